@@ -49,6 +49,7 @@ type Waiters struct {
 
 	mu        sync.Mutex
 	listening bool
+	ended     bool
 	waiting   map[string]map[chan struct{}]struct{}
 	count     int
 }
@@ -67,12 +68,12 @@ func NewWaiters(client redis.UniversalClient, log *slog.Logger) *Waiters {
 func (w *Waiters) Tried() <-chan struct{} { return w.tried }
 
 // Register begins to wait for an environment or a package, by its id. The channel gets a value whenever
-// it may have settled; leave ends the waiting. It refuses (ok is
-// false) while nothing could wake the waiter, or too many wait.
+// it may have settled, and is closed by End; leave ends the waiting. It refuses (ok is
+// false) while nothing could wake the waiter, too many wait, or End was called.
 func (w *Waiters) Register(id string) (wake <-chan struct{}, leave func(), ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if !w.listening || w.count >= maxWaiters {
+	if w.ended || !w.listening || w.count >= maxWaiters {
 		return nil, func() {}, false
 	}
 	mine := make(chan struct{}, 1)
@@ -92,6 +93,19 @@ func (w *Waiters) leave(id string, mine chan struct{}) {
 		delete(w.waiting, id)
 	}
 	w.count--
+}
+
+// End closes the channels of all who wait, and refuses others from now on: the process stops.
+func (w *Waiters) End() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	for _, waiters := range w.waiting {
+		for waiter := range waiters {
+			close(waiter)
+		}
+	}
+	clear(w.waiting)
 }
 
 // Run listens until the context ends.

@@ -9,7 +9,7 @@ import (
 )
 
 func TestWaitersAreWokenForTheirEnvironmentOnly(t *testing.T) {
-	server, client := startRedis(t)
+	_, client := startRedis(t)
 	waiters := tasks.NewWaiters(client, slog.New(slog.DiscardHandler))
 	if _, _, ok := waiters.Register("early"); ok {
 		t.Error("a waiter was taken before anything could wake it")
@@ -40,6 +40,34 @@ func TestWaitersAreWokenForTheirEnvironmentOnly(t *testing.T) {
 		t.Error("woken for another environment")
 	default:
 	}
+	waiters.End()
+	if _, more := <-mine; more {
+		t.Error("who waits is woken instead of ended")
+	}
+	if _, leave, ok := waiters.Register("late"); ok {
+		leave()
+		t.Error("a waiter was taken after the end")
+	}
+}
+
+func TestWaitersAreRefusedWithoutSubscription(t *testing.T) {
+	server, client := startRedis(t)
+	waiters := tasks.NewWaiters(client, slog.New(slog.DiscardHandler))
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		waiters.Run(ctx)
+	}()
+	defer func() {
+		stop()
+		<-done
+	}()
+	eventually(t, "the subscription stands", func() bool {
+		_, leave, ok := waiters.Register("probe")
+		leave()
+		return ok
+	})
 	server.Close()
 	eventually(t, "waiters are refused while the subscription is lost", func() bool {
 		_, leave, ok := waiters.Register("late")

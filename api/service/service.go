@@ -22,6 +22,10 @@ import (
 	"attestry/tasks/snapshot"
 )
 
+// verdictGrace is how long requests may still wait for a verdict when the process is told to stop. What is not
+// settled by then is answered as accepted.
+const verdictGrace = time.Second
+
 // subscriptionWait is how long the service waits for Redis before it serves. On a
 // Redis that is there, subscribing takes a few milliseconds.
 const subscriptionWait = time.Second
@@ -95,6 +99,7 @@ func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 	var loops goroutine.Group
 	loops.Go(func() error { s.dispatcher.Run(background); return nil })
 	loops.Go(func() error { s.waiters.Run(background); return nil })
+	loops.Go(func() error { s.endWaiting(ctx, background); return nil })
 	s.awaitSubscription(ctx)
 	err := s.server.Serve(ctx, listener)
 	stop()
@@ -104,6 +109,22 @@ func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 		err = errors.Join(err, s.rates.Close())
 	}
 	return err
+}
+
+// endWaiting lets no request wait for a verdict any more, a while after the process was told to stop.
+func (s *Service) endWaiting(ctx, background context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-background.Done():
+		return
+	}
+	grace := time.NewTimer(verdictGrace)
+	defer grace.Stop()
+	select {
+	case <-grace.C:
+		s.waiters.End()
+	case <-background.Done():
+	}
 }
 
 // awaitSubscription lets the first reports find a subscription that can wake

@@ -125,7 +125,7 @@ func answerOf(assembly *audit.Assembly, request int64) Answer {
 	return answer
 }
 
-// await waits until a request is answered, time is up, or the client is gone.
+// await waits until a request is answered, time is up, the process stops, or the client is gone.
 func (r *Requests) await(ctx context.Context, wake <-chan struct{}, id string, request int64, wait time.Duration) (Answer, error) {
 	end := time.NewTimer(wait)
 	defer end.Stop()
@@ -135,7 +135,8 @@ func (r *Requests) await(ctx context.Context, wake <-chan struct{}, id string, r
 		select {
 		case <-ctx.Done():
 			return Answer{}, ctx.Err()
-		case <-wake:
+		case _, more := <-wake:
+			over = !more
 		case <-look.C:
 			look.Reset(lookInterval)
 		case <-end.C:

@@ -258,7 +258,7 @@ func (i *Intake) CatchUp(ctx context.Context, environment string, span time.Dura
 	return nil
 }
 
-// await waits until the report is settled, time is up, or the client is gone. A
+// await waits until the report is settled, time is up, the process stops, or the client is gone. A
 // message only wakes; the outcome is read from the head. Messages can be lost, so
 // it also looks by itself.
 func (i *Intake) await(ctx context.Context, wake <-chan struct{}, environment string, arrival int64, span time.Duration) rules.Verdict {
@@ -273,7 +273,8 @@ func (i *Intake) await(ctx context.Context, wake <-chan struct{}, environment st
 		select {
 		case <-ctx.Done():
 			return rules.Waiting
-		case <-wake:
+		case _, more := <-wake:
+			over = !more
 		case <-early.C:
 		case <-late.C:
 		case <-end.C:

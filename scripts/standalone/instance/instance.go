@@ -183,12 +183,18 @@ func (i *Instance) serve(options Options, listener net.Listener) error {
 	i.MonitorAddr = i.monitor.Addr
 	ctx, stop := context.WithCancel(context.Background())
 	i.stop = stop
+	// The worker outlives the API, so that requests under way still get their verdicts.
+	working, stopWorker := context.WithCancel(context.Background())
 	if !options.WithoutWorker {
-		if err := i.StartWorker(ctx); err != nil {
+		if err := i.StartWorker(working); err != nil {
+			stopWorker()
 			return err
 		}
 	}
-	i.run(func() error { return service.Serve(ctx, listener) })
+	i.run(func() error {
+		defer stopWorker()
+		return service.Serve(ctx, listener)
+	})
 	return nil
 }
 
