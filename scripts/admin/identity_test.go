@@ -101,3 +101,20 @@ func TestWrongArgumentsAreRefusedBeforeAStoreIsOpened(t *testing.T) {
 		}
 	}
 }
+
+func TestUsersNeedTheDatabaseAlone(t *testing.T) {
+	database := "ATTESTRY_DATABASE_URL=pebble://" + filepath.Join(t.TempDir(), "documents")
+	for _, args := range []string{
+		"users create anna", "organizations create acme anna", "members list acme", "keys issue anna laptop 2099-01-01", "users list", "users remove anna",
+	} {
+		if status, printed := call(t, []string{database}, strings.Fields(args)...); status != succeeded {
+			t.Errorf("%s: status %d, printed %s", args, status, printed)
+		}
+	}
+	if status, printed := call(t, nil, "users", "list"); status != failed || !strings.Contains(printed, "ATTESTRY_DATABASE_URL: is required") || strings.Contains(printed, "REDIS") {
+		t.Errorf("without any store: status %d, printed %s", status, printed)
+	}
+	if status, printed := call(t, []string{database}, "reports", "list"); status != failed || !strings.Contains(printed, "ATTESTRY_OBJECTS_URL: is required") {
+		t.Errorf("reports without objects: status %d, printed %s", status, printed)
+	}
+}

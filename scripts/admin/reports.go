@@ -252,7 +252,7 @@ func (s *session) organizations(ctx context.Context, name string) (map[string]st
 		})
 		return names, err
 	}
-	org, err := s.organization(ctx, name)
+	org, err := organization(ctx, s.Store.Tenancy, name)
 	names[org.ID] = org.Name
 	return names, err
 }

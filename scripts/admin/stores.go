@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
+	"attestry/app"
 	"attestry/config"
 	"attestry/process"
+	"attestry/storage/tenancy"
 )
 
 // session is what actions on the stores of the service work with.
@@ -27,5 +30,33 @@ func withStores(f func(ctx context.Context, s *session) error) action {
 			return err
 		}
 		return errors.Join(f(ctx, &session{Process: p, caller: c}), p.Close())
+	}
+}
+
+// administration is what actions on users, organizations and keys work with.
+type administration struct {
+	*tenancy.Tenancy
+	caller
+}
+
+// withTenancy makes an action of f, for which the database of the service is opened. The other stores
+// are not needed, nor are their settings.
+func withTenancy(f func(ctx context.Context, a *administration) error) action {
+	return func(ctx context.Context, c caller) error {
+		settings, err := config.LoadFrom(config.Sources{
+			Environ: c.environ, Defaults: map[string]string{"ATTESTRY_OBJECTS_URL": "", "ATTESTRY_REDIS_URL": ""},
+		})
+		if err != nil {
+			return err
+		}
+		docs, err := process.OpenDocuments(ctx, settings.Stores.Database)
+		if err != nil {
+			return err
+		}
+		users := app.NewStore(docs, nil, time.Now, process.NewLog(c.errs, slog.LevelWarn)).Tenancy
+		users.BetaOfNew = bool(settings.Process.Beta)
+		err = f(ctx, &administration{Tenancy: users, caller: c})
+		users.Close()
+		return errors.Join(err, docs.Close())
 	}
 }

@@ -31,9 +31,9 @@ func parseListUsers(args []string) (action, error) {
 	if err != nil || len(args) > 0 {
 		return nil, errUsage
 	}
-	return withStores(func(ctx context.Context, s *session) error {
-		list := newListing(s.out, asJSON, "NAME", "CREATED", "EMAIL")
-		err := s.Store.Tenancy.EachUser(ctx, func(user *evidence.User) error {
+	return withTenancy(func(ctx context.Context, a *administration) error {
+		list := newListing(a.out, asJSON, "NAME", "CREATED", "EMAIL")
+		err := a.EachUser(ctx, func(user *evidence.User) error {
 			shown := listedUser{Name: user.Name, Email: user.Email, CreatedAt: isoTime(user.CreatedAt)}
 			return list.add(shown, shown.Name, shown.CreatedAt, shown.Email)
 		})
@@ -55,11 +55,11 @@ func parseCreateUser(args []string) (action, error) {
 			return nil, err
 		}
 	}
-	return withStores(func(ctx context.Context, s *session) error {
-		if err := s.Store.Tenancy.CreateUser(ctx, name, email, identity.Operator()); err != nil {
+	return withTenancy(func(ctx context.Context, a *administration) error {
+		if err := a.CreateUser(ctx, name, email, identity.Operator()); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(s.out, "user %s is created\n", name)
+		_, err := fmt.Fprintf(a.out, "user %s is created\n", name)
 		return err
 	}), nil
 }
@@ -68,15 +68,15 @@ func parseRemoveUser(args []string) (action, error) {
 	if err := words(args, 1, 1); err != nil {
 		return nil, err
 	}
-	return withStores(func(ctx context.Context, s *session) error {
-		err := s.Store.Tenancy.RemoveUser(ctx, args[0], identity.Operator())
+	return withTenancy(func(ctx context.Context, a *administration) error {
+		err := a.RemoveUser(ctx, args[0], identity.Operator())
 		if errors.Is(err, storage.ErrNotFound) {
 			return noUser(args[0])
 		}
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(s.out, "user %s is removed\n", args[0])
+		_, err = fmt.Fprintf(a.out, "user %s is removed\n", args[0])
 		return err
 	}), nil
 }
