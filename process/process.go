@@ -37,8 +37,16 @@ type Process struct {
 	Store    *app.Store
 	Redis    *redis.Client
 	Metrics  *prometheus.Registry
-	// damage says which files of an embedded database are damaged; nil with any other.
-	damage func() string
+	// embedded is nil with a database that is a server.
+	embedded embeddedDatabase
+}
+
+// embeddedDatabase tells of the state of its files.
+type embeddedDatabase interface {
+	// Damage says which files are known to be damaged, "" if none is.
+	Damage() string
+	// AcceptedLoss says what is missing of it that the operator has accepted as lost, "" if nothing is.
+	AcceptedLoss() string
 }
 
 // NewLog makes the log of a process: one JSON object per line, with API keys hidden.
@@ -69,11 +77,7 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 	if err != nil {
 		return nil, errors.Join(err, docs.Close())
 	}
-	embedded, ok := docs.(interface{ Damage() string })
-	var damage func() string
-	if ok {
-		damage = embedded.Damage
-	}
+	embedded, _ := docs.(embeddedDatabase)
 	if wrap != nil {
 		docs = wrap(docs)
 	}
@@ -92,18 +96,30 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 		Store:    store,
 		Redis:    client,
 		Metrics:  metrics,
-		damage:   damage,
+		embedded: embedded,
 	}, nil
 }
 
 // Checks are the dependencies of the process. Without Redis it is degraded, yet
 // ready.
 func (p *Process) Checks() []monitor.Check {
+	database := monitor.Check{Name: storage.Database, Ping: p.Store.Documents.Ping, Required: true}
+	if p.embedded != nil {
+		database.Warning = p.embedded.Damage
+	}
 	return []monitor.Check{
-		{Name: storage.Database, Ping: p.Store.Documents.Ping, Required: true, Warning: p.damage},
+		database,
 		{Name: storage.ObjectStore, Ping: p.Store.Objects.Ping, Required: true, Retention: p.Store.Retention.State(), KeepFor: 5 * time.Second},
 		{Name: "redis", Ping: func(ctx context.Context) error { return tasks.Ping(ctx, p.Redis) }, KeepFor: time.Second},
 	}
+}
+
+// RecordAcceptedLoss notes in all audit logs what the operator has accepted as lost, if anything.
+func (p *Process) RecordAcceptedLoss(ctx context.Context) error {
+	if p.embedded == nil || p.embedded.AcceptedLoss() == "" {
+		return nil
+	}
+	return p.Store.Tenancy.RecordLoss(ctx, p.embedded.AcceptedLoss())
 }
 
 // Close releases everything. Nothing may use the process any more.

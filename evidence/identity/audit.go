@@ -32,6 +32,8 @@ const (
 	AuditUser             AuditSubject = "user"
 	AuditServiceAccount   AuditSubject = "service_account"
 	AuditIdentityProvider AuditSubject = "identity_provider"
+	// AuditDatabase is the embedded database, of which an operator accepted that data is missing. The name says what.
+	AuditDatabase AuditSubject = "database"
 )
 
 // Actor is who changes something.

@@ -1,10 +1,17 @@
 package main
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"attestry/config"
+	"attestry/evidence/identity"
+	"attestry/process"
+	"attestry/storage/tenancy"
 )
 
 func TestObjectsWithoutTheirDatabaseAreRefused(t *testing.T) {
@@ -48,5 +55,26 @@ func TestDamagedDatabaseIsStartedOnlyWhenTheLossIsAccepted(t *testing.T) {
 		t.Errorf("exit status %d: %s", status, refused.errs)
 	}
 	t.Run("accepted", func(t *testing.T) { newTrial().serve(t, "--data", data, "--listen", "127.0.0.1:0", "--accept-loss") })
-	newTrial().serve(t, "--data", data, "--listen", "127.0.0.1:0") // what was lost is not missed any more
+	t.Run("afterwards, nothing is missed any more", func(t *testing.T) { newTrial().serve(t, "--data", data, "--listen", "127.0.0.1:0") })
+	mustTellOfLoss(t, data)
+}
+
+// mustTellOfLoss checks the audit log of the organization of the first start.
+func mustTellOfLoss(t *testing.T, data string) {
+	t.Helper()
+	docs, err := process.OpenDocuments(t.Context(), config.Database{Engine: config.Pebble, Path: filepath.Join(data, "documents")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer docs.Close()
+	known := tenancy.New(docs, time.Now, slog.New(slog.DiscardHandler))
+	defer known.Close()
+	org, err := known.Organization(t.Context(), firstOrganization)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, _, err := known.AuditLog(t.Context(), tenancy.AuditQuery{OrgID: org.ID, Search: "acknowledged writes are missing", Order: tenancy.AuditByTime, Limit: 10})
+	if err != nil || len(entries) != 1 || entries[0].Subject != identity.AuditDatabase || entries[0].Source != identity.SourceScript {
+		t.Errorf("the audit log tells of %+v (%v)", entries, err)
+	}
 }

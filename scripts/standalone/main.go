@@ -85,8 +85,10 @@ func (c *command) run(ctx context.Context, a arguments) error {
 		Clock:      time.Now,
 		AcceptLoss: a.acceptLoss,
 		Prepare: func(ctx context.Context, p *process.Process) (err error) {
-			made, err = bootstrap(ctx, a, data, declared, p.Store.Tenancy)
-			return err
+			if made, err = bootstrap(ctx, a, data, declared, p.Store.Tenancy); err != nil {
+				return err
+			}
+			return p.RecordAcceptedLoss(ctx)
 		},
 		Log: process.StartLog(c.errs, settings.Process.LogLevel, "standalone"),
 	})

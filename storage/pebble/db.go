@@ -56,6 +56,7 @@ type DB struct {
 	recorded     goroutine.Group
 	collections  map[string]*collection
 	reports      *logger
+	acceptedLoss string
 	closing      chan struct{}
 	once         sync.Once
 	closed       error
@@ -84,6 +85,7 @@ func Open(ctx context.Context, options Options, schemas []*storage.Schema) (*DB,
 		if !options.AcceptLoss || errors.Is(err, storage.ErrWriteRefused) {
 			return nil, explainOpen(folder, err)
 		}
+		db.acceptedLoss = err.Error()
 		slog.WarnContext(ctx, "the database is opened although data is missing, as the loss was accepted", "folder", folder, "error", err.Error())
 	}
 	if db.engine, err = openEngine(ctx, folder, settings(options, db.files, db.reports)); err != nil {
@@ -136,6 +138,10 @@ func (db *DB) Ping(ctx context.Context) error {
 // Damage says which files are known to be damaged, "" if none is. Reads of them are answered with an
 // error, all else works.
 func (db *DB) Damage() string { return db.reports.damage() }
+
+// AcceptedLoss says what is missing of a database that was opened nevertheless, as Options.AcceptLoss
+// was set; "" if nothing is.
+func (db *DB) AcceptedLoss() string { return db.acceptedLoss }
 
 // Close lets reads and the batch under way end, answers what still waits with an error, and
 // closes the files.
