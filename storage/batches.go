@@ -54,6 +54,25 @@ func SingleBatch[T any](documents []T) *Batches[T] {
 	return b
 }
 
+// DeferBatches is the list that begin makes when it is first read.
+func DeferBatches[T any](begin func(ctx context.Context) (*Batches[T], error)) *Batches[T] {
+	var source *Batches[T]
+	b := &Batches[T]{more: true}
+	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
+		if source == nil {
+			begun, err := begin(ctx)
+			if err != nil {
+				return nil, err
+			}
+			source = begun
+		}
+		found, err := source.Next(ctx, maxBytes)
+		b.after, b.bytes, b.more, b.short = source.after, source.bytes, source.more, source.short
+		return found, err
+	}
+	return b
+}
+
 // QueryBatches reads what a query finds up to its limit, which may be above MaxMany.
 func QueryBatches[T any](collection Collection[T], query Query) *Batches[T] {
 	left := query.Limit

@@ -45,6 +45,24 @@ func (c *cursor) encode() (string, error) {
 	return base64.RawURLEncoding.EncodeToString(text), nil
 }
 
+// CursorIndex returns the name of the index that a cursor was made for, "" of what is none.
+func CursorIndex(text string) string {
+	c, err := unmarshalCursor(text)
+	if err != nil {
+		return ""
+	}
+	return c.Index
+}
+
+func unmarshalCursor(text string) (cursor, error) {
+	var c cursor
+	decoded, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(decoded, &c)
+	}
+	return c, err
+}
+
 // decodeCursor reads the cursor of a query. What was not made for a query like it
 // is the client's mistake.
 func decodeCursor(schema *Schema, index Index, query Query) (Position, int, error) {
@@ -56,12 +74,8 @@ func decodeCursor(schema *Schema, index Index, query Query) (Position, int, erro
 }
 
 func parseCursor(schema *Schema, index Index, query Query) (Position, int, error) {
-	text, err := base64.RawURLEncoding.DecodeString(query.After)
+	c, err := unmarshalCursor(query.After)
 	if err != nil {
-		return Position{}, 0, err
-	}
-	var c cursor
-	if err := json.Unmarshal(text, &c); err != nil {
 		return Position{}, 0, err
 	}
 	if c.Collection != schema.Name || c.Index != index.Name || c.Descending != query.Descending ||

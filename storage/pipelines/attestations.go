@@ -27,6 +27,7 @@ var attestationSchema = &storage.Schema{
 		{Name: "fingerprint_trail", Fields: []string{"org", "fingerprint", "trail", "time"}},
 		{Name: "commit", Fields: []string{"org", "commit", "time"}},
 		{Name: "control", Fields: []string{"org", "control", "time"}, Required: "control"},
+		{Name: "compliant", Fields: []string{"org", "compliant", "time"}},
 	},
 }
 
@@ -109,9 +110,11 @@ func (a *Attestations) List(q AttestationQuery, after string, limit int) *storag
 	if q.empty() {
 		return storage.EmptyBatches[evidence.Attestation]()
 	}
-	query := q.query()
-	query.After, query.Limit = after, limit
-	return storage.LimitRounds(storage.QueryBatches(a.Collection, query), maxRounds)
+	return storage.LimitRounds(storage.DeferBatches(func(ctx context.Context) (*storage.Batches[evidence.Attestation], error) {
+		query, err := a.narrowed(ctx, q, after)
+		query.After, query.Limit = after, limit
+		return storage.QueryBatches(a.Collection, query), err
+	}), maxRounds)
 }
 
 // Page reads the attestations behind the first of the given number.
@@ -177,13 +180,13 @@ func (a *Attestations) within(ctx context.Context, q AttestationQuery, limit, ma
 }
 
 // Count tells how many attestations a query finds, at most MaxCount. It is false
-// when no index alone answers that.
+// when no index alone answers that, and for a verdict, whose total is not stated.
 func (a *Attestations) Count(ctx context.Context, q AttestationQuery) (int64, bool, error) {
 	query := q.query()
 	switch {
 	case q.empty():
 		return 0, true, nil
-	case len(query.Where) > 0:
+	case q.Compliant != nil || len(query.Where) > 0:
 		return 0, false, nil
 	}
 	n, err := a.Collection.Count(ctx, query)
@@ -213,12 +216,13 @@ func (q *AttestationQuery) query() storage.Query {
 	case len(q.Types) > 0:
 		query.Index, query.Equal = "type", []any{q.Org, storage.TextSet(q.Types)}
 		delete(filters, "type")
+	case q.Compliant != nil:
+		query.Index, query.Equal = "compliant", []any{q.Org, *q.Compliant}
+		delete(filters, "compliant")
 	default:
 		query.Index, query.Equal = "time", []any{q.Org}
 	}
-	for _, field := range slices.Sorted(maps.Keys(filters)) {
-		query.Where = append(query.Where, filters[field])
-	}
+	query.Where = conditionsOf(filters)
 	if q.From != nil {
 		query.From = &storage.Bound{Value: *q.From}
 	}
@@ -226,6 +230,14 @@ func (q *AttestationQuery) query() storage.Query {
 		query.To = &storage.Bound{Value: *q.To}
 	}
 	return query
+}
+
+func conditionsOf(filters map[string]storage.Condition) []storage.Condition {
+	var conditions []storage.Condition
+	for _, field := range slices.Sorted(maps.Keys(filters)) {
+		conditions = append(conditions, filters[field])
+	}
+	return conditions
 }
 
 // filters are all conditions, by what they look at.

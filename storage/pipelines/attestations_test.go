@@ -58,7 +58,11 @@ func TestAttestationsAreFoundByAnyCombinationOfFilters(t *testing.T) {
 		if list.After() != "" || listed(found) != c.want {
 			t.Errorf("%s: %s, %q; want %s", name, listed(found), list.After(), c.want)
 		}
-		if took := docs.Commands.Load() - before; took > 1 {
+		most := int64(1)
+		if c.query.NamePattern != "" {
+			most += 3 // the names
+		}
+		if took := docs.Commands.Load() - before; took > most {
 			t.Errorf("%s: took %d commands", name, took)
 		}
 		total, known, err := store.Attestations.Count(t.Context(), c.query)

@@ -1,0 +1,69 @@
+package pipelines
+
+import (
+	"context"
+
+	"attestry/storage"
+)
+
+// maxPatternNames bounds the names that a pattern is applied to before attestations are
+// read: finding each name takes one command.
+const maxPatternNames = 100
+
+// narrowed returns the query of List without its cursor and limit. Where no index but that of
+// the time or of the verdict narrows, a pattern becomes the set of the names that match it,
+// unless the organization has too many names. A cursor continues with the index that it was
+// made for: earlier versions made those of these lists by the time.
+func (a *Attestations) narrowed(ctx context.Context, q AttestationQuery, after string) (storage.Query, error) {
+	query := q.query()
+	if query.Index != "time" && query.Index != "compliant" {
+		return query, nil
+	}
+	filters, bound := q.filters(), maxPatternNames
+	switch index := storage.CursorIndex(after); {
+	case index == "time":
+		query.Index, query.Equal, query.Where = index, []any{q.Org}, conditionsOf(filters)
+		return query, nil
+	case q.NamePattern == "" || index == "compliant":
+		return query, nil
+	case index == "name":
+		bound = storage.MaxMany // the names have become more since
+	}
+	names, ok, err := a.namesMatching(ctx, q.Org, filters["pattern"], bound)
+	if err != nil || !ok {
+		return query, err
+	}
+	delete(filters, "pattern")
+	query.Index, query.Equal, query.Where = "name", []any{q.Org, storage.TextSet(names)}, conditionsOf(filters)
+	return query, nil
+}
+
+// namesMatching returns the names of the attestations of an organization that meet a
+// condition. It is false when there are more names than bound. Each name is the first of the
+// index beyond the one before it, so that other attestations are not read.
+func (a *Attestations) namesMatching(ctx context.Context, org string, condition storage.Condition, bound int) ([]string, bool, error) {
+	matches, err := storage.NewFilter([]storage.Condition{condition})
+	if err != nil {
+		return nil, false, err
+	}
+	var names []string
+	query := storage.Query{Index: "name", Equal: []any{org}, Limit: 1}
+	for range bound {
+		found, next, err := a.Collection.FindFields(ctx, query)
+		if err != nil {
+			return nil, false, err
+		}
+		if len(found) == 0 {
+			return names, true, nil
+		}
+		name, _ := found[0].Fields["name"].(string)
+		if matches(found[0].Fields) {
+			names = append(names, name)
+		}
+		if next == "" {
+			return names, true, nil
+		}
+		query.From = &storage.Bound{Value: name, Exclusive: true}
+	}
+	return nil, false, nil
+}
