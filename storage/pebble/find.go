@@ -120,7 +120,7 @@ func newFinder(c *collection, v *view, iterator *pebble.Iterator, scan *storage.
 		}
 		f.sources = append(f.sources, s)
 	}
-	if len(f.sources) == 1 && scan.After == nil {
+	if len(f.sources) == 1 {
 		f.sources[0].skip = scan.Skip()
 	}
 	// The two of a source are the least with which it does not seek for every entry.

@@ -1,0 +1,43 @@
+package pebble
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"attestry/storage"
+)
+
+// TestAnOffsetDoesNotLoadTheDocumentsItPassesOver removes the documents that an offset passes
+// over behind the first cursor, all but the ends of pages, and leaves their index entries: loading one would fail.
+func TestAnOffsetDoesNotLoadTheDocumentsItPassesOver(t *testing.T) {
+	schema := &storage.Schema{Name: "many", Fields: []string{"org"}, Indexes: []storage.Index{{Name: "org", Fields: []string{"org"}}}}
+	db := openOn(t, t.TempDir(), nil, schema)
+	id := func(n int) string { return fmt.Sprintf("%05d", n) }
+	offset := 2 * storage.MaxScan
+	for first := 0; first <= offset; first += storage.MaxMany {
+		var records []storage.Record
+		for n := range storage.MaxMany {
+			records = append(records, storage.Record{ID: id(first + n), Revision: 1, Fields: map[string]any{"org": "o"}, Body: []byte("{}")})
+		}
+		_, err := db.InsertMany(t.Context(), schema, records)
+		must(t, err)
+	}
+	c := db.collections[schema.Name]
+	must(t, db.engine.DeleteRange(c.records.key(id(storage.MaxScan+1)), c.records.key(id(offset-1)), pebble.Sync))
+	db.views.publish()
+	query := storage.Query{Index: "org", Equal: []any{"o"}, Offset: offset, Limit: 1}
+	for range 5 {
+		page, err := db.Find(t.Context(), schema, query)
+		must(t, err)
+		if len(page.Records) == 1 {
+			if page.Records[0].ID != id(offset) {
+				t.Errorf("found %s", page.Records[0].ID)
+			}
+			return
+		}
+		query.Offset, query.After = 0, page.Next
+	}
+	t.Error("nothing was found")
+}
