@@ -4,9 +4,10 @@ import (
 	"context"
 
 	"attestry/evidence/approval"
+	"attestry/storage"
 )
 
-// Approve records the approval of an artifact and tells its trail, which must exist. The
+// Approve records the approval of an artifact and its event with one batch. The trail must exist. The
 // approval gets the next release number of its flow, and a later time than all of the trail.
 func (r *Recorder) Approve(ctx context.Context, fresh approval.Approval) error {
 	trail, err := r.trails.Collection.Get(ctx, fresh.TrailKey())
@@ -16,11 +17,10 @@ func (r *Recorder) Approve(ctx context.Context, fresh approval.Approval) error {
 	if fresh.CreatedAt, err = r.timeAfter(ctx, fresh.Org, trail.LastModifiedAt, fresh.CreatedAt); err != nil {
 		return err
 	}
-	made, err := r.approvals.Add(ctx, fresh)
-	if err != nil {
-		return err
-	}
-	return r.tellOfApproval(ctx, &made)
+	_, err = r.approvals.Add(ctx, fresh, func(batch *storage.Batch, made *approval.Approval) error {
+		return r.events.TellIn(ctx, batch, made.Event())
+	})
+	return err
 }
 
 // tellOfApproval adds the event of a stored approval to the trail's, unless it is there.

@@ -141,8 +141,8 @@ func (u *trailUpdate) decision(ctx context.Context, of *pipelines.Decision) (*de
 }
 
 // write writes what is to be written: the facts first, then what reflects them, at last the
-// events. It is one batch, unless others change what does not belong to the trail alone all the
-// time. Somebody else's change since the trail was read is a *storage.RefusedWrite.
+// events. It is one batch, unless others change the provenances or decisions in it all the time.
+// Somebody else's change since the trail was read is a *storage.RefusedWrite.
 func (u *trailUpdate) write(ctx context.Context) error {
 	concerned, err := u.affected(ctx)
 	if err != nil {
@@ -150,7 +150,7 @@ func (u *trailUpdate) write(ctx context.Context) error {
 	}
 	batch := &storage.Batch{}
 	u.addTrail(batch)
-	if u.contended {
+	if u.contended && u.changesShared() {
 		if err := u.writeShared(ctx, batch); err != nil {
 			return err
 		}
@@ -182,6 +182,10 @@ func (u *trailUpdate) addTrail(batch *storage.Batch) {
 	trail.Status = compliance.Trail(&u.template.Template, trail)
 	u.trail.Revision = u.recorder.trails.Collection.ReplaceIn(batch, trail, u.trail.Revision)
 }
+
+// changesShared reports whether documents that trails share are to be written. Without them, two batches
+// would be refused as often as one.
+func (u *trailUpdate) changesShared() bool { return len(u.provenances) > 0 || len(u.decisions) > 0 }
 
 // addShared adds what trails share, provenances and decisions, to a batch.
 func (u *trailUpdate) addShared(batch *storage.Batch) {

@@ -25,12 +25,13 @@ var approvalSchema = &storage.Schema{
 
 // Approvals keeps the approvals of artifacts, by flow and release number.
 type Approvals struct {
+	docs       storage.Documents
 	Collection storage.Collection[approval.Approval]
 }
 
 // NewApprovals binds the repository to an engine.
 func NewApprovals(docs storage.Documents) *Approvals {
-	return &Approvals{Collection: storage.NewCollection(docs, approvalSchema, (*approval.Approval).Key,
+	return &Approvals{docs: docs, Collection: storage.NewCollection(docs, approvalSchema, (*approval.Approval).Key,
 		func(a *approval.Approval) map[string]any {
 			return map[string]any{
 				"org": a.Org, "flow": a.Flow, "number": int64(a.Number), "state": string(a.State),
@@ -41,8 +42,8 @@ func NewApprovals(docs storage.Documents) *Approvals {
 
 // Add stores an approval under the next release number of its flow, with a later time than
 // the one before, and returns it so. The number is taken by inserting it, so that there are
-// no gaps.
-func (a *Approvals) Add(ctx context.Context, fresh approval.Approval) (approval.Approval, error) {
+// no gaps. tell adds what is written behind the approval to its batch; nil adds nothing.
+func (a *Approvals) Add(ctx context.Context, fresh approval.Approval, tell func(*storage.Batch, *approval.Approval) error) (approval.Approval, error) {
 	for range versionAttempts {
 		last, err := a.last(ctx, storage.Query{Index: "number", Equal: []any{fresh.Flow}})
 		if err != nil {
@@ -57,7 +58,14 @@ func (a *Approvals) Add(ctx context.Context, fresh approval.Approval) (approval.
 		}
 		next := fresh
 		next.Follow(&last, &approved)
-		err = a.Collection.Insert(ctx, next)
+		batch := &storage.Batch{}
+		a.Collection.InsertIn(batch, &next)
+		if tell != nil {
+			if err := tell(batch, &next); err != nil {
+				return fresh, err
+			}
+		}
+		err = batch.Write(ctx, a.docs)
 		if !errors.Is(err, storage.ErrExists) {
 			return next, err
 		}

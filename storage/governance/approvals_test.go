@@ -30,7 +30,7 @@ func addApprovals(t *testing.T, s *apptest.Fixture, all ...approval.Approval) []
 	t.Helper()
 	var added []approval.Approval
 	for _, one := range all {
-		made, err := s.Approvals.Add(t.Context(), one)
+		made, err := s.Approvals.Add(t.Context(), one, nil)
 		s.Must(err)
 		added = append(added, made)
 	}
@@ -93,7 +93,7 @@ func TestConcurrentApprovalsLeaveNoGaps(t *testing.T) {
 	var group sync.WaitGroup
 	for range approvals {
 		group.Go(func() {
-			if _, err := s.Approvals.Add(context.Background(), fresh("one", "a", 1, approval.Approved)); err != nil {
+			if _, err := s.Approvals.Add(context.Background(), fresh("one", "a", 1, approval.Approved), nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -121,7 +121,7 @@ func TestAnApprovalThatWasNotAcknowledgedIsCounted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := apptest.NewFixture(t)
 			s.Restart(1, c.stored)
-			if _, err := s.Approvals.Add(t.Context(), fresh("one", "a", 1, approval.Approved)); !errors.Is(err, apptest.ErrKilled) {
+			if _, err := s.Approvals.Add(t.Context(), fresh("one", "a", 1, approval.Approved), nil); !errors.Is(err, apptest.ErrKilled) {
 				t.Fatalf("got %v", err)
 			}
 			s.Restart(0, false)

@@ -1,0 +1,99 @@
+package recording_test
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"attestry/app"
+	"attestry/app/recording"
+	"attestry/evidence"
+	"attestry/evidence/approval"
+	"attestry/storage"
+	"attestry/storage/pebble/pebbletest"
+)
+
+// commandCounter counts the commands that write.
+type commandCounter struct {
+	storage.Documents
+	commands int
+	// refusals is how many batches that check what runs are still refused, as if that had changed.
+	refusals int
+}
+
+func (c *commandCounter) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
+	c.commands++
+	return c.Documents.Insert(ctx, schema, record)
+}
+
+func (c *commandCounter) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
+	c.commands++
+	return c.Documents.Put(ctx, schema, records...)
+}
+
+func (c *commandCounter) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
+	c.commands++
+	return c.Documents.Replace(ctx, schema, record, revision)
+}
+
+func (c *commandCounter) Write(ctx context.Context, writes ...storage.Write) error {
+	check := slices.IndexFunc(writes, func(w storage.Write) bool { return w.Schema.Name == "running_versions" })
+	if c.refusals > 0 && check >= 0 {
+		c.refusals--
+		return &storage.RefusedWrite{Index: check, Reason: storage.ErrMoved}
+	}
+	c.commands++
+	return c.Documents.Write(ctx, writes...)
+}
+
+// TestAFactIsRecordedWithOneCommand checks that a process that is killed leaves no fact unfinished if its
+// engine does a command as a whole.
+func TestAFactIsRecordedWithOneCommand(t *testing.T) {
+	scope := recording.Scope{Org: "org", OrgName: "org", Flow: "flow", Trail: "trail", By: "me", ByID: "me", At: 100}
+	attest := func(ctx context.Context, s *app.Store, _ string) error {
+		return s.Recorder.Attest(ctx, scope, evidence.Attestation{
+			ID: evidence.NewID(), Org: "org", Trail: "trail", Name: "n", Type: evidence.TypeGeneric, CreatedAt: 100,
+		}, nil)
+	}
+	report := func(ctx context.Context, s *app.Store, _ string) error {
+		return s.Recorder.Report(ctx, scope, evidence.ArtifactRecord{
+			ID: evidence.NewID(), Org: "org", Trail: "trail", Name: "api", Fingerprint: "f1", CreatedAt: 100,
+		}, nil)
+	}
+	approve := func(ctx context.Context, s *app.Store, flow string) error {
+		return s.Recorder.Approve(ctx, approval.Approval{
+			ID: evidence.NewID(), Org: "org", Flow: flow, Trail: "trail", Target: "f1", State: approval.Pending, CreatedAt: 100,
+		})
+	}
+	for name, row := range map[string]struct {
+		record   func(ctx context.Context, s *app.Store, flow string) error
+		refusals int
+	}{
+		"artifact":                            {report, 0},
+		"attestation":                         {attest, 0},
+		"attestation while what runs changes": {attest, 3},
+		"approval":                            {approve, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			docs := &commandCounter{Documents: pebbletest.Open(t, t.TempDir(), app.Schemas())}
+			s := app.NewStore(docs, nil, func() time.Time { return time.Unix(100, 0) }, slog.New(slog.DiscardHandler))
+			t.Cleanup(s.Tenancy.Close)
+			if err := report(t.Context(), s, ""); err != nil {
+				t.Fatal(err)
+			}
+			flow, err := s.Flows.Resolve(t.Context(), "org", "flow")
+			if err != nil {
+				t.Fatal(err)
+			}
+			docs.commands, docs.refusals = 0, row.refusals
+			if err := row.record(t.Context(), s, flow.ID); err != nil {
+				t.Fatal(err)
+			}
+			if docs.commands != 1 || docs.refusals != 0 {
+				t.Errorf("%d commands, and %d refusals are left, want one and none", docs.commands, docs.refusals)
+			}
+		})
+	}
+}
