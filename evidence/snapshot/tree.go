@@ -214,12 +214,15 @@ type Difference struct {
 	After  []Artifact // only in the latter tree, sorted by fingerprint
 	// Chunks are those of the latter tree that the former does not have.
 	Chunks map[string]Chunk
+	// Superseded are the ids of chunks of the former tree that the latter does not have.
+	Superseded []string
 }
 
 // Compare walks the former tree, known by its root, only where its ids differ
 // from those of the tree at hand: one fetch per level.
 func (t *Tree) Compare(root string, fetch Fetch) (Difference, error) {
 	var before []Artifact
+	var superseded []string
 	shared := map[string]bool{}
 	for frontier := nonEmpty(root); len(frontier) > 0; {
 		missing := t.missing(frontier, shared)
@@ -231,6 +234,7 @@ func (t *Tree) Compare(root string, fetch Fetch) (Difference, error) {
 		if err != nil {
 			return Difference{}, err
 		}
+		superseded = append(superseded, missing...)
 		for _, chunk := range chunks {
 			before = append(before, chunk.Artifacts...)
 			frontier = append(frontier, chunk.Children...)
@@ -243,7 +247,7 @@ func (t *Tree) Compare(root string, fetch Fetch) (Difference, error) {
 	}
 	sortByFingerprint(before)
 	sortByFingerprint(after)
-	return Difference{Before: before, After: after, Chunks: rest}, nil
+	return Difference{Before: before, After: after, Chunks: rest, Superseded: superseded}, nil
 }
 
 // Fetch returns chunks of the tree itself.

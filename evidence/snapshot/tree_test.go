@@ -122,6 +122,11 @@ func assertComplete(t *testing.T, former, latter Tree, difference Difference) {
 			t.Fatalf("chunk %s would be lost", id)
 		}
 	}
+	for id := range former.Chunks {
+		if _, kept := latter.Chunks[id]; kept == slices.Contains(difference.Superseded, id) {
+			t.Fatalf("chunk %s: kept is %v, and so is superseded", id, kept)
+		}
+	}
 }
 
 func mutate(random *rand.Rand, artifacts []Artifact) []Artifact {

@@ -12,7 +12,7 @@ import (
 )
 
 // maxCachedBytes bounds the cache of chunks by their size in JSON; in memory they
-// take up two to three times as much. It holds an environment of 10,000 artifacts that
+// take up two to four times as much. It holds an environment of 10,000 artifacts that
 // two flows know, all of which have been replaced once. Each report looks at all chunks
 // of its environment: those of one that is larger are read anew each time.
 const maxCachedBytes = 64 << 20

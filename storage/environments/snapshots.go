@@ -53,6 +53,14 @@ func (s *Snapshots) InsertIn(batch *storage.Batch, made *snapshot.Snapshot, chun
 	s.collection.InsertIn(batch, made)
 }
 
+// Forget drops chunks from memory that the next report of an environment does not look at again.
+// Who reads an earlier snapshot reads them from the database.
+func (s *Snapshots) Forget(chunks []string) {
+	for _, id := range chunks {
+		s.chunks.cache.Remove(id)
+	}
+}
+
 // Get returns a snapshot by number, or ErrNotFound.
 func (s *Snapshots) Get(ctx context.Context, environment string, number int64) (snapshot.Snapshot, error) {
 	return s.collection.Get(ctx, snapshotID(environment, number))

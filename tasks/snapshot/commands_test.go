@@ -57,6 +57,31 @@ func TestOneChangeCostsTheWorkerTheSameInAnyReport(t *testing.T) {
 	}
 }
 
+// TestOnlyTheLatestSnapshotStaysInMemory pins that the memory of a worker does not grow with the reports
+// of an environment.
+func TestOnlyTheLatestSnapshotStaysInMemory(t *testing.T) {
+	s, counting := newCountedScene(t)
+	s.accept(t, fleet(100))
+	s.drain(t)
+	s.accept(t, fleet(100, 1))
+	s.drain(t)
+	commands := map[int64]int{}
+	for _, number := range []int64{2, 1} {
+		made, err := s.store.Snapshots.Get(t.Context(), s.env, number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counting.Reset()
+		if _, err := s.store.Snapshots.Artifacts(t.Context(), &made); err != nil {
+			t.Fatal(err)
+		}
+		commands[number] = counting.Snapshot().Commands()
+	}
+	if commands[2] != 0 || commands[1] == 0 {
+		t.Errorf("the latest snapshot is read with %d commands, the one before with %d", commands[2], commands[1])
+	}
+}
+
 // TestLogicalEnvironmentCostsItsMembersTheSameHoweverManyTheyAre pins what a snapshot
 // of a member costs more than one of an environment that no logical one includes.
 func TestLogicalEnvironmentCostsItsMembersTheSameHoweverManyTheyAre(t *testing.T) {

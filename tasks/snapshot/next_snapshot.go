@@ -29,30 +29,30 @@ type nextSnapshot struct {
 }
 
 // complete sums the artifacts and the changes up in the snapshot. It returns the chunks that
-// the snapshot does not share with the last one.
-func (n *nextSnapshot) complete() (map[string]rules.Chunk, error) {
+// the snapshot does not share with the last one, and the ids of those that only the last one has.
+func (n *nextSnapshot) complete() (chunks map[string]rules.Chunk, superseded []string, err error) {
 	tree := n.last.Next(n.artifacts)
 	difference, err := tree.Compare(n.last.Root, n.last.Fetch)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	n.made.Root, n.made.Changes = tree.Root, n.changes
 	n.made.Sum(n.artifacts)
 	n.made.Events = rules.CountEvents(n.changes)
-	chunks := difference.Chunks
+	chunks = difference.Chunks
 	if !rules.Inline(n.changes) {
 		hung := rules.NewChangeTree(n.changes)
 		n.made.Changes, n.made.ChangesRoot = nil, hung.Root
 		maps.Copy(chunks, hung.Chunks)
 	}
-	return chunks, nil
+	return chunks, difference.Superseded, nil
 }
 
 // storeNext stores a snapshot, what follows from it and the outcome of its report. Nearly always
 // that is one batch. storage.ErrExists tells that the number of the snapshot is taken; then
 // nothing behind it was written.
 func (p *Processor) storeNext(ctx context.Context, h *lease, record *pending, next *nextSnapshot) error {
-	chunks, err := next.complete()
+	chunks, superseded, err := next.complete()
 	if err != nil {
 		return err
 	}
@@ -79,6 +79,7 @@ func (p *Processor) storeNext(ctx context.Context, h *lease, record *pending, ne
 	// Whoever finishes a snapshot cannot tell what was scaled: that is stored before it.
 	batch.Append(scaling)
 	p.store.Snapshots.InsertIn(batch, made, chunks)
+	p.store.Snapshots.Forget(superseded)
 	e.addTo(batch, p.store)
 	batch.Append(told)
 	settle := func(batch *storage.Batch) error {

@@ -1,0 +1,28 @@
+package environments
+
+import (
+	"testing"
+
+	"attestry/evidence/snapshot"
+)
+
+// TestSupersededChunksAreForgotten keeps the chunks of two successive snapshots in memory.
+func TestSupersededChunksAreForgotten(t *testing.T) {
+	kept := newTestChunks()
+	former := snapshot.NewArtifactTree([]snapshot.Artifact{{Fingerprint: "a"}})
+	latter := snapshot.NewArtifactTree([]snapshot.Artifact{{Fingerprint: "b"}})
+	for _, tree := range []snapshot.Tree{former, latter} {
+		kept.keep(tree.Root, tree.Chunks[tree.Root])
+	}
+	difference, err := latter.Compare(former.Root, former.Fetch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	(&Snapshots{chunks: kept}).Forget(difference.Superseded)
+	if _, ok := kept.cache.Get(former.Root); ok {
+		t.Error("the chunk of the former snapshot is kept")
+	}
+	if _, ok := kept.cache.Get(latter.Root); !ok {
+		t.Error("the chunk of the latter snapshot is forgotten")
+	}
+}
