@@ -19,6 +19,9 @@ const (
 	updateAttempts = 10
 	// contendedAttempts is after how many attempts what trails share is written apart.
 	contendedAttempts = 2
+	// everywhereAttempts is after how many attempts all environments of the organization evaluate again
+	// what runs. Those where the artifacts run cannot be told while that changes faster than it is read.
+	everywhereAttempts = 6
 	// updateBackoff is the pause before the third attempt; each further one is twice as
 	// long, up to maxUpdateBackoff.
 	updateBackoff    = 2 * time.Millisecond
@@ -115,7 +118,7 @@ func (r *Recorder) applyWhole(ctx context.Context, trail string, changes []*chan
 		if u, err = r.startUpdate(ctx, trail, try); err != nil {
 			return nil, 0, err
 		}
-		u.repeated, u.contended = repeated, try >= contendedAttempts
+		u.repeated, u.contended, u.everywhere = repeated, try >= contendedAttempts, try >= everywhereAttempts
 		done, whole := u.apply(ctx, changes)
 		if whole {
 			return u, done, nil

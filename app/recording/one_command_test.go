@@ -74,7 +74,8 @@ func TestAFactIsRecordedWithOneCommand(t *testing.T) {
 		"artifact":                            {report, 0},
 		"attestation":                         {attest, 0},
 		"attestation while what runs changes": {attest, 3},
-		"approval":                            {approve, 0},
+		"attestation while what runs changes all the time": {attest, 6},
+		"approval": {approve, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			docs := &commandCounter{Documents: pebbletest.Open(t, t.TempDir(), app.Schemas())}

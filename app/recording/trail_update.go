@@ -23,8 +23,9 @@ type trailUpdate struct {
 	// changed them since.
 	remembered bool
 	// repeated tells that facts may have been stored by an earlier attempt, contended that
-	// several attempts were refused.
-	repeated, contended bool
+	// several attempts were refused, everywhere that so many were that where artifacts run is not
+	// looked up.
+	repeated, contended, everywhere bool
 
 	facts     storage.Batch
 	decisions map[pipelines.DecisionKey]*decisionUpdate
@@ -224,6 +225,9 @@ func (u *trailUpdate) writeShared(ctx context.Context, batch *storage.Batch) err
 func (u *trailUpdate) affected(ctx context.Context) (affected, error) {
 	if u.concernsAll || len(u.concerned) == 0 {
 		return affected{all: u.concernsAll}, nil
+	}
+	if u.everywhere {
+		return affected{all: true}, nil
 	}
 	fingerprints := slices.Sorted(maps.Keys(u.concerned))
 	return u.recorder.whereRunning.of(ctx, u.trail.Value.Org, fingerprints, u.repeated)
