@@ -47,6 +47,9 @@ func checkIndexes(schema *Schema) error {
 		if index.Required != "" && !slices.Contains(index.Fields, index.Required) {
 			return fmt.Errorf("index %s: field %q is required and not part of it", index.Name, index.Required)
 		}
+		if index.Only != nil && index.Required == "" {
+			return fmt.Errorf("index %s: a value %v of no required field", index.Name, index.Only)
+		}
 	}
 	return nil
 }
@@ -182,6 +185,9 @@ func checkRequired(index Index, query Query) error {
 		return nil
 	}
 	place := slices.Index(index.Fields, index.Required)
+	if index.Only != nil && (place >= len(query.Equal) || query.Equal[place] != index.Only) {
+		return fmt.Errorf("field %s is not asked to be %v, which index %s requires", index.Required, index.Only, index.Name)
+	}
 	if place == len(query.Equal) && (query.From != nil || query.To != nil) {
 		return nil // null is outside of every bound
 	}

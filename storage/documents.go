@@ -77,6 +77,9 @@ type Index struct {
 	// Required is one of the fields, or "". Documents that lack it need not be in the index: no
 	// query by the index may ask for them.
 	Required string
+	// Only is the one value of Required that queries by the index ask for, or nil for any. Documents
+	// that have another one need not be in the index.
+	Only any
 }
 
 // IndexNamed returns the index of that name.

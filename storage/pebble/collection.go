@@ -1,6 +1,8 @@
 package pebble
 
 import (
+	"bytes"
+	"encoding/hex"
 	"slices"
 	"strings"
 
@@ -43,6 +45,8 @@ type index struct {
 	positions []int
 	// required is the position of the field without which a document is not in the index, or -1.
 	required int
+	// only is the encoded value of that field in all documents of the index, or nil for any.
+	only []byte
 }
 
 func newCollection(schema *storage.Schema) *collection {
@@ -58,7 +62,7 @@ func newCollection(schema *storage.Schema) *collection {
 		for i, name := range declared.Fields {
 			positions[i] = c.positions[name]
 		}
-		c.indexes = append(c.indexes, index{fields: declared.Fields, positions: positions, required: c.requiredBy(declared)})
+		c.indexes = append(c.indexes, index{fields: declared.Fields, positions: positions, required: c.requiredBy(declared), only: onlyOf(declared)})
 	}
 	return c
 }
@@ -70,12 +74,20 @@ func (c *collection) requiredBy(declared storage.Index) int {
 	return c.positions[declared.Required]
 }
 
+func onlyOf(declared storage.Index) []byte {
+	if declared.Only == nil {
+		return nil
+	}
+	return ordered.Append(nil, declared.Only)
+}
+
 // indexOf returns the index that is declared so: its name does not matter, so that an index
 // that is declared otherwise than before is another one.
 func (c *collection) indexOf(declared storage.Index) *index {
 	for i := range c.indexes {
-		if slices.Equal(c.indexes[i].fields, declared.Fields) && c.indexes[i].required == c.requiredBy(declared) {
-			return &c.indexes[i]
+		one := &c.indexes[i]
+		if slices.Equal(one.fields, declared.Fields) && one.required == c.requiredBy(declared) && bytes.Equal(one.only, onlyOf(declared)) {
+			return one
 		}
 	}
 	return nil
@@ -87,12 +99,20 @@ func (i *index) name(schema *storage.Schema) string {
 	if i.required >= 0 {
 		name += " with " + schema.Fields[i.required]
 	}
+	if i.only != nil {
+		name += " " + hex.EncodeToString(i.only)
+	}
 	return name
 }
 
 // holds reports whether a document is in the index. Its fields are in the order of the schema.
 func (i *index) holds(fields []field) bool {
-	return i.required < 0 || fields[i.required].kind > ordered.Null
+	if i.required < 0 {
+		return true
+	}
+	required := fields[i.required]
+	var encoded [16]byte
+	return required.kind > ordered.Null && (i.only == nil || bytes.Equal(required.appendOrdered(encoded[:0]), i.only))
 }
 
 // appendKey appends the key of the entry of a document, whose fields are in the order of

@@ -187,3 +187,26 @@ func TestDocumentsAreInAnIndexOnlyWithTheFieldThatItRequires(t *testing.T) {
 		t.Errorf("the index over those with the field has %d entries", got)
 	}
 }
+
+// TestDocumentsAreInAnIndexOnlyWithItsValue declares the index for documents that are there already, too.
+func TestDocumentsAreInAnIndexOnlyWithItsValue(t *testing.T) {
+	folder := t.TempDir()
+	whole, narrow := manySchema([]string{"org", "size"}), manySchema([]string{"org", "size"})
+	whole.Indexes[0].Required = "size"
+	narrow.Indexes[0].Required, narrow.Indexes[0].Only = "size", int64(2)
+	for _, step := range []struct {
+		schema *storage.Schema
+		want   int
+	}{{narrow, 1}, {whole, 3}, {narrow, 1}} {
+		db := openOn(t, folder, nil, step.schema)
+		for i, size := range []any{int64(1), int64(2), int64(3), nil} {
+			must(t, db.Put(t.Context(), step.schema, storage.Record{
+				ID: fmt.Sprint(i), Revision: 1, Fields: map[string]any{"org": "o", "size": size}, Body: []byte("{}"),
+			}))
+		}
+		if got := entriesIn(t, db, db.collections["things"].indexes[0].space); got != step.want {
+			t.Errorf("%d entries, want %d", got, step.want)
+		}
+		must(t, db.Close())
+	}
+}

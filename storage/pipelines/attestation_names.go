@@ -11,12 +11,12 @@ import (
 const maxPatternNames = 100
 
 // narrowed returns the query of List without its cursor and limit. Where no index but that of
-// the time or of the verdict narrows, a pattern becomes the set of the names that match it,
+// the time or of failures narrows, a pattern becomes the set of the names that match it,
 // unless the organization has too many names. A cursor continues with the index that it was
 // made for: earlier versions made those of these lists by the time.
 func (a *Attestations) narrowed(ctx context.Context, q AttestationQuery, after string) (storage.Query, error) {
 	query := q.query()
-	if query.Index != "time" && query.Index != "compliant" {
+	if query.Index != "time" && query.Index != "failed" {
 		return query, nil
 	}
 	filters, bound := q.filters(), maxPatternNames
@@ -24,7 +24,7 @@ func (a *Attestations) narrowed(ctx context.Context, q AttestationQuery, after s
 	case index == "time":
 		query.Index, query.Equal, query.Where = index, []any{q.Org}, conditionsOf(filters)
 		return query, nil
-	case q.NamePattern == "" || index == "compliant":
+	case q.NamePattern == "" || index == "failed":
 		return query, nil
 	case index == "name":
 		bound = storage.MaxMany // the names have become more since

@@ -27,7 +27,7 @@ var attestationSchema = &storage.Schema{
 		{Name: "fingerprint_trail", Fields: []string{"org", "fingerprint", "trail", "time"}},
 		{Name: "commit", Fields: []string{"org", "commit", "time"}},
 		{Name: "control", Fields: []string{"org", "control", "time"}, Required: "control"},
-		{Name: "compliant", Fields: []string{"org", "compliant", "time"}},
+		{Name: "failed", Fields: []string{"org", "compliant", "time"}, Required: "compliant", Only: false},
 	},
 }
 
@@ -216,8 +216,8 @@ func (q *AttestationQuery) query() storage.Query {
 	case len(q.Types) > 0:
 		query.Index, query.Equal = "type", []any{q.Org, storage.TextSet(q.Types)}
 		delete(filters, "type")
-	case q.Compliant != nil:
-		query.Index, query.Equal = "compliant", []any{q.Org, *q.Compliant}
+	case q.Compliant != nil && !*q.Compliant:
+		query.Index, query.Equal = "failed", []any{q.Org, false}
 		delete(filters, "compliant")
 	default:
 		query.Index, query.Equal = "time", []any{q.Org}

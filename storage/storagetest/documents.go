@@ -50,6 +50,7 @@ func Documents(t *testing.T, engine DocumentsEngine) {
 		"TiesAreSplitOverPages":                      testTies,
 		"FloatsArePagedWithoutLossOrRepeat":          testFloats,
 		"CursorOfAnotherQueryIsRefused":              testForeignCursor,
+		"IndexOfOneValueFindsThat":                   testIndexOfOneValue,
 		"FaultyQueriesAreRefused":                    testFaultyQueries,
 		"PageLooksAtNoMoreThanMaxScan":               testMaxScan,
 		"PageHoldsNoMoreThanMaxBytes":                testMaxBytes,
@@ -95,6 +96,7 @@ func things() *storage.Schema {
 			{Name: "name", Fields: []string{"org", "name", "size"}},
 			{Name: "flag", Fields: []string{"flag"}},
 			{Name: "named", Fields: []string{"org", "name", "time"}, Required: "name"},
+			{Name: "flagged", Fields: []string{"org", "flag", "time"}, Required: "flag", Only: true},
 		},
 	}
 }

@@ -396,6 +396,17 @@ func testForeignCursor(t *testing.T, engine DocumentsEngine) {
 	}
 }
 
+func testIndexOfOneValue(t *testing.T, engine DocumentsEngine) {
+	db := newDatabase(t, engine)
+	for i, flag := range []any{true, false, nil, true} {
+		db.insert(record(fmt.Sprint(i), 1, map[string]any{"org": "a", "time": float64(i), "flag": flag}))
+	}
+	query := storage.Query{Index: "flagged", Equal: []any{"a", true}, Limit: 10}
+	if page, err := db.Find(t.Context(), db.schema, query); err != nil || ids(page.Records) != "0 3" {
+		t.Errorf("found %s, %v", ids(page.Records), err)
+	}
+}
+
 func testFaultyQueries(t *testing.T, engine DocumentsEngine) {
 	db := newDatabase(t, engine)
 	big := make(storage.In, storage.MaxMany+1)
@@ -412,6 +423,8 @@ func testFaultyQueries(t *testing.T, engine DocumentsEngine) {
 		"required field left out": {Index: "named", Equal: []any{"a"}, Limit: 1},
 		"required field null":     {Index: "named", Equal: []any{"a", nil}, Limit: 1},
 		"null in a required set":  {Index: "named", Equal: []any{"a", storage.In{"b", nil}}, Limit: 1},
+		"only value left out":     {Index: "flagged", Equal: []any{"a"}, Limit: 1},
+		"other than the only one": {Index: "flagged", Equal: []any{"a", false}, Limit: 1},
 		"negative offset":         {Index: "time", Equal: []any{"a"}, Offset: -1, Limit: 1},
 		"cursor and offset":       {Index: "time", Equal: []any{"a"}, Offset: 1, After: "x", Limit: 1},
 		"condition on an unknown": {Index: "time", Equal: []any{"a"}, Limit: 1, Where: []storage.Condition{{Field: "colour"}}},
