@@ -12,7 +12,11 @@ import (
 	"attestry/scripts/readme"
 )
 
-const defaultAddress = "127.0.0.1:8001"
+const (
+	defaultAddress = "127.0.0.1:8001"
+
+	maxTourLines = 40 // of commands, answers and the policy
+)
 
 // keyShown is the key in the output of a first start.
 var keyShown = regexp.MustCompile(`shown this once: (att_\w+)`)
@@ -29,7 +33,9 @@ func tourOf(t *testing.T) (exchanges []exchange, policy string) {
 	t.Helper()
 	_, rest, _ := strings.Cut(readme.Read(t, "../../README.md"), "\n## Five minutes\n")
 	section, _, _ := strings.Cut(rest, "\n## ")
+	lines := 0
 	for _, block := range regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$").FindAllStringSubmatch(section, -1) {
+		lines += strings.Count(block[2], "\n")
 		if block[1] == "yaml" {
 			policy = block[2]
 			continue
@@ -44,6 +50,9 @@ func tourOf(t *testing.T) (exchanges []exchange, policy string) {
 				exchanges[last].want = append(exchanges[last].want, strings.TrimSuffix(line, "\n"))
 			}
 		}
+	}
+	if lines > maxTourLines {
+		t.Errorf("the tour has %d lines, at most %d are allowed", lines, maxTourLines)
 	}
 	if len(exchanges) == 0 || !strings.HasPrefix(exchanges[0].command, "KEY=") || policy == "" {
 		t.Fatalf("README.md has the tour %q with the policy %q", exchanges, policy)
