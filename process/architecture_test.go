@@ -133,11 +133,11 @@ func coveredBy(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return covers(pattern, name) })
 }
 
-// TestArchitectureNamesWhatExists fails when docs/architecture.md or the text of
-// README.md names a file, folder or package that is not there.
-func TestArchitectureNamesWhatExists(t *testing.T) {
+// TestPagesNameWhatExists fails when the text of a page names a file, folder or package
+// that is not there. Left out are pages that also name media types and keys of objects.
+func TestPagesNameWhatExists(t *testing.T) {
 	packages := packagesOf(t)
-	for _, file := range []string{architecture, "../README.md"} {
+	for _, file := range []string{architecture, "../README.md", "../CONTRIBUTING.md", "../docs/README.md", "../docs/api.md", "../docs/examples.md", "../docs/settings.md"} {
 		text := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(readme.Read(t, file), "")
 		for _, name := range quoted(text) {
 			name = strings.TrimPrefix(strings.TrimSuffix(name, "/..."), "./")

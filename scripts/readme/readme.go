@@ -1,5 +1,5 @@
-// Package readme keeps the generated tables of README.md and docs/ true: tests
-// compare them with what the code says.
+// Package readme keeps README.md and docs/ true: tests compare generated tables, and
+// what programs print, with the pages.
 package readme
 
 import (
@@ -15,17 +15,25 @@ func Updating() bool { return os.Getenv("ATTESTRY_TEST_UPDATE") != "" }
 // of the file with want.
 func Check(t *testing.T, file, name, want string) {
 	t.Helper()
+	CheckOutput(t, file, name, want, func(text string) string { return text })
+}
+
+// CheckOutput is Check for the output of a program. normalize replaces what differs
+// between two runs, such as times. An update writes the output as it is, and only if
+// something else has changed.
+func CheckOutput(t *testing.T, file, name, want string, normalize func(string) string) {
+	t.Helper()
 	content := Read(t, file)
 	begin, end := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
 	before, rest, _ := strings.Cut(content, begin)
-	table, after, ok := strings.Cut(rest, end)
-	if !ok {
-		t.Fatalf("%s has no table of %s", file, name)
-	}
-	if !Updating() {
-		if table != want {
-			t.Errorf("the table of %s in %s is not\n%s", name, file, want)
-		}
+	text, after, ok := strings.Cut(rest, end)
+	switch {
+	case !ok:
+		t.Fatalf("%s has no part %s", file, name)
+	case normalize(text) == normalize(want):
+		return
+	case !Updating():
+		t.Errorf("the part %s of %s is not\n%s", name, file, want)
 		return
 	}
 	if err := os.WriteFile(file, []byte(before+begin+want+end+after), 0o644); err != nil {

@@ -9,10 +9,10 @@ import (
 	"attestry/scripts/readme"
 )
 
-// TestReadmeListsEverySetting keeps the table in README.md true. With
+// TestEverySettingIsListed keeps the table in docs/settings.md true. With
 // ATTESTRY_TEST_UPDATE set it writes it.
-func TestReadmeListsEverySetting(t *testing.T) {
-	readme.Check(t, "../README.md", "settings", settingsTable())
+func TestEverySettingIsListed(t *testing.T) {
+	readme.Check(t, "../docs/settings.md", "settings", settingsTable())
 }
 
 func settingsTable() string {

@@ -9,10 +9,10 @@ import (
 	"attestry/scripts/readme"
 )
 
-// TestReadmeListsEveryOperation keeps the table in README.md true to the route
+// TestEveryOperationIsListed keeps the table in docs/api.md true to the route
 // table. With ATTESTRY_TEST_UPDATE set it writes it.
-func TestReadmeListsEveryOperation(t *testing.T) {
-	readme.Check(t, "../../README.md", "operations", operationsTable())
+func TestEveryOperationIsListed(t *testing.T) {
+	readme.Check(t, "../../docs/api.md", "operations", operationsTable())
 }
 
 func operationsTable() string {

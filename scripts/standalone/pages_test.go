@@ -1,0 +1,132 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"attestry/scripts/readme"
+)
+
+const (
+	defaultAddress = "127.0.0.1:8001"
+
+	maxTourLines = 40 // of commands, answers and the policy
+)
+
+// keyShown is the key in the output of a first start.
+var keyShown = regexp.MustCompile(`shown this once: (att_\w+)`)
+
+// exchange is a command of the tour with the lines that it prints.
+type exchange struct {
+	command string
+	want    []string
+}
+
+// tourOf reads the tour of README.md: its exchanges, and the policy that it has the reader
+// save as a file. Further lines of a command are indented.
+func tourOf(t *testing.T) (exchanges []exchange, policy string) {
+	t.Helper()
+	_, rest, _ := strings.Cut(readme.Read(t, "../../README.md"), "\n## Five minutes\n")
+	section, _, _ := strings.Cut(rest, "\n## ")
+	lines := 0
+	for _, block := range regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$").FindAllStringSubmatch(section, -1) {
+		lines += strings.Count(block[2], "\n")
+		if block[1] == "yaml" {
+			policy = block[2]
+			continue
+		}
+		for line := range strings.Lines(block[2]) {
+			last := len(exchanges) - 1
+			if command, ok := strings.CutPrefix(line, "$ "); ok {
+				exchanges = append(exchanges, exchange{command: command})
+			} else if strings.HasPrefix(line, "    ") {
+				exchanges[last].command += line
+			} else {
+				exchanges[last].want = append(exchanges[last].want, strings.TrimSuffix(line, "\n"))
+			}
+		}
+	}
+	if lines > maxTourLines {
+		t.Errorf("the tour has %d lines, at most %d are allowed", lines, maxTourLines)
+	}
+	if len(exchanges) == 0 || !strings.HasPrefix(exchanges[0].command, "KEY=") || policy == "" {
+		t.Fatalf("README.md has the tour %q with the policy %q", exchanges, policy)
+	}
+	return exchanges, policy
+}
+
+// printedAs reports whether a line was printed as the page has it, where … stands for
+// anything.
+func printedAs(want, got string) bool {
+	pattern := strings.ReplaceAll(regexp.QuoteMeta(want), "…", ".*")
+	return regexp.MustCompile("^" + pattern + "$").MatchString(got)
+}
+
+// TestTourOfReadme enters the commands of README.md and compares what they print. Then it does
+// what the last answer asks for, which makes the environment compliant.
+func TestTourOfReadme(t *testing.T) {
+	for _, program := range []string{"bash", "curl"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(err)
+		}
+	}
+	exchanges, policy := tourOf(t)
+	exchanges = append(exchanges,
+		exchange{`call POST /attestations/acme/build/trail/1.0/generic -F 'data_json={"attestation_name": "approved-by-security", "is_compliant": true}'`, []string{`"OK"`}},
+		exchange{`call PUT /environments/acme/production/report/server -d '{"artifacts": [{"digests": {"/opt/web": "'$SHA'"}, "creationTimestamp": 1793613000}]}'`, []string{`"OK"`}},
+		exchange{`call GET /snapshots/acme/production/-1 | grep -oE '^."index":[0-9]*|"compliant":[a-z]*,"html_url"'`, []string{`{"index":2`, `"compliant":true,"html_url"`}},
+	)
+	address := freeAddress(t)
+	tr := newTrial()
+	tr.serve(t, "--ephemeral", "--listen", address)
+	shown := keyShown.FindStringSubmatch(tr.out.String())
+	if shown == nil {
+		t.Fatalf("no key in %s", tr.out)
+	}
+	exchanges[0].command = "KEY=" + shown[1] + "\n"
+	folder := t.TempDir()
+	if err := os.WriteFile(folder+"/releases.yaml", []byte(policy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const end = "end of a command"
+	var script strings.Builder
+	for _, e := range exchanges {
+		fmt.Fprintf(&script, "%s\necho '%s'\n", strings.ReplaceAll(e.command, defaultAddress, address), end)
+	}
+	bash := exec.CommandContext(t.Context(), "bash", "-c", script.String())
+	bash.Dir = folder
+	printed, err := bash.CombinedOutput()
+	answers := strings.Split(string(printed), end+"\n")
+	if err != nil || len(answers) != len(exchanges)+1 {
+		t.Fatalf("%v: %s", err, printed)
+	}
+	for i, e := range exchanges {
+		got := strings.Split(strings.TrimSuffix(answers[i], "\n"), "\n")
+		if answers[i] == "" {
+			got = nil
+		}
+		if !slices.EqualFunc(e.want, got, printedAs) {
+			t.Errorf("%sprinted %q, README.md has %q", e.command, got, e.want)
+		}
+	}
+}
+
+// differs finds what is different in each demonstration.
+var differs = regexp.MustCompile(`its data is in \S+|att_\w+|\b[0-9a-f]{8}-[0-9a-f]{4}\b|\b\d{10}(\.\d+)?\b|"duration":[0-9.]+|in [0-9.]+m?s\b|\d+ bytes, SHA-256 \w+`)
+
+// TestDemonstrationPage compares docs/demo.md with what the demonstration prints.
+func TestDemonstrationPage(t *testing.T) {
+	address := freeAddress(t)
+	tr := newTrial()
+	tr.serve(t, "--ephemeral", "--demo", "--listen", address)
+	printed := strings.ReplaceAll(tr.out.String(), address, defaultAddress)
+	printed = regexp.MustCompile(`(att_\w{8})\w+`).ReplaceAllString(printed, "$1…")
+	readme.CheckOutput(t, "../../docs/demo.md", "demo",
+		"```\n$ go run ./scripts/standalone --ephemeral --demo\n"+printed+"```\n",
+		func(text string) string { return differs.ReplaceAllString(text, "*") })
+}
