@@ -22,6 +22,7 @@ import (
 	"attestry/storage"
 	"attestry/storage/guard"
 	"attestry/storage/retention"
+	"attestry/storage/written"
 	"attestry/tasks"
 )
 
@@ -36,7 +37,11 @@ type Process struct {
 	Clock    evidence.Clock
 	Store    *app.Store
 	Redis    *redis.Client
-	Metrics  *prometheus.Registry
+	Tasks    *tasks.Enqueuer
+	// Written is not nil in a process that is both the api and the only worker: it knows all that is
+	// written, and does its tasks itself.
+	Written *written.Documents
+	Metrics *prometheus.Registry
 	// embedded is nil with a database that is a server.
 	embedded embeddedDatabase
 }
@@ -95,6 +100,7 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 		Clock:    clock,
 		Store:    store,
 		Redis:    client,
+		Tasks:    tasks.NewEnqueuer(client),
 		Metrics:  metrics,
 		embedded: embedded,
 	}, nil

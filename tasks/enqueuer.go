@@ -5,15 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 )
 
-// Enqueuer puts tasks on their queues.
+// Enqueuer puts tasks on their queues, or has them done at once by this process (WorkHere).
 type Enqueuer struct {
 	client    *asynq.Client
 	inspector *asynq.Inspector
+	here      atomic.Pointer[here]
 }
 
 // NewEnqueuer makes an enqueuer; the Redis client stays the caller's to close.
@@ -24,14 +26,14 @@ func NewEnqueuer(client redis.UniversalClient) *Enqueuer {
 // Report asks a worker to drain an environment because of one waiting report. A
 // task that is there already for the same attempt is no error.
 func (e *Enqueuer) Report(ctx context.Context, environment string, arrival int64, attempt int) error {
-	task, err := newReportTask(environment, arrival, attempt)
+	task, err := newEnvironmentTask(TypeReport, environment, arrival, attempt)
 	return e.enqueue(ctx, task, err)
 }
 
 // Evaluate asks a worker to evaluate an environment because of one waiting evaluation. A task that
 // is there already for the same attempt is no error.
 func (e *Enqueuer) Evaluate(ctx context.Context, environment string, arrival int64, attempt int) error {
-	task, err := newEvaluateTask(environment, arrival, attempt)
+	task, err := newEnvironmentTask(TypeEvaluate, environment, arrival, attempt)
 	return e.enqueue(ctx, task, err)
 }
 
@@ -57,42 +59,41 @@ const maxAssembleTasks = 3
 // that waits already for the same attempt is no error. One that a worker has taken is repeated: the
 // worker may have been killed before it began, which asynq notices after a minute or two.
 func (e *Enqueuer) Assemble(ctx context.Context, assembly string, due float64, attempt int64) error {
-	id := assembleTaskID(assembly, due, attempt)
+	wanted, err := newTask(TypeAssemble, assembleTaskID(assembly, due, attempt), AssemblePayload{Assembly: assembly})
+	if err != nil || e.doHere(wanted) {
+		return err
+	}
 	for range maxAssembleTasks {
-		waits, err := e.assemble(ctx, assembly, id)
+		waits, err := e.assemble(ctx, wanted)
 		if err != nil || waits {
 			return err
 		}
-		id += "+"
+		wanted.id += "+"
 	}
 	return nil
 }
 
 // assemble enqueues a task unless there is one of its id, and reports whether one waits. A task that was
 // archived, as its worker was killed, is enqueued again.
-func (e *Enqueuer) assemble(ctx context.Context, assembly, id string) (waits bool, err error) {
-	task, err := newAssembleTask(assembly, id)
-	if err != nil {
-		return false, err
-	}
-	_, err = e.client.EnqueueContext(ctx, task)
+func (e *Enqueuer) assemble(ctx context.Context, wanted *task) (waits bool, err error) {
+	_, err = e.client.EnqueueContext(ctx, wanted.asynq())
 	if err == nil {
 		return true, nil
 	}
 	if !errors.Is(err, asynq.ErrTaskIDConflict) {
-		return false, fmt.Errorf("enqueue %s: %w", task.Type(), err)
+		return false, fmt.Errorf("enqueue %s: %w", wanted.name, err)
 	}
-	info, err := e.inspector.GetTaskInfo(QueuePackages, id)
+	info, err := e.inspector.GetTaskInfo(QueuePackages, wanted.id)
 	if errors.Is(err, asynq.ErrTaskNotFound) {
 		return true, nil // it has ended just now; if the package still waits, the relay comes back
 	}
 	if err != nil {
-		return false, fmt.Errorf("inspect %s: %w", task.Type(), err)
+		return false, fmt.Errorf("inspect %s: %w", wanted.name, err)
 	}
 	if info.State != asynq.TaskStateArchived {
 		return info.State != asynq.TaskStateActive, nil
 	}
-	return true, e.assembleAgain(id)
+	return true, e.assembleAgain(wanted.id)
 }
 
 // assembleAgain enqueues a task that was archived. It is no error if another process has done so since:
@@ -114,6 +115,9 @@ func (e *Enqueuer) assembleAgain(id string) error {
 
 // Waiting is how many tasks of notifications no worker has taken yet.
 func (e *Enqueuer) Waiting(context.Context) (int, error) {
+	if here := e.here.Load(); here != nil {
+		return here.waitingIn(QueueNotifications), nil
+	}
 	used, err := e.inspector.Queues()
 	if err != nil || !slices.Contains(used, QueueNotifications) {
 		return 0, err
@@ -125,13 +129,17 @@ func (e *Enqueuer) Waiting(context.Context) (int, error) {
 	return info.Pending, nil
 }
 
-func (e *Enqueuer) enqueue(ctx context.Context, task *asynq.Task, err error) error {
-	if err != nil {
+func (e *Enqueuer) enqueue(ctx context.Context, wanted *task, err error) error {
+	if err != nil || e.doHere(wanted) {
 		return err
 	}
-	_, err = e.client.EnqueueContext(ctx, task)
+	return e.queue(ctx, wanted)
+}
+
+func (e *Enqueuer) queue(ctx context.Context, wanted *task, options ...asynq.Option) error {
+	_, err := e.client.EnqueueContext(ctx, wanted.asynq(options...))
 	if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) {
-		return fmt.Errorf("enqueue %s: %w", task.Type(), err)
+		return fmt.Errorf("enqueue %s: %w", wanted.name, err)
 	}
 	return nil
 }

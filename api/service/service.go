@@ -43,7 +43,7 @@ type Service struct {
 // New puts the api process together; nothing runs yet.
 func New(p *process.Process) (*Service, error) {
 	settings := p.Settings.HTTP
-	dispatcher := tasks.NewDispatcher(tasks.NewEnqueuer(p.Redis), p.Log)
+	dispatcher := tasks.NewDispatcher(p.Tasks, p.Log)
 	waiters := tasks.NewWaiters(p.Redis, p.Log)
 	evaluator := evaluation.New(evaluation.Options{Log: p.Log})
 	links, err := links.New(string(settings.BaseURL))

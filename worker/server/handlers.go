@@ -36,7 +36,7 @@ func logged(log *slog.Logger) asynq.MiddlewareFunc {
 		return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
 			began := time.Now()
 			err := next.ProcessTask(ctx, task)
-			id, _ := asynq.GetTaskID(ctx)
+			_, id := tasks.Current(ctx)
 			entry := log.With("task", task.Type(), "id", id, "duration_ms", time.Since(began).Milliseconds())
 			if err != nil {
 				entry.Error("task failed", "error", err.Error())

@@ -11,7 +11,7 @@ func TestPeriodicJobThatPanicsIsDoneAgain(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	s, times := &Server{log: slog.New(slog.DiscardHandler)}, 0
-	s.repeat(ctx, time.Millisecond, "test", func(context.Context) error {
+	s.repeat(ctx, time.Millisecond, nil, "test", func(context.Context) error {
 		if times++; times == 3 {
 			cancel()
 		}

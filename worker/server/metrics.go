@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"attestry/process"
+	"attestry/tasks"
 	"attestry/tasks/snapshot"
 )
 
@@ -72,7 +73,7 @@ func (m *metrics) observe(next asynq.Handler) asynq.Handler {
 		if err != nil {
 			outcome = "failed"
 		}
-		queue, _ := asynq.GetQueueName(ctx)
+		queue, _ := tasks.Current(ctx)
 		m.duration.WithLabelValues(queue, task.Type(), outcome).Observe(time.Since(began).Seconds())
 		return err
 	})

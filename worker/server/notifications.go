@@ -47,14 +47,13 @@ func newNotifier(p *process.Process) (*notifier, error) {
 		}
 		attempts.WithLabelValues(string(kind), outcome).Inc()
 	}
-	enqueuer := tasks.NewEnqueuer(p.Redis)
 	sender := notify.NewSender(notify.Options{
 		HTTP: outbound.NewClient(outbound.Options{Allowed: p.Settings.Outbound.Allow}),
 		Mail: mailServer(p), Clock: p.Clock, Log: p.Log,
 	})
 	return &notifier{
-		relay:     notification.NewRelay(p.Store, enqueuer, p.Clock, p.Log),
-		fanout:    notification.NewFanout(p.Store, address, enqueuer, p.Clock, p.Log),
+		relay:     notification.NewRelay(p.Store, p.Tasks, p.Clock, p.Log),
+		fanout:    notification.NewFanout(p.Store, address, p.Tasks, p.Clock, p.Log),
 		deliverer: notification.NewDeliverer(p.Store, sender, p.Clock, p.Log, count),
 	}, nil
 }

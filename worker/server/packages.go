@@ -29,7 +29,7 @@ func newPackager(p *process.Process) (*packager, error) {
 	}
 	build := buildinfo.Read()
 	return &packager{
-		relay: auditpackage.NewRelay(p.Store, tasks.NewEnqueuer(p.Redis), time.Duration(p.Settings.Worker.PackageDays)*24*time.Hour, p.Clock, p.Log),
+		relay: auditpackage.NewRelay(p.Store, p.Tasks, time.Duration(p.Settings.Worker.PackageDays)*24*time.Hour, p.Clock, p.Log),
 		assembler: auditpackage.NewAssembler(p.Store, auditpackage.Options{
 			Links: address, Publisher: tasks.NewPublisher(p.Redis), Clock: p.Clock, Log: p.Log,
 			Generator: "Attestry " + build.Version + ", commit " + build.Commit,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hibiken/asynq"
 
+	"attestry/config"
 	"attestry/goroutine"
 	"attestry/process"
 	"attestry/storage/environments"
@@ -27,11 +28,17 @@ const (
 	taskCheckInterval = 20 * time.Millisecond
 	// delayedCheckInterval is how often tasks that are due again are moved.
 	delayedCheckInterval = time.Second
+	// aloneInterval takes the place of shorter intervals in a process that is woken when there is something
+	// to do: so long it waits for what it was not woken for.
+	aloneInterval = 5 * time.Second
+	// wakePause is how long a job that was woken rests before it can be woken again.
+	wakePause = 20 * time.Millisecond
 )
 
 // Server is a worker.
 type Server struct {
-	log *slog.Logger
+	process *process.Process
+	log     *slog.Logger
 	// servers serve one queue each.
 	servers   []*asynq.Server
 	mux       *asynq.ServeMux
@@ -75,10 +82,11 @@ func New(p *process.Process) (*Server, error) {
 	mux.Handle(tasks.TypeSend, notifier.sendHandler())
 	mux.Handle(tasks.TypeAssemble, packager.handler())
 	return &Server{
+		process:    p,
 		log:        p.Log,
 		mux:        mux,
 		processor:  processor,
-		sweeper:    snapshot.NewSweeper(p.Store, tasks.NewEnqueuer(p.Redis), p.Clock, p.Log),
+		sweeper:    snapshot.NewSweeper(p.Store, p.Tasks, p.Clock, p.Log),
 		collectors: newCollectors(p),
 		reconciler: reconciler,
 		notifier:   notifier,
@@ -101,30 +109,45 @@ func newCollectors(p *process.Process) []*orphans.Collector {
 // newServers makes what serves the queues of the settings: a server for each, so that the tasks of
 // one queue never take up all that could run tasks of another.
 func newServers(p *process.Process) []*asynq.Server {
-	queues := p.Settings.Worker.Queues
-	evaluation := queues[tasks.QueueReports] + queues[tasks.QueueCompliance]
+	if p.Written != nil {
+		return []*asynq.Server{newServer(p, p.Settings.Worker.Concurrency, p.Settings.Worker.Queues)}
+	}
 	var servers []*asynq.Server
-	for queue, weight := range queues {
-		var concurrency int
-		switch queue {
-		case tasks.QueueNotifications:
-			concurrency = notificationConcurrency
-		case tasks.QueuePackages:
-			concurrency = packageConcurrency()
-		default:
-			concurrency = max(1, p.Settings.Worker.Concurrency*weight/evaluation)
-		}
-		servers = append(servers, newServer(p, concurrency, map[string]int{queue: weight}))
+	for queue, concurrency := range concurrencyOf(&p.Settings.Worker) {
+		servers = append(servers, newServer(p, concurrency, map[string]int{queue: 1}))
 	}
 	return servers
 }
 
+// concurrencyOf is how many tasks of each queue run at once.
+func concurrencyOf(settings *config.Worker) map[string]int {
+	queues := settings.Queues
+	evaluation := queues[tasks.QueueReports] + queues[tasks.QueueCompliance]
+	concurrency := make(map[string]int, len(queues))
+	for queue, weight := range queues {
+		switch queue {
+		case tasks.QueueNotifications:
+			concurrency[queue] = notificationConcurrency
+		case tasks.QueuePackages:
+			concurrency[queue] = packageConcurrency()
+		default:
+			concurrency[queue] = max(1, settings.Concurrency*weight/evaluation)
+		}
+	}
+	return concurrency
+}
+
 func newServer(p *process.Process, concurrency int, queues map[string]int) *asynq.Server {
+	check, delayed := taskCheckInterval, delayedCheckInterval
+	if p.Written != nil {
+		check, delayed = aloneInterval, 2*aloneInterval
+	}
 	return asynq.NewServerFromRedisClient(p.Redis, asynq.Config{
 		Concurrency:              concurrency,
 		Queues:                   queues,
-		TaskCheckInterval:        taskCheckInterval,
-		DelayedTaskCheckInterval: delayedCheckInterval,
+		TaskCheckInterval:        check,
+		DelayedTaskCheckInterval: delayed,
+		JanitorInterval:          time.Minute,
 		RetryDelayFunc:           tasks.RetryDelay,
 		ShutdownTimeout:          p.Settings.Process.ShutdownTimeout,
 		Logger:                   &logger{log: p.Log},
@@ -140,13 +163,21 @@ func (s *Server) Run(ctx context.Context) error {
 			return fmt.Errorf("start the worker: %w", err)
 		}
 	}
-	var jobs goroutine.Group
-	repeat := func(interval time.Duration, name string, job func(context.Context) error) {
-		jobs.Go(func() error { s.repeat(ctx, interval, name, job); return nil })
+	if s.process.Written != nil {
+		stop := s.process.Tasks.WorkHere(s.mux, concurrencyOf(&s.process.Settings.Worker))
+		defer stop(s.process.Settings.Process.ShutdownTimeout)
 	}
-	repeat(notification.RelayInterval, "relay of notifications", s.notifier.relay.Relay)
+	var jobs goroutine.Group
+	repeat := func(interval time.Duration, name string, job func(context.Context) error, concerned ...string) {
+		var wake <-chan struct{}
+		if watched := s.process.Written; watched != nil {
+			wake, interval = watched.Wake(concerned...), max(interval, aloneInterval)
+		}
+		jobs.Go(func() error { s.repeat(ctx, interval, wake, name, job); return nil })
+	}
+	repeat(notification.RelayInterval, "relay of notifications", s.notifier.relay.Relay, "outbox", "deliveries")
 	repeat(notification.CleanInterval, "deletion of old deliveries", s.notifier.relay.Clean)
-	repeat(auditpackage.RelayInterval, "relay of audit packages", s.packager.relay.Relay)
+	repeat(auditpackage.RelayInterval, "relay of audit packages", s.packager.relay.Relay, "packages")
 	repeat(auditpackage.CleanInterval, "deletion of replaced audit packages", s.packager.relay.Clean)
 	repeat(snapshot.SweepInterval, "sweep", s.sweeper.Sweep)
 	for _, collector := range s.collectors {
@@ -168,8 +199,8 @@ func shutDown(servers []*asynq.Server) {
 	_ = group.Wait() // a server that panics does not keep the others from ending
 }
 
-// repeat runs a periodic job until the context ends.
-func (s *Server) repeat(ctx context.Context, interval time.Duration, name string, job func(context.Context) error) {
+// repeat runs a periodic job until the context ends, and in between when it is woken.
+func (s *Server) repeat(ctx context.Context, interval time.Duration, wake <-chan struct{}, name string, job func(context.Context) error) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
@@ -177,9 +208,23 @@ func (s *Server) repeat(ctx context.Context, interval time.Duration, name string
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+		case <-wake:
+			ticker.Reset(interval)
 		}
 		if err := goroutine.Recovered(func() error { return job(ctx) }); err != nil && ctx.Err() == nil {
 			s.log.Warn("a periodic job failed and will be tried again", "job", name, "error", err.Error())
 		}
+		if wake != nil {
+			pause(ctx, wakePause)
+		}
+	}
+}
+
+func pause(ctx context.Context, length time.Duration) {
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"attestry/goroutine"
 	"attestry/process"
 	"attestry/storage"
+	"attestry/storage/written"
 	worker "attestry/worker/server"
 )
 
@@ -111,10 +112,29 @@ func (i *Instance) open(ctx context.Context, options Options, listener net.Liste
 		return err
 	}
 	settings.Stores.Database.AcceptLoss = options.AcceptLoss
+	var watched *written.Documents
 	return openWhenWritable(ctx, listener, settings, options.Log, func() error {
-		i.Process, err = process.OpenWith(ctx, settings, options.Log, options.Clock, options.Wrap)
+		i.Process, err = process.OpenWith(ctx, settings, options.Log, options.Clock, i.wrap(options, &watched))
+		if err == nil {
+			i.Process.Written = watched
+		}
 		return err
 	})
+}
+
+// wrap returns what stands between the service and its database. With a Redis of its own, which no
+// other process reaches, the instance watches what it writes.
+func (i *Instance) wrap(options Options, watched **written.Documents) func(storage.Documents) storage.Documents {
+	return func(docs storage.Documents) storage.Documents {
+		if options.Wrap != nil {
+			docs = options.Wrap(docs)
+		}
+		if i.redis == nil || options.WithoutWorker {
+			return docs
+		}
+		*watched = written.Watch(docs)
+		return *watched
+	}
 }
 
 // startRedis starts the embedded Redis and returns its URL. Every user of the

@@ -1,0 +1,79 @@
+// Package written tells who waits for documents in a process when some were written by it.
+package written
+
+import (
+	"context"
+	"sync"
+
+	"attestry/storage"
+)
+
+// Documents passes everything on to an engine, and wakes who waits for a collection after each command
+// that may have stored documents in it.
+type Documents struct {
+	storage.Documents
+
+	mu    sync.RWMutex
+	wakes map[string][]chan struct{} // by the name of the collection
+}
+
+// Watch makes documents over those of an engine.
+func Watch(docs storage.Documents) *Documents {
+	return &Documents{Documents: docs, wakes: map[string][]chan struct{}{}}
+}
+
+// Wake returns a channel that gets a value when documents of a collection may have been stored. Values
+// that nobody has taken yet become one.
+func (d *Documents) Wake(collections ...string) <-chan struct{} {
+	wake := make(chan struct{}, 1)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, name := range collections {
+		d.wakes[name] = append(d.wakes[name], wake)
+	}
+	return wake
+}
+
+func (d *Documents) tell(schema *storage.Schema) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	for _, wake := range d.wakes[schema.Name] {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Insert is that of the port.
+func (d *Documents) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
+	defer d.tell(schema)
+	return d.Documents.Insert(ctx, schema, record)
+}
+
+// InsertMany is that of the port.
+func (d *Documents) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (int, error) {
+	defer d.tell(schema)
+	return d.Documents.InsertMany(ctx, schema, records)
+}
+
+// Put is that of the port.
+func (d *Documents) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
+	defer d.tell(schema)
+	return d.Documents.Put(ctx, schema, records...)
+}
+
+// Replace is that of the port.
+func (d *Documents) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
+	defer d.tell(schema)
+	return d.Documents.Replace(ctx, schema, record, revision)
+}
+
+// Write is that of the port.
+func (d *Documents) Write(ctx context.Context, writes ...storage.Write) error {
+	err := d.Documents.Write(ctx, writes...)
+	for i := range writes {
+		d.tell(writes[i].Schema)
+	}
+	return err
+}

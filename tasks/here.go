@@ -1,0 +1,136 @@
+package tasks
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/hibiken/asynq"
+
+	"attestry/goroutine"
+)
+
+// maxWaitingHere is how many tasks of a queue may wait in memory. Others go to Redis.
+const maxWaitingHere = 10_000
+
+// here does tasks in the process that enqueues them, so that they need not wait until a worker looks at
+// Redis. Like Redis it may lose all of them.
+type here struct {
+	handler asynq.Handler
+	// retry takes a task that has failed.
+	retry func(*task, error)
+	// ended is done when tasks under way are to end.
+	ended context.Context
+	// places has a channel for each queue, which holds an element for each task under way.
+	places map[string]chan struct{}
+
+	mu       sync.Mutex
+	stopping bool
+	// ids are those of the tasks that wait or are under way.
+	ids     map[string]bool
+	waiting map[string]int // by queue
+	tasks   sync.WaitGroup
+}
+
+// WorkHere has tasks done by this process from now on: by the handler, and in each queue as many at once
+// as concurrency says. Those that fail go to Redis, to be tried again. The returned function ends that: it
+// waits for the tasks under way, which are told to end after the given time.
+func (e *Enqueuer) WorkHere(handler asynq.Handler, concurrency map[string]int) (stop func(time.Duration)) {
+	ended, end := context.WithCancel(context.Background())
+	h := &here{handler: handler, retry: e.tryAgain, ended: ended, places: map[string]chan struct{}{}, ids: map[string]bool{}, waiting: map[string]int{}}
+	for queue, n := range concurrency {
+		h.places[queue] = make(chan struct{}, n)
+	}
+	e.here.Store(h)
+	return func(within time.Duration) {
+		e.here.Store(nil)
+		h.mu.Lock()
+		h.stopping = true
+		h.mu.Unlock()
+		timer := time.AfterFunc(within, end)
+		h.tasks.Wait()
+		timer.Stop()
+		end()
+	}
+}
+
+// doHere reports whether this process does the task.
+func (e *Enqueuer) doHere(wanted *task) bool {
+	h := e.here.Load()
+	return h != nil && h.take(wanted)
+}
+
+// tryAgain lets asynq repeat a task. If Redis is away the sweep or a relay enqueues what it was to do.
+func (e *Enqueuer) tryAgain(failed *task, err error) {
+	if failed.retries > 0 && !errors.Is(err, asynq.SkipRetry) {
+		_ = e.queue(context.Background(), failed, asynq.ProcessIn(RetryDelay(0, err, nil)))
+	}
+}
+
+// take has a task done, unless one of the same id waits or is under way. It is false if this process does
+// not serve the queue or too many wait.
+func (h *here) take(wanted *task) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	places, served := h.places[wanted.queue]
+	if h.ids[wanted.id] {
+		return true
+	}
+	if !served || h.stopping || h.waiting[wanted.queue] >= maxWaitingHere {
+		return false
+	}
+	h.ids[wanted.id] = true
+	h.waiting[wanted.queue]++
+	h.tasks.Add(1)
+	goroutine.Start(func() error {
+		places <- struct{}{}
+		defer func() { <-places }()
+		return h.do(wanted)
+	}, func(err error) {
+		h.forget(wanted)
+		if err != nil {
+			h.retry(wanted, err)
+		}
+		h.tasks.Done()
+	})
+	return true
+}
+
+// do does a task whose turn it is. What still waited when the process was told to stop is left to the next start.
+func (h *here) do(wanted *task) error {
+	h.mu.Lock()
+	h.waiting[wanted.queue]--
+	stopping := h.stopping
+	h.mu.Unlock()
+	if stopping {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithValue(h.ended, taskKey{}, wanted), wanted.timeout)
+	defer cancel()
+	return h.handler.ProcessTask(ctx, wanted.asynq())
+}
+
+func (h *here) forget(done *task) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.ids, done.id)
+}
+
+func (h *here) waitingIn(queue string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.waiting[queue]
+}
+
+type taskKey struct{}
+
+// Current returns the queue and the id of the task that a context is handed to.
+func Current(ctx context.Context) (queue, id string) {
+	if current, ok := ctx.Value(taskKey{}).(*task); ok {
+		return current.queue, current.id
+	}
+	queue, _ = asynq.GetQueueName(ctx)
+	id, _ = asynq.GetTaskID(ctx)
+	return queue, id
+}
