@@ -118,6 +118,18 @@ func (db *DB) recordAll() {
 	_ = last.write(db.folder)
 }
 
+// recordAccepted replaces what a database has had by what it has, as the loss of the rest was accepted:
+// without that, the next start after a crash would have to be told again.
+func (db *DB) recordAccepted() error {
+	used, err := manifest.Find(db.folder)
+	if err != nil {
+		return err
+	}
+	// Not all bytes of the manifest may be synced.
+	left := acknowledged{Groups: db.acknowledged.Load(), Manifest: used.Name}
+	return left.write(db.folder)
+}
+
 // recordAcknowledged writes what was acknowledged, for as long as the database is open.
 func (db *DB) recordAcknowledged() {
 	ticker := time.NewTicker(acknowledgedInterval)

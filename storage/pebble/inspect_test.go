@@ -2,7 +2,9 @@ package pebble
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,7 +25,7 @@ func crashedWith(t *testing.T, f func(db *DB, tables *stoppedTables)) string {
 	db := openOn(t, folder, tables)
 	f(db, tables)
 	copied := filepath.Join(filepath.Dir(folder), "crashed")
-	must(t, os.CopyFS(copied, os.DirFS(folder)))
+	copyOpen(t, folder, copied)
 	tables.release()
 	return copied
 }
@@ -42,6 +44,17 @@ func withLogs(t *testing.T) func(db *DB, tables *stoppedTables) {
 			}
 		}
 	}
+}
+
+// copyOpen copies a database that is open but not written to. Pebble may be deleting files that it does not need.
+func copyOpen(t *testing.T, folder, copied string) {
+	t.Helper()
+	err := os.CopyFS(copied, os.DirFS(folder))
+	for errors.Is(err, fs.ErrNotExist) {
+		must(t, os.RemoveAll(copied))
+		err = os.CopyFS(copied, os.DirFS(folder))
+	}
+	must(t, err)
 }
 
 func logsIn(t *testing.T, folder string) (logs []string) {
@@ -123,6 +136,34 @@ func TestDamagedOptionsAreRefusedWithTheirName(t *testing.T) {
 	must(t, err)
 	must(t, os.WriteFile(options, bytes.Replace(content, []byte("comparer="), []byte("comparer=x"), 1), 0o600))
 	mustRefuse(t, folder, "OPTIONS-000003", "restore it from a backup")
+}
+
+func TestAcceptedLossIsRecordedAtOnce(t *testing.T) {
+	folder := crashedWith(t, withLogs(t))
+	must(t, (&acknowledged{Groups: 15}).write(folder))
+	logs := logsIn(t, folder)
+	must(t, os.Remove(logs[len(logs)-1]))
+	mustRefuse(t, folder, "10 of 15 groups")
+
+	// The database cannot say what it has.
+	blocked := filepath.Join(folder, acknowledgedName+".new")
+	must(t, os.MkdirAll(filepath.Join(blocked, "x"), 0o700))
+	accepting := Options{Folder: folder, AcceptLoss: true}
+	if _, err := Open(t.Context(), accepting, []*storage.Schema{plainSchema()}); err == nil || !strings.Contains(err.Error(), "is a directory") {
+		t.Fatalf("without its file: %v", err)
+	}
+	must(t, os.RemoveAll(blocked))
+
+	db, err := Open(t.Context(), accepting, []*storage.Schema{plainSchema()})
+	must(t, err)
+	defer db.Close()
+	killed := filepath.Join(t.TempDir(), "killed")
+	copyOpen(t, folder, killed)
+	again := openOn(t, killed, nil)
+	mustHave(t, again, "0-0", "0-1", "0-2", "0-3", "0-4", "1-0", "1-1", "1-2", "1-3", "1-4")
+	if _, err := again.Get(t.Context(), plainSchema(), "2-0"); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("a record whose log is gone: %v", err)
+	}
 }
 
 func TestFilesAreOrderedByTheirNumbers(t *testing.T) {
