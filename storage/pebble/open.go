@@ -69,7 +69,8 @@ func adviceFor(err error) string {
 }
 
 // checkRoomToOpen refuses to open a database whose disk has no room for what is only in its logs: Pebble
-// writes that into tables before it is open, and repeats without end what the disk refuses.
+// writes that into tables before it is open, and repeats without end what the disk refuses. Obsolete files do
+// not count as room: Pebble deletes them only after it has written these tables.
 func checkRoomToOpen(files *filesystem, logged uint64) error {
 	room, err := files.room()
 	if err != nil || room >= logged {
