@@ -3,6 +3,10 @@ package e2e_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -152,5 +156,77 @@ func TestAlteredSnapshotIsNotShown(t *testing.T) {
 	}
 	if second.damagedReads("database") != 1 {
 		t.Error("it is not counted")
+	}
+}
+
+// runOn runs a service on the embedded engines in a directory, and ends it.
+func runOn(t *testing.T, data string, f func(s *service)) error {
+	t.Helper()
+	s, err := launch(t.Context(), options{data: data, withoutWorker: true})
+	if err != nil {
+		return err
+	}
+	s.t, s.org, s.public = t, "acme", "open"
+	f(s)
+	return s.Close()
+}
+
+// largestTable returns the path and the content of the largest table in a folder of Pebble.
+func largestTable(t *testing.T, folder string) (path string, content []byte) {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		one := filepath.Join(folder, entry.Name())
+		if read, err := os.ReadFile(one); err == nil && filepath.Ext(one) == ".sst" && len(read) > len(content) {
+			path, content = one, read
+		}
+	}
+	return path, content
+}
+
+// TestDamagedTableIsNotShown alters one of three large attestations in the table that has them. Each is alone
+// in its block, except for the first and the last one: at the start nothing reads the second.
+func TestDamagedTableIsNotShown(t *testing.T) {
+	t.Parallel()
+	skipOnRealEngines(t)
+	data, source := t.TempDir(), rand.NewChaCha8([32]byte{1})
+	sent := map[string][]byte{}
+	var folder string
+	err := runOn(t, data, func(s *service) {
+		s.must(s.createOrganizations(t.Context()))
+		folder = s.Process.Settings.Stores.Database.Path
+		for _, name := range []string{"first", "second", "third"} {
+			noise := make([]byte, 64<<10)
+			_, _ = source.Read(noise)
+			s.attestGeneric("t", name, true, fmt.Sprintf(`,"user_data":{"noise":%q}`, base64.StdEncoding.EncodeToString(noise)))
+			address := s.trailPath("t") + "/" + name
+			sent[address] = bytes.ReplaceAll(s.requestRange(http.MethodGet, address, "").body, []byte(s.URL), nil)
+		}
+	})
+	// The second start moves what is in the log into a table.
+	if err := errors.Join(err, runOn(t, data, func(*service) {})); err != nil {
+		t.Fatal(err)
+	}
+	path, content := largestTable(t, folder)
+	content[len(content)/2] ^= 1
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	damaged := 0
+	err = runOn(t, data, func(s *service) {
+		for address, body := range sent {
+			switch got := s.requestRange(http.MethodGet, address, ""); {
+			case got.status == http.StatusBadGateway && strings.Contains(string(got.body), "damaged"):
+				damaged++
+			case got.status != http.StatusOK || !bytes.Equal(bytes.ReplaceAll(got.body, []byte(s.URL), nil), body):
+				t.Errorf("answered %d %.200s", got.status, got.body)
+			}
+		}
+	})
+	if err != nil || damaged != 1 {
+		t.Errorf("%d of the attestations are answered 502, want 1: %v", damaged, err)
 	}
 }

@@ -88,17 +88,17 @@ func checkFiles(folder string, files *filesystem, settings func() *pebble.Option
 	if err != nil {
 		return err
 	}
-	if used.Name < known.Manifest {
+	if older(used.Name, known.Manifest) {
 		return fmt.Errorf("%w: it has had %s", manifest.ErrMissing, known.Manifest)
 	}
 	// Only a loss of power leaves a part of a chunk at the end, and only of what was not synced.
-	if least := known.ManifestBytes; used.Whole < used.Size && (used.Name > known.Manifest || used.Whole < least) || used.Name == known.Manifest && used.Size < least {
+	if least := known.ManifestBytes; used.Whole < used.Size && (older(known.Manifest, used.Name) || used.Whole < least) || used.Name == known.Manifest && used.Size < least {
 		return fmt.Errorf("%w: %s, at byte %d of %d", errDamagedFile, used.Name, used.Whole, max(used.Size, least))
 	}
 	if used.Name == "" {
 		return nil
 	}
-	found, err := inspect(folder, settings())
+	found, err := inspect(folder, settings)
 	if err != nil {
 		return err
 	}
@@ -106,29 +106,6 @@ func checkFiles(folder string, files *filesystem, settings func() *pebble.Option
 		return fmt.Errorf("%w: %d of %d groups of writes are there, so the end of a log (*.log) is gone", errLost, found.groups, known.Groups)
 	}
 	return checkRoomToOpen(files, found.logged)
-}
-
-// content is what a database has.
-type content struct {
-	groups uint64
-	// logged bounds how many bytes are only in its logs.
-	logged uint64
-}
-
-// inspect reads what a database has without changing its files.
-func inspect(folder string, settings *pebble.Options) (found content, err error) {
-	settings.ReadOnly = true
-	engine, err := pebble.Open(folder, settings)
-	if err != nil {
-		return content{}, err
-	}
-	found.logged = engine.Metrics().MemTable.Size
-	catalog, err := readCatalog(engine)
-	if err = errors.Join(err, engine.Close()); err != nil {
-		return content{}, err
-	}
-	found.groups = catalog.groups
-	return found, nil
 }
 
 // recordAll writes what a database has that was closed. If it cannot, what was written before counts.
@@ -139,6 +116,18 @@ func (db *DB) recordAll() {
 	}
 	last := acknowledged{Groups: db.acknowledged.Load(), Manifest: used.Name, ManifestBytes: used.Size}
 	_ = last.write(db.folder)
+}
+
+// recordAccepted replaces what a database has had by what it has, as the loss of the rest was accepted:
+// without that, the next start after a crash would have to be told again.
+func (db *DB) recordAccepted() error {
+	used, err := manifest.Find(db.folder)
+	if err != nil {
+		return err
+	}
+	// Not all bytes of the manifest may be synced.
+	left := acknowledged{Groups: db.acknowledged.Load(), Manifest: used.Name}
+	return left.write(db.folder)
 }
 
 // recordAcknowledged writes what was acknowledged, for as long as the database is open.

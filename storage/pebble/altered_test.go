@@ -1,126 +1,245 @@
 package pebble
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"io"
+	"log/slog"
+	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"attestry/storage"
+	"attestry/storage/pebble/wal"
 )
 
 const (
-	// killedLocation tells a process that it is to be killed, and which folder it writes.
-	killedLocation = "ATTESTRY_PEBBLE_KILLED"
-	killedRecords  = 120
+	// alteredStep is the distance of the bytes that are altered, one at a time.
+	alteredStep = 97
+	// alteredShort is how many of them are in a short test, besides those in zeros.
+	alteredShort = 100
+	// zeroStep is the distance behind the end of a log, where it is filled with zeros.
+	zeroStep      = 97 * 61
+	zeroStepShort = zeroStep * 12
 )
 
-func killedID(i int) string { return fmt.Sprintf("record-%04d", i) }
-
-// TestWriterThatIsKilled is the process that writes a database and is killed.
-func TestWriterThatIsKilled(t *testing.T) {
-	folder := os.Getenv(killedLocation)
-	if folder == "" {
-		t.Skip("only a process of its own is killed")
-	}
-	db, err := Open(t.Context(), Options{Folder: folder}, []*storage.Schema{plainSchema()})
-	must(t, err)
-	for i := range killedRecords {
-		must(t, db.Insert(t.Context(), plainSchema(), plain(killedID(i))))
-		if i%50 == 20 {
-			must(t, db.engine.Flush())
-		}
-	}
-	for {
-		if a, err := readAcknowledged(folder); err == nil && a.Groups == killedRecords && a.ManifestBytes > 0 {
-			break
-		}
-	}
-	fmt.Println("written")
-	select {}
+// damage is one change of one file.
+type damage struct {
+	file, change string
+	// content is that of the file instead, nil if it is removed.
+	content func(before []byte) []byte
+	// whole is up to which group all records must be there.
+	whole uint64
 }
 
-// killedFolder is a database whose process was killed.
-func killedFolder(t *testing.T) string {
-	t.Helper()
-	folder := filepath.Join(t.TempDir(), "killed")
-	writer := exec.Command(os.Args[0], "-test.run=^TestWriterThatIsKilled$", "-test.v")
-	writer.Env = append(os.Environ(), killedLocation+"="+folder)
-	out, err := writer.StdoutPipe()
-	must(t, err)
-	must(t, writer.Start())
-	var said strings.Builder
-	for buffer := make([]byte, 256); !strings.Contains(said.String(), "written"); {
-		n, err := out.Read(buffer)
-		said.Write(buffer[:n])
-		if err != nil {
-			t.Fatalf("the writer ended: %v %s", err, said.String())
-		}
+// TestDamageIsNeverSilent alters databases that were killed under load, and starts each. Every record
+// must be there, or the start must be refused with the name of what is damaged, or a read must answer with
+// an error. Only of the newest log may the end be missing: with an altered byte the last group of
+// writes, and if it is cut or gone, what was acknowledged after the file that says so was written.
+func TestDamageIsNeverSilent(t *testing.T) {
+	former := slog.Default()
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	t.Cleanup(func() { slog.SetDefault(former) })
+	for _, moment := range []string{whileFlushing, withSeveralLogs} {
+		t.Run(moment, func(t *testing.T) {
+			t.Parallel()
+			k := kill(t, moment)
+			files := k.read(t)
+			t.Logf("%d records in %d groups, %d of them recorded, in %v", len(k.acknowledged), k.last, k.recorded, sizesOf(files))
+			if k.start(t, files, damage{file: "other", content: bytes.Clone, whole: k.last}) {
+				t.Fatal("the database as it was killed is refused")
+			}
+			k.startEach(t, files)
+			if after := k.read(t); !maps.EqualFunc(files, after, bytes.Equal) {
+				t.Error("the database itself was changed")
+			}
+		})
 	}
-	must(t, writer.Process.Kill())
-	_ = writer.Wait() // it was killed
-	return folder
 }
 
-// mustStartWhole starts a copy of a database with one file changed: it must have every record, or refuse
-// and name what is wrong, or answer with an error when it reads what is damaged.
-func mustStartWhole(t *testing.T, folder, file, change string, content []byte) (refused bool) {
+// startEach starts the database with each damage.
+func (k *killed) startEach(t *testing.T, files map[string][]byte) {
 	t.Helper()
-	copied := filepath.Join(t.TempDir(), "copy")
-	must(t, os.CopyFS(copied, os.DirFS(folder)))
-	if content == nil {
-		must(t, os.Remove(filepath.Join(copied, file)))
-	} else {
-		must(t, os.WriteFile(filepath.Join(copied, file), content, 0o600))
+	all := k.damages(files)
+	work := make(chan damage)
+	var workers sync.WaitGroup
+	refused := make([]int, runtime.GOMAXPROCS(0))
+	for i := range refused {
+		workers.Go(func() {
+			for one := range work {
+				if k.start(t, files, one) {
+					refused[i]++
+				}
+			}
+		})
 	}
-	defer os.RemoveAll(copied)
-	db, err := Open(t.Context(), Options{Folder: copied}, []*storage.Schema{plainSchema()})
+	for _, one := range all {
+		work <- one
+	}
+	close(work)
+	workers.Wait()
+	t.Logf("%d starts, %v refused", len(all), refused)
+}
+
+// read returns the content of all files.
+func (k *killed) read(t *testing.T) map[string][]byte {
+	t.Helper()
+	entries, err := os.ReadDir(k.folder)
+	must(t, err)
+	files := map[string][]byte{}
+	for _, entry := range entries {
+		files[entry.Name()], err = os.ReadFile(filepath.Join(k.folder, entry.Name()))
+		must(t, err)
+	}
+	return files
+}
+
+func sizesOf(files map[string][]byte) (sizes []string) {
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		sizes = append(sizes, fmt.Sprint(name, ":", usedOf(files[name])))
+	}
+	return sizes
+}
+
+// usedOf returns how many bytes a file has without the zeros at its end.
+func usedOf(content []byte) int { return len(bytes.TrimRight(content, "\x00")) }
+
+// damages returns all changes, or with -short a part of them.
+func (k *killed) damages(files map[string][]byte) (all []damage) {
+	newest := ""
+	bytesUsed := 0
+	for name, content := range files {
+		if wal.Is(name) {
+			newest = max(newest, name)
+		}
+		bytesUsed += usedOf(content)
+	}
+	usedStep, zeros := alteredStep, zeroStep
+	if testing.Short() {
+		usedStep, zeros = max(usedStep, bytesUsed/alteredShort), zeroStepShort
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		cut, altered := k.last, k.last
+		if name == newest {
+			cut, altered = k.recorded, max(k.recorded, k.last-1)
+		}
+		half := usedOf(files[name]) / 2
+		all = append(all,
+			damage{name, "removed", nil, cut},
+			damage{name, "emptied", func([]byte) []byte { return []byte{} }, cut},
+			damage{name, "cut in half", func(before []byte) []byte { return before[:half] }, cut})
+		step := usedStep
+		for at := step / 2; at < len(files[name]); at += step {
+			if at > usedOf(files[name]) {
+				step = max(step, zeros)
+			}
+			bit := byte(1) << (at % 8)
+			all = append(all, damage{name, fmt.Sprintf("byte %d altered", at), func(before []byte) []byte {
+				after := bytes.Clone(before)
+				after[at] ^= bit
+				return after
+			}, altered})
+		}
+	}
+	return all
+}
+
+// start opens a copy of the database with one damage, and checks what is in it.
+func (k *killed) start(t *testing.T, files map[string][]byte, one damage) (refused bool) {
+	folder, err := os.MkdirTemp(filepath.Dir(k.folder), "copy")
 	if err != nil {
-		if !strings.Contains(err.Error(), copied) {
-			t.Errorf("%s %s: it is refused with %q", file, change, err)
+		t.Error(err)
+		return false
+	}
+	defer os.RemoveAll(folder)
+	if err := k.copyTo(folder, files, one); err != nil {
+		t.Error(err)
+		return false
+	}
+	db, err := Open(t.Context(), Options{Folder: folder, CacheBytes: 8 << 20}, []*storage.Schema{plainSchema()})
+	if err != nil {
+		if !one.namedIn(err.Error()) || !strings.Contains(err.Error(), folder) {
+			t.Errorf("%s %s: it is refused with %q", one.file, one.change, err)
 		}
 		return true
 	}
 	defer db.Close()
-	for i := range killedRecords {
-		if _, err := db.Get(t.Context(), plainSchema(), killedID(i)); errors.Is(err, storage.ErrNotFound) {
-			t.Errorf("%s %s: %s is gone without a word", file, change, killedID(i))
-			return false
-		}
+	if err := k.check(t, db, one.whole); err != nil {
+		t.Errorf("%s %s: %v", one.file, one.change, err)
 	}
 	return false
 }
 
-func TestDamageIsNeverSilent(t *testing.T) {
-	folder := killedFolder(t)
-	if mustStartWhole(t, folder, acknowledgedName+".new", "added", []byte{}) {
-		t.Error("the database as it was killed is refused")
+// copyTo makes a copy. Pebble changes no file that it finds, so files are shared, except for the one it locks.
+func (k *killed) copyTo(folder string, files map[string][]byte, one damage) error {
+	for name := range files {
+		copied := filepath.Join(folder, name)
+		var err error
+		switch {
+		case name == one.file && one.content != nil:
+			err = os.WriteFile(copied, one.content(files[name]), 0o600)
+		case name == one.file:
+		case name == "LOCK":
+			err = os.WriteFile(copied, nil, 0o600)
+		default:
+			err = os.Link(filepath.Join(k.folder, name), copied)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	step := 97
-	if testing.Short() {
-		step *= 61
+	return nil
+}
+
+// namedIn reports whether a refusal names what is damaged. Pebble names a table by its number, and of a
+// log or a marker that is gone only the kind is known.
+func (d damage) namedIn(message string) bool {
+	name := strings.TrimSuffix(d.file, ".sst")
+	if kind := strings.SplitN(name, ".", 3); kind[0] == "marker" {
+		name = strings.Join(kind[:2], ".")
 	}
-	entries, err := os.ReadDir(folder)
-	must(t, err)
-	for _, entry := range entries {
-		file, err := os.Open(filepath.Join(folder, entry.Name()))
-		must(t, err)
-		content, err := io.ReadAll(file)
-		must(t, errors.Join(err, file.Close()))
-		name := entry.Name()
-		t.Run(name, func(t *testing.T) {
-			mustStartWhole(t, folder, name, "removed", nil)
-			mustStartWhole(t, folder, name, "empty", []byte{})
-			mustStartWhole(t, folder, name, "cut in half", content[:len(content)/2])
-			for at := step / 2; at < len(content); at += step {
-				altered := append([]byte{}, content...)
-				altered[at] ^= 0x10
-				mustStartWhole(t, folder, name, fmt.Sprint("altered at ", at), altered)
-			}
-		})
+	return strings.Contains(message, name) || wal.Is(name) && strings.Contains(message, "(*.log)")
+}
+
+// check reads all records that were acknowledged with a group: each must be there, or be damaged.
+func (k *killed) check(t *testing.T, db *DB, whole uint64) error {
+	for id, groups := range k.acknowledged {
+		switch record, err := db.Get(t.Context(), plainSchema(), id); {
+		case errors.Is(err, storage.ErrDamaged):
+		case groups > whole && errors.Is(err, storage.ErrNotFound):
+		case err != nil:
+			return fmt.Errorf("read %s of group %d: %w", id, groups, err)
+		case !bytes.Equal(record.Body, plain(id).Body):
+			return fmt.Errorf("%s is read as %q", id, record.Body)
+		}
 	}
+	found := map[string]bool{}
+	query := storage.Query{Index: "org", Equal: []any{"o"}, Limit: storage.MaxMany}
+	for {
+		page, err := db.Find(t.Context(), plainSchema(), query)
+		if errors.Is(err, storage.ErrDamaged) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, record := range page.Records {
+			found[record.ID] = true
+		}
+		if page.Next == "" {
+			break
+		}
+		query.After = page.Next
+	}
+	for id, groups := range k.acknowledged {
+		if groups <= whole && !found[id] {
+			return fmt.Errorf("the index lacks %s of group %d", id, groups)
+		}
+	}
+	return nil
 }

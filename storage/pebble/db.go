@@ -92,6 +92,9 @@ func Open(ctx context.Context, options Options, schemas []*storage.Schema) (*DB,
 		return nil, explainOpen(folder, err)
 	}
 	err = db.prepare(ctx)
+	if err == nil && db.acceptedLoss != "" {
+		err = db.recordAccepted()
+	}
 	if err == nil {
 		err = db.health.failure()
 	}

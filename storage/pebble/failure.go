@@ -10,12 +10,13 @@ import (
 	"attestry/storage"
 	"attestry/storage/pebble/manifest"
 	"attestry/storage/pebble/ordered"
+	"attestry/storage/pebble/wal"
 )
 
 var errClosed = errors.New("the Pebble database is closed")
 
 // damaged are the errors of this package that tell of damaged content.
-var damaged = []error{errValue, ordered.ErrMalformed, errCatalog, errNoRecord, manifest.ErrMissing, errDamagedFile, errAcknowledged}
+var damaged = []error{errValue, ordered.ErrMalformed, errCatalog, errNoRecord, manifest.ErrMissing, errDamagedFile, errAcknowledged, wal.ErrDamaged}
 
 // explain makes a storage.ErrDamaged of an error that tells of damage, and an outage of
 // any other error of Pebble.

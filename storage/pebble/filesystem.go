@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"attestry/storage/pebble/wal"
 )
 
 // errFrozen is the error of file operations after a failure that could have lost a write.
@@ -63,13 +65,13 @@ func (f *filesystem) make(name string, operation func() (vfs.File, error)) (vfs.
 		return err
 	})
 	switch {
-	case err == nil && isLog(name):
-		return &file{File: newLogFile(made), health: f.health, hidden: true}, nil
+	case err == nil && wal.Is(name):
+		return &file{File: wal.NewFile(made), health: f.health, hidden: true}, nil
 	case err == nil && f.contains(name):
 		return &file{File: made, health: f.health}, nil
-	case err != nil && f.health.opened.Load() && isLog(name):
+	case err != nil && f.health.opened.Load() && wal.Is(name):
 		f.health.fail(err)
-		return lostFile{}, nil
+		return wal.Lost{}, nil
 	}
 	return made, err
 }

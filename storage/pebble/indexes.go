@@ -88,8 +88,7 @@ func (c *catalog) declare(batch *pebble.Batch, name string, col *collection) ([]
 	return missing, nil
 }
 
-// build writes the entries of indexes. The sync of markBuilt, whose batch is behind them in the
-// write-ahead log, makes them durable.
+// build writes the entries of indexes. It syncs each batch, as package wal expects.
 func (db *DB) build(ctx context.Context, c *collection, indexes []*index) error {
 	if len(indexes) == 0 {
 		return nil
@@ -102,14 +101,14 @@ func (db *DB) build(ctx context.Context, c *collection, indexes []*index) error 
 	defer batch.Close()
 	for ok := iterator.First(); ok && err == nil; ok = iterator.Next() {
 		if err = addEntries(batch, c, indexes, iterator); err == nil && batch.Len() >= buildBytes {
-			err = errors.Join(ctx.Err(), db.engine.Apply(batch, pebble.NoSync))
+			err = errors.Join(ctx.Err(), db.engine.Apply(batch, pebble.Sync))
 			batch.Reset()
 		}
 	}
 	if err = errors.Join(err, iterator.Error(), iterator.Close()); err != nil {
 		return err
 	}
-	return db.engine.Apply(batch, pebble.NoSync)
+	return db.engine.Apply(batch, pebble.Sync)
 }
 
 // addEntries adds the entries of the record that an iterator is at.

@@ -14,6 +14,7 @@ import (
 
 	"attestry/goroutine"
 	"attestry/storage"
+	"attestry/storage/pebble/wal"
 )
 
 // prepareFolder makes the folder for its owner alone and returns its absolute path.
@@ -59,7 +60,7 @@ func adviceFor(err error) string {
 		return "make room on its disk"
 	case errors.Is(err, syscall.EIO):
 		return "check that its disk works"
-	case errors.Is(err, errLost):
+	case errors.Is(err, errLost), errors.Is(err, wal.ErrGap):
 		return "restore it from a backup, or start standalone once with --accept-loss to go on without them"
 	case isDamage(err), strings.Contains(err.Error(), "object size mismatch"), strings.Contains(err.Error(), "is not pristine"):
 		return "restore it from a backup"
@@ -68,7 +69,8 @@ func adviceFor(err error) string {
 }
 
 // checkRoomToOpen refuses to open a database whose disk has no room for what is only in its logs: Pebble
-// writes that into tables before it is open, and repeats without end what the disk refuses.
+// writes that into tables before it is open, and repeats without end what the disk refuses. Obsolete files do
+// not count as room: Pebble deletes them only after it has written these tables.
 func checkRoomToOpen(files *filesystem, logged uint64) error {
 	room, err := files.room()
 	if err != nil || room >= logged {

@@ -1,0 +1,178 @@
+package pebble
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"attestry/storage"
+	"attestry/storage/pebble/manifest"
+	"attestry/storage/pebble/wal"
+)
+
+// crashedWith returns a folder as a kill leaves it, of a database that f has written.
+func crashedWith(t *testing.T, f func(db *DB, tables *stoppedTables)) string {
+	t.Helper()
+	tables := &stoppedTables{FS: vfs.Default}
+	folder := filepath.Join(scratch(t), "written")
+	db := openOn(t, folder, tables)
+	f(db, tables)
+	copied := filepath.Join(filepath.Dir(folder), "crashed")
+	copyOpen(t, folder, copied)
+	tables.release()
+	return copied
+}
+
+// withLogs writes records into three logs, none of which is in a table.
+func withLogs(t *testing.T) func(db *DB, tables *stoppedTables) {
+	return func(db *DB, tables *stoppedTables) {
+		tables.stop()
+		for i := range 3 {
+			for j := range 5 {
+				must(t, db.Insert(t.Context(), plainSchema(), plain(fmt.Sprint(i, "-", j))))
+			}
+			if i < 2 {
+				_, err := db.engine.AsyncFlush()
+				must(t, err)
+			}
+		}
+	}
+}
+
+// copyOpen copies a database that is open but not written to. Pebble may be deleting files that it does not need.
+func copyOpen(t *testing.T, folder, copied string) {
+	t.Helper()
+	err := os.CopyFS(copied, os.DirFS(folder))
+	for errors.Is(err, fs.ErrNotExist) {
+		must(t, os.RemoveAll(copied))
+		err = os.CopyFS(copied, os.DirFS(folder))
+	}
+	must(t, err)
+}
+
+func logsIn(t *testing.T, folder string) (logs []string) {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	must(t, err)
+	for _, entry := range entries {
+		if wal.Is(entry.Name()) {
+			logs = append(logs, filepath.Join(folder, entry.Name()))
+		}
+	}
+	return logs
+}
+
+// mustRefuse checks that a folder is not opened, and what is said.
+func mustRefuse(t *testing.T, folder string, want ...string) {
+	t.Helper()
+	db, err := Open(t.Context(), Options{Folder: folder}, []*storage.Schema{plainSchema()})
+	if err == nil {
+		_ = db.Close()
+		t.Fatal("it was opened")
+	}
+	for _, one := range append(want, folder) {
+		if !strings.Contains(err.Error(), one) {
+			t.Errorf("%q is not in %q", one, err)
+		}
+	}
+}
+
+func TestLogThatIsGoneBetweenOthersIsRefused(t *testing.T) {
+	for name, harm := range map[string]func(path string) error{
+		"removed": os.Remove,
+		"emptied": func(path string) error { return os.Truncate(path, 0) },
+	} {
+		for _, i := range []int{0, 1} {
+			t.Run(fmt.Sprint(name, i), func(t *testing.T) {
+				folder := crashedWith(t, withLogs(t))
+				logs := logsIn(t, folder)
+				must(t, harm(logs[len(logs)-3+i]))
+				mustRefuse(t, folder, "acknowledged writes are missing", filepath.Base(logs[len(logs)-2+i]), "--accept-loss")
+			})
+		}
+	}
+}
+
+func TestDamageNearTheEndOfTheNewestLogIsRefused(t *testing.T) {
+	folder := crashedWith(t, withLogs(t))
+	logs := logsIn(t, folder)
+	newest := logs[len(logs)-1]
+	content, err := os.ReadFile(newest)
+	must(t, err)
+	content[100] ^= 1
+	must(t, os.WriteFile(newest, content, 0o600))
+	mustRefuse(t, folder, filepath.Base(newest), "restore it from a backup")
+}
+
+func TestManifestWithoutATableIsRefused(t *testing.T) {
+	var before int64
+	folder := crashedWith(t, func(db *DB, tables *stoppedTables) {
+		used, err := manifest.Find(db.folder)
+		must(t, err)
+		before = used.Size
+		must(t, db.Insert(t.Context(), plainSchema(), plain("a")))
+		must(t, db.engine.Flush())
+		// The file of the log that has a becomes the next log.
+		tables.stop()
+		must(t, db.Insert(t.Context(), plainSchema(), plain("b")))
+		_, err = db.engine.AsyncFlush()
+		must(t, err)
+	})
+	must(t, os.Truncate(filepath.Join(folder, "MANIFEST-000001"), before))
+	mustRefuse(t, folder, "acknowledged writes are missing", "the end of the manifest")
+}
+
+func TestDamagedOptionsAreRefusedWithTheirName(t *testing.T) {
+	folder := crashedWith(t, withLogs(t))
+	options := filepath.Join(folder, "OPTIONS-000003")
+	content, err := os.ReadFile(options)
+	must(t, err)
+	must(t, os.WriteFile(options, bytes.Replace(content, []byte("comparer="), []byte("comparer=x"), 1), 0o600))
+	mustRefuse(t, folder, "OPTIONS-000003", "restore it from a backup")
+}
+
+func TestAcceptedLossIsRecordedAtOnce(t *testing.T) {
+	folder := crashedWith(t, withLogs(t))
+	must(t, (&acknowledged{Groups: 15}).write(folder))
+	logs := logsIn(t, folder)
+	must(t, os.Remove(logs[len(logs)-1]))
+	mustRefuse(t, folder, "10 of 15 groups")
+
+	// The database cannot say what it has.
+	blocked := filepath.Join(folder, acknowledgedName+".new")
+	must(t, os.MkdirAll(filepath.Join(blocked, "x"), 0o700))
+	accepting := Options{Folder: folder, AcceptLoss: true}
+	if _, err := Open(t.Context(), accepting, []*storage.Schema{plainSchema()}); err == nil || !strings.Contains(err.Error(), "is a directory") {
+		t.Fatalf("without its file: %v", err)
+	}
+	must(t, os.RemoveAll(blocked))
+
+	db, err := Open(t.Context(), accepting, []*storage.Schema{plainSchema()})
+	must(t, err)
+	defer db.Close()
+	killed := filepath.Join(t.TempDir(), "killed")
+	copyOpen(t, folder, killed)
+	again := openOn(t, killed, nil)
+	mustHave(t, again, "0-0", "0-1", "0-2", "0-3", "0-4", "1-0", "1-1", "1-2", "1-3", "1-4")
+	if _, err := again.Get(t.Context(), plainSchema(), "2-0"); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("a record whose log is gone: %v", err)
+	}
+}
+
+func TestFilesAreOrderedByTheirNumbers(t *testing.T) {
+	ordered := []string{"", "MANIFEST-000001", "MANIFEST-000010", "MANIFEST-999999", "MANIFEST-1000000"}
+	for i, one := range ordered {
+		for j, other := range ordered {
+			if older(one, other) != (i < j) {
+				t.Errorf("%q older than %q: %v", one, other, older(one, other))
+			}
+		}
+	}
+}

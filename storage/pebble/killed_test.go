@@ -1,0 +1,189 @@
+package pebble
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"attestry/storage"
+)
+
+const (
+	// killedLocation tells a process that it is to be killed, and which folder it writes.
+	killedLocation = "ATTESTRY_PEBBLE_KILLED"
+	// killedMoment tells it when.
+	killedMoment = "ATTESTRY_PEBBLE_KILLED_WHILE"
+
+	whileFlushing   = "tables are written"
+	withSeveralLogs = "several logs are not yet in tables"
+
+	killedWriters = 8
+	// killedPause is that of each writer, so that the database stays small.
+	killedPause = 20 * time.Millisecond
+	// killedTable is how many records each table has at least.
+	killedTable = 40
+)
+
+// stoppedTables is a file system that stops who makes a table, from stop until release.
+type stoppedTables struct {
+	vfs.FS
+	stopped atomic.Pointer[chan struct{}]
+}
+
+func (s *stoppedTables) stop() {
+	until := make(chan struct{})
+	s.stopped.Store(&until)
+}
+
+func (s *stoppedTables) release() {
+	if until := s.stopped.Load(); until != nil {
+		close(*until)
+	}
+}
+
+func (s *stoppedTables) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	f, err := s.FS.Create(name, category)
+	if until := s.stopped.Load(); until != nil && filepath.Ext(name) == ".sst" {
+		<-*until
+	}
+	return f, err
+}
+
+// loadedWriter writes a database with several writers at once, and says what was acknowledged.
+type loadedWriter struct {
+	t       *testing.T
+	db      *DB
+	tables  *stoppedTables
+	written atomic.Int64
+}
+
+// TestWriterThatIsKilled is the process that writes a database and is killed.
+func TestWriterThatIsKilled(t *testing.T) {
+	folder := os.Getenv(killedLocation)
+	if folder == "" {
+		t.Skip("only a process of its own is killed")
+	}
+	w := &loadedWriter{t: t, tables: &stoppedTables{FS: vfs.Default}}
+	var err error
+	w.db, err = Open(t.Context(), Options{Folder: folder, FileSystem: w.tables}, []*storage.Schema{plainSchema()})
+	must(t, err)
+	for i := range killedWriters {
+		go w.write(i)
+	}
+	for i := 0; i < 6 || w.db.engine.Metrics().Compact.Count == 0; i++ {
+		w.wait(killedTable)
+		must(t, w.db.engine.Flush())
+	}
+	if os.Getenv(killedMoment) == withSeveralLogs {
+		w.keepLogs()
+	}
+	w.waitRecorded()
+	fmt.Println("loaded")
+	for {
+		w.wait(killedTable)
+		_, err := w.db.engine.AsyncFlush()
+		must(t, err)
+	}
+}
+
+// write inserts records without end. What it prints is taken by the kernel before the process goes on.
+func (w *loadedWriter) write(writer int) {
+	for i := 0; ; i++ {
+		id := fmt.Sprintf("record-%d-%05d", writer, i)
+		if err := w.db.Insert(w.t.Context(), plainSchema(), plain(id)); err != nil {
+			fmt.Println("failed", err)
+			return
+		}
+		fmt.Println("acknowledged", id, w.db.acknowledged.Load())
+		w.written.Add(1)
+		time.Sleep(killedPause)
+	}
+}
+
+// wait returns when some more records are written.
+func (w *loadedWriter) wait(records int64) {
+	for until := w.written.Load() + records; w.written.Load() < until; {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// keepLogs returns when there are three logs with what is in no table.
+func (w *loadedWriter) keepLogs() {
+	w.tables.stop()
+	for range 2 {
+		w.wait(killedTable)
+		_, err := w.db.engine.AsyncFlush()
+		must(w.t, err)
+	}
+	w.wait(killedTable)
+}
+
+// waitRecorded returns when the file that says what was acknowledged has what is there now, and the manifest.
+func (w *loadedWriter) waitRecorded() {
+	for groups := w.db.acknowledged.Load(); ; time.Sleep(time.Millisecond) {
+		if known, err := readAcknowledged(w.db.folder); err == nil && known.Groups > groups && known.ManifestBytes > 0 {
+			return
+		}
+	}
+}
+
+// killed is a database whose process was killed under load.
+type killed struct {
+	folder string
+	// acknowledged has for each record a number of groups of writes that include it.
+	acknowledged map[string]uint64
+	// last is the greatest of them, recorded is how many groups the file has that says what was acknowledged.
+	last, recorded uint64
+}
+
+// kill has a process write a database in a new folder, and kills it.
+func kill(t *testing.T, moment string) *killed {
+	t.Helper()
+	k := &killed{folder: filepath.Join(scratch(t), "killed"), acknowledged: map[string]uint64{}}
+	writer := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestWriterThatIsKilled$", "-test.v")
+	writer.Env = append(os.Environ(), killedLocation+"="+k.folder, killedMoment+"="+moment)
+	out, err := writer.StdoutPipe()
+	must(t, err)
+	must(t, writer.Start())
+	left := -1
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		var id string
+		var groups uint64
+		switch n, _ := fmt.Sscanf(lines.Text(), "acknowledged %s %d", &id, &groups); {
+		case lines.Text() == "loaded":
+			left = killedTable * 3 / 2
+		case n == 2:
+			k.acknowledged[id] = groups
+			k.last = max(k.last, groups)
+			if left--; left == 0 {
+				must(t, writer.Process.Kill())
+			}
+		}
+	}
+	_ = writer.Wait() // it was killed
+	if left > 0 || len(k.acknowledged) == 0 {
+		t.Fatalf("the writer ended by itself, with %d records", len(k.acknowledged))
+	}
+	known, err := readAcknowledged(k.folder)
+	must(t, err)
+	k.recorded = known.Groups
+	return k
+}
+
+// scratch is a folder for files that need not be durable.
+func scratch(t *testing.T) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("/dev/shm", "attestry")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(folder) })
+	return folder
+}
