@@ -1,0 +1,50 @@
+package written_test
+
+import (
+	"context"
+	"testing"
+
+	"attestry/storage"
+	"attestry/storage/pebble/pebbletest"
+	"attestry/storage/written"
+)
+
+func TestWritesWakeWhoWaitsForTheirCollection(t *testing.T) {
+	events, others := &storage.Schema{Name: "events"}, &storage.Schema{Name: "others"}
+	docs := written.Watch(pebbletest.Open(t, t.TempDir(), []*storage.Schema{events, others}))
+	wake := docs.Wake("events")
+	record := storage.Record{ID: "a", Revision: 1, Body: []byte("{}")}
+	next := storage.Record{ID: "a", Revision: 2, Body: []byte("{}")}
+	for name, write := range map[string]func(context.Context, *storage.Schema) error{
+		"insert": func(ctx context.Context, schema *storage.Schema) error { return docs.Insert(ctx, schema, record) },
+		"insert many": func(ctx context.Context, schema *storage.Schema) error {
+			_, err := docs.InsertMany(ctx, schema, []storage.Record{record})
+			return err
+		},
+		"put": func(ctx context.Context, schema *storage.Schema) error { return docs.Put(ctx, schema, record) },
+		"replace": func(ctx context.Context, schema *storage.Schema) error {
+			if err := docs.Documents.Put(ctx, schema, record); err != nil {
+				return err
+			}
+			return docs.Replace(ctx, schema, next, 1)
+		},
+		"write": func(ctx context.Context, schema *storage.Schema) error {
+			return docs.Write(ctx, storage.Write{Kind: storage.WritePut, Schema: schema, Record: record})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, schema := range []*storage.Schema{others, events} {
+				if err := docs.Delete(t.Context(), schema, "a"); err != nil {
+					t.Fatal(err)
+				}
+				if err := write(t.Context(), schema); err != nil {
+					t.Fatal(err)
+				}
+				if woken := len(wake) == 1; woken != (schema == events) {
+					t.Errorf("%s: woken is %v", schema.Name, woken)
+				}
+			}
+			<-wake
+		})
+	}
+}

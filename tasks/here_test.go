@@ -1,0 +1,118 @@
+package tasks_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/hibiken/asynq"
+
+	"attestry/tasks"
+)
+
+var atOnce = map[string]int{tasks.QueueReports: 1, tasks.QueueNotifications: 2}
+
+func TestTaskIsDoneByTheProcessThatEnqueuesIt(t *testing.T) {
+	server, client := startRedis(t)
+	server.SetError("LOADING the dataset") // Redis is not needed
+	enqueuer := tasks.NewEnqueuer(client)
+	queues, ids := make(chan string, 1), make(chan string, 1)
+	stop := enqueuer.WorkHere(asynq.HandlerFunc(func(ctx context.Context, _ *asynq.Task) error {
+		queue, id := tasks.Current(ctx)
+		queues <- queue
+		ids <- id
+		return nil
+	}), atOnce)
+	defer stop(time.Minute)
+	if err := enqueuer.Report(t.Context(), "one", 7, 0); err != nil {
+		t.Fatal(err)
+	}
+	if queue, id := receive(t, queues), receive(t, ids); queue != tasks.QueueReports || id != "one/7:0" {
+		t.Errorf("the task is %s in queue %s", id, queue)
+	}
+}
+
+func TestProcessDoesAsManyTasksAtOnceAsItMay(t *testing.T) {
+	_, client := startRedis(t)
+	enqueuer := tasks.NewEnqueuer(client)
+	began, end := make(chan string, 10), make(chan struct{})
+	stop := enqueuer.WorkHere(asynq.HandlerFunc(func(ctx context.Context, _ *asynq.Task) error {
+		_, id := tasks.Current(ctx)
+		began <- id
+		<-end
+		return nil
+	}), atOnce)
+	defer stop(time.Minute)
+	for range 2 { // the second of each is the same task
+		for arrival := range int64(3) {
+			if err := enqueuer.Send(t.Context(), "org", "delivery", int(arrival)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	known := map[string]bool{receive(t, began): true, receive(t, began): true}
+	if waiting, err := enqueuer.Waiting(t.Context()); err != nil || waiting != 1 || len(began) != 0 {
+		t.Errorf("%d wait and %d run beyond two, %v", waiting, len(began), err)
+	}
+	close(end)
+	if known[receive(t, began)] = true; len(known) != 3 {
+		t.Errorf("done were %v", known)
+	}
+}
+
+func TestTaskThatFailsIsTriedAgainByWayOfRedis(t *testing.T) {
+	for name, fail := range map[string]func() error{
+		"error": func() error { return errors.New("broken") },
+		"panic": func() error { panic("poison") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, client := startRedis(t)
+			enqueuer := tasks.NewEnqueuer(client)
+			began := make(chan struct{}, 1)
+			stop := enqueuer.WorkHere(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
+				began <- struct{}{}
+				return fail()
+			}), atOnce)
+			if err := enqueuer.Report(t.Context(), "one", 7, 0); err != nil {
+				t.Fatal(err)
+			}
+			receive(t, began)
+			stop(time.Minute)
+			later, err := asynq.NewInspectorFromRedisClient(client).ListScheduledTasks(tasks.QueueReports)
+			if err != nil || len(later) != 1 || later[0].ID != "one/7:0" {
+				t.Errorf("to be tried again: %v, %v", later, err)
+			}
+		})
+	}
+}
+
+// TestQueueThatIsNotServedHereGoesToRedis covers a process that has stopped as well.
+func TestQueueThatIsNotServedHereGoesToRedis(t *testing.T) {
+	_, client := startRedis(t)
+	enqueuer := tasks.NewEnqueuer(client)
+	stop := enqueuer.WorkHere(asynq.HandlerFunc(func(context.Context, *asynq.Task) error { return nil }), atOnce)
+	if err := enqueuer.Evaluate(t.Context(), "one", 7, 0); err != nil || pendingIn(t, client, tasks.QueueCompliance) != 1 {
+		t.Errorf("an evaluation is not in Redis, %v", err)
+	}
+	stop(time.Minute)
+	if err := enqueuer.Report(t.Context(), "one", 7, 0); err != nil || pending(t, client) != 1 {
+		t.Errorf("a report is not in Redis, %v", err)
+	}
+}
+
+func TestTasksUnderWayAreToldToEndWhenTheirTimeIsOver(t *testing.T) {
+	_, client := startRedis(t)
+	enqueuer := tasks.NewEnqueuer(client)
+	began := make(chan struct{}, 1)
+	stop := enqueuer.WorkHere(asynq.HandlerFunc(func(ctx context.Context, _ *asynq.Task) error {
+		began <- struct{}{}
+		<-ctx.Done()
+		return nil
+	}), atOnce)
+	if err := enqueuer.Report(t.Context(), "one", 7, 0); err != nil {
+		t.Fatal(err)
+	}
+	receive(t, began)
+	stop(time.Millisecond)
+}
