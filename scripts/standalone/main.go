@@ -1,8 +1,8 @@
 // Command standalone runs all of Attestry in one process, on Pebble, a Redis in
 // memory and files: for evaluation, demonstrations and development.
 //
-//	go run ./scripts/standalone
-//	go run ./scripts/standalone --ephemeral --demo
+//	CGO_ENABLED=0 go run ./scripts/standalone
+//	CGO_ENABLED=0 go run ./scripts/standalone --ephemeral --demo
 package main
 
 import (
