@@ -24,7 +24,7 @@ import (
 	"attestry/storage/environments"
 	"attestry/storage/filesystem"
 	"attestry/storage/guard"
-	"attestry/storage/sqlite/sqlitetest"
+	"attestry/storage/pebble/pebbletest"
 	"attestry/storage/storagetest"
 )
 
@@ -41,7 +41,7 @@ type damageFixture struct {
 func newDamageFixture(t *testing.T) *damageFixture {
 	t.Helper()
 	folder := t.TempDir()
-	s := &damageFixture{t: t, folder: folder, docs: sqlitetest.Open(t, filepath.Join(folder, "attestry.db"), app.Schemas())}
+	s := &damageFixture{t: t, folder: folder, docs: pebbletest.Open(t, filepath.Join(folder, "documents"), app.Schemas())}
 	var err error
 	s.engine, err = filesystem.Open(filepath.Join(folder, "objects"))
 	s.must(err)

@@ -4,14 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/goccy/go-yaml"
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
+	"go.yaml.in/yaml/v4"
 
 	"attestry/evidence"
 	"attestry/evidence/identity"
@@ -35,7 +35,7 @@ func ParseBootstrap(name string, data []byte) (identity.Bootstrap, error) {
 	if line := lineOfBrokenText(data); line > 0 {
 		return identity.Bootstrap{}, Faults{fmt.Sprintf("%s:%d: is not UTF-8", name, line)}
 	}
-	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	docs, err := loadYAML(data)
 	if err != nil {
 		return identity.Bootstrap{}, Faults{syntaxFault(name, err)}
 	}
@@ -45,7 +45,7 @@ func ParseBootstrap(name string, data []byte) (identity.Bootstrap, error) {
 		secrets:    map[evidence.Secret]int{},
 		hooks:      map[evidence.Secret]int{},
 	}
-	declared := r.documents(file.Docs)
+	declared := r.documents(docs)
 	return declared, r.all()
 }
 
@@ -61,15 +61,41 @@ func lineOfBrokenText(data []byte) int {
 	return 0
 }
 
+// loadYAML returns the documents of a file.
+func loadYAML(data []byte) (docs []*yaml.Node, err error) {
+	// The library panics where it finds a fault of its own.
+	defer func() {
+		if recover() != nil {
+			docs, err = nil, errors.New("the file cannot be parsed")
+		}
+	}()
+	loader, err := yaml.NewLoader(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("make a YAML loader: %w", err)
+	}
+	for {
+		var doc yaml.Node
+		switch err := loader.Load(&doc); {
+		case errors.Is(err, io.EOF):
+			return docs, nil
+		case err != nil:
+			return nil, err
+		}
+		docs = append(docs, doc.Content[0])
+	}
+}
+
 // syntaxFault leaves out what the library would quote: it may be a key.
 func syntaxFault(name string, err error) string {
-	var fault yaml.Error
-	if !errors.As(err, &fault) || fault.GetToken() == nil {
+	var fault *yaml.LoadError
+	if !errors.As(err, &fault) {
 		return name + ": is not YAML"
 	}
-	reason, _, _ := strings.Cut(fault.GetMessage(), ` "`)
-	return fmt.Sprintf("%s:%d: is not YAML: %s", name, fault.GetToken().Position.Line, reason)
+	return fmt.Sprintf("%s:%d: is not YAML: %s", name, max(fault.Mark.Line, 1), quotedText.ReplaceAllString(fault.Message, ""))
 }
+
+// quotedText finds what a message quotes of a file: more than one character.
+var quotedText = regexp.MustCompile(`(?s) ['"][^'"]{2,}['"]`)
 
 // bootstrapReader checks while it reads.
 type bootstrapReader struct {
@@ -80,23 +106,23 @@ type bootstrapReader struct {
 	users   map[string]bool
 }
 
-func (r *bootstrapReader) documents(docs []*ast.DocumentNode) identity.Bootstrap {
+func (r *bootstrapReader) documents(docs []*yaml.Node) identity.Bootstrap {
 	var declared identity.Bootstrap
 	var found bool
 	for _, doc := range docs {
 		switch {
-		case doc.Body == nil:
+		case isAbsent(doc):
 		case found:
-			r.fault(doc.Body, "a second document: there can be only one")
+			r.fault(doc, "a second document: there can be only one")
 		default:
 			found = true
-			declared = r.bootstrap(doc.Body)
+			declared = r.bootstrap(doc)
 		}
 	}
 	return declared
 }
 
-func (r *bootstrapReader) bootstrap(node ast.Node) identity.Bootstrap {
+func (r *bootstrapReader) bootstrap(node *yaml.Node) identity.Bootstrap {
 	var declared identity.Bootstrap
 	fields := r.mapping(node, "users", "organizations")
 	for _, item := range r.sequence(fields["users"]) {
@@ -112,7 +138,7 @@ func (r *bootstrapReader) bootstrap(node ast.Node) identity.Bootstrap {
 	return declared
 }
 
-func (r *bootstrapReader) user(node ast.Node) identity.DeclaredUser {
+func (r *bootstrapReader) user(node *yaml.Node) identity.DeclaredUser {
 	fields := r.mapping(node, "name", "email", "beta", "api_keys", "state")
 	if fields == nil {
 		return identity.DeclaredUser{}
@@ -141,7 +167,7 @@ func (r *bootstrapReader) user(node ast.Node) identity.DeclaredUser {
 	return user
 }
 
-func (r *bootstrapReader) email(node ast.Node) string {
+func (r *bootstrapReader) email(node *yaml.Node) string {
 	email, ok := r.text(node)
 	if ok {
 		r.check(node, evidence.CheckEmail(email))
@@ -149,7 +175,7 @@ func (r *bootstrapReader) email(node ast.Node) string {
 	return email
 }
 
-func (r *bootstrapReader) key(node ast.Node) identity.DeclaredKey {
+func (r *bootstrapReader) key(node *yaml.Node) identity.DeclaredKey {
 	fields := r.mapping(node, "key", "description", "expires_at", "state")
 	return identity.DeclaredKey{
 		Absent:      r.absent(fields["state"]),
@@ -159,7 +185,7 @@ func (r *bootstrapReader) key(node ast.Node) identity.DeclaredKey {
 	}
 }
 
-func (r *bootstrapReader) description(node ast.Node) string {
+func (r *bootstrapReader) description(node *yaml.Node) string {
 	description, ok := r.text(node)
 	if !ok {
 		return defaultKeyDescription
@@ -170,7 +196,7 @@ func (r *bootstrapReader) description(node ast.Node) string {
 	return description
 }
 
-func (r *bootstrapReader) secret(node ast.Node) evidence.Secret {
+func (r *bootstrapReader) secret(node *yaml.Node) evidence.Secret {
 	text, ok := r.text(node)
 	if !ok {
 		return ""
@@ -194,7 +220,7 @@ func (r *bootstrapReader) secret(node ast.Node) evidence.Secret {
 	return secret
 }
 
-func (r *bootstrapReader) organization(node ast.Node) identity.DeclaredOrganization {
+func (r *bootstrapReader) organization(node *yaml.Node) identity.DeclaredOrganization {
 	fields := r.mapping(node, "name", "members", "beta", "public", "webhooks")
 	if fields == nil {
 		return identity.DeclaredOrganization{}
@@ -205,8 +231,8 @@ func (r *bootstrapReader) organization(node ast.Node) identity.DeclaredOrganizat
 		Beta:    r.beta(fields["beta"]),
 	}
 	members, _ := r.entries(fields["members"])
-	for _, entry := range members {
-		r.member(entry, &org)
+	for _, one := range members {
+		r.member(one, &org)
 	}
 	if fields["public"] != nil {
 		org.Public = r.boolean(fields["public"])
@@ -218,7 +244,7 @@ func (r *bootstrapReader) organization(node ast.Node) identity.DeclaredOrganizat
 }
 
 // beta reads whether an organization has the beta features, nil if the file does not say.
-func (r *bootstrapReader) beta(node ast.Node) *bool {
+func (r *bootstrapReader) beta(node *yaml.Node) *bool {
 	if node == nil {
 		return nil
 	}
@@ -226,32 +252,32 @@ func (r *bootstrapReader) beta(node ast.Node) *bool {
 }
 
 // member reads a member: a role, or a mapping that says that there is to be none.
-func (r *bootstrapReader) member(entry *ast.MappingValueNode, org *identity.DeclaredOrganization) {
-	name := entry.Key.GetToken().Value
+func (r *bootstrapReader) member(one entry, org *identity.DeclaredOrganization) {
+	name := one.key.Value
 	if _, twice := org.Members[name]; twice || slices.Contains(org.AbsentMembers, name) {
-		r.fault(entry.Key, "a member is given twice")
+		r.fault(one.key, "a member is given twice")
 		return
 	}
-	if _, ok := entry.Value.(ast.MapNode); ok {
-		if fields := r.mapping(entry.Value, "state"); !r.absent(fields["state"]) {
-			r.fault(entry.Value, "member must be a role, or a mapping with the state absent")
+	if one.value.Kind == yaml.MappingNode {
+		if fields := r.mapping(one.value, "state"); !r.absent(fields["state"]) {
+			r.fault(one.value, "member must be a role, or a mapping with the state absent")
 		}
 		org.AbsentMembers = append(org.AbsentMembers, name)
 		return
 	}
 	if !r.users[name] {
-		r.fault(entry.Key, "a member must be declared under users")
+		r.fault(one.key, "a member must be declared under users")
 	}
-	text, ok := r.text(entry.Value)
+	text, ok := r.text(one.value)
 	role, err := evidence.ParseRole(text)
 	if ok && err != nil {
-		r.fault(entry.Value, "role must be admin, member, snapshotter or reader")
+		r.fault(one.value, "role must be admin, member, snapshotter or reader")
 	}
 	org.Members[name] = role
 }
 
 // absent reports whether the state of a user, a member or a key is absent: it is to be removed.
-func (r *bootstrapReader) absent(node ast.Node) bool {
+func (r *bootstrapReader) absent(node *yaml.Node) bool {
 	state, ok := r.text(node)
 	if ok && state != "absent" {
 		r.fault(node, "state must be absent")
@@ -260,7 +286,7 @@ func (r *bootstrapReader) absent(node ast.Node) bool {
 }
 
 // name reads the required name of a user or an organization, which share one room.
-func (r *bootstrapReader) name(parent, node ast.Node, kind string, check func(string) error) string {
+func (r *bootstrapReader) name(parent, node *yaml.Node, kind string, check func(string) error) string {
 	if node == nil {
 		r.fault(parent, "%s lacks a name", kind)
 		return ""
@@ -281,7 +307,7 @@ func (r *bootstrapReader) name(parent, node ast.Node, kind string, check func(st
 	return name
 }
 
-func (r *bootstrapReader) check(node ast.Node, err error) {
+func (r *bootstrapReader) check(node *yaml.Node, err error) {
 	if err != nil {
 		r.fault(node, "%v", err)
 	}

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"unicode"
 
-	"github.com/goccy/go-yaml/ast"
+	"go.yaml.in/yaml/v4"
 
 	"attestry/evidence"
 	"attestry/evidence/identity"
@@ -18,7 +18,7 @@ var (
 )
 
 // hook reads an inbound webhook.
-func (r *bootstrapReader) hook(node ast.Node) identity.DeclaredHook {
+func (r *bootstrapReader) hook(node *yaml.Node) identity.DeclaredHook {
 	fields := r.mapping(node, "kind", "uid", "secret", "flow_prefix", "flow_suffix")
 	if fields == nil {
 		return identity.DeclaredHook{}
@@ -38,7 +38,7 @@ func (r *bootstrapReader) hook(node ast.Node) identity.DeclaredHook {
 	return hook
 }
 
-func (r *bootstrapReader) hookKind(node ast.Node) identity.HookKind {
+func (r *bootstrapReader) hookKind(node *yaml.Node) identity.HookKind {
 	text, ok := r.text(node)
 	kind := identity.HookKind(text)
 	if ok && kind != identity.SonarHook && kind != identity.LaunchDarklyHook {
@@ -47,7 +47,7 @@ func (r *bootstrapReader) hookKind(node ast.Node) identity.HookKind {
 	return kind
 }
 
-func (r *bootstrapReader) hookUID(node ast.Node) evidence.Secret {
+func (r *bootstrapReader) hookUID(node *yaml.Node) evidence.Secret {
 	uid := r.hookSecret(node)
 	line, known := r.hooks[uid]
 	switch {
@@ -63,7 +63,7 @@ func (r *bootstrapReader) hookUID(node ast.Node) evidence.Secret {
 }
 
 // hookSecret reads the uid or the secret of a webhook.
-func (r *bootstrapReader) hookSecret(node ast.Node) evidence.Secret {
+func (r *bootstrapReader) hookSecret(node *yaml.Node) evidence.Secret {
 	text, ok := r.text(node)
 	if !ok {
 		return ""
@@ -81,7 +81,7 @@ func (r *bootstrapReader) hookSecret(node ast.Node) evidence.Secret {
 	return evidence.Secret(text)
 }
 
-func (r *bootstrapReader) flowNamePart(node ast.Node) string {
+func (r *bootstrapReader) flowNamePart(node *yaml.Node) string {
 	text, ok := r.text(node)
 	if ok && (!flowNamePart.MatchString(text) || len(text) > evidence.MaxNameLength) {
 		r.fault(node, "must have at most %d letters, digits, '-', '_', '.' and '~'", evidence.MaxNameLength)

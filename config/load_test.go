@@ -20,7 +20,7 @@ import (
 func environ(changes map[string]string) []string {
 	values := map[string]string{
 		"PATH":                  "/bin",
-		"ATTESTRY_DATABASE_URL": "sqlite:///var/lib/attestry/data.db",
+		"ATTESTRY_DATABASE_URL": "pebble:///var/lib/attestry/documents",
 		"ATTESTRY_OBJECTS_URL":  "file:///var/lib/attestry/objects",
 		"ATTESTRY_REDIS_URL":    "redis://localhost:6379/0",
 	}
@@ -46,7 +46,7 @@ func TestLoadHasDefaultsForAllThatIsNotRequired(t *testing.T) {
 		SMTP:   config.SMTP{TLS: config.StartTLS},
 		Limits: config.Limits{FailedKeyLimit: 300},
 		Stores: config.Stores{
-			Database: config.Database{Engine: config.SQLite, Path: "/var/lib/attestry/data.db"},
+			Database: config.Database{Engine: config.Pebble, Path: "/var/lib/attestry/documents"},
 			Objects:  config.Objects{Engine: config.Filesystem, Path: "/var/lib/attestry/objects"},
 			Redis:    config.Redis{URL: "redis://localhost:6379/0"},
 		},
@@ -191,7 +191,7 @@ func TestLoadListsEveryFaultAtOnce(t *testing.T) {
 		"ATTESTRY_REQUEST_TIMEOUT=30",
 		"ATTESTRY_REPORT_WAIT=11s",
 		"ATTESTRY_SHUTDOWN_TIMEOUT=-1s",
-		"ATTESTRY_DATABSE_URL=sqlite:///x",
+		"ATTESTRY_DATABSE_URL=pebble:///x",
 		"ATTESTRY_=",
 	})
 	var faults config.Faults
@@ -210,7 +210,7 @@ func TestLoadListsEveryFaultAtOnce(t *testing.T) {
 		"ATTESTRY_SMTP_FROM: is not an address such as attestry@example.com",
 		"ATTESTRY_SMTP_PASSWORD: is required with ATTESTRY_SMTP_USERNAME",
 		"ATTESTRY_SMTP_TLS: is not one of starttls, tls, none",
-		"ATTESTRY_DATABASE_URL: must begin with mongodb://, mongodb+srv://, sqlite:// or pebble://",
+		"ATTESTRY_DATABASE_URL: must begin with mongodb://, mongodb+srv:// or pebble://",
 		"ATTESTRY_OBJECTS_URL: is required",
 		"ATTESTRY_REDIS_URL: is required",
 		`ATTESTRY_QUEUES: "repots" is not a queue: there are reports, compliance, notifications, packages`,
@@ -237,7 +237,7 @@ func TestLoadRefusesWrongValuesWithoutRepeatingSecrets(t *testing.T) {
 	wrong := map[string][]string{
 		"ATTESTRY_DATABASE_URL": {
 			"sesame", "mysql://sesame@db", "mongodb://", "mongodb://app:sesame@", "mongodb://app:sesame/with@db:1/x",
-			"mongodb://app:sesame@db:1/a b", "sqlite://data/sesame.db", "sqlite:///", "sqlite:///sesame?mode=ro", "pebble://sesame",
+			"mongodb://app:sesame@db:1/a b", "pebble://data/sesame", "pebble:///", "pebble:///sesame?mode=ro", "pebble://sesame", "sqlite:///sesame",
 		},
 		"ATTESTRY_OBJECTS_URL": {
 			"sesame", "s3://KEY:sesame@host/bucket", "http://host:9000/sesame", "http://KEY@host/sesame",
@@ -286,11 +286,19 @@ func TestLoadRefusesWrongValuesWithoutRepeatingSecrets(t *testing.T) {
 }
 
 func TestLoadSaysThatPathsTakeNoParameters(t *testing.T) {
-	for _, address := range []string{"pebble:///data/documents?x=1", "sqlite:///data/attestry.db?mode=ro", "pebble:///data#1"} {
+	for _, address := range []string{"pebble:///data/documents?x=1", "pebble:///data#1"} {
 		_, err := config.Load(environ(map[string]string{"ATTESTRY_DATABASE_URL": address}))
 		if err == nil || err.Error() != "ATTESTRY_DATABASE_URL: takes no parameters; write ? and # of a path as %3F and %23" {
 			t.Errorf("%s gives %v", address, err)
 		}
+	}
+}
+
+func TestLoadSaysHowToCopyAnSQLiteFile(t *testing.T) {
+	_, err := config.Load(environ(map[string]string{"ATTESTRY_DATABASE_URL": "sqlite:///data/attestry.db"}))
+	const want = "ATTESTRY_DATABASE_URL: names an SQLite file, which is not supported any more: copy it to pebble:// or mongodb:// with scripts/admin copy of commit 7a6a110"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

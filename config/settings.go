@@ -65,7 +65,7 @@ type Limits struct {
 
 // Stores is where everything is kept.
 type Stores struct {
-	Database Database `env:"DATABASE_URL,required,notEmpty" doc:"mongodb://..., mongodb+srv://... (database: its path, else attestry), sqlite:///absolute/path or, for a single process, pebble:///absolute/folder"`
+	Database Database `env:"DATABASE_URL,required,notEmpty" doc:"mongodb://..., mongodb+srv://... (database: its path, else attestry) or, for a single process, pebble:///absolute/folder"`
 	Objects  Objects  `env:"OBJECTS_URL,required,notEmpty" doc:"http(s)://ACCESS:SECRET@host:port/bucket, with reserved characters percent-encoded, or file:///absolute/path"`
 	Redis    Redis    `env:"REDIS_URL,required,notEmpty" doc:"redis://... or rediss://..."`
 }

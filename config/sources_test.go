@@ -13,7 +13,7 @@ import (
 // embedded are defaults for all that is required.
 func embedded() map[string]string {
 	return map[string]string{
-		"ATTESTRY_DATABASE_URL":   "sqlite:///data/attestry.db",
+		"ATTESTRY_DATABASE_URL":   "pebble:///data/documents",
 		"ATTESTRY_OBJECTS_URL":    "file:///data/objects",
 		"ATTESTRY_REDIS_URL":      "",
 		"ATTESTRY_MONITOR_LISTEN": "off",
@@ -37,11 +37,11 @@ func TestFlagsStandAboveTheEnvironmentAndBothAboveDefaults(t *testing.T) {
 	}
 	if got.HTTP.Listen != "127.0.0.1:2" || got.HTTP.BaseURL != "http://127.0.0.1:2" || got.Worker.Concurrency != 3 ||
 		got.Process.LogLevel != slog.LevelDebug || got.Process.MonitorListen != "" ||
-		got.Stores.Database.Path != "/data/attestry.db" || got.Stores.Redis.URL != "" {
+		got.Stores.Database.Path != "/data/documents" || got.Stores.Redis.URL != "" {
 		t.Errorf("got %+v", got)
 	}
 	want := []string{
-		"ATTESTRY_CONCURRENCY=3", "ATTESTRY_DATABASE_URL=sqlite:///data/attestry.db", "ATTESTRY_LISTEN=127.0.0.1:2",
+		"ATTESTRY_CONCURRENCY=3", "ATTESTRY_DATABASE_URL=pebble:///data/documents", "ATTESTRY_LISTEN=127.0.0.1:2",
 		"ATTESTRY_LOG_LEVEL=debug", "ATTESTRY_MONITOR_LISTEN=off", "ATTESTRY_OBJECTS_URL=file:///data/objects", "ATTESTRY_REDIS_URL=",
 	}
 	if got := sources.Environment(); !slices.Equal(got, want) {

@@ -16,7 +16,6 @@ type Engine string
 // The engines of storage.
 const (
 	MongoDB    Engine = "mongodb"
-	SQLite     Engine = "sqlite"
 	Pebble     Engine = "pebble"
 	S3         Engine = "s3"
 	Filesystem Engine = "filesystem"
@@ -25,12 +24,17 @@ const (
 // defaultDatabase is used when a MongoDB address names none.
 const defaultDatabase = "attestry"
 
+// LastWithSQLite is the last version that kept documents in SQLite.
+const LastWithSQLite = "commit 7a6a110"
+
+var errSQLite = errors.New("names an SQLite file, which is not supported any more: copy it to pebble:// or mongodb:// with scripts/admin copy of " + LastWithSQLite)
+
 // Database is where documents are kept.
 type Database struct {
-	Engine Engine // MongoDB, SQLite or Pebble
+	Engine Engine // MongoDB or Pebble
 	URI    evidence.Secret
 	Name   string // with MongoDB
-	Path   string // with SQLite the file, with Pebble the folder
+	Path   string // with Pebble, the folder
 	// AcceptLoss opens a damaged folder of Pebble with what is left. No setting has it, only a flag.
 	AcceptLoss bool
 }
@@ -42,15 +46,13 @@ func (d *Database) UnmarshalText(text []byte) error {
 	case "mongodb", "mongodb+srv":
 		return d.readMongoDB(address, rest)
 	case "sqlite":
-		file, err := filePath(address)
-		*d = Database{Engine: SQLite, Path: file}
-		return err
+		return errSQLite
 	case "pebble":
 		folder, err := filePath(address)
 		*d = Database{Engine: Pebble, Path: folder}
 		return err
 	}
-	return errors.New("must begin with mongodb://, mongodb+srv://, sqlite:// or pebble://")
+	return errors.New("must begin with mongodb://, mongodb+srv:// or pebble://")
 }
 
 // readMongoDB takes the address apart by hand: net/url knows no lists of hosts.

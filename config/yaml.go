@@ -6,12 +6,21 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/goccy/go-yaml/ast"
+	"go.yaml.in/yaml/v4"
 )
 
 // maxQuotedKey is the most characters of an unknown key that a fault repeats. A
 // longer one might be a secret in the wrong place.
 const maxQuotedKey = 15
+
+// The tags of scalars, which the library resolves by their value.
+const (
+	nullTag    = "!!null"
+	textTag    = "!!str"
+	timeTag    = "!!timestamp"
+	boolTag    = "!!bool"
+	integerTag = "!!int"
+)
 
 // yamlReader takes plain values from a YAML tree and collects what is wrong with
 // them. A fault never repeats a value. Absent nodes give zero values.
@@ -25,7 +34,7 @@ type yamlFault struct {
 	reason string
 }
 
-func (r *yamlReader) fault(node ast.Node, format string, values ...any) {
+func (r *yamlReader) fault(node *yaml.Node, format string, values ...any) {
 	r.faults = append(r.faults, yamlFault{line: lineOf(node), reason: fmt.Sprintf(format, values...)})
 }
 
@@ -39,117 +48,113 @@ func (r *yamlReader) all() error {
 	return faults.orNil()
 }
 
-func lineOf(node ast.Node) int {
-	token := node.GetToken()
-	if token == nil || token.Position == nil {
+// lineOf is the line of a node, that of an absent one is 1.
+func lineOf(node *yaml.Node) int {
+	if node == nil {
 		return 1
 	}
-	return token.Position.Line
+	return max(1, node.Line)
+}
+
+// isPlain reports whether a node has neither an anchor nor a tag.
+func isPlain(node *yaml.Node) bool { return node.Anchor == "" && node.Style&yaml.TaggedStyle == 0 }
+
+// isScalar reports whether a node is a scalar of one of the types, which its tag names.
+func isScalar(node *yaml.Node, tags ...string) bool {
+	return node != nil && node.Kind == yaml.ScalarNode && isPlain(node) && slices.Contains(tags, node.Tag)
 }
 
 // mapping returns the values of a mapping by their keys, all of which must be
 // among known, or nil when the node is no mapping.
-func (r *yamlReader) mapping(node ast.Node, known ...string) map[string]ast.Node {
+func (r *yamlReader) mapping(node *yaml.Node, known ...string) map[string]*yaml.Node {
 	entries, ok := r.entries(node)
 	if !ok {
 		return nil
 	}
-	fields := map[string]ast.Node{}
-	for _, entry := range entries {
-		key := entry.Key.GetToken().Value
+	fields := map[string]*yaml.Node{}
+	for _, one := range entries {
+		key := one.key.Value
 		switch {
 		case !slices.Contains(known, key):
-			r.fault(entry.Key, "unknown key%s: there are %s", quoted(key), strings.Join(known, ", "))
+			r.fault(one.key, "unknown key%s: there are %s", quoted(key), strings.Join(known, ", "))
 		case fields[key] != nil:
-			r.fault(entry.Key, "the key %s is given twice", key)
+			r.fault(one.key, "the key %s is given twice", key)
 		default:
-			fields[key] = entry.Value
+			fields[key] = one.value
 		}
 	}
 	return fields
 }
 
 func quoted(key string) string {
-	if len(key) > maxQuotedKey {
+	if key == "" || len(key) > maxQuotedKey {
 		return ""
 	}
 	return fmt.Sprintf(" %q", key)
 }
 
+// entry is a pair of a mapping.
+type entry struct{ key, value *yaml.Node }
+
 // entries returns the pairs of a mapping; null is an empty one. ok is false when
 // the node is something else.
-func (r *yamlReader) entries(node ast.Node) (entries []*ast.MappingValueNode, ok bool) {
+func (r *yamlReader) entries(node *yaml.Node) (entries []entry, ok bool) {
 	if isAbsent(node) {
 		return nil, true
 	}
-	mapping, ok := node.(ast.MapNode)
-	if !ok {
+	if node.Kind != yaml.MappingNode || !isPlain(node) {
 		r.fault(node, "must be a mapping of keys to values")
 		return nil, false
 	}
-	for pairs := mapping.MapRange(); pairs.Next(); {
-		entries = append(entries, pairs.KeyValue())
+	for pair := range slices.Chunk(node.Content, 2) {
+		entries = append(entries, entry{pair[0], pair[1]})
 	}
 	return entries, true
 }
 
 // sequence returns the items of a list; null is an empty one.
-func (r *yamlReader) sequence(node ast.Node) []ast.Node {
+func (r *yamlReader) sequence(node *yaml.Node) []*yaml.Node {
 	if isAbsent(node) {
 		return nil
 	}
-	sequence, ok := node.(*ast.SequenceNode)
-	if !ok {
+	if node.Kind != yaml.SequenceNode || !isPlain(node) {
 		r.fault(node, "must be a list")
 		return nil
 	}
-	return sequence.Values
+	return node.Content
 }
 
-func isAbsent(node ast.Node) bool {
-	_, null := node.(*ast.NullNode)
-	return node == nil || null
-}
+func isAbsent(node *yaml.Node) bool { return node == nil || isScalar(node, nullTag) }
 
 // text reads a text; ok is false when there is none.
-func (r *yamlReader) text(node ast.Node) (text string, ok bool) {
-	switch node := node.(type) {
-	case nil:
+func (r *yamlReader) text(node *yaml.Node) (text string, ok bool) {
+	switch {
+	case node == nil:
 		return "", false
-	case *ast.StringNode:
+	case isScalar(node, textTag, timeTag):
 		return node.Value, true
-	case *ast.LiteralNode:
-		return node.Value.Value, true
 	}
 	r.fault(node, "must be a text; numbers and words such as true or null need quotes")
 	return "", false
 }
 
-func (r *yamlReader) boolean(node ast.Node) bool {
-	value, ok := node.(*ast.BoolNode)
-	if !ok {
+func (r *yamlReader) boolean(node *yaml.Node) bool {
+	var value bool
+	if !isScalar(node, boolTag) || node.Decode(&value) != nil {
 		r.fault(node, "must be true or false")
 		return false
 	}
-	return value.Value
+	return value
 }
 
 // integer reads a whole number between 0 and most.
-func (r *yamlReader) integer(node ast.Node, most int64) int64 {
+func (r *yamlReader) integer(node *yaml.Node, most int64) int64 {
 	if node == nil {
 		return 0
 	}
-	if number, ok := node.(*ast.IntegerNode); ok {
-		switch value := number.Value.(type) {
-		case int64:
-			if value >= 0 && value <= most {
-				return value
-			}
-		case uint64:
-			if value <= uint64(most) {
-				return int64(value)
-			}
-		}
+	var value int64
+	if isScalar(node, integerTag) && node.Decode(&value) == nil && value >= 0 && value <= most {
+		return value
 	}
 	r.fault(node, "must be a whole number between 0 and %d", most)
 	return 0

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/goccy/go-yaml"
+	"go.yaml.in/yaml/v4"
 
 	"attestry/config"
 )
@@ -53,8 +53,7 @@ func TestComposeGivesEachProcessSettingsThatItAccepts(t *testing.T) {
 			Environment map[string]string `yaml:"environment"`
 		} `yaml:"services"`
 	}
-	// The library takes a key that stands beside a merged one for a duplicate.
-	if err := yaml.UnmarshalWithOptions([]byte(filled), &compose, yaml.AllowDuplicateMapKey()); err != nil {
+	if err := yaml.Unmarshal([]byte(filled), &compose); err != nil {
 		t.Fatal(err)
 	}
 	served := config.Queues{}

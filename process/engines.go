@@ -17,7 +17,6 @@ import (
 	"attestry/storage/mongodb"
 	"attestry/storage/pebble"
 	"attestry/storage/s3"
-	"attestry/storage/sqlite"
 )
 
 // OpenDocuments opens a database with the collections of the service. One that is an
@@ -41,19 +40,12 @@ func openDocuments(ctx context.Context, database config.Database) (storage.Docum
 	if err := os.MkdirAll(filepath.Dir(database.Path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the database: %w", err)
 	}
-	if database.Engine == config.Pebble {
-		return pebble.Open(ctx, pebble.Options{Folder: database.Path, AcceptLoss: database.AcceptLoss}, schemas)
-	}
-	return sqlite.Open(ctx, database.Path, schemas)
+	return pebble.Open(ctx, pebble.Options{Folder: database.Path, AcceptLoss: database.AcceptLoss}, schemas)
 }
 
 // HasDatabase reports whether an embedded database has been made at its path. A path that cannot
 // be read counts as one: opening it tells why.
 func HasDatabase(database config.Database) bool {
-	if database.Engine == config.SQLite {
-		info, err := os.Stat(database.Path)
-		return err == nil && info.Size() > 0 || err != nil && !errors.Is(err, fs.ErrNotExist)
-	}
 	entries, err := os.ReadDir(database.Path)
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"attestry/storage"
-	"attestry/storage/sqlite/sqlitetest"
+	"attestry/storage/pebble/pebbletest"
 )
 
 type note struct {
@@ -27,7 +27,7 @@ func noteSchema() *storage.Schema {
 func newNotes(t *testing.T) (storage.Collection[note], *storage.CountingDocuments) {
 	t.Helper()
 	schema := noteSchema()
-	db := sqlitetest.Open(t, filepath.Join(t.TempDir(), "notes.db"), []*storage.Schema{schema})
+	db := pebbletest.Open(t, filepath.Join(t.TempDir(), "notes"), []*storage.Schema{schema})
 	counting := storage.NewCountingDocuments(db)
 	return storage.NewCollection(counting, schema,
 		func(n *note) string { return n.ID },

@@ -15,16 +15,6 @@ type Position struct {
 	ID     string
 }
 
-// ComparePositions orders entries of one index, ascending.
-func ComparePositions(a, b Position) int {
-	for i := range a.Values {
-		if order := CompareValues(a.Values[i], b.Values[i]); order != 0 {
-			return order
-		}
-	}
-	return CompareValues(a.ID, b.ID)
-}
-
 // cursor is what a page's Next says, the same for all engines. Values are JSON
 // texts of EncodeValue, so that their types survive.
 type cursor struct {

@@ -1,5 +1,5 @@
 // Package storage keeps what Attestry knows. It declares two ports, Documents
-// and Objects, that engines implement (storage/sqlite, storage/pebble, storage/mongodb,
+// and Objects, that engines implement (storage/pebble, storage/mongodb,
 // storage/filesystem, storage/s3), and holds the repositories built on them.
 package storage
 

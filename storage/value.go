@@ -41,7 +41,7 @@ func CheckValue(value any) error {
 }
 
 // EncodeValue writes a checked value as JSON. Floats always have a point or an
-// exponent, so that DecodeFields gives back the very type.
+// exponent, so that exactValue gives back the very type.
 func EncodeValue(value any) string {
 	switch v := value.(type) {
 	case bool:
@@ -97,22 +97,6 @@ func EncodeFields(fields map[string]any) string {
 	}
 	text.WriteByte('}')
 	return text.String()
-}
-
-// DecodeFields is the inverse of EncodeFields.
-func DecodeFields(text string) (map[string]any, error) {
-	fields := map[string]any{}
-	if err := decodeExact(text, &fields); err != nil {
-		return nil, err
-	}
-	for name, value := range fields {
-		exact, err := exactValue(value)
-		if err != nil {
-			return nil, err
-		}
-		fields[name] = exact
-	}
-	return fields, nil
 }
 
 // decodeExact decodes JSON and keeps numbers as they were written.

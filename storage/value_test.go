@@ -17,9 +17,12 @@ func TestValuesSurviveEncodingWithTheirTypes(t *testing.T) {
 		}
 	}
 	for _, value := range values {
-		fields, err := DecodeFields(EncodeFields(map[string]any{"v": value, "absent": nil}))
-		if err != nil || len(fields) != 1 || fields["v"] != value {
-			t.Errorf("%#v came back as %#v: %v", value, fields, err)
+		var decoded any
+		if err := decodeExact(EncodeValue(value), &decoded); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := exactValue(decoded); err != nil || got != value {
+			t.Errorf("%#v came back as %#v: %v", value, got, err)
 		}
 	}
 }

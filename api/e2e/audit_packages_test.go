@@ -248,7 +248,7 @@ func TestPackageIsAssembledAlthoughItsWorkerIsKilled(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits until nothing was heard of a worker for a while")
 	}
-	s := start(t, options{withoutWorker: true, severalProcesses: true, real: true})
+	s := start(t, options{withoutWorker: true, keepsRedis: true, real: true})
 	s.deliverRelease("1.0")
 	path := "/trails/" + s.org + "/build/1.0/audit_package"
 	s.want(http.StatusOK, http.MethodPost, path, nil)

@@ -140,21 +140,21 @@ func (a *alteringDocuments) GetMany(ctx context.Context, schema *storage.Schema,
 
 func TestAlteredSnapshotIsNotShown(t *testing.T) {
 	t.Parallel()
-	first := start(t, options{severalProcesses: true})
-	first.createEnvironment("host", evidence.Server)
-	first.want(http.StatusCreated, http.MethodPut, "/environments/"+first.org+"/host/report/server", serverReport("trusted"))
-	// Another process has nothing of the snapshot in memory.
-	second := start(t, options{severalProcesses: true, withoutWorker: true, data: filepath.Dir(first.Process.Settings.Stores.Database.Path),
-		wrap: func(docs storage.Documents) storage.Documents {
-			return &alteringDocuments{Documents: docs, collection: "chunks", change: func(body []byte) []byte {
-				return bytes.Replace(body, []byte("trusted"), []byte("altered"), 1)
-			}}
-		}})
-	got := second.want(http.StatusBadGateway, http.MethodGet, "/snapshots/"+second.org+"/host/-1", nil)
+	s := start(t, options{})
+	s.createEnvironment("host", evidence.Server)
+	s.want(http.StatusCreated, http.MethodPut, "/environments/"+s.org+"/host/report/server", serverReport("trusted"))
+	s.settings.WithoutWorker = true
+	s.settings.Wrap = func(docs storage.Documents) storage.Documents {
+		return &alteringDocuments{Documents: docs, collection: "chunks", change: func(body []byte) []byte {
+			return bytes.Replace(body, []byte("trusted"), []byte("altered"), 1)
+		}}
+	}
+	s.restart(func() {}) // so that nothing of the snapshot is in memory
+	got := s.want(http.StatusBadGateway, http.MethodGet, "/snapshots/"+s.org+"/host/-1", nil)
 	if message, _ := got.problem(t); !strings.HasPrefix(message, "The stored document ") || !strings.HasSuffix(message, " of chunks is damaged") {
 		t.Errorf("answered %s", got.body)
 	}
-	if second.damagedReads("database") != 1 {
+	if s.damagedReads("database") != 1 {
 		t.Error("it is not counted")
 	}
 }

@@ -87,7 +87,7 @@ func TestTargetsAreToldOnceThoughTheirWorkerIsKilled(t *testing.T) {
 	t.Parallel()
 	const each = 6
 	r := newReceivers(t)
-	s := start(t, options{real: true, severalProcesses: true, withoutWorker: true, reportWait: time.Millisecond, settings: r.settings()})
+	s := start(t, options{real: true, keepsRedis: true, withoutWorker: true, reportWait: time.Millisecond, settings: r.settings()})
 	s.createEnvironment("host", evidence.Server)
 	targets, webhooks, others := r.targets(each)
 	s.want(http.StatusCreated, http.MethodPut, s.orgActionsPath()+"/environments", fmt.Appendf(nil,

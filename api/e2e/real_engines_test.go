@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -31,10 +32,11 @@ func skipOnRealEngines(t *testing.T) {
 
 // useRealEngines sets the addresses of those engines that there are.
 func useRealEngines(ctx context.Context, settings *instance.Options, redisDatabase int) error {
-	var err error
-	if settings.Redis, err = emptyRedis(ctx, redisDatabase); err != nil {
+	redis, err := emptyRedis(ctx, redisDatabase)
+	if err != nil {
 		return err
 	}
+	settings.Redis = cmp.Or(redis, settings.Redis)
 	if address := newMongoDB(); address != "" {
 		settings.Database = address
 	}

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
+
 	"attestry/config"
 	"attestry/evidence"
 	"attestry/process"
@@ -49,7 +51,7 @@ func TestReportSurvivesRedisForgettingEverything(t *testing.T) {
 
 func TestReportSurvivesAKilledWorker(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{real: true, severalProcesses: true, withoutWorker: true, reportWait: time.Millisecond})
+	s := start(t, options{real: true, keepsRedis: true, withoutWorker: true, reportWait: time.Millisecond})
 	s.createEnvironment("host", evidence.Server)
 	s.want(http.StatusOK, http.MethodPut, s.environmentsPath()+"/host/report/server", serverReport("a"))
 	s.awaitTask()
@@ -116,8 +118,27 @@ func (s *service) awaitSnapshot(environment string) {
 	}
 }
 
-// runDyingWorker runs a worker process until it is killed at its n-th write to a collection.
+// startRedis starts a Redis in memory for a test and returns its address.
+func startRedis(t *testing.T) string {
+	t.Helper()
+	server := miniredis.RunT(t)
+	server.ClockTTL(true)
+	return "redis://" + server.Addr()
+}
+
+// runDyingWorker runs a worker process until it is killed at its n-th write to a collection. The
+// service stops meanwhile if its database is a folder of Pebble, which one process uses at a time.
 func (s *service) runDyingWorker(collection string, n int) {
+	s.t.Helper()
+	work := func() { s.workUntilKilled(collection, n) }
+	if s.Process.Settings.Stores.Database.Engine == config.Pebble {
+		s.restart(work)
+	} else {
+		work()
+	}
+}
+
+func (s *service) workUntilKilled(collection string, n int) {
 	s.t.Helper()
 	command := exec.CommandContext(s.t.Context(), os.Args[0])
 	command.Env = append(os.Environ(), dyingWorker+"="+strings.Join(s.Environment, "\n"),

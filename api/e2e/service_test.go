@@ -47,6 +47,8 @@ type service struct {
 	clock       *fakeClock
 	api         *document
 	secrets     *secretTexts
+	// settings are those that it was started with.
+	settings instance.Options
 }
 
 // options say what a service is made of. Tests that need none of them use share.
@@ -57,8 +59,10 @@ type options struct {
 	// real takes the real engines that the environment names (scripts/test --real), for
 	// some stories of each kind. What the others count or fill in is the same on all engines.
 	real bool
-	// severalProcesses tells that other processes use the embedded database as well: SQLite.
-	severalProcesses bool
+	// keepsRedis tells that the embedded Redis outlives the service, which is restarted.
+	keepsRedis bool
+	// redis is the address of an embedded Redis that is not part of the service.
+	redis string
 	// redisDatabase is the number of the database on a real Redis.
 	redisDatabase int
 	// data is the directory of the embedded engines, "" for one of the test's own.
@@ -104,6 +108,9 @@ func start(t *testing.T, o options) *service {
 	}
 	o.data = cmp.Or(o.data, t.TempDir())
 	o.redisDatabase = 1
+	if o.keepsRedis {
+		o.redis = startRedis(t)
+	}
 	s, err := launch(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -123,6 +130,7 @@ func launch(ctx context.Context, o options) (*service, error) {
 	s := &service{log: &logBuffer{}, clock: &fakeClock{start: o.stoppedAt}, secrets: newSecretTexts()}
 	settings := instance.Options{
 		Listen:        "127.0.0.1:0",
+		Redis:         o.redis,
 		Data:          o.data,
 		ReportWait:    cmp.Or(o.reportWait, 10*time.Second),
 		Environ:       o.environ(),
@@ -130,9 +138,6 @@ func launch(ctx context.Context, o options) (*service, error) {
 		Log:           process.NewLog(s.log, slog.LevelDebug),
 		Wrap:          o.wrap,
 		WithoutWorker: o.withoutWorker,
-	}
-	if o.severalProcesses {
-		settings.Database = "sqlite://" + o.data + "/attestry.db"
 	}
 	if o.real {
 		if err := useRealEngines(ctx, &settings, o.redisDatabase); err != nil {
@@ -143,10 +148,22 @@ func launch(ctx context.Context, o options) (*service, error) {
 	if s.Instance, err = instance.Start(ctx, settings); err != nil {
 		return nil, err
 	}
+	s.settings = settings
 	if s.api, err = openAPI(s.URL); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// restart ends the service, calls between, and starts a new one, which has the same stores and
+// nothing in memory.
+func (s *service) restart(between func()) {
+	s.t.Helper()
+	s.must(s.Close())
+	between()
+	next, err := instance.Start(s.t.Context(), s.settings)
+	s.must(err)
+	s.Instance = next
 }
 
 // stop ends the service. It is an error if a secret is in its log, its documents or its objects.

@@ -35,7 +35,7 @@ type Attempts struct {
 
 	mu sync.Mutex
 	// failed holds a bucket for each address with failures, which each failure takes from.
-	failed *cache.LRU[*rate.Limiter]
+	failed cache.LRU[*rate.Limiter]
 }
 
 // AttemptsOptions say how attempts are limited.

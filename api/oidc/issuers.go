@@ -46,7 +46,7 @@ type issuers struct {
 
 	attempts singleflight.Group
 	// known is changed by attempts alone, of which there is one at a time for each issuer.
-	known *cache.LRU[issuer]
+	known cache.LRU[issuer]
 	// check verifies a signature with a key.
 	check  func(jws *jose.JSONWebSignature, key any) ([]byte, error)
 	decoys decoys

@@ -30,7 +30,7 @@ const MaxEnvironments = 50_000
 // safe for concurrent use.
 type Cache struct {
 	hasher     *hasher
-	reports    *cache.LRU[acceptedReport]
+	reports    cache.LRU[acceptedReport]
 	recognized prometheus.Counter
 }
 

@@ -45,13 +45,13 @@ func (s *Site) showSparkline(p *page) error {
 		}
 		spans = append(spans, chart.Span{From: one.From, To: to, Verdict: one.verdict()})
 	}
-	return p.sendDrawing(chart.Sparkline(drawn.title(), drawn.now-sparklineSpan.Seconds(), drawn.now, spans), policy)
+	return p.sendDrawing(chart.Sparkline(drawn.title(), drawn.now-sparklineSpan.Seconds(), drawn.now, spans))
 }
 
-// sendDrawing sends an SVG. Allowed is what browsers may do with it when it is opened as a page.
-func (p *page) sendDrawing(content []byte, allowed string) error {
+// sendDrawing sends an SVG.
+func (p *page) sendDrawing(content []byte) error {
 	p.c.Set(fiber.HeaderContentType, "image/svg+xml")
-	p.c.Set(fiber.HeaderContentSecurityPolicy, allowed)
+	p.c.Set(fiber.HeaderContentSecurityPolicy, policy)
 	p.c.Set(fiber.HeaderCacheControl, "private, max-age=60")
 	return p.c.Status(http.StatusOK).Send(content)
 }

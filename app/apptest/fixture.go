@@ -15,7 +15,7 @@ import (
 	"attestry/evidence/template"
 	"attestry/storage"
 	"attestry/storage/filesystem"
-	"attestry/storage/sqlite/sqlitetest"
+	"attestry/storage/pebble/pebbletest"
 )
 
 // Fixture is a store over embedded engines whose commands can be made to fail.
@@ -31,7 +31,7 @@ type Fixture struct {
 func NewFixture(t *testing.T) *Fixture {
 	t.Helper()
 	folder := t.TempDir()
-	db := sqlitetest.Open(t, filepath.Join(folder, "documents.db"), app.Schemas())
+	db := pebbletest.Open(t, filepath.Join(folder, "documents"), app.Schemas())
 	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
 	if err != nil {
 		t.Fatal(err)

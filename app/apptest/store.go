@@ -12,7 +12,7 @@ import (
 	"attestry/evidence/evidencetest"
 	"attestry/storage"
 	"attestry/storage/filesystem"
-	"attestry/storage/sqlite/sqlitetest"
+	"attestry/storage/pebble/pebbletest"
 )
 
 // CommandCounter counts the commands that reach an engine.
@@ -67,7 +67,7 @@ func (c *CommandCounter) Write(ctx context.Context, writes ...storage.Write) err
 func NewStore(t *testing.T) (*app.Store, *CommandCounter, *evidencetest.Clock) {
 	t.Helper()
 	folder := t.TempDir()
-	db := sqlitetest.Open(t, filepath.Join(folder, "documents.db"), app.Schemas())
+	db := pebbletest.Open(t, filepath.Join(folder, "documents"), app.Schemas())
 	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
 	if err != nil {
 		t.Fatal(err)

@@ -59,7 +59,7 @@ type server struct {
 	// schemas are compiled ones by their source. Their size is taken to be what
 	// compiling them allocated, which is several times what they occupy: a short source
 	// can compile to a large schema.
-	schemas *cache.LRU[*attestation.Schema]
+	schemas cache.LRU[*attestation.Schema]
 }
 
 func newServer(limits Limits) *server {

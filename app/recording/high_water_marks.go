@@ -74,7 +74,7 @@ func (m *highWaterMark) advance(newest float64) bool {
 type highWaterMarks struct {
 	collection storage.Collection[highWaterMark]
 	clock      evidence.Clock
-	known      *cache.TTL[float64]
+	known      cache.TTL[float64]
 }
 
 func newHighWaterMarks(docs storage.Documents, clock evidence.Clock) *highWaterMarks {

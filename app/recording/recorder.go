@@ -41,7 +41,7 @@ type Recorder struct {
 	changes *storage.Combiner[*change]
 	begins  *storage.Combiner[*begin]
 	// remembered are trails as this process has written them last, by key.
-	remembered   *cache.LRU[*trailUpdate]
+	remembered   cache.LRU[*trailUpdate]
 	whereRunning *whereRunning
 }
 

@@ -17,7 +17,7 @@ const maxKnownRunning = 20_000
 // has that version checked.
 type whereRunning struct {
 	set   *environments.RunningSet
-	known *cache.LRU[knownRunning]
+	known cache.LRU[knownRunning]
 }
 
 type knownRunning struct {

@@ -2,94 +2,74 @@ package template
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
+	"unicode/utf16"
 
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 	"go.yaml.in/yaml/v4"
-
-	"attestry/evidence/yamlfile"
 )
 
 // ParseStored reads a template that was accepted once. Earlier versions of this
 // service took names of any length, and read YAML with another library, which also
-// takes files that Parse refuses.
+// took files that Parse refuses.
 func ParseStored(content []byte) (Template, error) {
-	root, err := format.Load(content)
-	if err == nil {
-		if parsed, err := read(root, len(content)); err == nil {
-			return parsed, nil
-		}
+	if parsed, err := readStored(content); err == nil {
+		return parsed, nil
 	}
-	if root, err = formerDocument(content); err != nil {
+	return readStored(repaired(content))
+}
+
+func readStored(content []byte) (Template, error) {
+	root, err := format.Load(content)
+	if err != nil {
 		return Template{}, err
+	}
+	if root != nil {
+		trimKeys(root)
 	}
 	return read(root, len(content))
 }
 
-// formerDocument is Format.Load with the former library.
-func formerDocument(content []byte) (root *yaml.Node, err error) {
-	// The library panics on some malformed files.
-	defer func() {
-		if recover() != nil {
-			root, err = nil, errors.New("the file cannot be parsed")
+// trimKeys removes blanks around keys, which the former library ignored.
+func trimKeys(node *yaml.Node) {
+	for i, child := range node.Content {
+		if node.Kind == yaml.MappingNode && i%2 == 0 {
+			child.Value = strings.TrimSpace(child.Value)
 		}
-	}()
-	file, err := parser.ParseBytes(bytes.TrimPrefix(content, yamlfile.ByteOrderMark), 0)
-	if err != nil {
-		return nil, fmt.Errorf("parse the file: %w", err)
+		trimKeys(child)
 	}
-	anchors := formerAnchors{}
-	for _, doc := range file.Docs {
-		if _, directive := doc.Body.(*ast.DirectiveNode); !directive {
-			root = anchors.node(doc.Body)
-		}
-	}
-	return root, nil
 }
 
-// formerAnchors are the nodes that aliases stand for.
-type formerAnchors map[string]*yaml.Node
-
-// node converts a tree of the former library.
-func (a formerAnchors) node(from ast.Node) *yaml.Node {
-	switch from := from.(type) {
-	case ast.MapNode:
-		node := &yaml.Node{Kind: yaml.MappingNode}
-		for pairs := from.MapRange(); pairs.Next(); {
-			node.Content = append(node.Content, scalar(yamlfile.StringTag, formerName(pairs.Key())), a.node(pairs.Value()))
-		}
-		return node
-	case *ast.SequenceNode:
-		node := &yaml.Node{Kind: yaml.SequenceNode}
-		for _, value := range from.Values {
-			node.Content = append(node.Content, a.node(value))
-		}
-		return node
-	case *ast.StringNode:
-		return scalar(yamlfile.StringTag, from.Value)
-	case *ast.LiteralNode:
-		return scalar(yamlfile.StringTag, from.Value.Value)
-	case *ast.IntegerNode:
-		return scalar(yamlfile.IntTag, fmt.Sprint(from.Value))
-	case *ast.NullNode, nil:
-		return scalar(yamlfile.NullTag, "null")
-	case *ast.AnchorNode:
-		node := a.node(from.Value)
-		a[formerName(from.Name)] = node
-		return node
-	case *ast.AliasNode:
-		if node := a[formerName(from.Value)]; node != nil {
-			return &yaml.Node{Kind: yaml.AliasNode, Alias: node}
-		}
-	}
-	return &yaml.Node{Kind: yaml.ScalarNode} // which no template has
+// formerForms are forms that the former library took and this one refuses, with forms that
+// this one takes for the same.
+var formerForms = []struct {
+	form *regexp.Regexp
+	as   string
+}{
+	{regexp.MustCompile(`[\x00-\x08\x0b\x0c\x0e-\x1f]`), ``},
+	// Directives.
+	{regexp.MustCompile(`(?m)^%.*$`), ``},
+	// A text in quotes directly behind its key, or before a comment.
+	{regexp.MustCompile(`(\w):(["'])`), `${1}: ${2}`},
+	{regexp.MustCompile(`(["'])#`), `${1} #`},
+	// A number at the beginning of the line behind its key.
+	{regexp.MustCompile(`(?m)^(\w+):[ \t]*\r?\n(\d+[ \t]*\r?)$`), `${1}: ${2}`},
 }
 
-func formerName(node ast.Node) string { return strings.TrimSpace(node.GetToken().Value) }
+// surrogates finds a character outside the basic plane, as JSON escapes it.
+var surrogates = regexp.MustCompile(`\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})`)
 
-func scalar(tag, value string) *yaml.Node {
-	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
+// repaired is content without the forms that only the former library took.
+func repaired(content []byte) []byte {
+	for _, former := range formerForms {
+		content = former.form.ReplaceAll(content, []byte(former.as))
+	}
+	return surrogates.ReplaceAllFunc(content, func(pair []byte) []byte {
+		parts := bytes.Split(pair, []byte(`\u`))
+		high, _ := strconv.ParseUint(string(parts[1]), 16, 16)
+		low, _ := strconv.ParseUint(string(parts[2]), 16, 16)
+		return fmt.Appendf(nil, `\U%08x`, utf16.DecodeRune(rune(high), rune(low)))
+	})
 }

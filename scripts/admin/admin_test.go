@@ -31,6 +31,7 @@ func (silent) Settled(context.Context, string) {}
 type site struct {
 	t       *testing.T
 	environ []string
+	process *process.Process
 	store   *app.Store
 	org     string
 	// environments are ids by name.
@@ -43,20 +44,16 @@ func newSite(t *testing.T) *site {
 	t.Helper()
 	folder := t.TempDir()
 	s := &site{t: t, environments: map[string]string{}, environ: []string{
-		"ATTESTRY_DATABASE_URL=sqlite://" + filepath.Join(folder, "test.db"), "ATTESTRY_OBJECTS_URL=file://" + filepath.Join(folder, "objects"),
+		"ATTESTRY_DATABASE_URL=pebble://" + filepath.Join(folder, "documents"), "ATTESTRY_OBJECTS_URL=file://" + filepath.Join(folder, "objects"),
 		"ATTESTRY_REDIS_URL=redis://127.0.0.1:1", "ATTESTRY_MONITOR_LISTEN=off",
 	}}
-	settings, err := config.Load(s.environ)
-	s.must(err)
-	p, err := process.Open(t.Context(), settings, slog.New(slog.DiscardHandler))
-	s.must(err)
-	t.Cleanup(func() { s.must(p.Close()) })
-	s.store = p.Store
-	_, err = p.Store.Tenancy.ApplyBootstrap(t.Context(), identity.Bootstrap{
+	s.open()
+	t.Cleanup(func() { s.must(s.process.Close()) })
+	_, err := s.store.Tenancy.ApplyBootstrap(t.Context(), identity.Bootstrap{
 		Organizations: []identity.DeclaredOrganization{{Name: "acme"}, {Name: "other"}},
 	})
 	s.must(err)
-	org, err := p.Store.Tenancy.Organization(t.Context(), "acme")
+	org, err := s.store.Tenancy.Organization(t.Context(), "acme")
 	s.must(err)
 	s.org = org.ID
 	s.create("old")
@@ -68,6 +65,16 @@ func newSite(t *testing.T) *site {
 	s.park("prod", 1, "a", false)
 	s.park("prod", 2, "b", true)
 	return s
+}
+
+// open opens the stores.
+func (s *site) open() {
+	s.t.Helper()
+	settings, err := config.Load(s.environ)
+	s.must(err)
+	s.process, err = process.Open(s.t.Context(), settings, slog.New(slog.DiscardHandler))
+	s.must(err)
+	s.store = s.process.Store
 }
 
 func (s *site) must(err error) {
@@ -107,8 +114,12 @@ func (s *site) park(environment string, arrival int64, file string, damaged bool
 	s.must(err)
 }
 
-// run calls the command and returns its status, and what it prints on both ways.
+// run calls the command and returns its status, and what it prints on both ways. The stores are
+// closed meanwhile, as one process uses a folder of Pebble at a time.
 func (s *site) run(args ...string) (status int, out, errs string) {
+	s.t.Helper()
+	s.must(s.process.Close())
+	defer s.open()
 	var stdout, stderr bytes.Buffer
 	status = run(s.t.Context(), args, s.environ, &stdout, &stderr)
 	return status, stdout.String(), stderr.String()
@@ -240,10 +251,13 @@ func TestWrongArgumentsAreTold(t *testing.T) {
 		"reports retry other prod 1":          {failed, "organization other has no environment prod"},
 		"reports retry other " + s.org + " 1": {failed, "organization other has no environment"},
 	} {
-		t.Run(line, func(t *testing.T) { (&site{t: t, environ: s.environ}).want(c.status, line, "", c.errs) })
+		s.want(c.status, line, "", c.errs)
 	}
-	s.environ = append(s.environ, "ATTESTRY_REDIS_URL=http://x")
-	s.want(failed, "reports list", "", "ATTESTRY_REDIS_URL: ")
+	var out, errs bytes.Buffer
+	status := run(t.Context(), []string{"reports", "list"}, append(s.environ, "ATTESTRY_REDIS_URL=http://x"), &out, &errs)
+	if status != failed || out.Len() > 0 || !strings.Contains(errs.String(), "ATTESTRY_REDIS_URL: ") {
+		t.Errorf("status %d: %s%s", status, &out, &errs)
+	}
 }
 
 func TestHelpNeedsNoStores(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 
 // copyDetails is the help of copy.
 const copyDetails = `copy copies all documents of one database to another, or all objects of one object store to
-another. A database is named as in ATTESTRY_DATABASE_URL (mongodb://, sqlite:// or pebble://), an
+another. A database is named as in ATTESTRY_DATABASE_URL (mongodb:// or pebble://), an
 object store as in ATTESTRY_OBJECTS_URL (file://, or http(s)://ACCESS:SECRET@host:port/bucket).
 
 Stop the service first: nothing may write to either store meanwhile. The target must be empty or
@@ -95,7 +95,7 @@ func parseLocation(name, address string) (location, error) {
 		l.objects = &config.Objects{}
 		err = l.objects.UnmarshalText([]byte(address))
 	default:
-		err = errors.New("must begin with mongodb://, mongodb+srv://, sqlite:// or pebble:// for a database, or with http://, https:// or file:// for an object store")
+		err = errors.New("must begin with mongodb://, mongodb+srv:// or pebble:// for a database, or with http://, https:// or file:// for an object store")
 	}
 	if err != nil {
 		return location{}, fmt.Errorf("%s %w", name, err)

@@ -27,7 +27,7 @@ import (
 	"attestry/process"
 	"attestry/storage"
 	"attestry/storage/filesystem"
-	"attestry/storage/sqlite/sqlitetest"
+	"attestry/storage/pebble/pebbletest"
 	"attestry/storage/storagetest"
 )
 
@@ -55,16 +55,16 @@ func fill(t *testing.T, docs storage.Documents) {
 	}
 }
 
-// filledFile returns the URL of a filled SQLite file.
-func filledFile(t *testing.T) string {
+// filledFolder returns the URL of a filled folder of Pebble.
+func filledFolder(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "source.db")
-	db := sqlitetest.Open(t, path, app.Schemas())
+	path := filepath.Join(t.TempDir(), "source")
+	db := pebbletest.Open(t, path, app.Schemas())
 	fill(t, db)
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return "sqlite://" + path
+	return "pebble://" + path
 }
 
 // runCopy calls copy, which needs no settings of the service.
@@ -86,12 +86,12 @@ func mustCopy(t *testing.T, from, to string) (table, errs string) {
 }
 
 func TestDatabaseIsCopiedThereAndBack(t *testing.T) {
-	source := filledFile(t)
+	source := filledFolder(t)
 	urls := []string{"pebble://" + filepath.Join(t.TempDir(), "documents")}
 	if uri := os.Getenv("ATTESTRY_TEST_MONGODB"); uri != "" {
 		urls = append(urls, newMongoDB(t, uri))
 	}
-	urls = append(urls, "sqlite://"+filepath.Join(t.TempDir(), "back.db"))
+	urls = append(urls, "pebble://"+filepath.Join(t.TempDir(), "back"))
 	var first string
 	for _, url := range urls {
 		table, errs := mustCopy(t, source, url)
@@ -137,10 +137,10 @@ func newMongoDB(t *testing.T, uri string) string {
 	return strings.TrimSuffix(server, "/") + "/" + name + "?" + parameters
 }
 
-// newDocumentCopy copies from a filled SQLite file to an empty Pebble folder.
+// newDocumentCopy copies from a filled folder of Pebble to an empty one.
 func newDocumentCopy(t *testing.T) (c *documentCopy, out, errs *bytes.Buffer) {
 	t.Helper()
-	source := sqlitetest.Open(t, filepath.Join(t.TempDir(), "source.db"), app.Schemas())
+	source := pebbletest.Open(t, filepath.Join(t.TempDir(), "source"), app.Schemas())
 	fill(t, source)
 	out, errs = &bytes.Buffer{}, &bytes.Buffer{}
 	target, err := process.OpenCopyTarget(t.Context(), config.Database{Engine: config.Pebble, Path: filepath.Join(t.TempDir(), "target")})
@@ -221,8 +221,8 @@ func TestInterruptedCopyContinues(t *testing.T) {
 
 // TestInterruptedCopyIsNotUsed leaves a copy incomplete, tries to use it, and completes it.
 func TestInterruptedCopyIsNotUsed(t *testing.T) {
-	source, third := filledFile(t), "sqlite://"+filepath.Join(t.TempDir(), "third.db")
-	urls := []string{"pebble://" + filepath.Join(t.TempDir(), "documents"), "sqlite://" + filepath.Join(t.TempDir(), "target.db")}
+	source, third := filledFolder(t), "pebble://"+filepath.Join(t.TempDir(), "third")
+	urls := []string{"pebble://" + filepath.Join(t.TempDir(), "documents")}
 	if uri := os.Getenv("ATTESTRY_TEST_MONGODB"); uri != "" {
 		urls = append(urls, newMongoDB(t, uri))
 	}
@@ -350,10 +350,10 @@ func TestTargetThatWasUsedIsRefused(t *testing.T) {
 
 // TestFieldsThatAreDeclaredNoMoreAreLeftOut stores a document as an earlier version did.
 func TestFieldsThatAreDeclaredNoMoreAreLeftOut(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "old.db")
+	path := filepath.Join(t.TempDir(), "old")
 	earlier := *schemaNamed(t, "flows")
 	earlier.Fields = append(slices.Clone(earlier.Fields), "colour")
-	db := sqlitetest.Open(t, path, []*storage.Schema{&earlier})
+	db := pebbletest.Open(t, path, []*storage.Schema{&earlier})
 	old := storage.Record{ID: "a", Revision: 1, Fields: map[string]any{"org": "o", "colour": "red"}, Body: []byte("{}")}
 	if err := db.Put(t.Context(), &earlier, old); err != nil {
 		t.Fatal(err)
@@ -361,7 +361,7 @@ func TestFieldsThatAreDeclaredNoMoreAreLeftOut(t *testing.T) {
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
-	mustCopy(t, "sqlite://"+path, "pebble://"+filepath.Join(t.TempDir(), "new"))
+	mustCopy(t, "pebble://"+path, "pebble://"+filepath.Join(t.TempDir(), "new"))
 }
 
 func TestObjectsAreCopied(t *testing.T) {
@@ -433,7 +433,7 @@ func storeObject(t *testing.T, folder string) {
 func TestSourceWithoutObjectsIsRefused(t *testing.T) {
 	data, target := t.TempDir(), filepath.Join(t.TempDir(), "target")
 	storeObject(t, data+"/objects")
-	mustCopy(t, filledFile(t), "pebble://"+data+"/documents")
+	mustCopy(t, filledFolder(t), "pebble://"+data+"/documents")
 	for _, folder := range []string{data, data + "/documents", t.TempDir()} {
 		if status, out, errs := runCopy(t, "file://"+folder, "file://"+target); status != failed || out != "" || errs != "the source has no objects; is its URL right?\n" {
 			t.Errorf("copied from %s: status %d: %s%s", folder, status, out, errs)
@@ -473,13 +473,12 @@ func newBucket(t *testing.T, address string) string {
 
 func TestWrongCopiesAreRefused(t *testing.T) {
 	folder := t.TempDir()
-	empty := filepath.Join(folder, "empty.db")
-	if err := sqlitetest.Open(t, empty, app.Schemas()).Close(); err != nil {
+	empty := filepath.Join(folder, "empty")
+	if err := pebbletest.Open(t, empty, app.Schemas()).Close(); err != nil {
 		t.Fatal(err)
 	}
 	absent := filepath.Join(folder, "absent")
-	zero, other := filepath.Join(folder, "zero.db"), t.TempDir()
-	write(t, zero, nil)
+	other := t.TempDir()
 	write(t, filepath.Join(other, "notes.txt"), []byte("x"))
 	for name, c := range map[string]struct {
 		line   string
@@ -487,24 +486,24 @@ func TestWrongCopiesAreRefused(t *testing.T) {
 		errs   string
 	}{
 		"no arguments":     {"copy", misused, "copy: both --from and --to are needed"},
-		"one store":        {"copy --from sqlite:///x", misused, "copy: both --from and --to are needed"},
-		"unknown flag":     {"copy --from sqlite:///x --to sqlite:///y --replace", misused, "copy: flag provided but not defined: -replace"},
-		"flag's value":     {"copy --from sqlite:///x --to", misused, "copy: flag needs an argument: -to"},
-		"word":             {"copy --from sqlite:///x now", misused, "copy: unexpected argument: now"},
-		"URL as flag":      {"copy --from sqlite:///x --http://user:sesame@host/bucket", misused, "copy: wrong arguments"},
-		"two kinds":        {"copy --from sqlite:///x --to file:///y", misused, "--from names a database and --to an object store: both must be of the same kind"},
+		"one store":        {"copy --from pebble:///x", misused, "copy: both --from and --to are needed"},
+		"unknown flag":     {"copy --from pebble:///x --to pebble:///y --replace", misused, "copy: flag provided but not defined: -replace"},
+		"flag's value":     {"copy --from pebble:///x --to", misused, "copy: flag needs an argument: -to"},
+		"word":             {"copy --from pebble:///x now", misused, "copy: unexpected argument: now"},
+		"URL as flag":      {"copy --from pebble:///x --http://user:sesame@host/bucket", misused, "copy: wrong arguments"},
+		"two kinds":        {"copy --from pebble:///x --to file:///y", misused, "--from names a database and --to an object store: both must be of the same kind"},
 		"two other kinds":  {"copy --from http://user:sesame@host/bucket --to pebble:///y", misused, "--from names an object store and --to a database"},
-		"the same store":   {"copy --from sqlite:///x --to sqlite:///x", misused, "--from and --to name the same store"},
-		"unknown scheme":   {"copy --from redis://user:sesame@host --to sqlite:///x", misused, "--from must begin with"},
+		"the same store":   {"copy --from pebble:///x --to pebble:///x", misused, "--from and --to name the same store"},
+		"unknown scheme":   {"copy --from redis://user:sesame@host --to pebble:///x", misused, "--from must begin with"},
 		"malformed":        {"copy --from mongodb://user:sesame@/x --to http://user:sesame@host", misused, "--from names no host\n--to must end in the name of a bucket"},
-		"URL as argument":  {"copy mongodb://user:sesame@host/x --to sqlite:///x", misused, "copy: wrong arguments"},
-		"mistyped command": {"copi --from mongodb://user:sesame@host/x --to sqlite:///x", misused, `unknown command "copi"`},
-		"absent file":      {"copy --from sqlite://" + absent + " --to sqlite://" + absent + "2", failed, "--from: stat " + absent},
+		"URL as argument":  {"copy mongodb://user:sesame@host/x --to pebble:///x", misused, "copy: wrong arguments"},
+		"mistyped command": {"copi --from mongodb://user:sesame@host/x --to pebble:///x", misused, `unknown command "copi"`},
+		"absent file":      {"copy --from pebble://" + absent + " --to pebble://" + absent + "2", failed, "--from: stat " + absent},
 		"absent objects":   {"copy --from file://" + absent + " --to file://" + absent + "2", failed, "--from: stat " + absent},
-		"empty file":       {"copy --from sqlite://" + zero + " --to pebble://" + absent + "2", failed, "--from: there is no database of sqlite at " + zero},
-		"other folder":     {"copy --from pebble://" + other + " --to sqlite://" + absent + "2", failed, "--from: there is no database of pebble at " + other},
-		"empty database":   {"copy --from sqlite://" + empty + " --to pebble://" + absent + "3", failed, "the source has no documents; is its URL right?"},
-		"unreachable":      {"copy --from mongodb://user:sesame@127.0.0.1:1/x?serverSelectionTimeoutMS=300 --to sqlite:///x", failed, "--from: create the indexes in MongoDB: "},
+		"SQLite file":      {"copy --from sqlite:///x --to pebble:///y", misused, "--from names an SQLite file, which is not supported any more: copy it to pebble:// or mongodb:// with scripts/admin copy of commit 7a6a110"},
+		"other folder":     {"copy --from pebble://" + other + " --to pebble://" + absent + "2", failed, "--from: there is no database of pebble at " + other},
+		"empty database":   {"copy --from pebble://" + empty + " --to pebble://" + absent + "3", failed, "the source has no documents; is its URL right?"},
+		"unreachable":      {"copy --from mongodb://user:sesame@127.0.0.1:1/x?serverSelectionTimeoutMS=300 --to pebble:///x", failed, "--from: create the indexes in MongoDB: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
@@ -531,30 +530,26 @@ func TestWrongCopiesAreRefused(t *testing.T) {
 // TestOneStoreByTwoPathsIsRefused names a store and what lies in it through links.
 func TestOneStoreByTwoPathsIsRefused(t *testing.T) {
 	folder := t.TempDir()
-	objects, file := folder+"/objects", folder+"/attestry.db"
+	objects, documents := folder+"/objects", folder+"/documents"
 	storeObject(t, objects)
-	write(t, file, []byte("x"))
-	for link, make := range map[string]func(string, string) error{"soft": os.Symlink, "hard": os.Link} {
-		if err := make(file, folder+"/"+link+".db"); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.Mkdir(documents, 0o700); err != nil {
+		t.Fatal(err)
 	}
-	for link, target := range map[string]string{"link": objects, "inner": objects + "/org"} {
+	for link, target := range map[string]string{"link": objects, "inner": objects + "/org", "soft": documents} {
 		if err := os.Symlink(target, folder+"/"+link); err != nil {
 			t.Fatal(err)
 		}
 	}
 	const same, inSource, inTarget = "name the same store", "--to lies in the folder that --from names", "--from lies in the folder that --to names"
 	for _, c := range []struct{ from, to, errs string }{
-		{"sqlite://" + file, "sqlite://" + folder + "/soft.db", same},
-		{"sqlite://" + file, "sqlite://" + folder + "/hard.db", same},
+		{"pebble://" + documents, "pebble://" + folder + "/soft", same},
 		{"file://" + objects, "file://" + folder + "/link", same},
 		{"file://" + objects, "file://" + objects + "/new", inSource},
 		{"file://" + objects, "file://" + folder + "/link/new/er", inSource},
 		{"file://" + objects, "file://" + folder + "/inner/new", inSource},
 		{"file://" + folder + "/link", "file://" + folder, inTarget},
 		{"file://" + folder + "/inner", "file://" + objects, inTarget},
-		{"sqlite://" + file, "pebble://" + folder, inTarget},
+		{"pebble://" + documents, "pebble://" + folder, inTarget},
 		{"file://" + objects, "file://" + folder + "/objects2", ""},
 	} {
 		status, _, errs := runCopy(t, c.from, c.to)
@@ -569,7 +564,7 @@ func TestPasswordsAreHidden(t *testing.T) {
 		"mongodb://user:ses%40me@host/x?a=b": "auth of ses@me and ses%40me failed",
 		"http://KEY:s3cr3t@host/bucket":      "s3cr3t",
 	} {
-		err := withoutPasswords(fmt.Errorf("%s: %w", quoted, io.ErrUnexpectedEOF), "sqlite:///x", address)
+		err := withoutPasswords(fmt.Errorf("%s: %w", quoted, io.ErrUnexpectedEOF), "pebble:///x", address)
 		for _, password := range passwordsOf(address) {
 			if strings.Contains(err.Error(), password) {
 				t.Errorf("%s: %v", address, err)

@@ -67,7 +67,6 @@ func parse(args []string, messages io.Writer) (arguments, error) {
 	flags.StringVar(&a.data, "data", "", "`DIRECTORY` on the disk to measure, for temporary data (default: the system's)")
 	flags.StringVar(&a.engines.Redis, "redis", "", "`URL` of a Redis that nothing else uses, instead of the one in memory")
 	flags.StringVar(&a.engines.MongoDB, "mongodb", "", "`URI` of a MongoDB to use instead of Pebble")
-	flags.BoolVar(&a.engines.SQLite, "sqlite", false, "use SQLite instead of Pebble")
 	flags.StringVar(&a.engines.S3, "s3", "", "`URL` of a bucket, http(s)://ACCESS:SECRET@host:port/bucket, to use instead of files")
 	flags.StringVar(&a.other, "other", "", "compare with `FILE`, this program built from another commit: both measure each workload in turns")
 	flags.BoolVar(&a.json, "json", false, "print JSON instead of a Markdown table")
@@ -79,9 +78,6 @@ func parse(args []string, messages io.Writer) (arguments, error) {
 	}
 	if a.seconds <= 0 {
 		return a, errors.New("--seconds must be more than 0")
-	}
-	if a.engines.SQLite && a.engines.MongoDB != "" {
-		return a, errors.New("--sqlite and --mongodb exclude each other")
 	}
 	if a.other != "" {
 		if _, err := exec.LookPath(a.other); err != nil {

@@ -64,7 +64,6 @@ func TestRunRefusesWhatItCannotMeasure(t *testing.T) {
 		"no duration":       {"--seconds", "0"},
 		"argument":          {"stray"},
 		"missing directory": {"--data", "/no/such/folder"},
-		"two databases":     {"--sqlite", "--mongodb", "mongodb://127.0.0.1:1/"},
 		"missing program":   {"--other", "/no/such/program"},
 		"not a program":     {"--other", "main.go"},
 	} {

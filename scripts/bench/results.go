@@ -59,7 +59,7 @@ func describe(e workload.Engines) []string {
 		return embedded
 	}
 	return []string{
-		pick(e.MongoDB, "MongoDB", embedded(e)),
+		pick(e.MongoDB, "MongoDB", "Pebble (synced batches)"),
 		pick(e.Redis, "a Redis server", "miniredis, in process: its scripts cap changed reports"),
 		pick(e.S3, "S3", "files"),
 	}
@@ -99,11 +99,4 @@ func syncTime(directory string) (time.Duration, error) {
 	}
 	slices.Sort(durations)
 	return durations[len(durations)/2], nil
-}
-
-func embedded(e workload.Engines) string {
-	if e.SQLite {
-		return "SQLite (WAL, synchronous=FULL)"
-	}
-	return "Pebble (synced batches)"
 }

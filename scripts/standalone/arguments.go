@@ -40,7 +40,7 @@ func parse(args []string, out, errs io.Writer) (a arguments, status int, done bo
 	for variable, value := range defaults("", "") {
 		program.Default(variable, value)
 	}
-	program.Default("ATTESTRY_DATABASE_URL", "Pebble in the data, or the SQLite file of an earlier version")
+	program.Default("ATTESTRY_DATABASE_URL", "Pebble in the data")
 	program.Default("ATTESTRY_OBJECTS_URL", "files in the data")
 	program.Default("ATTESTRY_REDIS_URL", "in memory")
 	if _, status, done := program.Parse(args, out, errs); done {

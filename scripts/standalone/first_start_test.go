@@ -13,7 +13,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/identity"
 	"attestry/storage"
-	"attestry/storage/sqlite"
+	"attestry/storage/pebble/pebbletest"
 	"attestry/storage/tenancy"
 )
 
@@ -21,16 +21,13 @@ import (
 type folder struct {
 	t    *testing.T
 	path string
-	docs *sqlite.DB
+	docs storage.Documents
 }
 
 func newFolder(t *testing.T) *folder {
 	t.Helper()
 	f := &folder{t: t, path: t.TempDir()}
-	var err error
-	f.docs, err = sqlite.Open(t.Context(), filepath.Join(f.path, "attestry.db"), tenancy.Schemas())
-	f.must(err)
-	t.Cleanup(func() { f.docs.Close() })
+	f.docs = pebbletest.Open(t, filepath.Join(f.path, "documents"), tenancy.Schemas())
 	return f
 }
 

@@ -1,8 +1,8 @@
 // Command standalone runs all of Attestry in one process, on Pebble, a Redis in
 // memory and files: for evaluation, demonstrations and development.
 //
-//	go run ./scripts/standalone
-//	go run ./scripts/standalone --ephemeral --demo
+//	CGO_ENABLED=0 go run ./scripts/standalone
+//	CGO_ENABLED=0 go run ./scripts/standalone --ephemeral --demo
 package main
 
 import (
@@ -58,14 +58,14 @@ func (c *command) run(ctx context.Context, a arguments) error {
 		return err
 	}
 	defer cleanUp()
-	database, ambiguous := instance.Database(data)
+	database, refused := instance.Database(data)
 	sources := config.Sources{Environ: c.environ, Flags: a.settings, Defaults: defaults(data, database), CheckFiles: true}
 	settings, err := config.LoadFrom(sources)
 	if err != nil {
 		return fmt.Errorf("standalone cannot start:\n%w", err)
 	}
 	if settings.Stores.Database.Engine == "" {
-		return fmt.Errorf("standalone cannot start: %w", ambiguous)
+		return fmt.Errorf("standalone cannot start: %w", refused)
 	}
 	a.bootstrap = settings.Process.BootstrapFile
 	declared, err := process.ReadBootstrap(a.bootstrap)
@@ -206,13 +206,10 @@ func whereabouts(stores config.Stores, data string) string {
 	if documents != files {
 		kept += " and " + files
 	}
-	return kept + embeddedEngine[stores.Database.Engine]
-}
-
-// embeddedEngine says which engine a folder has, as folders of earlier versions keep theirs.
-var embeddedEngine = map[config.Engine]string{
-	config.Pebble: " (documents in Pebble)",
-	config.SQLite: " (documents in SQLite)",
+	if stores.Database.Engine == config.Pebble {
+		kept += " (documents in Pebble)"
+	}
+	return kept
 }
 
 // printKeys shows keys that were made; nothing can tell their secrets again.

@@ -170,50 +170,33 @@ func TestStandaloneIsQuietUnlessAskedForARequestLog(t *testing.T) {
 	}
 }
 
-// TestStandaloneChoosesTheDatabaseOfItsFolder has an SQLite file, beside it no folder, an empty
-// one and one of Pebble.
-func TestStandaloneChoosesTheDatabaseOfItsFolder(t *testing.T) {
+func TestStandaloneRefusesAFolderWithAnSQLiteFile(t *testing.T) {
 	data := t.TempDir()
-	fileURL, folderURL := "sqlite://"+data+"/attestry.db", "pebble://"+data+"/documents"
-	start := func(environ ...string) string {
-		t.Helper()
-		var out string
-		t.Run("start", func(t *testing.T) {
-			tr := newTrial(environ...)
-			tr.serve(t, "--data", data, "--listen", "127.0.0.1:0")
-			out = tr.out.String()
-		})
-		return out
-	}
-	if out := start("ATTESTRY_DATABASE_URL=" + fileURL); !strings.Contains(out, "in SQLite") {
-		t.Error(out)
-	}
-	if err := os.Mkdir(data+"/documents", 0o700); err != nil {
+	file, folderURL := data+"/attestry.db", "pebble://"+data+"/documents"
+	if err := os.WriteFile(file, []byte("SQLite format 3"), 0o600); err != nil {
 		t.Fatal(err)
-	}
-	if out := start(); !strings.Contains(out, "in SQLite") || strings.Contains(out, "shown this once") {
-		t.Error(out)
-	}
-	if out := start("ATTESTRY_DATABASE_URL=" + folderURL); !strings.Contains(out, "in Pebble") {
-		t.Error(out)
 	}
 	tr := newTrial()
 	status := tr.main(t.Context(), []string{"--data", data, "--listen", "127.0.0.1:0"})
-	want := data + " has two databases, attestry.db and documents: set ATTESTRY_DATABASE_URL=" + fileURL + " or ATTESTRY_DATABASE_URL=" + folderURL
-	if status != 1 || !strings.Contains(tr.errs.String(), want) || tr.out.String() != "" {
+	want := "standalone cannot start: " + file + " is an SQLite file, which is not supported any more: copy it with scripts/admin copy of commit 7a6a110 to " + folderURL
+	if status != 1 || !strings.HasPrefix(tr.errs.String(), want) || tr.out.String() != "" {
 		t.Errorf("status %d: %s%s, want %s", status, tr.out, tr.errs, want)
 	}
-	for engine, address := range map[string]string{"SQLite": fileURL, "Pebble": folderURL} {
-		if out := start("ATTESTRY_DATABASE_URL=" + address); !strings.Contains(out, "in "+engine) {
-			t.Error(out)
-		}
+	start := func(environ ...string) {
+		t.Helper()
+		t.Run("start", func(t *testing.T) {
+			tr := newTrial(environ...)
+			tr.serve(t, "--data", data, "--listen", "127.0.0.1:0")
+			if !strings.Contains(tr.out.String(), "in Pebble") {
+				t.Error(tr.out)
+			}
+		})
 	}
-	if err := os.Rename(data+"/attestry.db", data+"/attestry.db.old"); err != nil {
+	start("ATTESTRY_DATABASE_URL=" + folderURL)
+	if err := os.Rename(file, file+".old"); err != nil {
 		t.Fatal(err)
 	}
-	if out := start(); !strings.Contains(out, "in Pebble") {
-		t.Error(out)
-	}
+	start()
 }
 
 func TestBootstrapFileEndsAFirstStartThatWasInterrupted(t *testing.T) {

@@ -7,8 +7,19 @@ import (
 )
 
 // LRU keeps the values that were used last, up to a total size. It is safe for
-// concurrent use.
-type LRU[V any] struct {
+// concurrent use. It is an interface, so that the compiler makes its methods where it is
+// made, and not again for each package that uses what has it.
+type LRU[V any] interface {
+	// Get returns the value of a key and makes it the one used last.
+	Get(key string) (value V, ok bool)
+	// Put keeps a value of a size instead of those used longest ago. One that is larger
+	// than all that may be kept is not.
+	Put(key string, value V, size int)
+	// Remove drops the value of a key.
+	Remove(key string)
+}
+
+type lru[V any] struct {
 	maxSize int
 
 	mu       sync.Mutex
@@ -25,12 +36,11 @@ type entry[V any] struct {
 
 // NewLRU makes a cache of values that are at most of that size in all, in the unit of
 // Put.
-func NewLRU[V any](maxSize int) *LRU[V] {
-	return &LRU[V]{maxSize: maxSize, order: list.New(), elements: map[string]*list.Element{}}
+func NewLRU[V any](maxSize int) LRU[V] {
+	return &lru[V]{maxSize: maxSize, order: list.New(), elements: map[string]*list.Element{}}
 }
 
-// Get returns the value of a key and makes it the one used last.
-func (c *LRU[V]) Get(key string) (value V, ok bool) {
+func (c *lru[V]) Get(key string) (value V, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	element, ok := c.elements[key]
@@ -41,9 +51,7 @@ func (c *LRU[V]) Get(key string) (value V, ok bool) {
 	return element.Value.(*entry[V]).value, true
 }
 
-// Put keeps a value of a size instead of those used longest ago. One that is larger
-// than all that may be kept is not.
-func (c *LRU[V]) Put(key string, value V, size int) {
+func (c *lru[V]) Put(key string, value V, size int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known, ok := c.elements[key]; ok {
@@ -58,8 +66,7 @@ func (c *LRU[V]) Put(key string, value V, size int) {
 	}
 }
 
-// Remove drops the value of a key.
-func (c *LRU[V]) Remove(key string) {
+func (c *lru[V]) Remove(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known, ok := c.elements[key]; ok {
@@ -67,7 +74,7 @@ func (c *LRU[V]) Remove(key string) {
 	}
 }
 
-func (c *LRU[V]) remove(element *list.Element) {
+func (c *lru[V]) remove(element *list.Element) {
 	removed := c.order.Remove(element).(*entry[V])
 	delete(c.elements, removed.key)
 	c.size -= removed.size

@@ -6,7 +6,7 @@ import (
 )
 
 func TestValuesUsedLastAreKept(t *testing.T) {
-	c := NewLRU[int](100)
+	c := NewLRU[int](100).(*lru[int])
 	for i := range 4 {
 		c.Get("0") // is used all the time
 		c.Put(strconv.Itoa(i), i, 33)
@@ -19,7 +19,7 @@ func TestValuesUsedLastAreKept(t *testing.T) {
 }
 
 func TestValueThatIsTooLargeTakesNothingFromOthers(t *testing.T) {
-	c := NewLRU[string](100)
+	c := NewLRU[string](100).(*lru[string])
 	c.Put("small", "x", 100)
 	c.Put("huge", "x", 101)
 	if _, ok := c.Get("huge"); ok {
@@ -31,7 +31,7 @@ func TestValueThatIsTooLargeTakesNothingFromOthers(t *testing.T) {
 }
 
 func TestValueThatIsPutAgainIsReplaced(t *testing.T) {
-	c := NewLRU[string](100)
+	c := NewLRU[string](100).(*lru[string])
 	c.Put("key", "old", 60)
 	c.Put("key", "new", 70)
 	if got, _ := c.Get("key"); got != "new" || c.size != 70 || c.order.Len() != 1 || len(c.elements) != 1 {

@@ -7,14 +7,25 @@ import (
 
 // TTL remembers look-ups for a while. It is bounded in number and in age, and a
 // look-up that was under way when the cache was cleared is not remembered, so that
-// clearing acts at once in this process. It is safe for concurrent use.
-type TTL[V any] struct {
+// clearing acts at once in this process. It is safe for concurrent use. It is an interface
+// for the reason that LRU is one.
+type TTL[V any] interface {
+	// Get returns what is remembered under key, and the version to hand to Put when
+	// there is nothing.
+	Get(key string, now time.Time) (value V, version uint64, ok bool)
+	// Put remembers a value read at a moment, unless the cache was cleared since version.
+	Put(key string, value V, read time.Time, version uint64)
+	// Clear drops all values.
+	Clear()
+}
+
+type ttl[V any] struct {
 	age   time.Duration
 	limit int // values
 
 	mu      sync.Mutex
 	version uint64
-	values  *LRU[timed[V]]
+	values  LRU[timed[V]]
 }
 
 type timed[V any] struct {
@@ -23,13 +34,11 @@ type timed[V any] struct {
 }
 
 // NewTTL makes a cache of at most limit values that are remembered for an age.
-func NewTTL[V any](age time.Duration, limit int) *TTL[V] {
-	return &TTL[V]{age: age, limit: limit, values: NewLRU[timed[V]](limit)}
+func NewTTL[V any](age time.Duration, limit int) TTL[V] {
+	return &ttl[V]{age: age, limit: limit, values: NewLRU[timed[V]](limit)}
 }
 
-// Get returns what is remembered under key, and the version to hand to Put when
-// there is nothing.
-func (c *TTL[V]) Get(key string, now time.Time) (value V, version uint64, ok bool) {
+func (c *ttl[V]) Get(key string, now time.Time) (value V, version uint64, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found, ok := c.values.Get(key)
@@ -40,8 +49,7 @@ func (c *TTL[V]) Get(key string, now time.Time) (value V, version uint64, ok boo
 	return found.value, c.version, true
 }
 
-// Put remembers a value read at a moment, unless the cache was cleared since version.
-func (c *TTL[V]) Put(key string, value V, read time.Time, version uint64) {
+func (c *ttl[V]) Put(key string, value V, read time.Time, version uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if version == c.version {
@@ -49,8 +57,7 @@ func (c *TTL[V]) Put(key string, value V, read time.Time, version uint64) {
 	}
 }
 
-// Clear drops all values.
-func (c *TTL[V]) Clear() {
+func (c *ttl[V]) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.version++

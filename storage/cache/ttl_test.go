@@ -8,25 +8,25 @@ import (
 )
 
 func TestCacheIsBounded(t *testing.T) {
-	c := NewTTL[int](time.Minute, 100)
+	c := NewTTL[int](time.Minute, 100).(*ttl[int])
 	now := time.Unix(1000, 0)
 	for i := range 10_000 {
 		c.Put(strconv.Itoa(i), i, now, 0)
 	}
-	if len(c.values.elements) != 100 {
-		t.Errorf("%d entries, want 100", len(c.values.elements))
+	if len(c.values.(*lru[timed[int]]).elements) != 100 {
+		t.Errorf("%d entries, want 100", len(c.values.(*lru[timed[int]]).elements))
 	}
 	if got, _, ok := c.Get("9999", now); !ok || got != 9999 {
 		t.Error("the newest entry is not there")
 	}
 	c.Put("9999", 1, now, 0)
-	if len(c.values.elements) != 100 {
+	if len(c.values.(*lru[timed[int]]).elements) != 100 {
 		t.Error("an entry that was there made another one go")
 	}
 }
 
 func TestCacheForgetsByAge(t *testing.T) {
-	c := NewTTL[int](10*time.Second, 10)
+	c := NewTTL[int](10*time.Second, 10).(*ttl[int])
 	read := time.Unix(1000, 0)
 	for _, one := range []struct {
 		after time.Duration
@@ -40,7 +40,7 @@ func TestCacheForgetsByAge(t *testing.T) {
 }
 
 func TestCacheRefusesWhatWasReadBeforeItWasCleared(t *testing.T) {
-	c := NewTTL[int](time.Minute, 10)
+	c := NewTTL[int](time.Minute, 10).(*ttl[int])
 	now := time.Unix(1000, 0)
 	_, version, _ := c.Get("key", now)
 	c.Clear()
@@ -51,7 +51,7 @@ func TestCacheRefusesWhatWasReadBeforeItWasCleared(t *testing.T) {
 }
 
 func TestCacheIsSafeForConcurrentUse(t *testing.T) {
-	c := NewTTL[int](time.Minute, 8)
+	c := NewTTL[int](time.Minute, 8).(*ttl[int])
 	now := time.Unix(1000, 0)
 	var wg sync.WaitGroup
 	for i := range 8 {
@@ -67,7 +67,7 @@ func TestCacheIsSafeForConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if len(c.values.elements) > 8 {
-		t.Errorf("%d entries, want at most 8", len(c.values.elements))
+	if len(c.values.(*lru[timed[int]]).elements) > 8 {
+		t.Errorf("%d entries, want at most 8", len(c.values.(*lru[timed[int]]).elements))
 	}
 }

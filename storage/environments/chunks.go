@@ -29,7 +29,7 @@ type storedChunk struct {
 // immutable, so what was read or written once can be kept in memory.
 type chunks struct {
 	collection storage.Collection[storedChunk]
-	cache      *cache.LRU[snapshot.Chunk]
+	cache      cache.LRU[snapshot.Chunk]
 }
 
 func newChunks(docs storage.Documents) *chunks {

@@ -26,7 +26,7 @@ var environmentSchema = &storage.Schema{
 
 // Environments keeps what is configured about environments.
 type Environments struct {
-	names      *names.Names[evidence.Environment]
+	names      names.Names[evidence.Environment]
 	collection storage.Collection[evidence.Environment]
 	heads      *Heads
 }

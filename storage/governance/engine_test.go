@@ -7,12 +7,12 @@ import (
 	"attestry/app/apptest"
 	"attestry/storage"
 	"attestry/storage/governance"
-	"attestry/storage/sqlite/sqlitetest"
+	"attestry/storage/pebble/pebbletest"
 )
 
 // openEngine opens an engine whose writes may fail and whose commands are counted.
 func openEngine(t *testing.T) (*storage.CountingDocuments, *apptest.FailingCollection) {
 	t.Helper()
-	failing := &apptest.FailingCollection{Documents: sqlitetest.Open(t, filepath.Join(t.TempDir(), "governance.db"), governance.Schemas())}
+	failing := &apptest.FailingCollection{Documents: pebbletest.Open(t, filepath.Join(t.TempDir(), "governance"), governance.Schemas())}
 	return storage.NewCountingDocuments(failing), failing
 }

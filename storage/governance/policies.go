@@ -45,7 +45,7 @@ var (
 type Policies struct {
 	heads    storage.Collection[policy.Head]
 	versions storage.Collection[policy.Version]
-	parsed   *cache.LRU[*policy.Policy]
+	parsed   cache.LRU[*policy.Policy]
 }
 
 // NewPolicies binds the repository to an engine.

@@ -12,7 +12,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/storage"
-	"attestry/storage/sqlite/sqlitetest"
+	"attestry/storage/pebble/pebbletest"
 )
 
 var (
@@ -22,7 +22,7 @@ var (
 
 func openDocuments(t *testing.T) storage.Documents {
 	t.Helper()
-	return sqlitetest.Open(t, filepath.Join(t.TempDir(), "test.db"), []*storage.Schema{plain, addressed, storage.ProbeSchema})
+	return pebbletest.Open(t, filepath.Join(t.TempDir(), "documents"), []*storage.Schema{plain, addressed, storage.ProbeSchema})
 }
 
 func content(body string) storage.Record {

@@ -81,24 +81,55 @@ var Schema = &storage.Schema{
 
 func entryID(org, kind, text string) string { return org + "/" + kind + "/" + text }
 
-// Names keeps the names of things of one kind, and stores, renames and archives them.
-type Names[T any] struct {
+// Names keeps the names of things of one kind, and stores, renames and archives them. It is an
+// interface, so that the compiler makes its methods where it is made, and not again for each
+// package that uses a repository which has it.
+type Names[T any] interface {
+	// Resolve returns the entry of a name. storage.ErrNotFound tells that there is none,
+	// storage.ErrArchived that it leads nowhere.
+	Resolve(ctx context.Context, org, name string) (Entry, error)
+	// ResolveMany returns the entries of those names that lead somewhere: one command
+	// for all, and more only for what is under way.
+	ResolveMany(ctx context.Context, org string, names []string) ([]Entry, error)
+	// Create stores a new thing under its name: former names, and those of what is
+	// archived, are free. storage.ErrExists tells that the name is taken.
+	Create(ctx context.Context, fresh T) error
+	// Put applies a change to the thing that has the name of fresh, or creates fresh. It
+	// returns the thing as stored and reports whether it is new.
+	Put(ctx context.Context, fresh T, change func(*T) error) (thing T, created bool, err error)
+	// Rename gives the thing of a name, or of a former name, another one; at is the time in
+	// Unix seconds. storage.ErrNotFound tells that there is no such thing,
+	// storage.ErrArchived that it is archived. A name that another thing has is
+	// evidence.Invalid.
+	//
+	// The new name comes first, then the thing, then the old name becomes a former one;
+	// whoever meets the new name in between finishes it.
+	Rename(ctx context.Context, org, name, to string, at float64) error
+	// Archive takes the thing of a name, or of a former name, out of use; at is the time in
+	// Unix seconds. storage.ErrNotFound tells that there is no such thing,
+	// storage.ErrArchived that it is archived already.
+	//
+	// The name it has comes first, then its former names, then the thing; whoever meets the
+	// name in between finishes it.
+	Archive(ctx context.Context, org, name string, at float64) error
+}
+
+// registry is a Names.
+type registry[T any] struct {
 	entries storage.Collection[Entry]
 	kind    Kind[T]
 }
 
 // New binds the names of a kind to an engine.
-func New[T any](docs storage.Documents, kind Kind[T]) *Names[T] {
-	return &Names[T]{
+func New[T any](docs storage.Documents, kind Kind[T]) Names[T] {
+	return &registry[T]{
 		kind: kind,
 		entries: storage.NewCollection(docs, Schema, (*Entry).id,
 			func(n *Entry) map[string]any { return map[string]any{"target": n.Target} }),
 	}
 }
 
-// Resolve returns the entry of a name. storage.ErrNotFound tells that there is none,
-// storage.ErrArchived that it leads nowhere.
-func (n *Names[T]) Resolve(ctx context.Context, org, name string) (Entry, error) {
+func (n *registry[T]) Resolve(ctx context.Context, org, name string) (Entry, error) {
 	entry, err := n.get(ctx, entryID(org, n.kind.Name, name))
 	if err == nil && entry.Value.State == archived {
 		err = storage.ErrArchived
@@ -106,9 +137,7 @@ func (n *Names[T]) Resolve(ctx context.Context, org, name string) (Entry, error)
 	return entry.Value, err
 }
 
-// ResolveMany returns the entries of those names that lead somewhere: one command
-// for all, and more only for what is under way.
-func (n *Names[T]) ResolveMany(ctx context.Context, org string, names []string) ([]Entry, error) {
+func (n *registry[T]) ResolveMany(ctx context.Context, org string, names []string) ([]Entry, error) {
 	ids := make([]string, 0, len(names))
 	for _, name := range names {
 		ids = append(ids, entryID(org, n.kind.Name, name))
@@ -135,7 +164,7 @@ func (n *Names[T]) ResolveMany(ctx context.Context, org string, names []string) 
 }
 
 // get returns the entry of a name with nothing under way.
-func (n *Names[T]) get(ctx context.Context, id string) (storage.Versioned[Entry], error) {
+func (n *registry[T]) get(ctx context.Context, id string) (storage.Versioned[Entry], error) {
 	for range Attempts {
 		entry, err := n.entries.GetVersioned(ctx, id)
 		if err != nil {
@@ -158,9 +187,7 @@ func (n *Names[T]) get(ctx context.Context, id string) (storage.Versioned[Entry]
 	return storage.Versioned[Entry]{}, ErrBusy
 }
 
-// Create stores a new thing under its name: former names, and those of what is
-// archived, are free. storage.ErrExists tells that the name is taken.
-func (n *Names[T]) Create(ctx context.Context, fresh T) error {
+func (n *registry[T]) Create(ctx context.Context, fresh T) error {
 	thing, err := json.Marshal(fresh)
 	if err != nil {
 		return err
@@ -176,9 +203,7 @@ func (n *Names[T]) Create(ctx context.Context, fresh T) error {
 	return n.finishCreation(ctx, entry)
 }
 
-// Put applies a change to the thing that has the name of fresh, or creates fresh. It
-// returns the thing as stored and reports whether it is new.
-func (n *Names[T]) Put(ctx context.Context, fresh T, change func(*T) error) (thing T, created bool, err error) {
+func (n *registry[T]) Put(ctx context.Context, fresh T, change func(*T) error) (thing T, created bool, err error) {
 	wanted := n.kind.Describe(&fresh)
 	for range Attempts {
 		entry, err := n.Resolve(ctx, wanted.Org, wanted.Name)
@@ -205,7 +230,7 @@ func (n *Names[T]) Put(ctx context.Context, fresh T, change func(*T) error) (thi
 
 // change changes the thing of an entry; errNotNamed tells that it has another name by
 // now.
-func (n *Names[T]) change(ctx context.Context, entry Entry, change func(*T) error) (T, error) {
+func (n *registry[T]) change(ctx context.Context, entry Entry, change func(*T) error) (T, error) {
 	return n.kind.Things.Update(ctx, entry.Target, func(thing *T) error {
 		if described := n.kind.Describe(thing); described.Archived || described.Name != entry.Name {
 			return errNotNamed
@@ -215,7 +240,7 @@ func (n *Names[T]) change(ctx context.Context, entry Entry, change func(*T) erro
 }
 
 // take writes an entry if its name is free: unknown, a former one, or archived.
-func (n *Names[T]) take(ctx context.Context, entry Entry) error {
+func (n *registry[T]) take(ctx context.Context, entry Entry) error {
 	err := n.entries.Insert(ctx, entry)
 	if !errors.Is(err, storage.ErrExists) {
 		return err
@@ -235,7 +260,7 @@ func (n *Names[T]) take(ctx context.Context, entry Entry) error {
 }
 
 // finishCreation stores the thing that a name carries, then takes it out of the entry.
-func (n *Names[T]) finishCreation(ctx context.Context, entry Entry) error {
+func (n *registry[T]) finishCreation(ctx context.Context, entry Entry) error {
 	var fresh T
 	if err := json.Unmarshal(entry.Entity, &fresh); err != nil {
 		return fmt.Errorf("decode %s that is being created: %w", strings.ToLower(n.kind.Noun), err)
@@ -247,7 +272,7 @@ func (n *Names[T]) finishCreation(ctx context.Context, entry Entry) error {
 }
 
 // settle changes an entry, as long as its name still stands for the same thing.
-func (n *Names[T]) settle(ctx context.Context, entry Entry, change func(*Entry)) error {
+func (n *registry[T]) settle(ctx context.Context, entry Entry, change func(*Entry)) error {
 	_, err := n.entries.Update(ctx, entry.id(), func(stored *Entry) error {
 		if stored.Target == entry.Target {
 			change(stored)

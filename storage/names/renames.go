@@ -9,14 +9,7 @@ import (
 	"attestry/storage"
 )
 
-// Rename gives the thing of a name, or of a former name, another one; at is the time in
-// Unix seconds. storage.ErrNotFound tells that there is no such thing,
-// storage.ErrArchived that it is archived. A name that another thing has is
-// evidence.Invalid.
-//
-// The new name comes first, then the thing, then the old name becomes a former one;
-// whoever meets the new name in between finishes it.
-func (n *Names[T]) Rename(ctx context.Context, org, name, to string, at float64) error {
+func (n *registry[T]) Rename(ctx context.Context, org, name, to string, at float64) error {
 	entry, err := n.Resolve(ctx, org, name)
 	if err != nil {
 		return err
@@ -45,7 +38,7 @@ func (n *Names[T]) Rename(ctx context.Context, org, name, to string, at float64)
 
 // yield looks why a name cannot be taken. It makes way when the thing of that name
 // has another one by now, and is content when that is the one to be renamed.
-func (n *Names[T]) yield(ctx context.Context, wanted Entry) error {
+func (n *registry[T]) yield(ctx context.Context, wanted Entry) error {
 	known, err := n.get(ctx, wanted.id())
 	if err != nil || known.Value.free() {
 		return err
@@ -68,7 +61,7 @@ func (n *Names[T]) yield(ctx context.Context, wanted Entry) error {
 
 // finishRename goes on with a renaming, or ends it when the thing has changed in
 // another way since it began: the name is then no more than a former one.
-func (n *Names[T]) finishRename(ctx context.Context, entry Entry) error {
+func (n *registry[T]) finishRename(ctx context.Context, entry Entry) error {
 	has, revision, err := n.kind.current(ctx, entry.Target)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
@@ -97,7 +90,7 @@ func (n *Names[T]) finishRename(ctx context.Context, entry Entry) error {
 // demote makes a name a former one that its thing does not have any more. The thing
 // is asked behind the entry: to be given the name again it would have to change
 // the entry first.
-func (n *Names[T]) demote(ctx context.Context, entry Entry) error {
+func (n *registry[T]) demote(ctx context.Context, entry Entry) error {
 	for range Attempts {
 		known, err := n.entries.GetVersioned(ctx, entry.id())
 		if errors.Is(err, storage.ErrNotFound) {
@@ -127,7 +120,7 @@ func (n *Names[T]) demote(ctx context.Context, entry Entry) error {
 }
 
 // endChange notes that a change is over, unless another one has begun.
-func (n *Names[T]) endChange(ctx context.Context, entry Entry, to state) error {
+func (n *registry[T]) endChange(ctx context.Context, entry Entry, to state) error {
 	return n.settle(ctx, entry, func(stored *Entry) {
 		if stored.Change != nil && *stored.Change == *entry.Change {
 			stored.State, stored.Change = to, nil
@@ -135,13 +128,7 @@ func (n *Names[T]) endChange(ctx context.Context, entry Entry, to state) error {
 	})
 }
 
-// Archive takes the thing of a name, or of a former name, out of use; at is the time in
-// Unix seconds. storage.ErrNotFound tells that there is no such thing,
-// storage.ErrArchived that it is archived already.
-//
-// The name it has comes first, then its former names, then the thing; whoever meets the
-// name in between finishes it.
-func (n *Names[T]) Archive(ctx context.Context, org, name string, at float64) error {
+func (n *registry[T]) Archive(ctx context.Context, org, name string, at float64) error {
 	entry, err := n.Resolve(ctx, org, name)
 	if err != nil {
 		return err
@@ -174,7 +161,7 @@ func (n *Names[T]) Archive(ctx context.Context, org, name string, at float64) er
 
 // finishArchive goes on with archiving. The names are looked through once more when
 // the thing is archived, as it may have been renamed until then.
-func (n *Names[T]) finishArchive(ctx context.Context, entry Entry) error {
+func (n *registry[T]) finishArchive(ctx context.Context, entry Entry) error {
 	if err := n.archiveOthers(ctx, entry); err != nil {
 		return err
 	}
@@ -188,7 +175,7 @@ func (n *Names[T]) finishArchive(ctx context.Context, entry Entry) error {
 }
 
 // archiveOthers archives the other names of the thing of an entry.
-func (n *Names[T]) archiveOthers(ctx context.Context, entry Entry) error {
+func (n *registry[T]) archiveOthers(ctx context.Context, entry Entry) error {
 	all, err := storage.FindAll(ctx, n.entries, storage.Query{
 		Index: "target", Equal: []any{entry.Target}, Limit: storage.Unlimited,
 	})

@@ -24,7 +24,7 @@ const (
 // are given out once, and one command tells who wants to know of an event.
 type Actions struct {
 	collection storage.Collection[notification.Actions]
-	cached     *cache.TTL[*notification.Actions]
+	cached     cache.TTL[*notification.Actions]
 	clock      evidence.Clock
 }
 

@@ -6,11 +6,11 @@ import (
 
 	"attestry/storage"
 	"attestry/storage/notifications"
-	"attestry/storage/sqlite/sqlitetest"
+	"attestry/storage/pebble/pebbletest"
 )
 
 // openEngine opens an engine whose commands are counted.
 func openEngine(t *testing.T) *storage.CountingDocuments {
 	t.Helper()
-	return storage.NewCountingDocuments(sqlitetest.Open(t, filepath.Join(t.TempDir(), "notifications.db"), notifications.Schemas()))
+	return storage.NewCountingDocuments(pebbletest.Open(t, filepath.Join(t.TempDir(), "notifications"), notifications.Schemas()))
 }

@@ -3,7 +3,6 @@ package pebble_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -11,21 +10,7 @@ import (
 
 	"attestry/storage"
 	"attestry/storage/pebble"
-	"attestry/storage/sqlite"
 )
-
-// benchEngines are the engines that are compared, in new databases.
-var benchEngines = []struct {
-	name string
-	open func(b *testing.B, schemas []*storage.Schema) (storage.Documents, error)
-}{
-	{"pebble", func(b *testing.B, schemas []*storage.Schema) (storage.Documents, error) {
-		return pebble.Open(b.Context(), pebble.Options{Folder: b.TempDir()}, schemas)
-	}},
-	{"sqlite", func(b *testing.B, schemas []*storage.Schema) (storage.Documents, error) {
-		return sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "attestry.db"), schemas)
-	}},
-}
 
 // facts is a collection as that of attestations, with eight indexes; documents have none.
 var (
@@ -47,17 +32,13 @@ var (
 	events = &storage.Schema{Name: "events", Fields: []string{"org"}}
 )
 
-func benchWithEngines(b *testing.B, run func(b *testing.B, db storage.Documents)) {
-	for _, engine := range benchEngines {
-		b.Run("engine="+engine.name, func(b *testing.B) {
-			db, err := engine.open(b, []*storage.Schema{facts, heads, events})
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer db.Close()
-			run(b, db)
-		})
+func openBench(b *testing.B) storage.Documents {
+	db, err := pebble.Open(b.Context(), pebble.Options{Folder: b.TempDir()}, []*storage.Schema{facts, heads, events})
+	if err != nil {
+		b.Fatal(err)
 	}
+	b.Cleanup(func() { db.Close() })
+	return db
 }
 
 // BenchmarkBatches makes durable batches as recording an attestation does, by 1, 16 and 64
@@ -66,7 +47,7 @@ func benchWithEngines(b *testing.B, run func(b *testing.B, db storage.Documents)
 func BenchmarkBatches(b *testing.B) {
 	for _, clients := range []int{1, 16, 64} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
-			benchWithEngines(b, func(b *testing.B, db storage.Documents) { benchBatches(b, db, clients) })
+			benchBatches(b, openBench(b), clients)
 		})
 	}
 }
@@ -153,31 +134,29 @@ func fillBench(b *testing.B, db storage.Documents) {
 }
 
 func BenchmarkGet(b *testing.B) {
-	benchWithEngines(b, func(b *testing.B, db storage.Documents) {
-		fillBench(b, db)
-		for i := int64(0); b.Loop(); i++ {
-			if _, err := db.Get(b.Context(), facts, benchFact(0, i%10_000).ID); err != nil {
-				b.Fatal(err)
-			}
+	db := openBench(b)
+	fillBench(b, db)
+	for i := int64(0); b.Loop(); i++ {
+		if _, err := db.Get(b.Context(), facts, benchFact(0, i%10_000).ID); err != nil {
+			b.Fatal(err)
 		}
-	})
+	}
 }
 
 // BenchmarkFind reads pages of 20 of 10,000 entries, one of them behind a cursor.
 func BenchmarkFind(b *testing.B) {
-	benchWithEngines(b, func(b *testing.B, db storage.Documents) {
-		fillBench(b, db)
-		query := storage.Query{Index: "time", Equal: []any{"organization"}, Descending: true, Limit: 20}
-		for b.Loop() {
-			page, err := db.Find(b.Context(), facts, query)
-			if err != nil || len(page.Records) != 20 || page.Next == "" {
-				b.Fatal(err)
-			}
-			next := query
-			next.After = page.Next
-			if _, err := db.Find(b.Context(), facts, next); err != nil {
-				b.Fatal(err)
-			}
+	db := openBench(b)
+	fillBench(b, db)
+	query := storage.Query{Index: "time", Equal: []any{"organization"}, Descending: true, Limit: 20}
+	for b.Loop() {
+		page, err := db.Find(b.Context(), facts, query)
+		if err != nil || len(page.Records) != 20 || page.Next == "" {
+			b.Fatal(err)
 		}
-	})
+		next := query
+		next.After = page.Next
+		if _, err := db.Find(b.Context(), facts, next); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -57,7 +57,7 @@ type AttestationTypes struct {
 	heads       storage.Collection[evidence.AttestationType]
 	versions    storage.Collection[evidence.AttestationTypeVersion]
 	objects     storage.Objects
-	definitions *cache.LRU[attestation.Definition]
+	definitions cache.LRU[attestation.Definition]
 }
 
 // NewAttestationTypes binds the repository to an engine.

@@ -17,13 +17,13 @@ import (
 	"attestry/evidence/attestation"
 	"attestry/storage"
 	"attestry/storage/filesystem"
+	"attestry/storage/pebble/pebbletest"
 	"attestry/storage/pipelines"
-	"attestry/storage/sqlite/sqlitetest"
 )
 
 func newTypes(t *testing.T) (*pipelines.AttestationTypes, *storage.CountingDocuments, *apptest.FailingCollection) {
 	t.Helper()
-	db := sqlitetest.Open(t, filepath.Join(t.TempDir(), "types.db"), app.Schemas())
+	db := pebbletest.Open(t, filepath.Join(t.TempDir(), "types"), app.Schemas())
 	objects, err := filesystem.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

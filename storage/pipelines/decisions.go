@@ -125,8 +125,8 @@ type DecisionKey struct {
 }
 
 // Latest returns the latest decisions on controls about subjects, as far as there are any:
-// one command per MaxMany pairs of the two. They are read by id although most do not exist: SQLite
-// takes six times as long to look a subject up in an index.
+// one command per MaxMany pairs of the two. They are read by id, although most do not exist: an
+// index would need a query for each pair.
 func (d *Decisions) Latest(ctx context.Context, org string, controls, subjects []string) (map[DecisionKey]Decision, error) {
 	var ids []string
 	for _, control := range controls {

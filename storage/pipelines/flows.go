@@ -20,7 +20,7 @@ var flowSchema = &storage.Schema{
 
 // Flows keeps what is configured about flows.
 type Flows struct {
-	names      *names.Names[evidence.Flow]
+	names      names.Names[evidence.Flow]
 	collection storage.Collection[evidence.Flow]
 }
 

@@ -35,7 +35,7 @@ const (
 type Repos struct {
 	collection storage.Collection[evidence.Repo]
 	clock      evidence.Clock
-	reported   *cache.TTL[evidence.Repo]
+	reported   cache.TTL[evidence.Repo]
 }
 
 // NewRepos binds the repository to an engine.

@@ -47,7 +47,7 @@ type templateRecord struct {
 type Templates struct {
 	collection storage.Collection[templateRecord]
 	objects    storage.Objects
-	cache      *cache.LRU[StoredTemplate]
+	cache      cache.LRU[StoredTemplate]
 	empty      StoredTemplate
 }
 

@@ -11,13 +11,13 @@ import (
 	"attestry/evidence/evidencetest"
 	"attestry/evidence/identity"
 	"attestry/storage"
+	"attestry/storage/pebble/pebbletest"
 	"attestry/storage/sessions"
-	"attestry/storage/sqlite/sqlitetest"
 )
 
 func newSessions(t *testing.T) (*sessions.Sessions, *evidencetest.Clock, storage.Documents) {
 	t.Helper()
-	docs := sqlitetest.Open(t, filepath.Join(t.TempDir(), "test.db"), sessions.Schemas())
+	docs := pebbletest.Open(t, filepath.Join(t.TempDir(), "documents"), sessions.Schemas())
 	clock := evidencetest.NewSteppingClock(time.Unix(1_790_000_000, 0), time.Millisecond)
 	return sessions.New(docs, clock.Now), clock, docs
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"attestry/storage"
-	"attestry/storage/sqlite/sqlitetest"
+	"attestry/storage/pebble/pebbletest"
 	"attestry/storage/storagetest"
 	"attestry/storage/tenancy"
 )
@@ -29,7 +29,7 @@ type tenancyDocuments struct {
 
 func newTenancyDocuments(t *testing.T) *tenancyDocuments {
 	t.Helper()
-	return &tenancyDocuments{Documents: sqlitetest.Open(t, filepath.Join(t.TempDir(), "documents.db"), tenancy.Schemas())}
+	return &tenancyDocuments{Documents: pebbletest.Open(t, filepath.Join(t.TempDir(), "documents"), tenancy.Schemas())}
 }
 
 func (d *tenancyDocuments) begin(ctx context.Context, command, collection, id string) error {

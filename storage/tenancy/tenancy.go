@@ -42,14 +42,14 @@ type Tenancy struct {
 	hooks             storage.Collection[hook]
 	turns             *turns
 	version           *versionWatch
-	knownKeys         *cache.TTL[*knownKey]
+	knownKeys         cache.TTL[*knownKey]
 	// unknownKeys holds hashes of secrets that are no keys, such as tokens of identity providers.
-	unknownKeys *cache.TTL[struct{}]
-	accesses    *cache.TTL[evidence.OrgAccess]
+	unknownKeys cache.TTL[struct{}]
+	accesses    cache.TTL[evidence.OrgAccess]
 	// providers are those of organizations, by their names.
-	providers *cache.TTL[[]identity.IdentityProvider]
+	providers cache.TTL[[]identity.IdentityProvider]
 	// issuers tells of each whether any organization trusts it.
-	issuers *cache.TTL[bool]
+	issuers cache.TTL[bool]
 	uses    *keyUses
 }
 

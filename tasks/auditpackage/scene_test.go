@@ -29,7 +29,7 @@ import (
 	"attestry/storage/filesystem"
 	"attestry/storage/governance"
 	"attestry/storage/guard"
-	"attestry/storage/sqlite/sqlitetest"
+	"attestry/storage/pebble/pebbletest"
 	"attestry/tasks/auditpackage"
 	"attestry/tasks/snapshot"
 )
@@ -99,7 +99,7 @@ func (s *scene) Away() bool             { return false }
 func newScene(t *testing.T) *scene {
 	t.Helper()
 	folder := t.TempDir()
-	s := &scene{t: t, folder: filepath.Join(folder, "objects"), docs: sqlitetest.Open(t, filepath.Join(folder, "test.db"), app.Schemas())}
+	s := &scene{t: t, folder: filepath.Join(folder, "objects"), docs: pebbletest.Open(t, filepath.Join(folder, "documents"), app.Schemas())}
 	var err error
 	s.engine, err = filesystem.Open(s.folder)
 	s.must(err)

@@ -20,7 +20,7 @@ import (
 	"attestry/links"
 	"attestry/storage"
 	"attestry/storage/filesystem"
-	"attestry/storage/sqlite/sqlitetest"
+	"attestry/storage/pebble/pebbletest"
 	tasks "attestry/tasks/notification"
 	"attestry/tasks/snapshot"
 )
@@ -136,7 +136,7 @@ func newScene(t *testing.T) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{t: t, docs: sqlitetest.Open(t, filepath.Join(folder, "test.db"), app.Schemas())}
+	s := &scene{t: t, docs: pebbletest.Open(t, filepath.Join(folder, "documents"), app.Schemas())}
 	s.clock = evidencetest.NewSteppingClock(time.Unix(1_790_000_000, 0), time.Millisecond)
 	s.queue, s.recipient = &queue{}, &recipient{clock: s.clock}
 	s.start(s.docs, objects)

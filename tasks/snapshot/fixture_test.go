@@ -14,7 +14,7 @@ import (
 	rules "attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/filesystem"
-	"attestry/storage/sqlite/sqlitetest"
+	"attestry/storage/pebble/pebbletest"
 	"attestry/storage/storagetest"
 	"attestry/tasks/snapshot"
 )
@@ -39,7 +39,7 @@ type scene struct {
 
 func openDocuments(t testing.TB, folder string) storage.Documents {
 	t.Helper()
-	return sqlitetest.Open(t, filepath.Join(folder, "test.db"), app.Schemas())
+	return pebbletest.Open(t, filepath.Join(folder, "documents"), app.Schemas())
 }
 
 func openObjects(t testing.TB, folder string) storage.Objects {

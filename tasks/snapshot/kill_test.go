@@ -72,7 +72,13 @@ var rollout = []operation{
 func killedOnce(t *testing.T, write int, after bool) bool {
 	s := newStage(t, false, nil)
 	s.play(t, rollout...)
+	// One process uses a folder of Pebble at a time.
+	if err := s.docs.Close(); err != nil {
+		t.Fatal(err)
+	}
 	killed := runWorker(t, s.folder, s.env, write, after)
+	s.docs = openDocuments(t, s.folder)
+	s.scene = s.another(t, nil)
 	// When the next one comes, the lease of the killed worker has run out.
 	s.play(t, operation{Kind: "drain"})
 

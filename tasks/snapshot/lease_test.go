@@ -14,7 +14,7 @@ import (
 	"attestry/goroutine"
 	"attestry/storage"
 	"attestry/storage/filesystem"
-	"attestry/storage/sqlite/sqlitetest"
+	"attestry/storage/pebble/pebbletest"
 )
 
 // moving is an engine in which somebody else is always quicker.
@@ -32,7 +32,7 @@ func (deaf) Settled(context.Context, string) {}
 func newLeaseScene(t *testing.T, wrap func(storage.Documents) storage.Documents) (*Processor, string) {
 	t.Helper()
 	folder := t.TempDir()
-	docs := sqlitetest.Open(t, filepath.Join(folder, "test.db"), app.Schemas())
+	docs := pebbletest.Open(t, filepath.Join(folder, "documents"), app.Schemas())
 	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
 	if err != nil {
 		t.Fatal(err)

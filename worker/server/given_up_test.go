@@ -13,7 +13,7 @@ import (
 	"attestry/process"
 	"attestry/storage/environments"
 	"attestry/storage/filesystem"
-	"attestry/storage/sqlite/sqlitetest"
+	"attestry/storage/pebble/pebbletest"
 	"attestry/tasks/snapshot"
 )
 
@@ -24,7 +24,7 @@ func (nobody) Settled(context.Context, string) {}
 
 func TestParkedReportsAreCountedByReason(t *testing.T) {
 	folder := t.TempDir()
-	docs := sqlitetest.Open(t, filepath.Join(folder, "test.db"), app.Schemas())
+	docs := pebbletest.Open(t, filepath.Join(folder, "documents"), app.Schemas())
 	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ import (
 	"attestry/process"
 	"attestry/storage"
 	"attestry/storage/filesystem"
-	"attestry/storage/sqlite/sqlitetest"
+	"attestry/storage/pebble/pebbletest"
 )
 
 // noted is when things were reported that a process left behind.
@@ -75,7 +75,7 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	folder := t.TempDir()
-	engine := sqlitetest.Open(t, filepath.Join(folder, "test.db"), app.Schemas())
+	engine := pebbletest.Open(t, filepath.Join(folder, "documents"), app.Schemas())
 	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
 	if err != nil {
 		t.Fatal(err)

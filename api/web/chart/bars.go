@@ -3,16 +3,27 @@ package chart
 
 import (
 	"bytes"
+	_ "embed"
+	"html/template"
 	"math"
 	"strconv"
 	"time"
-
-	"github.com/wcharczuk/go-chart/v2"
-	"github.com/wcharczuk/go-chart/v2/drawing"
 )
 
-// headroom is how high a chart is, in heights of its highest bar.
-const headroom = 1.1
+const (
+	// headroom is how high a chart is, in heights of its highest bar.
+	headroom = 1.1
+
+	// The bars are drawn between these coordinates of bars.svg.
+	barsLeft, barsRight = 20.0, 452.0
+	barsTop, barsBottom = 20.0, 200.0
+	maxBarWidth         = 50.0
+)
+
+//go:embed bars.svg
+var barsText string
+
+var barsTemplate = template.Must(template.New("bars.svg").Parse(barsText))
 
 // Bar is a number of a span of time that begins on a day.
 type Bar struct {
@@ -20,24 +31,41 @@ type Bar struct {
 	Value float64
 }
 
-// Bars draws a bar for each number. Its texts are numbers and days, as the library does not escape them.
+// drawnBar is a bar of bars.svg.
+type drawnBar struct {
+	Label, Value                string
+	X, Y, Width, Height, Middle string
+}
+
+// Bars draws a bar for each number.
 func Bars(bars []Bar) ([]byte, error) {
-	blue := chart.Style{FillColor: drawing.ColorFromHex("2f6fb5"), StrokeColor: drawing.ColorFromHex("2f6fb5"), StrokeWidth: 1}
 	highest := 0.0
-	values := make([]chart.Value, 0, len(bars))
 	for _, bar := range bars {
 		highest = max(highest, bar.Value)
-		values = append(values, chart.Value{Label: bar.Day.Format("2 Jan"), Value: bar.Value, Style: blue})
 	}
 	top := max(1, math.Ceil(highest*headroom))
-	drawn := chart.BarChart{
-		Width: 480, Height: 240, BarWidth: 50, Bars: values,
-		YAxis: chart.YAxis{
-			Range: &chart.ContinuousRange{Min: 0, Max: top},
-			Ticks: []chart.Tick{{Value: 0, Label: "0"}, {Value: top, Label: strconv.FormatFloat(top, 'f', 0, 64)}},
-		},
+	drawn := make([]drawnBar, 0, len(bars))
+	for i, bar := range bars {
+		drawn = append(drawn, drawBar(bar, i, len(bars), top))
 	}
 	var content bytes.Buffer
-	err := drawn.Render(chart.SVG, &content)
+	err := barsTemplate.Execute(&content, map[string]any{"Bars": drawn, "Top": decimal(top)})
 	return content.Bytes(), err
 }
+
+// drawBar draws one of count bars on a chart that is as high as top.
+func drawBar(bar Bar, index, count int, top float64) drawnBar {
+	space := (barsRight - barsLeft) / float64(count)
+	width := min(maxBarWidth, space)
+	middle := barsLeft + space*(float64(index)+0.5)
+	height := (barsBottom - barsTop) * bar.Value / top
+	return drawnBar{
+		Label: bar.Day.Format("2 Jan"), Value: decimal(bar.Value),
+		X: coordinate(middle - width/2), Y: coordinate(barsBottom - height),
+		Width: coordinate(width), Height: coordinate(height), Middle: coordinate(middle),
+	}
+}
+
+func decimal(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
+
+func coordinate(value float64) string { return strconv.FormatFloat(value, 'f', 1, 64) }

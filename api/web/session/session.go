@@ -65,7 +65,7 @@ type Options struct {
 // know them, and a browser forgets its own when it is closed. Nothing is stored of anybody else.
 type Sessions struct {
 	Options
-	extended *cache.TTL[struct{}]
+	extended cache.TTL[struct{}]
 }
 
 // New makes the sessions.

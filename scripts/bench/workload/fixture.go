@@ -29,16 +29,6 @@ const writers = 16
 // Engines are addresses of real services, "" for the embedded ones.
 type Engines struct {
 	Redis, MongoDB, S3 string
-	// SQLite tells to use SQLite where MongoDB is "".
-	SQLite bool
-}
-
-// database is the address of the database, "" for the embedded one.
-func (e *Engines) database(directory string) string {
-	if e.MongoDB == "" && e.SQLite {
-		return "sqlite://" + directory + "/attestry.db"
-	}
-	return e.MongoDB
 }
 
 // fixture is a new service with one user, and a baseline.
@@ -78,7 +68,7 @@ func openFixture(ctx context.Context, engines Engines, directory string) (f *fix
 	}
 	f.instance, err = instance.Start(ctx, instance.Options{
 		Listen: "127.0.0.1:0", Data: f.data,
-		Redis: engines.Redis, Database: engines.database(f.data), S3: engines.S3,
+		Redis: engines.Redis, Database: engines.MongoDB, S3: engines.S3,
 		ReportWait: snapshot.MaxWait,
 		Environ:    []string{"ATTESTRY_OUTBOUND_ALLOW=127.0.0.1"},
 		Clock:      time.Now,

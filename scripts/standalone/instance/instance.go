@@ -8,10 +8,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"time"
 
@@ -154,7 +156,7 @@ func (i *Instance) startRedis() (string, error) {
 func environment(options Options, address, redis string) []string {
 	database, objects := options.Database, options.S3
 	if database == "" {
-		// Where the directory has two, it is "", and Environ names one.
+		// Where there is an SQLite file, it is "", and Environ names the database.
 		database, _ = Database(options.Data)
 	}
 	if objects == "" {
@@ -171,19 +173,19 @@ func environment(options Options, address, redis string) []string {
 	})
 }
 
-// Database is the address of the embedded database in a directory: a folder of Pebble, or the
-// SQLite file that an earlier version has made there. A directory that has both is refused.
+// Database is the address of the embedded database in a directory. A directory with an SQLite file
+// that an earlier version has made is refused, as its documents would be missing.
 func Database(directory string) (string, error) {
-	file := config.Database{Engine: config.SQLite, Path: directory + "/attestry.db"}
-	folder := config.Database{Engine: config.Pebble, Path: directory + "/documents"}
-	fileURL, folderURL := (&url.URL{Scheme: "sqlite", Path: file.Path}).String(), (&url.URL{Scheme: "pebble", Path: folder.Path}).String()
-	if !process.HasDatabase(file) {
-		return folderURL, nil
+	folder := (&url.URL{Scheme: "pebble", Path: directory + "/documents"}).String()
+	file := directory + "/attestry.db"
+	switch _, err := os.Stat(file); {
+	case err == nil:
+		return "", fmt.Errorf("%s is an SQLite file, which is not supported any more: copy it with scripts/admin copy of %s to %s and move it away, or set ATTESTRY_DATABASE_URL=%s to start without it",
+			file, config.LastWithSQLite, folder, folder)
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", err
 	}
-	if process.HasDatabase(folder) {
-		return "", fmt.Errorf("%s has two databases, attestry.db and documents: set ATTESTRY_DATABASE_URL=%s or ATTESTRY_DATABASE_URL=%s, or move away the one that is not used any more", directory, fileURL, folderURL)
-	}
-	return fileURL, nil
+	return folder, nil
 }
 
 // Files is the address of the embedded object store in a directory.
