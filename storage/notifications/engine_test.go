@@ -4,13 +4,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"attestry/storage"
 	"attestry/storage/notifications"
 	"attestry/storage/sqlite/sqlitetest"
+	"attestry/storage/storagetest"
 )
 
 // openEngine opens an engine whose commands are counted.
-func openEngine(t *testing.T) *storage.CountingDocuments {
+func openEngine(t *testing.T) *storagetest.CountingDocuments {
 	t.Helper()
-	return storage.NewCountingDocuments(sqlitetest.Open(t, filepath.Join(t.TempDir(), "notifications.db"), notifications.Schemas()))
+	return storagetest.NewCountingDocuments(sqlitetest.Open(t, filepath.Join(t.TempDir(), "notifications.db"), notifications.Schemas()))
 }
