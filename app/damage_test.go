@@ -240,6 +240,9 @@ func (s *damageFixture) largeReport() environments.WaitingReport {
 func (s *damageFixture) someSnapshot() (made snapshot.Snapshot, chunk string) {
 	s.t.Helper()
 	tree := snapshot.NewArtifactTree([]snapshot.Artifact{{Fingerprint: strings.Repeat("ab", 32), Name: "web"}})
-	s.must(s.process().Snapshots.StoreChunks(s.t.Context(), tree.Chunks))
-	return snapshot.Snapshot{Environment: "env", Number: 1, Root: tree.Root}, tree.Root
+	made = snapshot.Snapshot{Environment: "env", Number: 1, Root: tree.Root}
+	var batch storage.Batch
+	s.process().Snapshots.InsertIn(&batch, &made, tree.Chunks)
+	s.must(batch.Write(s.t.Context(), s.docs))
+	return made, tree.Root
 }

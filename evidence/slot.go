@@ -243,19 +243,6 @@ func (s *Slot) Concerned(entry SlotEntry) []string {
 	return fingerprints
 }
 
-// ConcernedIn is Concerned of several slots together, each fingerprint once. It is not ok
-// if one of them was pruned, as artifacts that it dropped may be concerned as well.
-func ConcernedIn(slots []Slot, entry SlotEntry) (fingerprints []string, ok bool) {
-	for _, slot := range slots {
-		if slot.Pruned {
-			return nil, false
-		}
-		fingerprints = append(fingerprints, slot.Concerned(entry)...)
-	}
-	slices.Sort(fingerprints)
-	return slices.Compact(fingerprints), true
-}
-
 // Lacks reports whether an attestation has to be taken in for the sake of an
 // artifact: it is bound to it, and neither it nor a later one in its place is there.
 func (s *Slot) Lacks(entry SlotEntry, artifact SlotArtifact) bool {

@@ -132,20 +132,6 @@ func TestConcernedAreAllArtifactsThatAnAttestationIsBoundTo(t *testing.T) {
 	}
 }
 
-func TestPrunedSlotsDoNotTellAllThatIsConcerned(t *testing.T) {
-	slots := []Slot{
-		{Artifacts: []SlotArtifact{{Fingerprint: "g"}, {Fingerprint: "f", Commit: "c"}}},
-		{Artifacts: []SlotArtifact{{Fingerprint: "f", Commit: "c"}, {Fingerprint: "e", Commit: "c"}}},
-	}
-	if got, ok := ConcernedIn(slots, SlotEntry{Commit: "c"}); !ok || !slices.Equal(got, []string{"e", "f"}) {
-		t.Errorf("concerned are %v, %v", got, ok)
-	}
-	slots[1].Pruned = true
-	if got, ok := ConcernedIn(slots, SlotEntry{Commit: "c"}); ok {
-		t.Errorf("concerned are %v", got)
-	}
-}
-
 func TestPrunedSlotIsCompleteForItsCurrentArtifactAlone(t *testing.T) {
 	whole := Slot{Artifacts: []SlotArtifact{{Fingerprint: "f", Time: 1}, {Fingerprint: "g", Time: 2}}}
 	pruned := whole

@@ -9,6 +9,7 @@ import (
 
 	"attestry/storage"
 	"attestry/storage/pebble/pebbletest"
+	"attestry/storage/storagetest"
 )
 
 type note struct {
@@ -24,11 +25,11 @@ func noteSchema() *storage.Schema {
 	}
 }
 
-func newNotes(t *testing.T) (storage.Collection[note], *storage.CountingDocuments) {
+func newNotes(t *testing.T) (storage.Collection[note], *storagetest.CountingDocuments) {
 	t.Helper()
 	schema := noteSchema()
 	db := pebbletest.Open(t, filepath.Join(t.TempDir(), "notes"), []*storage.Schema{schema})
-	counting := storage.NewCountingDocuments(db)
+	counting := storagetest.NewCountingDocuments(db)
 	return storage.NewCollection(counting, schema,
 		func(n *note) string { return n.ID },
 		func(n *note) map[string]any { return map[string]any{"topic": n.Topic, "rank": n.Rank} }), counting
@@ -107,7 +108,7 @@ func TestCollectionCutsManyIntoCommands(t *testing.T) {
 	}
 	costs := counting.Snapshot()
 	costs.Bytes = 0
-	if want := (storage.Costs{InsertMany: 5, Put: 3, GetMany: 6, Delete: 3}); costs != want {
+	if want := (storagetest.Costs{InsertMany: 5, Put: 3, GetMany: 6, Delete: 3}); costs != want {
 		t.Errorf("it took %+v, want %+v", costs, want)
 	}
 }
@@ -140,7 +141,7 @@ func TestCountingDocumentsCountsCommandsAndBytes(t *testing.T) {
 	}
 	// The id, the fields and the body: "a", {"rank":0,"topic":""} and
 	// {"id":"a","topic":"","rank":0}.
-	if costs := counting.Snapshot(); costs != (storage.Costs{Insert: 1, Bytes: 1 + 21 + 30}) {
+	if costs := counting.Snapshot(); costs != (storagetest.Costs{Insert: 1, Bytes: 1 + 21 + 30}) {
 		t.Errorf("an insert cost %+v", costs)
 	}
 	counting.Reset()

@@ -8,6 +8,7 @@ import (
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/evidence"
+	"attestry/evidence/attestation"
 )
 
 // Attestation is an attestation as answers show it
@@ -46,20 +47,6 @@ type AttestationLinks struct {
 	Evidence *server.Href `json:"evidence,omitempty" doc:"Only when a file is attached."`
 }
 
-// AttestationPayload holds the members that only one type has.
-type AttestationPayload struct {
-	ProcessedSnykResults json.RawMessage `json:"processed_snyk_results,omitempty"`
-	GitProvider          json.RawMessage `json:"git_provider,omitempty"`
-	PullRequests         json.RawMessage `json:"pull_requests,omitempty"`
-	JUnitResults         json.RawMessage `json:"junit_results,omitempty"`
-	JiraResults          json.RawMessage `json:"jira_results,omitempty"`
-	SonarResults         json.RawMessage `json:"sonar_results,omitempty"`
-	AttestationData      json.RawMessage `json:"attestation_data,omitempty" doc:"Of custom types and decisions."`
-	TypeVersion          int             `json:"type_version,omitempty" doc:"Version of the custom type that judged."`
-	Control              json.RawMessage `json:"control,omitempty" doc:"Identifier of the control that a decision decides, or null."`
-	ControlVersion       json.RawMessage `json:"control_version,omitempty" doc:"Version that the control had when the decision was recorded; null if it did not exist."`
-}
-
 // AttestationOverride holds the members that only an override has.
 type AttestationOverride struct {
 	Reason                  *string                  `json:"reason,omitempty"`
@@ -67,12 +54,8 @@ type AttestationOverride struct {
 	OverriddenAttestationID *resource.OrNull[string] `json:"overridden_attestation_id,omitempty" doc:"Id of what was overridden, or null where that was missing."`
 }
 
-// The versions of the answer: that of scans holds counts, where it once held the
-// issues (docs/semantics.md 6.3).
-const (
-	attestationVersion     = 1
-	snykAttestationVersion = 2
-)
+// customAttestationVersion is the version of answers that show attestations of custom types.
+const customAttestationVersion = 1
 
 // archiveName is what clients know an attached file by, whatever it is.
 const archiveName = "evidence.tgz"
@@ -97,7 +80,7 @@ func (h *handlers) showAttestations(ctx context.Context, org evidence.OrgAccess,
 
 func (h *handlers) showAttestation(org evidence.OrgAccess, flow string, a *evidence.Attestation) Attestation {
 	shown := Attestation{
-		SchemaVersion:       attestationVersion,
+		SchemaVersion:       customAttestationVersion,
 		AttestationType:     a.Type,
 		AttestationName:     a.Name,
 		AttestationID:       a.ID,
@@ -119,8 +102,8 @@ func (h *handlers) showAttestation(org evidence.OrgAccess, flow string, a *evide
 		Links:               AttestationLinks{Self: server.Href{Href: h.Links.AttestationSelf(org.OrgName, flow, a.Trail, a.Name)}},
 		AttestationPayload:  showPayload(a),
 	}
-	if a.Type == evidence.TypeSnyk {
-		shown.SchemaVersion = snykAttestationVersion
+	if builtIn, ok := attestation.TypeOf(a.Type); ok {
+		shown.SchemaVersion = builtIn.AnswerVersion
 	}
 	if a.Evidence != nil {
 		shown.ArchivePath, shown.ArchiveFingerprint = new(archivePath(a)), &a.Evidence.SHA256
@@ -130,24 +113,6 @@ func (h *handlers) showAttestation(org evidence.OrgAccess, flow string, a *evide
 		shown.AttestationOverride = AttestationOverride{
 			Reason: &a.Override.Reason, OriginalAttestationType: a.Type, OverriddenAttestationID: &resource.OrNull[string]{Value: resource.NilIfEmpty(a.Override.Original)},
 		}
-	}
-	return shown
-}
-
-// showPayload shows the members of a type.
-func showPayload(a *evidence.Attestation) AttestationPayload {
-	shown := AttestationPayload{
-		ProcessedSnykResults: a.Payload["processed_snyk_results"],
-		GitProvider:          a.Payload["git_provider"],
-		PullRequests:         a.Payload["pull_requests"],
-		JUnitResults:         a.Payload["junit_results"],
-		JiraResults:          a.Payload["jira_results"],
-		SonarResults:         a.Payload["sonar_results"],
-		AttestationData:      a.Payload["attestation_data"],
-		TypeVersion:          a.TypeVersion,
-	}
-	if a.Type == evidence.TypeDecision && a.Override == nil {
-		shown.Control, shown.ControlVersion = jsonOrNull(a.Control), jsonOrNull(a.ControlVersion)
 	}
 	return shown
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -13,67 +14,12 @@ import (
 	"attestry/evidence/attestation"
 )
 
-// CustomAttestationPostInput is the data of post_custom_attestation
-// (docs/semantics.md 6.1), and so are the following of their operations.
-type CustomAttestationPostInput struct {
-	resource.AttestationBase
-	TypeName        string          `json:"type_name"`
-	AttestationData AttestationData `json:"attestation_data"`
-}
-
-// GenericAttestationPostInput is the data of post_generic_attestation.
-type GenericAttestationPostInput struct {
-	resource.AttestationBase
-	IsCompliant bool `json:"is_compliant"`
-}
-
-// JiraAttestationPostInput is the data of post_jira_attestation.
-type JiraAttestationPostInput struct {
-	resource.AttestationBase
-	JiraResults []attestation.JiraItem `json:"jira_results"`
-}
-
-// JUnitAttestationPostInput is the data of post_junit_attestation.
-type JUnitAttestationPostInput struct {
-	resource.AttestationBase
-	JUnitResults []attestation.JUnitResult `json:"junit_results"`
-}
-
 // OverrideAttestationPostInput is the body of post_override_attestation.
 type OverrideAttestationPostInput struct {
 	resource.AttestationBase
 	Reason                  string          `json:"reason" format:"plain-text"`
 	NewComplianceStatus     bool            `json:"new_compliance_status"`
 	OriginalAttestationType AttestationType `json:"original_attestation_type"`
-}
-
-// PullRequestAttestationPostInput is the data of post_pull_request_attestation.
-type PullRequestAttestationPostInput struct {
-	resource.AttestationBase
-	GitProvider  string            `json:"git_provider" enum:"github,gitlab,bitbucket,azure"`
-	PullRequests FoundPullRequests `json:"pull_requests"`
-}
-
-// SnykAttestationPostInput is the data of post_snyk_attestation.
-type SnykAttestationPostInput struct {
-	resource.AttestationBase
-	SnykResults attestation.SnykResultsSummary `json:"snyk_results"`
-}
-
-// SonarAttestationPostInput is the data of post_sonar_attestation.
-type SonarAttestationPostInput struct {
-	resource.AttestationBase
-	SonarResults attestation.SonarResults `json:"sonar_results"`
-}
-
-// SystemAttestationPostInput is the data of post_system_attestation. Unlike the
-// others it lets members pass that it does not know.
-type SystemAttestationPostInput struct {
-	_ struct{} `json:"-" additionalProperties:"true"`
-	resource.AttestationBase
-	TypeName        string          `json:"type_name" enum:"decision"`
-	Control         *string         `json:"control,omitempty" nullable:"true" doc:"Identifier of the control that is decided."`
-	AttestationData AttestationData `json:"attestation_data"`
 }
 
 // AttestationData is the payload of a custom or system attestation: JSON, or a
@@ -95,8 +41,14 @@ type AttestationType string
 // Schema admits the built-in types, and any name of a custom or system type.
 func (AttestationType) Schema(huma.Registry) *huma.Schema {
 	longest := len("custom:") + evidence.MaxResourceName
+	var names []any
+	for i := range attestation.Types {
+		if name := attestation.Types[i].Recorded; !strings.HasPrefix(name, evidence.SystemPrefix) {
+			names = append(names, name)
+		}
+	}
 	return &huma.Schema{AnyOf: []*huma.Schema{
-		{Type: huma.TypeString, Enum: []any{"generic", "junit", "snyk", "pull_request", "jira", "sonar"}},
+		{Type: huma.TypeString, Enum: names},
 		{Type: huma.TypeString, MaxLength: &longest, Pattern: "^custom:.*$"},
 		{Type: huma.TypeString, MaxLength: &longest, Pattern: "^system:.*$"},
 	}}

@@ -13,6 +13,7 @@ import (
 	"attestry/api/server"
 	"attestry/api/validation"
 	"attestry/evidence"
+	"attestry/evidence/attestation"
 	"attestry/evidence/pattern"
 	"attestry/storage"
 	"attestry/storage/pipelines"
@@ -307,11 +308,8 @@ func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttesta
 }
 
 func isKnownType(kind string) bool {
-	switch kind {
-	case evidence.TypeGeneric, evidence.TypeJUnit, evidence.TypeSnyk, evidence.TypePullRequest, evidence.TypeJira, evidence.TypeSonar:
-		return true
-	}
-	return strings.HasPrefix(kind, evidence.CustomPrefix) || strings.HasPrefix(kind, evidence.SystemPrefix)
+	_, builtIn := attestation.TypeOf(kind)
+	return builtIn || strings.HasPrefix(kind, evidence.CustomPrefix) || strings.HasPrefix(kind, evidence.SystemPrefix)
 }
 
 type flowAttestationsInput struct {

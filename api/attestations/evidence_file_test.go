@@ -2,16 +2,22 @@ package attestations
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
-	"io"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
+	"attestry/api/resource"
 	"attestry/api/server"
+	"attestry/app"
 	"attestry/evidence"
 	"attestry/storage"
+	"attestry/storage/filesystem"
+	"attestry/storage/retention"
 )
 
 func TestFileNamesAreCleaned(t *testing.T) {
@@ -55,31 +61,35 @@ func TestContentTypesAreCleaned(t *testing.T) {
 	}
 }
 
-// evidenceStore keeps one object, or fails to.
-type evidenceStore struct {
-	Objects
-	kept    []string
-	keepErr error
+// retainingObjects is an object store that can keep objects from deletion, or fails to.
+type retainingObjects struct {
+	storage.Objects
+	retained  []string
+	retainErr error
 }
 
-func (e *evidenceStore) Put(_ context.Context, scope string, r io.Reader, _ int64) (storage.Object, error) {
-	_, err := io.Copy(io.Discard, r)
-	return storage.Object{Key: scope + "/key"}, err
-}
-
-func (e *evidenceStore) Keep(_ context.Context, org, key string) error {
-	e.kept = append(e.kept, org+" "+key)
-	return e.keepErr
+func (r *retainingObjects) Retain(_ context.Context, key string, until time.Time) error {
+	r.retained = append(r.retained, key+" until "+until.Format(time.RFC3339))
+	return r.retainErr
 }
 
 func TestEvidenceIsKeptFromDeletionBeforeItIsReferredTo(t *testing.T) {
 	for _, refused := range []error{nil, errors.New("refused")} {
-		store := &evidenceStore{keepErr: refused}
-		h := &handlers{Stores: Stores{Objects: store, Retention: store}}
+		folder, err := filesystem.Open(t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		objects := &retainingObjects{Objects: folder, retainErr: refused}
+		clock := func() time.Time { return time.Unix(1_800_000_000, 0).UTC() }
+		h := &handlers{Base: &resource.Base{Store: &app.Store{
+			Objects: objects, Retention: retention.New(objects, retention.Settings{Organizations: map[string]int{"acme": 1}}, clock),
+		}}}
 		org := evidence.OrgAccess{OrgID: "id", OrgName: "acme"}
 		file, err := h.storeFile(t.Context(), org, server.FormFile{Reader: strings.NewReader("content")})
-		if !errors.Is(err, refused) || (file == nil) != (refused != nil) || !slices.Equal(store.kept, []string{"acme id/key"}) {
-			t.Errorf("if it is %v: %+v, %v, kept are %q", refused, file, err, store.kept)
+		digest := sha256.Sum256([]byte("content"))
+		want := storage.ObjectKey("id", hex.EncodeToString(digest[:])) + " until 2027-01-16T08:00:00Z"
+		if !errors.Is(err, refused) || (file == nil) != (refused != nil) || !slices.Equal(objects.retained, []string{want}) {
+			t.Errorf("if it is %v: %+v, %v, kept are %q", refused, file, err, objects.retained)
 		}
 	}
 }

@@ -8,9 +8,12 @@ import (
 	"attestry/api/server"
 )
 
+// handlers serves the operations.
+type handlers struct{ *resource.Base }
+
 // Routes are those of deployments, builds and what runs.
-func Routes(base *resource.Base, stores Stores) []server.Route {
-	h := &handlers{Base: base, Stores: stores}
+func Routes(base *resource.Base) []server.Route {
+	h := &handlers{base}
 	return slices.Concat(
 		h.deploymentRoutes(),
 		h.buildRoutes(),

@@ -12,6 +12,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 // noonOf30March is when the clock of tests of provenance starts.
@@ -222,11 +223,11 @@ func TestClientsDecodeSnapshots(t *testing.T) {
 
 // startCounting starts a service whose commands are counted. Caches expire while a slow
 // machine works, unless the clock stands; and a worker takes commands beside the requests.
-func startCounting(t *testing.T, o options) (*service, *storage.CountingDocuments) {
+func startCounting(t *testing.T, o options) (*service, *storagetest.CountingDocuments) {
 	t.Helper()
-	var counting *storage.CountingDocuments
+	var counting *storagetest.CountingDocuments
 	o.wrap = func(docs storage.Documents) storage.Documents {
-		counting = storage.NewCountingDocuments(docs)
+		counting = storagetest.NewCountingDocuments(docs)
 		return counting
 	}
 	return start(t, o), counting
@@ -245,7 +246,6 @@ func (s *service) storeSnapshots(environment string, snapshots, artifacts int, f
 		})
 	}
 	tree := snapshot.NewArtifactTree(running)
-	s.must(s.Process.Store.Snapshots.StoreChunks(s.t.Context(), tree.Chunks))
 	began := evidence.Seconds(s.clock.read().Add(-time.Duration(snapshots) * time.Minute))
 	all := make([]snapshot.Snapshot, 0, snapshots)
 	for i := range snapshots {
@@ -254,6 +254,9 @@ func (s *service) storeSnapshots(environment string, snapshots, artifacts int, f
 			Root: tree.Root, Counts: snapshot.Counts{Null: artifacts},
 		})
 	}
+	var batch storage.Batch
+	s.Process.Store.Snapshots.InsertIn(&batch, &all[0], tree.Chunks)
+	s.must(batch.Write(s.t.Context(), s.Process.Store.Documents))
 	for _, schema := range app.Schemas() {
 		if schema.Name == "snapshots" {
 			_, err := storage.NewCollection(s.Process.Store.Documents, schema,

@@ -24,55 +24,49 @@ const (
 	reportAccepted  = "report accepted, it will be processed"
 )
 
+// reportType is a type of report: a row of reportTypes.
+type reportType struct {
+	// kind is the last segment of the path, and the `type` in bodies.
+	kind ReportType
+	// operation is the beginning of the operation's id.
+	operation, summary string
+	// takers are the types of the environments that take such reports.
+	takers []evidence.EnvironmentType
+	serve  func(h *handlers, t *reportType) server.Binder
+}
+
+// reportTypes are all types of reports. Each has an operation.
+var reportTypes = []reportType{
+	{"K8S", "k8s", "Report what runs in a Kubernetes environment", takenBy(evidence.K8S), serveReport[K8SReport]},
+	{"ECS", "ecs", "Report what runs in an ECS environment", takenBy(evidence.ECS), serveReport[ECSReport]},
+	{"S3", "s3", "Report what lies in an S3 environment", takenBy(evidence.S3), serveReport[S3Report]},
+	{"azure-apps", "azure_apps", "Report what runs in an environment of Azure apps", takenBy(evidence.AzureApps), serveReport[AzureAppsReport]},
+	{"cloud-run", "cloud_run", "Report what runs in a Cloud Run environment", takenBy(evidence.CloudRun), serveReport[CloudRunReport]},
+	{"docker", "docker", "Report what runs in a Docker environment", takenBy(evidence.Docker), serveReport[DockerReport]},
+	{"lambda", "lambda", "Report what runs in a Lambda environment", takenBy(evidence.Lambda), serveReport[LambdaReport]},
+	{"server", "server", "Report what runs in a server environment", takenBy(evidence.Server), serveReport[ServerReport]},
+	{"serverless", "serverless", "Report the functions of a Lambda or Cloud Run environment", takenBy(evidence.Lambda, evidence.CloudRun), serveReport[ServerlessReport]},
+}
+
+func takenBy(types ...evidence.EnvironmentType) []evidence.EnvironmentType { return types }
+
+// serveReport serves the operation of a type whose body is a T.
+func serveReport[T any](h *handlers, t *reportType) server.Binder {
+	return server.WithUndecodedBody(reportHandler[T](h, t.kind, t.takers...))
+}
+
 // reportRoutes are those by which environments tell what runs in them.
 func (h *handlers) reportRoutes() []server.Route {
-	return []server.Route{
-		{
-			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/K8S", OperationID: "k8s_report", Tag: "Environments",
-			Summary: "Report what runs in a Kubernetes environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithUndecodedBody(reportHandler[K8SReport](h, "K8S", evidence.K8S)),
-		},
-		{
-			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/ECS", OperationID: "ecs_report", Tag: "Environments",
-			Summary: "Report what runs in an ECS environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithUndecodedBody(reportHandler[ECSReport](h, "ECS", evidence.ECS)),
-		},
-		{
-			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/S3", OperationID: "s3_report", Tag: "Environments",
-			Summary: "Report what lies in an S3 environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithUndecodedBody(reportHandler[S3Report](h, "S3", evidence.S3)),
-		},
-		{
-			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/azure-apps", OperationID: "azure_apps_report", Tag: "Environments",
-			Summary: "Report what runs in an environment of Azure apps", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithUndecodedBody(reportHandler[AzureAppsReport](h, "azure-apps", evidence.AzureApps)),
-		},
-		{
-			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/cloud-run", OperationID: "cloud_run_report", Tag: "Environments",
-			Summary: "Report what runs in a Cloud Run environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithUndecodedBody(reportHandler[CloudRunReport](h, "cloud-run", evidence.CloudRun)),
-		},
-		{
-			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/docker", OperationID: "docker_report", Tag: "Environments",
-			Summary: "Report what runs in a Docker environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithUndecodedBody(reportHandler[DockerReport](h, "docker", evidence.Docker)),
-		},
-		{
-			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/lambda", OperationID: "lambda_report", Tag: "Environments",
-			Summary: "Report what runs in a Lambda environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithUndecodedBody(reportHandler[LambdaReport](h, "lambda", evidence.Lambda)),
-		},
-		{
-			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/server", OperationID: "server_report", Tag: "Environments",
-			Summary: "Report what runs in a server environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithUndecodedBody(reportHandler[ServerReport](h, "server", evidence.Server)),
-		},
-		{
-			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/serverless", OperationID: "serverless_report", Tag: "Environments",
-			Summary: "Report the functions of a Lambda or Cloud Run environment", MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithUndecodedBody(reportHandler[ServerlessReport](h, "serverless", evidence.Lambda, evidence.CloudRun)),
-		},
+	routes := make([]server.Route, 0, len(reportTypes))
+	for i := range reportTypes {
+		t := &reportTypes[i]
+		routes = append(routes, server.Route{
+			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/" + string(t.kind), OperationID: t.operation + "_report",
+			Tag: "Environments", Summary: t.summary, MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: t.serve(h, t),
+		})
 	}
+	return routes
 }
 
 // reportBody is what every type of report can tell.

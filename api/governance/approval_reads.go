@@ -126,7 +126,7 @@ func (h *handlers) knownCommits(ctx context.Context, org evidence.OrgAccess, a *
 	if err != nil {
 		return nil, err
 	}
-	trail, err := h.Base.Stores.Trails.Get(ctx, a.Flow, a.Trail)
+	trail, err := h.Trails.Get(ctx, a.Flow, a.Trail)
 	if err != nil {
 		return nil, err
 	}

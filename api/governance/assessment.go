@@ -153,7 +153,7 @@ func (h *handlers) limitFlows(ctx context.Context, org evidence.OrgAccess, in *a
 	if len(found.flows) > 0 {
 		return nil
 	}
-	ref, err := h.Base.Stores.Flows.Resolve(ctx, org.OrgID, in.FlowName)
+	ref, err := h.Flows.Resolve(ctx, org.OrgID, in.FlowName)
 	if err != nil {
 		return resource.ArtifactNotFound(org, in.FlowName, in.Fingerprint, err)
 	}

@@ -5,41 +5,31 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"attestry/api/resource"
-	"attestry/app/facts"
+	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/policy"
 	"attestry/evidence/snapshot"
-	"attestry/storage/pipelines"
+	"attestry/storage"
+	"attestry/storage/pebble/pebbletest"
 )
 
-// unknownArtifacts are stores in which no flow knows an artifact.
-type unknownArtifacts struct {
-	Provenances
-	Facts
-	Allowlist
-	// read is called for each part of the artifacts.
+// observedDocuments tell when provenances are read, which happens once for each part of the artifacts.
+type observedDocuments struct {
+	storage.Documents
 	read func()
 }
 
-func (u unknownArtifacts) GetMany(context.Context, string, []string) ([]pipelines.Provenance, error) {
-	u.read()
-	return nil, nil
-}
-
-func (unknownArtifacts) Load(_ context.Context, _ string, subjects []facts.Subject, _ []string) ([]facts.Artifact, error) {
-	loaded := make([]facts.Artifact, len(subjects))
-	for i := range subjects {
-		loaded[i].Facts = policy.Facts{Name: subjects[i].Name, Fingerprint: subjects[i].Fingerprint}
+func (o observedDocuments) GetMany(ctx context.Context, schema *storage.Schema, ids []string) ([]storage.Record, error) {
+	if schema.Name == "provenance" {
+		o.read()
 	}
-	return loaded, nil
-}
-
-func (unknownArtifacts) Of(context.Context, string, []string) (map[string]evidence.Allowance, error) {
-	return nil, nil
+	return o.Documents.GetMany(ctx, schema, ids)
 }
 
 // newDryRun is that of a policy of so many rules, all of which fail.
@@ -64,15 +54,19 @@ func manyArtifacts(n int) []snapshot.Artifact {
 	return artifacts
 }
 
-func newHandlers(read func()) *handlers {
-	stores := unknownArtifacts{read: read}
-	return &handlers{Base: &resource.Base{}, Stores: Stores{Provenances: stores, Facts: stores, Allowlist: stores}}
+// newHandlers are those of an empty database, in which no flow knows an artifact.
+func newHandlers(t *testing.T, read func()) *handlers {
+	t.Helper()
+	docs := observedDocuments{pebbletest.Open(t, t.TempDir(), app.Schemas()), read}
+	store := app.NewStore(docs, nil, time.Now, slog.New(slog.DiscardHandler))
+	t.Cleanup(store.Tenancy.Close)
+	return &handlers{Base: &resource.Base{Store: store}}
 }
 
 func TestAnswerOfADryRunIsBounded(t *testing.T) {
 	const artifacts = 40_000
 	run := newDryRun(t, 300)
-	shown, leftOut, err := newHandlers(func() {}).evaluateAll(t.Context(), run, manyArtifacts(artifacts))
+	shown, leftOut, err := newHandlers(t, func() {}).evaluateAll(t.Context(), run, manyArtifacts(artifacts))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +91,7 @@ func TestAnswerOfADryRunIsBounded(t *testing.T) {
 func TestDryRunEndsWithTheRequest(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	parts := 0
-	h := newHandlers(func() {
+	h := newHandlers(t, func() {
 		if parts++; parts == 2 {
 			cancel()
 		}

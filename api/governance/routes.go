@@ -11,12 +11,11 @@ import (
 // handlers serves the operations.
 type handlers struct {
 	*resource.Base
-	Stores
 	dryRuns dryRuns
 }
 
 // Routes are those of policies and controls.
-func Routes(base *resource.Base, stores Stores) []server.Route {
-	h := &handlers{Base: base, Stores: stores}
+func Routes(base *resource.Base) []server.Route {
+	h := &handlers{Base: base}
 	return slices.Concat(h.policyRoutes(), h.evaluationRoutes(), h.controlRoutes(), h.assertRoutes(), h.approvalRoutes())
 }

@@ -11,7 +11,6 @@ import (
 // handlers serves the operations.
 type handlers struct {
 	*resource.Base
-	Stores
 	targets *targetReader
 }
 

@@ -10,8 +10,8 @@ import (
 )
 
 // Routes are those of the package.
-func Routes(base *resource.Base, stores Stores) []server.Route {
-	h := &handlers{Base: base, Stores: stores, targets: newTargetReader()}
+func Routes(base *resource.Base) []server.Route {
+	h := &handlers{Base: base, targets: newTargetReader()}
 	return slices.Concat(h.organizationRoutes(), h.memberRoutes(), h.serviceAccountRoutes(), h.userKeyRoutes(),
 		h.identityProviderRoutes(), h.auditLogRoutes(),
 		h.actionRoutes(), h.environmentNotificationRoutes(), h.targetSecretRoutes(), h.deliveryRoutes())

@@ -79,7 +79,7 @@ func (h *handlers) send(ctx context.Context, of *subject, lookUp error, wait int
 	if lookUp != nil {
 		return nil, lookUp
 	}
-	answer, err := h.Requests.Ask(ctx, of.Assembly, min(time.Duration(wait)*time.Second, h.maxWait))
+	answer, err := h.requests.Ask(ctx, of.Assembly, min(time.Duration(wait)*time.Second, h.maxWait))
 	if err != nil {
 		return nil, err
 	}
@@ -90,9 +90,9 @@ func (h *handlers) send(ctx context.Context, of *subject, lookUp error, wait int
 	sent, err := server.Stream(ctx, server.Download{
 		ContentType: as.contentType, Filename: of.filename + as.suffix, Size: stored.Size, SHA256: stored.SHA256,
 		Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
-			return h.Requests.Open(ctx, of.ID, stored, offset, length)
+			return h.requests.Open(ctx, of.ID, stored, offset, length)
 		},
-		Verify: func(ctx context.Context) error { return h.Requests.Check(ctx, of.ID, stored) },
+		Verify: func(ctx context.Context) error { return h.requests.Check(ctx, of.ID, stored) },
 	})
 	if err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func (h *handlers) assemble(ctx context.Context, of *subject, lookUp error, path
 	if lookUp != nil {
 		return nil, lookUp
 	}
-	answer, err := h.Requests.Ask(ctx, of.Assembly, 0)
+	answer, err := h.requests.Ask(ctx, of.Assembly, 0)
 	if err != nil {
 		return nil, err
 	}

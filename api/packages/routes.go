@@ -2,7 +2,6 @@
 package packages
 
 import (
-	"context"
 	"net/http"
 	"time"
 
@@ -12,30 +11,10 @@ import (
 	"attestry/tasks/auditpackage"
 )
 
-// Stores are what the operations read. What does not exist is storage.ErrNotFound.
-type Stores struct {
-	Artifacts    Artifacts
-	Attestations Attestations
-	Requests     *auditpackage.Requests
-}
-
-// Artifacts reads the records of artifacts.
-type Artifacts interface {
-	// Latest returns the newest record in a flow, and in a trail unless that is "", whose
-	// fingerprint begins with the given digits. Those of several artifacts are ErrAmbiguous.
-	Latest(ctx context.Context, org, flow, trail, fingerprint string) (evidence.ArtifactRecord, error)
-}
-
-// Attestations reads attestations.
-type Attestations interface {
-	// Get returns one attestation of an organization, or ErrNotFound.
-	Get(ctx context.Context, org, id string) (evidence.Attestation, error)
-}
-
 // handlers serves the operations.
 type handlers struct {
 	*resource.Base
-	Stores
+	requests *auditpackage.Requests
 	// maxWait is the longest that a request waits for its package.
 	maxWait time.Duration
 }
@@ -44,8 +23,8 @@ type handlers struct {
 const waitReserve = 2 * time.Second
 
 // Routes are those of audit packages. A request may take requestTimeout.
-func Routes(base *resource.Base, stores Stores, requestTimeout time.Duration) []server.Route {
-	h := &handlers{Base: base, Stores: stores, maxWait: max(0, min(auditpackage.MaxWait, requestTimeout-waitReserve))}
+func Routes(base *resource.Base, requests *auditpackage.Requests, requestTimeout time.Duration) []server.Route {
+	h := &handlers{Base: base, requests: requests, maxWait: max(0, min(auditpackage.MaxWait, requestTimeout-waitReserve))}
 	return []server.Route{
 		download("/trails/{org}/{flow_name}/{trail_name}/audit_package", "download_trail_audit_package", "Trails",
 			"Download the audit package of a trail", server.Handle(h.downloadTrail)),

@@ -52,7 +52,7 @@ func (h *handlers) trailSubject(ctx context.Context, in *resource.TrailPath) (*s
 // artifactSubject looks up the artifact of a path.
 func (h *handlers) artifactSubject(ctx context.Context, in *ArtifactPath) (*subject, error) {
 	org := server.Access(ctx)
-	flow, err := h.Base.Stores.Flows.Resolve(ctx, org.OrgID, in.Flow)
+	flow, err := h.Flows.Resolve(ctx, org.OrgID, in.Flow)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, evidence.NewError(evidence.NotFound, "Flow not found")
 	}

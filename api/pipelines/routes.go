@@ -9,9 +9,12 @@ import (
 	"attestry/api/server"
 )
 
+// handlers serves the operations.
+type handlers struct{ *resource.Base }
+
 // Routes are those of flows, trails, artifacts, repositories, tags and the search.
-func Routes(base *resource.Base, stores Stores) []server.Route {
-	h := &handlers{Base: base, Stores: stores}
+func Routes(base *resource.Base) []server.Route {
+	h := &handlers{base}
 	return slices.Concat(
 		h.flowRoutes(),
 		h.trailRoutes(),

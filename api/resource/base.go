@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"attestry/api/recognition"
+	"attestry/app"
 	"attestry/app/evaluation"
 	"attestry/evidence"
 	"attestry/links"
@@ -15,9 +16,9 @@ import (
 
 // Base is what the handlers of every kind of resource need.
 type Base struct {
+	*app.Store
 	Clock  evidence.Clock
 	Links  links.Links
-	Stores Stores
 	Intake *snapshot.Intake
 	// Recognition recognizes reports that were accepted before.
 	Recognition *recognition.Cache

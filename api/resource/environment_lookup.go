@@ -14,7 +14,7 @@ import (
 
 // ResolveEnvironment resolves a name, or answers in the contract's words.
 func (b *Base) ResolveEnvironment(ctx context.Context, org evidence.OrgAccess, name string) (environments.EnvironmentRef, error) {
-	ref, err := b.Stores.Environments.Resolve(ctx, org.OrgID, name)
+	ref, err := b.Environments.Resolve(ctx, org.OrgID, name)
 	return ref, EnvironmentNotFound(org, name, err)
 }
 
@@ -41,12 +41,12 @@ func (b *Base) LoadEnvironment(ctx context.Context, org evidence.OrgAccess, name
 	if err != nil {
 		return evidence.Environment{}, err
 	}
-	found, err := b.Stores.Environments.Get(ctx, ref.ID)
+	found, err := b.Environments.Get(ctx, ref.ID)
 	if err != nil || !found.Logical() {
 		return found, err
 	}
 	one := []evidence.Environment{found}
-	err = b.Stores.Environments.FollowRevivals(ctx, org.OrgID, one)
+	err = b.Environments.FollowRevivals(ctx, org.OrgID, one)
 	return one[0], err
 }
 

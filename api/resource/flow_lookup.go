@@ -12,7 +12,7 @@ import (
 
 // ResolveFlow resolves a name, or answers in the contract's words.
 func (b *Base) ResolveFlow(ctx context.Context, org evidence.OrgAccess, name string) (pipelines.FlowRef, error) {
-	ref, err := b.Stores.Flows.Resolve(ctx, org.OrgID, name)
+	ref, err := b.Flows.Resolve(ctx, org.OrgID, name)
 	if errors.Is(err, storage.ErrNotFound) {
 		return ref, FlowNotFound(org, name)
 	}

@@ -25,7 +25,7 @@ func (b *Base) LoadRepoOf(ctx context.Context, org evidence.OrgAccess, in *GetRe
 // LoadRepoByID returns the repository of an internal id, or answers in the contract's
 // words that there is none.
 func (b *Base) LoadRepoByID(ctx context.Context, org evidence.OrgAccess, id string) (evidence.Repo, error) {
-	repo, err := b.Stores.Repos.Get(ctx, org.OrgID, id)
+	repo, err := b.Repos.Get(ctx, org.OrgID, id)
 	if errors.Is(err, storage.ErrNotFound) {
 		err = RepoNotFound(id)
 	}
@@ -34,7 +34,7 @@ func (b *Base) LoadRepoByID(ctx context.Context, org evidence.OrgAccess, id stri
 
 // LoadRepo returns the repository of a name: one command.
 func (b *Base) LoadRepo(ctx context.Context, org evidence.OrgAccess, name, provider string) (evidence.Repo, error) {
-	repos, err := b.Stores.Repos.Named(ctx, org.OrgID, name)
+	repos, err := b.Repos.Named(ctx, org.OrgID, name)
 	if err != nil {
 		return evidence.Repo{}, err
 	}

@@ -23,7 +23,7 @@ func (b *Base) LoadTrail(ctx context.Context, org evidence.OrgAccess, in *TrailP
 	if err != nil {
 		return evidence.Trail{}, err
 	}
-	trail, err := b.Stores.Trails.Get(ctx, ref.ID, in.Trail)
+	trail, err := b.Trails.Get(ctx, ref.ID, in.Trail)
 	if errors.Is(err, storage.ErrNotFound) {
 		return trail, evidence.NewError(evidence.NotFound, fmt.Sprintf(
 			"Trail with name '%s' does not exist for Organization '%s' and Flow '%s'", in.Trail, org.OrgName, in.Flow))
@@ -51,7 +51,7 @@ func (b *Base) ReportRepo(ctx context.Context, scope recording.Scope, sent OrNul
 	if sent.Value == nil {
 		return nil, nil
 	}
-	repo, err := b.Stores.Repos.Report(ctx, scope.Org, sent.Value.Evidence(), scope.At)
+	repo, err := b.Repos.Report(ctx, scope.Org, sent.Value.Evidence(), scope.At)
 	if err != nil || repo.ID == "" {
 		return nil, err
 	}

@@ -11,5 +11,5 @@ import (
 )
 
 func init() {
-	server.SetProductTable(service.Routes(&resource.Base{Log: slog.New(slog.DiscardHandler)}, &app.Store{}, nil, time.Minute))
+	server.SetProductTable(service.Routes(&resource.Base{Store: &app.Store{}, Log: slog.New(slog.DiscardHandler)}, nil, time.Minute))
 }

@@ -77,15 +77,12 @@ func New(p *process.Process) (*Service, error) {
 		shell.Sessions = site
 	}
 	answering, err := server.New(shell, Routes(&resource.Base{
-		Clock: p.Clock, Links: links,
-		Stores: resource.Stores{
-			Environments: p.Store.Environments, Flows: p.Store.Flows, Repos: p.Store.Repos, Trails: p.Store.Trails,
-		},
+		Store: p.Store, Clock: p.Clock, Links: links,
 		Intake:      snapshot.NewIntake(p.Store, dispatcher, waiters, p.Clock, settings.ReportWait),
 		Recognition: recognized,
 		Evaluator:   evaluator, Logical: logical.NewUpdater(p.Store, p.Clock, p.Log),
 		Log: p.Log, BatchBytes: shell.BatchBytes(),
-	}, p.Store, auditpackage.NewRequests(p.Store, waiters, p.Clock), settings.RequestTimeout))
+	}, auditpackage.NewRequests(p.Store, waiters, p.Clock), settings.RequestTimeout))
 	if err == nil && site != nil {
 		site.Mount(answering)
 	}

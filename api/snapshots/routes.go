@@ -8,8 +8,11 @@ import (
 	"attestry/api/server"
 )
 
+// handlers serves the operations.
+type handlers struct{ *resource.Base }
+
 // Routes are those of snapshots, their differences and events.
-func Routes(base *resource.Base, stores Stores) []server.Route {
-	h := &handlers{Base: base, Stores: stores}
+func Routes(base *resource.Base) []server.Route {
+	h := &handlers{base}
 	return slices.Concat(h.eventRoutes(), h.snapshotRoutes(), h.envDiffRoutes())
 }

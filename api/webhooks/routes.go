@@ -12,12 +12,11 @@ import (
 // handlers serves the operations.
 type handlers struct {
 	*resource.Base
-	Stores
 }
 
 // Routes are those of inbound webhooks.
-func Routes(base *resource.Base, stores Stores) []server.Route {
-	h := &handlers{Base: base, Stores: stores}
+func Routes(base *resource.Base) []server.Route {
+	h := &handlers{Base: base}
 	return []server.Route{
 		{
 			Method: http.MethodPost, Path: "/webhooks/sonar/{hook_uid}", OperationID: "sonar_webhook", Tag: "Webhooks",

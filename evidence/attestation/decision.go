@@ -36,3 +36,11 @@ func ReadDecision(data json.RawMessage) (Decision, error) {
 	}
 	return decision, nil
 }
+
+// decisionRuleInput is what the rule reads of a stored decision.
+type decisionRuleInput struct {
+	IsCompliant bool `json:"is_compliant"`
+}
+
+// Compliant returns the verdict that was reported.
+func (in *decisionRuleInput) Compliant() bool { return in.IsCompliant }

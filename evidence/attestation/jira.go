@@ -21,3 +21,36 @@ func EvaluateJira(items []JiraItem) bool {
 	}
 	return len(items) > 0
 }
+
+// jiraRuleInput is what the rule reads of stored results.
+type jiraRuleInput []struct {
+	Exists bool `json:"issue_exists"`
+}
+
+// Compliant applies EvaluateJira.
+func (in *jiraRuleInput) Compliant() bool {
+	items := make([]JiraItem, 0, len(*in))
+	for _, issue := range *in {
+		items = append(items, JiraItem{IssueExists: issue.Exists})
+	}
+	return EvaluateJira(items)
+}
+
+func summarizeJira(payload json.RawMessage) []string {
+	var items []JiraItem
+	if json.Unmarshal(payload, &items) != nil {
+		return nil
+	}
+	if len(items) == 0 {
+		return []string{"No issue"}
+	}
+	var lines []string
+	for _, item := range items {
+		line := "Issue " + item.IssueID
+		if !item.IssueExists {
+			line += " (does not exist)"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}

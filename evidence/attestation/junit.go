@@ -1,5 +1,10 @@
 package attestation
 
+import (
+	"encoding/json"
+	"fmt"
+)
+
 // JUnitResult is what one JUnit test suite came to.
 type JUnitResult struct {
 	Name     string  `json:"name"`
@@ -22,4 +27,35 @@ func EvaluateJUnit(suites []JUnitResult) bool {
 		}
 	}
 	return true
+}
+
+// junitRuleInput is what the rule reads of stored results.
+type junitRuleInput []struct {
+	Failures int64 `json:"failures"`
+	Errors   int64 `json:"errors"`
+}
+
+// Compliant applies EvaluateJUnit.
+func (in *junitRuleInput) Compliant() bool {
+	results := make([]JUnitResult, 0, len(*in))
+	for _, suite := range *in {
+		results = append(results, JUnitResult{Failures: suite.Failures, Errors: suite.Errors})
+	}
+	return EvaluateJUnit(results)
+}
+
+func summarizeJUnit(payload json.RawMessage) []string {
+	var suites []JUnitResult
+	if json.Unmarshal(payload, &suites) != nil {
+		return nil
+	}
+	var sum JUnitResult
+	for _, suite := range suites {
+		sum.Total += suite.Total
+		sum.Failures += suite.Failures
+		sum.Errors += suite.Errors
+		sum.Skipped += suite.Skipped
+	}
+	return []string{fmt.Sprintf("%s in %s: %d failed, %s, %d skipped",
+		count(sum.Total, "test"), count(len(suites), "suite"), sum.Failures, count(sum.Errors, "error"), sum.Skipped)}
 }

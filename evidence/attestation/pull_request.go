@@ -244,3 +244,17 @@ func optional[T any](c *shapeCheck, name, kind string) {
 }
 
 func isNull(raw json.RawMessage) bool { return strings.TrimSpace(string(raw)) == "null" }
+
+// pullRequestRuleInput is what the rule reads of stored pull requests.
+type pullRequestRuleInput []json.RawMessage
+
+// Compliant applies EvaluatePullRequests.
+func (in *pullRequestRuleInput) Compliant() bool { return EvaluatePullRequests(*in) }
+
+func summarizePullRequests(payload json.RawMessage) []string {
+	var found []json.RawMessage
+	if json.Unmarshal(payload, &found) != nil {
+		return nil
+	}
+	return []string{count(len(found), "pull request") + " found"}
+}

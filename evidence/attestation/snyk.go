@@ -1,5 +1,10 @@
 package attestation
 
+import (
+	"encoding/json"
+	"fmt"
+)
+
 // SnykResultsSummary is what a Snyk scan found, as clients send it.
 type SnykResultsSummary struct {
 	// SchemaVersion is 1 when absent.
@@ -78,4 +83,39 @@ func ProcessSnyk(summary SnykResultsSummary) ProcessedSnykResults {
 		})
 	}
 	return processed
+}
+
+// snykRuleInput is what the rule reads of stored results.
+type snykRuleInput struct {
+	Results []struct {
+		Low    int64 `json:"low_count"`
+		Medium int64 `json:"medium_count"`
+		High   int64 `json:"high_count"`
+	} `json:"results"`
+}
+
+// Compliant applies EvaluateSnyk.
+func (in *snykRuleInput) Compliant() bool {
+	var summary SnykResultsSummary
+	for _, project := range in.Results {
+		summary.Results = append(summary.Results, ProjectScanResult{
+			LowCount: project.Low, MediumCount: project.Medium, HighCount: project.High,
+		})
+	}
+	return EvaluateSnyk(summary)
+}
+
+func summarizeSnyk(payload json.RawMessage) []string {
+	var results ProcessedSnykResults
+	if json.Unmarshal(payload, &results) != nil {
+		return nil
+	}
+	var sum ProcessedScanResult
+	for _, project := range results.Results {
+		sum.LowCount += project.LowCount
+		sum.MediumCount += project.MediumCount
+		sum.HighCount += project.HighCount
+	}
+	return []string{fmt.Sprintf("Findings in %s: %d high, %d medium, %d low",
+		count(len(results.Results), "project"), sum.HighCount, sum.MediumCount, sum.LowCount)}
 }

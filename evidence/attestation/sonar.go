@@ -3,6 +3,7 @@ package attestation
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 )
 
 // SonarResults is what a Sonar analysis came to. Members beyond those that are
@@ -74,4 +75,32 @@ func (s SonarResults) MarshalJSON() ([]byte, error) {
 // word of a gate, does not do (docs/semantics.md 6.3: fail closed).
 func EvaluateSonar(results SonarResults) bool {
 	return results.QualityGate != nil && results.QualityGate.Status == "OK"
+}
+
+// sonarRuleInput is what the rule reads of a stored analysis.
+type sonarRuleInput struct {
+	Gate *struct {
+		Status string `json:"status"`
+	} `json:"qualityGate"`
+}
+
+// Compliant applies EvaluateSonar.
+func (in *sonarRuleInput) Compliant() bool {
+	var results SonarResults
+	if in.Gate != nil {
+		results.QualityGate = &QualityGate{Status: in.Gate.Status}
+	}
+	return EvaluateSonar(results)
+}
+
+func summarizeSonar(payload json.RawMessage) []string {
+	var results SonarResults
+	if json.Unmarshal(payload, &results) != nil {
+		return nil
+	}
+	gate := "none"
+	if results.QualityGate != nil {
+		gate = results.QualityGate.Status
+	}
+	return []string{fmt.Sprintf("Project %s, quality gate: %s", results.Project.Key, gate)}
 }

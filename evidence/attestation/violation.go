@@ -204,7 +204,8 @@ func describeNumber(number *big.Rat) string {
 	return strconv.FormatFloat(float, 'g', -1, 64)
 }
 
-func count(n int, noun string) string {
+// count words a number of things: "1 test", "2 tests".
+func count[N int | int64](n N, noun string) string {
 	if n == 1 {
 		return "1 " + noun
 	}

@@ -44,101 +44,19 @@ func followsFromPayload(a *evidence.Attestation) bool {
 // type (docs/semantics.md 6.3). Of the payload it decodes no more than they read: the service does not
 // examine the rest of everything that it stores. It is not ok if there is no such payload or rule.
 func evaluateBuiltIn(a *evidence.Attestation, limit int64) (compliant, ok bool, err error) {
-	switch a.Type {
-	case evidence.TypeJUnit:
-		return evaluate(a, limit, "junit_results", junitCompliant)
-	case evidence.TypeJira:
-		return evaluate(a, limit, "jira_results", jiraCompliant)
-	case evidence.TypePullRequest:
-		return evaluate(a, limit, "pull_requests", attestation.EvaluatePullRequests)
-	case evidence.TypeSnyk:
-		return evaluate(a, limit, "processed_snyk_results", snykCompliant)
-	case evidence.TypeSonar:
-		return evaluate(a, limit, "sonar_results", sonarCompliant)
-	case evidence.TypeDecision:
-		return evaluate(a, limit, dataMember, func(decision decisionData) bool { return decision.Compliant })
-	}
-	return false, false, nil
-}
-
-func evaluate[T any](a *evidence.Attestation, limit int64, member string, rule func(T) bool) (compliant, ok bool, err error) {
-	content, sent := a.Payload[member]
-	if !sent {
+	of, builtIn := attestation.TypeOf(a.Type)
+	content, sent := a.Payload[of.Member]
+	if !builtIn || of.NewRuleInput == nil || !sent {
 		return false, false, nil
 	}
-	var value T
-	if err := checkSize(content, &value, limit); err != nil {
-		return false, false, fmt.Errorf("read its %s: %w", member, err)
+	input := of.NewRuleInput()
+	if err := checkSize(content, input, limit); err != nil {
+		return false, false, fmt.Errorf("read its %s: %w", of.Member, err)
 	}
-	if err := json.Unmarshal(content, &value); err != nil {
-		return false, false, fmt.Errorf("read its %s: %w", member, err)
+	if err := json.Unmarshal(content, input); err != nil {
+		return false, false, fmt.Errorf("read its %s: %w", of.Member, err)
 	}
-	return rule(value), true, nil
-}
-
-type junitData struct {
-	Failures int64 `json:"failures"`
-	Errors   int64 `json:"errors"`
-}
-
-func junitCompliant(suites []junitData) bool {
-	results := make([]attestation.JUnitResult, 0, len(suites))
-	for _, suite := range suites {
-		results = append(results, attestation.JUnitResult{Failures: suite.Failures, Errors: suite.Errors})
-	}
-	return attestation.EvaluateJUnit(results)
-}
-
-type jiraData struct {
-	Exists bool `json:"issue_exists"`
-}
-
-func jiraCompliant(issues []jiraData) bool {
-	items := make([]attestation.JiraItem, 0, len(issues))
-	for _, issue := range issues {
-		items = append(items, attestation.JiraItem{IssueExists: issue.Exists})
-	}
-	return attestation.EvaluateJira(items)
-}
-
-type snykData struct {
-	Results []struct {
-		Low    int64 `json:"low_count"`
-		Medium int64 `json:"medium_count"`
-		High   int64 `json:"high_count"`
-	} `json:"results"`
-}
-
-func snykCompliant(scan snykData) bool {
-	var summary attestation.SnykResultsSummary
-	for _, project := range scan.Results {
-		summary.Results = append(summary.Results, attestation.ProjectScanResult{
-			LowCount: project.Low, MediumCount: project.Medium, HighCount: project.High,
-		})
-	}
-	return attestation.EvaluateSnyk(summary)
-}
-
-type sonarData struct {
-	Gate *struct {
-		Status string `json:"status"`
-	} `json:"qualityGate"`
-}
-
-func sonarCompliant(analysis sonarData) bool {
-	var results attestation.SonarResults
-	if analysis.Gate != nil {
-		results.QualityGate = &attestation.QualityGate{Status: analysis.Gate.Status}
-	}
-	return attestation.EvaluateSonar(results)
-}
-
-// dataMember is the member of the payload with what a custom or system type judges.
-const dataMember = "attestation_data"
-
-// decisionData is what the payload of a decision says.
-type decisionData struct {
-	Compliant bool `json:"is_compliant"`
+	return input.Compliant(), true, nil
 }
 
 func isCustom(a *evidence.Attestation) bool { return strings.HasPrefix(a.Type, evidence.CustomPrefix) }

@@ -53,7 +53,7 @@ func (v *Verifier) checkCustom(verdict *pendingVerdict) error {
 	}
 	data, err := dataAsSent(verdict.data)
 	if err != nil {
-		return fmt.Errorf("read its %s: %w", dataMember, err)
+		return fmt.Errorf("read its %s: %w", attestation.DataMember, err)
 	}
 	came, err := v.evaluator(custom.definition, data)
 	if err != nil {

@@ -82,7 +82,7 @@ func TestVerifierKeepsNoMoreThanItsLimit(t *testing.T) {
 		"an evidence file's checksum": {content: newAttestationMember(t, withEvidence, ""), refused: true},
 		"lost evidence":               {content: newAttestationMember(t, withEvidence, EvidenceMissing), refused: true},
 		"a verdict that waits for its type": {content: newAttestationMember(t, func(a *evidence.Attestation) {
-			a.Type, a.Payload = "custom:scan", map[string]json.RawMessage{dataMember: quoted}
+			a.Type, a.Payload = "custom:scan", map[string]json.RawMessage{attestation.DataMember: quoted}
 		}, ""), refused: true},
 		"what no check reads": {content: newAttestationMember(t, func(a *evidence.Attestation) {
 			a.Override = &evidence.Override{Reason: long}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"attestry/evidence"
+	"attestry/evidence/attestation"
 	"attestry/evidence/policy"
 	"attestry/evidence/template"
 )
@@ -274,7 +275,7 @@ func (v *Verifier) checkVerdict(path string, a *evidence.Attestation) error {
 	if !followsFromPayload(a) {
 		return nil
 	}
-	if data, sent := a.Payload[dataMember]; sent && isCustom(a) {
+	if data, sent := a.Payload[attestation.DataMember]; sent && isCustom(a) {
 		verdict := pendingVerdict{path: path, typePath: typePathOf(a), compliant: a.Compliant, data: data}
 		if v.types[verdict.typePath] == nil { // members of a package that was packed again have any order
 			v.pending = append(v.pending, verdict)

@@ -2,7 +2,6 @@ package notification
 
 import (
 	"strconv"
-	"strings"
 
 	"attestry/evidence"
 )
@@ -92,9 +91,4 @@ func TrailTrigger(event *evidence.TrailEvent) Trigger {
 		return Approval
 	}
 	return ""
-}
-
-// TrailName is the name of the trail that an event belongs to.
-func TrailName(event *evidence.TrailEvent) string {
-	return strings.TrimPrefix(event.Trail, event.Flow+"/")
 }

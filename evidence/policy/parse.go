@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"attestry/evidence"
+	"attestry/evidence/attestation"
 	"attestry/evidence/control"
 	"attestry/evidence/expression"
 	"attestry/evidence/pattern"
@@ -23,7 +24,7 @@ import (
 const MaxRules = 1000
 
 // types are those that a rule may name, beside custom:<name>.
-var types = []string{"generic", "junit", "snyk", "pull_request", "jira", "sonar", DecisionType, Any}
+var types = append(attestation.Names(), Any)
 
 var format = yamlfile.Format{Name: "Policy", Columns: true}
 

@@ -10,12 +10,13 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"attestry/evidence"
+	"attestry/evidence/attestation"
 	"attestry/evidence/yamlfile"
 )
 
 // builtin are the types that an attestation can be required to have, beside
 // AnyType and custom:<name>.
-var builtin = []string{"generic", "junit", "snyk", "pull_request", "jira", "sonar", "decision"}
+var builtin = attestation.Names()
 
 const (
 	customPrefix = "custom:"

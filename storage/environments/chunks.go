@@ -40,16 +40,6 @@ func newChunks(docs storage.Documents) *chunks {
 	}
 }
 
-// store stores chunks by id; those that are there already are left alone.
-func (c *chunks) store(ctx context.Context, fresh map[string]snapshot.Chunk) error {
-	values := make([]storedChunk, 0, len(fresh))
-	for id, chunk := range fresh {
-		values = append(values, storedChunk{Chunk: chunk, id: id})
-	}
-	_, err := c.collection.InsertMany(ctx, values)
-	return err
-}
-
 // addIn adds chunks to a batch; those that are there already are left alone. Leaves of changes
 // are not kept in memory, as the next report does not compare with them. It does no harm if
 // the batch is not written: then no document names the chunks.

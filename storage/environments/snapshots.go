@@ -115,11 +115,6 @@ func (s *Snapshots) NumberAt(ctx context.Context, environment string, at float64
 	return found[0].Number, nil
 }
 
-// StoreChunks stores chunks by id; those that are there already are left alone.
-func (s *Snapshots) StoreChunks(ctx context.Context, chunks map[string]snapshot.Chunk) error {
-	return s.chunks.store(ctx, chunks)
-}
-
 // Tree reads the whole tree of a root: as many commands as it has levels, and more
 // where one has more than MaxMany chunks.
 func (s *Snapshots) Tree(ctx context.Context, root string) (snapshot.Tree, error) {

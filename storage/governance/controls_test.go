@@ -12,9 +12,10 @@ import (
 	"attestry/evidence/control"
 	"attestry/storage"
 	"attestry/storage/governance"
+	"attestry/storage/storagetest"
 )
 
-func newControls(t *testing.T) (*governance.Controls, *storage.CountingDocuments, *apptest.FailingCollection) {
+func newControls(t *testing.T) (*governance.Controls, *storagetest.CountingDocuments, *apptest.FailingCollection) {
 	t.Helper()
 	counting, failing := openEngine(t)
 	return governance.NewControls(counting), counting, failing

@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"attestry/app/apptest"
-	"attestry/storage"
 	"attestry/storage/governance"
 	"attestry/storage/pebble/pebbletest"
+	"attestry/storage/storagetest"
 )
 
 // openEngine opens an engine whose writes may fail and whose commands are counted.
-func openEngine(t *testing.T) (*storage.CountingDocuments, *apptest.FailingCollection) {
+func openEngine(t *testing.T) (*storagetest.CountingDocuments, *apptest.FailingCollection) {
 	t.Helper()
 	failing := &apptest.FailingCollection{Documents: pebbletest.Open(t, filepath.Join(t.TempDir(), "governance"), governance.Schemas())}
-	return storage.NewCountingDocuments(failing), failing
+	return storagetest.NewCountingDocuments(failing), failing
 }

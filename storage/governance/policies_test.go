@@ -13,9 +13,10 @@ import (
 	"attestry/evidence/policy"
 	"attestry/storage"
 	"attestry/storage/governance"
+	"attestry/storage/storagetest"
 )
 
-func newPolicies(t *testing.T) (*governance.Policies, *storage.CountingDocuments, *apptest.FailingCollection) {
+func newPolicies(t *testing.T) (*governance.Policies, *storagetest.CountingDocuments, *apptest.FailingCollection) {
 	t.Helper()
 	counting, failing := openEngine(t)
 	return governance.NewPolicies(counting), counting, failing

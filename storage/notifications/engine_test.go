@@ -4,13 +4,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"attestry/storage"
 	"attestry/storage/notifications"
 	"attestry/storage/pebble/pebbletest"
+	"attestry/storage/storagetest"
 )
 
 // openEngine opens an engine whose commands are counted.
-func openEngine(t *testing.T) *storage.CountingDocuments {
+func openEngine(t *testing.T) *storagetest.CountingDocuments {
 	t.Helper()
-	return storage.NewCountingDocuments(pebbletest.Open(t, filepath.Join(t.TempDir(), "notifications"), notifications.Schemas()))
+	return storagetest.NewCountingDocuments(pebbletest.Open(t, filepath.Join(t.TempDir(), "notifications"), notifications.Schemas()))
 }

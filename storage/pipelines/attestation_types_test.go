@@ -19,9 +19,10 @@ import (
 	"attestry/storage/filesystem"
 	"attestry/storage/pebble/pebbletest"
 	"attestry/storage/pipelines"
+	"attestry/storage/storagetest"
 )
 
-func newTypes(t *testing.T) (*pipelines.AttestationTypes, *storage.CountingDocuments, *apptest.FailingCollection) {
+func newTypes(t *testing.T) (*pipelines.AttestationTypes, *storagetest.CountingDocuments, *apptest.FailingCollection) {
 	t.Helper()
 	db := pebbletest.Open(t, filepath.Join(t.TempDir(), "types"), app.Schemas())
 	objects, err := filesystem.Open(t.TempDir())
@@ -29,7 +30,7 @@ func newTypes(t *testing.T) (*pipelines.AttestationTypes, *storage.CountingDocum
 		t.Fatal(err)
 	}
 	failing := &apptest.FailingCollection{Documents: db}
-	counting := storage.NewCountingDocuments(failing)
+	counting := storagetest.NewCountingDocuments(failing)
 	store := app.NewStore(counting, objects, time.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(store.Tenancy.Close)
 	return store.AttestationTypes, counting, failing

@@ -14,6 +14,7 @@ import (
 	"attestry/evidence/audit"
 	"attestry/goroutine"
 	"attestry/storage"
+	"attestry/storage/storagetest"
 	"attestry/tasks/auditpackage"
 )
 
@@ -276,7 +277,7 @@ func TestReadyPackageCostsAConstantNumberOfCommands(t *testing.T) {
 	costs := map[int]int{}
 	for _, attestations := range []int{1, 40} {
 		s := newScene(t)
-		counting := storage.NewCountingDocuments(s.docs)
+		counting := storagetest.NewCountingDocuments(s.docs)
 		s.start(counting, s.engine)
 		s.deliver()
 		for range attestations {

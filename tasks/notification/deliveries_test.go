@@ -14,6 +14,7 @@ import (
 	"attestry/goroutine"
 	"attestry/storage"
 	"attestry/storage/notifications"
+	"attestry/storage/storagetest"
 )
 
 // started has an action with the targets told of an artifact, and returns its number.
@@ -299,7 +300,7 @@ func TestOldDeliveriesAreDeleted(t *testing.T) {
 
 func TestAnIdleRelayTakesTwoCommands(t *testing.T) {
 	s := newScene(t)
-	counting := storage.NewCountingDocuments(s.docs)
+	counting := storagetest.NewCountingDocuments(s.docs)
 	s.start(counting, nil)
 	s.must(s.relay.Relay(t.Context()))
 	if costs := counting.Snapshot(); costs.Commands() != 2 {

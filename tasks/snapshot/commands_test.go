@@ -9,14 +9,15 @@ import (
 	"attestry/app/recording"
 	rules "attestry/evidence/snapshot"
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 // newCountedScene is a scene in which the costs of each step can be read.
-func newCountedScene(t *testing.T) (*scene, *storage.CountingDocuments) {
+func newCountedScene(t *testing.T) (*scene, *storagetest.CountingDocuments) {
 	t.Helper()
-	var counting *storage.CountingDocuments
+	var counting *storagetest.CountingDocuments
 	s := newScene(t, func(docs storage.Documents) storage.Documents {
-		counting = storage.NewCountingDocuments(docs)
+		counting = storagetest.NewCountingDocuments(docs)
 		return counting
 	})
 	return s, counting
@@ -195,9 +196,9 @@ func TestOneReplacedArtifactThatFlowsKnowCostsTheSameInAnyReport(t *testing.T) {
 	written := map[int]int64{}
 	for _, n := range sizes {
 		s := knownFleet(t, n)
-		var counting *storage.CountingDocuments
+		var counting *storagetest.CountingDocuments
 		count := func(docs storage.Documents) storage.Documents {
-			counting = storage.NewCountingDocuments(docs)
+			counting = storagetest.NewCountingDocuments(docs)
 			return counting
 		}
 		worker := s.another(t, count)

@@ -10,6 +10,7 @@ import (
 	rules "attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/governance"
+	"attestry/storage/storagetest"
 )
 
 // attach stores a policy and attaches it to the environment, as the api does.
@@ -59,9 +60,9 @@ func policyCostsTheSame(t *testing.T, content string, more int) {
 		s := knownFleet(t, n)
 		s.attach(t, "provenance", needProvenance)
 		s.drain(t)
-		var counting *storage.CountingDocuments
+		var counting *storagetest.CountingDocuments
 		worker := s.another(t, func(docs storage.Documents) storage.Documents {
-			counting = storage.NewCountingDocuments(docs)
+			counting = storagetest.NewCountingDocuments(docs)
 			return counting
 		})
 		s.attach(t, "second", content)

@@ -12,9 +12,9 @@ import (
 	"attestry/app"
 	"attestry/evidence/identity"
 	"attestry/process"
-	"attestry/storage"
 	"attestry/storage/filesystem"
 	"attestry/storage/pebble/pebbletest"
+	"attestry/storage/storagetest"
 	"attestry/tasks/snapshot"
 )
 
@@ -26,7 +26,7 @@ func TestIdleOrganizationsCostNoWrites(t *testing.T) {
 		organizations = 200
 	}
 	folder := t.TempDir()
-	counting := storage.NewCountingDocuments(pebbletest.Open(t, filepath.Join(folder, "documents"), app.Schemas()))
+	counting := storagetest.NewCountingDocuments(pebbletest.Open(t, filepath.Join(folder, "documents"), app.Schemas()))
 	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
 	if err != nil {
 		t.Fatal(err)

@@ -68,7 +68,7 @@ func testCost(t *testing.T, docs storage.Documents, d operation, artifacts int, 
 	t.Helper()
 	c := newModel(t, docs, 1)
 	c.stuff(t, newStore(t, docs), artifacts)
-	counting := storage.NewCountingDocuments(docs)
+	counting := storagetest.NewCountingDocuments(docs)
 	store := newStore(t, counting)
 	c.warmUp(t, store)
 	d.At = 5000

@@ -21,24 +21,14 @@ const (
 // summarize sums up what only the attestation's type has. It returns nil for payloads of
 // another form than those that are recorded now.
 func summarize(a *evidence.Attestation) []string {
-	var lines []string
-	switch a.Type {
-	case evidence.TypeJUnit:
-		lines = summarizeJUnit(a.Payload["junit_results"])
-	case evidence.TypeSnyk:
-		lines = summarizeSnyk(a.Payload["processed_snyk_results"])
-	case evidence.TypeJira:
-		lines = summarizeJira(a.Payload["jira_results"])
-	case evidence.TypeSonar:
-		lines = summarizeSonar(a.Payload["sonar_results"])
-	case evidence.TypePullRequest:
-		lines = summarizePullRequests(a.Payload["pull_requests"])
-	default:
-		if a.Type != evidence.TypeDecision {
-			lines = summarizeData(a.Payload["attestation_data"])
-		}
+	of, builtIn := attestation.TypeOf(a.Type)
+	switch {
+	case !builtIn:
+		return shortened(summarizeData(a.Payload[attestation.DataMember]))
+	case of.Summarize == nil:
+		return nil
 	}
-	return shortened(lines)
+	return shortened(of.Summarize(a.Payload[of.Member]))
 }
 
 // shortened bounds the lines of a summary.
@@ -50,76 +40,6 @@ func shortened(lines []string) []string {
 		lines[i] = shorten(line, maxSummaryLine)
 	}
 	return lines
-}
-
-func summarizeJUnit(payload json.RawMessage) []string {
-	var suites []attestation.JUnitResult
-	if json.Unmarshal(payload, &suites) != nil {
-		return nil
-	}
-	var sum attestation.JUnitResult
-	for _, suite := range suites {
-		sum.Total += suite.Total
-		sum.Failures += suite.Failures
-		sum.Errors += suite.Errors
-		sum.Skipped += suite.Skipped
-	}
-	return []string{fmt.Sprintf("%s in %s: %d failed, %s, %d skipped",
-		count(sum.Total, "test"), count(len(suites), "suite"), sum.Failures, count(sum.Errors, "error"), sum.Skipped)}
-}
-
-func summarizeSnyk(payload json.RawMessage) []string {
-	var results attestation.ProcessedSnykResults
-	if json.Unmarshal(payload, &results) != nil {
-		return nil
-	}
-	var sum attestation.ProcessedScanResult
-	for _, project := range results.Results {
-		sum.LowCount += project.LowCount
-		sum.MediumCount += project.MediumCount
-		sum.HighCount += project.HighCount
-	}
-	return []string{fmt.Sprintf("Findings in %s: %d high, %d medium, %d low",
-		count(len(results.Results), "project"), sum.HighCount, sum.MediumCount, sum.LowCount)}
-}
-
-func summarizeJira(payload json.RawMessage) []string {
-	var items []attestation.JiraItem
-	if json.Unmarshal(payload, &items) != nil {
-		return nil
-	}
-	if len(items) == 0 {
-		return []string{"No issue"}
-	}
-	var lines []string
-	for _, item := range items {
-		line := "Issue " + item.IssueID
-		if !item.IssueExists {
-			line += " (does not exist)"
-		}
-		lines = append(lines, line)
-	}
-	return lines
-}
-
-func summarizeSonar(payload json.RawMessage) []string {
-	var results attestation.SonarResults
-	if json.Unmarshal(payload, &results) != nil {
-		return nil
-	}
-	gate := "none"
-	if results.QualityGate != nil {
-		gate = results.QualityGate.Status
-	}
-	return []string{fmt.Sprintf("Project %s, quality gate: %s", results.Project.Key, gate)}
-}
-
-func summarizePullRequests(payload json.RawMessage) []string {
-	var found []json.RawMessage
-	if json.Unmarshal(payload, &found) != nil {
-		return nil
-	}
-	return []string{count(len(found), "pull request") + " found"}
 }
 
 // summarizeData lists the members of a custom type's data that are no lists or objects.

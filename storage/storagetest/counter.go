@@ -1,19 +1,21 @@
-package storage
+package storagetest
 
 import (
 	"context"
 	"sync"
+
+	"attestry/storage"
 )
 
-// CountingDocuments counts the commands that go to an engine, for tests that pin
+// CountingDocuments counts the commands that go to an engine, for tests that bound
 // what an operation costs.
 type CountingDocuments struct {
-	docs  Documents
+	docs  storage.Documents
 	mu    sync.Mutex
 	costs Costs
 }
 
-var _ Documents = (*CountingDocuments)(nil)
+var _ storage.Documents = (*CountingDocuments)(nil)
 
 // Costs are numbers of commands by method, whether or not they succeeded.
 type Costs struct {
@@ -29,7 +31,7 @@ func (c Costs) Commands() int {
 }
 
 // NewCountingDocuments counts what goes to docs.
-func NewCountingDocuments(docs Documents) *CountingDocuments {
+func NewCountingDocuments(docs storage.Documents) *CountingDocuments {
 	return &CountingDocuments{docs: docs}
 }
 
@@ -47,10 +49,10 @@ func (c *CountingDocuments) Reset() {
 	c.costs = Costs{}
 }
 
-func (c *CountingDocuments) count(add func(*Costs), records ...Record) {
+func (c *CountingDocuments) count(add func(*Costs), records ...storage.Record) {
 	bytes := int64(0)
 	for _, record := range records {
-		bytes += int64(len(record.ID) + len(EncodeFields(record.Fields)) + len(record.Body))
+		bytes += int64(len(record.ID) + len(storage.EncodeFields(record.Fields)) + len(record.Body))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,50 +61,50 @@ func (c *CountingDocuments) count(add func(*Costs), records ...Record) {
 }
 
 // Get counts and passes on.
-func (c *CountingDocuments) Get(ctx context.Context, schema *Schema, id string) (Record, error) {
+func (c *CountingDocuments) Get(ctx context.Context, schema *storage.Schema, id string) (storage.Record, error) {
 	c.count(func(costs *Costs) { costs.Get++ })
 	return c.docs.Get(ctx, schema, id)
 }
 
 // GetMany counts and passes on.
-func (c *CountingDocuments) GetMany(ctx context.Context, schema *Schema, ids []string) ([]Record, error) {
+func (c *CountingDocuments) GetMany(ctx context.Context, schema *storage.Schema, ids []string) ([]storage.Record, error) {
 	c.count(func(costs *Costs) { costs.GetMany++ })
 	return c.docs.GetMany(ctx, schema, ids)
 }
 
 // Insert counts and passes on.
-func (c *CountingDocuments) Insert(ctx context.Context, schema *Schema, record Record) error {
+func (c *CountingDocuments) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
 	c.count(func(costs *Costs) { costs.Insert++ }, record)
 	return c.docs.Insert(ctx, schema, record)
 }
 
 // InsertMany counts and passes on.
-func (c *CountingDocuments) InsertMany(ctx context.Context, schema *Schema, records []Record) (int, error) {
+func (c *CountingDocuments) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (int, error) {
 	c.count(func(costs *Costs) { costs.InsertMany++ }, records...)
 	return c.docs.InsertMany(ctx, schema, records)
 }
 
 // Put counts and passes on.
-func (c *CountingDocuments) Put(ctx context.Context, schema *Schema, records ...Record) error {
+func (c *CountingDocuments) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
 	c.count(func(costs *Costs) { costs.Put++ }, records...)
 	return c.docs.Put(ctx, schema, records...)
 }
 
 // Replace counts and passes on.
-func (c *CountingDocuments) Replace(ctx context.Context, schema *Schema, record Record, revision int64) error {
+func (c *CountingDocuments) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
 	c.count(func(costs *Costs) { costs.Replace++ }, record)
 	return c.docs.Replace(ctx, schema, record, revision)
 }
 
 // Delete counts and passes on.
-func (c *CountingDocuments) Delete(ctx context.Context, schema *Schema, ids ...string) error {
+func (c *CountingDocuments) Delete(ctx context.Context, schema *storage.Schema, ids ...string) error {
 	c.count(func(costs *Costs) { costs.Delete++ })
 	return c.docs.Delete(ctx, schema, ids...)
 }
 
 // Write counts as one command and passes on.
-func (c *CountingDocuments) Write(ctx context.Context, writes ...Write) error {
-	records := make([]Record, 0, len(writes))
+func (c *CountingDocuments) Write(ctx context.Context, writes ...storage.Write) error {
+	records := make([]storage.Record, 0, len(writes))
 	for _, write := range writes {
 		records = append(records, write.Record)
 	}
@@ -111,19 +113,19 @@ func (c *CountingDocuments) Write(ctx context.Context, writes ...Write) error {
 }
 
 // Find counts and passes on.
-func (c *CountingDocuments) Find(ctx context.Context, schema *Schema, query Query) (Page, error) {
+func (c *CountingDocuments) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (storage.Page, error) {
 	c.count(func(costs *Costs) { costs.Find++ })
 	return c.docs.Find(ctx, schema, query)
 }
 
 // Count counts and passes on.
-func (c *CountingDocuments) Count(ctx context.Context, schema *Schema, query Query) (int64, error) {
+func (c *CountingDocuments) Count(ctx context.Context, schema *storage.Schema, query storage.Query) (int64, error) {
 	c.count(func(costs *Costs) { costs.Count++ })
 	return c.docs.Count(ctx, schema, query)
 }
 
 // List counts and passes on.
-func (c *CountingDocuments) List(ctx context.Context, schema *Schema, after string, limit, maxBytes int) ([]Record, error) {
+func (c *CountingDocuments) List(ctx context.Context, schema *storage.Schema, after string, limit, maxBytes int) ([]storage.Record, error) {
 	c.count(func(costs *Costs) { costs.List++ })
 	return c.docs.List(ctx, schema, after, limit, maxBytes)
 }

@@ -1,9 +1,0 @@
-package attestations
-
-import "attestry/api/resource"
-
-// handlers serves the operations.
-type handlers struct {
-	*resource.Base
-	Stores
-}

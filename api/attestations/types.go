@@ -1,0 +1,223 @@
+package attestations
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/api/validation"
+	"attestry/evidence"
+	"attestry/evidence/attestation"
+	"attestry/storage"
+)
+
+// attestationRoutes are those that record attestations, one for each type, and the override. A new type
+// gets a row here, a body below, the members of its payload in AttestationPayload, and a row in
+// attestation.Types, which says the rest.
+func (h *handlers) attestationRoutes() []server.Route {
+	return []server.Route{
+		attestationRoute("custom", "Record an attestation of a custom type", recordAttestation(h, h.evaluateCustom)),
+		attestationRoute("generic", "Record a generic attestation", recordAttestation(h, h.evaluateGeneric)),
+		attestationRoute("jira", "Record which Jira issues are referred to", recordAttestation(h, evaluateBy(evidence.TypeJira,
+			func(b *JiraAttestationPostInput) result {
+				return result{&b.AttestationBase, attestation.EvaluateJira(b.JiraResults), b.JiraResults}
+			}))),
+		attestationRoute("junit", "Record the results of JUnit tests", recordAttestation(h, evaluateBy(evidence.TypeJUnit,
+			func(b *JUnitAttestationPostInput) result {
+				return result{&b.AttestationBase, attestation.EvaluateJUnit(b.JUnitResults), b.JUnitResults}
+			}))),
+		attestationRoute("pull_request", "Record the pull requests of a commit", recordAttestation(h, h.evaluatePullRequests)),
+		attestationRoute("snyk", "Record the results of a Snyk scan", recordAttestation(h, evaluateBy(evidence.TypeSnyk, func(b *SnykAttestationPostInput) result {
+			return result{&b.AttestationBase, attestation.EvaluateSnyk(b.SnykResults), attestation.ProcessSnyk(b.SnykResults)}
+		}))),
+		attestationRoute("sonar", "Record the results of a Sonar analysis", recordAttestation(h, evaluateBy(evidence.TypeSonar,
+			func(b *SonarAttestationPostInput) result {
+				return result{&b.AttestationBase, attestation.EvaluateSonar(b.SonarResults), b.SonarResults}
+			}))),
+		attestationRoute("system", "Record an attestation of a built-in, versioned type", recordAttestation(h, h.evaluateSystem)),
+		{
+			Method: http.MethodPost, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/override",
+			OperationID: "post_override_attestation", Tag: "Attestation", Summary: "Override the verdict of an attestation",
+			MinRole: evidence.Member, Serve: server.WithBody(h.overrideAttestation),
+		},
+	}
+}
+
+func attestationRoute(kind, summary string, serve server.Binder) server.Route {
+	return server.Route{
+		Method: http.MethodPost, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/" + kind,
+		OperationID: "post_" + kind + "_attestation", Tag: "Attestation", Summary: summary,
+		MinRole: evidence.Member, Statuses: []int{http.StatusCreated}, Serve: serve,
+	}
+}
+
+// CustomAttestationPostInput is the data of post_custom_attestation
+// (docs/semantics.md 6.1), and so are the following of their operations.
+type CustomAttestationPostInput struct {
+	resource.AttestationBase
+	TypeName        string          `json:"type_name"`
+	AttestationData AttestationData `json:"attestation_data"`
+}
+
+// GenericAttestationPostInput is the data of post_generic_attestation.
+type GenericAttestationPostInput struct {
+	resource.AttestationBase
+	IsCompliant bool `json:"is_compliant"`
+}
+
+// JiraAttestationPostInput is the data of post_jira_attestation.
+type JiraAttestationPostInput struct {
+	resource.AttestationBase
+	JiraResults []attestation.JiraItem `json:"jira_results"`
+}
+
+// JUnitAttestationPostInput is the data of post_junit_attestation.
+type JUnitAttestationPostInput struct {
+	resource.AttestationBase
+	JUnitResults []attestation.JUnitResult `json:"junit_results"`
+}
+
+// PullRequestAttestationPostInput is the data of post_pull_request_attestation.
+type PullRequestAttestationPostInput struct {
+	resource.AttestationBase
+	GitProvider  string            `json:"git_provider" enum:"github,gitlab,bitbucket,azure"`
+	PullRequests FoundPullRequests `json:"pull_requests"`
+}
+
+// SnykAttestationPostInput is the data of post_snyk_attestation.
+type SnykAttestationPostInput struct {
+	resource.AttestationBase
+	SnykResults attestation.SnykResultsSummary `json:"snyk_results"`
+}
+
+// SonarAttestationPostInput is the data of post_sonar_attestation.
+type SonarAttestationPostInput struct {
+	resource.AttestationBase
+	SonarResults attestation.SonarResults `json:"sonar_results"`
+}
+
+// SystemAttestationPostInput is the data of post_system_attestation. Unlike the
+// others it lets members pass that it does not know.
+type SystemAttestationPostInput struct {
+	_ struct{} `json:"-" additionalProperties:"true"`
+	resource.AttestationBase
+	TypeName        string          `json:"type_name" enum:"decision"`
+	Control         *string         `json:"control,omitempty" nullable:"true" doc:"Identifier of the control that is decided."`
+	AttestationData AttestationData `json:"attestation_data"`
+}
+
+// AttestationPayload holds the members that only one type has.
+type AttestationPayload struct {
+	ProcessedSnykResults json.RawMessage `json:"processed_snyk_results,omitempty"`
+	GitProvider          json.RawMessage `json:"git_provider,omitempty"`
+	PullRequests         json.RawMessage `json:"pull_requests,omitempty"`
+	JUnitResults         json.RawMessage `json:"junit_results,omitempty"`
+	JiraResults          json.RawMessage `json:"jira_results,omitempty"`
+	SonarResults         json.RawMessage `json:"sonar_results,omitempty"`
+	AttestationData      json.RawMessage `json:"attestation_data,omitempty" doc:"Of custom types and decisions."`
+	TypeVersion          int             `json:"type_version,omitempty" doc:"Version of the custom type that judged."`
+	Control              json.RawMessage `json:"control,omitempty" doc:"Identifier of the control that a decision decides, or null."`
+	ControlVersion       json.RawMessage `json:"control_version,omitempty" doc:"Version that the control had when the decision was recorded; null if it did not exist."`
+}
+
+// showPayload shows the members of a type.
+func showPayload(a *evidence.Attestation) AttestationPayload {
+	shown := AttestationPayload{
+		ProcessedSnykResults: a.Payload["processed_snyk_results"],
+		GitProvider:          a.Payload["git_provider"],
+		PullRequests:         a.Payload["pull_requests"],
+		JUnitResults:         a.Payload["junit_results"],
+		JiraResults:          a.Payload["jira_results"],
+		SonarResults:         a.Payload["sonar_results"],
+		AttestationData:      a.Payload[attestation.DataMember],
+		TypeVersion:          a.TypeVersion,
+	}
+	if a.Type == evidence.TypeDecision && a.Override == nil {
+		shown.Control, shown.ControlVersion = jsonOrNull(a.Control), jsonOrNull(a.ControlVersion)
+	}
+	return shown
+}
+
+// result is what a body of a built-in type comes to.
+type result struct {
+	base      *resource.AttestationBase
+	compliant bool
+	// payload is the value of the type's member.
+	payload any
+}
+
+// evaluateBy makes the function that evaluates bodies of a built-in type, whose payload has one member.
+func evaluateBy[T any](kind string, evaluate func(*T) result) func(context.Context, *T) (verdict, error) {
+	of, _ := attestation.TypeOf(kind)
+	return func(_ context.Context, body *T) (verdict, error) {
+		result := evaluate(body)
+		members, err := payload{}.with(of.Member, result.payload)
+		return verdict{base: result.base, kind: kind, compliant: result.compliant, payload: members}, err
+	}
+}
+
+func (h *handlers) evaluateGeneric(_ context.Context, body *GenericAttestationPostInput) (verdict, error) {
+	return verdict{base: &body.AttestationBase, kind: evidence.TypeGeneric, compliant: body.IsCompliant}, nil
+}
+
+func (h *handlers) evaluatePullRequests(_ context.Context, body *PullRequestAttestationPostInput) (verdict, error) {
+	if err := validation.Invalid(body.PullRequests.check()); err != nil {
+		return verdict{}, err
+	}
+	members, err := payload{"git_provider": json.RawMessage(`"` + body.GitProvider + `"`)}.with("pull_requests", body.PullRequests)
+	return verdict{
+		base: &body.AttestationBase, kind: evidence.TypePullRequest,
+		compliant: attestation.EvaluatePullRequests(body.PullRequests), payload: members,
+	}, err
+}
+
+// evaluateSystem judges by the only built-in type that has versions, the decision.
+func (h *handlers) evaluateSystem(_ context.Context, body *SystemAttestationPostInput) (verdict, error) {
+	data, err := attestation.ReadData(body.AttestationData.RawMessage)
+	if err != nil {
+		return verdict{}, err
+	}
+	decision, err := attestation.ReadDecision(data)
+	return verdict{
+		base: &body.AttestationBase, kind: evidence.TypeDecision, compliant: decision.IsCompliant,
+		payload: payload{attestation.DataMember: data}, version: attestation.DecisionVersion, control: resource.ZeroIfNil(body.Control),
+	}, err
+}
+
+// evaluateCustom judges by the current version of a custom type. Why a rule does not
+// hold is for the log alone: it tells nothing of the payload.
+func (h *handlers) evaluateCustom(ctx context.Context, body *CustomAttestationPostInput) (verdict, error) {
+	data, err := attestation.ReadData(body.AttestationData.RawMessage)
+	if err != nil {
+		return verdict{}, err
+	}
+	org := server.Access(ctx)
+	kind, version, definition, err := h.AttestationTypes.Current(ctx, org.OrgID, body.TypeName)
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		return verdict{}, evidence.NewError(evidence.NotFound,
+			fmt.Sprintf("Custom attestation type '%s' does not exist for org '%s'", body.TypeName, org.OrgName))
+	case err != nil:
+		return verdict{}, err
+	case kind.Archived:
+		return verdict{}, evidence.NewError(evidence.Invalid,
+			fmt.Sprintf("Custom attestation type '%s' has been archived for org '%s'", body.TypeName, org.OrgName))
+	}
+	judged, err := h.Evaluator.Evaluate(ctx, org.OrgID, definition, data)
+	if err != nil {
+		return verdict{}, err
+	}
+	if len(judged.Reasons) > 0 {
+		h.Log.InfoContext(ctx, "custom attestation is not compliant", slog.String("request_id", server.RequestID(ctx)),
+			slog.String("type", body.TypeName), slog.Int("version", version), slog.Any("reasons", judged.Reasons))
+	}
+	return verdict{
+		base: &body.AttestationBase, kind: evidence.CustomPrefix + body.TypeName, compliant: judged.Compliant,
+		payload: payload{attestation.DataMember: data}, version: version,
+	}, nil
+}

@@ -1,9 +1,0 @@
-package pipelines
-
-import "attestry/api/resource"
-
-// handlers serves the operations.
-type handlers struct {
-	*resource.Base
-	Stores
-}

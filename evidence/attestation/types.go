@@ -1,0 +1,72 @@
+package attestation
+
+import (
+	"encoding/json"
+	"slices"
+
+	"attestry/evidence"
+)
+
+// Type is a built-in attestation type: a row of Types.
+type Type struct {
+	// Name is the one that templates and policies use.
+	Name string
+	// Recorded is the type of the attestations that are recorded.
+	Recorded string
+	// AnswerVersion is the version of answers that show such an attestation.
+	AnswerVersion int
+	// Member is the member of the payload that the type's rule reads, "" if the verdict is reported.
+	Member string
+	// NewRuleInput makes what that member is decoded to, to evaluate it again. It is nil without a Member.
+	NewRuleInput func() RuleInput
+	// Summarize sums the member up for people, one element a line. It returns nil for payloads of another
+	// form than those that are recorded now. It is nil for types that are shown by their verdict alone.
+	Summarize func(payload json.RawMessage) []string
+}
+
+// RuleInput is a pointer to what a type's rule reads of a payload, and no more.
+type RuleInput interface {
+	// Compliant applies the rule.
+	Compliant() bool
+}
+
+// Types are all built-in attestation types, in the order in which messages name them. How a body is read
+// is told by the table of operations in api/attestations.
+var Types = []Type{
+	{Name: "generic", Recorded: evidence.TypeGeneric, AnswerVersion: 1},
+	{Name: "junit", Recorded: evidence.TypeJUnit, AnswerVersion: 1, Member: "junit_results", NewRuleInput: inputOf[junitRuleInput], Summarize: summarizeJUnit},
+	{Name: "snyk", Recorded: evidence.TypeSnyk, AnswerVersion: 2, Member: "processed_snyk_results", NewRuleInput: inputOf[snykRuleInput], Summarize: summarizeSnyk},
+	{Name: "pull_request", Recorded: evidence.TypePullRequest, AnswerVersion: 1, Member: "pull_requests", NewRuleInput: inputOf[pullRequestRuleInput], Summarize: summarizePullRequests},
+	{Name: "jira", Recorded: evidence.TypeJira, AnswerVersion: 1, Member: "jira_results", NewRuleInput: inputOf[jiraRuleInput], Summarize: summarizeJira},
+	{Name: "sonar", Recorded: evidence.TypeSonar, AnswerVersion: 1, Member: "sonar_results", NewRuleInput: inputOf[sonarRuleInput], Summarize: summarizeSonar},
+	{Name: DecisionName, Recorded: evidence.TypeDecision, AnswerVersion: 1, Member: DataMember, NewRuleInput: inputOf[decisionRuleInput]},
+}
+
+// DataMember is the member of the payload with what a custom or system type evaluates.
+const DataMember = "attestation_data"
+
+// inputOf makes a rule input, whose pointer has the method.
+func inputOf[T any, P interface {
+	*T
+	RuleInput
+}]() RuleInput {
+	return P(new(T))
+}
+
+// TypeOf returns the built-in type of recorded attestations, or false for a custom one.
+func TypeOf(recorded string) (Type, bool) {
+	i := slices.IndexFunc(Types, func(t Type) bool { return t.Recorded == recorded })
+	if i < 0 {
+		return Type{}, false
+	}
+	return Types[i], true
+}
+
+// Names returns the names of all built-in types.
+func Names() []string {
+	names := make([]string, 0, len(Types))
+	for i := range Types {
+		names = append(names, Types[i].Name)
+	}
+	return names
+}
