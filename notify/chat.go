@@ -1,7 +1,9 @@
 package notify
 
 import (
+	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"unicode/utf16"
 
@@ -43,6 +45,11 @@ type chatText struct {
 }
 
 func markdown(text string) chatText { return chatText{Type: "mrkdwn", Text: text, Verbatim: true} }
+
+// callChat posts a message to the incoming webhook of a chat service.
+func (s *Sender) callChat(ctx context.Context, c *call) outcome {
+	return s.post(ctx, c.target.Webhook, chatMessageOf(&c.delivery.Notice), http.Header{})
+}
 
 func chatMessageOf(n *notification.Notice) chatMessage {
 	m := messageOf(n)

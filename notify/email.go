@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"context"
 	"embed"
 	html "html/template"
 	netmail "net/mail"
@@ -17,6 +18,11 @@ const maxSubject = 150
 
 //go:embed templates
 var templates embed.FS
+
+// sendEmail sends an e-mail to all addresses of a target.
+func (s *Sender) sendEmail(ctx context.Context, c *call) outcome {
+	return s.mail.send(ctx, c.target, c.delivery)
+}
 
 // writer writes e-mails.
 type writer struct {

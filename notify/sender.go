@@ -13,6 +13,22 @@ import (
 	"attestry/evidence/notification"
 )
 
+// call is what a channel sends.
+type call struct {
+	target   *notification.Target
+	delivery *notification.Delivery
+	// secrets sign it, the newest first.
+	secrets []string
+	at      time.Time
+}
+
+// channels are how targets of each type are told. A new one gets a row here, and a file that sends.
+var channels = map[notification.TargetType]func(*Sender, context.Context, *call) outcome{
+	notification.Webhook: (*Sender).callWebhook,
+	notification.Slack:   (*Sender).callChat,
+	notification.Email:   (*Sender).sendEmail,
+}
+
 // Options are what a Sender needs.
 type Options struct {
 	// HTTP calls webhooks and chat services. It is made by outbound.NewClient, which bounds what
@@ -76,15 +92,11 @@ func (s *Sender) Send(ctx context.Context, target *notification.Target, delivery
 }
 
 func (s *Sender) send(ctx context.Context, target *notification.Target, delivery *notification.Delivery, secrets []string, at time.Time) outcome {
-	switch target.Type {
-	case notification.Webhook:
-		return s.callWebhook(ctx, target, delivery, secrets, at)
-	case notification.Slack:
-		return s.post(ctx, target.Webhook, chatMessageOf(&delivery.Notice), http.Header{})
-	case notification.Email:
-		return s.mail.send(ctx, target, delivery)
+	send, ok := channels[target.Type]
+	if !ok {
+		return outcome{reason: "The type of the target is not known."}
 	}
-	return outcome{reason: "The type of the target is not known."}
+	return send(s, ctx, &call{target: target, delivery: delivery, secrets: secrets, at: at})
 }
 
 // excerpt is the beginning of an answer as it is stored: text without NUL.

@@ -10,25 +10,23 @@ import (
 	"time"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
-
-	"attestry/evidence/notification"
 )
 
 // callWebhook sends the payload of a notice, signed with each of the secrets.
-func (s *Sender) callWebhook(ctx context.Context, target *notification.Target, delivery *notification.Delivery, secrets []string, at time.Time) outcome {
-	body, err := json.Marshal(payloadOf(&delivery.Notice))
+func (s *Sender) callWebhook(ctx context.Context, c *call) outcome {
+	body, err := json.Marshal(payloadOf(&c.delivery.Notice))
 	if err != nil {
 		return outcome{reason: "The message could not be encoded.", err: err}
 	}
-	signatures, err := sign(secrets, delivery.ID, at, body)
+	signatures, err := sign(c.secrets, c.delivery.ID, c.at, body)
 	if err != nil {
 		return outcome{reason: "The target has no valid signing secret.", err: err}
 	}
 	header := http.Header{}
-	header.Set(standardwebhooks.HeaderWebhookID, delivery.ID)
-	header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(at.Unix(), 10))
+	header.Set(standardwebhooks.HeaderWebhookID, c.delivery.ID)
+	header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(c.at.Unix(), 10))
 	header.Set(standardwebhooks.HeaderWebhookSignature, signatures)
-	return s.postBody(ctx, target.Webhook, body, header)
+	return s.postBody(ctx, c.target.Webhook, body, header)
 }
 
 // sign returns the signatures with each of the secrets, separated by spaces. Nothing is sent

@@ -4,13 +4,11 @@ import (
 	"encoding/json"
 	"net/mail"
 	"net/url"
-	"reflect"
 	"strconv"
 	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"attestry/api/resource"
 	"attestry/api/validation"
 	"attestry/evidence/notification"
 )
@@ -21,42 +19,11 @@ type ActionTarget struct{ json.RawMessage }
 
 // Schema is the union of the contract, in its order.
 func (ActionTarget) Schema(registry huma.Registry) *huma.Schema {
-	return &huma.Schema{AnyOf: []*huma.Schema{
-		{Type: huma.TypeObject, AdditionalProperties: true},
-		registry.Schema(reflect.TypeFor[SlackActionTarget](), true, ""),
-		registry.Schema(reflect.TypeFor[WebhookActionTarget](), true, ""),
-		registry.Schema(reflect.TypeFor[EmailActionTarget](), true, ""),
-	}}
-}
-
-// SlackActionTarget is an incoming webhook of Slack, or of a chat service that takes the same.
-type SlackActionTarget struct {
-	Type    string                           `json:"type" enum:"SLACK"`
-	Webhook string                           `json:"webhook" maxLength:"2048" format:"uri"`
-	Context resource.OrNull[SlackAppContext] `json:"context,omitempty"`
-	IgnoredTimes
-}
-
-// SlackAppContext is the channel that an incoming webhook of Slack posts to.
-type SlackAppContext struct {
-	ChannelID   string `json:"channel_id" maxLength:"255"`
-	ChannelName string `json:"channel_name" maxLength:"255"`
-	TeamID      string `json:"team_id" maxLength:"255"`
-}
-
-// WebhookActionTarget is an address that JSON is posted to (docs/semantics.md 20.4).
-type WebhookActionTarget struct {
-	Type           string `json:"type" enum:"WEBHOOK"`
-	Webhook        string `json:"webhook" maxLength:"2048" format:"uri"`
-	PayloadVersion string `json:"payload_version,omitempty" enum:"1.0" default:"1.0"`
-	IgnoredTimes
-}
-
-// EmailActionTarget are addresses that e-mails are sent to.
-type EmailActionTarget struct {
-	Type   string   `json:"type" enum:"EMAIL"`
-	Emails []string `json:"emails" minItems:"1" maxItems:"50" maxLength:"254" doc:"Addresses without display names."`
-	IgnoredTimes
+	union := &huma.Schema{AnyOf: []*huma.Schema{{Type: huma.TypeObject, AdditionalProperties: true}}}
+	for _, form := range targetForms {
+		union.AnyOf = append(union.AnyOf, registry.Schema(form.request, true, ""))
+	}
+	return union
 }
 
 // IgnoredTimes are members of answers that requests may repeat.
@@ -73,14 +40,11 @@ type targetReader struct {
 
 func newTargetReader() *targetReader {
 	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
-	return &targetReader{
-		validator: validation.NewValidator(registry),
-		schemas: map[notification.TargetType]*huma.Schema{
-			notification.Slack:   registry.Schema(reflect.TypeFor[SlackActionTarget](), false, ""),
-			notification.Webhook: registry.Schema(reflect.TypeFor[WebhookActionTarget](), false, ""),
-			notification.Email:   registry.Schema(reflect.TypeFor[EmailActionTarget](), false, ""),
-		},
+	reader := &targetReader{validator: validation.NewValidator(registry), schemas: map[notification.TargetType]*huma.Schema{}}
+	for _, form := range targetForms {
+		reader.schemas[form.kind] = registry.Schema(form.request, false, "")
 	}
+	return reader
 }
 
 // readAll reads targets in their order. What cannot be delivered to is a finding.
@@ -104,7 +68,7 @@ func (r *targetReader) read(raw json.RawMessage, at string, found validation.Fin
 		found.Add(at+".type", validation.MissingText, nil)
 		return notification.Target{}
 	case !ok:
-		found.Add(at+".type", "Input should be 'SLACK', 'WEBHOOK' or 'EMAIL'", sent["type"])
+		found.Add(at+".type", "Input should be "+targetTypeChoices(), sent["type"])
 		return notification.Target{}
 	}
 	known := map[string]any{}
@@ -144,7 +108,7 @@ func targetOf(members map[string]any) notification.Target {
 }
 
 func checkAddresses(target *notification.Target, at string, found validation.Findings) {
-	if target.Type != notification.Email && !isWebhook(target.Webhook) {
+	if !target.Type.Channel().ByMail && !isWebhook(target.Webhook) {
 		found.Add(at+".webhook", "Input should be an http or https URL with a host", target.Webhook)
 	}
 	for i, address := range target.Emails {

@@ -135,7 +135,7 @@ func showDelivery(d *notification.Delivery, addresses bool) Delivery {
 		if attempt.Status != 0 {
 			one.Status = &attempt.Status
 		}
-		if addresses || d.Type == notification.Email {
+		if addresses || d.Type.Channel().ByMail {
 			one.Answer = attempt.Answer
 		}
 		shown.Attempts = append(shown.Attempts, one)

@@ -3,7 +3,6 @@ package organizations
 import (
 	"encoding/json"
 	"net/url"
-	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -17,45 +16,15 @@ type TargetResponse struct{ form any }
 
 // Schema is the union of the forms.
 func (TargetResponse) Schema(registry huma.Registry) *huma.Schema {
-	return &huma.Schema{AnyOf: []*huma.Schema{
-		registry.Schema(reflect.TypeFor[SlackTargetResponse](), true, ""),
-		registry.Schema(reflect.TypeFor[WebhookTargetResponse](), true, ""),
-		registry.Schema(reflect.TypeFor[EmailTargetResponse](), true, ""),
-	}}
+	union := &huma.Schema{}
+	for _, form := range targetForms {
+		union.AnyOf = append(union.AnyOf, registry.Schema(form.answer, true, ""))
+	}
+	return union
 }
 
 // MarshalJSON encodes the form.
 func (t TargetResponse) MarshalJSON() ([]byte, error) { return json.Marshal(t.form) }
-
-// SlackTargetResponse is a target of the type SLACK.
-type SlackTargetResponse struct {
-	Type    string                                   `json:"type" enum:"SLACK"`
-	Webhook string                                   `json:"webhook" doc:"As it was saved; scheme and host alone for roles below member."`
-	Context resource.OrNull[SlackAppContextResponse] `json:"context"`
-	TargetStatus
-}
-
-// SlackAppContextResponse is the channel that an incoming webhook of Slack posts to.
-type SlackAppContextResponse struct {
-	ChannelID   string `json:"channel_id"`
-	ChannelName string `json:"channel_name"`
-	TeamID      string `json:"team_id"`
-}
-
-// WebhookTargetResponse is a target of the type WEBHOOK.
-type WebhookTargetResponse struct {
-	Type           string `json:"type" enum:"WEBHOOK"`
-	Webhook        string `json:"webhook" doc:"As it was saved; scheme and host alone for roles below member."`
-	PayloadVersion string `json:"payload_version" enum:"1.0"`
-	TargetStatus
-}
-
-// EmailTargetResponse is a target of the type EMAIL.
-type EmailTargetResponse struct {
-	Type   string   `json:"type" enum:"EMAIL"`
-	Emails []string `json:"emails"`
-	TargetStatus
-}
 
 // TargetStatus is what is known of a target.
 type TargetStatus struct {
@@ -82,20 +51,7 @@ func showTarget(target *notification.Target, state *notification.TargetState, ad
 		IsFailing: state.FailingSince > 0, SwitchedOffAt: resource.NilUnlessPositive(state.SwitchedOffAt),
 		SwitchedOffReason: state.SwitchedOffReason(),
 	}
-	switch target.Type {
-	case notification.Email:
-		return TargetResponse{EmailTargetResponse{Type: string(target.Type), Emails: target.Emails, TargetStatus: status}}
-	case notification.Webhook:
-		return TargetResponse{WebhookTargetResponse{
-			Type: string(target.Type), Webhook: webhook, PayloadVersion: notification.PayloadVersion, TargetStatus: status,
-		}}
-	default:
-		shown := SlackTargetResponse{Type: string(target.Type), Webhook: webhook, TargetStatus: status}
-		if target.Context != nil {
-			shown.Context.Value = new(SlackAppContextResponse(*target.Context))
-		}
-		return TargetResponse{shown}
-	}
+	return TargetResponse{formOf(target.Type).show(target, webhook, status)}
 }
 
 // originOf is the scheme and the host of an address, with the port if it names one.

@@ -6,7 +6,6 @@ import (
 
 	"attestry/api/server"
 	"attestry/evidence"
-	"attestry/evidence/notification"
 )
 
 func (h *handlers) targetSecretRoutes() []server.Route {
@@ -42,7 +41,7 @@ func (h *handlers) rotateTargetSecret(ctx context.Context, in *TargetPath) (*tar
 	if !ok {
 		return nil, evidence.NewError(evidence.NotFound, "Target not found")
 	}
-	if target.Type != notification.Webhook {
+	if !target.Type.Channel().Signed {
 		return nil, evidence.NewError(evidence.Invalid, "Only targets of the type WEBHOOK have a signing secret")
 	}
 	secret, err := h.Targets.RotateSecret(ctx, server.Access(ctx).OrgID, in.Number, in.Target, evidence.Seconds(h.Clock()))

@@ -54,16 +54,6 @@ func (k Kind) Subjects() string {
 	return "environments"
 }
 
-// TargetType is a way in which a target is told.
-type TargetType string
-
-// The types of targets.
-const (
-	Slack   TargetType = "SLACK"
-	Webhook TargetType = "WEBHOOK"
-	Email   TargetType = "EMAIL"
-)
-
 // PayloadVersion is the only version of the payloads of webhooks.
 const PayloadVersion = "1.0"
 

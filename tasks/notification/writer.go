@@ -98,7 +98,7 @@ type noticeSet struct {
 }
 
 func (s *noticeSet) to(kind notification.TargetType) []notification.Notice {
-	if kind == notification.Webhook {
+	if kind.Channel().ForMachines {
 		return s.machines
 	}
 	return s.people
