@@ -70,7 +70,8 @@ func TestReportsAreAcceptedWhileRedisIsAway(t *testing.T) {
 	if testRedis != "" {
 		t.Skip("stops its Redis, which is not its own here")
 	}
-	s := start(t, options{real: true, reportWait: time.Second})
+	s := start(t, options{real: true, withoutWorker: true, reportWait: time.Second})
+	s.startWorker()
 	s.createEnvironment("host", evidence.Server)
 	s.StopRedis()
 	got := s.want(http.StatusOK, http.MethodPut, s.environmentsPath()+"/host/report/server", serverReport("a"))
@@ -84,6 +85,19 @@ func TestReportsAreAcceptedWhileRedisIsAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.clock.advance(time.Minute)
+	s.awaitSnapshot("host")
+}
+
+// TestOneProcessNeedsNoRedisForItsTasks does not advance the clock: no sweep finds the report.
+func TestOneProcessNeedsNoRedisForItsTasks(t *testing.T) {
+	t.Parallel()
+	if testRedis != "" {
+		t.Skip("stops its Redis, which is not its own here")
+	}
+	s := start(t, options{real: true, reportWait: time.Millisecond})
+	s.createEnvironment("host", evidence.Server)
+	s.StopRedis()
+	s.do(http.MethodPut, "/api/v2"+s.environmentsPath()+"/host/report/server", adminKey, serverReport("a"))
 	s.awaitSnapshot("host")
 }
 
