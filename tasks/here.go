@@ -117,6 +117,16 @@ func (h *here) forget(done *task) {
 	delete(h.ids, done.id)
 }
 
+// Here returns how many tasks of a queue wait in this process and how many are under way. It is false
+// if the process does no tasks of the queue itself.
+func (e *Enqueuer) Here(queue string) (waiting, underWay int, ok bool) {
+	h := e.here.Load()
+	if h == nil || h.places[queue] == nil {
+		return 0, 0, false
+	}
+	return h.waitingIn(queue), len(h.places[queue]), true
+}
+
 func (h *here) waitingIn(queue string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

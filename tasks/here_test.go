@@ -55,6 +55,9 @@ func TestProcessDoesAsManyTasksAtOnceAsItMay(t *testing.T) {
 	if waiting, err := enqueuer.Waiting(t.Context()); err != nil || waiting != 1 || len(began) != 0 {
 		t.Errorf("%d wait and %d run beyond two, %v", waiting, len(began), err)
 	}
+	if waiting, underWay, ok := enqueuer.Here(tasks.QueueNotifications); waiting != 1 || underWay != 2 || !ok {
+		t.Errorf("%d wait and %d are under way, %v", waiting, underWay, ok)
+	}
 	close(end)
 	if known[receive(t, began)] = true; len(known) != 3 {
 		t.Errorf("done were %v", known)

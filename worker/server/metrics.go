@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -18,6 +19,7 @@ type metrics struct {
 	size      *prometheus.Desc
 	latency   *prometheus.Desc
 	inspector *asynq.Inspector
+	tasks     *tasks.Enqueuer
 	queues    map[string]int
 }
 
@@ -33,6 +35,7 @@ func newMetrics(p *process.Process) (*metrics, error) {
 		latency: prometheus.NewDesc("attestry_queue_latency_seconds",
 			"How long the oldest pending task of a queue has waited.", []string{"queue"}, nil),
 		inspector: asynq.NewInspectorFromRedisClient(p.Redis),
+		tasks:     p.Tasks,
 		queues:    p.Settings.Worker.Queues,
 	}
 	if err := p.Metrics.Register(m.duration); err != nil {
@@ -85,28 +88,37 @@ func (m *metrics) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- m.latency
 }
 
-// Collect asks Redis for the state of the served queues. A queue that was never
-// used, or a Redis that is away, gives no values.
+// Collect asks Redis for the state of the served queues, and counts what this process does itself. A queue
+// that was never used, or a Redis that is away, gives no values of its own.
 func (m *metrics) Collect(values chan<- prometheus.Metric) {
-	used, err := m.inspector.Queues()
-	if err != nil {
-		return
-	}
-	for _, queue := range used {
-		if _, served := m.queues[queue]; !served {
-			continue
+	used, failed := m.inspector.Queues()
+	for queue := range m.queues {
+		states := map[string]int{}
+		if waiting, underWay, ok := m.tasks.Here(queue); ok {
+			states["pending"], states["active"] = waiting, underWay
 		}
-		info, err := m.inspector.GetQueueInfo(queue)
-		if err != nil {
-			// The others would keep the scrape waiting as long again.
-			return
+		if failed == nil && slices.Contains(used, queue) {
+			// After one failure the others would keep the scrape waiting as long again.
+			failed = m.collectQueue(queue, states, values)
 		}
-		for state, n := range map[string]int{
-			"pending": info.Pending, "active": info.Active, "scheduled": info.Scheduled,
-			"retry": info.Retry, "archived": info.Archived,
-		} {
+		for state, n := range states {
 			values <- prometheus.MustNewConstMetric(m.size, prometheus.GaugeValue, float64(n), queue, state)
 		}
-		values <- prometheus.MustNewConstMetric(m.latency, prometheus.GaugeValue, info.Latency.Seconds(), queue)
 	}
+}
+
+// collectQueue adds the tasks of a queue that Redis has to those by state.
+func (m *metrics) collectQueue(queue string, states map[string]int, values chan<- prometheus.Metric) error {
+	info, err := m.inspector.GetQueueInfo(queue)
+	if err != nil {
+		return err
+	}
+	for state, n := range map[string]int{
+		"pending": info.Pending, "active": info.Active, "scheduled": info.Scheduled,
+		"retry": info.Retry, "archived": info.Archived,
+	} {
+		states[state] += n
+	}
+	values <- prometheus.MustNewConstMetric(m.latency, prometheus.GaugeValue, info.Latency.Seconds(), queue)
+	return nil
 }
