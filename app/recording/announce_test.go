@@ -2,11 +2,13 @@ package recording_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"attestry/app/apptest"
 	"attestry/app/recording"
 	"attestry/evidence"
+	"attestry/storage"
 	"attestry/storage/environments"
 )
 
@@ -88,5 +90,35 @@ func TestAttestationSeesWhatRunsSinceItLookedLast(t *testing.T) {
 	s.attest()
 	if s.token("prod") == "" {
 		t.Error("the token has not moved")
+	}
+}
+
+// TestTrailThatRunsInMorePlacesThanAreReadMovesTheTokensOfAll has entries of so many artifacts in a few
+// environments that the last environment is not among those that are read.
+func TestTrailThatRunsInMorePlacesThanAreReadMovesTheTokensOfAll(t *testing.T) {
+	s := newAnnounceFixture(t, 0)
+	const artifacts = 11
+	entries := []environments.Running{{Org: "org", Environment: "last", Fingerprint: apptest.Sha("b", 64), Since: 1}}
+	for i := range artifacts {
+		fingerprint := apptest.Sha(fmt.Sprintf("%x", i+1), 64)
+		s.Must(s.Recorder.Report(t.Context(), s.scope(), evidence.ArtifactRecord{
+			ID: evidence.NewID(), Org: "org", Trail: "t", Name: fmt.Sprint("app-", i), Fingerprint: fingerprint, CreatedAt: 1000,
+		}, nil))
+		for j := range 95 {
+			entries = append(entries, environments.Running{Org: "org", Environment: fmt.Sprintf("env-%02d", j), Fingerprint: fingerprint, Since: 1})
+		}
+	}
+	for some := range slices.Chunk(entries, storage.MaxMany) {
+		s.Must(s.Running.Start(t.Context(), some))
+	}
+	flow, err := s.Flows.Resolve(t.Context(), "org", "flow")
+	s.Must(err)
+	template, _, err := s.Templates.Put(t.Context(), "org", []byte("version: 1\ntrail:\n  attestations:\n  - name: x\n    type: generic\n"))
+	s.Must(err)
+	before := s.token("last")
+	_, err = s.Recorder.Begin(t.Context(), s.scope(), flow.ID, evidence.TrailChange{Template: template}, nil)
+	s.Must(err)
+	if s.token("last") == before {
+		t.Error("the token of the last environment has not moved")
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"attestry/app"
 	"attestry/app/apptest"
+	"attestry/app/recording"
 	"attestry/evidence"
 	"attestry/goroutine"
 	"attestry/storage"
@@ -203,13 +204,30 @@ func TestBeginThatPanicsLeavesTheOthers(t *testing.T) {
 	store := s.process(poisoned{s.Db})
 	flow, err := store.Flows.Resolve(t.Context(), s.scope().Org, s.scope().Flow)
 	s.Must(err)
-	errs := store.Recorder.BeginTogether(t.Context(), s.scope(), flow.ID, map[string]string{"a": "", "b": "poison", "c": ""})
-	for name, want := range map[string]error{"a": nil, "b": goroutine.ErrPanicked, "c": nil} {
-		if !errors.Is(errs[name], want) {
-			t.Errorf("%s: %v", name, errs[name])
+	errs := store.Recorder.BeginTogether(t.Context(), s.scope(), flow.ID,
+		recording.NamedBegin{Trail: "a"}, recording.NamedBegin{Trail: "b", Template: "poison"}, recording.NamedBegin{Trail: "c"})
+	for i, want := range []error{nil, goroutine.ErrPanicked, nil} {
+		name := string(rune('a' + i))
+		if !errors.Is(errs[i], want) {
+			t.Errorf("%s: %v", name, errs[i])
 		}
 		if _, err := store.Trails.Get(t.Context(), flow.ID, name); (err == nil) != (want == nil) {
 			t.Errorf("reading %s: %v", name, err)
 		}
 	}
+}
+
+func TestTrailThatIsBegunTwiceAtOnceLeavesTheOthers(t *testing.T) {
+	s := newAnnounceFixture(t, 0)
+	flow, err := s.Flows.Resolve(t.Context(), s.scope().Org, s.scope().Flow)
+	s.Must(err)
+	errs := s.Recorder.BeginTogether(t.Context(), s.scope(), flow.ID,
+		recording.NamedBegin{Trail: "a"}, recording.NamedBegin{Trail: "a"}, recording.NamedBegin{Trail: "b"})
+	for i, want := range []error{nil, storage.ErrExists, nil} {
+		if !errors.Is(errs[i], want) {
+			t.Errorf("begin %d: got %v, want %v", i, errs[i], want)
+		}
+	}
+	_, err = s.Trails.Get(t.Context(), flow.ID, "b")
+	s.Must(err)
 }

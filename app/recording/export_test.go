@@ -26,18 +26,20 @@ func (r *Recorder) AttestAndPanic(ctx context.Context, scope Scope, trail string
 	})
 }
 
-// BeginTogether begins trails of a flow with one batch, each with a template, and returns the errors by
-// the trails' names.
-func (r *Recorder) BeginTogether(ctx context.Context, scope Scope, flow string, templates map[string]string) map[string]error {
-	var begins []*begin
-	for name, template := range templates {
-		scope.Trail = name
-		begins = append(begins, &begin{scope: scope, change: evidence.TrailChange{Template: template}})
+// NamedBegin is a trail that is to be begun, with the id of a template or "".
+type NamedBegin struct{ Trail, Template string }
+
+// BeginTogether begins trails of a flow with one batch, and returns their errors in the same order.
+func (r *Recorder) BeginTogether(ctx context.Context, scope Scope, flow string, wanted ...NamedBegin) []error {
+	begins := make([]*begin, 0, len(wanted))
+	for _, one := range wanted {
+		scope.Trail = one.Trail
+		begins = append(begins, &begin{scope: scope, change: evidence.TrailChange{Template: one.Template}})
 	}
 	r.beginAll(ctx, flow, begins)
-	errs := map[string]error{}
-	for _, one := range begins {
-		errs[one.scope.Trail] = one.err
+	errs := make([]error, len(begins))
+	for i, one := range begins {
+		errs[i] = one.err
 	}
 	return errs
 }
