@@ -14,6 +14,7 @@ import (
 
 	"attestry/goroutine"
 	"attestry/storage"
+	"attestry/storage/pebble/compaction"
 	"attestry/storage/pebble/wal"
 )
 
@@ -90,6 +91,9 @@ func openEngine(ctx context.Context, folder string, settings *pebble.Options) (*
 	opened := make(chan result, 1)
 	goroutine.Start(func() error {
 		engine, err := pebble.Open(folder, settings)
+		if scheduler, ok := settings.Experimental.CompactionScheduler.(*compaction.Scheduler); ok && err == nil {
+			scheduler.Opened()
+		}
 		opened <- result{engine, err}
 		return nil
 	}, func(err error) {

@@ -14,8 +14,8 @@ import (
 // compaction that failed again at once, and a damaged table fails it each time.
 const Pause = time.Minute
 
-// Scheduler decides when Pebble compacts: as many compactions at once as Pebble allows, and none for a
-// while after one has met damage.
+// Scheduler decides when Pebble compacts: as many compactions at once as Pebble allows, none before the
+// database is open, as Pebble would wait for them, and none for a while after one has met damage.
 type Scheduler struct {
 	pause time.Duration
 	db    pebble.DBForCompaction
@@ -25,6 +25,7 @@ type Scheduler struct {
 
 	mu      sync.Mutex
 	running int
+	opened  bool
 	paused  bool
 	ended   bool
 }
@@ -36,10 +37,18 @@ func NewScheduler(pause time.Duration) *Scheduler {
 	return &Scheduler{pause: pause, wake: make(chan struct{}, 1), stop: make(chan struct{}), stopped: make(chan struct{})}
 }
 
-// Register is called once, when the database is open.
+// Register is called once, while the database is opened.
 func (s *Scheduler) Register(_ int, db pebble.DBForCompaction) {
 	s.db = db
 	goroutine.Start(func() error { s.run(); return nil }, func(error) {})
+}
+
+// Opened lets compactions begin.
+func (s *Scheduler) Opened() {
+	s.mu.Lock()
+	s.opened = true
+	s.mu.Unlock()
+	s.signal()
 }
 
 // Unregister returns when the database is not called any more.
@@ -73,7 +82,7 @@ func (s *Scheduler) signal() {
 func (s *Scheduler) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended || s.paused || s.running >= s.db.GetAllowedWithoutPermission() {
+	if s.ended || !s.opened || s.paused || s.running >= s.db.GetAllowedWithoutPermission() {
 		return false
 	}
 	s.running++

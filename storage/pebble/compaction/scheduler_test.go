@@ -22,11 +22,31 @@ func (d eagerDatabase) Schedule(handle pebble.CompactionGrantHandle) bool {
 	return true
 }
 
+func TestNoCompactionBeginsBeforeTheDatabaseIsOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, db := NewScheduler(time.Minute), eagerDatabase{make(chan pebble.CompactionGrantHandle, 9)}
+		s.Register(1, db)
+		defer s.Unregister()
+		if early, _ := s.TrySchedule(); early {
+			t.Error("a compaction is allowed")
+		}
+		s.UpdateGetAllowedWithoutPermission()
+		if synctest.Wait(); len(db.begun) > 0 {
+			t.Error("a compaction has begun")
+		}
+		s.Opened()
+		if synctest.Wait(); len(db.begun) != 1 {
+			t.Errorf("%d compactions have begun since", len(db.begun))
+		}
+	})
+}
+
 func TestCompactionsWaitAfterDamage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, db := NewScheduler(time.Minute), eagerDatabase{make(chan pebble.CompactionGrantHandle, 9)}
 		s.Register(1, db)
 		defer s.Unregister()
+		s.opened = true
 		ok, first := s.TrySchedule()
 		if again, _ := s.TrySchedule(); !ok || again {
 			t.Fatalf("the first compaction is allowed: %v, one beside it: %v", ok, again)
