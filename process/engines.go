@@ -50,8 +50,11 @@ func HasDatabase(database config.Database) bool {
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
-	// Pebble finds its manifest by a file of this name.
-	return slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return strings.HasPrefix(entry.Name(), "marker.manifest.") })
+	// Where its manifest or the marker is gone, the tables and logs are still those of a database.
+	return slices.ContainsFunc(entries, func(entry fs.DirEntry) bool {
+		name := entry.Name()
+		return strings.HasPrefix(name, "marker.manifest.") || strings.HasPrefix(name, "MANIFEST-") || slices.Contains([]string{".sst", ".log"}, filepath.Ext(name))
+	})
 }
 
 // retentionModes are the modes of the settings, as the engine calls them.

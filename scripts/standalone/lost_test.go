@@ -78,3 +78,27 @@ func mustTellOfLoss(t *testing.T, data string) {
 		t.Errorf("the audit log tells of %+v (%v)", entries, err)
 	}
 }
+
+// TestDatabaseWithoutItsMarkerIsNamed checks that it is not taken for one that is gone as a whole.
+func TestDatabaseWithoutItsMarkerIsNamed(t *testing.T) {
+	data := t.TempDir()
+	t.Run("first start", func(t *testing.T) { newTrial().serve(t, "--data", data, "--listen", "127.0.0.1:0") })
+	markers, err := filepath.Glob(filepath.Join(data, "documents", "marker.manifest.*"))
+	if err != nil || len(markers) != 1 {
+		t.Fatal(markers, err)
+	}
+	if err := os.Remove(markers[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(data, "objects", "org"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(data, "objects", "org", "file"), []byte("evidence"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused := newTrial()
+	status := refused.main(t.Context(), []string{"--data", data, "--listen", "127.0.0.1:0"})
+	if said := refused.errs.String(); status != 1 || !strings.Contains(said, "marker.manifest") || !strings.Contains(said, "restore it from a backup") {
+		t.Errorf("exit status %d: %s", status, said)
+	}
+}
