@@ -20,6 +20,9 @@ type lease struct {
 // errLeaseTaken ends an update that finds the lease with somebody else.
 var errLeaseTaken = errors.New("lease is taken")
 
+// errLeaseHeld ends an update that finds the lease with the holder for long enough.
+var errLeaseHeld = errors.New("lease is held")
+
 // Leases elects one process among many for periodic work. It saves double work,
 // no more: what the elected do must bear being done twice.
 type Leases struct {
@@ -34,12 +37,15 @@ func NewLeases(docs Documents, clock evidence.Clock) *Leases {
 }
 
 // Acquire takes or renews the lease of that name for a while and reports whether
-// holder has it.
+// holder has it. One of which the holder has more than half of that left is not written again.
 func (l *Leases) Acquire(ctx context.Context, name, holder string, span time.Duration) (bool, error) {
 	until := evidence.Seconds(l.clock().Add(span))
-	err := l.renew(ctx, name, holder, until)
+	err := l.renew(ctx, name, holder, until, until-span.Seconds()/2)
 	if errors.Is(err, ErrNotFound) {
 		err = l.collection.Insert(ctx, lease{Name: name, Holder: holder, Until: until})
+	}
+	if errors.Is(err, errLeaseHeld) {
+		return true, nil
 	}
 	if errors.Is(err, errLeaseTaken) || errors.Is(err, ErrExists) {
 		return false, nil
@@ -47,11 +53,14 @@ func (l *Leases) Acquire(ctx context.Context, name, holder string, span time.Dur
 	return err == nil, err
 }
 
-func (l *Leases) renew(ctx context.Context, name, holder string, until float64) error {
+func (l *Leases) renew(ctx context.Context, name, holder string, until, enough float64) error {
 	now := evidence.Seconds(l.clock())
 	_, err := l.collection.Update(ctx, name, func(stored *lease) error {
 		if stored.Holder != holder && stored.Until > now {
 			return errLeaseTaken
+		}
+		if stored.Holder == holder && stored.Until > enough && stored.Until <= until {
+			return errLeaseHeld
 		}
 		stored.Holder, stored.Until = holder, until
 		return nil

@@ -1,0 +1,41 @@
+package storage_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"attestry/storage"
+	"attestry/storage/pebble/pebbletest"
+	"attestry/storage/storagetest"
+)
+
+// TestLeaseIsWrittenAgainOnlyWhenHalfOfItIsOver takes a lease of a minute, with a clock that the test sets.
+func TestLeaseIsWrittenAgainOnlyWhenHalfOfItIsOver(t *testing.T) {
+	counting := storagetest.NewCountingDocuments(pebbletest.Open(t, filepath.Join(t.TempDir(), "leases"), []*storage.Schema{storage.LeaseSchema}))
+	now := time.Unix(1_000, 0)
+	leases := storage.NewLeases(counting, func() time.Time { return now })
+	for _, step := range []struct {
+		name   string
+		after  time.Duration
+		holder string
+		has    bool
+		writes int
+	}{
+		{"nobody has it", 0, "a", true, 1},
+		{"another one asks", time.Second, "b", false, 0},
+		{"more than half is left", 28 * time.Second, "a", true, 0},
+		{"less than half is left", 2 * time.Second, "a", true, 1},
+		{"another one asks before the end of the second", 59 * time.Second, "b", false, 0},
+		{"it is over", 2 * time.Second, "b", true, 1},
+		{"the clock was set back", -time.Hour, "b", true, 1},
+	} {
+		now = now.Add(step.after)
+		counting.Reset()
+		has, err := leases.Acquire(t.Context(), "job", step.holder, time.Minute)
+		costs := counting.Snapshot()
+		if writes := costs.Insert + costs.Replace + costs.Put + costs.Write; err != nil || has != step.has || writes != step.writes {
+			t.Errorf("%s: has it: %v, %d writes, %v", step.name, has, writes, err)
+		}
+	}
+}
