@@ -22,14 +22,14 @@ func Watch(docs storage.Documents) *Documents {
 	return &Documents{Documents: docs, wakes: map[string][]chan struct{}{}}
 }
 
-// Wake returns a channel that gets a value when documents of a collection may have been stored. Values
+// Wake returns a channel that gets a value when documents of some collections may have been stored. Values
 // that nobody has taken yet become one.
-func (d *Documents) Wake(collections ...string) <-chan struct{} {
+func (d *Documents) Wake(collections ...*storage.Schema) <-chan struct{} {
 	wake := make(chan struct{}, 1)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, name := range collections {
-		d.wakes[name] = append(d.wakes[name], wake)
+	for _, schema := range collections {
+		d.wakes[schema.Name] = append(d.wakes[schema.Name], wake)
 	}
 	return wake
 }

@@ -12,7 +12,7 @@ import (
 func TestWritesWakeWhoWaitsForTheirCollection(t *testing.T) {
 	events, others := &storage.Schema{Name: "events"}, &storage.Schema{Name: "others"}
 	docs := written.Watch(pebbletest.Open(t, t.TempDir(), []*storage.Schema{events, others}))
-	wake := docs.Wake("events")
+	wake := docs.Wake(events)
 	record := storage.Record{ID: "a", Revision: 1, Body: []byte("{}")}
 	next := storage.Record{ID: "a", Revision: 2, Body: []byte("{}")}
 	for name, write := range map[string]func(context.Context, *storage.Schema) error{

@@ -13,7 +13,9 @@ import (
 	"attestry/config"
 	"attestry/goroutine"
 	"attestry/process"
+	"attestry/storage"
 	"attestry/storage/environments"
+	"attestry/storage/notifications"
 	"attestry/storage/packages"
 	"attestry/tasks"
 	"attestry/tasks/auditpackage"
@@ -31,6 +33,9 @@ const (
 	// aloneInterval takes the place of shorter intervals in a process that is woken when there is something
 	// to do: so long it waits for what it was not woken for.
 	aloneInterval = 5 * time.Second
+	// aloneCheckInterval takes the place of taskCheckInterval there. asynq sleeps up to one and a half times
+	// as long, also when it is told to stop.
+	aloneCheckInterval = time.Second
 	// wakePause is how long a job that was woken rests before it can be woken again.
 	wakePause = 20 * time.Millisecond
 )
@@ -140,7 +145,7 @@ func concurrencyOf(settings *config.Worker) map[string]int {
 func newServer(p *process.Process, concurrency int, queues map[string]int) *asynq.Server {
 	check, delayed := taskCheckInterval, delayedCheckInterval
 	if p.Written != nil {
-		check, delayed = aloneInterval, 2*aloneInterval
+		check, delayed = aloneCheckInterval, 2*aloneInterval
 	}
 	return asynq.NewServerFromRedisClient(p.Redis, asynq.Config{
 		Concurrency:              concurrency,
@@ -168,16 +173,16 @@ func (s *Server) Run(ctx context.Context) error {
 		defer stop(s.process.Settings.Process.ShutdownTimeout)
 	}
 	var jobs goroutine.Group
-	repeat := func(interval time.Duration, name string, job func(context.Context) error, concerned ...string) {
+	repeat := func(interval time.Duration, name string, job func(context.Context) error, concerned ...*storage.Schema) {
 		var wake <-chan struct{}
 		if watched := s.process.Written; watched != nil {
 			wake, interval = watched.Wake(concerned...), max(interval, aloneInterval)
 		}
 		jobs.Go(func() error { s.repeat(ctx, interval, wake, name, job); return nil })
 	}
-	repeat(notification.RelayInterval, "relay of notifications", s.notifier.relay.Relay, "outbox", "deliveries")
+	repeat(notification.RelayInterval, "relay of notifications", s.notifier.relay.Relay, notifications.Schemas()...)
 	repeat(notification.CleanInterval, "deletion of old deliveries", s.notifier.relay.Clean)
-	repeat(auditpackage.RelayInterval, "relay of audit packages", s.packager.relay.Relay, "packages")
+	repeat(auditpackage.RelayInterval, "relay of audit packages", s.packager.relay.Relay, packages.Schemas()...)
 	repeat(auditpackage.CleanInterval, "deletion of replaced audit packages", s.packager.relay.Clean)
 	repeat(snapshot.SweepInterval, "sweep", s.sweeper.Sweep)
 	for _, collector := range s.collectors {

@@ -114,29 +114,25 @@ func (i *Instance) open(ctx context.Context, options Options, listener net.Liste
 		return err
 	}
 	settings.Stores.Database.AcceptLoss = options.AcceptLoss
+	// With a Redis of its own, which no other process reaches, the instance knows all that is written.
 	var watched *written.Documents
-	return openWhenWritable(ctx, listener, settings, options.Log, func() error {
-		i.Process, err = process.OpenWith(ctx, settings, options.Log, options.Clock, i.wrap(options, &watched))
-		if err == nil {
-			i.Process.Written = watched
-		}
-		return err
-	})
-}
-
-// wrap returns what stands between the service and its database. With a Redis of its own, which no
-// other process reaches, the instance watches what it writes.
-func (i *Instance) wrap(options Options, watched **written.Documents) func(storage.Documents) storage.Documents {
-	return func(docs storage.Documents) storage.Documents {
+	wrap := func(docs storage.Documents) storage.Documents {
 		if options.Wrap != nil {
 			docs = options.Wrap(docs)
 		}
 		if i.redis == nil || options.WithoutWorker {
 			return docs
 		}
-		*watched = written.Watch(docs)
-		return *watched
+		watched = written.Watch(docs)
+		return watched
 	}
+	return openWhenWritable(ctx, listener, settings, options.Log, func() error {
+		if i.Process, err = process.OpenWith(ctx, settings, options.Log, options.Clock, wrap); err != nil {
+			return err
+		}
+		i.Process.Written = watched
+		return nil
+	})
 }
 
 // startRedis starts the embedded Redis and returns its URL. Every user of the
