@@ -9,7 +9,7 @@ import (
 
 	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
-	"attestry/tasks/snapshot"
+	"attestry/tasks/reports"
 )
 
 // Answers to reports.
@@ -175,8 +175,8 @@ func TestReportBeforeTheLastIsNotTakenForUnchanged(t *testing.T) {
 	s.sends("host", "server", files(a), unchangedText, true)
 	// Another process is sent the next one, of which this one does not know.
 	store, environment := s.Process.Store, s.environmentID("host")
-	other := snapshot.NewIntake(store, noQueue{}, noQueue{}, s.clock.read, 0)
-	_, err := other.Accept(t.Context(), snapshot.Submission{
+	other := reports.NewIntake(store, noQueue{}, noQueue{}, s.clock.read, 0)
+	_, err := other.Accept(t.Context(), reports.Submission{
 		Org: s.orgID(), Environment: environment,
 		Report: rules.Canonical(evidence.Server, []rules.Instance{{Digests: map[string]string{"/opt/b": digestOf("b")}, CreatedAt: 1_788_990_000}}),
 	})

@@ -15,7 +15,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/storage/environments"
-	tasks "attestry/tasks/snapshot"
+	"attestry/tasks/reports"
 )
 
 // The answers to a report (docs/semantics.md 10.4).
@@ -193,7 +193,7 @@ func reportTypeMismatch(name string, of evidence.EnvironmentType, sent ReportTyp
 
 // acceptReport takes a report and returns its verdict, which is not snapshot.Failed.
 func (h *handlers) acceptReport(ctx context.Context, ref environments.EnvironmentRef, report snapshot.Report, digest string) (snapshot.Verdict, error) {
-	verdict, err := h.Intake.Accept(ctx, tasks.Submission{
+	verdict, err := h.Intake.Accept(ctx, reports.Submission{
 		Org:         server.Access(ctx).OrgID,
 		Environment: ref.ID,
 		ReportedBy:  server.Principal(ctx).Name,

@@ -11,7 +11,7 @@ import (
 	"attestry/evidence"
 	"attestry/links"
 	"attestry/tasks/logical"
-	"attestry/tasks/snapshot"
+	"attestry/tasks/reports"
 )
 
 // Base is what the handlers of every kind of resource need.
@@ -19,7 +19,7 @@ type Base struct {
 	*app.Store
 	Clock  evidence.Clock
 	Links  links.Links
-	Intake *snapshot.Intake
+	Intake *reports.Intake
 	// Recognition recognizes reports that were accepted before.
 	Recognition *recognition.Cache
 	// Evaluator judges payloads of custom attestation types.

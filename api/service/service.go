@@ -19,7 +19,7 @@ import (
 	"attestry/tasks"
 	"attestry/tasks/auditpackage"
 	"attestry/tasks/logical"
-	"attestry/tasks/snapshot"
+	"attestry/tasks/reports"
 )
 
 // verdictGrace is how long requests may still wait for a verdict when the process is told to stop. What is not
@@ -78,7 +78,7 @@ func New(p *process.Process) (*Service, error) {
 	}
 	answering, err := server.New(shell, Routes(&resource.Base{
 		Store: p.Store, Clock: p.Clock, Links: links,
-		Intake:      snapshot.NewIntake(p.Store, dispatcher, waiters, p.Clock, settings.ReportWait),
+		Intake:      reports.NewIntake(p.Store, dispatcher, waiters, p.Clock, settings.ReportWait),
 		Recognition: recognized,
 		Evaluator:   evaluator, Logical: logical.NewUpdater(p.Store, p.Clock, p.Log),
 		Log: p.Log, BatchBytes: shell.BatchBytes(),

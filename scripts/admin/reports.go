@@ -14,7 +14,7 @@ import (
 	"attestry/evidence"
 	"attestry/storage"
 	"attestry/storage/environments"
-	"attestry/tasks/snapshot"
+	"attestry/tasks/reports"
 )
 
 // reportCommands are those for parked reports.
@@ -163,7 +163,7 @@ func retryReports(ctx context.Context, s *session, chosen selection) error {
 	if err != nil {
 		return err
 	}
-	parked := snapshot.NewParked(s.Store, s.Clock)
+	parked := reports.NewParked(s.Store, s.Clock)
 	if len(arrivals) == 0 {
 		fmt.Fprintf(s.out, "environment %s has no parked reports\n", chosen.environment)
 	}
@@ -205,7 +205,7 @@ func discardReport(ctx context.Context, s *session, chosen selection) error {
 	if err != nil {
 		return err
 	}
-	if err := snapshot.NewParked(s.Store, s.Clock).Discard(ctx, &record); err != nil {
+	if err := reports.NewParked(s.Store, s.Clock).Discard(ctx, &record); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(s.out, "report %d is deleted\n", record.Arrival)
@@ -271,7 +271,7 @@ func (s *session) eachParked(ctx context.Context, chosen selection, orgs map[str
 		return err
 	}
 	known := map[string]evidence.Environment{}
-	return snapshot.NewParked(s.Store, s.Clock).Each(ctx, only, func(record *environments.WaitingReport) error {
+	return reports.NewParked(s.Store, s.Clock).Each(ctx, only, func(record *environments.WaitingReport) error {
 		environment, ok := known[record.Environment]
 		if !ok {
 			found, err := s.Store.Environments.Get(ctx, record.Environment)

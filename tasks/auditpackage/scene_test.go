@@ -31,7 +31,7 @@ import (
 	"attestry/storage/guard"
 	"attestry/storage/pebble/pebbletest"
 	"attestry/tasks/auditpackage"
-	"attestry/tasks/snapshot"
+	"attestry/tasks/reports"
 )
 
 // acme is the organization of the tests.
@@ -253,11 +253,11 @@ func (s *scene) reportRunning(fingerprints ...string) {
 		report.Artifacts = append(report.Artifacts, rules.Reported{Fingerprint: fingerprint, Name: "acme/web", CreatedAt: []int64{1}})
 	}
 	log := slog.New(slog.DiscardHandler)
-	_, err := snapshot.NewIntake(s.store, s, s, s.clock.Now, 0).Accept(s.t.Context(), snapshot.Submission{
+	_, err := reports.NewIntake(s.store, s, s, s.clock.Now, 0).Accept(s.t.Context(), reports.Submission{
 		Org: acme.OrgID, Environment: s.env, ReportedBy: "cluster", Report: report,
 	})
 	s.must(err)
-	s.must(snapshot.NewProcessor(s.store, s, s.clock.Now, log).Drain(s.t.Context(), s.env))
+	s.must(reports.NewProcessor(s.store, s, s.clock.Now, log).Drain(s.t.Context(), s.env))
 }
 
 func (s *scene) ofTrail(trail string) audit.Assembly {

@@ -22,7 +22,7 @@ import (
 	"attestry/storage/filesystem"
 	"attestry/storage/pebble/pebbletest"
 	tasks "attestry/tasks/notification"
-	"attestry/tasks/snapshot"
+	"attestry/tasks/reports"
 )
 
 // acme is the organization of the tests.
@@ -108,8 +108,8 @@ type scene struct {
 	docs      storage.Documents
 	store     *app.Store
 	clock     *evidencetest.Clock
-	intake    *snapshot.Intake
-	processor *snapshot.Processor
+	intake    *reports.Intake
+	processor *reports.Processor
 	queue     *queue
 	recipient *recipient
 	relay     *tasks.Relay
@@ -151,8 +151,8 @@ func (s *scene) start(docs storage.Documents, objects storage.Objects) {
 	s.t.Cleanup(s.store.Tenancy.Close)
 	address, err := links.New("https://attestry.example.com")
 	s.must(err)
-	s.intake = snapshot.NewIntake(s.store, silent{}, silent{}, s.clock.Now, 0)
-	s.processor = snapshot.NewProcessor(s.store, silent{}, s.clock.Now, log)
+	s.intake = reports.NewIntake(s.store, silent{}, silent{}, s.clock.Now, 0)
+	s.processor = reports.NewProcessor(s.store, silent{}, s.clock.Now, log)
 	s.relay = tasks.NewRelay(s.store, s.queue, s.clock.Now, log)
 	s.fanout = tasks.NewFanout(s.store, address, s.queue, s.clock.Now, log)
 	s.deliverer = tasks.NewDeliverer(s.store, s.recipient, s.clock.Now, log, func(notification.TargetType, bool) {})

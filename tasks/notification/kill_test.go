@@ -13,7 +13,7 @@ import (
 	rules "attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/storagetest"
-	"attestry/tasks/snapshot"
+	"attestry/tasks/reports"
 )
 
 // oneByOne is an engine that writes batches in parts, so that a process can die within one.
@@ -164,7 +164,7 @@ func (s *scene) accept(names ...string) {
 	for _, name := range names {
 		instances = append(instances, rules.Instance{Digests: map[string]string{name: fingerprint(name)}, CreatedAt: 1_789_000_000})
 	}
-	_, err := s.intake.Accept(s.t.Context(), snapshot.Submission{
+	_, err := s.intake.Accept(s.t.Context(), reports.Submission{
 		Org: acme.OrgID, Environment: s.env, ReportedBy: "reporter", Report: rules.Canonical(evidence.Server, instances),
 	})
 	s.must(err)

@@ -14,7 +14,7 @@ import (
 	"attestry/storage/environments"
 	"attestry/storage/filesystem"
 	"attestry/storage/pebble/pebbletest"
-	"attestry/tasks/snapshot"
+	"attestry/tasks/reports"
 )
 
 // nobody hears of what has settled.
@@ -41,7 +41,7 @@ func TestParkedReportsAreCountedByReason(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
-	processor := snapshot.NewProcessor(store, nobody{}, at(noted), log)
+	processor := reports.NewProcessor(store, nobody{}, at(noted), log)
 	if err := registerParkedCollector(&process.Process{Metrics: registry}, processor); err != nil {
 		t.Fatal(err)
 	}

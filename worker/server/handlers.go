@@ -10,12 +10,12 @@ import (
 	"github.com/hibiken/asynq"
 
 	"attestry/tasks"
-	"attestry/tasks/snapshot"
+	"attestry/tasks/reports"
 )
 
 // environmentHandler processes what waits in the environment that the task names: reports and
 // evaluations, in the order in which they came.
-func environmentHandler(processor *snapshot.Processor) asynq.Handler {
+func environmentHandler(processor *reports.Processor) asynq.Handler {
 	return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
 		var payload tasks.EnvironmentPayload
 		if err := json.Unmarshal(task.Payload(), &payload); err != nil {

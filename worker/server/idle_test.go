@@ -15,7 +15,7 @@ import (
 	"attestry/storage/filesystem"
 	"attestry/storage/pebble/pebbletest"
 	"attestry/storage/storagetest"
-	"attestry/tasks/snapshot"
+	"attestry/tasks/reports"
 )
 
 // TestIdleOrganizationsCostNoWrites counts what the periodic jobs write of organizations to which
@@ -48,7 +48,7 @@ func TestIdleOrganizationsCostNoWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sweeper := snapshot.NewSweeper(store, nil, clock, slog.New(slog.DiscardHandler))
+	sweeper := reports.NewSweeper(store, nil, clock, slog.New(slog.DiscardHandler))
 	for round := range 3 {
 		now += 1_000
 		counting.Reset()

@@ -10,7 +10,7 @@ import (
 
 	"attestry/process"
 	"attestry/tasks"
-	"attestry/tasks/snapshot"
+	"attestry/tasks/reports"
 )
 
 // metrics counts tasks by queue and name, and shows how full the queues are.
@@ -47,11 +47,11 @@ func newMetrics(p *process.Process) (*metrics, error) {
 // parkedCollector shows how many reports this process has parked. Each is kept with its reason,
 // and is a line in the log.
 type parkedCollector struct {
-	processor *snapshot.Processor
+	processor *reports.Processor
 	total     *prometheus.Desc
 }
 
-func registerParkedCollector(p *process.Process, processor *snapshot.Processor) error {
+func registerParkedCollector(p *process.Process, processor *reports.Processor) error {
 	return p.Metrics.Register(&parkedCollector{processor: processor, total: prometheus.NewDesc("attestry_reports_given_up_total",
 		"How many reports could not be processed, however often that was tried, and were parked, by kind of reason.",
 		[]string{"reason"}, nil)})

@@ -21,7 +21,7 @@ import (
 	"attestry/tasks/auditpackage"
 	"attestry/tasks/notification"
 	"attestry/tasks/orphans"
-	"attestry/tasks/snapshot"
+	"attestry/tasks/reports"
 )
 
 const (
@@ -47,8 +47,8 @@ type Server struct {
 	// servers serve one queue each.
 	servers   []*asynq.Server
 	mux       *asynq.ServeMux
-	processor *snapshot.Processor
-	sweeper   *snapshot.Sweeper
+	processor *reports.Processor
+	sweeper   *reports.Sweeper
 	// collectors delete the objects of reports and of packages that no record names.
 	collectors []*orphans.Collector
 	reconciler *reconciler
@@ -66,7 +66,7 @@ func New(p *process.Process) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register the reconciler's metrics: %w", err)
 	}
-	processor := snapshot.NewProcessor(p.Store, tasks.NewPublisher(p.Redis), p.Clock, p.Log)
+	processor := reports.NewProcessor(p.Store, tasks.NewPublisher(p.Redis), p.Clock, p.Log)
 	if err := registerParkedCollector(p, processor); err != nil {
 		return nil, fmt.Errorf("register the metric of reports: %w", err)
 	}
@@ -91,7 +91,7 @@ func New(p *process.Process) (*Server, error) {
 		log:        p.Log,
 		mux:        mux,
 		processor:  processor,
-		sweeper:    snapshot.NewSweeper(p.Store, p.Tasks, p.Clock, p.Log),
+		sweeper:    reports.NewSweeper(p.Store, p.Tasks, p.Clock, p.Log),
 		collectors: newCollectors(p),
 		reconciler: reconciler,
 		notifier:   notifier,
@@ -184,11 +184,11 @@ func (s *Server) Run(ctx context.Context) error {
 	repeat(notification.CleanInterval, "deletion of old deliveries", s.notifier.relay.Clean)
 	repeat(auditpackage.RelayInterval, "relay of audit packages", s.packager.relay.Relay, packages.Schemas()...)
 	repeat(auditpackage.CleanInterval, "deletion of replaced audit packages", s.packager.relay.Clean)
-	repeat(snapshot.SweepInterval, "sweep", s.sweeper.Sweep)
+	repeat(reports.SweepInterval, "sweep", s.sweeper.Sweep)
 	for _, collector := range s.collectors {
 		repeat(orphans.Interval, "deletion of objects that no record names", collector.Collect)
 	}
-	repeat(snapshot.RefundInterval, "refund of attempts", s.processor.Refund)
+	repeat(reports.RefundInterval, "refund of attempts", s.processor.Refund)
 	repeat(reconcileInterval, "reconciliation", s.reconciler.reconcile)
 	err := jobs.Wait()
 	shutDown(s.servers)
@@ -215,6 +215,10 @@ func (s *Server) repeat(ctx context.Context, interval time.Duration, wake <-chan
 		case <-ticker.C:
 		case <-wake:
 			ticker.Reset(interval)
+		}
+		// Of a wake and an end that come together, select may choose the wake.
+		if ctx.Err() != nil {
+			return
 		}
 		if err := goroutine.Recovered(func() error { return job(ctx) }); err != nil && ctx.Err() == nil {
 			s.log.Warn("a periodic job failed and will be tried again", "job", name, "error", err.Error())

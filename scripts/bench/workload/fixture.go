@@ -17,7 +17,7 @@ import (
 	"attestry/process"
 	"attestry/scripts/bench/baseline"
 	"attestry/scripts/standalone/instance"
-	"attestry/tasks/snapshot"
+	"attestry/tasks/reports"
 )
 
 // organization is the name of the only organization and of its only user.
@@ -69,7 +69,7 @@ func openFixture(ctx context.Context, engines Engines, directory string) (f *fix
 	f.instance, err = instance.Start(ctx, instance.Options{
 		Listen: "127.0.0.1:0", Data: f.data,
 		Redis: engines.Redis, Database: engines.MongoDB, S3: engines.S3,
-		ReportWait: snapshot.MaxWait,
+		ReportWait: reports.MaxWait,
 		Environ:    []string{"ATTESTRY_OUTBOUND_ALLOW=127.0.0.1"},
 		Clock:      time.Now,
 		Log:        process.NewLog(f.log, slog.LevelInfo),

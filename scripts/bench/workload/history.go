@@ -8,7 +8,7 @@ import (
 
 	"attestry/evidence"
 	rules "attestry/evidence/snapshot"
-	"attestry/tasks/snapshot"
+	"attestry/tasks/reports"
 )
 
 // seedHistory creates an environment with many snapshots, between which the image of one pod
@@ -45,8 +45,8 @@ func (f *fixture) createHistory(ctx context.Context, pods, snapshots int, replac
 	if err != nil {
 		return err
 	}
-	intake := snapshot.NewIntake(f.store, noQueue{}, noQueue{}, time.Now, 0)
-	processor := snapshot.NewProcessor(f.store, noQueue{}, time.Now, f.instance.Process.Log)
+	intake := reports.NewIntake(f.store, noQueue{}, noQueue{}, time.Now, 0)
+	processor := reports.NewProcessor(f.store, noQueue{}, time.Now, f.instance.Process.Log)
 	var running []rules.Instance
 	for i := range pods {
 		running = append(running, instanceOf(f.scope, i))
@@ -55,7 +55,7 @@ func (f *fixture) createHistory(ctx context.Context, pods, snapshots int, replac
 		if n > 0 {
 			replace(running, n)
 		}
-		submission := snapshot.Submission{
+		submission := reports.Submission{
 			Org: f.org, Environment: environment.ID, ReportedBy: organization,
 			Report: rules.Canonical(evidence.K8S, running),
 		}

@@ -1,0 +1,174 @@
+package reports
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"attestry/evidence"
+	rules "attestry/evidence/snapshot"
+	"attestry/goroutine"
+	"attestry/storage"
+)
+
+const (
+	// maxAttempts is how often a report is begun; then it is parked, so that the rest
+	// goes on.
+	maxAttempts = 5
+	// RefundInterval is how often Refund is to be called: more often than the database
+	// can fall and rise again.
+	RefundInterval = 2 * time.Second
+)
+
+// The classes of reasons for which reports are parked.
+const (
+	reasonDamaged  = "damaged"   // something that is needed is missing or cannot be decoded
+	reasonTimeout  = "timeout"   // the task ran out of time
+	reasonTooLarge = "too_large" // the database refuses what the report comes to
+	reasonInvalid  = "invalid"   // the same
+	reasonPanic    = "panic"
+	reasonKilled   = "killed" // the worker ended without saying why
+	reasonOther    = "other"
+)
+
+// killedReason is told of a report whose last worker told nothing.
+const killedReason = "the worker ended while processing it"
+
+// isOutage reports whether an error says nothing about the report: a store was away or
+// busy, or the worker was told to stop. Everything else counts as an attempt, so that
+// no report can hold up its environment for ever.
+func isOutage(err error) bool {
+	if errors.Is(err, errLeaseLost) {
+		return false // so long can a report take
+	}
+	return errors.Is(err, storage.ErrOutage) || errors.Is(err, context.Canceled) || evidence.CodeOf(err) == evidence.Unavailable
+}
+
+// reasonOf gives the class of an error that counts as an attempt.
+func reasonOf(err error) string {
+	switch {
+	case errors.Is(err, goroutine.ErrPanicked):
+		return reasonPanic
+	case errors.Is(err, storage.ErrDamaged), errors.Is(err, storage.ErrNotFound):
+		return reasonDamaged
+	case errors.Is(err, context.DeadlineExceeded):
+		return reasonTimeout
+	case evidence.CodeOf(err) == evidence.TooLarge:
+		return reasonTooLarge
+	case evidence.CodeOf(err) == evidence.Invalid:
+		return reasonInvalid
+	}
+	return reasonOther
+}
+
+// refund is an attempt that was counted when it began, and whose end could not be
+// written: an outage ended it.
+type refund struct {
+	arrival int64
+	holder  string
+	// uncertain tells that not even the beginning is known to be written.
+	uncertain bool
+}
+
+// apply takes the attempt back, and releases its lease if that is still there.
+func (r *refund) apply(head *rules.Head) {
+	held := head.Lease.Holder == r.holder
+	if held {
+		head.Lease = rules.Lease{}
+	}
+	if head.Attempt.Arrival == r.arrival && head.Attempt.Count > 0 && (held || !r.uncertain) {
+		head.Attempt.Count--
+	}
+}
+
+// refunds are those of a processor that are still to be written, by environment.
+type refunds struct {
+	mu      sync.Mutex
+	pending map[string][]refund
+}
+
+func (r *refunds) add(environment string, refunds ...refund) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pending == nil {
+		r.pending = map[string][]refund{}
+	}
+	r.pending[environment] = append(r.pending[environment], refunds...)
+}
+
+func (r *refunds) take(environment string) []refund {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	taken := r.pending[environment]
+	delete(r.pending, environment)
+	return taken
+}
+
+func (r *refunds) environments() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var environments []string
+	for environment := range r.pending {
+		environments = append(environments, environment)
+	}
+	return environments
+}
+
+// Refund takes back the attempts that outages have ended, once the database answers
+// again. Without it, five restarts of the database would park a good report.
+func (p *Processor) Refund(ctx context.Context) error {
+	for _, environment := range p.refunds.environments() {
+		if err := p.refund(ctx, environment); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refund is Refund for one environment; without pending refunds it costs nothing.
+func (p *Processor) refund(ctx context.Context, environment string) error {
+	taken := p.refunds.take(environment)
+	if len(taken) == 0 {
+		return nil
+	}
+	_, err := p.store.Heads.Update(ctx, environment, func(head *rules.Head) error {
+		for i := range taken {
+			taken[i].apply(head)
+		}
+		return nil
+	})
+	if err != nil {
+		p.refunds.add(environment, taken...)
+	}
+	return err
+}
+
+// parkedCounts counts parked reports by the class of their reason.
+type parkedCounts struct {
+	mu     sync.Mutex
+	counts map[string]int64
+}
+
+func (c *parkedCounts) add(reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.counts == nil {
+		c.counts = map[string]int64{}
+	}
+	c.counts[reason]++
+}
+
+// ParkedCounts is how many reports this processor has parked so far, by the class of the
+// reason: damaged, timeout, too_large, invalid, panic, killed or other.
+func (p *Processor) ParkedCounts() map[string]int64 {
+	p.parked.mu.Lock()
+	defer p.parked.mu.Unlock()
+	// All are there from the start, so that a rise from nothing shows in a rate.
+	counts := map[string]int64{
+		reasonDamaged: 0, reasonTimeout: 0, reasonTooLarge: 0, reasonInvalid: 0, reasonPanic: 0, reasonKilled: 0, reasonOther: 0,
+	}
+	maps.Copy(counts, p.parked.counts)
+	return counts
+}

@@ -1,0 +1,446 @@
+package reports_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"attestry/app"
+	"attestry/evidence"
+	rules "attestry/evidence/snapshot"
+	"attestry/storage"
+	"attestry/tasks/reports"
+)
+
+// faulty is an engine whose commands on chunks and reports meet a fault while one is
+// set, or all commands while the engine is away.
+type faulty struct {
+	storage.Documents
+	insertChunks func(ctx context.Context) error
+	getChunks    func([]storage.Record) []storage.Record
+	getReports   func([]storage.Record) []storage.Record
+	away         bool
+}
+
+var errAway = storage.Outage("database", errors.New("connection refused"))
+
+func (f *faulty) Get(ctx context.Context, schema *storage.Schema, id string) (storage.Record, error) {
+	if f.away {
+		return storage.Record{}, errAway
+	}
+	record, err := f.Documents.Get(ctx, schema, id)
+	if schema.Name == "reports" && f.getReports != nil && err == nil {
+		record = f.getReports([]storage.Record{record})[0]
+	}
+	return record, err
+}
+
+func (f *faulty) GetMany(ctx context.Context, schema *storage.Schema, ids []string) ([]storage.Record, error) {
+	if f.away {
+		return nil, errAway
+	}
+	records, err := f.Documents.GetMany(ctx, schema, ids)
+	switch {
+	case schema.Name == "chunks" && f.getChunks != nil:
+		records = f.getChunks(records)
+	case schema.Name == "reports" && f.getReports != nil:
+		records = f.getReports(records)
+	}
+	return records, err
+}
+
+func (f *faulty) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
+	if f.away {
+		return errAway
+	}
+	return f.Documents.Replace(ctx, schema, record, revision)
+}
+
+func (f *faulty) Write(ctx context.Context, writes ...storage.Write) error {
+	if f.away {
+		return errAway
+	}
+	if writes[0].Schema.Name == "chunks" && f.insertChunks != nil {
+		if err := f.insertChunks(ctx); err != nil {
+			return err
+		}
+	}
+	return f.Documents.Write(ctx, writes...)
+}
+
+// lost is an object store that has lost what it held, or is away.
+type lost struct {
+	storage.Objects
+	err error
+}
+
+func (l *lost) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	if l.err != nil {
+		return nil, l.err
+	}
+	return l.Objects.Get(ctx, key, offset, length)
+}
+
+// deadline is a context that ends when it is told to, as if its time were up.
+type deadline struct {
+	context.Context
+	once  sync.Once
+	ended chan struct{}
+	err   error
+}
+
+func newDeadline(ctx context.Context) *deadline {
+	return &deadline{Context: ctx, ended: make(chan struct{})}
+}
+
+func (d *deadline) end(err error) {
+	d.once.Do(func() {
+		d.err = err
+		close(d.ended)
+	})
+}
+
+func (d *deadline) Done() <-chan struct{} { return d.ended }
+
+func (d *deadline) Err() error {
+	select {
+	case <-d.ended:
+		return d.err
+	default:
+		return nil
+	}
+}
+
+// attemptScene is a scene in which a snapshot was made, with a worker of another process
+// that meets faults. Its log can be read.
+type attemptScene struct {
+	*scene
+	docs    *faulty
+	objects *lost
+	worker  *reports.Processor
+	log     bytes.Buffer
+	// ctx is what a drain gets; nil for one that does not end.
+	ctx func() context.Context
+}
+
+func newAttemptScene(t *testing.T) *attemptScene {
+	t.Helper()
+	s := &attemptScene{scene: newScene(t, nil)}
+	s.accept(t, running("a"))
+	s.drain(t)
+	s.docs, s.objects = &faulty{Documents: s.scene.docs}, &lost{Objects: openObjects(t, s.folder)}
+	store := app.NewStore(s.docs, s.objects, s.clock.Now, quiet())
+	t.Cleanup(store.Tenancy.Close)
+	s.worker = reports.NewProcessor(store, silent{}, s.clock.Now, slog.New(slog.NewJSONHandler(&s.log, nil)))
+	return s
+}
+
+// try drains with the faulty worker.
+func (s *attemptScene) try(t *testing.T) error {
+	t.Helper()
+	ctx := t.Context()
+	if s.ctx != nil {
+		ctx = s.ctx()
+	}
+	return s.worker.Drain(ctx, s.env)
+}
+
+// parked adds up the reports that the worker has parked, and names the only reason.
+func (s *attemptScene) parked() (total int64, reason string) {
+	for class, n := range s.worker.ParkedCounts() {
+		if n > 0 {
+			total, reason = total+n, class
+		}
+	}
+	return total, reason
+}
+
+// TestReportThatCannotBeProcessedIsParkedAndTheRestGoesOn lets every kind of failure
+// that is not an outage meet a report each time that it is begun.
+func TestReportThatCannotBeProcessedIsParkedAndTheRestGoesOn(t *testing.T) {
+	spoil := func(records []storage.Record) []storage.Record {
+		for i := range records {
+			records[i].Body = []byte(`{"`)
+		}
+		return records
+	}
+	chunkFault := func(err error) func(*attemptScene, context.Context) {
+		return func(s *attemptScene, _ context.Context) {
+			s.docs.insertChunks = func(context.Context) error { return err }
+		}
+	}
+	for name, c := range map[string]struct {
+		spoil  func(s *attemptScene, ctx context.Context)
+		reason string
+	}{
+		"a missing chunk": {func(s *attemptScene, _ context.Context) {
+			s.docs.getChunks = func([]storage.Record) []storage.Record { return nil }
+		}, "damaged"},
+		"a damaged chunk":          {func(s *attemptScene, _ context.Context) { s.docs.getChunks = spoil }, "damaged"},
+		"a damaged report":         {func(s *attemptScene, _ context.Context) { s.docs.getReports = spoil }, "damaged"},
+		"a missing object":         {func(s *attemptScene, _ context.Context) { s.objects.err = storage.ErrNotFound }, "damaged"},
+		"a missing document":       {chunkFault(storage.ErrNotFound), "damaged"},
+		"a document too large":     {chunkFault(evidence.NewError(evidence.TooLarge, "too large")), "too_large"},
+		"a document refused":       {chunkFault(evidence.NewError(evidence.Invalid, "invalid")), "invalid"},
+		"an error of the database": {chunkFault(errors.New("the database has no words for it")), "other"},
+		"a panic": {func(s *attemptScene, _ context.Context) {
+			s.docs.insertChunks = func(context.Context) error { panic("out of range") }
+		}, "panic"},
+		"running out of time": {func(s *attemptScene, ctx context.Context) {
+			var current *deadline
+			s.ctx = func() context.Context {
+				current = newDeadline(ctx)
+				return current
+			}
+			s.docs.insertChunks = func(ctx context.Context) error {
+				current.end(context.DeadlineExceeded)
+				<-ctx.Done()
+				return ctx.Err()
+			}
+		}, "timeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newAttemptScene(t)
+			s.accept(t, bulky())
+			c.spoil(s, t.Context())
+			for attempt := 1; attempt <= 5; attempt++ {
+				if err := s.try(t); err == nil || s.head(t).Processed != 1 {
+					t.Fatalf("attempt %d ended with %v, the head is %+v", attempt, err, s.head(t))
+				}
+			}
+			if err := s.try(t); err != nil {
+				t.Fatalf("after the last attempt: %v", err)
+			}
+			s.docs.insertChunks, s.docs.getChunks, s.docs.getReports, s.objects.err, s.ctx = nil, nil, nil, nil, nil
+			if total, reason := s.parked(); total != 1 || reason != c.reason {
+				t.Errorf("%d reports are parked, %q", total, reason)
+			}
+			s.accept(t, running("b"))
+			if err := s.try(t); err != nil {
+				t.Fatal(err)
+			}
+			if head := s.head(t); head.VerdictOf(2) != rules.Failed || head.VerdictOf(3) != rules.Created || head.Last != 2 {
+				t.Errorf("head is %+v", head)
+			}
+			s.assertParked(t, 2)
+		})
+	}
+}
+
+// assertParked checks what is kept and logged of the only parked report.
+func (s *attemptScene) assertParked(t *testing.T, arrival int64) {
+	t.Helper()
+	parked, next, err := s.store.Reports.Parked(t.Context(), "org", "")
+	if err != nil || len(parked) != 1 || next != "" {
+		t.Fatalf("%d are parked, %v", len(parked), err)
+	}
+	kept := parked[0]
+	if kept.Environment != s.env || kept.Arrival != arrival || kept.Failure == "" || kept.Attempts != 5 || kept.ParkedAt == 0 {
+		t.Errorf("kept is %+v", kept)
+	}
+	found := false
+	for line := range strings.Lines(s.log.String()) {
+		var entry struct {
+			Message, Org, Environment, Reason string
+			Arrival                           int64
+			Level                             string
+			Msg                               string
+		}
+		if err := json.Unmarshal([]byte(line), &entry); err != nil {
+			t.Fatal(err)
+		}
+		if entry.Msg == "gave up a report" {
+			found = true
+			if entry.Org != "org" || entry.Environment != s.env || entry.Arrival != arrival || entry.Reason != kept.Failure || entry.Level != "ERROR" {
+				t.Errorf("logged %s", line)
+			}
+		}
+	}
+	if !found {
+		t.Errorf("nothing is logged of it: %s", s.log.String())
+	}
+}
+
+// TestOutagesParkNoReport lets stores be away whenever a report is begun, more often
+// than a report is tried.
+func TestOutagesParkNoReport(t *testing.T) {
+	for name, c := range map[string]struct {
+		begin func(s *attemptScene, ctx context.Context)
+		end   func(s *attemptScene)
+	}{
+		"the database refuses a write": {
+			func(s *attemptScene, _ context.Context) {
+				s.docs.insertChunks = func(context.Context) error { return errAway }
+			},
+			func(s *attemptScene) { s.docs.insertChunks = nil },
+		},
+		"the database restarts": { // the lease cannot be released either
+			func(s *attemptScene, _ context.Context) {
+				s.docs.insertChunks = func(context.Context) error {
+					s.docs.away = true
+					return errAway
+				}
+			},
+			func(s *attemptScene) { s.docs.away, s.docs.insertChunks = false, nil },
+		},
+		"the object store is away": {
+			func(s *attemptScene, _ context.Context) {
+				s.objects.err = storage.Outage("object store", errors.New("connection refused"))
+			},
+			func(s *attemptScene) { s.objects.err = nil },
+		},
+		"many write to the environment": {
+			func(s *attemptScene, _ context.Context) {
+				s.docs.insertChunks = func(context.Context) error { return evidence.NewError(evidence.Unavailable, "busy") }
+			},
+			func(s *attemptScene) { s.docs.insertChunks = nil },
+		},
+		"the worker is told to stop": {
+			func(s *attemptScene, ctx context.Context) {
+				current := newDeadline(ctx)
+				s.ctx = func() context.Context { return current }
+				s.docs.insertChunks = func(ctx context.Context) error {
+					current.end(context.Canceled)
+					<-ctx.Done()
+					return ctx.Err()
+				}
+			},
+			func(s *attemptScene) { s.docs.insertChunks, s.ctx = nil, nil },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newAttemptScene(t)
+			s.accept(t, bulky())
+			for range 8 {
+				c.begin(s, t.Context())
+				if err := s.try(t); err == nil {
+					t.Fatal("the worker was content")
+				}
+				c.end(s)
+				s.clock.Advance(minute) // the lease runs out
+			}
+			if err := s.try(t); err != nil {
+				t.Fatal(err)
+			}
+			if head := s.head(t); head.VerdictOf(2) != rules.Created {
+				t.Errorf("head is %+v", head)
+			}
+			if total, reason := s.parked(); total != 0 {
+				t.Errorf("%d reports are parked, %q", total, reason)
+			}
+		})
+	}
+}
+
+// TestOutagesOfManyWorkersParkNoReport lets another worker meet each restart of the
+// database, and each take its attempt back once the database answers.
+func TestOutagesOfManyWorkersParkNoReport(t *testing.T) {
+	s := newAttemptScene(t)
+	s.accept(t, running("b"))
+	for range 8 {
+		store := app.NewStore(s.docs, s.objects, s.clock.Now, quiet())
+		t.Cleanup(store.Tenancy.Close)
+		s.worker = reports.NewProcessor(store, silent{}, s.clock.Now, quiet())
+		s.docs.insertChunks = func(context.Context) error {
+			s.docs.away = true
+			return errAway
+		}
+		if err := s.try(t); err == nil {
+			t.Fatal("the worker was content")
+		}
+		if err := s.worker.Refund(t.Context()); !errors.Is(err, storage.ErrOutage) {
+			t.Fatalf("while the database is away: %v", err)
+		}
+		s.docs.away, s.docs.insertChunks = false, nil
+		if err := s.worker.Refund(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if head := s.head(t); head.Attempt.Count != 0 || head.Lease.Holder != "" {
+			t.Fatalf("after the refund the head is %+v", head)
+		}
+	}
+	if err := s.try(t); err != nil || s.head(t).VerdictOf(2) != rules.Created {
+		t.Errorf("head is %+v, %v", s.head(t), err)
+	}
+}
+
+// TestReportThatKillsItsWorkersIsParked begins it in workers that end without a word.
+func TestReportThatKillsItsWorkersIsParked(t *testing.T) {
+	s := newAttemptScene(t)
+	s.accept(t, running("b"))
+	for range 5 {
+		dead := s.watcher(t)
+		commands := 0
+		dead.around = func(write bool, run func() error) error {
+			if commands++; commands > 3 {
+				return errKilled
+			}
+			return run()
+		}
+		if err := dead.processor.Drain(t.Context(), s.env); err == nil {
+			t.Fatal("the killed worker was content")
+		}
+		s.clock.Advance(minute)
+	}
+	if err := s.try(t); err != nil {
+		t.Fatal(err)
+	}
+	if total, reason := s.parked(); total != 1 || reason != "killed" {
+		t.Errorf("%d reports are parked, %q", total, reason)
+	}
+	s.assertParked(t, 2)
+}
+
+// TestDamagedReportBehindOthersDoesNotKeepThemWaiting has one in the middle of a batch.
+func TestDamagedReportBehindOthersDoesNotKeepThemWaiting(t *testing.T) {
+	s := newAttemptScene(t)
+	for _, name := range []string{"b", "c", "d"} {
+		s.accept(t, running(name))
+	}
+	s.docs.getReports = func(records []storage.Record) []storage.Record {
+		for i := range records {
+			if strings.HasSuffix(records[i].ID, "/3") {
+				records[i].Body = []byte("{")
+			}
+		}
+		return records
+	}
+	for range 8 {
+		_ = s.try(t)
+	}
+	head := s.head(t)
+	if head.VerdictOf(2) != rules.Created || head.VerdictOf(3) != rules.Failed || head.VerdictOf(4) != rules.Created {
+		t.Errorf("head is %+v", head)
+	}
+	s.docs.getReports = nil
+	s.assertParked(t, 3)
+}
+
+// stubborn is an object store that deletes nothing.
+type stubborn struct{ storage.Objects }
+
+func (stubborn) Delete(context.Context, string) error { return errors.New("it is under retention") }
+
+func TestObjectThatCannotBeDeletedChargesNoOtherReport(t *testing.T) {
+	s := newScene(t, nil)
+	store := app.NewStore(s.docs, stubborn{openObjects(t, s.folder)}, s.clock.Now, quiet())
+	t.Cleanup(store.Tenancy.Close)
+	worker := reports.NewProcessor(store, silent{}, s.clock.Now, quiet())
+	for i := range 20 { // more than a batch
+		if s.accept(t, running(strings.Repeat("x", i+1))); i%2 == 0 {
+			s.accept(t, bulky())
+		}
+	}
+	if err := worker.Drain(t.Context(), s.env); err != nil {
+		t.Error(err)
+	}
+	if head := s.head(t); head.Processed != 30 || head.Attempt.Count != 0 {
+		t.Errorf("head is %+v", head)
+	}
+}

@@ -1,0 +1,246 @@
+package reports_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"attestry/app/recording"
+	rules "attestry/evidence/snapshot"
+	"attestry/storage"
+	"attestry/storage/storagetest"
+)
+
+// newCountedScene is a scene in which the costs of each step can be read.
+func newCountedScene(t *testing.T) (*scene, *storagetest.CountingDocuments) {
+	t.Helper()
+	var counting *storagetest.CountingDocuments
+	s := newScene(t, func(docs storage.Documents) storage.Documents {
+		counting = storagetest.NewCountingDocuments(docs)
+		return counting
+	})
+	return s, counting
+}
+
+// maxWorkerCommands is what a changed report may cost the worker, however large
+// it is. Two of them look for logical environments that include this one, and three write.
+const maxWorkerCommands = 14
+
+// TestOneChangeCostsTheWorkerTheSameInAnyReport pins commands and bytes: neither
+// may grow with what has not changed.
+func TestOneChangeCostsTheWorkerTheSameInAnyReport(t *testing.T) {
+	written := map[int]int64{}
+	small, large, replaced := 1_000, 10_000, 8
+	if testing.Short() {
+		small, large, replaced = 500, 5_000, 4
+	}
+	for _, n := range []int{small, large} {
+		s, counting := newCountedScene(t)
+		s.accept(t, fleet(n))
+		s.drain(t)
+		for change := range replaced {
+			s.accept(t, fleet(n, change))
+			counting.Reset()
+			s.drain(t)
+			if costs := counting.Snapshot(); costs.Commands() > maxWorkerCommands {
+				t.Errorf("%d artifacts: %d commands: %+v", n, costs.Commands(), costs)
+			}
+			written[n] += counting.Snapshot().Bytes
+		}
+		t.Logf("%d artifacts, one replaced %d times: %d bytes, %d commands the last time",
+			n, replaced, written[n], counting.Snapshot().Commands())
+	}
+	// What is written are the chunks around the change, whose size is independent
+	// of their number, and their parents, of which there is one level more.
+	if written[large] > 2*written[small] {
+		t.Errorf("%d bytes in an environment ten times as large, %d in the other", written[large], written[small])
+	}
+}
+
+// TestOnlyTheLatestSnapshotStaysInMemory pins that the memory of a worker does not grow with the reports
+// of an environment.
+func TestOnlyTheLatestSnapshotStaysInMemory(t *testing.T) {
+	s, counting := newCountedScene(t)
+	s.accept(t, fleet(100))
+	s.drain(t)
+	s.accept(t, fleet(100, 1))
+	s.drain(t)
+	commands := map[int64]int{}
+	for _, number := range []int64{2, 1} {
+		made, err := s.store.Snapshots.Get(t.Context(), s.env, number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		counting.Reset()
+		if _, err := s.store.Snapshots.Artifacts(t.Context(), &made); err != nil {
+			t.Fatal(err)
+		}
+		commands[number] = counting.Snapshot().Commands()
+	}
+	if commands[2] != 0 || commands[1] == 0 {
+		t.Errorf("the latest snapshot is read with %d commands, the one before with %d", commands[2], commands[1])
+	}
+}
+
+// TestLogicalEnvironmentCostsItsMembersTheSameHoweverManyTheyAre pins what a snapshot
+// of a member costs more than one of an environment that no logical one includes.
+func TestLogicalEnvironmentCostsItsMembersTheSameHoweverManyTheyAre(t *testing.T) {
+	const most = 11
+	for _, n := range []int{1, 60} {
+		s, counting := newCountedScene(t)
+		members := []string{s.env}
+		for range n - 1 {
+			members = append(members, s.member(t).env)
+		}
+		s.accept(t, fleet(5))
+		s.drain(t)
+		s.unite(t, members...)
+		s.accept(t, fleet(5, 1))
+		counting.Reset()
+		s.drain(t)
+		if costs := counting.Snapshot(); costs.Commands() > maxWorkerCommands+most {
+			t.Errorf("%d members: %d commands: %+v", n, costs.Commands(), costs)
+		}
+	}
+}
+
+func TestUnchangedReportCostsTheSameInAnyEnvironment(t *testing.T) {
+	large := 10_000
+	if testing.Short() {
+		large = 2_000
+	}
+	for _, n := range []int{10, large} {
+		s, counting := newCountedScene(t)
+		report := fleet(n)
+		s.accept(t, report)
+		s.drain(t)
+		s.clock.Advance(minute)
+		counting.Reset()
+		s.accept(t, report)
+		if costs := counting.Snapshot(); costs.Commands() > 4 {
+			t.Errorf("%d artifacts: %d commands: %+v", n, costs.Commands(), costs)
+		}
+	}
+}
+
+const (
+	// maxKnownCommands is what a changed report may cost the worker where flows know
+	// what runs.
+	maxKnownCommands = 16
+	// maxTokenCommands is what it may cost more, for each thousand artifacts, when the
+	// generation has changed.
+	maxTokenCommands = 2
+	// maxColdCommands is what it may cost more when the process is new: the levels of
+	// the tree and the templates are read.
+	maxColdCommands = 5
+)
+
+// knownFleet is a stage on which n services run, each known to two flows.
+func knownFleet(t *testing.T, n int) *stage {
+	t.Helper()
+	s := newStage(t, false, nil)
+	var builders sync.WaitGroup
+	for builder := range 16 {
+		builders.Go(func() {
+			for i := builder; i < n; i += 16 {
+				s.version(t, i, 1)
+			}
+		})
+	}
+	builders.Wait()
+	s.accept(t, services(n, 1))
+	s.drain(t)
+	return s
+}
+
+// version reports a version of a service to two flows.
+func (s *stage) version(t *testing.T, service, version int) {
+	t.Helper()
+	for i, flow := range []string{"build", "scan"} {
+		file := fmt.Sprint("service-", service, "-", version)
+		number := (version*10_000+service)*2 + i
+		d := operation{Flow: flow, Trail: file, Slot: fmt.Sprint("service-", service), File: file, Commit: "ab", Repo: fmt.Sprint("repo-", service)}
+		record := d.record(number)
+		record.Org = "org"
+		scope := recording.Scope{Org: "org", OrgName: "org", Flow: flow, Trail: file, By: "ci", ByID: "ci", At: record.CreatedAt}
+		if err := s.store.Recorder.Report(t.Context(), scope, record, nil); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// services is a report of the first versions of n services, and of later ones of the
+// first few.
+func services(n int, versions ...int) rules.Report {
+	d := operation{}
+	for i := range n {
+		version := 1
+		if i < len(versions) {
+			version = versions[i]
+		}
+		file := fmt.Sprint("service-", i, "-", version)
+		d.Images = append(d.Images, image{Name: file, File: file, At: 1})
+	}
+	return d.report()
+}
+
+// TestOneReplacedArtifactThatFlowsKnowCostsTheSameInAnyReport pins commands and bytes
+// with provenance: in the same process, where the generation has changed, and in one
+// that has nothing in memory.
+func TestOneReplacedArtifactThatFlowsKnowCostsTheSameInAnyReport(t *testing.T) {
+	sizes := []int{200, 1_500}
+	if testing.Short() {
+		sizes = []int{80, 600}
+	}
+	written := map[int]int64{}
+	for _, n := range sizes {
+		s := knownFleet(t, n)
+		var counting *storagetest.CountingDocuments
+		count := func(docs storage.Documents) storage.Documents {
+			counting = storagetest.NewCountingDocuments(docs)
+			return counting
+		}
+		worker := s.another(t, count)
+		versions := []int{1, 1, 1, 1}
+		replace := func(what string, worker *scene, most int) {
+			t.Helper()
+			at := slices.Index(versions, 1)
+			versions[at] = 2
+			s.version(t, at, 2)
+			s.accept(t, services(n, versions...))
+			counting.Reset()
+			worker.drain(t)
+			costs := counting.Snapshot()
+			written[n] += costs.Bytes
+			if t.Logf("%d artifacts, %s: %d commands, %d bytes", n, what, costs.Commands(), costs.Bytes); costs.Commands() > most {
+				t.Errorf("%d artifacts, %s: %d commands: %+v", n, what, costs.Commands(), costs)
+			}
+			if previous := s.previousOf(t, fmt.Sprint("service-", at, "-2")); previous != fingerprint(fmt.Sprint("service-", at, "-1")) {
+				t.Errorf("%d artifacts, %s: the predecessor is %q", n, what, previous)
+			}
+		}
+		replace("with nothing in memory", worker, maxKnownCommands+maxColdCommands)
+		replace("replaced", worker, maxKnownCommands)
+		if err := s.store.Generations.Bump(t.Context(), "org"); err != nil {
+			t.Fatal(err)
+		}
+		replace("behind a moved token", worker, maxKnownCommands+maxTokenCommands*((n+999)/1000))
+		replace("with nothing in memory any more", s.another(t, count), maxKnownCommands+maxColdCommands)
+	}
+	if written[sizes[1]] > 2*written[sizes[0]] {
+		t.Errorf("%d bytes in the larger environment, %d in the other", written[sizes[1]], written[sizes[0]])
+	}
+}
+
+// previousOf is the fingerprint of what a file that runs has replaced.
+func (s *scene) previousOf(t *testing.T, file string) string {
+	t.Helper()
+	_, artifacts, _ := s.artifacts(t, s.head(t).Last)
+	for _, origin := range rules.ByFingerprint(artifacts)[fingerprint(file)].Origins {
+		if origin.Previous != nil {
+			return origin.Previous.Fingerprint
+		}
+	}
+	return ""
+}

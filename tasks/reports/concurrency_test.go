@@ -1,0 +1,117 @@
+package reports_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	rules "attestry/evidence/snapshot"
+	"attestry/storage"
+	"attestry/tasks/reports"
+)
+
+// TestConcurrentReportsAreNumberedWithoutGaps lets many reporters and several
+// workers at one environment.
+func TestConcurrentReportsAreNumberedWithoutGaps(t *testing.T) {
+	const workers = 4
+	count := 200
+	if testing.Short() {
+		count = 60
+	}
+	s := newScene(t, nil)
+	var reporters, drainers sync.WaitGroup
+	done := make(chan struct{})
+	// The scene's clock moves whenever it is read. Workers that ask for the lease again
+	// and again would let it run out, and what its holder has processed would be left to
+	// the sweep.
+	now := s.clock.Now()
+	for range workers {
+		processor := reports.NewProcessor(s.store, silent{}, func() time.Time { return now }, quiet())
+		drainers.Go(func() {
+			for {
+				if err := processor.Drain(t.Context(), s.env); err != nil {
+					t.Error(err)
+					return
+				}
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+	}
+	for i := range count {
+		// A second api process takes part, with a memory of its own.
+		intake := s.intake
+		if i%2 == 0 {
+			intake = reports.NewIntake(s.store, silent{}, silent{}, s.clock.Now, 0)
+		}
+		reporters.Go(func() {
+			_, err := intake.Accept(t.Context(), reports.Submission{
+				Org: "org", Environment: s.env, Report: running(fmt.Sprintf("only-%d", i)),
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	reporters.Wait()
+	close(done)
+	drainers.Wait()
+	s.drain(t)
+	assertGapless(t, s, int64(count))
+	assertEvents(t, s, int64(2*count-1))
+}
+
+// assertGapless checks that every report made its snapshot, in the order of
+// arrival and of time.
+func assertGapless(t *testing.T, s *scene, want int64) {
+	t.Helper()
+	seen := map[string]bool{}
+	var before rules.Snapshot
+	for n := range want {
+		made, artifacts, _ := s.artifacts(t, n+1)
+		if made.Arrival != before.Arrival+1 || made.Timestamp <= before.Timestamp {
+			t.Fatalf("snapshot %d is of report %d at %f, behind report %d at %f",
+				made.Number, made.Arrival, made.Timestamp, before.Arrival, before.Timestamp)
+		}
+		if len(artifacts) != 1 || seen[artifacts[0].Name] {
+			t.Fatalf("snapshot %d holds %v", made.Number, artifacts)
+		}
+		seen[artifacts[0].Name] = true
+		before = made
+	}
+	if latest, err := s.store.Snapshots.Latest(t.Context(), s.env); err != nil || latest != want {
+		t.Errorf("%d snapshots, %v", latest, err)
+	}
+	left, _, err := s.store.Reports.AcceptedBefore(t.Context(), 1e12, "")
+	if err != nil || len(left) > 0 {
+		t.Errorf("%d reports are left, %v", len(left), err)
+	}
+}
+
+// TestReporterWithOldKnowledgeLosesNothing inserts a report under a number that
+// was processed and removed in the meantime.
+func TestReporterWithOldKnowledgeLosesNothing(t *testing.T) {
+	var stale *staleHead
+	s := newScene(t, func(docs storage.Documents) storage.Documents {
+		stale = &staleHead{Documents: docs}
+		return stale
+	})
+	s.accept(t, running("a"))
+	s.drain(t)
+	stale.freeze(t, s)
+	other := reports.NewIntake(s.store, silent{}, silent{}, s.clock.Now, 0)
+	s.accept(t, running("b"))
+	s.drain(t)
+	stale.show()
+	if _, err := other.Accept(t.Context(), reports.Submission{Org: "org", Environment: s.env, Report: running("c")}); err != nil {
+		t.Fatal(err)
+	}
+	s.drain(t)
+	if head := s.head(t); head.Last != 3 || head.Processed != 3 {
+		t.Errorf("head is %+v", head)
+	}
+}

@@ -1,0 +1,104 @@
+package reports_test
+
+import (
+	"fmt"
+	"testing"
+
+	"attestry/evidence"
+	rules "attestry/evidence/snapshot"
+	"attestry/storage"
+)
+
+// TestFactsThatComeWhileAnArtifactStartsAreInTheNextSnapshot lets a pipeline report or
+// attest an artifact before each command of the worker that starts it, one after the
+// other. Whatever the worker saw, the next report is judged by the fact.
+func TestFactsThatComeWhileAnArtifactStartsAreInTheNextSnapshot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
+	for what, d := range map[string]operation{
+		"an artifact that starts is reported":          {Kind: "build", Flow: "build", Trail: "t1", Slot: "web", Commit: "c1", Repo: "r1"},
+		"an artifact that starts is attested":          {Kind: "attest", Flow: "scan", Trail: "t1", Attestation: "y"},
+		"an artifact that starts is attested by name":  {Kind: "attest", Flow: "scan", Trail: "t1", Slot: "api", Attestation: "y"},
+		"the trail of one that starts is attested":     {Kind: "attest", Flow: "scan", Trail: "t1", Attestation: "x"},
+		"an artifact that runs is reported once again": {Kind: "build", Flow: "build", Trail: "t1", Slot: "api", File: "f0", Commit: "c2"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r := newRace(t)
+			for at := int64(1); r.round(t, at, d); at++ {
+				if at > 100 {
+					t.Fatal("the worker never ends")
+				}
+			}
+		})
+	}
+}
+
+// race is a stage whose worker can be interrupted.
+type race struct {
+	*stage
+	worker *interruption
+}
+
+func newRace(t *testing.T) *race {
+	r := &race{}
+	r.stage = newStage(t, false, func(docs storage.Documents) storage.Documents {
+		return &watched{Documents: docs, around: func(write bool, run func() error) error {
+			if r.worker == nil {
+				return run()
+			}
+			return r.worker.around(write, run)
+		}}
+	})
+	r.play(t,
+		operation{Kind: "build", Flow: "build", Trail: "t1", Slot: "api", File: "f0", Commit: "c0"},
+		operation{Kind: "run", Images: []image{{"n0", "f0", 1}}}, operation{Kind: "drain"})
+	return r
+}
+
+// round lets a fresh artifact start, and the deed be done before the command of a
+// number. It reports whether there were as many.
+func (r *race) round(t *testing.T, number int64, d operation) bool {
+	fresh := fmt.Sprint("fresh-", number)
+	pipeline := &stage{scene: r.another(t, nil), flows: r.flows}
+	if d.File == "" && (d.Kind == "build" || d.Attestation == "y" && d.Slot == "") {
+		d.File = fresh
+	}
+	d.Trail = fmt.Sprint("trail-", number)
+	images := []image{{"n0", "f0", 1}, {"n1", fresh, 1}}
+	known := operation{Kind: "build", Flow: "scan", Trail: d.Trail, Slot: "api", File: fresh, Commit: "c0"}
+	r.play(t, known, operation{Kind: "run", Images: images})
+	race := &interruption{at: number, happen: func() { pipeline.do(t, r.done, d) }}
+	r.worker = race
+	r.drain(t)
+	r.worker = nil
+	if !race.happened() {
+		return false
+	}
+	r.done++
+	id := idOf(r.done - 1)
+	if d.Kind == "build" {
+		r.play(t, operation{Kind: "run", Images: images}, operation{Kind: "drain"})
+		if origin := r.origin(t, d.File, "build"); origin.Record != id {
+			t.Errorf("before command %d: the record is %q, want %s", number, origin.Record, id)
+		}
+		return true
+	}
+	r.play(t, operation{Kind: "run", Images: append(images, image{"n2", fresh + "-other", 1})}, operation{Kind: "drain"})
+	if origin := r.origin(t, fresh, "scan"); origin.Status != evidence.NonCompliant {
+		t.Errorf("before command %d: the state is %q", number, origin.Status)
+	}
+	return true
+}
+
+// origin is what the latest snapshot tells of a file from a flow.
+func (r *race) origin(t *testing.T, file, flow string) rules.Origin {
+	t.Helper()
+	_, artifacts, _ := r.artifacts(t, r.head(t).Last)
+	for _, origin := range rules.ByFingerprint(artifacts)[fingerprint(file)].Origins {
+		if origin.Flow == r.flows[flow] {
+			return origin
+		}
+	}
+	return rules.Origin{}
+}

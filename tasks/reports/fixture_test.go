@@ -1,0 +1,190 @@
+package reports_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"attestry/app"
+	"attestry/evidence"
+	"attestry/evidence/evidencetest"
+	rules "attestry/evidence/snapshot"
+	"attestry/storage"
+	"attestry/storage/filesystem"
+	"attestry/storage/pebble/pebbletest"
+	"attestry/storage/storagetest"
+	"attestry/tasks/reports"
+)
+
+// newClock returns the clock of a scene.
+func newClock() *evidencetest.Clock {
+	return evidencetest.NewSteppingClock(time.Unix(1_790_000_000, 0), time.Millisecond)
+}
+
+// scene is one environment with everything that processes its reports, and no
+// queue: tests drain it themselves.
+type scene struct {
+	store     *app.Store
+	clock     *evidencetest.Clock
+	intake    *reports.Intake
+	processor *reports.Processor
+	env       string
+	// docs is the engine as such, which keeps its files in the folder.
+	docs   storage.Documents
+	folder string
+}
+
+func openDocuments(t testing.TB, folder string) storage.Documents {
+	t.Helper()
+	return pebbletest.Open(t, filepath.Join(folder, "documents"), app.Schemas())
+}
+
+func openObjects(t testing.TB, folder string) storage.Objects {
+	t.Helper()
+	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+func newScene(t testing.TB, wrap func(storage.Documents) storage.Documents) *scene {
+	t.Helper()
+	folder := t.TempDir()
+	engine := openDocuments(t, folder)
+	docs := engine
+	if wrap != nil {
+		docs = wrap(docs)
+	}
+	clock := newClock()
+	store := app.NewStore(docs, openObjects(t, folder), clock.Now, quiet())
+	t.Cleanup(store.Tenancy.Close)
+	s := &scene{
+		store:     store,
+		clock:     clock,
+		intake:    reports.NewIntake(store, silent{}, silent{}, clock.Now, 0),
+		processor: reports.NewProcessor(store, silent{}, clock.Now, quiet()),
+		env:       evidence.NewID(),
+		docs:      engine,
+		folder:    folder,
+	}
+	s.create(t, s.env)
+	return s
+}
+
+// wantNoObjects fails if an object is left in the object store.
+func (s *scene) wantNoObjects(t *testing.T) {
+	t.Helper()
+	if left := storagetest.FileKeys(t, filepath.Join(s.folder, "objects")); len(left) > 0 {
+		t.Errorf("objects %q are left", left)
+	}
+}
+
+// another is the scene as another process sees it, whose engine may be wrapped.
+func (s *scene) another(t testing.TB, wrap func(storage.Documents) storage.Documents) *scene {
+	t.Helper()
+	other := *s
+	docs := s.docs
+	if wrap != nil {
+		docs = wrap(docs)
+	}
+	other.store = app.NewStore(docs, openObjects(t, s.folder), s.clock.Now, quiet())
+	t.Cleanup(other.store.Tenancy.Close)
+	other.intake = reports.NewIntake(other.store, silent{}, silent{}, s.clock.Now, 0)
+	other.processor = reports.NewProcessor(other.store, silent{}, s.clock.Now, quiet())
+	return &other
+}
+
+func (s *scene) create(t testing.TB, id string) {
+	t.Helper()
+	_, err := s.store.Environments.Put(t.Context(), evidence.Environment{
+		ID: id, Org: "org", Name: "env-" + id, Type: evidence.Server,
+	}, evidence.EnvironmentChange{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *scene) accept(t testing.TB, report rules.Report) rules.Verdict {
+	t.Helper()
+	verdict, err := s.intake.Accept(t.Context(), reports.Submission{
+		Org: "org", Environment: s.env, ReportedBy: "reporter", Report: report,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return verdict
+}
+
+func (s *scene) drain(t testing.TB) {
+	t.Helper()
+	if err := s.processor.Drain(t.Context(), s.env); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *scene) head(t testing.TB) rules.Head {
+	t.Helper()
+	head, err := s.store.Heads.Get(t.Context(), s.env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return head
+}
+
+func (s *scene) artifacts(t testing.TB, number int64) (rules.Snapshot, []rules.Artifact, []rules.Change) {
+	t.Helper()
+	made, err := s.store.Snapshots.Get(t.Context(), s.env, number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	artifacts, err := s.store.Snapshots.Artifacts(t.Context(), &made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changes, err := s.store.Snapshots.Changes(t.Context(), &made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made, artifacts, changes
+}
+
+// silent is a queue that nobody serves.
+type silent struct{}
+
+func (silent) Report(string, int64)   {}
+func (silent) Evaluate(string, int64) {}
+func (silent) Away() bool             { return false }
+func (silent) Register(string) (<-chan struct{}, func(), bool) {
+	return nil, func() {}, false
+}
+func (silent) Settled(context.Context, string) {}
+
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+
+// running is a report of a server on which the named files lie once each.
+func running(names ...string) rules.Report {
+	instances := make([]rules.Instance, 0, len(names))
+	for _, name := range names {
+		instances = append(instances, rules.Instance{
+			Digests:   map[string]string{"/opt/" + name: fingerprint(name)},
+			CreatedAt: 1_789_000_000,
+		})
+	}
+	return rules.Canonical(evidence.Server, instances)
+}
+
+// fleet is a report of n files, those in other replaced by other ones.
+func fleet(n int, other ...int) rules.Report {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("service-%d", i)
+	}
+	for _, i := range other {
+		names[i] += "-next"
+	}
+	return running(names...)
+}

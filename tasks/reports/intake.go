@@ -1,0 +1,291 @@
+package reports
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"attestry/app"
+	"attestry/evidence"
+	rules "attestry/evidence/snapshot"
+	"attestry/storage"
+	"attestry/storage/environments"
+)
+
+// MaxWait is the longest that a report's answer waits for its verdict.
+const MaxWait = 10 * time.Second
+
+// touchInterval is how often the time of the last report moves while nothing
+// changes, in seconds.
+const touchInterval = 1.0
+
+// Dispatcher hands work to the queues, without ever blocking.
+type Dispatcher interface {
+	Report(environment string, arrival int64)
+	Evaluate(environment string, arrival int64)
+	Away() bool
+}
+
+// Waiters registers who waits for an environment to settle.
+type Waiters interface {
+	Register(environment string) (wake <-chan struct{}, leave func(), ok bool)
+}
+
+// Intake accepts reports: it makes them durable, hands them over, and waits for
+// what comes of them.
+type Intake struct {
+	store      *app.Store
+	dispatcher Dispatcher
+	waiters    Waiters
+	clock      evidence.Clock
+	wait       time.Duration
+	arrivals   *arrivals
+}
+
+// NewIntake makes an intake whose callers wait at most wait for a verdict.
+func NewIntake(store *app.Store, dispatcher Dispatcher, waiters Waiters, clock evidence.Clock, wait time.Duration) *Intake {
+	return &Intake{
+		store:      store,
+		dispatcher: dispatcher,
+		waiters:    waiters,
+		clock:      clock,
+		wait:       min(wait, MaxWait),
+		arrivals:   newArrivals(store.Reports),
+	}
+}
+
+// Submission is a report as it comes in.
+type Submission struct {
+	Org         string
+	Environment string // id
+	ReportedBy  string
+	Report      rules.Report
+	// Digest is that of the report, or "" if the caller has not computed it.
+	Digest string
+	// Stored is called once the report is durable and not needed any more, before its
+	// verdict is waited for; nil is not called.
+	Stored func()
+}
+
+// Accept takes a report and tells what came of it: Waiting when time was up
+// before it was settled. Once Accept returns without an error the report is
+// durable, or was found to change nothing. A report that cannot be kept is
+// TooLarge.
+func (i *Intake) Accept(ctx context.Context, s Submission) (rules.Verdict, error) {
+	if err := s.Report.CheckSize(); err != nil {
+		return rules.Waiting, err
+	}
+	if s.Digest == "" {
+		s.Digest = s.Report.Digest()
+	}
+	now := evidence.Seconds(i.clock())
+	processed, same, err := i.confirmUnchanged(ctx, s.Environment, s.Digest, now)
+	if err != nil {
+		return rules.Waiting, err
+	}
+	if same {
+		return rules.NoChange, nil
+	}
+	record := environments.WaitingReport{
+		ID:          environments.NewReportID(),
+		Org:         s.Org,
+		Environment: s.Environment,
+		AcceptedAt:  now,
+		ReportedBy:  s.ReportedBy,
+		Type:        s.Report.Type,
+		Digest:      s.Digest,
+	}
+	if err := i.store.Reports.Pack(ctx, &record, &s.Report); err != nil {
+		return rules.Waiting, err
+	}
+	return i.submit(ctx, &record, &s, processed)
+}
+
+// Unchanged answers a report of which no more is known than the digest, and that it would be
+// accepted. It reports whether the answer is rules.NoChange, by the conditions of Accept; any
+// other report has to be accepted.
+func (i *Intake) Unchanged(ctx context.Context, environment, digest string) (bool, error) {
+	_, same, err := i.confirmUnchanged(ctx, environment, digest, evidence.Seconds(i.clock()))
+	return same, err
+}
+
+// Reevaluate has the artifacts of the last snapshot evaluated again, behind the reports that
+// wait, and tells what came of it as Accept does. by names who caused it. Once it returns
+// without an error it will be done, whatever happens to this process.
+func (i *Intake) Reevaluate(ctx context.Context, org, environment string, kind evidence.EnvironmentType, by string) (rules.Verdict, error) {
+	head, err := i.store.Heads.Get(ctx, environment)
+	if err != nil {
+		return rules.Waiting, err
+	}
+	record := environments.WaitingReport{
+		ID:          environments.NewReportID(),
+		Org:         org,
+		Environment: environment,
+		AcceptedAt:  evidence.Seconds(i.clock()),
+		ReportedBy:  by,
+		Type:        kind,
+		Repeat:      true,
+	}
+	return i.submit(ctx, &record, &Submission{}, head.Processed)
+}
+
+// submit makes a record durable, has it processed, and waits for its verdict.
+func (i *Intake) submit(ctx context.Context, record *environments.WaitingReport, s *Submission, processed int64) (rules.Verdict, error) {
+	wake, leave, willWake := i.waiters.Register(record.Environment)
+	defer leave()
+	if err := i.insert(ctx, record, &s.Report, processed); err != nil {
+		return rules.Waiting, err
+	}
+	if record.Repeat {
+		i.dispatcher.Evaluate(record.Environment, record.Arrival)
+	} else {
+		i.dispatcher.Report(record.Environment, record.Arrival)
+	}
+	if s.Stored != nil {
+		s.Stored()
+	}
+	if !willWake || i.dispatcher.Away() {
+		return rules.Waiting, nil
+	}
+	return i.await(ctx, wake, record.Environment, record.Arrival, i.wait), nil
+}
+
+// confirmUnchanged is the fast path: it reports whether a report with that digest changes
+// nothing, and then notes that it came. processed is the arrival number up to which all
+// reports are settled.
+func (i *Intake) confirmUnchanged(ctx context.Context, environment, digest string, now float64) (processed int64, same bool, err error) {
+	stored, err := i.store.Heads.GetVersioned(ctx, environment)
+	if err != nil {
+		return 0, false, err
+	}
+	same, err = i.sameAsLast(ctx, &stored.Value, digest)
+	if err == nil && same {
+		same, err = i.confirm(ctx, stored, now)
+	}
+	return stored.Value.Processed, same, err
+}
+
+// sameAsLast reports whether a report is like the last one, none waits before it, and no
+// fact that it would be evaluated by has changed.
+func (i *Intake) sameAsLast(ctx context.Context, head *rules.Head, digest string) (bool, error) {
+	if head.Last == 0 || head.Digest != digest {
+		return false, nil
+	}
+	waits, err := i.store.Reports.Exists(ctx, head.Environment, head.Processed+1)
+	if err != nil || waits {
+		return false, err
+	}
+	token, err := i.store.Generations.Get(ctx, head.Org, head.Environment)
+	return token == head.Token, err
+}
+
+// confirm moves the time of the last report, at most once per touchInterval, and
+// makes sure that no report was processed while the fast path looked: one that
+// waited when the head was read would be gone by the time it was looked for.
+func (i *Intake) confirm(ctx context.Context, stored storage.Versioned[rules.Head], now float64) (bool, error) {
+	head := stored.Value
+	due := now-head.LastReportedAt >= touchInterval
+	if due {
+		head.LastReportedAt = now
+		_, err := i.store.Heads.Replace(ctx, head, stored.Revision)
+		if !errors.Is(err, storage.ErrMoved) {
+			return err == nil, err
+		}
+	}
+	current, err := i.store.Heads.Get(ctx, head.Environment)
+	if err != nil || current.Processed != head.Processed || !due {
+		return err == nil && current.Processed == head.Processed, err
+	}
+	_, err = i.store.Heads.Update(ctx, head.Environment, func(current *rules.Head) error {
+		current.LastReportedAt = max(current.LastReportedAt, now)
+		return nil
+	})
+	return err == nil, err
+}
+
+// insert stores the report under the next free arrival number. A number at or
+// below what is processed meanwhile would never be looked at again, unless a quick
+// worker has settled this very report: such a record is taken back and inserted
+// anew. So is its object, as the sweep may have taken the record for a processed
+// one. A report that was settled without changing anything may be inserted twice,
+// which does no harm.
+func (i *Intake) insert(ctx context.Context, record *environments.WaitingReport, report *rules.Report, processed int64) error {
+	release := i.arrivals.acquire(record.Environment)
+	defer release()
+	for {
+		if err := i.arrivals.insert(ctx, record, processed); err != nil {
+			return err
+		}
+		head, err := i.store.Heads.Get(ctx, record.Environment)
+		if err != nil {
+			return err
+		}
+		if head.Processed < record.Arrival || head.Settled(record.Arrival, record.ID) {
+			return nil
+		}
+		if err := i.store.Reports.Remove(ctx, []environments.WaitingReport{*record}); err != nil {
+			return err
+		}
+		if err := i.store.Reports.Pack(ctx, record, report); err != nil {
+			return err
+		}
+		processed = head.Processed
+	}
+}
+
+// CatchUp waits, at most span, until the reports that wait in an environment now
+// are settled, so that a reader sees what was acknowledged before. It costs two
+// commands when none waits.
+func (i *Intake) CatchUp(ctx context.Context, environment string, span time.Duration) error {
+	head, err := i.store.Heads.Get(ctx, environment)
+	if err != nil {
+		return err
+	}
+	waits, err := i.store.Reports.Exists(ctx, environment, head.Processed+1)
+	if err != nil || !waits {
+		return err
+	}
+	wake, leave, willWake := i.waiters.Register(environment)
+	defer leave()
+	if !willWake || i.dispatcher.Away() {
+		return nil
+	}
+	free, err := i.arrivals.firstFree(ctx, environment, head.Processed+1)
+	if err != nil {
+		return err
+	}
+	i.await(ctx, wake, environment, free-1, span)
+	return nil
+}
+
+// await waits until the report is settled, time is up, the process stops, or the client is gone. A
+// message only wakes; the outcome is read from the head. Messages can be lost, so
+// it also looks by itself.
+func (i *Intake) await(ctx context.Context, wake <-chan struct{}, environment string, arrival int64, span time.Duration) rules.Verdict {
+	end := time.NewTimer(span)
+	defer end.Stop()
+	early := time.NewTimer(500 * time.Millisecond)
+	defer early.Stop()
+	late := time.NewTimer(2 * time.Second)
+	defer late.Stop()
+	for {
+		over := false
+		select {
+		case <-ctx.Done():
+			return rules.Waiting
+		case _, more := <-wake:
+			over = !more
+		case <-early.C:
+		case <-late.C:
+		case <-end.C:
+			over = true
+		}
+		head, err := i.store.Heads.Get(ctx, environment)
+		if err != nil {
+			return rules.Waiting
+		}
+		if verdict := head.VerdictOf(arrival); verdict != rules.Waiting || over {
+			return verdict
+		}
+	}
+}

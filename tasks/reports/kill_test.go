@@ -1,0 +1,196 @@
+package reports_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"attestry/app"
+	rules "attestry/evidence/snapshot"
+	"attestry/tasks/reports"
+)
+
+// The environment variables that turn this test binary into a worker.
+const (
+	killFolder = "ATTESTRY_TEST_KILL_FOLDER"
+	killEnv    = "ATTESTRY_TEST_KILL_ENVIRONMENT"
+	killWrite  = "ATTESTRY_TEST_KILL_WRITE"
+	killAfter  = "ATTESTRY_TEST_KILL_AFTER"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(killFolder) != "" {
+		workUntilKilled()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestWorkerKilledAtAnyWriteLosesNothing kills a worker process with SIGKILL
+// before and after each of its writes, and lets another one go on.
+func TestWorkerKilledAtAnyWriteLosesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
+	finished := false
+	for write := 1; !finished; write++ {
+		if write > 100 {
+			t.Fatal("the worker never ends")
+		}
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("write %d after %v", write, after), func(t *testing.T) {
+				finished = !killedOnce(t, write, after)
+			})
+		}
+	}
+}
+
+// rollout is a story in which what waits at its end is a file of which flows learn
+// late, another one that is rolled out, and one that is rolled back to.
+var rollout = []operation{
+	{Kind: "build", Flow: "build", Trail: "t1", Slot: "web", File: "f0", Commit: "c0", Repo: "r1"},
+	{Kind: "build", Flow: "scan", Trail: "t2", Slot: "web", File: "f0", Commit: "c0", Repo: "r2"},
+	{Kind: "build", Flow: "build", Trail: "t2", Slot: "web", File: "f1", Commit: "c1", Repo: "r1"},
+	{Kind: "run", Images: []image{{"web", "f0", 1}, {"api", "f5", 1}}},
+	{Kind: "drain"},
+	{Kind: "build", Flow: "build", Trail: "t3", Slot: "api", File: "f5", Commit: "c2", Repo: "r1"},
+	{Kind: "attest", Flow: "build", Trail: "t1", Attestation: "x"},
+	{Kind: "run", Images: []image{{"web", "f1", 2}, {"api", "f5", 1}, {"other", "f6", 1}}},
+	{Kind: "run", Images: []image{{"web", "f1", 2}, {"api", "f5", 1}, {"other", "f6", 1}}},
+	{Kind: "run", Images: []image{{"web", "f0", 3}, {"api", "", 1}}},
+}
+
+// killedOnce plays one killing and reports whether there was one: the worker ends by
+// itself when it has fewer writes.
+func killedOnce(t *testing.T, write int, after bool) bool {
+	s := newStage(t, false, nil)
+	s.play(t, rollout...)
+	// One process uses a folder of Pebble at a time.
+	if err := s.docs.Close(); err != nil {
+		t.Fatal(err)
+	}
+	killed := runWorker(t, s.folder, s.env, write, after)
+	s.docs = openDocuments(t, s.folder)
+	s.scene = s.another(t, nil)
+	// When the next one comes, the lease of the killed worker has run out.
+	s.play(t, operation{Kind: "drain"})
+
+	head := s.head(t)
+	if head.Last != 3 || head.Processed != 4 {
+		t.Fatalf("head is %+v", head)
+	}
+	for arrival, want := range map[int64]rules.Verdict{2: rules.Created, 3: rules.NoChange, 4: rules.Created} {
+		if got := head.VerdictOf(arrival); got != want {
+			t.Errorf("report %d: verdict %d, want %d", arrival, got, want)
+		}
+	}
+	story := append(slices.Clone(rollout), operation{Kind: "drain"})
+	if difference := modelOf(story, s.answered).compare(s.told(t)); difference != "" {
+		t.Error(difference)
+	}
+	assertEvents(t, s.scene, 9)
+	assertSwept(t, s.scene)
+	return killed
+}
+
+// assertSwept checks that no report is left once the sweep has looked.
+func assertSwept(t *testing.T, s *scene) {
+	t.Helper()
+	sweeper := reports.NewSweeper(s.store, noQueue{t}, s.clock.Now, quiet())
+	s.clock.Advance(time.Minute)
+	if err := sweeper.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	left, _, err := s.store.Reports.AcceptedBefore(t.Context(), 1e12, "")
+	if err != nil || len(left) > 0 {
+		t.Errorf("%d reports are left, %v", len(left), err)
+	}
+}
+
+// noQueue fails the test when anything is enqueued.
+type noQueue struct{ t *testing.T }
+
+func (q noQueue) Report(_ context.Context, environment string, arrival int64, _ int) error {
+	q.t.Errorf("report %s/%d still waits", environment, arrival)
+	return nil
+}
+
+func (q noQueue) Evaluate(ctx context.Context, environment string, arrival int64, attempt int) error {
+	return q.Report(ctx, environment, arrival, attempt)
+}
+
+// runWorker runs this binary as a worker and reports whether it was killed.
+func runWorker(t *testing.T, folder, env string, write int, after bool) bool {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), os.Args[0])
+	command.Env = append(os.Environ(),
+		killFolder+"="+folder, killEnv+"="+env,
+		killWrite+"="+strconv.Itoa(write), killAfter+"="+strconv.FormatBool(after))
+	output, err := command.CombinedOutput()
+	if err == nil {
+		return false
+	}
+	state, ok := command.ProcessState.Sys().(syscall.WaitStatus)
+	if !ok || state.Signal() != syscall.SIGKILL {
+		t.Fatalf("the worker failed: %v\n%s", err, output)
+	}
+	return true
+}
+
+// workUntilKilled is the worker process of the test.
+func workUntilKilled() {
+	t := &process{}
+	write, _ := strconv.Atoi(os.Getenv(killWrite))
+	k := &killing{write: int64(write), after: os.Getenv(killAfter) == "true"}
+	docs := &watched{Documents: openDocuments(t, os.Getenv(killFolder)), around: k.around}
+	clock := newClock()
+	clock.Set(time.Unix(int64(momentOf(len(rollout)-1))+1, 0))
+	store := app.NewStore(docs, openObjects(t, os.Getenv(killFolder)), clock.Now, quiet())
+	processor := reports.NewProcessor(store, silent{}, clock.Now, quiet())
+	if err := processor.Drain(context.Background(), os.Getenv(killEnv)); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
+
+// process stands in for testing.TB outside a test.
+type process struct{ testing.TB }
+
+func (*process) Helper()                  {}
+func (*process) Context() context.Context { return context.Background() }
+func (*process) Cleanup(func())           {}
+func (*process) Fatal(args ...any) {
+	fmt.Println(args...)
+	os.Exit(1)
+}
+
+// killing ends its process at the n-th write, before or after it.
+type killing struct {
+	write int64
+	after bool
+	count atomic.Int64
+}
+
+func (k *killing) around(write bool, run func() error) error {
+	mine := write && k.count.Add(1) == k.write
+	if mine && !k.after {
+		k.kill()
+	}
+	err := run()
+	if mine {
+		k.kill()
+	}
+	return err
+}
+
+func (k *killing) kill() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}

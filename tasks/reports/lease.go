@@ -1,0 +1,182 @@
+package reports
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"attestry/evidence"
+	rules "attestry/evidence/snapshot"
+	"attestry/goroutine"
+	"attestry/storage"
+)
+
+// errLeaseLost ends a drain whose lease another worker has taken over.
+var errLeaseLost = errors.New("the lease on the environment was lost")
+
+// lease is an environment whose lease this processor has. Each holding has a name
+// of its own, so that one which has lost its lease never takes another's for it.
+type lease struct {
+	holder string
+	// mu is held while the head is written, by the processing or by the renewal
+	// of the lease beside it.
+	mu       sync.Mutex
+	head     rules.Head
+	revision int64
+}
+
+// current is the head as this processor last wrote or read it.
+func (h *lease) current() rules.Head {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.head
+}
+
+// acquireLease takes the lease, or returns nil when it is taken. It counts the attempt
+// on the next report, so that one which kills its worker is noticed too.
+func (p *Processor) acquireLease(ctx context.Context, environment string) (*lease, error) {
+	if err := p.refund(ctx, environment); err != nil {
+		return nil, err
+	}
+	holder := evidence.NewID()
+	for range commitAttempts {
+		stored, err := p.store.Heads.GetVersioned(ctx, environment)
+		if err != nil {
+			return nil, err
+		}
+		head := stored.Value
+		now := p.clock()
+		if head.Lease.Holder != "" && head.Lease.Until > evidence.Seconds(now) {
+			return nil, nil
+		}
+		next := head.Processed + 1
+		if head.Attempt.Arrival != next {
+			head.Attempt = rules.Attempt{Arrival: next}
+		}
+		head.Attempt.Count++
+		head.Lease = newLease(holder, now)
+		revision, err := p.store.Heads.Replace(ctx, head, stored.Revision)
+		if errors.Is(err, storage.ErrMoved) {
+			continue
+		}
+		if err != nil {
+			p.refunds.add(environment, refund{arrival: next, holder: holder, uncertain: true})
+			return nil, err
+		}
+		return &lease{holder: holder, head: head, revision: revision}, nil
+	}
+	return nil, errContended()
+}
+
+func newLease(holder string, now time.Time) rules.Lease {
+	return rules.Lease{Holder: holder, Until: evidence.Seconds(now.Add(leaseSpan))}
+}
+
+// renewLease renews the lease until it is released. The context ends when the lease
+// cannot be kept, so that nothing is written without it.
+func (p *Processor) renewLease(ctx context.Context, h *lease) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var renewal goroutine.Group
+	renewal.Go(func() error {
+		ticker := time.NewTicker(renewInterval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-ticker.C:
+			}
+			if err := goroutine.Recovered(func() error { return p.renewOnce(ctx, h) }); err != nil {
+				cancel(err)
+				return err
+			}
+		}
+	})
+	return ctx, func() {
+		cancel(context.Canceled)
+		_ = renewal.Wait() // its error is the cause of the context's end
+	}
+}
+
+func (p *Processor) renewOnce(ctx context.Context, h *lease) error {
+	return p.commit(ctx, h, func(head *rules.Head) { head.Lease = newLease(h.holder, p.clock()) })
+}
+
+func clearLease(head *rules.Head) {
+	head.Lease = rules.Lease{}
+	head.Attempt = rules.Attempt{}
+}
+
+// releaseLease releases the lease after an error. What is not the report's fault does not
+// count as an attempt.
+func (p *Processor) releaseLease(ctx context.Context, h *lease, cause error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseSpan)
+	defer cancel()
+	begun := h.current()
+	err := p.commit(ctx, h, func(head *rules.Head) {
+		head.Lease = rules.Lease{}
+		if isOutage(cause) {
+			head.Attempt.Count--
+			return
+		}
+		head.Attempt.Reason, _, _ = strings.Cut(cause.Error(), "\n") // without the stack of a panic
+		head.Attempt.Class = reasonOf(cause)
+	})
+	if err == nil {
+		return
+	}
+	if isOutage(cause) && begun.Attempt.Arrival > 0 {
+		p.refunds.add(begun.Environment, refund{arrival: begun.Attempt.Arrival, holder: h.holder})
+	}
+	if !errors.Is(err, errLeaseLost) {
+		p.log.Warn("could not release an environment", "environment", begun.Environment, "error", err.Error())
+	}
+}
+
+// commit changes the head that this processor holds.
+func (p *Processor) commit(ctx context.Context, h *lease, change func(*rules.Head)) error {
+	return p.commitWith(ctx, h, &storage.Batch{}, change, &storage.Batch{})
+}
+
+// commitWith changes the head that this processor holds, and writes something before it and
+// behind it: one batch, unless somebody else has touched the head meanwhile. The change must
+// bear repetition. Once the lease is released there is nothing more to change: a renewal
+// that had to wait for the release would take it again, for nobody.
+func (p *Processor) commitWith(ctx context.Context, h *lease, before *storage.Batch, change func(*rules.Head), behind *storage.Batch) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.head.Lease.Holder != h.holder {
+		return errLeaseLost
+	}
+	for range commitAttempts {
+		next := h.head
+		change(&next)
+		batch := &storage.Batch{}
+		batch.Append(before)
+		revision := p.store.Heads.ReplaceIn(batch, &next, h.revision)
+		batch.Append(behind)
+		err := batch.Write(ctx, p.store.Documents)
+		if err == nil {
+			h.head, h.revision = next, revision
+			return nil
+		}
+		if !errors.Is(err, storage.ErrMoved) {
+			return err
+		}
+		stored, err := p.store.Heads.GetVersioned(ctx, h.head.Environment)
+		if err != nil {
+			return err
+		}
+		if stored.Value.Lease.Holder != h.holder {
+			return errLeaseLost
+		}
+		h.head, h.revision = stored.Value, stored.Revision
+	}
+	return errContended()
+}
+
+func errContended() error {
+	return evidence.NewError(evidence.Unavailable, "The environment is being changed by many requests at once.")
+}

@@ -1,0 +1,90 @@
+package reports
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"attestry/app"
+	"attestry/evidence"
+	"attestry/goroutine"
+	"attestry/storage"
+	"attestry/storage/filesystem"
+	"attestry/storage/pebble/pebbletest"
+)
+
+// moving is an engine in which somebody else is always quicker.
+type moving struct{ storage.Documents }
+
+func (moving) Replace(context.Context, *storage.Schema, storage.Record, int64) error {
+	return storage.ErrMoved
+}
+
+type deaf struct{}
+
+func (deaf) Settled(context.Context, string) {}
+
+// newLeaseScene makes a processor and an environment for it.
+func newLeaseScene(t *testing.T, wrap func(storage.Documents) storage.Documents) (*Processor, string) {
+	t.Helper()
+	folder := t.TempDir()
+	docs := pebbletest.Open(t, filepath.Join(folder, "documents"), app.Schemas())
+	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := slog.New(slog.DiscardHandler)
+	plain := app.NewStore(docs, objects, time.Now, log)
+	t.Cleanup(plain.Tenancy.Close)
+	environment := evidence.Environment{ID: evidence.NewID(), Org: "org", Name: "env", Type: evidence.Server}
+	if _, err := plain.Environments.Put(t.Context(), environment, evidence.EnvironmentChange{}); err != nil {
+		t.Fatal(err)
+	}
+	store := app.NewStore(wrap(docs), objects, time.Now, log)
+	t.Cleanup(store.Tenancy.Close)
+	return NewProcessor(store, deaf{}, time.Now, log), environment.ID
+}
+
+func unwrapped(docs storage.Documents) storage.Documents { return docs }
+
+// TestRenewalBehindTheReleaseTakesNoLease renews a lease that the processing has
+// just released, as a renewal does that had to wait for it.
+func TestRenewalBehindTheReleaseTakesNoLease(t *testing.T) {
+	p, environment := newLeaseScene(t, unwrapped)
+	h, err := p.acquireLease(t.Context(), environment)
+	if err != nil || h == nil {
+		t.Fatal(h, err)
+	}
+	if err := p.commit(t.Context(), h, clearLease); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.renewOnce(t.Context(), h); !errors.Is(err, errLeaseLost) {
+		t.Errorf("renewing answered %v", err)
+	}
+	if again, err := p.acquireLease(t.Context(), environment); err != nil || again == nil {
+		t.Errorf("the environment is taken by nobody: %v", err)
+	}
+}
+
+func TestEnvironmentThatCannotBeTakenIsTriedAgain(t *testing.T) {
+	p, environment := newLeaseScene(t, func(docs storage.Documents) storage.Documents { return moving{docs} })
+	if err := p.Drain(t.Context(), environment); evidence.CodeOf(err) != evidence.Unavailable {
+		t.Errorf("the task is taken for done: %v", err)
+	}
+}
+
+func TestRenewalThatPanicsEndsTheProcessing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &Processor{}
+		ctx, release := p.renewLease(t.Context(), &lease{}) // a processor without a store panics
+		<-ctx.Done()
+		if err := context.Cause(ctx); !errors.Is(err, goroutine.ErrPanicked) {
+			t.Errorf("the processing ends with %v", err)
+		}
+		release()
+	})
+}

@@ -1,0 +1,745 @@
+package reports_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"attestry/app"
+	"attestry/evidence"
+	rules "attestry/evidence/snapshot"
+	"attestry/storage"
+	"attestry/tasks/logical"
+	"attestry/tasks/reports"
+)
+
+// unite makes a logical environment of members and returns its id.
+func (s *scene) unite(t testing.TB, members ...string) string {
+	t.Helper()
+	fresh := evidence.Environment{ID: evidence.NewID(), Org: "org", Type: evidence.LogicalType, Included: members}
+	fresh.Name = "logical-" + fresh.ID
+	if _, err := s.store.Environments.Put(t.Context(), fresh, evidence.EnvironmentChange{}); err != nil {
+		t.Fatal(err)
+	}
+	s.update(t, fresh.ID)
+	return fresh.ID
+}
+
+func (s *scene) updater() *logical.Updater { return logical.NewUpdater(s.store, s.clock.Now, quiet()) }
+
+func (s *scene) update(t testing.TB, id string) {
+	t.Helper()
+	if err := s.updater().Update(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// member makes another environment and returns the scene as seen from there.
+func (s *scene) member(t testing.TB) *scene {
+	t.Helper()
+	other := *s
+	other.env = evidence.NewID()
+	s.create(t, other.env)
+	return &other
+}
+
+// include does what the API does when it stores a list of members.
+func (s *scene) include(id string, members ...string) error {
+	err := s.store.Environments.Change(context.Background(), id, evidence.EnvironmentChange{Included: &members}, 1)
+	if err != nil {
+		return err
+	}
+	return s.updater().Update(context.Background(), id)
+}
+
+// archive does what the API does when it archives an environment.
+func (s *scene) archive(id string) error {
+	if err := s.store.Environments.Archive(context.Background(), "org", "env-"+id, 1); err != nil {
+		return err
+	}
+	return s.updater().MemberArchived(context.Background(), "org", id)
+}
+
+// united lists the snapshots of a logical environment.
+func (s *scene) united(t testing.TB, id string) []rules.Snapshot {
+	t.Helper()
+	latest, err := s.store.Snapshots.Latest(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []rules.Snapshot
+	for number := range latest {
+		one, err := s.store.Snapshots.Get(t.Context(), id, number+1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// assertUnited checks a logical environment by the rules alone: the numbers have no
+// gaps, times increase, each snapshot adds the next one of a single member or changes
+// the membership, no member's snapshot is missing or there twice, and the log holds the
+// events of those that were added.
+func (s *scene) assertUnited(t testing.TB, id string) []rules.Snapshot {
+	t.Helper()
+	all := s.united(t, id)
+	before := rules.Snapshot{}
+	for i := range all {
+		s.assertFollows(t, &before, &all[i])
+		before = all[i]
+	}
+	s.assertUnitedLog(t, id, all)
+	environment, err := s.store.Environments.Membership(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	heads, err := s.store.Heads.GetMany(t.Context(), append([]string{id}, environment.Active...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if heads[id].Last != before.Number || heads[id].Timestamp != before.Timestamp || heads[id].Events != before.EventsBefore+before.Events {
+		t.Errorf("the head says %d at %f with %d events, the last is %+v", heads[id].Last, heads[id].Timestamp, heads[id].Events, before)
+	}
+	shown := false
+	for _, member := range environment.Active {
+		shown = shown || heads[member].Last > 0
+	}
+	if len(all) == 0 {
+		if shown {
+			t.Error("it has no snapshots although its members have")
+		}
+		return nil
+	}
+	if !before.HasMembers(environment.Active) {
+		t.Errorf("the last snapshot has the members %+v, the environment %v", before.Members, environment.Active)
+	}
+	for _, member := range before.Members {
+		if member.Number != heads[member.Environment].Last {
+			t.Errorf("it ends with snapshot %d of a member that has %d", member.Number, heads[member.Environment].Last)
+		}
+	}
+	return all
+}
+
+// assertFollows checks one snapshot against the one before it.
+func (s *scene) assertFollows(t testing.TB, before, next *rules.Snapshot) {
+	t.Helper()
+	if next.Number != before.Number+1 || next.Timestamp <= before.Timestamp || next.EventsBefore != before.EventsBefore+before.Events {
+		t.Errorf("snapshot %d at %f behind %d events follows %d at %f with %d", next.Number, next.Timestamp, next.EventsBefore,
+			before.Number, before.Timestamp, before.EventsBefore+before.Events)
+	}
+	var moved []string
+	for _, member := range next.Members {
+		former, was := before.Member(member.Environment)
+		if (was || next.Cause != nil) && member.Number != former.Number {
+			moved = append(moved, fmt.Sprintf("%s/%d", member.Environment, former.Number+1))
+		}
+	}
+	if next.Cause == nil {
+		same := len(before.Members) == len(next.Members) && !slices.ContainsFunc(next.Members, func(m rules.Member) bool {
+			_, was := before.Member(m.Environment)
+			return !was
+		})
+		if same || len(moved) > 0 || next.Events != 0 {
+			t.Errorf("snapshot %d is a change of membership that moves %v: %+v", next.Number, moved, next)
+		}
+		return
+	}
+	cause := fmt.Sprintf("%s/%d", next.Cause.Environment, next.Cause.Number)
+	if len(moved) != 1 || moved[0] != cause || before.Number > 0 && len(before.Members) != len(next.Members) {
+		t.Errorf("snapshot %d is of %s and moves %v: from %+v to %+v", next.Number, cause, moved, before.Members, next.Members)
+	}
+	made, err := s.store.Snapshots.Get(t.Context(), next.Cause.Environment, next.Cause.Number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made.Events != next.Events || made.EventsBefore != next.Cause.EventsBefore || next.Timestamp < made.Timestamp {
+		t.Errorf("snapshot %d at %f is of %+v", next.Number, next.Timestamp, made)
+	}
+}
+
+// assertUnitedLog compares the log with the events of the causes.
+func (s *scene) assertUnitedLog(t testing.TB, id string, all []rules.Snapshot) {
+	t.Helper()
+	got, err := s.store.Events.Between(t.Context(), id, 1, storage.MaxMany, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []rules.Event
+	for i := range all {
+		if all[i].Cause == nil || all[i].Events == 0 {
+			continue
+		}
+		cause := all[i].Cause
+		events, err := s.store.Events.Between(t.Context(), cause.Environment, cause.EventsBefore+1, cause.EventsBefore+all[i].Events, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, event := range events {
+			event.Environment, event.Member, event.Snapshot, event.Timestamp = id, event.Environment, all[i].Number, all[i].Timestamp
+			event.Ordinal = int64(len(want)) + 1
+			want = append(want, event)
+		}
+	}
+	if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+		t.Errorf("the log is\n%+v, want\n%+v", got, want)
+	}
+}
+
+func TestLogicalSnapshotsAreNumberedAsTheyComeToBe(t *testing.T) {
+	one := newScene(t, nil)
+	two := one.member(t)
+	all := one.unite(t, one.env, two.env)
+	both := one.unite(t, two.env, one.env)
+	two.accept(t, running("late"))
+	one.accept(t, running("early"))
+	one.drain(t)
+	first := one.assertUnited(t, all)
+	two.drain(t)
+	second := one.assertUnited(t, all)
+	if len(first) != 1 || len(second) != 2 || !reflect.DeepEqual(first[0], second[0]) {
+		t.Errorf("a report that comes late makes\n%+v of\n%+v", second, first)
+	}
+	if gap := second[1].Timestamp - second[0].Timestamp; gap <= 0 || gap > 2e-6 {
+		t.Errorf("the late one is %g s behind", gap)
+	}
+	one.clock.Advance(minute)
+	one.accept(t, running("early", "third"))
+	one.drain(t)
+	third := one.assertUnited(t, all)
+	made, _, _ := one.artifacts(t, 2)
+	if len(third) != 3 || third[2].Timestamp != made.Timestamp {
+		t.Errorf("the third is %+v, made at %f", third[2], made.Timestamp)
+	}
+	if got := one.assertUnited(t, both); len(got) != 3 {
+		t.Errorf("the other logical environment has %d", len(got))
+	}
+}
+
+// TestChangesOfMembershipMakeSnapshots joins, leaves, archives and revives.
+func TestChangesOfMembershipMakeSnapshots(t *testing.T) {
+	one := newScene(t, nil)
+	two, three := one.member(t), one.member(t)
+	for i, s := range []*scene{one, two} {
+		s.accept(t, running(fmt.Sprint("file-", i)))
+		s.drain(t)
+	}
+	all := one.unite(t, one.env)
+	for _, step := range []struct {
+		what string
+		do   func() error
+		want string
+	}{
+		{"made of what runs", func() error { return nil }, "[1]"},
+		{"joined", func() error { return one.include(all, one.env, two.env) }, "[1 1]"},
+		{"joined without a snapshot", func() error { return one.include(all, one.env, two.env, three.env) }, "[1 1 0]"},
+		{"left", func() error { return one.include(all, two.env, three.env) }, "[1 0]"},
+		{"archived", func() error { return one.archive(two.env) }, "[0]"},
+		{"revived", func() error {
+			_, err := one.store.Environments.Put(t.Context(), evidence.Environment{
+				ID: evidence.NewID(), Org: "org", Name: "env-" + two.env, Type: evidence.Server,
+			}, evidence.EnvironmentChange{})
+			return errors.Join(err, one.updater().Named(t.Context(), "org", "env-"+two.env))
+		}, "[0 0]"},
+		{"emptied", func() error { return one.include(all) }, "[]"},
+		{"joined again", func() error { return one.include(all, one.env) }, "[1]"},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatalf("%s: %v", step.what, err)
+		}
+		numbers := []int64{}
+		united := one.assertUnited(t, all)
+		for _, member := range united[len(united)-1].Members {
+			numbers = append(numbers, member.Number)
+		}
+		if fmt.Sprint(numbers) != step.want {
+			t.Errorf("%s: the members are at %v, want %s", step.what, numbers, step.want)
+		}
+		one.update(t, all)
+		if again := one.united(t, all); len(again) != len(united) {
+			t.Errorf("%s: a second update makes snapshot %d", step.what, len(again))
+		}
+	}
+	if united := one.united(t, all); len(united) != 8 {
+		t.Errorf("%d snapshots, want one for each step", len(united))
+	}
+	if err := one.include(all, three.env, one.env); err != nil {
+		t.Fatal(err)
+	}
+	if err := one.include(all, one.env, three.env); err != nil {
+		t.Fatal(err)
+	}
+	if united := one.assertUnited(t, all); len(united) != 9 {
+		t.Errorf("another order makes a snapshot")
+	}
+}
+
+// TestMemberThatIsMadeAnewIsFollowed lets the successor of an archived member report.
+func TestMemberThatIsMadeAnewIsFollowed(t *testing.T) {
+	one := newScene(t, nil)
+	all := one.unite(t, one.env)
+	if err := one.archive(one.env); err != nil {
+		t.Fatal(err)
+	}
+	fresh := *one
+	fresh.env = evidence.NewID()
+	_, err := one.store.Environments.Put(t.Context(), evidence.Environment{ID: fresh.env, Org: "org", Name: "env-" + one.env, Type: evidence.Server}, evidence.EnvironmentChange{})
+	if err := errors.Join(err, one.updater().Named(t.Context(), "org", "env-"+one.env)); err != nil {
+		t.Fatal(err)
+	}
+	fresh.accept(t, running("a"))
+	fresh.drain(t)
+	if united := one.assertUnited(t, all); len(united) != 1 || united[0].Members[0].Environment != fresh.env {
+		t.Errorf("got %+v", united)
+	}
+}
+
+// watcher is a worker of another process; tests stand around its commands.
+type watcher struct {
+	*scene
+	around func(write bool, run func() error) error
+}
+
+func (s *scene) watcher(t testing.TB) *watcher {
+	t.Helper()
+	w := &watcher{}
+	w.scene = s.another(t, func(docs storage.Documents) storage.Documents {
+		return &watched{Documents: docs, around: func(write bool, run func() error) error { return w.around(write, run) }}
+	})
+	return w
+}
+
+var errKilled = errors.New("the process was killed")
+
+// TestLogicalSnapshotsSurviveAWorkerKilledAtAnyWrite lets a worker do no command from a
+// write on, that one included or not, and another worker go on.
+func TestLogicalSnapshotsSurviveAWorkerKilledAtAnyWrite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
+	killed, shared := true, newScene(t, nil)
+	worker := shared.watcher(t)
+	for write := 1; killed; write++ {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("write %d after %v", write, after), func(t *testing.T) {
+				one, two := shared.member(t), shared.member(t)
+				all, both := one.unite(t, one.env, two.env), one.unite(t, two.env, one.env)
+				one.accept(t, running("a"))
+				one.accept(t, running("a", "b"))
+				two.accept(t, running("c"))
+				two.drain(t)
+				writes := 0
+				worker.around = func(isWrite bool, run func() error) error {
+					if isWrite {
+						writes++
+					}
+					if writes > write || writes == write && !after {
+						return errKilled
+					}
+					return run()
+				}
+				err := worker.processor.Drain(t.Context(), one.env)
+				if killed = writes >= write; killed && !after && err == nil {
+					t.Error("the killed worker was content")
+				}
+				one.clock.Advance(minute)
+				one.drain(t)
+				two.accept(t, running())
+				two.drain(t)
+				for _, id := range []string{all, both} {
+					if united := one.assertUnited(t, id); len(united) != 4 {
+						t.Errorf("%d snapshots, want 4", len(united))
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestLogicalSnapshotsBearAHaltedWorker halts a worker before each of its writes, lets
+// others go on, and then the first one.
+func TestLogicalSnapshotsBearAHaltedWorker(t *testing.T) {
+	halted, shared := true, newScene(t, nil)
+	worker := shared.watcher(t)
+	for write := int64(1); halted; write++ {
+		t.Run(fmt.Sprint("write ", write), func(t *testing.T) {
+			one, two := shared.member(t), shared.member(t)
+			all := one.unite(t, one.env, two.env)
+			one.accept(t, running("a"))
+			reached, resume, done := make(chan struct{}), make(chan struct{}), make(chan error)
+			halt := &interruption{at: write, onlyWrites: true, happen: func() {
+				close(reached)
+				<-resume
+			}}
+			worker.around = halt.around
+			go func() { done <- worker.processor.Drain(t.Context(), one.env) }()
+			select {
+			case err := <-done:
+				if err != nil {
+					t.Fatal(err)
+				}
+			case <-reached:
+			}
+			one.clock.Advance(minute)
+			for i, s := range []*scene{one, two, one, two} {
+				s.accept(t, running(fmt.Sprint("file-", i)))
+				s.drain(t)
+			}
+			close(resume)
+			if halted = halt.happened(); halted {
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+			}
+			one.accept(t, running("last"))
+			one.drain(t)
+			if united := one.assertUnited(t, all); len(united) != 6 {
+				t.Errorf("%d snapshots, want 6", len(united))
+			}
+		})
+	}
+}
+
+// TestLogicalSnapshotsBearWhatHappensBetweenTwoCommands lets a membership change, or
+// another member make a snapshot, before each command of a worker.
+func TestLogicalSnapshotsBearWhatHappensBetweenTwoCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes long")
+	}
+	for what, event := range map[string]func(t *testing.T, one, two *scene, all, other string) error{
+		"the member joins another": func(_ *testing.T, one, two *scene, _, other string) error {
+			return one.include(other, two.env, one.env)
+		},
+		"the member leaves":      func(_ *testing.T, one, two *scene, all, _ string) error { return one.include(all, two.env) },
+		"the member is archived": func(_ *testing.T, one, _ *scene, _, _ string) error { return one.archive(one.env) },
+		"the other is archived":  func(_ *testing.T, one, two *scene, _, _ string) error { return one.archive(two.env) },
+		"the member leaves and joins": func(_ *testing.T, one, two *scene, all, _ string) error {
+			return errors.Join(one.include(all, two.env), one.include(all, two.env, one.env))
+		},
+		"the other makes a snapshot": func(t *testing.T, _, two *scene, _, _ string) error {
+			two.accept(t, running("two"))
+			return two.processor.Drain(t.Context(), two.env)
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			happened, shared := true, newScene(t, nil)
+			worker := shared.watcher(t)
+			for command := int64(1); happened; command++ {
+				one, two := shared.member(t), shared.member(t)
+				for _, s := range []*scene{one, two} {
+					s.accept(t, running("before"))
+					s.drain(t)
+				}
+				all, other := one.unite(t, one.env, two.env), one.unite(t, two.env)
+				one.accept(t, running("one"))
+				var err error
+				between := &interruption{at: command, happen: func() { err = event(t, one, two, all, other) }}
+				worker.around, worker.env = between.around, one.env
+				worker.drain(t)
+				if happened = between.happened(); err != nil {
+					t.Fatalf("command %d: %v", command, err)
+				}
+				for _, id := range []string{all, other} {
+					// A membership that changes while the worker is between its commit
+					// and its head shows the member as it was before, until the next
+					// snapshot of any member or the next reader.
+					if what != "the other makes a snapshot" {
+						one.update(t, id)
+					}
+					if one.assertUnited(t, id); t.Failed() {
+						t.Fatalf("command %d", command)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestManyWorkersShareALogicalEnvironment lets members report, join, leave and be
+// archived at once.
+func TestManyWorkersShareALogicalEnvironment(t *testing.T) {
+	const count = 6
+	one := newScene(t, nil)
+	scenes, ids := []*scene{one}, []string{one.env}
+	for range 5 {
+		scenes = append(scenes, one.member(t))
+		ids = append(ids, scenes[len(scenes)-1].env)
+	}
+	fixed, moving := one.unite(t, ids...), one.unite(t, ids[0])
+	var group sync.WaitGroup
+	for i, s := range scenes {
+		for range 2 {
+			group.Go(func() {
+				worker := reports.NewProcessor(s.store, silent{}, s.clock.Now, quiet())
+				for r := range count {
+					_, err := s.intake.Accept(t.Context(), reports.Submission{Org: "org", Environment: s.env, Report: running(fmt.Sprint(i, "-", r))})
+					if err := errors.Join(err, worker.Drain(t.Context(), s.env)); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+	for i := range ids {
+		group.Go(func() {
+			if err := one.include(moving, ids[i:]...); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Go(func() {
+		if err := one.archive(ids[5]); err != nil {
+			t.Error(err)
+		}
+	})
+	group.Wait()
+	for _, s := range scenes {
+		s.drain(t)
+	}
+	for _, id := range []string{fixed, moving} {
+		one.update(t, id)
+		one.assertUnited(t, id)
+	}
+	added := map[string]int64{}
+	for _, united := range one.united(t, fixed) {
+		if united.Cause != nil {
+			added[united.Cause.Environment]++
+		}
+	}
+	for _, id := range ids[:5] {
+		if head, err := one.store.Heads.Get(t.Context(), id); err != nil || added[id] != head.Last || head.Last == 0 {
+			t.Errorf("%d of %d snapshots of a member were added, %v", added[id], head.Last, err)
+		}
+	}
+}
+
+// resisting is an engine that takes no snapshot of one environment while it has a
+// fault.
+type resisting struct {
+	storage.Documents
+	environment string
+	fault       error
+}
+
+func (r *resisting) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
+	if r.fault != nil && schema.Name == "snapshots" && strings.HasPrefix(record.ID, r.environment+"/") {
+		return r.fault
+	}
+	return r.Documents.Insert(ctx, schema, record)
+}
+
+func TestLogicalEnvironmentThatCannotBeUpdatedHoldsUpNoMember(t *testing.T) {
+	for what, c := range map[string]struct {
+		fault error
+		drain bool
+	}{
+		"refused": {evidence.NewError(evidence.TooLarge, "too large"), true},
+		"damaged": {storage.ErrDamaged, true},
+		"away":    {storage.Outage("database", errors.New("no answer")), false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			one := newScene(t, nil)
+			all := one.unite(t, one.env)
+			one.accept(t, running("a"))
+			one.drain(t)
+			docs := &resisting{environment: all, fault: c.fault}
+			worker := one.another(t, func(inner storage.Documents) storage.Documents {
+				docs.Documents = inner
+				return docs
+			})
+			one.accept(t, running("b"))
+			if err := worker.processor.Drain(t.Context(), one.env); (err == nil) != c.drain {
+				t.Fatalf("the worker ended with %v", err)
+			}
+			docs.fault = nil
+			one.accept(t, running("c"))
+			one.drain(t)
+			if united := one.assertUnited(t, all); len(united) != 3 {
+				t.Errorf("%d snapshots, want those of all three reports", len(united))
+			}
+		})
+	}
+}
+
+// TestDamagedLogicalEnvironmentHoldsUpNoOther has one beside a sound one.
+func TestDamagedLogicalEnvironmentHoldsUpNoOther(t *testing.T) {
+	one := newScene(t, nil)
+	damaged, sound := one.unite(t, one.env), one.unite(t, one.env)
+	worker := one.spoiling(t, "environments", damaged)
+	one.accept(t, running("a"))
+	worker.drain(t)
+	if united := one.assertUnited(t, sound); len(united) != 1 {
+		t.Errorf("the sound one has %d snapshots", len(united))
+	}
+	if err := worker.archive(one.env); err != nil {
+		t.Errorf("the member was not archived: %v", err)
+	}
+	if united := one.assertUnited(t, sound); len(united) != 2 {
+		t.Errorf("the sound one has %d snapshots after the member was archived", len(united))
+	}
+	one.update(t, damaged)
+	if united := one.assertUnited(t, damaged); len(united) > 1 {
+		t.Errorf("the damaged one has %d snapshots once it is restored", len(united))
+	}
+}
+
+// read does what the API does before it reads a logical environment.
+func (s *scene) read(t testing.TB, id string) {
+	t.Helper()
+	environment, err := s.store.Environments.Membership(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.updater().CatchUp(t.Context(), &environment); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// assertFinished checks that the head and the log of a logical environment are those of
+// its last snapshot, which has the given number.
+func (s *scene) assertFinished(t testing.TB, id string, number int) {
+	t.Helper()
+	all := s.united(t, id)
+	head, err := s.store.Heads.Get(t.Context(), id)
+	if err != nil || len(all) != number || head.Last != int64(number) {
+		t.Errorf("the head says %d of %d snapshots, want %d, %v", head.Last, len(all), number, err)
+	}
+	s.assertUnitedLog(t, id, all)
+}
+
+// TestReaderFinishesALogicalSnapshotOfAKilledWorker lets a worker do no write from one
+// on, and a reader come before any other worker.
+func TestReaderFinishesALogicalSnapshotOfAKilledWorker(t *testing.T) {
+	killed, unfinished, shared := true, 0, newScene(t, nil)
+	worker := shared.watcher(t)
+	for write := 1; killed; write++ {
+		t.Run(fmt.Sprint("write ", write), func(t *testing.T) {
+			one := shared.member(t)
+			all := one.unite(t, one.env)
+			one.accept(t, running("a"))
+			one.drain(t)
+			one.accept(t, running("b"))
+			writes := 0
+			worker.around = func(isWrite bool, run func() error) error {
+				if isWrite {
+					writes++
+				}
+				if writes >= write {
+					return errKilled
+				}
+				return run()
+			}
+			_ = worker.processor.Drain(t.Context(), one.env)
+			killed = writes >= write
+			number := len(one.united(t, all))
+			if head, err := one.store.Heads.Get(t.Context(), all); err != nil || head.Last < int64(number) {
+				unfinished++
+			}
+			one.read(t, all)
+			one.assertFinished(t, all, number)
+		})
+	}
+	if unfinished < 2 { // before the events, and before the head
+		t.Errorf("%d snapshots were left unfinished", unfinished)
+	}
+}
+
+// headless is an engine that refuses to write the head of one environment.
+type headless struct {
+	storage.Documents
+	environment string
+}
+
+func (h *headless) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
+	if schema.Name == "heads" && record.ID == h.environment {
+		return evidence.NewError(evidence.TooLarge, "too large")
+	}
+	return h.Documents.Replace(ctx, schema, record, revision)
+}
+
+func TestReaderFinishesALogicalSnapshotWhoseHeadWasRefused(t *testing.T) {
+	one := newScene(t, nil)
+	all := one.unite(t, one.env)
+	worker := one.another(t, func(docs storage.Documents) storage.Documents {
+		return &headless{Documents: docs, environment: all}
+	})
+	one.accept(t, running("a"))
+	worker.drain(t)
+	one.read(t, all)
+	one.assertFinished(t, all, 1)
+	one.assertUnited(t, all)
+}
+
+// TestReaderIsServedWhenASnapshotOfAMemberIsLost makes one that the logical environment
+// has yet to add missing, damaged, or out of reach.
+func TestReaderIsServedWhenASnapshotOfAMemberIsLost(t *testing.T) {
+	one := newScene(t, nil)
+	all := one.unite(t, one.env)
+	one.accept(t, running("a"))
+	one.drain(t)
+	docs := &resisting{environment: all, fault: storage.ErrDamaged}
+	worker := one.another(t, func(inner storage.Documents) storage.Documents {
+		docs.Documents = inner
+		return docs
+	})
+	one.accept(t, running("b"))
+	worker.drain(t)
+	environment, err := one.store.Environments.Membership(t.Context(), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := one.env + "/2"
+	one.spoiling(t, "snapshots", lost).read(t, all)
+	one.assertFinished(t, all, 1)
+	away := one.watcher(t)
+	away.around = func(bool, func() error) error { return errAway }
+	if err := away.updater().CatchUp(t.Context(), &environment); !errors.Is(err, storage.ErrOutage) {
+		t.Errorf("during an outage: %v", err)
+	}
+	for i := range app.Schemas() {
+		if schema := app.Schemas()[i]; schema.Name == "snapshots" {
+			if err := one.docs.Delete(t.Context(), schema, lost); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	one.read(t, all)
+	one.assertFinished(t, all, 1)
+}
+
+// TestEnvironmentThatAnOldProcessHasWrittenIsFoundAgain drops the fields by which
+// workers find a logical environment, as a version before them does.
+func TestEnvironmentThatAnOldProcessHasWrittenIsFoundAgain(t *testing.T) {
+	one := newScene(t, nil)
+	all := one.unite(t, one.env)
+	one.accept(t, running("a"))
+	one.drain(t)
+	old := one.another(t, func(docs storage.Documents) storage.Documents { return &forgetful{docs} })
+	if err := old.store.Environments.SetTags(t.Context(), all, map[string]string{"a": "b"}, nil, 1); err != nil {
+		t.Fatal(err)
+	}
+	one.accept(t, running("b"))
+	one.drain(t)
+	one.read(t, all)
+	one.accept(t, running("c"))
+	one.drain(t)
+	if united := one.assertUnited(t, all); len(united) != 3 {
+		t.Errorf("%d snapshots, want 3", len(united))
+	}
+}
+
+// forgetful is an engine that knows nothing of the fields of logical environments.
+type forgetful struct{ storage.Documents }
+
+func (f *forgetful) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
+	delete(record.Fields, "logical")
+	delete(record.Fields, "included")
+	return f.Documents.Replace(ctx, schema, record, revision)
+}

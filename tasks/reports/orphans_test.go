@@ -1,0 +1,176 @@
+package reports_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/storage"
+	"attestry/storage/environments"
+	"attestry/storage/storagetest"
+	"attestry/tasks/orphans"
+	"attestry/tasks/reports"
+)
+
+// collector deletes what no report names, seen from one process.
+func (s *scene) collector(t testing.TB) *orphans.Collector {
+	t.Helper()
+	kind := orphans.Kind{Prefix: environments.ReportObjects, Named: s.store.Reports.ObjectKeys}
+	return orphans.NewCollector(openObjects(t, s.folder), s.store.Leases, kind, s.clock.Now, quiet())
+}
+
+// collect looks for orphans for a bit more than an hour.
+func (s *scene) collect(t testing.TB, collector *orphans.Collector) {
+	t.Helper()
+	for range 8 {
+		if err := collector.Collect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.clock.Advance(orphans.Interval)
+	}
+}
+
+func (s *scene) wantObjects(t *testing.T, count int) {
+	t.Helper()
+	if left := storagetest.FileKeys(t, filepath.Join(s.folder, "objects")); len(left) != count {
+		t.Fatalf("objects are %q, want %d", left, count)
+	}
+}
+
+// refusing fails the insertion of reports while it is told to, and lets records look as if an
+// earlier version had written them.
+type refusing struct {
+	storage.Documents
+	refuse, old bool
+}
+
+var errRefused = errors.New("refused by the test")
+
+func (d *refusing) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
+	if d.refuse && schema.Name == "reports" {
+		return errRefused
+	}
+	return d.Documents.Insert(ctx, schema, record)
+}
+
+func (d *refusing) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (storage.Page, error) {
+	page, err := d.Documents.Find(ctx, schema, query)
+	for _, record := range page.Records {
+		if d.old {
+			delete(record.Fields, "object")
+		}
+	}
+	return page, err
+}
+
+func newRefusingScene(t *testing.T) (*scene, *refusing) {
+	var docs *refusing
+	s := newScene(t, func(inner storage.Documents) storage.Documents {
+		docs = &refusing{Documents: inner}
+		return docs
+	})
+	return s, docs
+}
+
+func TestObjectOfAReportThatCouldNotBeInsertedIsCollected(t *testing.T) {
+	s, docs := newRefusingScene(t)
+	docs.refuse = true
+	_, err := s.intake.Accept(t.Context(), reports.Submission{Org: "org", Environment: s.env, Report: bulky()})
+	if !errors.Is(err, errRefused) {
+		t.Fatal(err)
+	}
+	collector := s.collector(t)
+	for range 5 {
+		if err := collector.Collect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s.clock.Advance(orphans.Interval)
+	}
+	s.wantObjects(t, 1) // its record may still come
+	s.collect(t, collector)
+	s.wantNoObjects(t)
+}
+
+// TestObjectOfAReportWhoseWorkerWasKilledIsCollected has a worker die between the settlement and
+// the removal of the object.
+func TestObjectOfAReportWhoseWorkerWasKilledIsCollected(t *testing.T) {
+	s := newScene(t, nil)
+	s.accept(t, bulky())
+	record, err := s.store.Reports.Get(t.Context(), s.env, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record.Object = "" // so Remove deletes the record only
+	if err := s.store.Reports.Remove(t.Context(), []environments.WaitingReport{record}); err != nil {
+		t.Fatal(err)
+	}
+	s.wantObjects(t, 1)
+	s.collect(t, s.collector(t))
+	s.wantNoObjects(t)
+}
+
+func TestObjectsOfWaitingAndParkedReportsAreNotCollected(t *testing.T) {
+	for name, old := range map[string]bool{"records of this version": false, "records of an earlier version": true} {
+		t.Run(name, func(t *testing.T) {
+			s, docs := newRefusingScene(t)
+			docs.old = old
+			s.parkNext(t, bulky())
+			s.accept(t, bulky())
+			evidence, err := s.store.Objects.Put(t.Context(), "zoo", strings.NewReader("evidence"), -1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.collect(t, s.collector(t))
+			for _, arrival := range []int64{1, 2} {
+				record, err := s.store.Reports.Get(t.Context(), s.env, arrival)
+				if err == nil {
+					_, err = s.store.Reports.Unpack(t.Context(), &record)
+				}
+				if err != nil || record.Object == "" {
+					t.Errorf("report %d: %v", arrival, err)
+				}
+			}
+			if _, err := s.store.Objects.Stat(t.Context(), evidence.Key); err != nil {
+				t.Errorf("an object of another kind: %v", err)
+			}
+		})
+	}
+}
+
+func TestOrphansAreFoundWithoutReadingReports(t *testing.T) {
+	var docs *weighing
+	s := newScene(t, func(inner storage.Documents) storage.Documents {
+		docs = &weighing{Documents: inner}
+		return docs
+	})
+	s.accept(t, fleet(100))
+	s.parkNext(t, fleet(100))
+	docs.bytes = 0
+	if keys, err := s.store.Reports.ObjectKeys(t.Context()); err != nil || len(keys) != 0 || docs.bytes != 0 {
+		t.Errorf("%d bytes were read, keys are %v, %v", docs.bytes, keys, err)
+	}
+}
+
+func TestObjectOfASettledReportIsRemovedThoughALaterOneFails(t *testing.T) {
+	s := newScene(t, nil)
+	s.accept(t, bulky())
+	s.accept(t, bulky("b"))
+	second, err := s.store.Reports.Get(t.Context(), s.env, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.store.Objects.Delete(t.Context(), second.Object); err != nil {
+		t.Fatal(err)
+	}
+	s.clock.Advance(time.Second)
+	if err := s.processor.Drain(t.Context(), s.env); !errors.Is(err, storage.ErrDamaged) {
+		t.Fatalf("the second report: %v", err)
+	}
+	if head := s.head(t); head.Processed != 1 {
+		t.Fatalf("head is %+v", head)
+	}
+	s.wantNoObjects(t)
+}

@@ -1,0 +1,109 @@
+package reports
+
+import (
+	"context"
+	"errors"
+
+	"attestry/app"
+	"attestry/evidence"
+	"attestry/storage"
+	"attestry/storage/environments"
+)
+
+// ErrUnsettled reports that a worker has parked a report and not yet gone on to the
+// next one. It does within seconds, once the stores answer.
+var ErrUnsettled = errors.New("the report is still being parked, try again")
+
+// Parked is what an operator does with reports that were parked.
+type Parked struct {
+	store  *app.Store
+	intake *Intake
+}
+
+// NewParked makes a Parked. It needs no queue: the sweep enqueues what is retried.
+func NewParked(store *app.Store, clock evidence.Clock) *Parked {
+	return &Parked{store: store, intake: NewIntake(store, nil, nil, clock, 0)}
+}
+
+// Each calls yield for the parked reports of an organization, by id, or of all when org
+// is "": those parked first at the beginning, one command for each 32.
+func (p *Parked) Each(ctx context.Context, org string, yield func(*environments.WaitingReport) error) error {
+	for after := ""; ; {
+		page, next, err := p.store.Reports.Parked(ctx, org, after)
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			if err := yield(&page[i]); err != nil {
+				return err
+			}
+		}
+		if after = next; next == "" {
+			return nil
+		}
+	}
+}
+
+// Retry puts a parked report at the end of its environment's queue, with fresh attempts,
+// and returns its new arrival number. It keeps the time at which it was accepted: its
+// snapshot begins then, or right behind the last snapshot if that is later. A process
+// that is killed in between leaves the parked report; retrying it again then may queue
+// it twice, and the second one changes nothing. storage.ErrDamaged tells that its
+// content cannot be read, storage.ErrArchived that its environment is archived.
+func (p *Parked) Retry(ctx context.Context, parked *environments.WaitingReport) (arrival int64, err error) {
+	processed, err := p.settled(ctx, parked)
+	if err != nil {
+		return 0, err
+	}
+	environment, err := p.store.Environments.Get(ctx, parked.Environment)
+	if err != nil {
+		return 0, err
+	}
+	if environment.Archived {
+		return 0, storage.ErrArchived
+	}
+	report, err := p.store.Reports.Unpack(ctx, parked)
+	if err != nil {
+		return 0, err
+	}
+	fresh := environments.WaitingReport{
+		ID:          environments.NewReportID(),
+		Org:         parked.Org,
+		Environment: parked.Environment,
+		AcceptedAt:  parked.AcceptedAt,
+		ReportedBy:  parked.ReportedBy,
+		Type:        parked.Type,
+		Digest:      parked.Digest,
+		Repeat:      parked.Repeat,
+	}
+	// It gets an object of its own, as that of the parked report goes with it.
+	if err := p.store.Reports.Pack(ctx, &fresh, &report); err != nil {
+		return 0, err
+	}
+	if err := p.intake.insert(ctx, &fresh, &report, processed); err != nil {
+		return 0, err
+	}
+	return fresh.Arrival, p.remove(ctx, parked)
+}
+
+// Discard deletes a parked report for good.
+func (p *Parked) Discard(ctx context.Context, parked *environments.WaitingReport) error {
+	if _, err := p.settled(ctx, parked); err != nil {
+		return err
+	}
+	return p.remove(ctx, parked)
+}
+
+// settled returns the arrival number up to which all reports are settled. A report
+// above it must stay: workers stop at a missing number.
+func (p *Parked) settled(ctx context.Context, parked *environments.WaitingReport) (int64, error) {
+	head, err := p.store.Heads.Get(ctx, parked.Environment)
+	if err == nil && head.Processed < parked.Arrival {
+		err = ErrUnsettled
+	}
+	return head.Processed, err
+}
+
+func (p *Parked) remove(ctx context.Context, parked *environments.WaitingReport) error {
+	return p.store.Reports.Remove(ctx, []environments.WaitingReport{*parked})
+}

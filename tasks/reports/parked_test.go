@@ -1,0 +1,189 @@
+package reports_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"attestry/evidence"
+	rules "attestry/evidence/snapshot"
+	"attestry/storage/environments"
+	"attestry/tasks/reports"
+)
+
+// parkNext accepts a report and parks it as a worker does that gives it up.
+func (s *scene) parkNext(t testing.TB, report rules.Report) environments.WaitingReport {
+	t.Helper()
+	s.accept(t, report)
+	return s.park(t)
+}
+
+// park parks the next report that waits.
+func (s *scene) park(t testing.TB) environments.WaitingReport {
+	t.Helper()
+	arrival := s.head(t).Processed + 1
+	record, err := s.store.Reports.Get(t.Context(), s.env, arrival)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record.Failure, record.Attempts, record.ParkedAt = "of a test", 5, evidence.Seconds(s.clock.Now())
+	if err := s.store.Reports.Park(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.store.Heads.Update(t.Context(), s.env, func(head *rules.Head) error {
+		head.Settle(arrival, rules.Outcome{Report: record.ID, Failed: true})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record
+}
+
+// parked are the arrival numbers of the parked reports of the scene's environment.
+func (s *scene) parked(t testing.TB) []int64 {
+	t.Helper()
+	var arrivals []int64
+	err := reports.NewParked(s.store, s.clock.Now).Each(t.Context(), "org", func(record *environments.WaitingReport) error {
+		if record.Environment == s.env {
+			arrivals = append(arrivals, record.Arrival)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return arrivals
+}
+
+func TestRetriedReportIsProcessedBehindThoseThatWait(t *testing.T) {
+	for name, report := range map[string]rules.Report{"inline": running("a"), "as an object": bulky()} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, nil)
+			parked := s.parkNext(t, report)
+			s.clock.Advance(minute)
+			s.accept(t, running("b"))
+			arrival, err := reports.NewParked(s.store, s.clock.Now).Retry(t.Context(), &parked)
+			if err != nil || arrival != 3 {
+				t.Fatalf("it waits as %d, %v", arrival, err)
+			}
+			s.drain(t)
+			head := s.head(t)
+			if head.Last != 2 || head.Processed != 3 || head.Digest != report.Digest() || head.LastReportedAt <= parked.AcceptedAt {
+				t.Errorf("head is %+v", head)
+			}
+			first, _, _ := s.artifacts(t, 1)
+			second, _, _ := s.artifacts(t, 2)
+			// It was accepted before the snapshot that it comes behind.
+			if gap := second.Timestamp - first.Timestamp; gap <= 0 || gap > 2*1e-6 || second.ReportedAt != parked.AcceptedAt {
+				t.Errorf("its snapshot begins %g s behind the last, reported at %f", gap, second.ReportedAt)
+			}
+			if left := s.parked(t); len(left) != 0 {
+				t.Errorf("parked are still %v", left)
+			}
+			assertSwept(t, s)
+			s.wantNoObjects(t)
+		})
+	}
+}
+
+func TestRetriedReevaluationAppliesThePolicies(t *testing.T) {
+	s := newScene(t, nil)
+	s.accept(t, fleet(3))
+	s.drain(t)
+	s.attach(t, "provenance", needProvenance)
+	parked := s.park(t)
+	if head := s.head(t); len(head.Policies) != 0 {
+		t.Fatalf("head is %+v", head)
+	}
+	if _, err := reports.NewParked(s.store, s.clock.Now).Retry(t.Context(), &parked); err != nil {
+		t.Fatal(err)
+	}
+	s.drain(t)
+	if head := s.head(t); head.Last != 2 || len(head.Policies) != 1 || head.Counts.False != 3 {
+		t.Errorf("head is %+v", head)
+	}
+}
+
+// TestRetryThatIsKilledLosesNothing kills it at each of its writes, and retries again.
+func TestRetryThatIsKilledLosesNothing(t *testing.T) {
+	killed, shared := true, newScene(t, nil)
+	operator := shared.watcher(t)
+	for write := 1; killed; write++ {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("write %d after %v", write, after), func(t *testing.T) {
+				s := shared.member(t)
+				parked := s.parkNext(t, running("a"))
+				writes := 0
+				operator.around = func(isWrite bool, run func() error) error {
+					if isWrite {
+						writes++
+					}
+					if writes > write || writes == write && !after {
+						return errKilled
+					}
+					return run()
+				}
+				_, err := reports.NewParked(operator.store, s.clock.Now).Retry(t.Context(), &parked)
+				if killed = writes >= write; killed && !after && err == nil {
+					t.Error("the killed one was content")
+				}
+				for range s.parked(t) {
+					if _, err := reports.NewParked(s.store, s.clock.Now).Retry(t.Context(), &parked); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s.drain(t)
+				if head := s.head(t); head.Last != 1 || head.VerdictOf(2) != rules.Created {
+					t.Errorf("head is %+v", head)
+				}
+				if left := s.parked(t); len(left) != 0 {
+					t.Errorf("parked are still %v", left)
+				}
+			})
+		}
+	}
+}
+
+func TestParkedReportThatWorkersHaveYetToPassStays(t *testing.T) {
+	s := newScene(t, nil)
+	s.accept(t, running("a"))
+	record, err := s.store.Reports.Get(t.Context(), s.env, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	record.Failure = "of a test"
+	if err := s.store.Reports.Park(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+	parked := reports.NewParked(s.store, s.clock.Now)
+	if _, err := parked.Retry(t.Context(), &record); !errors.Is(err, reports.ErrUnsettled) {
+		t.Errorf("retried: %v", err)
+	}
+	if err := parked.Discard(t.Context(), &record); !errors.Is(err, reports.ErrUnsettled) {
+		t.Errorf("discarded: %v", err)
+	}
+	if left := s.parked(t); len(left) != 1 {
+		t.Errorf("parked are %v", left)
+	}
+}
+
+func TestParkedReportsAreReadInPages(t *testing.T) {
+	s := newScene(t, nil)
+	const n = 70
+	for i := range n {
+		s.parkNext(t, running(fmt.Sprint("file-", i)))
+	}
+	got := s.parked(t)
+	if len(got) != n || got[0] != 1 || got[n-1] != n {
+		t.Errorf("got %v", got)
+	}
+	other := 0
+	err := reports.NewParked(s.store, s.clock.Now).Each(t.Context(), "another", func(*environments.WaitingReport) error {
+		other++
+		return nil
+	})
+	if err != nil || other != 0 {
+		t.Errorf("another organization has %d, %v", other, err)
+	}
+}

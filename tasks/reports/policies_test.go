@@ -1,0 +1,145 @@
+package reports_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"attestry/app/apptest"
+	"attestry/evidence"
+	rules "attestry/evidence/snapshot"
+	"attestry/storage"
+	"attestry/storage/governance"
+	"attestry/storage/storagetest"
+)
+
+// attach stores a policy and attaches it to the environment, as the api does.
+func (s *scene) attach(t testing.TB, name, content string) {
+	t.Helper()
+	change := governance.Change{Org: "org", Name: name, By: "me", At: 1, Content: []byte("_schema: https://kosli.com/schemas/policy/environment/v1\n" + content)}
+	if _, err := s.store.Policies.Put(t.Context(), change); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.store.Environments.AttachPolicies(t.Context(), s.env, []string{name}, 1); err != nil {
+		t.Fatal(err)
+	}
+	s.reevaluate(t)
+}
+
+func (s *scene) reevaluate(t testing.TB) {
+	t.Helper()
+	if err := s.store.Generations.Bump(t.Context(), "org"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.intake.Reevaluate(t.Context(), "org", s.env, evidence.Server, "me"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const (
+	needProvenance  = "artifacts: {provenance: {required: true}}"
+	needAttestation = "artifacts: {trail-compliance: {required: true}, attestations: [{type: snyk}, {type: generic, name: x}]}"
+	needDecision    = "artifacts: {attestations: [{type: decision, for_control: R-1}]}"
+)
+
+// TestPoliciesCostTheSameCommandsInAnyReport attaches policies where few and where many
+// artifacts run, less than a thousand.
+func TestPoliciesCostTheSameCommandsInAnyReport(t *testing.T) {
+	// The tree of the larger environment may have a level more. What is written are two batches,
+	// and the head.
+	t.Run("attestations", func(t *testing.T) { policyCostsTheSame(t, needAttestation, 4) })
+	// Decisions are read with a command for each thousand pairs of a control and a subject.
+	t.Run("decisions", func(t *testing.T) { policyCostsTheSame(t, needDecision, 5) })
+}
+
+// policyCostsTheSame attaches a policy that nothing meets. The larger environment may take so many
+// commands more.
+func policyCostsTheSame(t *testing.T, content string, more int) {
+	took := map[int]int{}
+	for _, n := range []int{40, 240} {
+		s := knownFleet(t, n)
+		s.attach(t, "provenance", needProvenance)
+		s.drain(t)
+		var counting *storagetest.CountingDocuments
+		worker := s.another(t, func(docs storage.Documents) storage.Documents {
+			counting = storagetest.NewCountingDocuments(docs)
+			return counting
+		})
+		s.attach(t, "second", content)
+		worker.drain(t)
+		took[n] = counting.Snapshot().Commands()
+		if counts := s.head(t).Counts; counts.False != n {
+			t.Errorf("%d artifacts: %+v", n, counts)
+		}
+	}
+	if took[240] > took[40]+more {
+		t.Errorf("%d commands for 40 artifacts, %d for 240", took[40], took[240])
+	}
+}
+
+// TestReevaluationSurvivesTheDeathOfTheWorkerAtAnyWrite lets a worker die before and after each
+// of its writes, and another one go on.
+func TestReevaluationSurvivesTheDeathOfTheWorkerAtAnyWrite(t *testing.T) {
+	died := true
+	for write := int64(1); died; write++ {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("write %d after %t", write, after), func(t *testing.T) {
+				died = reevaluateWithDeath(t, write, after)
+			})
+		}
+	}
+}
+
+// reevaluateWithDeath reports whether the worker died: it ends by itself when it has fewer writes.
+func reevaluateWithDeath(t *testing.T, write int64, after bool) bool {
+	s := newScene(t, nil)
+	s.accept(t, fleet(3))
+	s.drain(t)
+	s.attach(t, "provenance", needProvenance)
+	var faults *apptest.FaultInjector
+	worker := s.another(t, func(docs storage.Documents) storage.Documents {
+		faults = apptest.NewFaultInjector(docs, write, after)
+		return faults
+	})
+	if err := worker.processor.Drain(t.Context(), s.env); err != nil && !faults.Dead.Load() {
+		t.Fatal(err)
+	}
+	s.clock.Advance(time.Minute) // the lease has run out
+	s.drain(t)
+	head := s.head(t)
+	if head.Last != 2 || head.Processed != 2 || head.Counts.False != 3 || len(head.Policies) != 1 || head.VerdictOf(2) != rules.Created {
+		t.Errorf("head is %+v", head)
+	}
+	if verdict := s.accept(t, fleet(3)); verdict != rules.NoChange {
+		t.Errorf("the same report once more: verdict %v", verdict)
+	}
+	return faults.Dead.Load()
+}
+
+func TestReevaluationKeepsTheOrderOfReports(t *testing.T) {
+	s := newScene(t, nil)
+	s.accept(t, fleet(2))
+	s.attach(t, "provenance", needProvenance)
+	s.accept(t, fleet(3))
+	s.reevaluate(t)
+	s.drain(t)
+	head := s.head(t)
+	if head.Processed != 4 || head.Last != 2 || head.Counts.False != 3 {
+		t.Errorf("head is %+v", head)
+	}
+	// The first report was processed when the policy was attached already.
+	for arrival, want := range map[int64]rules.Verdict{1: rules.Created, 2: rules.NoChange, 3: rules.Created, 4: rules.NoChange} {
+		if got := head.VerdictOf(arrival); got != want {
+			t.Errorf("arrival %d: %v, want %v", arrival, got, want)
+		}
+	}
+}
+
+func TestReevaluationOfAnEnvironmentWithoutSnapshotsMakesNone(t *testing.T) {
+	s := newScene(t, nil)
+	s.attach(t, "provenance", needProvenance)
+	s.drain(t)
+	if head := s.head(t); head.Last != 0 || head.Processed != 1 || head.LastReportedAt != 0 {
+		t.Errorf("head is %+v", head)
+	}
+}

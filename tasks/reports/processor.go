@@ -1,0 +1,242 @@
+// Package snapshot turns waiting reports into snapshots: Intake accepts a report
+// in the api process, Processor drains an environment in a worker, Sweeper finds
+// what was forgotten. The rules are in evidence/snapshot.
+package reports
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"attestry/app"
+	"attestry/evidence"
+	rules "attestry/evidence/snapshot"
+	"attestry/goroutine"
+	"attestry/storage"
+	"attestry/storage/environments"
+	"attestry/tasks/logical"
+)
+
+const (
+	// leaseSpan is how long a worker may hold an environment without a sign of
+	// life.
+	leaseSpan = 10 * time.Second
+	// renewInterval is how often it gives one while it processes a report.
+	renewInterval = leaseSpan / 4
+	// batchSize is how many reports are read with one command.
+	batchSize = 16
+	// commitAttempts bounds how often a head is written again that somebody
+	// else has touched, at most once a second per reporter.
+	commitAttempts = 10
+)
+
+// Publisher is told that an environment has settled something.
+type Publisher interface {
+	Settled(ctx context.Context, environment string)
+}
+
+// Processor drains environments: it makes snapshots of their waiting reports in
+// the order of arrival.
+type Processor struct {
+	store     *app.Store
+	publisher Publisher
+	logical   *logical.Updater
+	clock     evidence.Clock
+	log       *slog.Logger
+	refunds   refunds
+	parked    parkedCounts
+}
+
+// NewProcessor makes a processor.
+func NewProcessor(store *app.Store, publisher Publisher, clock evidence.Clock, log *slog.Logger) *Processor {
+	return &Processor{store: store, publisher: publisher, logical: logical.NewUpdater(store, clock, log), clock: clock, log: log}
+}
+
+// Drain processes all reports that wait in an environment. It returns at once
+// when another worker is at it: that one looks again before it is done.
+func (p *Processor) Drain(ctx context.Context, environment string) error {
+	for {
+		more, err := p.drainOnce(ctx, environment)
+		if errors.Is(err, errLeaseLost) {
+			return nil
+		}
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// drainOnce takes the lease, processes what waits, releases, and looks whether more
+// has come.
+func (p *Processor) drainOnce(ctx context.Context, environment string) (more bool, err error) {
+	h, err := p.acquireLease(ctx, environment)
+	if err != nil || h == nil {
+		return false, err
+	}
+	if err := p.processAll(ctx, h); err != nil {
+		p.releaseLease(ctx, h, err)
+		return false, err
+	}
+	return p.store.Reports.Exists(ctx, environment, h.head.Processed+1)
+}
+
+// processAll works off batch after batch. The last write releases the lease.
+func (p *Processor) processAll(ctx context.Context, h *lease) error {
+	for {
+		records, err := p.store.Reports.NextPending(ctx, h.head.Environment, h.head.Processed, batchSize)
+		if errors.Is(err, storage.ErrDamaged) && h.head.Attempt.Count > maxAttempts {
+			err = p.parkUnread(ctx, h)
+			if err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if len(records) == 0 {
+			return p.commit(ctx, h, clearLease)
+		}
+		if err := p.processBatch(ctx, h, records); err != nil || len(records) < batchSize {
+			return err
+		}
+	}
+}
+
+// processBatch processes reports in the order of arrival. Those that were settled lose their
+// objects also if a later one fails.
+func (p *Processor) processBatch(ctx context.Context, h *lease, records []environments.WaitingReport) error {
+	last := len(records) < batchSize
+	var done []environments.WaitingReport
+	for i, record := range records {
+		failed, err := p.processOne(ctx, h, record, last && i == len(records)-1)
+		if err != nil {
+			// What this cannot delete either, tasks/orphans does. The first error decides what follows.
+			_ = p.removeObjects(ctx, h.head.Environment, done)
+			return err
+		}
+		if !failed {
+			done = append(done, record)
+		}
+	}
+	p.publisher.Settled(ctx, h.head.Environment)
+	return p.removeObjects(ctx, h.head.Environment, done)
+}
+
+// removeObjects deletes what processed reports have in the object store. A failure that is not
+// an outage is no reason to stop: it must not count as an attempt of the next report.
+func (p *Processor) removeObjects(ctx context.Context, environment string, done []environments.WaitingReport) error {
+	err := p.store.Reports.RemoveObjects(ctx, done)
+	if err == nil || isOutage(err) || ctx.Err() != nil {
+		return err
+	}
+	p.log.Warn("could not remove the objects of processed reports", "environment", environment, "error", err.Error())
+	return nil
+}
+
+// processOne processes one report while the lease is kept, or parks it.
+func (p *Processor) processOne(ctx context.Context, h *lease, record environments.WaitingReport, last bool) (failed bool, err error) {
+	attempt := h.head.Attempt
+	ctx, release := p.renewLease(ctx, h)
+	defer release()
+	if attempt.Arrival == record.Arrival && attempt.Count > maxAttempts {
+		return true, p.park(ctx, h, record, attempt, last)
+	}
+	err = p.processRecovering(ctx, h, &pending{WaitingReport: record, last: last})
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		// The lease could not be renewed, or the task has ended.
+		return false, fmt.Errorf("%w: %w", cause, err)
+	}
+	return false, err
+}
+
+// pending is a report that is processed.
+type pending struct {
+	environments.WaitingReport
+	// last tells that none of those that were read follows it.
+	last bool
+}
+
+// result is what processing one report came to.
+type result struct {
+	// snapshot is the snapshot that the report made, nil when nothing changed.
+	snapshot *rules.Snapshot
+	// token is the generation under which nothing had changed.
+	token string
+	// scaled is what rules.Head.Scaled becomes; nil leaves it as it was.
+	scaled *int64
+}
+
+// processRecovering turns a panic into an error, so that a report which causes one is
+// parked like any other that cannot be processed.
+func (p *Processor) processRecovering(ctx context.Context, h *lease, record *pending) error {
+	err := goroutine.Recovered(func() error { return p.process(ctx, h, record) })
+	if errors.Is(err, goroutine.ErrPanicked) {
+		p.log.Error("processing a report panicked", "environment", record.Environment,
+			"arrival", record.Arrival, "error", err.Error())
+	}
+	return err
+}
+
+// settle writes the outcome of one report into the head, renews the lease or, at the last
+// report, releases it, and removes the report. before is written before that.
+func (p *Processor) settle(ctx context.Context, h *lease, before *storage.Batch, record *pending, r result) error {
+	removal := &storage.Batch{}
+	p.store.Reports.RemoveIn(removal, &record.WaitingReport)
+	if head := h.current(); r.scaled != nil && *r.scaled != head.Scaled {
+		p.store.Scalings.RemoveIn(removal, &head)
+	}
+	return p.commitWith(ctx, h, before, func(head *rules.Head) {
+		outcome := rules.Outcome{Report: record.ID}
+		if r.scaled != nil {
+			head.Scaled = *r.scaled
+		}
+		if r.snapshot != nil {
+			head.Advance(r.snapshot)
+			outcome.Snapshot = r.snapshot.Number
+		} else if !record.Repeat {
+			head.Digest, head.Token = record.Digest, r.token
+			head.LastReportedAt = max(head.LastReportedAt, record.AcceptedAt)
+		}
+		head.Settle(record.Arrival, outcome)
+		if record.last {
+			clearLease(head)
+			return
+		}
+		head.Lease = newLease(h.holder, p.clock())
+		head.Attempt = rules.Attempt{Arrival: record.Arrival + 1, Count: 1}
+	}, removal)
+}
+
+// park sets a report aside that was begun too often, and keeps it with the reason.
+func (p *Processor) park(ctx context.Context, h *lease, record environments.WaitingReport, attempt rules.Attempt, last bool) error {
+	// Versions before the classes have stored reasons without one.
+	reason, class := attempt.Reason, cmp.Or(attempt.Class, reasonOther)
+	if reason == "" {
+		reason, class = killedReason, reasonKilled
+	}
+	p.log.Error("gave up a report", "org", record.Org, "environment", record.Environment,
+		"arrival", record.Arrival, "attempts", maxAttempts, "class", class, "reason", reason)
+	record.Failure, record.Attempts, record.ParkedAt = reason, maxAttempts, evidence.Seconds(p.clock())
+	if err := p.store.Reports.Park(ctx, record); err != nil {
+		return err
+	}
+	p.parked.add(class)
+	return p.commit(ctx, h, func(head *rules.Head) {
+		head.Settle(record.Arrival, rules.Outcome{Report: record.ID, Failed: true})
+		if last {
+			clearLease(head)
+			return
+		}
+		head.Attempt = rules.Attempt{Arrival: record.Arrival + 1, Count: 1}
+	})
+}
+
+// parkUnread parks the next report, whose document cannot be read at all.
+func (p *Processor) parkUnread(ctx context.Context, h *lease) error {
+	head := h.current()
+	record := environments.WaitingReport{Org: head.Org, Environment: head.Environment, Arrival: head.Processed + 1}
+	return p.park(ctx, h, record, head.Attempt, false)
+}

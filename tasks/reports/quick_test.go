@@ -1,0 +1,79 @@
+package reports_test
+
+import (
+	"context"
+	"testing"
+
+	rules "attestry/evidence/snapshot"
+	"attestry/storage"
+	"attestry/tasks/reports"
+)
+
+// quickWorker drains an environment right after a report was inserted, as the
+// "looks again" of a worker that is still at it does.
+type quickWorker struct {
+	storage.Documents
+	after func()
+}
+
+func (d *quickWorker) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
+	err := d.Documents.Insert(ctx, schema, record)
+	if after := d.after; err == nil && schema.Name == "reports" && after != nil {
+		d.after = nil
+		after()
+	}
+	return err
+}
+
+// awake wakes whoever waits at once.
+type awake struct{ silent }
+
+func (awake) Register(string) (<-chan struct{}, func(), bool) {
+	c := make(chan struct{}, 1)
+	c <- struct{}{}
+	return c, func() {}, true
+}
+
+// draining is a queue that is served within the request.
+type draining struct {
+	silent
+	drain func()
+}
+
+func (d draining) Report(string, int64) { d.drain() }
+
+func (d draining) Evaluate(string, int64) { d.drain() }
+
+func TestQuickWorkerDoesNotSpoilTheVerdict(t *testing.T) {
+	docs := &quickWorker{}
+	s := newScene(t, func(d storage.Documents) storage.Documents { docs.Documents = d; return docs })
+	drain := func() { s.drain(t) }
+	s.intake = reports.NewIntake(s.store, draining{drain: drain}, awake{}, s.clock.Now, reports.MaxWait)
+	docs.after = drain
+	if got := s.accept(t, running("a")); got != rules.Created {
+		t.Errorf("verdict %d; the head is %+v", got, s.head(t))
+	}
+}
+
+func TestReaderWaitsForReportsUnderWay(t *testing.T) {
+	s := newScene(t, nil)
+	s.accept(t, running("a"))
+	s.accept(t, running("b"))
+	readers := reports.NewIntake(s.store, silent{}, awakened{func() { s.drain(t) }}, s.clock.Now, 0)
+	if err := readers.CatchUp(t.Context(), s.env, reports.MaxWait); err != nil {
+		t.Fatal(err)
+	}
+	if head := s.head(t); head.Last != 2 {
+		t.Errorf("the reader came back at snapshot %d", head.Last)
+	}
+}
+
+// awakened lets the worker work once somebody waits for it.
+type awakened struct{ work func() }
+
+func (a awakened) Register(string) (<-chan struct{}, func(), bool) {
+	woken := make(chan struct{}, 1)
+	a.work()
+	woken <- struct{}{}
+	return woken, func() {}, true
+}
