@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 
 	"attestry/storage"
@@ -20,7 +21,7 @@ type documents struct {
 func (d *documents) Get(ctx context.Context, schema *storage.Schema, id string) (storage.Record, error) {
 	record, err := d.Documents.Get(ctx, schema, id)
 	if err != nil {
-		return record, err
+		return record, d.note(schema, err)
 	}
 	return record, d.verify(schema, record)
 }
@@ -28,7 +29,7 @@ func (d *documents) Get(ctx context.Context, schema *storage.Schema, id string) 
 func (d *documents) GetMany(ctx context.Context, schema *storage.Schema, ids []string) ([]storage.Record, error) {
 	records, err := d.Documents.GetMany(ctx, schema, ids)
 	if err != nil {
-		return records, err
+		return records, d.note(schema, err)
 	}
 	if schema.ContentAddressed && len(records) < len(ids) {
 		// Such ids are known only from documents that refer to them.
@@ -40,7 +41,7 @@ func (d *documents) GetMany(ctx context.Context, schema *storage.Schema, ids []s
 func (d *documents) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (storage.Page, error) {
 	page, err := d.Documents.Find(ctx, schema, query)
 	if err != nil || query.FieldsOnly {
-		return page, err
+		return page, d.note(schema, err)
 	}
 	return page, d.verify(schema, page.Records...)
 }
@@ -48,9 +49,17 @@ func (d *documents) Find(ctx context.Context, schema *storage.Schema, query stor
 func (d *documents) List(ctx context.Context, schema *storage.Schema, after string, limit, maxBytes int) ([]storage.Record, error) {
 	records, err := d.Documents.List(ctx, schema, after, limit, maxBytes)
 	if err != nil {
-		return records, err
+		return records, d.note(schema, err)
 	}
 	return records, d.verify(schema, records...)
+}
+
+// note counts a read that failed because the engine met damage, and returns err.
+func (d *documents) note(schema *storage.Schema, err error) error {
+	if errors.Is(err, storage.ErrDamaged) {
+		d.guard.report(storage.Database, schema.Name, err)
+	}
+	return err
 }
 
 // verify compares the bodies of a content-addressed collection with their ids.

@@ -167,3 +167,28 @@ func TestAFullDatabaseIsProbedAtMostOnceIn5Seconds(t *testing.T) {
 		}
 	}
 }
+
+// damagedDatabase is a database whose files are damaged.
+type damagedDatabase struct{ storage.Documents }
+
+func (damagedDatabase) Get(context.Context, *storage.Schema, string) (storage.Record, error) {
+	return storage.Record{}, storage.Damaged("The database is damaged", errors.New("000007.sst"))
+}
+
+func (damagedDatabase) Find(context.Context, *storage.Schema, storage.Query) (storage.Page, error) {
+	return storage.Page{}, storage.Damaged("The database is damaged", errors.New("000007.sst"))
+}
+
+func TestReadsOfADamagedDatabaseAreCounted(t *testing.T) {
+	b := newBench()
+	docs := b.Documents(damagedDatabase{})
+	if _, err := docs.Get(t.Context(), plain, "a"); !errors.Is(err, storage.ErrDamaged) {
+		t.Errorf("Get returned %v", err)
+	}
+	if _, err := docs.Find(t.Context(), plain, storage.Query{}); !errors.Is(err, storage.ErrDamaged) {
+		t.Errorf("Find returned %v", err)
+	}
+	if got := b.damagedReads(t, "database"); got != 2 {
+		t.Errorf("%v reads are counted as damaged", got)
+	}
+}

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"attestry/process"
 	"attestry/scripts/fixtures"
 	"attestry/scripts/standalone/instance"
+	"attestry/storage"
 )
 
 const reportsUnderWay = 4
@@ -37,11 +40,20 @@ func put(ctx context.Context, address, key string, body []byte) (string, error) 
 	return fmt.Sprintf("%d %s", response.StatusCode, strings.TrimSpace(string(content))), err
 }
 
-// TestStopAnswersReportsThatWait stops a service whose reports nobody processes.
-func TestStopAnswersReportsThatWait(t *testing.T) {
+// stoppable is an instance with an environment, whose reports wait long for their verdicts.
+type stoppable struct {
+	*instance.Instance
+	environment string // its id
+	reports     string // its address for reports
+	key         string
+}
+
+func startStoppable(t *testing.T, withoutWorker bool, wrap func(storage.Documents) storage.Documents) *stoppable {
+	t.Helper()
 	var made []identity.MadeKey
 	running, err := instance.Start(t.Context(), instance.Options{
-		Listen: "127.0.0.1:0", Data: t.TempDir(), Clock: time.Now, Log: slog.New(slog.DiscardHandler), ReportWait: 10 * time.Second, WithoutWorker: true,
+		Listen: "127.0.0.1:0", Data: t.TempDir(), Clock: time.Now, Log: slog.New(slog.DiscardHandler), ReportWait: 10 * time.Second,
+		WithoutWorker: withoutWorker, Wrap: wrap,
 		Prepare: func(ctx context.Context, p *process.Process) (err error) {
 			made, err = p.Store.Tenancy.ApplyBootstrap(ctx, identity.Bootstrap{
 				Users:         []identity.DeclaredUser{{Name: "ann", Keys: []identity.DeclaredKey{{Description: "test"}}}},
@@ -65,28 +77,83 @@ func TestStopAnswersReportsThatWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return &stoppable{running, environment.ID, base + "/prod/report/K8S", key}
+}
+
+// report sends a report and gives its answer to the channel.
+func (s *stoppable) report(t *testing.T, answers chan<- string) {
+	answer, err := put(t.Context(), s.reports, s.key, fixtures.K8SReport1)
+	answers <- fmt.Sprint(answer, err)
+}
+
+// TestStopAnswersReportsThatWait stops a service whose reports nobody processes.
+func TestStopAnswersReportsThatWait(t *testing.T) {
+	s := startStoppable(t, true, nil)
 	answers := make(chan string, reportsUnderWay)
 	for range reportsUnderWay {
-		go func() {
-			answer, err := put(t.Context(), base+"/prod/report/K8S", key, fixtures.K8SReport1)
-			answers <- fmt.Sprint(answer, err)
-		}()
+		go s.report(t, answers)
 	}
 	for stored := false; !stored; {
-		if stored, err = running.Process.Store.Reports.Exists(t.Context(), environment.ID, reportsUnderWay); err != nil {
+		var err error
+		if stored, err = s.Process.Store.Reports.Exists(t.Context(), s.environment, reportsUnderWay); err != nil {
 			t.Fatal(err)
 		}
 	}
-	told := time.Now()
-	if err := running.Close(); err != nil {
+	began := time.Now()
+	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(told); took > 5*time.Second {
+	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("to stop took %v", took)
 	}
 	for range reportsUnderWay {
 		if answer := <-answers; answer != `200 "report accepted, it will be processed"<nil>` {
 			t.Errorf("a report was answered %s", answer)
 		}
+	}
+}
+
+// held is a database that stores no report until it is released.
+type held struct {
+	storage.Documents
+	once    sync.Once
+	reached chan struct{} // is closed when a report is to be stored
+	release chan struct{}
+}
+
+func (h *held) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
+	if schema.Name == "reports" {
+		h.once.Do(func() { close(h.reached) })
+		<-h.release
+	}
+	return h.Documents.Insert(ctx, schema, record)
+}
+
+// TestStopProcessesReportsUnderWay stops a service while its API stores a report, which
+// becomes work only when the API takes no connections any more.
+func TestStopProcessesReportsUnderWay(t *testing.T) {
+	h := &held{reached: make(chan struct{}), release: make(chan struct{})}
+	s := startStoppable(t, false, func(docs storage.Documents) storage.Documents {
+		h.Documents = docs
+		return h
+	})
+	answers := make(chan string, 1)
+	go s.report(t, answers)
+	<-h.reached
+	go func() {
+		defer close(h.release)
+		for {
+			connection, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
+			if err != nil {
+				return
+			}
+			connection.Close()
+		}
+	}()
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if answer := <-answers; !strings.HasPrefix(answer, "201 ") {
+		t.Errorf("the report was answered %s", answer)
 	}
 }
