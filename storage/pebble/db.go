@@ -41,7 +41,7 @@ type Options struct {
 
 // DefaultCacheBytes holds the indexes and documents that are in use on a machine of modest
 // size. The kernel caches the files besides.
-const DefaultCacheBytes = 64 << 20
+const DefaultCacheBytes = 32 << 20
 
 // DB implements storage.Documents.
 type DB struct {
