@@ -6,7 +6,7 @@ import (
 )
 
 // memoryInterval is how often the memory in use is looked at.
-const memoryInterval = 5 * time.Millisecond
+const memoryInterval = 25 * time.Millisecond
 
 // memory is how much heap and stacks the program uses.
 type memory struct {

@@ -130,6 +130,15 @@ func (c *connection) sendUntil(r request, before ...answer) error {
 // always returns the same request each time.
 func always(r request) requests { return func() request { return r } }
 
+// rest waits for a second between small requests, while the service has nothing else to do.
+func rest(c *client) (service, baseline requests, err error) {
+	next := always(request{
+		method: http.MethodGet, path: c.path("/environments/{org}"), want: answer{status: http.StatusOK},
+		then: func() error { time.Sleep(time.Second); return nil },
+	})
+	return next, next, nil
+}
+
 // get reads what is at a path of the API, in which placeholders stand for names, and {size} for
 // the size of the workload.
 func get(path string) setup {

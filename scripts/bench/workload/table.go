@@ -101,4 +101,7 @@ var kinds = []kind{
 	{name: "report changed, 100 artifacts known to two flows, beside {size} packages",
 		measures: "a cluster reports that one image was replaced while packages are assembled; in the baseline, while none are",
 		baseline: ofService, seeds: []seed{seedReportedImages, seedPackages}, setup: reportBeside, beside: assembleAll, variants: []variant{{50, 1}}},
+
+	{name: "at rest", measures: "nothing but a small request a second: CPU ms is what the service takes in a second, also during the baseline",
+		baseline: ofService, setup: rest, variants: []variant{{0, 1}}},
 }
