@@ -7,7 +7,7 @@ import (
 
 	"attestry/app"
 	"attestry/evidence"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/environments"
 )
@@ -59,7 +59,7 @@ type Submission struct {
 	Org         string
 	Environment string // id
 	ReportedBy  string
-	Report      rules.Report
+	Report      snapshot.Report
 	// Digest is that of the report, or "" if the caller has not computed it.
 	Digest string
 	// Stored is called once the report is durable and not needed any more, before its
@@ -71,9 +71,9 @@ type Submission struct {
 // before it was settled. Once Accept returns without an error the report is
 // durable, or was found to change nothing. A report that cannot be kept is
 // TooLarge.
-func (i *Intake) Accept(ctx context.Context, s Submission) (rules.Verdict, error) {
+func (i *Intake) Accept(ctx context.Context, s Submission) (snapshot.Verdict, error) {
 	if err := s.Report.CheckSize(); err != nil {
-		return rules.Waiting, err
+		return snapshot.Waiting, err
 	}
 	if s.Digest == "" {
 		s.Digest = s.Report.Digest()
@@ -81,10 +81,10 @@ func (i *Intake) Accept(ctx context.Context, s Submission) (rules.Verdict, error
 	now := evidence.Seconds(i.clock())
 	processed, same, err := i.confirmUnchanged(ctx, s.Environment, s.Digest, now)
 	if err != nil {
-		return rules.Waiting, err
+		return snapshot.Waiting, err
 	}
 	if same {
-		return rules.NoChange, nil
+		return snapshot.NoChange, nil
 	}
 	record := environments.WaitingReport{
 		ID:          environments.NewReportID(),
@@ -96,13 +96,13 @@ func (i *Intake) Accept(ctx context.Context, s Submission) (rules.Verdict, error
 		Digest:      s.Digest,
 	}
 	if err := i.store.Reports.Pack(ctx, &record, &s.Report); err != nil {
-		return rules.Waiting, err
+		return snapshot.Waiting, err
 	}
 	return i.submit(ctx, &record, &s, processed)
 }
 
 // Unchanged answers a report of which no more is known than the digest, and that it would be
-// accepted. It reports whether the answer is rules.NoChange, by the conditions of Accept; any
+// accepted. It reports whether the answer is snapshot.NoChange, by the conditions of Accept; any
 // other report has to be accepted.
 func (i *Intake) Unchanged(ctx context.Context, environment, digest string) (bool, error) {
 	_, same, err := i.confirmUnchanged(ctx, environment, digest, evidence.Seconds(i.clock()))
@@ -112,10 +112,10 @@ func (i *Intake) Unchanged(ctx context.Context, environment, digest string) (boo
 // Reevaluate has the artifacts of the last snapshot evaluated again, behind the reports that
 // wait, and tells what came of it as Accept does. by names who caused it. Once it returns
 // without an error it will be done, whatever happens to this process.
-func (i *Intake) Reevaluate(ctx context.Context, org, environment string, kind evidence.EnvironmentType, by string) (rules.Verdict, error) {
+func (i *Intake) Reevaluate(ctx context.Context, org, environment string, kind evidence.EnvironmentType, by string) (snapshot.Verdict, error) {
 	head, err := i.store.Heads.Get(ctx, environment)
 	if err != nil {
-		return rules.Waiting, err
+		return snapshot.Waiting, err
 	}
 	record := environments.WaitingReport{
 		ID:          environments.NewReportID(),
@@ -130,11 +130,11 @@ func (i *Intake) Reevaluate(ctx context.Context, org, environment string, kind e
 }
 
 // submit makes a record durable, has it processed, and waits for its verdict.
-func (i *Intake) submit(ctx context.Context, record *environments.WaitingReport, s *Submission, processed int64) (rules.Verdict, error) {
+func (i *Intake) submit(ctx context.Context, record *environments.WaitingReport, s *Submission, processed int64) (snapshot.Verdict, error) {
 	wake, leave, willWake := i.waiters.Register(record.Environment)
 	defer leave()
 	if err := i.insert(ctx, record, &s.Report, processed); err != nil {
-		return rules.Waiting, err
+		return snapshot.Waiting, err
 	}
 	if record.Repeat {
 		i.dispatcher.Evaluate(record.Environment, record.Arrival)
@@ -145,7 +145,7 @@ func (i *Intake) submit(ctx context.Context, record *environments.WaitingReport,
 		s.Stored()
 	}
 	if !willWake || i.dispatcher.Away() {
-		return rules.Waiting, nil
+		return snapshot.Waiting, nil
 	}
 	return i.await(ctx, wake, record.Environment, record.Arrival, i.wait), nil
 }
@@ -167,7 +167,7 @@ func (i *Intake) confirmUnchanged(ctx context.Context, environment, digest strin
 
 // sameAsLast reports whether a report is like the last one, none waits before it, and no
 // fact that it would be evaluated by has changed.
-func (i *Intake) sameAsLast(ctx context.Context, head *rules.Head, digest string) (bool, error) {
+func (i *Intake) sameAsLast(ctx context.Context, head *snapshot.Head, digest string) (bool, error) {
 	if head.Last == 0 || head.Digest != digest {
 		return false, nil
 	}
@@ -175,14 +175,14 @@ func (i *Intake) sameAsLast(ctx context.Context, head *rules.Head, digest string
 	if err != nil || waits {
 		return false, err
 	}
-	token, err := i.store.Generations.Get(ctx, head.Org, head.Environment)
-	return token == head.Token, err
+	generation, err := i.store.Generations.Get(ctx, head.Org, head.Environment)
+	return generation == head.Generation, err
 }
 
 // confirm moves the time of the last report, at most once per touchInterval, and
 // makes sure that no report was processed while the fast path looked: one that
 // waited when the head was read would be gone by the time it was looked for.
-func (i *Intake) confirm(ctx context.Context, stored storage.Versioned[rules.Head], now float64) (bool, error) {
+func (i *Intake) confirm(ctx context.Context, stored storage.Versioned[snapshot.Head], now float64) (bool, error) {
 	head := stored.Value
 	due := now-head.LastReportedAt >= touchInterval
 	if due {
@@ -196,7 +196,7 @@ func (i *Intake) confirm(ctx context.Context, stored storage.Versioned[rules.Hea
 	if err != nil || current.Processed != head.Processed || !due {
 		return err == nil && current.Processed == head.Processed, err
 	}
-	_, err = i.store.Heads.Update(ctx, head.Environment, func(current *rules.Head) error {
+	_, err = i.store.Heads.Update(ctx, head.Environment, func(current *snapshot.Head) error {
 		current.LastReportedAt = max(current.LastReportedAt, now)
 		return nil
 	})
@@ -209,7 +209,7 @@ func (i *Intake) confirm(ctx context.Context, stored storage.Versioned[rules.Hea
 // anew. So is its object, as the sweep may have taken the record for a processed
 // one. A report that was settled without changing anything may be inserted twice,
 // which does no harm.
-func (i *Intake) insert(ctx context.Context, record *environments.WaitingReport, report *rules.Report, processed int64) error {
+func (i *Intake) insert(ctx context.Context, record *environments.WaitingReport, report *snapshot.Report, processed int64) error {
 	release := i.arrivals.acquire(record.Environment)
 	defer release()
 	for {
@@ -220,7 +220,7 @@ func (i *Intake) insert(ctx context.Context, record *environments.WaitingReport,
 		if err != nil {
 			return err
 		}
-		if head.Processed < record.Arrival || head.Settled(record.Arrival, record.ID) {
+		if head.Processed < record.Arrival || head.HasOutcome(record.Arrival, record.ID) {
 			return nil
 		}
 		if err := i.store.Reports.Remove(ctx, []environments.WaitingReport{*record}); err != nil {
@@ -261,7 +261,7 @@ func (i *Intake) CatchUp(ctx context.Context, environment string, span time.Dura
 // await waits until the report is settled, time is up, the process stops, or the client is gone. A
 // message only wakes; the outcome is read from the head. Messages can be lost, so
 // it also looks by itself.
-func (i *Intake) await(ctx context.Context, wake <-chan struct{}, environment string, arrival int64, span time.Duration) rules.Verdict {
+func (i *Intake) await(ctx context.Context, wake <-chan struct{}, environment string, arrival int64, span time.Duration) snapshot.Verdict {
 	end := time.NewTimer(span)
 	defer end.Stop()
 	early := time.NewTimer(500 * time.Millisecond)
@@ -272,7 +272,7 @@ func (i *Intake) await(ctx context.Context, wake <-chan struct{}, environment st
 		over := false
 		select {
 		case <-ctx.Done():
-			return rules.Waiting
+			return snapshot.Waiting
 		case _, more := <-wake:
 			over = !more
 		case <-early.C:
@@ -282,9 +282,9 @@ func (i *Intake) await(ctx context.Context, wake <-chan struct{}, environment st
 		}
 		head, err := i.store.Heads.Get(ctx, environment)
 		if err != nil {
-			return rules.Waiting
+			return snapshot.Waiting
 		}
-		if verdict := head.VerdictOf(arrival); verdict != rules.Waiting || over {
+		if verdict := head.VerdictOf(arrival); verdict != snapshot.Waiting || over {
 			return verdict
 		}
 	}
