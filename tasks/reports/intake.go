@@ -15,24 +15,23 @@ import (
 // MaxWait is the longest that a report's answer waits for its verdict.
 const MaxWait = 10 * time.Second
 
-// touchInterval is how often the time of the last report moves while nothing
-// changes, in seconds.
+// touchInterval is how often the time of the last report is written while nothing changes, in
+// seconds.
 const touchInterval = 1.0
 
-// Dispatcher hands work to the queues, without ever blocking.
+// Dispatcher enqueues tasks. It never blocks.
 type Dispatcher interface {
 	Report(environment string, arrival int64)
 	Evaluate(environment string, arrival int64)
 	Away() bool
 }
 
-// Waiters registers who waits for an environment to settle.
+// Waiters registers who waits until reports of an environment are processed.
 type Waiters interface {
 	Register(environment string) (wake <-chan struct{}, leave func(), ok bool)
 }
 
-// Intake accepts reports: it makes them durable, hands them over, and waits for
-// what comes of them.
+// Intake accepts reports: it stores them, enqueues their tasks, and waits for their verdicts.
 type Intake struct {
 	store      *app.Store
 	dispatcher Dispatcher
@@ -67,10 +66,9 @@ type Submission struct {
 	Stored func()
 }
 
-// Accept takes a report and tells what came of it: Waiting when time was up
-// before it was settled. Once Accept returns without an error the report is
-// durable, or was found to change nothing. A report that cannot be kept is
-// TooLarge.
+// Accept accepts a report and returns its verdict: Waiting if it was not processed in time. Once
+// Accept returns without an error, the report is durable or changes nothing. A report that is too
+// large to be kept is evidence.TooLarge.
 func (i *Intake) Accept(ctx context.Context, s Submission) (snapshot.Verdict, error) {
 	if err := s.Report.CheckSize(); err != nil {
 		return snapshot.Waiting, err
@@ -101,17 +99,16 @@ func (i *Intake) Accept(ctx context.Context, s Submission) (snapshot.Verdict, er
 	return i.submit(ctx, &record, &s, processed)
 }
 
-// Unchanged answers a report of which no more is known than the digest, and that it would be
-// accepted. It reports whether the answer is snapshot.NoChange, by the conditions of Accept; any
-// other report has to be accepted.
+// Unchanged reports whether Accept would return snapshot.NoChange for a report with that digest,
+// and then notes its time. Any other report has to be accepted.
 func (i *Intake) Unchanged(ctx context.Context, environment, digest string) (bool, error) {
 	_, same, err := i.confirmUnchanged(ctx, environment, digest, evidence.Seconds(i.clock()))
 	return same, err
 }
 
-// Reevaluate has the artifacts of the last snapshot evaluated again, behind the reports that
-// wait, and tells what came of it as Accept does. by names who caused it. Once it returns
-// without an error it will be done, whatever happens to this process.
+// Reevaluate has the artifacts of the last snapshot evaluated again, after the reports that
+// wait, and returns the verdict as Accept does. by names who caused it. Once it returns
+// without an error, the request is durable.
 func (i *Intake) Reevaluate(ctx context.Context, org, environment string, kind evidence.EnvironmentType, by string) (snapshot.Verdict, error) {
 	head, err := i.store.Heads.Get(ctx, environment)
 	if err != nil {
@@ -129,7 +126,7 @@ func (i *Intake) Reevaluate(ctx context.Context, org, environment string, kind e
 	return i.submit(ctx, &record, &Submission{}, head.Processed)
 }
 
-// submit makes a record durable, has it processed, and waits for its verdict.
+// submit stores a record, enqueues its task, and waits for its verdict.
 func (i *Intake) submit(ctx context.Context, record *environments.WaitingReport, s *Submission, processed int64) (snapshot.Verdict, error) {
 	wake, leave, willWake := i.waiters.Register(record.Environment)
 	defer leave()
@@ -150,9 +147,8 @@ func (i *Intake) submit(ctx context.Context, record *environments.WaitingReport,
 	return i.await(ctx, wake, record.Environment, record.Arrival, i.wait), nil
 }
 
-// confirmUnchanged is the fast path: it reports whether a report with that digest changes
-// nothing, and then notes that it came. processed is the arrival number up to which all
-// reports are settled.
+// confirmUnchanged reports whether a report with that digest changes nothing, and then notes its
+// time. processed is the arrival number up to which all reports are processed.
 func (i *Intake) confirmUnchanged(ctx context.Context, environment, digest string, now float64) (processed int64, same bool, err error) {
 	stored, err := i.store.Heads.GetVersioned(ctx, environment)
 	if err != nil {
@@ -165,8 +161,8 @@ func (i *Intake) confirmUnchanged(ctx context.Context, environment, digest strin
 	return stored.Value.Processed, same, err
 }
 
-// sameAsLast reports whether a report is like the last one, none waits before it, and no
-// fact that it would be evaluated by has changed.
+// sameAsLast reports whether a report is like the last one, no other one waits, and the
+// generation is that in which the last one was evaluated.
 func (i *Intake) sameAsLast(ctx context.Context, head *snapshot.Head, digest string) (bool, error) {
 	if head.Last == 0 || head.Digest != digest {
 		return false, nil
@@ -179,9 +175,9 @@ func (i *Intake) sameAsLast(ctx context.Context, head *snapshot.Head, digest str
 	return generation == head.Generation, err
 }
 
-// confirm moves the time of the last report, at most once per touchInterval, and
-// makes sure that no report was processed while the fast path looked: one that
-// waited when the head was read would be gone by the time it was looked for.
+// confirm writes the time of the last report, at most once per touchInterval, and reports
+// whether no report was processed since the head was read. One that was processed meanwhile
+// waited then, although it was no longer found.
 func (i *Intake) confirm(ctx context.Context, stored storage.Versioned[snapshot.Head], now float64) (bool, error) {
 	head := stored.Value
 	due := now-head.LastReportedAt >= touchInterval
@@ -203,12 +199,11 @@ func (i *Intake) confirm(ctx context.Context, stored storage.Versioned[snapshot.
 	return err == nil, err
 }
 
-// insert stores the report under the next free arrival number. A number at or
-// below what is processed meanwhile would never be looked at again, unless a quick
-// worker has settled this very report: such a record is taken back and inserted
-// anew. So is its object, as the sweep may have taken the record for a processed
-// one. A report that was settled without changing anything may be inserted twice,
-// which does no harm.
+// insert stores the report under the next free arrival number. Workers never read a number again
+// that is not above Processed. So if Processed has reached the number, and not by this very
+// report, the record is removed and inserted again under a later number. Its object is written
+// again, too, as the sweep may have deleted it with the record. A report that was processed and
+// changed nothing leaves no outcome: it may be inserted twice, which changes nothing either.
 func (i *Intake) insert(ctx context.Context, record *environments.WaitingReport, report *snapshot.Report, processed int64) error {
 	release := i.arrivals.acquire(record.Environment)
 	defer release()
@@ -233,9 +228,8 @@ func (i *Intake) insert(ctx context.Context, record *environments.WaitingReport,
 	}
 }
 
-// CatchUp waits, at most span, until the reports that wait in an environment now
-// are settled, so that a reader sees what was acknowledged before. It costs two
-// commands when none waits.
+// CatchUp waits, at most span, until the reports that wait in an environment now are processed,
+// so that a reader sees what was acknowledged before. It takes two commands if none waits.
 func (i *Intake) CatchUp(ctx context.Context, environment string, span time.Duration) error {
 	head, err := i.store.Heads.Get(ctx, environment)
 	if err != nil {
@@ -258,9 +252,9 @@ func (i *Intake) CatchUp(ctx context.Context, environment string, span time.Dura
 	return nil
 }
 
-// await waits until the report is settled, time is up, the process stops, or the client is gone. A
-// message only wakes; the outcome is read from the head. Messages can be lost, so
-// it also looks by itself.
+// await waits until the report is processed, time is up, the process stops, or the client is
+// gone. A message only wakes; the verdict is read from the head. Messages can be lost, so the
+// head is also read after 0.5 s and 2 s.
 func (i *Intake) await(ctx context.Context, wake <-chan struct{}, environment string, arrival int64, span time.Duration) snapshot.Verdict {
 	end := time.NewTimer(span)
 	defer end.Stop()
