@@ -43,20 +43,14 @@ func (p *Processor) commitResult(ctx context.Context, h *lease, report *pending,
 // snapshotBatch returns a snapshot and everything that follows from it as one batch, and whether
 // a logical environment may include its environment.
 func (p *Processor) snapshotBatch(ctx context.Context, result *snapshot.Result) (batch *storage.Batch, included bool, err error) {
-	made := result.Snapshot
-	var ended []string
-	events := &storage.Batch{}
+	made, effects := result.Snapshot, &storage.Batch{}
 	var reads goroutine.Group
-	reads.Go(func() (err error) {
-		ended, err = p.store.Running.Ended(ctx, made.Environment, result.Effects.Exited, made.Number)
-		return err
-	})
+	reads.Go(func() error { return p.addEffects(ctx, effects, made, &result.Effects) })
 	reads.Go(func() error {
 		including, err := p.store.Environments.Including(ctx, made.Org, made.Environment)
 		included = err != nil || len(including) > 0 // the update of logical environments gets the error again, and logs it
 		return nil
 	})
-	reads.Go(func() error { return p.store.Outbox.AddSnapshotIn(ctx, events, made) })
 	// Whoever finishes the snapshot of a killed worker does not know what the report scaled. So
 	// that is stored before the snapshot.
 	batch, err = p.scaling(ctx, result)
@@ -65,8 +59,7 @@ func (p *Processor) snapshotBatch(ctx context.Context, result *snapshot.Result) 
 	}
 	p.store.Snapshots.InsertIn(batch, made, result.Chunks)
 	p.store.Snapshots.Forget(result.Superseded)
-	p.addEffects(batch, &result.Effects, ended)
-	batch.Append(events)
+	batch.Append(effects)
 	return batch, included, nil
 }
 
@@ -80,9 +73,19 @@ func (p *Processor) scaling(ctx context.Context, result *snapshot.Result) (*stor
 	return batch, err
 }
 
-// addEffects adds what follows from a snapshot to a batch. ended are the ids of the entries in
-// the running set that what has exited leaves.
-func (p *Processor) addEffects(batch *storage.Batch, effects *snapshot.Effects, ended []string) {
+// addEffects adds what follows from a snapshot to a batch.
+func (p *Processor) addEffects(ctx context.Context, batch *storage.Batch, made *snapshot.Snapshot, effects *snapshot.Effects) error {
+	var ended []string
+	events := &storage.Batch{}
+	var reads goroutine.Group
+	reads.Go(func() (err error) {
+		ended, err = p.store.Running.Ended(ctx, made.Environment, effects.Exited, made.Number)
+		return err
+	})
+	reads.Go(func() error { return p.store.Outbox.AddSnapshotIn(ctx, events, made) })
+	if err := reads.Wait(); err != nil {
+		return err
+	}
 	p.store.Running.RemoveIn(batch, ended...)
 	p.store.Running.AddIn(batch, byRepo(effects)...)
 	p.store.Events.RecordIn(batch, effects.Events)
@@ -90,6 +93,8 @@ func (p *Processor) addEffects(batch *storage.Batch, effects *snapshot.Effects, 
 	p.store.Successions.RecordIn(batch, effects.Successions)
 	p.store.FirstSeen.RecordIn(batch, effects.FirstSeen)
 	p.store.TrailEvents.AddIn(batch, effects.TrailEvents...)
+	batch.Append(events)
+	return nil
 }
 
 // byRepo returns the entries of the running set for the repositories of what has changed.
@@ -146,42 +151,18 @@ func (p *Processor) commitHead(ctx context.Context, h *lease, before *storage.Ba
 // adoptCommitted finishes a snapshot that the head does not know yet, because another worker
 // made it, or one that was killed, and advances the head to it.
 func (p *Processor) adoptCommitted(ctx context.Context, h *lease) (snapshot.Snapshot, error) {
-	head := h.current()
-	found, err := p.store.Snapshots.Get(ctx, head.Environment, head.Last+1)
-	if err != nil {
-		return found, err
-	}
-	effects, err := p.loadEffects(ctx, &found)
-	if err != nil {
-		return found, err
-	}
-	ended, err := p.store.Running.Ended(ctx, found.Environment, effects.Exited, found.Number)
+	found, effects, err := p.loadCommitted(ctx, h.current())
 	if err != nil {
 		return found, err
 	}
 	batch := &storage.Batch{}
-	p.addEffects(batch, &effects, ended)
-	if err := p.store.Outbox.AddSnapshotIn(ctx, batch, &found); err != nil {
+	if err := p.addEffects(ctx, batch, &found, &effects); err != nil {
 		return found, err
 	}
 	err = p.writeInParts(ctx, batch, &found, func(*storage.Batch) error {
 		return p.commit(ctx, h, func(head *snapshot.Head) { head.Adopt(&found) })
 	})
 	return found, p.withdrawIfLost(ctx, err, found.Environment, byRepo(&effects))
-}
-
-// loadEffects reads a snapshot again and returns what follows from it.
-func (p *Processor) loadEffects(ctx context.Context, made *snapshot.Snapshot) (snapshot.Effects, error) {
-	changes, err := p.store.Snapshots.Changes(ctx, made)
-	if err != nil {
-		return snapshot.Effects{}, err
-	}
-	artifacts, err := p.store.Snapshots.Artifacts(ctx, made)
-	if err != nil {
-		return snapshot.Effects{}, err
-	}
-	environment, err := p.environment(ctx, made.Environment)
-	return snapshot.EffectsOf(made, changes, artifacts, environment.Name), err
 }
 
 // withdrawIfLost withdraws entries if an error tells that the lease was lost before the head was

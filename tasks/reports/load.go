@@ -53,6 +53,23 @@ func (p *Processor) load(ctx context.Context, head snapshot.Head, report *pendin
 	return in, p.evaluate(ctx, in, applied)
 }
 
+// loadCommitted reads the snapshot after that of the head, and returns what follows from it.
+func (p *Processor) loadCommitted(ctx context.Context, head snapshot.Head) (made snapshot.Snapshot, effects snapshot.Effects, err error) {
+	if made, err = p.store.Snapshots.Get(ctx, head.Environment, head.Last+1); err != nil {
+		return made, effects, err
+	}
+	changes, err := p.store.Snapshots.Changes(ctx, &made)
+	if err != nil {
+		return made, effects, err
+	}
+	artifacts, err := p.store.Snapshots.Artifacts(ctx, &made)
+	if err != nil {
+		return made, effects, err
+	}
+	environment, err := p.environment(ctx, made.Environment)
+	return made, snapshot.EffectsOf(&made, changes, artifacts, environment.Name), err
+}
+
 func recordOf(report *environments.WaitingReport) snapshot.ReportRecord {
 	return snapshot.ReportRecord{
 		ID: report.ID, Org: report.Org, Environment: report.Environment, Arrival: report.Arrival, Type: report.Type,
