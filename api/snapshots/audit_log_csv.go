@@ -14,6 +14,7 @@ import (
 	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
+	"attestry/evidence/timeline"
 )
 
 const (
@@ -56,12 +57,12 @@ func (h *handlers) getAuditLog(ctx context.Context, in *auditLogInput) (*server.
 	if err != nil {
 		return nil, err
 	}
-	start, end := snapshot.Beginning(), snapshot.End()
+	start, end := timeline.Beginning(), timeline.End()
 	if server.QueryHas(ctx, "from_timestamp") {
-		start = snapshot.At(in.From)
+		start = timeline.At(in.From)
 	}
 	if server.QueryHas(ctx, "to_timestamp") {
-		end = snapshot.At(in.To)
+		end = timeline.At(in.To)
 	}
 	if err := h.limitRange(ctx, log, start, end); err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"attestry/api/server"
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
+	"attestry/evidence/timeline"
 )
 
 func (h *handlers) envDiffRoutes() []server.Route {
@@ -61,7 +62,7 @@ type environmentDiffAnswer struct {
 // diffSide is one of the two snapshots that are asked for.
 type diffSide struct {
 	environment evidence.Environment
-	expression  snapshot.Expression
+	expression  timeline.Expression
 	number      int64
 }
 
@@ -97,7 +98,7 @@ func (h *handlers) diffSides(ctx context.Context, org evidence.OrgAccess, in *en
 	sides := make([]diffSide, 0, 2)
 	var names []string
 	for _, text := range []string{in.Snappish1, in.Snappish2} {
-		name, asked, err := snapshot.ParseSnappish(text)
+		name, asked, err := timeline.ParseSnappish(text)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"attestry/evidence"
-	"attestry/evidence/snapshot"
+	"attestry/evidence/timeline"
 	"attestry/storage/environments"
 )
 
@@ -39,7 +39,7 @@ func (h *handlers) eventLogNamed(ctx context.Context, org evidence.OrgAccess, na
 
 // limitRange narrows a log down to what lies between two ends. Times in the wrong order have
 // nothing between them.
-func (h *handlers) limitRange(ctx context.Context, log *eventLog, start, end snapshot.Moment) error {
+func (h *handlers) limitRange(ctx context.Context, log *eventLog, start, end timeline.Moment) error {
 	if start.IsBeginning() && end.IsEnd() {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"attestry/api/server"
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
+	"attestry/evidence/timeline"
 	"attestry/storage/environments"
 )
 
@@ -81,31 +82,31 @@ type EventLink struct {
 
 // bounds reads which part of the log is asked for. Times win over start and end, each on
 // its side, and these win over the interval.
-func (in *listEventsInput) bounds(ctx context.Context, now time.Time) (start, end snapshot.Moment, err error) {
-	start, end = snapshot.Beginning(), snapshot.End()
+func (in *listEventsInput) bounds(ctx context.Context, now time.Time) (start, end timeline.Moment, err error) {
+	start, end = timeline.Beginning(), timeline.End()
 	if in.Interval != "" && !server.QueryHas(ctx, "start") && !server.QueryHas(ctx, "end") {
-		if start, end, err = snapshot.ParseMoments(in.Interval, now); err != nil {
+		if start, end, err = timeline.ParseMoments(in.Interval, now); err != nil {
 			return start, end, err
 		}
 	}
 	switch {
 	case server.QueryHas(ctx, "start_ts"):
-		start = snapshot.At(in.StartTS)
+		start = timeline.At(in.StartTS)
 	case server.QueryHas(ctx, "from"):
-		start = snapshot.At(in.From)
+		start = timeline.At(in.From)
 	case server.QueryHas(ctx, "start"):
-		start, err = snapshot.ParseMoment(server.SentText(ctx, "start"), now)
+		start, err = timeline.ParseMoment(server.SentText(ctx, "start"), now)
 	}
 	if err != nil {
 		return start, end, err
 	}
 	switch {
 	case server.QueryHas(ctx, "end_ts"):
-		end = snapshot.At(in.EndTS)
+		end = timeline.At(in.EndTS)
 	case server.QueryHas(ctx, "to"):
-		end = snapshot.At(in.To)
+		end = timeline.At(in.To)
 	case server.QueryHas(ctx, "end"):
-		end, err = snapshot.ParseMoment(server.SentText(ctx, "end"), now)
+		end, err = timeline.ParseMoment(server.SentText(ctx, "end"), now)
 	}
 	return start, end, err
 }

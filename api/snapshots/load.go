@@ -5,6 +5,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
+	"attestry/evidence/timeline"
 	"attestry/storage"
 )
 
@@ -21,7 +22,7 @@ type loadedSnapshot struct {
 
 // timeline is what snapshot expressions are resolved against, once the reports under
 // way have been waited for.
-func (h *handlers) timeline(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment) (*snapshot.Timeline, error) {
+func (h *handlers) timeline(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment) (*timeline.Timeline, error) {
 	if err := h.catchUp(ctx, &environment); err != nil {
 		return nil, err
 	}
@@ -31,15 +32,15 @@ func (h *handlers) timeline(ctx context.Context, org evidence.OrgAccess, environ
 
 // timelineUntil is that of a physical environment whose last snapshot has the number
 // latest; 0 when there is none.
-func (h *handlers) timelineUntil(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, latest int64) *snapshot.Timeline {
-	return &snapshot.Timeline{
+func (h *handlers) timelineUntil(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, latest int64) *timeline.Timeline {
+	return &timeline.Timeline{
 		Org: org.OrgName, Environment: environment.Name, Latest: latest, Now: h.Clock(),
 		InForce: func(at float64) (int64, error) { return h.Snapshots.NumberAt(ctx, environment.ID, at) },
 	}
 }
 
 // resolveSnapshot finds the snapshot that is asked for, without what runs by it.
-func (h *handlers) resolveSnapshot(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, asked snapshot.Expression) (loadedSnapshot, error) {
+func (h *handlers) resolveSnapshot(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, asked timeline.Expression) (loadedSnapshot, error) {
 	timeline, err := h.timeline(ctx, org, environment)
 	if err != nil {
 		return loadedSnapshot{}, err
@@ -64,7 +65,7 @@ func (h *handlers) resolveSnapshot(ctx context.Context, org evidence.OrgAccess, 
 
 // loadSnapshot reads the snapshot that is asked for: as many commands for each of its
 // two trees as that has levels, and six beside them.
-func (h *handlers) loadSnapshot(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, asked snapshot.Expression) (loadedSnapshot, error) {
+func (h *handlers) loadSnapshot(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, asked timeline.Expression) (loadedSnapshot, error) {
 	loaded, err := h.resolveSnapshot(ctx, org, environment, asked)
 	if err != nil {
 		return loaded, err

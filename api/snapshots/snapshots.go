@@ -10,6 +10,7 @@ import (
 	"attestry/api/server"
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
+	"attestry/evidence/timeline"
 )
 
 // snapshotsPerRead is how many snapshots are held while a list is sent, since the
@@ -150,7 +151,7 @@ func (h *handlers) getSnapshot(ctx context.Context, in *getSnapshotInput) (*snap
 	if err != nil {
 		return nil, err
 	}
-	asked, err := snapshot.ParseExpression(in.Expression)
+	asked, err := timeline.ParseExpression(in.Expression)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ func (r *Recorder) Approve(ctx context.Context, fresh approval.Approval) error {
 	return err
 }
 
-// tellOfApproval adds the event of a stored approval to the trail's, unless it is there.
-func (r *Recorder) tellOfApproval(ctx context.Context, made *approval.Approval) error {
+// addApprovalEvent adds the event of a stored approval, unless it is there.
+func (r *Recorder) addApprovalEvent(ctx context.Context, made *approval.Approval) error {
 	return r.events.Add(ctx, made.Event())
 }

@@ -12,7 +12,7 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// begin is the begin of a trail that is not there yet.
+// begin is a trail that is to be begun.
 type begin struct {
 	scope  Scope
 	change evidence.TrailChange
@@ -21,9 +21,9 @@ type begin struct {
 	err    error
 }
 
-// begin begins a trail of the flow of that id, or returns storage.ErrExists. It begins later
-// than all trails of the flow. Trails of one flow that are begun at once in this process are
-// written together.
+// begin begins a trail of the flow of that id, or returns storage.ErrExists. The trail gets a later
+// time than all trails of the flow. Trails of one flow that are begun at the same time in this
+// process are written together.
 func (r *Recorder) begin(ctx context.Context, scope Scope, flow string, change evidence.TrailChange, repo *evidence.Repo) error {
 	mine := &begin{scope: scope, change: change, repo: repo}
 	if err := r.begins.Do(ctx, flow, mine); err != nil {
@@ -32,7 +32,7 @@ func (r *Recorder) begin(ctx context.Context, scope Scope, flow string, change e
 	return mine.err
 }
 
-// beginAll begins the trails of a flow, as many at once as can be.
+// beginAll begins the trails of a flow, as many with one batch as possible.
 func (r *Recorder) beginAll(ctx context.Context, flow string, begins []*begin) {
 	for len(begins) > 0 {
 		some := begins[:min(len(begins), maxCombined)]
@@ -47,7 +47,7 @@ func (r *Recorder) beginAll(ctx context.Context, flow string, begins []*begin) {
 	}
 }
 
-// beginSome begins trails of a flow. An error is one of all that have none of their own.
+// beginSome begins trails of a flow. An error is that of all trails that have none of their own.
 func (r *Recorder) beginSome(ctx context.Context, flow string, begins []*begin) error {
 	found, err := r.flows.GetMany(ctx, []string{flow})
 	if err != nil {
@@ -76,9 +76,9 @@ func (r *Recorder) beginSome(ctx context.Context, flow string, begins []*begin) 
 	return nil
 }
 
-// prepare makes the trails, and returns the begins of those. Of several begins of one trail
-// all but the first have the error storage.ErrExists, and one that panics has that as its error.
-// latest is the time of the flow's latest trail in Unix seconds.
+// prepare makes the trails, and returns those that can be inserted. If one name is begun several
+// times, all but the first get the error storage.ErrExists. A panic becomes the error of its trail
+// alone. latest is the time of the flow's latest trail in Unix seconds.
 func (r *Recorder) prepare(ctx context.Context, flow *evidence.Flow, latest float64, begins []*begin) ([]*begin, error) {
 	names := map[string]bool{}
 	var begun []*begin
@@ -124,8 +124,9 @@ func (r *Recorder) prepareOne(ctx context.Context, flow *evidence.Flow, latest f
 	return nil
 }
 
-// insertTogether inserts trails, counts them and settles them with one batch, whose first
-// part leaves trails of which everybody can tell that they are not settled.
+// insertTogether inserts trails, counts them and adds their events with one batch. If only the
+// beginning of the batch is stored, the trails still have Uncounted and Pending, and whoever reads
+// them completes the rest.
 func (r *Recorder) insertTogether(ctx context.Context, begins []*begin, tally storage.Versioned[pipelines.TrailTally]) error {
 	batch, trails := &storage.Batch{}, make([]evidence.Trail, 0, len(begins))
 	revisions := make([]int64, 0, len(begins))
@@ -145,7 +146,7 @@ func (r *Recorder) insertTogether(ctx context.Context, begins []*begin, tally st
 		return err
 	}
 	for i := range trails {
-		// What cannot be remembered is read again.
+		// A trail that cannot be remembered is read again.
 		if u, err := r.newUpdate(ctx, storage.Versioned[evidence.Trail]{Value: trails[i], Revision: revisions[i]}); err == nil {
 			r.remember(u)
 		}
@@ -153,8 +154,8 @@ func (r *Recorder) insertTogether(ctx context.Context, begins []*begin, tally st
 	return nil
 }
 
-// insertAlone inserts a trail and settles it, or returns storage.ErrExists if another one is
-// there.
+// insertAlone inserts a trail, counts it and adds its event, or returns storage.ErrExists if there
+// is another trail of that name.
 func (r *Recorder) insertAlone(ctx context.Context, trail evidence.Trail) error {
 	err := r.trails.Collection.Insert(ctx, trail)
 	if errors.Is(err, storage.ErrExists) {

@@ -17,10 +17,12 @@ const (
 	// updateAttempts bounds how often changes of a trail are tried again because another
 	// process has changed it meanwhile.
 	updateAttempts = 10
-	// contendedAttempts is after how many attempts what trails share is written apart.
+	// contendedAttempts is after how many attempts the documents that trails share are written
+	// in a batch of their own.
 	contendedAttempts = 2
-	// everywhereAttempts is after how many attempts all environments of the organization evaluate again
-	// what runs. Those where the artifacts run cannot be told while that changes faster than it is read.
+	// everywhereAttempts is after how many attempts all environments of the organization get a new
+	// generation. While what runs changes faster than it is read, those in which the artifacts
+	// run cannot be found.
 	everywhereAttempts = 6
 	// updateBackoff is the pause before the third attempt; each further one is twice as
 	// long, up to maxUpdateBackoff.
@@ -32,26 +34,27 @@ const (
 	maxRemembered = 32 << 20
 )
 
-// errWriteFirst is the error of a change that has to look up facts among which are some that
-// are yet to be written.
+// errWriteFirst is the error of a change that reads facts of which some are not written yet. It is
+// applied again after they were written.
 var errWriteFirst = errors.New("what was recorded before must be written first")
 
-// errNoTrail reports that a trail is not there.
+// errNoTrail reports that a trail does not exist.
 var errNoTrail = fmt.Errorf("the trail: %w", storage.ErrNotFound)
 
-// change is something that is recorded in a trail that is there.
+// change is something that is recorded in an existing trail.
 type change struct {
 	// ctx is that of its caller. A change whose caller has gone is not begun.
 	ctx context.Context
-	// apply makes an update reflect the change, or leaves it as it is and returns an error.
-	// It is done again whenever the update could not be written.
+	// apply makes an update reflect the change, or returns an error and leaves the update as it
+	// is. It is called again for each attempt to write.
 	apply func(ctx context.Context, u *trailUpdate) error
 	err   error
-	// panicked tells that apply has panicked. It is not done again.
+	// panicked tells that apply has panicked. It is not called again.
 	panicked bool
 }
 
-// change records something in the trail of a key, or returns errNoTrail if that is not there. Changes of one trail that meet in this process are written together.
+// change records something in the trail of a key, or returns errNoTrail if that does not exist.
+// Changes of one trail that meet in this process are written together.
 func (r *Recorder) change(ctx context.Context, trail string, apply func(context.Context, *trailUpdate) error) error {
 	mine := &change{ctx: ctx, apply: apply}
 	if err := r.changes.Do(ctx, trail, mine); err != nil {
@@ -60,7 +63,7 @@ func (r *Recorder) change(ctx context.Context, trail string, apply func(context.
 	return mine.err
 }
 
-// applyChanges does all changes of the trail of a key, as many at once as can be.
+// applyChanges records all changes of the trail of a key, as many with one batch as possible.
 func (r *Recorder) applyChanges(ctx context.Context, trail string, changes []*change) {
 	for len(changes) > 0 {
 		some := changes[:min(len(changes), maxCombined)]
@@ -77,8 +80,8 @@ func (r *Recorder) applyChanges(ctx context.Context, trail string, changes []*ch
 	}
 }
 
-// applySome does the first ones of the changes and returns their number. An error is one of
-// all of them.
+// applySome records the first ones of the changes and returns their number. An error is that of
+// all changes.
 func (r *Recorder) applySome(ctx context.Context, trail string, changes []*change) (done int, err error) {
 	repeated := false
 	for try := range updateAttempts {
@@ -88,7 +91,7 @@ func (r *Recorder) applySome(ctx context.Context, trail string, changes []*chang
 		}
 		done = n
 		if u.remembered && failed(changes[:done]) {
-			continue // by what others have recorded since, they may be possible
+			continue // the remembered trail may lack what other processes have recorded since
 		}
 		if !u.pending() {
 			r.remember(u)
@@ -111,8 +114,9 @@ func (r *Recorder) applySome(ctx context.Context, trail string, changes []*chang
 	return done, busy()
 }
 
-// applyWhole starts an update and applies the first ones of the changes to it. A change that panics may
-// have been applied in part: that update is dropped, and the others are applied to another one.
+// applyWhole starts an update and applies the first ones of the changes to it. A change that
+// panics may have been applied in part: then the update is dropped, and the other changes are
+// applied to a new one.
 func (r *Recorder) applyWhole(ctx context.Context, trail string, changes []*change, try int, repeated bool) (u *trailUpdate, done int, err error) {
 	for {
 		if u, err = r.startUpdate(ctx, trail, try); err != nil {
@@ -153,8 +157,8 @@ func failed(changes []*change) bool {
 	return slices.ContainsFunc(changes, func(one *change) bool { return one.err != nil })
 }
 
-// startUpdate returns the trail of a key for an attempt. The first one takes it as this process
-// has written it last.
+// startUpdate returns the trail of a key for an attempt. The first attempt uses the trail that this
+// process remembers.
 func (r *Recorder) startUpdate(ctx context.Context, trail string, try int) (*trailUpdate, error) {
 	if try == 0 {
 		if u, ok := r.remembered.Get(trail); ok {
@@ -192,8 +196,8 @@ func (r *Recorder) remember(u *trailUpdate) {
 	r.remembered.Put(u.trail.Value.Key(), u, u.size())
 }
 
-// pause waits before the next attempt. The second one follows at once: what was remembered may
-// only be a little old.
+// pause waits before the next attempt, but not before the second one: the first one may have failed
+// only because the remembered trail was old.
 func pause(ctx context.Context, try int) error {
 	if try == 0 {
 		return nil
@@ -207,8 +211,8 @@ func pause(ctx context.Context, try int) error {
 	}
 }
 
-// changeExisting records something in the trail of a scope, or returns errNoTrail when it or
-// its flow is not there.
+// changeExisting records something in the trail of a scope, or returns errNoTrail if the trail or
+// its flow does not exist.
 func (r *Recorder) changeExisting(ctx context.Context, scope Scope, apply func(context.Context, *trailUpdate) error) error {
 	ref, err := r.flows.Resolve(ctx, scope.Org, scope.Flow)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -220,8 +224,8 @@ func (r *Recorder) changeExisting(ctx context.Context, scope Scope, apply func(c
 	return r.change(ctx, evidence.TrailKey(ref.ID, scope.Trail), apply)
 }
 
-// changeOpened records something in the trail of a scope, and begins it and its flow if they
-// are not there. at is the time that the change will choose.
+// changeOpened records something in the trail of a scope, and begins the trail and its flow if
+// they do not exist. at is the time that the change will choose.
 func (r *Recorder) changeOpened(ctx context.Context, scope Scope, at *recordingTime, apply func(context.Context, *trailUpdate) error) error {
 	flow, err := r.flow(ctx, scope)
 	if err != nil {
@@ -230,8 +234,8 @@ func (r *Recorder) changeOpened(ctx context.Context, scope Scope, at *recordingT
 	return r.changeOrBegin(ctx, scope, flow, at, apply)
 }
 
-// changeOrBegin records something in the trail of a scope in the flow of that id, and begins
-// it if it is not there.
+// changeOrBegin records something in the trail of a scope in the flow of that id, and begins the
+// trail if it does not exist.
 func (r *Recorder) changeOrBegin(ctx context.Context, scope Scope, flow string, at *recordingTime, apply func(context.Context, *trailUpdate) error) error {
 	for {
 		err := r.change(ctx, evidence.TrailKey(flow, scope.Trail), apply)

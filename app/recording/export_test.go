@@ -13,12 +13,8 @@ func (r *Recorder) Waiting() int { return r.changes.Waiting() }
 // half of its effects.
 func (r *Recorder) AttestAndPanic(ctx context.Context, scope Scope, trail string, a evidence.Attestation) error {
 	return r.change(ctx, trail, func(ctx context.Context, u *trailUpdate) error {
-		names, err := r.place(ctx, scope, u, &a)
-		if err != nil {
-			return err
-		}
 		at := recordingTime{now: a.CreatedAt}
-		if err := r.attest(ctx, u, names, &a, &at, nil); err != nil {
+		if err := r.attest(ctx, scope, u, a, &at, nil); err != nil {
 			return err
 		}
 		u.events = u.events[:len(u.events)-1]

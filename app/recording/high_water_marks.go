@@ -16,11 +16,11 @@ var highWaterMarkSchema = &storage.Schema{Name: "marks"}
 // Schemas declares the collections of this package.
 func Schemas() []*storage.Schema { return []*storage.Schema{highWaterMarkSchema} }
 
-// highWaterMark is how far the facts of an organization are known to be reflected.
+// highWaterMark is the time up to which all facts of an organization are known to be reflected.
 type highWaterMark struct {
 	Org string `json:"org"`
-	// Times are the times of the newest fact that each of the last markHistory passes of
-	// the reconciler has seen, oldest pass first, in Unix seconds. They never decrease.
+	// Times are the times of the newest facts that the last markHistory passes of the reconciler
+	// have read, oldest pass first, in Unix seconds. They never decrease.
 	Times []float64 `json:"times"`
 	// Time is set instead of Times in marks of an earlier version: every fact up to
 	// timeOverlap before it is reflected, in Unix seconds.
@@ -40,7 +40,7 @@ const (
 	highWaterMarkCacheSize = 10_000
 )
 
-// newest is the time of the newest fact that any pass has seen.
+// newest is the time of the newest fact that any pass has read.
 func (m *highWaterMark) newest() float64 {
 	if len(m.Times) == 0 {
 		return 0

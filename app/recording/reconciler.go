@@ -10,8 +10,8 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// Reconciler applies the facts that were stored by somebody who was killed before
-// the aggregates reflected them. No client was told of these.
+// Reconciler applies the facts that a process stored before it was killed, and that the aggregates
+// do not reflect. No client got an answer to these.
 type Reconciler struct {
 	recorder *Recorder
 	marks    *highWaterMarks
@@ -22,9 +22,9 @@ func NewReconciler(recorder *Recorder) *Reconciler {
 	return &Reconciler{recorder: recorder, marks: recorder.marks}
 }
 
-// Reconcile looks at the facts that an organization recorded up to a time, which
-// must be so long ago that nobody can still be applying them. It returns how many
-// it had to apply. After an error it looks at the same ones again the next time.
+// Reconcile reads the facts that an organization recorded up to a time, which must be so long ago
+// that no process can still be applying them. It returns how many it had to apply. After an error
+// it reads the same ones again the next time.
 func (r *Reconciler) Reconcile(ctx context.Context, org string, until float64) (int, error) {
 	last, err := r.marks.get(ctx, org)
 	if err != nil || until <= last.start() {
@@ -58,21 +58,21 @@ func (r *Reconciler) attestations(ctx context.Context, span storage.Query) (walk
 	return walk(ctx, r.recorder, r.recorder.attestations.Collection, span, "time", r.recorder.reapplyAttestation)
 }
 
-// approvals tells trails of the approvals whose events are missing.
+// approvals adds the missing events of approvals.
 func (r *Reconciler) approvals(ctx context.Context, span storage.Query) (walked, error) {
 	span.Index = "created"
-	return walk(ctx, r.recorder, r.recorder.approvals.Collection, span, "created", r.recorder.tellOfApproval)
+	return walk(ctx, r.recorder, r.recorder.approvals.Collection, span, "created", r.recorder.addApprovalEvent)
 }
 
-// walked tells how many facts of a span had to be applied, and the time of the newest
-// one in it, in Unix seconds.
+// walked is how many facts of a span had to be applied, and the time of the newest one in it, in
+// Unix seconds.
 type walked struct {
 	applied int
 	newest  float64
 }
 
-// walk applies the facts of a span whose events are missing. One that cannot be
-// applied does not keep the others waiting. timeField is the field that holds the time
+// walk applies the facts of a span whose events are missing. If one cannot be applied, the others
+// still are. timeField is the field that holds the time
 // of a fact.
 func walk[T any](ctx context.Context, r *Recorder, collection storage.Collection[T], span storage.Query, timeField string, apply func(context.Context, *T) error) (walked, error) {
 	var result walked
@@ -134,11 +134,12 @@ func (r *Recorder) reapplyArtifact(ctx context.Context, record *evidence.Artifac
 		if u.pending() {
 			return errWriteFirst
 		}
-		known, err := r.provenances.LookUp(ctx, record.Org, record.Fingerprint)
+		in, err := r.loadReported(ctx, u, record)
 		if err != nil {
 			return err
 		}
-		return r.applyArtifact(ctx, u, known, record, repo)
+		u.applyArtifact(in, record, repo)
+		return nil
 	})
 }
 
@@ -167,7 +168,12 @@ func (r *Recorder) reapplyAttestation(ctx context.Context, a *evidence.Attestati
 		if err != nil && evidence.CodeOf(err) != evidence.NotFound { // it was accepted when it was made
 			return err
 		}
-		return r.applyAttestation(ctx, u, names, a, repo)
+		slots, err := u.loadAttested(ctx, names, a)
+		if err != nil {
+			return err
+		}
+		u.applyAttestation(attestationInput{slots: slots}, a, repo)
+		return nil
 	})
 }
 

@@ -16,8 +16,8 @@ import (
 )
 
 // Recorder writes what pipelines report with one batch: the fact first, then the aggregates
-// that reflect it, at last its event. Applying a fact is idempotent and in any order,
-// so that a fact whose event is missing can be applied again (Reconcile).
+// that reflect it, at last its event. Facts can be applied repeatedly and in any order, so a fact
+// whose event is missing is applied again (Reconcile).
 type Recorder struct {
 	flows        *pipelines.Flows
 	templates    *pipelines.Templates
@@ -40,7 +40,7 @@ type Recorder struct {
 	// are begun in a flow, by its id.
 	changes *storage.Combiner[*change]
 	begins  *storage.Combiner[*begin]
-	// remembered are trails as this process has written them last, by key.
+	// remembered are trails as this process wrote them last, by key.
 	remembered   cache.LRU[*trailUpdate]
 	whereRunning *whereRunning
 }
@@ -103,15 +103,15 @@ func (r *Recorder) flow(ctx context.Context, scope Scope) (string, error) {
 // microsecond is the least difference of two times, in seconds.
 const microsecond = 1e-6
 
-// timeAfter returns the time of something that is recorded now: later than last, which is
-// the time of the newest thing that it may supersede, and later than what the reconciler
-// has seen, so that it is found there too. All are Unix seconds.
+// timeAfter returns the time of something that is recorded now. It is later than last, the time of
+// the newest fact that it may supersede, and later than what the reconciler has read, which only
+// reads later facts. All are Unix seconds.
 func (r *Recorder) timeAfter(ctx context.Context, org string, last, now float64) (float64, error) {
 	reconciled, err := r.marks.newest(ctx, org)
 	return evidence.TimeAfter(max(last, reconciled), now), err
 }
 
-// busy asks the client to try again: the trail is being changed all the time.
+// busy asks the client to try again, as other requests keep changing the trail.
 func busy() error {
 	return &evidence.Error{
 		Code:       evidence.Unavailable,

@@ -11,15 +11,15 @@ import (
 	"attestry/storage"
 )
 
-// errTemplateMoved ends an update that was prepared under another template.
-var errTemplateMoved = errors.New("the trail's template has changed")
+// errTemplateChanged ends an update that was prepared under another template.
+var errTemplateChanged = errors.New("the trail's template has changed")
 
 // patchAttempts bounds how often a change is prepared again because the trail
 // got another template meanwhile.
 const patchAttempts = 5
 
-// Begin begins a trail of the flow of that id, or patches the one that is there.
-// It reports whether it was begun.
+// Begin begins a trail of the flow of that id, or changes the existing one. It reports whether it
+// was begun.
 func (r *Recorder) Begin(ctx context.Context, scope Scope, flow string, change evidence.TrailChange, repo *evidence.Repo) (created bool, err error) {
 	for range patchAttempts {
 		seen, err := r.trails.Collection.GetVersioned(ctx, evidence.TrailKey(flow, scope.Trail))
@@ -33,7 +33,7 @@ func (r *Recorder) Begin(ctx context.Context, scope Scope, flow string, change e
 			return false, err
 		default:
 			err = r.patch(ctx, scope, seen, change, repo)
-			if !errors.Is(err, errTemplateMoved) {
+			if !errors.Is(err, errTemplateChanged) {
 				return false, err
 			}
 		}
@@ -62,20 +62,20 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 		}
 	}
 	event, now := evidence.NewID(), scope.At
-	moved := false
+	newTemplate := false
 	trail, err := r.trails.Collection.UpdateFrom(ctx, seen, func(t *evidence.Trail) error {
 		changed := t.Apply(change)
 		if len(changed) == 0 {
 			return nil
 		}
 		if t.Template != wanted {
-			return errTemplateMoved
+			return errTemplateChanged
 		}
-		if moved = slices.Contains(changed, "template"); moved {
+		if newTemplate = slices.Contains(changed, "template"); newTemplate {
 			for name, known := range t.Slots {
 				fresh, ok := summaries[name]
 				if !ok || fresh.Version < known.Version {
-					return errTemplateMoved
+					return errTemplateChanged
 				}
 				t.Slots[name] = fresh
 			}
@@ -90,7 +90,7 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 	if err != nil {
 		return err
 	}
-	if moved || leftBehind(&trail, event) {
+	if newTemplate || hasUnannounced(&trail, event) {
 		if err := r.announceTrail(ctx, &trail); err != nil {
 			return err
 		}
@@ -98,8 +98,9 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 	return r.trails.Settle(ctx, trail)
 }
 
-// announceTrail makes the environments evaluate again what runs of a trail. It must be called
-// after the trail was changed.
+// announceTrail changes the generations of the environments in which artifacts of a trail run. It
+// must be called after the trail was changed: then whoever reads the old trail finds another
+// generation the next time.
 func (r *Recorder) announceTrail(ctx context.Context, trail *evidence.Trail) error {
 	// Older artifacts may run as well, whose fingerprints the trail does not know.
 	if trail.HasOlderArtifacts() {
@@ -117,9 +118,9 @@ func (r *Recorder) announceTrail(ctx context.Context, trail *evidence.Trail) err
 	return batch.Write(ctx, r.docs)
 }
 
-// leftBehind reports whether a change of a trail is pending whose author may have been
-// killed before announcing it.
-func leftBehind(trail *evidence.Trail, own string) bool {
+// hasUnannounced reports whether another change of the trail is pending, whose process may have
+// been killed before it changed the generations.
+func hasUnannounced(trail *evidence.Trail, own string) bool {
 	return slices.ContainsFunc(trail.Pending, func(e evidence.TrailEvent) bool {
 		return e.Type == evidence.TrailUpdated && e.ID != own
 	})

@@ -12,9 +12,9 @@ import (
 // maxKnownRunning is of how many fingerprints a process remembers where they run.
 const maxKnownRunning = 20_000
 
-// whereRunning tells in which environments of an organization fingerprints run. It remembers
-// the answers, each as of a version of what runs: whoever writes something that relies on one
-// has that version checked.
+// whereRunning finds the environments of an organization in which fingerprints run. It remembers
+// each answer with the version of the running set. The batch that relies on an answer checks the
+// version, so nothing can have started since.
 type whereRunning struct {
 	set   *environments.RunningSet
 	known cache.LRU[knownRunning]
@@ -27,10 +27,10 @@ type knownRunning struct {
 
 // affected are the environments in which something runs whose state may change.
 type affected struct {
-	// all tells that they are not all known.
+	// all tells that they are not all known: then all of the organization are affected.
 	all          bool
 	environments []string
-	// version is that of what runs as of which they are all that there are.
+	// version is that of the running set before they were read.
 	version int64
 }
 
@@ -38,8 +38,7 @@ func newWhereRunning(set *environments.RunningSet) *whereRunning {
 	return &whereRunning{set: set, known: cache.NewLRU[knownRunning](maxKnownRunning)}
 }
 
-// of returns where fingerprints run, or are about to. With anew, what is remembered does not
-// count.
+// of returns where fingerprints run, or are about to. anew ignores what is remembered.
 func (w *whereRunning) of(ctx context.Context, org string, fingerprints []string, anew bool) (affected, error) {
 	if found, ok := w.remembered(org, fingerprints); ok && !anew {
 		return found, nil
@@ -61,7 +60,7 @@ func (w *whereRunning) of(ctx context.Context, org string, fingerprints []string
 	return found, nil
 }
 
-// remembered is not ok unless all fingerprints are known as of one version.
+// remembered returns what is remembered. It is ok only if all fingerprints were read in one version.
 func (w *whereRunning) remembered(org string, fingerprints []string) (found affected, ok bool) {
 	for i, fingerprint := range fingerprints {
 		known, ok := w.known.Get(org + "/" + fingerprint)
@@ -73,15 +72,4 @@ func (w *whereRunning) remembered(org string, fingerprints []string) (found affe
 	}
 	found.environments = storage.Distinct(found.environments)
 	return found, true
-}
-
-// announceIn adds to a batch what makes the environments evaluate again what runs, and the
-// condition that they are still all that there are.
-func (r *Recorder) announceIn(batch *storage.Batch, org string, a affected) {
-	if a.all {
-		r.generations.BumpIn(batch, org)
-		return
-	}
-	r.generations.BumpEnvironmentsIn(batch, org, a.environments)
-	r.running.CheckIn(batch, org, a.version)
 }

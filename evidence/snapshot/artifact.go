@@ -57,6 +57,16 @@ type Predecessor struct {
 	Status evidence.Status `json:"status"`
 }
 
+// Update gives a predecessor that still runs the name and the origin that it has now.
+func (p *Predecessor) Update(running *Artifact) {
+	lineage := LineageOf(&p.Origin)
+	for i := range running.Origins {
+		if origin := &running.Origins[i].Origin; LineageOf(origin) == lineage {
+			p.Name, p.Origin = running.Name, *origin
+		}
+	}
+}
+
 // Instances is how many instances of the artifact run.
 func (a *Artifact) Instances() int { return len(a.CreatedAt) }
 
@@ -115,7 +125,7 @@ func (o *Origin) CodeDiff() *string {
 	if o.Previous == nil {
 		return nil
 	}
-	return compareURL(&o.Previous.Origin, &o.Origin)
+	return evidence.CompareURL(&o.Previous.Origin, &o.Origin)
 }
 
 // Counts is how many running artifacts of a snapshot have each verdict. Its JSON

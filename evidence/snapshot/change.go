@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Annotation says how an artifact of a snapshot stands to the snapshot before
+// Annotation says how an artifact of a snapshot differs from the snapshot before
 // (docs/semantics.md 11.2).
 type Annotation string
 
@@ -62,9 +62,9 @@ func Diff(before, after []Artifact) []Change {
 		default:
 			kind, was := changedVerdict(before[0], after[0]), before[0].Instances()
 			if kind != Unchanged || was != after[0].Instances() {
-				turn := change(after[0], kind, was)
-				turn.Learned = len(before[0].Origins) == 0 && len(after[0].Origins) > 0
-				changes = append(changes, turn)
+				one := change(after[0], kind, was)
+				one.Learned = len(before[0].Origins) == 0 && len(after[0].Origins) > 0
+				changes = append(changes, one)
 			}
 			before, after = before[1:], after[1:]
 		}

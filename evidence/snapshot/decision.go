@@ -10,7 +10,7 @@ import (
 // Decision is how one policy evaluated an artifact when a snapshot was made, in few bytes.
 type Decision struct {
 	// Rules has a word of letters for each rule of the policy, separated by spaces: a letter
-	// per origin of the artifact, or one that stands for all of them.
+	// per origin of the artifact, or one for all of them.
 	Rules string `json:"rules"`
 	// Reasons says of failing resolutions what the letters do not.
 	Reasons []Reason `json:"reasons,omitempty"`
@@ -30,7 +30,7 @@ type Reason struct {
 const (
 	// maxReasons is how many reasons a decision keeps: the first.
 	maxReasons = 20
-	// maxRulesSize bounds Decision.Rules, in bytes: with more, a letter stands for all flows.
+	// maxRulesSize bounds Decision.Rules, in bytes: with more, a letter is that of all flows.
 	maxRulesSize = 16 << 10
 	// maxDecisionsSize bounds the reasons of all decisions on an artifact, in bytes, and the rules
 	// of all of them likewise.
@@ -45,7 +45,7 @@ type outcomeLetter struct {
 	outcome policy.Outcome
 }
 
-// outcomes has those that fail behind the others.
+// outcomes has those that fail after the others.
 var outcomes = []outcomeLetter{
 	{'s', policy.Satisfied},
 	{'i', policy.NotApplicable},
@@ -125,7 +125,7 @@ func letterOf(outcome policy.Outcome) byte {
 	panic("snapshot: unknown outcome " + string(outcome))
 }
 
-// worst is the letter that stands for all flows where there are too many letters.
+// worst is the one letter of all flows where there are too many letters.
 func worst(word string) string {
 	for _, one := range slices.Backward(outcomes) {
 		if strings.IndexByte(word, one.letter) >= 0 {

@@ -58,21 +58,21 @@ func (s *Snapshot) Deployments(artifact *Artifact) []Deployment {
 	return all
 }
 
-// Succession is a place of an artifact in the lineage of a flow's reference name.
+// Succession is an entry of a lineage: an artifact that began to run in an environment.
 type Succession struct {
 	Environment string      `json:"environment"` // id
 	At          float64     `json:"at"`          // when it began to run, Unix seconds
 	Artifact    Predecessor `json:"artifact"`
 }
 
-// Lineage is the one that the succession is in.
+// Lineage is the one that the entry is in.
 func (s *Succession) Lineage() Lineage { return LineageOf(&s.Artifact.Origin) }
 
-// Successions are an artifact's places, one for each of its flows.
+// Successions are an artifact's entries, one for each of its flows.
 func (s *Snapshot) Successions(artifact *Artifact) []Succession {
-	places := make([]Succession, 0, len(artifact.Origins))
+	entries := make([]Succession, 0, len(artifact.Origins))
 	for _, origin := range artifact.Origins {
-		places = append(places, Succession{
+		entries = append(entries, Succession{
 			Environment: s.Environment, At: artifact.StartedAt,
 			Artifact: Predecessor{
 				Fingerprint: artifact.Fingerprint, Name: artifact.Name, Since: artifact.Since,
@@ -80,7 +80,7 @@ func (s *Snapshot) Successions(artifact *Artifact) []Succession {
 			},
 		})
 	}
-	return places
+	return entries
 }
 
 // FirstSeen tells when a fingerprint first ran in an environment.

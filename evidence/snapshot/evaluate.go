@@ -26,8 +26,8 @@ type Basis struct {
 	// Number and Timestamp are those that the next snapshot will have.
 	Number    int64
 	Timestamp float64
-	// Known holds what was looked up, by fingerprint. What runs on and is not there
-	// is known as before.
+	// Known has what was read, by fingerprint. What runs on and is not in it keeps what the
+	// last snapshot has.
 	Known map[string]Known
 }
 
@@ -47,7 +47,7 @@ func Evaluate(images []Reported, basis *Basis) []Artifact {
 			StartedAt:   basis.Timestamp,
 			FirstAt:     basis.Timestamp,
 		}
-		known, looked := basis.Known[image.Fingerprint]
+		known, ok := basis.Known[image.Fingerprint]
 		if before, runs := basis.Before[image.Fingerprint]; runs {
 			artifact.Since, artifact.StartedAt, artifact.FirstAt = before.Since, before.StartedAt, before.FirstAt
 			artifact.Origins = before.Origins
@@ -55,7 +55,7 @@ func Evaluate(images []Reported, basis *Basis) []Artifact {
 		} else if known.FirstAt > 0 {
 			artifact.FirstAt = known.FirstAt
 		}
-		if looked {
+		if ok {
 			artifact.Origins = bounded(known.Origins)
 			artifact.Decisions, artifact.Compliant, artifact.Allowed = known.Decisions, known.Compliant, known.Allowed
 		}
@@ -64,7 +64,7 @@ func Evaluate(images []Reported, basis *Basis) []Artifact {
 	return artifacts
 }
 
-// sameProvenance reports whether two lists of origins stand for the same records.
+// sameProvenance reports whether two lists of origins are of the same records.
 func sameProvenance(a, b []Origin) bool {
 	if len(a) != len(b) {
 		return false
@@ -79,17 +79,16 @@ func sameProvenance(a, b []Origin) bool {
 	})
 }
 
-// Lineage is the succession of artifacts of a flow under one reference name in an
-// environment.
+// Lineage is a sequence of artifacts in an environment, those of a flow under one reference name.
 type Lineage struct {
 	Flow, Slot string
 }
 
-// LineageOf is the succession that an origin is in.
+// LineageOf is the lineage that an origin is in.
 func LineageOf(origin *evidence.Origin) Lineage { return Lineage{Flow: origin.Flow, Slot: origin.Slot} }
 
-// PreviousIn returns what an artifact's origin in a succession had as its
-// predecessor, and whether the artifact was in it.
+// PreviousIn returns the predecessor of an artifact in a lineage, nil if it has none, and whether
+// the artifact is in that lineage.
 func (a *Artifact) PreviousIn(lineage Lineage) (*Predecessor, bool) {
 	for i := range a.Origins {
 		if LineageOf(&a.Origins[i].Origin) == lineage {

@@ -6,9 +6,9 @@ import (
 	"attestry/evidence/policy"
 )
 
-// Head is the hot part of an environment: where its snapshots and reports stand.
-// It follows the snapshots, which are the truth; whoever finds it behind them
-// brings it forward.
+// Head is the part of an environment that every report changes: its last snapshot, and how far
+// its reports are processed. The snapshots decide: a worker that finds the head behind the last
+// snapshot advances it.
 type Head struct {
 	Org         string `json:"org"`
 	Environment string `json:"environment"` // id
@@ -23,24 +23,24 @@ type Head struct {
 	Events int64 `json:"events"`
 	// Policies are those that the last snapshot applied.
 	Policies []policy.Reference `json:"policies,omitempty"`
-	// SnapshotToken is the generation that the last snapshot was judged under.
-	SnapshotToken string `json:"snapshot_token"`
+	// SnapshotGeneration is the generation in which the last snapshot was evaluated.
+	SnapshotGeneration string `json:"snapshot_token"`
 
-	// Digest is that of the last processed report, Token the generation it
-	// was judged under.
-	Digest string `json:"digest"`
-	Token  string `json:"token"`
+	// Digest is that of the last processed report, Generation the one in which it was
+	// evaluated.
+	Digest     string `json:"digest"`
+	Generation string `json:"token"`
 	// Scaled is the arrival number of the report from which on numbers of instances differ from
 	// those of the last snapshot as they do now; 0 if they do not.
 	Scaled int64 `json:"scaled,omitempty"`
-	// Processed is the arrival number up to which all reports are settled.
+	// Processed is the arrival number up to which all reports are processed or parked.
 	Processed int64     `json:"processed"`
 	Outcomes  []Outcome `json:"outcomes,omitempty"`
 
 	Lease   Lease   `json:"lease"`
 	Attempt Attempt `json:"attempt"`
 
-	// LastReportedAt is when the last settled or identical report was accepted,
+	// LastReportedAt is when the last processed or identical report was accepted,
 	// Unix seconds; 0 before the first.
 	LastReportedAt float64 `json:"last_reported_at"`
 }
@@ -79,16 +79,16 @@ type Verdict int
 
 // The verdicts of a report.
 const (
-	Waiting  Verdict = iota // not settled yet
+	Waiting  Verdict = iota // not processed yet
 	Created                 // it made a snapshot
 	NoChange                // nothing changed
-	Failed                  // it was given up
-	Unknown                 // settled, but too long ago to tell how
+	Failed                  // it was parked
+	Unknown                 // processed, but too long ago to tell how
 )
 
-// Settled reports whether the outcome of a report is noted under its arrival number.
+// HasOutcome reports whether the outcome of a report is noted under its arrival number.
 // Reports that changed nothing leave none.
-func (h Head) Settled(arrival int64, report string) bool {
+func (h Head) HasOutcome(arrival int64, report string) bool {
 	return slices.ContainsFunc(h.Outcomes, func(o Outcome) bool { return o.Arrival == arrival && o.Report == report })
 }
 
@@ -112,9 +112,9 @@ func (h Head) VerdictOf(arrival int64) Verdict {
 	return NoChange
 }
 
-// Settle marks all reports up to arrival as processed, and notes the outcome of
-// the last one when it is worth noting. Settling twice changes nothing.
-func (h *Head) Settle(arrival int64, outcome Outcome) {
+// MarkProcessed marks all reports up to arrival as processed, and notes the outcome of
+// the last one unless it just changed nothing. Doing it twice changes nothing.
+func (h *Head) MarkProcessed(arrival int64, outcome Outcome) {
 	if arrival <= h.Processed {
 		return
 	}
@@ -141,6 +141,16 @@ func (h *Head) Advance(s *Snapshot) {
 	h.Policies = s.Policies
 	h.Events = s.EventsBefore + s.Events
 	h.Digest = s.Digest
-	h.Token, h.SnapshotToken = s.Token, s.Token
+	h.Generation, h.SnapshotGeneration = s.Generation, s.Generation
 	h.LastReportedAt = max(h.LastReportedAt, s.ReportedAt)
+}
+
+// Adopt brings the head to a snapshot that was made by a worker that did not write the head.
+func (h *Head) Adopt(s *Snapshot) {
+	// The digest of an evaluation without a report is that of the report before.
+	if h.Digest != s.Digest {
+		h.Scaled = 0
+	}
+	h.Advance(s)
+	h.MarkProcessed(s.Arrival, Outcome{Report: s.Report, Snapshot: s.Number})
 }

@@ -7,9 +7,9 @@ func TestVerdictOfFollowsTheReport(t *testing.T) {
 	if head.VerdictOf(1) != Waiting {
 		t.Error("a report that is not processed has a verdict")
 	}
-	head.Settle(1, Outcome{Snapshot: 1})
-	head.Settle(2, Outcome{})
-	head.Settle(3, Outcome{Failed: true})
+	head.MarkProcessed(1, Outcome{Snapshot: 1})
+	head.MarkProcessed(2, Outcome{})
+	head.MarkProcessed(3, Outcome{Failed: true})
 	for arrival, want := range map[int64]Verdict{1: Created, 2: NoChange, 3: Failed, 4: Waiting} {
 		if got := head.VerdictOf(arrival); got != want {
 			t.Errorf("report %d: verdict %d, want %d", arrival, got, want)
@@ -19,9 +19,9 @@ func TestVerdictOfFollowsTheReport(t *testing.T) {
 
 func TestSettleTwiceChangesNothing(t *testing.T) {
 	var head Head
-	head.Settle(2, Outcome{Snapshot: 1})
-	head.Settle(2, Outcome{Snapshot: 9})
-	head.Settle(1, Outcome{Failed: true})
+	head.MarkProcessed(2, Outcome{Snapshot: 1})
+	head.MarkProcessed(2, Outcome{Snapshot: 9})
+	head.MarkProcessed(1, Outcome{Failed: true})
 	if head.Processed != 2 || len(head.Outcomes) != 1 || head.Outcomes[0].Snapshot != 1 {
 		t.Errorf("head is %+v", head)
 	}
@@ -30,7 +30,7 @@ func TestSettleTwiceChangesNothing(t *testing.T) {
 func TestOutcomesAreBoundedAndOldOnesUnknown(t *testing.T) {
 	var head Head
 	for arrival := range int64(MaxOutcomes + 10) {
-		head.Settle(arrival+1, Outcome{Snapshot: arrival + 1})
+		head.MarkProcessed(arrival+1, Outcome{Snapshot: arrival + 1})
 	}
 	if len(head.Outcomes) != MaxOutcomes {
 		t.Errorf("%d outcomes", len(head.Outcomes))

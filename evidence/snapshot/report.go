@@ -156,7 +156,7 @@ func (i *Instance) namespace() string {
 }
 
 // addPod keeps the pod under its name. Pods are known by name in answers, yet
-// names repeat across namespaces: the pods of a repeated name are told apart by
+// names repeat across namespaces: the pods of a repeated name are distinguished by
 // `namespace/name`.
 func (r *Reported) addPod(name string, pod Pod) {
 	if r.Pods == nil {

@@ -34,9 +34,9 @@ type Snapshot struct {
 	Arrival int64  `json:"arrival"`
 	Report  string `json:"report"`
 	Digest  string `json:"digest"`
-	// Token is the generation of the organization that was in force when the
-	// facts were read.
-	Token string `json:"token"`
+	// Generation is that of the environment and its organization before the facts were
+	// read.
+	Generation string `json:"token"`
 	// ReportedBy names the reporter.
 	ReportedBy string `json:"reported_by"`
 	// ReportedAt is when the report was accepted, Unix seconds.

@@ -51,7 +51,7 @@ func (c *Chunk) Encoding() []byte {
 
 // Tree is a list of entries cut into chunks by content: a chunk ends after an
 // entry whose key hashes to a certain first byte. One entry more or less
-// therefore changes one leaf and the chunks above it, wherever it stands.
+// therefore changes one leaf and the chunks above it, wherever it is in the list.
 type Tree struct {
 	// Root is the id of the chunk from which all others are reached, "" for an
 	// empty list.
@@ -189,7 +189,7 @@ func cut[T any](entries []T, minimum int, describe func(*T) (key string, size in
 	return parts
 }
 
-// cutLength is how many of the entries are the first part: it ends behind an entry whose key's
+// cutLength is how many of the entries are the first part: it ends after an entry whose key's
 // SHA-256 begins with a multiple of chunkDivisor, or where it would become too long.
 func cutLength[T any](entries []T, minimum int, describe func(*T) (key string, size int)) int {
 	filled := 0

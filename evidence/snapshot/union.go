@@ -8,8 +8,8 @@ import (
 )
 
 // Union unites what runs in the members of a logical environment: one artifact per
-// fingerprint, its instances added up (docs/semantics.md 12.2). What else is told
-// of it is that of the first member in which it runs; its verdict is the worst. The
+// fingerprint, its instances added up (docs/semantics.md 12.2). What else it has
+// is that of the first member in which it runs; its verdict is the worst. The
 // lists, one per member, and the result are sorted by fingerprint.
 func Union(members [][]Artifact) []Artifact {
 	united := map[string]*Artifact{}

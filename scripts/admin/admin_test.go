@@ -108,7 +108,7 @@ func (s *site) park(environment string, arrival int64, file string, damaged bool
 	}
 	s.must(s.store.Reports.Park(ctx, record))
 	_, err := s.store.Heads.Update(ctx, record.Environment, func(head *rules.Head) error {
-		head.Settle(arrival, rules.Outcome{Report: record.ID, Failed: true})
+		head.MarkProcessed(arrival, rules.Outcome{Report: record.ID, Failed: true})
 		return nil
 	})
 	s.must(err)

@@ -80,7 +80,7 @@ func NewRunningSet(docs storage.Documents) *RunningSet {
 	}
 }
 
-// Start adds entries for artifacts as such of an organization, and moves its version.
+// Start adds entries for artifacts as such of an organization, and changes its version.
 func (r *RunningSet) Start(ctx context.Context, entries []Running) error {
 	if len(entries) == 0 {
 		return nil
@@ -97,9 +97,9 @@ func (r *RunningSet) AddIn(batch *storage.Batch, entries ...Running) {
 	r.collection.AddIn(batch, entries...)
 }
 
-// Version returns the version of what runs in an organization for CheckIn. Who asks for the
-// version first, then looks up what runs, and lets a batch check the version behind all that
-// it writes, has looked as if it had been behind these writes: see docs/semantics.md 10.4.
+// Version returns the version of what runs in an organization for CheckIn. Read the version
+// before the running set, and check it at the end of the batch. Then nothing can have started in
+// between: see docs/semantics.md 10.4.
 func (r *RunningSet) Version(ctx context.Context, org string) (int64, error) {
 	seen, err := storage.GetOrZero(ctx, r.versions, org)
 	return seen.Revision, err

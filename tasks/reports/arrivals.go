@@ -9,16 +9,16 @@ import (
 	"attestry/storage/environments"
 )
 
-// arrivals gives reports their numbers: 1, 2, 3, … per environment, without gaps.
-// Whoever inserts a number has it; the next one tries the next. Reports that meet
-// in this process stand in line, so that they do not race each other.
+// arrivals gives reports their numbers: 1, 2, 3, … per environment, without gaps. A number
+// belongs to whoever inserts it first; others try the next one. Reports of one environment that
+// meet in this process are inserted one after the other, so that they do not race each other.
 type arrivals struct {
 	reports *environments.Reports
 	mu      sync.Mutex
-	lines   map[string]*queue
+	queues  map[string]*queue
 }
 
-// queue is the queue of one environment, kept while somebody stands in it.
+// queue is the queue of one environment. It is kept while somebody waits in it.
 type queue struct {
 	mu      sync.Mutex
 	waiting int
@@ -26,41 +26,41 @@ type queue struct {
 }
 
 func newArrivals(reports *environments.Reports) *arrivals {
-	return &arrivals{reports: reports, lines: map[string]*queue{}}
+	return &arrivals{reports: reports, queues: map[string]*queue{}}
 }
 
-// acquire waits for its turn in an environment's line.
-func (a *arrivals) acquire(environment string) (leave func()) {
+// acquire waits in the queue of an environment until it is the first one.
+func (a *arrivals) acquire(environment string) (release func()) {
 	a.mu.Lock()
-	l := a.lines[environment]
-	if l == nil {
-		l = &queue{}
-		a.lines[environment] = l
+	q := a.queues[environment]
+	if q == nil {
+		q = &queue{}
+		a.queues[environment] = q
 	}
-	l.waiting++
+	q.waiting++
 	a.mu.Unlock()
-	l.mu.Lock()
+	q.mu.Lock()
 	return func() {
-		l.mu.Unlock()
+		q.mu.Unlock()
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		if l.waiting--; l.waiting == 0 {
-			delete(a.lines, environment)
+		if q.waiting--; q.waiting == 0 {
+			delete(a.queues, environment)
 		}
 	}
 }
 
-// insert stores the record under the first free number behind what is processed.
-// The caller has entered the line.
+// insert stores the record under the first free number after what is processed. The caller must
+// have acquired the queue.
 func (a *arrivals) insert(ctx context.Context, record *environments.WaitingReport, processed int64) error {
 	a.mu.Lock()
-	l := a.lines[record.Environment]
+	q := a.queues[record.Environment]
 	a.mu.Unlock()
-	record.Arrival = max(processed, l.last) + 1
+	record.Arrival = max(processed, q.last) + 1
 	for {
 		err := a.reports.Insert(ctx, *record)
 		if err == nil {
-			l.last = record.Arrival
+			q.last = record.Arrival
 			return nil
 		}
 		if !errors.Is(err, storage.ErrExists) {
@@ -72,9 +72,8 @@ func (a *arrivals) insert(ctx context.Context, record *environments.WaitingRepor
 	}
 }
 
-// firstFree finds the first free number behind a taken one: it strides ahead
-// until it meets a free one, then halves the stretch between. There are no gaps,
-// so both work.
+// firstFree finds the first free number after a taken one: in doubling steps up to a free one,
+// then by binary search. That is right because there are no gaps.
 func (a *arrivals) firstFree(ctx context.Context, environment string, taken int64) (int64, error) {
 	free := taken + 1
 	for stride := int64(1); ; stride *= 2 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"attestry/app/recording"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/storagetest"
 )
@@ -128,9 +128,9 @@ const (
 	// maxKnownCommands is what a changed report may cost the worker where flows know
 	// what runs.
 	maxKnownCommands = 16
-	// maxTokenCommands is what it may cost more, for each thousand artifacts, when the
+	// maxGenerationCommands is what it may cost more, for each thousand artifacts, when the
 	// generation has changed.
-	maxTokenCommands = 2
+	maxGenerationCommands = 2
 	// maxColdCommands is what it may cost more when the process is new: the levels of
 	// the tree and the templates are read.
 	maxColdCommands = 5
@@ -172,7 +172,7 @@ func (s *stage) version(t *testing.T, service, version int) {
 
 // services is a report of the first versions of n services, and of later ones of the
 // first few.
-func services(n int, versions ...int) rules.Report {
+func services(n int, versions ...int) snapshot.Report {
 	d := operation{}
 	for i := range n {
 		version := 1
@@ -225,7 +225,7 @@ func TestOneReplacedArtifactThatFlowsKnowCostsTheSameInAnyReport(t *testing.T) {
 		if err := s.store.Generations.Bump(t.Context(), "org"); err != nil {
 			t.Fatal(err)
 		}
-		replace("behind a moved token", worker, maxKnownCommands+maxTokenCommands*((n+999)/1000))
+		replace("in another generation", worker, maxKnownCommands+maxGenerationCommands*((n+999)/1000))
 		replace("with nothing in memory any more", s.another(t, count), maxKnownCommands+maxColdCommands)
 	}
 	if written[sizes[1]] > 2*written[sizes[0]] {
@@ -237,7 +237,7 @@ func TestOneReplacedArtifactThatFlowsKnowCostsTheSameInAnyReport(t *testing.T) {
 func (s *scene) previousOf(t *testing.T, file string) string {
 	t.Helper()
 	_, artifacts, _ := s.artifacts(t, s.head(t).Last)
-	for _, origin := range rules.ByFingerprint(artifacts)[fingerprint(file)].Origins {
+	for _, origin := range snapshot.ByFingerprint(artifacts)[fingerprint(file)].Origins {
 		if origin.Previous != nil {
 			return origin.Previous.Fingerprint
 		}

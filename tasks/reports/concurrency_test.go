@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/tasks/reports"
 )
@@ -70,7 +70,7 @@ func TestConcurrentReportsAreNumberedWithoutGaps(t *testing.T) {
 func assertGapless(t *testing.T, s *scene, want int64) {
 	t.Helper()
 	seen := map[string]bool{}
-	var before rules.Snapshot
+	var before snapshot.Snapshot
 	for n := range want {
 		made, artifacts, _ := s.artifacts(t, n+1)
 		if made.Arrival != before.Arrival+1 || made.Timestamp <= before.Timestamp {

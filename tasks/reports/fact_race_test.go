@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"attestry/evidence"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/storage"
 )
 
@@ -92,13 +92,13 @@ func (r *race) round(t *testing.T, number int64, d operation) bool {
 }
 
 // origin is what the latest snapshot tells of a file from a flow.
-func (r *race) origin(t *testing.T, file, flow string) rules.Origin {
+func (r *race) origin(t *testing.T, file, flow string) snapshot.Origin {
 	t.Helper()
 	_, artifacts, _ := r.artifacts(t, r.head(t).Last)
-	for _, origin := range rules.ByFingerprint(artifacts)[fingerprint(file)].Origins {
+	for _, origin := range snapshot.ByFingerprint(artifacts)[fingerprint(file)].Origins {
 		if origin.Flow == r.flows[flow] {
 			return origin
 		}
 	}
-	return rules.Origin{}
+	return snapshot.Origin{}
 }

@@ -11,7 +11,7 @@ import (
 	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/evidencetest"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/filesystem"
 	"attestry/storage/pebble/pebbletest"
@@ -108,7 +108,7 @@ func (s *scene) create(t testing.TB, id string) {
 	}
 }
 
-func (s *scene) accept(t testing.TB, report rules.Report) rules.Verdict {
+func (s *scene) accept(t testing.TB, report snapshot.Report) snapshot.Verdict {
 	t.Helper()
 	verdict, err := s.intake.Accept(t.Context(), reports.Submission{
 		Org: "org", Environment: s.env, ReportedBy: "reporter", Report: report,
@@ -126,7 +126,7 @@ func (s *scene) drain(t testing.TB) {
 	}
 }
 
-func (s *scene) head(t testing.TB) rules.Head {
+func (s *scene) head(t testing.TB) snapshot.Head {
 	t.Helper()
 	head, err := s.store.Heads.Get(t.Context(), s.env)
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *scene) head(t testing.TB) rules.Head {
 	return head
 }
 
-func (s *scene) artifacts(t testing.TB, number int64) (rules.Snapshot, []rules.Artifact, []rules.Change) {
+func (s *scene) artifacts(t testing.TB, number int64) (snapshot.Snapshot, []snapshot.Artifact, []snapshot.Change) {
 	t.Helper()
 	made, err := s.store.Snapshots.Get(t.Context(), s.env, number)
 	if err != nil {
@@ -166,19 +166,19 @@ func (silent) Settled(context.Context, string) {}
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // running is a report of a server on which the named files lie once each.
-func running(names ...string) rules.Report {
-	instances := make([]rules.Instance, 0, len(names))
+func running(names ...string) snapshot.Report {
+	instances := make([]snapshot.Instance, 0, len(names))
 	for _, name := range names {
-		instances = append(instances, rules.Instance{
+		instances = append(instances, snapshot.Instance{
 			Digests:   map[string]string{"/opt/" + name: fingerprint(name)},
 			CreatedAt: 1_789_000_000,
 		})
 	}
-	return rules.Canonical(evidence.Server, instances)
+	return snapshot.Canonical(evidence.Server, instances)
 }
 
 // fleet is a report of n files, those in other replaced by other ones.
-func fleet(n int, other ...int) rules.Report {
+func fleet(n int, other ...int) snapshot.Report {
 	names := make([]string, n)
 	for i := range names {
 		names[i] = fmt.Sprintf("service-%d", i)

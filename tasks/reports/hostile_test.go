@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"attestry/evidence"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/tasks/reports"
 )
@@ -22,8 +22,8 @@ func TestReportThatSwellsIsRefusedAndLeavesNothing(t *testing.T) {
 	for i := range 100 {
 		digests[fmt.Sprint("image-", i)] = fingerprint(fmt.Sprint(i))
 	}
-	pod := &rules.Pod{Namespace: strings.Repeat("x", 1<<20)}
-	report := rules.Canonical(evidence.K8S, []rules.Instance{{Digests: digests, Pod: "pod", PodContext: pod}})
+	pod := &snapshot.Pod{Namespace: strings.Repeat("x", 1<<20)}
+	report := snapshot.Canonical(evidence.K8S, []snapshot.Instance{{Digests: digests, Pod: "pod", PodContext: pod}})
 	_, err := s.intake.Accept(t.Context(), reports.Submission{Org: "org", Environment: s.env, Report: report})
 	if evidence.CodeOf(err) != evidence.TooLarge {
 		t.Errorf("got %v", err)
@@ -84,16 +84,16 @@ func TestDocumentsStaySmallInClustersOfManyPods(t *testing.T) {
 		return docs
 	})
 	const images, podsPerImage = 40, 300
-	var instances []rules.Instance
+	var instances []snapshot.Instance
 	for i := range images * podsPerImage {
 		image := fmt.Sprint("registry.example.com/image-", i%images)
-		instances = append(instances, rules.Instance{
+		instances = append(instances, snapshot.Instance{
 			Digests: map[string]string{image: fingerprint(image)}, CreatedAt: 1_789_000_000,
-			Pod: fmt.Sprint("pod-", i), PodContext: &rules.Pod{Namespace: "production", CreatedAt: 1_789_000_000},
+			Pod: fmt.Sprint("pod-", i), PodContext: &snapshot.Pod{Namespace: "production", CreatedAt: 1_789_000_000},
 		})
 	}
-	s.accept(t, rules.Canonical(evidence.K8S, instances))
-	s.accept(t, rules.Canonical(evidence.K8S, nil))
+	s.accept(t, snapshot.Canonical(evidence.K8S, instances))
+	s.accept(t, snapshot.Canonical(evidence.K8S, nil))
 	s.drain(t)
 	made, artifacts, changes := s.artifacts(t, 2)
 	if len(artifacts) != 0 || len(changes) != images || len(changes[0].Former.Pods) != podsPerImage {

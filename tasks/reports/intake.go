@@ -7,7 +7,7 @@ import (
 
 	"attestry/app"
 	"attestry/evidence"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/environments"
 )
@@ -15,24 +15,23 @@ import (
 // MaxWait is the longest that a report's answer waits for its verdict.
 const MaxWait = 10 * time.Second
 
-// touchInterval is how often the time of the last report moves while nothing
-// changes, in seconds.
+// touchInterval is how often the time of the last report is written while nothing changes, in
+// seconds.
 const touchInterval = 1.0
 
-// Dispatcher hands work to the queues, without ever blocking.
+// Dispatcher enqueues tasks. It never blocks.
 type Dispatcher interface {
 	Report(environment string, arrival int64)
 	Evaluate(environment string, arrival int64)
 	Away() bool
 }
 
-// Waiters registers who waits for an environment to settle.
+// Waiters registers who waits until reports of an environment are processed.
 type Waiters interface {
 	Register(environment string) (wake <-chan struct{}, leave func(), ok bool)
 }
 
-// Intake accepts reports: it makes them durable, hands them over, and waits for
-// what comes of them.
+// Intake accepts reports: it stores them, enqueues their tasks, and waits for their verdicts.
 type Intake struct {
 	store      *app.Store
 	dispatcher Dispatcher
@@ -59,7 +58,7 @@ type Submission struct {
 	Org         string
 	Environment string // id
 	ReportedBy  string
-	Report      rules.Report
+	Report      snapshot.Report
 	// Digest is that of the report, or "" if the caller has not computed it.
 	Digest string
 	// Stored is called once the report is durable and not needed any more, before its
@@ -67,13 +66,12 @@ type Submission struct {
 	Stored func()
 }
 
-// Accept takes a report and tells what came of it: Waiting when time was up
-// before it was settled. Once Accept returns without an error the report is
-// durable, or was found to change nothing. A report that cannot be kept is
-// TooLarge.
-func (i *Intake) Accept(ctx context.Context, s Submission) (rules.Verdict, error) {
+// Accept accepts a report and returns its verdict: Waiting if it was not processed in time. Once
+// Accept returns without an error, the report is durable or changes nothing. A report that is too
+// large to be kept is evidence.TooLarge.
+func (i *Intake) Accept(ctx context.Context, s Submission) (snapshot.Verdict, error) {
 	if err := s.Report.CheckSize(); err != nil {
-		return rules.Waiting, err
+		return snapshot.Waiting, err
 	}
 	if s.Digest == "" {
 		s.Digest = s.Report.Digest()
@@ -81,10 +79,10 @@ func (i *Intake) Accept(ctx context.Context, s Submission) (rules.Verdict, error
 	now := evidence.Seconds(i.clock())
 	processed, same, err := i.confirmUnchanged(ctx, s.Environment, s.Digest, now)
 	if err != nil {
-		return rules.Waiting, err
+		return snapshot.Waiting, err
 	}
 	if same {
-		return rules.NoChange, nil
+		return snapshot.NoChange, nil
 	}
 	record := environments.WaitingReport{
 		ID:          environments.NewReportID(),
@@ -96,26 +94,25 @@ func (i *Intake) Accept(ctx context.Context, s Submission) (rules.Verdict, error
 		Digest:      s.Digest,
 	}
 	if err := i.store.Reports.Pack(ctx, &record, &s.Report); err != nil {
-		return rules.Waiting, err
+		return snapshot.Waiting, err
 	}
 	return i.submit(ctx, &record, &s, processed)
 }
 
-// Unchanged answers a report of which no more is known than the digest, and that it would be
-// accepted. It reports whether the answer is rules.NoChange, by the conditions of Accept; any
-// other report has to be accepted.
+// Unchanged reports whether Accept would return snapshot.NoChange for a report with that digest,
+// and then notes its time. Any other report has to be accepted.
 func (i *Intake) Unchanged(ctx context.Context, environment, digest string) (bool, error) {
 	_, same, err := i.confirmUnchanged(ctx, environment, digest, evidence.Seconds(i.clock()))
 	return same, err
 }
 
-// Reevaluate has the artifacts of the last snapshot evaluated again, behind the reports that
-// wait, and tells what came of it as Accept does. by names who caused it. Once it returns
-// without an error it will be done, whatever happens to this process.
-func (i *Intake) Reevaluate(ctx context.Context, org, environment string, kind evidence.EnvironmentType, by string) (rules.Verdict, error) {
+// Reevaluate has the artifacts of the last snapshot evaluated again, after the reports that
+// wait, and returns the verdict as Accept does. by names who caused it. Once it returns
+// without an error, the request is durable.
+func (i *Intake) Reevaluate(ctx context.Context, org, environment string, kind evidence.EnvironmentType, by string) (snapshot.Verdict, error) {
 	head, err := i.store.Heads.Get(ctx, environment)
 	if err != nil {
-		return rules.Waiting, err
+		return snapshot.Waiting, err
 	}
 	record := environments.WaitingReport{
 		ID:          environments.NewReportID(),
@@ -129,12 +126,12 @@ func (i *Intake) Reevaluate(ctx context.Context, org, environment string, kind e
 	return i.submit(ctx, &record, &Submission{}, head.Processed)
 }
 
-// submit makes a record durable, has it processed, and waits for its verdict.
-func (i *Intake) submit(ctx context.Context, record *environments.WaitingReport, s *Submission, processed int64) (rules.Verdict, error) {
+// submit stores a record, enqueues its task, and waits for its verdict.
+func (i *Intake) submit(ctx context.Context, record *environments.WaitingReport, s *Submission, processed int64) (snapshot.Verdict, error) {
 	wake, leave, willWake := i.waiters.Register(record.Environment)
 	defer leave()
 	if err := i.insert(ctx, record, &s.Report, processed); err != nil {
-		return rules.Waiting, err
+		return snapshot.Waiting, err
 	}
 	if record.Repeat {
 		i.dispatcher.Evaluate(record.Environment, record.Arrival)
@@ -145,14 +142,13 @@ func (i *Intake) submit(ctx context.Context, record *environments.WaitingReport,
 		s.Stored()
 	}
 	if !willWake || i.dispatcher.Away() {
-		return rules.Waiting, nil
+		return snapshot.Waiting, nil
 	}
 	return i.await(ctx, wake, record.Environment, record.Arrival, i.wait), nil
 }
 
-// confirmUnchanged is the fast path: it reports whether a report with that digest changes
-// nothing, and then notes that it came. processed is the arrival number up to which all
-// reports are settled.
+// confirmUnchanged reports whether a report with that digest changes nothing, and then notes its
+// time. processed is the arrival number up to which all reports are processed.
 func (i *Intake) confirmUnchanged(ctx context.Context, environment, digest string, now float64) (processed int64, same bool, err error) {
 	stored, err := i.store.Heads.GetVersioned(ctx, environment)
 	if err != nil {
@@ -165,9 +161,9 @@ func (i *Intake) confirmUnchanged(ctx context.Context, environment, digest strin
 	return stored.Value.Processed, same, err
 }
 
-// sameAsLast reports whether a report is like the last one, none waits before it, and no
-// fact that it would be evaluated by has changed.
-func (i *Intake) sameAsLast(ctx context.Context, head *rules.Head, digest string) (bool, error) {
+// sameAsLast reports whether a report is like the last one, no other one waits, and the
+// generation is that in which the last one was evaluated.
+func (i *Intake) sameAsLast(ctx context.Context, head *snapshot.Head, digest string) (bool, error) {
 	if head.Last == 0 || head.Digest != digest {
 		return false, nil
 	}
@@ -175,14 +171,14 @@ func (i *Intake) sameAsLast(ctx context.Context, head *rules.Head, digest string
 	if err != nil || waits {
 		return false, err
 	}
-	token, err := i.store.Generations.Get(ctx, head.Org, head.Environment)
-	return token == head.Token, err
+	generation, err := i.store.Generations.Get(ctx, head.Org, head.Environment)
+	return generation == head.Generation, err
 }
 
-// confirm moves the time of the last report, at most once per touchInterval, and
-// makes sure that no report was processed while the fast path looked: one that
-// waited when the head was read would be gone by the time it was looked for.
-func (i *Intake) confirm(ctx context.Context, stored storage.Versioned[rules.Head], now float64) (bool, error) {
+// confirm writes the time of the last report, at most once per touchInterval, and reports
+// whether no report was processed since the head was read. One that was processed meanwhile
+// waited then, although it was no longer found.
+func (i *Intake) confirm(ctx context.Context, stored storage.Versioned[snapshot.Head], now float64) (bool, error) {
 	head := stored.Value
 	due := now-head.LastReportedAt >= touchInterval
 	if due {
@@ -196,20 +192,19 @@ func (i *Intake) confirm(ctx context.Context, stored storage.Versioned[rules.Hea
 	if err != nil || current.Processed != head.Processed || !due {
 		return err == nil && current.Processed == head.Processed, err
 	}
-	_, err = i.store.Heads.Update(ctx, head.Environment, func(current *rules.Head) error {
+	_, err = i.store.Heads.Update(ctx, head.Environment, func(current *snapshot.Head) error {
 		current.LastReportedAt = max(current.LastReportedAt, now)
 		return nil
 	})
 	return err == nil, err
 }
 
-// insert stores the report under the next free arrival number. A number at or
-// below what is processed meanwhile would never be looked at again, unless a quick
-// worker has settled this very report: such a record is taken back and inserted
-// anew. So is its object, as the sweep may have taken the record for a processed
-// one. A report that was settled without changing anything may be inserted twice,
-// which does no harm.
-func (i *Intake) insert(ctx context.Context, record *environments.WaitingReport, report *rules.Report, processed int64) error {
+// insert stores the report under the next free arrival number. Workers never read a number again
+// that is not above Processed. So if Processed has reached the number, and not by this very
+// report, the record is removed and inserted again under a later number. Its object is written
+// again, too, as the sweep may have deleted it with the record. A report that was processed and
+// changed nothing leaves no outcome: it may be inserted twice, which changes nothing either.
+func (i *Intake) insert(ctx context.Context, record *environments.WaitingReport, report *snapshot.Report, processed int64) error {
 	release := i.arrivals.acquire(record.Environment)
 	defer release()
 	for {
@@ -220,7 +215,7 @@ func (i *Intake) insert(ctx context.Context, record *environments.WaitingReport,
 		if err != nil {
 			return err
 		}
-		if head.Processed < record.Arrival || head.Settled(record.Arrival, record.ID) {
+		if head.Processed < record.Arrival || head.HasOutcome(record.Arrival, record.ID) {
 			return nil
 		}
 		if err := i.store.Reports.Remove(ctx, []environments.WaitingReport{*record}); err != nil {
@@ -233,9 +228,8 @@ func (i *Intake) insert(ctx context.Context, record *environments.WaitingReport,
 	}
 }
 
-// CatchUp waits, at most span, until the reports that wait in an environment now
-// are settled, so that a reader sees what was acknowledged before. It costs two
-// commands when none waits.
+// CatchUp waits, at most span, until the reports that wait in an environment now are processed,
+// so that a reader sees what was acknowledged before. It takes two commands if none waits.
 func (i *Intake) CatchUp(ctx context.Context, environment string, span time.Duration) error {
 	head, err := i.store.Heads.Get(ctx, environment)
 	if err != nil {
@@ -258,10 +252,10 @@ func (i *Intake) CatchUp(ctx context.Context, environment string, span time.Dura
 	return nil
 }
 
-// await waits until the report is settled, time is up, the process stops, or the client is gone. A
-// message only wakes; the outcome is read from the head. Messages can be lost, so
-// it also looks by itself.
-func (i *Intake) await(ctx context.Context, wake <-chan struct{}, environment string, arrival int64, span time.Duration) rules.Verdict {
+// await waits until the report is processed, time is up, the process stops, or the client is
+// gone. A message only wakes; the verdict is read from the head. Messages can be lost, so the
+// head is also read after 0.5 s and 2 s.
+func (i *Intake) await(ctx context.Context, wake <-chan struct{}, environment string, arrival int64, span time.Duration) snapshot.Verdict {
 	end := time.NewTimer(span)
 	defer end.Stop()
 	early := time.NewTimer(500 * time.Millisecond)
@@ -272,7 +266,7 @@ func (i *Intake) await(ctx context.Context, wake <-chan struct{}, environment st
 		over := false
 		select {
 		case <-ctx.Done():
-			return rules.Waiting
+			return snapshot.Waiting
 		case _, more := <-wake:
 			over = !more
 		case <-early.C:
@@ -282,9 +276,9 @@ func (i *Intake) await(ctx context.Context, wake <-chan struct{}, environment st
 		}
 		head, err := i.store.Heads.Get(ctx, environment)
 		if err != nil {
-			return rules.Waiting
+			return snapshot.Waiting
 		}
-		if verdict := head.VerdictOf(arrival); verdict != rules.Waiting || over {
+		if verdict := head.VerdictOf(arrival); verdict != snapshot.Waiting || over {
 			return verdict
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"attestry/app"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/tasks/reports"
 )
 
@@ -86,7 +86,7 @@ func killedOnce(t *testing.T, write int, after bool) bool {
 	if head.Last != 3 || head.Processed != 4 {
 		t.Fatalf("head is %+v", head)
 	}
-	for arrival, want := range map[int64]rules.Verdict{2: rules.Created, 3: rules.NoChange, 4: rules.Created} {
+	for arrival, want := range map[int64]snapshot.Verdict{2: snapshot.Created, 3: snapshot.NoChange, 4: snapshot.Created} {
 		if got := head.VerdictOf(arrival); got != want {
 			t.Errorf("report %d: verdict %d, want %d", arrival, got, want)
 		}

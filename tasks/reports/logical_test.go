@@ -12,7 +12,7 @@ import (
 
 	"attestry/app"
 	"attestry/evidence"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/tasks/logical"
 	"attestry/tasks/reports"
@@ -66,13 +66,13 @@ func (s *scene) archive(id string) error {
 }
 
 // united lists the snapshots of a logical environment.
-func (s *scene) united(t testing.TB, id string) []rules.Snapshot {
+func (s *scene) united(t testing.TB, id string) []snapshot.Snapshot {
 	t.Helper()
 	latest, err := s.store.Snapshots.Latest(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var all []rules.Snapshot
+	var all []snapshot.Snapshot
 	for number := range latest {
 		one, err := s.store.Snapshots.Get(t.Context(), id, number+1)
 		if err != nil {
@@ -87,10 +87,10 @@ func (s *scene) united(t testing.TB, id string) []rules.Snapshot {
 // gaps, times increase, each snapshot adds the next one of a single member or changes
 // the membership, no member's snapshot is missing or there twice, and the log holds the
 // events of those that were added.
-func (s *scene) assertUnited(t testing.TB, id string) []rules.Snapshot {
+func (s *scene) assertUnited(t testing.TB, id string) []snapshot.Snapshot {
 	t.Helper()
 	all := s.united(t, id)
-	before := rules.Snapshot{}
+	before := snapshot.Snapshot{}
 	for i := range all {
 		s.assertFollows(t, &before, &all[i])
 		before = all[i]
@@ -129,7 +129,7 @@ func (s *scene) assertUnited(t testing.TB, id string) []rules.Snapshot {
 }
 
 // assertFollows checks one snapshot against the one before it.
-func (s *scene) assertFollows(t testing.TB, before, next *rules.Snapshot) {
+func (s *scene) assertFollows(t testing.TB, before, next *snapshot.Snapshot) {
 	t.Helper()
 	if next.Number != before.Number+1 || next.Timestamp <= before.Timestamp || next.EventsBefore != before.EventsBefore+before.Events {
 		t.Errorf("snapshot %d at %f behind %d events follows %d at %f with %d", next.Number, next.Timestamp, next.EventsBefore,
@@ -143,7 +143,7 @@ func (s *scene) assertFollows(t testing.TB, before, next *rules.Snapshot) {
 		}
 	}
 	if next.Cause == nil {
-		same := len(before.Members) == len(next.Members) && !slices.ContainsFunc(next.Members, func(m rules.Member) bool {
+		same := len(before.Members) == len(next.Members) && !slices.ContainsFunc(next.Members, func(m snapshot.Member) bool {
 			_, was := before.Member(m.Environment)
 			return !was
 		})
@@ -166,13 +166,13 @@ func (s *scene) assertFollows(t testing.TB, before, next *rules.Snapshot) {
 }
 
 // assertUnitedLog compares the log with the events of the causes.
-func (s *scene) assertUnitedLog(t testing.TB, id string, all []rules.Snapshot) {
+func (s *scene) assertUnitedLog(t testing.TB, id string, all []snapshot.Snapshot) {
 	t.Helper()
 	got, err := s.store.Events.Between(t.Context(), id, 1, storage.MaxMany, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var want []rules.Event
+	var want []snapshot.Event
 	for i := range all {
 		if all[i].Cause == nil || all[i].Events == 0 {
 			continue

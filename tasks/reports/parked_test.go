@@ -31,7 +31,7 @@ func (s *scene) park(t testing.TB) environments.WaitingReport {
 		t.Fatal(err)
 	}
 	_, err = s.store.Heads.Update(t.Context(), s.env, func(head *rules.Head) error {
-		head.Settle(arrival, rules.Outcome{Report: record.ID, Failed: true})
+		head.MarkProcessed(arrival, rules.Outcome{Report: record.ID, Failed: true})
 		return nil
 	})
 	if err != nil {

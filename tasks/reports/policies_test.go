@@ -7,7 +7,7 @@ import (
 
 	"attestry/app/apptest"
 	"attestry/evidence"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/governance"
 	"attestry/storage/storagetest"
@@ -107,10 +107,10 @@ func reevaluateWithDeath(t *testing.T, write int64, after bool) bool {
 	s.clock.Advance(time.Minute) // the lease has run out
 	s.drain(t)
 	head := s.head(t)
-	if head.Last != 2 || head.Processed != 2 || head.Counts.False != 3 || len(head.Policies) != 1 || head.VerdictOf(2) != rules.Created {
+	if head.Last != 2 || head.Processed != 2 || head.Counts.False != 3 || len(head.Policies) != 1 || head.VerdictOf(2) != snapshot.Created {
 		t.Errorf("head is %+v", head)
 	}
-	if verdict := s.accept(t, fleet(3)); verdict != rules.NoChange {
+	if verdict := s.accept(t, fleet(3)); verdict != snapshot.NoChange {
 		t.Errorf("the same report once more: verdict %v", verdict)
 	}
 	return faults.Dead.Load()
@@ -128,7 +128,7 @@ func TestReevaluationKeepsTheOrderOfReports(t *testing.T) {
 		t.Errorf("head is %+v", head)
 	}
 	// The first report was processed when the policy was attached already.
-	for arrival, want := range map[int64]rules.Verdict{1: rules.Created, 2: rules.NoChange, 3: rules.Created, 4: rules.NoChange} {
+	for arrival, want := range map[int64]snapshot.Verdict{1: snapshot.Created, 2: snapshot.NoChange, 3: snapshot.Created, 4: snapshot.NoChange} {
 		if got := head.VerdictOf(arrival); got != want {
 			t.Errorf("arrival %d: %v, want %v", arrival, got, want)
 		}

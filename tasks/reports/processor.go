@@ -1,6 +1,6 @@
-// Package snapshot turns waiting reports into snapshots: Intake accepts a report
-// in the api process, Processor drains an environment in a worker, Sweeper finds
-// what was forgotten. The rules are in evidence/snapshot.
+// Package reports turns waiting reports into snapshots: Intake accepts a report in the api
+// process, Processor processes those of an environment in a worker, and Sweeper enqueues again
+// what still waits. What a report comes to is decided in evidence/snapshot.
 package reports
 
 import (
@@ -13,7 +13,7 @@ import (
 
 	"attestry/app"
 	"attestry/evidence"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/goroutine"
 	"attestry/storage"
 	"attestry/storage/environments"
@@ -21,19 +21,18 @@ import (
 )
 
 const (
-	// leaseSpan is how long a worker may hold an environment without a sign of
-	// life.
+	// leaseSpan is for how long a worker has an environment unless it renews the lease.
 	leaseSpan = 10 * time.Second
-	// renewInterval is how often it gives one while it processes a report.
+	// renewInterval is how often it renews the lease while it processes a report.
 	renewInterval = leaseSpan / 4
 	// batchSize is how many reports are read with one command.
 	batchSize = 16
-	// commitAttempts bounds how often a head is written again that somebody
-	// else has touched, at most once a second per reporter.
+	// commitAttempts bounds how often a head is written again because another process wrote
+	// it meanwhile, which each reporter causes at most once a second.
 	commitAttempts = 10
 )
 
-// Publisher is told that an environment has settled something.
+// Publisher is called when reports of an environment were processed.
 type Publisher interface {
 	Settled(ctx context.Context, environment string)
 }
@@ -55,8 +54,8 @@ func NewProcessor(store *app.Store, publisher Publisher, clock evidence.Clock, l
 	return &Processor{store: store, publisher: publisher, logical: logical.NewUpdater(store, clock, log), clock: clock, log: log}
 }
 
-// Drain processes all reports that wait in an environment. It returns at once
-// when another worker is at it: that one looks again before it is done.
+// Drain processes all reports that wait in an environment. It returns at once if another worker
+// has the lease: that one looks for further reports after it has released the lease.
 func (p *Processor) Drain(ctx context.Context, environment string) error {
 	for {
 		more, err := p.drainOnce(ctx, environment)
@@ -69,7 +68,7 @@ func (p *Processor) Drain(ctx context.Context, environment string) error {
 	}
 }
 
-// drainOnce takes the lease, processes what waits, releases, and looks whether more
+// drainOnce takes the lease, processes what waits, releases the lease, and tells whether more
 // has come.
 func (p *Processor) drainOnce(ctx context.Context, environment string) (more bool, err error) {
 	h, err := p.acquireLease(ctx, environment)
@@ -83,7 +82,7 @@ func (p *Processor) drainOnce(ctx context.Context, environment string) (more boo
 	return p.store.Reports.Exists(ctx, environment, h.head.Processed+1)
 }
 
-// processAll works off batch after batch. The last write releases the lease.
+// processAll processes what waits, one batch after the other. The last write releases the lease.
 func (p *Processor) processAll(ctx context.Context, h *lease) error {
 	for {
 		records, err := p.store.Reports.NextPending(ctx, h.head.Environment, h.head.Processed, batchSize)
@@ -105,15 +104,15 @@ func (p *Processor) processAll(ctx context.Context, h *lease) error {
 	}
 }
 
-// processBatch processes reports in the order of arrival. Those that were settled lose their
-// objects also if a later one fails.
+// processBatch processes reports in the order of arrival. The objects of those that were
+// processed are deleted even if a later one fails.
 func (p *Processor) processBatch(ctx context.Context, h *lease, records []environments.WaitingReport) error {
 	last := len(records) < batchSize
 	var done []environments.WaitingReport
 	for i, record := range records {
 		failed, err := p.processOne(ctx, h, record, last && i == len(records)-1)
 		if err != nil {
-			// What this cannot delete either, tasks/orphans does. The first error decides what follows.
+			// tasks/orphans deletes what stays. The first error decides what follows.
 			_ = p.removeObjects(ctx, h.head.Environment, done)
 			return err
 		}
@@ -152,23 +151,6 @@ func (p *Processor) processOne(ctx context.Context, h *lease, record environment
 	return false, err
 }
 
-// pending is a report that is processed.
-type pending struct {
-	environments.WaitingReport
-	// last tells that none of those that were read follows it.
-	last bool
-}
-
-// result is what processing one report came to.
-type result struct {
-	// snapshot is the snapshot that the report made, nil when nothing changed.
-	snapshot *rules.Snapshot
-	// token is the generation under which nothing had changed.
-	token string
-	// scaled is what rules.Head.Scaled becomes; nil leaves it as it was.
-	scaled *int64
-}
-
 // processRecovering turns a panic into an error, so that a report which causes one is
 // parked like any other that cannot be processed.
 func (p *Processor) processRecovering(ctx context.Context, h *lease, record *pending) error {
@@ -180,38 +162,8 @@ func (p *Processor) processRecovering(ctx context.Context, h *lease, record *pen
 	return err
 }
 
-// settle writes the outcome of one report into the head, renews the lease or, at the last
-// report, releases it, and removes the report. before is written before that.
-func (p *Processor) settle(ctx context.Context, h *lease, before *storage.Batch, record *pending, r result) error {
-	removal := &storage.Batch{}
-	p.store.Reports.RemoveIn(removal, &record.WaitingReport)
-	if head := h.current(); r.scaled != nil && *r.scaled != head.Scaled {
-		p.store.Scalings.RemoveIn(removal, &head)
-	}
-	return p.commitWith(ctx, h, before, func(head *rules.Head) {
-		outcome := rules.Outcome{Report: record.ID}
-		if r.scaled != nil {
-			head.Scaled = *r.scaled
-		}
-		if r.snapshot != nil {
-			head.Advance(r.snapshot)
-			outcome.Snapshot = r.snapshot.Number
-		} else if !record.Repeat {
-			head.Digest, head.Token = record.Digest, r.token
-			head.LastReportedAt = max(head.LastReportedAt, record.AcceptedAt)
-		}
-		head.Settle(record.Arrival, outcome)
-		if record.last {
-			clearLease(head)
-			return
-		}
-		head.Lease = newLease(h.holder, p.clock())
-		head.Attempt = rules.Attempt{Arrival: record.Arrival + 1, Count: 1}
-	}, removal)
-}
-
-// park sets a report aside that was begun too often, and keeps it with the reason.
-func (p *Processor) park(ctx context.Context, h *lease, record environments.WaitingReport, attempt rules.Attempt, last bool) error {
+// park ends the processing of a report that failed too often, and keeps it with the reason.
+func (p *Processor) park(ctx context.Context, h *lease, record environments.WaitingReport, attempt snapshot.Attempt, last bool) error {
 	// Versions before the classes have stored reasons without one.
 	reason, class := attempt.Reason, cmp.Or(attempt.Class, reasonOther)
 	if reason == "" {
@@ -224,13 +176,13 @@ func (p *Processor) park(ctx context.Context, h *lease, record environments.Wait
 		return err
 	}
 	p.parked.add(class)
-	return p.commit(ctx, h, func(head *rules.Head) {
-		head.Settle(record.Arrival, rules.Outcome{Report: record.ID, Failed: true})
+	return p.commit(ctx, h, func(head *snapshot.Head) {
+		head.MarkProcessed(record.Arrival, snapshot.Outcome{Report: record.ID, Failed: true})
 		if last {
 			clearLease(head)
 			return
 		}
-		head.Attempt = rules.Attempt{Arrival: record.Arrival + 1, Count: 1}
+		head.Attempt = snapshot.Attempt{Arrival: record.Arrival + 1, Count: 1}
 	})
 }
 

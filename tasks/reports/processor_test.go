@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/environments"
 )
@@ -22,7 +22,7 @@ func fingerprint(name string) string {
 
 func TestFirstReportMakesTheFirstSnapshotEvenWhenEmpty(t *testing.T) {
 	s := newScene(t, nil)
-	if got := s.accept(t, running()); got != rules.Waiting {
+	if got := s.accept(t, running()); got != snapshot.Waiting {
 		t.Fatalf("verdict %d before the worker was there", got)
 	}
 	s.drain(t)
@@ -30,7 +30,7 @@ func TestFirstReportMakesTheFirstSnapshotEvenWhenEmpty(t *testing.T) {
 	if len(artifacts)+len(changes) != 0 || made.Compliant() {
 		t.Errorf("snapshot is %+v", made)
 	}
-	if got := s.head(t).VerdictOf(1); got != rules.Created {
+	if got := s.head(t).VerdictOf(1); got != snapshot.Created {
 		t.Errorf("verdict %d", got)
 	}
 }
@@ -41,14 +41,14 @@ func TestReplacedArtifactExitsAndItsSuccessorStarts(t *testing.T) {
 	s.accept(t, running("a", "c"))
 	s.drain(t)
 	made, artifacts, changes := s.artifacts(t, 2)
-	if len(artifacts) != 2 || made.Counts != (rules.Counts{Null: 2}) {
+	if len(artifacts) != 2 || made.Counts != (snapshot.Counts{Null: 2}) {
 		t.Errorf("%d artifacts run, counted %+v", len(artifacts), made.Counts)
 	}
-	got := map[string]rules.Annotation{}
+	got := map[string]snapshot.Annotation{}
 	for _, change := range changes {
 		got[change.Name] = change.Type
 	}
-	if len(got) != 2 || got["/opt/b"] != rules.Exited || got["/opt/c"] != rules.StartedUnknown {
+	if len(got) != 2 || got["/opt/b"] != snapshot.Exited || got["/opt/c"] != snapshot.StartedUnknown {
 		t.Errorf("changes are %v", got)
 	}
 	assertRunning(t, s, map[string]bool{"a": true, "b": false, "c": true})
@@ -59,7 +59,7 @@ func TestUnchangedReportsMakeNoSnapshot(t *testing.T) {
 	s := newScene(t, nil)
 	s.accept(t, running("a", "b"))
 	s.drain(t)
-	if got := s.accept(t, running("b", "a")); got != rules.NoChange {
+	if got := s.accept(t, running("b", "a")); got != snapshot.NoChange {
 		t.Errorf("verdict %d on the fast path", got)
 	}
 	if head := s.head(t); head.Last != 1 || head.Processed != 1 {
@@ -85,15 +85,15 @@ func TestScalingAloneMakesNoSnapshotAndIsSettled(t *testing.T) {
 	s.drain(t)
 	scaled := running("a")
 	scaled.Artifacts[0].CreatedAt = []int64{1, 2, 3}
-	if got := s.accept(t, scaled); got != rules.Waiting {
+	if got := s.accept(t, scaled); got != snapshot.Waiting {
 		t.Fatalf("verdict %d", got)
 	}
 	s.drain(t)
 	head := s.head(t)
-	if head.Last != 1 || head.VerdictOf(2) != rules.NoChange {
+	if head.Last != 1 || head.VerdictOf(2) != snapshot.NoChange {
 		t.Errorf("head is %+v", head)
 	}
-	if got := s.accept(t, scaled); got != rules.NoChange {
+	if got := s.accept(t, scaled); got != snapshot.NoChange {
 		t.Errorf("the scaled report again: verdict %d", got)
 	}
 }
@@ -103,7 +103,7 @@ func TestReportBehindAWaitingOneIsNotTakenForUnchanged(t *testing.T) {
 	s.accept(t, running("a"))
 	s.drain(t)
 	s.accept(t, running("b"))
-	if got := s.accept(t, running("a")); got != rules.Waiting {
+	if got := s.accept(t, running("a")); got != snapshot.Waiting {
 		t.Fatalf("verdict %d while another report waits", got)
 	}
 	s.drain(t)
@@ -119,11 +119,11 @@ func TestMovedChangeTokenSendsTheNextReportToTheWorker(t *testing.T) {
 	if err := s.store.Generations.Bump(t.Context(), "org"); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.accept(t, running("a")); got != rules.Waiting {
+	if got := s.accept(t, running("a")); got != snapshot.Waiting {
 		t.Fatalf("verdict %d although facts have changed", got)
 	}
 	s.drain(t)
-	if got := s.accept(t, running("a")); got != rules.NoChange {
+	if got := s.accept(t, running("a")); got != snapshot.NoChange {
 		t.Errorf("verdict %d once the facts are taken in", got)
 	}
 }
@@ -134,7 +134,7 @@ func TestSnapshotOfManyChangesIsReadBackWhole(t *testing.T) {
 	s.accept(t, fleet(n))
 	s.drain(t)
 	made, artifacts, changes := s.artifacts(t, 1)
-	if len(artifacts) != n || len(changes) != n || len(made.Changes) > rules.MaxInlineChanges {
+	if len(artifacts) != n || len(changes) != n || len(made.Changes) > snapshot.MaxInlineChanges {
 		t.Errorf("%d artifacts, %d changes of which %d inline", len(artifacts), len(changes), len(made.Changes))
 	}
 	assertEvents(t, s, n)
@@ -180,7 +180,7 @@ func TestDamagedReportIsGivenUpAndTheRestGoesOn(t *testing.T) {
 		_ = s.processor.Drain(t.Context(), s.env)
 	}
 	head := s.head(t)
-	if head.VerdictOf(2) != rules.Failed || head.VerdictOf(3) != rules.Created || head.Last != 2 {
+	if head.VerdictOf(2) != snapshot.Failed || head.VerdictOf(3) != snapshot.Created || head.Last != 2 {
 		t.Errorf("head is %+v", head)
 	}
 	kept, err := s.store.Reports.Get(t.Context(), s.env, 2)

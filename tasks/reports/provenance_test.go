@@ -6,7 +6,7 @@ import (
 
 	"attestry/app/recording"
 	"attestry/evidence"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 )
 
 // pipeline reports artifacts to the flows of a scene.
@@ -47,17 +47,17 @@ func (p *pipeline) attest(t *testing.T, flow, trail, name string, compliant bool
 }
 
 // run reports that files run and returns the latest snapshot.
-func (p *pipeline) run(t *testing.T, names ...string) (rules.Snapshot, map[string]rules.Artifact, map[string]rules.Change) {
+func (p *pipeline) run(t *testing.T, names ...string) (snapshot.Snapshot, map[string]snapshot.Artifact, map[string]snapshot.Change) {
 	t.Helper()
 	p.clock.Advance(time.Minute)
 	p.accept(t, running(names...))
 	p.drain(t)
 	made, artifacts, changes := p.artifacts(t, p.head(t).Last)
-	byName := map[string]rules.Change{}
+	byName := map[string]snapshot.Change{}
 	for _, change := range changes {
 		byName[change.Fingerprint] = change
 	}
-	return made, rules.ByFingerprint(artifacts), byName
+	return made, snapshot.ByFingerprint(artifacts), byName
 }
 
 func TestSnapshotTellsWhereArtifactsComeFrom(t *testing.T) {
@@ -116,7 +116,7 @@ func TestRecordMadeLaterUpdatesTheProvenance(t *testing.T) {
 	p.build(t, "build", "late", "web", "web-1")
 	made, artifacts, changes := p.run(t, "web-1", "other")
 	change := changes[fingerprint("web-1")]
-	if made.Number != 3 || len(changes) != 1 || change.Type != rules.UpdatedProvenance || !change.Learned {
+	if made.Number != 3 || len(changes) != 1 || change.Type != snapshot.UpdatedProvenance || !change.Learned {
 		t.Fatalf("snapshot %d has the changes %+v", made.Number, changes)
 	}
 	web := artifacts[fingerprint("web-1")]
@@ -129,7 +129,7 @@ func TestRecordMadeLaterUpdatesTheProvenance(t *testing.T) {
 	}
 	p.build(t, "build", "again", "web", "web-1")
 	made, _, changes = p.run(t, "web-1", "other")
-	if change := changes[fingerprint("web-1")]; made.Number != 4 || change.Type != rules.UpdatedProvenance || change.Learned {
+	if change := changes[fingerprint("web-1")]; made.Number != 4 || change.Type != snapshot.UpdatedProvenance || change.Learned {
 		t.Errorf("snapshot %d has the changes %+v", made.Number, changes)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/tasks/reports"
 )
@@ -50,7 +50,7 @@ func TestQuickWorkerDoesNotSpoilTheVerdict(t *testing.T) {
 	drain := func() { s.drain(t) }
 	s.intake = reports.NewIntake(s.store, draining{drain: drain}, awake{}, s.clock.Now, reports.MaxWait)
 	docs.after = drain
-	if got := s.accept(t, running("a")); got != rules.Created {
+	if got := s.accept(t, running("a")); got != snapshot.Created {
 		t.Errorf("verdict %d; the head is %+v", got, s.head(t))
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"attestry/app/recording"
 	"attestry/evidence"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/storage"
 )
 
@@ -148,7 +148,7 @@ func (s *stage) do(t testing.TB, number int, d operation) {
 		if s.stirs {
 			err = s.store.Generations.Bump(t.Context(), "org")
 		}
-		s.answered[number] = s.accept(t, d.report()) == rules.NoChange
+		s.answered[number] = s.accept(t, d.report()) == snapshot.NoChange
 	case "drain":
 		s.drain(t)
 	case "build":
@@ -166,16 +166,16 @@ func (s *stage) do(t testing.TB, number int, d operation) {
 	}
 }
 
-func (d *operation) report() rules.Report {
-	var instances []rules.Instance
+func (d *operation) report() snapshot.Report {
+	var instances []snapshot.Instance
 	for _, image := range d.Images {
 		digest := ""
 		if image.File != "" {
 			digest = fingerprint(image.File)
 		}
-		instances = append(instances, rules.Instance{Digests: map[string]string{image.Name: digest}, CreatedAt: image.At})
+		instances = append(instances, snapshot.Instance{Digests: map[string]string{image.Name: digest}, CreatedAt: image.At})
 	}
-	return rules.Canonical(evidence.Server, instances)
+	return snapshot.Canonical(evidence.Server, instances)
 }
 
 func (d *operation) record(number int) evidence.ArtifactRecord {

@@ -8,7 +8,7 @@ import (
 
 	"attestry/app"
 	"attestry/evidence"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/environments"
 )
@@ -99,7 +99,7 @@ func (w *eventReader) source(o *evidence.Origin) string {
 	return fmt.Sprintf("%s/%s/%s %s %s repo=%s at=%v first=%v", w.names.Replace(o.Flow), o.Trail, o.Slot, o.Record, o.CommitSHA, o.Repo, o.Time, o.First)
 }
 
-func (w *eventReader) previous(p *rules.Predecessor) string {
+func (w *eventReader) previous(p *snapshot.Predecessor) string {
 	if p == nil {
 		return "nothing"
 	}
@@ -125,7 +125,7 @@ func (w *eventReader) tellSnapshot(t testing.TB, number int64) {
 }
 
 func (w *eventReader) tellEvent(one struct {
-	rules.Event
+	snapshot.Event
 	Repo string `json:"repo"`
 }) {
 	var flows []string
@@ -146,7 +146,7 @@ func (w *eventReader) tellEvent(one struct {
 		w.file(one.Fingerprint), one.Name, one.Type, one.Description, flows, one.Record, difference)
 }
 
-func (w *eventReader) tellDeployment(one rules.Deployment) {
+func (w *eventReader) tellDeployment(one snapshot.Deployment) {
 	origin := "nowhere"
 	if one.Origin != nil {
 		origin = one.Origin.Record
@@ -158,7 +158,7 @@ func (w *eventReader) tellDeployment(one rules.Deployment) {
 	w.chronicle[key] = fmt.Sprintf("%s at %v from %s", one.Name, one.Timestamp, origin)
 }
 
-func (w *eventReader) tellSuccession(one rules.Succession) {
+func (w *eventReader) tellSuccession(one snapshot.Succession) {
 	lineage := one.Lineage()
 	key := fmt.Sprintf("place %s/%s %s %d", w.names.Replace(lineage.Flow), lineage.Slot, w.file(one.Artifact.Fingerprint), one.Artifact.Since)
 	w.chronicle[key] = fmt.Sprintf("%v %s", one.At, w.previous(&one.Artifact))

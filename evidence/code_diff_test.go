@@ -1,10 +1,8 @@
-package snapshot
+package evidence
 
 import (
 	"strings"
 	"testing"
-
-	"attestry/evidence"
 )
 
 func TestCommitsOfOneRepositoryCanBeCompared(t *testing.T) {
@@ -38,9 +36,9 @@ func TestCommitsOfOneRepositoryCanBeCompared(t *testing.T) {
 	} {
 		shas := strings.NewReplacer("{B}", before, "{A}", after)
 		for form, spell := range map[string]func(string) string{"lower": strings.ToLower, "upper": strings.ToUpper} {
-			got := compareURL(
-				&evidence.Origin{CommitSHA: spell(before), CommitURL: shas.Replace(c.before)},
-				&evidence.Origin{CommitSHA: spell(after), CommitURL: shas.Replace(c.after)})
+			got := CompareURL(
+				&Origin{CommitSHA: spell(before), CommitURL: shas.Replace(c.before)},
+				&Origin{CommitSHA: spell(after), CommitURL: shas.Replace(c.after)})
 			want := shas.Replace(c.want)
 			if (got == nil) != (want == "") || got != nil && *got != want {
 				t.Errorf("%s, SHAs in %s case: got %v, want %q", what, form, show(got), want)
@@ -50,9 +48,9 @@ func TestCommitsOfOneRepositoryCanBeCompared(t *testing.T) {
 }
 
 func TestUnknownCommitsCannotBeCompared(t *testing.T) {
-	known := evidence.Origin{CommitSHA: "abc", CommitURL: "https://github.com/acme/web/commit/abc"}
-	unknown := evidence.Origin{CommitURL: "https://github.com/acme/web/commit/"}
-	if compareURL(&known, &unknown) != nil || compareURL(&unknown, &known) != nil || compareURL(&unknown, &unknown) != nil {
+	known := Origin{CommitSHA: "abc", CommitURL: "https://github.com/acme/web/commit/abc"}
+	unknown := Origin{CommitURL: "https://github.com/acme/web/commit/"}
+	if CompareURL(&known, &unknown) != nil || CompareURL(&unknown, &known) != nil || CompareURL(&unknown, &unknown) != nil {
 		t.Error("a commit without a SHA is compared")
 	}
 }

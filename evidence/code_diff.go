@@ -1,10 +1,8 @@
-package snapshot
+package evidence
 
 import (
 	"net/url"
 	"strings"
-
-	"attestry/evidence"
 )
 
 // commitForm is how a provider writes the address of a commit: that of its
@@ -56,10 +54,10 @@ func compareAtGitHub(repo, before, after string) string {
 	return repo + "/compare/" + before + "..." + after
 }
 
-// compareURL is where the difference between the commits of two origins can be
+// CompareURL is where the difference between the commits of two origins can be
 // looked at. It is nil unless both are in one repository at a provider that is
 // known by the form of its addresses.
-func compareURL(before, after *evidence.Origin) *string {
+func CompareURL(before, after *Origin) *string {
 	for _, form := range commitForms {
 		repo, ok := form.repo(after)
 		if !ok {
@@ -75,7 +73,7 @@ func compareURL(before, after *evidence.Origin) *string {
 
 // repo is the address of the repository that an origin's commit is in, if it has the
 // provider's form and names the commit.
-func (f *commitForm) repo(origin *evidence.Origin) (string, bool) {
+func (f *commitForm) repo(origin *Origin) (string, bool) {
 	i := strings.LastIndex(origin.CommitURL, f.path)
 	if i < 0 || origin.CommitSHA == "" {
 		return "", false

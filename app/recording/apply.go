@@ -1,0 +1,125 @@
+package recording
+
+import (
+	"slices"
+
+	"attestry/evidence"
+	"attestry/evidence/compliance"
+	"attestry/storage/pipelines"
+)
+
+// recordingTime chooses the time of a fact. Once chosen, it is kept as long as the fact may be
+// stored with it.
+type recordingTime struct {
+	// now is the time by the clock of this process, in Unix seconds.
+	now float64
+	// begun tells that the trail was begun for the fact, which may have the same time.
+	begun  bool
+	chosen float64
+}
+
+// choose returns a time in Unix seconds that is later than the bounds and than all of the trail.
+func (t *recordingTime) choose(u *trailUpdate, bounds timeBounds) float64 {
+	if u.repeated && t.chosen != 0 && t.chosen >= bounds.superseded {
+		return t.chosen
+	}
+	newest := u.trail.Value.LastModifiedAt
+	if t.begun && u.trail.Value.LastModifiedAt == u.trail.Value.CreatedAt {
+		newest = u.trail.Value.CreatedAt - microsecond
+	}
+	t.chosen = evidence.TimeAfter(max(newest, bounds.superseded, bounds.reconciled), t.now)
+	return t.chosen
+}
+
+// applyAttestation makes the trail, its slots and the latest decisions reflect an attestation.
+func (u *trailUpdate) applyAttestation(in attestationInput, a *evidence.Attestation, repo *evidence.Repo) {
+	u.recorder.attestations.Collection.PutIn(&u.facts, *a)
+	u.attested[a.Fingerprint] = true
+	for _, slot := range in.slots {
+		u.updateSlot(slot, func(s *evidence.Slot) { s.Attest(a.SlotEntry()) })
+	}
+	for _, decision := range pipelines.DecisionsOf(a) {
+		u.decisions[decision.Key()].keepLatest(&decision)
+	}
+	trail := &u.trail.Value
+	if a.OfTrail() {
+		trail.Entries = evidence.AddEntry(trail.Entries, a.Entry())
+		trail.EntriesAt = max(trail.EntriesAt, a.CreatedAt)
+	}
+	u.addFact(a.CreatedAt, a.Repo)
+	u.concernAttested(in.slots, a)
+	events := trail.AttestationEvents(a, repo)
+	u.events = append(append(u.events, events[1:]...), events[0])
+}
+
+// applyArtifact makes the trail, its slot and the provenance reflect an artifact. The slot gets
+// the attestations, too, that were made before the trail had the artifact under this name.
+func (u *trailUpdate) applyArtifact(in artifactInput, record *evidence.ArtifactRecord, repo *evidence.Repo) {
+	u.recorder.artifacts.Collection.PutIn(&u.facts, *record)
+	u.reported[record.Fingerprint] = true
+	u.updateSlot(in.slot, func(s *evidence.Slot) {
+		s.Report(record.SlotArtifact())
+		s.Prune()
+		for _, entry := range in.attested {
+			if s.Lacks(entry, record.SlotArtifact()) {
+				s.Attest(entry)
+			}
+		}
+	})
+	u.addFact(record.CreatedAt, record.Repo)
+	u.provenances = append(u.provenances, provenanceUpdate{record: record, seen: in.provenance})
+	u.concern(record.Fingerprint)
+	u.events = append(u.events, u.trail.Value.ArtifactEvent(record, repo))
+}
+
+// updateSlot changes a slot and its summary in the trail. A change that the slot reflects already
+// leaves both as they are.
+func (u *trailUpdate) updateSlot(slot *slotUpdate, change func(*evidence.Slot)) {
+	before := slot.Value
+	before.Artifacts, before.Entries = slices.Clone(before.Artifacts), slices.Clone(before.Entries)
+	change(&slot.Value)
+	slot.Value.Prune()
+	if slot.Value.Version == 0 || !slot.Value.Equal(&before) {
+		slot.Value.Version++
+		slot.changed = true
+	}
+	u.trail.Value.Summarize(slot.Value.Name, compliance.Summarize(u.template.ID, &u.template.Template, &slot.Value))
+}
+
+// keepLatest replaces the decision if the other one is later.
+func (d *decisionUpdate) keepLatest(other *pipelines.Decision) {
+	if d.Revision == 0 && !d.changed || other.LaterThan(&d.Value) {
+		d.Value, d.changed = *other, true
+	}
+}
+
+// addFact notes in the trail that a fact was recorded.
+func (u *trailUpdate) addFact(at float64, repo string) {
+	u.trail.Value.AddRepo(repo)
+	u.trail.Value.Touch(at)
+}
+
+// concern notes the fingerprints of artifacts whose state may change.
+func (u *trailUpdate) concern(fingerprints ...string) {
+	for _, fingerprint := range fingerprints {
+		u.concerned[fingerprint] = true
+	}
+}
+
+// concernAttested notes the artifacts whose state an attestation may change. A trail and a slot
+// do not know the fingerprints of all their older artifacts, which may run as well.
+func (u *trailUpdate) concernAttested(slots []*slotUpdate, a *evidence.Attestation) {
+	switch {
+	case a.OfTrail():
+		u.concernsAll = u.concernsAll || u.trail.Value.HasOlderArtifacts()
+		u.concern(u.trail.Value.Fingerprints()...)
+		return
+	case a.Fingerprint != "":
+		u.concern(a.Fingerprint)
+		return
+	}
+	for _, slot := range slots {
+		u.concernsAll = u.concernsAll || slot.Value.Pruned
+		u.concern(slot.Value.Concerned(a.SlotEntry())...)
+	}
+}

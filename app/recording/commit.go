@@ -1,0 +1,113 @@
+package recording
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"attestry/evidence/compliance"
+	"attestry/storage"
+)
+
+// write commits an update: the facts first, then what reflects them, at last the events. It is one
+// batch, unless other processes keep changing the provenances or decisions in it. If another
+// process has changed the trail since it was read, it returns a *storage.RefusedWrite.
+func (u *trailUpdate) write(ctx context.Context) error {
+	concerned, err := u.affected(ctx)
+	if err != nil {
+		return err
+	}
+	batch := &storage.Batch{}
+	u.addTrail(batch)
+	if u.contended && u.changesShared() {
+		if err := u.writeShared(ctx, batch); err != nil {
+			return err
+		}
+		batch = &storage.Batch{}
+	} else {
+		u.addShared(batch)
+	}
+	if u.concernsAll || len(u.concerned) > 0 {
+		u.recorder.announceIn(batch, u.trail.Value.Org, concerned)
+	}
+	if err := u.recorder.events.TellIn(ctx, batch, u.events...); err != nil {
+		return err
+	}
+	return batch.Write(ctx, u.recorder.docs)
+}
+
+// addTrail adds the facts, the slots and the trail to a batch.
+func (u *trailUpdate) addTrail(batch *storage.Batch) {
+	trail := &u.trail.Value
+	if u.remembered {
+		u.recorder.trails.Collection.CheckIn(batch, trail.Key(), u.trail.Revision)
+	}
+	batch.Append(&u.facts)
+	for _, name := range slices.Sorted(maps.Keys(u.slots)) {
+		if slot := u.slots[name]; slot.changed {
+			slot.Revision = u.recorder.slots.StoreIn(batch, &slot.Value, slot.Revision)
+		}
+	}
+	trail.Status = compliance.Trail(&u.template.Template, trail)
+	u.trail.Revision = u.recorder.trails.Collection.ReplaceIn(batch, trail, u.trail.Revision)
+}
+
+// changesShared reports whether documents that trails share are to be written. Without them, two
+// batches would be refused as often as one.
+func (u *trailUpdate) changesShared() bool { return len(u.provenances) > 0 || len(u.decisions) > 0 }
+
+// addShared adds what trails share, provenances and decisions, to a batch.
+func (u *trailUpdate) addShared(batch *storage.Batch) {
+	for _, one := range u.provenances {
+		u.recorder.provenances.AddIn(batch, one.record, one.seen)
+	}
+	for _, decision := range u.decisions {
+		if decision.changed {
+			u.recorder.decisions.StoreIn(batch, &decision.Value, decision.Revision)
+		}
+	}
+}
+
+// writeShared writes a batch, and then the documents that trails share. Each of them is written
+// together with the other changes that this process makes to it at the same time.
+func (u *trailUpdate) writeShared(ctx context.Context, batch *storage.Batch) error {
+	if err := batch.Write(ctx, u.recorder.docs); err != nil {
+		return err
+	}
+	for _, one := range u.provenances {
+		if err := u.recorder.provenances.Add(ctx, one.record); err != nil {
+			return err
+		}
+	}
+	for _, decision := range u.decisions {
+		if decision.changed {
+			if err := u.recorder.decisions.Add(ctx, &decision.Value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// affected returns the environments in which the concerned artifacts run.
+func (u *trailUpdate) affected(ctx context.Context) (affected, error) {
+	if u.concernsAll || len(u.concerned) == 0 {
+		return affected{all: u.concernsAll}, nil
+	}
+	if u.everywhere {
+		return affected{all: true}, nil
+	}
+	fingerprints := slices.Sorted(maps.Keys(u.concerned))
+	return u.recorder.whereRunning.of(ctx, u.trail.Value.Org, fingerprints, u.repeated)
+}
+
+// announceIn adds new generations of the affected environments to a batch, and the condition that
+// nothing has started to run since they were read.
+func (r *Recorder) announceIn(batch *storage.Batch, org string, a affected) {
+	if a.all {
+		r.generations.BumpIn(batch, org)
+		return
+	}
+	r.generations.BumpEnvironmentsIn(batch, org, a.environments)
+	r.running.CheckIn(batch, org, a.version)
+}

@@ -1,0 +1,230 @@
+package snapshot
+
+import (
+	"maps"
+	"slices"
+
+	"attestry/evidence"
+	"attestry/evidence/notification"
+	"attestry/evidence/policy"
+)
+
+// ReportRecord is what is known of a report besides what runs by it.
+type ReportRecord struct {
+	ID          string
+	Org         string
+	Environment string // id
+	Arrival     int64
+	Type        evidence.EnvironmentType
+	Digest      string
+	ReportedBy  string
+	AcceptedAt  float64 // Unix seconds
+	// Repeat tells that nothing was reported: what runs by the last snapshot is evaluated again.
+	Repeat bool
+}
+
+// Input is all that the decision about a report depends on.
+type Input struct {
+	Head   Head
+	Report ReportRecord
+	// Generation is that of the environment and its organization before anything else was read.
+	Generation string
+	// EnvironmentName is the environment's name now.
+	EnvironmentName string
+	// Last is the tree of the last snapshot and Artifacts what runs by it, sorted by fingerprint;
+	// Before finds them by fingerprint.
+	Last      Tree
+	Artifacts []Artifact
+	Before    map[string]Artifact
+	// Images are what runs by the report, one for each fingerprint, sorted by fingerprint.
+	Images []Reported
+	// Policies are those that are attached to the environment, in their latest versions.
+	Policies []policy.Reference
+	// Known has the facts about what is evaluated anew, by fingerprint: see ToEvaluate. The
+	// facts of thousands of artifacts are too large to be held at once, so it holds what
+	// snapshots keep of them.
+	Known map[string]Known
+	// Scaling is that of the report before.
+	Scaling Scaling
+}
+
+// SetLast sets what ran before the report.
+func (in *Input) SetLast(tree Tree) {
+	in.Last, in.Artifacts = tree, tree.Artifacts()
+	in.Before = ByFingerprint(in.Artifacts)
+}
+
+// SetImages sets what runs by the report, or by the last snapshot if nothing was reported.
+func (in *Input) SetImages(report *Report) {
+	if in.Report.Repeat {
+		in.Images = Repeat(in.Artifacts)
+		return
+	}
+	in.Images = report.Resolve(in.Before)
+}
+
+// SameDigest reports whether the report is like the last one.
+func (in *Input) SameDigest() bool {
+	return !in.Report.Repeat && in.Head.Last > 0 && in.Head.Digest == in.Report.Digest
+}
+
+// Unchanged reports whether nothing has to be evaluated: the report is like the last one and
+// was evaluated in the same generation, or nothing runs that could be evaluated again.
+func (in *Input) Unchanged() bool {
+	if in.Report.Repeat {
+		return in.Head.Last == 0
+	}
+	return in.SameDigest() && in.Generation == in.Head.Generation
+}
+
+// Number is that of the next snapshot.
+func (in *Input) Number() int64 { return in.Head.Last + 1 }
+
+// Starting returns the fingerprints that begin to run with the report.
+func (in *Input) Starting() []string {
+	var starting []string
+	for _, image := range in.Images {
+		if _, runs := in.Before[image.Fingerprint]; !runs {
+			starting = append(starting, image.Fingerprint)
+		}
+	}
+	return starting
+}
+
+// ToEvaluate returns the fingerprints whose facts have to be read. In another generation or under
+// other policies these are all. Else what runs on keeps its evaluation, unless policies may
+// evaluate it by another name than before.
+func (in *Input) ToEvaluate() []string {
+	all := in.Head.Last > 0 && (in.Generation != in.Head.SnapshotGeneration || in.otherPolicies())
+	var fingerprints []string
+	for _, image := range in.Images {
+		running, runs := in.Before[image.Fingerprint]
+		renamed := runs && running.Name != image.Name
+		if all || !runs || renamed && len(in.Policies) > 0 {
+			fingerprints = append(fingerprints, image.Fingerprint)
+		}
+	}
+	return fingerprints
+}
+
+func (in *Input) otherPolicies() bool { return !slices.Equal(in.Policies, in.Head.Policies) }
+
+// Result is what a report comes to.
+type Result struct {
+	Report     ReportRecord
+	Generation string
+	// Snapshot is the next snapshot, nil if none is made.
+	Snapshot *Snapshot
+	// Chunks are those of the snapshot that the last one does not have, Superseded the ids of
+	// those that only the last one has.
+	Chunks     map[string]Chunk
+	Superseded []string
+	Effects    Effects
+	// Scaled are the artifacts that run on in another number of instances than by the report
+	// before. Scaling is to be stored for the next report, nil if the stored one stays valid or
+	// none is needed.
+	Scaled  notification.ArtifactsScaled
+	Scaling Scaling
+	// ScaledAt is what Head.Scaled becomes; nil leaves it as it is.
+	ScaledAt *int64
+}
+
+// Decide decides what a report comes to. It depends on nothing but its input.
+func Decide(in *Input) (Result, error) {
+	result := Result{Report: in.Report, Generation: in.Generation}
+	if in.Unchanged() {
+		return result, nil
+	}
+	next := in.next()
+	artifacts := Evaluate(in.Images, &Basis{
+		Before: in.Before, Number: next.Number, Timestamp: next.Timestamp, Known: in.Known,
+	})
+	changes := Diff(in.Artifacts, artifacts)
+	newPolicies := in.Head.Last > 0 && in.otherPolicies()
+	if newPolicies {
+		changes = WithOtherPolicies(changes, artifacts)
+	}
+	significant := in.Head.Last == 0 || newPolicies || Significant(changes)
+	result.scale(in, changes, significant)
+	if !significant {
+		return result, nil
+	}
+	return result, result.add(in, next, artifacts, changes)
+}
+
+// next returns the next snapshot without what runs by it.
+func (in *Input) next() *Snapshot {
+	report := &in.Report
+	next := &Snapshot{
+		Org:          report.Org,
+		Environment:  report.Environment,
+		Number:       in.Number(),
+		Timestamp:    evidence.TimeAfter(in.Head.Timestamp, report.AcceptedAt),
+		Type:         report.Type,
+		Policies:     in.Policies,
+		EventsBefore: in.Head.Events,
+		Arrival:      report.Arrival,
+		Report:       report.ID,
+		Digest:       report.Digest,
+		Generation:   in.Generation,
+		ReportedBy:   report.ReportedBy,
+		ReportedAt:   report.AcceptedAt,
+	}
+	if report.Repeat {
+		next.Digest, next.ReportedAt = in.Head.Digest, in.Head.LastReportedAt
+	}
+	return next
+}
+
+// scale compares the numbers of instances with those of the report before. A snapshot has the
+// numbers of its own report.
+func (r *Result) scale(in *Input, changes []Change, significant bool) {
+	if r.Report.Repeat {
+		return
+	}
+	scaling, scaled := Scale(in.Before, changes, in.Scaling)
+	r.Scaled = notification.ArtifactsScaled{Environment: r.Report.Environment, Snapshot: in.Head.Last, Artifacts: scaled}
+	switch {
+	case significant || len(scaling) == 0:
+		r.ScaledAt = new(int64(0))
+	case !maps.Equal(scaling, in.Scaling):
+		r.Scaling, r.ScaledAt = scaling, new(r.Report.Arrival)
+	}
+}
+
+// add adds the next snapshot and what follows from it.
+func (r *Result) add(in *Input, next *Snapshot, artifacts []Artifact, changes []Change) error {
+	tree := in.Last.Next(artifacts)
+	difference, err := tree.Compare(in.Last.Root, in.Last.Fetch)
+	if err != nil {
+		return err
+	}
+	next.Root, next.Changes, next.Events = tree.Root, changes, CountEvents(changes)
+	next.Sum(artifacts)
+	r.Snapshot, r.Chunks, r.Superseded = next, difference.Chunks, difference.Superseded
+	if !Inline(changes) {
+		changeTree := NewChangeTree(changes)
+		next.Changes, next.ChangesRoot = nil, changeTree.Root
+		maps.Copy(r.Chunks, changeTree.Chunks)
+	}
+	r.Effects = EffectsOf(next, changes, artifacts, in.EnvironmentName)
+	return nil
+}
+
+// ApplyTo brings the head to the report. The head may have been written since the decision was
+// made: only its lease, its attempts and the time of its last report can differ then.
+func (r *Result) ApplyTo(head *Head) {
+	outcome := Outcome{Report: r.Report.ID}
+	if r.ScaledAt != nil {
+		head.Scaled = *r.ScaledAt
+	}
+	switch {
+	case r.Snapshot != nil:
+		head.Advance(r.Snapshot)
+		outcome.Snapshot = r.Snapshot.Number
+	case !r.Report.Repeat:
+		head.Digest, head.Generation = r.Report.Digest, r.Generation
+		head.LastReportedAt = max(head.LastReportedAt, r.Report.AcceptedAt)
+	}
+	head.MarkProcessed(r.Report.Arrival, outcome)
+}

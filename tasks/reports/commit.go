@@ -1,0 +1,219 @@
+package reports
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"attestry/evidence/snapshot"
+	"attestry/goroutine"
+	"attestry/storage"
+	"attestry/storage/environments"
+)
+
+// maxBatch is how many writes are made together with that of the head, which takes up to two
+// more. The lease is not renewed meanwhile.
+const maxBatch = storage.MaxMany - 2
+
+// commitResult writes what a report came to. Nearly always that is one batch.
+// storage.ErrExists tells that the number of the snapshot is taken; then nothing that follows
+// from the snapshot was written.
+func (p *Processor) commitResult(ctx context.Context, h *lease, report *pending, result *snapshot.Result) error {
+	if result.Snapshot == nil {
+		batch, err := p.scaling(ctx, result)
+		if err != nil {
+			return err
+		}
+		return p.commitHead(ctx, h, batch, report, result)
+	}
+	made := result.Snapshot
+	batch, included, err := p.snapshotBatch(ctx, result)
+	if err != nil {
+		return err
+	}
+	commitHead := func(batch *storage.Batch) error { return p.commitHead(ctx, h, batch, report, result) }
+	if included || batch.Len() > maxBatch {
+		err = p.writeInParts(ctx, batch, made, commitHead)
+	} else {
+		err = p.writeAtOnce(ctx, batch, made, commitHead)
+	}
+	return p.withdrawIfLost(ctx, err, made.Environment, slices.Concat(report.announced, byRepo(&result.Effects)))
+}
+
+// snapshotBatch returns a snapshot and everything that follows from it as one batch, and whether
+// a logical environment may include its environment.
+func (p *Processor) snapshotBatch(ctx context.Context, result *snapshot.Result) (batch *storage.Batch, included bool, err error) {
+	made, effects := result.Snapshot, &storage.Batch{}
+	var reads goroutine.Group
+	reads.Go(func() error { return p.addEffects(ctx, effects, made, &result.Effects) })
+	reads.Go(func() error {
+		including, err := p.store.Environments.Including(ctx, made.Org, made.Environment)
+		included = err != nil || len(including) > 0 // the update of logical environments gets the error again, and logs it
+		return nil
+	})
+	// Whoever finishes the snapshot of a killed worker does not know what the report scaled. So
+	// that is stored before the snapshot.
+	batch, err = p.scaling(ctx, result)
+	if err := errors.Join(err, reads.Wait()); err != nil {
+		return nil, false, err
+	}
+	p.store.Snapshots.InsertIn(batch, made, result.Chunks)
+	p.store.Snapshots.Forget(result.Superseded)
+	batch.Append(effects)
+	return batch, included, nil
+}
+
+// scaling returns what is to be written about numbers of instances that the report changed.
+func (p *Processor) scaling(ctx context.Context, result *snapshot.Result) (*storage.Batch, error) {
+	batch, report := &storage.Batch{}, &result.Report
+	err := p.store.Outbox.AddScaledIn(ctx, batch, report.Org, report.ID, report.AcceptedAt, result.Scaled)
+	if result.Scaling != nil {
+		p.store.Scalings.PutIn(batch, report.Environment, report.Arrival, result.Scaling)
+	}
+	return batch, err
+}
+
+// addEffects adds what follows from a snapshot to a batch.
+func (p *Processor) addEffects(ctx context.Context, batch *storage.Batch, made *snapshot.Snapshot, effects *snapshot.Effects) error {
+	var ended []string
+	events := &storage.Batch{}
+	var reads goroutine.Group
+	reads.Go(func() (err error) {
+		ended, err = p.store.Running.Ended(ctx, made.Environment, effects.Exited, made.Number)
+		return err
+	})
+	reads.Go(func() error { return p.store.Outbox.AddSnapshotIn(ctx, events, made) })
+	if err := reads.Wait(); err != nil {
+		return err
+	}
+	p.store.Running.RemoveIn(batch, ended...)
+	p.store.Running.AddIn(batch, byRepo(effects)...)
+	p.store.Events.RecordIn(batch, effects.Events)
+	p.store.Deployments.RecordIn(batch, effects.Deployments, effects.Learned)
+	p.store.Successions.RecordIn(batch, effects.Successions)
+	p.store.FirstSeen.RecordIn(batch, effects.FirstSeen)
+	p.store.TrailEvents.AddIn(batch, effects.TrailEvents...)
+	batch.Append(events)
+	return nil
+}
+
+// byRepo returns the entries of the running set for the repositories of what has changed.
+func byRepo(effects *snapshot.Effects) []environments.Running {
+	var entries []environments.Running
+	for _, d := range effects.ByRepo {
+		entries = append(entries, environments.Running{
+			Org: d.Org, Environment: d.Environment, Fingerprint: d.Fingerprint, Since: d.Snapshot,
+			Repo: d.Repo, Name: d.Name, StartedAt: d.Timestamp,
+		})
+	}
+	return entries
+}
+
+// writeAtOnce writes a batch together with the head. Logical environments that begin to include
+// the environment at this moment are found after it.
+func (p *Processor) writeAtOnce(ctx context.Context, batch *storage.Batch, made *snapshot.Snapshot, commitHead func(*storage.Batch) error) error {
+	if err := commitHead(batch); err != nil {
+		return err
+	}
+	return p.logical.Follow(ctx, made)
+}
+
+// writeInParts writes a batch, then what logical environments make of it, then the head.
+func (p *Processor) writeInParts(ctx context.Context, batch *storage.Batch, made *snapshot.Snapshot, commitHead func(*storage.Batch) error) error {
+	if err := batch.Write(ctx, p.store.Documents); err != nil {
+		return err
+	}
+	if err := p.logical.Follow(ctx, made); err != nil {
+		return err
+	}
+	return commitHead(&storage.Batch{})
+}
+
+// commitHead writes the result of a report into the head, and removes the report after that. It
+// renews the lease or, at the last report, releases it. before is written before the head.
+func (p *Processor) commitHead(ctx context.Context, h *lease, before *storage.Batch, report *pending, result *snapshot.Result) error {
+	removal := &storage.Batch{}
+	p.store.Reports.RemoveIn(removal, &report.WaitingReport)
+	if head := h.current(); result.ScaledAt != nil && *result.ScaledAt != head.Scaled {
+		p.store.Scalings.RemoveIn(removal, &head)
+	}
+	return p.commitWith(ctx, h, before, func(head *snapshot.Head) {
+		result.ApplyTo(head)
+		if report.last {
+			clearLease(head)
+			return
+		}
+		head.Lease = newLease(h.holder, p.clock())
+		head.Attempt = snapshot.Attempt{Arrival: report.Arrival + 1, Count: 1}
+	}, removal)
+}
+
+// adoptCommitted finishes a snapshot that the head does not know yet, because another worker
+// made it, or one that was killed, and advances the head to it.
+func (p *Processor) adoptCommitted(ctx context.Context, h *lease) (snapshot.Snapshot, error) {
+	found, effects, err := p.loadCommitted(ctx, h.current())
+	if err != nil {
+		return found, err
+	}
+	batch := &storage.Batch{}
+	if err := p.addEffects(ctx, batch, &found, &effects); err != nil {
+		return found, err
+	}
+	err = p.writeInParts(ctx, batch, &found, func(*storage.Batch) error {
+		return p.commit(ctx, h, func(head *snapshot.Head) { head.Adopt(&found) })
+	})
+	return found, p.withdrawIfLost(ctx, err, found.Environment, byRepo(&effects))
+}
+
+// withdrawIfLost withdraws entries if an error tells that the lease was lost before the head was
+// written. A worker that was halted may have put them long after others have made later
+// snapshots. If the head was written instead, nobody had: whoever makes a later snapshot first
+// advances the head to this one, and the head would have been refused.
+func (p *Processor) withdrawIfLost(ctx context.Context, cause error, environment string, entries []environments.Running) error {
+	if cause == nil || !errors.Is(cause, errLeaseLost) && !errors.Is(context.Cause(ctx), errLeaseLost) {
+		return cause
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseSpan)
+	defer cancel()
+	return errors.Join(cause, p.withdraw(ctx, environment, entries))
+}
+
+// withdraw removes those of the entries in the running set whose artifacts have exited since, or
+// never ran. The snapshot must be read after the entries were put. Whoever makes the snapshot
+// with which an artifact exits removes the entries that are there by then: so either that worker
+// finds an entry, or this one finds that snapshot. Entries for a snapshot that does not exist
+// yet stay, as whoever makes it puts the same.
+func (p *Processor) withdraw(ctx context.Context, environment string, entries []environments.Running) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	number, err := p.store.Snapshots.Latest(ctx, environment)
+	if err != nil {
+		return err
+	}
+	entries = slices.DeleteFunc(slices.Clone(entries), func(entry environments.Running) bool { return entry.Since > number })
+	if len(entries) == 0 {
+		return nil
+	}
+	latest, err := p.store.Snapshots.Get(ctx, environment, number)
+	if err != nil {
+		return err
+	}
+	artifacts, err := p.store.Snapshots.Artifacts(ctx, &latest)
+	if err != nil {
+		return err
+	}
+	running := snapshot.ByFingerprint(artifacts)
+	ended := map[int64][]string{}
+	for _, entry := range entries {
+		if running[entry.Fingerprint].Since != entry.Since {
+			ended[entry.Since] = append(ended[entry.Since], entry.Fingerprint)
+		}
+	}
+	for since, fingerprints := range ended {
+		if err := p.store.Running.Stop(ctx, environment, fingerprints, since+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}

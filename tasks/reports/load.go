@@ -1,0 +1,286 @@
+package reports
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"attestry/app/facts"
+	"attestry/app/states"
+	"attestry/evidence"
+	"attestry/evidence/policy"
+	"attestry/evidence/snapshot"
+	"attestry/goroutine"
+	"attestry/storage/environments"
+	"attestry/storage/pipelines"
+)
+
+// factsPerRead is how many artifacts' facts are held at a time.
+const factsPerRead = 1000
+
+// load reads everything that the decision about a report depends on.
+//
+// The running set gets what newly runs before the generation is read, and the facts and policies
+// are read after it. So whoever changes one of them after it was read finds the artifact in the
+// running set and changes the generation, and the next report is evaluated again.
+func (p *Processor) load(ctx context.Context, head snapshot.Head, report *pending) (in *snapshot.Input, err error) {
+	in = &snapshot.Input{Head: head, Report: recordOf(&report.WaitingReport)}
+	if in.SameDigest() {
+		if in.Generation, err = p.store.Generations.Get(ctx, report.Org, report.Environment); err != nil {
+			return nil, err
+		}
+	}
+	if in.Unchanged() {
+		return in, nil
+	}
+	if err := p.loadImages(ctx, in, report); err != nil {
+		return nil, err
+	}
+	report.announced = startingEntries(in)
+	if err := p.store.Running.Start(ctx, report.announced); err != nil {
+		return nil, err
+	}
+	if in.Generation, err = p.store.Generations.Get(ctx, report.Org, report.Environment); err != nil {
+		return nil, err
+	}
+	applied, err := p.loadPolicies(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.loadProvenance(ctx, in); err != nil {
+		return nil, err
+	}
+	return in, p.evaluate(ctx, in, applied)
+}
+
+// loadCommitted reads the snapshot after that of the head, and returns what follows from it.
+func (p *Processor) loadCommitted(ctx context.Context, head snapshot.Head) (made snapshot.Snapshot, effects snapshot.Effects, err error) {
+	if made, err = p.store.Snapshots.Get(ctx, head.Environment, head.Last+1); err != nil {
+		return made, effects, err
+	}
+	changes, err := p.store.Snapshots.Changes(ctx, &made)
+	if err != nil {
+		return made, effects, err
+	}
+	artifacts, err := p.store.Snapshots.Artifacts(ctx, &made)
+	if err != nil {
+		return made, effects, err
+	}
+	environment, err := p.environment(ctx, made.Environment)
+	return made, snapshot.EffectsOf(&made, changes, artifacts, environment.Name), err
+}
+
+func recordOf(report *environments.WaitingReport) snapshot.ReportRecord {
+	return snapshot.ReportRecord{
+		ID: report.ID, Org: report.Org, Environment: report.Environment, Arrival: report.Arrival, Type: report.Type,
+		Digest: report.Digest, ReportedBy: report.ReportedBy, AcceptedAt: report.AcceptedAt, Repeat: report.Repeat,
+	}
+}
+
+// loadImages reads what runs by the last snapshot and by the report, which is unpacked once.
+func (p *Processor) loadImages(ctx context.Context, in *snapshot.Input, report *pending) error {
+	if report.content == nil {
+		content, err := p.store.Reports.Unpack(ctx, &report.WaitingReport)
+		if err != nil {
+			return err
+		}
+		report.content = &content
+	}
+	last, err := p.store.Snapshots.Tree(ctx, in.Head.Root)
+	if err != nil {
+		return err
+	}
+	in.SetLast(last)
+	in.SetImages(report.content)
+	return nil
+}
+
+// startingEntries returns the entries of the running set for what starts with the report.
+func startingEntries(in *snapshot.Input) []environments.Running {
+	var entries []environments.Running
+	for _, fingerprint := range in.Starting() {
+		entries = append(entries, environments.Running{
+			Org: in.Report.Org, Environment: in.Report.Environment, Fingerprint: fingerprint, Since: in.Number(),
+		})
+	}
+	return entries
+}
+
+// loadPolicies reads the environment's name and its policies in their latest versions.
+func (p *Processor) loadPolicies(ctx context.Context, in *snapshot.Input) ([]policy.Applied, error) {
+	environment, err := p.environment(ctx, in.Report.Environment)
+	if err != nil {
+		return nil, err
+	}
+	applied, err := p.store.Policies.Latest(ctx, in.Report.Org, environment.Policies)
+	in.EnvironmentName, in.Policies = environment.Name, policy.References(applied)
+	return applied, err
+}
+
+// environment returns an environment, an empty one if there is none.
+func (p *Processor) environment(ctx context.Context, id string) (evidence.Environment, error) {
+	found, err := p.store.Environments.GetMany(ctx, []string{id})
+	if err != nil || len(found) == 0 {
+		return evidence.Environment{}, err
+	}
+	return found[0], nil
+}
+
+// loadProvenance reads where artifacts come from, what they replace, and when those that are
+// starting first ran; and how the report before was scaled.
+func (p *Processor) loadProvenance(ctx context.Context, in *snapshot.Input) error {
+	fingerprints, starting := in.ToEvaluate(), in.Starting()
+	var provenances []pipelines.Provenance
+	var first map[string]float64
+	var reads goroutine.Group
+	reads.Go(func() (err error) {
+		provenances, err = p.store.Provenances.GetMany(ctx, in.Report.Org, fingerprints)
+		return err
+	})
+	reads.Go(func() (err error) {
+		first, err = p.store.FirstSeen.First(ctx, in.Report.Environment, starting)
+		return err
+	})
+	if !in.Report.Repeat {
+		reads.Go(func() (err error) {
+			in.Scaling, err = p.store.Scalings.Of(ctx, &in.Head)
+			return err
+		})
+	}
+	if err := reads.Wait(); err != nil {
+		return err
+	}
+	in.Known = make(map[string]snapshot.Known, len(fingerprints))
+	for _, fingerprint := range fingerprints {
+		in.Known[fingerprint] = snapshot.Known{FirstAt: first[fingerprint]}
+	}
+	for _, provenance := range provenances {
+		known := in.Known[provenance.Fingerprint]
+		for _, origin := range provenance.Origins() {
+			known.Origins = append(known.Origins, snapshot.Origin{Origin: origin})
+		}
+		in.Known[provenance.Fingerprint] = known
+	}
+	predecessors, err := p.loadPredecessors(ctx, in)
+	if err != nil {
+		return err
+	}
+	return p.loadStates(ctx, in, predecessors)
+}
+
+// loadPredecessors sets what artifacts replace in their lineages, and returns those predecessors
+// that were read. An artifact that was in a lineage before keeps the one that it had.
+func (p *Processor) loadPredecessors(ctx context.Context, in *snapshot.Input) ([]*snapshot.Predecessor, error) {
+	var queries []environments.PredecessorQuery
+	origins := map[environments.PredecessorQuery]*snapshot.Origin{}
+	for fingerprint, known := range in.Known {
+		since := in.Number()
+		running, runs := in.Before[fingerprint]
+		if runs {
+			since = running.Since
+		}
+		for i := range known.Origins {
+			origin := &known.Origins[i]
+			lineage := snapshot.LineageOf(&origin.Origin)
+			if previous, ok := running.PreviousIn(lineage); ok {
+				origin.Previous = previous // shared with the last snapshot, and not changed
+				continue
+			}
+			query := environments.PredecessorQuery{Lineage: lineage, Fingerprint: fingerprint, Since: since}
+			queries, origins[query] = append(queries, query), origin
+		}
+	}
+	found, err := p.store.Successions.Predecessors(ctx, in.Report.Environment, queries)
+	if err != nil {
+		return nil, err
+	}
+	var predecessors []*snapshot.Predecessor
+	for query, predecessor := range found {
+		running := in.Before[predecessor.Fingerprint]
+		predecessor.Update(&running)
+		origins[query].Previous = &predecessor
+		predecessors = append(predecessors, &predecessor)
+	}
+	return predecessors, nil
+}
+
+// loadStates sets the states of predecessors in their trails, and those of artifacts unless
+// policies apply: then they come with the other facts that policies evaluate.
+func (p *Processor) loadStates(ctx context.Context, in *snapshot.Input, predecessors []*snapshot.Predecessor) error {
+	queries := map[*evidence.Status]states.Query{}
+	for _, previous := range predecessors {
+		queries[&previous.Status] = states.QueryOf(previous.Fingerprint, &previous.Origin)
+	}
+	if len(in.Policies) == 0 {
+		for fingerprint, known := range in.Known {
+			for i := range known.Origins {
+				origin := &known.Origins[i]
+				queries[&origin.Status] = states.QueryOf(fingerprint, &origin.Origin)
+			}
+		}
+	}
+	evaluated, err := p.store.States.Of(ctx, in.Report.Org, slices.Collect(maps.Values(queries)))
+	for status, query := range queries {
+		*status = evaluated[query]
+	}
+	return err
+}
+
+// evaluate reads the facts that the policies of the environment evaluate and keeps the decisions.
+// It takes so many commands for each thousand artifacts.
+func (p *Processor) evaluate(ctx context.Context, in *snapshot.Input, applied []policy.Applied) error {
+	if len(applied) == 0 {
+		return nil
+	}
+	controls := policy.ControlsOf(applied)
+	images := slices.DeleteFunc(slices.Clone(in.Images), func(image snapshot.Reported) bool {
+		_, ok := in.Known[image.Fingerprint]
+		return !ok
+	})
+	for some := range slices.Chunk(images, factsPerRead) {
+		subjects, fingerprints := subjectsOf(some, in.Known)
+		loaded, err := p.store.Facts.Load(ctx, in.Report.Org, subjects, controls)
+		if err != nil {
+			return err
+		}
+		allowed, err := p.store.Allowlist.Of(ctx, in.Report.Environment, fingerprints)
+		if err != nil {
+			return err
+		}
+		for i, fingerprint := range fingerprints {
+			// Policies can be made to take long; the task has a time limit.
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			known := in.Known[fingerprint]
+			_, known.Allowed = allowed[fingerprint]
+			setStates(&known, &loaded[i])
+			known.Decisions, known.Compliant = snapshot.EvaluatePolicies(applied, &loaded[i].Facts, known.Allowed)
+			in.Known[fingerprint] = known
+		}
+	}
+	return nil
+}
+
+// subjectsOf names the artifacts whose facts are to be read, and their fingerprints.
+func subjectsOf(images []snapshot.Reported, known map[string]snapshot.Known) (subjects []facts.Subject, fingerprints []string) {
+	for _, image := range images {
+		subject := facts.Subject{Fingerprint: image.Fingerprint, Name: image.Name}
+		for _, origin := range known[image.Fingerprint].Origins {
+			subject.Origins = append(subject.Origins, origin.Origin)
+		}
+		subjects, fingerprints = append(subjects, subject), append(fingerprints, image.Fingerprint)
+	}
+	return subjects, fingerprints
+}
+
+// setStates sets the states of an artifact in its trails, and what it lacks there.
+func setStates(known *snapshot.Known, artifact *facts.Artifact) {
+	for i := range known.Origins {
+		flow := &artifact.Flows[i]
+		known.Origins[i].Status = flow.Status
+		if flow.Status != evidence.Compliant {
+			known.Origins[i].Shortfall = new(flow.Shortfall)
+		}
+	}
+}
