@@ -10,6 +10,7 @@ import (
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 
+	"attestry/evidence/job"
 	"attestry/tasks"
 )
 
@@ -17,7 +18,7 @@ import (
 func serve(t *testing.T, client *redis.Client, handler asynq.HandlerFunc) {
 	t.Helper()
 	server := asynq.NewServerFromRedisClient(client, asynq.Config{
-		Concurrency: 4, Queues: map[string]int{tasks.QueuePackages: 1}, LogLevel: asynq.FatalLevel,
+		Concurrency: 4, Queues: map[string]int{job.QueuePackages: 1}, LogLevel: asynq.FatalLevel,
 	})
 	if err := server.Start(handler); err != nil {
 		t.Fatal(err)
@@ -55,7 +56,7 @@ func receive[T any](t *testing.T, from <-chan T) T {
 // sizeOfQueue is how many tasks of packages there are, those of workers included.
 func sizeOfQueue(t *testing.T, client *redis.Client) int {
 	t.Helper()
-	info, err := asynq.NewInspectorFromRedisClient(client).GetQueueInfo(tasks.QueuePackages)
+	info, err := asynq.NewInspectorFromRedisClient(client).GetQueueInfo(job.QueuePackages)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func TestArchivedAssemblyIsEnqueuedAgain(t *testing.T) {
 	receive(t, runs)
 	inspector := asynq.NewInspectorFromRedisClient(client)
 	eventually(t, "the task is archived", func() bool {
-		archived, err := inspector.ListArchivedTasks(tasks.QueuePackages)
+		archived, err := inspector.ListArchivedTasks(job.QueuePackages)
 		return err == nil && len(archived) == 1
 	})
 	assemble(t, enqueuer)
@@ -134,7 +135,7 @@ func (b *beforeRunTask) ProcessPipelineHook(next redis.ProcessPipelineHook) redi
 func (b *beforeRunTask) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, command redis.Cmder) error {
 		// Only the script of RunTask has the groups among its keys.
-		if !b.called && slices.Contains(command.Args(), any("asynq:{"+tasks.QueuePackages+"}:groups")) {
+		if !b.called && slices.Contains(command.Args(), any("asynq:{"+job.QueuePackages+"}:groups")) {
 			b.called = true
 			if err := b.call(); err != nil {
 				return err
@@ -152,7 +153,7 @@ func TestArchivedAssemblyIsEnqueuedAgainByOneWorkerOfSeveral(t *testing.T) {
 		fails bool
 	}{
 		"and it waits": {first: func(_ *testing.T, _ *redis.Client, inspector *asynq.Inspector, id string) error {
-			return inspector.RunTask(tasks.QueuePackages, id)
+			return inspector.RunTask(job.QueuePackages, id)
 		}},
 		"and is taken": {first: func(t *testing.T, client *redis.Client, inspector *asynq.Inspector, id string) error {
 			taken, end := make(chan struct{}, 1), make(chan struct{})
@@ -162,12 +163,12 @@ func TestArchivedAssemblyIsEnqueuedAgainByOneWorkerOfSeveral(t *testing.T) {
 				return nil
 			})
 			t.Cleanup(func() { close(end) })
-			err := inspector.RunTask(tasks.QueuePackages, id)
+			err := inspector.RunTask(job.QueuePackages, id)
 			receive(t, taken)
 			return err
 		}},
 		"and it has ended": {first: func(_ *testing.T, _ *redis.Client, inspector *asynq.Inspector, id string) error {
-			return inspector.DeleteTask(tasks.QueuePackages, id)
+			return inspector.DeleteTask(job.QueuePackages, id)
 		}},
 		"but Redis fails": {fails: true, first: func(*testing.T, *redis.Client, *asynq.Inspector, string) error {
 			return errors.New("as if Redis had failed")
@@ -182,12 +183,12 @@ func TestArchivedAssemblyIsEnqueuedAgainByOneWorkerOfSeveral(t *testing.T) {
 			t.Cleanup(func() { other.Close() })
 			enqueuer, inspector := tasks.NewEnqueuer(client), asynq.NewInspectorFromRedisClient(other)
 			assemble(t, enqueuer)
-			waiting, err := inspector.ListPendingTasks(tasks.QueuePackages)
+			waiting, err := inspector.ListPendingTasks(job.QueuePackages)
 			if err != nil || len(waiting) != 1 {
 				t.Fatalf("%d tasks wait, %v", len(waiting), err)
 			}
 			id := waiting[0].ID
-			if err := inspector.ArchiveTask(tasks.QueuePackages, id); err != nil {
+			if err := inspector.ArchiveTask(job.QueuePackages, id); err != nil {
 				t.Fatal(err)
 			}
 			hook := &beforeRunTask{call: func() error { return c.first(t, other, inspector, id) }}

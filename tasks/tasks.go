@@ -10,42 +10,19 @@ import (
 	"time"
 
 	"github.com/hibiken/asynq"
-)
 
-// The queues. They are served by the workers that are told to.
-const (
-	QueueReports       = "reports"
-	QueueCompliance    = "compliance"
-	QueueNotifications = "notifications"
-	QueuePackages      = "packages"
+	"attestry/evidence/job"
 )
-
-const (
-	// TypeReport is the task that drains an environment's waiting reports.
-	TypeReport = "environment:report"
-	// TypeEvaluate is the task that evaluates again what runs in an environment, without a report.
-	TypeEvaluate = "environment:evaluate"
-	// TypeFanout is the task that makes the deliveries of an event to the targets of an action.
-	TypeFanout = "event:fanout"
-	// TypeSend is the task that tries a delivery.
-	TypeSend = "delivery:send"
-	// TypeAssemble is the task that assembles an audit package.
-	TypeAssemble = "package:assemble"
-)
-
-// maxRetryDelay ends the doubling of pauses between tries.
-const maxRetryDelay = 30 * time.Second
 
 // EnvironmentPayload names the environment in which reports or evaluations wait.
 type EnvironmentPayload struct {
 	Environment string `json:"environment"`
 }
 
-// newEnvironmentTask makes the task of a type for a waiting record. Evaluations have a queue of their
-// own, so that those of large environments do not delay reports of others.
-func newEnvironmentTask(name, environment string, arrival int64, attempt int) (*task, error) {
+// newEnvironmentTask makes the task of a kind for a waiting record.
+func newEnvironmentTask(kind *job.Kind, environment string, arrival int64, attempt int) (*task, error) {
 	id := environment + "/" + strconv.FormatInt(arrival, 10) + ":" + strconv.Itoa(attempt)
-	return newTask(name, id, EnvironmentPayload{Environment: environment})
+	return newTask(kind, id, EnvironmentPayload{Environment: environment})
 }
 
 // FanoutPayload names an event and the action that is to be told of it.
@@ -56,7 +33,7 @@ type FanoutPayload struct {
 
 func newFanoutTask(event string, action int64, attempt int) (*task, error) {
 	id := event + "/" + strconv.FormatInt(action, 10)
-	return newNotificationTask(TypeFanout, id, attempt, FanoutPayload{Event: event, Action: action})
+	return newNotificationTask(&job.Fanout, id, attempt, FanoutPayload{Event: event, Action: action})
 }
 
 // SendPayload names a delivery of an organization, by its id.
@@ -66,11 +43,11 @@ type SendPayload struct {
 }
 
 func newSendTask(org, delivery string, attempt int) (*task, error) {
-	return newNotificationTask(TypeSend, org+"/"+delivery, attempt, SendPayload{Org: org, Delivery: delivery})
+	return newNotificationTask(&job.Send, org+"/"+delivery, attempt, SendPayload{Org: org, Delivery: delivery})
 }
 
-func newNotificationTask(name, id string, attempt int, content any) (*task, error) {
-	return newTask(name, name+"/"+id+":"+strconv.Itoa(attempt), content)
+func newNotificationTask(kind *job.Kind, id string, attempt int, content any) (*task, error) {
+	return newTask(kind, kind.Name+"/"+id+":"+strconv.Itoa(attempt), content)
 }
 
 // AssemblePayload names the package that is to be assembled.
@@ -81,12 +58,14 @@ type AssemblePayload struct {
 // assembleTaskID is the id of the task for an attempt to assemble what is due since a time in Unix
 // seconds.
 func assembleTaskID(assembly string, due float64, attempt int64) string {
-	return TypeAssemble + "/" + assembly + "/" + strconv.FormatFloat(due, 'f', -1, 64) + ":" + strconv.FormatInt(attempt, 10)
+	return job.Assemble.Name + "/" + assembly + "/" + strconv.FormatFloat(due, 'f', -1, 64) + ":" + strconv.FormatInt(attempt, 10)
 }
 
-// RetryDelay is the pause before a task's next try: doubled each time, with
-// jitter, so that what failed together is not tried together.
-func RetryDelay(tried int, _ error, _ *asynq.Task) time.Duration {
-	pause := min(time.Second<<min(tried, 10), maxRetryDelay)
-	return pause/2 + rand.N(pause/2+1)
+// RetryDelay is the pause before a task is tried again that was tried so often before its last try.
+func RetryDelay(before int, _ error, failed *asynq.Task) time.Duration {
+	kind := job.Named(failed.Type())
+	if kind == nil {
+		kind = &job.Report // it is of another version, whose workers may take it
+	}
+	return kind.Pause(before+1, rand.Float64())
 }

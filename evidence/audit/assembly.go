@@ -3,14 +3,8 @@ package audit
 import (
 	"cmp"
 	"slices"
-)
 
-const (
-	// MaxAttempts is how often an assembly is begun before it counts as failed.
-	MaxAttempts = 5
-	// HoldFor is how long a worker that is heard of no more keeps others from assembling the same
-	// package, in seconds.
-	HoldFor = 15.0
+	"attestry/evidence/job"
 )
 
 // AskedInterval is how much AskedAt may be behind, in seconds, so that few reads of a package write.
@@ -172,7 +166,7 @@ func (a *Assembly) Begin(holder string, now float64) (request int64, ok bool) {
 	if a.Wanted == a.Answered || a.Holder != "" && a.Holder != holder && a.HeldUntil > now {
 		return 0, false
 	}
-	if a.Attempts >= MaxAttempts {
+	if a.Attempts >= job.Assemble.Attempts {
 		if a.Reason == "" {
 			a.Reason = killedReason
 		}
@@ -180,7 +174,7 @@ func (a *Assembly) Begin(holder string, now float64) (request int64, ok bool) {
 		return 0, false
 	}
 	a.Attempts++
-	a.Holder, a.HeldUntil, a.Reason = holder, now+HoldFor, ""
+	a.Holder, a.HeldUntil, a.Reason = holder, now+job.Assemble.Lease.Seconds(), ""
 	return a.Wanted, true
 }
 
@@ -189,7 +183,7 @@ func (a *Assembly) Hold(holder string, now float64) bool {
 	if a.Holder != holder {
 		return false
 	}
-	a.HeldUntil = now + HoldFor
+	a.HeldUntil = now + job.Assemble.Lease.Seconds()
 	return true
 }
 
@@ -237,7 +231,7 @@ func (a *Assembly) replace(object string, at float64) {
 func (a *Assembly) Fail(request int64, reason string, again bool) {
 	a.Reason = reason
 	a.Holder, a.HeldUntil = "", 0
-	if !again || a.Attempts >= MaxAttempts {
+	if !again || a.Attempts >= job.Assemble.Attempts {
 		a.giveUp(request)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"attestry/evidence/audit"
+	"attestry/evidence/job"
 )
 
 func TestRequestsShareAnAssemblyUntilTheFactsChange(t *testing.T) {
@@ -53,7 +54,7 @@ func TestOnlyOneWorkerHoldsAnAssembly(t *testing.T) {
 	if !a.Hold("one", 10) || a.Hold("two", 10) {
 		t.Error("not the holder holds it")
 	}
-	if _, ok := a.Begin("two", 10+audit.HoldFor+1); !ok || a.Hold("one", 30) {
+	if _, ok := a.Begin("two", 10+job.Assemble.Lease.Seconds()+1); !ok || a.Hold("one", 30) {
 		t.Error("a worker that is heard of no more keeps it")
 	}
 }
@@ -63,7 +64,7 @@ func TestWorkerThatIsOvertakenChangesNothing(t *testing.T) {
 	a.Ask("s1", "acme", 1)
 	a.Begin("one", 2)
 	a.Ask("s2", "acme", 3)
-	request, _ := a.Begin("two", 2+audit.HoldFor+1)
+	request, _ := a.Begin("two", 2+job.Assemble.Lease.Seconds()+1)
 	a.Succeed("two", audit.Assembled{Request: request, Archive: audit.Stored{Object: "new"}})
 	if a.Succeed("one", audit.Assembled{Request: 1, Archive: audit.Stored{Object: "old"}}) || a.Ready.Archive.Object != "new" || a.ProgressOf(2) != audit.Complete {
 		t.Errorf("assembly %+v", a)

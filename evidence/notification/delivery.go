@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/job"
 )
 
 // State is how far a delivery is.
@@ -18,18 +19,8 @@ const (
 )
 
 const (
-	// RetryFor is how long a delivery is tried again.
-	RetryFor = 24 * time.Hour
-	// firstRetry is the mean pause after the first attempt; each further one is retryFactor times
-	// as long, up to maxRetry.
-	firstRetry  = 5 * time.Second
-	retryFactor = 3
-	maxRetry    = 6 * time.Hour
 	// maxAttempts is how many attempts a delivery keeps: the last ones.
 	maxAttempts = 25
-	// AttemptSpan is how long an attempt may take before another process may begin the next one.
-	// It is longer than any call.
-	AttemptSpan = 30 * time.Second
 	// KeepFor is how long deliveries are kept once they are settled.
 	KeepFor = 30 * 24 * time.Hour
 	// MaxRetryAfter bounds for how long a receiver may ask not to be called again.
@@ -101,7 +92,7 @@ func (d *Delivery) Begin(now float64) bool {
 	if d.State != Pending || d.Until > now {
 		return false
 	}
-	d.Until = after(now, AttemptSpan)
+	d.Until = after(now, job.Send.Lease)
 	d.Due = d.Until
 	return true
 }
@@ -123,8 +114,8 @@ func (d *Delivery) End(until float64, attempt Attempt, jitter float64) {
 	d.Until, d.Due = 0, 0
 	d.Tried++
 	ended := attempt.At + attempt.Duration
-	next := after(ended, retryPause(d.Tried, jitter))
-	if next > d.Since+RetryFor.Seconds() || attempt.Gone() {
+	next := after(ended, job.Send.Pause(d.Tried, jitter))
+	if next > d.Since+job.Send.RetryFor.Seconds() || attempt.Gone() {
 		d.State = Failed
 		return
 	}
@@ -157,12 +148,3 @@ func (d *Delivery) Again(now float64, grace time.Duration) {
 
 // after is a time in Unix seconds.
 func after(at float64, span time.Duration) float64 { return evidence.RoundSeconds(at + span.Seconds()) }
-
-// retryPause is the pause behind an attempt: 3/4 to 5/4 of the mean.
-func retryPause(tried int, jitter float64) time.Duration {
-	pause := firstRetry
-	for range tried - 1 {
-		pause = min(retryFactor*pause, maxRetry)
-	}
-	return time.Duration(float64(pause) * (0.75 + jitter/2))
-}

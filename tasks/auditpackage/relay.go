@@ -9,6 +9,7 @@ import (
 	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/audit"
+	"attestry/evidence/job"
 	"attestry/storage"
 	"attestry/storage/packages"
 )
@@ -17,9 +18,6 @@ const (
 	// RelayInterval is how often Relay is to be called: so long a package waits at most until a
 	// worker is told of it.
 	RelayInterval = 250 * time.Millisecond
-	// relayAgain is how long what was enqueued is left alone: its task may wait, a worker may have taken
-	// it and been killed, or Redis may have forgotten it.
-	relayAgain = 10 * time.Second
 	// maxRelayed is how many packages are looked at: those that wait longest.
 	maxRelayed = 1_000
 	// CleanInterval is how often Clean is to be called.
@@ -70,7 +68,7 @@ func (r *Relay) Relay(ctx context.Context) error {
 	r.enqueued = make(map[packages.Ref]time.Time, len(waiting))
 	for _, ref := range waiting {
 		last, known := before[ref]
-		if known && now.Sub(last) < relayAgain && !now.Before(last) {
+		if known && now.Sub(last) < job.EnqueueAgain && !now.Before(last) {
 			r.enqueued[ref] = last
 			continue
 		}

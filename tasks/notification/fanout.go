@@ -5,10 +5,10 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"time"
 
 	"attestry/app"
 	"attestry/evidence"
+	"attestry/evidence/job"
 	"attestry/evidence/notification"
 	"attestry/goroutine"
 	"attestry/links"
@@ -17,9 +17,6 @@ import (
 )
 
 const (
-	// firstAttempt is how long the relay leaves a new delivery to the task that is enqueued with
-	// it.
-	firstAttempt = 10 * time.Second
 	// deliveriesAtOnce is how many deliveries are made with one command.
 	deliveriesAtOnce = storage.MaxMany
 	// maxEnqueued is how many deliveries of an event are enqueued at once; the relay enqueues the
@@ -56,7 +53,7 @@ func (f *Fanout) Tell(ctx context.Context, id string, number int64) error {
 		return err
 	}
 	if err := goroutine.Recovered(func() error { return f.tell(ctx, &event, number) }); err != nil {
-		young := evidence.Seconds(f.clock())-event.At < notification.RetryFor.Seconds()
+		young := evidence.Seconds(f.clock())-event.At < job.Fanout.RetryFor.Seconds()
 		if young || ctx.Err() != nil || errors.Is(err, storage.ErrOutage) || evidence.CodeOf(err) == evidence.Unavailable {
 			return err
 		}
@@ -107,7 +104,7 @@ func (f *Fanout) deliver(ctx context.Context, org string, number int64, targets 
 	var batch []notification.Delivery
 	for i := range targets {
 		for _, notice := range notices.to(targets[i].Type) {
-			batch = append(batch, notification.NewDelivery(org, number, &targets[i], notice, now, firstAttempt))
+			batch = append(batch, notification.NewDelivery(org, number, &targets[i], notice, now, job.EnqueueAgain))
 			if len(batch) < deliveriesAtOnce {
 				continue
 			}

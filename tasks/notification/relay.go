@@ -12,6 +12,7 @@ import (
 
 	"attestry/app"
 	"attestry/evidence"
+	"attestry/evidence/job"
 	"attestry/evidence/notification"
 	"attestry/goroutine"
 )
@@ -20,9 +21,6 @@ const (
 	// RelayInterval is how often Relay is to be called: so long an event waits at most until a
 	// worker is told of it.
 	RelayInterval = 500 * time.Millisecond
-	// relayAgain is how long what was enqueued is left alone: its task may wait or be under way,
-	// or Redis may have forgotten it.
-	relayAgain = 10 * time.Second
 	// maxWaiting is how many tasks may wait in the queue: what workers cannot keep up with waits
 	// in the database rather than in Redis.
 	maxWaiting = 10_000
@@ -75,7 +73,7 @@ type waiting struct {
 func (r *Relay) Relay(ctx context.Context) error {
 	now := r.clock()
 	for key, at := range r.enqueued {
-		if now.Sub(at) >= relayAgain || now.Before(at) {
+		if now.Sub(at) >= job.EnqueueAgain || now.Before(at) {
 			delete(r.enqueued, key)
 		}
 	}
@@ -83,7 +81,7 @@ func (r *Relay) Relay(ctx context.Context) error {
 	if err != nil || len(first) == 0 {
 		return err
 	}
-	elected, err := r.store.Leases.Acquire(ctx, relayLease, r.holder, relayAgain)
+	elected, err := r.store.Leases.Acquire(ctx, relayLease, r.holder, job.EnqueueAgain)
 	if err != nil || !elected {
 		return err
 	}
@@ -104,7 +102,7 @@ func (r *Relay) enqueue(ctx context.Context, now time.Time, fresh []waiting) err
 	for _, one := range fresh {
 		r.enqueued[one.key] = now
 		// Another number each time makes another task, whatever became of the last one.
-		attempt := int(math.Floor((evidence.Seconds(now) - one.since) / relayAgain.Seconds()))
+		attempt := int(math.Floor((evidence.Seconds(now) - one.since) / job.EnqueueAgain.Seconds()))
 		group.Go(func() error { return one.enqueue(ctx, attempt) })
 	}
 	if err := group.Wait(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/job"
 	rules "attestry/evidence/snapshot"
 	"attestry/goroutine"
 	"attestry/storage"
@@ -71,7 +72,7 @@ func (p *Processor) acquireLease(ctx context.Context, environment string) (*leas
 }
 
 func newLease(holder string, now time.Time) rules.Lease {
-	return rules.Lease{Holder: holder, Until: evidence.Seconds(now.Add(leaseSpan))}
+	return rules.Lease{Holder: holder, Until: evidence.Seconds(now.Add(job.Report.Lease))}
 }
 
 // renewLease renews the lease until it is released. The context ends when the lease
@@ -80,7 +81,7 @@ func (p *Processor) renewLease(ctx context.Context, h *lease) (context.Context, 
 	ctx, cancel := context.WithCancelCause(ctx)
 	var renewal goroutine.Group
 	renewal.Go(func() error {
-		ticker := time.NewTicker(renewInterval)
+		ticker := time.NewTicker(job.Report.RenewEvery())
 		defer ticker.Stop()
 		for {
 			select {
@@ -112,7 +113,7 @@ func clearLease(head *rules.Head) {
 // releaseLease releases the lease after an error. What is not the report's fault does not
 // count as an attempt.
 func (p *Processor) releaseLease(ctx context.Context, h *lease, cause error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseSpan)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), job.Report.Lease)
 	defer cancel()
 	begun := h.current()
 	err := p.commit(ctx, h, func(head *rules.Head) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 
+	"attestry/evidence/job"
 	rules "attestry/evidence/snapshot"
 	"attestry/goroutine"
 	"attestry/storage"
@@ -167,7 +168,7 @@ func (p *Processor) withdrawIfLost(ctx context.Context, cause error, environment
 	if cause == nil || !errors.Is(cause, errLeaseLost) && !errors.Is(context.Cause(ctx), errLeaseLost) {
 		return cause
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseSpan)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), job.Report.Lease)
 	defer cancel()
 	return errors.Join(cause, p.withdraw(ctx, environment, entries))
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"attestry/app"
 	"attestry/evidence"
@@ -21,11 +20,6 @@ import (
 )
 
 const (
-	// leaseSpan is how long a worker may hold an environment without a sign of
-	// life.
-	leaseSpan = 10 * time.Second
-	// renewInterval is how often it gives one while it processes a report.
-	renewInterval = leaseSpan / 4
 	// batchSize is how many reports are read with one command.
 	batchSize = 16
 	// commitAttempts bounds how often a head is written again that somebody

@@ -17,10 +17,6 @@ import (
 	"attestry/tasks/notification"
 )
 
-// notificationConcurrency is how many tasks of notifications run at once, beside all others: they
-// wait for receivers, and one that does not answer must not keep others waiting.
-const notificationConcurrency = 1000
-
 // notifier is what tells the targets of actions.
 type notifier struct {
 	relay     *notification.Relay

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -36,10 +35,6 @@ func newPackager(p *process.Process) (*packager, error) {
 		}),
 	}, nil
 }
-
-// packageConcurrency is how many packages are assembled at once: compressing them keeps processors
-// busy, of which other tasks need some.
-func packageConcurrency() int { return max(1, runtime.GOMAXPROCS(0)/2) }
 
 // handler assembles the package that the task names.
 func (p *packager) handler() asynq.Handler {

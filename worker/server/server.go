@@ -11,6 +11,7 @@ import (
 	"github.com/hibiken/asynq"
 
 	"attestry/config"
+	"attestry/evidence/job"
 	"attestry/goroutine"
 	"attestry/process"
 	"attestry/storage"
@@ -81,11 +82,11 @@ func New(p *process.Process) (*Server, error) {
 	mux := asynq.NewServeMux()
 	mux.Use(metrics.observe)
 	mux.Use(logged(p.Log))
-	mux.Handle(tasks.TypeReport, environmentHandler(processor))
-	mux.Handle(tasks.TypeEvaluate, environmentHandler(processor))
-	mux.Handle(tasks.TypeFanout, notifier.fanoutHandler())
-	mux.Handle(tasks.TypeSend, notifier.sendHandler())
-	mux.Handle(tasks.TypeAssemble, packager.handler())
+	mux.Handle(job.Report.Name, environmentHandler(processor))
+	mux.Handle(job.Evaluate.Name, environmentHandler(processor))
+	mux.Handle(job.Fanout.Name, notifier.fanoutHandler())
+	mux.Handle(job.Send.Name, notifier.sendHandler())
+	mux.Handle(job.Assemble.Name, packager.handler())
 	return &Server{
 		process:    p,
 		log:        p.Log,
@@ -127,16 +128,12 @@ func newServers(p *process.Process) []*asynq.Server {
 // concurrencyOf is how many tasks of each queue run at once.
 func concurrencyOf(settings *config.Worker) map[string]int {
 	queues := settings.Queues
-	evaluation := queues[tasks.QueueReports] + queues[tasks.QueueCompliance]
+	shared := queues[job.QueueReports] + queues[job.QueueCompliance]
 	concurrency := make(map[string]int, len(queues))
 	for queue, weight := range queues {
-		switch queue {
-		case tasks.QueueNotifications:
-			concurrency[queue] = notificationConcurrency
-		case tasks.QueuePackages:
-			concurrency[queue] = packageConcurrency()
-		default:
-			concurrency[queue] = max(1, settings.Concurrency*weight/evaluation)
+		concurrency[queue] = job.Concurrency(queue)
+		if concurrency[queue] == 0 {
+			concurrency[queue] = max(1, settings.Concurrency*weight/shared)
 		}
 	}
 	return concurrency
