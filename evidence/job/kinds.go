@@ -1,5 +1,5 @@
 // Package job is what all durable work has in common: the table of its kinds, which says how each is
-// queued and how long it is tried again.
+// queued and how long it is tried again, and Status, which says how far one piece of work is.
 package job
 
 import (

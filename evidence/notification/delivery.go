@@ -41,13 +41,8 @@ type Delivery struct {
 	// CreatedAt, and Since, when it was asked for last, are Unix seconds.
 	CreatedAt float64 `json:"created_at"`
 	Since     float64 `json:"since"`
-	// Due is when the next attempt is due, in Unix seconds; 0 if none is.
-	Due float64 `json:"due,omitempty"`
-	// Until is when the attempt under way is over at the latest, in Unix seconds. It tells that
-	// attempt from others.
-	Until float64 `json:"until,omitempty"`
-	// Tried is how many attempts ended since it was asked for.
-	Tried    int       `json:"tried"`
+	// Status is how far it is since it was asked for last. The end of the lease tells an attempt from others.
+	job.Status
 	Attempts []Attempt `json:"attempts,omitempty"`
 	// Left are the e-mail addresses that are still to be told, empty for all of the target.
 	Left []string `json:"left,omitempty"`
@@ -82,19 +77,14 @@ func NewDelivery(org string, action int64, target *Target, notice Notice, at flo
 	return Delivery{
 		ID:  fmt.Sprintf("%s.%d.%s", notice.ID, action, target.ID()),
 		Org: org, Action: action, Target: target.ID(), Type: target.Type, Notice: notice,
-		State: Pending, CreatedAt: at, Since: at, Due: after(at, grace),
+		State: Pending, CreatedAt: at, Since: at, Status: job.Status{Due: after(at, grace)},
 	}
 }
 
 // Begin notes that an attempt begins at a time in Unix seconds. It reports false if none is to
 // be made: the delivery is settled, or another process is at it.
 func (d *Delivery) Begin(now float64) bool {
-	if d.State != Pending || d.Until > now {
-		return false
-	}
-	d.Until = after(now, job.Send.Lease)
-	d.Due = d.Until
-	return true
+	return d.State == Pending && d.Claim(&job.Send, "", now)
 }
 
 // End notes what came of the attempt that Begin gave until a time. jitter, in [0, 1), shifts the
@@ -102,7 +92,8 @@ func (d *Delivery) Begin(now float64) bool {
 func (d *Delivery) End(until float64, attempt Attempt, jitter float64) {
 	d.keep(attempt)
 	if attempt.Reason == "" {
-		d.State, d.Until, d.Due, d.Left = Delivered, 0, 0, nil
+		d.State, d.Left = Delivered, nil
+		d.Complete()
 		return
 	}
 	if len(attempt.Left) > 0 {
@@ -111,23 +102,18 @@ func (d *Delivery) End(until float64, attempt Attempt, jitter float64) {
 	if d.State != Pending || d.Until != until {
 		return
 	}
-	d.Until, d.Due = 0, 0
-	d.Tried++
 	ended := attempt.At + attempt.Duration
-	next := after(ended, job.Send.Pause(d.Tried, jitter))
-	if next > d.Since+job.Send.RetryFor.Seconds() || attempt.Gone() {
+	again := d.Fail(&job.Send, d.Since, ended, ended+attempt.RetryAfter, jitter, attempt.Reason)
+	if !again || attempt.Gone() {
 		d.State = Failed
-		return
+		d.Park(ended, attempt.Reason)
 	}
-	d.Due = max(next, evidence.RoundSeconds(ended+attempt.RetryAfter))
 }
-
-// Postpone puts a delivery back that Begin has begun, before anything was sent.
-func (d *Delivery) Postpone(due float64) { d.Until, d.Due = 0, evidence.RoundSeconds(due) }
 
 // GiveUp ends a delivery that will not be tried any more.
 func (d *Delivery) GiveUp(now float64, reason string) {
-	d.State, d.Until, d.Due = Failed, 0, 0
+	d.State = Failed
+	d.Park(now, reason)
 	d.keep(Attempt{At: now, Reason: reason})
 }
 
@@ -142,8 +128,10 @@ func (d *Delivery) keep(attempt Attempt) {
 // Again asks for a delivery once more, settled or not, at a time in Unix seconds. If an attempt is
 // under way, the next one comes behind it.
 func (d *Delivery) Again(now float64, grace time.Duration) {
-	d.State, d.Since, d.Tried = Pending, now, 0
-	d.Due = max(d.Until, after(now, grace))
+	until := d.Until
+	d.State, d.Since = Pending, now
+	d.Start(max(until, after(now, grace)))
+	d.Until = until
 }
 
 // after is a time in Unix seconds.

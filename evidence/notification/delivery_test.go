@@ -101,10 +101,10 @@ func TestAskingAgainWaitsForTheAttemptUnderWay(t *testing.T) {
 func TestADeliveryKeepsItsLastAttempts(t *testing.T) {
 	d := newDelivery()
 	for i := range 30 {
-		d.Again(float64(10_000*i), 0)
+		d.Again(float64(10_000*(i+1)), 0)
 		try(t, &d, "", 0)
 	}
-	if len(d.Attempts) != 25 || d.Attempts[0].At != 50_000 {
+	if len(d.Attempts) != 25 || d.Attempts[0].At != 60_000 {
 		t.Errorf("%d attempts from %v", len(d.Attempts), d.Attempts[0].At)
 	}
 }

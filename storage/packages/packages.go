@@ -39,7 +39,7 @@ func NewAssemblies(docs storage.Documents) *Assemblies {
 		func(a *audit.Assembly) map[string]any {
 			fields := map[string]any{}
 			if a.Due > 0 {
-				fields["due"], fields["attempts"] = a.Due, int64(a.Attempts)
+				fields["due"], fields["attempts"] = a.Due, int64(a.Tried)
 			}
 			if a.Ready != nil {
 				fields["asked"], fields["archive"] = a.LastAsked(), a.Ready.Archive.Object
@@ -80,14 +80,16 @@ func (a *Assemblies) Update(ctx context.Context, id string, change func(*audit.A
 // Ref names an assembly that waits.
 type Ref struct {
 	ID string
-	// Due is since when it waits, in Unix seconds, and Attempts how often it was begun.
+	// Due is since when it is due, in Unix seconds, and Attempts how often it was begun.
 	Due      float64
 	Attempts int64
 }
 
-// Due names the assemblies that wait longest, at most limit.
-func (a *Assemblies) Due(ctx context.Context, limit int) ([]Ref, error) {
-	found, _, err := a.collection.FindFields(ctx, storage.Query{Index: "due", From: &storage.Bound{Value: 0.0}, Limit: limit})
+// Due names the assemblies that are due at a time in Unix seconds, those that are due longest first, at most limit.
+func (a *Assemblies) Due(ctx context.Context, now float64, limit int) ([]Ref, error) {
+	found, _, err := a.collection.FindFields(ctx, storage.Query{
+		Index: "due", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: now}, Limit: limit,
+	})
 	refs := make([]Ref, 0, len(found))
 	for _, record := range found {
 		due, _ := record.Fields["due"].(float64)

@@ -142,7 +142,7 @@ func (a *Assembler) hold(ctx context.Context, assembly *audit.Assembly, holder s
 func (a *Assembler) renew(ctx context.Context, id, holder string) bool {
 	held := true
 	_, err := a.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) {
-		held = assembly.Hold(holder, evidence.Seconds(a.Clock()))
+		held = assembly.Renew(&job.Assemble, holder, evidence.Seconds(a.Clock()))
 	})
 	return held || err != nil
 }
@@ -229,13 +229,14 @@ func (a *Assembler) fail(ctx context.Context, assembly *audit.Assembly, holder s
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), job.Assemble.Lease)
 	defer cancel()
 	reason := reasonOf(cause)
+	now := evidence.Seconds(a.Clock())
 	_, err := a.store.Assemblies.Update(ctx, assembly.ID, func(assembly *audit.Assembly) {
 		switch {
 		case assembly.Holder != holder:
 		case outage:
-			assembly.Postpone(reason)
+			assembly.Postpone(now, reason)
 		default:
-			assembly.Fail(request, reason, !errors.Is(cause, storage.ErrDamaged))
+			assembly.FailAttempt(request, reason, !errors.Is(cause, storage.ErrDamaged), now)
 		}
 	})
 	a.Publisher.Settled(ctx, assembly.ID)

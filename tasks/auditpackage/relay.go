@@ -59,11 +59,11 @@ func NewRelay(store *app.Store, enqueuer Enqueuer, keep time.Duration, clock evi
 
 // Relay looks once: one command.
 func (r *Relay) Relay(ctx context.Context) error {
-	waiting, err := r.store.Assemblies.Due(ctx, maxRelayed)
+	now := r.clock()
+	waiting, err := r.store.Assemblies.Due(ctx, evidence.Seconds(now), maxRelayed)
 	if err != nil {
 		return err
 	}
-	now := r.clock()
 	before := r.enqueued
 	r.enqueued = make(map[packages.Ref]time.Time, len(waiting))
 	for _, ref := range waiting {

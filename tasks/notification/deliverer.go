@@ -105,13 +105,13 @@ func (d *Deliverer) deliver(ctx context.Context, org, id string) error {
 	case reason != "":
 		stored.Value.GiveUp(now, reason)
 	case state.QuietUntil > now:
-		stored.Value.Postpone(state.QuietUntil)
+		stored.Value.Postpone(state.QuietUntil, stored.Value.Reason)
 	default:
 		leave, due := d.hosts.enter(ctx, target.Host(), now)
 		if leave != nil {
 			defer func() { leave(attempt.Duration) }()
 		} else {
-			stored.Value.Postpone(due)
+			stored.Value.Postpone(due, stored.Value.Reason)
 		}
 	}
 	stored.Revision, err = d.store.Deliveries.Replace(ctx, stored.Value, stored.Revision)

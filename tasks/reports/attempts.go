@@ -75,7 +75,7 @@ type refund struct {
 func (r *refund) apply(head *rules.Head) {
 	held := head.Lease.Holder == r.holder
 	if held {
-		head.Lease = rules.Lease{}
+		head.Lease = job.Lease{}
 	}
 	if head.Attempt.Arrival == r.arrival && head.Attempt.Count > 0 && (held || !r.uncertain) {
 		head.Attempt.Count--

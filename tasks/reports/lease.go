@@ -48,8 +48,8 @@ func (p *Processor) acquireLease(ctx context.Context, environment string) (*leas
 			return nil, err
 		}
 		head := stored.Value
-		now := p.clock()
-		if head.Lease.Holder != "" && head.Lease.Until > evidence.Seconds(now) {
+		now := evidence.Seconds(p.clock())
+		if head.Lease.Taken(now) {
 			return nil, nil
 		}
 		next := head.Processed + 1
@@ -57,7 +57,7 @@ func (p *Processor) acquireLease(ctx context.Context, environment string) (*leas
 			head.Attempt = rules.Attempt{Arrival: next}
 		}
 		head.Attempt.Count++
-		head.Lease = newLease(holder, now)
+		head.Lease = job.Report.NewLease(holder, now)
 		revision, err := p.store.Heads.Replace(ctx, head, stored.Revision)
 		if errors.Is(err, storage.ErrMoved) {
 			continue
@@ -69,10 +69,6 @@ func (p *Processor) acquireLease(ctx context.Context, environment string) (*leas
 		return &lease{holder: holder, head: head, revision: revision}, nil
 	}
 	return nil, errContended()
-}
-
-func newLease(holder string, now time.Time) rules.Lease {
-	return rules.Lease{Holder: holder, Until: evidence.Seconds(now.Add(job.Report.Lease))}
 }
 
 // renewLease renews the lease until it is released. The context ends when the lease
@@ -102,11 +98,11 @@ func (p *Processor) renewLease(ctx context.Context, h *lease) (context.Context, 
 }
 
 func (p *Processor) renewOnce(ctx context.Context, h *lease) error {
-	return p.commit(ctx, h, func(head *rules.Head) { head.Lease = newLease(h.holder, p.clock()) })
+	return p.commit(ctx, h, func(head *rules.Head) { head.Lease = job.Report.NewLease(h.holder, evidence.Seconds(p.clock())) })
 }
 
 func clearLease(head *rules.Head) {
-	head.Lease = rules.Lease{}
+	head.Lease = job.Lease{}
 	head.Attempt = rules.Attempt{}
 }
 
@@ -117,7 +113,7 @@ func (p *Processor) releaseLease(ctx context.Context, h *lease, cause error) {
 	defer cancel()
 	begun := h.current()
 	err := p.commit(ctx, h, func(head *rules.Head) {
-		head.Lease = rules.Lease{}
+		head.Lease = job.Lease{}
 		if isOutage(cause) {
 			head.Attempt.Count--
 			return

@@ -12,6 +12,7 @@ import (
 
 	"attestry/app"
 	"attestry/evidence"
+	"attestry/evidence/job"
 	rules "attestry/evidence/snapshot"
 	"attestry/goroutine"
 	"attestry/storage"
@@ -199,7 +200,7 @@ func (p *Processor) settle(ctx context.Context, h *lease, before *storage.Batch,
 			clearLease(head)
 			return
 		}
-		head.Lease = newLease(h.holder, p.clock())
+		head.Lease = job.Report.NewLease(h.holder, evidence.Seconds(p.clock()))
 		head.Attempt = rules.Attempt{Arrival: record.Arrival + 1, Count: 1}
 	}, removal)
 }
