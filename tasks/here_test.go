@@ -14,6 +14,20 @@ import (
 
 var atOnce = map[string]int{job.QueueReports: 1, job.QueueNotifications: 2}
 
+// receive fails the test if nothing comes.
+func receive[T any](t *testing.T, from <-chan T) T {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	select {
+	case value := <-from:
+		return value
+	case <-ctx.Done():
+	}
+	t.Fatal("nothing was received in time")
+	return *new(T)
+}
+
 func TestTaskIsDoneByTheProcessThatEnqueuesIt(t *testing.T) {
 	server, client := startRedis(t)
 	server.SetError("LOADING the dataset") // Redis is not needed
@@ -47,13 +61,13 @@ func TestProcessDoesAsManyTasksAtOnceAsItMay(t *testing.T) {
 	defer stop(time.Minute)
 	for range 2 { // the second of each is the same task
 		for arrival := range int64(3) {
-			if err := enqueuer.Send(t.Context(), "org", "delivery", int(arrival)); err != nil {
+			if err := enqueuer.Enqueue(t.Context(), job.Ref{Kind: &job.Send, Key: "org/delivery"}, arrival); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	known := map[string]bool{receive(t, began): true, receive(t, began): true}
-	if waiting, err := enqueuer.Waiting(t.Context()); err != nil || waiting != 1 || len(began) != 0 {
+	if waiting, err := enqueuer.Waiting(t.Context(), job.QueueNotifications); err != nil || waiting != 1 || len(began) != 0 {
 		t.Errorf("%d wait and %d run beyond two, %v", waiting, len(began), err)
 	}
 	if waiting, underWay, ok := enqueuer.Here(job.QueueNotifications); waiting != 1 || underWay != 2 || !ok {

@@ -1,8 +1,13 @@
+// Package tasks is what crosses the queue: tasks and their options, the dispatcher that hands them over, and the messages that say a task
+// has settled something. Redis is transport here, never truth: whatever a task
+// stands for is kept by storage, and enqueued again by the sweep if Redis forgot.
 package tasks
 
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
+	"time"
 
 	"github.com/hibiken/asynq"
 
@@ -18,7 +23,7 @@ type task struct {
 	payload []byte
 }
 
-func newTask(kind *job.Kind, id string, content any) (*task, error) {
+func newTask(kind *job.Kind, id string, content *job.Payload) (*task, error) {
 	payload, err := json.Marshal(content)
 	if err != nil {
 		return nil, fmt.Errorf("encode the payload of %s: %w", kind.Name, err)
@@ -30,4 +35,13 @@ func newTask(kind *job.Kind, id string, content any) (*task, error) {
 func (t *task) asynq(options ...asynq.Option) *asynq.Task {
 	return asynq.NewTask(t.Name, t.payload, append(options,
 		asynq.TaskID(t.id), asynq.Queue(t.Queue), asynq.Timeout(t.Timeout), asynq.MaxRetry(t.Retries))...)
+}
+
+// RetryDelay is the pause before a task is tried again that was tried so often before its last try.
+func RetryDelay(before int, _ error, failed *asynq.Task) time.Duration {
+	kind := job.Named(failed.Type())
+	if kind == nil {
+		kind = &job.Report // it is of another version, whose workers may take it
+	}
+	return kind.Pause(before+1, rand.Float64())
 }

@@ -81,6 +81,11 @@ func NewDelivery(org string, action int64, target *Target, notice Notice, at flo
 	}
 }
 
+// DeliveryRef names a delivery of an organization that is due since a time in Unix seconds.
+func DeliveryRef(org, id string, due float64) job.Ref {
+	return job.Ref{Kind: &job.Send, Key: org + "/" + id, Payload: job.Payload{Org: org, Delivery: id}, Due: due}
+}
+
 // Begin notes that an attempt begins at a time in Unix seconds. It reports false if none is to
 // be made: the delivery is settled, or another process is at it.
 func (d *Delivery) Begin(now float64) bool {

@@ -1,5 +1,5 @@
-// Package auditpackage assembles audit packages: Requests asks for them (in the api), Relay hands
-// what waits to the queue and Assembler assembles (in a worker). The format is in evidence/audit.
+// Package auditpackage assembles audit packages: Requests asks for them (in the api), Assembler assembles them and
+// Cleaner deletes them (in a worker). The format is in evidence/audit.
 package auditpackage
 
 import (

@@ -79,18 +79,9 @@ func New(p *process.Process) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	mux := asynq.NewServeMux()
-	mux.Use(metrics.observe)
-	mux.Use(logged(p.Log))
-	mux.Handle(job.Report.Name, environmentHandler(processor))
-	mux.Handle(job.Evaluate.Name, environmentHandler(processor))
-	mux.Handle(job.Fanout.Name, notifier.fanoutHandler())
-	mux.Handle(job.Send.Name, notifier.sendHandler())
-	mux.Handle(job.Assemble.Name, packager.handler())
-	return &Server{
+	s := &Server{
 		process:    p,
 		log:        p.Log,
-		mux:        mux,
 		processor:  processor,
 		sweeper:    reports.NewSweeper(p.Store, p.Tasks, p.Clock, p.Log),
 		collectors: newCollectors(p),
@@ -98,7 +89,9 @@ func New(p *process.Process) (*Server, error) {
 		notifier:   notifier,
 		packager:   packager,
 		servers:    newServers(p),
-	}, nil
+	}
+	s.mux = s.newMux(metrics)
+	return s, nil
 }
 
 func newCollectors(p *process.Process) []*orphans.Collector {
@@ -177,10 +170,10 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 		jobs.Go(func() error { s.repeat(ctx, interval, wake, name, job); return nil })
 	}
-	repeat(notification.RelayInterval, "relay of notifications", s.notifier.relay.Relay, notifications.Schemas()...)
-	repeat(notification.CleanInterval, "deletion of old deliveries", s.notifier.relay.Clean)
-	repeat(auditpackage.RelayInterval, "relay of audit packages", s.packager.relay.Relay, packages.Schemas()...)
-	repeat(auditpackage.CleanInterval, "deletion of replaced audit packages", s.packager.relay.Clean)
+	repeat(notificationInterval, "relay of notifications", s.notifier.relay.Relay, notifications.Schemas()...)
+	repeat(notification.CleanInterval, "deletion of old deliveries", s.notifier.deliverer.Clean)
+	repeat(packageInterval, "relay of audit packages", s.packager.relay.Relay, packages.Schemas()...)
+	repeat(auditpackage.CleanInterval, "deletion of replaced audit packages", s.packager.cleaner.Clean)
 	repeat(reports.SweepInterval, "sweep", s.sweeper.Sweep)
 	for _, collector := range s.collectors {
 		repeat(orphans.Interval, "deletion of objects that no record names", collector.Collect)
