@@ -12,6 +12,7 @@ import (
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 
+	"attestry/evidence/job"
 	"attestry/tasks"
 )
 
@@ -56,7 +57,7 @@ func runDispatcher(t *testing.T, client *redis.Client) *tasks.Dispatcher {
 
 func pending(t *testing.T, client *redis.Client) int {
 	t.Helper()
-	return pendingIn(t, client, tasks.QueueReports)
+	return pendingIn(t, client, job.QueueReports)
 }
 
 func pendingIn(t *testing.T, client *redis.Client, queue string) int {
@@ -92,14 +93,14 @@ func TestEvaluationsHaveAQueueOfTheirOwn(t *testing.T) {
 		dispatcher.Evaluate("one", 2*arrival+2)
 	}
 	eventually(t, "both are enqueued", func() bool {
-		return pendingIn(t, client, tasks.QueueReports) > 0 && pendingIn(t, client, tasks.QueueCompliance) > 0
+		return pendingIn(t, client, job.QueueReports) > 0 && pendingIn(t, client, job.QueueCompliance) > 0
 	})
-	waiting, err := asynq.NewInspectorFromRedisClient(client).ListPendingTasks(tasks.QueueCompliance)
+	waiting, err := asynq.NewInspectorFromRedisClient(client).ListPendingTasks(job.QueueCompliance)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, task := range waiting {
-		if task.Type != tasks.TypeEvaluate {
+		if task.Type != job.Evaluate.Name {
 			t.Errorf("the queue has a task %s", task.Type)
 		}
 	}

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
+
+	"attestry/evidence/job"
 )
 
 // Enqueuer puts tasks on their queues, or has them done at once by this process (WorkHere).
@@ -26,110 +29,44 @@ func NewEnqueuer(client redis.UniversalClient) *Enqueuer {
 // Report asks a worker to drain an environment because of one waiting report. A
 // task that is there already for the same attempt is no error.
 func (e *Enqueuer) Report(ctx context.Context, environment string, arrival int64, attempt int) error {
-	task, err := newEnvironmentTask(TypeReport, environment, arrival, attempt)
-	return e.enqueue(ctx, task, err)
+	return e.environment(ctx, &job.Report, environment, arrival, attempt)
 }
 
 // Evaluate asks a worker to evaluate an environment because of one waiting evaluation. A task that
 // is there already for the same attempt is no error.
 func (e *Enqueuer) Evaluate(ctx context.Context, environment string, arrival int64, attempt int) error {
-	task, err := newEnvironmentTask(TypeEvaluate, environment, arrival, attempt)
-	return e.enqueue(ctx, task, err)
+	return e.environment(ctx, &job.Evaluate, environment, arrival, attempt)
 }
 
-// Fanout asks a worker to make the deliveries of an event to the targets of an action. A task
-// that is there already for the same attempt is no error.
-func (e *Enqueuer) Fanout(ctx context.Context, event string, action int64, attempt int) error {
-	task, err := newFanoutTask(event, action, attempt)
-	return e.enqueue(ctx, task, err)
+func (e *Enqueuer) environment(ctx context.Context, kind *job.Kind, environment string, arrival int64, attempt int) error {
+	id := environment + "/" + strconv.FormatInt(arrival, 10) + ":" + strconv.Itoa(attempt)
+	return e.enqueue(ctx, kind, id, &job.Payload{Environment: environment})
 }
 
-// Send asks a worker to try a delivery of an organization. A task that is there already for the
-// same attempt is no error.
-func (e *Enqueuer) Send(ctx context.Context, org, delivery string, attempt int) error {
-	task, err := newSendTask(org, delivery, attempt)
-	return e.enqueue(ctx, task, err)
+// Enqueue asks a worker to do some work. A task that is there already for the same attempt is no error.
+func (e *Enqueuer) Enqueue(ctx context.Context, ref job.Ref, attempt int64) error {
+	id := ref.Kind.Name + "/" + ref.Key + ":" + strconv.FormatInt(attempt, 10)
+	return e.enqueue(ctx, ref.Kind, id, &ref.Payload)
 }
 
-// maxAssembleTasks is how many tasks there are for one attempt: all but the last have lost their
-// workers.
-const maxAssembleTasks = 3
-
-// Assemble asks a worker to assemble an audit package that is due since a time in Unix seconds. A task
-// that waits already for the same attempt is no error. One that a worker has taken is repeated: the
-// worker may have been killed before it began, which asynq notices after a minute or two.
-func (e *Enqueuer) Assemble(ctx context.Context, assembly string, due float64, attempt int64) error {
-	wanted, err := newTask(TypeAssemble, assembleTaskID(assembly, due, attempt), AssemblePayload{Assembly: assembly})
-	if err != nil || e.doHere(wanted) {
-		return err
-	}
-	for range maxAssembleTasks {
-		waits, err := e.assemble(ctx, wanted)
-		if err != nil || waits {
-			return err
-		}
-		wanted.id += "+"
-	}
-	return nil
-}
-
-// assemble enqueues a task unless there is one of its id, and reports whether one waits. A task that was
-// archived, as its worker was killed, is enqueued again.
-func (e *Enqueuer) assemble(ctx context.Context, wanted *task) (waits bool, err error) {
-	_, err = e.client.EnqueueContext(ctx, wanted.asynq())
-	if err == nil {
-		return true, nil
-	}
-	if !errors.Is(err, asynq.ErrTaskIDConflict) {
-		return false, fmt.Errorf("enqueue %s: %w", wanted.name, err)
-	}
-	info, err := e.inspector.GetTaskInfo(QueuePackages, wanted.id)
-	if errors.Is(err, asynq.ErrTaskNotFound) {
-		return true, nil // it has ended just now; if the package still waits, the relay comes back
-	}
-	if err != nil {
-		return false, fmt.Errorf("inspect %s: %w", wanted.name, err)
-	}
-	if info.State != asynq.TaskStateArchived {
-		return info.State != asynq.TaskStateActive, nil
-	}
-	return true, e.assembleAgain(wanted.id)
-}
-
-// assembleAgain enqueues a task that was archived. It is no error if another process has done so since:
-// then the task waits, a worker has it, or it has ended.
-func (e *Enqueuer) assembleAgain(id string) error {
-	err := e.inspector.RunTask(QueuePackages, id)
-	if err == nil || errors.Is(err, asynq.ErrTaskNotFound) {
-		return nil
-	}
-	info, inspectErr := e.inspector.GetTaskInfo(QueuePackages, id)
-	if errors.Is(inspectErr, asynq.ErrTaskNotFound) {
-		return nil
-	}
-	if inspectErr == nil && (info.State == asynq.TaskStatePending || info.State == asynq.TaskStateActive) {
-		return nil
-	}
-	return fmt.Errorf("enqueue %s again: %w", TypeAssemble, err)
-}
-
-// Waiting is how many tasks of notifications no worker has taken yet.
-func (e *Enqueuer) Waiting(context.Context) (int, error) {
-	if here := e.here.Load(); here != nil {
-		return here.waitingIn(QueueNotifications), nil
+// Waiting is how many tasks of a queue no worker has taken yet.
+func (e *Enqueuer) Waiting(_ context.Context, queue string) (int, error) {
+	if waiting, _, ok := e.Here(queue); ok {
+		return waiting, nil
 	}
 	used, err := e.inspector.Queues()
-	if err != nil || !slices.Contains(used, QueueNotifications) {
+	if err != nil || !slices.Contains(used, queue) {
 		return 0, err
 	}
-	info, err := e.inspector.GetQueueInfo(QueueNotifications)
+	info, err := e.inspector.GetQueueInfo(queue)
 	if err != nil {
-		return 0, fmt.Errorf("inspect the queue %s: %w", QueueNotifications, err)
+		return 0, fmt.Errorf("inspect the queue %s: %w", queue, err)
 	}
 	return info.Pending, nil
 }
 
-func (e *Enqueuer) enqueue(ctx context.Context, wanted *task, err error) error {
+func (e *Enqueuer) enqueue(ctx context.Context, kind *job.Kind, id string, payload *job.Payload) error {
+	wanted, err := newTask(kind, id, payload)
 	if err != nil || e.doHere(wanted) {
 		return err
 	}
@@ -139,7 +76,7 @@ func (e *Enqueuer) enqueue(ctx context.Context, wanted *task, err error) error {
 func (e *Enqueuer) queue(ctx context.Context, wanted *task, options ...asynq.Option) error {
 	_, err := e.client.EnqueueContext(ctx, wanted.asynq(options...))
 	if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) {
-		return fmt.Errorf("enqueue %s: %w", wanted.name, err)
+		return fmt.Errorf("enqueue %s: %w", wanted.Name, err)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package tasks
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -63,8 +64,8 @@ func (e *Enqueuer) doHere(wanted *task) bool {
 
 // tryAgain lets asynq repeat a task. If Redis is away the sweep or a relay enqueues what it was to do.
 func (e *Enqueuer) tryAgain(failed *task, err error) {
-	if failed.retries > 0 && !errors.Is(err, asynq.SkipRetry) {
-		_ = e.queue(context.Background(), failed, asynq.ProcessIn(RetryDelay(0, err, nil)))
+	if failed.Retries > 0 && !errors.Is(err, asynq.SkipRetry) {
+		_ = e.queue(context.Background(), failed, asynq.ProcessIn(failed.Pause(1, rand.Float64())))
 	}
 }
 
@@ -73,15 +74,15 @@ func (e *Enqueuer) tryAgain(failed *task, err error) {
 func (h *here) take(wanted *task) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	places, served := h.places[wanted.queue]
+	places, served := h.places[wanted.Queue]
 	if h.ids[wanted.id] {
 		return true
 	}
-	if !served || h.stopping || h.waiting[wanted.queue] >= maxWaitingHere {
+	if !served || h.stopping || h.waiting[wanted.Queue] >= maxWaitingHere {
 		return false
 	}
 	h.ids[wanted.id] = true
-	h.waiting[wanted.queue]++
+	h.waiting[wanted.Queue]++
 	h.tasks.Add(1)
 	goroutine.Start(func() error {
 		places <- struct{}{}
@@ -100,13 +101,13 @@ func (h *here) take(wanted *task) bool {
 // do does a task whose turn it is. What still waited when the process was told to stop is left to the next start.
 func (h *here) do(wanted *task) error {
 	h.mu.Lock()
-	h.waiting[wanted.queue]--
+	h.waiting[wanted.Queue]--
 	stopping := h.stopping
 	h.mu.Unlock()
 	if stopping {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithValue(h.ended, taskKey{}, wanted), wanted.timeout)
+	ctx, cancel := context.WithTimeout(context.WithValue(h.ended, taskKey{}, wanted), wanted.Timeout)
 	defer cancel()
 	return h.handler.ProcessTask(ctx, wanted.asynq())
 }
@@ -138,7 +139,7 @@ type taskKey struct{}
 // Current returns the queue and the id of the task that a context is handed to.
 func Current(ctx context.Context) (queue, id string) {
 	if current, ok := ctx.Value(taskKey{}).(*task); ok {
-		return current.queue, current.id
+		return current.Queue, current.id
 	}
 	queue, _ = asynq.GetQueueName(ctx)
 	id, _ = asynq.GetTaskID(ctx)

@@ -8,10 +8,25 @@ import (
 
 	"github.com/hibiken/asynq"
 
+	"attestry/evidence/job"
 	"attestry/tasks"
 )
 
-var atOnce = map[string]int{tasks.QueueReports: 1, tasks.QueueNotifications: 2}
+var atOnce = map[string]int{job.QueueReports: 1, job.QueueNotifications: 2}
+
+// receive fails the test if nothing comes.
+func receive[T any](t *testing.T, from <-chan T) T {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	select {
+	case value := <-from:
+		return value
+	case <-ctx.Done():
+	}
+	t.Fatal("nothing was received in time")
+	return *new(T)
+}
 
 func TestTaskIsDoneByTheProcessThatEnqueuesIt(t *testing.T) {
 	server, client := startRedis(t)
@@ -28,7 +43,7 @@ func TestTaskIsDoneByTheProcessThatEnqueuesIt(t *testing.T) {
 	if err := enqueuer.Report(t.Context(), "one", 7, 0); err != nil {
 		t.Fatal(err)
 	}
-	if queue, id := receive(t, queues), receive(t, ids); queue != tasks.QueueReports || id != "one/7:0" {
+	if queue, id := receive(t, queues), receive(t, ids); queue != job.QueueReports || id != "one/7:0" {
 		t.Errorf("the task is %s in queue %s", id, queue)
 	}
 }
@@ -46,16 +61,16 @@ func TestProcessDoesAsManyTasksAtOnceAsItMay(t *testing.T) {
 	defer stop(time.Minute)
 	for range 2 { // the second of each is the same task
 		for arrival := range int64(3) {
-			if err := enqueuer.Send(t.Context(), "org", "delivery", int(arrival)); err != nil {
+			if err := enqueuer.Enqueue(t.Context(), job.Ref{Kind: &job.Send, Key: "org/delivery"}, arrival); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	known := map[string]bool{receive(t, began): true, receive(t, began): true}
-	if waiting, err := enqueuer.Waiting(t.Context()); err != nil || waiting != 1 || len(began) != 0 {
+	if waiting, err := enqueuer.Waiting(t.Context(), job.QueueNotifications); err != nil || waiting != 1 || len(began) != 0 {
 		t.Errorf("%d wait and %d run beyond two, %v", waiting, len(began), err)
 	}
-	if waiting, underWay, ok := enqueuer.Here(tasks.QueueNotifications); waiting != 1 || underWay != 2 || !ok {
+	if waiting, underWay, ok := enqueuer.Here(job.QueueNotifications); waiting != 1 || underWay != 2 || !ok {
 		t.Errorf("%d wait and %d are under way, %v", waiting, underWay, ok)
 	}
 	close(end)
@@ -82,7 +97,7 @@ func TestTaskThatFailsIsTriedAgainByWayOfRedis(t *testing.T) {
 			}
 			receive(t, began)
 			stop(time.Minute)
-			later, err := asynq.NewInspectorFromRedisClient(client).ListScheduledTasks(tasks.QueueReports)
+			later, err := asynq.NewInspectorFromRedisClient(client).ListScheduledTasks(job.QueueReports)
 			if err != nil || len(later) != 1 || later[0].ID != "one/7:0" {
 				t.Errorf("to be tried again: %v, %v", later, err)
 			}
@@ -95,7 +110,7 @@ func TestQueueThatIsNotServedHereGoesToRedis(t *testing.T) {
 	_, client := startRedis(t)
 	enqueuer := tasks.NewEnqueuer(client)
 	stop := enqueuer.WorkHere(asynq.HandlerFunc(func(context.Context, *asynq.Task) error { return nil }), atOnce)
-	if err := enqueuer.Evaluate(t.Context(), "one", 7, 0); err != nil || pendingIn(t, client, tasks.QueueCompliance) != 1 {
+	if err := enqueuer.Evaluate(t.Context(), "one", 7, 0); err != nil || pendingIn(t, client, job.QueueCompliance) != 1 {
 		t.Errorf("an evaluation is not in Redis, %v", err)
 	}
 	stop(time.Minute)

@@ -2,15 +2,10 @@ package audit
 
 import (
 	"cmp"
+	"encoding/json"
 	"slices"
-)
 
-const (
-	// MaxAttempts is how often an assembly is begun before it counts as failed.
-	MaxAttempts = 5
-	// HoldFor is how long a worker that is heard of no more keeps others from assembling the same
-	// package, in seconds.
-	HoldFor = 15.0
+	"attestry/evidence/job"
 )
 
 // AskedInterval is how much AskedAt may be behind, in seconds, so that few reads of a package write.
@@ -39,16 +34,10 @@ type Assembly struct {
 	Wanted      int64  `json:"wanted"`
 	WantedState string `json:"wanted_state"`
 	Answered    int64  `json:"answered"`
-	// Due is when the package was asked for, in Unix seconds; 0 unless it is still to be assembled.
-	Due float64 `json:"due,omitempty"`
-	// Attempts is how often the assembly has begun, Reason why the last attempt failed.
-	Attempts int    `json:"attempts,omitempty"`
-	Reason   string `json:"reason,omitempty"`
+	// Status is how far the assembly is; nothing is due once all that was asked for is answered.
+	job.Status
 	// Failure is set when the last request has failed, until somebody was told or asks again.
 	Failure *Failure `json:"failure,omitempty"`
-	// Holder is the worker that assembles until HeldUntil, in Unix seconds.
-	Holder    string  `json:"holder,omitempty"`
-	HeldUntil float64 `json:"held_until,omitempty"`
 
 	// Ready is the last package that was assembled, nil if there is none or nobody has asked for it for
 	// long.
@@ -57,6 +46,21 @@ type Assembly struct {
 	AskedAt float64 `json:"asked_at,omitempty"`
 	// Replaced are earlier packages whose objects are still stored.
 	Replaced []ReplacedObject `json:"replaced,omitempty"`
+}
+
+// UnmarshalJSON reads the names of two members as earlier versions have stored them, too.
+func (a *Assembly) UnmarshalJSON(stored []byte) error {
+	type plain Assembly
+	if err := json.Unmarshal(stored, (*plain)(a)); err != nil {
+		return err
+	}
+	var earlier struct {
+		Attempts  int     `json:"attempts"`
+		HeldUntil float64 `json:"held_until"`
+	}
+	err := json.Unmarshal(stored, &earlier)
+	a.Tried, a.Until = max(a.Tried, earlier.Attempts), max(a.Until, earlier.HeldUntil)
+	return err
 }
 
 // Assembled is a package in the object store.
@@ -115,7 +119,8 @@ func (a *Assembly) Ask(state, orgName string, now float64) int64 {
 		return a.Wanted
 	}
 	if a.Wanted == a.Answered {
-		a.Attempts, a.Reason, a.Failure, a.Due = 0, "", nil, now
+		a.Failure = nil
+		a.Start(now)
 	}
 	a.Wanted++
 	a.WantedState = state
@@ -169,28 +174,15 @@ func (a *Assembly) ProgressOf(request int64) Progress {
 // request that the attempt answers. It is not ok if none waits, or another worker is at it. The
 // attempts that killed their workers count: behind the last one the assembly has failed.
 func (a *Assembly) Begin(holder string, now float64) (request int64, ok bool) {
-	if a.Wanted == a.Answered || a.Holder != "" && a.Holder != holder && a.HeldUntil > now {
+	if a.Due > 0 && !a.Taken(now) && a.Exhausted(&job.Assemble) {
+		a.giveUp(a.Wanted, cmp.Or(a.Reason, killedReason), now)
 		return 0, false
 	}
-	if a.Attempts >= MaxAttempts {
-		if a.Reason == "" {
-			a.Reason = killedReason
-		}
-		a.giveUp(a.Wanted)
+	if !a.Claim(&job.Assemble, holder, now) {
 		return 0, false
 	}
-	a.Attempts++
-	a.Holder, a.HeldUntil, a.Reason = holder, now+HoldFor, ""
+	a.Reason = ""
 	return a.Wanted, true
-}
-
-// Hold keeps the assembly with its worker. It is not ok if another one has it.
-func (a *Assembly) Hold(holder string, now float64) bool {
-	if a.Holder != holder {
-		return false
-	}
-	a.HeldUntil = now + HoldFor
-	return true
 }
 
 // Succeed notes the package with which a worker answers a request. It is not ok if another worker has
@@ -203,8 +195,8 @@ func (a *Assembly) Succeed(holder string, fresh Assembled) bool {
 	if a.Ready != nil {
 		a.Discard(a.Ready, fresh.At)
 	}
-	a.Ready, a.Reason, a.Attempts = &fresh, "", 0
-	a.settle(fresh.Request)
+	a.Ready = &fresh
+	a.settle(fresh.Request, fresh.At)
 	return true
 }
 
@@ -232,35 +224,32 @@ func (a *Assembly) replace(object string, at float64) {
 	a.Replaced = append(a.Replaced, ReplacedObject{Object: object, At: at})
 }
 
-// Fail notes why an attempt failed, in words for clients. Unless it can succeed when it is
-// tried again, that answers the request.
-func (a *Assembly) Fail(request int64, reason string, again bool) {
-	a.Reason = reason
-	a.Holder, a.HeldUntil = "", 0
-	if !again || a.Attempts >= MaxAttempts {
-		a.giveUp(request)
+// FailAttempt notes why an attempt failed at a time in Unix seconds, in words for clients. Unless it can succeed
+// when it is tried again, that answers the request.
+func (a *Assembly) FailAttempt(request int64, reason string, again bool, now float64) {
+	if !a.Fail(&job.Assemble, now, now, now, 0, reason) || !again {
+		a.giveUp(request, reason, now)
 	}
 }
 
 // giveUp answers a request by the failure of the last attempt.
-func (a *Assembly) giveUp(request int64) {
-	a.Failure = &Failure{State: a.WantedState, Reason: a.Reason}
-	a.settle(request)
-}
-
-// Postpone takes an attempt back that an outage has ended, or the end of the worker.
-func (a *Assembly) Postpone(reason string) {
-	a.Holder, a.HeldUntil, a.Reason = "", 0, reason
-	a.Attempts = max(0, a.Attempts-1)
-}
-
-// settle notes that a request is answered. Later ones wait on.
-func (a *Assembly) settle(request int64) {
-	a.Answered = max(a.Answered, request)
-	a.Holder, a.HeldUntil = "", 0
-	if a.Answered == a.Wanted {
-		a.Due, a.Attempts = 0, 0
+func (a *Assembly) giveUp(request int64, reason string, now float64) {
+	a.Failure = &Failure{State: a.WantedState, Reason: reason}
+	a.settle(request, now)
+	a.Reason = reason
+	if a.Due == 0 {
+		a.Park(now, reason)
 	}
+}
+
+// settle notes that a request is answered at a time in Unix seconds. Later ones wait on.
+func (a *Assembly) settle(request int64, now float64) {
+	a.Answered = max(a.Answered, request)
+	if a.Answered == a.Wanted {
+		a.Complete()
+		return
+	}
+	a.Start(now)
 }
 
 // Uses reports whether an object is, or is part of, the package that is ready.

@@ -1,9 +1,11 @@
 package audit_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"attestry/evidence/audit"
+	"attestry/evidence/job"
 )
 
 func TestRequestsShareAnAssemblyUntilTheFactsChange(t *testing.T) {
@@ -32,7 +34,7 @@ func TestRequestThatComesWhileAnAttemptFailsWaitsOn(t *testing.T) {
 	first := a.Ask("s1", "acme", 1)
 	request, _ := a.Begin("w", 2)
 	second := a.Ask("s2", "acme", 3)
-	a.Fail(request, "damaged", false)
+	a.FailAttempt(request, "damaged", false, 3)
 	if a.ProgressOf(first) != audit.Failed || a.ProgressOf(second) != audit.Pending || a.Due == 0 {
 		t.Errorf("%s and %s, due %v", a.ProgressOf(first), a.ProgressOf(second), a.Due)
 	}
@@ -50,10 +52,10 @@ func TestOnlyOneWorkerHoldsAnAssembly(t *testing.T) {
 	if _, ok := a.Begin("two", 3); ok {
 		t.Error("two workers assemble")
 	}
-	if !a.Hold("one", 10) || a.Hold("two", 10) {
+	if !a.Renew(&job.Assemble, "one", 10) || a.Renew(&job.Assemble, "two", 10) {
 		t.Error("not the holder holds it")
 	}
-	if _, ok := a.Begin("two", 10+audit.HoldFor+1); !ok || a.Hold("one", 30) {
+	if _, ok := a.Begin("two", 10+job.Assemble.Lease.Seconds()+1); !ok || a.Renew(&job.Assemble, "one", 30) {
 		t.Error("a worker that is heard of no more keeps it")
 	}
 }
@@ -63,7 +65,7 @@ func TestWorkerThatIsOvertakenChangesNothing(t *testing.T) {
 	a.Ask("s1", "acme", 1)
 	a.Begin("one", 2)
 	a.Ask("s2", "acme", 3)
-	request, _ := a.Begin("two", 2+audit.HoldFor+1)
+	request, _ := a.Begin("two", 2+job.Assemble.Lease.Seconds()+1)
 	a.Succeed("two", audit.Assembled{Request: request, Archive: audit.Stored{Object: "new"}})
 	if a.Succeed("one", audit.Assembled{Request: 1, Archive: audit.Stored{Object: "old"}}) || a.Ready.Archive.Object != "new" || a.ProgressOf(2) != audit.Complete {
 		t.Errorf("assembly %+v", a)
@@ -74,6 +76,19 @@ func TestWorkerThatIsOvertakenChangesNothing(t *testing.T) {
 	a.Lose("old", 30)
 	if a.Ready == nil {
 		t.Error("another object's loss forgets the package")
+	}
+}
+
+func TestAssemblyOfAnEarlierVersionIsRead(t *testing.T) {
+	var a audit.Assembly
+	if err := json.Unmarshal([]byte(`{"id":"x","wanted":1,"due":1,"attempts":5,"holder":"one","held_until":16}`), &a); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := a.Begin("two", 2); ok || a.Tried != 5 || a.ID != "x" {
+		t.Errorf("two workers assemble: %+v", a)
+	}
+	if _, ok := a.Begin("two", 17); ok || a.ProgressOf(1) != audit.Failed || a.Reason == "" || a.Parked == 0 {
+		t.Errorf("begun too often: %+v", a)
 	}
 }
 

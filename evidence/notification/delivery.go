@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/job"
 )
 
 // State is how far a delivery is.
@@ -18,18 +19,8 @@ const (
 )
 
 const (
-	// RetryFor is how long a delivery is tried again.
-	RetryFor = 24 * time.Hour
-	// firstRetry is the mean pause after the first attempt; each further one is retryFactor times
-	// as long, up to maxRetry.
-	firstRetry  = 5 * time.Second
-	retryFactor = 3
-	maxRetry    = 6 * time.Hour
 	// maxAttempts is how many attempts a delivery keeps: the last ones.
 	maxAttempts = 25
-	// AttemptSpan is how long an attempt may take before another process may begin the next one.
-	// It is longer than any call.
-	AttemptSpan = 30 * time.Second
 	// KeepFor is how long deliveries are kept once they are settled.
 	KeepFor = 30 * 24 * time.Hour
 	// MaxRetryAfter bounds for how long a receiver may ask not to be called again.
@@ -50,13 +41,8 @@ type Delivery struct {
 	// CreatedAt, and Since, when it was asked for last, are Unix seconds.
 	CreatedAt float64 `json:"created_at"`
 	Since     float64 `json:"since"`
-	// Due is when the next attempt is due, in Unix seconds; 0 if none is.
-	Due float64 `json:"due,omitempty"`
-	// Until is when the attempt under way is over at the latest, in Unix seconds. It tells that
-	// attempt from others.
-	Until float64 `json:"until,omitempty"`
-	// Tried is how many attempts ended since it was asked for.
-	Tried    int       `json:"tried"`
+	// Status is how far it is since it was asked for last. The end of the lease tells an attempt from others.
+	job.Status
 	Attempts []Attempt `json:"attempts,omitempty"`
 	// Left are the e-mail addresses that are still to be told, empty for all of the target.
 	Left []string `json:"left,omitempty"`
@@ -91,19 +77,19 @@ func NewDelivery(org string, action int64, target *Target, notice Notice, at flo
 	return Delivery{
 		ID:  fmt.Sprintf("%s.%d.%s", notice.ID, action, target.ID()),
 		Org: org, Action: action, Target: target.ID(), Type: target.Type, Notice: notice,
-		State: Pending, CreatedAt: at, Since: at, Due: after(at, grace),
+		State: Pending, CreatedAt: at, Since: at, Status: job.Status{Due: after(at, grace)},
 	}
+}
+
+// DeliveryRef names a delivery of an organization that is due since a time in Unix seconds.
+func DeliveryRef(org, id string, due float64) job.Ref {
+	return job.Ref{Kind: &job.Send, Key: org + "/" + id, Payload: job.Payload{Org: org, Delivery: id}, Due: due}
 }
 
 // Begin notes that an attempt begins at a time in Unix seconds. It reports false if none is to
 // be made: the delivery is settled, or another process is at it.
 func (d *Delivery) Begin(now float64) bool {
-	if d.State != Pending || d.Until > now {
-		return false
-	}
-	d.Until = after(now, AttemptSpan)
-	d.Due = d.Until
-	return true
+	return d.State == Pending && d.Claim(&job.Send, "", now)
 }
 
 // End notes what came of the attempt that Begin gave until a time. jitter, in [0, 1), shifts the
@@ -111,7 +97,8 @@ func (d *Delivery) Begin(now float64) bool {
 func (d *Delivery) End(until float64, attempt Attempt, jitter float64) {
 	d.keep(attempt)
 	if attempt.Reason == "" {
-		d.State, d.Until, d.Due, d.Left = Delivered, 0, 0, nil
+		d.State, d.Left = Delivered, nil
+		d.Complete()
 		return
 	}
 	if len(attempt.Left) > 0 {
@@ -120,23 +107,18 @@ func (d *Delivery) End(until float64, attempt Attempt, jitter float64) {
 	if d.State != Pending || d.Until != until {
 		return
 	}
-	d.Until, d.Due = 0, 0
-	d.Tried++
 	ended := attempt.At + attempt.Duration
-	next := after(ended, retryPause(d.Tried, jitter))
-	if next > d.Since+RetryFor.Seconds() || attempt.Gone() {
+	again := d.Fail(&job.Send, d.Since, ended, ended+attempt.RetryAfter, jitter, attempt.Reason)
+	if !again || attempt.Gone() {
 		d.State = Failed
-		return
+		d.Park(ended, attempt.Reason)
 	}
-	d.Due = max(next, evidence.RoundSeconds(ended+attempt.RetryAfter))
 }
-
-// Postpone puts a delivery back that Begin has begun, before anything was sent.
-func (d *Delivery) Postpone(due float64) { d.Until, d.Due = 0, evidence.RoundSeconds(due) }
 
 // GiveUp ends a delivery that will not be tried any more.
 func (d *Delivery) GiveUp(now float64, reason string) {
-	d.State, d.Until, d.Due = Failed, 0, 0
+	d.State = Failed
+	d.Park(now, reason)
 	d.keep(Attempt{At: now, Reason: reason})
 }
 
@@ -151,18 +133,11 @@ func (d *Delivery) keep(attempt Attempt) {
 // Again asks for a delivery once more, settled or not, at a time in Unix seconds. If an attempt is
 // under way, the next one comes behind it.
 func (d *Delivery) Again(now float64, grace time.Duration) {
-	d.State, d.Since, d.Tried = Pending, now, 0
-	d.Due = max(d.Until, after(now, grace))
+	until := d.Until
+	d.State, d.Since = Pending, now
+	d.Start(max(until, after(now, grace)))
+	d.Until = until
 }
 
 // after is a time in Unix seconds.
 func after(at float64, span time.Duration) float64 { return evidence.RoundSeconds(at + span.Seconds()) }
-
-// retryPause is the pause behind an attempt: 3/4 to 5/4 of the mean.
-func retryPause(tried int, jitter float64) time.Duration {
-	pause := firstRetry
-	for range tried - 1 {
-		pause = min(retryFactor*pause, maxRetry)
-	}
-	return time.Duration(float64(pause) * (0.75 + jitter/2))
-}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/evidence/job"
 	"attestry/evidence/notification"
 )
 
@@ -34,7 +35,7 @@ func TestANewDeliveryIsDueAfterTheGrace(t *testing.T) {
 
 func TestOnlyOneAttemptIsUnderWay(t *testing.T) {
 	d := newDelivery()
-	if !d.Begin(1001) || d.Begin(1002) || d.Due != 1001+notification.AttemptSpan.Seconds() {
+	if !d.Begin(1001) || d.Begin(1002) || d.Due != 1001+job.Send.Lease.Seconds() {
 		t.Errorf("begun twice: %+v", d)
 	}
 	if !d.Begin(d.Due) {
@@ -54,7 +55,7 @@ func TestPausesGrowUpToSixHoursForADay(t *testing.T) {
 			try(t, &d, "refused", jitter)
 			last := d.Attempts[len(d.Attempts)-1]
 			if d.State == notification.Failed {
-				latest := d.Since + notification.RetryFor.Seconds()
+				latest := d.Since + job.Send.RetryFor.Seconds()
 				if d.Due != 0 || last.At > latest || last.At+last.Duration+mean*1.25 < latest || attempts < 9 {
 					t.Errorf("jitter %v: failed with attempt %d at %v: %+v", jitter, attempts, last.At, d)
 				}
@@ -100,10 +101,10 @@ func TestAskingAgainWaitsForTheAttemptUnderWay(t *testing.T) {
 func TestADeliveryKeepsItsLastAttempts(t *testing.T) {
 	d := newDelivery()
 	for i := range 30 {
-		d.Again(float64(10_000*i), 0)
+		d.Again(float64(10_000*(i+1)), 0)
 		try(t, &d, "", 0)
 	}
-	if len(d.Attempts) != 25 || d.Attempts[0].At != 50_000 {
+	if len(d.Attempts) != 25 || d.Attempts[0].At != 60_000 {
 		t.Errorf("%d attempts from %v", len(d.Attempts), d.Attempts[0].At)
 	}
 }

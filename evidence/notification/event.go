@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"attestry/evidence"
+	"attestry/evidence/job"
 )
 
 // Event is something that happened which actions are still to be told of. It is stored together
@@ -16,11 +17,35 @@ type Event struct {
 	At float64 `json:"at"`
 	// Actions are the numbers of those that are still to be told.
 	Actions []int64 `json:"actions"`
+	// Status is how often that has failed. Without a failure, it is due since it happened.
+	job.Status
 
 	Snapshot *SnapshotMade        `json:"snapshot,omitempty"`
 	Scaled   *ArtifactsScaled     `json:"scaled,omitempty"`
 	Allowed  *evidence.Allowance  `json:"allowed,omitempty"`
 	Trail    *evidence.TrailEvent `json:"trail,omitempty"`
+}
+
+// DueAt is since when it is due to be told, in Unix seconds.
+func (e *Event) DueAt() float64 { return max(e.At, e.Due) }
+
+// Refs names what is due: each action that is to be told.
+func (e *Event) Refs() []job.Ref {
+	var refs []job.Ref
+	for _, action := range e.Actions {
+		refs = append(refs, job.Ref{
+			Kind: &job.Fanout, Key: e.ID + "/" + strconv.FormatInt(action, 10),
+			Payload: job.Payload{Event: e.ID, Action: action}, Due: e.DueAt(),
+		})
+	}
+	return refs
+}
+
+// FailAttempt notes why an action could not be told at a time in Unix seconds. jitter, in [0, 1), shifts the next
+// attempt. It is false if there is none.
+func (e *Event) FailAttempt(at, jitter float64, reason string) (again bool) {
+	e.Tried++
+	return e.Fail(&job.Fanout, e.At, at, 0, jitter, reason)
 }
 
 // SnapshotMade is a new snapshot of an environment.

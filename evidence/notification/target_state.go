@@ -4,17 +4,19 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/job"
 )
 
 const (
 	// SwitchOffAfter is how long a target may fail before it is told no more.
 	SwitchOffAfter = 5 * 24 * time.Hour
-	// quietSpan is how long after its last failure a target no longer counts as failing since then:
-	// longer than any delivery is tried, so that nobody knows whether it has failed meanwhile.
-	quietSpan = 2 * RetryFor
 	// RotationGrace is how long the former signing secret of a target signs beside the new one.
 	RotationGrace = 24 * time.Hour
 )
+
+// quietSpan is how long after its last failure a target no longer counts as failing since then:
+// longer than any delivery is tried, so that nobody knows whether it has failed meanwhile.
+var quietSpan = 2 * job.Send.RetryFor
 
 // TargetState is what is known of a target of an action.
 type TargetState struct {

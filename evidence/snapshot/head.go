@@ -3,6 +3,7 @@ package snapshot
 import (
 	"slices"
 
+	"attestry/evidence/job"
 	"attestry/evidence/policy"
 )
 
@@ -37,19 +38,14 @@ type Head struct {
 	Processed int64     `json:"processed"`
 	Outcomes  []Outcome `json:"outcomes,omitempty"`
 
-	Lease   Lease   `json:"lease"`
-	Attempt Attempt `json:"attempt"`
+	// Lease is that of the worker which processes the environment. Correctness rests on the numbering of
+	// the snapshots.
+	Lease   job.Lease `json:"lease"`
+	Attempt Attempt   `json:"attempt"`
 
 	// LastReportedAt is when the last processed or identical report was accepted,
 	// Unix seconds; 0 before the first.
 	LastReportedAt float64 `json:"last_reported_at"`
-}
-
-// Lease says which worker processes the environment, and until when. It saves
-// double work; correctness rests on the numbering of the snapshots.
-type Lease struct {
-	Holder string  `json:"holder,omitempty"`
-	Until  float64 `json:"until,omitempty"` // Unix seconds
 }
 
 // Attempt counts how often the processing of a report was begun.

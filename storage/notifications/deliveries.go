@@ -2,7 +2,9 @@ package notifications
 
 import (
 	"context"
+	"strings"
 
+	"attestry/evidence/job"
 	"attestry/evidence/notification"
 	"attestry/storage"
 )
@@ -73,24 +75,17 @@ func (d *Deliveries) UpdateFrom(ctx context.Context, seen storage.Versioned[noti
 	})
 }
 
-// DeliveryRef names a delivery that is to be tried.
-type DeliveryRef struct {
-	// Key is the organization's id, a slash and the delivery's id.
-	Key string
-	// Due is when it is to be tried, in Unix seconds.
-	Due float64
-}
-
-// Due names the deliveries that are due at a time in Unix seconds, those that are due longest
-// first, and gives the cursor of the next page.
-func (d *Deliveries) Due(ctx context.Context, now float64, after string) ([]DeliveryRef, string, error) {
+// Due names a page of the deliveries that are due at a time in Unix seconds, those that are due longest
+// first, and gives the cursor of the next one.
+func (d *Deliveries) Due(ctx context.Context, now float64, after string) ([]job.Ref, string, error) {
 	found, next, err := d.collection.FindFields(ctx, storage.Query{
 		Index: "due", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: now}, After: after, Limit: storage.MaxMany,
 	})
-	refs := make([]DeliveryRef, 0, len(found))
+	refs := make([]job.Ref, 0, len(found))
 	for _, record := range found {
 		due, _ := record.Fields["due"].(float64)
-		refs = append(refs, DeliveryRef{Key: record.ID, Due: due})
+		org, id, _ := strings.Cut(record.ID, "/")
+		refs = append(refs, notification.DeliveryRef(org, id, due))
 	}
 	return refs, next, err
 }

@@ -6,15 +6,20 @@ import (
 	"slices"
 
 	"attestry/evidence"
+	"attestry/evidence/job"
 	"attestry/evidence/notification"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 )
 
 var outboxSchema = &storage.Schema{
-	Name:    "outbox",
-	Fields:  []string{"at"},
-	Indexes: []storage.Index{{Name: "at", Fields: []string{"at"}}},
+	Name:   "outbox",
+	Fields: []string{"at", "parked"},
+	Indexes: []storage.Index{
+		// Events that were given up have parked, all others have at.
+		{Name: "at", Fields: []string{"at"}},
+		{Name: "parked", Fields: []string{"parked"}, Required: "parked"},
+	},
 }
 
 // Outbox keeps the events that actions are still to be told of. An event is stored together with
@@ -29,7 +34,12 @@ type Outbox struct {
 func NewOutbox(docs storage.Documents, actions *Actions) *Outbox {
 	return &Outbox{docs: docs, actions: actions, collection: storage.NewCollection(docs, outboxSchema,
 		func(e *notification.Event) string { return e.ID },
-		func(e *notification.Event) map[string]any { return map[string]any{"at": e.At} })}
+		func(e *notification.Event) map[string]any {
+			if e.Parked > 0 {
+				return map[string]any{"parked": e.Parked}
+			}
+			return map[string]any{"at": e.DueAt()}
+		})}
 }
 
 // addIn adds an event to a batch, unless no action wants it. Stored again, it makes
@@ -87,10 +97,17 @@ func (o *Outbox) AddTrailEventsIn(ctx context.Context, batch *storage.Batch, eve
 	return nil
 }
 
-// Waiting returns a page of the events that are to be told, oldest first, and the cursor of the
-// next one.
-func (o *Outbox) Waiting(ctx context.Context, after string) ([]notification.Event, string, error) {
-	return o.collection.Find(ctx, storage.Query{Index: "at", After: after, Limit: outboxPage})
+// Due names a page of what is due at a time in Unix seconds: each action that is to be told of an event, oldest
+// events first. It gives the cursor of the next page.
+func (o *Outbox) Due(ctx context.Context, now float64, after string) ([]job.Ref, string, error) {
+	events, next, err := o.collection.Find(ctx, storage.Query{
+		Index: "at", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: now}, After: after, Limit: outboxPage,
+	})
+	var refs []job.Ref
+	for i := range events {
+		refs = append(refs, events[i].Refs()...)
+	}
+	return refs, next, err
 }
 
 // outboxPage is how many events are read with one command: some hold many artifacts.
@@ -99,6 +116,14 @@ const outboxPage = 200
 // Get returns an event, or storage.ErrNotFound once all actions have been told.
 func (o *Outbox) Get(ctx context.Context, id string) (notification.Event, error) {
 	return o.collection.Get(ctx, id)
+}
+
+// Update changes an event and returns it, or storage.ErrNotFound.
+func (o *Outbox) Update(ctx context.Context, id string, change func(*notification.Event)) (notification.Event, error) {
+	return o.collection.Update(ctx, id, func(event *notification.Event) error {
+		change(event)
+		return nil
+	})
 }
 
 // Told notes that deliveries of an event were made for an action. With the last action, the event

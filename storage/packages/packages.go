@@ -6,12 +6,13 @@ import (
 	"context"
 
 	"attestry/evidence/audit"
+	"attestry/evidence/job"
 	"attestry/storage"
 )
 
 var assemblySchema = &storage.Schema{
 	Name:   "packages",
-	Fields: []string{"due", "attempts", "replaced", "asked", "archive", "report"},
+	Fields: []string{"due", "replaced", "asked", "archive", "report"},
 	Indexes: []storage.Index{
 		// Only packages that are to be assembled have due, only those that have replaced others
 		// have replaced, only those that are ready have asked.
@@ -39,7 +40,7 @@ func NewAssemblies(docs storage.Documents) *Assemblies {
 		func(a *audit.Assembly) map[string]any {
 			fields := map[string]any{}
 			if a.Due > 0 {
-				fields["due"], fields["attempts"] = a.Due, int64(a.Attempts)
+				fields["due"] = a.Due
 			}
 			if a.Ready != nil {
 				fields["asked"], fields["archive"] = a.LastAsked(), a.Ready.Archive.Object
@@ -77,24 +78,18 @@ func (a *Assemblies) Update(ctx context.Context, id string, change func(*audit.A
 	})
 }
 
-// Ref names an assembly that waits.
-type Ref struct {
-	ID string
-	// Due is since when it waits, in Unix seconds, and Attempts how often it was begun.
-	Due      float64
-	Attempts int64
-}
-
-// Due names the assemblies that wait longest, at most limit.
-func (a *Assemblies) Due(ctx context.Context, limit int) ([]Ref, error) {
-	found, _, err := a.collection.FindFields(ctx, storage.Query{Index: "due", From: &storage.Bound{Value: 0.0}, Limit: limit})
-	refs := make([]Ref, 0, len(found))
+// Due names a page of the assemblies that are due at a time in Unix seconds, those that are due longest first, and
+// gives the cursor of the next one.
+func (a *Assemblies) Due(ctx context.Context, now float64, after string) ([]job.Ref, string, error) {
+	found, next, err := a.collection.FindFields(ctx, storage.Query{
+		Index: "due", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: now}, After: after, Limit: storage.MaxMany,
+	})
+	refs := make([]job.Ref, 0, len(found))
 	for _, record := range found {
 		due, _ := record.Fields["due"].(float64)
-		attempts, _ := record.Fields["attempts"].(int64)
-		refs = append(refs, Ref{ID: record.ID, Due: due, Attempts: attempts})
+		refs = append(refs, job.Ref{Kind: &job.Assemble, Key: record.ID, Payload: job.Payload{Assembly: record.ID}, Due: due})
 	}
-	return refs, err
+	return refs, next, err
 }
 
 // Unasked names the assemblies whose package is ready and was last asked for before a time in Unix

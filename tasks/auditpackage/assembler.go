@@ -1,5 +1,5 @@
-// Package auditpackage assembles audit packages: Requests asks for them (in the api), Relay hands
-// what waits to the queue and Assembler assembles (in a worker). The format is in evidence/audit.
+// Package auditpackage assembles audit packages: Requests asks for them (in the api), Assembler assembles them and
+// Cleaner deletes them (in a worker). The format is in evidence/audit.
 package auditpackage
 
 import (
@@ -14,14 +14,12 @@ import (
 	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/audit"
+	"attestry/evidence/job"
 	"attestry/goroutine"
 	"attestry/links"
 	"attestry/storage"
 	"attestry/storage/packages"
 )
-
-// holdInterval is how often a worker renews its hold of an assembly.
-const holdInterval = 5 * time.Second
 
 // errTaken ends an attempt whose assembly another worker has taken over.
 var errTaken = errors.New("another worker assembles the package")
@@ -109,7 +107,7 @@ func (a *Assembler) hold(ctx context.Context, assembly *audit.Assembly, holder s
 	done := make(chan struct{})
 	defer close(done)
 	renewing.Go(func() error {
-		ticker := time.NewTicker(holdInterval)
+		ticker := time.NewTicker(job.Assemble.RenewEvery())
 		defer ticker.Stop()
 		for {
 			select {
@@ -144,7 +142,7 @@ func (a *Assembler) hold(ctx context.Context, assembly *audit.Assembly, holder s
 func (a *Assembler) renew(ctx context.Context, id, holder string) bool {
 	held := true
 	_, err := a.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) {
-		held = assembly.Hold(holder, evidence.Seconds(a.Clock()))
+		held = assembly.Renew(&job.Assemble, holder, evidence.Seconds(a.Clock()))
 	})
 	return held || err != nil
 }
@@ -195,7 +193,7 @@ func (a *Assembler) storeReport(ctx context.Context, assembled *audit.Assembled,
 
 // discard has the objects of a package deleted that could not be completed.
 func (a *Assembler) discard(ctx context.Context, id string, unused *audit.Assembled) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdInterval)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), job.Assemble.Lease)
 	defer cancel()
 	_, err := a.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) { assembly.Discard(unused, unused.At) })
 	return err
@@ -228,16 +226,17 @@ func (a *Assembler) storeArchive(ctx context.Context, d *draft) (stored audit.St
 func (a *Assembler) fail(ctx context.Context, assembly *audit.Assembly, holder string, request int64, cause error) error {
 	away := errors.Is(cause, storage.ErrOutage) && !errors.Is(cause, storage.ErrWriteRefused)
 	outage := away || errors.Is(ctx.Err(), context.Canceled)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), holdInterval)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), job.Assemble.Lease)
 	defer cancel()
 	reason := reasonOf(cause)
+	now := evidence.Seconds(a.Clock())
 	_, err := a.store.Assemblies.Update(ctx, assembly.ID, func(assembly *audit.Assembly) {
 		switch {
 		case assembly.Holder != holder:
 		case outage:
-			assembly.Postpone(reason)
+			assembly.Postpone(now, reason)
 		default:
-			assembly.Fail(request, reason, !errors.Is(cause, storage.ErrDamaged))
+			assembly.FailAttempt(request, reason, !errors.Is(cause, storage.ErrDamaged), now)
 		}
 	})
 	a.Publisher.Settled(ctx, assembly.ID)

@@ -260,12 +260,12 @@ func TestReplacedPackagesAreDeletedLater(t *testing.T) {
 		return err == nil
 	}
 	s.clock.Advance(30 * time.Minute)
-	s.must(s.relay.Clean(t.Context()))
+	s.must(s.cleaner.Clean(t.Context()))
 	if !exists(first.Archive) || !exists(*first.Report) {
 		t.Error("somebody may still be downloading it")
 	}
 	s.clock.Advance(time.Hour)
-	s.must(s.relay.Clean(t.Context()))
+	s.must(s.cleaner.Clean(t.Context()))
 	if exists(first.Archive) || exists(*first.Report) || !exists(second.Archive) || !exists(*second.Report) {
 		t.Error("not the replaced package was deleted, or more")
 	}
@@ -287,7 +287,7 @@ func TestPackagesThatNobodyAsksForAreDeleted(t *testing.T) {
 	}
 	for range 2 {
 		s.clock.Advance(keptFor / 2)
-		s.must(s.relay.Clean(t.Context()))
+		s.must(s.cleaner.Clean(t.Context()))
 		if answer := s.ask(asked); answer.Progress != audit.Complete {
 			t.Fatalf("the package is %s", answer.Progress)
 		}
@@ -296,7 +296,7 @@ func TestPackagesThatNobodyAsksForAreDeleted(t *testing.T) {
 		t.Error("somebody may still be downloading it")
 	}
 	s.clock.Advance(2 * time.Hour)
-	s.must(s.relay.Clean(t.Context()))
+	s.must(s.cleaner.Clean(t.Context()))
 	if exists(first.Archive) || !exists(kept.Archive) || !exists(*kept.Report) {
 		t.Error("not the package that nobody asks for was deleted, or more")
 	}
@@ -305,7 +305,7 @@ func TestPackagesThatNobodyAsksForAreDeleted(t *testing.T) {
 		t.Error("it is not the same again")
 	}
 	s.clock.Advance(2 * time.Hour)
-	s.must(s.relay.Clean(t.Context()))
+	s.must(s.cleaner.Clean(t.Context()))
 	if !exists(again.Archive) {
 		t.Error("what was assembled again was deleted")
 	}
@@ -331,7 +331,7 @@ func TestPackageThatIsAttachedAsEvidenceStays(t *testing.T) {
 	s.attest("1", attestation("more", evidence.TypeGeneric))
 	s.assemble(s.ofTrail("1"))
 	s.clock.Advance(2 * time.Hour)
-	s.must(s.relay.Clean(t.Context()))
+	s.must(s.cleaner.Clean(t.Context()))
 	if _, err := s.store.Objects.Stat(t.Context(), attached.Object); err != nil || attached.SHA256 != first.Archive.SHA256 {
 		t.Errorf("the evidence is gone: %v", err)
 	}
@@ -386,14 +386,14 @@ func TestPackagesAreUnderRetention(t *testing.T) {
 	s.assemble(s.ofTrail("1"))
 	for range 3 {
 		s.clock.Advance(25 * time.Hour)
-		s.must(s.relay.Clean(t.Context()))
+		s.must(s.cleaner.Clean(t.Context()))
 	}
 	if _, err := s.store.Objects.Stat(t.Context(), first.Archive.Object); err != nil {
 		t.Errorf("it was deleted: %v", err)
 	}
 	clear(objects.until) // the retention ends
 	s.clock.Advance(25 * time.Hour)
-	s.must(s.relay.Clean(t.Context()))
+	s.must(s.cleaner.Clean(t.Context()))
 	if _, err := s.store.Objects.Stat(t.Context(), first.Archive.Object); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("it was not deleted: %v", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"attestry/app/apptest"
 	"attestry/evidence"
 	"attestry/evidence/audit"
+	"attestry/evidence/job"
 	"attestry/goroutine"
 	"attestry/storage"
 	"attestry/storage/storagetest"
@@ -115,7 +116,7 @@ func TestOutageIsNoAttemptAndShowsItsReason(t *testing.T) {
 	s.deliver()
 	s.ask(s.ofTrail("1"))
 	s.start(s.docs, &observedObjects{Objects: s.engine, err: storage.Outage(storage.ObjectStore, errors.New("connection refused"))})
-	for range 2 * audit.MaxAttempts {
+	for range 2 * job.Assemble.Attempts {
 		if err := s.work(); err == nil {
 			t.Fatal("the task did not fail")
 		}
@@ -137,7 +138,7 @@ func TestAssemblyThatFailsTellsWhyAndIsTriedAgainWhenItIsAskedFor(t *testing.T) 
 	subject := s.ofTrail("1")
 	s.start(s.docs, &observedObjects{Objects: s.engine, err: errors.New("secret detail")})
 	s.ask(subject)
-	for range audit.MaxAttempts {
+	for range job.Assemble.Attempts {
 		_ = s.work()
 		s.clock.Advance(11 * time.Second)
 	}
@@ -163,7 +164,7 @@ func TestStoreThatRefusesWritesFailsThePackage(t *testing.T) {
 	s.deliver()
 	s.start(s.docs, &observedObjects{Objects: s.engine, err: storage.RefuseWrite(storage.ObjectStore, storage.DiskFull, errors.New("no space"))})
 	s.ask(s.ofTrail("1"))
-	for range audit.MaxAttempts {
+	for range job.Assemble.Attempts {
 		_ = s.work()
 		s.clock.Advance(11 * time.Second)
 	}
@@ -220,12 +221,12 @@ func TestPackageThatKillsItsWorkersFails(t *testing.T) {
 	s.deliver()
 	subject := s.ofTrail("1")
 	s.ask(subject)
-	for i := range audit.MaxAttempts + 1 {
+	for i := range job.Assemble.Attempts + 1 {
 		_, err := s.store.Assemblies.Update(t.Context(), subject.ID, func(a *audit.Assembly) { a.Begin(evidence.NewID(), s.now()) })
 		s.must(err)
 		s.clock.Advance(time.Minute)
 		assembly, err := s.store.Assemblies.Get(t.Context(), subject.ID)
-		if want := i == audit.MaxAttempts; err != nil || (assembly.ProgressOf(1) == audit.Failed) != want {
+		if want := i == job.Assemble.Attempts; err != nil || (assembly.ProgressOf(1) == audit.Failed) != want {
 			t.Errorf("behind %d deaths: %+v, %v", i+1, assembly, err)
 		}
 	}
@@ -242,13 +243,13 @@ func TestPackageWhoseAssemblyPanicsFails(t *testing.T) {
 	s.start(s.docs, panicking{s.engine})
 	subject := s.ofTrail("1")
 	s.ask(subject)
-	for i := range audit.MaxAttempts {
+	for i := range job.Assemble.Attempts {
 		if err := s.work(); !errors.Is(err, goroutine.ErrPanicked) {
 			t.Fatalf("attempt %d: %v", i+1, err)
 		}
 		s.clock.Advance(time.Minute)
 		assembly, err := s.store.Assemblies.Get(t.Context(), subject.ID)
-		if want := i+1 == audit.MaxAttempts; err != nil || (assembly.ProgressOf(1) == audit.Failed) != want {
+		if want := i+1 == job.Assemble.Attempts; err != nil || (assembly.ProgressOf(1) == audit.Failed) != want {
 			t.Errorf("behind %d attempts: %+v, %v", i+1, assembly, err)
 		}
 	}

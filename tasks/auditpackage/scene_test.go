@@ -23,6 +23,7 @@ import (
 	"attestry/evidence/audit"
 	"attestry/evidence/control"
 	"attestry/evidence/evidencetest"
+	"attestry/evidence/job"
 	rules "attestry/evidence/snapshot"
 	"attestry/links"
 	"attestry/storage"
@@ -31,6 +32,7 @@ import (
 	"attestry/storage/guard"
 	"attestry/storage/pebble/pebbletest"
 	"attestry/tasks/auditpackage"
+	"attestry/tasks/relay"
 	"attestry/tasks/reports"
 )
 
@@ -75,16 +77,19 @@ type scene struct {
 	queue  []string
 	// published are the ids of what was said to have come further.
 	published []string
-	relay     *auditpackage.Relay
+	relay     *relay.Relay
+	cleaner   *auditpackage.Cleaner
 	assembler *auditpackage.Assembler
 	requests  *auditpackage.Requests
 	flow, env string // ids
 }
 
-func (s *scene) Assemble(_ context.Context, id string, _ float64, _ int64) error {
-	s.queue = append(s.queue, id)
+func (s *scene) Enqueue(_ context.Context, ref job.Ref, _ int64) error {
+	s.queue = append(s.queue, ref.Payload.Assembly)
 	return nil
 }
+
+func (s *scene) Waiting(context.Context, string) (int, error) { return 0, nil }
 
 func (s *scene) Settled(_ context.Context, id string) { s.published = append(s.published, id) }
 
@@ -116,7 +121,8 @@ func (s *scene) start(docs storage.Documents, objects storage.Objects) {
 	s.t.Cleanup(s.store.Tenancy.Close)
 	address, err := links.New("https://attestry.example.com")
 	s.must(err)
-	s.relay = auditpackage.NewRelay(s.store, s, keptFor, s.clock.Now, log)
+	s.relay = relay.New(job.QueuePackages, s, s.clock.Now, func(context.Context) (bool, error) { return true, nil }, s.store.Assemblies.Due)
+	s.cleaner = auditpackage.NewCleaner(s.store, keptFor, s.clock.Now, log)
 	s.assembler = auditpackage.NewAssembler(s.store, auditpackage.Options{
 		Links: address, Publisher: s, Clock: s.clock.Now, Log: log, Generator: "Attestry test",
 	})

@@ -25,6 +25,9 @@ const (
 	slotWait = 500 * time.Millisecond
 )
 
+// CleanInterval is how often Clean is to be called.
+const CleanInterval = 10 * time.Minute
+
 // noteInterval is how often a target that does not fail is noted to have been told, in seconds.
 const noteInterval = 1.0
 
@@ -105,13 +108,13 @@ func (d *Deliverer) deliver(ctx context.Context, org, id string) error {
 	case reason != "":
 		stored.Value.GiveUp(now, reason)
 	case state.QuietUntil > now:
-		stored.Value.Postpone(state.QuietUntil)
+		stored.Value.Postpone(state.QuietUntil, stored.Value.Reason)
 	default:
 		leave, due := d.hosts.enter(ctx, target.Host(), now)
 		if leave != nil {
 			defer func() { leave(attempt.Duration) }()
 		} else {
-			stored.Value.Postpone(due)
+			stored.Value.Postpone(due, stored.Value.Reason)
 		}
 	}
 	stored.Revision, err = d.store.Deliveries.Replace(ctx, stored.Value, stored.Revision)
@@ -203,4 +206,20 @@ func (d *Deliverer) record(ctx context.Context, stored storage.Versioned[notific
 		log.Warn("switched off a target of an action", "target", delivery.Target, "reason", why)
 	}
 	return err
+}
+
+// Clean deletes deliveries that have been settled for long enough.
+func (d *Deliverer) Clean(ctx context.Context) error {
+	before := evidence.Seconds(d.clock().Add(-notification.KeepFor))
+	removed := 0
+	for {
+		n, err := d.store.Deliveries.RemoveSettled(ctx, before)
+		removed += n
+		if err != nil || n == 0 {
+			if removed > 0 {
+				d.log.Info("deleted old deliveries of notifications", "number", removed)
+			}
+			return err
+		}
+	}
 }

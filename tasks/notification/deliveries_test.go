@@ -289,10 +289,10 @@ func TestOldDeliveriesAreDeleted(t *testing.T) {
 	number := s.started(webhook("a"))
 	s.wantTold("ARTIFACT_STARTED web WEBHOOK")
 	s.clock.Advance(29 * 24 * time.Hour)
-	s.must(s.relay.Clean(t.Context()))
+	s.must(s.deliverer.Clean(t.Context()))
 	s.only(number)
 	s.clock.Advance(2 * 24 * time.Hour)
-	s.must(s.relay.Clean(t.Context()))
+	s.must(s.deliverer.Clean(t.Context()))
 	if left := s.deliveries(number); len(left) != 0 {
 		t.Errorf("%d are left", len(left))
 	}
@@ -421,7 +421,11 @@ func TestEventWhoseFanOutPanicsIsGivenUpAfterADay(t *testing.T) {
 	}
 	s.clock.Advance(25 * time.Hour)
 	s.must(s.fanout.Tell(t.Context(), task.event, number))
-	if waiting, _, err := s.store.Outbox.Waiting(t.Context(), ""); err != nil || len(waiting) > 0 {
+	if waiting, _, err := s.store.Outbox.Due(t.Context(), s.now(), ""); err != nil || len(waiting) > 0 {
 		t.Errorf("%d events wait, error %v", len(waiting), err)
+	}
+	parked, err := s.store.Outbox.Get(t.Context(), task.event)
+	if err != nil || parked.Parked == 0 || parked.Tried != 2 || !strings.Contains(parked.Reason, "poison") {
+		t.Errorf("the event is not parked: %+v, %v", parked, err)
 	}
 }

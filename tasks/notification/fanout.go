@@ -1,14 +1,18 @@
+// Package notification tells the targets of actions: Fanout makes the deliveries of an event,
+// Deliverer tries a delivery. The rules are in evidence/notification.
 package notification
 
 import (
 	"context"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
-	"time"
+	"strings"
 
 	"attestry/app"
 	"attestry/evidence"
+	"attestry/evidence/job"
 	"attestry/evidence/notification"
 	"attestry/goroutine"
 	"attestry/links"
@@ -17,9 +21,6 @@ import (
 )
 
 const (
-	// firstAttempt is how long the relay leaves a new delivery to the task that is enqueued with
-	// it.
-	firstAttempt = 10 * time.Second
 	// deliveriesAtOnce is how many deliveries are made with one command.
 	deliveriesAtOnce = storage.MaxMany
 	// maxEnqueued is how many deliveries of an event are enqueued at once; the relay enqueues the
@@ -29,6 +30,15 @@ const (
 	// artifact. Beyond it they get what people get, which is bounded.
 	maxDeliveries = 50_000
 )
+
+// enqueuers is how many tasks are enqueued at the same time.
+const enqueuers = 16
+
+// Enqueuer puts tasks on their queues.
+type Enqueuer interface {
+	// Enqueue asks a worker to do some work. A task that is there already for the same attempt is no error.
+	Enqueue(ctx context.Context, ref job.Ref, attempt int64) error
+}
 
 // Fanout makes the deliveries of events.
 type Fanout struct {
@@ -46,23 +56,35 @@ func NewFanout(store *app.Store, links links.Links, enqueuer Enqueuer, clock evi
 
 // Tell makes the deliveries of an event to the targets of an action and enqueues them. Done
 // twice, it makes them once. An event that cannot be told for another reason than an outage is
-// given up after a day.
+// parked after a day.
 func (f *Fanout) Tell(ctx context.Context, id string, number int64) error {
 	event, err := f.store.Outbox.Get(ctx, id)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && !slices.Contains(event.Actions, number) {
+	if errors.Is(err, storage.ErrNotFound) || err == nil && (event.Parked > 0 || !slices.Contains(event.Actions, number)) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
 	if err := goroutine.Recovered(func() error { return f.tell(ctx, &event, number) }); err != nil {
-		young := evidence.Seconds(f.clock())-event.At < notification.RetryFor.Seconds()
-		if young || ctx.Err() != nil || errors.Is(err, storage.ErrOutage) || evidence.CodeOf(err) == evidence.Unavailable {
-			return err
-		}
-		f.log.Error("gave up an event that an action was to be told of", "org", event.Org, "event", id, "action", number, "error", err.Error())
+		return f.fail(ctx, id, number, err)
 	}
 	return f.store.Outbox.Told(ctx, id, number)
+}
+
+// fail notes why an action could not be told of an event. An outage, or the end of this worker, says nothing about
+// the event.
+func (f *Fanout) fail(ctx context.Context, id string, number int64, cause error) error {
+	if ctx.Err() != nil || errors.Is(cause, storage.ErrOutage) || evidence.CodeOf(cause) == evidence.Unavailable {
+		return cause
+	}
+	reason, _, _ := strings.Cut(cause.Error(), "\n") // without the stack of a panic
+	again, now, jitter := false, evidence.Seconds(f.clock()), rand.Float64()
+	event, err := f.store.Outbox.Update(ctx, id, func(event *notification.Event) { again = event.FailAttempt(now, jitter, reason) })
+	if again || err != nil {
+		return errors.Join(cause, err)
+	}
+	f.log.Error("gave up an event that an action was to be told of", "org", event.Org, "event", id, "action", number, "error", cause.Error())
+	return nil
 }
 
 func (f *Fanout) tell(ctx context.Context, event *notification.Event, number int64) error {
@@ -107,7 +129,7 @@ func (f *Fanout) deliver(ctx context.Context, org string, number int64, targets 
 	var batch []notification.Delivery
 	for i := range targets {
 		for _, notice := range notices.to(targets[i].Type) {
-			batch = append(batch, notification.NewDelivery(org, number, &targets[i], notice, now, firstAttempt))
+			batch = append(batch, notification.NewDelivery(org, number, &targets[i], notice, now, job.EnqueueAgain))
 			if len(batch) < deliveriesAtOnce {
 				continue
 			}
@@ -128,7 +150,9 @@ func (f *Fanout) add(ctx context.Context, batch []notification.Delivery, enqueue
 	var group goroutine.Group
 	group.Limit(enqueuers)
 	for i := range batch {
-		group.Go(func() error { return f.enqueuer.Send(ctx, batch[i].Org, batch[i].ID, 0) })
+		group.Go(func() error {
+			return f.enqueuer.Enqueue(ctx, notification.DeliveryRef(batch[i].Org, batch[i].ID, batch[i].Due), 0)
+		})
 	}
 	if err := group.Wait(); err != nil {
 		// The relay enqueues them later.

@@ -16,12 +16,14 @@ import (
 	"attestry/app/recording"
 	"attestry/evidence"
 	"attestry/evidence/evidencetest"
+	"attestry/evidence/job"
 	"attestry/evidence/notification"
 	"attestry/links"
 	"attestry/storage"
 	"attestry/storage/filesystem"
 	"attestry/storage/pebble/pebbletest"
 	tasks "attestry/tasks/notification"
+	"attestry/tasks/relay"
 	"attestry/tasks/reports"
 )
 
@@ -45,25 +47,20 @@ type fanoutTask struct {
 
 type sendTask struct{ org, delivery string }
 
-func (q *queue) Fanout(_ context.Context, event string, action int64, _ int) error {
+func (q *queue) Enqueue(_ context.Context, ref job.Ref, _ int64) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.away == nil {
-		q.fanouts = append(q.fanouts, fanoutTask{event, action})
+	switch of := ref.Payload; {
+	case q.away != nil:
+	case ref.Kind == &job.Fanout:
+		q.fanouts = append(q.fanouts, fanoutTask{of.Event, of.Action})
+	default:
+		q.sends = append(q.sends, sendTask{of.Org, of.Delivery})
 	}
 	return q.away
 }
 
-func (q *queue) Send(_ context.Context, org, delivery string, _ int) error {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.away == nil {
-		q.sends = append(q.sends, sendTask{org, delivery})
-	}
-	return q.away
-}
-
-func (q *queue) Waiting(context.Context) (int, error) {
+func (q *queue) Waiting(context.Context, string) (int, error) {
 	if q.full {
 		return 1_000_000, nil
 	}
@@ -112,7 +109,7 @@ type scene struct {
 	processor *reports.Processor
 	queue     *queue
 	recipient *recipient
-	relay     *tasks.Relay
+	relay     *relay.Relay
 	fanout    *tasks.Fanout
 	deliverer *tasks.Deliverer
 	env       string
@@ -153,7 +150,11 @@ func (s *scene) start(docs storage.Documents, objects storage.Objects) {
 	s.must(err)
 	s.intake = reports.NewIntake(s.store, silent{}, silent{}, s.clock.Now, 0)
 	s.processor = reports.NewProcessor(s.store, silent{}, s.clock.Now, log)
-	s.relay = tasks.NewRelay(s.store, s.queue, s.clock.Now, log)
+	holder := evidence.NewID()
+	elect := func(ctx context.Context) (bool, error) {
+		return s.store.Leases.Acquire(ctx, "relay", holder, job.EnqueueAgain)
+	}
+	s.relay = relay.New(job.QueueNotifications, s.queue, s.clock.Now, elect, s.store.Outbox.Due, s.store.Deliveries.Due)
 	s.fanout = tasks.NewFanout(s.store, address, s.queue, s.clock.Now, log)
 	s.deliverer = tasks.NewDeliverer(s.store, s.recipient, s.clock.Now, log, func(notification.TargetType, bool) {})
 }

@@ -8,19 +8,18 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/job"
 	rules "attestry/evidence/snapshot"
 	"attestry/goroutine"
 	"attestry/storage"
 )
 
-const (
-	// maxAttempts is how often a report is begun; then it is parked, so that the rest
-	// goes on.
-	maxAttempts = 5
-	// RefundInterval is how often Refund is to be called: more often than the database
-	// can fall and rise again.
-	RefundInterval = 2 * time.Second
-)
+// maxAttempts is how often a report is begun; then it is parked, so that the rest goes on.
+var maxAttempts = job.Report.Attempts
+
+// RefundInterval is how often Refund is to be called: more often than the database
+// can fall and rise again.
+const RefundInterval = 2 * time.Second
 
 // The classes of reasons for which reports are parked.
 const (
@@ -76,7 +75,7 @@ type refund struct {
 func (r *refund) apply(head *rules.Head) {
 	held := head.Lease.Holder == r.holder
 	if held {
-		head.Lease = rules.Lease{}
+		head.Lease = job.Lease{}
 	}
 	if head.Attempt.Arrival == r.arrival && head.Attempt.Count > 0 && (held || !r.uncertain) {
 		head.Attempt.Count--

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"attestry/evidence"
+	"attestry/evidence/job"
 	"attestry/evidence/snapshot"
 	"attestry/goroutine"
 	"attestry/storage"
@@ -143,7 +145,7 @@ func (p *Processor) commitHead(ctx context.Context, h *lease, before *storage.Ba
 			clearLease(head)
 			return
 		}
-		head.Lease = newLease(h.holder, p.clock())
+		head.Lease = job.Report.NewLease(h.holder, evidence.Seconds(p.clock()))
 		head.Attempt = snapshot.Attempt{Arrival: report.Arrival + 1, Count: 1}
 	}, removal)
 }
@@ -173,7 +175,7 @@ func (p *Processor) withdrawIfLost(ctx context.Context, cause error, environment
 	if cause == nil || !errors.Is(cause, errLeaseLost) && !errors.Is(context.Cause(ctx), errLeaseLost) {
 		return cause
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseSpan)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), job.Report.Lease)
 	defer cancel()
 	return errors.Join(cause, p.withdraw(ctx, environment, entries))
 }

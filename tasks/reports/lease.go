@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/job"
 	rules "attestry/evidence/snapshot"
 	"attestry/goroutine"
 	"attestry/storage"
@@ -47,8 +48,8 @@ func (p *Processor) acquireLease(ctx context.Context, environment string) (*leas
 			return nil, err
 		}
 		head := stored.Value
-		now := p.clock()
-		if head.Lease.Holder != "" && head.Lease.Until > evidence.Seconds(now) {
+		now := evidence.Seconds(p.clock())
+		if head.Lease.Taken(now) {
 			return nil, nil
 		}
 		next := head.Processed + 1
@@ -56,7 +57,7 @@ func (p *Processor) acquireLease(ctx context.Context, environment string) (*leas
 			head.Attempt = rules.Attempt{Arrival: next}
 		}
 		head.Attempt.Count++
-		head.Lease = newLease(holder, now)
+		head.Lease = job.Report.NewLease(holder, now)
 		revision, err := p.store.Heads.Replace(ctx, head, stored.Revision)
 		if errors.Is(err, storage.ErrMoved) {
 			continue
@@ -70,17 +71,13 @@ func (p *Processor) acquireLease(ctx context.Context, environment string) (*leas
 	return nil, errContended()
 }
 
-func newLease(holder string, now time.Time) rules.Lease {
-	return rules.Lease{Holder: holder, Until: evidence.Seconds(now.Add(leaseSpan))}
-}
-
 // renewLease renews the lease until it is released. The context ends when the lease
 // cannot be kept, so that nothing is written without it.
 func (p *Processor) renewLease(ctx context.Context, h *lease) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var renewal goroutine.Group
 	renewal.Go(func() error {
-		ticker := time.NewTicker(renewInterval)
+		ticker := time.NewTicker(job.Report.RenewEvery())
 		defer ticker.Stop()
 		for {
 			select {
@@ -101,22 +98,22 @@ func (p *Processor) renewLease(ctx context.Context, h *lease) (context.Context, 
 }
 
 func (p *Processor) renewOnce(ctx context.Context, h *lease) error {
-	return p.commit(ctx, h, func(head *rules.Head) { head.Lease = newLease(h.holder, p.clock()) })
+	return p.commit(ctx, h, func(head *rules.Head) { head.Lease = job.Report.NewLease(h.holder, evidence.Seconds(p.clock())) })
 }
 
 func clearLease(head *rules.Head) {
-	head.Lease = rules.Lease{}
+	head.Lease = job.Lease{}
 	head.Attempt = rules.Attempt{}
 }
 
 // releaseLease releases the lease after an error. What is not the report's fault does not
 // count as an attempt.
 func (p *Processor) releaseLease(ctx context.Context, h *lease, cause error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaseSpan)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), job.Report.Lease)
 	defer cancel()
 	begun := h.current()
 	err := p.commit(ctx, h, func(head *rules.Head) {
-		head.Lease = rules.Lease{}
+		head.Lease = job.Lease{}
 		if isOutage(cause) {
 			head.Attempt.Count--
 			return

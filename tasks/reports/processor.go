@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"attestry/app"
 	"attestry/evidence"
@@ -21,10 +20,6 @@ import (
 )
 
 const (
-	// leaseSpan is for how long a worker has an environment unless it renews the lease.
-	leaseSpan = 10 * time.Second
-	// renewInterval is how often it renews the lease while it processes a report.
-	renewInterval = leaseSpan / 4
 	// batchSize is how many reports are read with one command.
 	batchSize = 16
 	// commitAttempts bounds how often a head is written again because another process wrote

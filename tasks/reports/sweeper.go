@@ -9,16 +9,14 @@ import (
 
 	"attestry/app"
 	"attestry/evidence"
+	"attestry/evidence/job"
 	"attestry/storage/environments"
 )
 
 const (
-	// SweepInterval is how often the sweep looks. With SweepAge it bounds how
+	// SweepInterval is how often the sweep looks. With job.EnqueueAgain it bounds how
 	// long a report waits whose task was lost.
 	SweepInterval = 2 * time.Second
-	// SweepAge is how long a report waits before the sweep enqueues it, and how
-	// long until it does so again.
-	SweepAge = 10 * time.Second
 	// sweepLease elects the one worker that sweeps.
 	sweepLease = "sweep"
 )
@@ -53,7 +51,7 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 	now := evidence.Seconds(s.clock())
 	seen := map[waiting]bool{}
 	for after := ""; ; {
-		refs, next, err := s.store.Reports.AcceptedBefore(ctx, now-SweepAge.Seconds(), after)
+		refs, next, err := s.store.Reports.AcceptedBefore(ctx, now-job.EnqueueAgain.Seconds(), after)
 		if err != nil {
 			return err
 		}
@@ -112,7 +110,7 @@ func environmentsOf(refs []environments.ReportRef) []string {
 }
 
 func (s *Sweeper) enqueue(ctx context.Context, org string, ref environments.ReportRef, now float64) error {
-	attempt := int((now - ref.AcceptedAt) / SweepAge.Seconds())
+	attempt := int((now - ref.AcceptedAt) / job.EnqueueAgain.Seconds())
 	enqueue := s.enqueuer.Report
 	if ref.Repeat {
 		enqueue = s.enqueuer.Evaluate

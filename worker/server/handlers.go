@@ -9,43 +9,59 @@ import (
 
 	"github.com/hibiken/asynq"
 
+	"attestry/evidence/job"
+	"attestry/goroutine"
 	"attestry/tasks"
-	"attestry/tasks/reports"
 )
 
-// environmentHandler processes what waits in the environment that the task names: reports and
-// evaluations, in the order in which they came.
-func environmentHandler(processor *reports.Processor) asynq.Handler {
+// newMux makes what does the tasks of all kinds.
+func (s *Server) newMux(m *metrics) *asynq.ServeMux {
+	drain := func(ctx context.Context, of *job.Payload) error { return s.processor.Drain(ctx, of.Environment) }
+	mux := asynq.NewServeMux()
+	for kind, do := range map[*job.Kind]func(context.Context, *job.Payload) error{
+		&job.Report:   drain,
+		&job.Evaluate: drain,
+		&job.Fanout: func(ctx context.Context, of *job.Payload) error {
+			return s.notifier.fanout.Tell(ctx, of.Event, of.Action)
+		},
+		&job.Send: func(ctx context.Context, of *job.Payload) error {
+			return s.notifier.deliverer.Deliver(ctx, of.Org, of.Delivery)
+		},
+		&job.Assemble: func(ctx context.Context, of *job.Payload) error {
+			return s.packager.assembler.Assemble(ctx, of.Assembly)
+		},
+	} {
+		mux.Handle(kind.Name, newHandler(kind, m, s.log, do))
+	}
+	return mux
+}
+
+// newHandler makes what does the tasks of a kind. A panic becomes an error. It measures every task and writes one
+// line for each that failed, and for each at level debug. What is still to be done after a task that asynq does not
+// repeat is enqueued by the relay.
+func newHandler(kind *job.Kind, m *metrics, log *slog.Logger, do func(context.Context, *job.Payload) error) asynq.Handler {
 	return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
-		var payload tasks.EnvironmentPayload
-		if err := json.Unmarshal(task.Payload(), &payload); err != nil {
-			return undecodable(task, err)
-		}
-		return processor.Drain(ctx, payload.Environment)
-	})
-}
-
-// undecodable is the error of a task whose payload cannot be read: trying again is of no use.
-func undecodable(task *asynq.Task, cause error) error {
-	return fmt.Errorf("decode the payload of %s: %w: %w", task.Type(), cause, asynq.SkipRetry)
-}
-
-// logged writes one line for each task that failed, and for each at level debug.
-func logged(log *slog.Logger) asynq.MiddlewareFunc {
-	return func(next asynq.Handler) asynq.Handler {
-		return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
-			began := time.Now()
-			err := next.ProcessTask(ctx, task)
-			_, id := tasks.Current(ctx)
-			entry := log.With("task", task.Type(), "id", id, "duration_ms", time.Since(began).Milliseconds())
-			if err != nil {
-				entry.Error("task failed", "error", err.Error())
-				return err
+		began := time.Now()
+		err := goroutine.Recovered(func() error {
+			var of job.Payload
+			if err := json.Unmarshal(task.Payload(), &of); err != nil {
+				return fmt.Errorf("decode the payload of %s: %w: %w", kind.Name, err, asynq.SkipRetry)
 			}
+			return do(ctx, &of)
+		})
+		_, id := tasks.Current(ctx)
+		m.observe(kind, time.Since(began), err)
+		entry := log.With("task", kind.Name, "id", id, "duration_ms", time.Since(began).Milliseconds())
+		if err == nil {
 			entry.Debug("task done")
 			return nil
-		})
-	}
+		}
+		entry.Error("task failed", "error", err.Error())
+		if kind.Retries == 0 {
+			return fmt.Errorf("%w: %w", err, asynq.RevokeTask)
+		}
+		return err
+	})
 }
 
 // logger lets asynq speak through slog.

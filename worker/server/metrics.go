@@ -1,13 +1,13 @@
 package server
 
 import (
-	"context"
 	"slices"
 	"time"
 
 	"github.com/hibiken/asynq"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"attestry/evidence/job"
 	"attestry/process"
 	"attestry/tasks"
 	"attestry/tasks/reports"
@@ -67,19 +67,13 @@ func (g *parkedCollector) Collect(values chan<- prometheus.Metric) {
 	}
 }
 
-// observe measures tasks.
-func (m *metrics) observe(next asynq.Handler) asynq.Handler {
-	return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
-		began := time.Now()
-		err := next.ProcessTask(ctx, task)
-		outcome := "done"
-		if err != nil {
-			outcome = "failed"
-		}
-		queue, _ := tasks.Current(ctx)
-		m.duration.WithLabelValues(queue, task.Type(), outcome).Observe(time.Since(began).Seconds())
-		return err
-	})
+// observe measures a task of a kind.
+func (m *metrics) observe(kind *job.Kind, took time.Duration, err error) {
+	outcome := "done"
+	if err != nil {
+		outcome = "failed"
+	}
+	m.duration.WithLabelValues(kind.Queue, kind.Name, outcome).Observe(took.Seconds())
 }
 
 // Describe names the queue metrics.

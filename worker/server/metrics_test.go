@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"attestry/config"
+	"attestry/evidence/job"
 	"attestry/process"
 	"attestry/tasks"
 )
@@ -23,7 +24,7 @@ func TestTasksThatThisProcessDoesAreCounted(t *testing.T) {
 	t.Cleanup(func() { client.Close() })
 	p := &process.Process{
 		Redis: client, Tasks: tasks.NewEnqueuer(client), Metrics: prometheus.NewRegistry(),
-		Settings: config.Settings{Worker: config.Worker{Queues: map[string]int{tasks.QueueReports: 1}}},
+		Settings: config.Settings{Worker: config.Worker{Queues: map[string]int{job.QueueReports: 1}}},
 	}
 	if _, err := newMetrics(p); err != nil {
 		t.Fatal(err)
@@ -33,7 +34,7 @@ func TestTasksThatThisProcessDoesAreCounted(t *testing.T) {
 		began <- struct{}{}
 		<-end
 		return nil
-	}), map[string]int{tasks.QueueReports: 1})
+	}), map[string]int{job.QueueReports: 1})
 	defer stop(time.Minute)
 	defer close(end)
 	for arrival := range int64(2) {

@@ -2,28 +2,32 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"time"
 
-	"github.com/hibiken/asynq"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"attestry/evidence"
+	"attestry/evidence/job"
 	rules "attestry/evidence/notification"
 	"attestry/links"
 	"attestry/notify"
 	"attestry/outbound"
 	"attestry/process"
-	"attestry/tasks"
 	"attestry/tasks/notification"
+	"attestry/tasks/relay"
 )
 
-// notificationConcurrency is how many tasks of notifications run at once, beside all others: they
-// wait for receivers, and one that does not answer must not keep others waiting.
-const notificationConcurrency = 1000
+const (
+	// notificationInterval is how long an event waits at most until a worker is told of it.
+	notificationInterval = 500 * time.Millisecond
+	// relayLease elects the one worker that enqueues notifications.
+	relayLease = "notifications"
+)
 
 // notifier is what tells the targets of actions.
 type notifier struct {
-	relay     *notification.Relay
+	relay     *relay.Relay
 	fanout    *notification.Fanout
 	deliverer *notification.Deliverer
 }
@@ -51,8 +55,12 @@ func newNotifier(p *process.Process) (*notifier, error) {
 		HTTP: outbound.NewClient(outbound.Options{Allowed: p.Settings.Outbound.Allow}),
 		Mail: mailServer(p), Clock: p.Clock, Log: p.Log,
 	})
+	holder := evidence.NewID()
+	elect := func(ctx context.Context) (bool, error) {
+		return p.Store.Leases.Acquire(ctx, relayLease, holder, job.EnqueueAgain)
+	}
 	return &notifier{
-		relay:     notification.NewRelay(p.Store, p.Tasks, p.Clock, p.Log),
+		relay:     relay.New(job.QueueNotifications, p.Tasks, p.Clock, elect, p.Store.Outbox.Due, p.Store.Deliveries.Due),
 		fanout:    notification.NewFanout(p.Store, address, p.Tasks, p.Clock, p.Log),
 		deliverer: notification.NewDeliverer(p.Store, sender, p.Clock, p.Log, count),
 	}, nil
@@ -68,26 +76,4 @@ func mailServer(p *process.Process) *notify.MailServer {
 		Address: string(settings.Host), From: string(settings.From),
 		Username: settings.Username, Password: settings.Password, TLS: notify.MailTLS(settings.TLS),
 	}
-}
-
-// fanoutHandler makes the deliveries of an event to the targets of an action.
-func (n *notifier) fanoutHandler() asynq.Handler {
-	return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
-		var payload tasks.FanoutPayload
-		if err := json.Unmarshal(task.Payload(), &payload); err != nil {
-			return undecodable(task, err)
-		}
-		return n.fanout.Tell(ctx, payload.Event, payload.Action)
-	})
-}
-
-// sendHandler tries a delivery.
-func (n *notifier) sendHandler() asynq.Handler {
-	return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
-		var payload tasks.SendPayload
-		if err := json.Unmarshal(task.Payload(), &payload); err != nil {
-			return undecodable(task, err)
-		}
-		return n.deliverer.Deliver(ctx, payload.Org, payload.Delivery)
-	})
 }

@@ -2,25 +2,30 @@ package server
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"runtime"
 	"time"
 
-	"github.com/hibiken/asynq"
-
+	"attestry/evidence/job"
 	"attestry/links"
 	"attestry/process"
 	"attestry/process/buildinfo"
 	"attestry/tasks"
 	"attestry/tasks/auditpackage"
+	"attestry/tasks/relay"
 )
 
 // packager is what assembles audit packages.
 type packager struct {
-	relay     *auditpackage.Relay
+	relay     *relay.Relay
 	assembler *auditpackage.Assembler
+	cleaner   *auditpackage.Cleaner
 }
+
+// packageInterval is how long a package waits at most until a worker is told of it.
+const packageInterval = 250 * time.Millisecond
+
+// everyWorker lets all workers enqueue packages: somebody waits for them, and must not wait until another one is
+// elected.
+func everyWorker(context.Context) (bool, error) { return true, nil }
 
 func newPackager(p *process.Process) (*packager, error) {
 	address, err := links.New(string(p.Settings.HTTP.BaseURL))
@@ -29,28 +34,11 @@ func newPackager(p *process.Process) (*packager, error) {
 	}
 	build := buildinfo.Read()
 	return &packager{
-		relay: auditpackage.NewRelay(p.Store, p.Tasks, time.Duration(p.Settings.Worker.PackageDays)*24*time.Hour, p.Clock, p.Log),
+		relay:   relay.New(job.QueuePackages, p.Tasks, p.Clock, everyWorker, p.Store.Assemblies.Due),
+		cleaner: auditpackage.NewCleaner(p.Store, time.Duration(p.Settings.Worker.PackageDays)*24*time.Hour, p.Clock, p.Log),
 		assembler: auditpackage.NewAssembler(p.Store, auditpackage.Options{
 			Links: address, Publisher: tasks.NewPublisher(p.Redis), Clock: p.Clock, Log: p.Log,
 			Generator: "Attestry " + build.Version + ", commit " + build.Commit,
 		}),
 	}, nil
-}
-
-// packageConcurrency is how many packages are assembled at once: compressing them keeps processors
-// busy, of which other tasks need some.
-func packageConcurrency() int { return max(1, runtime.GOMAXPROCS(0)/2) }
-
-// handler assembles the package that the task names.
-func (p *packager) handler() asynq.Handler {
-	return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
-		var payload tasks.AssemblePayload
-		if err := json.Unmarshal(task.Payload(), &payload); err != nil {
-			return undecodable(task, err)
-		}
-		if err := p.assembler.Assemble(ctx, payload.Assembly); err != nil {
-			return fmt.Errorf("%w: %w", err, asynq.RevokeTask) // what still waits is enqueued by the relay
-		}
-		return nil
-	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/hibiken/asynq"
 
 	"attestry/config"
+	"attestry/evidence/job"
 	"attestry/goroutine"
 	"attestry/process"
 	"attestry/storage"
@@ -78,18 +79,9 @@ func New(p *process.Process) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	mux := asynq.NewServeMux()
-	mux.Use(metrics.observe)
-	mux.Use(logged(p.Log))
-	mux.Handle(tasks.TypeReport, environmentHandler(processor))
-	mux.Handle(tasks.TypeEvaluate, environmentHandler(processor))
-	mux.Handle(tasks.TypeFanout, notifier.fanoutHandler())
-	mux.Handle(tasks.TypeSend, notifier.sendHandler())
-	mux.Handle(tasks.TypeAssemble, packager.handler())
-	return &Server{
+	s := &Server{
 		process:    p,
 		log:        p.Log,
-		mux:        mux,
 		processor:  processor,
 		sweeper:    reports.NewSweeper(p.Store, p.Tasks, p.Clock, p.Log),
 		collectors: newCollectors(p),
@@ -97,7 +89,9 @@ func New(p *process.Process) (*Server, error) {
 		notifier:   notifier,
 		packager:   packager,
 		servers:    newServers(p),
-	}, nil
+	}
+	s.mux = s.newMux(metrics)
+	return s, nil
 }
 
 func newCollectors(p *process.Process) []*orphans.Collector {
@@ -127,16 +121,12 @@ func newServers(p *process.Process) []*asynq.Server {
 // concurrencyOf is how many tasks of each queue run at once.
 func concurrencyOf(settings *config.Worker) map[string]int {
 	queues := settings.Queues
-	evaluation := queues[tasks.QueueReports] + queues[tasks.QueueCompliance]
+	shared := queues[job.QueueReports] + queues[job.QueueCompliance]
 	concurrency := make(map[string]int, len(queues))
 	for queue, weight := range queues {
-		switch queue {
-		case tasks.QueueNotifications:
-			concurrency[queue] = notificationConcurrency
-		case tasks.QueuePackages:
-			concurrency[queue] = packageConcurrency()
-		default:
-			concurrency[queue] = max(1, settings.Concurrency*weight/evaluation)
+		concurrency[queue] = job.Concurrency(queue)
+		if concurrency[queue] == 0 {
+			concurrency[queue] = max(1, settings.Concurrency*weight/shared)
 		}
 	}
 	return concurrency
@@ -180,10 +170,10 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 		jobs.Go(func() error { s.repeat(ctx, interval, wake, name, job); return nil })
 	}
-	repeat(notification.RelayInterval, "relay of notifications", s.notifier.relay.Relay, notifications.Schemas()...)
-	repeat(notification.CleanInterval, "deletion of old deliveries", s.notifier.relay.Clean)
-	repeat(auditpackage.RelayInterval, "relay of audit packages", s.packager.relay.Relay, packages.Schemas()...)
-	repeat(auditpackage.CleanInterval, "deletion of replaced audit packages", s.packager.relay.Clean)
+	repeat(notificationInterval, "relay of notifications", s.notifier.relay.Relay, notifications.Schemas()...)
+	repeat(notification.CleanInterval, "deletion of old deliveries", s.notifier.deliverer.Clean)
+	repeat(packageInterval, "relay of audit packages", s.packager.relay.Relay, packages.Schemas()...)
+	repeat(auditpackage.CleanInterval, "deletion of replaced audit packages", s.packager.cleaner.Clean)
 	repeat(reports.SweepInterval, "sweep", s.sweeper.Sweep)
 	for _, collector := range s.collectors {
 		repeat(orphans.Interval, "deletion of objects that no record names", collector.Collect)

@@ -1,0 +1,119 @@
+// Package job is what all durable work has in common: the table of its kinds, which says how each is
+// queued and how long it is tried again, and Status, which says how far one piece of work is.
+package job
+
+import (
+	"runtime"
+	"time"
+)
+
+// The queues. They are served by the workers that are told to.
+const (
+	QueueReports       = "reports"
+	QueueCompliance    = "compliance"
+	QueueNotifications = "notifications"
+	QueuePackages      = "packages"
+)
+
+// EnqueueAgain is how long work is left alone that was enqueued: its task may wait, a worker may have it,
+// or Redis may have forgotten it. Then another task is enqueued.
+const EnqueueAgain = 10 * time.Second
+
+// Kind is what all work of a kind has in common.
+type Kind struct {
+	// Name is that of the tasks of the kind.
+	Name  string
+	Queue string
+	// Timeout bounds one task. Retries is how often the queue repeats a task that failed. They are few, as
+	// what is still to be done after them is enqueued again.
+	Timeout time.Duration
+	Retries int
+	// Lease is how long a worker may be silent before another one may take the work over; 0 for work that
+	// needs none.
+	Lease time.Duration
+	// Attempts is how often the work is begun, and RetryFor how long it is tried, before it is given up; 0 for
+	// any number, or any time.
+	Attempts int
+	RetryFor time.Duration
+	Backoff
+}
+
+// Backoff is how the pauses between attempts grow.
+type Backoff struct {
+	// First is the mean pause after the first attempt; each further one is Factor times as long, up to Longest.
+	First, Longest time.Duration
+	Factor         int
+}
+
+// The kinds of work.
+var (
+	// Report processes what waits in an environment, in the order of arrival.
+	Report = Kind{
+		Name: "environment:report", Queue: QueueReports, Timeout: 2 * time.Minute, Retries: 5,
+		Lease: 10 * time.Second, Attempts: 5, Backoff: Backoff{First: time.Second, Factor: 2, Longest: 30 * time.Second},
+	}
+	// Evaluate is the same because of an evaluation without a report. It has a queue of its own, so that
+	// evaluations of large environments do not delay reports of others.
+	Evaluate = Report.as("environment:evaluate", QueueCompliance)
+	// Fanout makes the deliveries of an event to the targets of an action. A snapshot may make many. It takes no
+	// lease: made twice, they are stored once.
+	Fanout = Kind{
+		Name: "event:fanout", Queue: QueueNotifications, Timeout: 2 * time.Minute, Retries: 2,
+		RetryFor: 24 * time.Hour, Backoff: Backoff{First: time.Second, Factor: 2, Longest: 30 * time.Second},
+	}
+	// Send tries a delivery. The lease is longer than any attempt takes, as it is not renewed.
+	Send = Kind{
+		Name: "delivery:send", Queue: QueueNotifications, Timeout: 25 * time.Second, Retries: 2,
+		Lease: 30 * time.Second, RetryFor: 24 * time.Hour, Backoff: Backoff{First: 5 * time.Second, Factor: 3, Longest: 6 * time.Hour},
+	}
+	// Assemble assembles an audit package, which may hold many GiB of evidence. Somebody waits for it, so there
+	// is no pause between attempts.
+	Assemble = Kind{
+		Name: "package:assemble", Queue: QueuePackages, Timeout: time.Hour,
+		Lease: 15 * time.Second, Attempts: 5,
+	}
+)
+
+// Kinds are all kinds of work.
+var Kinds = []*Kind{&Report, &Evaluate, &Fanout, &Send, &Assemble}
+
+// concurrency is how many tasks of a queue a worker runs at once, beside those of other queues. Queues that are
+// not named share what the settings of the worker say.
+var concurrency = map[string]int{
+	// They wait for receivers, and one that does not answer must not keep others waiting.
+	QueueNotifications: 1000,
+	// Compressing packages keeps processors busy, of which other tasks need some.
+	QueuePackages: max(1, runtime.GOMAXPROCS(0)/2),
+}
+
+// Concurrency is how many tasks of a queue a worker runs at once, 0 if the settings say so.
+func Concurrency(queue string) int { return concurrency[queue] }
+
+// Named returns the kind of a name, nil if there is none.
+func Named(name string) *Kind {
+	for _, kind := range Kinds {
+		if kind.Name == name {
+			return kind
+		}
+	}
+	return nil
+}
+
+// as is the kind under another name and in another queue.
+func (k Kind) as(name, queue string) Kind {
+	k.Name, k.Queue = name, queue
+	return k
+}
+
+// RenewEvery is how often a worker renews its lease.
+func (k *Kind) RenewEvery() time.Duration { return k.Lease / 4 }
+
+// Pause is how long nothing is tried after so many attempts have failed: 3/4 to 5/4 of the mean, by a jitter
+// in [0, 1), so that what failed together is not tried together.
+func (b *Backoff) Pause(failed int, jitter float64) time.Duration {
+	pause := b.First
+	for range failed - 1 {
+		pause = min(pause*time.Duration(b.Factor), b.Longest)
+	}
+	return time.Duration(float64(pause) * (0.75 + jitter/2))
+}

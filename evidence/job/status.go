@@ -1,0 +1,88 @@
+package job
+
+import "attestry/evidence"
+
+// Status is how far a piece of work is. It is embedded in the record that the work belongs to.
+type Status struct {
+	// Due is when a worker is to begin, in Unix seconds; 0 if there is nothing to do. While a worker has the
+	// lease it is the end of that.
+	Due float64 `json:"due,omitempty"`
+	Lease
+	// Tried is how often the work was begun.
+	Tried int `json:"tried,omitempty"`
+	// Reason is why the last attempt failed.
+	Reason string `json:"reason,omitempty"`
+	// Parked is when the work was given up, in Unix seconds; 0 if it was not.
+	Parked float64 `json:"parked,omitempty"`
+}
+
+// Lease says which worker is at a piece of work, and until when. It saves double work; whatever is done bears
+// being done twice.
+type Lease struct {
+	Holder string  `json:"holder,omitempty"`
+	Until  float64 `json:"until,omitempty"` // Unix seconds
+}
+
+// NewLease is a lease on work of the kind that begins at a time in Unix seconds.
+func (k *Kind) NewLease(holder string, now float64) Lease {
+	return Lease{Holder: holder, Until: evidence.RoundSeconds(now + k.Lease.Seconds())}
+}
+
+// Taken reports whether a worker has the lease at a time in Unix seconds.
+func (l *Lease) Taken(now float64) bool { return l.Until > now }
+
+// Start makes the work due at a time in Unix seconds, with all its attempts.
+func (s *Status) Start(due float64) { *s = Status{Due: evidence.RoundSeconds(due)} }
+
+// Claim begins an attempt of a worker at a time in Unix seconds. It is false if there is nothing to do or
+// another worker is at it.
+func (s *Status) Claim(kind *Kind, holder string, now float64) bool {
+	if s.Due == 0 || s.Taken(now) {
+		return false
+	}
+	s.Tried++
+	s.Lease = kind.NewLease(holder, now)
+	s.Due = s.Until
+	return true
+}
+
+// Renew keeps the lease with its worker. It is false if another one has it.
+func (s *Status) Renew(kind *Kind, holder string, now float64) bool {
+	if s.Holder != holder {
+		return false
+	}
+	s.Lease = kind.NewLease(holder, now)
+	s.Due = s.Until
+	return true
+}
+
+// Exhausted reports whether the work was begun as often as it may be.
+func (s *Status) Exhausted(kind *Kind) bool { return kind.Attempts > 0 && s.Tried >= kind.Attempts }
+
+// Fail ends an attempt that failed at a time in Unix seconds, of work that began at another time. The next one
+// comes after the pause of the kind, shifted by a jitter in [0, 1), but not before a time. It is false if there
+// is none: then the work is parked.
+func (s *Status) Fail(kind *Kind, began, at, notBefore, jitter float64, reason string) bool {
+	next := at + kind.Pause(s.Tried, jitter).Seconds()
+	if s.Exhausted(kind) || kind.RetryFor > 0 && next > began+kind.RetryFor.Seconds() {
+		s.Park(at, reason)
+		return false
+	}
+	s.Lease, s.Reason = Lease{}, reason
+	s.Due = evidence.RoundSeconds(max(next, notBefore))
+	return true
+}
+
+// Park gives the work up at a time in Unix seconds.
+func (s *Status) Park(at float64, reason string) {
+	s.Due, s.Lease, s.Reason, s.Parked = 0, Lease{}, reason, at
+}
+
+// Postpone ends an attempt that says nothing about the work, and does not count. The next one is due at a time
+// in Unix seconds.
+func (s *Status) Postpone(due float64, reason string) {
+	s.Due, s.Lease, s.Tried, s.Reason = evidence.RoundSeconds(due), Lease{}, max(0, s.Tried-1), reason
+}
+
+// Complete notes that there is nothing more to do.
+func (s *Status) Complete() { *s = Status{} }

@@ -1,0 +1,127 @@
+// Package relay enqueues the work that is due (in a worker): new work as well as what is to be tried again, what
+// Redis has forgotten, and what workers had begun that were killed.
+package relay
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"attestry/evidence"
+	"attestry/evidence/job"
+	"attestry/goroutine"
+)
+
+const (
+	// maxWaiting is how many tasks may wait in a queue: what workers cannot keep up with waits in the database
+	// rather than in Redis.
+	maxWaiting = 10_000
+	// enqueuers is how many tasks are enqueued at the same time.
+	enqueuers = 16
+)
+
+// Enqueuer puts tasks on their queues.
+type Enqueuer interface {
+	// Enqueue asks a worker to do some work. A task that is there already for the same attempt is no error.
+	Enqueue(ctx context.Context, ref job.Ref, attempt int64) error
+	// Waiting is how many tasks of a queue no worker has taken yet.
+	Waiting(ctx context.Context, queue string) (int, error)
+}
+
+// Source reads a page of the work of a kind that is due at a time in Unix seconds, that which is due longest
+// first, and gives the cursor of the next page.
+type Source func(ctx context.Context, now float64, after string) ([]job.Ref, string, error)
+
+// Relay enqueues work of one queue. Several processes may do so: their tasks have the same ids.
+type Relay struct {
+	queue    string
+	enqueuer Enqueuer
+	clock    evidence.Clock
+	sources  []Source
+	// elect reports whether this process is to enqueue, which spares others the work.
+	elect func(context.Context) (bool, error)
+	// enqueued is when what still waits was enqueued last.
+	enqueued map[key]time.Time
+}
+
+// key tells work from other work, and from itself when it is due again.
+type key struct {
+	kind *job.Kind
+	key  string
+	due  float64
+}
+
+func keyOf(ref *job.Ref) key { return key{kind: ref.Kind, key: ref.Key, due: ref.Due} }
+
+// New makes a relay for a queue that works when Relay is called, by one goroutine, if elect says so.
+func New(queue string, enqueuer Enqueuer, clock evidence.Clock, elect func(context.Context) (bool, error), sources ...Source) *Relay {
+	return &Relay{queue: queue, enqueuer: enqueuer, clock: clock, elect: elect, sources: sources, enqueued: map[key]time.Time{}}
+}
+
+// Relay looks once. While nothing is due it takes one command for each source.
+func (r *Relay) Relay(ctx context.Context) error {
+	now := r.clock()
+	for key, at := range r.enqueued {
+		if now.Sub(at) >= job.EnqueueAgain || now.Before(at) {
+			delete(r.enqueued, key)
+		}
+	}
+	first, err := r.read(ctx, now, 1)
+	if err != nil || len(first) == 0 {
+		return err
+	}
+	elected, err := r.elect(ctx)
+	if err != nil || !elected {
+		return err
+	}
+	n, err := r.enqueuer.Waiting(ctx, r.queue)
+	if err != nil || n >= maxWaiting {
+		return err
+	}
+	due, err := r.read(ctx, now, maxWaiting)
+	if err != nil {
+		return err
+	}
+	return r.enqueue(ctx, now, due[:min(len(due), maxWaiting-n)])
+}
+
+func (r *Relay) enqueue(ctx context.Context, now time.Time, due []job.Ref) error {
+	var group goroutine.Group
+	group.Limit(enqueuers)
+	for _, ref := range due {
+		r.enqueued[keyOf(&ref)] = now
+		// Another number each time makes another task, whatever became of the last one. Each time at which the
+		// work is due has tasks of its own.
+		again := math.Floor((evidence.Seconds(now) - ref.Due) / job.EnqueueAgain.Seconds())
+		group.Go(func() error { return r.enqueuer.Enqueue(ctx, ref, int64(ref.Due*1000)+int64(again)) })
+	}
+	if err := group.Wait(); err != nil {
+		clear(r.enqueued)
+		return err
+	}
+	return nil
+}
+
+// read returns what was not enqueued a moment ago of what is due. It looks at so many pieces of work of each source,
+// and at the rest of a page.
+func (r *Relay) read(ctx context.Context, now time.Time, most int) ([]job.Ref, error) {
+	var fresh []job.Ref
+	for _, source := range r.sources {
+		for after, seen := "", 0; seen < most; {
+			refs, next, err := source(ctx, evidence.Seconds(now), after)
+			if err != nil {
+				return nil, err
+			}
+			seen += len(refs)
+			for i := range refs {
+				if _, ok := r.enqueued[keyOf(&refs[i])]; !ok {
+					fresh = append(fresh, refs[i])
+				}
+			}
+			if after = next; next == "" {
+				break
+			}
+		}
+	}
+	return fresh, nil
+}

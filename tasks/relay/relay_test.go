@@ -1,0 +1,79 @@
+package relay_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"attestry/evidence/job"
+	"attestry/tasks/relay"
+)
+
+// queue remembers what was enqueued.
+type queue struct {
+	mu      sync.Mutex
+	tasks   []string // key and attempt
+	waiting int
+	away    error
+}
+
+func (q *queue) Enqueue(_ context.Context, ref job.Ref, attempt int64) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.tasks = append(q.tasks, ref.Key+":"+strconv.FormatInt(attempt, 10))
+	return q.away
+}
+
+func (q *queue) Waiting(context.Context, string) (int, error) { return q.waiting, nil }
+
+// take returns what was enqueued since the last call.
+func (q *queue) take() []string {
+	taken := q.tasks
+	q.tasks = nil
+	slices.Sort(taken)
+	return taken
+}
+
+func TestDueWorkIsEnqueuedAndLaterAgain(t *testing.T) {
+	now, elected := time.Unix(100, 0), false
+	due := map[string]float64{"a": 90, "b": 100, "later": 200}
+	source := func(_ context.Context, at float64, _ string) (refs []job.Ref, _ string, _ error) {
+		for _, key := range []string{"a", "b", "later"} {
+			if due[key] > 0 && due[key] <= at {
+				refs = append(refs, job.Ref{Kind: &job.Send, Key: key, Due: due[key]})
+			}
+		}
+		return refs, "", nil
+	}
+	q := &queue{}
+	r := relay.New(job.QueueNotifications, q, func() time.Time { return now },
+		func(context.Context) (bool, error) { return elected, nil }, source)
+	step := func(name string, want ...string) {
+		t.Helper()
+		err := r.Relay(t.Context())
+		if got := q.take(); !slices.Equal(got, want) || (err != nil) != (q.away != nil) {
+			t.Errorf("%s: enqueued %v, want %v, %v", name, got, want, err)
+		}
+	}
+	step("another process is elected")
+	elected = true
+	q.waiting = 10_000
+	step("the queue is full")
+	q.waiting, q.away = 9_999, errors.New("Redis is away")
+	step("Redis is away", "a:90001")
+	q.waiting, q.away = 0, nil
+	step("Redis is back", "a:90001", "b:100000")
+	step("a moment later")
+	due["b"] = 100.5
+	now = now.Add(time.Second)
+	step("what is due again", "b:100500")
+	now = now.Add(10 * time.Second)
+	step("ten seconds later", "a:90002", "b:100501")
+	delete(due, "b")
+	now = now.Add(100 * time.Second)
+	step("when more is due", "a:90012", "later:200001")
+}
