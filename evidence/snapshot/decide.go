@@ -37,7 +37,10 @@ type Input struct {
 	Artifacts []Artifact
 	Before    map[string]Artifact
 	// Images are what runs by the report, one for each fingerprint, sorted by fingerprint.
-	Images []Reported
+	// Starting are the fingerprints that begin to run with it, and renamed those that run on under
+	// another name.
+	Images            []Reported
+	Starting, renamed []string
 	// Policies are those that are attached to the environment, in their latest versions.
 	Policies []policy.Reference
 	// Known has the facts about what is evaluated anew, by fingerprint: see ToEvaluate. The
@@ -61,6 +64,15 @@ func (in *Input) SetImages(report *Report) {
 		return
 	}
 	in.Images = report.Resolve(in.Before)
+	for _, image := range in.Images {
+		running, runs := in.Before[image.Fingerprint]
+		switch {
+		case !runs:
+			in.Starting = append(in.Starting, image.Fingerprint)
+		case running.Name != image.Name:
+			in.renamed = append(in.renamed, image.Fingerprint)
+		}
+	}
 }
 
 // SameDigest reports whether the report is like the last one.
@@ -80,31 +92,21 @@ func (in *Input) Unchanged() bool {
 // Number is that of the next snapshot.
 func (in *Input) Number() int64 { return in.Head.Last + 1 }
 
-// Starting returns the fingerprints that begin to run with the report.
-func (in *Input) Starting() []string {
-	var starting []string
-	for _, image := range in.Images {
-		if _, runs := in.Before[image.Fingerprint]; !runs {
-			starting = append(starting, image.Fingerprint)
-		}
-	}
-	return starting
-}
-
 // ToEvaluate returns the fingerprints whose facts have to be read. In another generation or under
 // other policies these are all. Else what runs on keeps its evaluation, unless policies may
 // evaluate it by another name than before.
 func (in *Input) ToEvaluate() []string {
-	all := in.Head.Last > 0 && (in.Generation != in.Head.SnapshotGeneration || in.otherPolicies())
-	var fingerprints []string
-	for _, image := range in.Images {
-		running, runs := in.Before[image.Fingerprint]
-		renamed := runs && running.Name != image.Name
-		if all || !runs || renamed && len(in.Policies) > 0 {
+	switch {
+	case in.Head.Last > 0 && (in.Generation != in.Head.SnapshotGeneration || in.otherPolicies()):
+		fingerprints := make([]string, 0, len(in.Images))
+		for _, image := range in.Images {
 			fingerprints = append(fingerprints, image.Fingerprint)
 		}
+		return fingerprints
+	case len(in.Policies) > 0:
+		return slices.Concat(in.Starting, in.renamed)
 	}
-	return fingerprints
+	return in.Starting
 }
 
 func (in *Input) otherPolicies() bool { return !slices.Equal(in.Policies, in.Head.Policies) }

@@ -98,7 +98,7 @@ func (p *Processor) loadImages(ctx context.Context, in *snapshot.Input, report *
 // startingEntries returns the entries of the running set for what starts with the report.
 func startingEntries(in *snapshot.Input) []environments.Running {
 	var entries []environments.Running
-	for _, fingerprint := range in.Starting() {
+	for _, fingerprint := range in.Starting {
 		entries = append(entries, environments.Running{
 			Org: in.Report.Org, Environment: in.Report.Environment, Fingerprint: fingerprint, Since: in.Number(),
 		})
@@ -129,7 +129,7 @@ func (p *Processor) environment(ctx context.Context, id string) (evidence.Enviro
 // loadProvenance reads where artifacts come from, what they replace, and when those that are
 // starting first ran; and how the report before was scaled.
 func (p *Processor) loadProvenance(ctx context.Context, in *snapshot.Input) error {
-	fingerprints, starting := in.ToEvaluate(), in.Starting()
+	fingerprints := in.ToEvaluate()
 	var provenances []pipelines.Provenance
 	var first map[string]float64
 	var reads goroutine.Group
@@ -138,7 +138,7 @@ func (p *Processor) loadProvenance(ctx context.Context, in *snapshot.Input) erro
 		return err
 	})
 	reads.Go(func() (err error) {
-		first, err = p.store.FirstSeen.First(ctx, in.Report.Environment, starting)
+		first, err = p.store.FirstSeen.First(ctx, in.Report.Environment, in.Starting)
 		return err
 	})
 	if !in.Report.Repeat {
