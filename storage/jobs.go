@@ -18,14 +18,19 @@ func SetStage(fields map[string]any, status *job.Status) map[string]any {
 	return fields
 }
 
-// FindJobs returns a page of the documents with parked work, or of those with work that is to be done, which are in
-// the index due. It gives the cursor of the next page.
-func FindJobs[T any](ctx context.Context, c Collection[T], due string, parked bool, after string) ([]T, string, error) {
+// FindJobs describes a page of the parked work in a collection, or of the work that is to be done, which is in the
+// index due. It gives the cursor of the next page.
+func FindJobs[T any](ctx context.Context, c Collection[T], due string, parked bool, after string, describe func(*T) job.Entry) ([]job.Entry, string, error) {
 	query := Query{Index: due, From: &Bound{Value: 0.0}, After: after, Limit: jobPage}
 	if parked {
 		query = Query{Index: StageIndex.Name, Equal: []any{string(job.Parked)}, After: after, Limit: jobPage}
 	}
-	return c.Find(ctx, query)
+	found, next, err := c.Find(ctx, query)
+	entries := make([]job.Entry, 0, len(found))
+	for i := range found {
+		entries = append(entries, describe(&found[i]))
+	}
+	return entries, next, err
 }
 
 // jobPage is how many documents FindJobs reads with one command.

@@ -11,7 +11,6 @@ import (
 	"attestry/evidence/audit"
 	"attestry/evidence/job"
 	"attestry/evidence/notification"
-	"attestry/storage/environments"
 	"attestry/tasks/reports"
 )
 
@@ -19,8 +18,8 @@ import (
 func jobCommands() []command {
 	return []command{
 		{"jobs list", "[--json]", "list all work that waits, is leased, has failed or is parked, with the last error", parseJobsList, ""},
-		{"jobs retry", "KIND KEY", "try parked work again, with all its attempts", func(args []string) (action, error) { return parseJob(args, retryJob) }, ""},
-		{"jobs drop", "KIND KEY", "give parked work up for good", func(args []string) (action, error) { return parseJob(args, dropJob) }, ""},
+		{"jobs retry", "KIND KEY", "try parked work again, with all its attempts", func(args []string) (action, error) { return parseJob(args, false) }, ""},
+		{"jobs drop", "KIND KEY", "give parked work up for good", func(args []string) (action, error) { return parseJob(args, true) }, ""},
 	}
 }
 
@@ -43,7 +42,7 @@ func parseJobsList(args []string) (action, error) {
 	return withStores(func(ctx context.Context, s *session) error { return listJobs(ctx, s, asJSON) }), nil
 }
 
-func parseJob(args []string, change func(context.Context, *session, *job.Kind, string) error) (action, error) {
+func parseJob(args []string, drop bool) (action, error) {
 	if err := words(args, 2, 2); err != nil {
 		return nil, err
 	}
@@ -51,7 +50,7 @@ func parseJob(args []string, change func(context.Context, *session, *job.Kind, s
 	if kind == nil {
 		return nil, fmt.Errorf("%w: %q is not a kind of work", errUsage, args[0])
 	}
-	return withStores(func(ctx context.Context, s *session) error { return change(ctx, s, kind, args[1]) }), nil
+	return withStores(func(ctx context.Context, s *session) error { return s.changeJob(ctx, kind, args[1], drop) }), nil
 }
 
 func listJobs(ctx context.Context, s *session, asJSON bool) error {
@@ -109,95 +108,61 @@ func (s *session) parkedReports(ctx context.Context, after string) ([]job.Entry,
 	return entries, next, err
 }
 
-func retryJob(ctx context.Context, s *session, kind *job.Kind, key string) error {
-	now := evidence.Seconds(s.Clock())
-	parked := false
-	err := s.changeJob(ctx, kind, key, jobChange{
-		event: func(event *notification.Event) {
-			if parked = event.Parked > 0; parked {
-				event.Start(now)
-			}
-		},
-		delivery: func(delivery *notification.Delivery) {
-			if parked = delivery.Parked > 0; parked {
-				delivery.Again(now, 0)
-			}
-		},
-		assembly: func(assembly *audit.Assembly) {
-			if parked = assembly.Parked > 0; parked {
-				assembly.Retry(now)
-			}
-		},
-		report: func(record *environments.WaitingReport) (err error) {
-			if parked = record.Failure != ""; parked {
-				_, err = reports.NewParked(s.Store, s.Clock).Retry(ctx, record)
-			}
-			return advice(err)
-		},
-	})
-	return s.endChange(kind, key, parked, "waits again", err)
-}
-
-func dropJob(ctx context.Context, s *session, kind *job.Kind, key string) error {
-	parked := false
-	drop := func(status *job.Status) {
-		if parked = status.Parked > 0; parked {
-			status.Complete()
-		}
-	}
-	err := s.changeJob(ctx, kind, key, jobChange{
-		event:    func(event *notification.Event) { parked = event.Parked > 0 },
-		delivery: func(delivery *notification.Delivery) { drop(&delivery.Status) },
-		assembly: func(assembly *audit.Assembly) { drop(&assembly.Status) },
-		report: func(record *environments.WaitingReport) error {
-			if parked = record.Failure != ""; !parked {
-				return nil
-			}
-			return reports.NewParked(s.Store, s.Clock).Discard(ctx, record)
-		},
-	})
-	if err == nil && parked && kind == &job.Fanout {
-		err = s.Store.Outbox.Delete(ctx, key)
-	}
-	return s.endChange(kind, key, parked, "is dropped", err)
-}
-
-// jobChange is what is done to the record of a piece of work, by its kind.
-type jobChange struct {
-	event    func(*notification.Event)
-	delivery func(*notification.Delivery)
-	assembly func(*audit.Assembly)
-	report   func(*environments.WaitingReport) error
-}
-
-func (s *session) changeJob(ctx context.Context, kind *job.Kind, key string, change jobChange) (err error) {
+// changeJob has parked work tried again, or drops it.
+func (s *session) changeJob(ctx context.Context, kind *job.Kind, key string, drop bool) (err error) {
+	now, parked := evidence.Seconds(s.Clock()), false
 	switch kind {
 	case &job.Fanout:
-		_, err = s.Store.Outbox.Update(ctx, key, change.event)
+		_, err = s.Store.Outbox.Update(ctx, key, func(event *notification.Event) {
+			if parked = event.Parked > 0; parked && !drop {
+				event.Start(now)
+			}
+		})
+		if err == nil && parked && drop {
+			err = s.Store.Outbox.Delete(ctx, key)
+		}
 	case &job.Send:
 		org, id, _ := strings.Cut(key, "/")
-		_, err = s.Store.Deliveries.Update(ctx, org, id, change.delivery)
+		_, err = s.Store.Deliveries.Update(ctx, org, id, func(delivery *notification.Delivery) {
+			switch parked = delivery.Parked > 0; {
+			case parked && drop:
+				delivery.Complete()
+			case parked:
+				delivery.Again(now, 0)
+			}
+		})
 	case &job.Assemble:
-		_, err = s.Store.Assemblies.Update(ctx, key, change.assembly)
+		_, err = s.Store.Assemblies.Update(ctx, key, func(assembly *audit.Assembly) {
+			switch parked = assembly.Parked > 0; {
+			case parked && drop:
+				assembly.Complete()
+			case parked:
+				assembly.Retry(now)
+			}
+		})
 	default:
-		environment, number, _ := strings.Cut(key, "/")
-		arrival, _ := strconv.ParseInt(number, 10, 64)
-		var record environments.WaitingReport
-		if record, err = s.Store.Reports.Get(ctx, environment, arrival); err == nil {
-			err = change.report(&record)
-		}
+		parked, err = s.changeReport(ctx, key, drop)
 	}
-	return err
-}
-
-// endChange says what was done to a piece of work.
-func (s *session) endChange(kind *job.Kind, key string, parked bool, done string, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", kind.Name, key, err)
 	}
 	if !parked {
 		return fmt.Errorf("%s %s is not parked", kind.Name, key)
 	}
-	_, err = fmt.Fprintf(s.out, "%s %s %s\n", kind.Name, key, done)
+	_, err = fmt.Fprintf(s.out, "%s %s %s\n", kind.Name, key, map[bool]string{true: "is dropped", false: "waits again"}[drop])
 	return err
+}
+
+func (s *session) changeReport(ctx context.Context, key string, drop bool) (parked bool, err error) {
+	environment, number, _ := strings.Cut(key, "/")
+	arrival, _ := strconv.ParseInt(number, 10, 64)
+	record, err := s.Store.Reports.Get(ctx, environment, arrival)
+	if err != nil || record.Failure == "" {
+		return false, err
+	}
+	if drop {
+		return true, reports.NewParked(s.Store, s.Clock).Discard(ctx, &record)
+	}
+	_, err = reports.NewParked(s.Store, s.Clock).Retry(ctx, &record)
+	return true, advice(err)
 }

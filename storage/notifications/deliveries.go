@@ -94,12 +94,9 @@ func (d *Deliveries) Due(ctx context.Context, now float64, after string) ([]job.
 // Jobs returns a page of the deliveries that have failed for good, or of those that are to be tried, and the cursor
 // of the next page.
 func (d *Deliveries) Jobs(ctx context.Context, parked bool, after string) ([]job.Entry, string, error) {
-	found, next, err := storage.FindJobs(ctx, d.collection, "due", parked, after)
-	entries := make([]job.Entry, 0, len(found))
-	for i := range found {
-		entries = append(entries, found[i].Entry(&job.Send, found[i].Org, deliveryID(found[i].Org, found[i].ID)))
-	}
-	return entries, next, err
+	return storage.FindJobs(ctx, d.collection, "due", parked, after, func(delivery *notification.Delivery) job.Entry {
+		return delivery.Entry(&job.Send, delivery.Org, deliveryID(delivery.Org, delivery.ID))
+	})
 }
 
 // CountJobs counts deliveries by their stage: four commands.

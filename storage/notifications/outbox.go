@@ -121,17 +121,7 @@ func (o *Outbox) Get(ctx context.Context, id string) (notification.Event, error)
 
 // Jobs returns a page of the events that were given up, or of the others, and the cursor of the next page.
 func (o *Outbox) Jobs(ctx context.Context, parked bool, after string) ([]job.Entry, string, error) {
-	found, next, err := storage.FindJobs(ctx, o.collection, "at", parked, after)
-	entries := make([]job.Entry, 0, len(found))
-	for i := range found {
-		entry := found[i].Entry(&job.Fanout, found[i].Org, found[i].ID)
-		entry.Since = max(entry.Since, found[i].At)
-		if entry.Stage == "" {
-			entry.Stage = job.Waiting
-		}
-		entries = append(entries, entry)
-	}
-	return entries, next, err
+	return storage.FindJobs(ctx, o.collection, "at", parked, after, (*notification.Event).Job)
 }
 
 // CountJobs counts events by their stage: four commands.

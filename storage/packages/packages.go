@@ -96,12 +96,9 @@ func (a *Assemblies) Due(ctx context.Context, now float64, after string) ([]job.
 // Jobs returns a page of the assemblies that have failed for good, or of those that are to be done, and the cursor of
 // the next page.
 func (a *Assemblies) Jobs(ctx context.Context, parked bool, after string) ([]job.Entry, string, error) {
-	found, next, err := storage.FindJobs(ctx, a.collection, "due", parked, after)
-	entries := make([]job.Entry, 0, len(found))
-	for i := range found {
-		entries = append(entries, found[i].Entry(&job.Assemble, found[i].Org, found[i].ID))
-	}
-	return entries, next, err
+	return storage.FindJobs(ctx, a.collection, "due", parked, after, func(assembly *audit.Assembly) job.Entry {
+		return assembly.Entry(&job.Assemble, assembly.Org, assembly.ID)
+	})
 }
 
 // CountJobs counts assemblies by their stage: four commands.
