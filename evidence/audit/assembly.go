@@ -127,6 +127,13 @@ func (a *Assembly) Ask(state, orgName string, now float64) int64 {
 	return a.Wanted
 }
 
+// Retry asks for a package again whose assembly was given up, at a time in Unix seconds.
+func (a *Assembly) Retry(now float64) {
+	a.Failure = nil
+	a.Wanted++
+	a.Start(now)
+}
+
 // LastAsked is when the package that is ready was last asked for, in Unix seconds.
 func (a *Assembly) LastAsked() float64 { return max(a.AskedAt, a.Ready.At) }
 

@@ -86,3 +86,47 @@ func (s *Status) Postpone(due float64, reason string) {
 
 // Complete notes that there is nothing more to do.
 func (s *Status) Complete() { *s = Status{} }
+
+// Stage is what can be said about a piece of work in a word.
+type Stage string
+
+// The stages. Failed work is tried again, parked work is not.
+const (
+	Waiting Stage = "waiting"
+	Leased  Stage = "leased"
+	Failed  Stage = "failed"
+	Parked  Stage = "parked"
+)
+
+// Stage is the stage of the work, "" if there is nothing to do. Of work that a worker has begun and not ended it is
+// Leased, also if that worker was killed.
+func (s *Status) Stage() Stage {
+	switch {
+	case s.Parked > 0:
+		return Parked
+	case s.Until > 0:
+		return Leased
+	case s.Due == 0:
+		return ""
+	case s.Reason != "":
+		return Failed
+	}
+	return Waiting
+}
+
+// Entry is a piece of work as operators see it.
+type Entry struct {
+	Kind  *Kind
+	Key   string
+	Org   string // id
+	Stage Stage
+	// Since is when it is due, or was parked, in Unix seconds.
+	Since  float64
+	Tried  int
+	Reason string
+}
+
+// Entry describes the work of a kind in an organization, by its id, that has the status.
+func (s *Status) Entry(kind *Kind, org, key string) Entry {
+	return Entry{Kind: kind, Key: key, Org: org, Stage: s.Stage(), Since: max(s.Due, s.Parked), Tried: s.Tried, Reason: s.Reason}
+}

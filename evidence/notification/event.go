@@ -41,6 +41,15 @@ func (e *Event) Refs() []job.Ref {
 	return refs
 }
 
+// Job describes the work of telling of the event.
+func (e *Event) Job() job.Entry {
+	status := e.Status
+	if status.Parked == 0 {
+		status.Due = e.DueAt()
+	}
+	return status.Entry(&job.Fanout, e.Org, e.ID)
+}
+
 // FailAttempt notes why an action could not be told at a time in Unix seconds. jitter, in [0, 1), shifts the next
 // attempt. It is false if there is none.
 func (e *Event) FailAttempt(at, jitter float64, reason string) (again bool) {

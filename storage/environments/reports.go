@@ -283,6 +283,15 @@ func (r *Reports) Parked(ctx context.Context, org, after string) ([]WaitingRepor
 	return records, next, err
 }
 
+// Counts counts the reports that wait and those that are parked: two commands.
+func (r *Reports) Counts(ctx context.Context) (waiting, parked int64, err error) {
+	if waiting, err = r.collection.Count(ctx, storage.Query{Index: "accepted", From: &storage.Bound{Value: 0.0}}); err != nil {
+		return 0, 0, err
+	}
+	parked, err = r.collection.Count(ctx, storage.Query{Index: "parked", From: &storage.Bound{Value: 0.0}})
+	return waiting, parked, err
+}
+
 func (r *Reports) parkedOneByOne(ctx context.Context, query storage.Query) ([]WaitingReport, string, error) {
 	found, next, err := r.collection.FindFields(ctx, query)
 	if err != nil {

@@ -11,12 +11,13 @@ import (
 
 var deliverySchema = &storage.Schema{
 	Name:   "deliveries",
-	Fields: []string{"org", "action", "time", "state", "due", "settled"},
+	Fields: []string{"org", "action", "time", "state", "due", "settled", "stage"},
 	Indexes: []storage.Index{
 		{Name: "action", Fields: []string{"org", "action", "time"}},
 		// Only deliveries that are to be tried have due, only the others have settled.
 		{Name: "due", Fields: []string{"due"}, Required: "due"},
 		{Name: "settled", Fields: []string{"settled"}, Required: "settled"},
+		storage.StageIndex,
 	},
 }
 
@@ -36,7 +37,7 @@ func NewDeliveries(docs storage.Documents) *Deliveries {
 			} else {
 				fields["settled"] = d.CreatedAt
 			}
-			return fields
+			return storage.SetStage(fields, &d.Status)
 		})}
 }
 
@@ -88,6 +89,19 @@ func (d *Deliveries) Due(ctx context.Context, now float64, after string) ([]job.
 		refs = append(refs, notification.DeliveryRef(org, id, due))
 	}
 	return refs, next, err
+}
+
+// Jobs returns a page of the deliveries that have failed for good, or of those that are to be tried, and the cursor
+// of the next page.
+func (d *Deliveries) Jobs(ctx context.Context, parked bool, after string) ([]job.Entry, string, error) {
+	return storage.FindJobs(ctx, d.collection, "due", parked, after, func(delivery *notification.Delivery) job.Entry {
+		return delivery.Entry(&job.Send, delivery.Org, deliveryID(delivery.Org, delivery.ID))
+	})
+}
+
+// CountJobs counts deliveries by their stage: four commands.
+func (d *Deliveries) CountJobs(ctx context.Context) (map[job.Stage]int64, error) {
+	return storage.CountJobs(ctx, d.collection, "due")
 }
 
 // maxRounds bounds how many index pages List reads for a page of its own.

@@ -14,11 +14,11 @@ import (
 
 var outboxSchema = &storage.Schema{
 	Name:   "outbox",
-	Fields: []string{"at", "parked"},
+	Fields: []string{"at", "stage"},
 	Indexes: []storage.Index{
-		// Events that were given up have parked, all others have at.
+		// Events that were given up lack at.
 		{Name: "at", Fields: []string{"at"}},
-		{Name: "parked", Fields: []string{"parked"}, Required: "parked"},
+		storage.StageIndex,
 	},
 }
 
@@ -35,10 +35,11 @@ func NewOutbox(docs storage.Documents, actions *Actions) *Outbox {
 	return &Outbox{docs: docs, actions: actions, collection: storage.NewCollection(docs, outboxSchema,
 		func(e *notification.Event) string { return e.ID },
 		func(e *notification.Event) map[string]any {
-			if e.Parked > 0 {
-				return map[string]any{"parked": e.Parked}
+			fields := map[string]any{}
+			if e.Parked == 0 {
+				fields["at"] = e.DueAt()
 			}
-			return map[string]any{"at": e.DueAt()}
+			return storage.SetStage(fields, &e.Status)
 		})}
 }
 
@@ -117,6 +118,19 @@ const outboxPage = 200
 func (o *Outbox) Get(ctx context.Context, id string) (notification.Event, error) {
 	return o.collection.Get(ctx, id)
 }
+
+// Jobs returns a page of the events that were given up, or of the others, and the cursor of the next page.
+func (o *Outbox) Jobs(ctx context.Context, parked bool, after string) ([]job.Entry, string, error) {
+	return storage.FindJobs(ctx, o.collection, "at", parked, after, (*notification.Event).Job)
+}
+
+// CountJobs counts events by their stage: four commands.
+func (o *Outbox) CountJobs(ctx context.Context) (map[job.Stage]int64, error) {
+	return storage.CountJobs(ctx, o.collection, "at")
+}
+
+// Delete deletes an event of which nobody is told any more.
+func (o *Outbox) Delete(ctx context.Context, id string) error { return o.collection.Delete(ctx, id) }
 
 // Update changes an event and returns it, or storage.ErrNotFound.
 func (o *Outbox) Update(ctx context.Context, id string, change func(*notification.Event)) (notification.Event, error) {

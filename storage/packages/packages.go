@@ -12,13 +12,14 @@ import (
 
 var assemblySchema = &storage.Schema{
 	Name:   "packages",
-	Fields: []string{"due", "replaced", "asked", "archive", "report"},
+	Fields: []string{"due", "replaced", "asked", "archive", "report", "stage"},
 	Indexes: []storage.Index{
 		// Only packages that are to be assembled have due, only those that have replaced others
 		// have replaced, only those that are ready have asked.
 		{Name: "due", Fields: []string{"due"}, Required: "due"},
 		{Name: "replaced", Fields: []string{"replaced"}, Required: "replaced"},
 		{Name: "asked", Fields: []string{"asked"}, Required: "asked"},
+		storage.StageIndex,
 	},
 }
 
@@ -51,7 +52,7 @@ func NewAssemblies(docs storage.Documents) *Assemblies {
 			if len(a.Replaced) > 0 {
 				fields["replaced"] = a.Replaced[0].At
 			}
-			return fields
+			return storage.SetStage(fields, &a.Status)
 		})}
 }
 
@@ -90,6 +91,19 @@ func (a *Assemblies) Due(ctx context.Context, now float64, after string) ([]job.
 		refs = append(refs, job.Ref{Kind: &job.Assemble, Key: record.ID, Payload: job.Payload{Assembly: record.ID}, Due: due})
 	}
 	return refs, next, err
+}
+
+// Jobs returns a page of the assemblies that have failed for good, or of those that are to be done, and the cursor of
+// the next page.
+func (a *Assemblies) Jobs(ctx context.Context, parked bool, after string) ([]job.Entry, string, error) {
+	return storage.FindJobs(ctx, a.collection, "due", parked, after, func(assembly *audit.Assembly) job.Entry {
+		return assembly.Entry(&job.Assemble, assembly.Org, assembly.ID)
+	})
+}
+
+// CountJobs counts assemblies by their stage: four commands.
+func (a *Assemblies) CountJobs(ctx context.Context) (map[job.Stage]int64, error) {
+	return storage.CountJobs(ctx, a.collection, "due")
 }
 
 // Unasked names the assemblies whose package is ready and was last asked for before a time in Unix

@@ -3,9 +3,12 @@ package reports
 import (
 	"context"
 	"errors"
+	"strconv"
 
 	"attestry/app"
 	"attestry/evidence"
+	"attestry/evidence/job"
+	rules "attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/environments"
 )
@@ -42,6 +45,57 @@ func (p *Parked) Each(ctx context.Context, org string, yield func(*environments.
 			return nil
 		}
 	}
+}
+
+// Waiting returns a page of what waits in environments, what was accepted first at the beginning, and the cursor of the
+// next page: two commands. What the environment's worker has begun is leased; it has failed if an attempt did.
+func (p *Parked) Waiting(ctx context.Context, now float64, after string) ([]job.Entry, string, error) {
+	refs, next, err := p.store.Reports.AcceptedBefore(ctx, now, after)
+	if err != nil {
+		return nil, "", err
+	}
+	heads, err := p.store.Heads.GetMany(ctx, environmentsOf(refs))
+	if err != nil {
+		return nil, "", err
+	}
+	entries := make([]job.Entry, 0, len(refs))
+	for _, ref := range refs {
+		head := heads[ref.Environment]
+		if ref.Arrival > head.Processed {
+			entries = append(entries, entryOf(ref, &head))
+		}
+	}
+	return entries, next, nil
+}
+
+func entryOf(ref environments.ReportRef, head *rules.Head) job.Entry {
+	status := job.Status{Due: ref.AcceptedAt}
+	if head.Attempt.Arrival == ref.Arrival {
+		status.Lease, status.Tried, status.Reason = head.Lease, head.Attempt.Count, head.Attempt.Reason
+	}
+	kind := &job.Report
+	if ref.Repeat {
+		kind = &job.Evaluate
+	}
+	return status.Entry(kind, head.Org, ref.Environment+"/"+strconv.FormatInt(ref.Arrival, 10))
+}
+
+// CountJobs counts reports and evaluations by their stage: four commands. Which of them are leased or have failed
+// is known of those that have waited longest.
+func (p *Parked) CountJobs(ctx context.Context, now float64) (map[job.Stage]int64, error) {
+	waiting, parked, err := p.store.Reports.Counts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	oldest, _, err := p.Waiting(ctx, now, "")
+	counts := map[job.Stage]int64{job.Leased: 0, job.Failed: 0, job.Parked: parked}
+	for i := range oldest {
+		if oldest[i].Stage != job.Waiting {
+			counts[oldest[i].Stage]++
+		}
+	}
+	counts[job.Waiting] = max(0, waiting-counts[job.Leased]-counts[job.Failed])
+	return counts, err
 }
 
 // Retry puts a parked report at the end of its environment's queue, with fresh attempts,

@@ -71,6 +71,9 @@ func New(p *process.Process) (*Server, error) {
 	if err := registerParkedCollector(p, processor); err != nil {
 		return nil, fmt.Errorf("register the metric of reports: %w", err)
 	}
+	if err := registerJobCollector(p); err != nil {
+		return nil, fmt.Errorf("register the metric of jobs: %w", err)
+	}
 	notifier, err := newNotifier(p)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"attestry/evidence"
+	"attestry/evidence/audit"
+	"attestry/evidence/job"
+	"attestry/evidence/notification"
+	"attestry/tasks/reports"
+)
+
+// jobCommands are those for durable work of all kinds.
+func jobCommands() []command {
+	return []command{
+		{"jobs list", "[--json]", "list all work that waits, is leased, has failed or is parked, with the last error", parseJobsList, ""},
+		{"jobs retry", "KIND KEY", "try parked work again, with all its attempts", func(args []string) (action, error) { return parseJob(args, false) }, ""},
+		{"jobs drop", "KIND KEY", "give parked work up for good", func(args []string) (action, error) { return parseJob(args, true) }, ""},
+	}
+}
+
+// listedJob is a piece of work as it is listed.
+type listedJob struct {
+	Kind     string `json:"kind"`
+	Org      string `json:"org"`
+	Key      string `json:"key"`
+	State    string `json:"state"`
+	Since    string `json:"since"`
+	Attempts int    `json:"attempts"`
+	Reason   string `json:"reason"`
+}
+
+func parseJobsList(args []string) (action, error) {
+	args, asJSON, err := listOptions(args)
+	if err != nil || len(args) > 0 {
+		return nil, errUsage
+	}
+	return withStores(func(ctx context.Context, s *session) error { return listJobs(ctx, s, asJSON) }), nil
+}
+
+func parseJob(args []string, drop bool) (action, error) {
+	if err := words(args, 2, 2); err != nil {
+		return nil, err
+	}
+	kind := job.Named(args[0])
+	if kind == nil {
+		return nil, fmt.Errorf("%w: %q is not a kind of work", errUsage, args[0])
+	}
+	return withStores(func(ctx context.Context, s *session) error { return s.changeJob(ctx, kind, args[1], drop) }), nil
+}
+
+func listJobs(ctx context.Context, s *session, asJSON bool) error {
+	orgs, err := s.organizations(ctx, "")
+	if err != nil {
+		return err
+	}
+	list := newListing(s.out, asJSON, "KIND", "ORG", "KEY", "STATE", "SINCE", "ATTEMPTS", "REASON")
+	for _, page := range s.jobPages() {
+		for after := ""; ; {
+			entries, next, err := page(ctx, after)
+			if err != nil {
+				return err
+			}
+			for _, one := range entries {
+				shown := listedJob{one.Kind.Name, cmp.Or(orgs[one.Org], one.Org), one.Key, string(one.Stage), isoTime(one.Since), one.Tried, one.Reason}
+				if err := list.add(shown, shown.Kind, shown.Org, shown.Key, shown.State, shown.Since, shown.Attempts, shown.Reason); err != nil {
+					return err
+				}
+			}
+			if after = next; next == "" {
+				break
+			}
+		}
+	}
+	return list.end()
+}
+
+// jobPages read the work that is to be done, kind by kind, and then what is parked.
+func (s *session) jobPages() []func(ctx context.Context, after string) ([]job.Entry, string, error) {
+	now := evidence.Seconds(s.Clock())
+	pages := []func(context.Context, string) ([]job.Entry, string, error){
+		func(ctx context.Context, after string) ([]job.Entry, string, error) {
+			return reports.NewParked(s.Store, s.Clock).Waiting(ctx, now, after)
+		},
+		s.parkedReports,
+	}
+	for _, jobs := range []func(context.Context, bool, string) ([]job.Entry, string, error){
+		s.Store.Outbox.Jobs, s.Store.Deliveries.Jobs, s.Store.Assemblies.Jobs,
+	} {
+		for _, parked := range []bool{false, true} {
+			pages = append(pages, func(ctx context.Context, after string) ([]job.Entry, string, error) { return jobs(ctx, parked, after) })
+		}
+	}
+	return pages
+}
+
+func (s *session) parkedReports(ctx context.Context, after string) ([]job.Entry, string, error) {
+	records, next, err := s.Store.Reports.Parked(ctx, "", after)
+	entries := make([]job.Entry, 0, len(records))
+	for _, record := range records {
+		status := job.Status{Parked: record.ParkedAt, Tried: record.Attempts, Reason: record.Failure}
+		entries = append(entries, status.Entry(&job.Report, record.Org, record.Environment+"/"+strconv.FormatInt(record.Arrival, 10)))
+	}
+	return entries, next, err
+}
+
+// changeJob has parked work tried again, or drops it.
+func (s *session) changeJob(ctx context.Context, kind *job.Kind, key string, drop bool) (err error) {
+	now, parked := evidence.Seconds(s.Clock()), false
+	switch kind {
+	case &job.Fanout:
+		_, err = s.Store.Outbox.Update(ctx, key, func(event *notification.Event) {
+			if parked = event.Parked > 0; parked && !drop {
+				event.Start(now)
+			}
+		})
+		if err == nil && parked && drop {
+			err = s.Store.Outbox.Delete(ctx, key)
+		}
+	case &job.Send:
+		org, id, _ := strings.Cut(key, "/")
+		_, err = s.Store.Deliveries.Update(ctx, org, id, func(delivery *notification.Delivery) {
+			switch parked = delivery.Parked > 0; {
+			case parked && drop:
+				delivery.Complete()
+			case parked:
+				delivery.Again(now, 0)
+			}
+		})
+	case &job.Assemble:
+		_, err = s.Store.Assemblies.Update(ctx, key, func(assembly *audit.Assembly) {
+			switch parked = assembly.Parked > 0; {
+			case parked && drop:
+				assembly.Complete()
+			case parked:
+				assembly.Retry(now)
+			}
+		})
+	default:
+		parked, err = s.changeReport(ctx, key, drop)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", kind.Name, key, err)
+	}
+	if !parked {
+		return fmt.Errorf("%s %s is not parked", kind.Name, key)
+	}
+	_, err = fmt.Fprintf(s.out, "%s %s %s\n", kind.Name, key, map[bool]string{true: "is dropped", false: "waits again"}[drop])
+	return err
+}
+
+func (s *session) changeReport(ctx context.Context, key string, drop bool) (parked bool, err error) {
+	environment, number, _ := strings.Cut(key, "/")
+	arrival, _ := strconv.ParseInt(number, 10, 64)
+	record, err := s.Store.Reports.Get(ctx, environment, arrival)
+	if err != nil || record.Failure == "" {
+		return false, err
+	}
+	if drop {
+		return true, reports.NewParked(s.Store, s.Clock).Discard(ctx, &record)
+	}
+	_, err = reports.NewParked(s.Store, s.Clock).Retry(ctx, &record)
+	return true, advice(err)
+}
