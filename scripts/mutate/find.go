@@ -28,7 +28,7 @@ const stories = "./api/e2e/..."
 // tests runs tests of altered code.
 type tests struct {
 	ctx     context.Context
-	folder  string // for temporary files
+	folder  string        // for temporary files
 	timeout time.Duration // of one package
 	stories bool          // run them as well
 }
