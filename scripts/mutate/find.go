@@ -13,6 +13,7 @@ import (
 // otherTests are the packages whose tests also cover a package, beside its own: the row with
 // the longest matching prefix. They run if the tests of the package have found nothing.
 var otherTests = map[string][]string{
+	"attestry/evidence":             {"./evidence/...", "./app/recording"},
 	"attestry/evidence/audit":       {"./scripts/verify-package", "./tasks/auditpackage"},
 	"attestry/evidence/compliance":  {"./app/recording"},
 	"attestry/evidence/snapshot":    {"./tasks/reports"},
