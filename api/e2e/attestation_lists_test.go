@@ -232,7 +232,7 @@ func TestAttestationsAreFoundByTheirCommit(t *testing.T) {
 
 func TestAttestationsArePickedByTheirIDs(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{withoutWorker: true})
+	s := share(t)
 	s.attestGeneric("t", "one", true, "")
 	s.attestGeneric("t", "two", true, "")
 	one, two := lookup(t, s.onlyAttestation("t", "one"), "attestation_id").(string), lookup(t, s.onlyAttestation("t", "two"), "attestation_id").(string)

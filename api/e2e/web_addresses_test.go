@@ -56,7 +56,7 @@ func TestAddressesThatLeadNowhereAreAnsweredAsTheyAreAskedFor(t *testing.T) {
 
 func TestOldNamesRedirectThoughOtherPartsOfTheAddressAreAlike(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{withoutWorker: true})
+	s := share(t)
 	v := s.signedIn(readerKey)
 	for former, now := range map[string]string{s.org: "staging", "env": "testing"} {
 		s.createEnvironment(former, evidence.K8S)

@@ -51,7 +51,7 @@ func (v *visitor) postForm(path, contentType string, form []byte, header http.He
 
 func TestPolicyFilesOfTheLargestSizeAreTriedInTheBrowser(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{})
+	s := share(t)
 	s.deliverRed()
 	v, path := s.signedIn(readerKey), "/"+s.org+"/policies/releases/evaluate"
 	content := []byte(policyHead + "#" + strings.Repeat("x", policy.MaxSize))[:policy.MaxSize]
@@ -71,7 +71,7 @@ func TestPolicyFilesOfTheLargestSizeAreTriedInTheBrowser(t *testing.T) {
 
 func TestCompressedFormsAreNotUnpacked(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{withoutWorker: true})
+	s := share(t)
 	kind, form := fileForm(t, make([]byte, 64<<20))
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
@@ -146,7 +146,7 @@ func TestNothingIsStoredBeforeSomebodySignsIn(t *testing.T) {
 
 func TestSignInOfWhoeverLostAKeyWorksAtOnce(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{withoutWorker: true})
+	s := share(t)
 	created := s.do(http.MethodPost, "/api/v2/user/api-keys", memberKey, []byte(`{"description":"browser"}`))
 	v := s.signedIn(lookup(t, created.value(t), "key").(string))
 	s.do(http.MethodDelete, "/api/v2/user/api-keys/"+lookup(t, created.value(t), "id").(string), memberKey, nil)

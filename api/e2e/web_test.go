@@ -115,7 +115,7 @@ func TestPeopleSignInAndAreLedToWhereTheyWere(t *testing.T) {
 
 func TestKeysOfServiceAccountsDoNotSignIn(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{withoutWorker: true})
+	s := share(t)
 	s.want(http.StatusCreated, http.MethodPost, "/service-accounts/"+s.org, []byte(`{"name":"robot","privilege":"reader"}`))
 	key := lookup(t, s.want(http.StatusCreated, http.MethodPost, "/service-accounts/"+s.org+"/robot/api-keys", []byte(`{"description":"ci"}`)).value(t), "key").(string)
 	if got := s.visitor().signIn(key, "/"); got.status != http.StatusForbidden || !strings.Contains(string(got.body), "service account") {
@@ -195,7 +195,7 @@ func TestTheAPITakesSessionsForReadingAlone(t *testing.T) {
 
 func TestPagesLeadToControlsWhereTheOrganizationHasThem(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{withoutWorker: true})
+	s := share(t)
 	v := s.signedIn(adminKey)
 	for org, has := range map[string]bool{s.org: true, s.public: false} {
 		for _, path := range []string{"/" + org, "/" + org + "/members", "/" + org + "/search"} {
@@ -214,7 +214,7 @@ func TestPagesLeadToControlsWhereTheOrganizationHasThem(t *testing.T) {
 
 func TestPagesTellNothingOfForeignOrganizations(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{withoutWorker: true})
+	s := share(t)
 	s.createEnvironment("production", evidence.K8S)
 	v := s.signedIn(strangerKey)
 	for _, path := range []string{"", "/environments", "/environments/production", "/environments/production/snapshots/1"} {
@@ -305,7 +305,7 @@ func TestPagesAreLoggedWithTheOperationsThatTheyAskFor(t *testing.T) {
 
 func TestHistoryTellsWhatWasNotJudged(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{})
+	s := share(t)
 	s.createEnvironment("prod", evidence.Server)
 	s.reportFile("build", "web")
 	s.reportServer("prod", "web")

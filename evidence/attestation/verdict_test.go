@@ -130,6 +130,8 @@ func TestBadPullRequestsAreRefused(t *testing.T) {
 		v2(`,"merge_commit":"ABC"`):         {"FoundPullRequestV2.merge_commit": "String should match pattern '^([a-f0-9]{40})?$' [input: ABC]"},
 		v2(`,"approvers":["me"]`):           {"FoundPullRequestV2.approvers[0]": "Input should be a valid dictionary or object to extract fields from [input: me]"},
 		v2(`,"approvers":[{"author":"a"}]`): {"FoundPullRequestV2.approvers[0].username": "Field required [input: None]", "FoundPullRequestV2.approvers[0].author": "Extra inputs are not permitted [input: a]"},
+		v2(`,"approvers":[{"username":"u","state":1,"timestamp":"t"}]`): {"FoundPullRequestV2.approvers[0].state": "Input should be a valid string [input: 1]",
+			"FoundPullRequestV2.approvers[0].timestamp": "Input should be a valid number [input: t]"},
 		`{"url":"javascript:x","state":"s","merge_commit":"","commits":[{"sha1":"a","url":"data:,"}]}`: {
 			"FoundPullRequestV1.url":            "URL scheme should be 'http' or 'https' [input: javascript:x]",
 			"FoundPullRequestV1.commits[0].url": "URL scheme should be 'http' or 'https' [input: data:,]"},

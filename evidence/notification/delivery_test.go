@@ -116,3 +116,14 @@ func TestGivingUpSettlesADelivery(t *testing.T) {
 		t.Errorf("given up: %+v", d)
 	}
 }
+
+func TestADeliveryWaitsForAsLongAsItsTargetAsks(t *testing.T) {
+	for asked, want := range map[float64]float64{0: 1010.5, 3: 1010.5, 600: 1605.5} {
+		d := newDelivery()
+		d.Begin(1005)
+		d.End(d.Until, notification.Attempt{At: 1005, Duration: 0.5, Reason: "busy", RetryAfter: asked}, 0.5)
+		if d.State != notification.Pending || d.Due != want {
+			t.Errorf("asked to wait %v s, it is due at %v, want %v", asked, d.Due, want)
+		}
+	}
+}

@@ -73,6 +73,10 @@ build() {
 # prepare_services installs and builds whatever is not there yet.
 prepare_services() {
     install redis-server redis-server
+    build_services
+}
+
+build_services() {
     build minio github.com/minio/minio
     build ferretdb .
 }

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// otherTests are the packages whose tests also cover a package, beside its own: the row with
+// the longest matching prefix. They run if the tests of the package have found nothing.
+var otherTests = map[string][]string{
+	"attestry/evidence":             {"./evidence/...", "./app/recording"},
+	"attestry/evidence/audit":       {"./scripts/verify-package", "./tasks/auditpackage"},
+	"attestry/evidence/compliance":  {"./app/recording"},
+	"attestry/evidence/snapshot":    {"./tasks/reports"},
+	"attestry/storage":              {"./storage/pebble"},
+	"attestry/storage/environments": {"./tasks/reports"},
+	"attestry/storage/pipelines":    {"./app/recording"},
+	"attestry/tasks":                {"./worker/server"},
+}
+
+// stories are the tests of the whole service, which run last.
+const stories = "./api/e2e/..."
+
+// tests runs tests of altered code.
+type tests struct {
+	ctx     context.Context
+	folder  string        // for temporary files
+	timeout time.Duration // of one package
+	stories bool          // run them as well
+}
+
+// find returns the packages whose tests fail because of an alteration, "" if all pass, and
+// whether the altered package compiles.
+func (t tests) find(altered alteration) (by string, compiles bool, err error) {
+	overlay, err := t.overlay(altered)
+	if err != nil {
+		return "", false, err
+	}
+	if t.command("build", overlay, altered.pkg).Run() != nil {
+		return "", false, t.ctx.Err()
+	}
+	for _, packages := range t.packagesFor(altered.pkg) {
+		failed := t.command("test", overlay, "-short", "-vet=off", "-failfast", "-timeout", t.timeout.String(), packages).Run() != nil
+		if t.ctx.Err() != nil {
+			return "", true, t.ctx.Err()
+		}
+		if failed {
+			return packages, true, nil
+		}
+	}
+	return "", true, nil
+}
+
+// overlay writes the altered file, and the file that tells the go command to compile it.
+func (t tests) overlay(altered alteration) (string, error) {
+	file := filepath.Join(t.folder, "altered.go")
+	if err := os.WriteFile(file, []byte(altered.text()), 0o600); err != nil {
+		return "", err
+	}
+	content, err := json.Marshal(map[string]any{"Replace": map[string]string{altered.file: file}})
+	if err != nil {
+		return "", err
+	}
+	overlay := filepath.Join(t.folder, "overlay.json")
+	return overlay, os.WriteFile(overlay, content, 0o600)
+}
+
+func (t tests) command(verb, overlay string, arguments ...string) *exec.Cmd {
+	return exec.CommandContext(t.ctx, "go", append([]string{verb, "-overlay", overlay}, arguments...)...)
+}
+
+// packagesFor are the packages whose tests cover a package, in the order in which they run.
+func (t tests) packagesFor(pkg string) []string {
+	longest := ""
+	for prefix := range otherTests {
+		if strings.HasPrefix(pkg, prefix) && len(prefix) > len(longest) {
+			longest = prefix
+		}
+	}
+	packages := append([]string{pkg}, otherTests[longest]...)
+	if t.stories {
+		packages = append(packages, stories)
+	}
+	return packages
+}

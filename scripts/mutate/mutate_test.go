@@ -1,0 +1,81 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const before = `package p
+
+func f(list []int, done bool) (int, error) {
+	kept := make([]int, 0, 7)
+	if !done && len(list) > 1 {
+		g()
+	}
+	n, err := h(kept)
+	n++
+	if err != nil {
+		return 0, err
+	}
+	return n + 2, nil
+}
+`
+
+func TestAlterations(t *testing.T) {
+	all, err := alterations("attestry/p", "p.go", before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, altered := range all {
+		_, after, _ := strings.Cut(altered.diff(), "\n+")
+		got = append(got, strings.TrimSpace(after))
+	}
+	want := []string{
+		"if true || (!done && len(list) > 1) {",
+		"if false && (!done && len(list) > 1) {",
+		"if !done || len(list) > 1 {",
+		"if done && len(list) > 1 {",
+		"if !done && len(list) >= 1 {",
+		"if !done && len(list) > (1 + 1) {",
+		"", // g()
+		"", // n++
+		"if true || (err != nil) {",
+		"if false && (err != nil) {",
+		"if err == nil {",
+		"return 0, nil",
+		"return n - 2, nil",
+		"return n + (2 + 1), nil",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestAlterationSaysItsPlace(t *testing.T) {
+	all, err := alterations("attestry/p", "p.go", before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all[6].line() != 6 || all[6].diff() != "-\t\tg()\n+\t\t\n" {
+		t.Errorf("line %d: %s", all[6].line(), all[6].diff())
+	}
+	if !strings.Contains(all[6].text(), "> 1 {\n\t\t\n\t}\n") {
+		t.Errorf("the altered file is %s", all[6].text())
+	}
+}
+
+func TestPackagesFor(t *testing.T) {
+	tests := tests{stories: true}
+	for pkg, want := range map[string][]string{
+		"attestry/storage/pipelines": {"attestry/storage/pipelines", "./app/recording", "./api/e2e/..."},
+		"attestry/storage/names":     {"attestry/storage/names", "./storage/pebble", "./api/e2e/..."},
+		"attestry/evidence/policy":   {"attestry/evidence/policy", "./evidence/...", "./app/recording", "./api/e2e/..."},
+		"attestry/app/facts":         {"attestry/app/facts", "./api/e2e/..."},
+	} {
+		if got := tests.packagesFor(pkg); !slices.Equal(got, want) {
+			t.Errorf("%s is tested by %v", pkg, got)
+		}
+	}
+}
