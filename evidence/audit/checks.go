@@ -151,7 +151,6 @@ func (v *Verifier) trailIDs() []string {
 	return ids
 }
 
-// evaluate evaluates a trail by the facts of the package.
 func (v *Verifier) evaluate(document *TrailDocument, parsed template.Template) *Evaluation {
 	trail := NewTrail(document.Flow, document.Name, document.Template, parsed)
 	for i := range v.artifacts {

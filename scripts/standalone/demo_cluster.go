@@ -9,7 +9,6 @@ import (
 	"attestry/scripts/fixtures"
 )
 
-// cluster is what the cluster does.
 func (d *demonstration) cluster() []func(context.Context) error {
 	return []func(context.Context) error{
 		func(ctx context.Context) error {
@@ -72,7 +71,6 @@ func (d *demonstration) showSnapshot(ctx context.Context) error {
 	return nil
 }
 
-// listSnapshots reads the list of snapshots.
 func (d *demonstration) listSnapshots(ctx context.Context) error {
 	return d.send(ctx, "list the snapshots", http.MethodGet, "/snapshots/"+demoOrganization+"/"+d.environment, nil, http.StatusOK)
 }

@@ -19,7 +19,6 @@ const (
 	demoCommit      = "4ab2c0e1f5d9a7b3c8e6f0d1a2b3c4d5e6f70819"
 )
 
-// pipeline is what the pipeline does.
 func (d *demonstration) pipeline() []func(context.Context) error {
 	attestations := "/attestations/" + demoOrganization + "/" + d.flow + "/trail/" + d.trail
 	ofArtifact := `"artifact_fingerprint":"` + demoFingerprint + `"`

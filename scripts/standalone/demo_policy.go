@@ -24,7 +24,6 @@ artifacts:
 `)
 }
 
-// policy is what those do who answer for what runs.
 func (d *demonstration) policy() []func(context.Context) error {
 	policy, control := "production-"+d.run, "RELEASE-"+d.run
 	return []func(context.Context) error{

@@ -99,7 +99,6 @@ func (e *Events) OfRepos(ctx context.Context, r EventRange, repos []string, p Ev
 	return events, total, err
 }
 
-// withOrdinals returns events of an environment, in the order of their ordinals as given.
 func (e *Events) withOrdinals(ctx context.Context, environment string, ordinals []int64) ([]snapshot.Event, error) {
 	ids := make([]string, 0, len(ordinals))
 	for _, ordinal := range ordinals {

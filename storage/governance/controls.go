@@ -106,7 +106,6 @@ func (c *Controls) Change(ctx context.Context, org, identifier string, change co
 		"Control '%s' is being changed by many requests at once, please try again", identifier))
 }
 
-// follow brings a control to a version that is stored.
 func (c *Controls) follow(ctx context.Context, version *control.Version) (control.Control, error) {
 	return c.controls.Update(ctx, controlID(version.Org, version.Control), func(current *control.Control) error {
 		current.Follow(version)

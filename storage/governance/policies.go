@@ -217,7 +217,6 @@ func (p *Policies) Histories(org string) *storage.Batches[History] {
 	})
 }
 
-// versionsOf reads the versions that a policy tells of.
 func (p *Policies) versionsOf(head *policy.Head) *storage.Batches[policy.Version] {
 	return storage.QueryBatches(p.versions, storage.Query{
 		Index: "policy", Equal: []any{head.Org, head.Name}, To: &storage.Bound{Value: int64(head.Latest)}, Limit: storage.Unlimited,
@@ -240,7 +239,6 @@ func (p *Policies) versionsWithin(ctx context.Context, org string, maxBytes int)
 	return byName, nil
 }
 
-// versionsUpTo are the versions that a policy tells of.
 func versionsUpTo(versions []policy.Version, latest int) []policy.Version {
 	return slices.DeleteFunc(versions, func(v policy.Version) bool { return v.Version > latest })
 }
@@ -311,7 +309,6 @@ func (p *Policies) Files(ctx context.Context, org string, references []policy.Re
 	return found, err
 }
 
-// read reads and parses versions, by their ids.
 func (p *Policies) read(ctx context.Context, ids []string) (map[string]*policy.Policy, error) {
 	versions, err := p.versions.GetMany(ctx, ids)
 	if err != nil {

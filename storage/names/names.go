@@ -114,7 +114,6 @@ type Names[T any] interface {
 	Archive(ctx context.Context, org, name string, at float64) error
 }
 
-// registry is a Names.
 type registry[T any] struct {
 	entries storage.Collection[Entry]
 	kind    Kind[T]

@@ -149,7 +149,6 @@ func (a *Artifacts) newest(ctx context.Context, query storage.Query, fingerprint
 	return a.Collection.Get(ctx, slices.MaxFunc(found, compareCreated).ID)
 }
 
-// fingerprintDigits is the length of a whole fingerprint.
 const fingerprintDigits = 64
 
 // compareCreated orders index entries by time, then by id.

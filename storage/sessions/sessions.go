@@ -76,7 +76,6 @@ func (s *Sessions) Begin(ctx context.Context, id string, begun identity.Session,
 	return s.collection.Insert(ctx, session{ID: hashOf(id), Session: begun, ExpiresAt: evidence.Seconds(now.Add(lifetime))})
 }
 
-// deleteExpired deletes some sessions that have expired.
 func (s *Sessions) deleteExpired(ctx context.Context, now time.Time) error {
 	expired, _, err := s.collection.FindFields(ctx, storage.Query{
 		Index: "expiry", To: &storage.Bound{Value: evidence.Seconds(now)}, Limit: expiredBatch,

@@ -132,7 +132,6 @@ func (t *Tenancy) RemoveMember(ctx context.Context, orgName, userName string, by
 	return change, err
 }
 
-// setMember adds to a change that a user gets a role.
 func (t *Tenancy) setMember(ctx context.Context, c *orgChange, user evidence.User, role evidence.Role) (change MemberChange, err error) {
 	read, err := storage.GetOrZero(ctx, t.members, membershipID(c.org.ID, user.ID))
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"attestry/storage/governance"
 )
 
-// rulesPerPolicy is how many rules a policy of the benchmark has.
 const rulesPerPolicy = 10
 
 // policyContent is a policy of ten rules. Of the artifacts that flows know, half of the rules
@@ -25,7 +24,6 @@ func policyContent(number int) []byte {
 	return []byte(content)
 }
 
-// policyName is the name of a policy.
 func policyName(number int) string { return "policy-" + strconv.Itoa(number) }
 
 // policyNames lists the first policies in JSON.
