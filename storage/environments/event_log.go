@@ -100,11 +100,7 @@ func (e *Events) OfRepos(ctx context.Context, r EventRange, repos []string, p Ev
 }
 
 func (e *Events) withOrdinals(ctx context.Context, environment string, ordinals []int64) ([]snapshot.Event, error) {
-	ids := make([]string, 0, len(ordinals))
-	for _, ordinal := range ordinals {
-		ids = append(ids, eventID(environment, ordinal))
-	}
-	return e.log.GetMany(ctx, ids)
+	return e.log.GetMany(ctx, storage.IDs(ordinals, func(ordinal int64) string { return eventID(environment, ordinal) }))
 }
 
 func ordinalsOf(entries []storage.Record) []int64 {

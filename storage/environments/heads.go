@@ -43,11 +43,7 @@ func (h *Heads) GetVersioned(ctx context.Context, environment string) (storage.V
 // GetMany returns the heads of environments, by id.
 func (h *Heads) GetMany(ctx context.Context, environments []string) (map[string]snapshot.Head, error) {
 	heads, err := h.collection.GetMany(ctx, environments)
-	byID := make(map[string]snapshot.Head, len(heads))
-	for _, head := range heads {
-		byID[head.Environment] = head
-	}
-	return byID, err
+	return storage.ByKey(heads, func(head *snapshot.Head) string { return head.Environment }), err
 }
 
 // Replace writes a head that is still at the given revision and returns the new

@@ -137,11 +137,7 @@ func (n *registry[T]) Resolve(ctx context.Context, org, name string) (Entry, err
 }
 
 func (n *registry[T]) ResolveMany(ctx context.Context, org string, names []string) ([]Entry, error) {
-	ids := make([]string, 0, len(names))
-	for _, name := range names {
-		ids = append(ids, entryID(org, n.kind.Name, name))
-	}
-	found, err := n.entries.GetMany(ctx, ids)
+	found, err := n.entries.GetMany(ctx, storage.IDs(names, func(name string) string { return entryID(org, n.kind.Name, name) }))
 	if err != nil {
 		return nil, err
 	}

@@ -244,9 +244,5 @@ func (a *Artifacts) OfCommit(ctx context.Context, org, flow, trail, commit strin
 		return nil, err
 	}
 	slices.SortFunc(found, func(a, b storage.Record) int { return compareCreated(b, a) })
-	ids := make([]string, 0, len(found))
-	for _, entry := range found[:min(len(found), limit)] {
-		ids = append(ids, entry.ID)
-	}
-	return a.OfIDs(ids), nil
+	return a.OfIDs(storage.RecordIDs(found[:min(len(found), limit)])), nil
 }

@@ -155,19 +155,8 @@ func (r *Repos) Get(ctx context.Context, org, id string) (evidence.Repo, error) 
 
 // GetMany returns repositories of an organization by id; unknown ones are left out.
 func (r *Repos) GetMany(ctx context.Context, org string, ids []string) (map[string]evidence.Repo, error) {
-	documents := make([]string, 0, len(ids))
-	for _, id := range ids {
-		documents = append(documents, repoDocument(org, id))
-	}
-	found, err := r.collection.GetMany(ctx, documents)
-	if err != nil {
-		return nil, err
-	}
-	repos := make(map[string]evidence.Repo, len(found))
-	for _, repo := range found {
-		repos[repo.ID] = repo
-	}
-	return repos, nil
+	found, err := r.collection.GetMany(ctx, storage.IDs(ids, func(id string) string { return repoDocument(org, id) }))
+	return storage.ByKey(found, func(repo *evidence.Repo) string { return repo.ID }), err
 }
 
 // Named returns the repositories of an organization that have a name, in no order.

@@ -22,19 +22,8 @@ func NewSlots(docs storage.Documents) *Slots {
 
 // OfTrail returns slots of a trail by name; names without one are left out.
 func (s *Slots) OfTrail(ctx context.Context, trail string, names []string) (map[string]evidence.Slot, error) {
-	ids := make([]string, 0, len(names))
-	for _, name := range names {
-		ids = append(ids, evidence.SlotID(trail, name))
-	}
-	found, err := s.GetMany(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	slots := make(map[string]evidence.Slot, len(found))
-	for _, slot := range found {
-		slots[slot.Name] = slot
-	}
-	return slots, nil
+	found, err := s.GetMany(ctx, storage.IDs(names, func(name string) string { return evidence.SlotID(trail, name) }))
+	return storage.ByKey(found, func(slot *evidence.Slot) string { return slot.Name }), err
 }
 
 // GetMany returns slots by id, in the order of ids.

@@ -83,11 +83,7 @@ func (s *Sessions) deleteExpired(ctx context.Context, now time.Time) error {
 	if err != nil || len(expired) == 0 {
 		return err
 	}
-	ids := make([]string, 0, len(expired))
-	for _, one := range expired {
-		ids = append(ids, one.ID)
-	}
-	return s.collection.Delete(ctx, ids...)
+	return s.collection.Delete(ctx, storage.RecordIDs(expired)...)
 }
 
 // Extend gives a session another lifetime from now on. One that has ended stays so.
