@@ -25,7 +25,7 @@ var artifactSchema = &storage.Schema{
 
 // Artifacts keeps the reports of artifacts, each a record of its own.
 type Artifacts struct {
-	Collection storage.Collection[evidence.ArtifactRecord]
+	storage.Collection[evidence.ArtifactRecord]
 }
 
 // NewArtifacts binds the repository to an engine.
@@ -38,11 +38,6 @@ func NewArtifacts(docs storage.Documents) *Artifacts {
 				"fingerprint": a.Fingerprint, "commit": a.CommitSHA, "branch": a.Branch(), "created": a.CreatedAt,
 			}
 		})}
-}
-
-// GetMany returns records by id, in the order of ids.
-func (a *Artifacts) GetMany(ctx context.Context, ids []string) ([]evidence.ArtifactRecord, error) {
-	return a.Collection.GetMany(ctx, ids)
 }
 
 // OfIDs reads records by id, in the order of ids.

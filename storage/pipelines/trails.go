@@ -21,7 +21,7 @@ var trailSchema = &storage.Schema{
 
 // Trails keeps the trails of flows.
 type Trails struct {
-	Collection  storage.Collection[evidence.Trail]
+	storage.Collection[evidence.Trail]
 	Tallies     *TrailTallies
 	events      *TrailEvents
 	generations *storage.Generations
@@ -55,11 +55,6 @@ func unsettledSince(t *evidence.Trail) (float64, bool) {
 // Get returns the trail of that name in a flow, or ErrNotFound.
 func (t *Trails) Get(ctx context.Context, flow, name string) (evidence.Trail, error) {
 	return t.Collection.Get(ctx, evidence.TrailKey(flow, name))
-}
-
-// GetMany returns trails by key, in the order of keys.
-func (t *Trails) GetMany(ctx context.Context, keys []string) ([]evidence.Trail, error) {
-	return t.Collection.GetMany(ctx, keys)
 }
 
 // TrailQuery asks for a page of an organization's trails, newest first.
