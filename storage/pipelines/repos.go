@@ -67,17 +67,7 @@ func (r *Repos) Report(ctx context.Context, org string, info evidence.RepoInfo, 
 	if err != nil {
 		return evidence.Repo{}, err
 	}
-	now := r.clock()
-	known, version, ok := r.reported.Get(key, now)
-	if ok {
-		return known, nil
-	}
-	repo, err := r.record(ctx, org, info, at)
-	if err != nil {
-		return evidence.Repo{}, err
-	}
-	r.reported.Put(key, repo, now, version)
-	return repo, nil
+	return r.reported.Load(key, r.clock(), func() (evidence.Repo, error) { return r.record(ctx, org, info, at) })
 }
 
 // The reasons why a report does not change a repository with its external id.
@@ -174,13 +164,9 @@ func (r *Repos) List(ctx context.Context, org string) ([]evidence.Repo, error) {
 // SetTags removes and then sets tags of a repository. ErrNotFound tells that the
 // organization has none of that id.
 func (r *Repos) SetTags(ctx context.Context, org, id string, set map[string]string, remove []string) error {
-	_, err := r.collection.Update(ctx, repoDocument(org, id), func(repo *evidence.Repo) error {
-		tags, err := evidence.ChangeTags(repo.Tags, set, remove)
-		if err != nil {
-			return err
-		}
-		repo.Tags = tags
-		return nil
+	_, err := r.collection.Update(ctx, repoDocument(org, id), func(repo *evidence.Repo) (err error) {
+		repo.Tags, err = evidence.ChangeTags(repo.Tags, set, remove)
+		return err
 	})
 	return err
 }
