@@ -73,10 +73,6 @@ func seedPackages(ctx context.Context, f *fixture, trails int) error {
 	})
 }
 
-func seedReportedImages(ctx context.Context, f *fixture, _ int) error {
-	return seedImages(ctx, f, reportedPods)
-}
-
 func packagedTrail(number int) string { return "trail-" + strconv.Itoa(number) }
 
 func (f *fixture) attest(ctx context.Context, trail, name string, content []byte) error {

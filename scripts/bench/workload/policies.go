@@ -35,8 +35,8 @@ func policyNames(policies int) string {
 	return "[" + strings.Join(names, ",") + "]"
 }
 
-// storePolicies stores policies, of which none is attached.
-func (f *fixture) storePolicies(ctx context.Context, policies int) error {
+// seedPolicies stores policies, of which none is attached.
+func seedPolicies(ctx context.Context, f *fixture, policies int) error {
 	for number := range policies {
 		_, err := f.store.Policies.Put(ctx, governance.Change{
 			Org: f.org, Name: policyName(number), By: organization, At: 1, Content: policyContent(number),
@@ -48,16 +48,8 @@ func (f *fixture) storePolicies(ctx context.Context, policies int) error {
 	return nil
 }
 
-func seedPolicies(ctx context.Context, f *fixture, policies int) error {
-	return f.storePolicies(ctx, policies)
-}
-
 // attachedPolicies is how many policies are attached where artifacts are evaluated again.
 const attachedPolicies = 5
-
-func seedSixPolicies(ctx context.Context, f *fixture, _ int) error {
-	return f.storePolicies(ctx, attachedPolicies+1)
-}
 
 // assertArtifact asserts an artifact in an environment to which as many policies are attached as
 // the size says.
