@@ -61,7 +61,6 @@ func lineOfBrokenText(data []byte) int {
 	return 0
 }
 
-// loadYAML returns the documents of a file.
 func loadYAML(data []byte) (docs []*yaml.Node, err error) {
 	// The library panics where it finds a fault of its own.
 	defer func() {
@@ -97,7 +96,6 @@ func syntaxFault(name string, err error) string {
 // quotedText finds what a message quotes of a file: more than one character.
 var quotedText = regexp.MustCompile(`(?s) ['"][^'"]{2,}['"]`)
 
-// bootstrapReader checks while it reads.
 type bootstrapReader struct {
 	yamlReader
 	lines   map[string]int          // where a user or an organization was declared

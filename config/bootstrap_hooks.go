@@ -17,7 +17,6 @@ var (
 	flowNamePart = regexp.MustCompile(`^[a-zA-Z0-9._~-]*$`)
 )
 
-// hook reads an inbound webhook.
 func (r *bootstrapReader) hook(node *yaml.Node) identity.DeclaredHook {
 	fields := r.mapping(node, "kind", "uid", "secret", "flow_prefix", "flow_suffix")
 	if fields == nil {

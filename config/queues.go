@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// maxQueueWeight is the greatest weight of a queue.
 const maxQueueWeight = 100
 
 // Queues maps the queues that a worker serves to their weights: reports and compliance share the

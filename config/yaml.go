@@ -93,7 +93,6 @@ func quoted(key string) string {
 	return fmt.Sprintf(" %q", key)
 }
 
-// entry is a pair of a mapping.
 type entry struct{ key, value *yaml.Node }
 
 // entries returns the pairs of a mapping; null is an empty one. ok is false when

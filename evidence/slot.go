@@ -246,15 +246,7 @@ func (s *Slot) Concerned(entry SlotEntry) []string {
 // Lacks reports whether an attestation has to be taken in for the sake of an
 // artifact: it is bound to it, and neither it nor a later one in its place is there.
 func (s *Slot) Lacks(entry SlotEntry, artifact SlotArtifact) bool {
-	if !entry.Binds(artifact) {
-		return false
-	}
-	for _, known := range s.Entries {
-		if known.replaces(entry) {
-			return false
-		}
-	}
-	return true
+	return entry.Binds(artifact) && !slices.ContainsFunc(s.Entries, func(known SlotEntry) bool { return known.replaces(entry) })
 }
 
 // Prune drops the oldest of what does not count for the slot as it stands, when

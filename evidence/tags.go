@@ -30,6 +30,16 @@ func ChangeTags(tags, set map[string]string, remove []string) (map[string]string
 	return changed, nil
 }
 
+// UpdateTags changes tags in place as ChangeTags does. lastModified becomes at, in Unix seconds, if the
+// tags are others then.
+func UpdateTags(tags *map[string]string, lastModified *float64, set map[string]string, remove []string, at float64) error {
+	changed, err := ChangeTags(*tags, set, remove)
+	if err == nil && !maps.Equal(changed, *tags) {
+		*tags, *lastModified = changed, max(*lastModified, at)
+	}
+	return err
+}
+
 func tagsSize(tags map[string]string) int {
 	size := 0
 	for key, value := range tags {

@@ -15,7 +15,6 @@ import (
 // userAgent names the service to receivers, in e-mails too.
 const userAgent = "Attestry"
 
-// post sends content as JSON to an address.
 func (s *Sender) post(ctx context.Context, address string, content any, header http.Header) outcome {
 	body, err := json.Marshal(content)
 	if err != nil {
@@ -50,7 +49,6 @@ func (s *Sender) postBody(ctx context.Context, address string, body []byte, head
 	return result
 }
 
-// callable reports whether an address is one of HTTP with a host.
 func callable(address string) bool {
 	u, err := url.Parse(address)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""

@@ -20,7 +20,6 @@ const (
 	maxFact = 1000
 )
 
-// linkText is what the link to the service is called.
 const linkText = "Open in Attestry"
 
 // chatMessage is what incoming webhooks of Slack take. Text is the whole message, for
@@ -113,7 +112,6 @@ func chatLink(link, text string) string {
 	return "<" + strings.ReplaceAll(link, "&", "&amp;") + "|" + markdownEscape(strings.ReplaceAll(text, "|", "¦"), maxFact) + ">"
 }
 
-// markdownEscape is chatEscape for texts that chat services format.
 func markdownEscape(text string, most int) string { return chatEscape(withoutMarks(text), most) }
 
 // chatEscape escapes what Slack takes for its syntax, mentions such as <!channel> too, and

@@ -24,7 +24,6 @@ func (s *Sender) sendEmail(ctx context.Context, c *call) outcome {
 	return s.mail.send(ctx, c.target, c.delivery)
 }
 
-// writer writes e-mails.
 type writer struct {
 	from *netmail.Address
 	html *html.Template

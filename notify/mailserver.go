@@ -44,7 +44,6 @@ type MailServer struct {
 	RootCAs *x509.CertPool
 }
 
-// tlsConfig is for the server's name.
 func (s *MailServer) tlsConfig() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, ServerName: s.host(), RootCAs: s.RootCAs}
 }
@@ -75,7 +74,6 @@ func newMailer(server *MailServer) *mailer {
 	return &mailer{server: server, from: from, writer: newWriter(from)}
 }
 
-// send sends one e-mail to all addresses of a target.
 func (m *mailer) send(ctx context.Context, target *notification.Target, delivery *notification.Delivery) outcome {
 	switch {
 	case m.server == nil:

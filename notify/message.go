@@ -61,7 +61,6 @@ func (m *message) add(label, value, link string) {
 	}
 }
 
-// addPlace adds where it happened.
 func (m *message) addPlace(n *notification.Notice) {
 	m.add("Environment", n.Environment, "")
 	if s := n.Snapshot; s != nil {

@@ -9,7 +9,6 @@ import (
 // The payload of webhooks in version 1.0, with the keys in the order of docs/semantics.md 20.4.
 // All values are texts; what an event does not have is null.
 
-// payload is what the payloads of all events have.
 type payload struct {
 	Version     string `json:"version"`
 	Timestamp   string `json:"timestamp"`

@@ -13,7 +13,6 @@ import (
 	"attestry/evidence/notification"
 )
 
-// call is what a channel sends.
 type call struct {
 	target   *notification.Target
 	delivery *notification.Delivery

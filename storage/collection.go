@@ -76,7 +76,6 @@ type Collection[T any] interface {
 	findPage(ctx context.Context, query Query) ([]T, Page, error)
 }
 
-// collection is a Collection.
 type collection[T any] struct {
 	schema  *Schema
 	docs    Documents
@@ -238,7 +237,6 @@ func (c *collection[T]) encode(value *T) (Record, error) {
 	return c.record(value, body), nil
 }
 
-// record is a document with its encoding.
 func (c *collection[T]) record(value *T, body []byte) Record {
 	record := Record{ID: c.id(value), Revision: newRevision(), Body: body}
 	if c.fields != nil {

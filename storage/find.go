@@ -158,6 +158,29 @@ func (q *Query) EqualLists() [][]any {
 	return lists
 }
 
+// IDs are the ids of elements, in their order.
+func IDs[E any](elements []E, id func(E) string) []string {
+	ids := make([]string, 0, len(elements))
+	for _, element := range elements {
+		ids = append(ids, id(element))
+	}
+	return ids
+}
+
+// RecordIDs are the ids of records, in their order.
+func RecordIDs(records []Record) []string {
+	return IDs(records, func(record Record) string { return record.ID })
+}
+
+// ByKey has values by their keys, of which each should have its own.
+func ByKey[K comparable, V any](values []V, key func(*V) K) map[K]V {
+	byKey := make(map[K]V, len(values))
+	for i := range values {
+		byKey[key(&values[i])] = values[i]
+	}
+	return byKey
+}
+
 // Distinct leaves out repetitions; the others keep their order.
 func Distinct(texts []string) []string {
 	seen := make(map[string]bool, len(texts))

@@ -37,7 +37,6 @@ func ReadDecision(data json.RawMessage) (Decision, error) {
 	return decision, nil
 }
 
-// decisionRuleInput is what the rule reads of a stored decision.
 type decisionRuleInput struct {
 	IsCompliant bool `json:"is_compliant"`
 }

@@ -245,7 +245,6 @@ func optional[T any](c *shapeCheck, name, kind string) {
 
 func isNull(raw json.RawMessage) bool { return strings.TrimSpace(string(raw)) == "null" }
 
-// pullRequestRuleInput is what the rule reads of stored pull requests.
 type pullRequestRuleInput []json.RawMessage
 
 // Compliant applies EvaluatePullRequests.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"attestry/evidence/policy"
@@ -142,16 +143,8 @@ func (v *Verifier) checkVerdicts() {
 	}
 }
 
-func (v *Verifier) trailIDs() []string {
-	ids := make([]string, 0, len(v.trails))
-	for id := range v.trails {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	return ids
-}
+func (v *Verifier) trailIDs() []string { return slices.Sorted(maps.Keys(v.trails)) }
 
-// evaluate evaluates a trail by the facts of the package.
 func (v *Verifier) evaluate(document *TrailDocument, parsed template.Template) *Evaluation {
 	trail := NewTrail(document.Flow, document.Name, document.Template, parsed)
 	for i := range v.artifacts {

@@ -20,7 +20,6 @@ const (
 	maxFailed = 10
 )
 
-// customType is a version of a custom type that is evaluated by.
 type customType struct {
 	version    int
 	definition attestation.Definition

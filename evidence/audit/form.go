@@ -111,7 +111,6 @@ func isIndented(content []byte) bool {
 	return bytes.IndexByte(content, '\n') < len(content)-1
 }
 
-// isLong reports whether JSON is longer than what is indented.
 func isLong(content []byte) bool {
 	if len(content) <= maxIndented {
 		return false

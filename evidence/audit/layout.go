@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// kinds are the kinds of packages.
 var kinds = []Kind{OfTrail, OfArtifact, OfAttestation}
 
 // judgedKinds are those of packages in which something is judged.

@@ -105,7 +105,6 @@ func (s *sizer) next() byte {
 	return s.rest[0]
 }
 
-// separator skips a comma.
 func (s *sizer) separator() {
 	if s.next() == ',' {
 		s.rest = s.rest[1:]

@@ -53,7 +53,6 @@ func (v *Verifier) checkOnlyArtifact(fingerprint string) {
 	}
 }
 
-// checkTrails compares the trails with the subject.
 func (v *Verifier) checkTrails(subject *Subject) {
 	if n := len(v.trails); n == 0 || n > MaxTrails || n > 1 && subject.Kind != OfArtifact {
 		v.report(ManifestPath, "the package has %d trails", n)

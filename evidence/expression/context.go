@@ -33,7 +33,6 @@ func asList(n node) node {
 	return n
 }
 
-// policyContexts are those of environment policies.
 func policyContexts() contexts {
 	return contexts{find: policyContext, listed: "flow, flow.name, flow.tags.<key>, artifact.name, artifact.fingerprint"}
 }

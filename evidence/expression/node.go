@@ -22,7 +22,6 @@ type position int
 
 func (p position) column() int { return int(p) }
 
-// literal is a constant.
 type literal struct {
 	position
 	value value

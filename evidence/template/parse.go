@@ -23,7 +23,6 @@ const (
 	namePattern  = `^[a-zA-Z0-9\-_]+$`
 )
 
-// format is that of flow templates.
 var format = yamlfile.Format{Name: "Template"}
 
 var nameTooLong = fmt.Sprintf("String should have at most %d characters", evidence.MaxResourceName)
@@ -41,7 +40,6 @@ func Parse(content []byte) (Template, error) {
 	return read(root, evidence.MaxResourceName)
 }
 
-// read takes a template from a YAML tree.
 func read(root *yaml.Node, maxName int) (Template, error) {
 	r := &reader{Reader: format.NewReader(), maxName: maxName}
 	parsed := r.template(root)

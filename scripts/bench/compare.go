@@ -49,7 +49,6 @@ func compare(ctx context.Context, chosen []workload.Workload, a arguments, direc
 	return comparisons, nil
 }
 
-// runOther has the other program measure a workload.
 func runOther(ctx context.Context, a arguments, name, directory string) (measure.Summary, error) {
 	command := exec.CommandContext(ctx, a.other, "--json", "--rows", name, "--seconds", fmt.Sprint(a.seconds), "--data", directory)
 	var errs bytes.Buffer

@@ -36,7 +36,6 @@ func main() {
 	}
 }
 
-// arguments are those of the command line.
 type arguments struct {
 	engines workload.Engines
 	seconds float64

@@ -9,7 +9,6 @@ import (
 	"attestry/scripts/standalone/instance"
 )
 
-// arguments are those of the command line.
 type arguments struct {
 	data            string
 	ephemeral, demo bool

@@ -76,13 +76,22 @@ func temporaryKey(ctx context.Context, running *instance.Instance) (string, erro
 	return secret.Reveal(), err
 }
 
+// step is a part of the demonstration.
+type step func(ctx context.Context) error
+
 // send makes one request and tells what came of it.
-func (d *demonstration) send(ctx context.Context, what, method, path string, body []byte, want int) error {
-	answer, err := d.call(ctx, what, method, path, "application/json; charset=utf-8", body, want)
-	if err == nil {
-		d.show(answer)
+func (d *demonstration) send(what, method, path string, body []byte, want int) step {
+	return d.sendAs("application/json; charset=utf-8", what, method, path, body, want)
+}
+
+func (d *demonstration) sendAs(contentType, what, method, path string, body []byte, want int) step {
+	return func(ctx context.Context) error {
+		answer, err := d.call(ctx, what, method, path, contentType, body, want)
+		if err == nil {
+			d.show(answer)
+		}
+		return err
 	}
-	return err
 }
 
 // longestShown is how much of an answer is shown, in bytes.

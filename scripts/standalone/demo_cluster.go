@@ -9,31 +9,22 @@ import (
 	"attestry/scripts/fixtures"
 )
 
-// cluster is what the cluster does.
-func (d *demonstration) cluster() []func(context.Context) error {
-	return []func(context.Context) error{
-		func(ctx context.Context) error {
-			return d.send(ctx, "declare a Kubernetes environment", http.MethodPut, "/environments/"+demoOrganization,
-				[]byte(`{"name":"`+d.environment+`","type":"K8S","description":"The cluster of the demonstration"}`), http.StatusCreated)
-		},
-		func(ctx context.Context) error {
-			return d.report(ctx, "the cluster reports 57 pods", fixtures.K8SReport1, http.StatusCreated)
-		},
-		func(ctx context.Context) error {
-			return d.report(ctx, "a minute later, nothing has changed", fixtures.K8SReport1, http.StatusOK)
-		},
-		func(ctx context.Context) error {
-			return d.report(ctx, "two services are rolled out", fixtures.K8SReport2Rollout, http.StatusCreated)
-		},
+func (d *demonstration) cluster() []step {
+	return []step{
+		d.send("declare a Kubernetes environment", http.MethodPut, "/environments/"+demoOrganization,
+			[]byte(`{"name":"`+d.environment+`","type":"K8S","description":"The cluster of the demonstration"}`), http.StatusCreated),
+		d.report("the cluster reports 57 pods", fixtures.K8SReport1, http.StatusCreated),
+		d.report("a minute later, nothing has changed", fixtures.K8SReport1, http.StatusOK),
+		d.report("two services are rolled out", fixtures.K8SReport2Rollout, http.StatusCreated),
 		d.showSnapshot,
-		d.listSnapshots,
+		d.send("list the snapshots", http.MethodGet, "/snapshots/"+demoOrganization+"/"+d.environment, nil, http.StatusOK),
 		d.showDifference,
 		d.showEvents,
 	}
 }
 
-func (d *demonstration) report(ctx context.Context, what string, fixture []byte, want int) error {
-	return d.send(ctx, what, http.MethodPut, "/environments/"+demoOrganization+"/"+d.environment+"/report/K8S", fixture, want)
+func (d *demonstration) report(what string, fixture []byte, want int) step {
+	return d.send(what, http.MethodPut, "/environments/"+demoOrganization+"/"+d.environment+"/report/K8S", fixture, want)
 }
 
 // showSnapshot reads the latest snapshot and tells what has changed.
@@ -70,11 +61,6 @@ func (d *demonstration) showSnapshot(ctx context.Context) error {
 	}
 	fmt.Fprintf(d.out, "       %d more unchanged\n", unchanged)
 	return nil
-}
-
-// listSnapshots reads the list of snapshots.
-func (d *demonstration) listSnapshots(ctx context.Context) error {
-	return d.send(ctx, "list the snapshots", http.MethodGet, "/snapshots/"+demoOrganization+"/"+d.environment, nil, http.StatusOK)
 }
 
 // showDifference compares the two snapshots.

@@ -19,42 +19,29 @@ const (
 	demoCommit      = "4ab2c0e1f5d9a7b3c8e6f0d1a2b3c4d5e6f70819"
 )
 
-// pipeline is what the pipeline does.
-func (d *demonstration) pipeline() []func(context.Context) error {
+func (d *demonstration) pipeline() []step {
 	attestations := "/attestations/" + demoOrganization + "/" + d.flow + "/trail/" + d.trail
 	ofArtifact := `"artifact_fingerprint":"` + demoFingerprint + `"`
-	return []func(context.Context) error{
-		func(ctx context.Context) error {
-			return d.form(ctx, "declare a flow: what must be known of a release", http.MethodPut, "/flows/"+demoOrganization+"/template_file",
-				field{"data_json", `{"name":"` + d.flow + `","description":"The checkout service"}`}, "template_file", fixtures.FlowTemplate)
-		},
-		func(ctx context.Context) error {
-			return d.form(ctx, "begin a trail", http.MethodPut, "/trails/"+demoOrganization+"/"+d.flow,
-				field{"data_json", `{"name":"` + d.trail + `","description":"Release 2.0.0"}`}, "", nil)
-		},
-		func(ctx context.Context) error {
-			return d.form(ctx, "the tests of the artifact to come have passed", http.MethodPost, attestations+"/junit",
-				field{"data_json", `{"attestation_name":"unit-test","target_artifacts":["api"],"git_commit_info":{"sha1":"` + demoCommit + `"},` +
-					`"junit_results":[{"name":"checkout","total":128,"failures":0,"errors":0,"skipped":2,"duration":41.5}]}`},
-				"attachment_file", fixtures.JUnitResults)
-		},
-		func(ctx context.Context) error {
-			return d.send(ctx, "report the artifact", http.MethodPost, "/artifacts/"+demoOrganization+"/"+d.flow,
-				[]byte(`{"fingerprint":"`+demoFingerprint+`","filename":"registry.example.com/storefront/cart:2.0.0","git_commit":"`+demoCommit+`",`+
-					`"build_url":"https://ci.example.com/runs/77","commit_url":"https://git.example.com/commit/`+demoCommit+`",`+
-					`"trail_name":"`+d.trail+`","template_reference_name":"api"}`), http.StatusCreated)
-		},
-		func(ctx context.Context) error {
-			return d.form(ctx, "a scan finds a weakness", http.MethodPost, attestations+"/snyk",
-				field{"data_json", `{"attestation_name":"container-scan",` + ofArtifact + `,"snyk_results":{"tool":{"name":"Snyk Container","version":"1.1296.2"},` +
-					`"results":[{"high_count":1,"medium_count":0,"low_count":3}]}}`}, "", nil)
-		},
+	return []step{
+		d.form("declare a flow: what must be known of a release", http.MethodPut, "/flows/"+demoOrganization+"/template_file",
+			field{"data_json", `{"name":"` + d.flow + `","description":"The checkout service"}`}, "template_file", fixtures.FlowTemplate),
+		d.form("begin a trail", http.MethodPut, "/trails/"+demoOrganization+"/"+d.flow,
+			field{"data_json", `{"name":"` + d.trail + `","description":"Release 2.0.0"}`}, "", nil),
+		d.form("the tests of the artifact to come have passed", http.MethodPost, attestations+"/junit",
+			field{"data_json", `{"attestation_name":"unit-test","target_artifacts":["api"],"git_commit_info":{"sha1":"` + demoCommit + `"},` +
+				`"junit_results":[{"name":"checkout","total":128,"failures":0,"errors":0,"skipped":2,"duration":41.5}]}`},
+			"attachment_file", fixtures.JUnitResults),
+		d.send("report the artifact", http.MethodPost, "/artifacts/"+demoOrganization+"/"+d.flow,
+			[]byte(`{"fingerprint":"`+demoFingerprint+`","filename":"registry.example.com/storefront/cart:2.0.0","git_commit":"`+demoCommit+`",`+
+				`"build_url":"https://ci.example.com/runs/77","commit_url":"https://git.example.com/commit/`+demoCommit+`",`+
+				`"trail_name":"`+d.trail+`","template_reference_name":"api"}`), http.StatusCreated),
+		d.form("a scan finds a weakness", http.MethodPost, attestations+"/snyk",
+			field{"data_json", `{"attestation_name":"container-scan",` + ofArtifact + `,"snyk_results":{"tool":{"name":"Snyk Container","version":"1.1296.2"},` +
+				`"results":[{"high_count":1,"medium_count":0,"low_count":3}]}}`}, "", nil),
 		d.showTrail,
-		func(ctx context.Context) error {
-			return d.send(ctx, "somebody answers for it", http.MethodPost, attestations+"/override",
-				[]byte(`{"attestation_name":"container-scan",`+ofArtifact+`,"reason":"Not reachable, see RISK-12","new_compliance_status":true,"original_attestation_type":"snyk"}`),
-				http.StatusOK)
-		},
+		d.send("somebody answers for it", http.MethodPost, attestations+"/override",
+			[]byte(`{"attestation_name":"container-scan",`+ofArtifact+`,"reason":"Not reachable, see RISK-12","new_compliance_status":true,"original_attestation_type":"snyk"}`),
+			http.StatusOK),
 		d.showTrail,
 	}
 }
@@ -63,26 +50,29 @@ func (d *demonstration) pipeline() []func(context.Context) error {
 type field struct{ name, content string }
 
 // form sends a form with its data and perhaps a file; it must make something new.
-func (d *demonstration) form(ctx context.Context, what, method, path string, data field, name string, file []byte) error {
+func (d *demonstration) form(what, method, path string, data field, name string, file []byte) step {
+	return func(ctx context.Context) error {
+		body, contentType, err := encodeForm(data, name, file)
+		if err != nil {
+			return err
+		}
+		return d.sendAs(contentType, what, method, path, body, http.StatusCreated)(ctx)
+	}
+}
+
+func encodeForm(data field, name string, file []byte) (content []byte, contentType string, err error) {
 	var body bytes.Buffer
 	writer := multipart.NewWriter(&body)
 	fault := writer.WriteField(data.name, data.content)
 	if name != "" {
 		into, err := writer.CreateFormFile(name, name)
 		if err != nil {
-			return err
+			return nil, "", err
 		}
 		_, err = into.Write(file)
 		fault = errors.Join(fault, err)
 	}
-	if err := errors.Join(fault, writer.Close()); err != nil {
-		return err
-	}
-	answer, err := d.call(ctx, what, method, path, writer.FormDataContentType(), body.Bytes(), http.StatusCreated)
-	if err == nil {
-		d.show(answer)
-	}
-	return err
+	return body.Bytes(), writer.FormDataContentType(), errors.Join(fault, writer.Close())
 }
 
 // showTrail reads the trail and tells what is missing and what is wrong.

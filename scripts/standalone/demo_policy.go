@@ -24,31 +24,20 @@ artifacts:
 `)
 }
 
-// policy is what those do who answer for what runs.
-func (d *demonstration) policy() []func(context.Context) error {
+func (d *demonstration) policy() []step {
 	policy, control := "production-"+d.run, "RELEASE-"+d.run
-	return []func(context.Context) error{
-		func(ctx context.Context) error {
-			return d.send(ctx, "create a control, which decisions are recorded on", http.MethodPost, "/controls/"+demoOrganization,
-				[]byte(`{"identifier":"`+control+`","name":"Every release is agreed"}`), http.StatusCreated)
-		},
-		func(ctx context.Context) error {
-			return d.form(ctx, "store a policy: what may run in production", http.MethodPut, "/policies/"+demoOrganization,
-				field{"payload", `{"name":"` + policy + `"}`}, "policy_file", policyFile(control))
-		},
-		func(ctx context.Context) error {
-			return d.send(ctx, "attach it to the environment, which is evaluated at once", http.MethodPost,
-				"/environments/"+demoOrganization+"/"+d.environment+"/policies", []byte(`{"policy_names":["`+policy+`"]}`), http.StatusOK)
-		},
+	return []step{
+		d.send("create a control, which decisions are recorded on", http.MethodPost, "/controls/"+demoOrganization,
+			[]byte(`{"identifier":"`+control+`","name":"Every release is agreed"}`), http.StatusCreated),
+		d.form("store a policy: what may run in production", http.MethodPut, "/policies/"+demoOrganization,
+			field{"payload", `{"name":"` + policy + `"}`}, "policy_file", policyFile(control)),
+		d.send("attach it to the environment, which is evaluated at once", http.MethodPost,
+			"/environments/"+demoOrganization+"/"+d.environment+"/policies", []byte(`{"policy_names":["`+policy+`"]}`), http.StatusOK),
 		d.explain,
-		func(ctx context.Context) error {
-			return d.form(ctx, "somebody decides", http.MethodPost, "/attestations/"+demoOrganization+"/"+d.flow+"/trail/"+d.trail+"/system",
-				field{"data_json", `{"attestation_name":"go-live","type_name":"decision","control":"` + control + `","artifact_fingerprint":"` + demoFingerprint +
-					`","description":"Agreed in the release meeting","attestation_data":{"is_compliant":true}}`}, "", nil)
-		},
-		func(ctx context.Context) error {
-			return d.report(ctx, "the next report shows it", fixtures.K8SReport2Rollout, http.StatusCreated)
-		},
+		d.form("somebody decides", http.MethodPost, "/attestations/"+demoOrganization+"/"+d.flow+"/trail/"+d.trail+"/system",
+			field{"data_json", `{"attestation_name":"go-live","type_name":"decision","control":"` + control + `","artifact_fingerprint":"` + demoFingerprint +
+				`","description":"Agreed in the release meeting","attestation_data":{"is_compliant":true}}`}, "", nil),
+		d.report("the next report shows it", fixtures.K8SReport2Rollout, http.StatusCreated),
 		d.explain,
 		d.assert,
 		d.audit,

@@ -47,7 +47,6 @@ func newGuard(memory int64, exceeded func()) *guard {
 	return g
 }
 
-// end ends the looks.
 func (g *guard) end() {
 	close(g.done)
 	g.looking.Wait()

@@ -35,7 +35,6 @@ const (
 // errHelp is for arguments that ask for the usage, which has been printed.
 var errHelp = errors.New("the usage was asked for")
 
-// options are what the arguments say.
 type options struct {
 	file   string
 	sha256 string // "" to compare none

@@ -9,7 +9,6 @@ import (
 	"attestry/evidence/audit"
 )
 
-// maxPrinted is how many findings are printed.
 const maxPrinted = 100
 
 // printResult prints what the verification has come to. Names in a package may be anything, so they

@@ -15,6 +15,9 @@ type TTL[V any] interface {
 	Get(key string, now time.Time) (value V, version uint64, ok bool)
 	// Put remembers a value read at a moment, unless the cache was cleared since version.
 	Put(key string, value V, read time.Time, version uint64)
+	// Load returns what is remembered under key, or else what read returns. That is remembered unless it
+	// is an error.
+	Load(key string, now time.Time, read func() (V, error)) (V, error)
 	// Clear drops all values.
 	Clear()
 }
@@ -55,6 +58,18 @@ func (c *ttl[V]) Put(key string, value V, read time.Time, version uint64) {
 	if version == c.version {
 		c.values.Put(key, timed[V]{value: value, read: read}, 1)
 	}
+}
+
+func (c *ttl[V]) Load(key string, now time.Time, read func() (V, error)) (V, error) {
+	known, version, ok := c.Get(key, now)
+	if ok {
+		return known, nil
+	}
+	value, err := read()
+	if err == nil {
+		c.Put(key, value, now, version)
+	}
+	return value, err
 }
 
 func (c *ttl[V]) Clear() {

@@ -64,16 +64,9 @@ func (a *Allowlist) Put(ctx context.Context, fresh evidence.Allowance) (evidence
 
 // Of returns which of fingerprints are permitted in an environment: one command per MaxMany.
 func (a *Allowlist) Of(ctx context.Context, environment string, fingerprints []string) (map[string]evidence.Allowance, error) {
-	ids := make([]string, 0, len(fingerprints))
-	for _, fingerprint := range fingerprints {
-		ids = append(ids, allowanceID(environment, fingerprint))
-	}
+	ids := storage.IDs(fingerprints, func(fingerprint string) string { return allowanceID(environment, fingerprint) })
 	found, err := a.collection.GetMany(ctx, ids)
-	permitted := make(map[string]evidence.Allowance, len(found))
-	for _, one := range found {
-		permitted[one.Fingerprint] = one
-	}
-	return permitted, err
+	return storage.ByKey(found, func(allowed *evidence.Allowance) string { return allowed.Fingerprint }), err
 }
 
 // List reads everything that an organization permits, newest first.

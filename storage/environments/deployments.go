@@ -101,7 +101,6 @@ func (q *DeploymentQuery) query() storage.Query {
 // takes one set only.
 func (q *DeploymentQuery) isCrossProduct() bool { return len(q.Repos) > 1 && len(q.Environments) > 1 }
 
-// matchesNothing reports whether there is nothing to look in.
 func (q *DeploymentQuery) matchesNothing() bool {
 	return (q.Repos != nil && len(q.Repos) == 0) || (q.Environments != nil && len(q.Environments) == 0)
 }

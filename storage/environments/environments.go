@@ -268,15 +268,7 @@ func (e *Environments) create(ctx context.Context, fresh evidence.Environment) e
 // SetTags sets and removes tags of an environment; at is the time in Unix seconds.
 func (e *Environments) SetTags(ctx context.Context, id string, set map[string]string, remove []string, at float64) error {
 	_, err := e.collection.Update(ctx, id, func(stored *evidence.Environment) error {
-		tags, err := evidence.ChangeTags(stored.Tags, set, remove)
-		if err != nil {
-			return err
-		}
-		if !maps.Equal(tags, stored.Tags) {
-			stored.Tags = tags
-			stored.LastModifiedAt = max(stored.LastModifiedAt, at)
-		}
-		return nil
+		return evidence.UpdateTags(&stored.Tags, &stored.LastModifiedAt, set, remove, at)
 	})
 	return err
 }

@@ -99,13 +99,8 @@ func (e *Events) OfRepos(ctx context.Context, r EventRange, repos []string, p Ev
 	return events, total, err
 }
 
-// withOrdinals returns events of an environment, in the order of their ordinals as given.
 func (e *Events) withOrdinals(ctx context.Context, environment string, ordinals []int64) ([]snapshot.Event, error) {
-	ids := make([]string, 0, len(ordinals))
-	for _, ordinal := range ordinals {
-		ids = append(ids, eventID(environment, ordinal))
-	}
-	return e.log.GetMany(ctx, ids)
+	return e.log.GetMany(ctx, storage.IDs(ordinals, func(ordinal int64) string { return eventID(environment, ordinal) }))
 }
 
 func ordinalsOf(entries []storage.Record) []int64 {

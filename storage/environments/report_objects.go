@@ -22,23 +22,20 @@ func (r *Reports) ObjectKeys(ctx context.Context) (map[string]bool, error) {
 	keys := map[string]bool{}
 	for _, index := range []string{"accepted", "parked"} {
 		query := storage.Query{Index: index, From: &storage.Bound{Value: 0.0}, Limit: storage.MaxMany}
-		for {
-			found, next, err := r.collection.FindFields(ctx, query)
-			if err != nil {
-				return nil, err
-			}
+		err := storage.ForEachPage(ctx, r.collection, query, func(found []storage.Record) error {
 			for _, record := range found {
 				key, err := r.objectKey(ctx, record)
 				if err != nil {
-					return nil, err
+					return err
 				}
 				if key != "" {
 					keys[key] = true
 				}
 			}
-			if query.After = next; next == "" {
-				break
-			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
 	}
 	return keys, nil

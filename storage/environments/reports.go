@@ -326,11 +326,7 @@ func damagedReport(fields map[string]any, cause error) WaitingReport {
 // Discard is Remove for processed reports that are known by name alone. A report that
 // was parked since it was named stays.
 func (r *Reports) Discard(ctx context.Context, refs []ReportRef) error {
-	ids := make([]string, 0, len(refs))
-	for _, ref := range refs {
-		ids = append(ids, reportID(ref.Environment, ref.Arrival))
-	}
-	records, err := r.collection.GetMany(ctx, ids)
+	records, err := r.collection.GetMany(ctx, storage.IDs(refs, func(ref ReportRef) string { return reportID(ref.Environment, ref.Arrival) }))
 	if err != nil {
 		return err
 	}
@@ -339,10 +335,7 @@ func (r *Reports) Discard(ctx context.Context, refs []ReportRef) error {
 
 // Remove deletes processed reports and their objects.
 func (r *Reports) Remove(ctx context.Context, records []WaitingReport) error {
-	ids := make([]string, 0, len(records))
-	for _, record := range records {
-		ids = append(ids, reportID(record.Environment, record.Arrival))
-	}
+	ids := storage.IDs(records, func(record WaitingReport) string { return reportID(record.Environment, record.Arrival) })
 	if err := r.collection.Delete(ctx, ids...); err != nil {
 		return err
 	}

@@ -30,10 +30,7 @@ func (s *FirstSeen) RecordIn(batch *storage.Batch, sightings []snapshot.FirstSee
 // First returns when fingerprints first ran in an environment, in Unix seconds;
 // those that never did are left out.
 func (s *FirstSeen) First(ctx context.Context, environment string, fingerprints []string) (map[string]float64, error) {
-	ids := make([]string, 0, len(fingerprints))
-	for _, fingerprint := range fingerprints {
-		ids = append(ids, firstSeenID(environment, fingerprint))
-	}
+	ids := storage.IDs(fingerprints, func(fingerprint string) string { return firstSeenID(environment, fingerprint) })
 	found, err := s.collection.GetMany(ctx, ids)
 	first := make(map[string]float64, len(found))
 	for _, sighting := range found {

@@ -68,21 +68,13 @@ func (s *Snapshots) Get(ctx context.Context, environment string, number int64) (
 
 // GetMany returns the snapshots that exist among numbers, in their order.
 func (s *Snapshots) GetMany(ctx context.Context, environment string, numbers []int64) ([]snapshot.Snapshot, error) {
-	ids := make([]string, 0, len(numbers))
-	for _, number := range numbers {
-		ids = append(ids, snapshotID(environment, number))
-	}
-	return s.collection.GetMany(ctx, ids)
+	return s.collection.GetMany(ctx, storage.IDs(numbers, func(number int64) string { return snapshotID(environment, number) }))
 }
 
 // Of returns the snapshots that members of a logical environment have, in their order;
 // those that are not there are left out: one command per MaxMany.
 func (s *Snapshots) Of(ctx context.Context, members []snapshot.Member) ([]snapshot.Snapshot, error) {
-	ids := make([]string, 0, len(members))
-	for _, member := range members {
-		ids = append(ids, snapshotID(member.Environment, member.Number))
-	}
-	return s.collection.GetMany(ctx, ids)
+	return s.collection.GetMany(ctx, storage.IDs(members, func(m snapshot.Member) string { return snapshotID(m.Environment, m.Number) }))
 }
 
 // Last returns the last snapshot of an environment, one without a number when there is
@@ -144,10 +136,7 @@ func (s *Snapshots) Artifacts(ctx context.Context, of *snapshot.Snapshot) ([]sna
 // the highest of their trees has levels, and more where one level has more than MaxMany
 // chunks.
 func (s *Snapshots) ArtifactsOf(ctx context.Context, of []snapshot.Snapshot) ([][]snapshot.Artifact, error) {
-	roots := make([]string, 0, len(of))
-	for i := range of {
-		roots = append(roots, of[i].Root)
-	}
+	roots := storage.IDs(of, func(one snapshot.Snapshot) string { return one.Root })
 	trees, err := snapshot.LoadAll(roots, s.chunks.fetcher(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("read the artifacts of %d snapshots: %w", len(of), err)

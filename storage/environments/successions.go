@@ -119,10 +119,7 @@ func (s *Successions) Moments(ctx context.Context, environments []string, flow s
 	if len(environments) == 0 {
 		return nil, nil
 	}
-	keys := make([]string, 0, len(environments))
-	for _, environment := range environments {
-		keys = append(keys, flowKey(environment, flow))
-	}
+	keys := storage.IDs(environments, func(environment string) string { return flowKey(environment, flow) })
 	entries, err := storage.FindAllFields(ctx, s.collection, storage.Query{
 		Index: "flow", Equal: []any{storage.OneOrSet(keys)},
 		From: &storage.Bound{Value: from}, To: &storage.Bound{Value: to}, Descending: true, Limit: limit,

@@ -106,7 +106,6 @@ func (c *Controls) Change(ctx context.Context, org, identifier string, change co
 		"Control '%s' is being changed by many requests at once, please try again", identifier))
 }
 
-// follow brings a control to a version that is stored.
 func (c *Controls) follow(ctx context.Context, version *control.Version) (control.Control, error) {
 	return c.controls.Update(ctx, controlID(version.Org, version.Control), func(current *control.Control) error {
 		current.Follow(version)
@@ -135,16 +134,9 @@ func (c *Controls) Get(ctx context.Context, org, identifier string) (control.Con
 // GetMany returns the controls that exist among identifiers, by identifier: one command per
 // MaxMany.
 func (c *Controls) GetMany(ctx context.Context, org string, identifiers []string) (map[string]control.Control, error) {
-	var ids []string
-	for _, identifier := range storage.Distinct(identifiers) {
-		ids = append(ids, controlID(org, identifier))
-	}
+	ids := storage.IDs(storage.Distinct(identifiers), func(identifier string) string { return controlID(org, identifier) })
 	found, err := c.controls.GetMany(ctx, ids)
-	controls := make(map[string]control.Control, len(found))
-	for _, one := range found {
-		controls[one.Identifier] = one
-	}
-	return controls, err
+	return storage.ByKey(found, func(one *control.Control) string { return one.Identifier }), err
 }
 
 // List returns the controls of an organization by identifier: one command per MaxMany.

@@ -158,16 +158,8 @@ func (p *Policies) Get(ctx context.Context, org, name string) (policy.Head, erro
 
 // GetMany returns the policies that exist among names, by name: one command per MaxMany.
 func (p *Policies) GetMany(ctx context.Context, org string, names []string) (map[string]policy.Head, error) {
-	var ids []string
-	for _, name := range storage.Distinct(names) {
-		ids = append(ids, policyID(org, name))
-	}
-	found, err := p.heads.GetMany(ctx, ids)
-	heads := make(map[string]policy.Head, len(found))
-	for _, head := range found {
-		heads[head.Name] = head
-	}
-	return heads, err
+	found, err := p.heads.GetMany(ctx, storage.IDs(storage.Distinct(names), func(name string) string { return policyID(org, name) }))
+	return storage.ByKey(found, func(head *policy.Head) string { return head.Name }), err
 }
 
 // List returns the policies of an organization by name: one command per MaxMany.
@@ -217,7 +209,6 @@ func (p *Policies) Histories(org string) *storage.Batches[History] {
 	})
 }
 
-// versionsOf reads the versions that a policy tells of.
 func (p *Policies) versionsOf(head *policy.Head) *storage.Batches[policy.Version] {
 	return storage.QueryBatches(p.versions, storage.Query{
 		Index: "policy", Equal: []any{head.Org, head.Name}, To: &storage.Bound{Value: int64(head.Latest)}, Limit: storage.Unlimited,
@@ -240,7 +231,6 @@ func (p *Policies) versionsWithin(ctx context.Context, org string, maxBytes int)
 	return byName, nil
 }
 
-// versionsUpTo are the versions that a policy tells of.
 func versionsUpTo(versions []policy.Version, latest int) []policy.Version {
 	return slices.DeleteFunc(versions, func(v policy.Version) bool { return v.Version > latest })
 }
@@ -296,10 +286,7 @@ func (p *Policies) Applied(ctx context.Context, org string, references []policy.
 // Files returns versions of policies with their files, in the order of references. A version that
 // is lost is Damaged.
 func (p *Policies) Files(ctx context.Context, org string, references []policy.Reference) ([]policy.Version, error) {
-	ids := make([]string, 0, len(references))
-	for _, reference := range references {
-		ids = append(ids, policyVersionID(org, reference.Name, reference.Version))
-	}
+	ids := storage.IDs(references, func(of policy.Reference) string { return policyVersionID(org, of.Name, of.Version) })
 	found, err := p.versions.GetMany(ctx, ids)
 	if err == nil && len(found) < len(ids) {
 		for i, reference := range references {
@@ -311,7 +298,6 @@ func (p *Policies) Files(ctx context.Context, org string, references []policy.Re
 	return found, err
 }
 
-// read reads and parses versions, by their ids.
 func (p *Policies) read(ctx context.Context, ids []string) (map[string]*policy.Policy, error) {
 	versions, err := p.versions.GetMany(ctx, ids)
 	if err != nil {

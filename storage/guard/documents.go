@@ -112,7 +112,6 @@ func (d *documents) Ping(ctx context.Context) error {
 	return d.refusal.check(ctx, d.probe)
 }
 
-// probe writes a document and deletes it.
 func (d *documents) probe(ctx context.Context) error {
 	record := storage.Record{ID: "probe", Revision: 1, Body: fmt.Appendf(nil, "%q", bytes.Repeat([]byte{'x'}, probeSize))}
 	if err := d.Documents.Put(ctx, storage.ProbeSchema, record); err != nil {

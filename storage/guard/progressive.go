@@ -7,7 +7,6 @@ import (
 	"attestry/storage"
 )
 
-// progressiveObjects gives objects while they are verified.
 type progressiveObjects struct {
 	*guardedObjects
 }

@@ -61,7 +61,6 @@ func (r *refusal) check(ctx context.Context, probe func(context.Context) error) 
 	return err
 }
 
-// beginProbe reports whether a probe is due, and otherwise what is known.
 func (r *refusal) beginProbe() (reason error, due bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -161,7 +161,6 @@ func order(fields []string, direction int) bson.D {
 // path is where a declared field is in a stored document.
 func path(field string) string { return "f." + field }
 
-// collection returns a collection that was declared.
 func (db *DB) collection(schema *storage.Schema) (*mongo.Collection, error) {
 	if !db.declared[schema.Name] {
 		return nil, fmt.Errorf("collection %s was not declared when the database was opened", schema.Name)

@@ -11,7 +11,6 @@ import (
 	"attestry/storage"
 )
 
-// document is a record as it is stored.
 type document struct {
 	ID       string         `bson:"_id"`
 	Revision int64          `bson:"revision"`

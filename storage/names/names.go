@@ -114,7 +114,6 @@ type Names[T any] interface {
 	Archive(ctx context.Context, org, name string, at float64) error
 }
 
-// registry is a Names.
 type registry[T any] struct {
 	entries storage.Collection[Entry]
 	kind    Kind[T]
@@ -138,11 +137,7 @@ func (n *registry[T]) Resolve(ctx context.Context, org, name string) (Entry, err
 }
 
 func (n *registry[T]) ResolveMany(ctx context.Context, org string, names []string) ([]Entry, error) {
-	ids := make([]string, 0, len(names))
-	for _, name := range names {
-		ids = append(ids, entryID(org, n.kind.Name, name))
-	}
-	found, err := n.entries.GetMany(ctx, ids)
+	found, err := n.entries.GetMany(ctx, storage.IDs(names, func(name string) string { return entryID(org, n.kind.Name, name) }))
 	if err != nil {
 		return nil, err
 	}

@@ -174,7 +174,6 @@ func (n *registry[T]) finishArchive(ctx context.Context, entry Entry) error {
 	return n.endChange(ctx, entry, archived)
 }
 
-// archiveOthers archives the other names of the thing of an entry.
 func (n *registry[T]) archiveOthers(ctx context.Context, entry Entry) error {
 	all, err := storage.FindAll(ctx, n.entries, storage.Query{
 		Index: "target", Equal: []any{entry.Target}, Limit: storage.Unlimited,

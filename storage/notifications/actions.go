@@ -47,17 +47,10 @@ func (a *Actions) Of(ctx context.Context, org string) (notification.Actions, err
 // Recent returns all actions of an organization as they were at most half a second ago, those
 // that this process has changed as they are. They must not be altered.
 func (a *Actions) Recent(ctx context.Context, org string) (*notification.Actions, error) {
-	now := a.clock()
-	known, version, ok := a.cached.Get(org, now)
-	if ok {
-		return known, nil
-	}
-	read, err := a.Of(ctx, org)
-	if err != nil {
-		return nil, err
-	}
-	a.cached.Put(org, &read, now, version)
-	return &read, nil
+	return a.cached.Load(org, a.clock(), func() (*notification.Actions, error) {
+		read, err := a.Of(ctx, org)
+		return &read, err
+	})
 }
 
 // Change changes the actions of an organization and returns them as they are then. change may

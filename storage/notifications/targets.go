@@ -35,11 +35,7 @@ func (t *Targets) States(ctx context.Context, org string, actions ...notificatio
 		}
 	}
 	found, err := t.collection.GetMany(ctx, ids)
-	states := make(map[TargetKey]notification.TargetState, len(found))
-	for _, state := range found {
-		states[TargetKey{state.Action, state.Target}] = state
-	}
-	return states, err
+	return storage.ByKey(found, func(state *notification.TargetState) TargetKey { return TargetKey{state.Action, state.Target} }), err
 }
 
 // TargetKey names a target within its organization.
@@ -121,9 +117,5 @@ func (t *Targets) RotateSecret(ctx context.Context, org string, action int64, ta
 
 // Remove deletes what is known of all targets of an action, or of some of them by id.
 func (t *Targets) Remove(ctx context.Context, org string, action int64, targets ...notification.Target) error {
-	ids := make([]string, 0, len(targets))
-	for i := range targets {
-		ids = append(ids, targetID(org, action, targets[i].ID()))
-	}
-	return t.collection.Delete(ctx, ids...)
+	return t.collection.Delete(ctx, storage.IDs(targets, func(target notification.Target) string { return targetID(org, action, target.ID()) })...)
 }

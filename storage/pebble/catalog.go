@@ -69,7 +69,6 @@ func readCatalog(db *pebble.DB) (*catalog, error) {
 	return c, errors.Join(err, iterator.Error(), iterator.Close())
 }
 
-// take takes an entry of the catalog.
 func (c *catalog) take(name string, value []byte) error {
 	if len(value) < 4 {
 		return fmt.Errorf("%w: %s", errCatalog, name)
@@ -124,7 +123,6 @@ func (c *catalog) put(batch *pebble.Batch, name string, one entry) error {
 	return set(batch, name, append(bytes.Clone(one.space[:]), one.state))
 }
 
-// drop deletes an index.
 func (c *catalog) drop(batch *pebble.Batch, name string) error {
 	if err := c.entries[name].space.clear(batch); err != nil {
 		return err
@@ -133,7 +131,6 @@ func (c *catalog) drop(batch *pebble.Batch, name string) error {
 	return batch.Delete(space{}.key(name), nil)
 }
 
-// indexesOf returns the names of the indexes that a collection has.
 func (c *catalog) indexesOf(collection string) []string {
 	var names []string
 	for name := range c.entries {

@@ -16,13 +16,11 @@ import (
 // the entries of an index. The catalog says which one has which.
 type space [4]byte
 
-// key returns the key of a text in the space.
 func (s space) key(text string) []byte {
 	key := make([]byte, 0, len(s)+len(text))
 	return append(append(key, s[:]...), text...)
 }
 
-// clear deletes all keys of the space.
 func (s space) clear(batch *pebble.Batch) error {
 	return batch.DeleteRange(s[:], ordered.After(s[:]), nil)
 }

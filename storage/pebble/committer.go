@@ -22,7 +22,6 @@ const (
 	reserve = 4 << 20
 )
 
-// step is one write of a command.
 type step struct {
 	kind storage.WriteKind
 	row  row

@@ -109,7 +109,6 @@ func Open(ctx context.Context, options Options, schemas []*storage.Schema) (*DB,
 	return db, nil
 }
 
-// collection returns what is known of a declared collection.
 func (db *DB) collection(schema *storage.Schema) (*collection, error) {
 	if c, ok := db.collections[schema.Name]; ok {
 		return c, nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -36,13 +37,9 @@ func (db *DB) closedError() error {
 }
 
 func isDamage(err error) bool {
-	for _, damage := range damaged {
-		if errors.Is(err, damage) {
-			return true
-		}
-	}
+	known := slices.ContainsFunc(damaged, func(damage error) bool { return errors.Is(err, damage) })
 	// Nothing is looked for in the folder that is not known to be there.
-	return pebble.IsCorruptionError(err) || errors.Is(err, fs.ErrNotExist)
+	return known || pebble.IsCorruptionError(err) || errors.Is(err, fs.ErrNotExist)
 }
 
 func named(folder string, err error) error { return fmt.Errorf("database folder %s: %w", folder, err) }

@@ -57,7 +57,6 @@ func (f *filesystem) change(name string, operation func() error) error {
 	return f.health.retry(operation)
 }
 
-// make runs an operation that makes a file of the database.
 func (f *filesystem) make(name string, operation func() (vfs.File, error)) (vfs.File, error) {
 	var made vfs.File
 	err := f.change(name, func() (err error) {
@@ -117,7 +116,6 @@ func (f *filesystem) Remove(name string) error {
 // Unwrap returns the file system below.
 func (f *filesystem) Unwrap() vfs.FS { return f.FS }
 
-// file is a file of the database that is written to.
 type file struct {
 	vfs.File
 	health *health

@@ -41,7 +41,6 @@ func newGroup(db *DB) *group {
 	return &group{db: db, batch: db.engine.NewBatch(), changed: map[string]head{}}
 }
 
-// begin empties the group.
 func (g *group) begin() {
 	g.batch.Reset()
 	clear(g.changed)
@@ -64,7 +63,6 @@ func (g *group) add(c *command) error {
 	return nil
 }
 
-// checkAll checks the steps of a command.
 func (g *group) checkAll(c *command) error {
 	g.undo, g.found = g.undo[:0], g.found[:0]
 	return withReader(g.db.engine, g.db.folder, len(c.steps), func(from reader) error {

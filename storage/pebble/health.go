@@ -28,7 +28,6 @@ type health struct {
 	blocked int // operations that wait
 }
 
-// state is what writers look at.
 type state struct {
 	// refusing is closed when writes are refused with err. It may be read only then.
 	refusing chan struct{}

@@ -111,7 +111,6 @@ func (db *DB) build(ctx context.Context, c *collection, indexes []*index) error 
 	return db.engine.Apply(batch, pebble.Sync)
 }
 
-// addEntries adds the entries of the record that an iterator is at.
 func addEntries(batch *pebble.Batch, c *collection, indexes []*index, iterator *pebble.Iterator) error {
 	value, err := iterator.ValueAndErr()
 	if err != nil {
@@ -137,7 +136,6 @@ func addEntries(batch *pebble.Batch, c *collection, indexes []*index, iterator *
 	return nil
 }
 
-// markBuilt makes indexes count as built.
 func (db *DB) markBuilt(catalog *catalog, missing map[*collection][]*index) error {
 	batch := db.engine.NewBatch()
 	defer batch.Close()

@@ -14,7 +14,6 @@ import (
 	"attestry/storage/pebble/wal"
 )
 
-// content is what a database has.
 type content struct {
 	groups uint64
 	// logged bounds how many bytes are only in its logs.
@@ -77,7 +76,6 @@ func older(name, other string) bool {
 	return cmp.Or(cmp.Compare(len(name), len(other)), cmp.Compare(name, other)) < 0
 }
 
-// inspectFiles opens a database for reading.
 func inspectFiles(folder string, settings *pebble.Options, files *wal.ReadFS) (found content, err error) {
 	files.FS = settings.FS
 	settings.FS, settings.ReadOnly = files, true

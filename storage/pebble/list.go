@@ -25,10 +25,7 @@ func (db *DB) List(ctx context.Context, schema *storage.Schema, after string, li
 			return err
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	return records, nil
+	return records, err
 }
 
 func (c *collection) list(ctx context.Context, v *view, iterator *pebble.Iterator, behind string, limit, maxBytes int) ([]storage.Record, error) {

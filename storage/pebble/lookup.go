@@ -49,7 +49,6 @@ func (l *lookup) get(key []byte, use func(value []byte) error) (bool, error) {
 
 func (l *lookup) explain(err error) error { return explain(l.folder, err) }
 
-// pointReader is a reader for a few keys.
 type pointReader struct {
 	source pebble.Reader
 	folder string
@@ -68,7 +67,6 @@ func (p pointReader) get(key []byte, use func(value []byte) error) (bool, error)
 
 func (p pointReader) explain(err error) error { return explain(p.folder, err) }
 
-// withReader calls f with a reader for a number of keys.
 func withReader(source pebble.Reader, folder string, keys int, f func(reader) error) error {
 	if keys < manyKeys {
 		return f(pointReader{source: source, folder: folder})

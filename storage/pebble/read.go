@@ -59,7 +59,6 @@ func (db *DB) GetMany(ctx context.Context, schema *storage.Schema, ids []string)
 	return storage.InOrder(ids, found), err
 }
 
-// load reads a document.
 func (c *collection) load(ctx context.Context, from reader, id string) (storage.Record, bool, error) {
 	record := storage.Record{ID: id}
 	found, err := from.get(c.records.key(id), func(value []byte) error {

@@ -47,7 +47,6 @@ func newKeyRow(c *collection, id string) row {
 	return row{collection: c, key: c.records.key(id)}
 }
 
-// newRow encodes a record.
 func newRow(c *collection, record *storage.Record) (row, error) {
 	r := newKeyRow(c, record.ID)
 	inline := 0

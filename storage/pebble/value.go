@@ -102,7 +102,6 @@ func appendContent(value []byte, content any) []byte {
 	return append(value, ordered.Null)
 }
 
-// field is a field in the head of a record.
 type field struct {
 	name, content []byte
 	kind          byte
@@ -176,7 +175,6 @@ func (f *field) appendOrdered(key []byte) []byte {
 	return append(key, ordered.Null)
 }
 
-// fields decodes all fields.
 func (h head) fields() (map[string]any, error) {
 	fields := map[string]any{}
 	for rest := []byte(h[headBytes:]); len(rest) > 0; {

@@ -57,7 +57,6 @@ func (v *views) acquire() *view {
 	return v.current
 }
 
-// done returns an acquired view.
 func (v *views) done(used *view) {
 	v.release(used)
 	v.readers.Done()

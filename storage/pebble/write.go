@@ -95,7 +95,6 @@ func newStep(c *collection, w *storage.Write) (step, error) {
 	return s, err
 }
 
-// encode makes a command that writes records.
 func (db *DB) encode(schema *storage.Schema, kind storage.WriteKind, records ...storage.Record) (*command, error) {
 	col, err := db.collection(schema)
 	if err != nil {

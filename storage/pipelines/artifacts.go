@@ -25,7 +25,7 @@ var artifactSchema = &storage.Schema{
 
 // Artifacts keeps the reports of artifacts, each a record of its own.
 type Artifacts struct {
-	Collection storage.Collection[evidence.ArtifactRecord]
+	storage.Collection[evidence.ArtifactRecord]
 }
 
 // NewArtifacts binds the repository to an engine.
@@ -38,11 +38,6 @@ func NewArtifacts(docs storage.Documents) *Artifacts {
 				"fingerprint": a.Fingerprint, "commit": a.CommitSHA, "branch": a.Branch(), "created": a.CreatedAt,
 			}
 		})}
-}
-
-// GetMany returns records by id, in the order of ids.
-func (a *Artifacts) GetMany(ctx context.Context, ids []string) ([]evidence.ArtifactRecord, error) {
-	return a.Collection.GetMany(ctx, ids)
 }
 
 // OfIDs reads records by id, in the order of ids.
@@ -149,7 +144,6 @@ func (a *Artifacts) newest(ctx context.Context, query storage.Query, fingerprint
 	return a.Collection.Get(ctx, slices.MaxFunc(found, compareCreated).ID)
 }
 
-// fingerprintDigits is the length of a whole fingerprint.
 const fingerprintDigits = 64
 
 // compareCreated orders index entries by time, then by id.
@@ -245,9 +239,5 @@ func (a *Artifacts) OfCommit(ctx context.Context, org, flow, trail, commit strin
 		return nil, err
 	}
 	slices.SortFunc(found, func(a, b storage.Record) int { return compareCreated(b, a) })
-	ids := make([]string, 0, len(found))
-	for _, entry := range found[:min(len(found), limit)] {
-		ids = append(ids, entry.ID)
-	}
-	return a.OfIDs(ids), nil
+	return a.OfIDs(storage.RecordIDs(found[:min(len(found), limit)])), nil
 }

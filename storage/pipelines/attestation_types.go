@@ -168,7 +168,6 @@ func (a *AttestationTypes) Get(ctx context.Context, org, name string) (Attestati
 	return AttestationTypeHistory{AttestationType: head, Versions: a.versionsOf(&head)}, nil
 }
 
-// versionsOf reads the versions that a type tells of.
 func (a *AttestationTypes) versionsOf(head *evidence.AttestationType) *storage.Batches[evidence.AttestationTypeVersion] {
 	return storage.QueryBatches(a.versions, storage.Query{
 		Index: "name", Equal: []any{head.Org, head.Name}, To: &storage.Bound{Value: int64(head.Latest)}, Descending: true, Limit: storage.Unlimited,
@@ -229,7 +228,6 @@ func (a *AttestationTypes) versionsWithin(ctx context.Context, org string, maxBy
 	return byName, nil
 }
 
-// versionsUpTo are the versions that a type tells of.
 func versionsUpTo(versions []evidence.AttestationTypeVersion, latest int) []evidence.AttestationTypeVersion {
 	return slices.DeleteFunc(versions, func(v evidence.AttestationTypeVersion) bool { return v.Version > latest })
 }

@@ -240,7 +240,6 @@ func conditionsOf(filters map[string]storage.Condition) []storage.Condition {
 	return conditions
 }
 
-// filters are all conditions, by what they look at.
 func (q *AttestationQuery) filters() map[string]storage.Condition {
 	filters := map[string]storage.Condition{}
 	add := func(wanted bool, key string, condition storage.Condition) {

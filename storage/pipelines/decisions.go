@@ -135,11 +135,7 @@ func (d *Decisions) Latest(ctx context.Context, org string, controls, subjects [
 		}
 	}
 	found, err := d.collection.GetMany(ctx, ids)
-	latest := make(map[DecisionKey]Decision, len(found))
-	for _, decision := range found {
-		latest[DecisionKey{Control: decision.Control, Subject: decision.Subject}] = decision
-	}
-	return latest, err
+	return storage.ByKey(found, (*Decision).Key), err
 }
 
 // DecisionQuery asks for decisions on a control. What is nil does not narrow.

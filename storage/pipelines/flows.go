@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"maps"
 
 	"attestry/evidence"
 	"attestry/evidence/template"
@@ -178,15 +177,7 @@ func (f *Flows) Archive(ctx context.Context, org, name string, at float64) error
 // SetTags sets and removes tags of a flow; at is the time in Unix seconds.
 func (f *Flows) SetTags(ctx context.Context, id string, set map[string]string, remove []string, at float64) error {
 	_, err := f.collection.Update(ctx, id, func(stored *evidence.Flow) error {
-		tags, err := evidence.ChangeTags(stored.Tags, set, remove)
-		if err != nil {
-			return err
-		}
-		if !maps.Equal(tags, stored.Tags) {
-			stored.Tags = tags
-			stored.LastModifiedAt = max(stored.LastModifiedAt, at)
-		}
-		return nil
+		return evidence.UpdateTags(&stored.Tags, &stored.LastModifiedAt, set, remove, at)
 	})
 	return err
 }

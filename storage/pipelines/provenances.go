@@ -145,11 +145,7 @@ func newProvenance(record *evidence.ArtifactRecord) Provenance {
 
 // GetMany returns what is known of fingerprints; unknown ones are left out.
 func (p *Provenances) GetMany(ctx context.Context, org string, fingerprints []string) ([]Provenance, error) {
-	ids := make([]string, 0, len(fingerprints))
-	for _, fingerprint := range fingerprints {
-		ids = append(ids, provenanceID(org, fingerprint))
-	}
-	return p.collection.GetMany(ctx, ids)
+	return p.collection.GetMany(ctx, storage.IDs(fingerprints, func(fingerprint string) string { return provenanceID(org, fingerprint) }))
 }
 
 // BuildQuery asks for builds between two times in Unix seconds, both included,

@@ -67,17 +67,7 @@ func (r *Repos) Report(ctx context.Context, org string, info evidence.RepoInfo, 
 	if err != nil {
 		return evidence.Repo{}, err
 	}
-	now := r.clock()
-	known, version, ok := r.reported.Get(key, now)
-	if ok {
-		return known, nil
-	}
-	repo, err := r.record(ctx, org, info, at)
-	if err != nil {
-		return evidence.Repo{}, err
-	}
-	r.reported.Put(key, repo, now, version)
-	return repo, nil
+	return r.reported.Load(key, r.clock(), func() (evidence.Repo, error) { return r.record(ctx, org, info, at) })
 }
 
 // The reasons why a report does not change a repository with its external id.
@@ -155,19 +145,8 @@ func (r *Repos) Get(ctx context.Context, org, id string) (evidence.Repo, error) 
 
 // GetMany returns repositories of an organization by id; unknown ones are left out.
 func (r *Repos) GetMany(ctx context.Context, org string, ids []string) (map[string]evidence.Repo, error) {
-	documents := make([]string, 0, len(ids))
-	for _, id := range ids {
-		documents = append(documents, repoDocument(org, id))
-	}
-	found, err := r.collection.GetMany(ctx, documents)
-	if err != nil {
-		return nil, err
-	}
-	repos := make(map[string]evidence.Repo, len(found))
-	for _, repo := range found {
-		repos[repo.ID] = repo
-	}
-	return repos, nil
+	found, err := r.collection.GetMany(ctx, storage.IDs(ids, func(id string) string { return repoDocument(org, id) }))
+	return storage.ByKey(found, func(repo *evidence.Repo) string { return repo.ID }), err
 }
 
 // Named returns the repositories of an organization that have a name, in no order.
@@ -185,13 +164,9 @@ func (r *Repos) List(ctx context.Context, org string) ([]evidence.Repo, error) {
 // SetTags removes and then sets tags of a repository. ErrNotFound tells that the
 // organization has none of that id.
 func (r *Repos) SetTags(ctx context.Context, org, id string, set map[string]string, remove []string) error {
-	_, err := r.collection.Update(ctx, repoDocument(org, id), func(repo *evidence.Repo) error {
-		tags, err := evidence.ChangeTags(repo.Tags, set, remove)
-		if err != nil {
-			return err
-		}
-		repo.Tags = tags
-		return nil
+	_, err := r.collection.Update(ctx, repoDocument(org, id), func(repo *evidence.Repo) (err error) {
+		repo.Tags, err = evidence.ChangeTags(repo.Tags, set, remove)
+		return err
 	})
 	return err
 }

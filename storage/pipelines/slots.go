@@ -11,44 +11,22 @@ var slotSchema = &storage.Schema{Name: "slots"}
 
 // Slots keeps what was reported under the artifact names of trails.
 type Slots struct {
-	collection storage.Collection[evidence.Slot]
+	storage.Collection[evidence.Slot]
 }
 
 // NewSlots binds the repository to an engine.
 func NewSlots(docs storage.Documents) *Slots {
-	return &Slots{collection: storage.NewCollection(docs, slotSchema,
+	return &Slots{Collection: storage.NewCollection(docs, slotSchema,
 		(*evidence.Slot).ID, nil)}
 }
 
 // OfTrail returns slots of a trail by name; names without one are left out.
 func (s *Slots) OfTrail(ctx context.Context, trail string, names []string) (map[string]evidence.Slot, error) {
-	ids := make([]string, 0, len(names))
-	for _, name := range names {
-		ids = append(ids, evidence.SlotID(trail, name))
-	}
-	found, err := s.GetMany(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	slots := make(map[string]evidence.Slot, len(found))
-	for _, slot := range found {
-		slots[slot.Name] = slot
-	}
-	return slots, nil
-}
-
-// GetMany returns slots by id, in the order of ids.
-func (s *Slots) GetMany(ctx context.Context, ids []string) ([]evidence.Slot, error) {
-	return s.collection.GetMany(ctx, ids)
+	found, err := s.GetMany(ctx, storage.IDs(names, func(name string) string { return evidence.SlotID(trail, name) }))
+	return storage.ByKey(found, func(slot *evidence.Slot) string { return slot.Name }), err
 }
 
 // GetOrZero returns the slot of a name, with revision 0 when it is not there.
 func (s *Slots) GetOrZero(ctx context.Context, trail, name string) (storage.Versioned[evidence.Slot], error) {
-	return storage.GetOrZero(ctx, s.collection, evidence.SlotID(trail, name))
-}
-
-// StoreIn adds to a batch the slot that GetOrZero returned with a revision, as it is now, and
-// returns its new revision.
-func (s *Slots) StoreIn(batch *storage.Batch, slot *evidence.Slot, revision int64) int64 {
-	return s.collection.StoreIn(batch, slot, revision)
+	return storage.GetOrZero(ctx, s.Collection, evidence.SlotID(trail, name))
 }

@@ -33,7 +33,6 @@ type StoredTemplate struct {
 	Template template.Template
 }
 
-// templateRecord is a template as it is kept.
 type templateRecord struct {
 	Org string `json:"org"`
 	ID  string `json:"id"`
@@ -175,7 +174,6 @@ func (t *Templates) known(org, id string) (StoredTemplate, bool) {
 	return t.cache.Get(templateKey(org, id))
 }
 
-// load reads and parses a stored template.
 func (t *Templates) load(ctx context.Context, record templateRecord) (StoredTemplate, error) {
 	content, err := t.content(ctx, record)
 	if err != nil {

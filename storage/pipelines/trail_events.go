@@ -83,11 +83,7 @@ func (e *TrailEvents) Extent(ctx context.Context, org string, trails []string) (
 // Missing returns those of the ids, each of an event of a trail, that are not
 // stored.
 func (e *TrailEvents) Missing(ctx context.Context, refs []TrailEventRef) ([]TrailEventRef, error) {
-	ids := make([]string, 0, len(refs))
-	for _, ref := range refs {
-		ids = append(ids, trailEventID(ref.Trail, ref.ID))
-	}
-	found, err := e.collection.GetMany(ctx, ids)
+	found, err := e.collection.GetMany(ctx, storage.IDs(refs, func(ref TrailEventRef) string { return trailEventID(ref.Trail, ref.ID) }))
 	if err != nil {
 		return nil, err
 	}

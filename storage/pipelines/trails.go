@@ -21,7 +21,7 @@ var trailSchema = &storage.Schema{
 
 // Trails keeps the trails of flows.
 type Trails struct {
-	Collection  storage.Collection[evidence.Trail]
+	storage.Collection[evidence.Trail]
 	Tallies     *TrailTallies
 	events      *TrailEvents
 	generations *storage.Generations
@@ -57,11 +57,6 @@ func (t *Trails) Get(ctx context.Context, flow, name string) (evidence.Trail, er
 	return t.Collection.Get(ctx, evidence.TrailKey(flow, name))
 }
 
-// GetMany returns trails by key, in the order of keys.
-func (t *Trails) GetMany(ctx context.Context, keys []string) ([]evidence.Trail, error) {
-	return t.Collection.GetMany(ctx, keys)
-}
-
 // TrailQuery asks for a page of an organization's trails, newest first.
 type TrailQuery struct {
 	Org string
@@ -95,11 +90,7 @@ func (t *Trails) List(ctx context.Context, q TrailQuery) (*storage.Batches[evide
 	}
 	slices.SortFunc(entries, func(a, b storage.Record) int { return compareCreated(b, a) })
 	start := min(q.Offset, len(entries))
-	var keys []string
-	for _, entry := range entries[start:min(start+q.Limit, len(entries))] {
-		keys = append(keys, entry.ID)
-	}
-	return t.OfKeys(keys), nil
+	return t.OfKeys(storage.RecordIDs(entries[start:min(start+q.Limit, len(entries))])), nil
 }
 
 // OfKeys reads trails by key, in the order of keys.
@@ -129,19 +120,8 @@ func (t *Trails) Latest(ctx context.Context, flows []string) (map[string]evidenc
 	if err != nil {
 		return nil, err
 	}
-	keys := make([]string, 0, len(tallies))
-	for _, tally := range tallies {
-		keys = append(keys, tally.Latest)
-	}
-	found, err := t.GetMany(ctx, keys)
-	if err != nil {
-		return nil, err
-	}
-	latest := make(map[string]evidence.Trail, len(found))
-	for _, trail := range found {
-		latest[trail.Flow] = trail
-	}
-	return latest, nil
+	found, err := t.GetMany(ctx, storage.IDs(tallies, func(tally TrailTally) string { return tally.Latest }))
+	return storage.ByKey(found, func(trail *evidence.Trail) string { return trail.Flow }), err
 }
 
 // Events returns the events of a trail, oldest first.

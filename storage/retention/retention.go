@@ -42,7 +42,6 @@ func (s Settings) days(org string) int {
 	return s.Days
 }
 
-// on reports whether anything is kept.
 func (s Settings) on() bool {
 	for _, days := range s.Organizations {
 		if days > 0 {

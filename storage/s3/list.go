@@ -62,7 +62,6 @@ func (s *Store) scopes(ctx context.Context) ([]string, error) {
 	return prefixes, err
 }
 
-// listScope lists the objects below a prefix.
 func (s *Store) listScope(ctx context.Context, prefix, after string, limit int) ([]storage.Object, error) {
 	var objects []storage.Object
 	options := minio.ListObjectsOptions{Recursive: true, Prefix: prefix, StartAfter: after, MaxKeys: limit}

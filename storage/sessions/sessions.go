@@ -76,7 +76,6 @@ func (s *Sessions) Begin(ctx context.Context, id string, begun identity.Session,
 	return s.collection.Insert(ctx, session{ID: hashOf(id), Session: begun, ExpiresAt: evidence.Seconds(now.Add(lifetime))})
 }
 
-// deleteExpired deletes some sessions that have expired.
 func (s *Sessions) deleteExpired(ctx context.Context, now time.Time) error {
 	expired, _, err := s.collection.FindFields(ctx, storage.Query{
 		Index: "expiry", To: &storage.Bound{Value: evidence.Seconds(now)}, Limit: expiredBatch,
@@ -84,11 +83,7 @@ func (s *Sessions) deleteExpired(ctx context.Context, now time.Time) error {
 	if err != nil || len(expired) == 0 {
 		return err
 	}
-	ids := make([]string, 0, len(expired))
-	for _, one := range expired {
-		ids = append(ids, one.ID)
-	}
-	return s.collection.Delete(ctx, ids...)
+	return s.collection.Delete(ctx, storage.RecordIDs(expired)...)
 }
 
 // Extend gives a session another lifetime from now on. One that has ended stays so.

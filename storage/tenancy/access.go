@@ -12,18 +12,9 @@ import (
 // does not exist and one that the principal cannot see are both Forbidden. What
 // it answers may be tenancyCacheAge old.
 func (t *Tenancy) Access(ctx context.Context, principal evidence.Principal, orgName string) (evidence.OrgAccess, error) {
-	now := t.clock()
-	id := principal.UserID + "/" + orgName
-	access, version, ok := t.accesses.Get(id, now)
-	if ok {
-		return access, nil
-	}
-	access, err := t.lookUpAccess(ctx, principal, orgName)
-	if err != nil {
-		return evidence.OrgAccess{}, err
-	}
-	t.accesses.Put(id, access, now, version)
-	return access, nil
+	return t.accesses.Load(principal.UserID+"/"+orgName, t.clock(), func() (evidence.OrgAccess, error) {
+		return t.lookUpAccess(ctx, principal, orgName)
+	})
 }
 
 func (t *Tenancy) lookUpAccess(ctx context.Context, principal evidence.Principal, orgName string) (evidence.OrgAccess, error) {
@@ -88,18 +79,12 @@ func (t *Tenancy) accountRole(ctx context.Context, orgID string, principal evide
 // FederatedAccess returns what a privilege that an identity provider gives allows in an
 // organization. What it answers may be tenancyCacheAge old.
 func (t *Tenancy) FederatedAccess(ctx context.Context, orgName string, privilege evidence.Role) (evidence.OrgAccess, error) {
-	now := t.clock()
-	access, version, ok := t.accesses.Get(orgName, now)
-	if !ok {
+	access, err := t.accesses.Load(orgName, t.clock(), func() (evidence.OrgAccess, error) {
 		org, err := t.organizations.Get(ctx, orgName)
-		if err != nil {
-			return evidence.OrgAccess{}, err
-		}
-		access = evidence.OrgAccess{OrgID: org.ID, OrgName: org.Name, Beta: org.Beta}
-		t.accesses.Put(orgName, access, now, version)
-	}
+		return evidence.OrgAccess{OrgID: org.ID, OrgName: org.Name, Beta: org.Beta}, err
+	})
 	access.Role = privilege
-	return access, nil
+	return access, err
 }
 
 func accessDenied() error {

@@ -101,7 +101,6 @@ func (t *Tenancy) RotateKey(ctx context.Context, owner identity.KeyOwner, by ide
 	return fresh, secret, oldEnds, maskHash(err, fresh.Hash)
 }
 
-// liveKeys returns the keys of an owner that work.
 func (t *Tenancy) liveKeys(ctx context.Context, ownerID string) ([]evidence.Key, error) {
 	return storage.FindAll(ctx, t.keys, storage.Query{
 		Index: "ends", Equal: []any{ownerID}, From: &storage.Bound{Value: t.clock().Unix(), Exclusive: true}, Limit: storage.Unlimited,
@@ -150,7 +149,6 @@ func (t *Tenancy) ownerExists(ctx context.Context, key *evidence.Key) (bool, err
 	return ownerID == key.OwnerID, err
 }
 
-// revokeIn adds the revocation of a key to a change.
 func (t *Tenancy) revokeIn(ctx context.Context, c *orgChange, key evidence.Key) error {
 	read, err := t.keys.GetVersioned(ctx, key.Hash)
 	if err != nil {

@@ -143,7 +143,6 @@ func (t *Tenancy) changeKey(ctx context.Context, owner evidence.User, hash strin
 	return maskHash(err, hash)
 }
 
-// removeKey revokes a key that is declared absent.
 func (t *Tenancy) removeKey(ctx context.Context, owner evidence.User, declared identity.DeclaredKey) error {
 	hash := owner.MadeKeys[declared.Description]
 	if declared.Secret != "" {
@@ -222,7 +221,6 @@ func (t *Tenancy) makeKey(ctx context.Context, owner evidence.User, declared ide
 	}), nil
 }
 
-// followDeclaration adds to a change what a declaration says of a key that is there.
 func (t *Tenancy) followDeclaration(c *orgChange, stored storage.Versioned[evidence.Key], declared identity.DeclaredKey) {
 	key := stored.Value
 	if stored.Revision == 0 || key.Description == declared.Description && key.ExpiresAt == declared.ExpiresAt {

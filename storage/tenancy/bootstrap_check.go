@@ -52,25 +52,26 @@ func (t *Tenancy) checkBootstrap(ctx context.Context, declared identity.Bootstra
 	return errors.Join(check.faults...)
 }
 
-func (c *bootstrapCheck) fault(kind, name string, err error) {
-	c.faults = append(c.faults, fmt.Errorf("bootstrap %s %s: %w", kind, name, err))
+// note keeps a fault, if there is one, and returns the error of the database.
+func (c *bootstrapCheck) note(kind, name string, fault, err error) error {
+	if err == nil && fault != nil {
+		c.faults = append(c.faults, fmt.Errorf("bootstrap %s %s: %w", kind, name, fault))
+	}
+	return err
 }
 
 func (c *bootstrapCheck) user(ctx context.Context, declared identity.DeclaredUser) error {
 	fault, err := c.name(ctx, declared.Name, evidence.PersonalOrganization, !declared.Absent)
-	if err != nil {
+	if err := c.note("user", declared.Name, fault, err); err != nil {
 		return err
-	}
-	if fault != nil {
-		c.fault("user", declared.Name, fault)
 	}
 	for _, key := range declared.Keys {
 		fault, err := c.key(ctx, declared.Name, key.Secret)
-		if err != nil {
-			return err
-		}
 		if fault != nil {
-			c.fault("user", declared.Name, fmt.Errorf("key %q: %w", key.Description, fault))
+			fault = fmt.Errorf("key %q: %w", key.Description, fault)
+		}
+		if err := c.note("user", declared.Name, fault, err); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -78,24 +79,18 @@ func (c *bootstrapCheck) user(ctx context.Context, declared identity.DeclaredUse
 
 func (c *bootstrapCheck) organization(ctx context.Context, declared identity.DeclaredOrganization, users map[string]bool) error {
 	fault, err := c.name(ctx, declared.Name, evidence.SharedOrganization, true)
-	if err != nil {
+	if err := c.note("organization", declared.Name, fault, err); err != nil {
 		return err
-	}
-	if fault != nil {
-		c.fault("organization", declared.Name, fault)
 	}
 	for _, member := range slices.Sorted(maps.Keys(declared.Members)) {
 		if !users[member] {
-			c.fault("organization", declared.Name, undeclaredMember(member))
+			_ = c.note("organization", declared.Name, undeclaredMember(member), nil)
 		}
 	}
 	for _, hook := range declared.Hooks {
 		fault, err := c.hook(ctx, declared.Name, hook.UID)
-		if err != nil {
+		if err := c.note("organization", declared.Name, fault, err); err != nil {
 			return err
-		}
-		if fault != nil {
-			c.fault("organization", declared.Name, fault)
 		}
 	}
 	return nil

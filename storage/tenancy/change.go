@@ -36,7 +36,6 @@ type orgChange struct {
 	remembered bool
 }
 
-// record adds an entry to the audit log.
 func (c *orgChange) record(entry identity.AuditEntry) {
 	entry.OrgID, entry.ChangedBy, entry.Source = c.org.ID, c.by.Name, c.by.Source
 	c.entries = append(c.entries, entry)

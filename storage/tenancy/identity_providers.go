@@ -35,16 +35,12 @@ func (t *Tenancy) IdentityProviders(ctx context.Context, orgName string) ([]iden
 	if err := t.version.look(ctx, now, t.forget); err != nil {
 		return nil, err
 	}
-	known, version, ok := t.providers.Get(orgName, now)
-	if ok || evidence.CheckOrganizationName(orgName) != nil {
-		return known, nil
+	if evidence.CheckOrganizationName(orgName) != nil {
+		return nil, nil
 	}
-	found, err := storage.FindAll(ctx, t.identityProviders,
-		storage.Query{Index: "issuer", Equal: []any{orgName}, Limit: storage.Unlimited})
-	if err == nil {
-		t.providers.Put(orgName, found, now, version)
-	}
-	return found, err
+	return t.providers.Load(orgName, now, func() ([]identity.IdentityProvider, error) {
+		return storage.FindAll(ctx, t.identityProviders, storage.Query{Index: "issuer", Equal: []any{orgName}, Limit: storage.Unlimited})
+	})
 }
 
 // IsTrusted reports whether any organization has an identity provider of an issuer. What it
@@ -54,16 +50,10 @@ func (t *Tenancy) IsTrusted(ctx context.Context, issuer string) (bool, error) {
 	if err := t.version.look(ctx, now, t.forget); err != nil {
 		return false, err
 	}
-	trusted, version, ok := t.issuers.Get(issuer, now)
-	if ok {
-		return trusted, nil
-	}
-	found, err := storage.FindAll(ctx, t.identityProviders, storage.Query{Index: "trusted", Equal: []any{issuer}, Limit: 1})
-	if err == nil {
-		trusted = len(found) > 0
-		t.issuers.Put(issuer, trusted, now, version)
-	}
-	return trusted, err
+	return t.issuers.Load(issuer, now, func() (bool, error) {
+		found, err := storage.FindAll(ctx, t.identityProviders, storage.Query{Index: "trusted", Equal: []any{issuer}, Limit: 1})
+		return len(found) > 0, err
+	})
 }
 
 // ListIdentityProviders returns all identity providers of an organization by name.

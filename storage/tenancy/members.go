@@ -132,7 +132,6 @@ func (t *Tenancy) RemoveMember(ctx context.Context, orgName, userName string, by
 	return change, err
 }
 
-// setMember adds to a change that a user gets a role.
 func (t *Tenancy) setMember(ctx context.Context, c *orgChange, user evidence.User, role evidence.Role) (change MemberChange, err error) {
 	read, err := storage.GetOrZero(ctx, t.members, membershipID(c.org.ID, user.ID))
 	if err != nil {
@@ -207,11 +206,7 @@ func (t *Tenancy) admins(ctx context.Context, org evidence.Organization) ([]stri
 	found, err := storage.FindAll(ctx, t.members, storage.Query{
 		Index: "role", Equal: []any{org.ID, evidence.Admin.String()}, Limit: storage.Unlimited,
 	})
-	ids := []string{}
-	for _, member := range found {
-		ids = append(ids, member.UserID)
-	}
-	return ids, err
+	return storage.IDs(found, func(member evidence.Membership) string { return member.UserID }), err
 }
 
 // requireOtherAdmin refuses to take the role of the only user who administers an organization.

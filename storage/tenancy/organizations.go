@@ -103,7 +103,6 @@ func (t *Tenancy) SetBeta(ctx context.Context, name string, enabled bool) error 
 	return t.setSwitches(ctx, name, func(org *evidence.Organization) { org.Beta = enabled })
 }
 
-// setSwitches changes what an organization allows.
 func (t *Tenancy) setSwitches(ctx context.Context, name string, set func(*evidence.Organization)) error {
 	now := evidence.Seconds(t.clock())
 	changed := false

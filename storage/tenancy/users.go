@@ -187,7 +187,6 @@ func (t *Tenancy) revokeAll(ctx context.Context, owner identity.KeyOwner, by ide
 	return nil
 }
 
-// endMemberships removes a user from all organizations.
 func (t *Tenancy) endMemberships(ctx context.Context, user evidence.User, by identity.Actor) error {
 	return t.EachOrganization(ctx, func(org *evidence.Organization) error {
 		err := t.change(ctx, org.Name, by, func(c *orgChange) error {

@@ -26,7 +26,6 @@ type version struct {
 
 func newVersion() version { return version{ID: versionID, Value: evidence.NewID()} }
 
-// versionWatch is what this process knows of the version.
 type versionWatch struct {
 	collection storage.Collection[version]
 

@@ -61,14 +61,12 @@ func Start() (*Server, error) {
 	return s, nil
 }
 
-// strict decodes as the service does.
 var strict = sonic.Config{DisallowUnknownFields: true, CaseSensitive: true, ValidateString: true, CopyString: true}.Froze()
 
 func decodeJSON[T any](c *fiber.Ctx) error {
 	return answer(c, strict.Unmarshal(c.Body(), new(T)))
 }
 
-// decodeForm decodes the JSON in a form.
 func decodeForm(c *fiber.Ctx) error {
 	return answer(c, sonic.UnmarshalString(c.FormValue("data_json"), new(attestations.GenericAttestationPostInput)))
 }

@@ -112,7 +112,6 @@ func (f *fixture) path(path string) string {
 	return "/api/v2" + strings.NewReplacer("{org}", organization, "{flow}", f.flow(), "{history}", f.scope+"-history").Replace(path)
 }
 
-// createEnvironment creates a Kubernetes environment and returns its name.
 func (f *fixture) createEnvironment(by *connection, suffix string) (string, error) {
 	name := f.scope + "-" + suffix
 	_, err := by.send(request{

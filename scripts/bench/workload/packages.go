@@ -36,7 +36,6 @@ func randomBytes(number, size int) []byte {
 	return content
 }
 
-// testResults are the results of tests as XML.
 func testResults(number, size int) []byte {
 	random := rand.New(rand.NewPCG(uint64(number), 1))
 	content := make([]byte, 0, size+1_000)
@@ -74,13 +73,8 @@ func seedPackages(ctx context.Context, f *fixture, trails int) error {
 	})
 }
 
-func seedReportedImages(ctx context.Context, f *fixture, _ int) error {
-	return seedImages(ctx, f, reportedPods)
-}
-
 func packagedTrail(number int) string { return "trail-" + strconv.Itoa(number) }
 
-// attest attests a trail, with a file.
 func (f *fixture) attest(ctx context.Context, trail, name string, content []byte) error {
 	stored, err := f.store.Objects.Put(ctx, f.org, bytes.NewReader(content), int64(len(content)))
 	if err != nil {
@@ -152,7 +146,6 @@ func assembleAll(c *client) error {
 	return nil
 }
 
-// packageOf is a request for the package of a trail.
 func (f *fixture) packageOf(trail, method string) request {
 	return request{method: method, path: f.path("/trails/{org}/{flow}/" + trail + "/audit_package"), want: answer{status: http.StatusOK}}
 }

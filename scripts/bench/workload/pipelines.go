@@ -9,7 +9,6 @@ import (
 	"strconv"
 )
 
-// recorded answers the report of an artifact.
 var recorded = answer{http.StatusCreated, `{"message":"OK"}`}
 
 // attestOwnTrail attests an artifact of a trail that no other client attests to.
@@ -43,7 +42,6 @@ func attestationForm(fingerprint string) (body []byte, contentType string, err e
 		`"},"origin_url":"https://github.com/org/repo/actions/runs/1","user_data":{}}`)
 }
 
-// form is a form that has JSON and no files.
 func form(data string) (body []byte, contentType string, err error) {
 	var buffer bytes.Buffer
 	form := multipart.NewWriter(&buffer)

@@ -10,7 +10,6 @@ import (
 	"attestry/storage/governance"
 )
 
-// rulesPerPolicy is how many rules a policy of the benchmark has.
 const rulesPerPolicy = 10
 
 // policyContent is a policy of ten rules. Of the artifacts that flows know, half of the rules
@@ -25,7 +24,6 @@ func policyContent(number int) []byte {
 	return []byte(content)
 }
 
-// policyName is the name of a policy.
 func policyName(number int) string { return "policy-" + strconv.Itoa(number) }
 
 // policyNames lists the first policies in JSON.
@@ -37,8 +35,8 @@ func policyNames(policies int) string {
 	return "[" + strings.Join(names, ",") + "]"
 }
 
-// storePolicies stores policies, of which none is attached.
-func (f *fixture) storePolicies(ctx context.Context, policies int) error {
+// seedPolicies stores policies, of which none is attached.
+func seedPolicies(ctx context.Context, f *fixture, policies int) error {
 	for number := range policies {
 		_, err := f.store.Policies.Put(ctx, governance.Change{
 			Org: f.org, Name: policyName(number), By: organization, At: 1, Content: policyContent(number),
@@ -50,16 +48,8 @@ func (f *fixture) storePolicies(ctx context.Context, policies int) error {
 	return nil
 }
 
-func seedPolicies(ctx context.Context, f *fixture, policies int) error {
-	return f.storePolicies(ctx, policies)
-}
-
 // attachedPolicies is how many policies are attached where artifacts are evaluated again.
 const attachedPolicies = 5
-
-func seedSixPolicies(ctx context.Context, f *fixture, _ int) error {
-	return f.storePolicies(ctx, attachedPolicies+1)
-}
 
 // assertArtifact asserts an artifact in an environment to which as many policies are attached as
 // the size says.

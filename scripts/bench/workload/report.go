@@ -24,7 +24,6 @@ type report struct {
 	sent   int
 }
 
-// preparedOrders is how many orders of its elements a report is prepared in.
 const preparedOrders = 4
 
 // newReport makes the report of a cluster whose pods run one image each, all different.
@@ -47,7 +46,6 @@ func newReport(seed string, pods int) (*report, error) {
 	return r, nil
 }
 
-// prepareOrders prepares a report for nextOrder.
 func (r *report) prepareOrders(pods int) error {
 	elements := make([][]byte, pods)
 	for i := range elements {

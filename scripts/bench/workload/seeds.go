@@ -9,7 +9,6 @@ import (
 	"attestry/evidence"
 )
 
-// scopeOf is where seeds of a trail are recorded.
 func (f *fixture) scopeOf(trail string) recording.Scope {
 	return recording.Scope{
 		Org: f.org, OrgName: organization, Flow: f.flow(), Trail: trail, By: organization, At: evidence.Seconds(time.Now()),
@@ -77,7 +76,6 @@ func seedTrail(attestations int) seed {
 	}
 }
 
-// artifactRecord is an artifact as a pipeline of a team reports it.
 func artifactRecord(scope recording.Scope, team, component, fingerprint string) evidence.ArtifactRecord {
 	sha := fingerprint[:40]
 	return evidence.ArtifactRecord{

@@ -78,7 +78,6 @@ func (f *front) relay(client net.Conn) error {
 	}
 }
 
-// exchange is one turn at the server.
 func (f *front) exchange(server net.Conn, message []byte) ([]byte, error) {
 	f.turn.Lock()
 	defer f.turn.Unlock()

@@ -226,7 +226,6 @@ func (i *Instance) StartWorker(ctx context.Context) error {
 	return nil
 }
 
-// run runs a part of the instance until the instance ends.
 func (i *Instance) run(part func() error) {
 	i.group.Go(func() error {
 		i.faults <- goroutine.Recovered(part)

@@ -4,7 +4,6 @@ import "attestry/evidence"
 
 var artifactColumns = []column{{"Artifact", 46}, {"Fingerprint (SHA-256) and origin", 94}, {"Result", 34}}
 
-// artifacts lays out the reports of artifacts.
 func (r *report) artifacts() {
 	r.section("Artifacts")
 	if len(r.Artifacts) == 0 {

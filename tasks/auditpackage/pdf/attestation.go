@@ -101,7 +101,6 @@ func NewAttestation(a *evidence.Attestation, path string, lost bool) Attestation
 // ofTrail tells that the attestation is about the trail itself.
 func (a *Attestation) ofTrail() bool { return a.Fingerprint == "" && len(a.Targets) == 0 }
 
-// verdict is the attestation's verdict in the words of the report.
 func (a *Attestation) verdict() evidence.Status { return verdictOf(a.Compliant) }
 
 func verdictOf(compliant bool) evidence.Status {

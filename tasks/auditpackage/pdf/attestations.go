@@ -54,7 +54,6 @@ func attestationName(a *Attestation) cell {
 	return cell{{text: a.Name, style: strong}, smallText(kind), smallText("of " + target(a))}
 }
 
-// target names what an attestation is about.
 func target(a *Attestation) string {
 	if a.ofTrail() {
 		return "the trail"

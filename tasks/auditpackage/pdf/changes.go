@@ -54,7 +54,6 @@ func signature(commit *evidence.GitCommit) string {
 	}
 }
 
-// artifactCommit is a commit that artifacts were built from.
 type artifactCommit struct {
 	sha       string
 	commit    *evidence.GitCommit

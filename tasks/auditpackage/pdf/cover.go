@@ -32,7 +32,6 @@ func (r *report) cover() {
 	r.table(factColumns, r.coverFacts())
 }
 
-// verdict places the verdict and why it is so.
 func (r *report) verdict() {
 	const inset = 7.0
 	status := r.Compliance.Status

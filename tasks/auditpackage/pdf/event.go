@@ -38,7 +38,6 @@ func listed(before string, items []string) string {
 	return before + strings.Join(items, ", ")
 }
 
-// attested names what an attestation is about.
 func attested(data *evidence.AttestationReportData) string {
 	switch {
 	case data.Target != "":

@@ -29,7 +29,6 @@ func (r *report) countExpected() int {
 	return rows
 }
 
-// artifactTitle names an artifact with its status.
 func artifactTitle(artifact *compliance.ArtifactStatus) []paragraph {
 	paragraphs := []paragraph{{text: "Artifact " + artifact.Name, style: strong}, statusText(artifact.Status)}
 	if artifact.Artifact == nil {
@@ -114,7 +113,6 @@ func (r *report) found(status *compliance.AttestationStatus) (cell, paragraph) {
 	return found, statusText(verdictOf(entry.Compliant))
 }
 
-// replaced words what an override replaces.
 func (r *report) replaced(original string) string {
 	if original == "" {
 		return "a missing attestation"

@@ -86,7 +86,6 @@ type fontFile string
 func (f fontFile) uint16(at int) int { return int(binary.BigEndian.Uint16([]byte(f[at : at+2]))) }
 func (f fontFile) uint32(at int) int { return int(binary.BigEndian.Uint32([]byte(f[at : at+4]))) }
 
-// table returns where the table of a name begins.
 func (f fontFile) table(name string) int {
 	for i := range f.uint16(4) {
 		if entry := 12 + 16*i; string(f[entry:entry+4]) == name {
@@ -110,7 +109,6 @@ func (f fontFile) unicodeMap() int {
 	panic("pdf: font without map of characters")
 }
 
-// readMetrics fills in the metrics of a font.
 func readMetrics(m *metrics, f fontFile) {
 	for i := range m {
 		m[i] = noGlyph

@@ -29,7 +29,6 @@ type paragraph struct {
 	space float64
 }
 
-// textLine is a line of a paragraph.
 type textLine struct {
 	runs  []run
 	style style

@@ -97,5 +97,4 @@ func (r *report) finish() {
 	}
 }
 
-// shortDigits is the beginning of a checksum.
 func shortDigits(checksum string) string { return shorten(checksum, 16) }

@@ -78,7 +78,6 @@ func (r *report) write() {
 // factColumns are those of tables without titles.
 var factColumns = []column{{"", 38}, {"", bodyWidth - 38}}
 
-// fact is a row of a label and what it is about.
 func fact(label string, paragraphs ...paragraph) row {
 	return row{cells: []cell{{{text: label, style: smallStrong}}, paragraphs}}
 }
@@ -91,10 +90,8 @@ func textFact(rows []row, label, text string) []row {
 	return append(rows, fact(label, paragraph{text: text, style: body}))
 }
 
-// statusText is a status in its colour.
 func statusText(status evidence.Status) paragraph {
 	return paragraph{text: string(status), style: strong.in(colorOf(status))}
 }
 
-// smallText is a remark in small letters.
 func smallText(text string) paragraph { return paragraph{text: text, style: small, space: 0.4} }

@@ -1,6 +1,5 @@
 package pdf
 
-// sheet is what is drawn on a page.
 type sheet struct {
 	boxes []box
 	texts []placedText
@@ -16,7 +15,6 @@ type placedText struct {
 	width float64
 }
 
-// box is a filled rectangle.
 type box struct {
 	x, y, width, height float64
 	color               color

@@ -19,7 +19,6 @@ const (
 	leading, baseline = 1.36, 1.02
 )
 
-// color is a colour in red, green and blue.
 type color struct{ red, green, blue uint8 }
 
 var (
@@ -34,7 +33,6 @@ var (
 	accent = color{52, 73, 94}
 )
 
-// style is how a text is set.
 type style struct {
 	font  font
 	size  float64
@@ -56,7 +54,6 @@ var (
 	verdictText = style{bold, 20, ink}
 )
 
-// in returns the style in another colour.
 func (s style) in(c color) style {
 	s.color = c
 	return s

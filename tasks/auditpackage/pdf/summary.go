@@ -31,7 +31,6 @@ func summarize(a *evidence.Attestation) []string {
 	return shortened(of.Summarize(a.Payload[of.Member]))
 }
 
-// shortened bounds the lines of a summary.
 func shortened(lines []string) []string {
 	if more := len(lines) - maxSummaryLines; more > 0 {
 		lines = append(lines[:maxSummaryLines:maxSummaryLines], fmt.Sprintf("and %d more", more))
@@ -55,7 +54,6 @@ func summarizeData(payload json.RawMessage) []string {
 	return lines
 }
 
-// shownValue is a value of JSON in few words.
 func shownValue(value json.RawMessage) string {
 	value = bytes.TrimSpace(value)
 	var text string

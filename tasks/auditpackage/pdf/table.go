@@ -6,10 +6,8 @@ type column struct {
 	width float64
 }
 
-// cell is what a row has in a column.
 type cell []paragraph
 
-// row is a row of a table.
 type row struct {
 	cells []cell
 	// group tells that the row has a single cell over the whole width, which names what the
@@ -17,7 +15,6 @@ type row struct {
 	group bool
 }
 
-// groupRow is the row of a group.
 func groupRow(paragraphs ...paragraph) row { return row{cells: []cell{paragraphs}, group: true} }
 
 const (
@@ -66,7 +63,6 @@ func (l *layout) table(columns []column, rows []row) {
 	l.y += 3
 }
 
-// measure breaks the texts of a row.
 func (t *table) measure(r *row) *measuredRow {
 	measured := &measuredRow{group: r.group, shaded: r.group}
 	for i, cell := range r.cells {
