@@ -203,14 +203,6 @@ type attestationTypeInput struct {
 	Version int `query:"version" doc:"Only this version of it."`
 }
 
-type attestationTypeAnswer struct {
-	Body CustomAttestationType
-}
-
-type attestationTypesAnswer struct {
-	Body jsonstream.List[CustomAttestationType]
-}
-
 // postAttestationType makes a type, or the next version of one, which is told as a
 // whole: what is left out is unset. An archived type comes back with it
 // (docs/semantics.md 8.1).
@@ -262,7 +254,7 @@ func readSchema(ctx context.Context, f *server.Form[CustomAttestationTypePostInp
 	return schema, err
 }
 
-func (h *handlers) listAttestationTypes(ctx context.Context, _ *server.OrgPath) (*attestationTypesAnswer, error) {
+func (h *handlers) listAttestationTypes(ctx context.Context, _ *server.OrgPath) (*server.Answer[jsonstream.List[CustomAttestationType]], error) {
 	org := server.Access(ctx)
 	show := func(_ context.Context, batch []pipelines.AttestationTypeHistory) ([]CustomAttestationType, error) {
 		shown := make([]CustomAttestationType, 0, len(batch))
@@ -271,7 +263,7 @@ func (h *handlers) listAttestationTypes(ctx context.Context, _ *server.OrgPath) 
 		}
 		return shown, nil
 	}
-	return &attestationTypesAnswer{Body: server.ListOf(h.BatchBytes, h.AttestationTypes.List(org.OrgID), show)}, nil
+	return server.Answered(server.ListOf(h.BatchBytes, h.AttestationTypes.List(org.OrgID), show)), nil
 }
 
 // listedVersions shows versions without their large schemas.
@@ -304,7 +296,7 @@ func (h *handlers) wholeVersions(versions *storage.Batches[evidence.AttestationT
 	})
 }
 
-func (h *handlers) getAttestationType(ctx context.Context, in *attestationTypeInput) (*attestationTypeAnswer, error) {
+func (h *handlers) getAttestationType(ctx context.Context, in *attestationTypeInput) (*server.Answer[CustomAttestationType], error) {
 	if server.QueryHas(ctx, "version") {
 		return h.getAttestationTypeVersion(ctx, in)
 	}
@@ -313,10 +305,10 @@ func (h *handlers) getAttestationType(ctx context.Context, in *attestationTypeIn
 	if err != nil {
 		return nil, noAttestationType(err, org, in.Name)
 	}
-	return &attestationTypeAnswer{Body: showAttestationType(org, &found, h.wholeVersions(found.Versions))}, nil
+	return server.Answered(showAttestationType(org, &found, h.wholeVersions(found.Versions))), nil
 }
 
-func (h *handlers) getAttestationTypeVersion(ctx context.Context, in *attestationTypeInput) (*attestationTypeAnswer, error) {
+func (h *handlers) getAttestationTypeVersion(ctx context.Context, in *attestationTypeInput) (*server.Answer[CustomAttestationType], error) {
 	org := server.Access(ctx)
 	head, err := h.AttestationTypes.Head(ctx, org.OrgID, in.Name)
 	if err != nil {
@@ -330,10 +322,10 @@ func (h *handlers) getAttestationTypeVersion(ctx context.Context, in *attestatio
 	if err != nil {
 		return nil, err
 	}
-	return &attestationTypeAnswer{Body: CustomAttestationType{
+	return server.Answered(CustomAttestationType{
 		Name: head.Name, Description: head.Description, Org: org.OrgName, Archived: head.Archived,
 		Versions: jsonstream.ListOf([]CustomAttestationTypeVersion{showAttestationTypeVersion(&version)}),
-	}}, nil
+	}), nil
 }
 
 func (h *handlers) archiveAttestationType(ctx context.Context, in *AttestationTypePath) (*server.TextAnswer, error) {

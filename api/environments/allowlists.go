@@ -47,14 +47,9 @@ type AllowlistResponse struct {
 	Description     string  `json:"description"`
 }
 
-type allowArtifactAnswer struct {
-	Status int
-	Body   AllowlistPutInput
-}
-
 // allowArtifact permits an artifact in an environment. If it runs there, what runs is evaluated
 // again, and the answer waits for the snapshot that shows the verdict.
-func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPath, body *AllowlistPutInput) (*allowArtifactAnswer, error) {
+func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPath, body *AllowlistPutInput) (*server.StatusAnswer[AllowlistPutInput], error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
 	if err != nil {
@@ -80,7 +75,7 @@ func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPa
 	if err := h.evaluateAgain(ctx, ref, body.ArtifactFingerprint); err != nil {
 		return nil, err
 	}
-	return &allowArtifactAnswer{Status: http.StatusCreated, Body: *body}, nil
+	return &server.StatusAnswer[AllowlistPutInput]{Status: http.StatusCreated, Body: *body}, nil
 }
 
 // evaluateAgain has an environment evaluated again, and waits for the snapshot, if an artifact runs
@@ -95,18 +90,14 @@ func (h *handlers) evaluateAgain(ctx context.Context, ref environments.Environme
 	return err
 }
 
-type listAllowlistAnswer struct {
-	Body jsonstream.List[AllowlistResponse]
-}
-
 // listAllowlist lists what is permitted, newest first; what is permitted in archived
 // environments is left out.
-func (h *handlers) listAllowlist(ctx context.Context, _ *server.OrgPath) (*listAllowlistAnswer, error) {
+func (h *handlers) listAllowlist(ctx context.Context, _ *server.OrgPath) (*server.Answer[jsonstream.List[AllowlistResponse]], error) {
 	org := server.Access(ctx)
 	show := func(ctx context.Context, batch []evidence.Allowance) ([]AllowlistResponse, error) {
 		return h.showAllowances(ctx, org, batch)
 	}
-	return &listAllowlistAnswer{Body: server.ListOf(h.BatchBytes, h.Allowlist.List(org.OrgID), show)}, nil
+	return server.Answered(server.ListOf(h.BatchBytes, h.Allowlist.List(org.OrgID), show)), nil
 }
 
 // showAllowances shows allowances with the names that their environments have now.

@@ -84,10 +84,6 @@ type GetEnvironmentResponse struct {
 	IncludedEnvironments []string          `json:"included_environments" nullable:"true"`
 }
 
-type environmentAnswer struct {
-	Body GetEnvironmentResponse
-}
-
 // createEnvironment makes an environment, or changes the one of that name.
 func (h *handlers) createEnvironment(ctx context.Context, _ *server.OrgPath, body *CreateEnvironmentPutInput) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
@@ -164,7 +160,7 @@ func (h *handlers) environmentChange(ctx context.Context, org evidence.OrgAccess
 }
 
 // getEnvironment reads one environment.
-func (h *handlers) getEnvironment(ctx context.Context, in *resource.EnvironmentPath) (*environmentAnswer, error) {
+func (h *handlers) getEnvironment(ctx context.Context, in *resource.EnvironmentPath) (*server.Answer[GetEnvironmentResponse], error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
 	if err != nil {
@@ -178,7 +174,7 @@ func (h *handlers) getEnvironment(ctx context.Context, in *resource.EnvironmentP
 	if err != nil {
 		return nil, err
 	}
-	return &environmentAnswer{Body: shown[0]}, nil
+	return server.Answered(shown[0]), nil
 }
 
 type listEnvironmentsInput struct {
@@ -191,10 +187,6 @@ type listEnvironmentsInput struct {
 	Name          string   `query:"name" doc:"Part of the name, in any letter case."`
 	Type          []string `query:"type,explode" enum:"K8S,ECS,S3,lambda,server,docker,azure-apps,cloud-run,logical"`
 	Tag           []string `query:"tag,explode" doc:"key or key:value"`
-}
-
-type listEnvironmentsAnswer struct {
-	Body environmentList
 }
 
 // environmentList is a bare array, or an envelope when a page was asked for.
@@ -228,7 +220,7 @@ func (environmentList) Schema(registry huma.Registry) *huma.Schema {
 
 // listEnvironments lists an organization's environments. They are configured,
 // thousands at most, and so are filtered and sorted in memory.
-func (h *handlers) listEnvironments(ctx context.Context, in *listEnvironmentsInput) (*listEnvironmentsAnswer, error) {
+func (h *handlers) listEnvironments(ctx context.Context, in *listEnvironmentsInput) (*server.Answer[environmentList], error) {
 	org := server.Access(ctx)
 	all, err := h.Environments.List(ctx, org.OrgID)
 	if err != nil {
@@ -241,13 +233,13 @@ func (h *handlers) listEnvironments(ctx context.Context, in *listEnvironmentsInp
 	}
 	in.compare(shown)
 	if !server.QueryHas(ctx, "page") && !server.QueryHas(ctx, "per_page") {
-		return &listEnvironmentsAnswer{Body: environmentList{environments: shown}}, nil
+		return server.Answered(environmentList{environments: shown}), nil
 	}
 	number, size := max(in.Page, 1), cmp.Or(in.PerPage, defaultEnvironmentsPerPage)
 	envelope := server.PageOf(ctx, h.Links, number, size, int64(len(shown))).Envelope()
 	start := min(server.OffsetOf(number, size), len(shown))
 	end := min(start+size, len(shown))
-	return &listEnvironmentsAnswer{Body: environmentList{paged: &envelope, environments: shown[start:end]}}, nil
+	return server.Answered(environmentList{paged: &envelope, environments: shown[start:end]}), nil
 }
 
 // matches applies the filters. Those that are empty are no filters, apart from the

@@ -19,12 +19,8 @@ type listApprovalsInput struct {
 	PerPage int `query:"per_page" minimum:"1" default:"20"`
 }
 
-type approvalsAnswer struct {
-	Body jsonstream.List[ApprovalRecord]
-}
-
 // listApprovals lists the approvals of a flow, newest first.
-func (h *handlers) listApprovals(ctx context.Context, in *listApprovalsInput) (*approvalsAnswer, error) {
+func (h *handlers) listApprovals(ctx context.Context, in *listApprovalsInput) (*server.Answer[jsonstream.List[ApprovalRecord]], error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
@@ -39,7 +35,7 @@ type listArtifactApprovalsInput struct {
 }
 
 // listArtifactApprovals lists the approvals of an artifact in a flow, newest first.
-func (h *handlers) listArtifactApprovals(ctx context.Context, in *listArtifactApprovalsInput) (*approvalsAnswer, error) {
+func (h *handlers) listArtifactApprovals(ctx context.Context, in *listArtifactApprovalsInput) (*server.Answer[jsonstream.List[ApprovalRecord]], error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
@@ -52,7 +48,7 @@ func (h *handlers) listArtifactApprovals(ctx context.Context, in *listArtifactAp
 	return h.listOfApprovals(org, h.Approvals.OfArtifact(ref.ID, record.Fingerprint)), nil
 }
 
-func (h *handlers) listOfApprovals(org evidence.OrgAccess, batches *storage.Batches[approval.Approval]) *approvalsAnswer {
+func (h *handlers) listOfApprovals(org evidence.OrgAccess, batches *storage.Batches[approval.Approval]) *server.Answer[jsonstream.List[ApprovalRecord]] {
 	show := func(ctx context.Context, batch []approval.Approval) ([]ApprovalRecord, error) {
 		environments, err := h.environmentsOf(ctx, org, batch)
 		if err != nil {
@@ -64,7 +60,7 @@ func (h *handlers) listOfApprovals(org evidence.OrgAccess, batches *storage.Batc
 		}
 		return shown, nil
 	}
-	return &approvalsAnswer{Body: server.PartsOf(h.BatchBytes, batches, show)}
+	return server.Answered(server.PartsOf(h.BatchBytes, batches, show))
 }
 
 // environmentsOf returns the environments that approvals name, by id.
@@ -83,12 +79,8 @@ type getApprovalInput struct {
 	Number int `path:"approval_number" doc:"The release number."`
 }
 
-type approvalAnswer struct {
-	Body ApprovalWithCommits
-}
-
 // getApproval reads an approval, with what is known of its commits.
-func (h *handlers) getApproval(ctx context.Context, in *getApprovalInput) (*approvalAnswer, error) {
+func (h *handlers) getApproval(ctx context.Context, in *getApprovalInput) (*server.Answer[ApprovalWithCommits], error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
@@ -116,7 +108,7 @@ func (h *handlers) getApproval(ctx context.Context, in *getApprovalInput) (*appr
 		commit.SHA1 = sha
 		body.SrcCommitList = append(body.SrcCommitList, ApprovalCommit(commit))
 	}
-	return &approvalAnswer{Body: body}, nil
+	return server.Answered(body), nil
 }
 
 // knownCommits returns what is known of commits, by SHA: what the approved record and its

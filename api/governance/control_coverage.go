@@ -38,13 +38,9 @@ type controlCoverageInput struct {
 	Covered bool   `query:"covered" doc:"Only covered environments, or only those that are not."`
 }
 
-type controlCoverageAnswer struct {
-	Body ControlCoverage
-}
-
 // getControlCoverage leaves out archived and logical environments. The totals are those of
 // all others, whatever the page is narrowed down to.
-func (h *handlers) getControlCoverage(ctx context.Context, in *controlCoverageInput) (*controlCoverageAnswer, error) {
+func (h *handlers) getControlCoverage(ctx context.Context, in *controlCoverageInput) (*server.Answer[ControlCoverage], error) {
 	org := server.Access(ctx)
 	if _, err := h.loadControl(ctx, org, in.Identifier); err != nil {
 		return nil, err
@@ -74,7 +70,7 @@ func (h *handlers) getControlCoverage(ctx context.Context, in *controlCoverageIn
 	}
 	body.PageEnvelope = server.PageOf(ctx, h.Links, in.Page, in.PerPage, int64(len(listed))).Envelope()
 	body.Environments = append([]ControlEnvironment{}, pageOf(listed, in.Page, in.PerPage)...)
-	return &controlCoverageAnswer{Body: body}, nil
+	return server.Answered(body), nil
 }
 
 // coverage lists the physical environments by name.

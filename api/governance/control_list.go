@@ -36,13 +36,9 @@ type ControlList struct {
 	Controls []Control `json:"controls"`
 }
 
-type listControlsAnswer struct {
-	Body ControlList
-}
-
 // listControls lists controls by name, those of one name by identifier. There are thousands at most, and so they are
 // filtered and sorted in memory.
-func (h *handlers) listControls(ctx context.Context, in *listControlsInput) (*listControlsAnswer, error) {
+func (h *handlers) listControls(ctx context.Context, in *listControlsInput) (*server.Answer[ControlList], error) {
 	all, err := h.Controls.List(ctx, server.Access(ctx).OrgID)
 	if err != nil {
 		return nil, err
@@ -60,7 +56,7 @@ func (h *handlers) listControls(ctx context.Context, in *listControlsInput) (*li
 	for _, one := range pageOf(all, in.Page, in.PerPage) {
 		body.Controls = append(body.Controls, showControl(&one))
 	}
-	return &listControlsAnswer{Body: body}, nil
+	return server.Answered(body), nil
 }
 
 // pageOf returns a page of a list that is in memory.
@@ -80,11 +76,7 @@ type ControlTagChoices struct {
 	TagChoices []ControlTagChoice `json:"tag_choices"`
 }
 
-type controlTagChoicesAnswer struct {
-	Body ControlTagChoices
-}
-
-func (h *handlers) listControlTagChoices(ctx context.Context, _ *server.OrgPath) (*controlTagChoicesAnswer, error) {
+func (h *handlers) listControlTagChoices(ctx context.Context, _ *server.OrgPath) (*server.Answer[ControlTagChoices], error) {
 	all, err := h.Controls.List(ctx, server.Access(ctx).OrgID)
 	if err != nil {
 		return nil, err
@@ -98,5 +90,5 @@ func (h *handlers) listControlTagChoices(ctx context.Context, _ *server.OrgPath)
 	slices.SortFunc(choices, func(a, b ControlTagChoice) int {
 		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value))
 	})
-	return &controlTagChoicesAnswer{Body: ControlTagChoices{TagChoices: slices.Compact(choices)}}, nil
+	return server.Answered(ControlTagChoices{TagChoices: slices.Compact(choices)}), nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 
+	"attestry/api/jsonstream"
 	"attestry/api/server"
 	"attestry/api/validation"
 	"attestry/evidence"
@@ -66,7 +67,7 @@ type FlowActionPutInput struct {
 
 func actionNotFound() error { return evidence.NewError(evidence.NotFound, "Action not found") }
 
-func (h *handlers) listActions(ctx context.Context, _ *server.OrgPath) (*listActionsAnswer, error) {
+func (h *handlers) listActions(ctx context.Context, _ *server.OrgPath) (*server.Answer[jsonstream.List[ActionResponse]], error) {
 	stored, err := h.Actions.Of(ctx, server.Access(ctx).OrgID)
 	if err != nil {
 		return nil, err
@@ -74,13 +75,13 @@ func (h *handlers) listActions(ctx context.Context, _ *server.OrgPath) (*listAct
 	return h.showActions(ctx, stored.All)
 }
 
-func (h *handlers) getAction(ctx context.Context, in *ActionPath) (*actionAnswer, error) {
+func (h *handlers) getAction(ctx context.Context, in *ActionPath) (*server.Answer[ActionResponse], error) {
 	found, err := h.findAction(ctx, in.Number)
 	if err != nil {
 		return nil, err
 	}
 	read, err := h.readAround(ctx, found)
-	return &actionAnswer{Body: read.show(&found)}, err
+	return server.Answered(read.show(&found)), err
 }
 
 // findAction returns the action of a number, or answers in the contract's words.

@@ -70,15 +70,6 @@ func showProvider(p *identity.IdentityProvider) IdentityProvider {
 	}
 }
 
-type providerAnswer struct {
-	Status int
-	Body   IdentityProvider
-}
-
-type providersAnswer struct {
-	Body []IdentityProvider
-}
-
 // providerNotFound words that an identity provider does not exist; other errors it returns as
 // they are.
 func providerNotFound(orgName, name string, err error) error {
@@ -88,26 +79,26 @@ func providerNotFound(orgName, name string, err error) error {
 	return err
 }
 
-func (h *handlers) listIdentityProviders(ctx context.Context, _ *server.OrgPath) (*providersAnswer, error) {
+func (h *handlers) listIdentityProviders(ctx context.Context, _ *server.OrgPath) (*server.Answer[[]IdentityProvider], error) {
 	found, err := h.Tenancy.ListIdentityProviders(ctx, server.Access(ctx).OrgID)
 	shown := make([]IdentityProvider, 0, len(found))
 	for i := range found {
 		shown = append(shown, showProvider(&found[i]))
 	}
-	return &providersAnswer{Body: shown}, err
+	return server.Answered(shown), err
 }
 
-func (h *handlers) getIdentityProvider(ctx context.Context, in *ProviderPath) (*providerAnswer, error) {
+func (h *handlers) getIdentityProvider(ctx context.Context, in *ProviderPath) (*server.StatusAnswer[IdentityProvider], error) {
 	org := server.Access(ctx)
 	found, err := h.Tenancy.IdentityProvider(ctx, org.OrgID, in.Name)
 	if err != nil {
 		return nil, providerNotFound(org.OrgName, in.Name, err)
 	}
-	return &providerAnswer{Status: http.StatusOK, Body: showProvider(&found)}, nil
+	return &server.StatusAnswer[IdentityProvider]{Status: http.StatusOK, Body: showProvider(&found)}, nil
 }
 
 // putIdentityProvider trusts an issuer. The issuer is not looked up: it may be away for now.
-func (h *handlers) putIdentityProvider(ctx context.Context, in *ProviderPath, body *IdentityProviderPutInput) (*providerAnswer, error) {
+func (h *handlers) putIdentityProvider(ctx context.Context, in *ProviderPath, body *IdentityProviderPutInput) (*server.StatusAnswer[IdentityProvider], error) {
 	privilege, err := evidence.ParseRole(body.Privilege)
 	if err != nil {
 		return nil, err
@@ -121,7 +112,7 @@ func (h *handlers) putIdentityProvider(ctx context.Context, in *ProviderPath, bo
 	if err != nil {
 		return nil, err
 	}
-	answer := &providerAnswer{Status: http.StatusOK, Body: showProvider(&stored)}
+	answer := &server.StatusAnswer[IdentityProvider]{Status: http.StatusOK, Body: showProvider(&stored)}
 	if created {
 		answer.Status = http.StatusCreated
 	}

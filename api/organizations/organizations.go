@@ -21,22 +21,18 @@ type GetOrganization struct {
 	LastModifiedAt              float64 `json:"last_modified_at"`
 }
 
-func showOrganization(org *evidence.Organization) *organizationAnswer {
-	return &organizationAnswer{Body: GetOrganization{
+func showOrganization(org *evidence.Organization) *server.Answer[GetOrganization] {
+	return server.Answered(GetOrganization{
 		Name:                        org.Name,
 		Kind:                        string(org.Kind),
 		ExperimentalFeaturesEnabled: org.Beta,
 		CreatedAt:                   org.CreatedAt,
 		LastModifiedAt:              org.LastModifiedAt,
-	}}
-}
-
-type organizationAnswer struct {
-	Body GetOrganization
+	})
 }
 
 // getOrganization reads one organization.
-func (h *handlers) getOrganization(ctx context.Context, _ *server.OrgPath) (*organizationAnswer, error) {
+func (h *handlers) getOrganization(ctx context.Context, _ *server.OrgPath) (*server.Answer[GetOrganization], error) {
 	name := server.Access(ctx).OrgName
 	org, err := h.Tenancy.Organization(ctx, name)
 	if err != nil {
@@ -52,7 +48,7 @@ type OrganizationPostInput struct {
 
 // createOrganization creates a shared organization, of which whoever asks becomes the
 // administrator.
-func (h *handlers) createOrganization(ctx context.Context, _ *noInput, body *OrganizationPostInput) (*organizationAnswer, error) {
+func (h *handlers) createOrganization(ctx context.Context, _ *noInput, body *OrganizationPostInput) (*server.Answer[GetOrganization], error) {
 	principal := server.Principal(ctx)
 	if err := evidence.CheckOrganizationName(body.Name); err != nil {
 		return nil, evidence.ValidationError(map[string]string{"name": err.Error() + " [input: " + validation.Cut(body.Name) + "]"})

@@ -122,18 +122,10 @@ func showAccount(a *identity.ServiceAccount) ServiceAccount {
 	}
 }
 
-type serviceAccountAnswer struct {
-	Body ServiceAccount
-}
-
-func answerAccount(a *identity.ServiceAccount) *serviceAccountAnswer {
+func answerAccount(a *identity.ServiceAccount) *server.Answer[ServiceAccount] {
 	shown := showAccount(a)
 	shown.ForWebhook = new(false)
-	return &serviceAccountAnswer{Body: shown}
-}
-
-type serviceAccountsAnswer struct {
-	Body []ServiceAccount
+	return server.Answered(shown)
 }
 
 // AccountPath is the path of an operation on a service account.
@@ -151,7 +143,7 @@ func accountNotFound(err error) error {
 	return err
 }
 
-func (h *handlers) listServiceAccounts(ctx context.Context, _ *server.OrgPath) (*serviceAccountsAnswer, error) {
+func (h *handlers) listServiceAccounts(ctx context.Context, _ *server.OrgPath) (*server.Answer[[]ServiceAccount], error) {
 	org := server.Access(ctx)
 	found, err := h.Tenancy.ServiceAccounts(ctx, org.OrgID)
 	if err != nil {
@@ -168,7 +160,7 @@ func (h *handlers) listServiceAccounts(ctx context.Context, _ *server.OrgPath) (
 		account.Left = found[i].Left(roles)
 		shown = append(shown, account)
 	}
-	return &serviceAccountsAnswer{Body: shown}, nil
+	return server.Answered(shown), nil
 }
 
 // rolesByID are the roles of users and service accounts by their ids.
@@ -183,7 +175,7 @@ func rolesByID(members []evidence.Membership, accounts []identity.ServiceAccount
 	return roles
 }
 
-func (h *handlers) getServiceAccount(ctx context.Context, in *AccountPath) (*serviceAccountAnswer, error) {
+func (h *handlers) getServiceAccount(ctx context.Context, in *AccountPath) (*server.Answer[ServiceAccount], error) {
 	found, err := h.Tenancy.ServiceAccount(ctx, server.Access(ctx).OrgID, in.Name)
 	if err != nil {
 		return nil, accountNotFound(err)
@@ -192,7 +184,7 @@ func (h *handlers) getServiceAccount(ctx context.Context, in *AccountPath) (*ser
 }
 
 // createServiceAccount creates a service account that may do no more than its creator.
-func (h *handlers) createServiceAccount(ctx context.Context, _ *server.OrgPath, body *ServiceAccountPostInput) (*serviceAccountAnswer, error) {
+func (h *handlers) createServiceAccount(ctx context.Context, _ *server.OrgPath, body *ServiceAccountPostInput) (*server.Answer[ServiceAccount], error) {
 	org := server.Access(ctx)
 	privilege, err := evidence.ParseRole(cmp.Or(body.Privilege, evidence.Reader.String()))
 	if err != nil {
@@ -225,7 +217,7 @@ func (h *handlers) managedAccount(ctx context.Context, name string) (identity.Se
 
 // updateServiceAccount changes what is sent of a service account. Nobody can give more than
 // they have.
-func (h *handlers) updateServiceAccount(ctx context.Context, in *AccountPath, body *ServiceAccountPatchInput) (*serviceAccountAnswer, error) {
+func (h *handlers) updateServiceAccount(ctx context.Context, in *AccountPath, body *ServiceAccountPatchInput) (*server.Answer[ServiceAccount], error) {
 	org := server.Access(ctx)
 	account, err := h.managedAccount(ctx, in.Name)
 	if err != nil {

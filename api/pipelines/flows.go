@@ -102,10 +102,6 @@ type FlowList struct {
 	LatestState      *string  `json:"latest_state" nullable:"true"`
 }
 
-type flowAnswer struct {
-	Body FlowGet
-}
-
 // createFlow makes a flow, or applies the request to the one of that name. Without a
 // file, a flow that exists keeps its template.
 func (h *handlers) createFlow(ctx context.Context, _ *server.OrgPath, f *server.Form[CreateFlow]) (*server.TextAnswer, error) {
@@ -162,7 +158,7 @@ func (h *handlers) putFlow(ctx context.Context, fresh evidence.Flow) (*server.Te
 }
 
 // getFlow reads one flow.
-func (h *handlers) getFlow(ctx context.Context, in *resource.FlowPath) (*flowAnswer, error) {
+func (h *handlers) getFlow(ctx context.Context, in *resource.FlowPath) (*server.Answer[FlowGet], error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
@@ -176,7 +172,7 @@ func (h *handlers) getFlow(ctx context.Context, in *resource.FlowPath) (*flowAns
 	if err != nil {
 		return nil, err
 	}
-	return &flowAnswer{Body: showFlow(org, &flow, new(string(stored.Content)))}, nil
+	return server.Answered(showFlow(org, &flow, new(string(stored.Content)))), nil
 }
 
 func showFlow(org evidence.OrgAccess, flow *evidence.Flow, template *string) FlowGet {
@@ -228,13 +224,9 @@ type listFlowsInput struct {
 	SortDirection string   `query:"sort_direction" enum:"asc,desc" default:"asc"`
 }
 
-type listFlowsAnswer struct {
-	Body resource.DataList[FlowList]
-}
-
 // listFlows lists an organization's flows. They are configured, thousands
 // at most, and so are filtered and sorted in memory.
-func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*listFlowsAnswer, error) {
+func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*server.Answer[resource.DataList[FlowList]], error) {
 	if server.QueryHas(ctx, "search_by_name") && in.SearchByName == "" {
 		return nil, evidence.NewError(evidence.Invalid, "Empty string is not allowed for flow names.")
 	}
@@ -257,7 +249,7 @@ func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*listFlow
 	items := server.PartsOf(h.BatchBytes, storage.SingleBatch(flows), func(ctx context.Context, part []evidence.Flow) ([]FlowList, error) {
 		return h.showFlows(ctx, org, part)
 	})
-	return &listFlowsAnswer{Body: resource.DataList[FlowList]{Paged: paged, Items: items}}, nil
+	return server.Answered(resource.DataList[FlowList]{Paged: paged, Items: items}), nil
 }
 
 // sortFlows sorts by name, or by when something was last reported to a flow's latest trail. Flows

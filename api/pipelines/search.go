@@ -75,13 +75,9 @@ type SearchFoundArtifactModel struct {
 	History               []ArtifactHistory `json:"history"`
 }
 
-type searchAnswer struct {
-	Body SearchResultGetResponse
-}
-
 // search finds the artifacts whose fingerprint or commit is, or begins with, the
 // given digits: what flows know, and what runs or ran though no flow knows of it.
-func (h *handlers) search(ctx context.Context, in *getSearchInput) (*searchAnswer, error) {
+func (h *handlers) search(ctx context.Context, in *getSearchInput) (*server.Answer[SearchResultGetResponse], error) {
 	org, digits := server.Access(ctx), strings.ToLower(in.Value)
 	traces, ran, err := h.traceProvenance(ctx, org, digits)
 	if errors.Is(err, storage.ErrAmbiguous) {
@@ -104,9 +100,9 @@ func (h *handlers) search(ctx context.Context, in *getSearchInput) (*searchAnswe
 	known := server.PartsOf(h.BatchBytes, records, func(ctx context.Context, part []evidence.ArtifactRecord) ([]SearchFoundArtifactModel, error) {
 		return h.findReported(ctx, org, part)
 	})
-	return &searchAnswer{Body: SearchResultGetResponse{
+	return server.Answered(SearchResultGetResponse{
 		ResolvedTo: resolved(resource.SortUnique(traces.Fingerprints), traces.Commits), Artifacts: known.Append(unknown...),
-	}}, nil
+	}), nil
 }
 
 // traceProvenance looks for the digits among what flows know and among what runs or ran.

@@ -115,12 +115,8 @@ func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files
 	return id, err
 }
 
-type trailAnswer struct {
-	Body GetTrail
-}
-
 // getTrail reads one trail with its events.
-func (h *handlers) getTrail(ctx context.Context, in *resource.TrailPath) (*trailAnswer, error) {
+func (h *handlers) getTrail(ctx context.Context, in *resource.TrailPath) (*server.Answer[GetTrail], error) {
 	org := server.Access(ctx)
 	trail, err := h.LoadTrail(ctx, org, in)
 	if err != nil {
@@ -135,7 +131,7 @@ func (h *handlers) getTrail(ctx context.Context, in *resource.TrailPath) (*trail
 		return nil, err
 	}
 	shown[0].Events = showTrailEvents(&trail, events)
-	return &trailAnswer{Body: shown[0]}, nil
+	return server.Answered(shown[0]), nil
 }
 
 // ListTrails is a page of trails.
@@ -150,12 +146,8 @@ type listOrgTrailsInput struct {
 	PerPage     int    `query:"per_page" minimum:"1" maximum:"100" default:"20"`
 }
 
-type listOrgTrailsAnswer struct {
-	Body ListTrails
-}
-
 // listOrgTrails lists the trails of an organization, newest first.
-func (h *handlers) listOrgTrails(ctx context.Context, in *listOrgTrailsInput) (*listOrgTrailsAnswer, error) {
+func (h *handlers) listOrgTrails(ctx context.Context, in *listOrgTrailsInput) (*server.Answer[ListTrails], error) {
 	org := server.Access(ctx)
 	flows, err := h.restrict(ctx, org, in)
 	if err != nil {
@@ -165,9 +157,9 @@ func (h *handlers) listOrgTrails(ctx context.Context, in *listOrgTrailsInput) (*
 	if err != nil {
 		return nil, err
 	}
-	return &listOrgTrailsAnswer{Body: ListTrails{
+	return server.Answered(ListTrails{
 		Data: h.listOfTrails(org, trails), Pagination: server.PaginationOf(in.Page, in.PerPage, total),
-	}}, nil
+	}), nil
 }
 
 // listOfTrails shows trails as lists do.
@@ -241,15 +233,11 @@ type listFlowTrailsInput struct {
 	PerPage int `query:"per_page" minimum:"1" maximum:"100"`
 }
 
-type listFlowTrailsAnswer struct {
-	Body resource.DataList[GetTrail]
-}
-
 // maxBareTrails bounds the list of those who do not ask for a page: the newest.
 const maxBareTrails = 1000
 
 // listFlowTrails lists the trails of a flow, newest first.
-func (h *handlers) listFlowTrails(ctx context.Context, in *listFlowTrailsInput) (*listFlowTrailsAnswer, error) {
+func (h *handlers) listFlowTrails(ctx context.Context, in *listFlowTrailsInput) (*server.Answer[resource.DataList[GetTrail]], error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
@@ -267,7 +255,7 @@ func (h *handlers) listFlowTrails(ctx context.Context, in *listFlowTrailsInput) 
 		query.Offset, query.Limit = server.OffsetOf(number, size), size
 	}
 	trails, err := h.Trails.List(ctx, query)
-	return &listFlowTrailsAnswer{Body: resource.DataList[GetTrail]{Paged: paged, Items: h.listOfTrails(org, trails)}}, err
+	return server.Answered(resource.DataList[GetTrail]{Paged: paged, Items: h.listOfTrails(org, trails)}), err
 }
 
 // showTrails shows trails with a constant number of commands for a thousand
