@@ -3,14 +3,13 @@ package attestations
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"attestry/api/jsonstream"
+	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/api/validation"
 	"attestry/evidence"
@@ -257,11 +256,9 @@ func readSchema(ctx context.Context, f *server.Form[CustomAttestationTypePostInp
 func (h *handlers) listAttestationTypes(ctx context.Context, _ *server.OrgPath) (*server.Answer[jsonstream.List[CustomAttestationType]], error) {
 	org := server.Access(ctx)
 	show := func(_ context.Context, batch []pipelines.AttestationTypeHistory) ([]CustomAttestationType, error) {
-		shown := make([]CustomAttestationType, 0, len(batch))
-		for i := range batch {
-			shown = append(shown, showAttestationType(org, &batch[i], h.listedVersions(batch[i].Versions)))
-		}
-		return shown, nil
+		return resource.Map(batch, func(found *pipelines.AttestationTypeHistory) CustomAttestationType {
+			return showAttestationType(org, found, h.listedVersions(found.Versions))
+		}), nil
 	}
 	return server.Answered(server.ListOf(h.BatchBytes, h.AttestationTypes.List(org.OrgID), show)), nil
 }
@@ -269,7 +266,7 @@ func (h *handlers) listAttestationTypes(ctx context.Context, _ *server.OrgPath) 
 // listedVersions shows versions without their large schemas.
 func (h *handlers) listedVersions(versions *storage.Batches[evidence.AttestationTypeVersion]) jsonstream.List[CustomAttestationTypeVersion] {
 	return server.ListOf(h.BatchBytes, versions, func(_ context.Context, batch []evidence.AttestationTypeVersion) ([]CustomAttestationTypeVersion, error) {
-		return showAttestationTypeVersions(batch), nil
+		return resource.Map(batch, showAttestationTypeVersion), nil
 	})
 }
 
@@ -292,7 +289,7 @@ func (h *handlers) wholeVersions(versions *storage.Batches[evidence.AttestationT
 		if n == 1 {
 			err = h.AttestationTypes.LoadSchema(ctx, &part[0])
 		}
-		return showAttestationTypeVersions(part), len(pending) > 0 || versions.More(), err
+		return resource.Map(part, showAttestationTypeVersion), len(pending) > 0 || versions.More(), err
 	})
 }
 
@@ -315,12 +312,8 @@ func (h *handlers) getAttestationTypeVersion(ctx context.Context, in *attestatio
 		return nil, noAttestationType(err, org, in.Name)
 	}
 	version, err := h.AttestationTypes.Version(ctx, head, in.Version)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, evidence.NewError(evidence.NotFound,
-			fmt.Sprintf("version %d does not exist for custom attestation type '%s'", in.Version, in.Name))
-	}
 	if err != nil {
-		return nil, err
+		return nil, resource.NotFound(err, "version %d does not exist for custom attestation type '%s'", in.Version, in.Name)
 	}
 	return server.Answered(CustomAttestationType{
 		Name: head.Name, Description: head.Description, Org: org.OrgName, Archived: head.Archived,
@@ -339,11 +332,7 @@ func (h *handlers) archiveAttestationType(ctx context.Context, in *AttestationTy
 
 // noAttestationType words that a type is not there.
 func noAttestationType(err error, org evidence.OrgAccess, name string) error {
-	if !errors.Is(err, storage.ErrNotFound) {
-		return err
-	}
-	return evidence.NewError(evidence.NotFound,
-		fmt.Sprintf("Custom attestation type '%s' does not exist for org '%s'", name, org.OrgName))
+	return resource.NotFound(err, "Custom attestation type '%s' does not exist for org '%s'", name, org.OrgName)
 }
 
 func showAttestationType(org evidence.OrgAccess, found *pipelines.AttestationTypeHistory, versions jsonstream.List[CustomAttestationTypeVersion]) CustomAttestationType {
@@ -357,14 +346,6 @@ func showAttestationType(org evidence.OrgAccess, found *pipelines.AttestationTyp
 		LastModifiedAt: &found.LastModifiedAt,
 		Versions:       versions,
 	}
-}
-
-func showAttestationTypeVersions(versions []evidence.AttestationTypeVersion) []CustomAttestationTypeVersion {
-	shown := make([]CustomAttestationTypeVersion, 0, len(versions))
-	for i := range versions {
-		shown = append(shown, showAttestationTypeVersion(&versions[i]))
-	}
-	return shown
 }
 
 func showAttestationTypeVersion(version *evidence.AttestationTypeVersion) CustomAttestationTypeVersion {

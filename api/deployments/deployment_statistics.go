@@ -68,11 +68,7 @@ func (h *handlers) deployedAt(ctx context.Context, org evidence.OrgAccess, ids [
 	found, err := h.Deployments.Moments(ctx, environments.DeploymentQuery{
 		Org: org.OrgID, Environments: ids, From: span.From, To: span.To, Limit: resource.MaxSeries,
 	})
-	moments := make([]float64, 0, len(found))
-	for _, one := range found {
-		moments = append(moments, one.At)
-	}
-	return moments, err
+	return resource.Map(found, func(one *environments.DeploymentMoment) float64 { return one.At }), err
 }
 
 type repoDeploymentStatisticsInput struct {

@@ -2,7 +2,6 @@ package deployments
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -93,11 +92,7 @@ func (h *handlers) listDeployments(ctx context.Context, in *listDeploymentsInput
 }
 
 func idsOf(repos []evidence.Repo) []string {
-	ids := make([]string, 0, len(repos))
-	for _, repo := range repos {
-		ids = append(ids, repo.ID)
-	}
-	return ids
+	return resource.Map(repos, func(repo *evidence.Repo) string { return repo.ID })
 }
 
 func (h *handlers) pageOfDeployments(ctx context.Context, org evidence.OrgAccess, query environments.DeploymentQuery, number, size int) (*server.Answer[DeploymentListResponse], error) {
@@ -105,10 +100,7 @@ func (h *handlers) pageOfDeployments(ctx context.Context, org evidence.OrgAccess
 	if err != nil {
 		return nil, err
 	}
-	shown := make([]Deployment, 0, len(found))
-	for _, one := range found {
-		shown = append(shown, one.inSeconds())
-	}
+	shown := resource.Map(found, (*renderedDeployment).inSeconds)
 	return server.Answered(DeploymentListResponse{PageEnvelope: page.Envelope(), Deployments: shown}), nil
 }
 
@@ -142,12 +134,8 @@ func (h *handlers) getDeployment(ctx context.Context, in *getDeploymentInput) (*
 		return nil, err
 	}
 	found, err := h.Deployments.Latest(ctx, physicalIDs(&environment), strings.ToLower(in.Fingerprint))
-	if errors.Is(err, storage.ErrNotFound) {
-		err = evidence.NewError(evidence.NotFound,
-			fmt.Sprintf("Deployment of '%s' to environment '%s' not found", in.Fingerprint, in.Environment))
-	}
 	if err != nil {
-		return nil, err
+		return nil, resource.NotFound(err, "Deployment of '%s' to environment '%s' not found", in.Fingerprint, in.Environment)
 	}
 	shown, err := h.showDeployments(ctx, org, []snapshot.Deployment{found})
 	if err != nil {
@@ -193,10 +181,7 @@ func (h *handlers) listEnvironmentDeployments(ctx context.Context, in *listEnvir
 	if err != nil {
 		return nil, err
 	}
-	shown := make([]EnvironmentDeployment, 0, len(found))
-	for _, one := range found {
-		shown = append(shown, one.inISO())
-	}
+	shown := resource.Map(found, (*renderedDeployment).inISO)
 	page.SizeName = "page_size"
 	envelope := page.Envelope()
 	return server.Answered(EnvironmentDeploymentListResponse{

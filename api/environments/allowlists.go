@@ -102,11 +102,8 @@ func (h *handlers) listAllowlist(ctx context.Context, _ *server.OrgPath) (*serve
 
 // showAllowances shows allowances with the names that their environments have now.
 func (h *handlers) showAllowances(ctx context.Context, org evidence.OrgAccess, all []evidence.Allowance) ([]AllowlistResponse, error) {
-	ids := make([]string, 0, len(all))
-	for _, one := range all {
-		ids = append(ids, one.Environment)
-	}
-	environments, err := h.Environments.Names(ctx, org.OrgID, resource.SortUnique(ids))
+	ids := resource.UniqueOf(all, func(one *evidence.Allowance) string { return one.Environment })
+	environments, err := h.Environments.Names(ctx, org.OrgID, ids)
 	if err != nil {
 		return nil, err
 	}

@@ -114,10 +114,7 @@ func (h *handlers) createEnvironment(ctx context.Context, _ *server.OrgPath, bod
 			return nil, err
 		}
 	}
-	if created {
-		return server.Created(), nil
-	}
-	return server.OK(), nil
+	return server.CreatedOrOK(created), nil
 }
 
 // updateLogical adds the snapshots that follow from a PUT of an environment: of itself
@@ -237,9 +234,7 @@ func (h *handlers) listEnvironments(ctx context.Context, in *listEnvironmentsInp
 	}
 	number, size := max(in.Page, 1), cmp.Or(in.PerPage, defaultEnvironmentsPerPage)
 	envelope := server.PageOf(ctx, h.Links, number, size, int64(len(shown))).Envelope()
-	start := min(server.OffsetOf(number, size), len(shown))
-	end := min(start+size, len(shown))
-	return server.Answered(environmentList{paged: &envelope, environments: shown[start:end]}), nil
+	return server.Answered(environmentList{paged: &envelope, environments: server.CutPage(shown, number, size)}), nil
 }
 
 // matches applies the filters. Those that are empty are no filters, apart from the

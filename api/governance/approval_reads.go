@@ -2,8 +2,6 @@ package governance
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"attestry/api/jsonstream"
 	"attestry/api/resource"
@@ -54,11 +52,9 @@ func (h *handlers) listOfApprovals(org evidence.OrgAccess, batches *storage.Batc
 		if err != nil {
 			return nil, err
 		}
-		shown := make([]ApprovalRecord, 0, len(batch))
-		for _, one := range batch {
-			shown = append(shown, ApprovalRecord{ApprovalCommon: showApproval(&one, environments), SrcCommitList: append([]string{}, one.Commits...)})
-		}
-		return shown, nil
+		return resource.Map(batch, func(one *approval.Approval) ApprovalRecord {
+			return ApprovalRecord{ApprovalCommon: showApproval(one, environments), SrcCommitList: append([]string{}, one.Commits...)}
+		}), nil
 	}
 	return server.Answered(server.PartsOf(h.BatchBytes, batches, show))
 }
@@ -87,12 +83,8 @@ func (h *handlers) getApproval(ctx context.Context, in *getApprovalInput) (*serv
 		return nil, err
 	}
 	found, err := h.Approvals.Get(ctx, ref.ID, in.Number)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf(
-			"Approval number '%d' does not exist in flow '%s' belonging to organization '%s'", in.Number, in.Flow, org.OrgName))
-	}
 	if err != nil {
-		return nil, err
+		return nil, resource.NotFound(err, "Approval number '%d' does not exist in flow '%s' belonging to organization '%s'", in.Number, in.Flow, org.OrgName)
 	}
 	environments, err := h.environmentsOf(ctx, org, []approval.Approval{found})
 	if err != nil {

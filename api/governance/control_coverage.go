@@ -69,7 +69,7 @@ func (h *handlers) getControlCoverage(ctx context.Context, in *controlCoverageIn
 		body.CoveragePercent = 100 * float64(body.Covered) / float64(body.Total)
 	}
 	body.PageEnvelope = server.PageOf(ctx, h.Links, in.Page, in.PerPage, int64(len(listed))).Envelope()
-	body.Environments = append([]ControlEnvironment{}, pageOf(listed, in.Page, in.PerPage)...)
+	body.Environments = append([]ControlEnvironment{}, server.CutPage(listed, in.Page, in.PerPage)...)
 	return server.Answered(body), nil
 }
 

@@ -95,11 +95,8 @@ func (h *handlers) listControlDecisions(ctx context.Context, in *listControlDeci
 	if err != nil {
 		return nil, err
 	}
-	var flows []string
-	for _, decision := range decisions {
-		flows = append(flows, decision.Flow)
-	}
-	names, err := h.Flows.Names(ctx, org.OrgID, resource.SortUnique(flows))
+	flows := resource.UniqueOf(decisions, func(a *evidence.Attestation) string { return a.Flow })
+	names, err := h.Flows.Names(ctx, org.OrgID, flows)
 	if err != nil {
 		return nil, err
 	}

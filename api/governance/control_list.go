@@ -53,16 +53,10 @@ func (h *handlers) listControls(ctx context.Context, in *listControlsInput) (*se
 	body := ControlList{
 		PageEnvelope: server.PageOf(ctx, h.Links, in.Page, in.PerPage, int64(len(all))).Envelope(), Controls: []Control{},
 	}
-	for _, one := range pageOf(all, in.Page, in.PerPage) {
+	for _, one := range server.CutPage(all, in.Page, in.PerPage) {
 		body.Controls = append(body.Controls, showControl(&one))
 	}
 	return server.Answered(body), nil
-}
-
-// pageOf returns a page of a list that is in memory.
-func pageOf[T any](all []T, number, size int) []T {
-	start := min(server.OffsetOf(number, size), len(all))
-	return all[start:min(start+size, len(all))]
 }
 
 // ControlTagChoice is a tag that a control has.

@@ -143,10 +143,7 @@ type ControlPath struct {
 
 // controlNotFound words that a control does not exist; other errors it returns as they are.
 func controlNotFound(org evidence.OrgAccess, identifier string, err error) error {
-	if errors.Is(err, storage.ErrNotFound) {
-		return evidence.NewError(evidence.NotFound, fmt.Sprintf("Control '%s' does not exist in organization '%s'", identifier, org.OrgName))
-	}
-	return err
+	return resource.NotFound(err, "Control '%s' does not exist in organization '%s'", identifier, org.OrgName)
 }
 
 func (h *handlers) loadControl(ctx context.Context, org evidence.OrgAccess, identifier string) (control.Control, error) {

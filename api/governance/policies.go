@@ -218,10 +218,7 @@ func (h *handlers) answerPolicy(ctx context.Context, org evidence.OrgAccess, nam
 
 // policyNotFound words that a policy does not exist; other errors it returns as they are.
 func policyNotFound(org evidence.OrgAccess, name string, err error) error {
-	if errors.Is(err, storage.ErrNotFound) {
-		return evidence.NewError(evidence.NotFound, fmt.Sprintf("Policy '%s' does not exist in organization '%s'", name, org.OrgName))
-	}
-	return err
+	return resource.NotFound(err, "Policy '%s' does not exist in organization '%s'", name, org.OrgName)
 }
 
 // consumingEnvironments returns the names of the environments that each policy is attached

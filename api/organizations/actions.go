@@ -144,10 +144,7 @@ func (h *handlers) putAction(ctx context.Context, sent notification.Action) (*se
 	if err != nil {
 		return nil, err
 	}
-	if created {
-		return server.Created(), nil
-	}
-	return server.OK(), nil
+	return server.CreatedOrOK(created), nil
 }
 
 // storeAction stores an action by put, which returns the one before, if any, and the one that is

@@ -3,14 +3,12 @@ package organizations
 import (
 	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/evidence"
 	"attestry/evidence/identity"
-	"attestry/storage"
 	"attestry/storage/tenancy"
 )
 
@@ -80,10 +78,7 @@ type ApiKeyRotatedResponse struct {
 
 // keyNotFound words that a key does not exist; other errors it returns as they are.
 func keyNotFound(err error) error {
-	if errors.Is(err, storage.ErrNotFound) {
-		return evidence.NewError(evidence.NotFound, "API key not found")
-	}
-	return err
+	return resource.NotFound(err, "API key not found")
 }
 
 // checkExpiry refuses a new key that would expire in the past.
@@ -97,11 +92,7 @@ func (h *handlers) checkExpiry(sent *int64) error {
 
 func (h *handlers) listKeys(ctx context.Context, owner identity.KeyOwner) (*server.Answer[[]ApiKeyListItemResponse], error) {
 	found, err := h.Tenancy.Keys(ctx, owner.ID)
-	shown := make([]ApiKeyListItemResponse, 0, len(found))
-	for i := range found {
-		shown = append(shown, showKey(&found[i]))
-	}
-	return server.Answered(shown), err
+	return server.Answered(resource.Map(found, showKey)), err
 }
 
 func (h *handlers) readKey(ctx context.Context, owner identity.KeyOwner, id string) (*server.Answer[ApiKeyListItemResponse], error) {

@@ -112,11 +112,7 @@ func (h *handlers) pageOfDeliveries(found *storage.Batches[notification.Delivery
 }
 
 func showDeliveries(deliveries []notification.Delivery, addresses bool) []Delivery {
-	shown := make([]Delivery, 0, len(deliveries))
-	for i := range deliveries {
-		shown = append(shown, showDelivery(&deliveries[i], addresses))
-	}
-	return shown
+	return resource.Map(deliveries, func(d *notification.Delivery) Delivery { return showDelivery(d, addresses) })
 }
 
 // showDelivery shows a delivery. Whoever may not see addresses does not see the answers of webhooks.

@@ -3,17 +3,16 @@ package organizations
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 
+	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/evidence/expression"
 	"attestry/evidence/identity"
-	"attestry/storage"
 )
 
 func (h *handlers) identityProviderRoutes() []server.Route {
@@ -73,19 +72,12 @@ func showProvider(p *identity.IdentityProvider) IdentityProvider {
 // providerNotFound words that an identity provider does not exist; other errors it returns as
 // they are.
 func providerNotFound(orgName, name string, err error) error {
-	if errors.Is(err, storage.ErrNotFound) {
-		return evidence.NewError(evidence.NotFound, fmt.Sprintf("Identity provider '%s' does not exist in organization '%s'", name, orgName))
-	}
-	return err
+	return resource.NotFound(err, "Identity provider '%s' does not exist in organization '%s'", name, orgName)
 }
 
 func (h *handlers) listIdentityProviders(ctx context.Context, _ *server.OrgPath) (*server.Answer[[]IdentityProvider], error) {
 	found, err := h.Tenancy.ListIdentityProviders(ctx, server.Access(ctx).OrgID)
-	shown := make([]IdentityProvider, 0, len(found))
-	for i := range found {
-		shown = append(shown, showProvider(&found[i]))
-	}
-	return server.Answered(shown), err
+	return server.Answered(resource.Map(found, showProvider)), err
 }
 
 func (h *handlers) getIdentityProvider(ctx context.Context, in *ProviderPath) (*server.StatusAnswer[IdentityProvider], error) {

@@ -2,13 +2,11 @@ package organizations
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 
+	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/evidence"
-	"attestry/storage"
 	"attestry/storage/tenancy"
 )
 
@@ -77,19 +75,12 @@ func showMember(m *evidence.Membership) OrganizationMember {
 
 // memberNotFound words that a user is no member; other errors it returns as they are.
 func memberNotFound(orgName, user string, err error) error {
-	if errors.Is(err, storage.ErrNotFound) {
-		return evidence.NewError(evidence.NotFound, fmt.Sprintf("User '%s' is not a member of organization '%s'", user, orgName))
-	}
-	return err
+	return resource.NotFound(err, "User '%s' is not a member of organization '%s'", user, orgName)
 }
 
 func (h *handlers) listMembers(ctx context.Context, _ *server.OrgPath) (*server.Answer[[]OrganizationMember], error) {
 	found, err := h.Tenancy.Members(ctx, server.Access(ctx).OrgID)
-	shown := make([]OrganizationMember, 0, len(found))
-	for i := range found {
-		shown = append(shown, showMember(&found[i]))
-	}
-	return server.Answered(shown), err
+	return server.Answered(resource.Map(found, showMember)), err
 }
 
 func (h *handlers) getMember(ctx context.Context, in *MemberPath) (*server.Answer[OrganizationMember], error) {

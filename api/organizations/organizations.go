@@ -2,14 +2,12 @@ package organizations
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 
+	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/api/validation"
 	"attestry/evidence"
-	"attestry/storage"
 )
 
 // GetOrganization is an organization as answers show it (docs/semantics.md 2.1).
@@ -64,10 +62,7 @@ func (h *handlers) createOrganization(ctx context.Context, _ *noInput, body *Org
 // organizationNotFound words that an organization does not exist; other errors it returns
 // as they are.
 func organizationNotFound(name string, err error) error {
-	if errors.Is(err, storage.ErrNotFound) {
-		return evidence.NewError(evidence.NotFound, fmt.Sprintf("Organization named '%s' does not exist", name))
-	}
-	return err
+	return resource.NotFound(err, "Organization named '%s' does not exist", name)
 }
 
 // ExperimentalFeaturesPutInput is the body of update_experimental_features

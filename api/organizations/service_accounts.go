@@ -3,7 +3,6 @@ package organizations
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -14,7 +13,6 @@ import (
 	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/evidence/identity"
-	"attestry/storage"
 )
 
 func (h *handlers) serviceAccountRoutes() []server.Route {
@@ -137,10 +135,7 @@ type AccountPath struct {
 // accountNotFound words that a service account does not exist; other errors it returns as they
 // are.
 func accountNotFound(err error) error {
-	if errors.Is(err, storage.ErrNotFound) {
-		return evidence.NewError(evidence.NotFound, "Service account not found")
-	}
-	return err
+	return resource.NotFound(err, "Service account not found")
 }
 
 func (h *handlers) listServiceAccounts(ctx context.Context, _ *server.OrgPath) (*server.Answer[[]ServiceAccount], error) {

@@ -54,19 +54,13 @@ func exitedFrom(places []environmentRuns) []environmentRuns {
 }
 
 func showEnvironmentRuns(places []environmentRuns) []ArtifactPlace {
-	shown := make([]ArtifactPlace, 0, len(places))
-	for _, place := range places {
-		shown = append(shown, ArtifactPlace{EnvironmentName: place.environment, SnapshotIndex: place.index})
-	}
-	return shown
+	return resource.Map(places, func(p *environmentRuns) ArtifactPlace {
+		return ArtifactPlace{EnvironmentName: p.environment, SnapshotIndex: p.index}
+	})
 }
 
 func environmentsOf(places []environmentRuns) []string {
-	names := make([]string, 0, len(places))
-	for _, place := range places {
-		names = append(names, place.environment)
-	}
-	return names
+	return resource.Map(places, func(p *environmentRuns) string { return p.environment })
 }
 
 // leadTimes is how many seconds it took from a point in time until the artifact

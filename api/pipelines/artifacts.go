@@ -117,11 +117,9 @@ func artifactPage(org evidence.OrgAccess, number, size int) pipelines.ArtifactQu
 func (h *handlers) pageOfArtifacts(org evidence.OrgAccess, query pipelines.ArtifactQuery) *server.Answer[jsonstream.List[ArtifactListItemResponse]] {
 	show := func(ctx context.Context, records []evidence.ArtifactRecord) ([]ArtifactListItemResponse, error) {
 		evaluated, err := h.evaluate(ctx, org, records)
-		shown := make([]ArtifactListItemResponse, 0, len(evaluated))
-		for _, artifact := range evaluated {
-			shown = append(shown, h.showListed(org, &artifact))
-		}
-		return shown, err
+		return resource.Map(evaluated, func(a *evaluatedArtifact) ArtifactListItemResponse {
+			return ArtifactListItemResponse{ArtifactCommon: h.showCommon(org, a), Releases: []int{}}
+		}), err
 	}
 	return server.Answered(server.PartsOf(h.BatchBytes, h.Artifacts.List(query), show))
 }
@@ -290,9 +288,4 @@ type ArtifactPlace struct {
 type ArtifactHistory struct {
 	Event     string  `json:"event"`
 	Timestamp float64 `json:"timestamp"`
-}
-
-// showListed shows an artifact of a list.
-func (h *handlers) showListed(org evidence.OrgAccess, artifact *evaluatedArtifact) ArtifactListItemResponse {
-	return ArtifactListItemResponse{ArtifactCommon: h.showCommon(org, artifact), Releases: []int{}}
 }

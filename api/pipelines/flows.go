@@ -151,10 +151,7 @@ func (h *handlers) putFlow(ctx context.Context, fresh evidence.Flow) (*server.Te
 	if err != nil {
 		return nil, err
 	}
-	if created {
-		return server.Created(), nil
-	}
-	return server.OK(), nil
+	return server.CreatedOrOK(created), nil
 }
 
 // getFlow reads one flow.
@@ -200,11 +197,8 @@ func (h *handlers) renameFlow(ctx context.Context, in *resource.FlowPath, body *
 // flowChanged answers a change of what a flow is called. What runs is judged anew,
 // as policies look at the names of flows.
 func (h *handlers) flowChanged(ctx context.Context, org evidence.OrgAccess, name string, err error) (*server.TextAnswer, error) {
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, resource.FlowNotFound(org, name)
-	}
 	if err != nil {
-		return nil, err
+		return nil, resource.FlowNotFound(org, name, err)
 	}
 	if err := h.Generations.Bump(ctx, org.OrgID); err != nil {
 		return nil, err
@@ -242,9 +236,7 @@ func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*server.A
 	var paged *server.PaginationInfo
 	if server.QueryHas(ctx, "page") || server.QueryHas(ctx, "per_page") {
 		number, size := in.Page, cmp.Or(in.PerPage, defaultFlowsPerPage)
-		info := server.PaginationOf(number, size, int64(len(flows)))
-		start := min(server.OffsetOf(number, size), len(flows))
-		paged, flows = &info, flows[start:min(start+size, len(flows))]
+		paged, flows = new(server.PaginationOf(number, size, int64(len(flows)))), server.CutPage(flows, number, size)
 	}
 	items := server.PartsOf(h.BatchBytes, storage.SingleBatch(flows), func(ctx context.Context, part []evidence.Flow) ([]FlowList, error) {
 		return h.showFlows(ctx, org, part)

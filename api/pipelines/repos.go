@@ -90,7 +90,7 @@ func (h *handlers) listRepos(ctx context.Context, in *listReposInput) (*server.A
 	if err != nil {
 		return nil, err
 	}
-	facets := in.facets(ctx)
+	facets := facetsOf(ctx, in.Provider, in.Instance, in.Namespace, in.Tag)
 	repos = slices.DeleteFunc(repos, func(r evidence.Repo) bool { return !in.matchesName(&r) || !facets.matches(&r) })
 	slices.SortFunc(repos, func(a, b evidence.Repo) int {
 		order := cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
@@ -103,8 +103,7 @@ func (h *handlers) listRepos(ctx context.Context, in *listReposInput) (*server.A
 		PageEnvelope: server.PageOf(ctx, h.Links, in.Page, in.PerPage, int64(len(repos))).Envelope(),
 		Repos:        []RepoResponse{},
 	}
-	start := min(server.OffsetOf(in.Page, in.PerPage), len(repos))
-	for _, repo := range repos[start:min(start+in.PerPage, len(repos))] {
+	for _, repo := range server.CutPage(repos, in.Page, in.PerPage) {
 		body.Repos = append(body.Repos, h.showRepo(org, &repo))
 	}
 	return server.Answered(body), nil
@@ -122,13 +121,6 @@ func (in *listReposInput) matchesName(r *evidence.Repo) bool {
 	return in.Name == "" || r.Name == in.Name
 }
 
-func (in *listReposInput) facets(ctx context.Context) repoFacets {
-	return repoFacets{
-		provider: in.Provider, instance: in.Instance, namespace: segmentsOf(in.Namespace),
-		tagged: server.QueryHas(ctx, "tag"), tags: in.Tag,
-	}
-}
-
 // repoFacets are the filters by which repositories are browsed. Empty ones are no
 // filters, apart from the tags: an empty one matches nothing
 // (docs/semantics.md 1.12).
@@ -138,6 +130,13 @@ type repoFacets struct {
 	namespace []string
 	tagged    bool
 	tags      []string
+}
+
+func facetsOf(ctx context.Context, provider, instance, namespace string, tags []string) repoFacets {
+	return repoFacets{
+		provider: provider, instance: instance, namespace: segmentsOf(namespace),
+		tagged: server.QueryHas(ctx, "tag"), tags: tags,
+	}
 }
 
 func (f repoFacets) matches(r *evidence.Repo) bool {
@@ -186,10 +185,7 @@ func (h *handlers) listRepoFilterOptions(ctx context.Context, in *repoFilterOpti
 	if err != nil {
 		return nil, err
 	}
-	facets := repoFacets{
-		provider: in.Provider, instance: in.Instance, namespace: segmentsOf(in.Namespace),
-		tagged: server.QueryHas(ctx, "tag"), tags: in.Tag,
-	}
+	facets := facetsOf(ctx, in.Provider, in.Instance, in.Namespace, in.Tag)
 	anyProvider, anyInstance := facets, facets
 	anyProvider.provider, anyInstance.instance = "", ""
 	return server.Answered(RepoFilterOptionsResponse{

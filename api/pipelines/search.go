@@ -140,16 +140,10 @@ func (h *handlers) findReported(ctx context.Context, org evidence.OrgAccess, rec
 	if err != nil {
 		return nil, err
 	}
-	fingerprints := make([]string, 0, len(records))
-	for _, record := range records {
-		fingerprints = append(fingerprints, record.Fingerprint)
-	}
-	places, err := h.loadEnvironmentRuns(ctx, org, resource.SortUnique(fingerprints))
-	shown := make([]SearchFoundArtifactModel, 0, len(evaluated))
-	for _, artifact := range evaluated {
-		shown = append(shown, h.showFound(org, &artifact, places[artifact.record.Fingerprint]))
-	}
-	return shown, err
+	places, err := h.loadEnvironmentRuns(ctx, org, fingerprintsOf(records))
+	return resource.Map(evaluated, func(a *evaluatedArtifact) SearchFoundArtifactModel {
+		return h.showFound(org, a, places[a.record.Fingerprint])
+	}), err
 }
 
 // findRunning shows artifacts that run or ran though no flow knows of them.

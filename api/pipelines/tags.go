@@ -2,8 +2,6 @@ package pipelines
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -13,7 +11,6 @@ import (
 	"attestry/api/server"
 	"attestry/api/validation"
 	"attestry/evidence"
-	"attestry/storage"
 )
 
 const tagKeyPattern = `^[a-zA-Z0-9][a-zA-Z0-9\-_\.~]*$`
@@ -96,16 +93,10 @@ func (h *handlers) tagControl(ctx context.Context, org evidence.OrgAccess, ident
 		return err
 	}
 	err := h.Controls.SetTags(ctx, org.OrgID, identifier, body.SetTags, body.RemoveTags)
-	if errors.Is(err, storage.ErrNotFound) {
-		return evidence.NewError(evidence.NotFound, fmt.Sprintf(`"Control '%s' does not exist in organization '%s'"`, identifier, org.OrgName))
-	}
-	return err
+	return resource.NotFound(err, `"Control '%s' does not exist in organization '%s'"`, identifier, org.OrgName)
 }
 
 func (h *handlers) tagRepo(ctx context.Context, org evidence.OrgAccess, id string, body *TagPatchInput) error {
 	err := h.Repos.SetTags(ctx, org.OrgID, id, body.SetTags, body.RemoveTags)
-	if errors.Is(err, storage.ErrNotFound) {
-		return evidence.NewError(evidence.NotFound, fmt.Sprintf("Repo '%s' not found", id))
-	}
-	return err
+	return resource.NotFound(err, "Repo '%s' not found", id)
 }

@@ -92,10 +92,7 @@ func (h *handlers) beginTrail(ctx context.Context, in *resource.FlowPath, f *ser
 	if err != nil {
 		return nil, err
 	}
-	if created {
-		return server.Created(), nil
-	}
-	return server.OK(), nil
+	return server.CreatedOrOK(created), nil
 }
 
 const templateField = "template_file"
@@ -222,9 +219,7 @@ func (h *handlers) pageOfTrailsWith(ctx context.Context, org evidence.OrgAccess,
 			return !slices.Contains(flows, flow)
 		})
 	}
-	total := len(keys)
-	start := min(server.OffsetOf(in.Page, in.PerPage), total)
-	return h.Trails.OfKeys(keys[start:min(start+in.PerPage, total)]), int64(total), nil
+	return h.Trails.OfKeys(server.CutPage(keys, in.Page, in.PerPage)), int64(len(keys)), nil
 }
 
 type listFlowTrailsInput struct {
@@ -282,9 +277,5 @@ func (h *handlers) showTrails(ctx context.Context, org evidence.OrgAccess, trail
 	for _, slot := range found {
 		sources.slots[slot.ID()] = slot
 	}
-	shown := make([]GetTrail, 0, len(trails))
-	for _, trail := range trails {
-		shown = append(shown, h.showTrail(org, &trail, sources, listed))
-	}
-	return shown, nil
+	return resource.Map(trails, func(trail *evidence.Trail) GetTrail { return h.showTrail(org, trail, sources, listed) }), nil
 }

@@ -27,3 +27,11 @@ func OK() *TextAnswer { return &TextAnswer{Status: http.StatusOK, Body: "OK"} }
 
 // Created is the answer of a write that made something new.
 func Created() *TextAnswer { return &TextAnswer{Status: http.StatusCreated, Body: "OK"} }
+
+// CreatedOrOK is Created if the write made something new, and else OK.
+func CreatedOrOK(created bool) *TextAnswer {
+	if created {
+		return Created()
+	}
+	return OK()
+}
