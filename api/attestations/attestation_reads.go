@@ -33,7 +33,6 @@ const (
 	maxRegexSize = 1 << 20
 )
 
-// attestationReadRoutes are those that read attestations.
 func (h *handlers) attestationReadRoutes() []server.Route {
 	return []server.Route{
 		{
@@ -139,7 +138,6 @@ func (h *handlers) pageOfAttestations(org evidence.OrgAccess, found *storage.Bat
 	})
 }
 
-// listOfAttestations lists all attestations that are found.
 func (h *handlers) listOfAttestations(org evidence.OrgAccess, found *storage.Batches[evidence.Attestation]) jsonstream.List[Attestation] {
 	return server.ListOf(h.BatchBytes, found, func(ctx context.Context, batch []evidence.Attestation) ([]Attestation, error) {
 		return h.showAttestations(ctx, org, batch)

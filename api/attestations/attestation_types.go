@@ -22,7 +22,6 @@ import (
 // schemaField is the part of a form that holds a type's JSON Schema.
 const schemaField = "type_schema"
 
-// attestationTypeRoutes are those of custom and system attestation types.
 func (h *handlers) attestationTypeRoutes() []server.Route {
 	return []server.Route{
 		{
@@ -202,9 +201,8 @@ type attestationTypeInput struct {
 	Version int `query:"version" doc:"Only this version of it."`
 }
 
-// postAttestationType makes a type, or the next version of one, which is told as a
-// whole: what is left out is unset. An archived type comes back with it
-// (docs/semantics.md 8.1).
+// postAttestationType creates a type, or the next version of one. A version replaces all of the one before: what is
+// left out is unset. An archived type is restored (docs/semantics.md 8.1).
 func (h *handlers) postAttestationType(ctx context.Context, _ *server.OrgPath, f *server.Form[CustomAttestationTypePostInput]) (*server.TextAnswer, error) {
 	schema, err := readSchema(ctx, f)
 	if err != nil {
@@ -232,8 +230,8 @@ func (h *handlers) postAttestationType(ctx context.Context, _ *server.OrgPath, f
 	return server.Created(), nil
 }
 
-// readSchema reads the JSON Schema of a form; nil when there is none. An empty file
-// is one: a type must not go without the schema that it was meant to have.
+// readSchema reads the JSON Schema of a form; nil when there is none. An empty file counts as a schema, which is not
+// valid: the type must not be created without the schema that its file was to have.
 func readSchema(ctx context.Context, f *server.Form[CustomAttestationTypePostInput]) (json.RawMessage, error) {
 	var schema json.RawMessage
 	err := f.Files(func(file server.FormFile) error {

@@ -230,7 +230,6 @@ type listRepoDeploymentsInput struct {
 	resource.WindowQuery
 }
 
-// listRepoDeployments lists the deployments of what comes from a repository.
 func (h *handlers) listRepoDeployments(ctx context.Context, in *listRepoDeploymentsInput) (*server.Answer[DeploymentListResponse], error) {
 	org := server.Access(ctx)
 	query, err := h.repoQuery(ctx, org, in.Repo, in.Environments, h.WindowOf(ctx, in.WindowQuery))

@@ -78,9 +78,9 @@ func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPa
 	return &server.StatusAnswer[AllowlistPutInput]{Status: http.StatusCreated, Body: *body}, nil
 }
 
-// evaluateAgain has an environment evaluated again, and waits for the snapshot, if an artifact runs
-// there. One that starts at this moment is announced before its facts are read: either it is found
-// here, or its facts have the permission.
+// evaluateAgain has an environment evaluated again and waits for the snapshot, if an artifact runs there. An artifact is
+// written to the running set before its facts are read. So one that starts now is either found here, or its facts
+// already have the permission.
 func (h *handlers) evaluateAgain(ctx context.Context, ref environments.EnvironmentRef, fingerprint string) error {
 	runs, err := h.Running.Runs(ctx, ref.ID, fingerprint)
 	if err != nil || !runs {

@@ -156,7 +156,6 @@ func (h *handlers) environmentChange(ctx context.Context, org evidence.OrgAccess
 	return change, err
 }
 
-// getEnvironment reads one environment.
 func (h *handlers) getEnvironment(ctx context.Context, in *resource.EnvironmentPath) (*server.Answer[GetEnvironmentResponse], error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
@@ -237,9 +236,8 @@ func (h *handlers) listEnvironments(ctx context.Context, in *listEnvironmentsInp
 	return server.Answered(environmentList{paged: &envelope, environments: server.CutPage(shown, number, size)}), nil
 }
 
-// matches applies the filters. Those that are empty are no filters, apart from the
-// tag: an empty one matches nothing (docs/semantics.md 1.12). There are no
-// spaces, so nothing is in the ones that are asked for.
+// matches applies the filters. Empty filters are ignored, except that an empty tag matches nothing
+// (docs/semantics.md 1.12). There are no spaces, so a filter by space matches nothing.
 func (in *listEnvironmentsInput) matches(ctx context.Context, e *evidence.Environment) bool {
 	if !strings.Contains(strings.ToLower(e.Name), strings.ToLower(in.Name)) {
 		return false
@@ -325,9 +323,8 @@ func (r *GetEnvironmentResponse) showHead(e *evidence.Environment, head snapshot
 	}
 }
 
-// showMembers adds what the members of a logical environment have come to: it
-// changed when the last of them did. An archived member is still named, so that the
-// same list can be sent again, and has no say in the state.
+// showMembers adds the state of a logical environment's members. The environment changed when the last member did. An
+// archived member is still listed, so that the same list can be sent again, but does not count in the state.
 func (r *GetEnvironmentResponse) showMembers(e *evidence.Environment, named map[string]evidence.Environment, heads map[string]snapshot.Head) {
 	r.IncludedEnvironments = make([]string, 0, len(e.Included))
 	states := make([]*bool, 0, len(e.Active))

@@ -123,9 +123,9 @@ func (h *handlers) putNamedPolicy(ctx context.Context, in *NamedPolicyPath, f *s
 	return h.storePolicy(ctx, governance.Change{Name: in.Name, Description: f.Data.Description, Comment: f.Data.Comment}, f.Files)
 }
 
-// storePolicy reads the file of a form and stores what the form says. With the next report of
-// each environment a new version counts. A repeated file could be a new version that was
-// stored before without this being made known.
+// storePolicy stores the policy of a form. If the form has a file, it bumps the generation, so that the next report of
+// each environment is evaluated by the new version. It does so for an unchanged file too: an earlier request may have
+// stored the version and failed before it bumped the generation.
 func (h *handlers) storePolicy(ctx context.Context, change governance.Change, files func(func(server.FormFile) error) error) (*server.StatusAnswer[PolicyResponse], error) {
 	org := server.Access(ctx)
 	change.Org, change.By, change.At = org.OrgID, server.Principal(ctx).Name, math.Floor(evidence.Seconds(h.Clock()))
@@ -240,8 +240,8 @@ func (h *handlers) consumingEnvironments(ctx context.Context, org evidence.OrgAc
 	return consuming, nil
 }
 
-// showPolicy shows a policy, whose versions are read while the answer is sent. Events follow
-// from the versions, and so they stand behind them.
+// showPolicy shows a policy, whose versions are read while the answer is sent. Events are derived from the versions, so
+// they come after them in the answer.
 func (h *handlers) showPolicy(history governance.History, consuming map[string][]string) PolicyResponse {
 	var shown []policy.Version // without their content
 	versions := server.ListOf(h.BatchBytes, history.Versions, func(_ context.Context, batch []policy.Version) ([]VersionedPolicy, error) {

@@ -113,7 +113,6 @@ func (h *handlers) putFlowAction(ctx context.Context, _ *server.OrgPath, body *F
 	return h.putAction(ctx, sent)
 }
 
-// envAction is the action that a body describes.
 func (h *handlers) envAction(ctx context.Context, body *EnvActionPutInput) (notification.Action, error) {
 	return h.newAction(ctx, notification.OfEnvironments, body.Name, body.Targets, body.Environments, body.Triggers)
 }
@@ -147,9 +146,8 @@ func (h *handlers) putAction(ctx context.Context, sent notification.Action) (*se
 	return server.CreatedOrOK(created), nil
 }
 
-// storeAction stores an action by put, which returns the one before, if any, and the one that is
-// stored. Its targets are told again that were switched off, and those that it lost are
-// forgotten.
+// storeAction stores an action by put, which returns the former action, if any, and the stored one. It
+// switches targets on that were switched off, and removes the state of those that the action has lost.
 func (h *handlers) storeAction(ctx context.Context, put func(*notification.Actions) (former, stored notification.Action, err error)) error {
 	access := server.Access(ctx)
 	org := access.OrgID
@@ -171,8 +169,7 @@ func (h *handlers) deleteAction(ctx context.Context, in *ActionPath) (*server.Te
 	return h.removeAction(ctx, in.Number)
 }
 
-// removeAction deletes the action of a number, which must be of one of the kinds if any are
-// named, and forgets its targets.
+// removeAction deletes an action and the state of its targets. If kinds are given, the action must be of one of them.
 func (h *handlers) removeAction(ctx context.Context, number int64, kinds ...notification.Kind) (*server.TextAnswer, error) {
 	access := server.Access(ctx)
 	org := access.OrgID

@@ -140,7 +140,7 @@ type redeliverInput struct {
 	Delivery string `path:"delivery_id" doc:"Id of the delivery."`
 }
 
-// redeliver makes a delivery due, settled or not. A worker finds it by that.
+// redeliver makes a delivery due, whether or not it was delivered or given up. Workers look for due deliveries.
 func (h *handlers) redeliver(ctx context.Context, in *redeliverInput) (*server.Answer[Delivery], error) {
 	action, err := h.findAction(ctx, in.Number)
 	if err != nil {

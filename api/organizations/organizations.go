@@ -29,7 +29,6 @@ func showOrganization(org *evidence.Organization) *server.Answer[GetOrganization
 	})
 }
 
-// getOrganization reads one organization.
 func (h *handlers) getOrganization(ctx context.Context, _ *server.OrgPath) (*server.Answer[GetOrganization], error) {
 	name := server.Access(ctx).OrgName
 	org, err := h.Tenancy.Organization(ctx, name)
@@ -71,7 +70,6 @@ type ExperimentalFeaturesPutInput struct {
 	ExperimentalFeaturesEnabled bool `json:"experimental_features_enabled"`
 }
 
-// updateExperimentalFeatures enables or disables the beta features of an organization.
 func (h *handlers) updateExperimentalFeatures(ctx context.Context, _ *server.OrgPath, body *ExperimentalFeaturesPutInput) (*server.TextAnswer, error) {
 	name := server.Access(ctx).OrgName
 	if err := h.Tenancy.SetBeta(ctx, name, body.ExperimentalFeaturesEnabled); err != nil {
@@ -80,7 +78,6 @@ func (h *handlers) updateExperimentalFeatures(ctx context.Context, _ *server.Org
 	return server.OK(), nil
 }
 
-// organizationRoutes are those of organizations and users.
 func (h *handlers) organizationRoutes() []server.Route {
 	return []server.Route{
 		{

@@ -27,7 +27,6 @@ type TargetSecret struct {
 	Secret   string `json:"secret" doc:"Shown this once."`
 }
 
-// rotateTargetSecret gives a webhook a new signing secret.
 func (h *handlers) rotateTargetSecret(ctx context.Context, in *TargetPath) (*server.Answer[TargetSecret], error) {
 	action, err := h.findAction(ctx, in.Number)
 	if err != nil {

@@ -13,7 +13,6 @@ type UserDefaultOrg struct {
 
 type noInput struct{}
 
-// getDefaultOrg reads the default organization of whoever asks.
 func (h *handlers) getDefaultOrg(ctx context.Context, _ *noInput) (*server.Answer[UserDefaultOrg], error) {
 	name, err := h.Tenancy.DefaultOrganization(ctx, server.Principal(ctx))
 	if err != nil {
@@ -22,7 +21,6 @@ func (h *handlers) getDefaultOrg(ctx context.Context, _ *noInput) (*server.Answe
 	return server.Answered(UserDefaultOrg{DefaultOrgName: name}), nil
 }
 
-// putDefaultOrg sets the default organization of whoever asks.
 func (h *handlers) putDefaultOrg(ctx context.Context, _ *server.OrgPath) (*server.TextAnswer, error) {
 	if err := h.Tenancy.SetDefaultOrganization(ctx, server.Principal(ctx), server.Access(ctx).OrgName); err != nil {
 		return nil, err

@@ -21,7 +21,6 @@ const (
 	maxArtifacts = 1000
 )
 
-// artifactRoutes are those that read artifacts.
 func (h *handlers) artifactRoutes() []server.Route {
 	return []server.Route{
 		{

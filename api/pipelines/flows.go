@@ -24,7 +24,6 @@ const (
 	flowsPerLookUp = 100
 )
 
-// flowRoutes are those of flows.
 func (h *handlers) flowRoutes() []server.Route {
 	return []server.Route{
 		{
@@ -154,7 +153,6 @@ func (h *handlers) putFlow(ctx context.Context, fresh evidence.Flow) (*server.Te
 	return server.CreatedOrOK(created), nil
 }
 
-// getFlow reads one flow.
 func (h *handlers) getFlow(ctx context.Context, in *resource.FlowPath) (*server.Answer[FlowGet], error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveFlow(ctx, org, in.Flow)
@@ -179,23 +177,20 @@ func showFlow(org evidence.OrgAccess, flow *evidence.Flow, template *string) Flo
 	}
 }
 
-// archiveFlow takes a flow out of use. Its name leaves the answers about what runs,
-// and so does that of a flow that is renamed.
+// archiveFlow archives a flow. As with renamed flows, answers about what runs do not show its name any more.
 func (h *handlers) archiveFlow(ctx context.Context, in *resource.FlowPath) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
 	err := h.Flows.Archive(ctx, org.OrgID, in.Flow, evidence.Seconds(h.Clock()))
 	return h.flowChanged(ctx, org, in.Flow, err)
 }
 
-// renameFlow gives a flow another name.
 func (h *handlers) renameFlow(ctx context.Context, in *resource.FlowPath, body *RenameFlow) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
 	err := h.Flows.Rename(ctx, org.OrgID, in.Flow, body.NewName, evidence.Seconds(h.Clock()))
 	return h.flowChanged(ctx, org, in.Flow, err)
 }
 
-// flowChanged answers a change of what a flow is called. What runs is judged anew,
-// as policies look at the names of flows.
+// flowChanged answers a change of a flow's name. Policies may refer to the name, so what runs is evaluated again.
 func (h *handlers) flowChanged(ctx context.Context, org evidence.OrgAccess, name string, err error) (*server.TextAnswer, error) {
 	if err != nil {
 		return nil, resource.FlowNotFound(org, name, err)

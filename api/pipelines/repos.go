@@ -224,7 +224,6 @@ type TagChoicesResponse struct {
 	TagChoices []TagChoice `json:"tag_choices"`
 }
 
-// listRepoTagChoices lists the tags that repositories of an organization have.
 func (h *handlers) listRepoTagChoices(ctx context.Context, _ *server.OrgPath) (*server.Answer[TagChoicesResponse], error) {
 	repos, err := h.Repos.List(ctx, server.Access(ctx).OrgID)
 	if err != nil {
@@ -242,7 +241,6 @@ func (h *handlers) listRepoTagChoices(ctx context.Context, _ *server.OrgPath) (*
 	return server.Answered(TagChoicesResponse{TagChoices: slices.Compact(choices)}), nil
 }
 
-// getRepo reads one repository.
 func (h *handlers) getRepo(ctx context.Context, in *resource.GetRepoInput) (*server.Answer[RepoResponse], error) {
 	org := server.Access(ctx)
 	repo, err := h.LoadRepoOf(ctx, org, in)

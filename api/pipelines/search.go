@@ -20,7 +20,6 @@ import (
 // maxFound bounds how many artifacts a search shows, the newest of them.
 const maxFound = 200
 
-// searchRoutes are those that search.
 func (h *handlers) searchRoutes() []server.Route {
 	return []server.Route{{
 		Method: http.MethodGet, Path: "/search/{org}/sha/{search_value}", OperationID: "get_search", Tag: "Search",

@@ -15,7 +15,6 @@ import (
 
 const tagKeyPattern = `^[a-zA-Z0-9][a-zA-Z0-9\-_\.~]*$`
 
-// tagRoutes is that of tags, of whatever they are on.
 func (h *handlers) tagRoutes() []server.Route {
 	return []server.Route{
 		{
@@ -46,7 +45,6 @@ type patchTagsInput struct {
 	ID   string `path:"resource_id" doc:"Name of the flow or environment, identifier of the control, or id of the repository."`
 }
 
-// patchTags changes the tags of one thing.
 func (h *handlers) patchTags(ctx context.Context, in *patchTagsInput, body *TagPatchInput) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
 	var err error
@@ -66,7 +64,7 @@ func (h *handlers) patchTags(ctx context.Context, in *patchTagsInput, body *TagP
 	return server.OK(), nil
 }
 
-// tagFlow has what runs judged anew, as policies look at the tags of flows.
+// tagFlow has what runs evaluated again, as policies may refer to the tags of flows.
 func (h *handlers) tagFlow(ctx context.Context, org evidence.OrgAccess, name string, body *TagPatchInput) error {
 	ref, err := h.ResolveFlow(ctx, org, name)
 	if err != nil {
@@ -87,7 +85,7 @@ func (h *handlers) tagEnvironment(ctx context.Context, org evidence.OrgAccess, n
 	return h.Environments.SetTags(ctx, ref.ID, body.SetTags, body.RemoveTags, evidence.Seconds(h.Clock()))
 }
 
-// tagControl words that there is no such control in quotes, as clients know it.
+// tagControl puts the message about a missing control in quotation marks, as the contract does.
 func (h *handlers) tagControl(ctx context.Context, org evidence.OrgAccess, identifier string, body *TagPatchInput) error {
 	if err := access.RequireBeta(org); err != nil {
 		return err

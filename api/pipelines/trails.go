@@ -20,7 +20,6 @@ import (
 
 const defaultTrailsPerPage = 20
 
-// trailRoutes are those of trails.
 func (h *handlers) trailRoutes() []server.Route {
 	return []server.Route{
 		{
@@ -159,7 +158,6 @@ func (h *handlers) listOrgTrails(ctx context.Context, in *listOrgTrailsInput) (*
 	}), nil
 }
 
-// listOfTrails shows trails as lists do.
 func (h *handlers) listOfTrails(org evidence.OrgAccess, trails *storage.Batches[evidence.Trail]) jsonstream.List[GetTrail] {
 	return server.PartsOf(h.BatchBytes, trails, func(ctx context.Context, part []evidence.Trail) ([]GetTrail, error) {
 		return h.showTrails(ctx, org, part, true)

@@ -135,7 +135,6 @@ type getSnapshotInput struct {
 	Explain    bool   `query:"explain" default:"false" doc:"Whether to explain what is not compliant."`
 }
 
-// getSnapshot reads one snapshot.
 func (h *handlers) getSnapshot(ctx context.Context, in *getSnapshotInput) (*server.Answer[GetSnapshotResponse], error) {
 	org := server.Access(ctx)
 	environment, err := h.LoadEnvironment(ctx, org, in.Environment)
