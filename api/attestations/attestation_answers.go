@@ -3,7 +3,6 @@ package attestations
 import (
 	"context"
 	"encoding/json"
-	"slices"
 
 	"attestry/api/resource"
 	"attestry/api/server"
@@ -62,20 +61,13 @@ const archiveName = "evidence.tgz"
 
 // showAttestations shows attestations with the names that their flows have now.
 func (h *handlers) showAttestations(ctx context.Context, org evidence.OrgAccess, attestations []evidence.Attestation) ([]Attestation, error) {
-	var ids []string
-	for _, attestation := range attestations {
-		ids = append(ids, attestation.Flow)
-	}
-	slices.Sort(ids)
-	flows, err := h.Flows.Names(ctx, org.OrgID, slices.Compact(ids))
+	flows, err := h.Flows.Names(ctx, org.OrgID, resource.UniqueOf(attestations, func(a *evidence.Attestation) string { return a.Flow }))
 	if err != nil {
 		return nil, err
 	}
-	shown := make([]Attestation, 0, len(attestations))
-	for _, attestation := range attestations {
-		shown = append(shown, h.showAttestation(org, flows[attestation.Flow].Name, &attestation))
-	}
-	return shown, nil
+	return resource.Map(attestations, func(a *evidence.Attestation) Attestation {
+		return h.showAttestation(org, flows[a.Flow].Name, a)
+	}), nil
 }
 
 func (h *handlers) showAttestation(org evidence.OrgAccess, flow string, a *evidence.Attestation) Attestation {

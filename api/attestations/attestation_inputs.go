@@ -57,9 +57,8 @@ func (AttestationType) Schema(huma.Registry) *huma.Schema {
 // FoundPullRequests are pull requests of either version, as they were sent.
 type FoundPullRequests []json.RawMessage
 
-// Schema describes the versions by an extension, which the validator passes over:
-// clients send members between the versions, which attestation.CheckPullRequest
-// knows to tell from wrong ones.
+// Schema describes the versions by an extension, which the validator ignores. Clients mix the members of both
+// versions; attestation.CheckPullRequest decides which mixtures are valid.
 func (FoundPullRequests) Schema(registry huma.Registry) *huma.Schema {
 	versions := []*huma.Schema{
 		registry.Schema(reflect.TypeFor[attestation.FoundPullRequestV1](), true, ""),

@@ -33,7 +33,6 @@ const (
 	maxRegexSize = 1 << 20
 )
 
-// attestationReadRoutes are those that read attestations.
 func (h *handlers) attestationReadRoutes() []server.Route {
 	return []server.Route{
 		{
@@ -89,12 +88,8 @@ type AttestationsPage struct {
 	Pagination resource.OrNull[server.PaginationInfo]   `json:"pagination" doc:"Null when the filters do not let the total be told without reading all."`
 }
 
-type listAttestationsAnswer struct {
-	Body AttestationsPage
-}
-
 // listAttestations lists the attestations of an organization, newest first.
-func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInput) (*listAttestationsAnswer, error) {
+func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInput) (*server.Answer[AttestationsPage], error) {
 	org := server.Access(ctx)
 	if in.AttestationID != "" {
 		return h.findAttestation(ctx, org, in)
@@ -111,7 +106,7 @@ func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInp
 		return nil, err
 	}
 	found := h.Attestations.List(query, cursor, in.PerPage)
-	answer := &listAttestationsAnswer{Body: AttestationsPage{
+	answer := server.Answered(AttestationsPage{
 		Data: h.pageOfAttestations(org, found, func(err error) error {
 			if cursor != "" && evidence.CodeOf(err) == evidence.Invalid {
 				return resource.WrongCursor(in.After)
@@ -121,7 +116,7 @@ func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInp
 		Links: jsonstream.NewLater(func() map[string]server.Href {
 			return resource.CursorLinks(ctx, h.Links, number+1, found.After())
 		}),
-	}}
+	})
 	total, known, err := h.Attestations.Count(ctx, query)
 	if known {
 		answer.Body.Pagination.Value = new(server.PaginationOf(number, in.PerPage, total))
@@ -143,7 +138,6 @@ func (h *handlers) pageOfAttestations(org evidence.OrgAccess, found *storage.Bat
 	})
 }
 
-// listOfAttestations lists all attestations that are found.
 func (h *handlers) listOfAttestations(org evidence.OrgAccess, found *storage.Batches[evidence.Attestation]) jsonstream.List[Attestation] {
 	return server.ListOf(h.BatchBytes, found, func(ctx context.Context, batch []evidence.Attestation) ([]Attestation, error) {
 		return h.showAttestations(ctx, org, batch)
@@ -151,7 +145,7 @@ func (h *handlers) listOfAttestations(org evidence.OrgAccess, found *storage.Bat
 }
 
 // findAttestation answers with one attestation, or none.
-func (h *handlers) findAttestation(ctx context.Context, org evidence.OrgAccess, in *listAttestationsInput) (*listAttestationsAnswer, error) {
+func (h *handlers) findAttestation(ctx context.Context, org evidence.OrgAccess, in *listAttestationsInput) (*server.Answer[AttestationsPage], error) {
 	var picked []evidence.Attestation
 	found, err := h.Attestations.Get(ctx, org.OrgID, in.AttestationID)
 	switch {
@@ -161,25 +155,25 @@ func (h *handlers) findAttestation(ctx context.Context, org evidence.OrgAccess, 
 		return nil, err
 	}
 	shown, err := h.showAttestations(ctx, org, picked)
-	return &listAttestationsAnswer{Body: AttestationsPage{
+	return server.Answered(AttestationsPage{
 		Data:  jsonstream.ListOf(shown),
 		Links: jsonstream.NewLater(func() map[string]server.Href { return resource.CursorLinks(ctx, h.Links, 0, "") }),
 		Pagination: resource.OrNull[server.PaginationInfo]{
 			Value: new(server.PaginationOf(1, in.PerPage, int64(len(picked)))),
 		},
-	}}, err
+	}), err
 }
 
 // pickAttestations lists those attestations of an organization that are there among ids.
-func (h *handlers) pickAttestations(ctx context.Context, org evidence.OrgAccess, ids []string) *listAttestationsAnswer {
+func (h *handlers) pickAttestations(ctx context.Context, org evidence.OrgAccess, ids []string) *server.Answer[AttestationsPage] {
 	show := func(ctx context.Context, batch []evidence.Attestation) ([]Attestation, error) {
 		own := slices.DeleteFunc(batch, func(a evidence.Attestation) bool { return a.Org != org.OrgID })
 		return h.showAttestations(ctx, org, own)
 	}
-	return &listAttestationsAnswer{Body: AttestationsPage{
+	return server.Answered(AttestationsPage{
 		Data:  server.ListOf(h.BatchBytes, h.Attestations.OfIDs(resource.SortUnique(ids)), show),
 		Links: jsonstream.NewLater(func() map[string]server.Href { return resource.CursorLinks(ctx, h.Links, 0, "") }),
-	}}
+	})
 }
 
 // attestationQuery reads the filters. Those that are empty are no filters. A flow
@@ -272,13 +266,9 @@ type commitAttestationsInput struct {
 	AttestationType string   `query:"attestation_type" doc:"A built-in type, or custom:<name>."`
 }
 
-type commitAttestationsAnswer struct {
-	Body jsonstream.Map[jsonstream.List[Attestation]]
-}
-
 // listCommitAttestations lists the attestations of commits by commit, newest
 // first. Each commit that was asked for is there.
-func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttestationsInput) (*commitAttestationsAnswer, error) {
+func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttestationsInput) (*server.Answer[jsonstream.Map[jsonstream.List[Attestation]]], error) {
 	org := server.Access(ctx)
 	if len(in.CommitList) == 0 {
 		return nil, evidence.NewError(evidence.Invalid, "commit_list is required: provide one or more commit SHAs to search.")
@@ -302,9 +292,9 @@ func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttesta
 		query.Flows = []string{ref.ID}
 	}
 	found, err := h.Attestations.ByCommit(ctx, query, maxCommitAttestations, h.BatchBytes)
-	return &commitAttestationsAnswer{Body: jsonstream.NewMap(query.Commits, func(commit string) jsonstream.List[Attestation] {
+	return server.Answered(jsonstream.NewMap(query.Commits, func(commit string) jsonstream.List[Attestation] {
 		return h.listOfAttestations(org, found[commit])
-	})}, err
+	})), err
 }
 
 func isKnownType(kind string) bool {
@@ -323,13 +313,9 @@ type flowAttestationsInput struct {
 // FlowAttestations is a page of the attestations of a flow.
 type FlowAttestations = resource.DataPage[Attestation]
 
-type flowAttestationsAnswer struct {
-	Body FlowAttestations
-}
-
 // listFlowAttestations lists the attestations of a flow, newest first. No bounds
 // of the page are stated, so numbers beyond them are taken for the nearest.
-func (h *handlers) listFlowAttestations(ctx context.Context, in *flowAttestationsInput) (*flowAttestationsAnswer, error) {
+func (h *handlers) listFlowAttestations(ctx context.Context, in *flowAttestationsInput) (*server.Answer[FlowAttestations], error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
@@ -347,11 +333,7 @@ func (h *handlers) listFlowAttestations(ctx context.Context, in *flowAttestation
 	if offset := server.OffsetOf(number, size); int64(offset) < total || total == storage.MaxCount {
 		page.Data = h.listOfAttestations(org, h.Attestations.Page(query, offset, size))
 	}
-	return &flowAttestationsAnswer{Body: page}, nil
-}
-
-type namedAttestationsAnswer struct {
-	Body jsonstream.List[Attestation]
+	return server.Answered(page), nil
 }
 
 // ArtifactAttestationPath is the path of the attestations of a name on an
@@ -365,7 +347,7 @@ type ArtifactAttestationPath struct {
 // getArtifactAttestations lists the attestations of a name on an artifact, newest
 // first. Of several artifacts with the beginning of a fingerprint the newest is
 // meant.
-func (h *handlers) getArtifactAttestations(ctx context.Context, in *ArtifactAttestationPath) (*namedAttestationsAnswer, error) {
+func (h *handlers) getArtifactAttestations(ctx context.Context, in *ArtifactAttestationPath) (*server.Answer[jsonstream.List[Attestation]], error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
@@ -380,7 +362,7 @@ func (h *handlers) getArtifactAttestations(ctx context.Context, in *ArtifactAtte
 		fingerprint = reports[0].Fingerprint
 	}
 	found := h.Attestations.OfArtifact(org.OrgID, ref.ID, fingerprint, in.Name, reports, maxNamedAttestations)
-	return &namedAttestationsAnswer{Body: h.listOfAttestations(org, found)}, nil
+	return server.Answered(h.listOfAttestations(org, found)), nil
 }
 
 // TrailAttestationPath is the path of the attestations of a name on a trail.
@@ -391,7 +373,7 @@ type TrailAttestationPath struct {
 
 // getTrailAttestations lists the attestations of a name on a trail and on its
 // artifacts, newest first.
-func (h *handlers) getTrailAttestations(ctx context.Context, in *TrailAttestationPath) (*namedAttestationsAnswer, error) {
+func (h *handlers) getTrailAttestations(ctx context.Context, in *TrailAttestationPath) (*server.Answer[jsonstream.List[Attestation]], error) {
 	org := server.Access(ctx)
 	trail, err := h.LoadTrail(ctx, org, &in.TrailPath)
 	if err != nil {
@@ -399,5 +381,5 @@ func (h *handlers) getTrailAttestations(ctx context.Context, in *TrailAttestatio
 	}
 	found := h.Attestations.Page(
 		pipelines.AttestationQuery{Org: org.OrgID, Trail: trail.Key(), Name: in.Name}, 0, maxNamedAttestations)
-	return &namedAttestationsAnswer{Body: h.listOfAttestations(org, found)}, nil
+	return server.Answered(h.listOfAttestations(org, found)), nil
 }

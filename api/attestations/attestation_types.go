@@ -3,14 +3,13 @@ package attestations
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"net/http"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"attestry/api/jsonstream"
+	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/api/validation"
 	"attestry/evidence"
@@ -23,7 +22,6 @@ import (
 // schemaField is the part of a form that holds a type's JSON Schema.
 const schemaField = "type_schema"
 
-// attestationTypeRoutes are those of custom and system attestation types.
 func (h *handlers) attestationTypeRoutes() []server.Route {
 	return []server.Route{
 		{
@@ -203,17 +201,8 @@ type attestationTypeInput struct {
 	Version int `query:"version" doc:"Only this version of it."`
 }
 
-type attestationTypeAnswer struct {
-	Body CustomAttestationType
-}
-
-type attestationTypesAnswer struct {
-	Body jsonstream.List[CustomAttestationType]
-}
-
-// postAttestationType makes a type, or the next version of one, which is told as a
-// whole: what is left out is unset. An archived type comes back with it
-// (docs/semantics.md 8.1).
+// postAttestationType creates a type, or the next version of one. A version replaces all of the one before: what is
+// left out is unset. An archived type is restored (docs/semantics.md 8.1).
 func (h *handlers) postAttestationType(ctx context.Context, _ *server.OrgPath, f *server.Form[CustomAttestationTypePostInput]) (*server.TextAnswer, error) {
 	schema, err := readSchema(ctx, f)
 	if err != nil {
@@ -241,8 +230,8 @@ func (h *handlers) postAttestationType(ctx context.Context, _ *server.OrgPath, f
 	return server.Created(), nil
 }
 
-// readSchema reads the JSON Schema of a form; nil when there is none. An empty file
-// is one: a type must not go without the schema that it was meant to have.
+// readSchema reads the JSON Schema of a form; nil when there is none. An empty file counts as a schema, which is not
+// valid: the type must not be created without the schema that its file was to have.
 func readSchema(ctx context.Context, f *server.Form[CustomAttestationTypePostInput]) (json.RawMessage, error) {
 	var schema json.RawMessage
 	err := f.Files(func(file server.FormFile) error {
@@ -262,22 +251,20 @@ func readSchema(ctx context.Context, f *server.Form[CustomAttestationTypePostInp
 	return schema, err
 }
 
-func (h *handlers) listAttestationTypes(ctx context.Context, _ *server.OrgPath) (*attestationTypesAnswer, error) {
+func (h *handlers) listAttestationTypes(ctx context.Context, _ *server.OrgPath) (*server.Answer[jsonstream.List[CustomAttestationType]], error) {
 	org := server.Access(ctx)
 	show := func(_ context.Context, batch []pipelines.AttestationTypeHistory) ([]CustomAttestationType, error) {
-		shown := make([]CustomAttestationType, 0, len(batch))
-		for i := range batch {
-			shown = append(shown, showAttestationType(org, &batch[i], h.listedVersions(batch[i].Versions)))
-		}
-		return shown, nil
+		return resource.Map(batch, func(found *pipelines.AttestationTypeHistory) CustomAttestationType {
+			return showAttestationType(org, found, h.listedVersions(found.Versions))
+		}), nil
 	}
-	return &attestationTypesAnswer{Body: server.ListOf(h.BatchBytes, h.AttestationTypes.List(org.OrgID), show)}, nil
+	return server.Answered(server.ListOf(h.BatchBytes, h.AttestationTypes.List(org.OrgID), show)), nil
 }
 
 // listedVersions shows versions without their large schemas.
 func (h *handlers) listedVersions(versions *storage.Batches[evidence.AttestationTypeVersion]) jsonstream.List[CustomAttestationTypeVersion] {
 	return server.ListOf(h.BatchBytes, versions, func(_ context.Context, batch []evidence.AttestationTypeVersion) ([]CustomAttestationTypeVersion, error) {
-		return showAttestationTypeVersions(batch), nil
+		return resource.Map(batch, showAttestationTypeVersion), nil
 	})
 }
 
@@ -300,11 +287,11 @@ func (h *handlers) wholeVersions(versions *storage.Batches[evidence.AttestationT
 		if n == 1 {
 			err = h.AttestationTypes.LoadSchema(ctx, &part[0])
 		}
-		return showAttestationTypeVersions(part), len(pending) > 0 || versions.More(), err
+		return resource.Map(part, showAttestationTypeVersion), len(pending) > 0 || versions.More(), err
 	})
 }
 
-func (h *handlers) getAttestationType(ctx context.Context, in *attestationTypeInput) (*attestationTypeAnswer, error) {
+func (h *handlers) getAttestationType(ctx context.Context, in *attestationTypeInput) (*server.Answer[CustomAttestationType], error) {
 	if server.QueryHas(ctx, "version") {
 		return h.getAttestationTypeVersion(ctx, in)
 	}
@@ -313,27 +300,23 @@ func (h *handlers) getAttestationType(ctx context.Context, in *attestationTypeIn
 	if err != nil {
 		return nil, noAttestationType(err, org, in.Name)
 	}
-	return &attestationTypeAnswer{Body: showAttestationType(org, &found, h.wholeVersions(found.Versions))}, nil
+	return server.Answered(showAttestationType(org, &found, h.wholeVersions(found.Versions))), nil
 }
 
-func (h *handlers) getAttestationTypeVersion(ctx context.Context, in *attestationTypeInput) (*attestationTypeAnswer, error) {
+func (h *handlers) getAttestationTypeVersion(ctx context.Context, in *attestationTypeInput) (*server.Answer[CustomAttestationType], error) {
 	org := server.Access(ctx)
 	head, err := h.AttestationTypes.Head(ctx, org.OrgID, in.Name)
 	if err != nil {
 		return nil, noAttestationType(err, org, in.Name)
 	}
 	version, err := h.AttestationTypes.Version(ctx, head, in.Version)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, evidence.NewError(evidence.NotFound,
-			fmt.Sprintf("version %d does not exist for custom attestation type '%s'", in.Version, in.Name))
-	}
 	if err != nil {
-		return nil, err
+		return nil, resource.NotFound(err, "version %d does not exist for custom attestation type '%s'", in.Version, in.Name)
 	}
-	return &attestationTypeAnswer{Body: CustomAttestationType{
+	return server.Answered(CustomAttestationType{
 		Name: head.Name, Description: head.Description, Org: org.OrgName, Archived: head.Archived,
 		Versions: jsonstream.ListOf([]CustomAttestationTypeVersion{showAttestationTypeVersion(&version)}),
-	}}, nil
+	}), nil
 }
 
 func (h *handlers) archiveAttestationType(ctx context.Context, in *AttestationTypePath) (*server.TextAnswer, error) {
@@ -347,11 +330,7 @@ func (h *handlers) archiveAttestationType(ctx context.Context, in *AttestationTy
 
 // noAttestationType words that a type is not there.
 func noAttestationType(err error, org evidence.OrgAccess, name string) error {
-	if !errors.Is(err, storage.ErrNotFound) {
-		return err
-	}
-	return evidence.NewError(evidence.NotFound,
-		fmt.Sprintf("Custom attestation type '%s' does not exist for org '%s'", name, org.OrgName))
+	return resource.NotFound(err, "Custom attestation type '%s' does not exist for org '%s'", name, org.OrgName)
 }
 
 func showAttestationType(org evidence.OrgAccess, found *pipelines.AttestationTypeHistory, versions jsonstream.List[CustomAttestationTypeVersion]) CustomAttestationType {
@@ -365,14 +344,6 @@ func showAttestationType(org evidence.OrgAccess, found *pipelines.AttestationTyp
 		LastModifiedAt: &found.LastModifiedAt,
 		Versions:       versions,
 	}
-}
-
-func showAttestationTypeVersions(versions []evidence.AttestationTypeVersion) []CustomAttestationTypeVersion {
-	shown := make([]CustomAttestationTypeVersion, 0, len(versions))
-	for i := range versions {
-		shown = append(shown, showAttestationTypeVersion(&versions[i]))
-	}
-	return shown
 }
 
 func showAttestationTypeVersion(version *evidence.AttestationTypeVersion) CustomAttestationTypeVersion {

@@ -1,6 +1,7 @@
 package attestations
 
 import (
+	"attestry/api/server"
 	"context"
 
 	"attestry/evidence/attestation"
@@ -25,20 +26,16 @@ type SystemAttestationTypeVersion struct {
 	Schema  SchemaDocument `json:"attestation_data_schema"`
 }
 
-type systemTypesAnswer struct {
-	Body SystemAttestationTypes
-}
-
 // listSystemTypes lists what can be posted as a system attestation. The other
 // built-in types (generic, junit, …) have operations and shapes of their own, no
 // attestation_data and no versions, so they are not among them.
-func (h *handlers) listSystemTypes(context.Context, *struct{}) (*systemTypesAnswer, error) {
-	return &systemTypesAnswer{Body: SystemAttestationTypes{Types: []SystemAttestationType{{
+func (h *handlers) listSystemTypes(context.Context, *struct{}) (*server.Answer[SystemAttestationTypes], error) {
+	return server.Answered(SystemAttestationTypes{Types: []SystemAttestationType{{
 		Name:        attestation.DecisionName,
 		Description: "A decision about a control: whether it is met, for an artifact or a trail.",
 		Versions: []SystemAttestationTypeVersion{{
 			Version: attestation.DecisionVersion,
 			Schema:  SchemaDocument{attestation.DecisionSchema},
 		}},
-	}}}}, nil
+	}}}), nil
 }

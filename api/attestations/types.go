@@ -125,7 +125,6 @@ type AttestationPayload struct {
 	ControlVersion       json.RawMessage `json:"control_version,omitempty" doc:"Version that the control had when the decision was recorded; null if it did not exist."`
 }
 
-// showPayload shows the members of a type.
 func showPayload(a *evidence.Attestation) AttestationPayload {
 	shown := AttestationPayload{
 		ProcessedSnykResults: a.Payload["processed_snyk_results"],
@@ -189,8 +188,8 @@ func (h *handlers) evaluateSystem(_ context.Context, body *SystemAttestationPost
 	}, err
 }
 
-// evaluateCustom judges by the current version of a custom type. Why a rule does not
-// hold is for the log alone: it tells nothing of the payload.
+// evaluateCustom evaluates a payload by the current version of a custom type. It logs which rules do not hold; the
+// reasons do not contain the payload.
 func (h *handlers) evaluateCustom(ctx context.Context, body *CustomAttestationPostInput) (verdict, error) {
 	data, err := attestation.ReadData(body.AttestationData.RawMessage)
 	if err != nil {

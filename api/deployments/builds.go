@@ -103,12 +103,8 @@ type BuildItemResponse struct {
 	Links       map[string]server.Href         `json:"_links" doc:"self is the artifact in the API, html its page."`
 }
 
-type buildsAnswer struct {
-	Body BuildListResponse
-}
-
 // listBuilds lists an organization's builds.
-func (h *handlers) listBuilds(ctx context.Context, in *listBuildsInput) (*buildsAnswer, error) {
+func (h *handlers) listBuilds(ctx context.Context, in *listBuildsInput) (*server.Answer[BuildListResponse], error) {
 	org := server.Access(ctx)
 	query, err := h.builds(ctx, org, &in.BuildFilter, in.window(ctx, h))
 	if err != nil {
@@ -121,7 +117,7 @@ func (h *handlers) listBuilds(ctx context.Context, in *listBuildsInput) (*builds
 	asked := server.PageOf(ctx, h.Links, in.Page, in.PerPage, total)
 	body := BuildListResponse{PageEnvelope: asked.Envelope(), Builds: []BuildItemResponse{}}
 	if asked.Beyond() {
-		return &buildsAnswer{Body: body}, nil
+		return server.Answered(body), nil
 	}
 	query.Offset, query.Limit = server.OffsetOf(in.Page, in.PerPage), in.PerPage
 	found, err := h.Provenances.Builds(ctx, query)
@@ -129,7 +125,7 @@ func (h *handlers) listBuilds(ctx context.Context, in *listBuildsInput) (*builds
 		return nil, err
 	}
 	body.Builds, err = h.showBuilds(ctx, org, found)
-	return &buildsAnswer{Body: body}, err
+	return server.Answered(body), err
 }
 
 // showBuilds describes builds: two commands, for the names of flows and
@@ -169,12 +165,8 @@ type BuildStatisticsResponse struct {
 	BuiltAt []float64 `json:"built_at" doc:"Unix seconds, oldest first; the newest 100,000."`
 }
 
-type buildStatisticsAnswer struct {
-	Body BuildStatisticsResponse
-}
-
 // getBuildStatistics tells when was built.
-func (h *handlers) getBuildStatistics(ctx context.Context, in *buildStatisticsInput) (*buildStatisticsAnswer, error) {
+func (h *handlers) getBuildStatistics(ctx context.Context, in *buildStatisticsInput) (*server.Answer[BuildStatisticsResponse], error) {
 	span := h.WindowOf(ctx, in.WindowQuery)
 	query, err := h.builds(ctx, server.Access(ctx), &in.BuildFilter, span)
 	if err != nil {
@@ -186,7 +178,7 @@ func (h *handlers) getBuildStatistics(ctx context.Context, in *buildStatisticsIn
 		return nil, err
 	}
 	slices.Reverse(built)
-	return &buildStatisticsAnswer{Body: BuildStatisticsResponse{
+	return server.Answered(BuildStatisticsResponse{
 		StartTS: span.From, EndTS: span.To, Count: len(built), BuiltAt: built,
-	}}, nil
+	}), nil
 }

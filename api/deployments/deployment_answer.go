@@ -67,11 +67,11 @@ type renderedDeployment struct {
 	facts DeploymentFacts
 }
 
-func (d renderedDeployment) inSeconds() Deployment {
+func (d *renderedDeployment) inSeconds() Deployment {
 	return Deployment{DeployedAt: d.at, DeploymentFacts: d.facts}
 }
 
-func (d renderedDeployment) inISO() EnvironmentDeployment {
+func (d *renderedDeployment) inISO() EnvironmentDeployment {
 	return EnvironmentDeployment{DeployedAt: resource.ZeroIfNil(resource.ISOTime(d.at)), DeploymentFacts: d.facts}
 }
 

@@ -28,13 +28,9 @@ type DeploymentFrequencyResponse struct {
 	DeployedAt      []float64 `json:"deployed_at" doc:"Unix seconds, oldest first; the newest 100,000."`
 }
 
-type deploymentFrequencyAnswer struct {
-	Body DeploymentFrequencyResponse
-}
-
 // getDeploymentFrequency tells when an environment, or the members of a logical one,
 // were deployed to.
-func (h *handlers) getDeploymentFrequency(ctx context.Context, in *deploymentFrequencyInput) (*deploymentFrequencyAnswer, error) {
+func (h *handlers) getDeploymentFrequency(ctx context.Context, in *deploymentFrequencyInput) (*server.Answer[DeploymentFrequencyResponse], error) {
 	org, now := server.Access(ctx), evidence.Seconds(h.Clock())
 	span := resource.Window{From: now - resource.DefaultWindow, To: now}
 	environment, err := h.loadCurrentEnvironment(ctx, org, in.Environment)
@@ -53,7 +49,7 @@ func (h *handlers) getDeploymentFrequency(ctx context.Context, in *deploymentFre
 	if server.QueryHas(ctx, "flow_id") {
 		body.FlowID = &in.FlowID
 	}
-	return &deploymentFrequencyAnswer{Body: body}, nil
+	return server.Answered(body), nil
 }
 
 // deployedAt is when environments were deployed to, newest first: by artifacts of
@@ -72,11 +68,7 @@ func (h *handlers) deployedAt(ctx context.Context, org evidence.OrgAccess, ids [
 	found, err := h.Deployments.Moments(ctx, environments.DeploymentQuery{
 		Org: org.OrgID, Environments: ids, From: span.From, To: span.To, Limit: resource.MaxSeries,
 	})
-	moments := make([]float64, 0, len(found))
-	for _, one := range found {
-		moments = append(moments, one.At)
-	}
-	return moments, err
+	return resource.Map(found, func(one *environments.DeploymentMoment) float64 { return one.At }), err
 }
 
 type repoDeploymentStatisticsInput struct {
@@ -103,12 +95,8 @@ type EnvironmentDeploymentStatistics struct {
 	LeadTimeSeconds []*float64 `json:"lead_time_seconds" doc:"From the commit until it ran; null when the commit's time is not known."`
 }
 
-type repoDeploymentStatisticsAnswer struct {
-	Body RepoDeploymentStatisticsResponse
-}
-
 // getRepoDeploymentStatistics tells when a repository was deployed, by environment.
-func (h *handlers) getRepoDeploymentStatistics(ctx context.Context, in *repoDeploymentStatisticsInput) (*repoDeploymentStatisticsAnswer, error) {
+func (h *handlers) getRepoDeploymentStatistics(ctx context.Context, in *repoDeploymentStatisticsInput) (*server.Answer[RepoDeploymentStatisticsResponse], error) {
 	org, span := server.Access(ctx), h.WindowOf(ctx, in.WindowQuery)
 	query, err := h.repoQuery(ctx, org, in.Repo, in.Environments, span)
 	if err != nil {
@@ -123,9 +111,9 @@ func (h *handlers) getRepoDeploymentStatistics(ctx context.Context, in *repoDepl
 	if err != nil {
 		return nil, err
 	}
-	return &repoDeploymentStatisticsAnswer{Body: RepoDeploymentStatisticsResponse{
+	return server.Answered(RepoDeploymentStatisticsResponse{
 		StartTS: span.From, EndTS: span.To, Environments: reached,
-	}}, nil
+	}), nil
 }
 
 // groupByEnvironment sorts moments, newest first, into series that are oldest first.

@@ -2,7 +2,6 @@ package deployments
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -69,13 +68,9 @@ type DeploymentListResponse struct {
 	Deployments []Deployment `json:"deployments"`
 }
 
-type listDeploymentsAnswer struct {
-	Body DeploymentListResponse
-}
-
 // listDeployments lists an organization's deployments. Those to environments that
 // are archived by now are among them.
-func (h *handlers) listDeployments(ctx context.Context, in *listDeploymentsInput) (*listDeploymentsAnswer, error) {
+func (h *handlers) listDeployments(ctx context.Context, in *listDeploymentsInput) (*server.Answer[DeploymentListResponse], error) {
 	org, span := server.Access(ctx), h.WindowOf(ctx, in.WindowQuery)
 	query := environments.DeploymentQuery{Org: org.OrgID}
 	query.From, query.To = span.Bounds()
@@ -97,23 +92,16 @@ func (h *handlers) listDeployments(ctx context.Context, in *listDeploymentsInput
 }
 
 func idsOf(repos []evidence.Repo) []string {
-	ids := make([]string, 0, len(repos))
-	for _, repo := range repos {
-		ids = append(ids, repo.ID)
-	}
-	return ids
+	return resource.Map(repos, func(repo *evidence.Repo) string { return repo.ID })
 }
 
-func (h *handlers) pageOfDeployments(ctx context.Context, org evidence.OrgAccess, query environments.DeploymentQuery, number, size int) (*listDeploymentsAnswer, error) {
+func (h *handlers) pageOfDeployments(ctx context.Context, org evidence.OrgAccess, query environments.DeploymentQuery, number, size int) (*server.Answer[DeploymentListResponse], error) {
 	found, page, err := h.findDeployments(ctx, org, query, number, size)
 	if err != nil {
 		return nil, err
 	}
-	shown := make([]Deployment, 0, len(found))
-	for _, one := range found {
-		shown = append(shown, one.inSeconds())
-	}
-	return &listDeploymentsAnswer{Body: DeploymentListResponse{PageEnvelope: page.Envelope(), Deployments: shown}}, nil
+	shown := resource.Map(found, (*renderedDeployment).inSeconds)
+	return server.Answered(DeploymentListResponse{PageEnvelope: page.Envelope(), Deployments: shown}), nil
 }
 
 // findDeployments reads one page: two commands, and three for what the deployments
@@ -138,30 +126,22 @@ type getDeploymentInput struct {
 	Fingerprint string `path:"fingerprint" doc:"All 64 digits."`
 }
 
-type deploymentAnswer struct {
-	Body Deployment
-}
-
 // getDeployment reads the last deployment of a fingerprint.
-func (h *handlers) getDeployment(ctx context.Context, in *getDeploymentInput) (*deploymentAnswer, error) {
+func (h *handlers) getDeployment(ctx context.Context, in *getDeploymentInput) (*server.Answer[Deployment], error) {
 	org := server.Access(ctx)
 	environment, err := h.loadCurrentEnvironment(ctx, org, in.Environment)
 	if err != nil {
 		return nil, err
 	}
 	found, err := h.Deployments.Latest(ctx, physicalIDs(&environment), strings.ToLower(in.Fingerprint))
-	if errors.Is(err, storage.ErrNotFound) {
-		err = evidence.NewError(evidence.NotFound,
-			fmt.Sprintf("Deployment of '%s' to environment '%s' not found", in.Fingerprint, in.Environment))
-	}
 	if err != nil {
-		return nil, err
+		return nil, resource.NotFound(err, "Deployment of '%s' to environment '%s' not found", in.Fingerprint, in.Environment)
 	}
 	shown, err := h.showDeployments(ctx, org, []snapshot.Deployment{found})
 	if err != nil {
 		return nil, err
 	}
-	return &deploymentAnswer{Body: shown[0].inSeconds()}, nil
+	return server.Answered(shown[0].inSeconds()), nil
 }
 
 type listEnvironmentDeploymentsInput struct {
@@ -184,13 +164,9 @@ type EnvironmentDeploymentListResponse struct {
 	Deployments []EnvironmentDeployment `json:"deployments"`
 }
 
-type listEnvironmentDeploymentsAnswer struct {
-	Body EnvironmentDeploymentListResponse
-}
-
 // listEnvironmentDeployments lists the deployments to an environment, or to the
 // members of a logical one.
-func (h *handlers) listEnvironmentDeployments(ctx context.Context, in *listEnvironmentDeploymentsInput) (*listEnvironmentDeploymentsAnswer, error) {
+func (h *handlers) listEnvironmentDeployments(ctx context.Context, in *listEnvironmentDeploymentsInput) (*server.Answer[EnvironmentDeploymentListResponse], error) {
 	org := server.Access(ctx)
 	span, err := h.isoWindow(in.From, in.To)
 	if err != nil {
@@ -205,16 +181,13 @@ func (h *handlers) listEnvironmentDeployments(ctx context.Context, in *listEnvir
 	if err != nil {
 		return nil, err
 	}
-	shown := make([]EnvironmentDeployment, 0, len(found))
-	for _, one := range found {
-		shown = append(shown, one.inISO())
-	}
+	shown := resource.Map(found, (*renderedDeployment).inISO)
 	page.SizeName = "page_size"
 	envelope := page.Envelope()
-	return &listEnvironmentDeploymentsAnswer{Body: EnvironmentDeploymentListResponse{
+	return server.Answered(EnvironmentDeploymentListResponse{
 		Links: envelope.Links, Page: envelope.Page, PageSize: envelope.PerPage,
 		TotalPages: envelope.TotalPages, TotalCount: envelope.TotalCount, Deployments: shown,
-	}}, nil
+	}), nil
 }
 
 // isoWindow reads the bounds of an environment's deployments.
@@ -257,8 +230,7 @@ type listRepoDeploymentsInput struct {
 	resource.WindowQuery
 }
 
-// listRepoDeployments lists the deployments of what comes from a repository.
-func (h *handlers) listRepoDeployments(ctx context.Context, in *listRepoDeploymentsInput) (*listDeploymentsAnswer, error) {
+func (h *handlers) listRepoDeployments(ctx context.Context, in *listRepoDeploymentsInput) (*server.Answer[DeploymentListResponse], error) {
 	org := server.Access(ctx)
 	query, err := h.repoQuery(ctx, org, in.Repo, in.Environments, h.WindowOf(ctx, in.WindowQuery))
 	if err != nil {

@@ -66,13 +66,9 @@ type LiveArtifactEntryResponse struct {
 	Links         map[string]server.Href `json:"_links"`
 }
 
-type liveArtifactsAnswer struct {
-	Body RepoLiveStatusResponse
-}
-
 // getLiveArtifacts tells what of a repository runs where: a constant number of
 // commands for a thousand artifacts.
-func (h *handlers) getLiveArtifacts(ctx context.Context, in *resource.GetRepoInput) (*liveArtifactsAnswer, error) {
+func (h *handlers) getLiveArtifacts(ctx context.Context, in *resource.GetRepoInput) (*server.Answer[RepoLiveStatusResponse], error) {
 	org := server.Access(ctx)
 	repo, err := h.LoadRepoOf(ctx, org, in)
 	if err != nil {
@@ -82,14 +78,14 @@ func (h *handlers) getLiveArtifacts(ctx context.Context, in *resource.GetRepoInp
 	if err != nil {
 		return nil, err
 	}
-	return &liveArtifactsAnswer{Body: RepoLiveStatusResponse{
+	return server.Answered(RepoLiveStatusResponse{
 		Links: map[string]server.Href{
 			"self": {Href: h.Links.LiveArtifacts(org.OrgName, repo.Name, repo.ID)},
 			"repo": {Href: h.Links.RepoSelf(org.OrgName, repo.Name, repo.ID)},
 		},
 		Embedded:      RepoLiveStatusEmbedded{Artifacts: h.showLiveArtifacts(org, &live), Environments: h.showLiveEnvironments(org, &live)},
 		LiveArtifacts: h.showLiveEntries(org, &live),
-	}}, nil
+	}), nil
 }
 
 // runningKey is a fingerprint in an environment.

@@ -34,7 +34,6 @@ func (f File) Plain() ([]byte, error) {
 	return io.ReadAll(reader)
 }
 
-// openFiles opens the files that the page refers to.
 func openFiles(html []byte, pagePath string) ([]File, error) {
 	below := regexp.MustCompile(`(?:href|src)="` + regexp.QuoteMeta(pagePath) + `/([^"]+)"`)
 	var files []File

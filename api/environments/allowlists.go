@@ -47,14 +47,9 @@ type AllowlistResponse struct {
 	Description     string  `json:"description"`
 }
 
-type allowArtifactAnswer struct {
-	Status int
-	Body   AllowlistPutInput
-}
-
 // allowArtifact permits an artifact in an environment. If it runs there, what runs is evaluated
 // again, and the answer waits for the snapshot that shows the verdict.
-func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPath, body *AllowlistPutInput) (*allowArtifactAnswer, error) {
+func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPath, body *AllowlistPutInput) (*server.StatusAnswer[AllowlistPutInput], error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
 	if err != nil {
@@ -80,12 +75,12 @@ func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPa
 	if err := h.evaluateAgain(ctx, ref, body.ArtifactFingerprint); err != nil {
 		return nil, err
 	}
-	return &allowArtifactAnswer{Status: http.StatusCreated, Body: *body}, nil
+	return &server.StatusAnswer[AllowlistPutInput]{Status: http.StatusCreated, Body: *body}, nil
 }
 
-// evaluateAgain has an environment evaluated again, and waits for the snapshot, if an artifact runs
-// there. One that starts at this moment is announced before its facts are read: either it is found
-// here, or its facts have the permission.
+// evaluateAgain has an environment evaluated again and waits for the snapshot, if an artifact runs there. An artifact is
+// written to the running set before its facts are read. So one that starts now is either found here, or its facts
+// already have the permission.
 func (h *handlers) evaluateAgain(ctx context.Context, ref environments.EnvironmentRef, fingerprint string) error {
 	runs, err := h.Running.Runs(ctx, ref.ID, fingerprint)
 	if err != nil || !runs {
@@ -95,27 +90,20 @@ func (h *handlers) evaluateAgain(ctx context.Context, ref environments.Environme
 	return err
 }
 
-type listAllowlistAnswer struct {
-	Body jsonstream.List[AllowlistResponse]
-}
-
 // listAllowlist lists what is permitted, newest first; what is permitted in archived
 // environments is left out.
-func (h *handlers) listAllowlist(ctx context.Context, _ *server.OrgPath) (*listAllowlistAnswer, error) {
+func (h *handlers) listAllowlist(ctx context.Context, _ *server.OrgPath) (*server.Answer[jsonstream.List[AllowlistResponse]], error) {
 	org := server.Access(ctx)
 	show := func(ctx context.Context, batch []evidence.Allowance) ([]AllowlistResponse, error) {
 		return h.showAllowances(ctx, org, batch)
 	}
-	return &listAllowlistAnswer{Body: server.ListOf(h.BatchBytes, h.Allowlist.List(org.OrgID), show)}, nil
+	return server.Answered(server.ListOf(h.BatchBytes, h.Allowlist.List(org.OrgID), show)), nil
 }
 
 // showAllowances shows allowances with the names that their environments have now.
 func (h *handlers) showAllowances(ctx context.Context, org evidence.OrgAccess, all []evidence.Allowance) ([]AllowlistResponse, error) {
-	ids := make([]string, 0, len(all))
-	for _, one := range all {
-		ids = append(ids, one.Environment)
-	}
-	environments, err := h.Environments.Names(ctx, org.OrgID, resource.SortUnique(ids))
+	ids := resource.UniqueOf(all, func(one *evidence.Allowance) string { return one.Environment })
+	environments, err := h.Environments.Names(ctx, org.OrgID, ids)
 	if err != nil {
 		return nil, err
 	}

@@ -33,8 +33,7 @@ type JoinPhysicalToLogicalPutInput struct {
 	PhysicalEnvironment string `json:"physical_env_name"`
 }
 
-// updateEnvironment changes what is sent of an environment; unlike the PUT it takes
-// an empty description at its word.
+// updateEnvironment changes what is sent of an environment. Unlike the PUT, an empty description clears the former one.
 func (h *handlers) updateEnvironment(ctx context.Context, in *resource.EnvironmentPath, body *UpdateEnvironmentPatchInput) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
@@ -61,8 +60,7 @@ func (h *handlers) updateEnvironment(ctx context.Context, in *resource.Environme
 	return environmentChanged(org, in.Environment, err)
 }
 
-// archiveEnvironment takes an environment out of use. It leaves the snapshots of the
-// logical environments that include it.
+// archiveEnvironment archives an environment and removes it from the snapshots of logical environments.
 func (h *handlers) archiveEnvironment(ctx context.Context, in *resource.EnvironmentPath) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
@@ -76,7 +74,6 @@ func (h *handlers) archiveEnvironment(ctx context.Context, in *resource.Environm
 	return environmentChanged(org, in.Environment, err)
 }
 
-// renameEnvironment gives an environment another name.
 func (h *handlers) renameEnvironment(ctx context.Context, in *resource.EnvironmentPath, body *RenameEnvironmentPutInput) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
 	err := h.Environments.Rename(ctx, org.OrgID, in.Environment, body.NewName, evidence.Seconds(h.Clock()))
@@ -134,9 +131,8 @@ func (h *handlers) resolveMembers(ctx context.Context, org evidence.OrgAccess, o
 	return &members, err
 }
 
-// environmentsExist answers as included does when one of the names leads nowhere. It is
-// for a physical environment that is created with members, which clients may send and
-// which change nothing: one command, and one more for a name that leads nowhere.
+// environmentsExist returns an error if one of the names does not exist. Clients may create a physical environment with
+// members, which are checked and otherwise ignored.
 func (h *handlers) environmentsExist(ctx context.Context, org evidence.OrgAccess, names *[]string) error {
 	if names == nil {
 		return nil

@@ -84,10 +84,6 @@ type GetEnvironmentResponse struct {
 	IncludedEnvironments []string          `json:"included_environments" nullable:"true"`
 }
 
-type environmentAnswer struct {
-	Body GetEnvironmentResponse
-}
-
 // createEnvironment makes an environment, or changes the one of that name.
 func (h *handlers) createEnvironment(ctx context.Context, _ *server.OrgPath, body *CreateEnvironmentPutInput) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
@@ -118,10 +114,7 @@ func (h *handlers) createEnvironment(ctx context.Context, _ *server.OrgPath, bod
 			return nil, err
 		}
 	}
-	if created {
-		return server.Created(), nil
-	}
-	return server.OK(), nil
+	return server.CreatedOrOK(created), nil
 }
 
 // updateLogical adds the snapshots that follow from a PUT of an environment: of itself
@@ -163,8 +156,7 @@ func (h *handlers) environmentChange(ctx context.Context, org evidence.OrgAccess
 	return change, err
 }
 
-// getEnvironment reads one environment.
-func (h *handlers) getEnvironment(ctx context.Context, in *resource.EnvironmentPath) (*environmentAnswer, error) {
+func (h *handlers) getEnvironment(ctx context.Context, in *resource.EnvironmentPath) (*server.Answer[GetEnvironmentResponse], error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
 	if err != nil {
@@ -178,7 +170,7 @@ func (h *handlers) getEnvironment(ctx context.Context, in *resource.EnvironmentP
 	if err != nil {
 		return nil, err
 	}
-	return &environmentAnswer{Body: shown[0]}, nil
+	return server.Answered(shown[0]), nil
 }
 
 type listEnvironmentsInput struct {
@@ -191,10 +183,6 @@ type listEnvironmentsInput struct {
 	Name          string   `query:"name" doc:"Part of the name, in any letter case."`
 	Type          []string `query:"type,explode" enum:"K8S,ECS,S3,lambda,server,docker,azure-apps,cloud-run,logical"`
 	Tag           []string `query:"tag,explode" doc:"key or key:value"`
-}
-
-type listEnvironmentsAnswer struct {
-	Body environmentList
 }
 
 // environmentList is a bare array, or an envelope when a page was asked for.
@@ -228,7 +216,7 @@ func (environmentList) Schema(registry huma.Registry) *huma.Schema {
 
 // listEnvironments lists an organization's environments. They are configured,
 // thousands at most, and so are filtered and sorted in memory.
-func (h *handlers) listEnvironments(ctx context.Context, in *listEnvironmentsInput) (*listEnvironmentsAnswer, error) {
+func (h *handlers) listEnvironments(ctx context.Context, in *listEnvironmentsInput) (*server.Answer[environmentList], error) {
 	org := server.Access(ctx)
 	all, err := h.Environments.List(ctx, org.OrgID)
 	if err != nil {
@@ -241,18 +229,15 @@ func (h *handlers) listEnvironments(ctx context.Context, in *listEnvironmentsInp
 	}
 	in.compare(shown)
 	if !server.QueryHas(ctx, "page") && !server.QueryHas(ctx, "per_page") {
-		return &listEnvironmentsAnswer{Body: environmentList{environments: shown}}, nil
+		return server.Answered(environmentList{environments: shown}), nil
 	}
 	number, size := max(in.Page, 1), cmp.Or(in.PerPage, defaultEnvironmentsPerPage)
 	envelope := server.PageOf(ctx, h.Links, number, size, int64(len(shown))).Envelope()
-	start := min(server.OffsetOf(number, size), len(shown))
-	end := min(start+size, len(shown))
-	return &listEnvironmentsAnswer{Body: environmentList{paged: &envelope, environments: shown[start:end]}}, nil
+	return server.Answered(environmentList{paged: &envelope, environments: server.CutPage(shown, number, size)}), nil
 }
 
-// matches applies the filters. Those that are empty are no filters, apart from the
-// tag: an empty one matches nothing (docs/semantics.md 1.12). There are no
-// spaces, so nothing is in the ones that are asked for.
+// matches applies the filters. Empty filters are ignored, except that an empty tag matches nothing
+// (docs/semantics.md 1.12). There are no spaces, so a filter by space matches nothing.
 func (in *listEnvironmentsInput) matches(ctx context.Context, e *evidence.Environment) bool {
 	if !strings.Contains(strings.ToLower(e.Name), strings.ToLower(in.Name)) {
 		return false
@@ -338,9 +323,8 @@ func (r *GetEnvironmentResponse) showHead(e *evidence.Environment, head snapshot
 	}
 }
 
-// showMembers adds what the members of a logical environment have come to: it
-// changed when the last of them did. An archived member is still named, so that the
-// same list can be sent again, and has no say in the state.
+// showMembers adds the state of a logical environment's members. The environment changed when the last member did. An
+// archived member is still listed, so that the same list can be sent again, but does not count in the state.
 func (r *GetEnvironmentResponse) showMembers(e *evidence.Environment, named map[string]evidence.Environment, heads map[string]snapshot.Head) {
 	r.IncludedEnvironments = make([]string, 0, len(e.Included))
 	states := make([]*bool, 0, len(e.Active))

@@ -94,9 +94,9 @@ func (h *handlers) applyPoliciesOf(ctx context.Context, org evidence.OrgAccess, 
 	return h.applyPolicies(ctx, ref)
 }
 
-// applyPolicies has what runs evaluated again, and waits for the snapshot, unless the last
-// snapshot applied the policies that are attached. It compares instead of asking what the
-// request has changed, so that a repeated request makes good for one that was cut short.
+// applyPolicies has what runs evaluated again and waits for the snapshot, unless the last snapshot applied the attached
+// policies. It compares with the snapshot, not with what the request has changed: so a repeated request completes one
+// that was interrupted.
 func (h *handlers) applyPolicies(ctx context.Context, ref environments.EnvironmentRef) error {
 	if ref.Type == evidence.LogicalType {
 		return nil

@@ -8,7 +8,6 @@ import (
 	"attestry/api/server"
 )
 
-// handlers serves the operations.
 type handlers struct{ *resource.Base }
 
 // Routes are those of environments, reports and allow lists.

@@ -2,8 +2,6 @@ package governance
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"attestry/api/jsonstream"
 	"attestry/api/resource"
@@ -19,12 +17,8 @@ type listApprovalsInput struct {
 	PerPage int `query:"per_page" minimum:"1" default:"20"`
 }
 
-type approvalsAnswer struct {
-	Body jsonstream.List[ApprovalRecord]
-}
-
 // listApprovals lists the approvals of a flow, newest first.
-func (h *handlers) listApprovals(ctx context.Context, in *listApprovalsInput) (*approvalsAnswer, error) {
+func (h *handlers) listApprovals(ctx context.Context, in *listApprovalsInput) (*server.Answer[jsonstream.List[ApprovalRecord]], error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
@@ -39,7 +33,7 @@ type listArtifactApprovalsInput struct {
 }
 
 // listArtifactApprovals lists the approvals of an artifact in a flow, newest first.
-func (h *handlers) listArtifactApprovals(ctx context.Context, in *listArtifactApprovalsInput) (*approvalsAnswer, error) {
+func (h *handlers) listArtifactApprovals(ctx context.Context, in *listArtifactApprovalsInput) (*server.Answer[jsonstream.List[ApprovalRecord]], error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
@@ -52,19 +46,17 @@ func (h *handlers) listArtifactApprovals(ctx context.Context, in *listArtifactAp
 	return h.listOfApprovals(org, h.Approvals.OfArtifact(ref.ID, record.Fingerprint)), nil
 }
 
-func (h *handlers) listOfApprovals(org evidence.OrgAccess, batches *storage.Batches[approval.Approval]) *approvalsAnswer {
+func (h *handlers) listOfApprovals(org evidence.OrgAccess, batches *storage.Batches[approval.Approval]) *server.Answer[jsonstream.List[ApprovalRecord]] {
 	show := func(ctx context.Context, batch []approval.Approval) ([]ApprovalRecord, error) {
 		environments, err := h.environmentsOf(ctx, org, batch)
 		if err != nil {
 			return nil, err
 		}
-		shown := make([]ApprovalRecord, 0, len(batch))
-		for _, one := range batch {
-			shown = append(shown, ApprovalRecord{ApprovalCommon: showApproval(&one, environments), SrcCommitList: append([]string{}, one.Commits...)})
-		}
-		return shown, nil
+		return resource.Map(batch, func(one *approval.Approval) ApprovalRecord {
+			return ApprovalRecord{ApprovalCommon: showApproval(one, environments), SrcCommitList: append([]string{}, one.Commits...)}
+		}), nil
 	}
-	return &approvalsAnswer{Body: server.PartsOf(h.BatchBytes, batches, show)}
+	return server.Answered(server.PartsOf(h.BatchBytes, batches, show))
 }
 
 // environmentsOf returns the environments that approvals name, by id.
@@ -83,24 +75,16 @@ type getApprovalInput struct {
 	Number int `path:"approval_number" doc:"The release number."`
 }
 
-type approvalAnswer struct {
-	Body ApprovalWithCommits
-}
-
 // getApproval reads an approval, with what is known of its commits.
-func (h *handlers) getApproval(ctx context.Context, in *getApprovalInput) (*approvalAnswer, error) {
+func (h *handlers) getApproval(ctx context.Context, in *getApprovalInput) (*server.Answer[ApprovalWithCommits], error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
 		return nil, err
 	}
 	found, err := h.Approvals.Get(ctx, ref.ID, in.Number)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf(
-			"Approval number '%d' does not exist in flow '%s' belonging to organization '%s'", in.Number, in.Flow, org.OrgName))
-	}
 	if err != nil {
-		return nil, err
+		return nil, resource.NotFound(err, "Approval number '%d' does not exist in flow '%s' belonging to organization '%s'", in.Number, in.Flow, org.OrgName)
 	}
 	environments, err := h.environmentsOf(ctx, org, []approval.Approval{found})
 	if err != nil {
@@ -116,7 +100,7 @@ func (h *handlers) getApproval(ctx context.Context, in *getApprovalInput) (*appr
 		commit.SHA1 = sha
 		body.SrcCommitList = append(body.SrcCommitList, ApprovalCommit(commit))
 	}
-	return &approvalAnswer{Body: body}, nil
+	return server.Answered(body), nil
 }
 
 // knownCommits returns what is known of commits, by SHA: what the approved record and its

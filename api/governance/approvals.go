@@ -72,13 +72,8 @@ func (in *ApprovalPostInput) reviews() []approval.Review {
 	return reviews
 }
 
-type postApprovalAnswer struct {
-	Status int
-	Body   ApprovalPostInput
-}
-
 // postApproval approves the newest record of an artifact in a flow.
-func (h *handlers) postApproval(ctx context.Context, in *resource.FlowPath, body *ApprovalPostInput) (*postApprovalAnswer, error) {
+func (h *handlers) postApproval(ctx context.Context, in *resource.FlowPath, body *ApprovalPostInput) (*server.StatusAnswer[ApprovalPostInput], error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
@@ -107,5 +102,5 @@ func (h *handlers) postApproval(ctx context.Context, in *resource.FlowPath, body
 	if err := h.Recorder.Approve(ctx, fresh); err != nil {
 		return nil, err
 	}
-	return &postApprovalAnswer{Status: http.StatusCreated, Body: *body}, nil
+	return &server.StatusAnswer[ApprovalPostInput]{Status: http.StatusCreated, Body: *body}, nil
 }

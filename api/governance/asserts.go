@@ -56,13 +56,9 @@ type AllowlistInformation struct {
 	Description     string  `json:"description"`
 }
 
-type assertAnswer struct {
-	Body AssertArtifactResponse
-}
-
 // assertArtifact answers 200 whatever the verdict is. Beside the flow that built the artifact,
 // it shows all others.
-func (h *handlers) assertArtifact(ctx context.Context, in *assertInput) (*assertAnswer, error) {
+func (h *handlers) assertArtifact(ctx context.Context, in *assertInput) (*server.Answer[AssertArtifactResponse], error) {
 	org := server.Access(ctx)
 	found, err := h.assess(ctx, org, in)
 	if err != nil {
@@ -86,7 +82,7 @@ func (h *handlers) assertArtifact(ctx context.Context, in *assertInput) (*assert
 			AllowlistID: allowance.ID, AllowedByUserID: allowance.UserID, Timestamp: allowance.At, Description: allowance.Description,
 		}
 	}
-	return &assertAnswer{Body: body}, nil
+	return server.Answered(body), nil
 }
 
 func (h *handlers) showFlow(org evidence.OrgAccess, fingerprint string, found *assessment, number int) AssertArtifactFlowResponse {

@@ -38,13 +38,9 @@ type controlCoverageInput struct {
 	Covered bool   `query:"covered" doc:"Only covered environments, or only those that are not."`
 }
 
-type controlCoverageAnswer struct {
-	Body ControlCoverage
-}
-
 // getControlCoverage leaves out archived and logical environments. The totals are those of
 // all others, whatever the page is narrowed down to.
-func (h *handlers) getControlCoverage(ctx context.Context, in *controlCoverageInput) (*controlCoverageAnswer, error) {
+func (h *handlers) getControlCoverage(ctx context.Context, in *controlCoverageInput) (*server.Answer[ControlCoverage], error) {
 	org := server.Access(ctx)
 	if _, err := h.loadControl(ctx, org, in.Identifier); err != nil {
 		return nil, err
@@ -73,8 +69,8 @@ func (h *handlers) getControlCoverage(ctx context.Context, in *controlCoverageIn
 		body.CoveragePercent = 100 * float64(body.Covered) / float64(body.Total)
 	}
 	body.PageEnvelope = server.PageOf(ctx, h.Links, in.Page, in.PerPage, int64(len(listed))).Envelope()
-	body.Environments = append([]ControlEnvironment{}, pageOf(listed, in.Page, in.PerPage)...)
-	return &controlCoverageAnswer{Body: body}, nil
+	body.Environments = append([]ControlEnvironment{}, server.CutPage(listed, in.Page, in.PerPage)...)
+	return server.Answered(body), nil
 }
 
 // coverage lists the physical environments by name.

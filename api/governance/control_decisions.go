@@ -77,13 +77,9 @@ type ControlDecisionList struct {
 	Decisions []ControlDecision `json:"decisions"`
 }
 
-type listControlDecisionsAnswer struct {
-	Body ControlDecisionList
-}
-
 // listControlDecisions lists decisions by time. Decisions may be recorded on a control
 // before it exists, and are listed once it does.
-func (h *handlers) listControlDecisions(ctx context.Context, in *listControlDecisionsInput) (*listControlDecisionsAnswer, error) {
+func (h *handlers) listControlDecisions(ctx context.Context, in *listControlDecisionsInput) (*server.Answer[ControlDecisionList], error) {
 	org := server.Access(ctx)
 	if _, err := h.loadControl(ctx, org, in.Identifier); err != nil {
 		return nil, err
@@ -99,11 +95,8 @@ func (h *handlers) listControlDecisions(ctx context.Context, in *listControlDeci
 	if err != nil {
 		return nil, err
 	}
-	var flows []string
-	for _, decision := range decisions {
-		flows = append(flows, decision.Flow)
-	}
-	names, err := h.Flows.Names(ctx, org.OrgID, resource.SortUnique(flows))
+	flows := resource.UniqueOf(decisions, func(a *evidence.Attestation) string { return a.Flow })
+	names, err := h.Flows.Names(ctx, org.OrgID, flows)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +106,7 @@ func (h *handlers) listControlDecisions(ctx context.Context, in *listControlDeci
 	for _, decision := range decisions {
 		body.Decisions = append(body.Decisions, h.showDecision(org, &decision, names[decision.Flow]))
 	}
-	return &listControlDecisionsAnswer{Body: body}, nil
+	return server.Answered(body), nil
 }
 
 type getControlDecisionInput struct {
@@ -121,11 +114,7 @@ type getControlDecisionInput struct {
 	ID string `path:"decision_id"`
 }
 
-type controlDecisionAnswer struct {
-	Body ControlDecision
-}
-
-func (h *handlers) getControlDecision(ctx context.Context, in *getControlDecisionInput) (*controlDecisionAnswer, error) {
+func (h *handlers) getControlDecision(ctx context.Context, in *getControlDecisionInput) (*server.Answer[ControlDecision], error) {
 	org := server.Access(ctx)
 	if _, err := h.loadControl(ctx, org, in.Identifier); err != nil {
 		return nil, err
@@ -141,5 +130,5 @@ func (h *handlers) getControlDecision(ctx context.Context, in *getControlDecisio
 	if err != nil {
 		return nil, err
 	}
-	return &controlDecisionAnswer{Body: h.showDecision(org, &decision, names[decision.Flow])}, nil
+	return server.Answered(h.showDecision(org, &decision, names[decision.Flow])), nil
 }

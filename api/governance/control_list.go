@@ -36,13 +36,9 @@ type ControlList struct {
 	Controls []Control `json:"controls"`
 }
 
-type listControlsAnswer struct {
-	Body ControlList
-}
-
 // listControls lists controls by name, those of one name by identifier. There are thousands at most, and so they are
 // filtered and sorted in memory.
-func (h *handlers) listControls(ctx context.Context, in *listControlsInput) (*listControlsAnswer, error) {
+func (h *handlers) listControls(ctx context.Context, in *listControlsInput) (*server.Answer[ControlList], error) {
 	all, err := h.Controls.List(ctx, server.Access(ctx).OrgID)
 	if err != nil {
 		return nil, err
@@ -57,16 +53,10 @@ func (h *handlers) listControls(ctx context.Context, in *listControlsInput) (*li
 	body := ControlList{
 		PageEnvelope: server.PageOf(ctx, h.Links, in.Page, in.PerPage, int64(len(all))).Envelope(), Controls: []Control{},
 	}
-	for _, one := range pageOf(all, in.Page, in.PerPage) {
+	for _, one := range server.CutPage(all, in.Page, in.PerPage) {
 		body.Controls = append(body.Controls, showControl(&one))
 	}
-	return &listControlsAnswer{Body: body}, nil
-}
-
-// pageOf returns a page of a list that is in memory.
-func pageOf[T any](all []T, number, size int) []T {
-	start := min(server.OffsetOf(number, size), len(all))
-	return all[start:min(start+size, len(all))]
+	return server.Answered(body), nil
 }
 
 // ControlTagChoice is a tag that a control has.
@@ -80,11 +70,7 @@ type ControlTagChoices struct {
 	TagChoices []ControlTagChoice `json:"tag_choices"`
 }
 
-type controlTagChoicesAnswer struct {
-	Body ControlTagChoices
-}
-
-func (h *handlers) listControlTagChoices(ctx context.Context, _ *server.OrgPath) (*controlTagChoicesAnswer, error) {
+func (h *handlers) listControlTagChoices(ctx context.Context, _ *server.OrgPath) (*server.Answer[ControlTagChoices], error) {
 	all, err := h.Controls.List(ctx, server.Access(ctx).OrgID)
 	if err != nil {
 		return nil, err
@@ -98,5 +84,5 @@ func (h *handlers) listControlTagChoices(ctx context.Context, _ *server.OrgPath)
 	slices.SortFunc(choices, func(a, b ControlTagChoice) int {
 		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value))
 	})
-	return &controlTagChoicesAnswer{Body: ControlTagChoices{TagChoices: slices.Compact(choices)}}, nil
+	return server.Answered(ControlTagChoices{TagChoices: slices.Compact(choices)}), nil
 }

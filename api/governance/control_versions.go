@@ -43,11 +43,7 @@ type ControlVersionList struct {
 	Versions []ControlVersion `json:"versions"`
 }
 
-type listControlVersionsAnswer struct {
-	Body ControlVersionList
-}
-
-func (h *handlers) listControlVersions(ctx context.Context, in *listControlVersionsInput) (*listControlVersionsAnswer, error) {
+func (h *handlers) listControlVersions(ctx context.Context, in *listControlVersionsInput) (*server.Answer[ControlVersionList], error) {
 	org := server.Access(ctx)
 	found, err := h.loadControl(ctx, org, in.Identifier)
 	if err != nil {
@@ -56,13 +52,13 @@ func (h *handlers) listControlVersions(ctx context.Context, in *listControlVersi
 	page := server.PageOf(ctx, h.Links, in.Page, in.PerPage, int64(found.Version))
 	body := ControlVersionList{PageEnvelope: page.Envelope(), Versions: []ControlVersion{}}
 	if page.Beyond() {
-		return &listControlVersionsAnswer{Body: body}, nil
+		return server.Answered(body), nil
 	}
 	versions, err := h.Controls.Versions(ctx, &found, in.SortDirection == "desc", server.OffsetOf(in.Page, in.PerPage), in.PerPage)
 	for _, version := range versions {
 		body.Versions = append(body.Versions, showControlVersion(&version))
 	}
-	return &listControlVersionsAnswer{Body: body}, err
+	return server.Answered(body), err
 }
 
 type getControlVersionInput struct {
@@ -70,11 +66,7 @@ type getControlVersionInput struct {
 	Version int `path:"version_number"`
 }
 
-type controlVersionAnswer struct {
-	Body ControlVersion
-}
-
-func (h *handlers) getControlVersion(ctx context.Context, in *getControlVersionInput) (*controlVersionAnswer, error) {
+func (h *handlers) getControlVersion(ctx context.Context, in *getControlVersionInput) (*server.Answer[ControlVersion], error) {
 	org := server.Access(ctx)
 	found, err := h.loadControl(ctx, org, in.Identifier)
 	if err != nil {
@@ -87,5 +79,5 @@ func (h *handlers) getControlVersion(ctx context.Context, in *getControlVersionI
 	if err != nil {
 		return nil, err
 	}
-	return &controlVersionAnswer{Body: showControlVersion(&version)}, nil
+	return server.Answered(showControlVersion(&version)), nil
 }

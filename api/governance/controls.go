@@ -119,12 +119,8 @@ func showControl(c *control.Control) Control {
 	}
 }
 
-type controlAnswer struct {
-	Body Control
-}
-
 // answerControl shows a control with the policies that name it.
-func (h *handlers) answerControl(ctx context.Context, org evidence.OrgAccess, c *control.Control) (*controlAnswer, error) {
+func (h *handlers) answerControl(ctx context.Context, org evidence.OrgAccess, c *control.Control) (*server.Answer[Control], error) {
 	policies, err := h.Policies.List(ctx, org.OrgID)
 	if err != nil {
 		return nil, err
@@ -136,7 +132,7 @@ func (h *handlers) answerControl(ctx context.Context, org evidence.OrgAccess, c 
 			shown.PoliciesReferencing = append(shown.PoliciesReferencing, head.Name)
 		}
 	}
-	return &controlAnswer{Body: shown}, nil
+	return server.Answered(shown), nil
 }
 
 // ControlPath is the path of an operation on a control.
@@ -147,10 +143,7 @@ type ControlPath struct {
 
 // controlNotFound words that a control does not exist; other errors it returns as they are.
 func controlNotFound(org evidence.OrgAccess, identifier string, err error) error {
-	if errors.Is(err, storage.ErrNotFound) {
-		return evidence.NewError(evidence.NotFound, fmt.Sprintf("Control '%s' does not exist in organization '%s'", identifier, org.OrgName))
-	}
-	return err
+	return resource.NotFound(err, "Control '%s' does not exist in organization '%s'", identifier, org.OrgName)
 }
 
 func (h *handlers) loadControl(ctx context.Context, org evidence.OrgAccess, identifier string) (control.Control, error) {
@@ -159,7 +152,7 @@ func (h *handlers) loadControl(ctx context.Context, org evidence.OrgAccess, iden
 }
 
 // postControl creates a control. An identifier is taken for ever.
-func (h *handlers) postControl(ctx context.Context, _ *server.OrgPath, body *ControlPostInput) (*controlAnswer, error) {
+func (h *handlers) postControl(ctx context.Context, _ *server.OrgPath, body *ControlPostInput) (*server.Answer[Control], error) {
 	org := server.Access(ctx)
 	created, err := h.Controls.Create(ctx, control.Control{
 		Org: org.OrgID, Identifier: body.Identifier, Name: body.Name, Description: body.Description, Links: body.Links,
@@ -175,7 +168,7 @@ func (h *handlers) postControl(ctx context.Context, _ *server.OrgPath, body *Con
 	return h.answerControl(ctx, org, &created)
 }
 
-func (h *handlers) getControl(ctx context.Context, in *ControlPath) (*controlAnswer, error) {
+func (h *handlers) getControl(ctx context.Context, in *ControlPath) (*server.Answer[Control], error) {
 	org := server.Access(ctx)
 	found, err := h.loadControl(ctx, org, in.Identifier)
 	if err != nil {
@@ -185,7 +178,7 @@ func (h *handlers) getControl(ctx context.Context, in *ControlPath) (*controlAns
 }
 
 // putControl changes what is sent of a control.
-func (h *handlers) putControl(ctx context.Context, in *ControlPath, body *ControlPutInput) (*controlAnswer, error) {
+func (h *handlers) putControl(ctx context.Context, in *ControlPath, body *ControlPutInput) (*server.Answer[Control], error) {
 	change := control.Change{Name: body.Name}
 	if body.Description.Sent {
 		change.Description = &body.Description.Value
@@ -196,15 +189,15 @@ func (h *handlers) putControl(ctx context.Context, in *ControlPath, body *Contro
 	return h.changeControl(ctx, in, change)
 }
 
-func (h *handlers) archiveControl(ctx context.Context, in *ControlPath) (*controlAnswer, error) {
+func (h *handlers) archiveControl(ctx context.Context, in *ControlPath) (*server.Answer[Control], error) {
 	return h.changeControl(ctx, in, control.Change{Archived: new(true)})
 }
 
-func (h *handlers) unarchiveControl(ctx context.Context, in *ControlPath) (*controlAnswer, error) {
+func (h *handlers) unarchiveControl(ctx context.Context, in *ControlPath) (*server.Answer[Control], error) {
 	return h.changeControl(ctx, in, control.Change{Archived: new(false)})
 }
 
-func (h *handlers) changeControl(ctx context.Context, in *ControlPath, change control.Change) (*controlAnswer, error) {
+func (h *handlers) changeControl(ctx context.Context, in *ControlPath, change control.Change) (*server.Answer[Control], error) {
 	org := server.Access(ctx)
 	changed, err := h.Controls.Change(ctx, org.OrgID, in.Identifier, change, server.Principal(ctx).Name, evidence.Seconds(h.Clock()))
 	if err != nil {

@@ -26,12 +26,8 @@ type ArtifactExplanation struct {
 	LeftOut     int                    `json:"explanation_left_out,omitempty" doc:"How many sentences are not shown, as there are too many."`
 }
 
-type explanationAnswer struct {
-	Body ArtifactExplanation
-}
-
 // explainArtifact explains what assertArtifact answers to the same question.
-func (h *handlers) explainArtifact(ctx context.Context, in *assertInput) (*explanationAnswer, error) {
+func (h *handlers) explainArtifact(ctx context.Context, in *assertInput) (*server.Answer[ArtifactExplanation], error) {
 	org := server.Access(ctx)
 	found, err := h.assess(ctx, org, in)
 	if err != nil {
@@ -46,7 +42,7 @@ func (h *handlers) explainArtifact(ctx context.Context, in *assertInput) (*expla
 		body.Explanation = append(body.Explanation, sentences...)
 		body.LeftOut += leftOut
 	}
-	return &explanationAnswer{Body: body}, nil
+	return server.Answered(body), nil
 }
 
 // explain lists what fails, or what does not, in the order in which it was evaluated. It also returns

@@ -108,18 +108,13 @@ type PolicyEvent struct {
 	Data      map[string]any `json:"data"`
 }
 
-type policyAnswer struct {
-	Status int
-	Body   PolicyResponse
-}
-
 // putPolicy creates a policy or changes the one of that name.
-func (h *handlers) putPolicy(ctx context.Context, _ *server.OrgPath, f *server.Form[PolicyPutInput]) (*policyAnswer, error) {
+func (h *handlers) putPolicy(ctx context.Context, _ *server.OrgPath, f *server.Form[PolicyPutInput]) (*server.StatusAnswer[PolicyResponse], error) {
 	return h.storePolicy(ctx, governance.Change{Name: f.Data.Name, Description: f.Data.Description, Comment: f.Data.Comment}, f.Files)
 }
 
 // putNamedPolicy is putPolicy under the address that has the name.
-func (h *handlers) putNamedPolicy(ctx context.Context, in *NamedPolicyPath, f *server.Form[NamedPolicyPutInput]) (*policyAnswer, error) {
+func (h *handlers) putNamedPolicy(ctx context.Context, in *NamedPolicyPath, f *server.Form[NamedPolicyPutInput]) (*server.StatusAnswer[PolicyResponse], error) {
 	if f.Data.Name != nil && *f.Data.Name != in.Name {
 		return nil, evidence.ValidationError(map[string]string{
 			"name": fmt.Sprintf("Value error, the name must be that of the path, '%s' [input: %s]", in.Name, *f.Data.Name),
@@ -128,10 +123,10 @@ func (h *handlers) putNamedPolicy(ctx context.Context, in *NamedPolicyPath, f *s
 	return h.storePolicy(ctx, governance.Change{Name: in.Name, Description: f.Data.Description, Comment: f.Data.Comment}, f.Files)
 }
 
-// storePolicy reads the file of a form and stores what the form says. With the next report of
-// each environment a new version counts. A repeated file could be a new version that was
-// stored before without this being made known.
-func (h *handlers) storePolicy(ctx context.Context, change governance.Change, files func(func(server.FormFile) error) error) (*policyAnswer, error) {
+// storePolicy stores the policy of a form. If the form has a file, it bumps the generation, so that the next report of
+// each environment is evaluated by the new version. It does so for an unchanged file too: an earlier request may have
+// stored the version and failed before it bumped the generation.
+func (h *handlers) storePolicy(ctx context.Context, change governance.Change, files func(func(server.FormFile) error) error) (*server.StatusAnswer[PolicyResponse], error) {
 	org := server.Access(ctx)
 	change.Org, change.By, change.At = org.OrgID, server.Principal(ctx).Name, math.Floor(evidence.Seconds(h.Clock()))
 	err := files(func(file server.FormFile) error {
@@ -205,11 +200,11 @@ func (h *handlers) checkPolicy(ctx context.Context, org evidence.OrgAccess, cont
 	return &parsed, nil
 }
 
-func (h *handlers) getPolicy(ctx context.Context, in *PolicyPath) (*policyAnswer, error) {
+func (h *handlers) getPolicy(ctx context.Context, in *PolicyPath) (*server.StatusAnswer[PolicyResponse], error) {
 	return h.answerPolicy(ctx, server.Access(ctx), in.Policy)
 }
 
-func (h *handlers) answerPolicy(ctx context.Context, org evidence.OrgAccess, name string) (*policyAnswer, error) {
+func (h *handlers) answerPolicy(ctx context.Context, org evidence.OrgAccess, name string) (*server.StatusAnswer[PolicyResponse], error) {
 	history, err := h.Policies.History(ctx, org.OrgID, name)
 	if err != nil {
 		return nil, policyNotFound(org, name, err)
@@ -218,15 +213,12 @@ func (h *handlers) answerPolicy(ctx context.Context, org evidence.OrgAccess, nam
 	if err != nil {
 		return nil, err
 	}
-	return &policyAnswer{Status: http.StatusOK, Body: h.showPolicy(history, consuming)}, nil
+	return &server.StatusAnswer[PolicyResponse]{Status: http.StatusOK, Body: h.showPolicy(history, consuming)}, nil
 }
 
 // policyNotFound words that a policy does not exist; other errors it returns as they are.
 func policyNotFound(org evidence.OrgAccess, name string, err error) error {
-	if errors.Is(err, storage.ErrNotFound) {
-		return evidence.NewError(evidence.NotFound, fmt.Sprintf("Policy '%s' does not exist in organization '%s'", name, org.OrgName))
-	}
-	return err
+	return resource.NotFound(err, "Policy '%s' does not exist in organization '%s'", name, org.OrgName)
 }
 
 // consumingEnvironments returns the names of the environments that each policy is attached
@@ -248,8 +240,8 @@ func (h *handlers) consumingEnvironments(ctx context.Context, org evidence.OrgAc
 	return consuming, nil
 }
 
-// showPolicy shows a policy, whose versions are read while the answer is sent. Events follow
-// from the versions, and so they stand behind them.
+// showPolicy shows a policy, whose versions are read while the answer is sent. Events are derived from the versions, so
+// they come after them in the answer.
 func (h *handlers) showPolicy(history governance.History, consuming map[string][]string) PolicyResponse {
 	var shown []policy.Version // without their content
 	versions := server.ListOf(h.BatchBytes, history.Versions, func(_ context.Context, batch []policy.Version) ([]VersionedPolicy, error) {
@@ -290,12 +282,8 @@ func showPolicyEvents(events []policy.Event) []PolicyEvent {
 	return shown
 }
 
-type policiesAnswer struct {
-	Body jsonstream.List[PolicyResponse]
-}
-
 // listPolicies lists policies by name, with all their versions.
-func (h *handlers) listPolicies(ctx context.Context, _ *server.OrgPath) (*policiesAnswer, error) {
+func (h *handlers) listPolicies(ctx context.Context, _ *server.OrgPath) (*server.Answer[jsonstream.List[PolicyResponse]], error) {
 	org := server.Access(ctx)
 	consuming, err := h.consumingEnvironments(ctx, org)
 	if err != nil {
@@ -308,5 +296,5 @@ func (h *handlers) listPolicies(ctx context.Context, _ *server.OrgPath) (*polici
 		}
 		return shown, nil
 	}
-	return &policiesAnswer{Body: server.ListOf(h.BatchBytes, h.Policies.Histories(org.OrgID), show)}, nil
+	return server.Answered(server.ListOf(h.BatchBytes, h.Policies.Histories(org.OrgID), show)), nil
 }

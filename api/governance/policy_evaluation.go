@@ -51,10 +51,6 @@ type EvaluatedArtifact struct {
 	Change      string                    `json:"change" enum:"became-compliant,became-non-compliant,unchanged"`
 }
 
-type policyEvaluationAnswer struct {
-	Body PolicyEvaluationResponse
-}
-
 // dryRun is what evaluating a policy that is not stored takes.
 type dryRun struct {
 	org         evidence.OrgAccess
@@ -77,7 +73,7 @@ const (
 
 // evaluatePolicy stores nothing. The facts are those of now, which the latest snapshot may
 // not have been evaluated by.
-func (h *handlers) evaluatePolicy(ctx context.Context, _ *server.OrgPath, f *server.Form[EvaluatePolicyInput]) (*policyEvaluationAnswer, error) {
+func (h *handlers) evaluatePolicy(ctx context.Context, _ *server.OrgPath, f *server.Form[EvaluatePolicyInput]) (*server.Answer[PolicyEvaluationResponse], error) {
 	org := server.Access(ctx)
 	leave, err := h.dryRuns.enter(org.OrgID)
 	if err != nil {
@@ -117,7 +113,7 @@ func (h *handlers) evaluatePolicy(ctx context.Context, _ *server.OrgPath, f *ser
 	run.controls = policy.ControlsOf(run.applied)
 	evaluated, leftOut, err := h.evaluateAll(ctx, run, artifacts)
 	body.Artifacts, body.ArtifactsLeftOut = jsonstream.ListOf(evaluated), leftOut
-	return &policyEvaluationAnswer{Body: body}, err
+	return server.Answered(body), err
 }
 
 // loadRun reads what runs in an environment, and its policies but the one that is replaced.

@@ -19,14 +19,10 @@ type RunningCommit struct {
 	CommitSHA *string `json:"commit_sha" nullable:"true"`
 }
 
-type runningCommitAnswer struct {
-	Body RunningCommit
-}
-
 // getCommitOfRunningArtifact reads the commit of what a flow has built and an environment
 // runs, null when it runs nothing of the flow or the commit is not known. Of several
 // artifacts the one that was reported last counts.
-func (h *handlers) getCommitOfRunningArtifact(ctx context.Context, in *getRunningCommitInput) (*runningCommitAnswer, error) {
+func (h *handlers) getCommitOfRunningArtifact(ctx context.Context, in *getRunningCommitInput) (*server.Answer[RunningCommit], error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
@@ -50,7 +46,7 @@ func (h *handlers) getCommitOfRunningArtifact(ctx context.Context, in *getRunnin
 			newest = origin
 		}
 	}
-	return &runningCommitAnswer{Body: RunningCommit{CommitSHA: resource.NilIfEmpty(newest.CommitSHA)}}, nil
+	return server.Answered(RunningCommit{CommitSHA: resource.NilIfEmpty(newest.CommitSHA)}), nil
 }
 
 // runningIn returns the fingerprints that run in an environment by its latest snapshot. In a

@@ -33,17 +33,9 @@ type ActionHead struct {
 	LastModifiedAt        float64          `json:"last_modified_at"`
 }
 
-type actionAnswer struct {
-	Body ActionResponse
-}
-
-type listActionsAnswer struct {
-	Body jsonstream.List[ActionResponse]
-}
-
-func (h *handlers) showActions(ctx context.Context, actions []notification.Action) (*listActionsAnswer, error) {
+func (h *handlers) showActions(ctx context.Context, actions []notification.Action) (*server.Answer[jsonstream.List[ActionResponse]], error) {
 	read, err := h.readAround(ctx, actions...)
-	return &listActionsAnswer{Body: jsonstream.Show(actions, read.show)}, err
+	return server.Answered(jsonstream.Show(actions, read.show)), err
 }
 
 // actionReader holds what is read beside actions to show them.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 
+	"attestry/api/jsonstream"
 	"attestry/api/server"
 	"attestry/api/validation"
 	"attestry/evidence"
@@ -66,7 +67,7 @@ type FlowActionPutInput struct {
 
 func actionNotFound() error { return evidence.NewError(evidence.NotFound, "Action not found") }
 
-func (h *handlers) listActions(ctx context.Context, _ *server.OrgPath) (*listActionsAnswer, error) {
+func (h *handlers) listActions(ctx context.Context, _ *server.OrgPath) (*server.Answer[jsonstream.List[ActionResponse]], error) {
 	stored, err := h.Actions.Of(ctx, server.Access(ctx).OrgID)
 	if err != nil {
 		return nil, err
@@ -74,13 +75,13 @@ func (h *handlers) listActions(ctx context.Context, _ *server.OrgPath) (*listAct
 	return h.showActions(ctx, stored.All)
 }
 
-func (h *handlers) getAction(ctx context.Context, in *ActionPath) (*actionAnswer, error) {
+func (h *handlers) getAction(ctx context.Context, in *ActionPath) (*server.Answer[ActionResponse], error) {
 	found, err := h.findAction(ctx, in.Number)
 	if err != nil {
 		return nil, err
 	}
 	read, err := h.readAround(ctx, found)
-	return &actionAnswer{Body: read.show(&found)}, err
+	return server.Answered(read.show(&found)), err
 }
 
 // findAction returns the action of a number, or answers in the contract's words.
@@ -112,7 +113,6 @@ func (h *handlers) putFlowAction(ctx context.Context, _ *server.OrgPath, body *F
 	return h.putAction(ctx, sent)
 }
 
-// envAction is the action that a body describes.
 func (h *handlers) envAction(ctx context.Context, body *EnvActionPutInput) (notification.Action, error) {
 	return h.newAction(ctx, notification.OfEnvironments, body.Name, body.Targets, body.Environments, body.Triggers)
 }
@@ -143,15 +143,11 @@ func (h *handlers) putAction(ctx context.Context, sent notification.Action) (*se
 	if err != nil {
 		return nil, err
 	}
-	if created {
-		return server.Created(), nil
-	}
-	return server.OK(), nil
+	return server.CreatedOrOK(created), nil
 }
 
-// storeAction stores an action by put, which returns the one before, if any, and the one that is
-// stored. Its targets are told again that were switched off, and those that it lost are
-// forgotten.
+// storeAction stores an action by put, which returns the former action, if any, and the stored one. It
+// switches targets on that were switched off, and removes the state of those that the action has lost.
 func (h *handlers) storeAction(ctx context.Context, put func(*notification.Actions) (former, stored notification.Action, err error)) error {
 	access := server.Access(ctx)
 	org := access.OrgID
@@ -173,8 +169,7 @@ func (h *handlers) deleteAction(ctx context.Context, in *ActionPath) (*server.Te
 	return h.removeAction(ctx, in.Number)
 }
 
-// removeAction deletes the action of a number, which must be of one of the kinds if any are
-// named, and forgets its targets.
+// removeAction deletes an action and the state of its targets. If kinds are given, the action must be of one of them.
 func (h *handlers) removeAction(ctx context.Context, number int64, kinds ...notification.Kind) (*server.TextAnswer, error) {
 	access := server.Access(ctx)
 	org := access.OrgID

@@ -3,14 +3,12 @@ package organizations
 import (
 	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/evidence"
 	"attestry/evidence/identity"
-	"attestry/storage"
 	"attestry/storage/tenancy"
 )
 
@@ -53,14 +51,6 @@ func showKey(k *evidence.Key) ApiKeyListItemResponse {
 	return shown
 }
 
-type keyAnswer struct {
-	Body ApiKeyListItemResponse
-}
-
-type keysAnswer struct {
-	Body []ApiKeyListItemResponse
-}
-
 // ApiKeyCreatedResponse is a new key with its secret, which no other answer shows.
 type ApiKeyCreatedResponse struct {
 	ID          string `json:"id"`
@@ -76,10 +66,6 @@ func showNewKey(k *evidence.Key, secret evidence.Secret) ApiKeyCreatedResponse {
 	}
 }
 
-type newKeyAnswer struct {
-	Body ApiKeyCreatedResponse
-}
-
 // ApiKeyRotatedResponse is a new key with its secret, and when the one that it replaces ends.
 type ApiKeyRotatedResponse struct {
 	ID                   string `json:"id"`
@@ -90,16 +76,9 @@ type ApiKeyRotatedResponse struct {
 	GracePeriodExpiresAt int64  `json:"grace_period_expires_at" doc:"From when on the key that was replaced does not work any more."`
 }
 
-type rotatedKeyAnswer struct {
-	Body ApiKeyRotatedResponse
-}
-
 // keyNotFound words that a key does not exist; other errors it returns as they are.
 func keyNotFound(err error) error {
-	if errors.Is(err, storage.ErrNotFound) {
-		return evidence.NewError(evidence.NotFound, "API key not found")
-	}
-	return err
+	return resource.NotFound(err, "API key not found")
 }
 
 // checkExpiry refuses a new key that would expire in the past.
@@ -111,24 +90,20 @@ func (h *handlers) checkExpiry(sent *int64) error {
 	return nil
 }
 
-func (h *handlers) listKeys(ctx context.Context, owner identity.KeyOwner) (*keysAnswer, error) {
+func (h *handlers) listKeys(ctx context.Context, owner identity.KeyOwner) (*server.Answer[[]ApiKeyListItemResponse], error) {
 	found, err := h.Tenancy.Keys(ctx, owner.ID)
-	shown := make([]ApiKeyListItemResponse, 0, len(found))
-	for i := range found {
-		shown = append(shown, showKey(&found[i]))
-	}
-	return &keysAnswer{Body: shown}, err
+	return server.Answered(resource.Map(found, showKey)), err
 }
 
-func (h *handlers) readKey(ctx context.Context, owner identity.KeyOwner, id string) (*keyAnswer, error) {
+func (h *handlers) readKey(ctx context.Context, owner identity.KeyOwner, id string) (*server.Answer[ApiKeyListItemResponse], error) {
 	found, err := h.Tenancy.Key(ctx, owner.ID, id)
 	if err != nil {
 		return nil, keyNotFound(err)
 	}
-	return &keyAnswer{Body: showKey(&found)}, nil
+	return server.Answered(showKey(&found)), nil
 }
 
-func (h *handlers) issueKey(ctx context.Context, owner identity.KeyOwner, body *ApiKeyPostInput) (*newKeyAnswer, error) {
+func (h *handlers) issueKey(ctx context.Context, owner identity.KeyOwner, body *ApiKeyPostInput) (*server.Answer[ApiKeyCreatedResponse], error) {
 	if err := h.checkExpiry(body.ExpiresAt); err != nil {
 		return nil, err
 	}
@@ -137,7 +112,7 @@ func (h *handlers) issueKey(ctx context.Context, owner identity.KeyOwner, body *
 	if err != nil {
 		return nil, err
 	}
-	return &newKeyAnswer{Body: showNewKey(&key, secret)}, nil
+	return server.Answered(showNewKey(&key, secret)), nil
 }
 
 func (h *handlers) revokeKey(ctx context.Context, owner identity.KeyOwner, id string) (*server.TextAnswer, error) {
@@ -147,7 +122,7 @@ func (h *handlers) revokeKey(ctx context.Context, owner identity.KeyOwner, id st
 	return &server.TextAnswer{Body: "revoked"}, nil
 }
 
-func (h *handlers) rotateKey(ctx context.Context, owner identity.KeyOwner, id string, body *ApiKeyRotateInput) (*rotatedKeyAnswer, error) {
+func (h *handlers) rotateKey(ctx context.Context, owner identity.KeyOwner, id string, body *ApiKeyRotateInput) (*server.Answer[ApiKeyRotatedResponse], error) {
 	if err := h.checkExpiry(body.ExpiresAt); err != nil {
 		return nil, err
 	}
@@ -156,8 +131,8 @@ func (h *handlers) rotateKey(ctx context.Context, owner identity.KeyOwner, id st
 	if err != nil {
 		return nil, keyNotFound(err)
 	}
-	return &rotatedKeyAnswer{Body: ApiKeyRotatedResponse{
+	return server.Answered(ApiKeyRotatedResponse{
 		ID: key.ID, Key: secret.Reveal(), Description: key.Description, CreatedAt: key.CreatedAt, ExpiresAt: key.ExpiresAt,
 		GracePeriodExpiresAt: oldEnds,
-	}}, nil
+	}), nil
 }

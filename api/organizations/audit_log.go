@@ -61,11 +61,7 @@ type AuditLogPage struct {
 	Entries []AuditLogEntry `json:"entries"`
 }
 
-type listAuditLogAnswer struct {
-	Body AuditLogPage
-}
-
-func (h *handlers) listAuditLog(ctx context.Context, in *listAuditLogInput) (*listAuditLogAnswer, error) {
+func (h *handlers) listAuditLog(ctx context.Context, in *listAuditLogInput) (*server.Answer[AuditLogPage], error) {
 	entries, total, err := h.Tenancy.AuditLog(ctx, tenancy.AuditQuery{
 		OrgID: server.Access(ctx).OrgID, Search: in.Search, Event: identity.AuditEvent(in.EventType), Roles: notEmpty(in.Role), Sources: notEmpty(in.Source),
 		From: resource.IfSent(ctx, "from_timestamp", in.From), To: resource.IfSent(ctx, "to_timestamp", in.To),
@@ -81,7 +77,7 @@ func (h *handlers) listAuditLog(ctx context.Context, in *listAuditLogInput) (*li
 	for i := range entries {
 		body.Entries = append(body.Entries, showAuditEntry(&entries[i]))
 	}
-	return &listAuditLogAnswer{Body: body}, nil
+	return server.Answered(body), nil
 }
 
 // notEmpty leaves out the empty texts of a filter, which are no filter.

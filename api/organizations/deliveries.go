@@ -73,12 +73,8 @@ type DeliveriesPage struct {
 	Pagination resource.OrNull[server.PaginationInfo]   `json:"pagination" doc:"Null for deliveries of one state."`
 }
 
-type listDeliveriesAnswer struct {
-	Body DeliveriesPage
-}
-
 // listDeliveries lists the deliveries of an action, newest first.
-func (h *handlers) listDeliveries(ctx context.Context, in *listDeliveriesInput) (*listDeliveriesAnswer, error) {
+func (h *handlers) listDeliveries(ctx context.Context, in *listDeliveriesInput) (*server.Answer[DeliveriesPage], error) {
 	org := server.Access(ctx)
 	number, cursor, err := resource.ParseCursor(in.After)
 	if err != nil {
@@ -88,12 +84,12 @@ func (h *handlers) listDeliveries(ctx context.Context, in *listDeliveriesInput) 
 		return nil, err
 	}
 	found := h.Deliveries.List(org.OrgID, in.Number, notification.State(in.State), cursor, in.PerPage)
-	answer := &listDeliveriesAnswer{Body: DeliveriesPage{
+	answer := server.Answered(DeliveriesPage{
 		Data: h.pageOfDeliveries(found, in.After),
 		Links: jsonstream.NewLater(func() map[string]server.Href {
 			return resource.CursorLinks(ctx, h.Links, number+1, found.After())
 		}),
-	}}
+	})
 	if in.State != "" {
 		return answer, nil
 	}
@@ -116,11 +112,7 @@ func (h *handlers) pageOfDeliveries(found *storage.Batches[notification.Delivery
 }
 
 func showDeliveries(deliveries []notification.Delivery, addresses bool) []Delivery {
-	shown := make([]Delivery, 0, len(deliveries))
-	for i := range deliveries {
-		shown = append(shown, showDelivery(&deliveries[i], addresses))
-	}
-	return shown
+	return resource.Map(deliveries, func(d *notification.Delivery) Delivery { return showDelivery(d, addresses) })
 }
 
 // showDelivery shows a delivery. Whoever may not see addresses does not see the answers of webhooks.
@@ -148,12 +140,8 @@ type redeliverInput struct {
 	Delivery string `path:"delivery_id" doc:"Id of the delivery."`
 }
 
-type deliveryAnswer struct {
-	Body Delivery
-}
-
-// redeliver makes a delivery due, settled or not. A worker finds it by that.
-func (h *handlers) redeliver(ctx context.Context, in *redeliverInput) (*deliveryAnswer, error) {
+// redeliver makes a delivery due, whether or not it was delivered or given up. Workers look for due deliveries.
+func (h *handlers) redeliver(ctx context.Context, in *redeliverInput) (*server.Answer[Delivery], error) {
 	action, err := h.findAction(ctx, in.Number)
 	if err != nil {
 		return nil, err
@@ -175,7 +163,7 @@ func (h *handlers) redeliver(ctx context.Context, in *redeliverInput) (*delivery
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, deliveryNotFound()
 	}
-	return &deliveryAnswer{Body: showDelivery(&again, seesAddresses(server.Access(ctx)))}, err
+	return server.Answered(showDelivery(&again, seesAddresses(server.Access(ctx)))), err
 }
 
 func deliveryNotFound() error { return evidence.NewError(evidence.NotFound, "Delivery not found") }
@@ -185,12 +173,8 @@ type TestDeliveries struct {
 	Deliveries []Delivery `json:"deliveries"`
 }
 
-type testActionAnswer struct {
-	Body TestDeliveries
-}
-
 // testAction tells every target of an action of a test, those that are switched off too.
-func (h *handlers) testAction(ctx context.Context, in *ActionPath) (*testActionAnswer, error) {
+func (h *handlers) testAction(ctx context.Context, in *ActionPath) (*server.Answer[TestDeliveries], error) {
 	action, err := h.findAction(ctx, in.Number)
 	if err != nil {
 		return nil, err
@@ -207,5 +191,5 @@ func (h *handlers) testAction(ctx context.Context, in *ActionPath) (*testActionA
 	if err := h.Deliveries.Add(ctx, deliveries); err != nil {
 		return nil, err
 	}
-	return &testActionAnswer{Body: TestDeliveries{Deliveries: showDeliveries(deliveries, seesAddresses(org))}}, nil
+	return server.Answered(TestDeliveries{Deliveries: showDeliveries(deliveries, seesAddresses(org))}), nil
 }

@@ -52,29 +52,21 @@ type EnvNotificationsResponse struct {
 	Environments []string `json:"environments" doc:"Names of environments."`
 }
 
-type notificationAnswer struct {
-	Body EnvNotificationsResponse
-}
-
-type listNotificationsAnswer struct {
-	Body jsonstream.List[EnvNotificationsResponse]
-}
-
 func (r *actionReader) showNotification(a *notification.Action) EnvNotificationsResponse {
 	return EnvNotificationsResponse{ActionHead: r.head(a), Environments: r.subjects(a)}
 }
 
-func (h *handlers) listEnvironmentNotifications(ctx context.Context, _ *server.OrgPath) (*listNotificationsAnswer, error) {
+func (h *handlers) listEnvironmentNotifications(ctx context.Context, _ *server.OrgPath) (*server.Answer[jsonstream.List[EnvNotificationsResponse]], error) {
 	stored, err := h.Actions.Of(ctx, server.Access(ctx).OrgID)
 	if err != nil {
 		return nil, err
 	}
 	actions := slices.DeleteFunc(stored.All, func(a notification.Action) bool { return a.Kind != notification.OfEnvironments })
 	read, err := h.readAround(ctx, actions...)
-	return &listNotificationsAnswer{Body: jsonstream.Show(actions, read.showNotification)}, err
+	return server.Answered(jsonstream.Show(actions, read.showNotification)), err
 }
 
-func (h *handlers) getEnvironmentNotification(ctx context.Context, in *NotificationPath) (*notificationAnswer, error) {
+func (h *handlers) getEnvironmentNotification(ctx context.Context, in *NotificationPath) (*server.Answer[EnvNotificationsResponse], error) {
 	found, err := h.findAction(ctx, in.Number)
 	if err != nil {
 		return nil, err
@@ -83,7 +75,7 @@ func (h *handlers) getEnvironmentNotification(ctx context.Context, in *Notificat
 		return nil, actionNotFound()
 	}
 	read, err := h.readAround(ctx, found)
-	return &notificationAnswer{Body: read.showNotification(&found)}, err
+	return server.Answered(read.showNotification(&found)), err
 }
 
 func (h *handlers) putEnvironmentNotification(ctx context.Context, _ *server.OrgPath, body *EnvActionPutInput) (*server.TextAnswer, error) {

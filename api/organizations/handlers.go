@@ -8,7 +8,6 @@ import (
 	"attestry/evidence/identity"
 )
 
-// handlers serves the operations.
 type handlers struct {
 	*resource.Base
 	targets *targetReader

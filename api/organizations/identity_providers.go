@@ -3,17 +3,16 @@ package organizations
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
 
+	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/evidence/expression"
 	"attestry/evidence/identity"
-	"attestry/storage"
 )
 
 func (h *handlers) identityProviderRoutes() []server.Route {
@@ -70,44 +69,28 @@ func showProvider(p *identity.IdentityProvider) IdentityProvider {
 	}
 }
 
-type providerAnswer struct {
-	Status int
-	Body   IdentityProvider
-}
-
-type providersAnswer struct {
-	Body []IdentityProvider
-}
-
 // providerNotFound words that an identity provider does not exist; other errors it returns as
 // they are.
 func providerNotFound(orgName, name string, err error) error {
-	if errors.Is(err, storage.ErrNotFound) {
-		return evidence.NewError(evidence.NotFound, fmt.Sprintf("Identity provider '%s' does not exist in organization '%s'", name, orgName))
-	}
-	return err
+	return resource.NotFound(err, "Identity provider '%s' does not exist in organization '%s'", name, orgName)
 }
 
-func (h *handlers) listIdentityProviders(ctx context.Context, _ *server.OrgPath) (*providersAnswer, error) {
+func (h *handlers) listIdentityProviders(ctx context.Context, _ *server.OrgPath) (*server.Answer[[]IdentityProvider], error) {
 	found, err := h.Tenancy.ListIdentityProviders(ctx, server.Access(ctx).OrgID)
-	shown := make([]IdentityProvider, 0, len(found))
-	for i := range found {
-		shown = append(shown, showProvider(&found[i]))
-	}
-	return &providersAnswer{Body: shown}, err
+	return server.Answered(resource.Map(found, showProvider)), err
 }
 
-func (h *handlers) getIdentityProvider(ctx context.Context, in *ProviderPath) (*providerAnswer, error) {
+func (h *handlers) getIdentityProvider(ctx context.Context, in *ProviderPath) (*server.StatusAnswer[IdentityProvider], error) {
 	org := server.Access(ctx)
 	found, err := h.Tenancy.IdentityProvider(ctx, org.OrgID, in.Name)
 	if err != nil {
 		return nil, providerNotFound(org.OrgName, in.Name, err)
 	}
-	return &providerAnswer{Status: http.StatusOK, Body: showProvider(&found)}, nil
+	return &server.StatusAnswer[IdentityProvider]{Status: http.StatusOK, Body: showProvider(&found)}, nil
 }
 
 // putIdentityProvider trusts an issuer. The issuer is not looked up: it may be away for now.
-func (h *handlers) putIdentityProvider(ctx context.Context, in *ProviderPath, body *IdentityProviderPutInput) (*providerAnswer, error) {
+func (h *handlers) putIdentityProvider(ctx context.Context, in *ProviderPath, body *IdentityProviderPutInput) (*server.StatusAnswer[IdentityProvider], error) {
 	privilege, err := evidence.ParseRole(body.Privilege)
 	if err != nil {
 		return nil, err
@@ -121,7 +104,7 @@ func (h *handlers) putIdentityProvider(ctx context.Context, in *ProviderPath, bo
 	if err != nil {
 		return nil, err
 	}
-	answer := &providerAnswer{Status: http.StatusOK, Body: showProvider(&stored)}
+	answer := &server.StatusAnswer[IdentityProvider]{Status: http.StatusOK, Body: showProvider(&stored)}
 	if created {
 		answer.Status = http.StatusCreated
 	}

@@ -2,13 +2,11 @@ package organizations
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 
+	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/evidence"
-	"attestry/storage"
 	"attestry/storage/tenancy"
 )
 
@@ -59,11 +57,6 @@ type LeftServiceAccount struct {
 	KeysRevoked bool   `json:"keys_revoked"`
 }
 
-type memberChangeAnswer struct {
-	Status int
-	Body   MemberChange
-}
-
 // MemberPutInput is the body of put_member (docs/semantics.md 2.2).
 type MemberPutInput struct {
 	Role string `json:"role" enum:"admin,member,snapshotter,reader"`
@@ -80,41 +73,26 @@ func showMember(m *evidence.Membership) OrganizationMember {
 	return OrganizationMember{User: m.UserName, Role: m.Role.String(), CreatedAt: m.CreatedAt}
 }
 
-type memberAnswer struct {
-	Body OrganizationMember
-}
-
-type membersAnswer struct {
-	Body []OrganizationMember
-}
-
 // memberNotFound words that a user is no member; other errors it returns as they are.
 func memberNotFound(orgName, user string, err error) error {
-	if errors.Is(err, storage.ErrNotFound) {
-		return evidence.NewError(evidence.NotFound, fmt.Sprintf("User '%s' is not a member of organization '%s'", user, orgName))
-	}
-	return err
+	return resource.NotFound(err, "User '%s' is not a member of organization '%s'", user, orgName)
 }
 
-func (h *handlers) listMembers(ctx context.Context, _ *server.OrgPath) (*membersAnswer, error) {
+func (h *handlers) listMembers(ctx context.Context, _ *server.OrgPath) (*server.Answer[[]OrganizationMember], error) {
 	found, err := h.Tenancy.Members(ctx, server.Access(ctx).OrgID)
-	shown := make([]OrganizationMember, 0, len(found))
-	for i := range found {
-		shown = append(shown, showMember(&found[i]))
-	}
-	return &membersAnswer{Body: shown}, err
+	return server.Answered(resource.Map(found, showMember)), err
 }
 
-func (h *handlers) getMember(ctx context.Context, in *MemberPath) (*memberAnswer, error) {
+func (h *handlers) getMember(ctx context.Context, in *MemberPath) (*server.Answer[OrganizationMember], error) {
 	org := server.Access(ctx)
 	found, err := h.Tenancy.Member(ctx, org.OrgID, in.User)
 	if err != nil {
 		return nil, memberNotFound(org.OrgName, in.User, err)
 	}
-	return &memberAnswer{Body: showMember(&found)}, nil
+	return server.Answered(showMember(&found)), nil
 }
 
-func (h *handlers) putMember(ctx context.Context, in *MemberChangePath, body *MemberPutInput) (*memberChangeAnswer, error) {
+func (h *handlers) putMember(ctx context.Context, in *MemberChangePath, body *MemberPutInput) (*server.StatusAnswer[MemberChange], error) {
 	role, err := evidence.ParseRole(body.Role)
 	if err != nil {
 		return nil, err
@@ -126,7 +104,7 @@ func (h *handlers) putMember(ctx context.Context, in *MemberChangePath, body *Me
 	return h.answerMemberChange(ctx, in, change)
 }
 
-func (h *handlers) deleteMember(ctx context.Context, in *MemberChangePath) (*memberChangeAnswer, error) {
+func (h *handlers) deleteMember(ctx context.Context, in *MemberChangePath) (*server.StatusAnswer[MemberChange], error) {
 	org := server.Access(ctx)
 	change, err := h.Tenancy.RemoveMember(ctx, org.OrgName, in.User, actor(ctx))
 	if err != nil {
@@ -137,8 +115,8 @@ func (h *handlers) deleteMember(ctx context.Context, in *MemberChangePath) (*mem
 
 // answerMemberChange tells which service accounts the member has left, and revokes their keys if that is
 // asked for.
-func (h *handlers) answerMemberChange(ctx context.Context, in *MemberChangePath, change tenancy.MemberChange) (*memberChangeAnswer, error) {
-	answer := &memberChangeAnswer{Status: http.StatusOK, Body: MemberChange{Message: "OK", LeftServiceAccounts: []LeftServiceAccount{}}}
+func (h *handlers) answerMemberChange(ctx context.Context, in *MemberChangePath, change tenancy.MemberChange) (*server.StatusAnswer[MemberChange], error) {
+	answer := &server.StatusAnswer[MemberChange]{Status: http.StatusOK, Body: MemberChange{Message: "OK", LeftServiceAccounts: []LeftServiceAccount{}}}
 	if change.Created {
 		answer.Status = http.StatusCreated
 	}

@@ -2,14 +2,12 @@ package organizations
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 
+	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/api/validation"
 	"attestry/evidence"
-	"attestry/storage"
 )
 
 // GetOrganization is an organization as answers show it (docs/semantics.md 2.1).
@@ -21,22 +19,17 @@ type GetOrganization struct {
 	LastModifiedAt              float64 `json:"last_modified_at"`
 }
 
-func showOrganization(org *evidence.Organization) *organizationAnswer {
-	return &organizationAnswer{Body: GetOrganization{
+func showOrganization(org *evidence.Organization) *server.Answer[GetOrganization] {
+	return server.Answered(GetOrganization{
 		Name:                        org.Name,
 		Kind:                        string(org.Kind),
 		ExperimentalFeaturesEnabled: org.Beta,
 		CreatedAt:                   org.CreatedAt,
 		LastModifiedAt:              org.LastModifiedAt,
-	}}
+	})
 }
 
-type organizationAnswer struct {
-	Body GetOrganization
-}
-
-// getOrganization reads one organization.
-func (h *handlers) getOrganization(ctx context.Context, _ *server.OrgPath) (*organizationAnswer, error) {
+func (h *handlers) getOrganization(ctx context.Context, _ *server.OrgPath) (*server.Answer[GetOrganization], error) {
 	name := server.Access(ctx).OrgName
 	org, err := h.Tenancy.Organization(ctx, name)
 	if err != nil {
@@ -52,7 +45,7 @@ type OrganizationPostInput struct {
 
 // createOrganization creates a shared organization, of which whoever asks becomes the
 // administrator.
-func (h *handlers) createOrganization(ctx context.Context, _ *noInput, body *OrganizationPostInput) (*organizationAnswer, error) {
+func (h *handlers) createOrganization(ctx context.Context, _ *noInput, body *OrganizationPostInput) (*server.Answer[GetOrganization], error) {
 	principal := server.Principal(ctx)
 	if err := evidence.CheckOrganizationName(body.Name); err != nil {
 		return nil, evidence.ValidationError(map[string]string{"name": err.Error() + " [input: " + validation.Cut(body.Name) + "]"})
@@ -68,10 +61,7 @@ func (h *handlers) createOrganization(ctx context.Context, _ *noInput, body *Org
 // organizationNotFound words that an organization does not exist; other errors it returns
 // as they are.
 func organizationNotFound(name string, err error) error {
-	if errors.Is(err, storage.ErrNotFound) {
-		return evidence.NewError(evidence.NotFound, fmt.Sprintf("Organization named '%s' does not exist", name))
-	}
-	return err
+	return resource.NotFound(err, "Organization named '%s' does not exist", name)
 }
 
 // ExperimentalFeaturesPutInput is the body of update_experimental_features
@@ -80,7 +70,6 @@ type ExperimentalFeaturesPutInput struct {
 	ExperimentalFeaturesEnabled bool `json:"experimental_features_enabled"`
 }
 
-// updateExperimentalFeatures enables or disables the beta features of an organization.
 func (h *handlers) updateExperimentalFeatures(ctx context.Context, _ *server.OrgPath, body *ExperimentalFeaturesPutInput) (*server.TextAnswer, error) {
 	name := server.Access(ctx).OrgName
 	if err := h.Tenancy.SetBeta(ctx, name, body.ExperimentalFeaturesEnabled); err != nil {
@@ -89,7 +78,6 @@ func (h *handlers) updateExperimentalFeatures(ctx context.Context, _ *server.Org
 	return server.OK(), nil
 }
 
-// organizationRoutes are those of organizations and users.
 func (h *handlers) organizationRoutes() []server.Route {
 	return []server.Route{
 		{

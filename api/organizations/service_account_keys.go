@@ -26,7 +26,7 @@ func (h *handlers) accountKeys(ctx context.Context, name string) (identity.KeyOw
 	return identity.KeyOwner{ID: account.ID, Name: account.Name, OrgID: org.OrgID, OrgName: org.OrgName, ServiceAccount: true}, err
 }
 
-func (h *handlers) listServiceAccountAPIKeys(ctx context.Context, in *AccountKeysPath) (*keysAnswer, error) {
+func (h *handlers) listServiceAccountAPIKeys(ctx context.Context, in *AccountKeysPath) (*server.Answer[[]ApiKeyListItemResponse], error) {
 	owner, err := h.accountKeys(ctx, in.Name)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func (h *handlers) listServiceAccountAPIKeys(ctx context.Context, in *AccountKey
 	return h.listKeys(ctx, owner)
 }
 
-func (h *handlers) getServiceAccountAPIKey(ctx context.Context, in *AccountKeyPath) (*keyAnswer, error) {
+func (h *handlers) getServiceAccountAPIKey(ctx context.Context, in *AccountKeyPath) (*server.Answer[ApiKeyListItemResponse], error) {
 	owner, err := h.accountKeys(ctx, in.Name)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (h *handlers) getServiceAccountAPIKey(ctx context.Context, in *AccountKeyPa
 	return h.readKey(ctx, owner, in.KeyID)
 }
 
-func (h *handlers) createServiceAccountAPIKey(ctx context.Context, in *AccountKeysPath, body *ApiKeyPostInput) (*newKeyAnswer, error) {
+func (h *handlers) createServiceAccountAPIKey(ctx context.Context, in *AccountKeysPath, body *ApiKeyPostInput) (*server.Answer[ApiKeyCreatedResponse], error) {
 	owner, err := h.accountKeys(ctx, in.Name)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (h *handlers) deleteServiceAccountAPIKey(ctx context.Context, in *AccountKe
 	return h.revokeKey(ctx, owner, in.KeyID)
 }
 
-func (h *handlers) rotateServiceAccountAPIKey(ctx context.Context, in *AccountKeyPath, body *ApiKeyRotateInput) (*rotatedKeyAnswer, error) {
+func (h *handlers) rotateServiceAccountAPIKey(ctx context.Context, in *AccountKeyPath, body *ApiKeyRotateInput) (*server.Answer[ApiKeyRotatedResponse], error) {
 	owner, err := h.accountKeys(ctx, in.Name)
 	if err != nil {
 		return nil, err

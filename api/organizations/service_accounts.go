@@ -3,7 +3,6 @@ package organizations
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -14,7 +13,6 @@ import (
 	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/evidence/identity"
-	"attestry/storage"
 )
 
 func (h *handlers) serviceAccountRoutes() []server.Route {
@@ -122,18 +120,10 @@ func showAccount(a *identity.ServiceAccount) ServiceAccount {
 	}
 }
 
-type serviceAccountAnswer struct {
-	Body ServiceAccount
-}
-
-func answerAccount(a *identity.ServiceAccount) *serviceAccountAnswer {
+func answerAccount(a *identity.ServiceAccount) *server.Answer[ServiceAccount] {
 	shown := showAccount(a)
 	shown.ForWebhook = new(false)
-	return &serviceAccountAnswer{Body: shown}
-}
-
-type serviceAccountsAnswer struct {
-	Body []ServiceAccount
+	return server.Answered(shown)
 }
 
 // AccountPath is the path of an operation on a service account.
@@ -145,13 +135,10 @@ type AccountPath struct {
 // accountNotFound words that a service account does not exist; other errors it returns as they
 // are.
 func accountNotFound(err error) error {
-	if errors.Is(err, storage.ErrNotFound) {
-		return evidence.NewError(evidence.NotFound, "Service account not found")
-	}
-	return err
+	return resource.NotFound(err, "Service account not found")
 }
 
-func (h *handlers) listServiceAccounts(ctx context.Context, _ *server.OrgPath) (*serviceAccountsAnswer, error) {
+func (h *handlers) listServiceAccounts(ctx context.Context, _ *server.OrgPath) (*server.Answer[[]ServiceAccount], error) {
 	org := server.Access(ctx)
 	found, err := h.Tenancy.ServiceAccounts(ctx, org.OrgID)
 	if err != nil {
@@ -168,7 +155,7 @@ func (h *handlers) listServiceAccounts(ctx context.Context, _ *server.OrgPath) (
 		account.Left = found[i].Left(roles)
 		shown = append(shown, account)
 	}
-	return &serviceAccountsAnswer{Body: shown}, nil
+	return server.Answered(shown), nil
 }
 
 // rolesByID are the roles of users and service accounts by their ids.
@@ -183,7 +170,7 @@ func rolesByID(members []evidence.Membership, accounts []identity.ServiceAccount
 	return roles
 }
 
-func (h *handlers) getServiceAccount(ctx context.Context, in *AccountPath) (*serviceAccountAnswer, error) {
+func (h *handlers) getServiceAccount(ctx context.Context, in *AccountPath) (*server.Answer[ServiceAccount], error) {
 	found, err := h.Tenancy.ServiceAccount(ctx, server.Access(ctx).OrgID, in.Name)
 	if err != nil {
 		return nil, accountNotFound(err)
@@ -192,7 +179,7 @@ func (h *handlers) getServiceAccount(ctx context.Context, in *AccountPath) (*ser
 }
 
 // createServiceAccount creates a service account that may do no more than its creator.
-func (h *handlers) createServiceAccount(ctx context.Context, _ *server.OrgPath, body *ServiceAccountPostInput) (*serviceAccountAnswer, error) {
+func (h *handlers) createServiceAccount(ctx context.Context, _ *server.OrgPath, body *ServiceAccountPostInput) (*server.Answer[ServiceAccount], error) {
 	org := server.Access(ctx)
 	privilege, err := evidence.ParseRole(cmp.Or(body.Privilege, evidence.Reader.String()))
 	if err != nil {
@@ -225,7 +212,7 @@ func (h *handlers) managedAccount(ctx context.Context, name string) (identity.Se
 
 // updateServiceAccount changes what is sent of a service account. Nobody can give more than
 // they have.
-func (h *handlers) updateServiceAccount(ctx context.Context, in *AccountPath, body *ServiceAccountPatchInput) (*serviceAccountAnswer, error) {
+func (h *handlers) updateServiceAccount(ctx context.Context, in *AccountPath, body *ServiceAccountPatchInput) (*server.Answer[ServiceAccount], error) {
 	org := server.Access(ctx)
 	account, err := h.managedAccount(ctx, in.Name)
 	if err != nil {

@@ -27,12 +27,7 @@ type TargetSecret struct {
 	Secret   string `json:"secret" doc:"Shown this once."`
 }
 
-type targetSecretAnswer struct {
-	Body TargetSecret
-}
-
-// rotateTargetSecret gives a webhook a new signing secret.
-func (h *handlers) rotateTargetSecret(ctx context.Context, in *TargetPath) (*targetSecretAnswer, error) {
+func (h *handlers) rotateTargetSecret(ctx context.Context, in *TargetPath) (*server.Answer[TargetSecret], error) {
 	action, err := h.findAction(ctx, in.Number)
 	if err != nil {
 		return nil, err
@@ -45,5 +40,5 @@ func (h *handlers) rotateTargetSecret(ctx context.Context, in *TargetPath) (*tar
 		return nil, evidence.NewError(evidence.Invalid, "Only targets of the type WEBHOOK have a signing secret")
 	}
 	secret, err := h.Targets.RotateSecret(ctx, server.Access(ctx).OrgID, in.Number, in.Target, evidence.Seconds(h.Clock()))
-	return &targetSecretAnswer{Body: TargetSecret{TargetID: in.Target, Secret: secret}}, err
+	return server.Answered(TargetSecret{TargetID: in.Target, Secret: secret}), err
 }

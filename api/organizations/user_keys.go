@@ -53,7 +53,7 @@ func (h *handlers) ownKeys(ctx context.Context) (identity.KeyOwner, error) {
 	return owner, err
 }
 
-func (h *handlers) listUserAPIKeys(ctx context.Context, _ *noInput) (*keysAnswer, error) {
+func (h *handlers) listUserAPIKeys(ctx context.Context, _ *noInput) (*server.Answer[[]ApiKeyListItemResponse], error) {
 	owner, err := h.ownKeys(ctx)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (h *handlers) listUserAPIKeys(ctx context.Context, _ *noInput) (*keysAnswer
 	return h.listKeys(ctx, owner)
 }
 
-func (h *handlers) getUserAPIKey(ctx context.Context, in *UserKeyPath) (*keyAnswer, error) {
+func (h *handlers) getUserAPIKey(ctx context.Context, in *UserKeyPath) (*server.Answer[ApiKeyListItemResponse], error) {
 	owner, err := h.ownKeys(ctx)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (h *handlers) getUserAPIKey(ctx context.Context, in *UserKeyPath) (*keyAnsw
 	return h.readKey(ctx, owner, in.KeyID)
 }
 
-func (h *handlers) createUserAPIKey(ctx context.Context, _ *noInput, body *ApiKeyPostInput) (*newKeyAnswer, error) {
+func (h *handlers) createUserAPIKey(ctx context.Context, _ *noInput, body *ApiKeyPostInput) (*server.Answer[ApiKeyCreatedResponse], error) {
 	owner, err := h.ownKeys(ctx)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (h *handlers) deleteUserAPIKey(ctx context.Context, in *UserKeyPath) (*serv
 	return h.revokeKey(ctx, owner, in.KeyID)
 }
 
-func (h *handlers) rotateUserAPIKey(ctx context.Context, in *UserKeyPath, body *ApiKeyRotateInput) (*rotatedKeyAnswer, error) {
+func (h *handlers) rotateUserAPIKey(ctx context.Context, in *UserKeyPath, body *ApiKeyRotateInput) (*server.Answer[ApiKeyRotatedResponse], error) {
 	owner, err := h.ownKeys(ctx)
 	if err != nil {
 		return nil, err

@@ -11,22 +11,16 @@ type UserDefaultOrg struct {
 	DefaultOrgName string `json:"default_org_name" doc:"Empty when none is set."`
 }
 
-type defaultOrgAnswer struct {
-	Body UserDefaultOrg
-}
-
 type noInput struct{}
 
-// getDefaultOrg reads the default organization of whoever asks.
-func (h *handlers) getDefaultOrg(ctx context.Context, _ *noInput) (*defaultOrgAnswer, error) {
+func (h *handlers) getDefaultOrg(ctx context.Context, _ *noInput) (*server.Answer[UserDefaultOrg], error) {
 	name, err := h.Tenancy.DefaultOrganization(ctx, server.Principal(ctx))
 	if err != nil {
 		return nil, err
 	}
-	return &defaultOrgAnswer{Body: UserDefaultOrg{DefaultOrgName: name}}, nil
+	return server.Answered(UserDefaultOrg{DefaultOrgName: name}), nil
 }
 
-// putDefaultOrg sets the default organization of whoever asks.
 func (h *handlers) putDefaultOrg(ctx context.Context, _ *server.OrgPath) (*server.TextAnswer, error) {
 	if err := h.Tenancy.SetDefaultOrganization(ctx, server.Principal(ctx), server.Access(ctx).OrgName); err != nil {
 		return nil, err

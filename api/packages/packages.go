@@ -134,32 +134,28 @@ type AuditPackage struct {
 	Href   string         `json:"href" doc:"Where to download it."`
 }
 
-type packageAnswer struct {
-	Body AuditPackage
-}
-
-func (h *handlers) assembleTrail(ctx context.Context, in *resource.TrailPath) (*packageAnswer, error) {
+func (h *handlers) assembleTrail(ctx context.Context, in *resource.TrailPath) (*server.Answer[AuditPackage], error) {
 	of, err := h.trailSubject(ctx, in)
 	return h.assemble(ctx, of, err, "/audit_package", gzipFile)
 }
 
-func (h *handlers) assembleReport(ctx context.Context, in *resource.TrailPath) (*packageAnswer, error) {
+func (h *handlers) assembleReport(ctx context.Context, in *resource.TrailPath) (*server.Answer[AuditPackage], error) {
 	of, err := h.trailSubject(ctx, in)
 	return h.assemble(ctx, of, err, "/audit_pdf", pdfFile)
 }
 
-func (h *handlers) assembleArtifact(ctx context.Context, in *ArtifactPath) (*packageAnswer, error) {
+func (h *handlers) assembleArtifact(ctx context.Context, in *ArtifactPath) (*server.Answer[AuditPackage], error) {
 	of, err := h.artifactSubject(ctx, in)
 	return h.assemble(ctx, of, err, "", gzipStream)
 }
 
-func (h *handlers) assembleAttestation(ctx context.Context, in *AttestationPath) (*packageAnswer, error) {
+func (h *handlers) assembleAttestation(ctx context.Context, in *AttestationPath) (*server.Answer[AuditPackage], error) {
 	of, err := h.attestationSubject(ctx, in)
 	return h.assemble(ctx, of, err, "", gzipStream)
 }
 
 // assemble has a package assembled, and tells how far it has come.
-func (h *handlers) assemble(ctx context.Context, of *subject, lookUp error, path string, as form) (*packageAnswer, error) {
+func (h *handlers) assemble(ctx context.Context, of *subject, lookUp error, path string, as form) (*server.Answer[AuditPackage], error) {
 	if lookUp != nil {
 		return nil, lookUp
 	}
@@ -172,5 +168,5 @@ func (h *handlers) assemble(ctx context.Context, of *subject, lookUp error, path
 		stored := as.stored(answer.Package)
 		shown.Size, shown.SHA256 = &stored.Size, &stored.SHA256
 	}
-	return &packageAnswer{Body: shown}, nil
+	return server.Answered(shown), nil
 }

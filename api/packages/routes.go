@@ -11,7 +11,6 @@ import (
 	"attestry/tasks/auditpackage"
 )
 
-// handlers serves the operations.
 type handlers struct {
 	*resource.Base
 	requests *auditpackage.Requests

@@ -53,11 +53,8 @@ func (h *handlers) trailSubject(ctx context.Context, in *resource.TrailPath) (*s
 func (h *handlers) artifactSubject(ctx context.Context, in *ArtifactPath) (*subject, error) {
 	org := server.Access(ctx)
 	flow, err := h.Flows.Resolve(ctx, org.OrgID, in.Flow)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, evidence.NewError(evidence.NotFound, "Flow not found")
-	}
 	if err != nil {
-		return nil, err
+		return nil, resource.NotFound(err, "Flow not found")
 	}
 	record, err := h.Artifacts.Latest(ctx, org.OrgID, flow.ID, "", in.Fingerprint)
 	if err != nil {

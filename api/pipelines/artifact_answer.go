@@ -131,11 +131,7 @@ func (h *handlers) showArtifacts(ctx context.Context, org evidence.OrgAccess, re
 	if err != nil {
 		return nil, err
 	}
-	var fingerprints []string
-	for _, record := range records {
-		fingerprints = append(fingerprints, record.Fingerprint)
-	}
-	fingerprints = resource.SortUnique(fingerprints)
+	fingerprints := fingerprintsOf(records)
 	places, err := h.loadEnvironmentRuns(ctx, org, fingerprints)
 	if err != nil {
 		return nil, err
@@ -149,6 +145,10 @@ func (h *handlers) showArtifacts(ctx context.Context, org evidence.OrgAccess, re
 		shown = append(shown, h.showArtifact(org, &artifact, places[of], approvals[of]))
 	}
 	return shown, nil
+}
+
+func fingerprintsOf(records []evidence.ArtifactRecord) []string {
+	return resource.UniqueOf(records, func(r *evidence.ArtifactRecord) string { return r.Fingerprint })
 }
 
 func (h *handlers) showArtifact(org evidence.OrgAccess, a *evaluatedArtifact, places []environmentRuns, approvals []int) ArtifactResponse {

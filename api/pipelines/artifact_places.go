@@ -44,7 +44,7 @@ func (p environmentRuns) history() []ArtifactHistory {
 	return history
 }
 
-// currentlyRunningIn and exitedFrom tell the places apart. Archived environments are neither.
+// currentlyRunningIn and exitedFrom select by whether the artifact still runs. Both leave out archived environments.
 func currentlyRunningIn(places []environmentRuns) []environmentRuns {
 	return slices.DeleteFunc(slices.Clone(places), func(p environmentRuns) bool { return p.archived || !p.running })
 }
@@ -54,24 +54,17 @@ func exitedFrom(places []environmentRuns) []environmentRuns {
 }
 
 func showEnvironmentRuns(places []environmentRuns) []ArtifactPlace {
-	shown := make([]ArtifactPlace, 0, len(places))
-	for _, place := range places {
-		shown = append(shown, ArtifactPlace{EnvironmentName: place.environment, SnapshotIndex: place.index})
-	}
-	return shown
+	return resource.Map(places, func(p *environmentRuns) ArtifactPlace {
+		return ArtifactPlace{EnvironmentName: p.environment, SnapshotIndex: p.index}
+	})
 }
 
 func environmentsOf(places []environmentRuns) []string {
-	names := make([]string, 0, len(places))
-	for _, place := range places {
-		names = append(names, place.environment)
-	}
-	return names
+	return resource.Map(places, func(p *environmentRuns) string { return p.environment })
 }
 
-// leadTimes is how many seconds it took from a point in time until the artifact
-// began to run, by environment. Where it ran before, none is told, nor of archived
-// environments, whose names others may have by now.
+// leadTimes returns the seconds from a point in time to the artifact's first start, by environment. It leaves out
+// environments where the artifact ran before that time, and archived ones, whose names other environments may have now.
 func leadTimes(places []environmentRuns, since *float64) map[string]float64 {
 	times := map[string]float64{}
 	for _, place := range places {
@@ -114,7 +107,7 @@ func (h *handlers) loadEnvironmentRuns(ctx context.Context, org evidence.OrgAcce
 	}
 	places := map[string][]environmentRuns{}
 	for at, one := range spots {
-		one.settle(environments[at.environment], heads[at.environment].Last)
+		one.summarize(environments[at.environment], heads[at.environment].Last)
 		places[at.fingerprint] = append(places[at.fingerprint], *one)
 	}
 	for _, found := range places {
@@ -125,8 +118,8 @@ func (h *handlers) loadEnvironmentRuns(ctx context.Context, org evidence.OrgAcce
 	return places, nil
 }
 
-// settle tells what the events come to.
-func (p *environmentRuns) settle(environment evidence.Environment, latest int64) {
+// summarize sets all else by the events, the name of the environment and the number of its latest snapshot.
+func (p *environmentRuns) summarize(environment evidence.Environment, latest int64) {
 	slices.SortFunc(p.events, func(a, b snapshot.Event) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	last := p.events[len(p.events)-1]
 	p.environment, p.archived, p.index = environment.Name, environment.Archived, last.Snapshot

@@ -20,7 +20,6 @@ import (
 // (docs/semantics.md 5.1).
 const legacyArtifactName = "artifact"
 
-// artifactReportRoutes are those that write artifacts.
 func (h *handlers) artifactReportRoutes() []server.Route {
 	return []server.Route{{
 		Method: http.MethodPost, Path: "/artifacts/{org}/{flow_name}", OperationID: "create_artifact", Tag: "Artifacts",

@@ -21,7 +21,6 @@ const (
 	maxArtifacts = 1000
 )
 
-// artifactRoutes are those that read artifacts.
 func (h *handlers) artifactRoutes() []server.Route {
 	return []server.Route{
 		{
@@ -71,12 +70,8 @@ type listFlowArtifactsInput struct {
 	PerPage int `query:"per_page" default:"15" doc:"At most 1000."`
 }
 
-type artifactListAnswer struct {
-	Body jsonstream.List[ArtifactListItemResponse]
-}
-
 // listArtifacts lists what an organization has reported, newest first.
-func (h *handlers) listArtifacts(ctx context.Context, in *listArtifactsInput) (*artifactListAnswer, error) {
+func (h *handlers) listArtifacts(ctx context.Context, in *listArtifactsInput) (*server.Answer[jsonstream.List[ArtifactListItemResponse]], error) {
 	org := server.Access(ctx)
 	query := artifactPage(org, in.Page, in.PerPage)
 	if in.Flow != "" {
@@ -97,7 +92,7 @@ func (h *handlers) listArtifacts(ctx context.Context, in *listArtifactsInput) (*
 }
 
 // listFlowArtifacts lists what was reported to a flow, newest first.
-func (h *handlers) listFlowArtifacts(ctx context.Context, in *listFlowArtifactsInput) (*artifactListAnswer, error) {
+func (h *handlers) listFlowArtifacts(ctx context.Context, in *listFlowArtifactsInput) (*server.Answer[jsonstream.List[ArtifactListItemResponse]], error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
@@ -118,16 +113,14 @@ func artifactPage(org evidence.OrgAccess, number, size int) pipelines.ArtifactQu
 	return pipelines.ArtifactQuery{Org: org.OrgID, Offset: server.OffsetOf(number, size), Limit: size}
 }
 
-func (h *handlers) pageOfArtifacts(org evidence.OrgAccess, query pipelines.ArtifactQuery) *artifactListAnswer {
+func (h *handlers) pageOfArtifacts(org evidence.OrgAccess, query pipelines.ArtifactQuery) *server.Answer[jsonstream.List[ArtifactListItemResponse]] {
 	show := func(ctx context.Context, records []evidence.ArtifactRecord) ([]ArtifactListItemResponse, error) {
 		evaluated, err := h.evaluate(ctx, org, records)
-		shown := make([]ArtifactListItemResponse, 0, len(evaluated))
-		for _, artifact := range evaluated {
-			shown = append(shown, h.showListed(org, &artifact))
-		}
-		return shown, err
+		return resource.Map(evaluated, func(a *evaluatedArtifact) ArtifactListItemResponse {
+			return ArtifactListItemResponse{ArtifactCommon: h.showCommon(org, a), Releases: []int{}}
+		}), err
 	}
-	return &artifactListAnswer{Body: server.PartsOf(h.BatchBytes, h.Artifacts.List(query), show)}
+	return server.Answered(server.PartsOf(h.BatchBytes, h.Artifacts.List(query), show))
 }
 
 type getArtifactInput struct {
@@ -137,12 +130,8 @@ type getArtifactInput struct {
 	Attestation string `query:"attestation_id" pattern:"^[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{8}$" doc:"Id of an attestation of it."`
 }
 
-type artifactAnswer struct {
-	Body ArtifactResponse
-}
-
 // getArtifact reads the newest record of a fingerprint in a flow.
-func (h *handlers) getArtifact(ctx context.Context, in *getArtifactInput) (*artifactAnswer, error) {
+func (h *handlers) getArtifact(ctx context.Context, in *getArtifactInput) (*server.Answer[ArtifactResponse], error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
@@ -156,7 +145,7 @@ func (h *handlers) getArtifact(ctx context.Context, in *getArtifactInput) (*arti
 	if err != nil {
 		return nil, err
 	}
-	return &artifactAnswer{Body: shown[0]}, nil
+	return server.Answered(shown[0]), nil
 }
 
 // requestedRecord finds the record that a request means: the newest of the
@@ -184,12 +173,8 @@ type getArtifactsOfCommitInput struct {
 	Trail  string `query:"trail" doc:"Name of the trail that they were reported to."`
 }
 
-type artifactsAnswer struct {
-	Body jsonstream.List[ArtifactResponse]
-}
-
 // getArtifactsOfCommit reads what was built from a commit, newest first.
-func (h *handlers) getArtifactsOfCommit(ctx context.Context, in *getArtifactsOfCommitInput) (*artifactsAnswer, error) {
+func (h *handlers) getArtifactsOfCommit(ctx context.Context, in *getArtifactsOfCommitInput) (*server.Answer[jsonstream.List[ArtifactResponse]], error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
@@ -202,7 +187,7 @@ func (h *handlers) getArtifactsOfCommit(ctx context.Context, in *getArtifactsOfC
 	show := func(ctx context.Context, records []evidence.ArtifactRecord) ([]ArtifactResponse, error) {
 		return h.showArtifacts(ctx, org, records)
 	}
-	return &artifactsAnswer{Body: server.PartsOf(h.BatchBytes, records, show)}, nil
+	return server.Answered(server.PartsOf(h.BatchBytes, records, show)), nil
 }
 
 type getLatestCommitInput struct {
@@ -217,14 +202,10 @@ type LatestCommitResponse struct {
 	LatestCommit *string `json:"latest_commit" nullable:"true"`
 }
 
-type latestCommitAnswer struct {
-	Body LatestCommitResponse
-}
-
 // getLatestCommit reads the commit of the newest record of a fingerprint. Clients
 // ask before the artifact exists: then it is that of the flow's newest artifact,
 // and null before there is one (docs/semantics.md 5.4).
-func (h *handlers) getLatestCommit(ctx context.Context, in *getLatestCommitInput) (*latestCommitAnswer, error) {
+func (h *handlers) getLatestCommit(ctx context.Context, in *getLatestCommitInput) (*server.Answer[LatestCommitResponse], error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
@@ -237,7 +218,7 @@ func (h *handlers) getLatestCommit(ctx context.Context, in *getLatestCommitInput
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return nil, resource.Unambiguous(err, in.Fingerprint)
 	}
-	return &latestCommitAnswer{Body: LatestCommitResponse{LatestCommit: resource.NilIfEmpty(record.CommitSHA)}}, nil
+	return server.Answered(LatestCommitResponse{LatestCommit: resource.NilIfEmpty(record.CommitSHA)}), nil
 }
 
 // ArtifactCommon is what lists and single answers show of an artifact
@@ -306,9 +287,4 @@ type ArtifactPlace struct {
 type ArtifactHistory struct {
 	Event     string  `json:"event"`
 	Timestamp float64 `json:"timestamp"`
-}
-
-// showListed shows an artifact of a list.
-func (h *handlers) showListed(org evidence.OrgAccess, artifact *evaluatedArtifact) ArtifactListItemResponse {
-	return ArtifactListItemResponse{ArtifactCommon: h.showCommon(org, artifact), Releases: []int{}}
 }

@@ -24,7 +24,6 @@ const (
 	flowsPerLookUp = 100
 )
 
-// flowRoutes are those of flows.
 func (h *handlers) flowRoutes() []server.Route {
 	return []server.Route{
 		{
@@ -102,10 +101,6 @@ type FlowList struct {
 	LatestState      *string  `json:"latest_state" nullable:"true"`
 }
 
-type flowAnswer struct {
-	Body FlowGet
-}
-
 // createFlow makes a flow, or applies the request to the one of that name. Without a
 // file, a flow that exists keeps its template.
 func (h *handlers) createFlow(ctx context.Context, _ *server.OrgPath, f *server.Form[CreateFlow]) (*server.TextAnswer, error) {
@@ -155,14 +150,10 @@ func (h *handlers) putFlow(ctx context.Context, fresh evidence.Flow) (*server.Te
 	if err != nil {
 		return nil, err
 	}
-	if created {
-		return server.Created(), nil
-	}
-	return server.OK(), nil
+	return server.CreatedOrOK(created), nil
 }
 
-// getFlow reads one flow.
-func (h *handlers) getFlow(ctx context.Context, in *resource.FlowPath) (*flowAnswer, error) {
+func (h *handlers) getFlow(ctx context.Context, in *resource.FlowPath) (*server.Answer[FlowGet], error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
@@ -176,7 +167,7 @@ func (h *handlers) getFlow(ctx context.Context, in *resource.FlowPath) (*flowAns
 	if err != nil {
 		return nil, err
 	}
-	return &flowAnswer{Body: showFlow(org, &flow, new(string(stored.Content)))}, nil
+	return server.Answered(showFlow(org, &flow, new(string(stored.Content)))), nil
 }
 
 func showFlow(org evidence.OrgAccess, flow *evidence.Flow, template *string) FlowGet {
@@ -186,29 +177,23 @@ func showFlow(org evidence.OrgAccess, flow *evidence.Flow, template *string) Flo
 	}
 }
 
-// archiveFlow takes a flow out of use. Its name leaves the answers about what runs,
-// and so does that of a flow that is renamed.
+// archiveFlow archives a flow. As with renamed flows, answers about what runs do not show its name any more.
 func (h *handlers) archiveFlow(ctx context.Context, in *resource.FlowPath) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
 	err := h.Flows.Archive(ctx, org.OrgID, in.Flow, evidence.Seconds(h.Clock()))
 	return h.flowChanged(ctx, org, in.Flow, err)
 }
 
-// renameFlow gives a flow another name.
 func (h *handlers) renameFlow(ctx context.Context, in *resource.FlowPath, body *RenameFlow) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
 	err := h.Flows.Rename(ctx, org.OrgID, in.Flow, body.NewName, evidence.Seconds(h.Clock()))
 	return h.flowChanged(ctx, org, in.Flow, err)
 }
 
-// flowChanged answers a change of what a flow is called. What runs is judged anew,
-// as policies look at the names of flows.
+// flowChanged answers a change of a flow's name. Policies may refer to the name, so what runs is evaluated again.
 func (h *handlers) flowChanged(ctx context.Context, org evidence.OrgAccess, name string, err error) (*server.TextAnswer, error) {
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, resource.FlowNotFound(org, name)
-	}
 	if err != nil {
-		return nil, err
+		return nil, resource.FlowNotFound(org, name, err)
 	}
 	if err := h.Generations.Bump(ctx, org.OrgID); err != nil {
 		return nil, err
@@ -228,13 +213,9 @@ type listFlowsInput struct {
 	SortDirection string   `query:"sort_direction" enum:"asc,desc" default:"asc"`
 }
 
-type listFlowsAnswer struct {
-	Body resource.DataList[FlowList]
-}
-
 // listFlows lists an organization's flows. They are configured, thousands
 // at most, and so are filtered and sorted in memory.
-func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*listFlowsAnswer, error) {
+func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*server.Answer[resource.DataList[FlowList]], error) {
 	if server.QueryHas(ctx, "search_by_name") && in.SearchByName == "" {
 		return nil, evidence.NewError(evidence.Invalid, "Empty string is not allowed for flow names.")
 	}
@@ -250,14 +231,12 @@ func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*listFlow
 	var paged *server.PaginationInfo
 	if server.QueryHas(ctx, "page") || server.QueryHas(ctx, "per_page") {
 		number, size := in.Page, cmp.Or(in.PerPage, defaultFlowsPerPage)
-		info := server.PaginationOf(number, size, int64(len(flows)))
-		start := min(server.OffsetOf(number, size), len(flows))
-		paged, flows = &info, flows[start:min(start+size, len(flows))]
+		paged, flows = new(server.PaginationOf(number, size, int64(len(flows)))), server.CutPage(flows, number, size)
 	}
 	items := server.PartsOf(h.BatchBytes, storage.SingleBatch(flows), func(ctx context.Context, part []evidence.Flow) ([]FlowList, error) {
 		return h.showFlows(ctx, org, part)
 	})
-	return &listFlowsAnswer{Body: resource.DataList[FlowList]{Paged: paged, Items: items}}, nil
+	return server.Answered(resource.DataList[FlowList]{Paged: paged, Items: items}), nil
 }
 
 // sortFlows sorts by name, or by when something was last reported to a flow's latest trail. Flows

@@ -79,13 +79,9 @@ type RepoListResponse struct {
 	Repos []RepoResponse `json:"repos"`
 }
 
-type listReposAnswer struct {
-	Body RepoListResponse
-}
-
 // listRepos lists an organization's repositories by name. There are thousands at
 // most, and so they are filtered and sorted in memory.
-func (h *handlers) listRepos(ctx context.Context, in *listReposInput) (*listReposAnswer, error) {
+func (h *handlers) listRepos(ctx context.Context, in *listReposInput) (*server.Answer[RepoListResponse], error) {
 	if in.Name != "" && in.Search != "" {
 		return nil, evidence.NewError(evidence.Invalid, "Specify either 'name' or 'search', not both")
 	}
@@ -94,7 +90,7 @@ func (h *handlers) listRepos(ctx context.Context, in *listReposInput) (*listRepo
 	if err != nil {
 		return nil, err
 	}
-	facets := in.facets(ctx)
+	facets := facetsOf(ctx, in.Provider, in.Instance, in.Namespace, in.Tag)
 	repos = slices.DeleteFunc(repos, func(r evidence.Repo) bool { return !in.matchesName(&r) || !facets.matches(&r) })
 	slices.SortFunc(repos, func(a, b evidence.Repo) int {
 		order := cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
@@ -107,11 +103,10 @@ func (h *handlers) listRepos(ctx context.Context, in *listReposInput) (*listRepo
 		PageEnvelope: server.PageOf(ctx, h.Links, in.Page, in.PerPage, int64(len(repos))).Envelope(),
 		Repos:        []RepoResponse{},
 	}
-	start := min(server.OffsetOf(in.Page, in.PerPage), len(repos))
-	for _, repo := range repos[start:min(start+in.PerPage, len(repos))] {
+	for _, repo := range server.CutPage(repos, in.Page, in.PerPage) {
 		body.Repos = append(body.Repos, h.showRepo(org, &repo))
 	}
-	return &listReposAnswer{Body: body}, nil
+	return server.Answered(body), nil
 }
 
 // matchesName applies the filters that look for certain repositories. Empty ones are no
@@ -126,13 +121,6 @@ func (in *listReposInput) matchesName(r *evidence.Repo) bool {
 	return in.Name == "" || r.Name == in.Name
 }
 
-func (in *listReposInput) facets(ctx context.Context) repoFacets {
-	return repoFacets{
-		provider: in.Provider, instance: in.Instance, namespace: segmentsOf(in.Namespace),
-		tagged: server.QueryHas(ctx, "tag"), tags: in.Tag,
-	}
-}
-
 // repoFacets are the filters by which repositories are browsed. Empty ones are no
 // filters, apart from the tags: an empty one matches nothing
 // (docs/semantics.md 1.12).
@@ -142,6 +130,13 @@ type repoFacets struct {
 	namespace []string
 	tagged    bool
 	tags      []string
+}
+
+func facetsOf(ctx context.Context, provider, instance, namespace string, tags []string) repoFacets {
+	return repoFacets{
+		provider: provider, instance: instance, namespace: segmentsOf(namespace),
+		tagged: server.QueryHas(ctx, "tag"), tags: tags,
+	}
 }
 
 func (f repoFacets) matches(r *evidence.Repo) bool {
@@ -183,24 +178,17 @@ type RepoFilterOptionsResponse struct {
 	NamespaceValues []string `json:"namespace_values"`
 }
 
-type repoFilterOptionsAnswer struct {
-	Body RepoFilterOptionsResponse
-}
-
 // listRepoFilterOptions lists what the repositories of an organization can be
 // narrowed down to.
-func (h *handlers) listRepoFilterOptions(ctx context.Context, in *repoFilterOptionsInput) (*repoFilterOptionsAnswer, error) {
+func (h *handlers) listRepoFilterOptions(ctx context.Context, in *repoFilterOptionsInput) (*server.Answer[RepoFilterOptionsResponse], error) {
 	repos, err := h.Repos.List(ctx, server.Access(ctx).OrgID)
 	if err != nil {
 		return nil, err
 	}
-	facets := repoFacets{
-		provider: in.Provider, instance: in.Instance, namespace: segmentsOf(in.Namespace),
-		tagged: server.QueryHas(ctx, "tag"), tags: in.Tag,
-	}
+	facets := facetsOf(ctx, in.Provider, in.Instance, in.Namespace, in.Tag)
 	anyProvider, anyInstance := facets, facets
 	anyProvider.provider, anyInstance.instance = "", ""
-	return &repoFilterOptionsAnswer{Body: RepoFilterOptionsResponse{
+	return server.Answered(RepoFilterOptionsResponse{
 		Providers: distinct(repos, anyProvider, func(r *evidence.Repo) string { return r.Provider }),
 		Instances: distinct(repos, anyInstance, (*evidence.Repo).Instance),
 		NamespaceValues: distinct(repos, facets, func(r *evidence.Repo) string {
@@ -209,7 +197,7 @@ func (h *handlers) listRepoFilterOptions(ctx context.Context, in *repoFilterOpti
 			}
 			return ""
 		}),
-	}}, nil
+	}), nil
 }
 
 // distinct collects a value of the repositories that facets want; "" is none.
@@ -236,12 +224,7 @@ type TagChoicesResponse struct {
 	TagChoices []TagChoice `json:"tag_choices"`
 }
 
-type tagChoicesAnswer struct {
-	Body TagChoicesResponse
-}
-
-// listRepoTagChoices lists the tags that repositories of an organization have.
-func (h *handlers) listRepoTagChoices(ctx context.Context, _ *server.OrgPath) (*tagChoicesAnswer, error) {
+func (h *handlers) listRepoTagChoices(ctx context.Context, _ *server.OrgPath) (*server.Answer[TagChoicesResponse], error) {
 	repos, err := h.Repos.List(ctx, server.Access(ctx).OrgID)
 	if err != nil {
 		return nil, err
@@ -255,19 +238,14 @@ func (h *handlers) listRepoTagChoices(ctx context.Context, _ *server.OrgPath) (*
 	slices.SortFunc(choices, func(a, b TagChoice) int {
 		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value))
 	})
-	return &tagChoicesAnswer{Body: TagChoicesResponse{TagChoices: slices.Compact(choices)}}, nil
+	return server.Answered(TagChoicesResponse{TagChoices: slices.Compact(choices)}), nil
 }
 
-type repoAnswer struct {
-	Body RepoResponse
-}
-
-// getRepo reads one repository.
-func (h *handlers) getRepo(ctx context.Context, in *resource.GetRepoInput) (*repoAnswer, error) {
+func (h *handlers) getRepo(ctx context.Context, in *resource.GetRepoInput) (*server.Answer[RepoResponse], error) {
 	org := server.Access(ctx)
 	repo, err := h.LoadRepoOf(ctx, org, in)
 	if err != nil {
 		return nil, err
 	}
-	return &repoAnswer{Body: h.showRepo(org, &repo)}, nil
+	return server.Answered(h.showRepo(org, &repo)), nil
 }

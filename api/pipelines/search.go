@@ -20,7 +20,6 @@ import (
 // maxFound bounds how many artifacts a search shows, the newest of them.
 const maxFound = 200
 
-// searchRoutes are those that search.
 func (h *handlers) searchRoutes() []server.Route {
 	return []server.Route{{
 		Method: http.MethodGet, Path: "/search/{org}/sha/{search_value}", OperationID: "get_search", Tag: "Search",
@@ -75,13 +74,9 @@ type SearchFoundArtifactModel struct {
 	History               []ArtifactHistory `json:"history"`
 }
 
-type searchAnswer struct {
-	Body SearchResultGetResponse
-}
-
 // search finds the artifacts whose fingerprint or commit is, or begins with, the
 // given digits: what flows know, and what runs or ran though no flow knows of it.
-func (h *handlers) search(ctx context.Context, in *getSearchInput) (*searchAnswer, error) {
+func (h *handlers) search(ctx context.Context, in *getSearchInput) (*server.Answer[SearchResultGetResponse], error) {
 	org, digits := server.Access(ctx), strings.ToLower(in.Value)
 	traces, ran, err := h.traceProvenance(ctx, org, digits)
 	if errors.Is(err, storage.ErrAmbiguous) {
@@ -104,9 +99,9 @@ func (h *handlers) search(ctx context.Context, in *getSearchInput) (*searchAnswe
 	known := server.PartsOf(h.BatchBytes, records, func(ctx context.Context, part []evidence.ArtifactRecord) ([]SearchFoundArtifactModel, error) {
 		return h.findReported(ctx, org, part)
 	})
-	return &searchAnswer{Body: SearchResultGetResponse{
+	return server.Answered(SearchResultGetResponse{
 		ResolvedTo: resolved(resource.SortUnique(traces.Fingerprints), traces.Commits), Artifacts: known.Append(unknown...),
-	}}, nil
+	}), nil
 }
 
 // traceProvenance looks for the digits among what flows know and among what runs or ran.
@@ -144,16 +139,10 @@ func (h *handlers) findReported(ctx context.Context, org evidence.OrgAccess, rec
 	if err != nil {
 		return nil, err
 	}
-	fingerprints := make([]string, 0, len(records))
-	for _, record := range records {
-		fingerprints = append(fingerprints, record.Fingerprint)
-	}
-	places, err := h.loadEnvironmentRuns(ctx, org, resource.SortUnique(fingerprints))
-	shown := make([]SearchFoundArtifactModel, 0, len(evaluated))
-	for _, artifact := range evaluated {
-		shown = append(shown, h.showFound(org, &artifact, places[artifact.record.Fingerprint]))
-	}
-	return shown, err
+	places, err := h.loadEnvironmentRuns(ctx, org, fingerprintsOf(records))
+	return resource.Map(evaluated, func(a *evaluatedArtifact) SearchFoundArtifactModel {
+		return h.showFound(org, a, places[a.record.Fingerprint])
+	}), err
 }
 
 // findRunning shows artifacts that run or ran though no flow knows of them.

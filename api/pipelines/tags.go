@@ -2,8 +2,6 @@ package pipelines
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -13,12 +11,10 @@ import (
 	"attestry/api/server"
 	"attestry/api/validation"
 	"attestry/evidence"
-	"attestry/storage"
 )
 
 const tagKeyPattern = `^[a-zA-Z0-9][a-zA-Z0-9\-_\.~]*$`
 
-// tagRoutes is that of tags, of whatever they are on.
 func (h *handlers) tagRoutes() []server.Route {
 	return []server.Route{
 		{
@@ -49,7 +45,6 @@ type patchTagsInput struct {
 	ID   string `path:"resource_id" doc:"Name of the flow or environment, identifier of the control, or id of the repository."`
 }
 
-// patchTags changes the tags of one thing.
 func (h *handlers) patchTags(ctx context.Context, in *patchTagsInput, body *TagPatchInput) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
 	var err error
@@ -69,7 +64,7 @@ func (h *handlers) patchTags(ctx context.Context, in *patchTagsInput, body *TagP
 	return server.OK(), nil
 }
 
-// tagFlow has what runs judged anew, as policies look at the tags of flows.
+// tagFlow has what runs evaluated again, as policies may refer to the tags of flows.
 func (h *handlers) tagFlow(ctx context.Context, org evidence.OrgAccess, name string, body *TagPatchInput) error {
 	ref, err := h.ResolveFlow(ctx, org, name)
 	if err != nil {
@@ -90,22 +85,16 @@ func (h *handlers) tagEnvironment(ctx context.Context, org evidence.OrgAccess, n
 	return h.Environments.SetTags(ctx, ref.ID, body.SetTags, body.RemoveTags, evidence.Seconds(h.Clock()))
 }
 
-// tagControl words that there is no such control in quotes, as clients know it.
+// tagControl puts the message about a missing control in quotation marks, as the contract does.
 func (h *handlers) tagControl(ctx context.Context, org evidence.OrgAccess, identifier string, body *TagPatchInput) error {
 	if err := access.RequireBeta(org); err != nil {
 		return err
 	}
 	err := h.Controls.SetTags(ctx, org.OrgID, identifier, body.SetTags, body.RemoveTags)
-	if errors.Is(err, storage.ErrNotFound) {
-		return evidence.NewError(evidence.NotFound, fmt.Sprintf(`"Control '%s' does not exist in organization '%s'"`, identifier, org.OrgName))
-	}
-	return err
+	return resource.NotFound(err, `"Control '%s' does not exist in organization '%s'"`, identifier, org.OrgName)
 }
 
 func (h *handlers) tagRepo(ctx context.Context, org evidence.OrgAccess, id string, body *TagPatchInput) error {
 	err := h.Repos.SetTags(ctx, org.OrgID, id, body.SetTags, body.RemoveTags)
-	if errors.Is(err, storage.ErrNotFound) {
-		return evidence.NewError(evidence.NotFound, fmt.Sprintf("Repo '%s' not found", id))
-	}
-	return err
+	return resource.NotFound(err, "Repo '%s' not found", id)
 }

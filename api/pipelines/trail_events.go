@@ -120,11 +120,7 @@ func (TrailEvent) Schema(huma.Registry) *huma.Schema {
 }
 
 func showTrailEvents(trail *evidence.Trail, events []evidence.TrailEvent) []TrailEvent {
-	shown := make([]TrailEvent, 0, len(events))
-	for _, event := range events {
-		shown = append(shown, TrailEvent{showTrailEvent(trail, &event)})
-	}
-	return shown
+	return resource.Map(events, func(event *evidence.TrailEvent) TrailEvent { return TrailEvent{showTrailEvent(trail, event)} })
 }
 
 // showTrailEvent shows the members of an event: of those of its type, what is known.

@@ -20,7 +20,6 @@ import (
 
 const defaultTrailsPerPage = 20
 
-// trailRoutes are those of trails.
 func (h *handlers) trailRoutes() []server.Route {
 	return []server.Route{
 		{
@@ -92,10 +91,7 @@ func (h *handlers) beginTrail(ctx context.Context, in *resource.FlowPath, f *ser
 	if err != nil {
 		return nil, err
 	}
-	if created {
-		return server.Created(), nil
-	}
-	return server.OK(), nil
+	return server.CreatedOrOK(created), nil
 }
 
 const templateField = "template_file"
@@ -115,12 +111,8 @@ func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files
 	return id, err
 }
 
-type trailAnswer struct {
-	Body GetTrail
-}
-
 // getTrail reads one trail with its events.
-func (h *handlers) getTrail(ctx context.Context, in *resource.TrailPath) (*trailAnswer, error) {
+func (h *handlers) getTrail(ctx context.Context, in *resource.TrailPath) (*server.Answer[GetTrail], error) {
 	org := server.Access(ctx)
 	trail, err := h.LoadTrail(ctx, org, in)
 	if err != nil {
@@ -135,7 +127,7 @@ func (h *handlers) getTrail(ctx context.Context, in *resource.TrailPath) (*trail
 		return nil, err
 	}
 	shown[0].Events = showTrailEvents(&trail, events)
-	return &trailAnswer{Body: shown[0]}, nil
+	return server.Answered(shown[0]), nil
 }
 
 // ListTrails is a page of trails.
@@ -150,12 +142,8 @@ type listOrgTrailsInput struct {
 	PerPage     int    `query:"per_page" minimum:"1" maximum:"100" default:"20"`
 }
 
-type listOrgTrailsAnswer struct {
-	Body ListTrails
-}
-
 // listOrgTrails lists the trails of an organization, newest first.
-func (h *handlers) listOrgTrails(ctx context.Context, in *listOrgTrailsInput) (*listOrgTrailsAnswer, error) {
+func (h *handlers) listOrgTrails(ctx context.Context, in *listOrgTrailsInput) (*server.Answer[ListTrails], error) {
 	org := server.Access(ctx)
 	flows, err := h.restrict(ctx, org, in)
 	if err != nil {
@@ -165,12 +153,11 @@ func (h *handlers) listOrgTrails(ctx context.Context, in *listOrgTrailsInput) (*
 	if err != nil {
 		return nil, err
 	}
-	return &listOrgTrailsAnswer{Body: ListTrails{
+	return server.Answered(ListTrails{
 		Data: h.listOfTrails(org, trails), Pagination: server.PaginationOf(in.Page, in.PerPage, total),
-	}}, nil
+	}), nil
 }
 
-// listOfTrails shows trails as lists do.
 func (h *handlers) listOfTrails(org evidence.OrgAccess, trails *storage.Batches[evidence.Trail]) jsonstream.List[GetTrail] {
 	return server.PartsOf(h.BatchBytes, trails, func(ctx context.Context, part []evidence.Trail) ([]GetTrail, error) {
 		return h.showTrails(ctx, org, part, true)
@@ -230,9 +217,7 @@ func (h *handlers) pageOfTrailsWith(ctx context.Context, org evidence.OrgAccess,
 			return !slices.Contains(flows, flow)
 		})
 	}
-	total := len(keys)
-	start := min(server.OffsetOf(in.Page, in.PerPage), total)
-	return h.Trails.OfKeys(keys[start:min(start+in.PerPage, total)]), int64(total), nil
+	return h.Trails.OfKeys(server.CutPage(keys, in.Page, in.PerPage)), int64(len(keys)), nil
 }
 
 type listFlowTrailsInput struct {
@@ -241,15 +226,11 @@ type listFlowTrailsInput struct {
 	PerPage int `query:"per_page" minimum:"1" maximum:"100"`
 }
 
-type listFlowTrailsAnswer struct {
-	Body resource.DataList[GetTrail]
-}
-
 // maxBareTrails bounds the list of those who do not ask for a page: the newest.
 const maxBareTrails = 1000
 
 // listFlowTrails lists the trails of a flow, newest first.
-func (h *handlers) listFlowTrails(ctx context.Context, in *listFlowTrailsInput) (*listFlowTrailsAnswer, error) {
+func (h *handlers) listFlowTrails(ctx context.Context, in *listFlowTrailsInput) (*server.Answer[resource.DataList[GetTrail]], error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveFlow(ctx, org, in.Flow)
 	if err != nil {
@@ -267,7 +248,7 @@ func (h *handlers) listFlowTrails(ctx context.Context, in *listFlowTrailsInput) 
 		query.Offset, query.Limit = server.OffsetOf(number, size), size
 	}
 	trails, err := h.Trails.List(ctx, query)
-	return &listFlowTrailsAnswer{Body: resource.DataList[GetTrail]{Paged: paged, Items: h.listOfTrails(org, trails)}}, err
+	return server.Answered(resource.DataList[GetTrail]{Paged: paged, Items: h.listOfTrails(org, trails)}), err
 }
 
 // showTrails shows trails with a constant number of commands for a thousand
@@ -294,9 +275,5 @@ func (h *handlers) showTrails(ctx context.Context, org evidence.OrgAccess, trail
 	for _, slot := range found {
 		sources.slots[slot.ID()] = slot
 	}
-	shown := make([]GetTrail, 0, len(trails))
-	for _, trail := range trails {
-		shown = append(shown, h.showTrail(org, &trail, sources, listed))
-	}
-	return shown, nil
+	return resource.Map(trails, func(trail *evidence.Trail) GetTrail { return h.showTrail(org, trail, sources, listed) }), nil
 }

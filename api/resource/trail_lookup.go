@@ -2,13 +2,11 @@ package resource
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"attestry/api/server"
 	"attestry/app/recording"
 	"attestry/evidence"
-	"attestry/storage"
 )
 
 // TrailPath is the path of an operation on a trail.
@@ -24,11 +22,7 @@ func (b *Base) LoadTrail(ctx context.Context, org evidence.OrgAccess, in *TrailP
 		return evidence.Trail{}, err
 	}
 	trail, err := b.Trails.Get(ctx, ref.ID, in.Trail)
-	if errors.Is(err, storage.ErrNotFound) {
-		return trail, evidence.NewError(evidence.NotFound, fmt.Sprintf(
-			"Trail with name '%s' does not exist for Organization '%s' and Flow '%s'", in.Trail, org.OrgName, in.Flow))
-	}
-	return trail, err
+	return trail, NotFound(err, "Trail with name '%s' does not exist for Organization '%s' and Flow '%s'", in.Trail, org.OrgName, in.Flow)
 }
 
 // AttestationNotFound is the answer for an attestation that is not in the trail of a path.

@@ -16,6 +16,18 @@ func SortUnique(texts []string) []string {
 	return slices.Compact(texts)
 }
 
+// UniqueOf returns the texts of items, sorted and without repetitions.
+func UniqueOf[T any](items []T, text func(*T) string) []string { return SortUnique(Map(items, text)) }
+
+// Map returns what convert makes of each item. No items are an empty list, not null.
+func Map[S, T any](items []S, convert func(*S) T) []T {
+	converted := make([]T, 0, len(items))
+	for i := range items {
+		converted = append(converted, convert(&items[i]))
+	}
+	return converted
+}
+
 // NilIfEmpty is null for an empty text.
 func NilIfEmpty(text string) *string {
 	if text == "" {

@@ -38,17 +38,13 @@ type document []byte
 // MarshalJSON gives the document as it is.
 func (d document) MarshalJSON() ([]byte, error) { return d, nil }
 
-// Schema says that the answer is an object.
+// Schema says that the server.Answer[document] is an object.
 func (document) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
 }
 
-type answer struct {
-	Body document
-}
-
-func serve(content document) func(context.Context, *struct{}) (*answer, error) {
-	return func(context.Context, *struct{}) (*answer, error) {
-		return &answer{Body: content}, nil
+func serve(content document) func(context.Context, *struct{}) (*server.Answer[document], error) {
+	return func(context.Context, *struct{}) (*server.Answer[document], error) {
+		return server.Answered(content), nil
 	}
 }

@@ -39,6 +39,12 @@ func OffsetOf(number, size int) int {
 	return min(number-1, most/size) * size
 }
 
+// CutPage returns a page of a list that is in memory.
+func CutPage[T any](all []T, number, size int) []T {
+	start := min(OffsetOf(number, size), len(all))
+	return all[start:min(start+size, len(all))]
+}
+
 // count is the number of pages; an empty list has none, nor has one of which only
 // the total is asked for.
 func (p Page) count() int {

@@ -22,8 +22,8 @@ import (
 	"attestry/tasks/reports"
 )
 
-// verdictGrace is how long requests may still wait for a verdict when the process is told to stop. What is not
-// settled by then is answered as accepted.
+// verdictGrace is how long requests may still wait for a verdict when the process is told to stop. A report without a
+// verdict by then is answered as accepted.
 const verdictGrace = time.Second
 
 // subscriptionWait is how long the service waits for Redis before it serves. On a

@@ -55,10 +55,6 @@ type ArtifactInfo struct {
 	Pods                []string `json:"pods,omitempty" doc:"Names, in order."`
 }
 
-type environmentDiffAnswer struct {
-	Body EnvironmentDiffResponse
-}
-
 // diffSide is one of the two snapshots that are asked for.
 type diffSide struct {
 	environment evidence.Environment
@@ -71,7 +67,7 @@ func (s *diffSide) snapshotID() string {
 }
 
 // environmentDiff compares two snapshots of the organization.
-func (h *handlers) environmentDiff(ctx context.Context, in *environmentDiffInput) (*environmentDiffAnswer, error) {
+func (h *handlers) environmentDiff(ctx context.Context, in *environmentDiffInput) (*server.Answer[EnvironmentDiffResponse], error) {
 	org := server.Access(ctx)
 	first, second, err := h.diffSides(ctx, org, in)
 	if err != nil {
@@ -85,12 +81,12 @@ func (h *handlers) environmentDiff(ctx context.Context, in *environmentDiffInput
 	if err != nil {
 		return nil, err
 	}
-	return &environmentDiffAnswer{Body: EnvironmentDiffResponse{
+	return server.Answered(EnvironmentDiffResponse{
 		Snappish1:  DiffItem{SnapshotID: first.snapshotID(), Artifacts: flows.onlyIn(comparison.OnlyFirst)},
 		Snappish2:  DiffItem{SnapshotID: second.snapshotID(), Artifacts: flows.onlyIn(comparison.OnlySecond)},
 		Changed:    DiffItem{Artifacts: flows.changed(comparison.Changed)},
 		NotChanged: DiffItem{Artifacts: flows.unchanged(comparison.Same)},
-	}}, nil
+	}), nil
 }
 
 // diffSides reads what is asked for, both before either is looked up.

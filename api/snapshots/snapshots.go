@@ -50,13 +50,9 @@ type GetSnapshotListItem struct {
 	State *bool `json:"state" nullable:"true" doc:"The verdict on all that ran; null if it is unknown."`
 }
 
-type listSnapshotsAnswer struct {
-	Body jsonstream.List[GetSnapshotListItem]
-}
-
 // listSnapshots lists snapshots, newest first. Their numbers have no gaps, so a
 // page is looked up by id.
-func (h *handlers) listSnapshots(ctx context.Context, in *listSnapshotsInput) (*listSnapshotsAnswer, error) {
+func (h *handlers) listSnapshots(ctx context.Context, in *listSnapshotsInput) (*server.Answer[jsonstream.List[GetSnapshotListItem]], error) {
 	org := server.Access(ctx)
 	environment, err := h.LoadEnvironment(ctx, org, in.Environment)
 	if err != nil {
@@ -71,7 +67,7 @@ func (h *handlers) listSnapshots(ctx context.Context, in *listSnapshotsInput) (*
 		return nil, err
 	}
 	first, last = pageWithin(first, last, max(in.Page, 1), max(in.PerPage, 1), in.Reverse)
-	return &listSnapshotsAnswer{Body: jsonstream.NewList(func(ctx context.Context) ([]GetSnapshotListItem, bool, error) {
+	return server.Answered(jsonstream.NewList(func(ctx context.Context) ([]GetSnapshotListItem, bool, error) {
 		if first > last {
 			return nil, false, nil
 		}
@@ -90,7 +86,7 @@ func (h *handlers) listSnapshots(ctx context.Context, in *listSnapshotsInput) (*
 			slices.Reverse(items)
 		}
 		return items, first <= last, err
-	})}, nil
+	})), nil
 }
 
 // listItems describes snapshots that follow each other, up to number last.
@@ -140,12 +136,7 @@ type getSnapshotInput struct {
 	Explain    bool   `query:"explain" default:"false" doc:"Whether to explain what is not compliant."`
 }
 
-type snapshotAnswer struct {
-	Body GetSnapshotResponse
-}
-
-// getSnapshot reads one snapshot.
-func (h *handlers) getSnapshot(ctx context.Context, in *getSnapshotInput) (*snapshotAnswer, error) {
+func (h *handlers) getSnapshot(ctx context.Context, in *getSnapshotInput) (*server.Answer[GetSnapshotResponse], error) {
 	org := server.Access(ctx)
 	environment, err := h.LoadEnvironment(ctx, org, in.Environment)
 	if err != nil {
@@ -160,5 +151,5 @@ func (h *handlers) getSnapshot(ctx context.Context, in *getSnapshotInput) (*snap
 		return nil, err
 	}
 	body, err := h.showSnapshot(ctx, org, environment, &loaded, in.Explain)
-	return &snapshotAnswer{Body: body}, err
+	return server.Answered(body), err
 }

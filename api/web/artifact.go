@@ -20,7 +20,6 @@ const (
 	maxRecords = 100
 )
 
-// artifact is what pages show of an artifact.
 type artifact struct {
 	ID           string                 `json:"id"`
 	Trail        string                 `json:"trail_name"`
@@ -48,7 +47,6 @@ type place struct {
 	Snapshot    int64  `json:"snapshot_index"`
 }
 
-// happening is something that happened to an artifact.
 type happening struct {
 	Event     string  `json:"event"`
 	Timestamp float64 `json:"timestamp"`
@@ -78,7 +76,6 @@ type latestDeployment struct {
 	} `json:"replaced_artifact"`
 }
 
-// artifactPage shows an artifact of a flow.
 type artifactPage struct {
 	Org      string
 	Artifact artifact

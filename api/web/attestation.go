@@ -15,7 +15,6 @@ const (
 	sectionRows = 50
 )
 
-// attestation is what pages show of an attestation.
 type attestation struct {
 	ID           string                 `json:"attestation_id"`
 	Name         string                 `json:"attestation_name"`
@@ -44,7 +43,6 @@ type attestation struct {
 // UserText is the data that its client has sent along, "" for none.
 func (a *attestation) UserText() string { return userText(a.UserData) }
 
-// commit is what pages show of a commit.
 type commit struct {
 	SHA1      string  `json:"sha1"`
 	Message   string  `json:"message"`

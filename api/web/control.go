@@ -13,7 +13,6 @@ type listed struct {
 	Total int64 `json:"total_count"`
 }
 
-// control is what pages show of a control.
 type control struct {
 	Identifier  string            `json:"identifier"`
 	Name        string            `json:"name"`
@@ -27,7 +26,6 @@ type control struct {
 	Policies    []string          `json:"policies_referencing"`
 }
 
-// controlsPage lists controls.
 type controlsPage struct {
 	Org, Search string
 	Archived    bool
@@ -52,7 +50,6 @@ func (s *Site) showControls(p *page) error {
 	return p.render("controls", "Controls", shown)
 }
 
-// controlPage shows a control.
 type controlPage struct {
 	Org       string
 	Control   control
@@ -61,7 +58,6 @@ type controlPage struct {
 	Decisions controlDecisions
 }
 
-// controlVersions is a page of the versions of a control.
 type controlVersions struct {
 	listed
 	Versions []struct {
@@ -89,14 +85,12 @@ type controlCoverage struct {
 	Pager pager `json:"-"`
 }
 
-// controlDecisions is a page of the decisions on a control.
 type controlDecisions struct {
 	listed
 	Decisions []decision `json:"decisions"`
 	Pager     pager      `json:"-"`
 }
 
-// decision is what pages show of a decision on a control.
 type decision struct {
 	ID          string  `json:"id"`
 	Compliant   bool    `json:"is_compliant"`

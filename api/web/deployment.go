@@ -21,7 +21,6 @@ const (
 	weekGap = 1e-5
 )
 
-// deployment is what pages show of a deployment.
 type deployment struct {
 	At          float64 `json:"deployed_at"`
 	Fingerprint string  `json:"fingerprint"`
@@ -67,7 +66,6 @@ func (w *deploymentWeek) leadHours() float64 {
 	return *w.Median / time.Hour.Seconds()
 }
 
-// deploymentsPage shows deployments.
 type deploymentsPage struct {
 	Org, Environment string
 	Weeks            []deploymentWeek // oldest first

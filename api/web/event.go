@@ -17,7 +17,6 @@ type event struct {
 	CodeDiff    *string `json:"code_diff"`
 }
 
-// eventsPage shows a page of the log of an environment.
 type eventsPage struct {
 	Org, Environment string
 	Events           []event

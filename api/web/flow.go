@@ -10,7 +10,6 @@ import (
 // maxRequirements is how many requirements of a template a page lists.
 const maxRequirements = 100
 
-// flow is what pages show of a flow.
 type flow struct {
 	Name           string            `json:"name"`
 	Description    string            `json:"description"`
@@ -22,7 +21,6 @@ type flow struct {
 	LatestState    *string           `json:"latest_state"`
 }
 
-// flowsPage lists the flows of an organization.
 type flowsPage struct {
 	Org  string `json:"-"`
 	Name string `json:"-"` // what names are searched for

@@ -14,7 +14,6 @@ import (
 // report every minute.
 const silentAfter = 15 * time.Minute
 
-// environment is what pages show of an environment.
 type environment struct {
 	Name           string           `json:"name"`
 	Type           string           `json:"type"`
@@ -38,7 +37,6 @@ func (e *environment) prepare(org string, now time.Time) {
 	}
 }
 
-// organizationPage shows the environments of an organization.
 type organizationPage struct {
 	Org          string
 	Environments []environment
@@ -113,7 +111,6 @@ func (e *environment) Summary() string {
 	return text
 }
 
-// membersPage shows who belongs to an organization.
 type membersPage struct {
 	Org     string
 	Total   int
@@ -128,7 +125,6 @@ type membersPage struct {
 	Pager     pager
 }
 
-// serviceAccount is what pages show of a service account.
 type serviceAccount struct {
 	Name      string `json:"name"`
 	Privilege string `json:"privilege"`

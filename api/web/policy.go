@@ -82,7 +82,6 @@ type storedPolicy struct {
 // Newest is the number of the newest version.
 func (s *storedPolicy) Newest() int { return len(s.Versions) }
 
-// policiesPage lists policies.
 type policiesPage struct {
 	Org      string
 	Policies []storedPolicy
@@ -110,7 +109,6 @@ func (s *Site) showPolicies(p *page) error {
 	return p.render("policies", "Policies", shown)
 }
 
-// policyPage shows a policy.
 type policyPage struct {
 	Org    string
 	Policy storedPolicy

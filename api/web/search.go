@@ -24,7 +24,6 @@ var (
 	flowPart = regexp.MustCompile(`^[a-zA-Z0-9\-]+$`)
 )
 
-// foundArtifact is what pages show of an artifact that a search has found.
 type foundArtifact struct {
 	Fingerprint string   `json:"fingerprint"`
 	Name        string   `json:"name"`
@@ -41,7 +40,6 @@ type foundArtifact struct {
 // foundName is a thing whose name has what is searched for.
 type foundName struct{ Kind, Name, Description, Link string }
 
-// searchPage shows what was found.
 type searchPage struct {
 	Org, Query string
 	Beta       bool

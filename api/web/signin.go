@@ -10,7 +10,6 @@ import (
 	"attestry/evidence/identity"
 )
 
-// signInForm is what the page to sign in shows.
 type signInForm struct {
 	Next   string
 	Failed string // why the last attempt failed, "" before the first

@@ -1,4 +1,6 @@
 // Package web serves the pages for people. They show what the API answers, and nothing else.
+//
+// A type with JSON members is what pages show of an answer, and a type named …Page is what a template is given.
 package web
 
 import (
@@ -125,7 +127,6 @@ func readForm(p *page) error {
 	return p.c.Next()
 }
 
-// route is a page with its path.
 type route struct {
 	path string
 	show func(*page) error

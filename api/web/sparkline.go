@@ -48,7 +48,6 @@ func (s *Site) showSparkline(p *page) error {
 	return p.sendDrawing(chart.Sparkline(drawn.title(), drawn.now-sparklineSpan.Seconds(), drawn.now, spans))
 }
 
-// sendDrawing sends an SVG.
 func (p *page) sendDrawing(content []byte) error {
 	p.c.Set(fiber.HeaderContentType, "image/svg+xml")
 	p.c.Set(fiber.HeaderContentSecurityPolicy, policy)

@@ -19,7 +19,6 @@ const (
 	maxEvents = 100
 )
 
-// trail is what pages show of a trail.
 type trail struct {
 	Name         string                 `json:"name"`
 	Description  string                 `json:"description"`
@@ -207,7 +206,6 @@ func (t *trailPage) section(label string, entries []entry) section {
 	return listed
 }
 
-// sections are those of the page.
 func (t *trailPage) sections() []*section {
 	all := []*section{&t.Own}
 	for i := range t.Artifacts {

@@ -9,7 +9,6 @@ import (
 	"attestry/api/server"
 )
 
-// handlers serves the operations.
 type handlers struct {
 	*resource.Base
 }
