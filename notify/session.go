@@ -37,7 +37,6 @@ func refusedAt(step string, err error) error {
 	return &refusal{step: step, err: err}
 }
 
-// session is a conversation with a mail server.
 type session struct {
 	client *smtp.Client
 	host   string
