@@ -16,7 +16,7 @@ const (
 // AskedInterval is how much AskedAt may be behind, in seconds, so that few reads of a package write.
 const AskedInterval = 3600.0
 
-// killedReason is told of an assembly whose last worker told nothing.
+// killedReason is the reason of an assembly whose last worker reported none.
 const killedReason = "The worker ended while it assembled the package."
 
 // Assembly is what is known about the package of a subject: whether one is asked for, and the last
@@ -44,7 +44,7 @@ type Assembly struct {
 	// Attempts is how often the assembly has begun, Reason why the last attempt failed.
 	Attempts int    `json:"attempts,omitempty"`
 	Reason   string `json:"reason,omitempty"`
-	// Failure is set when the last request has failed, until somebody was told or asks again.
+	// Failure is set when the last request has failed, until a client has read it or asks again.
 	Failure *Failure `json:"failure,omitempty"`
 	// Holder is the worker that assembles until HeldUntil, in Unix seconds.
 	Holder    string  `json:"holder,omitempty"`

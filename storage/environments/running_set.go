@@ -97,9 +97,9 @@ func (r *RunningSet) AddIn(batch *storage.Batch, entries ...Running) {
 	r.collection.AddIn(batch, entries...)
 }
 
-// Version returns the version of what runs in an organization for CheckIn. Who asks for the
-// version first, then looks up what runs, and lets a batch check the version behind all that
-// it writes, has looked as if it had been behind these writes: see docs/semantics.md 10.4.
+// Version returns the version of what runs in an organization, for CheckIn. Read it before
+// the running set and check it in the batch that writes: then nothing was added to the set
+// in between. See docs/semantics.md 10.4.
 func (r *RunningSet) Version(ctx context.Context, org string) (int64, error) {
 	seen, err := storage.GetOrZero(ctx, r.versions, org)
 	return seen.Revision, err
