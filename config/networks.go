@@ -58,7 +58,6 @@ func (n *OutboundNetworks) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// linkLocalBits is the length of the prefix of all link-local addresses.
 func linkLocalBits(addr netip.Addr) int {
 	if addr.Is4() {
 		return 16

@@ -1,5 +1,5 @@
 // Package config reads what an operator decides: the settings, from environment
-// variables, and the bootstrap file. Whatever is wrong is told all at once.
+// variables, and the bootstrap file. All faults are reported at once.
 package config
 
 import (

@@ -45,7 +45,6 @@ func (h *MailHost) readHost(host string) error {
 	return nil
 }
 
-// withPort adds a port if there is none.
 func (h MailHost) withPort(port string) MailHost {
 	if _, _, err := net.SplitHostPort(string(h)); err == nil {
 		return h

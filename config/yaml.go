@@ -56,10 +56,8 @@ func lineOf(node *yaml.Node) int {
 	return max(1, node.Line)
 }
 
-// isPlain reports whether a node has neither an anchor nor a tag.
 func isPlain(node *yaml.Node) bool { return node.Anchor == "" && node.Style&yaml.TaggedStyle == 0 }
 
-// isScalar reports whether a node is a scalar of one of the types, which its tag names.
 func isScalar(node *yaml.Node, tags ...string) bool {
 	return node != nil && node.Kind == yaml.ScalarNode && isPlain(node) && slices.Contains(tags, node.Tag)
 }

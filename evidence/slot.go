@@ -124,8 +124,7 @@ func (e SlotEntry) sameTarget(other SlotEntry) bool {
 	return e.Name == other.Name && e.Fingerprint == other.Fingerprint && e.Commit == other.Commit
 }
 
-// replaces reports whether the attestation stands in the place of another one, or is
-// that one.
+// replaces reports whether the attestation replaces another one, or is that one.
 func (e SlotEntry) replaces(other SlotEntry) bool {
 	return e.sameTarget(other) && !other.later(e.Entry)
 }

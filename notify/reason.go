@@ -12,7 +12,7 @@ import (
 	"attestry/outbound"
 )
 
-// canceled is the reason of attempts whose process is told to stop.
+// canceled is the reason of attempts whose process is to stop.
 const canceled = "The attempt was cancelled."
 
 // notAllowed is the reason for a host that is not public and for one that cannot be looked up: which of

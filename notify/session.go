@@ -37,7 +37,6 @@ func refusedAt(step string, err error) error {
 	return &refusal{step: step, err: err}
 }
 
-// session is a conversation with a mail server.
 type session struct {
 	client *smtp.Client
 	host   string
@@ -93,8 +92,8 @@ type addressed struct {
 	later error
 }
 
-// address names the sender and the recipients. Recipients who are refused do not keep the others from
-// being told. If it fails, nobody is told.
+// address names the sender and the recipients. Recipients who are refused do not keep the e-mail from
+// the others. If it fails, nobody gets the e-mail.
 func (s *session) address(from *netmail.Address, to []*netmail.Address) (addressed, error) {
 	if err := s.client.Mail(bracketed(from)); err != nil {
 		return addressed{}, refusedAt("The mail server refused the sender", err)

@@ -6,7 +6,6 @@ import (
 	"net/http"
 )
 
-// limitedTransport bounds the bodies of answers.
 type limitedTransport struct{ transport *http.Transport }
 
 // RoundTrip returns an answer whose body fails behind MaxAnswer bytes.

@@ -22,7 +22,6 @@ func EvaluateJira(items []JiraItem) bool {
 	return len(items) > 0
 }
 
-// jiraRuleInput is what the rule reads of stored results.
 type jiraRuleInput []struct {
 	Exists bool `json:"issue_exists"`
 }

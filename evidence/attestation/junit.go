@@ -29,7 +29,6 @@ func EvaluateJUnit(suites []JUnitResult) bool {
 	return true
 }
 
-// junitRuleInput is what the rule reads of stored results.
 type junitRuleInput []struct {
 	Failures int64 `json:"failures"`
 	Errors   int64 `json:"errors"`

@@ -85,7 +85,6 @@ func ProcessSnyk(summary SnykResultsSummary) ProcessedSnykResults {
 	return processed
 }
 
-// snykRuleInput is what the rule reads of stored results.
 type snykRuleInput struct {
 	Results []struct {
 		Low    int64 `json:"low_count"`

@@ -77,7 +77,6 @@ func EvaluateSonar(results SonarResults) bool {
 	return results.QualityGate != nil && results.QualityGate.Status == "OK"
 }
 
-// sonarRuleInput is what the rule reads of a stored analysis.
 type sonarRuleInput struct {
 	Gate *struct {
 		Status string `json:"status"`

@@ -11,7 +11,7 @@ import (
 // AskedInterval is how much AskedAt may be behind, in seconds, so that few reads of a package write.
 const AskedInterval = 3600.0
 
-// killedReason is told of an assembly whose last worker told nothing.
+// killedReason is the reason of an assembly whose last worker reported none.
 const killedReason = "The worker ended while it assembled the package."
 
 // Assembly is what is known about the package of a subject: whether one is asked for, and the last
@@ -36,7 +36,7 @@ type Assembly struct {
 	Answered    int64  `json:"answered"`
 	// Status is how far the assembly is; nothing is due once all that was asked for is answered.
 	job.Status
-	// Failure is set when the last request has failed, until somebody was told or asks again.
+	// Failure is set when the last request has failed, until a client has read it or asks again.
 	Failure *Failure `json:"failure,omitempty"`
 
 	// Ready is the last package that was assembled, nil if there is none or nobody has asked for it for

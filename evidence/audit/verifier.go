@@ -54,7 +54,6 @@ type Verifier struct {
 	events       []EventDocument
 }
 
-// evidenceRef is the evidence file that an attestation names.
 type evidenceRef struct {
 	attestation string
 	size        int64 // bytes
@@ -245,7 +244,6 @@ func (v *Verifier) readAttestation(path string, content []byte) error {
 	return nil
 }
 
-// readEvidence takes in which evidence file an attestation names.
 func (v *Verifier) readEvidence(document *AttestationDocument) error {
 	file, want := document.Evidence, ""
 	switch {

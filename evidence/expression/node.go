@@ -2,7 +2,6 @@ package expression
 
 import "attestry/evidence/pattern"
 
-// node is a part of an expression.
 type node interface {
 	// column is where it begins, in characters from 1.
 	column() int

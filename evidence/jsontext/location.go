@@ -46,7 +46,6 @@ func Location(data []byte, offset int) (path, text string) {
 	}
 }
 
-// container is an object or a list that the decoder is in.
 type container struct {
 	isList      bool
 	index       int

@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// SwitchOffAfter is how long a target may fail before it is told no more.
+	// SwitchOffAfter is how long a target may fail before nothing is sent to it any more.
 	SwitchOffAfter = 5 * 24 * time.Hour
 	// RotationGrace is how long the former signing secret of a target signs beside the new one.
 	RotationGrace = 24 * time.Hour
@@ -33,7 +33,7 @@ type TargetState struct {
 	LastFailureAt float64 `json:"last_failure_at,omitempty"`
 	// FailingSince is when it began to fail, in Unix seconds; 0 while it does not.
 	FailingSince float64 `json:"failing_since,omitempty"`
-	// SwitchedOffAt is when it was switched off, in Unix seconds; 0 while it is told.
+	// SwitchedOffAt is when it was switched off, in Unix seconds; 0 while it is switched on.
 	SwitchedOffAt float64 `json:"switched_off_at,omitempty"`
 	// Gone tells that it was switched off because the receiver wants no more.
 	Gone bool `json:"gone,omitempty"`
@@ -68,12 +68,12 @@ func (s *TargetState) Note(attempt *Attempt) (switchedOff bool) {
 	return false
 }
 
-// SwitchOn has a target told again that was switched off.
+// SwitchOn lets deliveries go to a target again that was switched off.
 func (s *TargetState) SwitchOn() {
 	s.FailingSince, s.SwitchedOffAt, s.Gone, s.QuietUntil = 0, 0, false, 0
 }
 
-// SwitchedOffReason says why the target is told no more, "" while it is told.
+// SwitchedOffReason says why the target is switched off, "" if it is not.
 func (s *TargetState) SwitchedOffReason() string {
 	switch {
 	case s.SwitchedOffAt == 0:
@@ -98,9 +98,9 @@ func (s *TargetState) Secrets(now float64) []string {
 	return []string{s.Secret}
 }
 
-// Health is how the targets of an action have taken what they were told.
+// Health sums up the deliveries to the targets of an action.
 type Health struct {
-	// Told tells that one was told something, be it in vain.
+	// Told is set when a delivery to one of them was tried, even without success.
 	Told bool
 	// Failing tells that one of them fails.
 	Failing bool

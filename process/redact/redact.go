@@ -15,7 +15,7 @@ import (
 	"attestry/evidence"
 )
 
-// hidden stands in the place of a key.
+// hidden replaces a key.
 var hidden = evidence.Secret("").String()
 
 var keyPattern = regexp.MustCompile(evidence.APIKeyPattern + "|" + evidence.SignedTokenPattern)

@@ -13,7 +13,6 @@ import (
 	"attestry/scripts/bench/workload"
 )
 
-// results are those of one run, with what is needed to interpret and to repeat it.
 type results struct {
 	Date      string            `json:"date"`
 	Command   string            `json:"command"`

@@ -97,7 +97,6 @@ func (d *demonstration) sendAs(contentType, what, method, path string, body []by
 // longestShown is how much of an answer is shown, in bytes.
 const longestShown = 240
 
-// show prints an answer, or the beginning of a long one.
 func (d *demonstration) show(answer []byte) {
 	if len(answer) > longestShown {
 		answer = append(answer[:longestShown:longestShown], "…"...)
@@ -132,7 +131,6 @@ func (d *demonstration) call(ctx context.Context, what, method, path, contentTyp
 	return answer, nil
 }
 
-// read makes one request and decodes what comes of it.
 func (d *demonstration) read(ctx context.Context, what, path string, into any) error {
 	answer, err := d.call(ctx, what, http.MethodGet, path, "application/json; charset=utf-8", nil, http.StatusOK)
 	if err != nil {

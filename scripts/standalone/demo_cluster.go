@@ -27,7 +27,6 @@ func (d *demonstration) report(what string, fixture []byte, want int) step {
 	return d.send(what, http.MethodPut, "/environments/"+demoOrganization+"/"+d.environment+"/report/K8S", fixture, want)
 }
 
-// showSnapshot reads the latest snapshot and tells what has changed.
 func (d *demonstration) showSnapshot(ctx context.Context) error {
 	var snapshot struct {
 		Index     int64
@@ -63,7 +62,6 @@ func (d *demonstration) showSnapshot(ctx context.Context) error {
 	return nil
 }
 
-// showDifference compares the two snapshots.
 func (d *demonstration) showDifference(ctx context.Context) error {
 	type side struct{ Artifacts []struct{ Name string } }
 	var difference struct {
@@ -85,7 +83,6 @@ func (d *demonstration) showDifference(ctx context.Context) error {
 	return nil
 }
 
-// showEvents reads the newest entries of the event log.
 func (d *demonstration) showEvents(ctx context.Context) error {
 	var events []struct {
 		Snapshot              int64  `json:"snapshot_index"`

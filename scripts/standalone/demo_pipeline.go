@@ -75,7 +75,6 @@ func encodeForm(data field, name string, file []byte) (content []byte, contentTy
 	return body.Bytes(), writer.FormDataContentType(), errors.Join(fault, writer.Close())
 }
 
-// showTrail reads the trail and tells what is missing and what is wrong.
 func (d *demonstration) showTrail(ctx context.Context) error {
 	type attestation struct {
 		Name      string `json:"attestation_name"`

@@ -82,7 +82,6 @@ func (d *demonstration) assert(ctx context.Context) error {
 	return err
 }
 
-// audit asks for what an auditor is handed.
 func (d *demonstration) audit(ctx context.Context) error {
 	content, err := d.call(ctx, "an auditor gets everything about the trail in one file", http.MethodGet,
 		"/trails/"+demoOrganization+"/"+d.flow+"/"+d.trail+"/audit_package", "", nil, http.StatusOK)

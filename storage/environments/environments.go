@@ -257,7 +257,6 @@ func (e *Environments) Archive(ctx context.Context, org, name string, at float64
 	return e.names.Archive(ctx, org, name, at)
 }
 
-// create stores a new environment and its head.
 func (e *Environments) create(ctx context.Context, fresh evidence.Environment) error {
 	if err := e.heads.insert(ctx, snapshot.Head{Org: fresh.Org, Environment: fresh.ID}); err != nil {
 		return err

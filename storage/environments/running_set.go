@@ -97,9 +97,9 @@ func (r *RunningSet) AddIn(batch *storage.Batch, entries ...Running) {
 	r.collection.AddIn(batch, entries...)
 }
 
-// Version returns the version of what runs in an organization for CheckIn. Read the version
-// before the running set, and check it at the end of the batch. Then nothing can have started in
-// between: see docs/semantics.md 10.4.
+// Version returns the version of what runs in an organization, for CheckIn. Read it before
+// the running set and check it in the batch that writes: then nothing was added to the set
+// in between. See docs/semantics.md 10.4.
 func (r *RunningSet) Version(ctx context.Context, org string) (int64, error) {
 	seen, err := storage.GetOrZero(ctx, r.versions, org)
 	return seen.Revision, err

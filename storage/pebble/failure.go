@@ -31,7 +31,6 @@ func explain(folder string, err error) error {
 	return storage.Outage(storage.Database, named(folder, err))
 }
 
-// closedError is the answer of a closed database.
 func (db *DB) closedError() error {
 	return storage.Outage(storage.Database, named(db.folder, errClosed))
 }

@@ -58,8 +58,8 @@ func (e *TrailEvents) TellIn(ctx context.Context, batch *storage.Batch, events .
 	return nil
 }
 
-// AddIn adds events of which no action is told to a batch. Stored again, an event that follows
-// from a fact is what it was.
+// AddIn adds events that notify no action to a batch. An event that follows from a fact is the
+// same when it is stored again.
 func (e *TrailEvents) AddIn(batch *storage.Batch, events ...evidence.TrailEvent) {
 	e.collection.PutIn(batch, events...)
 }

@@ -40,8 +40,8 @@ func NewTrails(docs storage.Documents, tallies *TrailTallies, events *TrailEvent
 		})}
 }
 
-// unsettledSince tells since when a trail is unsettled, if it is. Later reports do
-// not move it, so that a busy trail is settled as well.
+// unsettledSince returns since when a trail has changes that are not processed. Later
+// reports do not move this time, so that the changes of a busy trail are processed as well.
 func unsettledSince(t *evidence.Trail) (float64, bool) {
 	switch {
 	case t.Uncounted:
@@ -168,9 +168,8 @@ func (t *Trails) Settle(ctx context.Context, trail evidence.Trail) error {
 }
 
 // SettleBefore settles the trails that whoever changed them has left unsettled,
-// up to a time. It returns how many there were. As one of the changes may be
-// another template that nobody was told of, it lets everything that runs be judged
-// anew.
+// up to a time. It returns how many there were. One of the changes may be another
+// template, so everything that runs in the organization is evaluated again.
 func (t *Trails) SettleBefore(ctx context.Context, before float64) (int, error) {
 	settled := 0
 	err := storage.ForEach(ctx, t.Collection, storage.Query{

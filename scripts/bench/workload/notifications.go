@@ -66,7 +66,6 @@ func (c *client) action(hanging int) []byte {
 	return fmt.Appendf(nil, `{"name": %q, "flows": [%q], "triggers": ["ON_STARTED_TRAIL"], "targets": [%s]}`, c.scope, c.flow(), strings.Join(targets, ", "))
 }
 
-// receiver counts the requests of webhooks.
 type receiver struct {
 	listener net.Listener
 	server   *http.Server
@@ -101,7 +100,6 @@ func (r *receiver) serve(w http.ResponseWriter, request *http.Request) {
 	r.got <- struct{}{}
 }
 
-// await waits until n requests have come.
 func (r *receiver) await(n int) error {
 	late := time.After(answerTimeout)
 	for i := range n {

@@ -70,7 +70,6 @@ func (r *report) nextOrder() {
 	r.sent++
 }
 
-// clone returns a report that changes independently.
 func (r *report) clone() *report {
 	other := *r
 	other.body = bytes.Clone(r.body)

@@ -56,7 +56,6 @@ func openWhenWritable(ctx context.Context, listener net.Listener, settings confi
 	return err
 }
 
-// waitingServer answers that the service is not ready.
 type waitingServer struct {
 	server http.Server
 	ended  goroutine.Group

@@ -89,7 +89,6 @@ func (s *Scheduler) begin() bool {
 	return true
 }
 
-// done ends the count of a compaction.
 func (s *Scheduler) done() {
 	s.mu.Lock()
 	s.running--

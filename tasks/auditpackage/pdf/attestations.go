@@ -7,7 +7,6 @@ import (
 
 var attestationColumns = []column{{"Attestation", 44}, {"Result", 36}, {"Details and evidence", 94}}
 
-// attestations lays out each attestation.
 func (r *report) attestations() {
 	r.section("Attestations")
 	if len(r.Attestations) == 0 {

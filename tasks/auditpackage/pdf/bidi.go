@@ -44,7 +44,6 @@ func classOf(one glyph) bidi.Class {
 
 func isRightToLeft(class bidi.Class) bool { return class == bidi.R || class == bidi.AL }
 
-// levelsOf returns the level of each glyph.
 func levelsOf(line []glyph) []int {
 	levels := make([]int, len(line))
 	within := false // text from right to left
@@ -188,7 +187,6 @@ func restoreMarks(line []glyph, levels []int) {
 	}
 }
 
-// mirrored is the counterpart of a bracket.
 func mirrored(char rune) rune {
 	for _, pair := range []string{"()", "[]", "{}", "<>", "«»"} {
 		both := []rune(pair)

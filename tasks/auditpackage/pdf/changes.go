@@ -60,7 +60,6 @@ type artifactCommit struct {
 	artifacts []string
 }
 
-// artifactCommits lays out the commits that artifacts were built from.
 func (r *report) artifactCommits() {
 	var commits []*artifactCommit
 	known := map[string]*artifactCommit{}

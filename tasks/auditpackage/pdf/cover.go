@@ -14,7 +14,6 @@ const (
 	maxShownName  = 80
 )
 
-// cover lays out the first page.
 func (r *report) cover() {
 	r.y = 30
 	r.print(paragraph{text: "AUDIT REPORT", style: subheading})

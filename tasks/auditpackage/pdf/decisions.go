@@ -2,7 +2,6 @@ package pdf
 
 var decisionColumns = []column{{"Decision", 50}, {"Result", 36}, {"Details", 88}}
 
-// decisions lays out the decisions, by the control that they are about.
 func (r *report) decisions() {
 	r.section("Decisions and controls")
 	var identifiers []string

@@ -68,7 +68,6 @@ func wordApproval(data *evidence.ApprovalData) string {
 
 var eventColumns = []column{{"Time", 44}, {"Event", bodyWidth - 44}}
 
-// timeline lays out what happened.
 func (r *report) timeline() {
 	r.section("Events")
 	if len(r.Events) == 0 {

@@ -23,7 +23,6 @@ var monospacedFile string
 //go:embed fonts/DroidSansFallback.ttf
 var fallbackFile string
 
-// font is the number of a font.
 type font int8
 
 const (
@@ -38,7 +37,6 @@ const (
 // fontNames are the family names under which fpdf knows the fonts.
 var fontNames = [fonts]string{"regular", "bold", "monospaced", "fallback"}
 
-// file returns the font's file in TrueType.
 func (f font) file() string {
 	return [fonts]string{regularFile, boldFile, monospacedFile, fallbackFile}[f]
 }

@@ -10,7 +10,6 @@ type layout struct {
 	pending []leadingLines
 }
 
-// leadingLines is a heading or an introduction, broken into lines.
 type leadingLines struct {
 	lines []textLine
 	// title is what a bookmark says, "" for none.
@@ -75,7 +74,6 @@ func heightOf(lines []textLine) float64 {
 // sheet is the last one.
 func (l *layout) sheet() *sheet { return l.sheets[len(l.sheets)-1] }
 
-// newSheet begins another page.
 func (l *layout) newSheet() {
 	l.sheets = append(l.sheets, new(sheet))
 	l.y = top
@@ -116,7 +114,6 @@ func (l *layout) place(x float64, lines []textLine) {
 	}
 }
 
-// print places paragraphs over the width of the page.
 func (l *layout) print(paragraphs ...paragraph) {
 	for _, line := range lines(paragraphs, bodyWidth) {
 		l.need(line.height())
@@ -132,7 +129,6 @@ func (l *layout) section(name string) {
 	l.pending = append(l.pending, leadingLines{lines: broken, title: name, above: 9, below: 2.5})
 }
 
-// subsection begins a part of a section.
 func (l *layout) subsection(name string) {
 	broken := lines([]paragraph{{text: name, style: subheading}}, bodyWidth)
 	l.pending = append(l.pending, leadingLines{lines: broken, above: 4, below: 1.5})

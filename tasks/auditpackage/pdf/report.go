@@ -56,7 +56,6 @@ func (r *report) eachEntry(visit func(artifact string, status *compliance.Attest
 	}
 }
 
-// write lays out all sections.
 func (r *report) write() {
 	r.newSheet()
 	r.cover()

@@ -33,7 +33,6 @@ type table struct {
 	group   *measuredRow // that is repeated, or nil
 }
 
-// measuredRow is a row whose texts are broken into lines.
 type measuredRow struct {
 	lines  [][]textLine // by cell
 	height float64
@@ -135,7 +134,6 @@ func (t *table) turn() {
 	}
 }
 
-// draw places a row at the current height.
 func (t *table) draw(r *measuredRow) {
 	sheet := t.sheet()
 	if r.shaded {
