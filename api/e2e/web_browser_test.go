@@ -22,7 +22,7 @@ func (s *service) deliverRed() string {
 
 func TestPeopleFindOutWhyAnEnvironmentIsRed(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{real: true})
+	s := shareOnAnyEngine(t)
 	fingerprint := s.deliverRed()
 	b := s.browser()
 	b.signIn(readerKey, "/"+s.org)
@@ -43,7 +43,7 @@ func TestPeopleFindOutWhyAnEnvironmentIsRed(t *testing.T) {
 
 func TestAllPagesCanBeUsedByEverybody(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{real: true})
+	s := shareOnAnyEngine(t)
 	fingerprint := s.deliverRed()
 	s.want(http.StatusCreated, http.MethodPost, "/controls/"+s.org, []byte(`{"identifier":"RELEASE","name":"Releases are agreed"}`))
 	s.report(http.StatusCreated, "production", "server", fmt.Sprintf(
@@ -82,7 +82,7 @@ func TestAllPagesCanBeUsedByEverybody(t *testing.T) {
 
 func TestPagesAreUsedByTheKeyboardAlone(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{real: true})
+	s := shareOnAnyEngine(t)
 	s.deliverRed()
 	s.reportServer("production", "another")
 	b := s.browser()

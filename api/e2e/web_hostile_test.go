@@ -193,7 +193,7 @@ func (b *browser) wantShown(texts []string) {
 
 func TestNothingThatClientsSendRunsOnAPage(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{real: true})
+	s := shareOnAnyEngine(t)
 	b := s.browser()
 	pages := s.hostilePages()
 	b.signIn(adminKey, "/"+s.org)

@@ -20,6 +20,8 @@ func f(list []int, done bool) (int, error) {
 	}
 	return n + 2, nil
 }
+
+const wait = 3 * time.Second
 `
 
 func TestAlterations(t *testing.T) {
