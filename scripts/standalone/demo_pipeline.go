@@ -72,7 +72,8 @@ func encodeForm(data field, name string, file []byte) (content []byte, contentTy
 		_, err = into.Write(file)
 		fault = errors.Join(fault, err)
 	}
-	return body.Bytes(), writer.FormDataContentType(), errors.Join(fault, writer.Close())
+	fault = errors.Join(fault, writer.Close())
+	return body.Bytes(), writer.FormDataContentType(), fault
 }
 
 func (d *demonstration) showTrail(ctx context.Context) error {
