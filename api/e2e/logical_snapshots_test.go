@@ -14,7 +14,7 @@ import (
 
 	"attestry/app"
 	"attestry/evidence"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/tasks/reports"
 )
@@ -264,7 +264,7 @@ func TestLogicalEnvironmentIsReadWhenASnapshotOfAMemberIsMissing(t *testing.T) {
 	s.createEnvironment("one", evidence.Server)
 	s.reportServer("one", "a")
 	s.createLogical("all", "one")
-	_, err := s.Process.Store.Heads.Update(t.Context(), s.environmentID("one"), func(head *rules.Head) error {
+	_, err := s.Process.Store.Heads.Update(t.Context(), s.environmentID("one"), func(head *snapshot.Head) error {
 		head.Last++
 		return nil
 	})

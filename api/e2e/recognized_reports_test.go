@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"attestry/evidence"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/tasks/reports"
 )
 
@@ -178,7 +178,7 @@ func TestReportBeforeTheLastIsNotTakenForUnchanged(t *testing.T) {
 	other := reports.NewIntake(store, noQueue{}, noQueue{}, s.clock.read, 0)
 	_, err := other.Accept(t.Context(), reports.Submission{
 		Org: s.orgID(), Environment: environment,
-		Report: rules.Canonical(evidence.Server, []rules.Instance{{Digests: map[string]string{"/opt/b": digestOf("b")}, CreatedAt: 1_788_990_000}}),
+		Report: snapshot.Canonical(evidence.Server, []snapshot.Instance{{Digests: map[string]string{"/opt/b": digestOf("b")}, CreatedAt: 1_788_990_000}}),
 	})
 	s.must(err)
 	s.sends("host", "server", files(a), createdText, false)

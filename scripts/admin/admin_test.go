@@ -15,7 +15,7 @@ import (
 	"attestry/config"
 	"attestry/evidence"
 	"attestry/evidence/identity"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/process"
 	"attestry/storage"
 	"attestry/storage/environments"
@@ -96,7 +96,7 @@ func (s *site) create(name string) {
 func (s *site) park(environment string, arrival int64, file string, damaged bool) {
 	s.t.Helper()
 	ctx := s.t.Context()
-	report := rules.Canonical(evidence.Server, []rules.Instance{{Digests: map[string]string{file: evidence.HashAPIKey(file)}, CreatedAt: 1}})
+	report := snapshot.Canonical(evidence.Server, []snapshot.Instance{{Digests: map[string]string{file: evidence.HashAPIKey(file)}, CreatedAt: 1}})
 	record := environments.WaitingReport{
 		ID: environments.NewReportID(), Org: s.org, Environment: s.environments[environment], Arrival: arrival,
 		AcceptedAt: 1_790_000_000 + float64(arrival), Type: evidence.Server, Digest: report.Digest(),
@@ -107,8 +107,8 @@ func (s *site) park(environment string, arrival int64, file string, damaged bool
 		record.Content = []byte("no zstd")
 	}
 	s.must(s.store.Reports.Park(ctx, record))
-	_, err := s.store.Heads.Update(ctx, record.Environment, func(head *rules.Head) error {
-		head.MarkProcessed(arrival, rules.Outcome{Report: record.ID, Failed: true})
+	_, err := s.store.Heads.Update(ctx, record.Environment, func(head *snapshot.Head) error {
+		head.MarkProcessed(arrival, snapshot.Outcome{Report: record.ID, Failed: true})
 		return nil
 	})
 	s.must(err)
@@ -186,7 +186,7 @@ func TestParkedReportsAreRetriedOrDiscarded(t *testing.T) {
 	processor := reports.NewProcessor(s.store, silent{}, time.Now, slog.New(slog.DiscardHandler))
 	s.must(processor.Drain(t.Context(), prod))
 	head, err := s.store.Heads.Get(t.Context(), prod)
-	if s.must(err); head.Last != 1 || head.Processed != 3 || head.Timestamp != 1_790_000_001 || head.VerdictOf(3) != rules.Created {
+	if s.must(err); head.Last != 1 || head.Processed != 3 || head.Timestamp != 1_790_000_001 || head.VerdictOf(3) != snapshot.Created {
 		t.Errorf("the head is %+v", head)
 	}
 	s.want(succeeded, "reports discard acme prod 2", "report 2 is deleted\n", "")

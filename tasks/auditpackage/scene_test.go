@@ -24,7 +24,7 @@ import (
 	"attestry/evidence/control"
 	"attestry/evidence/evidencetest"
 	"attestry/evidence/job"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/links"
 	"attestry/storage"
 	"attestry/storage/filesystem"
@@ -254,9 +254,9 @@ func (s *scene) run(name string, fingerprints ...string) {
 
 func (s *scene) reportRunning(fingerprints ...string) {
 	s.t.Helper()
-	report := rules.Report{Type: evidence.Server}
+	report := snapshot.Report{Type: evidence.Server}
 	for _, fingerprint := range fingerprints {
-		report.Artifacts = append(report.Artifacts, rules.Reported{Fingerprint: fingerprint, Name: "acme/web", CreatedAt: []int64{1}})
+		report.Artifacts = append(report.Artifacts, snapshot.Reported{Fingerprint: fingerprint, Name: "acme/web", CreatedAt: []int64{1}})
 	}
 	log := slog.New(slog.DiscardHandler)
 	_, err := reports.NewIntake(s.store, s, s, s.clock.Now, 0).Accept(s.t.Context(), reports.Submission{

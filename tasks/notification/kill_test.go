@@ -10,7 +10,7 @@ import (
 	"attestry/app/recording"
 	"attestry/evidence"
 	"attestry/evidence/notification"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/storagetest"
 	"attestry/tasks/reports"
@@ -160,12 +160,12 @@ func TestTargetsOfAWorkerThatDiesSucceedOnce(t *testing.T) {
 // accept accepts a report without processing it.
 func (s *scene) accept(names ...string) {
 	s.t.Helper()
-	var instances []rules.Instance
+	var instances []snapshot.Instance
 	for _, name := range names {
-		instances = append(instances, rules.Instance{Digests: map[string]string{name: fingerprint(name)}, CreatedAt: 1_789_000_000})
+		instances = append(instances, snapshot.Instance{Digests: map[string]string{name: fingerprint(name)}, CreatedAt: 1_789_000_000})
 	}
 	_, err := s.intake.Accept(s.t.Context(), reports.Submission{
-		Org: acme.OrgID, Environment: s.env, ReportedBy: "reporter", Report: rules.Canonical(evidence.Server, instances),
+		Org: acme.OrgID, Environment: s.env, ReportedBy: "reporter", Report: snapshot.Canonical(evidence.Server, instances),
 	})
 	s.must(err)
 }

@@ -9,7 +9,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/job"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/goroutine"
 	"attestry/storage"
 )
@@ -72,7 +72,7 @@ type refund struct {
 }
 
 // apply takes the attempt back, and releases its lease if that is still there.
-func (r *refund) apply(head *rules.Head) {
+func (r *refund) apply(head *snapshot.Head) {
 	held := head.Lease.Holder == r.holder
 	if held {
 		head.Lease = job.Lease{}
@@ -132,7 +132,7 @@ func (p *Processor) refund(ctx context.Context, environment string) error {
 	if len(taken) == 0 {
 		return nil
 	}
-	_, err := p.store.Heads.Update(ctx, environment, func(head *rules.Head) error {
+	_, err := p.store.Heads.Update(ctx, environment, func(head *snapshot.Head) error {
 		for i := range taken {
 			taken[i].apply(head)
 		}

@@ -13,7 +13,7 @@ import (
 
 	"attestry/app"
 	"attestry/evidence"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/tasks/reports"
 )
@@ -225,7 +225,7 @@ func TestReportThatCannotBeProcessedIsParkedAndTheRestGoesOn(t *testing.T) {
 			if err := s.try(t); err != nil {
 				t.Fatal(err)
 			}
-			if head := s.head(t); head.VerdictOf(2) != rules.Failed || head.VerdictOf(3) != rules.Created || head.Last != 2 {
+			if head := s.head(t); head.VerdictOf(2) != snapshot.Failed || head.VerdictOf(3) != snapshot.Created || head.Last != 2 {
 				t.Errorf("head is %+v", head)
 			}
 			s.assertParked(t, 2)
@@ -328,7 +328,7 @@ func TestOutagesParkNoReport(t *testing.T) {
 			if err := s.try(t); err != nil {
 				t.Fatal(err)
 			}
-			if head := s.head(t); head.VerdictOf(2) != rules.Created {
+			if head := s.head(t); head.VerdictOf(2) != snapshot.Created {
 				t.Errorf("head is %+v", head)
 			}
 			if total, reason := s.parked(); total != 0 {
@@ -365,7 +365,7 @@ func TestOutagesOfManyWorkersParkNoReport(t *testing.T) {
 			t.Fatalf("after the refund the head is %+v", head)
 		}
 	}
-	if err := s.try(t); err != nil || s.head(t).VerdictOf(2) != rules.Created {
+	if err := s.try(t); err != nil || s.head(t).VerdictOf(2) != snapshot.Created {
 		t.Errorf("head is %+v, %v", s.head(t), err)
 	}
 }
@@ -415,7 +415,7 @@ func TestDamagedReportBehindOthersDoesNotKeepThemWaiting(t *testing.T) {
 		_ = s.try(t)
 	}
 	head := s.head(t)
-	if head.VerdictOf(2) != rules.Created || head.VerdictOf(3) != rules.Failed || head.VerdictOf(4) != rules.Created {
+	if head.VerdictOf(2) != snapshot.Created || head.VerdictOf(3) != snapshot.Failed || head.VerdictOf(4) != snapshot.Created {
 		t.Errorf("head is %+v", head)
 	}
 	s.docs.getReports = nil

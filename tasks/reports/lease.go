@@ -9,7 +9,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/job"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/goroutine"
 	"attestry/storage"
 )
@@ -24,12 +24,12 @@ type lease struct {
 	// mu is held while the head is written, by the processing or by the renewal
 	// of the lease beside it.
 	mu       sync.Mutex
-	head     rules.Head
+	head     snapshot.Head
 	revision int64
 }
 
 // current is the head as this processor last wrote or read it.
-func (h *lease) current() rules.Head {
+func (h *lease) current() snapshot.Head {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.head
@@ -54,7 +54,7 @@ func (p *Processor) acquireLease(ctx context.Context, environment string) (*leas
 		}
 		next := head.Processed + 1
 		if head.Attempt.Arrival != next {
-			head.Attempt = rules.Attempt{Arrival: next}
+			head.Attempt = snapshot.Attempt{Arrival: next}
 		}
 		head.Attempt.Count++
 		head.Lease = job.Report.NewLease(holder, now)
@@ -98,12 +98,12 @@ func (p *Processor) renewLease(ctx context.Context, h *lease) (context.Context, 
 }
 
 func (p *Processor) renewOnce(ctx context.Context, h *lease) error {
-	return p.commit(ctx, h, func(head *rules.Head) { head.Lease = job.Report.NewLease(h.holder, evidence.Seconds(p.clock())) })
+	return p.commit(ctx, h, func(head *snapshot.Head) { head.Lease = job.Report.NewLease(h.holder, evidence.Seconds(p.clock())) })
 }
 
-func clearLease(head *rules.Head) {
+func clearLease(head *snapshot.Head) {
 	head.Lease = job.Lease{}
-	head.Attempt = rules.Attempt{}
+	head.Attempt = snapshot.Attempt{}
 }
 
 // releaseLease releases the lease after an error. What is not the report's fault does not
@@ -112,7 +112,7 @@ func (p *Processor) releaseLease(ctx context.Context, h *lease, cause error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), job.Report.Lease)
 	defer cancel()
 	begun := h.current()
-	err := p.commit(ctx, h, func(head *rules.Head) {
+	err := p.commit(ctx, h, func(head *snapshot.Head) {
 		head.Lease = job.Lease{}
 		if isOutage(cause) {
 			head.Attempt.Count--
@@ -133,7 +133,7 @@ func (p *Processor) releaseLease(ctx context.Context, h *lease, cause error) {
 }
 
 // commit changes the head that this processor holds.
-func (p *Processor) commit(ctx context.Context, h *lease, change func(*rules.Head)) error {
+func (p *Processor) commit(ctx context.Context, h *lease, change func(*snapshot.Head)) error {
 	return p.commitWith(ctx, h, &storage.Batch{}, change, &storage.Batch{})
 }
 
@@ -141,7 +141,7 @@ func (p *Processor) commit(ctx context.Context, h *lease, change func(*rules.Hea
 // behind it: one batch, unless somebody else has touched the head meanwhile. The change must
 // bear repetition. Once the lease is released there is nothing more to change: a renewal
 // that had to wait for the release would take it again, for nobody.
-func (p *Processor) commitWith(ctx context.Context, h *lease, before *storage.Batch, change func(*rules.Head), behind *storage.Batch) error {
+func (p *Processor) commitWith(ctx context.Context, h *lease, before *storage.Batch, change func(*snapshot.Head), behind *storage.Batch) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.head.Lease.Holder != h.holder {

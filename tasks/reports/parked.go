@@ -8,7 +8,7 @@ import (
 	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/job"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/environments"
 )
@@ -68,7 +68,7 @@ func (p *Parked) Waiting(ctx context.Context, now float64, after string) ([]job.
 	return entries, next, nil
 }
 
-func entryOf(ref environments.ReportRef, head *rules.Head) job.Entry {
+func entryOf(ref environments.ReportRef, head *snapshot.Head) job.Entry {
 	status := job.Status{Due: ref.AcceptedAt}
 	if head.Attempt.Arrival == ref.Arrival {
 		status.Lease, status.Tried, status.Reason = head.Lease, head.Attempt.Count, head.Attempt.Reason

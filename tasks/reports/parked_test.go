@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"attestry/evidence"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/storage/environments"
 	"attestry/tasks/reports"
 )
 
 // parkNext accepts a report and parks it as a worker does that gives it up.
-func (s *scene) parkNext(t testing.TB, report rules.Report) environments.WaitingReport {
+func (s *scene) parkNext(t testing.TB, report snapshot.Report) environments.WaitingReport {
 	t.Helper()
 	s.accept(t, report)
 	return s.park(t)
@@ -30,8 +30,8 @@ func (s *scene) park(t testing.TB) environments.WaitingReport {
 	if err := s.store.Reports.Park(t.Context(), record); err != nil {
 		t.Fatal(err)
 	}
-	_, err = s.store.Heads.Update(t.Context(), s.env, func(head *rules.Head) error {
-		head.MarkProcessed(arrival, rules.Outcome{Report: record.ID, Failed: true})
+	_, err = s.store.Heads.Update(t.Context(), s.env, func(head *snapshot.Head) error {
+		head.MarkProcessed(arrival, snapshot.Outcome{Report: record.ID, Failed: true})
 		return nil
 	})
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *scene) parked(t testing.TB) []int64 {
 }
 
 func TestRetriedReportIsProcessedBehindThoseThatWait(t *testing.T) {
-	for name, report := range map[string]rules.Report{"inline": running("a"), "as an object": bulky()} {
+	for name, report := range map[string]snapshot.Report{"inline": running("a"), "as an object": bulky()} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t, nil)
 			parked := s.parkNext(t, report)
@@ -134,7 +134,7 @@ func TestRetryThatIsKilledLosesNothing(t *testing.T) {
 					}
 				}
 				s.drain(t)
-				if head := s.head(t); head.Last != 1 || head.VerdictOf(2) != rules.Created {
+				if head := s.head(t); head.Last != 1 || head.VerdictOf(2) != snapshot.Created {
 					t.Errorf("head is %+v", head)
 				}
 				if left := s.parked(t); len(left) != 0 {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"attestry/evidence"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/tasks/reports"
 )
@@ -32,7 +32,7 @@ func (d *interrupted) Insert(ctx context.Context, schema *storage.Schema, record
 }
 
 // bulky is a report that is too large for a document of its own, of a single file beside others.
-func bulky(others ...string) rules.Report {
+func bulky(others ...string) snapshot.Report {
 	var name strings.Builder
 	for i := range 10_000 {
 		name.WriteString(fingerprint(strconv.Itoa(i))) // does not compress
@@ -75,7 +75,7 @@ func TestReportThatTheSweepTakesForProcessedKeepsItsContent(t *testing.T) {
 		t.Fatalf("the report is not an object: %v", err)
 	}
 	s.drain(t)
-	if head := s.head(t); head.Last != 3 || head.VerdictOf(3) != rules.Created {
+	if head := s.head(t); head.Last != 3 || head.VerdictOf(3) != snapshot.Created {
 		t.Errorf("head is %+v", head)
 	}
 	s.wantNoObjects(t)

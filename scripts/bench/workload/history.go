@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"attestry/evidence"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/tasks/reports"
 )
 
@@ -15,7 +15,7 @@ import (
 // is replaced by its second version.
 func seedHistory(snapshots int) seed {
 	return func(ctx context.Context, f *fixture, size int) error {
-		return f.createHistory(ctx, size, snapshots, func(pods []rules.Instance, n int) {
+		return f.createHistory(ctx, size, snapshots, func(pods []snapshot.Instance, n int) {
 			i := (n - 1) % size
 			pods[i].Digests = digests(f.scope, secondVersion, i)
 		})
@@ -26,7 +26,7 @@ func seedHistory(snapshots int) seed {
 // by ones that never ran before, which makes two events for each.
 func seedEvents(pods, snapshots int) seed {
 	return func(ctx context.Context, f *fixture, _ int) error {
-		return f.createHistory(ctx, pods, snapshots, func(pods []rules.Instance, n int) {
+		return f.createHistory(ctx, pods, snapshots, func(pods []snapshot.Instance, n int) {
 			for i := range pods {
 				pods[i].Digests = digests(f.scope, "image-"+strconv.Itoa(1+n), i)
 			}
@@ -36,7 +36,7 @@ func seedEvents(pods, snapshots int) seed {
 
 // createHistory creates an environment with snapshots. Before each but the first, replace changes
 // the pods. The reports do not pass the HTTP server and the queue, which would take minutes.
-func (f *fixture) createHistory(ctx context.Context, pods, snapshots int, replace func(pods []rules.Instance, n int)) error {
+func (f *fixture) createHistory(ctx context.Context, pods, snapshots int, replace func(pods []snapshot.Instance, n int)) error {
 	name, err := f.createEnvironment(newConnection(f.address, f.key), "history")
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (f *fixture) createHistory(ctx context.Context, pods, snapshots int, replac
 	}
 	intake := reports.NewIntake(f.store, noQueue{}, noQueue{}, time.Now, 0)
 	processor := reports.NewProcessor(f.store, noQueue{}, time.Now, f.instance.Process.Log)
-	var running []rules.Instance
+	var running []snapshot.Instance
 	for i := range pods {
 		running = append(running, instanceOf(f.scope, i))
 	}
@@ -57,7 +57,7 @@ func (f *fixture) createHistory(ctx context.Context, pods, snapshots int, replac
 		}
 		submission := reports.Submission{
 			Org: f.org, Environment: environment.ID, ReportedBy: organization,
-			Report: rules.Canonical(evidence.K8S, running),
+			Report: snapshot.Canonical(evidence.K8S, running),
 		}
 		if _, err := intake.Accept(ctx, submission); err != nil {
 			return err
@@ -77,12 +77,12 @@ func digests(seed, version string, i int) map[string]string {
 }
 
 // instanceOf is a pod in the canonical form of a report.
-func instanceOf(seed string, i int) rules.Instance {
+func instanceOf(seed string, i int) snapshot.Instance {
 	sent := pod(seed, i)
 	owner := sent.Owners[0]
-	return rules.Instance{
+	return snapshot.Instance{
 		Digests: digests(seed, firstVersion, i), CreatedAt: sent.CreationTimestamp, Pod: sent.PodName,
-		PodContext: &rules.Pod{Namespace: sent.Namespace, CreatedAt: sent.CreationTimestamp, Owners: []rules.Owner{{
+		PodContext: &snapshot.Pod{Namespace: sent.Namespace, CreatedAt: sent.CreationTimestamp, Owners: []snapshot.Owner{{
 			APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID,
 			Controller: owner.Controller, BlockOwnerDeletion: owner.BlockOwnerDeletion,
 		}}},

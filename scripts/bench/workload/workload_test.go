@@ -9,7 +9,7 @@ import (
 
 	"attestry/api/snapshots"
 	"attestry/evidence"
-	rules "attestry/evidence/snapshot"
+	"attestry/evidence/snapshot"
 	"attestry/scripts/bench/baseline"
 	"attestry/scripts/bench/measure"
 )
@@ -142,7 +142,7 @@ func TestSeededImagesAreShownWithTwoFlows(t *testing.T) {
 
 func TestHistoryFailsWhenAReportMakesNoSnapshot(t *testing.T) {
 	f := openFixtureOf(t)
-	unchanged := func([]rules.Instance, int) {}
+	unchanged := func([]snapshot.Instance, int) {}
 	if err := f.createHistory(t.Context(), 8, 2, unchanged); err == nil {
 		t.Error("an unchanged report counts as a snapshot")
 	}
