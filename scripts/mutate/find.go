@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,6 +33,19 @@ type tests struct {
 	folder  string        // for temporary files
 	timeout time.Duration // of one package
 	stories bool          // run them as well
+}
+
+// checkStories returns an error if the tests of the whole service fail without an alteration: then
+// they would seem to find every one.
+func (t tests) checkStories() error {
+	if !t.stories {
+		return nil
+	}
+	output, err := exec.CommandContext(t.ctx, "go", "test", "-short", "-vet=off", "-failfast", "-timeout", t.timeout.String(), stories).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s fails without an alteration: %w\n%s", stories, err, output)
+	}
+	return nil
 }
 
 // find returns the packages whose tests fail because of an alteration, "" if all pass, and

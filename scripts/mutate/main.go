@@ -23,8 +23,8 @@ var corePackages = []string{
 	"./storage/pipelines", "./storage/environments", "./storage/governance", "./storage/tenancy", "./storage/notifications",
 }
 
-// maxMemory is the address space of each process, in bytes: an altered loop may allocate
-// without end.
+// maxMemory is how much memory each process may write to, in bytes: an altered loop may allocate
+// without end. The address space is not limited, as browsers reserve far more than they use.
 const maxMemory = 12 << 30
 
 func main() {
@@ -57,13 +57,16 @@ func main() {
 // run tests alterations in a random order until count of them have compiled.
 func run(tests tests, patterns []string, count int, seed uint64) (found, tested int, err error) {
 	limit := syscall.Rlimit{Cur: maxMemory, Max: maxMemory}
-	if err := syscall.Setrlimit(syscall.RLIMIT_AS, &limit); err != nil {
+	if err := syscall.Setrlimit(syscall.RLIMIT_DATA, &limit); err != nil {
 		return 0, 0, fmt.Errorf("limit the memory: %w", err)
 	}
 	if tests.folder, err = os.MkdirTemp("", "mutate-"); err != nil {
 		return 0, 0, err
 	}
 	defer os.RemoveAll(tests.folder)
+	if err := tests.checkStories(); err != nil {
+		return 0, 0, err
+	}
 	all, err := alterationsOf(patterns)
 	if err != nil {
 		return 0, 0, err
