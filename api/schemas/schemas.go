@@ -38,7 +38,7 @@ type document []byte
 // MarshalJSON gives the document as it is.
 func (d document) MarshalJSON() ([]byte, error) { return d, nil }
 
-// Schema says that the server.Answer[document] is an object.
+// Schema says that the answer is an object.
 func (document) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
 }

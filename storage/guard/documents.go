@@ -46,6 +46,11 @@ func (d *documents) Find(ctx context.Context, schema *storage.Schema, query stor
 	return page, d.verify(schema, page.Records...)
 }
 
+func (d *documents) Count(ctx context.Context, schema *storage.Schema, query storage.Query) (int64, error) {
+	n, err := d.Documents.Count(ctx, schema, query)
+	return n, d.note(schema, err)
+}
+
 func (d *documents) List(ctx context.Context, schema *storage.Schema, after string, limit, maxBytes int) ([]storage.Record, error) {
 	records, err := d.Documents.List(ctx, schema, after, limit, maxBytes)
 	if err != nil {

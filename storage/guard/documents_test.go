@@ -179,6 +179,10 @@ func (damagedDatabase) Find(context.Context, *storage.Schema, storage.Query) (st
 	return storage.Page{}, storage.Damaged("The database is damaged", errors.New("000007.sst"))
 }
 
+func (damagedDatabase) Count(context.Context, *storage.Schema, storage.Query) (int64, error) {
+	return 0, storage.Damaged("The database is damaged", errors.New("000007.sst"))
+}
+
 func TestReadsOfADamagedDatabaseAreCounted(t *testing.T) {
 	b := newBench()
 	docs := b.Documents(damagedDatabase{})
@@ -188,7 +192,10 @@ func TestReadsOfADamagedDatabaseAreCounted(t *testing.T) {
 	if _, err := docs.Find(t.Context(), plain, storage.Query{}); !errors.Is(err, storage.ErrDamaged) {
 		t.Errorf("Find returned %v", err)
 	}
-	if got := b.damagedReads(t, "database"); got != 2 {
+	if _, err := docs.Count(t.Context(), plain, storage.Query{}); !errors.Is(err, storage.ErrDamaged) {
+		t.Errorf("Count returned %v", err)
+	}
+	if got := b.damagedReads(t, "database"); got != 3 {
 		t.Errorf("%v reads are counted as damaged", got)
 	}
 }
