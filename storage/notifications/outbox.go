@@ -99,14 +99,17 @@ func (o *Outbox) AddTrailEventsIn(ctx context.Context, batch *storage.Batch, eve
 }
 
 // Due names a page of what is due at a time in Unix seconds: each action that is to be told of an event, oldest
-// events first. It gives the cursor of the next page.
+// events first. It gives the cursor of the next page. An event is due at once, even if it happened later than the
+// clock says, as facts get increasing times also when clocks are set back. Only after a failure it waits.
 func (o *Outbox) Due(ctx context.Context, now float64, after string) ([]job.Ref, string, error) {
 	events, next, err := o.collection.Find(ctx, storage.Query{
-		Index: "at", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: now}, After: after, Limit: outboxPage,
+		Index: "at", From: &storage.Bound{Value: 0.0}, After: after, Limit: outboxPage,
 	})
 	var refs []job.Ref
 	for i := range events {
-		refs = append(refs, events[i].Refs()...)
+		if events[i].Due <= now {
+			refs = append(refs, events[i].Refs()...)
+		}
 	}
 	return refs, next, err
 }

@@ -80,14 +80,18 @@ func (a *Assemblies) Update(ctx context.Context, id string, change func(*audit.A
 }
 
 // Due names a page of the assemblies that are due at a time in Unix seconds, those that are due longest first, and
-// gives the cursor of the next one.
+// gives the cursor of the next one. What was asked for and not begun is due at once: the clock of the process that was
+// asked may be ahead.
 func (a *Assemblies) Due(ctx context.Context, now float64, after string) ([]job.Ref, string, error) {
 	found, next, err := a.collection.FindFields(ctx, storage.Query{
-		Index: "due", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: now}, After: after, Limit: storage.MaxMany,
+		Index: "due", From: &storage.Bound{Value: 0.0}, After: after, Limit: storage.MaxMany,
 	})
 	refs := make([]job.Ref, 0, len(found))
 	for _, record := range found {
 		due, _ := record.Fields["due"].(float64)
+		if _, begun := record.Fields["stage"]; begun && due > now {
+			continue
+		}
 		refs = append(refs, job.Ref{Kind: &job.Assemble, Key: record.ID, Payload: job.Payload{Assembly: record.ID}, Due: due})
 	}
 	return refs, next, err

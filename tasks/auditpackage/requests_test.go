@@ -173,6 +173,17 @@ func TestStoreThatRefusesWritesFailsThePackage(t *testing.T) {
 	}
 }
 
+func TestPackagesAreAssembledThoughTheClockIsSetBack(t *testing.T) {
+	s := newScene(t)
+	s.deliver()
+	s.ask(s.ofTrail("1"))
+	s.clock.Advance(-time.Hour)
+	s.must(s.work())
+	if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Complete {
+		t.Errorf("answer %+v", answer)
+	}
+}
+
 func TestTaskThatRedisForgetsIsEnqueuedAgain(t *testing.T) {
 	s := newScene(t)
 	s.deliver()

@@ -275,6 +275,13 @@ func TestWhatRedisForgetsIsEnqueuedAgain(t *testing.T) {
 	s.wantTold("ARTIFACT_STARTED web WEBHOOK")
 }
 
+func TestEventsAreToldThoughTheClockIsSetBack(t *testing.T) {
+	s := newScene(t)
+	s.started(webhook("a"))
+	s.clock.Advance(-time.Hour)
+	s.wantTold("ARTIFACT_STARTED web WEBHOOK")
+}
+
 func TestNothingIsAddedToAQueueThatIsFull(t *testing.T) {
 	s := newScene(t)
 	s.started(webhook("a"))
