@@ -1,6 +1,6 @@
-// Package tasks is what crosses the queue: tasks and their options, the dispatcher that hands them over, and the messages that say a task
-// has settled something. Redis is transport here, never truth: whatever a task
-// stands for is kept by storage, and enqueued again by the sweep if Redis forgot.
+// Package tasks is what crosses the queue: tasks and their options, the dispatcher that hands them over, and the
+// messages that wake who waits for a result. Redis only carries tasks: storage keeps what a task stands for, and the
+// sweep and the relays enqueue it again if Redis has forgotten it.
 package tasks
 
 import (

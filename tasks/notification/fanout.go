@@ -18,6 +18,7 @@ import (
 	"attestry/links"
 	"attestry/storage"
 	"attestry/storage/notifications"
+	"attestry/tasks/relay"
 )
 
 const (
@@ -31,26 +32,17 @@ const (
 	maxDeliveries = 50_000
 )
 
-// enqueuers is how many tasks are enqueued at the same time.
-const enqueuers = 16
-
-// Enqueuer puts tasks on their queues.
-type Enqueuer interface {
-	// Enqueue asks a worker to do some work. A task that is there already for the same attempt is no error.
-	Enqueue(ctx context.Context, ref job.Ref, attempt int64) error
-}
-
 // Fanout makes the deliveries of events.
 type Fanout struct {
 	store    *app.Store
 	links    links.Links
-	enqueuer Enqueuer
+	enqueuer relay.Enqueuer
 	clock    evidence.Clock
 	log      *slog.Logger
 }
 
 // NewFanout makes a fanout.
-func NewFanout(store *app.Store, links links.Links, enqueuer Enqueuer, clock evidence.Clock, log *slog.Logger) *Fanout {
+func NewFanout(store *app.Store, links links.Links, enqueuer relay.Enqueuer, clock evidence.Clock, log *slog.Logger) *Fanout {
 	return &Fanout{store: store, links: links, enqueuer: enqueuer, clock: clock, log: log}
 }
 
@@ -147,14 +139,11 @@ func (f *Fanout) add(ctx context.Context, batch []notification.Delivery, enqueue
 	if err := f.store.Deliveries.Add(ctx, batch); err != nil || !enqueue {
 		return err
 	}
-	var group goroutine.Group
-	group.Limit(enqueuers)
+	refs := make([]job.Ref, 0, len(batch))
 	for i := range batch {
-		group.Go(func() error {
-			return f.enqueuer.Enqueue(ctx, notification.DeliveryRef(batch[i].Org, batch[i].ID, batch[i].Due), 0)
-		})
+		refs = append(refs, notification.DeliveryRef(batch[i].Org, batch[i].ID, batch[i].Due))
 	}
-	if err := group.Wait(); err != nil {
+	if err := relay.EnqueueAll(ctx, f.enqueuer, refs, func(*job.Ref) int64 { return 0 }); err != nil {
 		// The relay enqueues them later.
 		f.log.Debug("could not enqueue deliveries", "error", err.Error())
 	}

@@ -24,8 +24,23 @@ const (
 type Enqueuer interface {
 	// Enqueue asks a worker to do some work. A task that is there already for the same attempt is no error.
 	Enqueue(ctx context.Context, ref job.Ref, attempt int64) error
+}
+
+// Queues are those that tasks wait in.
+type Queues interface {
+	Enqueuer
 	// Waiting is how many tasks of a queue no worker has taken yet.
 	Waiting(ctx context.Context, queue string) (int, error)
+}
+
+// EnqueueAll enqueues work, several tasks at the same time. attempt numbers the task of each.
+func EnqueueAll(ctx context.Context, to Enqueuer, due []job.Ref, attempt func(*job.Ref) int64) error {
+	var group goroutine.Group
+	group.Limit(enqueuers)
+	for i := range due {
+		group.Go(func() error { return to.Enqueue(ctx, due[i], attempt(&due[i])) })
+	}
+	return group.Wait()
 }
 
 // Source reads a page of the work of a kind that is due at a time in Unix seconds, that which is due longest
@@ -34,10 +49,10 @@ type Source func(ctx context.Context, now float64, after string) ([]job.Ref, str
 
 // Relay enqueues work of one queue. Several processes may do so: their tasks have the same ids.
 type Relay struct {
-	queue    string
-	enqueuer Enqueuer
-	clock    evidence.Clock
-	sources  []Source
+	queue   string
+	queues  Queues
+	clock   evidence.Clock
+	sources []Source
 	// elect reports whether this process is to enqueue, which spares others the work.
 	elect func(context.Context) (bool, error)
 	// enqueued is when what still waits was enqueued last.
@@ -54,8 +69,8 @@ type key struct {
 func keyOf(ref *job.Ref) key { return key{kind: ref.Kind, key: ref.Key, due: ref.Due} }
 
 // New makes a relay for a queue that works when Relay is called, by one goroutine, if elect says so.
-func New(queue string, enqueuer Enqueuer, clock evidence.Clock, elect func(context.Context) (bool, error), sources ...Source) *Relay {
-	return &Relay{queue: queue, enqueuer: enqueuer, clock: clock, elect: elect, sources: sources, enqueued: map[key]time.Time{}}
+func New(queue string, queues Queues, clock evidence.Clock, elect func(context.Context) (bool, error), sources ...Source) *Relay {
+	return &Relay{queue: queue, queues: queues, clock: clock, elect: elect, sources: sources, enqueued: map[key]time.Time{}}
 }
 
 // Relay looks once. While nothing is due it takes one command for each source.
@@ -74,7 +89,7 @@ func (r *Relay) Relay(ctx context.Context) error {
 	if err != nil || !elected {
 		return err
 	}
-	n, err := r.enqueuer.Waiting(ctx, r.queue)
+	n, err := r.queues.Waiting(ctx, r.queue)
 	if err != nil || n >= maxWaiting {
 		return err
 	}
@@ -86,20 +101,19 @@ func (r *Relay) Relay(ctx context.Context) error {
 }
 
 func (r *Relay) enqueue(ctx context.Context, now time.Time, due []job.Ref) error {
-	var group goroutine.Group
-	group.Limit(enqueuers)
-	for _, ref := range due {
-		r.enqueued[keyOf(&ref)] = now
+	for i := range due {
+		r.enqueued[keyOf(&due[i])] = now
+	}
+	err := EnqueueAll(ctx, r.queues, due, func(ref *job.Ref) int64 {
 		// Another number each time makes another task, whatever became of the last one. Each time at which the
 		// work is due has tasks of its own.
 		again := math.Floor((evidence.Seconds(now) - ref.Due) / job.EnqueueAgain.Seconds())
-		group.Go(func() error { return r.enqueuer.Enqueue(ctx, ref, int64(ref.Due*1000)+int64(again)) })
-	}
-	if err := group.Wait(); err != nil {
+		return int64(ref.Due*1000) + int64(again)
+	})
+	if err != nil {
 		clear(r.enqueued)
-		return err
 	}
-	return nil
+	return err
 }
 
 // read returns what was not enqueued a moment ago of what is due. It looks at so many pieces of work of each source,
