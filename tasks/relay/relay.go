@@ -104,16 +104,19 @@ func (r *Relay) enqueue(ctx context.Context, now time.Time, due []job.Ref) error
 	for i := range due {
 		r.enqueued[keyOf(&due[i])] = now
 	}
-	err := EnqueueAll(ctx, r.queues, due, func(ref *job.Ref) int64 {
-		// Another number each time makes another task, whatever became of the last one. Each time at which the
-		// work is due has tasks of its own.
-		again := math.Floor((evidence.Seconds(now) - ref.Due) / job.EnqueueAgain.Seconds())
-		return int64(ref.Due*1000) + int64(again)
-	})
+	err := EnqueueAll(ctx, r.queues, due, func(ref *job.Ref) int64 { return number(ref, evidence.Seconds(now)) })
 	if err != nil {
 		clear(r.enqueued)
 	}
 	return err
+}
+
+// number is that of the task for work that is due, at a time in Unix seconds. Each time at which the work is due has
+// tasks of its own. With the number of a task that waits, nothing is added. Another number makes another task, whatever
+// became of the last one; the pauses between numbers double, so that work which waits for long has few tasks.
+func number(ref *job.Ref, now float64) int64 {
+	waited := max(0, now-ref.Due)
+	return int64(ref.Due*1000) + int64(math.Log2(1+waited/job.EnqueueAgain.Seconds()))
 }
 
 // read returns what was not enqueued a moment ago of what is due. It looks at so many pieces of work of each source,

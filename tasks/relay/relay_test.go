@@ -72,8 +72,10 @@ func TestDueWorkIsEnqueuedAndLaterAgain(t *testing.T) {
 	now = now.Add(time.Second)
 	step("what is due again", "b:100500")
 	now = now.Add(10 * time.Second)
-	step("ten seconds later", "a:90002", "b:100501")
+	step("ten seconds later", "a:90001", "b:100501")
 	delete(due, "b")
 	now = now.Add(100 * time.Second)
-	step("when more is due", "a:90012", "later:200001")
+	step("when more is due", "a:90003", "later:200001")
+	now = now.Add(time.Hour)
+	step("an hour later", "a:90008", "later:200008")
 }
