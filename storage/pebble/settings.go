@@ -15,7 +15,7 @@ const (
 	format = pebble.FormatValueSeparation
 	// memTableBytes is how much is written before it is sorted into a file. Pebble begins
 	// with 256 KiB and doubles that, so that an idle database is small.
-	memTableBytes = 8 << 20
+	memTableBytes = 16 << 20
 	// memTables is how many of them may wait to be written out before writes wait.
 	memTables = 4
 	// filterBits is the size of the filters, per key, by which a look-up passes over tables
