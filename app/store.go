@@ -12,6 +12,7 @@ import (
 	"attestry/storage"
 	"attestry/storage/environments"
 	"attestry/storage/governance"
+	"attestry/storage/logs"
 	"attestry/storage/names"
 	"attestry/storage/notifications"
 	"attestry/storage/packages"
@@ -68,11 +69,14 @@ type Store struct {
 	Assemblies       *packages.Assemblies
 	// Sessions are those of people who are signed in to the pages.
 	Sessions *sessions.Sessions
+	// Logs are the transparency logs.
+	Logs *logs.Logs
 }
 
 // NewStore builds the repositories. The engine behind docs must have been opened
 // with Schemas. What fails in the background is logged.
 func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Clock, log *slog.Logger) *Store {
+	docs = logs.Facts(docs, clock)
 	heads := environments.NewHeads(docs)
 	actions := notifications.NewActions(docs, clock)
 	outbox := notifications.NewOutbox(docs, actions)
@@ -114,6 +118,7 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 		Deliveries:       notifications.NewDeliveries(docs),
 		Assemblies:       packages.NewAssemblies(docs),
 		Sessions:         sessions.New(docs, clock),
+		Logs:             logs.New(docs, objects),
 	}
 	store.Trails = pipelines.NewTrails(docs, pipelines.NewTrailTallies(docs), store.TrailEvents, store.Generations)
 	store.States = states.NewEvaluator(store.Trails, store.Templates, store.Slots, store.Artifacts, store.Attestations)
@@ -130,6 +135,6 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 
 // Schemas declares every collection there is.
 func Schemas() []*storage.Schema {
-	return slices.Concat(tenancy.Schemas(), pipelines.Schemas(), environments.Schemas(), governance.Schemas(), recording.Schemas(), notifications.Schemas(), packages.Schemas(), sessions.Schemas(),
+	return slices.Concat(tenancy.Schemas(), pipelines.Schemas(), environments.Schemas(), governance.Schemas(), recording.Schemas(), notifications.Schemas(), packages.Schemas(), sessions.Schemas(), logs.Schemas(),
 		[]*storage.Schema{names.Schema, storage.GenerationSchema, storage.LeaseSchema, storage.ProbeSchema})
 }

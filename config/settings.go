@@ -19,6 +19,7 @@ type Settings struct {
 	Limits    Limits
 	Stores    Stores
 	Retention Retention
+	Log       Log
 	Worker    Worker
 	Process   Process
 }
@@ -77,9 +78,14 @@ type Retention struct {
 	Mode          RetentionMode    `env:"RETENTION_MODE" envDefault:"governance" doc:"governance: who has the permission s3:BypassGovernanceRetention can delete earlier; compliance: nobody can"`
 }
 
+// Log is the transparency log of each organization.
+type Log struct {
+	KeyFile string `env:"LOG_KEY_FILE" doc:"file of the private keys that sign the transparency logs, a line for each: PRIVATE+KEY+name+hash+key, as scripts/admin log key --new makes one; if unset, nothing is logged"`
+}
+
 // Worker is how the worker process works.
 type Worker struct {
-	Queues      Queues `env:"QUEUES" envDefault:"reports=6,compliance=3,notifications=2,packages=1" doc:"queues that are served; reports and compliance share the tasks that run at once in the proportion of their weights"`
+	Queues      Queues `env:"QUEUES" envDefault:"reports=6,compliance=3,notifications=2,packages=1,log=1" doc:"queues that are served; reports and compliance share the tasks that run at once in the proportion of their weights"`
 	Concurrency int    `env:"CONCURRENCY" envDefault:"16" min:"1" max:"1000" doc:"tasks of reports and compliance that run at once"`
 	PackageDays int    `env:"PACKAGE_DAYS" envDefault:"30" min:"0" max:"36500" doc:"days for which an audit package is kept after it was last asked for; 0: for ever"`
 }

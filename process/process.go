@@ -113,11 +113,18 @@ func (p *Process) Checks() []monitor.Check {
 	if p.embedded != nil {
 		database.Warning = p.embedded.Damage
 	}
-	return []monitor.Check{
+	checks := []monitor.Check{
 		database,
 		{Name: storage.ObjectStore, Ping: p.Store.Objects.Ping, Required: true, Retention: p.Store.Retention.State(), KeepFor: 5 * time.Second},
 		{Name: "redis", Ping: func(ctx context.Context) error { return tasks.Ping(ctx, p.Redis) }, KeepFor: time.Second},
 	}
+	if p.Settings.Log.KeyFile == "" {
+		checks = append(checks, monitor.Check{
+			Name: "log", Ping: func(context.Context) error { return nil },
+			Warning: func() string { return "there is no ATTESTRY_LOG_KEY_FILE, so nothing is logged" },
+		})
+	}
+	return checks
 }
 
 // RecordAcceptedLoss notes in all audit logs what the operator has accepted as lost, if anything.

@@ -180,7 +180,7 @@ func newApp(s *Server) *fiber.App {
 	// Answers beyond the last request of a stopping server say so.
 	app.Server().CloseOnShutdown = true
 	app.Use(s.observe)
-	app.Use(joinRepoName)
+	app.Use(joinNames)
 	return app
 }
 
@@ -198,10 +198,10 @@ func (s *Server) serve(table []Route) error {
 	return s.serveDocuments()
 }
 
-// joinRepoName makes the name of a repository one segment of the path.
-func joinRepoName(c *fiber.Ctx) error {
+// joinNames makes names with slashes, of repositories and of tiles of logs, one segment of the path.
+func joinNames(c *fiber.Ctx) error {
 	if method := c.Method(); method == fiber.MethodGet || method == fiber.MethodHead {
-		c.Path(framing.RepoPath(c.Path()))
+		c.Path(framing.LogPath(framing.RepoPath(c.Path())))
 	}
 	return c.Next()
 }

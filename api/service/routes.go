@@ -11,6 +11,7 @@ import (
 	"attestry/api/organizations"
 	"attestry/api/packages"
 	"attestry/api/pipelines"
+	"attestry/api/proofs"
 	"attestry/api/resource"
 	"attestry/api/schemas"
 	"attestry/api/server"
@@ -31,6 +32,7 @@ func Routes(base *resource.Base, requests *auditpackage.Requests, requestTimeout
 		governance.Routes(base),
 		webhooks.Routes(base),
 		packages.Routes(base, requests, requestTimeout),
+		proofs.Routes(base),
 		schemas.Routes(),
 	)
 }

@@ -13,6 +13,7 @@ const (
 	QueueCompliance    = "compliance"
 	QueueNotifications = "notifications"
 	QueuePackages      = "packages"
+	QueueLog           = "log"
 )
 
 // EnqueueAgain is how long work is left alone that was enqueued: its task may wait, a worker may have it,
@@ -72,10 +73,13 @@ var (
 		Name: "package:assemble", Queue: QueuePackages, Timeout: time.Hour,
 		Lease: 15 * time.Second, Attempts: 5,
 	}
+	// Sequence gives what is to be logged in an organization its places in the log, and signs a checkpoint. It takes no
+	// lease: whatever two workers do at the same time has one outcome.
+	Sequence = Kind{Name: "log:sequence", Queue: QueueLog, Timeout: 2 * time.Minute}
 )
 
 // Kinds are all kinds of work.
-var Kinds = []*Kind{&Report, &Evaluate, &Fanout, &Send, &Assemble}
+var Kinds = []*Kind{&Report, &Evaluate, &Fanout, &Send, &Assemble, &Sequence}
 
 // concurrency is how many tasks of a queue a worker runs at once, beside those of other queues. Queues that are
 // not named share what the settings of the worker say.
@@ -84,6 +88,8 @@ var concurrency = map[string]int{
 	QueueNotifications: 1000,
 	// Compressing packages keeps processors busy, of which other tasks need some.
 	QueuePackages: max(1, runtime.GOMAXPROCS(0)/2),
+	// Each task works on the log of one organization.
+	QueueLog: 4,
 }
 
 // Concurrency is how many tasks of a queue a worker runs at once, 0 if the settings say so.

@@ -38,6 +38,20 @@ func (t *Tenancy) Organization(ctx context.Context, name string) (evidence.Organ
 	return t.organizations.Get(ctx, name)
 }
 
+// OrganizationOf returns the organization of an id, or ErrNotFound. It looks through all of them.
+func (t *Tenancy) OrganizationOf(ctx context.Context, id string) (found evidence.Organization, err error) {
+	err = t.EachOrganization(ctx, func(org *evidence.Organization) error {
+		if org.ID == id {
+			found = *org
+		}
+		return nil
+	})
+	if err == nil && found.ID == "" {
+		err = storage.ErrNotFound
+	}
+	return found, err
+}
+
 // CreateOrganization creates a shared organization whose administrator is a user. A name that is
 // taken, or differs from one by case alone, is Invalid.
 func (t *Tenancy) CreateOrganization(ctx context.Context, name string, admin evidence.User, by identity.Actor) (evidence.Organization, error) {

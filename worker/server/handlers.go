@@ -30,6 +30,12 @@ func (s *Server) newMux(m *metrics) *asynq.ServeMux {
 		&job.Assemble: func(ctx context.Context, of *job.Payload) error {
 			return s.packager.assembler.Assemble(ctx, of.Assembly)
 		},
+		&job.Sequence: func(ctx context.Context, of *job.Payload) error {
+			if s.logging == nil {
+				return nil // another worker, which has a key, enqueues it again
+			}
+			return s.logging.sequencer.Sequence(ctx, of.Org)
+		},
 	} {
 		mux.Handle(kind.Name, newHandler(kind, m, s.log, do))
 	}

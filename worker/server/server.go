@@ -16,6 +16,7 @@ import (
 	"attestry/process"
 	"attestry/storage"
 	"attestry/storage/environments"
+	"attestry/storage/logs"
 	"attestry/storage/notifications"
 	"attestry/storage/packages"
 	"attestry/tasks"
@@ -55,6 +56,8 @@ type Server struct {
 	reconciler *reconciler
 	notifier   *notifier
 	packager   *packager
+	// logging is nil without a key.
+	logging *logging
 }
 
 // New makes a worker; nothing runs yet.
@@ -82,7 +85,12 @@ func New(p *process.Process) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	logging, err := newLogging(p)
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{
+		logging:    logging,
 		process:    p,
 		log:        p.Log,
 		processor:  processor,
@@ -183,6 +191,10 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	repeat(reports.RefundInterval, "refund of attempts", s.processor.Refund)
 	repeat(reconcileInterval, "reconciliation", s.reconciler.reconcile)
+	if s.logging != nil {
+		jobs.Go(func() error { s.logging.addExisting(ctx); return nil })
+		repeat(logInterval, "transparency logs", s.logging.enqueue, logs.LeafSchemas()...)
+	}
 	err := jobs.Wait()
 	shutDown(s.servers)
 	return err

@@ -1,0 +1,176 @@
+// Package proofs has the operations on the transparency logs of organizations.
+package proofs
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/evidence/translog"
+	"attestry/storage"
+	"attestry/storage/logs"
+)
+
+type handlers struct {
+	*resource.Base
+}
+
+// Routes are those of transparency logs. The checkpoint and the tiles are also at /-/log/{org}, where the clients of
+// tlog-tiles expect nothing else beside them.
+func Routes(base *resource.Base) []server.Route {
+	h := &handlers{base}
+	get := func(path, id, summary string, serve server.Binder) server.Route {
+		return server.Route{Method: http.MethodGet, Path: "/log/{org}" + path, OperationID: id, Tag: "Transparency log", Summary: summary, MinRole: evidence.Reader, Serve: serve}
+	}
+	return []server.Route{
+		get("", "get_log", "Describe the transparency log of an organization", server.Handle(h.getLog)),
+		get("/checkpoint", "get_log_checkpoint", "Read the last checkpoint", server.Handle(h.getCheckpoint)),
+		get("/tile/{tile}", "get_log_tile", "Read a tile of hashes or a bundle of entries", server.Handle(h.getTile)),
+		get("/proof/{kind}/{id}", "get_log_proof", "Prove that a fact is in the log", server.Handle(h.getProof)),
+	}
+}
+
+// LogResponse describes the log of an organization (docs/semantics.md 24.4).
+type LogResponse struct {
+	Origin       string   `json:"origin" doc:"Names the log in checkpoints."`
+	VerifierKeys []string `json:"verifier_keys" doc:"Public keys of the last checkpoint, in the form of signed notes."`
+	Size         int64    `json:"size" doc:"How many entries the last checkpoint covers."`
+	RootHash     string   `json:"root_hash" doc:"Of the last checkpoint, in base64."`
+	Timestamp    float64  `json:"timestamp" doc:"When it was signed, in Unix seconds."`
+	LagSeconds   float64  `json:"lag_seconds" doc:"For how long the oldest fact waits that is not in the log yet; 0 if none does."`
+}
+
+func (h *handlers) getLog(ctx context.Context, _ *server.OrgPath) (*server.Answer[LogResponse], error) {
+	org := server.Access(ctx)
+	log, err := h.load(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	checkpoint, err := translog.ParseCheckpoint(log.Checkpoint)
+	if err != nil {
+		return nil, storage.Damaged("The checkpoint of the log is damaged", err)
+	}
+	waiting, err := h.Logs.Pending(ctx, org.OrgID, 1)
+	if err != nil {
+		return nil, err
+	}
+	body := LogResponse{
+		Origin: log.Origin, VerifierKeys: log.Verifiers, Size: checkpoint.Size, RootHash: base64.StdEncoding.EncodeToString(checkpoint.Root[:]), Timestamp: log.SignedAt,
+	}
+	if len(waiting) > 0 {
+		body.LagSeconds = max(0, evidence.Seconds(h.Clock())-waiting[0].At)
+	}
+	return server.Answered(body), nil
+}
+
+// load returns the log of an organization, which has a checkpoint.
+func (h *handlers) load(ctx context.Context, org evidence.OrgAccess) (logs.Log, error) {
+	log, err := h.Logs.Get(ctx, org.OrgID)
+	if errors.Is(err, storage.ErrNotFound) || err == nil && log.Checkpoint == "" {
+		return log, evidence.NewError(evidence.NotFound, fmt.Sprintf("Organization '%s' has no transparency log yet", org.OrgName))
+	}
+	return log, err
+}
+
+func (h *handlers) getCheckpoint(ctx context.Context, _ *server.OrgPath) (*server.StreamOutput, error) {
+	log, err := h.load(ctx, server.Access(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return send("text/plain; charset=utf-8", "no-cache", []byte(log.Checkpoint)), nil
+}
+
+// immutable is how long tiles may be kept that never change.
+const immutable = "private, max-age=31536000, immutable"
+
+type tilePath struct {
+	server.OrgPath
+	Tile string `path:"tile" doc:"Level and number of a tile, or entries and number of a bundle, as tlog-tiles says, with slashes as %2F: 0%2Fx001%2F067, entries%2F000.p%2F7."`
+}
+
+func (h *handlers) getTile(ctx context.Context, in *tilePath) (*server.StreamOutput, error) {
+	part, ok := translog.ParsePart(in.Tile)
+	if !ok {
+		return nil, evidence.ValidationError(map[string]string{"tile": fmt.Sprintf("It is no tile of a log [input: %s]", in.Tile)})
+	}
+	log, err := h.load(ctx, server.Access(ctx))
+	if err != nil {
+		return nil, err
+	}
+	if !part.Within(log.Tree.Size) {
+		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf("The log has no tile '%s'", in.Tile))
+	}
+	content, err := h.Logs.Part(ctx, &log, part)
+	if err != nil {
+		return nil, err
+	}
+	return send("application/octet-stream", immutable, content), nil
+}
+
+func send(contentType, cache string, content []byte) *server.StreamOutput {
+	return &server.StreamOutput{Body: func(ctx huma.Context) {
+		ctx.SetHeader("Content-Type", contentType)
+		ctx.SetHeader("Cache-Control", cache)
+		ctx.SetHeader("X-Content-Type-Options", "nosniff")
+		_, _ = ctx.BodyWriter().Write(content) // into the answer, which takes all
+	}}
+}
+
+type proofPath struct {
+	server.OrgPath
+	Kind string `path:"kind" doc:"What the fact is, such as artifact, attestation, snapshot or approval."`
+	ID   string `path:"id" doc:"Which one it is, as its entry says."`
+}
+
+// ProofResponse proves that a fact is in the log (docs/semantics.md 24.4).
+type ProofResponse struct {
+	Entry      string   `json:"entry" doc:"The entry as it stands in the log."`
+	Salt       string   `json:"salt" doc:"Salt of the fact, in base64: the hash of the entry is that of the salt and the fact."`
+	Index      int64    `json:"index" doc:"Place of the entry in the log, from 0."`
+	Proof      []string `json:"proof" doc:"Hashes that lead from the entry to the root, in base64."`
+	Checkpoint string   `json:"checkpoint" doc:"Signed note of the root."`
+	TlogProof  string   `json:"tlog_proof" doc:"Index, hashes and checkpoint as a file of C2SP tlog-proof."`
+}
+
+// retryAfter is how long a client is told to wait for an entry that is not covered by a checkpoint yet.
+const retryAfter = time.Second
+
+func (h *handlers) getProof(ctx context.Context, in *proofPath) (*server.Answer[ProofResponse], error) {
+	org := server.Access(ctx)
+	leaf, err := h.Logs.Leaf(ctx, org.OrgID, in.Kind, in.ID)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf("%s '%s' does not exist in organization '%s'", in.Kind, in.ID, org.OrgName))
+	}
+	if err != nil {
+		return nil, err
+	}
+	log, err := h.load(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	if leaf.Index == 0 || leaf.Index > log.Signed {
+		waiting := evidence.NewError(evidence.Unavailable, fmt.Sprintf("%s '%s' is not in the log yet, please try again", in.Kind, in.ID))
+		waiting.RetryAfter = retryAfter
+		return nil, waiting
+	}
+	proof, err := h.Logs.Prove(ctx, &log, leaf.Index-1)
+	if err != nil {
+		return nil, err
+	}
+	body := ProofResponse{
+		Entry: string(leaf.Entry(log.Secret).Text()), Salt: base64.StdEncoding.EncodeToString(leaf.Salt), Index: proof.Index,
+		Proof: []string{}, Checkpoint: proof.Checkpoint, TlogProof: proof.Text(),
+	}
+	for _, hash := range proof.Hashes {
+		body.Proof = append(body.Proof, base64.StdEncoding.EncodeToString(hash[:]))
+	}
+	return server.Answered(body), nil
+}

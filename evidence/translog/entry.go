@@ -1,0 +1,59 @@
+// Package translog is the format of transparency logs (docs/semantics.md 24): entries, the tree over them, tiles, bundles
+// and checkpoints, as C2SP tlog-tiles, checkpoint and tlog-proof say. It does no I/O.
+package translog
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+)
+
+// SaltSize is the size of a salt, in bytes.
+const SaltSize = 16
+
+// Entry is what the log says of a fact: that it existed, and nothing of what it says.
+type Entry struct {
+	// Version is that of the format of entries.
+	Version int `json:"v"`
+	// Kind is what the fact is, and ID tells it from others of its kind.
+	Kind string `json:"kind"`
+	ID   string `json:"id"`
+	// Hash commits to the fact: Commitment of its salt and its canonical bytes.
+	Hash string `json:"hash"`
+	// Group commits to the trail or the environment that the fact belongs to, "" if it belongs to none.
+	Group string `json:"group,omitempty"`
+}
+
+// Text is the entry as it stands in the log.
+func (e Entry) Text() []byte {
+	text, err := json.Marshal(e)
+	if err != nil {
+		panic("translog: encode an entry: " + err.Error()) // it consists of text and a number
+	}
+	return text
+}
+
+// Commitment is SHA-256(salt ‖ content) in hexadecimal digits. Without the salt, nobody can try contents.
+func Commitment(salt, content []byte) string {
+	hash := sha256.New()
+	hash.Write(salt)
+	hash.Write(content)
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+// GroupSalt is the salt of a group, the key of a trail or the id of an environment. It follows from the secret of the
+// log, and says nothing about other groups.
+func GroupSalt(secret []byte, group string) []byte {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte(group))
+	return mac.Sum(nil)[:SaltSize]
+}
+
+// GroupCommitment is what entries say of a group, "" of none.
+func GroupCommitment(secret []byte, group string) string {
+	if group == "" {
+		return ""
+	}
+	return Commitment(GroupSalt(secret, group), []byte(group))
+}

@@ -1,0 +1,85 @@
+package translog
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"golang.org/x/mod/sumdb/note"
+)
+
+// Keys are private keys that sign checkpoints. All of them do, so that a new key can be made known before an old one is
+// dropped.
+type Keys []ed25519.PrivateKey
+
+// NewKeyFile makes a key file with a new key.
+func NewKeyFile(random io.Reader) (string, error) {
+	private, _, err := note.GenerateKey(random, "attestry-log")
+	return private + "\n", err
+}
+
+// ParseKeys reads a key file: a line for each private key in the form of signed notes, PRIVATE+KEY+name+hash+key. Their
+// names do not matter, as each log signs in the name of its origin. Errors do not repeat what is in the file.
+func ParseKeys(file string) (Keys, error) {
+	var keys Keys
+	for line := range strings.Lines(file) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		if _, err := note.NewSigner(line); err != nil {
+			return nil, fmt.Errorf("key %d is no private key in the form of signed notes, PRIVATE+KEY+name+hash+key", len(keys)+1)
+		}
+		// The library has checked the form: the algorithm, Ed25519, is a byte before the seed.
+		key, err := base64.StdEncoding.DecodeString(strings.SplitN(line, "+", 5)[4])
+		if err != nil {
+			return nil, err
+		}
+		keys = append(keys, ed25519.NewKeyFromSeed(key[1:]))
+	}
+	if len(keys) == 0 {
+		return nil, errors.New("there is no key in it")
+	}
+	return keys, nil
+}
+
+// Verifiers are the public keys of the log of an origin, in the form of signed notes, name+hash+key.
+func (k Keys) Verifiers(origin string) ([]string, error) {
+	var verifiers []string
+	for _, private := range k {
+		verifier, err := note.NewEd25519VerifierKey(origin, private.Public().(ed25519.PublicKey))
+		if err != nil {
+			return nil, err
+		}
+		verifiers = append(verifiers, verifier)
+	}
+	return verifiers, nil
+}
+
+// signer signs in the name of an origin.
+type signer struct {
+	note.Verifier
+	key ed25519.PrivateKey
+}
+
+// Sign signs a message.
+func (s signer) Sign(message []byte) ([]byte, error) { return ed25519.Sign(s.key, message), nil }
+
+func (k Keys) signers(origin string) ([]note.Signer, error) {
+	verifiers, err := k.Verifiers(origin)
+	if err != nil {
+		return nil, err
+	}
+	signers := make([]note.Signer, 0, len(k))
+	for i, text := range verifiers {
+		verifier, err := note.NewVerifier(text)
+		if err != nil {
+			return nil, err
+		}
+		signers = append(signers, signer{verifier, k[i]})
+	}
+	return signers, nil
+}

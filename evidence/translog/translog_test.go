@@ -1,0 +1,217 @@
+package translog_test
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"attestry/evidence/translog"
+)
+
+// hashes are all hashes of a tree, as the library stores them.
+type hashes []tlog.Hash
+
+// ReadHashes is that of tlog.HashReader.
+func (h hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
+	var found []tlog.Hash
+	for _, index := range indexes {
+		found = append(found, h[index])
+	}
+	return found, nil
+}
+
+func TestTreeAndTilesAreThoseOfTheLibrary(t *testing.T) {
+	var stored hashes
+	var tree translog.Tree
+	tiles := 0
+	for size := range int64(70_000) {
+		text := fmt.Appendf(nil, "entry %d", size)
+		added, err := tlog.StoredHashes(size, text, stored)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored = append(stored, added...)
+		full := tree.Append(text)
+		tiles += len(full)
+		for _, tile := range full {
+			want, err := tlog.ReadTileData(tlog.Tile{H: 8, L: tile.Level, N: tile.Number, W: translog.Width}, stored)
+			if err != nil || !bytes.Equal(want, tile.Hashes) {
+				t.Fatalf("tile %d of level %d: %v", tile.Number, tile.Level, err)
+			}
+		}
+		if size < 600 || size%997 == 0 || size == 65_535 {
+			want, err := tlog.TreeHash(size+1, stored)
+			if err != nil || tree.Root() != want || tree.Size != size+1 {
+				t.Fatalf("root of %d entries: %v", size+1, err)
+			}
+		}
+	}
+	if tiles != 70_000/256+1 {
+		t.Errorf("%d tiles are full", tiles)
+	}
+	copied := tree.Clone()
+	if before := tree.Root(); len(copied.Append([]byte("another"))) > 0 || tree.Root() != before || copied.Root() == before {
+		t.Error("a copy is not apart from the tree")
+	}
+}
+
+func TestEmptyTreeHasTheRootOfTheStandard(t *testing.T) {
+	want, err := tlog.TreeHash(0, hashes(nil))
+	if got := (&translog.Tree{}).Root(); err != nil || got != want {
+		t.Errorf("root %v, want %v: %v", got, want, err)
+	}
+}
+
+func TestPartsHaveThePathsOfTlogTiles(t *testing.T) {
+	for path, want := range map[string]translog.Part{
+		"0/000":                 {Level: 0, Number: 0, Width: 256},
+		"0/x001/x234/067":       {Level: 0, Number: 1234067, Width: 256},
+		"1/000.p/5":             {Level: 1, Number: 0, Width: 5},
+		"entries/x001/005":      {Level: translog.Entries, Number: 1005, Width: 256},
+		"entries/x001/005.p/17": {Level: translog.Entries, Number: 1005, Width: 17},
+	} {
+		if got, ok := translog.ParsePart(path); !ok || got != want || got.Path() != path {
+			t.Errorf("%s is %+v, %v, %s", path, got, ok, got.Path())
+		}
+	}
+	for _, path := range []string{"", "0", "0/0", "0/000.p/0", "0/000.p/256", "0/000.p/x", "data/000", "entries", "0/x000/001", "-1/000", "0/000/"} {
+		if got, ok := translog.ParsePart(path); ok {
+			t.Errorf("%q is %+v", path, got)
+		}
+	}
+}
+
+func TestPartsAreWithinTheSizeOfTheTree(t *testing.T) {
+	for path, from := range map[string]int64{
+		"0/000.p/1": 1, "0/000": 256, "0/001.p/3": 259, "1/000.p/1": 256, "1/000": 65_536, "entries/001": 512, "2/000.p/1": 65_536,
+	} {
+		part, _ := translog.ParsePart(path)
+		if part.Within(from-1) || !part.Within(from) || !part.Within(from+1_000_000) {
+			t.Errorf("%s is not there from %d entries on", path, from)
+		}
+	}
+	if huge, _ := translog.ParsePart("9/000.p/1"); huge.Within(1 << 62) {
+		t.Error("a level that no log has is within")
+	}
+}
+
+func TestBundlesAreRead(t *testing.T) {
+	texts := [][]byte{[]byte("one"), []byte("three"), {}}
+	bundle := translog.Bundle(texts)
+	read, err := translog.ReadBundle(bundle, 3)
+	if err != nil || len(read) != 3 || string(read[1]) != "three" || len(read[2]) != 0 {
+		t.Errorf("read %q: %v", read, err)
+	}
+	if _, err := translog.ReadBundle(bundle, 4); err == nil {
+		t.Error("an entry that is missing is read")
+	}
+	if _, err := translog.ReadBundle(bundle[:6], 2); err == nil {
+		t.Error("half an entry is read")
+	}
+}
+
+func TestEntriesSayNothingOfTheFact(t *testing.T) {
+	entry := translog.Entry{Version: 1, Kind: "attestation", ID: "7", Hash: translog.Commitment([]byte("salt"), []byte("fact")), Group: translog.GroupCommitment([]byte("secret"), "flow/trail")}
+	// printf saltfact | sha256sum
+	want := `{"v":1,"kind":"attestation","id":"7","hash":"6d12290f746151d6bc6c09d19ca705922df8813379b5031a3a1a6c63505386ff","group":"`
+	if text := string(entry.Text()); len(entry.Group) != 64 || text != want+entry.Group+`"}` {
+		t.Errorf("entry %s", text)
+	}
+	if other := translog.GroupCommitment([]byte("secret"), "flow/other"); other == entry.Group {
+		t.Error("two groups have one commitment")
+	}
+	if translog.GroupCommitment([]byte("secret"), "") != "" {
+		t.Error("no group has a commitment")
+	}
+}
+
+func keys(t *testing.T) translog.Keys {
+	t.Helper()
+	file, err := translog.NewKeyFile(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, err := translog.ParseKeys(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+func TestCheckpointsAndProofsAreVerified(t *testing.T) {
+	signing := append(keys(t), keys(t)...)
+	var stored hashes
+	var tree translog.Tree
+	for size := range int64(300) {
+		text := fmt.Appendf(nil, "entry %d", size)
+		added, err := tlog.StoredHashes(size, text, stored)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored = append(stored, added...)
+		tree.Append(text)
+	}
+	signed, err := signing.Sign("example.com/acme", &tree)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verifiers, err := signing.Verifiers("example.com/acme")
+	if err != nil || len(verifiers) != 2 {
+		t.Fatal(verifiers, err)
+	}
+	for _, verifier := range verifiers {
+		opened, err := translog.OpenCheckpoint(signed, verifier)
+		if err != nil || opened.Size != 300 || opened.Root != tree.Root() || opened.Origin != "example.com/acme" {
+			t.Errorf("opened %+v: %v", opened, err)
+		}
+	}
+	if _, err := translog.OpenCheckpoint(strings.Replace(signed, "300", "301", 1), verifiers...); err == nil {
+		t.Error("an altered checkpoint is opened")
+	}
+	others, err := keys(t).Verifiers("example.com/acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := translog.OpenCheckpoint(signed, others...); err == nil {
+		t.Error("a checkpoint of another key is opened")
+	}
+	path, err := tlog.ProveRecord(300, 7, stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proof, err := translog.ParseProof((&translog.Proof{Index: 7, Hashes: path, Checkpoint: signed}).Text())
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkpoint, err := translog.OpenCheckpoint(proof.Checkpoint, verifiers...)
+	if err != nil || proof.Check(&checkpoint, []byte("entry 7")) != nil || proof.Check(&checkpoint, []byte("entry 8")) == nil {
+		t.Errorf("proof %+v: %v", proof, err)
+	}
+	proof.Index = 300
+	if proof.Check(&checkpoint, []byte("entry 7")) == nil {
+		t.Error("an entry behind the end is proven")
+	}
+}
+
+func TestWrongKeyFilesAndProofsAreRefused(t *testing.T) {
+	file, err := translog.NewKeyFile(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{
+		"empty": "", "no key": "hello\n", "cut": file[:len(file)-9], "a second that is none": file + "PRIVATE+KEY+x\n",
+	} {
+		if _, err := translog.ParseKeys(content); err == nil || strings.Contains(err.Error(), file[40:60]) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, text := range []string{"", "c2sp.org/tlog-proof@v1\n\n", "c2sp.org/tlog-proof@v1\nindex -1\n\nx", "c2sp.org/tlog-proof@v1\nindex 1\nAA==\n\nx", "other\nindex 1\n\nx"} {
+		if _, err := translog.ParseProof(text); err == nil {
+			t.Errorf("%q is a proof", text)
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package translog
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+const (
+	// Width is how many hashes a full tile has, and how many entries a full bundle.
+	Width = 1 << Height
+	// Height is how many levels of the tree a tile spans.
+	Height = 8
+	// HashSize is the size of a hash, in bytes.
+	HashSize = tlog.HashSize
+)
+
+// Tree is what has to be known of a log to add to it: its size and the hashes of the tiles that are not full.
+type Tree struct {
+	Size int64 `json:"size"`
+	// Edge has the hashes of the last tile of each level, one behind the other.
+	Edge [][]byte `json:"edge"`
+}
+
+// Tile is a full tile: the hashes of a level of the tree, one behind the other.
+type Tile struct {
+	Level  int
+	Number int64
+	Hashes []byte
+}
+
+// Append adds an entry, and returns the tiles that it makes full.
+func (t *Tree) Append(text []byte) (full []Tile) {
+	hash := tlog.RecordHash(text)
+	t.Size++
+	for level := 0; ; level++ {
+		if level == len(t.Edge) {
+			t.Edge = append(t.Edge, nil)
+		}
+		t.Edge[level] = append(t.Edge[level], hash[:]...)
+		if len(t.Edge[level]) < Width*tlog.HashSize {
+			return full
+		}
+		hashes := t.Edge[level]
+		full = append(full, Tile{Level: level, Number: t.Size>>(Height*(level+1)) - 1, Hashes: hashes})
+		hash = subtree(hashes)
+		t.Edge[level] = nil
+	}
+}
+
+// Root is the root of the tree (RFC 6962, 2.1).
+func (t *Tree) Root() tlog.Hash {
+	if t.Size == 0 {
+		return sha256.Sum256(nil)
+	}
+	var root tlog.Hash
+	empty := true
+	for _, hashes := range t.Edge {
+		// The complete subtrees of a level, from the smallest, which is the last.
+		for count := len(hashes) / tlog.HashSize; count > 0; count &= count - 1 {
+			first := count & (count - 1)
+			part := subtree(hashes[first*tlog.HashSize : count*tlog.HashSize])
+			if empty {
+				root, empty = part, false
+				continue
+			}
+			root = tlog.NodeHash(part, root)
+		}
+	}
+	return root
+}
+
+// Clone is a copy that can be added to.
+func (t *Tree) Clone() Tree {
+	edge := make([][]byte, len(t.Edge))
+	for level, hashes := range t.Edge {
+		edge[level] = append([]byte(nil), hashes...)
+	}
+	return Tree{Size: t.Size, Edge: edge}
+}
+
+// subtree is the root over hashes whose number is a power of two.
+func subtree(hashes []byte) tlog.Hash {
+	if len(hashes) == tlog.HashSize {
+		return tlog.Hash(hashes)
+	}
+	middle := len(hashes) / 2
+	return tlog.NodeHash(subtree(hashes[:middle]), subtree(hashes[middle:]))
+}
+
+// Bundle is entries as tlog-tiles gives them: each behind its size in two bytes.
+func Bundle(texts [][]byte) []byte {
+	var bundle []byte
+	for _, text := range texts {
+		bundle = binary.BigEndian.AppendUint16(bundle, uint16(len(text)))
+		bundle = append(bundle, text...)
+	}
+	return bundle
+}
+
+// ReadBundle reads the first entries of a bundle.
+func ReadBundle(bundle []byte, count int) ([][]byte, error) {
+	texts := make([][]byte, 0, count)
+	for range count {
+		if len(bundle) < 2 || len(bundle)-2 < int(binary.BigEndian.Uint16(bundle)) {
+			return nil, fmt.Errorf("a bundle ends behind %d of %d entries", len(texts), count)
+		}
+		end := 2 + int(binary.BigEndian.Uint16(bundle))
+		texts = append(texts, bundle[2:end])
+		bundle = bundle[end:]
+	}
+	return texts, nil
+}

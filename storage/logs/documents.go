@@ -1,0 +1,123 @@
+package logs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+// Documents passes everything on to an engine, and stores a leaf behind each fact with the same command. All
+// repositories write through it, so that no fact is left out of the log.
+type Documents struct {
+	storage.Documents
+	clock evidence.Clock
+}
+
+// Facts makes documents over those of an engine. The clock tells when facts are stored.
+func Facts(docs storage.Documents, clock evidence.Clock) *Documents {
+	return &Documents{Documents: docs, clock: clock}
+}
+
+// Insert is that of the port.
+func (d *Documents) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
+	if _, logged := kinds[schema.Name]; !logged {
+		return d.Documents.Insert(ctx, schema, record)
+	}
+	return reason(d.Write(ctx, storage.Write{Kind: storage.WriteInsert, Schema: schema, Record: record}))
+}
+
+// InsertMany is that of the port.
+func (d *Documents) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (int, error) {
+	if _, logged := kinds[schema.Name]; logged {
+		return 0, fmt.Errorf("%s are inserted one by one, or in a batch", schema.Name)
+	}
+	return d.Documents.InsertMany(ctx, schema, records)
+}
+
+// Put is that of the port.
+func (d *Documents) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
+	if _, logged := kinds[schema.Name]; !logged {
+		return d.Documents.Put(ctx, schema, records...)
+	}
+	writes := make([]storage.Write, 0, len(records))
+	for i := range records {
+		writes = append(writes, storage.Write{Kind: storage.WritePut, Schema: schema, Record: records[i]})
+	}
+	return d.Write(ctx, writes...)
+}
+
+// Replace is that of the port.
+func (d *Documents) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
+	if _, logged := kinds[schema.Name]; !logged {
+		return d.Documents.Replace(ctx, schema, record, revision)
+	}
+	return reason(d.Write(ctx, storage.Write{Kind: storage.WriteReplace, Schema: schema, Record: record, Revision: revision}))
+}
+
+// reason is the reason for which a single write was refused.
+func reason(err error) error {
+	var refused *storage.RefusedWrite
+	if errors.As(err, &refused) {
+		return refused.Reason
+	}
+	return err
+}
+
+// Write is that of the port.
+func (d *Documents) Write(ctx context.Context, writes ...storage.Write) error {
+	all := make([]storage.Write, 0, len(writes)+1)
+	places := make([]int, 0, len(writes)+1) // of all, among those that were asked for
+	for i := range writes {
+		all, places = append(all, writes[i]), append(places, i)
+		leaf, err := d.leafOf(&writes[i])
+		if err != nil {
+			return err
+		}
+		if leaf != nil {
+			all, places = append(all, *leaf), append(places, i)
+		}
+	}
+	// Leaves may make a command too large. A fact and its leaf stay together.
+	for start := 0; start < len(all); {
+		end := min(start+storage.MaxMany, len(all))
+		if end < len(all) && places[end] == places[end-1] {
+			end--
+		}
+		err := d.Documents.Write(ctx, all[start:end]...)
+		var refused *storage.RefusedWrite
+		if errors.As(err, &refused) {
+			return &storage.RefusedWrite{Index: places[start+refused.Index], Reason: refused.Reason}
+		}
+		if err != nil {
+			return err
+		}
+		start = end
+	}
+	return nil
+}
+
+// leafOf is the write of the leaf of what a write stores, nil if that is no fact. A leaf that is there already stays as
+// it is: it may have its place in the log.
+func (d *Documents) leafOf(write *storage.Write) (*storage.Write, error) {
+	kind, logged := kinds[write.Schema.Name]
+	stores := write.Kind == storage.WriteInsert || write.Kind == storage.WriteAdd || write.Kind == storage.WritePut ||
+		write.Kind == storage.WriteReplace && kind.replaced
+	if !logged || !stores {
+		return nil, nil
+	}
+	leaf, err := kind.leaf(&write.Record, evidence.Seconds(d.clock()))
+	if err != nil {
+		return nil, err
+	}
+	record, err := leaf.record(write.Record.Revision)
+	return &storage.Write{Kind: storage.WriteAdd, Schema: leafSchema, Record: record}, err
+}
+
+func (l *Leaf) record(revision int64) (storage.Record, error) {
+	body, err := json.Marshal(l)
+	return storage.Record{ID: l.key(), Revision: revision, Fields: l.fields(), Body: body}, err
+}

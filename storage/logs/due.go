@@ -1,0 +1,52 @@
+package logs
+
+import (
+	"context"
+
+	"attestry/evidence/job"
+	"attestry/storage"
+)
+
+// Unplaced names, for a relay, the next organization behind the one of the cursor with leaves that have no place yet: one
+// command.
+func (l *Logs) Unplaced(ctx context.Context, _ float64, after string) ([]job.Ref, string, error) {
+	query := storage.Query{Index: "pending", Limit: 1}
+	if after != "" {
+		query.From = &storage.Bound{Value: after, Exclusive: true}
+	}
+	found, _, err := l.leaves.FindFields(ctx, query)
+	if err != nil || len(found) == 0 {
+		return nil, "", err
+	}
+	org, _ := found[0].Fields["org"].(string)
+	since, _ := found[0].Fields["pending"].(float64)
+	return []job.Ref{{Kind: &job.Sequence, Key: org, Payload: job.Payload{Org: org}, Due: since}}, org, nil
+}
+
+// Unsigned names, for a relay, a page of the logs of which a checkpoint is due.
+func (l *Logs) Unsigned(ctx context.Context, now float64, after string) ([]job.Ref, string, error) {
+	found, next, err := l.logs.FindFields(ctx, storage.Query{
+		Index: "due", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: now}, After: after, Limit: storage.MaxMany,
+	})
+	refs := make([]job.Ref, 0, len(found))
+	for _, record := range found {
+		due, _ := record.Fields["due"].(float64)
+		refs = append(refs, job.Ref{Kind: &job.Sequence, Key: record.ID, Payload: job.Payload{Org: record.ID}, Due: due})
+	}
+	return refs, next, err
+}
+
+// Oldest returns since when leaves of an organization, or of the one behind it, have no place, in Unix seconds, and the
+// organization; "" if there is none.
+func (l *Logs) Oldest(ctx context.Context, after string) (org string, since float64, err error) {
+	refs, org, err := l.Unplaced(ctx, 0, after)
+	if len(refs) == 0 {
+		return "", 0, err
+	}
+	return org, refs[0].Due, nil
+}
+
+// CountJobs counts the logs of which a checkpoint is due: four commands.
+func (l *Logs) CountJobs(ctx context.Context) (map[job.Stage]int64, error) {
+	return storage.CountJobs(ctx, l.logs, "due")
+}

@@ -1,0 +1,84 @@
+package logs
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"attestry/storage"
+)
+
+// kind is how the documents of a collection are logged.
+type kind struct {
+	// name is that of the kind in entries.
+	name string
+	// group returns the key of the trail or the id of the environment that a fact belongs to, "" if it belongs to none.
+	group func(*storage.Record) string
+	// time is the field that has the time of a fact, "" if it has none.
+	time string
+	// replaced tells that documents are replaced: each version of one is a fact of its own, whose canonical bytes are
+	// kept in the leaf, as they are nowhere else.
+	replaced bool
+}
+
+// kinds are all facts that are logged, by the collections that they are in (docs/semantics.md 24.1).
+var kinds = map[string]kind{
+	"artifacts":                 {name: "artifact", group: field("trail"), time: "created"},
+	"attestations":              {name: "attestation", group: field("trail"), time: "time"},
+	"approvals":                 {name: "approval", group: field("trail"), time: "created"},
+	"snapshots":                 {name: "snapshot", group: field("environment"), time: "time"},
+	"environments":              {name: "environment", group: wholeID, time: "created", replaced: true},
+	"allowlist":                 {name: "allowance", group: beginningOfID, time: "time", replaced: true},
+	"templates":                 {name: "template", group: noGroup},
+	"policy_versions":           {name: "policy", group: noGroup},
+	"control_versions":          {name: "control", group: noGroup},
+	"attestation_type_versions": {name: "attestation_type", group: noGroup},
+	"audit_log":                 {name: "audit_entry", group: noGroup, time: "time"},
+}
+
+// IsKind reports whether facts of a kind are logged.
+func IsKind(name string) bool {
+	for _, kind := range kinds {
+		if kind.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+func field(name string) func(*storage.Record) string {
+	return func(record *storage.Record) string {
+		value, _ := record.Fields[name].(string)
+		return value
+	}
+}
+
+func noGroup(*storage.Record) string        { return "" }
+func wholeID(record *storage.Record) string { return record.ID }
+func beginningOfID(record *storage.Record) string {
+	beginning, _, _ := strings.Cut(record.ID, "/")
+	return beginning
+}
+
+// leaf makes the leaf of a fact that is stored at a time in Unix seconds.
+func (k *kind) leaf(record *storage.Record, at float64) (Leaf, error) {
+	org, _ := record.Fields["org"].(string)
+	if org == "" {
+		var body struct {
+			Org string `json:"org"`
+		}
+		if err := json.Unmarshal(record.Body, &body); err != nil || body.Org == "" {
+			return Leaf{}, fmt.Errorf("%s %s names no organization: %w", k.name, record.ID, err)
+		}
+		org = body.Org
+	}
+	// The ids of some collections begin with the organization.
+	id := strings.ReplaceAll(strings.TrimPrefix(record.ID, org+"/"), "/", ":")
+	leaf := newLeaf(org, k.name, id, record.Body)
+	leaf.Group, leaf.At = k.group(record), at
+	if k.replaced {
+		leaf.ID = fmt.Sprintf("%s:%x", id, record.Revision)
+		leaf.Fact = record.Body
+	}
+	return leaf, nil
+}

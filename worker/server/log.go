@@ -1,0 +1,116 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/url"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"attestry/app"
+	"attestry/evidence"
+	"attestry/evidence/job"
+	"attestry/evidence/translog"
+	"attestry/process"
+	"attestry/tasks/relay"
+	"attestry/tasks/sequencer"
+)
+
+const (
+	// logInterval is how long a fact waits at most until a worker is told to log it.
+	logInterval = time.Second
+	// logPause is how long facts are collected in a process that is woken by each of them.
+	logPause = 500 * time.Millisecond
+	// existingPause is how long the search for facts without leaves rests after it has failed.
+	existingPause = 10 * time.Second
+)
+
+// logging is what writes the transparency logs.
+type logging struct {
+	process   *process.Process
+	relay     *relay.Relay
+	sequencer *sequencer.Sequencer
+	// complete tells that all facts of earlier versions have leaves: they come first in the log.
+	complete atomic.Bool
+}
+
+// newLogging returns nil without a key, for then nothing is logged. Facts get their leaves all the same.
+func newLogging(p *process.Process) (*logging, error) {
+	file := p.Settings.Log.KeyFile
+	if file == "" {
+		p.Log.Warn("nothing is logged: there is no ATTESTRY_LOG_KEY_FILE")
+		return nil, nil
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read ATTESTRY_LOG_KEY_FILE: %w", err)
+	}
+	keys, err := translog.ParseKeys(string(content))
+	if err != nil {
+		return nil, fmt.Errorf("read ATTESTRY_LOG_KEY_FILE %s: %w", file, err)
+	}
+	base, err := url.Parse(string(p.Settings.HTTP.BaseURL))
+	if err != nil {
+		return nil, err
+	}
+	l := &logging{process: p, sequencer: sequencer.New(p.Store.Logs, keys, p.Store.Tenancy, base.Host, p.Clock)}
+	l.relay = relay.New(job.QueueLog, p.Tasks, p.Clock, everyWorker, p.Store.Logs.Unplaced, p.Store.Logs.Unsigned)
+	return l, p.Metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "attestry_log_lag_seconds", Help: "For how long the oldest fact waits that has no place in a transparency log; 0 if none does.",
+	}, l.lag))
+}
+
+// addExisting gives leaves to the facts of earlier versions, until all have one.
+func (l *logging) addExisting(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := l.addAllExisting(ctx)
+		if err == nil {
+			l.complete.Store(true)
+			return
+		}
+		l.process.Log.Warn("could not look for facts that are to be logged, and will try again", "error", err.Error())
+		pause(ctx, existingPause)
+	}
+}
+
+func (l *logging) addAllExisting(ctx context.Context) error {
+	for _, schema := range app.Schemas() {
+		if err := l.process.Store.Logs.AddExisting(ctx, schema); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enqueue has facts logged that wait.
+func (l *logging) enqueue(ctx context.Context) error {
+	if !l.complete.Load() {
+		return nil
+	}
+	err := l.relay.Relay(ctx)
+	if l.process.Written != nil {
+		pause(ctx, logPause)
+	}
+	return err
+}
+
+// lag is NaN if the database is away.
+func (l *logging) lag() float64 {
+	ctx, cancel := context.WithTimeout(context.Background(), jobsTimeout)
+	defer cancel()
+	now, longest := evidence.Seconds(l.process.Clock()), 0.0
+	for org := ""; ; {
+		next, since, err := l.process.Store.Logs.Oldest(ctx, org)
+		if err != nil {
+			return math.NaN()
+		}
+		if next == "" {
+			return longest
+		}
+		org, longest = next, max(longest, now-since)
+	}
+}
