@@ -15,7 +15,7 @@ type Queues map[string]int
 
 // parseQueues reads a list such as "reports=6,compliance=3".
 func parseQueues(text string) (Queues, error) {
-	known := []string{"reports", "compliance", "notifications", "packages"}
+	known := []string{"reports", "compliance", "notifications", "packages", "log"}
 	queues := Queues{}
 	for entry := range strings.SplitSeq(text, ",") {
 		name, weight, _ := strings.Cut(strings.TrimSpace(entry), "=")

@@ -10,11 +10,7 @@ import (
 // Unplaced names, for a relay, the next organization behind the one of the cursor with leaves that have no place yet: one
 // command.
 func (l *Logs) Unplaced(ctx context.Context, _ float64, after string) ([]job.Ref, string, error) {
-	query := storage.Query{Index: "pending", Limit: 1}
-	if after != "" {
-		query.From = &storage.Bound{Value: after, Exclusive: true}
-	}
-	found, _, err := l.leaves.FindFields(ctx, query)
+	found, _, err := l.leaves.FindFields(ctx, storage.Query{Index: "pending", From: &storage.Bound{Value: after, Exclusive: true}, Limit: 1})
 	if err != nil || len(found) == 0 {
 		return nil, "", err
 	}

@@ -27,11 +27,11 @@ type Leaf struct {
 	Index int64 `json:"index,omitempty"`
 }
 
-// Pending leaves have the time at which they were stored in the field pending, others lack it.
+// Only leaves that have no place in the log have fields: their organization, and when they were stored.
 var leafSchema = &storage.Schema{
 	Name:    "log_leaves",
 	Fields:  []string{"org", "pending"},
-	Indexes: []storage.Index{{Name: "pending", Fields: []string{"org", "pending"}, Required: "pending"}},
+	Indexes: []storage.Index{{Name: "pending", Fields: []string{"org", "pending"}, Required: "org"}},
 }
 
 func newLeaf(org, kind, id string, fact []byte) Leaf {
