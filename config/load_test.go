@@ -213,7 +213,7 @@ func TestLoadListsEveryFaultAtOnce(t *testing.T) {
 		"ATTESTRY_DATABASE_URL: must begin with mongodb://, mongodb+srv:// or pebble://",
 		"ATTESTRY_OBJECTS_URL: is required",
 		"ATTESTRY_REDIS_URL: is required",
-		`ATTESTRY_QUEUES: "repots" is not a queue: there are reports, compliance, notifications, packages`,
+		`ATTESTRY_QUEUES: "repots" is not a queue: there are reports, compliance, notifications, packages, log`,
 		"ATTESTRY_CONCURRENCY: is not a whole number",
 		"ATTESTRY_MONITOR_LISTEN: is not of the form host:port",
 		"ATTESTRY_LOG_LEVEL: is not one of debug, info, warn, error",

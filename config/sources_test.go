@@ -57,7 +57,7 @@ func TestFaultsOfFlagsNameTheFlag(t *testing.T) {
 	})
 	want := config.Faults{
 		"--listen: is not of the form host:port",
-		`ATTESTRY_QUEUES: "repots" is not a queue: there are reports, compliance, notifications, packages`,
+		`ATTESTRY_QUEUES: "repots" is not a queue: there are reports, compliance, notifications, packages, log`,
 		"--monitor: is not of the form host:port",
 		"ATTESTRY_LISTENS: is not a setting",
 	}

@@ -58,6 +58,7 @@ var exampleOrder = []string{
 	"list_deliveries", "redeliver", "rotate_target_secret", "test_action", "delete_environment_notification", "delete_action",
 	"assemble_trail_audit_package", "download_trail_audit_package", "assemble_trail_audit_pdf", "download_trail_audit_pdf",
 	"assemble_artifact_audit_package", "get_audit_package", "assemble_attestation_audit_package", "download_attestation_audit_package",
+	"get_log", "get_log_checkpoint", "get_log_tile", "get_log_proof",
 }
 
 // prepareExample is what an example needs beside those before it.
@@ -93,6 +94,8 @@ func (s *service) prepareExample(operation string) {
 		s.createControl("OLD-REVIEW")
 	case "list_deliveries":
 		s.addDelivered()
+	case "get_log":
+		s.awaitLogged(s.org)
 	}
 }
 
@@ -293,6 +296,20 @@ var (
 	changingUse = regexp.MustCompile(`"last_used_at":\d+`)
 	// A package holds ids.
 	changingPackage = regexp.MustCompile(`"size":\d+,"sha256":"[0-9a-f]{64}"`)
+	// Salts are random, and so is all that follows from them.
+	changingLog = []struct{ pattern, steady string }{
+		{`127\.0\.0\.1:\d+/acme`, "attestry.example.com/acme"},
+		{`\+[0-9a-f]{8}\+[A-Za-z0-9+/]{44}`, "+4f3c2b1a+AXJ7bhM0c9u0mXq2vK8Jt1nYl5cZr3wQe6oHs9dPfGaU"},
+		{`"size":\d+,"root_hash"`, `"size":57,"root_hash"`},
+		{`/acme\n\d+\n`, "/acme\n57\n"},
+		{`/acme\\n\d+\\n`, `/acme\n57\n`},
+		{`(\\"(hash|group)\\":\\")[0-9a-f]{64}`, "${1}6d12290f746151d6bc6c09d19ca705922df8813379b5031a3a1a6c63505386ff"},
+		{`"salt":"[^"]*","index":\d+,"proof":\[[^]]*\]`, `"salt":"FdS90/pxDGk12mAtsZH5pA==","index":3,"proof":["l1bg+HgANOlzZq9JMSpR+uvjGhQxk03BpXkw2JRf4nw="]`},
+		{`index \d+\\n([A-Za-z0-9+/=]{44}\\n)*`, `index 3\nl1bg+HgANOlzZq9JMSpR+uvjGhQxk03BpXkw2JRf4nw=\n`},
+		{`"timestamp":[0-9.]+,"lag`, `"timestamp":1793618280.5,"lag`},
+		{`(\\n|\n|")[A-Za-z0-9+/]{43}=`, "${1}l1bg+HgANOlzZq9JMSpR+uvjGhQxk03BpXkw2JRf4nw="},
+		{`[A-Za-z0-9+/]{91,96}=?=?(\\n|\n)`, "eqedtOHFHlgN8LJAIIxtuocpAuaWdfuw6xIoMrGV9EO8cNyJt4HnEuN3CgCVT5dLlOvaMfAW4vKQ0+j5X5/MCojWiQg=${1}"},
+	}
 	// A number, or the seconds of a time that is written out.
 	changingNumber = regexp.MustCompile(`([:,\[]\d+\.\d)\d+(Z?)\b`)
 )
@@ -315,6 +332,9 @@ func (p *examplePlayer) steady(text string) string {
 	text = signingSecret.ReplaceAllString(text, exampleSecret)
 	text = changingUse.ReplaceAllString(text, `"last_used_at":1793610000`)
 	text = changingPackage.ReplaceAllString(text, `"size":59335,"sha256":"f52c2a48bb96e9ea7c8175b643774f9b37c42f3cf462815bddbf946674f5776f"`)
+	for _, changing := range changingLog {
+		text = regexp.MustCompile(changing.pattern).ReplaceAllString(text, changing.steady)
+	}
 	return changingNumber.ReplaceAllString(text, "$1$2")
 }
 

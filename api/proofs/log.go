@@ -66,7 +66,7 @@ func (h *handlers) getLog(ctx context.Context, _ *server.OrgPath) (*server.Answe
 		Origin: log.Origin, VerifierKeys: log.Verifiers, Size: checkpoint.Size, RootHash: base64.StdEncoding.EncodeToString(checkpoint.Root[:]), Timestamp: log.SignedAt,
 	}
 	if len(waiting) > 0 {
-		body.LagSeconds = max(0, evidence.Seconds(h.Clock())-waiting[0].At)
+		body.LagSeconds = evidence.RoundSeconds(max(0, evidence.Seconds(h.Clock())-waiting[0].At))
 	}
 	return server.Answered(body), nil
 }

@@ -23,7 +23,12 @@ func (r *Recorder) Approve(ctx context.Context, fresh approval.Approval) error {
 	return err
 }
 
-// addApprovalEvent adds the event of a stored approval, unless it is there.
+// addApprovalEvent adds the leaf and the event of a stored approval, unless they are there.
 func (r *Recorder) addApprovalEvent(ctx context.Context, made *approval.Approval) error {
+	batch := &storage.Batch{}
+	r.approvals.Collection.AddIn(batch, *made)
+	if err := batch.Write(ctx, r.docs); err != nil {
+		return err
+	}
 	return r.events.Add(ctx, made.Event())
 }

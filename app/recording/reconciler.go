@@ -139,6 +139,7 @@ func (r *Recorder) reapplyArtifact(ctx context.Context, record *evidence.Artifac
 			return err
 		}
 		u.applyArtifact(in, record, repo)
+		r.artifacts.Collection.AddIn(&u.facts, *record) // its leaf may be missing
 		return nil
 	})
 }
@@ -173,6 +174,7 @@ func (r *Recorder) reapplyAttestation(ctx context.Context, a *evidence.Attestati
 			return err
 		}
 		u.applyAttestation(attestationInput{slots: slots}, a, repo)
+		r.attestations.Collection.AddIn(&u.facts, *a) // its leaf may be missing
 		return nil
 	})
 }

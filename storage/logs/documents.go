@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"attestry/evidence"
 	"attestry/storage"
@@ -30,12 +29,23 @@ func (d *Documents) Insert(ctx context.Context, schema *storage.Schema, record s
 	return reason(d.Write(ctx, storage.Write{Kind: storage.WriteInsert, Schema: schema, Record: record}))
 }
 
-// InsertMany is that of the port.
+// InsertMany is that of the port. It stores leaves with a command of their own, as nothing that is recorded is stored by
+// it.
 func (d *Documents) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (int, error) {
-	if _, logged := kinds[schema.Name]; logged {
-		return 0, fmt.Errorf("%s are inserted one by one, or in a batch", schema.Name)
+	stored, err := d.Documents.InsertMany(ctx, schema, records)
+	if err != nil {
+		return stored, err
 	}
-	return d.Documents.InsertMany(ctx, schema, records)
+	var leaves []storage.Record
+	for i := range records {
+		leaf, err := d.leafOf(&storage.Write{Kind: storage.WriteAdd, Schema: schema, Record: records[i]})
+		if err != nil || leaf == nil {
+			return stored, err
+		}
+		leaves = append(leaves, leaf.Record)
+	}
+	_, err = d.Documents.InsertMany(ctx, leafSchema, leaves)
+	return stored, err
 }
 
 // Put is that of the port.

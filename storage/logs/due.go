@@ -41,8 +41,3 @@ func (l *Logs) Oldest(ctx context.Context, after string) (org string, since floa
 	}
 	return org, refs[0].Due, nil
 }
-
-// CountJobs counts the logs of which a checkpoint is due: four commands.
-func (l *Logs) CountJobs(ctx context.Context) (map[job.Stage]int64, error) {
-	return storage.CountJobs(ctx, l.logs, "due")
-}

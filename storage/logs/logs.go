@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 
-	"attestry/evidence/job"
 	"attestry/evidence/translog"
 	"attestry/storage"
 	"attestry/storage/cache"
@@ -32,8 +31,8 @@ type Log struct {
 	SignedAt   float64 `json:"signed_at,omitempty"`
 	// Verifiers are the public keys of the last checkpoint, name+hash+key.
 	Verifiers []string `json:"verifiers,omitempty"`
-	// Status says when the next checkpoint is due.
-	job.Status
+	// Due is when the next checkpoint is due, in Unix seconds; 0 if nothing has changed since the last one.
+	Due float64 `json:"due,omitempty"`
 }
 
 // block says which leaves have the places behind First. Inserting it gives them these places.
@@ -61,8 +60,8 @@ type part struct {
 var (
 	logSchema = &storage.Schema{
 		Name:    "logs",
-		Fields:  []string{"due", "stage"},
-		Indexes: []storage.Index{{Name: "due", Fields: []string{"due"}, Required: "due"}, storage.StageIndex},
+		Fields:  []string{"due"},
+		Indexes: []storage.Index{{Name: "due", Fields: []string{"due"}, Required: "due"}},
 	}
 	blockSchema = &storage.Schema{
 		Name:    "log_blocks",
@@ -107,11 +106,10 @@ func New(docs storage.Documents, objects storage.Objects) *Logs {
 		docs: docs, objects: objects, cached: cache.NewLRU[[]byte](maxCachedParts),
 		leaves: storage.NewCollection(docs, leafSchema, (*Leaf).key, (*Leaf).fields),
 		logs: storage.NewCollection(docs, logSchema, func(l *Log) string { return l.Org }, func(l *Log) map[string]any {
-			fields := map[string]any{}
-			if l.Due > 0 {
-				fields["due"] = l.Due
+			if l.Due == 0 {
+				return nil
 			}
-			return storage.SetStage(fields, &l.Status)
+			return map[string]any{"due": l.Due}
 		}),
 		blocks: storage.NewCollection(docs, blockSchema,
 			func(b *block) string { return numbered(b.Org, b.First) },

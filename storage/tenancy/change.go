@@ -74,17 +74,9 @@ func (t *Tenancy) change(ctx context.Context, orgName string, by identity.Actor,
 	return errors.Join(err, t.withdraw(ctx, entries))
 }
 
-// writtenEntries are the ids of the entries that attempts of one change may have written:
-// each attempt overwrites those of the one before.
+// writtenEntries are the ids of the entries that earlier attempts of one change may have written. Each attempt has
+// entries of its own, as one that is in the transparency log must not change, and deletes the others.
 type writtenEntries struct{ ids []string }
-
-// id returns the id of the entry with a number, the same one in each attempt.
-func (w *writtenEntries) id(number int) string {
-	for len(w.ids) <= number {
-		w.ids = append(w.ids, evidence.NewID())
-	}
-	return w.ids[number]
-}
 
 // withdraw deletes the entries of a change that was refused and then not made: an engine that
 // does not write a batch as a whole may have written them. After an error of the database they
@@ -112,11 +104,12 @@ func (t *Tenancy) tryChange(ctx context.Context, orgName string, by identity.Act
 	now := evidence.Seconds(t.clock())
 	for i := range c.entries {
 		org.AuditedAt = evidence.TimeAfter(org.AuditedAt, now)
-		c.entries[i].ID, c.entries[i].Time = entries.id(i), org.AuditedAt
+		c.entries[i].ID, c.entries[i].Time = evidence.NewID(), org.AuditedAt
 	}
 	t.organizations.ReplaceIn(&batch, &org, read.Revision)
 	t.auditLog.PutIn(&batch, c.entries...)
-	t.auditLog.DeleteIn(&batch, entries.ids[len(c.entries):]...)
+	t.auditLog.DeleteIn(&batch, entries.ids...)
+	entries.ids = append(entries.ids, storage.IDs(c.entries, func(entry identity.AuditEntry) string { return entry.ID })...)
 	batch.Append(&c.batch)
 	if c.remembered {
 		t.version.collection.PutIn(&batch, newVersion())

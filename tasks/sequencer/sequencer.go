@@ -185,9 +185,9 @@ func (s *Sequencer) commit(ctx context.Context, log *storage.Versioned[logs.Log]
 		}
 		next.Checkpoint, next.Signed, next.SignedAt = signed, next.Tree.Size, evidence.Seconds(s.clock())
 		checkpoint = &logs.Checkpoint{Org: next.Org, Size: next.Signed, Note: signed, At: next.SignedAt}
-		next.Complete()
+		next.Due = 0
 	} else {
-		next.Start(next.SignedAt + signInterval.Seconds())
+		next.Due = evidence.RoundSeconds(next.SignedAt + signInterval.Seconds())
 	}
 	revision, err := s.logs.Commit(ctx, next, log.Revision, parts, checkpoint)
 	if err == nil {

@@ -36,7 +36,6 @@ func registerJobCollector(p *process.Process) error {
 			&job.Fanout:   p.Store.Outbox.CountJobs,
 			&job.Send:     p.Store.Deliveries.CountJobs,
 			&job.Assemble: p.Store.Assemblies.CountJobs,
-			&job.Sequence: p.Store.Logs.CountJobs,
 		},
 	})
 }

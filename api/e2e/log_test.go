@@ -1,0 +1,153 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"attestry/evidence"
+	"attestry/evidence/translog"
+)
+
+type shownLog struct {
+	Origin       string   `json:"origin"`
+	VerifierKeys []string `json:"verifier_keys"`
+	Size         int64    `json:"size"`
+	LagSeconds   float64  `json:"lag_seconds"`
+}
+
+type shownProof struct {
+	Entry     string `json:"entry"`
+	Salt      []byte `json:"salt"`
+	Index     int64  `json:"index"`
+	TlogProof string `json:"tlog_proof"`
+}
+
+func (s *service) logPath(org string) string { return "/api/v2/log/" + org }
+
+// readRaw returns what an administrator reads.
+func (s *service) readRaw(path string) []byte {
+	s.t.Helper()
+	got := s.do(http.MethodGet, path, adminKey, nil)
+	if got.status != http.StatusOK {
+		s.t.Fatalf("%s: status %d: %s", path, got.status, got.body)
+	}
+	return got.body
+}
+
+// awaitLogged waits until all that an organization recorded is covered by a checkpoint.
+func (s *service) awaitLogged(org string) (shown shownLog) {
+	s.t.Helper()
+	eventually(s.t, "all facts are in the log", func() bool {
+		got := s.do(http.MethodGet, s.logPath(org), adminKey, nil)
+		if got.status != http.StatusOK {
+			return false
+		}
+		s.must(json.Unmarshal(got.body, &shown))
+		log, err := s.Process.Store.Logs.Get(s.t.Context(), s.orgID())
+		return err == nil && shown.LagSeconds == 0 && log.Signed == log.Tree.Size && shown.Size == log.Signed
+	})
+	return shown
+}
+
+// entriesOf reads a log as a client of tlog-tiles does, and returns its entries. The root over them must be that of the
+// checkpoint.
+func (s *service) entriesOf(org string, verifiers []string) (texts []string) {
+	s.t.Helper()
+	signed := s.readRaw("/-/log/" + org + "/checkpoint")
+	checkpoint, err := translog.OpenCheckpoint(string(signed), verifiers...)
+	s.must(err)
+	var tree translog.Tree
+	for number := int64(0); tree.Size < checkpoint.Size; number++ {
+		width := min(translog.Width, int(checkpoint.Size-tree.Size))
+		bundle := s.readRaw("/-/log/" + org + "/tile/" + translog.Part{Level: translog.Entries, Number: number, Width: width}.Path())
+		hashes := s.readRaw("/-/log/" + org + "/tile/" + translog.Part{Number: number, Width: width}.Path())
+		entries, err := translog.ReadBundle(bundle, width)
+		s.must(err)
+		for i, text := range entries {
+			if hash := tlog.RecordHash(text); string(hash[:]) != string(hashes[i*tlog.HashSize:][:tlog.HashSize]) {
+				s.t.Fatalf("the hash of entry %d is not in its tile", tree.Size)
+			}
+			tree.Append(text)
+			texts = append(texts, string(text))
+		}
+	}
+	if tree.Root() != checkpoint.Root || checkpoint.Origin != verifiers[0][:strings.Index(verifiers[0], "+")] {
+		s.t.Errorf("the entries are not those of the checkpoint %+v", checkpoint)
+	}
+	return texts
+}
+
+// prove returns the proof of a fact, which must hold.
+func (s *service) prove(org, kind, id string, verifiers []string) (proof shownProof) {
+	s.t.Helper()
+	s.must(json.Unmarshal(s.readRaw(s.logPath(org)+"/proof/"+kind+"/"+id), &proof))
+	parsed, err := translog.ParseProof(proof.TlogProof)
+	s.must(err)
+	checkpoint, err := translog.OpenCheckpoint(parsed.Checkpoint, verifiers...)
+	s.must(err)
+	if err := parsed.Check(&checkpoint, []byte(proof.Entry)); err != nil || parsed.Index != proof.Index {
+		s.t.Errorf("%s %s: %v", kind, id, err)
+	}
+	return proof
+}
+
+func TestEveryFactIsInTheLogAndProven(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{})
+	s.createFlow("build")
+	for range 300 {
+		s.attestGeneric("release", "checked", true, "")
+	}
+	s.createEnvironment("production", evidence.K8S)
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/production/report/K8S", []byte(`{"artifacts":[{"digests":
+		{"api:1":"0abb3136559bf13f2b324a0255d0feee0ab7d75da98063bed6dada3d1a18bba1"},"podName":"api","namespace":"shop","creationTimestamp":1793520000,"owners":null}]}`))
+	shown := s.awaitLogged(s.org)
+	texts := s.entriesOf(s.org, shown.VerifierKeys)
+	kinds := map[string]int{}
+	for index, text := range texts {
+		var entry translog.Entry
+		s.must(json.Unmarshal([]byte(text), &entry))
+		kinds[entry.Kind]++
+		proof := s.prove(s.org, entry.Kind, strings.ReplaceAll(entry.ID, "%", "%25"), shown.VerifierKeys)
+		if proof.Entry != text || proof.Index != int64(index) {
+			t.Errorf("entry %d is %s, its proof is of %s", index, text, proof.Entry)
+		}
+	}
+	if kinds["attestation"] != 300 || kinds["environment"] != 1 || kinds["snapshot"] != 1 || kinds["audit_entry"] == 0 {
+		t.Errorf("logged %v", kinds)
+	}
+}
+
+func TestWhatIsNotInTheLogIsAnswered(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{})
+	s.createFlow("build")
+	s.attestGeneric("release", "checked", true, "")
+	s.awaitLogged(s.org)
+	for name, row := range map[string]struct {
+		path, key string
+		status    int
+		says      string
+	}{
+		"no key":                {"/-/log/" + s.org + "/checkpoint", "", http.StatusUnauthorized, "API key"},
+		"a stranger":            {"/-/log/" + s.org + "/checkpoint", strangerKey, http.StatusForbidden, "Access denied"},
+		"a stranger's proof":    {s.logPath(s.org) + "/proof/attestation/1", strangerKey, http.StatusForbidden, "Access denied"},
+		"an unknown fact":       {s.logPath(s.org) + "/proof/attestation/1", adminKey, http.StatusNotFound, "attestation '1' does not exist in organization"},
+		"an unknown kind":       {s.logPath(s.org) + "/proof/secret/1", adminKey, http.StatusNotFound, "secret '1' does not exist"},
+		"beyond the size":       {"/-/log/" + s.org + "/tile/0/000", adminKey, http.StatusNotFound, "no tile '0/000'"},
+		"a width that does not": {"/-/log/" + s.org + "/tile/0/000.p/256", adminKey, http.StatusBadRequest, `"tile"`},
+		"no tile":               {"/-/log/" + s.org + "/tile/x", adminKey, http.StatusBadRequest, `"tile"`},
+		"no bundle":             {"/-/log/" + s.org + "/tile/entries/0", adminKey, http.StatusBadRequest, `"tile"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := s.do(http.MethodGet, row.path, row.key, nil)
+			if got.status != row.status || !strings.Contains(string(got.body), row.says) {
+				t.Errorf("%s answers %d: %s", row.path, got.status, got.body)
+			}
+		})
+	}
+}
