@@ -528,11 +528,13 @@ type resisting struct {
 	fault       error
 }
 
-func (r *resisting) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
-	if r.fault != nil && schema.Name == "snapshots" && strings.HasPrefix(record.ID, r.environment+"/") {
-		return r.fault
+func (r *resisting) Write(ctx context.Context, writes ...storage.Write) error {
+	for i := range writes {
+		if r.fault != nil && writes[i].Schema.Name == "snapshots" && strings.HasPrefix(writes[i].Record.ID, r.environment+"/") {
+			return r.fault
+		}
 	}
-	return r.Documents.Insert(ctx, schema, record)
+	return r.Documents.Write(ctx, writes...)
 }
 
 func TestLogicalEnvironmentThatCannotBeUpdatedHoldsUpNoMember(t *testing.T) {
