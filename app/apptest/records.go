@@ -35,8 +35,12 @@ func insert[T any](t *testing.T, store *app.Store, collection string, values []T
 	t.Helper()
 	schemas := app.Schemas()
 	schema := schemas[slices.IndexFunc(schemas, func(s *storage.Schema) bool { return s.Name == collection })]
-	if n, err := storage.NewCollection(store.Documents, schema, id, fields).InsertMany(t.Context(), values); err != nil || n != len(values) {
-		t.Fatalf("stored %d of %d: %v", n, len(values), err)
+	inserted, batch := storage.NewCollection(store.Documents, schema, id, fields), &storage.Batch{}
+	for i := range values {
+		inserted.InsertIn(batch, &values[i])
+	}
+	if err := batch.Write(t.Context(), store.Documents); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -67,8 +67,11 @@ func (k *kind) leaf(record *storage.Record, at float64) (Leaf, error) {
 		var body struct {
 			Org string `json:"org"`
 		}
-		if err := json.Unmarshal(record.Body, &body); err != nil || body.Org == "" {
-			return Leaf{}, fmt.Errorf("%s %s names no organization: %w", k.name, record.ID, err)
+		if err := json.Unmarshal(record.Body, &body); err != nil {
+			return Leaf{}, fmt.Errorf("read the organization of %s %s: %w", k.name, record.ID, err)
+		}
+		if body.Org == "" {
+			return Leaf{}, fmt.Errorf("%s %s names no organization", k.name, record.ID)
 		}
 		org = body.Org
 	}

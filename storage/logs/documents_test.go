@@ -1,0 +1,303 @@
+package logs_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/app"
+	"attestry/evidence/translog"
+	"attestry/storage"
+	"attestry/storage/logs"
+	"attestry/storage/pebble/pebbletest"
+)
+
+const now = 1_800_000_000
+
+func clock() time.Time { return time.Unix(now, 0) }
+
+// commands keeps the batches that reach an engine.
+type commands struct {
+	storage.Documents
+	batches [][]storage.Write
+}
+
+func (c *commands) Write(ctx context.Context, writes ...storage.Write) error {
+	c.batches = append(c.batches, writes)
+	return c.Documents.Write(ctx, writes...)
+}
+
+func openEngine(t *testing.T) *commands {
+	t.Helper()
+	return &commands{Documents: pebbletest.Open(t, filepath.Join(t.TempDir(), "documents"), app.Schemas())}
+}
+
+func schemaNamed(t *testing.T, name string) *storage.Schema {
+	t.Helper()
+	for _, schema := range app.Schemas() {
+		if schema.Name == name {
+			return schema
+		}
+	}
+	t.Fatalf("there is no collection %s", name)
+	return nil
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// all lists a collection.
+func all(t *testing.T, docs storage.Documents, collection string) (records []storage.Record) {
+	t.Helper()
+	for after := ""; ; after = records[len(records)-1].ID {
+		page, err := docs.List(t.Context(), schemaNamed(t, collection), after, storage.MaxMany, 64<<20)
+		must(t, err)
+		if len(page) == 0 {
+			return records
+		}
+		records = append(records, page...)
+	}
+}
+
+func leavesIn(t *testing.T, docs storage.Documents) (leaves []logs.Leaf) {
+	t.Helper()
+	for _, record := range all(t, docs, "log_leaves") {
+		var leaf logs.Leaf
+		must(t, json.Unmarshal(record.Body, &leaf))
+		leaves = append(leaves, leaf)
+	}
+	return leaves
+}
+
+// fact is a document of an organization.
+func fact(id string, revision int64) storage.Record {
+	return storage.Record{ID: id, Revision: revision, Body: fmt.Appendf(nil, `{"org":"acme","id":%q,"revision":%d}`, id, revision)}
+}
+
+func TestFactsGetALeafWithTheSameCommand(t *testing.T) {
+	writes := func(kind storage.WriteKind) func(storage.Documents, *storage.Schema) error {
+		return func(docs storage.Documents, schema *storage.Schema) error {
+			return docs.Write(t.Context(), storage.Write{Kind: kind, Schema: schema, Record: fact("new", 7)})
+		}
+	}
+	for name, c := range map[string]struct {
+		write func(storage.Documents, *storage.Schema) error
+		// leaves are how many a fact, a fact that is replaced, and what is no fact get.
+		fact, replaced, other int
+	}{
+		"Insert": {func(docs storage.Documents, schema *storage.Schema) error {
+			return docs.Insert(t.Context(), schema, fact("new", 7))
+		}, 1, 1, 0},
+		"Put": {func(docs storage.Documents, schema *storage.Schema) error {
+			return docs.Put(t.Context(), schema, fact("new", 7))
+		}, 1, 1, 0},
+		"Replace": {func(docs storage.Documents, schema *storage.Schema) error {
+			return docs.Replace(t.Context(), schema, fact("old", 7), 5)
+		}, 0, 1, 0},
+		"Write of an insertion": {writes(storage.WriteInsert), 1, 1, 0},
+		"Write of an addition":  {writes(storage.WriteAdd), 1, 1, 0},
+		"Write of a put":        {writes(storage.WritePut), 1, 1, 0},
+		"Write of a deletion":   {writes(storage.WriteDelete), 0, 0, 0},
+		"Write of a replacement": {func(docs storage.Documents, schema *storage.Schema) error {
+			return docs.Write(t.Context(), storage.Write{Kind: storage.WriteReplace, Schema: schema, Record: fact("old", 7), Revision: 5})
+		}, 0, 1, 0},
+	} {
+		for collection, want := range map[string]int{"artifacts": c.fact, "environments": c.replaced, "flows": c.other} {
+			t.Run(name+" in "+collection, func(t *testing.T) {
+				engine, schema := openEngine(t), schemaNamed(t, collection)
+				must(t, engine.Insert(t.Context(), schema, fact("old", 5)))
+				must(t, c.write(logs.Facts(engine, clock), schema))
+				leaves := leavesIn(t, engine)
+				if len(leaves) != want || len(engine.batches) > 1 {
+					t.Fatalf("%d leaves with %d batches, want %d", len(leaves), len(engine.batches), want)
+				}
+				for _, leaf := range leaves {
+					stored := fact("new", 7)
+					if strings.HasPrefix(leaf.ID, "old") {
+						stored = fact("old", 7)
+					}
+					if leaf.Hash != translog.Commitment(leaf.Salt, stored.Body) || len(leaf.Salt) != translog.SaltSize || leaf.At != now || leaf.Org != "acme" || leaf.Index != 0 {
+						t.Errorf("leaf %+v", leaf)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestALeafNamesTheGroupOfItsFact(t *testing.T) {
+	for collection, want := range map[string]logs.Leaf{
+		"attestations": {Kind: "attestation", ID: "x:1", Group: "flow/trail"},
+		"snapshots":    {Kind: "snapshot", ID: "x:1", Group: "e1"},
+		"environments": {Kind: "environment", ID: "x:1:f", Group: "x/1"},
+		"allowlist":    {Kind: "allowance", ID: "x:1:f", Group: "x"},
+		"audit_log":    {Kind: "audit_entry", ID: "x:1"},
+	} {
+		t.Run(collection, func(t *testing.T) {
+			engine := openEngine(t)
+			record := fact("x/1", 15)
+			switch collection {
+			case "attestations":
+				record.Fields = map[string]any{"trail": "flow/trail"}
+			case "snapshots":
+				record.Fields = map[string]any{"environment": "e1"}
+			}
+			must(t, logs.Facts(engine, clock).Insert(t.Context(), schemaNamed(t, collection), record))
+			leaves := leavesIn(t, engine)
+			if len(leaves) != 1 || leaves[0].Kind != want.Kind || leaves[0].ID != want.ID || leaves[0].Group != want.Group {
+				t.Errorf("leaves %+v", leaves)
+			}
+		})
+	}
+}
+
+func TestALeafStaysAsItIs(t *testing.T) {
+	engine, schema := openEngine(t), schemaNamed(t, "artifacts")
+	docs := logs.Facts(engine, clock)
+	must(t, docs.Put(t.Context(), schema, fact("a", 1)))
+	before := all(t, engine, "log_leaves")
+	must(t, docs.Put(t.Context(), schema, fact("a", 2)))
+	if err := docs.Insert(t.Context(), schema, fact("a", 3)); !errors.Is(err, storage.ErrExists) {
+		t.Errorf("inserted twice: %v", err)
+	}
+	must(t, docs.Write(t.Context(), storage.Write{Kind: storage.WriteAdd, Schema: schema, Record: fact("a", 4)}))
+	after := all(t, engine, "log_leaves")
+	if len(after) != 1 || !bytes.Equal(after[0].Body, before[0].Body) {
+		t.Errorf("the leaf %s became %s", before[0].Body, after[0].Body)
+	}
+}
+
+func TestARefusedWriteIsNamedByItsPlaceAmongThoseAskedFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		count, taken int
+		kind         storage.WriteKind
+		reason       error
+	}{
+		"first":                 {3, 0, storage.WriteInsert, storage.ErrExists},
+		"behind leaves":         {3, 2, storage.WriteInsert, storage.ErrExists},
+		"in the second command": {1000, 800, storage.WriteInsert, storage.ErrExists},
+		"of a replacement":      {5, 3, storage.WriteReplace, storage.ErrMoved},
+	} {
+		t.Run(name, func(t *testing.T) {
+			engine, schema := openEngine(t), schemaNamed(t, "artifacts")
+			var writes []storage.Write
+			for i := range c.count {
+				writes = append(writes, storage.Write{Kind: storage.WriteInsert, Schema: schema, Record: fact(fmt.Sprintf("%04d", i), 1)})
+			}
+			writes[c.taken].Kind, writes[c.taken].Revision = c.kind, 9
+			must(t, engine.Insert(t.Context(), schema, writes[c.taken].Record))
+			err := logs.Facts(engine, clock).Write(t.Context(), writes...)
+			var refused *storage.RefusedWrite
+			if !errors.As(err, &refused) || refused.Index != c.taken || !errors.Is(err, c.reason) {
+				t.Errorf("write %d is refused: %v", c.taken, err)
+			}
+			if leaves := leavesIn(t, engine); len(leaves) > c.taken {
+				t.Errorf("%d leaves for %d facts", len(leaves), c.taken)
+			}
+		})
+	}
+}
+
+func TestSingleWritesAreRefusedWithTheReasonAlone(t *testing.T) {
+	engine, schema := openEngine(t), schemaNamed(t, "environments")
+	docs := logs.Facts(engine, clock)
+	must(t, docs.Insert(t.Context(), schema, fact("e", 1)))
+	if err := docs.Insert(t.Context(), schema, fact("e", 2)); err != storage.ErrExists {
+		t.Errorf("inserted twice: %v", err)
+	}
+	if err := docs.Replace(t.Context(), schema, fact("e", 3), 2); err != storage.ErrMoved {
+		t.Errorf("replaced another revision: %v", err)
+	}
+	if leaves := leavesIn(t, engine); len(leaves) != 1 {
+		t.Errorf("%d leaves", len(leaves))
+	}
+}
+
+func TestFactsOfALargeBatchStayWithTheirLeaves(t *testing.T) {
+	for name, others := range map[string]int{"facts only": 0, "behind another document": 1} {
+		t.Run(name, func(t *testing.T) {
+			engine, schema := openEngine(t), schemaNamed(t, "artifacts")
+			var writes []storage.Write
+			for i := range storage.MaxMany {
+				write := storage.Write{Kind: storage.WriteInsert, Schema: schema, Record: fact(fmt.Sprintf("%04d", i), 1)}
+				if i < others {
+					write.Schema = schemaNamed(t, "flows")
+				}
+				writes = append(writes, write)
+			}
+			must(t, logs.Facts(engine, clock).Write(t.Context(), writes...))
+			if len(engine.batches) != 2 {
+				t.Errorf("%d commands", len(engine.batches))
+			}
+			for _, batch := range engine.batches {
+				for i := range batch {
+					if batch[i].Schema == schema && (i+1 == len(batch) || batch[i+1].Record.ID != "acme/artifact/"+batch[i].Record.ID) {
+						t.Errorf("fact %s is not followed by its leaf", batch[i].Record.ID)
+					}
+				}
+			}
+			if got, want := len(leavesIn(t, engine)), storage.MaxMany-others; got != want || len(all(t, engine, "artifacts")) != want {
+				t.Errorf("%d leaves of %d facts", got, want)
+			}
+		})
+	}
+}
+
+func TestEachVersionOfADocumentThatIsReplacedHasALeafWithItsBytes(t *testing.T) {
+	for _, collection := range []string{"environments", "allowlist"} {
+		t.Run(collection, func(t *testing.T) {
+			engine, schema := openEngine(t), schemaNamed(t, collection)
+			docs := logs.Facts(engine, clock)
+			must(t, docs.Insert(t.Context(), schema, fact("e", 1)))
+			must(t, docs.Replace(t.Context(), schema, fact("e", 2), 1))
+			must(t, docs.Write(t.Context(), storage.Write{Kind: storage.WriteReplace, Schema: schema, Record: fact("e", 3), Revision: 2}))
+			leaves := leavesIn(t, engine)
+			if len(leaves) != 3 {
+				t.Fatalf("%d leaves", len(leaves))
+			}
+			for i, leaf := range leaves {
+				want := fact("e", int64(i+1)).Body
+				if leaf.ID != fmt.Sprintf("e:%d", i+1) || !bytes.Equal(leaf.Fact, want) || leaf.Hash != translog.Commitment(leaf.Salt, want) {
+					t.Errorf("leaf %d is %+v", i, leaf)
+				}
+			}
+		})
+	}
+}
+
+func TestAFactWithoutAnOrganizationIsNotStored(t *testing.T) {
+	for name, body := range map[string]string{"none": `{"id":"1"}`, "empty": `{"org":""}`, "no JSON": `x`} {
+		t.Run(name, func(t *testing.T) {
+			engine, schema := openEngine(t), schemaNamed(t, "templates")
+			err := logs.Facts(engine, clock).Insert(t.Context(), schema, storage.Record{ID: "1", Revision: 1, Body: []byte(body)})
+			if err == nil || strings.Contains(err.Error(), "%!") || !strings.Contains(err.Error(), "organization") {
+				t.Errorf("error %v", err)
+			}
+			if stored := all(t, engine, "templates"); len(stored) > 0 {
+				t.Errorf("stored %+v", stored)
+			}
+		})
+	}
+}
+
+func TestManyFactsAreNotInsertedWithoutLeaves(t *testing.T) {
+	engine := openEngine(t)
+	docs := logs.Facts(engine, clock)
+	if _, err := docs.InsertMany(t.Context(), schemaNamed(t, "artifacts"), []storage.Record{fact("a", 1)}); err == nil || len(all(t, engine, "artifacts")) > 0 {
+		t.Errorf("facts were stored without leaves: %v", err)
+	}
+	if n, err := docs.InsertMany(t.Context(), schemaNamed(t, "flows"), []storage.Record{fact("a", 1)}); err != nil || n != 1 {
+		t.Errorf("stored %d: %v", n, err)
+	}
+}
+

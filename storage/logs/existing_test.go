@@ -1,0 +1,117 @@
+package logs_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"attestry/evidence/translog"
+	"attestry/storage"
+	"attestry/storage/logs"
+)
+
+var errKilled = errors.New("the process was killed")
+
+// killed is an engine whose n-th write ends a process, before or after it is done.
+type killed struct {
+	storage.Documents
+	at, writes int
+	after      bool
+}
+
+func (k *killed) around(write func() error) error {
+	k.writes++
+	if k.writes == k.at && !k.after {
+		return errKilled
+	}
+	err := write()
+	if k.writes == k.at {
+		return errKilled
+	}
+	return err
+}
+
+func (k *killed) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (n int, err error) {
+	err = k.around(func() error { n, err = k.Documents.InsertMany(ctx, schema, records); return err })
+	return n, err
+}
+
+func (k *killed) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
+	return k.around(func() error { return k.Documents.Put(ctx, schema, records...) })
+}
+
+// storeOld stores facts as a version without logs did.
+func storeOld(t *testing.T, engine storage.Documents, schema *storage.Schema, count int) {
+	t.Helper()
+	for start := 0; start < count; start += storage.MaxMany {
+		var records []storage.Record
+		for i := start; i < min(start+storage.MaxMany, count); i++ {
+			record := fact(fmt.Sprintf("%05d", i), 1)
+			record.Fields = map[string]any{"created": float64(1000 + i)}
+			records = append(records, record)
+		}
+		_, err := engine.InsertMany(t.Context(), schema, records)
+		must(t, err)
+	}
+}
+
+func TestFactsOfEarlierVersionsGetLeavesOnce(t *testing.T) {
+	const count = 2100
+	schema := schemaNamed(t, "artifacts")
+	for _, after := range []bool{false, true} {
+		for at, reached := 1, true; reached; at++ {
+			t.Run(fmt.Sprintf("write %d, after %t", at, after), func(t *testing.T) {
+				engine := openEngine(t)
+				must(t, logs.Facts(engine, clock).Insert(t.Context(), schema, fact("01500", 1)))
+				known := leavesIn(t, engine)[0]
+				storeOld(t, engine, schema, count)
+
+				process := &killed{Documents: engine, at: at, after: after}
+				err := logs.New(process, nil).AddExisting(t.Context(), schema)
+				reached = process.writes >= at
+				if reached != errors.Is(err, errKilled) || !reached && err != nil {
+					t.Fatal(err)
+				}
+				must(t, logs.New(engine, nil).AddExisting(t.Context(), schema))
+
+				leaves := leavesIn(t, engine)
+				if len(leaves) != count {
+					t.Fatalf("%d leaves", len(leaves))
+				}
+				for i, leaf := range leaves {
+					want := fact(fmt.Sprintf("%05d", i), 1)
+					at, salt := float64(1000+i), leaf.Salt
+					if i == 1500 {
+						at, salt = known.At, known.Salt
+					}
+					if leaf.ID != want.ID || leaf.At != at || leaf.Hash != translog.Commitment(salt, want.Body) {
+						t.Errorf("leaf %d is %+v", i, leaf)
+					}
+				}
+			})
+			if at == 1 && !reached {
+				t.Error("nothing was written")
+			}
+		}
+	}
+}
+
+func TestFactsAreLookedForOnce(t *testing.T) {
+	engine, schema := openEngine(t), schemaNamed(t, "environments")
+	must(t, engine.Insert(t.Context(), schema, fact("e", 1)))
+	for range 2 {
+		must(t, logs.New(engine, nil).AddExisting(t.Context(), schema))
+	}
+	must(t, logs.New(engine, nil).AddExisting(t.Context(), schemaNamed(t, "flows")))
+	leaves := leavesIn(t, engine)
+	if len(leaves) != 1 || string(leaves[0].Fact) != string(fact("e", 1).Body) || leaves[0].ID != "e:1" {
+		t.Errorf("leaves %+v", leaves)
+	}
+	must(t, engine.Insert(t.Context(), schema, fact("f", 1)))
+	process := &killed{Documents: engine}
+	must(t, logs.New(process, nil).AddExisting(t.Context(), schema))
+	if process.writes > 0 {
+		t.Error("facts were looked for again")
+	}
+}

@@ -1,0 +1,89 @@
+package logs_test
+
+import (
+	"testing"
+
+	"attestry/app"
+	"attestry/app/apptest"
+	"attestry/app/recording"
+	"attestry/evidence"
+	"attestry/evidence/approval"
+	"attestry/evidence/control"
+	"attestry/evidence/identity"
+	"attestry/evidence/snapshot"
+	"attestry/evidence/translog"
+	"attestry/storage/governance"
+	"attestry/storage/logs"
+)
+
+func TestCollectionsOfFactsAreDeclared(t *testing.T) {
+	declared := map[string]bool{}
+	for _, schema := range app.Schemas() {
+		declared[schema.Name] = true
+	}
+	for name := range logs.Collections() {
+		if !declared[name] {
+			t.Errorf("there is no collection %s", name)
+		}
+	}
+}
+
+// record records a fact of each kind.
+func record(t *testing.T, s *apptest.Fixture) {
+	t.Helper()
+	ctx := t.Context()
+	flow, _, err := s.PutFlow("org", "flow")
+	s.Must(err)
+	_, _, err = s.Templates.Put(ctx, "org", []byte("version: 1\ntrail: {attestations: []}\n"))
+	s.Must(err)
+	scope := recording.Scope{Org: "org", OrgName: "org", Flow: "flow", Trail: "trail", By: "me", At: 100}
+	artifact := evidence.ArtifactRecord{ID: evidence.NewID(), Org: "org", Trail: "trail", Name: "api", Fingerprint: apptest.Sha("f1", 64), CreatedAt: 100}
+	s.Must(s.Recorder.Report(ctx, scope, artifact, nil))
+	s.Must(s.Recorder.Attest(ctx, scope, evidence.Attestation{
+		ID: evidence.NewID(), Org: "org", Trail: "trail", Name: "unit", Type: "generic", Compliant: true, CreatedAt: 101,
+	}, nil))
+	s.Must(s.Recorder.Approve(ctx, approval.Approval{
+		ID: evidence.NewID(), Org: "org", Flow: flow, Record: artifact.ID, Trail: "trail", Target: artifact.Fingerprint, State: approval.Pending, CreatedAt: 102,
+	}))
+	_, err = s.Policies.Put(ctx, governance.Change{Org: "org", Name: "policy", By: "me", At: 103, Content: []byte("content")})
+	s.Must(err)
+	_, err = s.Controls.Create(ctx, control.Control{Org: "org", Identifier: "a/b", Name: "control", CreatedBy: "me", CreatedAt: 104})
+	s.Must(err)
+	_, err = s.AttestationTypes.Put(ctx, evidence.AttestationTypeVersion{Org: "org", Name: "type", Timestamp: 105, CreatedBy: "me"})
+	s.Must(err)
+	_, err = s.Environments.Put(ctx, evidence.Environment{ID: "env", Org: "org", Name: "prod", Type: "K8S", CreatedAt: 106}, evidence.EnvironmentChange{})
+	s.Must(err)
+	_, err = s.Allowlist.Put(ctx, evidence.Allowance{ID: evidence.NewID(), Org: "org", Environment: "env", Fingerprint: artifact.Fingerprint, At: 107})
+	s.Must(err)
+	s.Must(s.Snapshots.Insert(ctx, snapshot.Snapshot{Org: "org", Environment: "env", Number: 1, Timestamp: 108}))
+	_, err = s.Tenancy.CreateOrganization(ctx, "shared", evidence.User{ID: "u", Name: "me"}, identity.Actor{Name: "me"})
+	s.Must(err)
+}
+
+func TestEachFactThatIsRecordedHasOneLeaf(t *testing.T) {
+	s := apptest.NewFixture(t)
+	record(t, s)
+	leaves := leavesIn(t, s.Db)
+	facts := 0
+	for name := range logs.Collections() {
+		stored := all(t, s.Db, name)
+		if len(stored) == 0 {
+			t.Errorf("nothing is in %s", name)
+		}
+		for _, document := range stored {
+			facts++
+			found := 0
+			for _, leaf := range leaves {
+				if leaf.Hash == translog.Commitment(leaf.Salt, document.Body) {
+					found++
+				}
+			}
+			if found != 1 {
+				t.Errorf("%s of %s has %d leaves", document.ID, name, found)
+			}
+		}
+	}
+	if len(leaves) != facts {
+		t.Errorf("%d leaves of %d facts", len(leaves), facts)
+	}
+}
