@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bytes"
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -58,6 +59,7 @@ var exampleOrder = []string{
 	"list_deliveries", "redeliver", "rotate_target_secret", "test_action", "delete_environment_notification", "delete_action",
 	"assemble_trail_audit_package", "download_trail_audit_package", "assemble_trail_audit_pdf", "download_trail_audit_pdf",
 	"assemble_artifact_audit_package", "get_audit_package", "assemble_attestation_audit_package", "download_attestation_audit_package",
+	"sign_verdict", "get_signing_key",
 }
 
 // prepareExample is what an example needs beside those before it.
@@ -124,7 +126,7 @@ const (
 // the answers hold lead to something.
 func TestExamplesAreWhatTheServiceAnswers(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{stoppedAt: time.Unix(1_793_610_000, 500_000_000)})
+	s := start(t, options{stoppedAt: time.Unix(1_793_610_000, 500_000_000), settings: []string{newSigningKey(t)}})
 	written, err := examples.All()
 	s.must(err)
 	p := &examplePlayer{service: s, visitor: s.signedIn(readerKey), actual: map[string]string{}, answers: map[string]json.RawMessage{}}
@@ -293,6 +295,9 @@ var (
 	changingUse = regexp.MustCompile(`"last_used_at":\d+`)
 	// A package holds ids.
 	changingPackage = regexp.MustCompile(`"size":\d+,"sha256":"[0-9a-f]{64}"`)
+	// What a bundle signs holds the address of the service.
+	changingPayload = regexp.MustCompile(`"payload":"([^"]+)","payloadType"`)
+	changingKey     = regexp.MustCompile(`"(sig|hint|public_key)":"[^"]+"`)
 	// A number, or the seconds of a time that is written out.
 	changingNumber = regexp.MustCompile(`([:,\[]\d+\.\d)\d+(Z?)\b`)
 )
@@ -315,6 +320,12 @@ func (p *examplePlayer) steady(text string) string {
 	text = signingSecret.ReplaceAllString(text, exampleSecret)
 	text = changingUse.ReplaceAllString(text, `"last_used_at":1793610000`)
 	text = changingPackage.ReplaceAllString(text, `"size":59335,"sha256":"f52c2a48bb96e9ea7c8175b643774f9b37c42f3cf462815bddbf946674f5776f"`)
+	text = changingPayload.ReplaceAllStringFunc(text, func(member string) string {
+		payload, err := base64.StdEncoding.DecodeString(changingPayload.FindStringSubmatch(member)[1])
+		p.must(err)
+		return `"payload":"` + base64.StdEncoding.EncodeToString([]byte(p.steady(string(payload)))) + `","payloadType"`
+	})
+	text = changingKey.ReplaceAllString(text, `"$1":"..."`)
 	return changingNumber.ReplaceAllString(text, "$1$2")
 }
 
