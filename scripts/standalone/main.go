@@ -75,13 +75,21 @@ func (c *command) run(ctx context.Context, a arguments) error {
 	if err := refuseLostDatabase(settings.Stores, a.acceptLoss); err != nil {
 		return fmt.Errorf("standalone cannot start: %w", err)
 	}
+	environ := sources.Environment()
+	if settings.HTTP.SigningKeyFile == "" {
+		file, err := signingKey(data)
+		if err != nil {
+			return fmt.Errorf("standalone cannot start: make a signing key: %w", err)
+		}
+		environ = append(environ, "ATTESTRY_SIGNING_KEY_FILE="+file)
+	}
 	var made []identity.MadeKey
 	running, err := instance.Start(ctx, instance.Options{
 		Listen:     string(settings.HTTP.Listen),
 		Data:       data,
 		Redis:      settings.Stores.Redis.URL.Reveal(),
 		ReportWait: settings.HTTP.ReportWait,
-		Environ:    sources.Environment(),
+		Environ:    environ,
 		Clock:      time.Now,
 		AcceptLoss: a.acceptLoss,
 		Prepare: func(ctx context.Context, p *process.Process) (err error) {
