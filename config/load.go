@@ -36,6 +36,7 @@ func LoadFrom(sources Sources) (Settings, error) {
 	l.complete(&settings)
 	if sources.CheckFiles {
 		l.checkFile(prefix+"BOOTSTRAP_FILE", settings.Process.BootstrapFile)
+		l.checkSigningKey(settings.HTTP.SigningKeyFile)
 	}
 	l.checkUnknown()
 	if err := l.all(); err != nil {

@@ -52,7 +52,7 @@ func TestLoadHasDefaultsForAllThatIsNotRequired(t *testing.T) {
 		},
 		Retention: config.Retention{Mode: config.Governance},
 		Worker: config.Worker{
-			Queues:      config.Queues{"reports": 6, "compliance": 3, "notifications": 2, "packages": 1},
+			Queues:      config.Queues{"reports": 6, "compliance": 3, "notifications": 2, "packages": 1, "log": 1},
 			Concurrency: 16,
 			PackageDays: 30,
 		},

@@ -31,6 +31,7 @@ type HTTP struct {
 	RequestTimeout time.Duration `env:"REQUEST_TIMEOUT" envDefault:"30s" min:"1s" max:"10m" doc:"how long a request may take"`
 	Web            Switch        `env:"WEB" envDefault:"on" doc:"on or off: whether the pages for people are served beside the API"`
 	ReportWait     time.Duration `env:"REPORT_WAIT" envDefault:"10s" min:"0s" max:"10s" doc:"how long the answer to a report waits for its verdict, at most 10s and less than the request timeout"`
+	SigningKeyFile string        `env:"SIGNING_KEY_FILE" doc:"PEM file of the ECDSA P-256 key, PKCS#8 or SEC 1, that the api signs verdicts with; if unset, it signs none"`
 	MemoryBudget   MemoryBudget  `env:"MEMORY_BUDGET" doc:"how much memory the bodies and answers of all requests under way may take up, such as 512MiB, at least 16MiB; if unset, a quarter of the memory of the machine or of the limit of the cgroup"`
 }
 

@@ -136,6 +136,23 @@ func (l Links) AttestationSelf(org, flow, trail, name string) string {
 // PolicySelf is the address of a policy in the API.
 func (l Links) PolicySelf(org, name string) string { return l.page("api", "v2", "policies", org, name) }
 
+// PoliciesSelf identifies several policies of an organization in the API.
+func (l Links) PoliciesSelf(org string, names []string) string {
+	return l.page("api", "v2", "policies", org) + "?" + url.Values{"policy_name": names}.Encode()
+}
+
+// FlowSelf is the address of a flow in the API.
+func (l Links) FlowSelf(org, flow string) string { return l.page("api", "v2", "flows", org, flow) }
+
+// FlowsSelf is the address of all flows in the API.
+func (l Links) FlowsSelf(org string) string { return l.page("api", "v2", "flows", org) }
+
+// AssertSelf is the address in the API that says whether an artifact is compliant. It identifies the artifact
+// whatever flow it is from.
+func (l Links) AssertSelf(org, fingerprint string) string {
+	return l.page("api", "v2", "asserts", org, "fingerprint", fingerprint)
+}
+
 // ControlSelf is the address of a control in the API.
 func (l Links) ControlSelf(org, identifier string) string {
 	return l.page("api", "v2", "controls", org, identifier)

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"bytes"
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -59,6 +60,7 @@ var exampleOrder = []string{
 	"assemble_trail_audit_package", "download_trail_audit_package", "assemble_trail_audit_pdf", "download_trail_audit_pdf",
 	"assemble_artifact_audit_package", "get_audit_package", "assemble_attestation_audit_package", "download_attestation_audit_package",
 	"get_log", "get_log_checkpoint", "get_log_tile", "get_log_proof",
+	"sign_verdict", "get_signing_key",
 }
 
 // prepareExample is what an example needs beside those before it.
@@ -127,7 +129,7 @@ const (
 // the answers hold lead to something.
 func TestExamplesAreWhatTheServiceAnswers(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{stoppedAt: time.Unix(1_793_610_000, 500_000_000)})
+	s := start(t, options{stoppedAt: time.Unix(1_793_610_000, 500_000_000), settings: []string{newSigningKey(t)}})
 	written, err := examples.All()
 	s.must(err)
 	p := &examplePlayer{service: s, visitor: s.signedIn(readerKey), actual: map[string]string{}, answers: map[string]json.RawMessage{}}
@@ -310,6 +312,9 @@ var (
 		{`(\\n|\n|")[A-Za-z0-9+/]{43}=`, "${1}l1bg+HgANOlzZq9JMSpR+uvjGhQxk03BpXkw2JRf4nw="},
 		{`[A-Za-z0-9+/]{91,96}=?=?(\\n|\n)`, "eqedtOHFHlgN8LJAIIxtuocpAuaWdfuw6xIoMrGV9EO8cNyJt4HnEuN3CgCVT5dLlOvaMfAW4vKQ0+j5X5/MCojWiQg=${1}"},
 	}
+	// What a bundle signs holds the address of the service.
+	changingPayload = regexp.MustCompile(`"payload":"([^"]+)","payloadType"`)
+	changingKey     = regexp.MustCompile(`"(sig|hint|public_key)":"[^"]+"`)
 	// A number, or the seconds of a time that is written out.
 	changingNumber = regexp.MustCompile(`([:,\[]\d+\.\d)\d+(Z?)\b`)
 )
@@ -335,6 +340,12 @@ func (p *examplePlayer) steady(text string) string {
 	for _, changing := range changingLog {
 		text = regexp.MustCompile(changing.pattern).ReplaceAllString(text, changing.steady)
 	}
+	text = changingPayload.ReplaceAllStringFunc(text, func(member string) string {
+		payload, err := base64.StdEncoding.DecodeString(changingPayload.FindStringSubmatch(member)[1])
+		p.must(err)
+		return `"payload":"` + base64.StdEncoding.EncodeToString([]byte(p.steady(string(payload)))) + `","payloadType"`
+	})
+	text = changingKey.ReplaceAllString(text, `"$1":"..."`)
 	return changingNumber.ReplaceAllString(text, "$1$2")
 }
 

@@ -21,6 +21,14 @@ func (h *handlers) assertRoutes() []server.Route {
 			Method: http.MethodGet, Path: "/asserts/{org}/fingerprint/{fingerprint}/explanation", OperationID: "explain_artifact", Tag: "Asserts",
 			Summary: "Explain whether an artifact is compliant", MinRole: evidence.Reader, Serve: server.Handle(h.explainArtifact),
 		},
+		{
+			Method: http.MethodGet, Path: "/asserts/{org}/fingerprint/{fingerprint}/vsa", OperationID: "sign_verdict", Tag: "Asserts",
+			Summary: "Sign whether an artifact is compliant, as a SLSA verification summary", MinRole: evidence.Reader, Serve: server.Handle(h.signVerdict),
+		},
+		{
+			Method: http.MethodGet, Path: "/signing-key", OperationID: "get_signing_key", Tag: "Asserts",
+			Summary: "Read the public key that verdicts are verified with", Public: true, Serve: server.Handle(h.getSigningKey),
+		},
 	}
 }
 

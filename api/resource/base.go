@@ -9,6 +9,7 @@ import (
 	"attestry/app"
 	"attestry/app/evaluation"
 	"attestry/evidence"
+	"attestry/evidence/signing"
 	"attestry/links"
 	"attestry/tasks/logical"
 	"attestry/tasks/reports"
@@ -26,7 +27,9 @@ type Base struct {
 	Evaluator *evaluation.Evaluator
 	// Logical numbers the snapshots of logical environments.
 	Logical *logical.Updater
-	Log     *slog.Logger
+	// SigningKey signs verdicts, nil if the operator has set none.
+	SigningKey *signing.Key
+	Log        *slog.Logger
 	// BatchBytes is how much a list reads at a time, in bytes.
 	BatchBytes int
 }

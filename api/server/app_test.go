@@ -64,6 +64,9 @@ func TestEveryRouteEnforcesItsRole(t *testing.T) {
 
 func TestOperationsWithoutAKeyTakeASignature(t *testing.T) {
 	for _, route := range productRoutes() {
+		if route.OperationID == "get_signing_key" {
+			continue // strangers verify with it
+		}
 		if route.Public != route.Signed {
 			t.Errorf("%s takes neither a key nor a signature", route.OperationID)
 		}

@@ -47,8 +47,11 @@ func TestEveryOperationNamesItsLeastRole(t *testing.T) {
 	for _, route := range productRoutes() {
 		operation := paths[route.Path].(map[string]any)[strings.ToLower(route.Method)].(map[string]any)
 		want := "any valid API key"
-		if route.Signed {
+		switch {
+		case route.Signed:
 			want = "a signature"
+		case route.Public:
+			want = "Needs no API key."
 		}
 		if route.ofOrganization() {
 			want = "the role `" + route.MinRole.String() + "`"

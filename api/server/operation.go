@@ -223,7 +223,7 @@ func (r Route) failures() []int {
 	if !r.Public || r.Signed {
 		failures = append(failures, http.StatusUnauthorized)
 	}
-	if r.Signed {
+	if r.Public {
 		failures = append(failures, http.StatusNotFound)
 	}
 	if r.ofOrganization() || r.UsersOnly {

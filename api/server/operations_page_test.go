@@ -25,6 +25,8 @@ func operationsTable() string {
 		switch {
 		case r.Signed:
 			least = "signature"
+		case r.Public:
+			least = "no key"
 		case r.UsersOnly && !r.ofOrganization():
 			least = "any key of a user"
 		case !r.ofOrganization():

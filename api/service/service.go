@@ -50,6 +50,10 @@ func New(p *process.Process) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	key, err := settings.SigningKey()
+	if err != nil {
+		return nil, err
+	}
 	recognized := recognition.NewCache(recognition.MaxEnvironments)
 	if err := p.Metrics.Register(recognized.Metric()); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
@@ -81,7 +85,7 @@ func New(p *process.Process) (*Service, error) {
 		Intake:      reports.NewIntake(p.Store, dispatcher, waiters, p.Clock, settings.ReportWait),
 		Recognition: recognized,
 		Evaluator:   evaluator, Logical: logical.NewUpdater(p.Store, p.Clock, p.Log),
-		Log: p.Log, BatchBytes: shell.BatchBytes(),
+		SigningKey: key, Log: p.Log, BatchBytes: shell.BatchBytes(),
 	}, auditpackage.NewRequests(p.Store, waiters, p.Clock), settings.RequestTimeout))
 	if err == nil && site != nil {
 		site.Mount(answering)

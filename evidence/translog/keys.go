@@ -2,10 +2,10 @@ package translog
 
 import (
 	"crypto/ed25519"
+	"crypto/rand"
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"golang.org/x/mod/sumdb/note"
@@ -16,9 +16,9 @@ import (
 type Keys []ed25519.PrivateKey
 
 // NewKeyFile makes a key file with a new key.
-func NewKeyFile(random io.Reader) (string, error) {
-	private, _, err := note.GenerateKey(random, "attestry-log")
-	return private + "\n", err
+func NewKeyFile() ([]byte, error) {
+	private, _, err := note.GenerateKey(rand.Reader, "attestry-log")
+	return []byte(private + "\n"), err
 }
 
 // ParseKeys reads a key file: a line for each private key in the form of signed notes, PRIVATE+KEY+name+hash+key. Their

@@ -52,7 +52,7 @@ type caller struct {
 
 // commands lists all there are.
 func commands() []command {
-	return slices.Concat(userCommands(), organizationCommands(), keyCommands(), reportCommands(), jobCommands(), []command{copyCommand()})
+	return slices.Concat(userCommands(), organizationCommands(), keyCommands(), reportCommands(), jobCommands(), logCommands(), []command{copyCommand()})
 }
 
 // errUsage reports arguments that do not fit the command.

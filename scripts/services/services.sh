@@ -81,19 +81,30 @@ build_services() {
     build ferretdb .
 }
 
+# prepare_npm NAME installs the npm packages of the folder of that name below scripts/services, unless the
+# cache holds them as of the same files.
+prepare_npm() {
+    local folder=scripts/services/$1 sum
+    sum=$(cat "$folder"/* | sha256sum)
+    if [[ $(cat "$cache/$1.sum" 2>/dev/null) == "$sum" ]]; then return; fi
+    rm -rf "${cache:?}/$1"
+    mkdir -p "$cache/$1"
+    cp "$folder"/* "$cache/$1/"
+    npm --prefix "$cache/$1" ci --silent --no-audit --no-fund
+    printf '%s\n' "$sum" >"$cache/$1.sum"
+}
+
 # prepare_browser installs the browser that pages are tested with, and what looks for barriers in them.
 prepare_browser() {
     install npm npm
-    local sum
-    sum=$(cat scripts/services/axe/*.json | sha256sum)
-    if [[ $(cat "$cache/axe.sum" 2>/dev/null) != "$sum" ]]; then
-        rm -rf "$cache/axe"
-        mkdir -p "$cache/axe"
-        cp scripts/services/axe/*.json "$cache/axe/"
-        npm --prefix "$cache/axe" ci --silent --no-audit --no-fund
-        printf '%s\n' "$sum" >"$cache/axe.sum"
-    fi
+    prepare_npm axe
     install chromium chromium fonts-dejavu-core
+}
+
+# prepare_verifier installs sigstore's verifier of bundles.
+prepare_verifier() {
+    install npm npm
+    prepare_npm sigstore
 }
 
 # pick_port sets port to one on which nothing answers, below the range from

@@ -20,6 +20,7 @@ import (
 	"attestry/app/evaluation"
 	"attestry/config"
 	"attestry/evidence/identity"
+	"attestry/evidence/signing"
 	"attestry/process"
 	"attestry/process/cli"
 	"attestry/scripts/standalone/instance"
@@ -52,6 +53,9 @@ func (c *command) main(ctx context.Context, args []string) int {
 	return cli.Success
 }
 
+// signingKey is the file in the data folder with the key that verdicts are signed with.
+const signingKey = "signing-key.pem"
+
 func (c *command) run(ctx context.Context, a arguments) error {
 	data, cleanUp, err := dataDirectory(a)
 	if err != nil {
@@ -75,13 +79,21 @@ func (c *command) run(ctx context.Context, a arguments) error {
 	if err := refuseLostDatabase(settings.Stores, a.acceptLoss); err != nil {
 		return fmt.Errorf("standalone cannot start: %w", err)
 	}
+	environ := sources.Environment()
+	if settings.HTTP.SigningKeyFile == "" {
+		file, err := instance.KeyFile(data, signingKey, signing.NewKey)
+		if err != nil {
+			return fmt.Errorf("standalone cannot start: make a signing key: %w", err)
+		}
+		environ = append(environ, "ATTESTRY_SIGNING_KEY_FILE="+file)
+	}
 	var made []identity.MadeKey
 	running, err := instance.Start(ctx, instance.Options{
 		Listen:     string(settings.HTTP.Listen),
 		Data:       data,
 		Redis:      settings.Stores.Redis.URL.Reveal(),
 		ReportWait: settings.HTTP.ReportWait,
-		Environ:    sources.Environment(),
+		Environ:    environ,
 		Clock:      time.Now,
 		AcceptLoss: a.acceptLoss,
 		Prepare: func(ctx context.Context, p *process.Process) (err error) {

@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -110,10 +109,11 @@ func (i *Instance) open(ctx context.Context, options Options, listener net.Liste
 			return fmt.Errorf("start the embedded Redis: %w", err)
 		}
 	}
-	if err := makeLogKey(options.Data); err != nil {
-		return err
+	logKey, err := KeyFile(options.Data, "log.key", translog.NewKeyFile)
+	if err != nil {
+		return fmt.Errorf("make a key of the transparency logs: %w", err)
 	}
-	i.Environment = environment(options, listener.Addr().String(), redis)
+	i.Environment = environment(options, listener.Addr().String(), redis, logKey)
 	settings, err := config.Load(i.Environment)
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (i *Instance) startRedis() (string, error) {
 }
 
 // environment is what the two processes would be told in production.
-func environment(options Options, address, redis string) []string {
+func environment(options Options, address, redis, logKey string) []string {
 	database, objects := options.Database, options.S3
 	if database == "" {
 		// Where there is an SQLite file, it is "", and Environ names the database.
@@ -168,7 +168,7 @@ func environment(options Options, address, redis string) []string {
 		"ATTESTRY_OBJECTS_URL=" + objects,
 		"ATTESTRY_REPORT_WAIT=" + options.ReportWait.String(),
 		"ATTESTRY_MONITOR_LISTEN=off",
-		"ATTESTRY_LOG_KEY_FILE=" + logKey(options.Data),
+		"ATTESTRY_LOG_KEY_FILE=" + logKey,
 	}, options.Environ, []string{
 		"ATTESTRY_LISTEN=" + address,
 		"ATTESTRY_REDIS_URL=" + redis,
@@ -188,28 +188,6 @@ func Database(directory string) (string, error) {
 		return "", err
 	}
 	return folder, nil
-}
-
-func logKey(directory string) string { return filepath.Join(directory, "log.key") }
-
-// makeLogKey makes the key that signs the transparency logs, unless there is one in the directory.
-func makeLogKey(directory string) error {
-	content, err := translog.NewKeyFile(rand.Reader)
-	if err == nil {
-		err = os.MkdirAll(directory, 0o700)
-	}
-	if err != nil {
-		return err
-	}
-	file, err := os.OpenFile(logKey(directory), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteString(content)
-	return errors.Join(err, file.Sync(), file.Close())
 }
 
 // Files is the address of the embedded object store in a directory.

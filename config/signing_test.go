@@ -1,0 +1,73 @@
+package config_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"attestry/config"
+	"attestry/evidence/signing"
+)
+
+func TestWrongSigningKeyIsAFaultBesideOthers(t *testing.T) {
+	folder := t.TempDir()
+	file := filepath.Join(folder, "key.pem")
+	good, err := signing.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		file, content, want string
+	}{
+		"none":       {"", "", ""},
+		"a good key": {file, string(good), ""},
+		"no key":     {file, "c2VjcmV0", "ATTESTRY_SIGNING_KEY_FILE: " + file + " has no private key in PEM form"},
+		"damaged":    {file, strings.Replace(string(good), "MI", "NI", 1), "ATTESTRY_SIGNING_KEY_FILE: " + file + " has a damaged key"},
+		"absent":     {folder + "/absent", "", "ATTESTRY_SIGNING_KEY_FILE: cannot be read: "},
+		"a folder":   {folder, "", "ATTESTRY_SIGNING_KEY_FILE: cannot be read: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile(file, []byte(test.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			settings, err := config.LoadFrom(config.Sources{
+				Environ: environ(map[string]string{"ATTESTRY_SIGNING_KEY_FILE": test.file, "ATTESTRY_CONCURRENCY": "many"}), CheckFiles: true,
+			})
+			var faults config.Faults
+			if !errors.As(err, &faults) {
+				t.Fatalf("%v, %+v", err, settings)
+			}
+			others := slices.DeleteFunc(slices.Clone(faults), func(fault string) bool { return strings.HasPrefix(fault, "ATTESTRY_SIGNING_KEY_FILE") })
+			if len(others) != 1 || (len(faults) == 2) != (test.want != "") || !strings.HasPrefix(faults[0], test.want) {
+				t.Errorf("the faults are\n%v", err)
+			}
+			if strings.Contains(err.Error(), "c2VjcmV0") {
+				t.Error("the content of the file is told")
+			}
+		})
+	}
+}
+
+func TestSigningKeyIsRead(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "key.pem")
+	if key, err := (&config.HTTP{}).SigningKey(); key != nil || err != nil {
+		t.Errorf("without a file: %v, %v", key, err)
+	}
+	set := config.HTTP{SigningKeyFile: file}
+	if _, err := set.SigningKey(); err == nil || !strings.HasPrefix(err.Error(), "ATTESTRY_SIGNING_KEY_FILE: cannot be read: ") {
+		t.Errorf("without the file: %v", err)
+	}
+	content, err := signing.NewKey()
+	if err == nil {
+		err = os.WriteFile(file, content, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key, err := set.SigningKey(); key == nil || err != nil {
+		t.Errorf("with the file: %v, %v", key, err)
+	}
+}

@@ -1,0 +1,63 @@
+package signing
+
+import (
+	"crypto"
+	"crypto/sha256"
+	"fmt"
+)
+
+// bundleMediaType is that of a Sigstore bundle, version 0.3.
+const bundleMediaType = "application/vnd.dev.sigstore.bundle.v0.3+json"
+
+// Envelope is a DSSE envelope, version 1.
+type Envelope struct {
+	Payload     []byte      `json:"payload" doc:"What is signed, in base64."`
+	PayloadType string      `json:"payloadType" doc:"Media type of the payload."`
+	Signatures  []Signature `json:"signatures"`
+}
+
+// Signature is a signature of an envelope. It names no key: verifiers compare such names with forms of their own.
+type Signature struct {
+	Sig []byte `json:"sig" doc:"ECDSA signature of the DSSE pre-authentication encoding, ASN.1, in base64."`
+}
+
+// Bundle is an envelope as a Sigstore bundle, with what tells its key from others.
+type Bundle struct {
+	MediaType            string               `json:"mediaType"`
+	VerificationMaterial VerificationMaterial `json:"verificationMaterial"`
+	DSSEEnvelope         Envelope             `json:"dsseEnvelope"`
+}
+
+// VerificationMaterial names the key of a bundle.
+type VerificationMaterial struct {
+	PublicKey KeyIdentifier `json:"publicKey"`
+}
+
+// KeyIdentifier tells a key from others.
+type KeyIdentifier struct {
+	Hint string `json:"hint" doc:"SHA-256 of the public key in DER form, in base64."`
+}
+
+// Sign puts a payload of a media type into an envelope. The same payload has the same signature (RFC 6979).
+func (k *Key) Sign(payloadType string, payload []byte) (Envelope, error) {
+	digest := sha256.Sum256(preAuthenticationEncoding(payloadType, payload))
+	signature, err := k.private.Sign(nil, digest[:], crypto.SHA256)
+	if err != nil {
+		return Envelope{}, fmt.Errorf("sign: %w", err)
+	}
+	return Envelope{Payload: payload, PayloadType: payloadType, Signatures: []Signature{{Sig: signature}}}, nil
+}
+
+// preAuthenticationEncoding is what DSSE signs: the lengths keep type and payload apart.
+func preAuthenticationEncoding(payloadType string, payload []byte) []byte {
+	return fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(payloadType), payloadType, len(payload), payload)
+}
+
+// Bundle signs a payload of a media type and puts the envelope into a bundle.
+func (k *Key) Bundle(payloadType string, payload []byte) (Bundle, error) {
+	envelope, err := k.Sign(payloadType, payload)
+	return Bundle{
+		MediaType: bundleMediaType, DSSEEnvelope: envelope,
+		VerificationMaterial: VerificationMaterial{PublicKey: KeyIdentifier{Hint: k.Hint()}},
+	}, err
+}

@@ -1,0 +1,51 @@
+package verdict_test
+
+import (
+	"testing"
+	"time"
+
+	vsa "github.com/in-toto/attestation/go/predicates/vsa/v1"
+	intoto "github.com/in-toto/attestation/go/v1"
+	"google.golang.org/protobuf/encoding/protojson"
+)
+
+// TestInTotoReadsStatements reads a statement with in-toto's own types, which refuse unknown members.
+func TestInTotoReadsStatements(t *testing.T) {
+	given := example()
+	content, err := given.Statement()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var statement intoto.Statement
+	if err := protojson.Unmarshal(content, &statement); err != nil {
+		t.Fatal(err)
+	}
+	if err := statement.Validate(); err != nil {
+		t.Error(err)
+	}
+	// SLSA says that the policy is a resource descriptor; the type of the summary has less of one.
+	policy, err := statement.Predicate.Fields["policy"].MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var descriptor intoto.ResourceDescriptor
+	if err := protojson.Unmarshal(policy, &descriptor); err != nil {
+		t.Fatal(err)
+	}
+	if err := descriptor.Validate(); err != nil || descriptor.Uri != given.PolicyURI || descriptor.Digest["sha256"] != given.PolicySum {
+		t.Errorf("%v: the policy is %s", err, policy)
+	}
+	delete(statement.Predicate.Fields["policy"].GetStructValue().Fields, "annotations")
+	predicate, err := statement.Predicate.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var summary vsa.VerificationSummary
+	if err := protojson.Unmarshal(predicate, &summary); err != nil {
+		t.Fatal(err)
+	}
+	if !summary.TimeVerified.AsTime().Equal(given.At.Truncate(time.Second)) || summary.VerificationResult != "PASSED" ||
+		summary.ResourceUri != given.Resource || summary.Verifier.Id != given.Verifier || len(summary.VerifiedLevels) != 1 {
+		t.Errorf("the summary is %s", predicate)
+	}
+}
