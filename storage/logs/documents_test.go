@@ -300,4 +300,3 @@ func TestManyFactsAreNotInsertedWithoutLeaves(t *testing.T) {
 		t.Errorf("stored %d: %v", n, err)
 	}
 }
-
