@@ -84,12 +84,14 @@ func newKeys(t *testing.T) translog.Keys {
 // add stores facts with their leaves.
 func (f *fixture) add(org string, count int) {
 	f.t.Helper()
+	var writes []storage.Write
 	for range count {
 		number := f.facts.Add(1)
 		record := storage.Record{ID: fmt.Sprint(number), Revision: 1, Body: fmt.Appendf(nil, `{"org":%q,"number":%d}`, org, number)}
-		if err := logs.Facts(f.docs, f.clock.Now).Insert(f.t.Context(), factSchema, record); err != nil {
-			f.t.Error(err)
-		}
+		writes = append(writes, storage.Write{Kind: storage.WriteInsert, Schema: factSchema, Record: record})
+	}
+	if err := logs.Facts(f.docs, f.clock.Now).Write(f.t.Context(), writes...); err != nil {
+		f.t.Error(err)
 	}
 }
 
@@ -173,12 +175,18 @@ func (f *fixture) check(org string, want int) {
 	f.checkCheckpoints(&log, tree)
 	f.checkTiles(reader, &log, tree)
 	f.checkBundles(reader, &log, texts)
+	f.checkProofs(reader, &log, texts, 50)
+}
+
+// checkProofs looks at the proof of every so many entries.
+func (f *fixture) checkProofs(reader *logs.Logs, log *logs.Log, texts [][]byte, step int) {
+	f.t.Helper()
 	last, err := translog.OpenCheckpoint(log.Checkpoint, log.Verifiers...)
 	must(f.t, err)
-	for index, text := range texts {
-		proof, err := reader.Prove(f.t.Context(), &log, int64(index))
+	for index := 0; index < len(texts); index += step {
+		proof, err := reader.Prove(f.t.Context(), log, int64(index))
 		must(f.t, err)
-		if err := proof.Check(&last, text); err != nil {
+		if err := proof.Check(&last, texts[index]); err != nil {
 			f.t.Fatalf("entry %d: %v", index, err)
 		}
 	}
@@ -257,6 +265,17 @@ func TestAllLeavesGetAPlaceInTheLog(t *testing.T) {
 	f.check("acme", 701)
 	f.sequence("other")
 	f.check("other", 3)
+}
+
+func TestEachEntryIsProven(t *testing.T) {
+	f := newFixture(t)
+	f.add("acme", 700)
+	f.sequence("acme")
+	reader := logs.New(f.docs, f.objs)
+	log, err := reader.Get(t.Context(), "acme")
+	must(t, err)
+	texts, _ := f.entries(&log, 700)
+	f.checkProofs(reader, &log, texts, 1)
 }
 
 func TestLeavesGetTheirPlacesInTheOrderOfTheirTimes(t *testing.T) {
@@ -442,7 +461,11 @@ func TestSequencersWorkOnOneLogAtOnce(t *testing.T) {
 			f.add("acme", 200)
 			var adding, sequencing sync.WaitGroup
 			for range 2 {
-				adding.Go(func() { f.add("acme", 200) })
+				adding.Go(func() {
+					for range 100 {
+						f.add("acme", 2)
+					}
+				})
 			}
 			var added atomic.Bool
 			for range 3 {
