@@ -1,0 +1,576 @@
+package sequencer_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"attestry/evidence"
+	"attestry/evidence/evidencetest"
+	"attestry/evidence/translog"
+	"attestry/storage"
+	"attestry/storage/filesystem"
+	"attestry/storage/logs"
+	"attestry/storage/pebble/pebbletest"
+	"attestry/storage/storagetest"
+	"attestry/tasks/sequencer"
+)
+
+// factSchema is a collection of facts.
+var factSchema = &storage.Schema{Name: "artifacts"}
+
+// organizations are those that exist: all but "nobody".
+type organizations struct{}
+
+func (organizations) OrganizationOf(_ context.Context, id string) (evidence.Organization, error) {
+	if id == "nobody" {
+		return evidence.Organization{}, storage.ErrNotFound
+	}
+	return evidence.Organization{ID: id, Name: "name-of-" + id}, nil
+}
+
+// fixture is logs over embedded engines.
+type fixture struct {
+	t     *testing.T
+	docs  storage.Documents
+	objs  storage.Objects
+	keys  translog.Keys
+	clock *evidencetest.Clock
+	facts atomic.Int64
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	folder := t.TempDir()
+	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
+	must(t, err)
+	return &fixture{
+		t: t, objs: objects, keys: newKeys(t),
+		docs: pebbletest.Open(t, filepath.Join(folder, "documents"), append(logs.Schemas(), factSchema)),
+		// Checkpoints are due whenever the clock is read.
+		clock: evidencetest.NewSteppingClock(time.Unix(1_800_000_000, 0), 2*time.Second),
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newKeys(t *testing.T) translog.Keys {
+	t.Helper()
+	file, err := translog.NewKeyFile(rand.Reader)
+	must(t, err)
+	keys, err := translog.ParseKeys(file)
+	must(t, err)
+	return keys
+}
+
+// add stores facts with their leaves.
+func (f *fixture) add(org string, count int) {
+	f.t.Helper()
+	var writes []storage.Write
+	for range count {
+		number := f.facts.Add(1)
+		record := storage.Record{ID: fmt.Sprint(number), Revision: 1, Body: fmt.Appendf(nil, `{"org":%q,"number":%d}`, org, number)}
+		writes = append(writes, storage.Write{Kind: storage.WriteInsert, Schema: factSchema, Record: record})
+	}
+	if err := logs.Facts(f.docs, f.clock.Now).Write(f.t.Context(), writes...); err != nil {
+		f.t.Error(err)
+	}
+}
+
+// process is a sequencer of a process of its own.
+func (f *fixture) process(docs storage.Documents, objects storage.Objects) *sequencer.Sequencer {
+	return sequencer.New(logs.New(docs, objects), f.keys, organizations{}, "example.com", f.clock.Now)
+}
+
+func (f *fixture) sequence(org string) {
+	f.t.Helper()
+	must(f.t, f.process(f.docs, f.objs).Sequence(f.t.Context(), org))
+}
+
+// stored returns the documents of an organization in a collection, by their ids.
+func stored[T any](f *fixture, collection, org string) (values []T) {
+	f.t.Helper()
+	schemas := logs.Schemas()
+	schema := schemas[slices.IndexFunc(schemas, func(s *storage.Schema) bool { return s.Name == collection })]
+	for after := org + "/"; ; {
+		page, err := f.docs.List(f.t.Context(), schema, after, storage.MaxMany, 64<<20)
+		must(f.t, err)
+		for _, record := range page {
+			after = record.ID
+			if !strings.HasPrefix(after, org+"/") {
+				return values
+			}
+			var value T
+			must(f.t, json.Unmarshal(record.Body, &value))
+			values = append(values, value)
+		}
+		if len(page) == 0 {
+			return values
+		}
+	}
+}
+
+// hashes are all hashes of a tree, as the library stores them.
+type hashes []tlog.Hash
+
+// ReadHashes is that of tlog.HashReader.
+func (h hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
+	var found []tlog.Hash
+	for _, index := range indexes {
+		found = append(found, h[index])
+	}
+	return found, nil
+}
+
+// entries returns the entries of a log by the places of the leaves, and all hashes of the tree over them.
+func (f *fixture) entries(log *logs.Log, want int) (texts [][]byte, tree hashes) {
+	f.t.Helper()
+	leaves := stored[logs.Leaf](f, "log_leaves", log.Org)
+	slices.SortFunc(leaves, func(a, b logs.Leaf) int { return int(a.Index - b.Index) })
+	if len(leaves) != want {
+		f.t.Fatalf("%d leaves, want %d", len(leaves), want)
+	}
+	for i := range leaves {
+		if leaves[i].Index != int64(i+1) {
+			f.t.Fatalf("leaf %s has the place %d, want %d", leaves[i].ID, leaves[i].Index, i+1)
+		}
+		texts = append(texts, leaves[i].Entry(log.Secret).Text())
+		added, err := tlog.StoredHashes(int64(i), texts[i], tree)
+		must(f.t, err)
+		tree = append(tree, added...)
+	}
+	return texts, tree
+}
+
+// check looks for what must hold of a log once it was sequenced: all of its leaves have a place, and its parts, proofs
+// and checkpoints are those of the tree over their entries.
+func (f *fixture) check(org string, want int) {
+	f.t.Helper()
+	reader := logs.New(f.docs, f.objs)
+	log, err := reader.Get(f.t.Context(), org)
+	must(f.t, err)
+	texts, tree := f.entries(&log, want)
+	pending, err := reader.Pending(f.t.Context(), org, 1)
+	if err != nil || len(pending) > 0 || log.Tree.Size != int64(want) || log.Signed != int64(want) || log.Due != 0 {
+		f.t.Fatalf("%d entries of %d, %d of them signed, due at %v: %v", log.Tree.Size, want, log.Signed, log.Due, err)
+	}
+	f.checkCheckpoints(&log, tree)
+	f.checkTiles(reader, &log, tree)
+	f.checkBundles(reader, &log, texts)
+	f.checkProofs(reader, &log, texts, 50)
+}
+
+// checkProofs looks at the proof of every so many entries.
+func (f *fixture) checkProofs(reader *logs.Logs, log *logs.Log, texts [][]byte, step int) {
+	f.t.Helper()
+	last, err := translog.OpenCheckpoint(log.Checkpoint, log.Verifiers...)
+	must(f.t, err)
+	for index := 0; index < len(texts); index += step {
+		proof, err := reader.Prove(f.t.Context(), log, int64(index))
+		must(f.t, err)
+		if err := proof.Check(&last, texts[index]); err != nil {
+			f.t.Fatalf("entry %d: %v", index, err)
+		}
+	}
+}
+
+// checkCheckpoints looks whether all checkpoints are consistent with the last one, which covers the whole log.
+func (f *fixture) checkCheckpoints(log *logs.Log, tree hashes) {
+	f.t.Helper()
+	root, err := tlog.TreeHash(log.Tree.Size, tree)
+	must(f.t, err)
+	sizes := map[int64]bool{}
+	for _, checkpoint := range stored[logs.Checkpoint](f, "log_checkpoints", log.Org) {
+		opened, err := translog.OpenCheckpoint(checkpoint.Note, log.Verifiers...)
+		must(f.t, err)
+		sizes[opened.Size] = true
+		if opened.Size != checkpoint.Size || opened.Origin != "example.com/name-of-"+log.Org {
+			f.t.Fatalf("checkpoint %+v is of size %d", opened, checkpoint.Size)
+		}
+		proof, err := tlog.ProveTree(log.Tree.Size, opened.Size, tree)
+		must(f.t, err)
+		if err := tlog.CheckTree(proof, log.Tree.Size, root, opened.Size, opened.Root); err != nil {
+			f.t.Fatalf("the checkpoint of %d entries is not consistent with the last one: %v", opened.Size, err)
+		}
+	}
+	last, err := translog.OpenCheckpoint(log.Checkpoint, log.Verifiers...)
+	if err != nil || !sizes[last.Size] || last.Size != log.Tree.Size || last.Root != root {
+		f.t.Fatalf("the last checkpoint is %+v, and the log has %d entries: %v", last, log.Tree.Size, err)
+	}
+}
+
+// eachPart gives all parts of a level, full ones and the last one, and the beginnings of both.
+func eachPart(level int, count int64, visit func(translog.Part)) {
+	for number := int64(0); number<<translog.Height < count; number++ {
+		width := min(translog.Width, int(count-number<<translog.Height))
+		for _, some := range []int{width, 1, (width + 1) / 2} {
+			visit(translog.Part{Level: level, Number: number, Width: some})
+		}
+	}
+}
+
+func (f *fixture) checkTiles(reader *logs.Logs, log *logs.Log, tree hashes) {
+	f.t.Helper()
+	for level := range 2 {
+		eachPart(level, log.Tree.Size>>(translog.Height*level), func(part translog.Part) {
+			got, err := reader.Part(f.t.Context(), log, part)
+			must(f.t, err)
+			want, err := tlog.ReadTileData(tlog.Tile{H: translog.Height, L: level, N: part.Number, W: part.Width}, tree)
+			if err != nil || !bytes.Equal(got, want) {
+				f.t.Fatalf("tile %s is not that of the library: %v", part.Path(), err)
+			}
+		})
+	}
+}
+
+func (f *fixture) checkBundles(reader *logs.Logs, log *logs.Log, texts [][]byte) {
+	f.t.Helper()
+	eachPart(translog.Entries, log.Tree.Size, func(part translog.Part) {
+		got, err := reader.Part(f.t.Context(), log, part)
+		must(f.t, err)
+		first := part.Number << translog.Height
+		if !bytes.Equal(got, translog.Bundle(texts[first:first+int64(part.Width)])) {
+			f.t.Fatalf("bundle %s does not have the entries of its places", part.Path())
+		}
+	})
+}
+
+func TestAllLeavesGetAPlaceInTheLog(t *testing.T) {
+	f := newFixture(t)
+	f.add("acme", 700)
+	f.add("other", 3)
+	f.sequence("acme")
+	f.check("acme", 700)
+	f.add("acme", 1)
+	f.sequence("acme")
+	f.sequence("acme")
+	f.check("acme", 701)
+	f.sequence("other")
+	f.check("other", 3)
+}
+
+func TestEachEntryIsProven(t *testing.T) {
+	f := newFixture(t)
+	f.add("acme", 700)
+	f.sequence("acme")
+	reader := logs.New(f.docs, f.objs)
+	log, err := reader.Get(t.Context(), "acme")
+	must(t, err)
+	texts, _ := f.entries(&log, 700)
+	f.checkProofs(reader, &log, texts, 1)
+}
+
+func TestLeavesGetTheirPlacesInTheOrderOfTheirTimes(t *testing.T) {
+	f := newFixture(t)
+	f.add("acme", 300)
+	f.sequence("acme")
+	leaves := stored[logs.Leaf](f, "log_leaves", "acme")
+	slices.SortFunc(leaves, func(a, b logs.Leaf) int { return int(a.Index - b.Index) })
+	for i := 1; i < len(leaves); i++ {
+		if leaves[i].At <= leaves[i-1].At {
+			t.Errorf("leaf %d is of %v, the one before of %v", i, leaves[i].At, leaves[i-1].At)
+		}
+	}
+}
+
+// injector is an engine at whose n-th write something happens. With single, the writes of a batch are done one by one,
+// as by an engine whose batches can be cut short.
+type injector struct {
+	storage.Documents
+	single        bool
+	at            int64
+	before, after func() error
+	writes        atomic.Int64
+}
+
+func (i *injector) reached() bool { return i.writes.Load() >= i.at }
+
+func (i *injector) around(write func() error) error {
+	if i.writes.Add(1) != i.at {
+		return write()
+	}
+	if err := i.before(); err != nil {
+		return err
+	}
+	return errors.Join(write(), i.after())
+}
+
+func (i *injector) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
+	return i.around(func() error { return i.Documents.Insert(ctx, schema, record) })
+}
+
+func (i *injector) Write(ctx context.Context, writes ...storage.Write) error {
+	if !i.single {
+		return i.around(func() error { return i.Documents.Write(ctx, writes...) })
+	}
+	return storagetest.WriteOneByOne(writes, func(write storage.Write) error {
+		return i.around(func() error { return i.Documents.Write(ctx, write) })
+	})
+}
+
+var errKilled = errors.New("the process was killed")
+
+func kill() error    { return errKilled }
+func proceed() error { return nil }
+
+// scenes are logs to which leaves are to be added.
+var scenes = map[string]struct {
+	single       bool
+	placed, more int
+}{
+	"batches, a new log":      {false, 0, 600},
+	"batches, a full bundle":  {false, 250, 10},
+	"one by one, a new log":   {true, 0, 3},
+	"one by one, full bundle": {true, 253, 5},
+}
+
+// atEachWrite runs a test at the first write of a sequencer, at its second, and so on, until it makes no more.
+func atEachWrite(t *testing.T, run func(f *fixture, org string, process *injector) (done int)) {
+	for name, scene := range scenes {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			for at, reached := int64(1), true; reached; at++ {
+				org := fmt.Sprintf("org-%d", at)
+				if scene.placed > 0 {
+					f.add(org, scene.placed)
+					f.sequence(org)
+				}
+				f.add(org, scene.more)
+				process := &injector{Documents: f.docs, single: scene.single, at: at, before: proceed, after: proceed}
+				done := run(f, org, process)
+				f.check(org, scene.placed+scene.more+done)
+				reached = process.reached()
+				if !reached && at < 3 {
+					t.Errorf("the sequencer made %d writes", at-1)
+				}
+			}
+		})
+	}
+}
+
+func TestASequencerThatWasKilledIsContinued(t *testing.T) {
+	for name, set := range map[string]func(*injector){
+		"before a write": func(i *injector) { i.before = kill },
+		"after a write":  func(i *injector) { i.after = kill },
+	} {
+		t.Run(name, func(t *testing.T) {
+			atEachWrite(t, func(f *fixture, org string, process *injector) int {
+				set(process)
+				err := f.process(process, f.objs).Sequence(t.Context(), org)
+				if process.reached() != errors.Is(err, errKilled) || !process.reached() && err != nil {
+					t.Fatal(err)
+				}
+				f.add(org, 4)
+				f.sequence(org)
+				return 4
+			})
+		})
+	}
+}
+
+func TestASequencerThatWasHaltedHarmsNothing(t *testing.T) {
+	for name, set := range map[string]func(*injector, func() error){
+		"before a write": func(i *injector, wait func() error) { i.before = wait },
+		"after a write":  func(i *injector, wait func() error) { i.after = wait },
+	} {
+		t.Run(name, func(t *testing.T) {
+			atEachWrite(t, func(f *fixture, org string, process *injector) int {
+				halted, proceeds, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+				set(process, func() error { close(halted); <-proceeds; return nil })
+				go func() { ended <- f.process(process, f.objs).Sequence(t.Context(), org) }()
+				select {
+				case <-halted:
+					f.add(org, 4)
+					f.sequence(org)
+					f.add(org, 2)
+					f.sequence(org)
+					f.add(org, 1)
+				case err := <-ended:
+					must(t, err)
+					return 0
+				}
+				close(proceeds)
+				must(t, <-ended)
+				f.sequence(org)
+				return 7
+			})
+		})
+	}
+}
+
+// failing is an object store whose n-th Put fails, before or after it is done.
+type failing struct {
+	storage.Objects
+	at, puts int
+	after    bool
+}
+
+func (o *failing) Put(ctx context.Context, scope string, r io.Reader, size int64) (storage.Object, error) {
+	o.puts++
+	if o.puts == o.at && !o.after {
+		return storage.Object{}, errKilled
+	}
+	object, err := o.Objects.Put(ctx, scope, r, size)
+	if o.puts == o.at {
+		err = errKilled
+	}
+	return object, err
+}
+
+func TestASequencerContinuesAfterATileWasNotStored(t *testing.T) {
+	for _, after := range []bool{false, true} {
+		for at := 1; at <= 4; at++ {
+			t.Run(fmt.Sprintf("object %d, after %t", at, after), func(t *testing.T) {
+				f := newFixture(t)
+				f.add("acme", 600)
+				objects := &failing{Objects: f.objs, at: at, after: after}
+				process := f.process(f.docs, objects)
+				if err := process.Sequence(t.Context(), "acme"); !errors.Is(err, errKilled) {
+					t.Fatalf("the sequencer ended with %v", err)
+				}
+				f.add("acme", 4)
+				must(t, process.Sequence(t.Context(), "acme"))
+				f.check("acme", 604)
+			})
+		}
+	}
+}
+
+func TestSequencersWorkOnOneLogAtOnce(t *testing.T) {
+	for name, single := range map[string]bool{"batches": false, "one by one": true} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.add("acme", 200)
+			var adding, sequencing sync.WaitGroup
+			for range 2 {
+				adding.Go(func() {
+					for range 100 {
+						f.add("acme", 2)
+					}
+				})
+			}
+			var added atomic.Bool
+			for range 3 {
+				sequencing.Go(func() {
+					process := f.process(&injector{Documents: f.docs, single: single}, f.objs)
+					for last := false; !last; {
+						last = added.Load()
+						if err := process.Sequence(t.Context(), "acme"); err != nil {
+							t.Error(err)
+							return
+						}
+					}
+				})
+			}
+			adding.Wait()
+			added.Store(true)
+			sequencing.Wait()
+			f.check("acme", 600)
+		})
+	}
+}
+
+func TestACheckpointIsSignedAfterTheClockWasSetBack(t *testing.T) {
+	f := newFixture(t)
+	f.add("acme", 5)
+	f.sequence("acme")
+	f.clock.Advance(-time.Hour)
+	for size := 10; size <= 15; size += 5 {
+		f.add("acme", 5)
+		f.sequence("acme")
+		f.check("acme", size)
+	}
+}
+
+func TestAllKeysSignCheckpoints(t *testing.T) {
+	f := newFixture(t)
+	f.add("acme", 2)
+	f.sequence("acme")
+	f.keys = append(f.keys, newKeys(t)...)
+	f.add("acme", 1)
+	f.sequence("acme")
+	f.check("acme", 3)
+	log, err := logs.New(f.docs, f.objs).Get(t.Context(), "acme")
+	must(t, err)
+	if len(log.Verifiers) != 2 {
+		t.Errorf("verifiers %q", log.Verifiers)
+	}
+	for _, verifier := range log.Verifiers {
+		if opened, err := translog.OpenCheckpoint(log.Checkpoint, verifier); err != nil || opened.Size != 3 {
+			t.Errorf("opened %+v: %v", opened, err)
+		}
+	}
+}
+
+func TestNothingIsMadeForAnOrganizationThatDoesNotExist(t *testing.T) {
+	f := newFixture(t)
+	f.add("nobody", 2)
+	f.sequence("nobody")
+	reader := logs.New(f.docs, f.objs)
+	if _, err := reader.Get(t.Context(), "nobody"); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("the log: %v", err)
+	}
+	if pending, err := reader.Pending(t.Context(), "nobody", 10); err != nil || len(pending) != 2 {
+		t.Errorf("%d leaves have no place: %v", len(pending), err)
+	}
+	for _, collection := range []string{"log_blocks", "log_checkpoints", "log_tiles"} {
+		if made := stored[json.RawMessage](f, collection, "nobody"); len(made) > 0 {
+			t.Errorf("%s has %s", collection, made)
+		}
+	}
+}
+
+func TestNothingIsSignedWithoutLeaves(t *testing.T) {
+	f := newFixture(t)
+	f.sequence("acme")
+	log, err := logs.New(f.docs, f.objs).Get(t.Context(), "acme")
+	if err != nil || log.Checkpoint != "" || log.Tree.Size != 0 || log.Due != 0 {
+		t.Errorf("the log is %+v: %v", log, err)
+	}
+}
+
+func TestACheckpointThatIsNotDueYetIsLeftToTheNextSequencer(t *testing.T) {
+	f := newFixture(t)
+	f.clock = evidencetest.NewClock(time.Unix(1_800_000_000, 0))
+	f.add("acme", 2)
+	f.sequence("acme")
+	f.add("acme", 3)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	// The second write is that of the log with its new leaves.
+	process := &injector{Documents: f.docs, at: 2, before: proceed, after: func() error { cancel(); return nil }}
+	if err := f.process(process, f.objs).Sequence(ctx, "acme"); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the sequencer ended with %v", err)
+	}
+	reader := logs.New(f.docs, f.objs)
+	log, err := reader.Get(t.Context(), "acme")
+	if err != nil || log.Tree.Size != 5 || log.Signed != 2 || log.Due != 1_800_000_001 {
+		t.Errorf("the log is %+v: %v", log, err)
+	}
+	for now, want := range map[float64]int{1_800_000_000.5: 0, 1_800_000_001: 1} {
+		if due, _, err := reader.Unsigned(t.Context(), now, ""); err != nil || len(due) != want {
+			t.Errorf("at %v, %d logs are due: %v", now, len(due), err)
+		}
+	}
+	f.clock.Advance(time.Second)
+	f.sequence("acme")
+	f.check("acme", 5)
+}
