@@ -100,7 +100,11 @@ func (d *Documents) Write(ctx context.Context, writes ...storage.Write) error {
 		err := d.Documents.Write(ctx, all[start:end]...)
 		var refused *storage.RefusedWrite
 		if errors.As(err, &refused) {
-			return &storage.RefusedWrite{Index: places[start+refused.Index], Reason: refused.Reason}
+			place := places[start+refused.Index]
+			if err := d.complete(ctx, &writes[place], refused.Reason); err != nil {
+				return err
+			}
+			return &storage.RefusedWrite{Index: place, Reason: refused.Reason}
 		}
 		if err != nil {
 			return err
@@ -108,6 +112,25 @@ func (d *Documents) Write(ctx context.Context, writes ...storage.Write) error {
 		start = end
 	}
 	return nil
+}
+
+// complete stores the leaf of a fact that was there already. An engine may have been cut short between the two.
+func (d *Documents) complete(ctx context.Context, refused *storage.Write, reason error) error {
+	if _, logged := kinds[refused.Schema.Name]; !logged || !errors.Is(reason, storage.ErrExists) {
+		return nil
+	}
+	stored, err := d.Get(ctx, refused.Schema, refused.Record.ID)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil // it was deleted meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	leaf, err := d.leafOf(&storage.Write{Kind: storage.WriteAdd, Schema: refused.Schema, Record: stored})
+	if err != nil {
+		return err
+	}
+	return d.Documents.Write(ctx, *leaf)
 }
 
 // leafOf is the write of the leaf of what a write stores, nil if that is no fact. A leaf that is there already stays as

@@ -115,3 +115,16 @@ func TestFactsAreLookedForOnce(t *testing.T) {
 		t.Error("facts were looked for again")
 	}
 }
+
+func TestLargeFactsOfEarlierVersionsAllGetLeaves(t *testing.T) {
+	engine, schema := openEngine(t), schemaNamed(t, "artifacts")
+	for i := range 20 {
+		record := fact(fmt.Sprint(i), 1)
+		record.Body = fmt.Appendf(nil, `{"org":"acme","text":"%01000000d"}`, i)
+		must(t, engine.Insert(t.Context(), schema, record))
+	}
+	must(t, logs.New(engine, nil).AddExisting(t.Context(), schema))
+	if leaves := leavesIn(t, engine); len(leaves) != 20 {
+		t.Errorf("%d leaves", len(leaves))
+	}
+}

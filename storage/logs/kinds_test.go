@@ -87,3 +87,22 @@ func TestEachFactThatIsRecordedHasOneLeaf(t *testing.T) {
 		t.Errorf("%d leaves of %d facts", len(leaves), facts)
 	}
 }
+
+func TestAFactWhoseLeafWasCutOffGetsItWhenItIsSentAgain(t *testing.T) {
+	for at, died := int64(1), true; died; at++ {
+		s := apptest.NewFixture(t)
+		change := governance.Change{Org: "org", Name: "policy", By: "me", At: 103, Content: []byte("content")}
+		s.Restart(at, true)
+		_, err := s.Policies.Put(t.Context(), change)
+		if died = s.Docs.Dead.Load(); died == (err == nil) {
+			t.Fatal(err)
+		}
+		s.Restart(0, false)
+		_, err = s.Policies.Put(t.Context(), change)
+		s.Must(err)
+		versions, leaves := all(t, s.Db, "policy_versions"), leavesIn(t, s.Db)
+		if len(versions) != 1 || len(leaves) != 1 || leaves[0].Hash != translog.Commitment(leaves[0].Salt, versions[0].Body) {
+			t.Errorf("write %d: %d leaves of %d versions", at, len(leaves), len(versions))
+		}
+	}
+}
