@@ -477,7 +477,7 @@ func TestEventLogHidesUnfinishedSnapshots(t *testing.T) {
 	s.createEnvironment("host", evidence.Server)
 	s.runFiveVersions(0)
 	id, now := s.environmentID("host"), evidence.Seconds(s.clock.read())
-	s.must(s.Process.Store.Snapshots.Insert(t.Context(), snapshot.Snapshot{Environment: id, Number: 6, Timestamp: now, EventsBefore: 9, Events: 3}))
+	s.must(s.Process.Store.Snapshots.Insert(t.Context(), snapshot.Snapshot{Org: s.orgID(), Environment: id, Number: 6, Timestamp: now, EventsBefore: 9, Events: 3}))
 	s.must(s.Process.Store.Events.Record(t.Context(), []snapshot.Event{
 		{Environment: id, Ordinal: 10, Snapshot: 6, Timestamp: now, Type: snapshot.Changed},
 		{Environment: id, Ordinal: 12, Snapshot: 6, Timestamp: now, Type: snapshot.Changed},
@@ -515,6 +515,7 @@ func (s *service) storeEvents(environment string, count int64) {
 	last := count / 10
 	for _, number := range []int64{1, last / 2, last} {
 		s.must(s.Process.Store.Snapshots.Insert(s.t.Context(), snapshot.Snapshot{
+			Org:         s.orgID(),
 			Environment: id, Number: number, Timestamp: 1e9 + float64(number), EventsBefore: 10 * (number - 1), Events: 10,
 		}))
 	}
