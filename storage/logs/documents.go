@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 
 	"attestry/evidence"
 	"attestry/storage"
@@ -29,23 +31,12 @@ func (d *Documents) Insert(ctx context.Context, schema *storage.Schema, record s
 	return reason(d.Write(ctx, storage.Write{Kind: storage.WriteInsert, Schema: schema, Record: record}))
 }
 
-// InsertMany is that of the port. It stores leaves with a command of their own, as nothing that is recorded is stored by
-// it.
+// InsertMany is that of the port.
 func (d *Documents) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (int, error) {
-	stored, err := d.Documents.InsertMany(ctx, schema, records)
-	if err != nil {
-		return stored, err
+	if _, logged := kinds[schema.Name]; logged {
+		return 0, fmt.Errorf("%s are inserted one by one, or in a batch", schema.Name)
 	}
-	var leaves []storage.Record
-	for i := range records {
-		leaf, err := d.leafOf(&storage.Write{Kind: storage.WriteAdd, Schema: schema, Record: records[i]})
-		if err != nil || leaf == nil {
-			return stored, err
-		}
-		leaves = append(leaves, leaf.Record)
-	}
-	_, err = d.Documents.InsertMany(ctx, leafSchema, leaves)
-	return stored, err
+	return d.Documents.InsertMany(ctx, schema, records)
 }
 
 // Put is that of the port.
@@ -79,28 +70,15 @@ func reason(err error) error {
 
 // Write is that of the port.
 func (d *Documents) Write(ctx context.Context, writes ...storage.Write) error {
-	all := make([]storage.Write, 0, len(writes)+1)
-	places := make([]int, 0, len(writes)+1) // of all, among those that were asked for
-	for i := range writes {
-		all, places = append(all, writes[i]), append(places, i)
-		leaf, err := d.leafOf(&writes[i])
+	for start := 0; start < len(writes); {
+		command, taken, err := d.command(writes[start:])
 		if err != nil {
 			return err
 		}
-		if leaf != nil {
-			all, places = append(all, *leaf), append(places, i)
-		}
-	}
-	// Leaves may make a command too large. A fact and its leaf stay together.
-	for start := 0; start < len(all); {
-		end := min(start+storage.MaxMany, len(all))
-		if end < len(all) && places[end] == places[end-1] {
-			end--
-		}
-		err := d.Documents.Write(ctx, all[start:end]...)
+		err = d.Documents.Write(ctx, command...)
 		var refused *storage.RefusedWrite
 		if errors.As(err, &refused) {
-			place := places[start+refused.Index]
+			place := start + refused.Index
 			if err := d.complete(ctx, &writes[place], refused.Reason); err != nil {
 				return err
 			}
@@ -109,9 +87,30 @@ func (d *Documents) Write(ctx context.Context, writes ...storage.Write) error {
 		if err != nil {
 			return err
 		}
-		start = end
+		start += taken
 	}
 	return nil
+}
+
+// command returns as many of the writes as one command takes with the leaves of their facts, and their number. The
+// leaves are behind all of them: facts before a write that was refused may be stored, and are stored anew with another
+// time when the command is tried again. Then they have no leaf yet.
+func (d *Documents) command(writes []storage.Write) (command []storage.Write, taken int, err error) {
+	var leaves []storage.Write
+	for ; taken < len(writes); taken++ {
+		leaf, err := d.leafOf(&writes[taken])
+		if err != nil {
+			return nil, 0, err
+		}
+		size := taken + 1 + len(leaves)
+		if size > storage.MaxMany || leaf != nil && size == storage.MaxMany {
+			break
+		}
+		if leaf != nil {
+			leaves = append(leaves, *leaf)
+		}
+	}
+	return slices.Concat(writes[:taken], leaves), taken, nil
 }
 
 // complete stores the leaf of a fact that was there already. An engine may have been cut short between the two.
