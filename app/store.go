@@ -69,14 +69,16 @@ type Store struct {
 	Assemblies       *packages.Assemblies
 	// Sessions are those of people who are signed in to the pages.
 	Sessions *sessions.Sessions
-	// Logs are the transparency logs.
-	Logs *logs.Logs
+	// Logs are the transparency logs, and Logged stores leaves of them behind all facts.
+	Logs   *logs.Logs
+	Logged *logs.Documents
 }
 
 // NewStore builds the repositories. The engine behind docs must have been opened
 // with Schemas. What fails in the background is logged.
 func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Clock, log *slog.Logger) *Store {
-	docs = logs.Facts(docs, clock)
+	logged := logs.Facts(docs, clock)
+	docs = logged
 	heads := environments.NewHeads(docs)
 	actions := notifications.NewActions(docs, clock)
 	outbox := notifications.NewOutbox(docs, actions)
@@ -119,6 +121,7 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 		Assemblies:       packages.NewAssemblies(docs),
 		Sessions:         sessions.New(docs, clock),
 		Logs:             logs.New(docs, objects),
+		Logged:           logged,
 	}
 	store.Trails = pipelines.NewTrails(docs, pipelines.NewTrailTallies(docs), store.TrailEvents, store.Generations)
 	store.States = states.NewEvaluator(store.Trails, store.Templates, store.Slots, store.Artifacts, store.Attestations)

@@ -94,6 +94,13 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 	store.Retention = retention.New(store.Objects, retention.Settings{
 		Days: settings.Retention.Days, Organizations: settings.Retention.Organizations, Mode: string(settings.Retention.Mode),
 	}, clock)
+	if settings.Log.KeyFile == "" {
+		store.Logged.Off()
+		if err := store.Logs.Forget(ctx); err != nil {
+			store.Tenancy.Close()
+			return nil, errors.Join(err, docs.Close())
+		}
+	}
 	return &Process{
 		Settings: settings,
 		Log:      log,

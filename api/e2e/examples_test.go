@@ -129,7 +129,7 @@ const (
 // the answers hold lead to something.
 func TestExamplesAreWhatTheServiceAnswers(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{stoppedAt: time.Unix(1_793_610_000, 500_000_000), settings: []string{newSigningKey(t)}})
+	s := start(t, options{stoppedAt: time.Unix(1_793_610_000, 500_000_000), settings: []string{newSigningKey(t), logKeyFile(t)}})
 	written, err := examples.All()
 	s.must(err)
 	p := &examplePlayer{service: s, visitor: s.signedIn(readerKey), actual: map[string]string{}, answers: map[string]json.RawMessage{}}

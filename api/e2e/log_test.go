@@ -10,6 +10,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/translog"
+	"attestry/scripts/standalone/instance"
 )
 
 type shownLog struct {
@@ -24,6 +25,16 @@ type shownProof struct {
 	Salt      []byte `json:"salt"`
 	Index     int64  `json:"index"`
 	TlogProof string `json:"tlog_proof"`
+}
+
+// logKeyFile is the setting that has facts logged.
+func logKeyFile(t *testing.T) string {
+	t.Helper()
+	file, err := instance.KeyFile(t.TempDir(), "log.key", translog.NewKeyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "ATTESTRY_LOG_KEY_FILE=" + file
 }
 
 func (s *service) logPath(org string) string { return "/api/v2/log/" + org }
@@ -97,7 +108,7 @@ func (s *service) prove(org, kind, id string, verifiers []string) (proof shownPr
 
 func TestEveryFactIsInTheLogAndProven(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{})
+	s := start(t, options{settings: []string{logKeyFile(t)}})
 	s.createFlow("build")
 	for range 300 {
 		s.attestGeneric("release", "checked", true, "")
@@ -124,7 +135,7 @@ func TestEveryFactIsInTheLogAndProven(t *testing.T) {
 
 func TestWhatIsNotInTheLogIsAnswered(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{})
+	s := start(t, options{settings: []string{logKeyFile(t)}})
 	s.createFlow("build")
 	s.attestGeneric("release", "checked", true, "")
 	s.awaitLogged(s.org)

@@ -16,7 +16,12 @@ import (
 type Documents struct {
 	storage.Documents
 	clock evidence.Clock
+	off   bool
 }
+
+// Off lets facts be stored without leaves from now on. It is called before anything is stored; Logs.Forget has these
+// facts looked for once leaves are wanted.
+func (d *Documents) Off() { d.off = true }
 
 // Facts makes documents over those of an engine. The clock tells when facts are stored.
 func Facts(docs storage.Documents, clock evidence.Clock) *Documents {
@@ -115,7 +120,7 @@ func (d *Documents) command(writes []storage.Write) (command []storage.Write, ta
 
 // complete stores the leaf of a fact that was there already. An engine may have been cut short between the two.
 func (d *Documents) complete(ctx context.Context, refused *storage.Write, reason error) error {
-	if _, logged := kinds[refused.Schema.Name]; !logged || !errors.Is(reason, storage.ErrExists) {
+	if _, logged := kinds[refused.Schema.Name]; !logged || d.off || !errors.Is(reason, storage.ErrExists) {
 		return nil
 	}
 	stored, err := d.Get(ctx, refused.Schema, refused.Record.ID)
@@ -136,6 +141,7 @@ func (d *Documents) complete(ctx context.Context, refused *storage.Write, reason
 // it is: it may have its place in the log.
 func (d *Documents) leafOf(write *storage.Write) (*storage.Write, error) {
 	kind, logged := kinds[write.Schema.Name]
+	logged = logged && !d.off
 	stores := write.Kind == storage.WriteInsert || write.Kind == storage.WriteAdd || write.Kind == storage.WritePut ||
 		write.Kind == storage.WriteReplace && kind.replaced
 	if !logged || !stores {

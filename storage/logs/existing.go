@@ -2,6 +2,8 @@ package logs
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"attestry/storage"
 )
@@ -56,4 +58,10 @@ func (l *Logs) AddExisting(ctx context.Context, schema *storage.Schema) error {
 		}
 	}
 	return nil
+}
+
+// Forget has the facts of all collections looked for again from the beginning: some may be stored without leaves from
+// now on.
+func (l *Logs) Forget(ctx context.Context) error {
+	return l.progress.Delete(ctx, slices.Sorted(maps.Keys(kinds))...)
 }

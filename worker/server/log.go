@@ -38,11 +38,11 @@ type logging struct {
 	complete atomic.Bool
 }
 
-// newLogging returns nil without a key, for then nothing is logged. Facts get their leaves all the same.
+// newLogging returns nil without a key, for then nothing is logged.
 func newLogging(p *process.Process) (*logging, error) {
 	file := p.Settings.Log.KeyFile
 	if file == "" {
-		p.Log.Warn("nothing is logged: there is no ATTESTRY_LOG_KEY_FILE")
+		p.Log.Info("nothing is logged: there is no ATTESTRY_LOG_KEY_FILE")
 		return nil, nil
 	}
 	content, err := os.ReadFile(file)

@@ -22,7 +22,6 @@ import (
 	"attestry/api/service"
 	"attestry/config"
 	"attestry/evidence"
-	"attestry/evidence/translog"
 	"attestry/goroutine"
 	"attestry/process"
 	"attestry/storage"
@@ -109,11 +108,7 @@ func (i *Instance) open(ctx context.Context, options Options, listener net.Liste
 			return fmt.Errorf("start the embedded Redis: %w", err)
 		}
 	}
-	logKey, err := KeyFile(options.Data, "log.key", translog.NewKeyFile)
-	if err != nil {
-		return fmt.Errorf("make a key of the transparency logs: %w", err)
-	}
-	i.Environment = environment(options, listener.Addr().String(), redis, logKey)
+	i.Environment = environment(options, listener.Addr().String(), redis)
 	settings, err := config.Load(i.Environment)
 	if err != nil {
 		return err
@@ -154,7 +149,7 @@ func (i *Instance) startRedis() (string, error) {
 }
 
 // environment is what the two processes would be told in production.
-func environment(options Options, address, redis, logKey string) []string {
+func environment(options Options, address, redis string) []string {
 	database, objects := options.Database, options.S3
 	if database == "" {
 		// Where there is an SQLite file, it is "", and Environ names the database.
@@ -168,7 +163,6 @@ func environment(options Options, address, redis, logKey string) []string {
 		"ATTESTRY_OBJECTS_URL=" + objects,
 		"ATTESTRY_REPORT_WAIT=" + options.ReportWait.String(),
 		"ATTESTRY_MONITOR_LISTEN=off",
-		"ATTESTRY_LOG_KEY_FILE=" + logKey,
 	}, options.Environ, []string{
 		"ATTESTRY_LISTEN=" + address,
 		"ATTESTRY_REDIS_URL=" + redis,
