@@ -80,7 +80,7 @@ func TestComposeGivesEachProcessSettingsThatItAccepts(t *testing.T) {
 			served[queue] += weight
 		}
 	}
-	if want := (config.Queues{"reports": 1, "compliance": 1, "notifications": 1, "packages": 1}); !maps.Equal(served, want) {
+	if want := (config.Queues{"reports": 1, "compliance": 1, "notifications": 1, "packages": 1, "log": 1}); !maps.Equal(served, want) {
 		t.Errorf("the workers serve %v, want %v", served, want)
 	}
 }
