@@ -84,6 +84,9 @@ func checkRoomToOpen(files *filesystem, logged uint64) error {
 // openEngine opens the files. When ctx ends before that it returns: Pebble goes on by itself, so the
 // process must end then.
 func openEngine(ctx context.Context, folder string, settings *pebble.Options) (*pebble.DB, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	type result struct {
 		engine *pebble.DB
 		err    error
