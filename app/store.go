@@ -130,7 +130,7 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 		Flows: store.Flows, Templates: store.Templates, Trails: store.Trails, Slots: store.Slots,
 		Artifacts: store.Artifacts, Attestations: store.Attestations, TrailEvents: store.TrailEvents,
 		Provenances: store.Provenances, Decisions: store.Decisions, Controls: store.Controls, Approvals: store.Approvals,
-		Repos: store.Repos, Running: store.Running, Generations: store.Generations,
+		Repos: store.Repos, Running: store.Running, Generations: store.Generations, Logged: logged,
 	}, docs, clock)
 	store.Reconciler = recording.NewReconciler(store.Recorder)
 	return store

@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"github.com/caarlos0/env/v11"
+
+	"attestry/evidence/signing"
+	"attestry/evidence/translog"
 )
 
 const (
@@ -36,7 +39,8 @@ func LoadFrom(sources Sources) (Settings, error) {
 	l.complete(&settings)
 	if sources.CheckFiles {
 		l.checkFile(prefix+"BOOTSTRAP_FILE", settings.Process.BootstrapFile)
-		l.checkSigningKey(settings.HTTP.SigningKeyFile)
+		checkKey(&l, signingKeyFile, settings.HTTP.SigningKeyFile, signing.ParseKey)
+		checkKey(&l, logKeyFile, settings.Log.KeyFile, translog.ParseKeys)
 	}
 	l.checkUnknown()
 	if err := l.all(); err != nil {

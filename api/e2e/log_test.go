@@ -10,6 +10,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/translog"
+	"attestry/evidence/translog/translogtest"
 	"attestry/scripts/standalone/instance"
 )
 
@@ -69,7 +70,7 @@ func (s *service) awaitLogged(org string) (shown shownLog) {
 func (s *service) entriesOf(org string, verifiers []string) (texts []string) {
 	s.t.Helper()
 	signed := s.readRaw("/-/log/" + org + "/checkpoint")
-	checkpoint, err := translog.OpenCheckpoint(string(signed), verifiers...)
+	checkpoint, err := translogtest.OpenCheckpoint(string(signed), verifiers...)
 	s.must(err)
 	var tree translog.Tree
 	for number := int64(0); tree.Size < checkpoint.Size; number++ {
@@ -96,11 +97,7 @@ func (s *service) entriesOf(org string, verifiers []string) (texts []string) {
 func (s *service) prove(org, kind, id string, verifiers []string) (proof shownProof) {
 	s.t.Helper()
 	s.must(json.Unmarshal(s.readRaw(s.logPath(org)+"/proof/"+kind+"/"+id), &proof))
-	parsed, err := translog.ParseProof(proof.TlogProof)
-	s.must(err)
-	checkpoint, err := translog.OpenCheckpoint(parsed.Checkpoint, verifiers...)
-	s.must(err)
-	if err := parsed.Check(&checkpoint, []byte(proof.Entry)); err != nil || parsed.Index != proof.Index {
+	if index, err := translogtest.CheckProof(proof.TlogProof, []byte(proof.Entry), verifiers...); err != nil || index != proof.Index {
 		s.t.Errorf("%s %s: %v", kind, id, err)
 	}
 	return proof

@@ -46,22 +46,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, org string, until float64) (
 	return applied, r.marks.collection.Put(ctx, last)
 }
 
-// artifacts applies the artifacts whose events are missing.
+// artifacts applies the artifacts whose events or leaves are missing.
 func (r *Reconciler) artifacts(ctx context.Context, span storage.Query) (walked, error) {
 	span.Index = "created"
-	return walk(ctx, r.recorder, r.recorder.artifacts.Collection, span, "created", r.recorder.reapplyArtifact)
+	return walk(ctx, r.recorder, "artifacts", r.recorder.artifacts.Collection, span, "created", r.recorder.reapplyArtifact)
 }
 
-// attestations applies the attestations whose events are missing.
+// attestations applies the attestations whose events or leaves are missing.
 func (r *Reconciler) attestations(ctx context.Context, span storage.Query) (walked, error) {
 	span.Index = "time"
-	return walk(ctx, r.recorder, r.recorder.attestations.Collection, span, "time", r.recorder.reapplyAttestation)
+	return walk(ctx, r.recorder, "attestations", r.recorder.attestations.Collection, span, "time", r.recorder.reapplyAttestation)
 }
 
-// approvals adds the missing events of approvals.
+// approvals adds the missing events and leaves of approvals.
 func (r *Reconciler) approvals(ctx context.Context, span storage.Query) (walked, error) {
 	span.Index = "created"
-	return walk(ctx, r.recorder, r.recorder.approvals.Collection, span, "created", r.recorder.addApprovalEvent)
+	return walk(ctx, r.recorder, "approvals", r.recorder.approvals.Collection, span, "created", r.recorder.addApprovalEvent)
 }
 
 // walked is how many facts of a span had to be applied, and the time of the newest one in it, in
@@ -71,10 +71,9 @@ type walked struct {
 	newest  float64
 }
 
-// walk applies the facts of a span whose events are missing. If one cannot be applied, the others
-// still are. timeField is the field that holds the time
-// of a fact.
-func walk[T any](ctx context.Context, r *Recorder, collection storage.Collection[T], span storage.Query, timeField string, apply func(context.Context, *T) error) (walked, error) {
+// walk applies the facts of a span, in the collection of a name, whose events or leaves are missing. If one cannot be
+// applied, the others still are. timeField is the field that holds the time of a fact.
+func walk[T any](ctx context.Context, r *Recorder, name string, collection storage.Collection[T], span storage.Query, timeField string, apply func(context.Context, *T) error) (walked, error) {
 	var result walked
 	var faults []error
 	for {
@@ -86,7 +85,7 @@ func walk[T any](ctx context.Context, r *Recorder, collection storage.Collection
 			at, _ := fact.Fields[timeField].(float64)
 			result.newest = max(result.newest, at)
 		}
-		ids, err := r.unreflected(ctx, found)
+		ids, err := r.unreflected(ctx, name, found)
 		if err != nil {
 			return result, err
 		}
@@ -108,19 +107,24 @@ func walk[T any](ctx context.Context, r *Recorder, collection storage.Collection
 	}
 }
 
-// unreflected returns the ids of those facts whose events are missing.
-func (r *Recorder) unreflected(ctx context.Context, facts []storage.Record) ([]string, error) {
+// unreflected returns the ids of those facts, in the collection of a name, whose events or leaves are missing.
+func (r *Recorder) unreflected(ctx context.Context, name string, facts []storage.Record) ([]string, error) {
+	if len(facts) == 0 {
+		return nil, nil
+	}
 	refs := make([]pipelines.TrailEventRef, 0, len(facts))
 	for _, fact := range facts {
 		trail, _ := fact.Fields["trail"].(string)
 		refs = append(refs, pipelines.TrailEventRef{Trail: trail, ID: fact.ID})
 	}
 	missing, err := r.events.Missing(ctx, refs)
-	ids := make([]string, 0, len(missing))
-	for _, ref := range missing {
-		ids = append(ids, ref.ID)
+	if err != nil {
+		return nil, err
 	}
-	return ids, err
+	ids := storage.IDs(missing, func(ref pipelines.TrailEventRef) string { return ref.ID })
+	org, _ := facts[0].Fields["org"].(string)
+	unlogged, err := r.logged.Unlogged(ctx, name, org, storage.IDs(facts, func(fact storage.Record) string { return fact.ID }))
+	return storage.Distinct(append(ids, unlogged...)), err
 }
 
 // reapplyArtifact applies a stored record again.

@@ -12,6 +12,7 @@ import (
 	"attestry/storage/cache"
 	"attestry/storage/environments"
 	"attestry/storage/governance"
+	"attestry/storage/logs"
 	"attestry/storage/pipelines"
 )
 
@@ -33,6 +34,7 @@ type Recorder struct {
 	repos        *pipelines.Repos
 	running      *environments.RunningSet
 	generations  *storage.Generations
+	logged       *logs.Documents
 	docs         storage.Documents
 	marks        *highWaterMarks
 
@@ -61,6 +63,7 @@ type Repositories struct {
 	Repos        *pipelines.Repos
 	Running      *environments.RunningSet
 	Generations  *storage.Generations
+	Logged       *logs.Documents
 }
 
 // NewRecorder makes a recorder. The engine behind docs must be that of the repositories.
@@ -69,7 +72,7 @@ func NewRecorder(to Repositories, docs storage.Documents, clock evidence.Clock) 
 		flows: to.Flows, templates: to.Templates, trails: to.Trails, slots: to.Slots,
 		artifacts: to.Artifacts, attestations: to.Attestations, events: to.TrailEvents,
 		provenances: to.Provenances, decisions: to.Decisions, controls: to.Controls, approvals: to.Approvals,
-		repos: to.Repos, running: to.Running, generations: to.Generations, docs: docs,
+		repos: to.Repos, running: to.Running, generations: to.Generations, logged: to.Logged, docs: docs,
 		marks:      newHighWaterMarks(docs, clock),
 		remembered: cache.NewLRU[*trailUpdate](maxRemembered), whereRunning: newWhereRunning(to.Running),
 	}

@@ -30,23 +30,6 @@ func (k Keys) Sign(origin string, tree *Tree) (string, error) {
 	return string(signed), err
 }
 
-// OpenCheckpoint reads a checkpoint that one of the verifiers, name+hash+key, has signed.
-func OpenCheckpoint(signed string, verifiers ...string) (Checkpoint, error) {
-	known := make([]note.Verifier, 0, len(verifiers))
-	for _, text := range verifiers {
-		verifier, err := note.NewVerifier(text)
-		if err != nil {
-			return Checkpoint{}, fmt.Errorf("%q is no verifier key: %w", text, err)
-		}
-		known = append(known, verifier)
-	}
-	opened, err := note.Open([]byte(signed), note.VerifierList(known...))
-	if err != nil {
-		return Checkpoint{}, fmt.Errorf("open a checkpoint: %w", err)
-	}
-	return ParseCheckpoint(opened.Text)
-}
-
 var errCheckpoint = errors.New("the text is no checkpoint")
 
 // ParseCheckpoint reads the text of a checkpoint without verifying signatures.
@@ -87,34 +70,4 @@ func (p *Proof) Text() string {
 		text = append(base64.StdEncoding.AppendEncode(text, hash[:]), '\n')
 	}
 	return string(text) + "\n" + p.Checkpoint
-}
-
-// ParseProof reads the text of a proof.
-func ParseProof(text string) (p Proof, err error) {
-	head, checkpoint, ok := strings.Cut(text, "\n\n")
-	lines := strings.Split(head, "\n")
-	if !ok || len(lines) < 2 || lines[0] != proofHeader {
-		return p, errors.New("the text is no proof of a transparency log")
-	}
-	p.Checkpoint = checkpoint
-	index, ok := strings.CutPrefix(lines[1], "index ")
-	if p.Index, err = strconv.ParseInt(index, 10, 64); err != nil || !ok || p.Index < 0 {
-		return p, errors.New("the proof of a transparency log has no index")
-	}
-	for _, line := range lines[2:] {
-		hash, err := parseHash(line)
-		if err != nil {
-			return p, err
-		}
-		p.Hashes = append(p.Hashes, hash)
-	}
-	return p, nil
-}
-
-// Check verifies that the log of a checkpoint has an entry. The checkpoint is the opened one of the proof.
-func (p *Proof) Check(checkpoint *Checkpoint, text []byte) error {
-	if p.Index >= checkpoint.Size {
-		return fmt.Errorf("entry %d is not in a log of %d entries", p.Index, checkpoint.Size)
-	}
-	return tlog.CheckRecord(p.Hashes, checkpoint.Size, checkpoint.Root, p.Index, tlog.RecordHash(text))
 }

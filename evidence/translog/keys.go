@@ -22,16 +22,17 @@ func NewKeyFile() ([]byte, error) {
 }
 
 // ParseKeys reads a key file: a line for each private key in the form of signed notes, PRIVATE+KEY+name+hash+key. Their
-// names do not matter, as each log signs in the name of its origin. Errors do not repeat what is in the file.
-func ParseKeys(file string) (Keys, error) {
+// names do not matter, as each log signs in the name of its origin. Errors go after the name of the file, and do not repeat
+// what is in it.
+func ParseKeys(file []byte) (Keys, error) {
 	var keys Keys
-	for line := range strings.Lines(file) {
+	for line := range strings.Lines(string(file)) {
 		line = strings.TrimSpace(line)
 		if line == "" {
 			continue
 		}
 		if _, err := note.NewSigner(line); err != nil {
-			return nil, fmt.Errorf("key %d is no private key in the form of signed notes, PRIVATE+KEY+name+hash+key", len(keys)+1)
+			return nil, fmt.Errorf("has as key %d no private key in the form of signed notes, PRIVATE+KEY+name+hash+key", len(keys)+1)
 		}
 		// The library has checked the form: the algorithm, Ed25519, is a byte before the seed.
 		key, err := base64.StdEncoding.DecodeString(strings.SplitN(line, "+", 5)[4])
@@ -41,7 +42,7 @@ func ParseKeys(file string) (Keys, error) {
 		keys = append(keys, ed25519.NewKeyFromSeed(key[1:]))
 	}
 	if len(keys) == 0 {
-		return nil, errors.New("there is no key in it")
+		return nil, errors.New("has no key")
 	}
 	return keys, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"attestry/evidence"
 	"attestry/evidence/translog"
@@ -40,17 +39,12 @@ func printNewKey(_ context.Context, c caller) error {
 // printVerifiers prints the keys of the file that the settings name in the form that each log has them. Logs that have
 // not begun are left out, as their origins are not fixed.
 func printVerifiers(ctx context.Context, s *session) error {
-	file := s.Settings.Log.KeyFile
-	if file == "" {
+	if s.Settings.Log.KeyFile == "" {
 		return errors.New("there is no ATTESTRY_LOG_KEY_FILE, so nothing is logged")
 	}
-	content, err := os.ReadFile(file)
+	keys, err := s.Settings.Log.Keys()
 	if err != nil {
 		return err
-	}
-	keys, err := translog.ParseKeys(string(content))
-	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
 	}
 	return s.Store.Tenancy.EachOrganization(ctx, func(org *evidence.Organization) error {
 		log, err := s.Store.Logs.Get(ctx, org.ID)

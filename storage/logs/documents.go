@@ -28,9 +28,33 @@ func Facts(docs storage.Documents, clock evidence.Clock) *Documents {
 	return &Documents{Documents: docs, clock: clock}
 }
 
+// kindOf is how the documents of a collection are logged, nil if they are not.
+func (d *Documents) kindOf(schema *storage.Schema) *kind {
+	if d.off {
+		return nil
+	}
+	return kindNamed(schema.Name)
+}
+
+// Unlogged returns the ids of those documents of a collection that are to be logged and have no leaf. An engine that does
+// not write a batch as a whole may have lost it.
+func (d *Documents) Unlogged(ctx context.Context, collection, org string, ids []string) ([]string, error) {
+	kind := kindNamed(collection)
+	if d.off || kind == nil || len(ids) == 0 {
+		return nil, nil
+	}
+	keyOf := func(id string) string { return leafKey(org, leafName(kind.name, entryID(org, id))) }
+	found, err := d.GetMany(ctx, leafSchema, storage.IDs(ids, keyOf))
+	logged := map[string]bool{}
+	for i := range found {
+		logged[found[i].ID] = true
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return logged[keyOf(id)] }), err
+}
+
 // Insert is that of the port.
 func (d *Documents) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
-	if _, logged := kinds[schema.Name]; !logged {
+	if d.kindOf(schema) == nil {
 		return d.Documents.Insert(ctx, schema, record)
 	}
 	return reason(d.Write(ctx, storage.Write{Kind: storage.WriteInsert, Schema: schema, Record: record}))
@@ -38,7 +62,7 @@ func (d *Documents) Insert(ctx context.Context, schema *storage.Schema, record s
 
 // InsertMany is that of the port.
 func (d *Documents) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (int, error) {
-	if _, logged := kinds[schema.Name]; logged {
+	if d.kindOf(schema) != nil {
 		return 0, fmt.Errorf("%s are inserted one by one, or in a batch", schema.Name)
 	}
 	return d.Documents.InsertMany(ctx, schema, records)
@@ -46,7 +70,7 @@ func (d *Documents) InsertMany(ctx context.Context, schema *storage.Schema, reco
 
 // Put is that of the port.
 func (d *Documents) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
-	if _, logged := kinds[schema.Name]; !logged {
+	if d.kindOf(schema) == nil {
 		return d.Documents.Put(ctx, schema, records...)
 	}
 	writes := make([]storage.Write, 0, len(records))
@@ -58,7 +82,7 @@ func (d *Documents) Put(ctx context.Context, schema *storage.Schema, records ...
 
 // Replace is that of the port.
 func (d *Documents) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
-	if _, logged := kinds[schema.Name]; !logged {
+	if d.kindOf(schema) == nil {
 		return d.Documents.Replace(ctx, schema, record, revision)
 	}
 	return reason(d.Write(ctx, storage.Write{Kind: storage.WriteReplace, Schema: schema, Record: record, Revision: revision}))
@@ -120,7 +144,7 @@ func (d *Documents) command(writes []storage.Write) (command []storage.Write, ta
 
 // complete stores the leaf of a fact that was there already. An engine may have been cut short between the two.
 func (d *Documents) complete(ctx context.Context, refused *storage.Write, reason error) error {
-	if _, logged := kinds[refused.Schema.Name]; !logged || d.off || !errors.Is(reason, storage.ErrExists) {
+	if d.kindOf(refused.Schema) == nil || !errors.Is(reason, storage.ErrExists) {
 		return nil
 	}
 	stored, err := d.Get(ctx, refused.Schema, refused.Record.ID)
@@ -140,11 +164,17 @@ func (d *Documents) complete(ctx context.Context, refused *storage.Write, reason
 // leafOf is the write of the leaf of what a write stores, nil if that is no fact. A leaf that is there already stays as
 // it is: it may have its place in the log.
 func (d *Documents) leafOf(write *storage.Write) (*storage.Write, error) {
-	kind, logged := kinds[write.Schema.Name]
-	logged = logged && !d.off
-	stores := write.Kind == storage.WriteInsert || write.Kind == storage.WriteAdd || write.Kind == storage.WritePut ||
-		write.Kind == storage.WriteReplace && kind.replaced
-	if !logged || !stores {
+	kind := d.kindOf(write.Schema)
+	if kind == nil {
+		return nil, nil
+	}
+	switch write.Kind {
+	case storage.WriteInsert, storage.WriteAdd, storage.WritePut:
+	case storage.WriteReplace:
+		if !kind.replaced {
+			return nil, nil
+		}
+	default:
 		return nil, nil
 	}
 	leaf, err := kind.leaf(&write.Record, evidence.Seconds(d.clock()))

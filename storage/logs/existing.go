@@ -24,8 +24,8 @@ const existingBytes = 8 << 20
 // AddExisting stores the leaves of the facts in a collection that have none, as those of earlier versions. It continues
 // where an earlier call has ended, and does nothing once it has come to the end.
 func (l *Logs) AddExisting(ctx context.Context, schema *storage.Schema) error {
-	kind, logged := kinds[schema.Name]
-	if !logged {
+	kind := kindNamed(schema.Name)
+	if kind == nil {
 		return nil
 	}
 	seen, err := storage.GetOrZero(ctx, l.progress, schema.Name)

@@ -36,14 +36,12 @@ var kinds = map[string]kind{
 	"audit_log":                 {name: "audit_entry", group: noGroup, time: "time"},
 }
 
-// IsKind reports whether facts of a kind are logged.
-func IsKind(name string) bool {
-	for _, kind := range kinds {
-		if kind.name == name {
-			return true
-		}
+// kindNamed is how the documents of a collection are logged, nil if they are not.
+func kindNamed(collection string) *kind {
+	if kind, logged := kinds[collection]; logged {
+		return &kind
 	}
-	return false
+	return nil
 }
 
 func field(name string) func(*storage.Record) string {
@@ -75,8 +73,7 @@ func (k *kind) leaf(record *storage.Record, at float64) (Leaf, error) {
 		}
 		org = body.Org
 	}
-	// The ids of some collections begin with the organization.
-	id := strings.ReplaceAll(strings.TrimPrefix(record.ID, org+"/"), "/", ":")
+	id := entryID(org, record.ID)
 	leaf := newLeaf(org, k.name, id, record.Body)
 	leaf.Group, leaf.At = k.group(record), at
 	if k.replaced {
@@ -84,4 +81,9 @@ func (k *kind) leaf(record *storage.Record, at float64) (Leaf, error) {
 		leaf.Fact = record.Body
 	}
 	return leaf, nil
+}
+
+// entryID is the id that the entry of a document has. The ids of some collections begin with the organization.
+func entryID(org, id string) string {
+	return strings.ReplaceAll(strings.TrimPrefix(id, org+"/"), "/", ":")
 }

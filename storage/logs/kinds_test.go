@@ -1,6 +1,7 @@
 package logs_test
 
 import (
+	"errors"
 	"testing"
 
 	"attestry/app"
@@ -103,6 +104,35 @@ func TestAFactWhoseLeafWasCutOffGetsItWhenItIsSentAgain(t *testing.T) {
 		versions, leaves := all(t, s.Db, "policy_versions"), leavesIn(t, s.Db)
 		if len(versions) != 1 || len(leaves) != 1 || leaves[0].Hash != translog.Commitment(leaves[0].Salt, versions[0].Body) {
 			t.Errorf("write %d: %d leaves of %d versions", at, len(leaves), len(versions))
+		}
+	}
+}
+
+// TestTheReconcilerAddsTheLeavesThatWereCutOff kills a process at each write of what a pipeline reports.
+func TestTheReconcilerAddsTheLeavesThatWereCutOff(t *testing.T) {
+	for at, died := int64(1), true; died; at++ {
+		s := apptest.NewFixture(t)
+		flow, _, err := s.PutFlow("org", "flow")
+		s.Must(err)
+		scope := recording.Scope{Org: "org", OrgName: "org", Flow: "flow", Trail: "trail", By: "me", At: 100}
+		s.Restart(at, true)
+		err = errors.Join(
+			s.Recorder.Report(t.Context(), scope, evidence.ArtifactRecord{ID: "a", Org: "org", Trail: "trail", Name: "api", Fingerprint: apptest.Sha("f1", 64), CreatedAt: 100}, nil),
+			s.Recorder.Attest(t.Context(), scope, evidence.Attestation{ID: "b", Org: "org", Trail: "trail", Name: "unit", Type: "generic", CreatedAt: 101}, nil),
+			s.Recorder.Approve(t.Context(), approval.Approval{ID: "c", Org: "org", Flow: flow, Trail: "trail", Target: apptest.Sha("f1", 64), State: approval.Pending, CreatedAt: 102}),
+		)
+		if died = s.Docs.Dead.Load(); died == (err == nil) {
+			t.Fatal(err)
+		}
+		s.Restart(0, false)
+		_, err = s.Reconciler.Reconcile(t.Context(), "org", 1e9)
+		s.Must(err)
+		facts := 0
+		for _, name := range []string{"artifacts", "attestations", "approvals"} {
+			facts += len(all(t, s.Db, name))
+		}
+		if leaves := leavesIn(t, s.Db); len(leaves) != facts {
+			t.Errorf("write %d: %d leaves of %d facts", at, len(leaves), facts)
 		}
 	}
 }

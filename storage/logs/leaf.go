@@ -43,7 +43,9 @@ func newLeaf(org, kind, id string, fact []byte) Leaf {
 func (l *Leaf) key() string { return leafKey(l.Org, l.name()) }
 
 // name tells the leaf from others of its organization.
-func (l *Leaf) name() string { return l.Kind + "/" + l.ID }
+func (l *Leaf) name() string { return leafName(l.Kind, l.ID) }
+
+func leafName(kind, id string) string { return kind + "/" + id }
 
 func leafKey(org, name string) string { return org + "/" + name }
 

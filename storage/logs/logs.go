@@ -127,19 +127,17 @@ func numbered(org string, number int64) string { return fmt.Sprintf("%s/%d", org
 // Get returns the log of an organization, or storage.ErrNotFound.
 func (l *Logs) Get(ctx context.Context, org string) (Log, error) { return l.logs.Get(ctx, org) }
 
-// Begin returns the log of an organization, which is made if need be, and then has the origin.
-func (l *Logs) Begin(ctx context.Context, org, origin string) (storage.Versioned[Log], error) {
-	known, err := l.logs.GetVersioned(ctx, org)
-	if !errors.Is(err, storage.ErrNotFound) {
-		return known, err
-	}
+// GetVersioned is Get with the revision, for Commit.
+func (l *Logs) GetVersioned(ctx context.Context, org string) (storage.Versioned[Log], error) {
+	return l.logs.GetVersioned(ctx, org)
+}
+
+// Begin makes the log of an organization, with an origin, unless there is one by now.
+func (l *Logs) Begin(ctx context.Context, org, origin string) error {
 	secret := make([]byte, translog.SaltSize)
 	_, _ = rand.Read(secret) // never fails
-	err = l.logs.Insert(ctx, Log{Org: org, Origin: origin, Secret: secret})
-	if err != nil && !errors.Is(err, storage.ErrExists) {
-		return known, err
-	}
-	return l.logs.GetVersioned(ctx, org)
+	_, err := storage.Ensure(ctx, l.logs, org, Log{Org: org, Origin: origin, Secret: secret})
+	return err
 }
 
 // Pending returns the leaves of an organization that have no place yet, those that were stored first, at most limit.
@@ -150,14 +148,7 @@ func (l *Logs) Pending(ctx context.Context, org string, limit int) ([]Leaf, erro
 
 // Leaf returns the leaf of a fact, or storage.ErrNotFound.
 func (l *Logs) Leaf(ctx context.Context, org, kind, id string) (Leaf, error) {
-	return l.leaves.Get(ctx, leafKey(org, (&Leaf{Kind: kind, ID: id}).name()))
-}
-
-// Leaves returns those leaves of facts of a kind that exist, by their ids: one command per MaxMany.
-func (l *Logs) Leaves(ctx context.Context, org, kind string, ids []string) (map[string]Leaf, error) {
-	keys := storage.IDs(ids, func(id string) string { return leafKey(org, (&Leaf{Kind: kind, ID: id}).name()) })
-	found, err := l.leaves.GetMany(ctx, keys)
-	return storage.ByKey(found, func(leaf *Leaf) string { return leaf.ID }), err
+	return l.leaves.Get(ctx, leafKey(org, leafName(kind, id)))
 }
 
 // Placed returns the leaves that have the places from first on, as a block that was stored gives them; none if nobody has
@@ -329,9 +320,4 @@ func uncompressed(content []byte) ([]byte, error) {
 		return nil, err
 	}
 	return io.ReadAll(reader)
-}
-
-// Covering returns the first checkpoint of a log of at least a size, or storage.ErrNotFound.
-func (l *Logs) Covering(ctx context.Context, org string, size int64) (Checkpoint, error) {
-	return storage.FindFirst(ctx, l.checkpoints, storage.Query{Index: "size", Equal: []any{org}, From: &storage.Bound{Value: size}, Limit: 1})
 }

@@ -56,19 +56,20 @@ func (s *Sequencer) Sequence(ctx context.Context, org string) error {
 	}
 }
 
+// begin returns the log of an organization, which is made if need be.
 func (s *Sequencer) begin(ctx context.Context, org string) (storage.Versioned[logs.Log], error) {
-	log, err := s.logs.Get(ctx, org)
-	if err == nil {
-		return s.logs.Begin(ctx, org, log.Origin)
-	}
+	log, err := s.logs.GetVersioned(ctx, org)
 	if !errors.Is(err, storage.ErrNotFound) {
-		return storage.Versioned[logs.Log]{}, err
+		return log, err
 	}
 	named, err := s.names.OrganizationOf(ctx, org)
 	if err != nil {
-		return storage.Versioned[logs.Log]{}, fmt.Errorf("begin a log: %w", err)
+		return log, fmt.Errorf("begin a log: %w", err)
 	}
-	return s.logs.Begin(ctx, org, s.host+"/"+named.Name)
+	if err := s.logs.Begin(ctx, org, s.host+"/"+named.Name); err != nil {
+		return log, err
+	}
+	return s.logs.GetVersioned(ctx, org)
 }
 
 // work continues a log until nothing is left to do.
@@ -115,17 +116,21 @@ func (s *Sequencer) finish(ctx context.Context, log *storage.Versioned[logs.Log]
 // place gives places to all leaves that have none.
 func (s *Sequencer) place(ctx context.Context, log *storage.Versioned[logs.Log]) error {
 	for {
-		// What is placed with one command is within one bundle.
-		room := translog.Width - log.Value.Tree.Size%translog.Width
-		leaves, err := s.logs.Pending(ctx, log.Value.Org, int(room))
+		leaves, err := s.logs.Pending(ctx, log.Value.Org, storage.MaxMany)
 		if err != nil || len(leaves) == 0 {
 			return err
 		}
-		if err := s.logs.Place(ctx, log.Value.Org, log.Value.Tree.Size, leaves); err != nil {
-			return err
-		}
-		if err := s.add(ctx, log, leaves); err != nil {
-			return err
+		for len(leaves) > 0 {
+			// What is placed with one command is within one bundle.
+			room := translog.Width - int(log.Value.Tree.Size%translog.Width)
+			placed := leaves[:min(room, len(leaves))]
+			if err := s.logs.Place(ctx, log.Value.Org, log.Value.Tree.Size, placed); err != nil {
+				return err
+			}
+			if err := s.add(ctx, log, placed); err != nil {
+				return err
+			}
+			leaves = leaves[len(placed):]
 		}
 	}
 }

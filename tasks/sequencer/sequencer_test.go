@@ -20,6 +20,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/evidencetest"
 	"attestry/evidence/translog"
+	"attestry/evidence/translog/translogtest"
 	"attestry/storage"
 	"attestry/storage/filesystem"
 	"attestry/storage/logs"
@@ -75,7 +76,7 @@ func newKeys(t *testing.T) translog.Keys {
 	t.Helper()
 	file, err := translog.NewKeyFile()
 	must(t, err)
-	keys, err := translog.ParseKeys(string(file))
+	keys, err := translog.ParseKeys(file)
 	must(t, err)
 	return keys
 }
@@ -180,12 +181,10 @@ func (f *fixture) check(org string, want int) {
 // checkProofs looks at the proof of every so many entries.
 func (f *fixture) checkProofs(reader *logs.Logs, log *logs.Log, texts [][]byte, step int) {
 	f.t.Helper()
-	last, err := translog.OpenCheckpoint(log.Checkpoint, log.Verifiers...)
-	must(f.t, err)
 	for index := 0; index < len(texts); index += step {
 		proof, err := reader.Prove(f.t.Context(), log, int64(index))
 		must(f.t, err)
-		if err := proof.Check(&last, texts[index]); err != nil {
+		if proven, err := translogtest.CheckProof(proof.Text(), texts[index], log.Verifiers...); err != nil || proven != int64(index) {
 			f.t.Fatalf("entry %d: %v", index, err)
 		}
 	}
@@ -198,7 +197,7 @@ func (f *fixture) checkCheckpoints(log *logs.Log, tree hashes) {
 	must(f.t, err)
 	sizes := map[int64]bool{}
 	for _, checkpoint := range stored[logs.Checkpoint](f, "log_checkpoints", log.Org) {
-		opened, err := translog.OpenCheckpoint(checkpoint.Note, log.Verifiers...)
+		opened, err := translogtest.OpenCheckpoint(checkpoint.Note, log.Verifiers...)
 		must(f.t, err)
 		sizes[opened.Size] = true
 		if opened.Size != checkpoint.Size || opened.Origin != "example.com/name-of-"+log.Org {
@@ -210,7 +209,7 @@ func (f *fixture) checkCheckpoints(log *logs.Log, tree hashes) {
 			f.t.Fatalf("the checkpoint of %d entries is not consistent with the last one: %v", opened.Size, err)
 		}
 	}
-	last, err := translog.OpenCheckpoint(log.Checkpoint, log.Verifiers...)
+	last, err := translogtest.OpenCheckpoint(log.Checkpoint, log.Verifiers...)
 	if err != nil || !sizes[last.Size] || last.Size != log.Tree.Size || last.Root != root {
 		f.t.Fatalf("the last checkpoint is %+v, and the log has %d entries: %v", last, log.Tree.Size, err)
 	}
@@ -513,7 +512,7 @@ func TestAllKeysSignCheckpoints(t *testing.T) {
 		t.Errorf("verifiers %q", log.Verifiers)
 	}
 	for _, verifier := range log.Verifiers {
-		if opened, err := translog.OpenCheckpoint(log.Checkpoint, verifier); err != nil || opened.Size != 3 {
+		if opened, err := translogtest.OpenCheckpoint(log.Checkpoint, verifier); err != nil || opened.Size != 3 {
 			t.Errorf("opened %+v: %v", opened, err)
 		}
 	}

@@ -2,10 +2,8 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"net/url"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -14,7 +12,6 @@ import (
 	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/job"
-	"attestry/evidence/translog"
 	"attestry/process"
 	"attestry/tasks/relay"
 	"attestry/tasks/sequencer"
@@ -40,18 +37,13 @@ type logging struct {
 
 // newLogging returns nil without a key, for then nothing is logged.
 func newLogging(p *process.Process) (*logging, error) {
-	file := p.Settings.Log.KeyFile
-	if file == "" {
+	if p.Settings.Log.KeyFile == "" {
 		p.Log.Info("nothing is logged: there is no ATTESTRY_LOG_KEY_FILE")
 		return nil, nil
 	}
-	content, err := os.ReadFile(file)
+	keys, err := p.Settings.Log.Keys()
 	if err != nil {
-		return nil, fmt.Errorf("read ATTESTRY_LOG_KEY_FILE: %w", err)
-	}
-	keys, err := translog.ParseKeys(string(content))
-	if err != nil {
-		return nil, fmt.Errorf("read ATTESTRY_LOG_KEY_FILE %s: %w", file, err)
+		return nil, err
 	}
 	base, err := url.Parse(string(p.Settings.HTTP.BaseURL))
 	if err != nil {

@@ -1,6 +1,6 @@
 // Verifies a Sigstore bundle with a public key, and prints what is signed. Exits with 1 and the reason if it is not good.
 //
-//   node verify.js PUBLIC_KEY.pem <BUNDLE.json
+//   node verify.js PUBLIC_KEY <BUNDLE
 'use strict';
 
 const { createHash, createPublicKey } = require('node:crypto');

@@ -10,6 +10,7 @@ import (
 
 	"attestry/config"
 	"attestry/evidence/signing"
+	"attestry/evidence/translog"
 )
 
 func TestWrongSigningKeyIsAFaultBesideOthers(t *testing.T) {
@@ -69,5 +70,28 @@ func TestSigningKeyIsRead(t *testing.T) {
 	}
 	if key, err := set.SigningKey(); key == nil || err != nil {
 		t.Errorf("with the file: %v, %v", key, err)
+	}
+}
+
+func TestWrongLogKeyIsAFaultBesideOthers(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "log.key")
+	good, err := translog.NewKeyFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for content, faults := range map[string]int{string(good): 1, "secret": 2, "": 2, string(good) + "secret": 2} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := config.LoadFrom(config.Sources{
+			Environ: environ(map[string]string{"ATTESTRY_LOG_KEY_FILE": file, "ATTESTRY_CONCURRENCY": "many"}), CheckFiles: true,
+		})
+		var found config.Faults
+		if !errors.As(err, &found) || len(found) != faults || strings.Contains(err.Error(), "secret") {
+			t.Errorf("the file of %d bytes: %v", len(content), err)
+		}
+		if faults > 1 && !strings.HasPrefix(found[0], "ATTESTRY_LOG_KEY_FILE: "+file+" has ") {
+			t.Errorf("the fault is %q", found[0])
+		}
 	}
 }
