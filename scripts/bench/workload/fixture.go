@@ -70,9 +70,10 @@ func openFixture(ctx context.Context, engines Engines, directory string) (f *fix
 		Listen: "127.0.0.1:0", Data: f.data,
 		Redis: engines.Redis, Database: engines.MongoDB, S3: engines.S3,
 		ReportWait: reports.MaxWait,
-		Environ:    []string{"ATTESTRY_OUTBOUND_ALLOW=127.0.0.1"},
-		Clock:      time.Now,
-		Log:        process.NewLog(f.log, slog.LevelInfo),
+		// With a key, facts are logged.
+		Environ: []string{"ATTESTRY_OUTBOUND_ALLOW=127.0.0.1", "ATTESTRY_LOG_KEY_FILE=" + os.Getenv("ATTESTRY_LOG_KEY_FILE")},
+		Clock:   time.Now,
+		Log:     process.NewLog(f.log, slog.LevelInfo),
 	})
 	if err != nil {
 		return f, err
