@@ -18,6 +18,9 @@ const (
 	memTableBytes = 16 << 20
 	// memTables is how many of them may wait to be written out before writes wait.
 	memTables = 4
+	// reservedBytes is what Pebble takes away from the cache for a table in memory that is written to and one that is
+	// written out. Without it, nothing would be left to the cache, and each look-up would read its filters from the disk.
+	reservedBytes = 2 * memTableBytes
 	// filterBits is the size of the filters, per key, by which a look-up passes over tables
 	// that lack the key. With 10 bits it reads 1 table in 100 in vain.
 	filterBits = 10
@@ -38,7 +41,7 @@ func settings(options Options, files *filesystem, reports *logger) *pebble.Optio
 		Logger:                      reports,
 		EventListener:               reports.listener(compactions),
 		FormatMajorVersion:          format,
-		CacheSize:                   cmp.Or(options.CacheBytes, DefaultCacheBytes),
+		CacheSize:                   cmp.Or(options.CacheBytes, DefaultCacheBytes) + reservedBytes,
 		MemTableSize:                memTableBytes,
 		MemTableStopWritesThreshold: memTables,
 		L0CompactionThreshold:       compactionFiles,
