@@ -68,6 +68,9 @@ type Schema struct {
 	// ContentAddressed says that each id is the SHA-256 of the body in lower-case
 	// hex, so that a body can be verified whenever it is read.
 	ContentAddressed bool
+	// Unconditional says that the collection has no indexes and its bodies are small: an engine
+	// need not look up what it puts in place of, or deletes.
+	Unconditional bool
 }
 
 // Index orders a collection by its fields, then by id.

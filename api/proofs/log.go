@@ -58,7 +58,7 @@ func (h *handlers) getLog(ctx context.Context, _ *server.OrgPath) (*server.Answe
 	if err != nil {
 		return nil, storage.Damaged("The checkpoint of the log is damaged", err)
 	}
-	waiting, err := h.Logs.Pending(ctx, org.OrgID, 1)
+	waiting, err := h.Logs.Pending(ctx, org.OrgID, 0, 1)
 	if err != nil {
 		return nil, err
 	}

@@ -123,7 +123,7 @@ func (r *Recorder) unreflected(ctx context.Context, name string, facts []storage
 	}
 	ids := storage.IDs(missing, func(ref pipelines.TrailEventRef) string { return ref.ID })
 	org, _ := facts[0].Fields["org"].(string)
-	unlogged, err := r.logged.Unlogged(ctx, name, org, storage.IDs(facts, func(fact storage.Record) string { return fact.ID }))
+	unlogged, err := r.logged.Unlogged(ctx, name, org, facts)
 	return storage.Distinct(append(ids, unlogged...)), err
 }
 

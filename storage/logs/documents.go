@@ -2,7 +2,6 @@ package logs
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -36,20 +35,31 @@ func (d *Documents) kindOf(schema *storage.Schema) *kind {
 	return kindNamed(schema.Name)
 }
 
-// Unlogged returns the ids of those documents of a collection that are to be logged and have no leaf. An engine that does
-// not write a batch as a whole may have lost it.
-func (d *Documents) Unlogged(ctx context.Context, collection, org string, ids []string) ([]string, error) {
+// Unlogged returns the ids of those facts of a collection that have no leaf. An engine that does not write a batch as a whole
+// may have lost it. Of the facts, no bodies are needed.
+func (d *Documents) Unlogged(ctx context.Context, collection, org string, facts []storage.Record) ([]string, error) {
 	kind := kindNamed(collection)
-	if d.off || kind == nil || len(ids) == 0 {
+	if d.off || kind == nil || len(facts) == 0 {
 		return nil, nil
 	}
-	keyOf := func(id string) string { return leafKey(org, leafName(kind.name, entryID(org, id))) }
-	found, err := d.GetMany(ctx, leafSchema, storage.IDs(ids, keyOf))
-	logged := map[string]bool{}
-	for i := range found {
-		logged[found[i].ID] = true
+	nameOf := func(fact *storage.Record) string { return leafName(kind.name, entryID(org, fact.ID)) }
+	// A leaf is pending until its place is stored: in this order, none is missed.
+	missing, err := d.without(ctx, pendingSchema, facts, func(fact *storage.Record) string { return pendingKey(org, kind.at(fact, 0), nameOf(fact)) })
+	if err != nil {
+		return nil, err
 	}
-	return slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return logged[keyOf(id)] }), err
+	missing, err = d.without(ctx, placeSchema, missing, func(fact *storage.Record) string { return leafKey(org, nameOf(fact)) })
+	return storage.RecordIDs(missing), err
+}
+
+// without returns the facts for which a collection has no document.
+func (d *Documents) without(ctx context.Context, schema *storage.Schema, facts []storage.Record, key func(*storage.Record) string) ([]storage.Record, error) {
+	found, err := d.GetMany(ctx, schema, storage.IDs(facts, func(fact storage.Record) string { return key(&fact) }))
+	stored := map[string]bool{}
+	for i := range found {
+		stored[found[i].ID] = true
+	}
+	return slices.DeleteFunc(slices.Clone(facts), func(fact storage.Record) bool { return stored[key(&fact)] }), err
 }
 
 // Insert is that of the port.
@@ -131,13 +141,10 @@ func (d *Documents) command(writes []storage.Write) (command []storage.Write, ta
 		if err != nil {
 			return nil, 0, err
 		}
-		size := taken + 1 + len(leaves)
-		if size > storage.MaxMany || leaf != nil && size == storage.MaxMany {
+		if taken+1+len(leaves)+len(leaf) > storage.MaxMany {
 			break
 		}
-		if leaf != nil {
-			leaves = append(leaves, *leaf)
-		}
+		leaves = append(leaves, leaf...)
 	}
 	return slices.Concat(writes[:taken], leaves), taken, nil
 }
@@ -158,18 +165,21 @@ func (d *Documents) complete(ctx context.Context, refused *storage.Write, reason
 	if err != nil {
 		return err
 	}
-	return d.Documents.Write(ctx, *leaf)
+	return d.Documents.Write(ctx, leaf...)
 }
 
-// leafOf is the write of the leaf of what a write stores, nil if that is no fact. A leaf that is there already stays as
-// it is: it may have its place in the log.
-func (d *Documents) leafOf(write *storage.Write) (*storage.Write, error) {
+// leafOf returns the writes of the leaf of what a write stores, none if that is no fact. A fact may get a second leaf, which the
+// sequencer drops.
+func (d *Documents) leafOf(write *storage.Write) ([]storage.Write, error) {
 	kind := d.kindOf(write.Schema)
 	if kind == nil {
 		return nil, nil
 	}
+	stored := storage.WritePut
 	switch write.Kind {
-	case storage.WriteInsert, storage.WriteAdd, storage.WritePut:
+	case storage.WriteInsert, storage.WritePut:
+	case storage.WriteAdd:
+		stored = storage.WriteAdd // as of the fact, the first one stays
 	case storage.WriteReplace:
 		if !kind.replaced {
 			return nil, nil
@@ -181,11 +191,5 @@ func (d *Documents) leafOf(write *storage.Write) (*storage.Write, error) {
 	if err != nil {
 		return nil, err
 	}
-	record, err := leaf.record(write.Record.Revision)
-	return &storage.Write{Kind: storage.WriteAdd, Schema: leafSchema, Record: record}, err
-}
-
-func (l *Leaf) record(revision int64) (storage.Record, error) {
-	body, err := json.Marshal(l)
-	return storage.Record{ID: l.key(), Revision: revision, Fields: l.fields(), Body: body}, err
+	return kind.writes(&leaf, &write.Record, stored)
 }

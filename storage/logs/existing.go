@@ -18,9 +18,6 @@ type progress struct {
 
 var progressSchema = &storage.Schema{Name: "log_progress"}
 
-// existingBytes bounds the documents that are looked at with one command.
-const existingBytes = 8 << 20
-
 // AddExisting stores the leaves of the facts in a collection that have none, as those of earlier versions. It continues
 // where an earlier call has ended, and does nothing once it has come to the end.
 func (l *Logs) AddExisting(ctx context.Context, schema *storage.Schema) error {
@@ -35,25 +32,54 @@ func (l *Logs) AddExisting(ctx context.Context, schema *storage.Schema) error {
 	at := seen.Value
 	at.Collection = schema.Name
 	for !at.Done {
-		records, err := l.docs.List(ctx, schema, at.After, storage.MaxMany, existingBytes)
+		records, err := l.docs.List(ctx, schema, at.After, storage.MaxMany, pageBytes)
 		if err != nil {
 			return err
 		}
-		leaves := make([]Leaf, 0, len(records))
-		for i := range records {
-			time, _ := records[i].Fields[kind.time].(float64)
-			leaf, err := kind.leaf(&records[i], time)
-			if err != nil {
-				return err
-			}
-			leaves = append(leaves, leaf)
-			at.After = records[i].ID
-		}
-		at.Done = len(records) == 0
-		if _, err := l.leaves.InsertMany(ctx, leaves); err != nil {
+		if err := l.addLeaves(ctx, kind, records); err != nil {
 			return err
 		}
+		at.Done = len(records) == 0
+		if !at.Done {
+			at.After = records[len(records)-1].ID
+		}
 		if err := l.progress.Put(ctx, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addLeaves stores leaves of those of the facts that are not in the log. Those that wait for it may get a second one, which the
+// sequencer drops.
+func (l *Logs) addLeaves(ctx context.Context, kind *kind, facts []storage.Record) error {
+	leaves := make([]Leaf, 0, len(facts))
+	of := map[string]*storage.Record{}
+	for i := range facts {
+		leaf, err := kind.leaf(&facts[i], 0)
+		if err != nil {
+			return err
+		}
+		if own, ok := facts[i].Fields[kind.time].(float64); ok {
+			leaf.At = own
+		}
+		leaves = append(leaves, leaf)
+		of[leaf.key()] = &facts[i]
+	}
+	leaves, err := l.New(ctx, leaves)
+	if err != nil {
+		return err
+	}
+	var writes []storage.Write
+	for i := range leaves {
+		added, err := kind.writes(&leaves[i], of[leaves[i].key()], storage.WriteAdd)
+		if err != nil {
+			return err
+		}
+		writes = append(writes, added...)
+	}
+	for some := range slices.Chunk(writes, storage.MaxMany) {
+		if err := l.docs.Write(ctx, some...); err != nil {
 			return err
 		}
 	}

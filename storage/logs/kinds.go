@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/bytedance/sonic"
+
 	"attestry/storage"
 )
 
@@ -16,8 +18,7 @@ type kind struct {
 	group func(*storage.Record) string
 	// time is the field that has the time of a fact, "" if it has none.
 	time string
-	// replaced tells that documents are replaced: each version of one is a fact of its own, whose canonical bytes are
-	// kept in the leaf, as they are nowhere else.
+	// replaced tells that documents are replaced: each version of one is a fact of its own, of which a copy is kept.
 	replaced bool
 }
 
@@ -58,29 +59,48 @@ func beginningOfID(record *storage.Record) string {
 	return beginning
 }
 
+// at is the time of a fact in Unix seconds: its own if it has one, else that at which it is stored. Versions of what is replaced
+// have the time of the first.
+func (k *kind) at(fact *storage.Record, stored float64) float64 {
+	if own, ok := fact.Fields[k.time].(float64); ok && !k.replaced {
+		return own
+	}
+	return stored
+}
+
 // leaf makes the leaf of a fact that is stored at a time in Unix seconds.
-func (k *kind) leaf(record *storage.Record, at float64) (Leaf, error) {
-	org, _ := record.Fields["org"].(string)
+func (k *kind) leaf(fact *storage.Record, stored float64) (Leaf, error) {
+	org, _ := fact.Fields["org"].(string)
 	if org == "" {
 		var body struct {
 			Org string `json:"org"`
 		}
-		if err := json.Unmarshal(record.Body, &body); err != nil {
-			return Leaf{}, fmt.Errorf("read the organization of %s %s: %w", k.name, record.ID, err)
+		if err := json.Unmarshal(fact.Body, &body); err != nil {
+			return Leaf{}, fmt.Errorf("read the organization of %s %s: %w", k.name, fact.ID, err)
 		}
 		if body.Org == "" {
-			return Leaf{}, fmt.Errorf("%s %s names no organization", k.name, record.ID)
+			return Leaf{}, fmt.Errorf("%s %s names no organization", k.name, fact.ID)
 		}
 		org = body.Org
 	}
-	id := entryID(org, record.ID)
-	leaf := newLeaf(org, k.name, id, record.Body)
-	leaf.Group, leaf.At = k.group(record), at
+	id := entryID(org, fact.ID)
 	if k.replaced {
-		leaf.ID = fmt.Sprintf("%s:%x", id, record.Revision)
-		leaf.Fact = record.Body
+		id = fmt.Sprintf("%s:%x", id, fact.Revision)
 	}
+	leaf := newLeaf(org, k.name, id, fact.Body)
+	leaf.Group, leaf.At = k.group(fact), k.at(fact, stored)
 	return leaf, nil
+}
+
+// writes are those that store the leaf of a fact, and of one that is replaced a copy.
+func (k *kind) writes(leaf *Leaf, fact *storage.Record, of storage.WriteKind) ([]storage.Write, error) {
+	body, err := sonic.Marshal(leaf)
+	pending := storage.Write{Kind: of, Schema: pendingSchema, Record: storage.Record{ID: leaf.pendingKey(), Revision: fact.Revision, Body: body}}
+	if !k.replaced {
+		return []storage.Write{pending}, err
+	}
+	version := storage.Record{ID: leaf.key(), Revision: fact.Revision, Body: fact.Body}
+	return []storage.Write{{Kind: storage.WriteAdd, Schema: versionSchema, Record: version}, pending}, err
 }
 
 // entryID is the id that the entry of a document has. The ids of some collections begin with the organization.

@@ -2,12 +2,14 @@ package logs
 
 import (
 	"crypto/rand"
+	"fmt"
 
 	"attestry/evidence/translog"
 	"attestry/storage"
 )
 
-// Leaf is what becomes an entry of the log of an organization. It is stored together with its fact.
+// Leaf is what becomes an entry of the log of an organization. It is stored together with its fact, and pending until it
+// has a place in the log.
 type Leaf struct {
 	Org string `json:"org"` // id
 	// Kind and ID are those of the entry.
@@ -19,20 +21,18 @@ type Leaf struct {
 	Hash string `json:"hash"`
 	// Group is the trail or the environment of the fact, "" if it has none.
 	Group string `json:"group,omitempty"`
-	// At is when the fact was stored, or for one of an earlier version its own time, in Unix seconds.
+	// At is the time of the fact, or when it was stored, in Unix seconds.
 	At float64 `json:"at"`
-	// Fact is the canonical bytes of a fact that is kept nowhere else.
-	Fact []byte `json:"fact,omitempty"`
 	// Index is the place of the entry in the log, from 1; 0 while it has none.
-	Index int64 `json:"index,omitempty"`
+	Index int64 `json:"-"`
 }
 
-// Only leaves that have no place in the log have fields: their organization, and when they were stored.
-var leafSchema = &storage.Schema{
-	Name:    "log_leaves",
-	Fields:  []string{"org", "pending"},
-	Indexes: []storage.Index{{Name: "pending", Fields: []string{"org", "pending"}, Required: "org"}},
-}
+var (
+	// pendingSchema has leaves without a place, by organization and time.
+	pendingSchema = &storage.Schema{Name: "log_pending", Unconditional: true}
+	// versionSchema has the canonical bytes of facts that are replaced, by the keys of their leaves.
+	versionSchema = &storage.Schema{Name: "log_versions"}
+)
 
 func newLeaf(org, kind, id string, fact []byte) Leaf {
 	salt := make([]byte, translog.SaltSize)
@@ -42,6 +42,8 @@ func newLeaf(org, kind, id string, fact []byte) Leaf {
 
 func (l *Leaf) key() string { return leafKey(l.Org, l.name()) }
 
+func (l *Leaf) pendingKey() string { return pendingKey(l.Org, l.At, l.name()) }
+
 // name tells the leaf from others of its organization.
 func (l *Leaf) name() string { return leafName(l.Kind, l.ID) }
 
@@ -49,11 +51,8 @@ func leafName(kind, id string) string { return kind + "/" + id }
 
 func leafKey(org, name string) string { return org + "/" + name }
 
-func (l *Leaf) fields() map[string]any {
-	if l.Index > 0 {
-		return nil
-	}
-	return map[string]any{"org": l.Org, "pending": l.At}
+func pendingKey(org string, at float64, name string) string {
+	return fmt.Sprintf("%s/%016x/%s", org, int64(at*1e6), name)
 }
 
 // Entry is the entry of the leaf in a log with a secret.

@@ -4,12 +4,13 @@ package logs
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/klauspost/compress/gzip"
 
 	"attestry/evidence/translog"
 	"attestry/storage"
@@ -35,11 +36,26 @@ type Log struct {
 	Due float64 `json:"due,omitempty"`
 }
 
-// block says which leaves have the places behind First. Inserting it gives them these places.
+// block has the leaves of the places behind First. Inserting it gives them these places.
 type block struct {
-	Org    string   `json:"org"`
-	First  int64    `json:"first"`
-	Leaves []string `json:"leaves"` // names
+	Org    string `json:"org"`
+	First  int64  `json:"first"`
+	Leaves []Leaf `json:"leaves"`
+}
+
+// leaves are the leaves with their places.
+func (b *block) leaves() []Leaf {
+	for i := range b.Leaves {
+		b.Leaves[i].Index = b.First + int64(i) + 1
+	}
+	return b.Leaves
+}
+
+// place says which block has the leaf of a name.
+type place struct {
+	Org   string `json:"org"`
+	Name  string `json:"name"`
+	First int64  `json:"first"`
 }
 
 // Checkpoint is a checkpoint that was published.
@@ -73,16 +89,17 @@ var (
 		Fields:  []string{"org", "size"},
 		Indexes: []storage.Index{{Name: "size", Fields: []string{"org", "size"}}},
 	}
-	partSchema = &storage.Schema{Name: "log_tiles"}
+	partSchema  = &storage.Schema{Name: "log_tiles"}
+	placeSchema = &storage.Schema{Name: "log_places", Unconditional: true}
 )
 
 // Schemas declares the collections of this package.
 func Schemas() []*storage.Schema {
-	return []*storage.Schema{leafSchema, logSchema, blockSchema, checkpointSchema, partSchema, progressSchema}
+	return []*storage.Schema{pendingSchema, versionSchema, placeSchema, logSchema, blockSchema, checkpointSchema, partSchema, progressSchema}
 }
 
 // LeafSchemas are the collections that change when something is to be logged.
-func LeafSchemas() []*storage.Schema { return []*storage.Schema{leafSchema} }
+func LeafSchemas() []*storage.Schema { return []*storage.Schema{pendingSchema} }
 
 // maxCachedParts bounds the tiles and bundles that are kept in memory, in bytes.
 const maxCachedParts = 4 << 20
@@ -91,7 +108,8 @@ const maxCachedParts = 4 << 20
 type Logs struct {
 	docs        storage.Documents
 	objects     storage.Objects
-	leaves      storage.Collection[Leaf]
+	pending     storage.Collection[Leaf]
+	places      storage.Collection[place]
 	logs        storage.Collection[Log]
 	blocks      storage.Collection[block]
 	checkpoints storage.Collection[Checkpoint]
@@ -104,7 +122,8 @@ type Logs struct {
 func New(docs storage.Documents, objects storage.Objects) *Logs {
 	return &Logs{
 		docs: docs, objects: objects, cached: cache.NewLRU[[]byte](maxCachedParts),
-		leaves: storage.NewCollection(docs, leafSchema, (*Leaf).key, (*Leaf).fields),
+		pending: storage.NewCollection(docs, pendingSchema, (*Leaf).pendingKey, nil),
+		places:  storage.NewCollection(docs, placeSchema, func(p *place) string { return leafKey(p.Org, p.Name) }, nil),
 		logs: storage.NewCollection(docs, logSchema, func(l *Log) string { return l.Org }, func(l *Log) map[string]any {
 			if l.Due == 0 {
 				return nil
@@ -140,58 +159,17 @@ func (l *Logs) Begin(ctx context.Context, org, origin string) error {
 	return err
 }
 
-// Pending returns the leaves of an organization that have no place yet, those that were stored first, at most limit.
-func (l *Logs) Pending(ctx context.Context, org string, limit int) ([]Leaf, error) {
-	found, _, err := l.leaves.Find(ctx, storage.Query{Index: "pending", Equal: []any{org}, Limit: limit})
-	return found, err
-}
-
-// Leaf returns the leaf of a fact, or storage.ErrNotFound.
-func (l *Logs) Leaf(ctx context.Context, org, kind, id string) (Leaf, error) {
-	return l.leaves.Get(ctx, leafKey(org, leafName(kind, id)))
-}
-
-// Placed returns the leaves that have the places from first on, as a block that was stored gives them; none if nobody has
-// stored one. All of them have their places when it returns, also if a process was killed before it had noted them.
+// Placed returns the leaves that have the places from first on; none if nobody has stored a block of them.
 func (l *Logs) Placed(ctx context.Context, org string, first int64) ([]Leaf, error) {
 	found, err := l.blocks.Get(ctx, numbered(org, first))
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	leaves, err := l.leavesOf(ctx, &found)
-	if err != nil {
-		return nil, err
-	}
-	batch := &storage.Batch{}
-	for i := range leaves {
-		leaves[i].Index = first + int64(i) + 1
-	}
-	l.leaves.PutIn(batch, leaves...)
-	return leaves, batch.Write(ctx, l.docs)
+	return found.leaves(), err
 }
 
-func (l *Logs) leavesOf(ctx context.Context, of *block) ([]Leaf, error) {
-	leaves, err := l.leaves.GetMany(ctx, storage.IDs(of.Leaves, func(name string) string { return leafKey(of.Org, name) }))
-	if err == nil && len(leaves) < len(of.Leaves) {
-		err = storage.Damaged(fmt.Sprintf("Entries of the log behind entry %d are lost", of.First), storage.ErrNotFound)
-	}
-	return leaves, err
-}
-
-// Place gives leaves the places from first on with one command. ErrExists means that others have got them.
-func (l *Logs) Place(ctx context.Context, org string, first int64, leaves []Leaf) error {
-	placed := block{Org: org, First: first}
-	for i := range leaves {
-		leaves[i].Index = first + int64(i) + 1
-		placed.Leaves = append(placed.Leaves, leaves[i].name())
-	}
-	batch := &storage.Batch{}
-	l.blocks.InsertIn(batch, &placed)
-	l.leaves.PutIn(batch, leaves...)
-	return batch.Write(ctx, l.docs)
+func lost(behind int64, err error) error {
+	return storage.Damaged(fmt.Sprintf("Entries of the log behind entry %d are lost", behind), err)
 }
 
 // Entries returns the entries of a log from one place to before another, which are in one bundle.
@@ -202,21 +180,16 @@ func (l *Logs) Entries(ctx context.Context, log *Log, from, to int64) ([][]byte,
 	if err != nil {
 		return nil, err
 	}
-	var all block
-	for _, one := range blocks {
-		all.Leaves = append(all.Leaves, one.Leaves...)
+	texts := make([][]byte, 0, to-from)
+	for i := range blocks {
+		for _, leaf := range blocks[i].Leaves {
+			texts = append(texts, leaf.Entry(log.Secret).Text())
+		}
 	}
-	all.Org, all.First = log.Org, from
-	if int64(len(all.Leaves)) < to-from {
-		return nil, storage.Damaged(fmt.Sprintf("Entries of the log behind entry %d are lost", from), storage.ErrNotFound)
+	if int64(len(texts)) < to-from {
+		return nil, lost(from, storage.ErrNotFound)
 	}
-	all.Leaves = all.Leaves[:to-from]
-	leaves, err := l.leavesOf(ctx, &all)
-	texts := make([][]byte, 0, len(leaves))
-	for i := range leaves {
-		texts = append(texts, leaves[i].Entry(log.Secret).Text())
-	}
-	return texts, err
+	return texts[:to-from], nil
 }
 
 // Object is a full tile or bundle that is stored.
@@ -237,23 +210,45 @@ func (l *Logs) PutPart(ctx context.Context, org string, of translog.Part, conten
 // compressed is a bundle as it is stored: half of it are hexadecimal digits.
 func compressed(content []byte) []byte {
 	var buffer bytes.Buffer
-	writer := gzip.NewWriter(&buffer)
-	_, _ = writer.Write(content) // a buffer takes all
+	writer, _ := gzip.NewWriterLevel(&buffer, gzip.BestSpeed) // a level that exists
+	_, _ = writer.Write(content)                              // a buffer takes all
 	_ = writer.Close()
 	return buffer.Bytes()
 }
 
-// Commit replaces the state of a log that is at a revision, together with its new parts and, if it was signed anew, the
-// checkpoint. It returns the new revision, or storage.ErrMoved.
-func (l *Logs) Commit(ctx context.Context, log *Log, revision int64, parts []Object, checkpoint *Checkpoint) (int64, error) {
+// Change is what one command does to a log.
+type Change struct {
+	// Leaves get the next places. Placed tells that a block of them is stored already.
+	Leaves []Leaf
+	Placed bool
+	// Parts are full now.
+	Parts []Object
+	// Checkpoint was signed, nil if none was.
+	Checkpoint *Checkpoint
+}
+
+// Commit replaces the state of a log that is at a revision by its next one, and returns the new revision. It returns
+// storage.ErrExists if others have got the places, and storage.ErrMoved if the log has another revision.
+func (l *Logs) Commit(ctx context.Context, log *Log, revision int64, change *Change) (int64, error) {
 	batch := &storage.Batch{}
-	for _, one := range parts {
+	if len(change.Leaves) > 0 {
+		placed := block{Org: log.Org, First: log.Tree.Size - int64(len(change.Leaves)), Leaves: change.Leaves}
+		if !change.Placed {
+			l.blocks.InsertIn(batch, &placed)
+		}
+		for i := range change.Leaves {
+			l.places.PutIn(batch, place{Org: log.Org, Name: change.Leaves[i].name(), First: placed.First})
+		}
+	}
+	for _, one := range change.Parts {
 		l.parts.PutIn(batch, part{Org: log.Org, Path: one.Path(), Object: one.Key})
 	}
-	if checkpoint != nil {
-		l.checkpoints.AddIn(batch, *checkpoint)
+	if change.Checkpoint != nil {
+		l.checkpoints.AddIn(batch, *change.Checkpoint)
 	}
 	next := l.logs.ReplaceIn(batch, log, revision)
+	// Leaves are pending until all else is stored: a sequencer that continues here then finds their places, and drops them.
+	l.pending.DeleteIn(batch, storage.IDs(change.Leaves, func(leaf Leaf) string { return leaf.pendingKey() })...)
 	return next, batch.Write(ctx, l.docs)
 }
 

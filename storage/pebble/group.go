@@ -81,9 +81,12 @@ func (g *group) checkAll(c *command) error {
 
 // check finds what a step replaces, and the reason for which it is refused.
 func (g *group) check(from reader, c *command, s *step) (reason, err error) {
-	old, err := g.lookUp(from, s.row.key)
-	if err != nil {
-		return nil, err
+	blind := s.row.collection.schema.Unconditional && (s.kind == storage.WritePut || s.kind == storage.WriteDelete)
+	var old head
+	if !blind {
+		if old, err = g.lookUp(from, s.row.key); err != nil {
+			return nil, err
+		}
 	}
 	f := found{head: old}
 	switch s.kind {
@@ -106,7 +109,7 @@ func (g *group) check(from reader, c *command, s *step) (reason, err error) {
 		}
 		f.skip = true
 	case storage.WriteDelete:
-		f.skip = old == nil
+		f.skip = old == nil && !blind
 	case storage.WriteAdd:
 		f.skip = old != nil
 	}

@@ -65,6 +65,7 @@ func Documents(t *testing.T, engine DocumentsEngine) {
 		"RacingInsertsHaveOneWinner":                 testRacingInserts,
 		"ConcurrentInsertManyStoresEachDocumentOnce": testRacingInsertMany,
 		"BatchIsAppliedInOrder":                      testBatch,
+		"UnconditionalDocumentsArePutAndDeleted":     testUnconditional,
 		"RefusedWriteEndsItsBatch":                   testRefusedBatch,
 		"FaultyBatchWritesNothing":                   testFaultyBatch,
 		"RacingBatchesLoseNothing":                   testRacingBatches,

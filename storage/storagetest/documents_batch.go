@@ -76,6 +76,36 @@ func testBatch(t *testing.T, engine DocumentsEngine) {
 	mustBe(t, db.Write(t.Context()), nil)
 }
 
+// testUnconditional has documents put, added and deleted, of a collection in which an engine need not look at what is there.
+func testUnconditional(t *testing.T, engine DocumentsEngine) {
+	schema := &storage.Schema{Name: "unconditional", Unconditional: true}
+	db := &database{t: t, schema: schema}
+	db.Documents = engine.Open(t, engine.Locate(t), schema)
+	t.Cleanup(func() { _ = db.Close() })
+	mustBe(t, db.Put(t.Context(), schema, record("old", 1, nil), record("gone", 1, nil), record("stays", 1, nil)), nil)
+	mustBe(t, db.Write(t.Context(),
+		storage.Write{Kind: storage.WritePut, Schema: schema, Record: record("old", 2, nil)},
+		storage.Write{Kind: storage.WriteAdd, Schema: schema, Record: record("stays", 2, nil)},
+		storage.Write{Kind: storage.WriteDelete, Schema: schema, Record: storage.Record{ID: "gone"}},
+		storage.Write{Kind: storage.WriteDelete, Schema: schema, Record: storage.Record{ID: "never there"}},
+		storage.Write{Kind: storage.WritePut, Schema: schema, Record: record("new", 1, nil)},
+		storage.Write{Kind: storage.WriteAdd, Schema: schema, Record: record("new", 2, nil)},
+		storage.Write{Kind: storage.WriteDelete, Schema: schema, Record: storage.Record{ID: "new"}},
+		storage.Write{Kind: storage.WriteInsert, Schema: schema, Record: record("new", 3, nil)},
+	), nil)
+	mustRefuse(t, db.Write(t.Context(), storage.Write{Kind: storage.WriteInsert, Schema: schema, Record: record("old", 9, nil)}), 0, storage.ErrExists)
+	mustBe(t, db.Replace(t.Context(), schema, record("old", 9, nil), 1), storage.ErrMoved)
+	all, err := db.List(t.Context(), schema, "", storage.MaxMany, storage.MaxBody)
+	mustBe(t, err, nil)
+	want := []storage.Record{record("new", 3, nil), record("old", 2, nil), record("stays", 1, nil)}
+	if len(all) != len(want) {
+		t.Fatalf("%d documents", len(all))
+	}
+	for i := range want {
+		mustEqual(t, all[i], want[i])
+	}
+}
+
 func testRefusedBatch(t *testing.T, engine DocumentsEngine) {
 	refusals := map[string]struct {
 		write  storage.Write

@@ -25,6 +25,7 @@ type Sequencer struct {
 	names Names
 	host  string
 	clock evidence.Clock
+	seen  seen
 }
 
 // Names finds organizations.
@@ -96,7 +97,7 @@ func (s *Sequencer) work(ctx context.Context, log *storage.Versioned[logs.Log]) 
 		return nil
 	}
 	next := log.Value
-	return s.commit(ctx, log, &next, nil, true)
+	return s.commit(ctx, log, &next, &logs.Change{}, true)
 }
 
 // finish adds what was given a place already, by another sequencer or one that was killed. Whoever then reads the leaves
@@ -107,42 +108,58 @@ func (s *Sequencer) finish(ctx context.Context, log *storage.Versioned[logs.Log]
 		if err != nil || len(leaves) == 0 {
 			return err
 		}
-		if err := s.add(ctx, log, leaves); err != nil {
+		if err := s.add(ctx, log, &logs.Change{Leaves: leaves, Placed: true}); err != nil {
 			return err
 		}
 	}
 }
 
-// place gives places to all leaves that have none.
+// place gives places to all leaves that had none when it was called.
 func (s *Sequencer) place(ctx context.Context, log *storage.Versioned[logs.Log]) error {
 	for {
-		leaves, err := s.logs.Pending(ctx, log.Value.Org, storage.MaxMany)
-		if err != nil || len(leaves) == 0 {
+		found, err := s.pending(ctx, log.Value.Org)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		leaves, err := s.logs.New(ctx, found)
+		if err != nil {
 			return err
 		}
 		for len(leaves) > 0 {
 			// What is placed with one command is within one bundle.
 			room := translog.Width - int(log.Value.Tree.Size%translog.Width)
 			placed := leaves[:min(room, len(leaves))]
-			if err := s.logs.Place(ctx, log.Value.Org, log.Value.Tree.Size, placed); err != nil {
-				return err
-			}
-			if err := s.add(ctx, log, placed); err != nil {
+			if err := s.add(ctx, log, &logs.Change{Leaves: placed}); err != nil {
 				return err
 			}
 			leaves = leaves[len(placed):]
 		}
+		s.seen.set(log.Value.Org, found[len(found)-1].At)
+		if len(found) < storage.MaxMany {
+			return nil // those that were stored meanwhile wake a sequencer again
+		}
 	}
 }
 
-// add adds leaves that have got the next places to the tree, and stores the tiles and the bundle that they make full.
-func (s *Sequencer) add(ctx context.Context, log *storage.Versioned[logs.Log], leaves []logs.Leaf) error {
+// pending returns the oldest leaves of an organization without a place. Databases keep what was deleted for a while, so that it
+// takes long to look at all times: this is done every searchInterval, and recent times are looked at otherwise.
+func (s *Sequencer) pending(ctx context.Context, org string) ([]logs.Leaf, error) {
+	now := evidence.Seconds(s.clock())
+	since := s.seen.since(org, now)
+	leaves, err := s.logs.Pending(ctx, org, since, storage.MaxMany)
+	if err == nil && since == 0 && len(leaves) < storage.MaxMany {
+		s.seen.searched(org, now)
+	}
+	return leaves, err
+}
+
+// add gives leaves the next places, adds them to the tree, and stores the tiles and the bundle that they make full.
+func (s *Sequencer) add(ctx context.Context, log *storage.Versioned[logs.Log], change *logs.Change) error {
 	next := log.Value
 	next.Tree = log.Value.Tree.Clone()
-	var parts []logs.Object
-	texts := make([][]byte, 0, len(leaves))
-	for i := range leaves {
-		text := leaves[i].Entry(next.Secret).Text()
+	texts := make([][]byte, 0, len(change.Leaves))
+	for i := range change.Leaves {
+		text := change.Leaves[i].Entry(next.Secret).Text()
 		texts = append(texts, text)
 		for _, tile := range next.Tree.Append(text) {
 			part := translog.Part{Level: tile.Level, Number: tile.Number, Width: translog.Width}
@@ -150,7 +167,7 @@ func (s *Sequencer) add(ctx context.Context, log *storage.Versioned[logs.Log], l
 			if err != nil {
 				return err
 			}
-			parts = append(parts, stored)
+			change.Parts = append(change.Parts, stored)
 		}
 	}
 	if next.Tree.Size%translog.Width == 0 {
@@ -158,9 +175,9 @@ func (s *Sequencer) add(ctx context.Context, log *storage.Versioned[logs.Log], l
 		if err != nil {
 			return err
 		}
-		parts = append(parts, stored)
+		change.Parts = append(change.Parts, stored)
 	}
-	return s.commit(ctx, log, &next, parts, s.untilDue(&next) == 0)
+	return s.commit(ctx, log, &next, change, s.untilDue(&next) == 0)
 }
 
 // putBundle stores the bundle that ends with the texts.
@@ -178,8 +195,7 @@ func (s *Sequencer) putBundle(ctx context.Context, log *logs.Log, texts [][]byte
 }
 
 // commit replaces a log by its next state, and signs that if it is to.
-func (s *Sequencer) commit(ctx context.Context, log *storage.Versioned[logs.Log], next *logs.Log, parts []logs.Object, sign bool) error {
-	var checkpoint *logs.Checkpoint
+func (s *Sequencer) commit(ctx context.Context, log *storage.Versioned[logs.Log], next *logs.Log, change *logs.Change, sign bool) error {
 	if sign {
 		signed, err := s.keys.Sign(next.Origin, &next.Tree)
 		if err != nil {
@@ -189,12 +205,12 @@ func (s *Sequencer) commit(ctx context.Context, log *storage.Versioned[logs.Log]
 			return err
 		}
 		next.Checkpoint, next.Signed, next.SignedAt = signed, next.Tree.Size, evidence.Seconds(s.clock())
-		checkpoint = &logs.Checkpoint{Org: next.Org, Size: next.Signed, Note: signed, At: next.SignedAt}
+		change.Checkpoint = &logs.Checkpoint{Org: next.Org, Size: next.Signed, Note: signed, At: next.SignedAt}
 		next.Due = 0
 	} else {
 		next.Due = evidence.RoundSeconds(next.SignedAt + signInterval.Seconds())
 	}
-	revision, err := s.logs.Commit(ctx, next, log.Revision, parts, checkpoint)
+	revision, err := s.logs.Commit(ctx, next, log.Revision, change)
 	if err == nil {
 		log.Value, log.Revision = *next, revision
 	}

@@ -30,7 +30,7 @@ import (
 )
 
 // factSchema is a collection of facts.
-var factSchema = &storage.Schema{Name: "artifacts"}
+var factSchema = &storage.Schema{Name: "artifacts", Fields: []string{"org"}}
 
 // organizations are those that exist: all but "nobody".
 type organizations struct{}
@@ -87,7 +87,7 @@ func (f *fixture) add(org string, count int) {
 	var writes []storage.Write
 	for range count {
 		number := f.facts.Add(1)
-		record := storage.Record{ID: fmt.Sprint(number), Revision: 1, Body: fmt.Appendf(nil, `{"org":%q,"number":%d}`, org, number)}
+		record := storage.Record{ID: fmt.Sprint(number), Revision: 1, Fields: map[string]any{"org": org}, Body: fmt.Appendf(nil, `{"org":%q,"number":%d}`, org, number)}
 		writes = append(writes, storage.Write{Kind: storage.WriteInsert, Schema: factSchema, Record: record})
 	}
 	if err := logs.Facts(f.docs, f.clock.Now).Write(f.t.Context(), writes...); err != nil {
@@ -140,11 +140,33 @@ func (h hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	return found, nil
 }
 
+// leaves returns the leaves of all facts of an organization, by their places.
+func (f *fixture) leaves(org string) (leaves []logs.Leaf) {
+	f.t.Helper()
+	reader := logs.New(f.docs, f.objs)
+	for after := ""; ; {
+		page, err := f.docs.List(f.t.Context(), factSchema, after, storage.MaxMany, 64<<20)
+		must(f.t, err)
+		for _, record := range page {
+			after = record.ID
+			if record.Fields["org"] != org {
+				continue
+			}
+			leaf, err := reader.Leaf(f.t.Context(), org, "artifact", record.ID)
+			must(f.t, err)
+			leaves = append(leaves, leaf)
+		}
+		if len(page) == 0 {
+			slices.SortFunc(leaves, func(a, b logs.Leaf) int { return int(a.Index - b.Index) })
+			return leaves
+		}
+	}
+}
+
 // entries returns the entries of a log by the places of the leaves, and all hashes of the tree over them.
 func (f *fixture) entries(log *logs.Log, want int) (texts [][]byte, tree hashes) {
 	f.t.Helper()
-	leaves := stored[logs.Leaf](f, "log_leaves", log.Org)
-	slices.SortFunc(leaves, func(a, b logs.Leaf) int { return int(a.Index - b.Index) })
+	leaves := f.leaves(log.Org)
 	if len(leaves) != want {
 		f.t.Fatalf("%d leaves, want %d", len(leaves), want)
 	}
@@ -168,7 +190,7 @@ func (f *fixture) check(org string, want int) {
 	log, err := reader.Get(f.t.Context(), org)
 	must(f.t, err)
 	texts, tree := f.entries(&log, want)
-	pending, err := reader.Pending(f.t.Context(), org, 1)
+	pending, err := reader.Pending(f.t.Context(), org, 0, 1)
 	if err != nil || len(pending) > 0 || log.Tree.Size != int64(want) || log.Signed != int64(want) || log.Due != 0 {
 		f.t.Fatalf("%d entries of %d, %d of them signed, due at %v: %v", log.Tree.Size, want, log.Signed, log.Due, err)
 	}
@@ -276,12 +298,45 @@ func TestEachEntryIsProven(t *testing.T) {
 	f.checkProofs(reader, &log, texts, 1)
 }
 
+func TestAFactWithSeveralLeavesGetsOnePlace(t *testing.T) {
+	f := newFixture(t)
+	docs := logs.Facts(f.docs, f.clock.Now)
+	again := func() {
+		stored, err := f.docs.Get(t.Context(), factSchema, "1")
+		must(t, err)
+		must(t, docs.Put(t.Context(), factSchema, stored))
+	}
+	f.add("acme", 3)
+	again()
+	f.sequence("acme")
+	f.check("acme", 3)
+	again()
+	f.add("acme", 1)
+	f.sequence("acme")
+	f.check("acme", 4)
+}
+
+func TestALeafThatWasStoredLateGetsAPlace(t *testing.T) {
+	f := newFixture(t)
+	f.clock = evidencetest.NewClock(time.Unix(1_800_000_000, 0))
+	process := f.process(f.docs, f.objs)
+	for range 2 {
+		f.add("acme", 2)
+		must(t, process.Sequence(t.Context(), "acme"))
+		f.clock.Advance(2 * time.Second)
+	}
+	f.clock.Advance(-time.Minute)
+	f.add("acme", 1)
+	f.clock.Advance(time.Minute + 10*time.Second)
+	must(t, process.Sequence(t.Context(), "acme"))
+	f.check("acme", 5)
+}
+
 func TestLeavesGetTheirPlacesInTheOrderOfTheirTimes(t *testing.T) {
 	f := newFixture(t)
 	f.add("acme", 300)
 	f.sequence("acme")
-	leaves := stored[logs.Leaf](f, "log_leaves", "acme")
-	slices.SortFunc(leaves, func(a, b logs.Leaf) int { return int(a.Index - b.Index) })
+	leaves := f.leaves("acme")
 	for i := 1; i < len(leaves); i++ {
 		if leaves[i].At <= leaves[i-1].At {
 			t.Errorf("leaf %d is of %v, the one before of %v", i, leaves[i].At, leaves[i-1].At)
@@ -526,7 +581,7 @@ func TestNothingIsMadeForAnOrganizationThatDoesNotExist(t *testing.T) {
 	if _, err := reader.Get(t.Context(), "nobody"); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("the log: %v", err)
 	}
-	if pending, err := reader.Pending(t.Context(), "nobody", 10); err != nil || len(pending) != 2 {
+	if pending, err := reader.Pending(t.Context(), "nobody", 0, 10); err != nil || len(pending) != 2 {
 		t.Errorf("%d leaves have no place: %v", len(pending), err)
 	}
 	for _, collection := range []string{"log_blocks", "log_checkpoints", "log_tiles"} {
@@ -553,8 +608,8 @@ func TestACheckpointThatIsNotDueYetIsLeftToTheNextSequencer(t *testing.T) {
 	f.add("acme", 3)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	// The second write is that of the log with its new leaves.
-	process := &injector{Documents: f.docs, at: 2, before: proceed, after: func() error { cancel(); return nil }}
+	// The first write is that of the log with its new leaves.
+	process := &injector{Documents: f.docs, at: 1, before: proceed, after: func() error { cancel(); return nil }}
 	if err := f.process(process, f.objs).Sequence(ctx, "acme"); !errors.Is(err, context.Canceled) {
 		t.Fatalf("the sequencer ended with %v", err)
 	}

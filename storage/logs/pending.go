@@ -1,0 +1,134 @@
+package logs
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/bytedance/sonic"
+
+	"attestry/evidence/job"
+	"attestry/storage"
+)
+
+// pageBytes bounds the documents that are read with one command.
+const pageBytes = 8 << 20
+
+// Pending returns the leaves of an organization from a time on, in Unix seconds, that have no place yet, in the order of
+// their times: at most limit.
+func (l *Logs) Pending(ctx context.Context, org string, since float64, limit int) ([]Leaf, error) {
+	return l.list(ctx, pendingKey(org, since, ""), org, limit)
+}
+
+// list returns pending leaves behind a key, of one organization or, if org is "", of all.
+func (l *Logs) list(ctx context.Context, after, org string, limit int) ([]Leaf, error) {
+	records, err := l.docs.List(ctx, pendingSchema, after, limit, pageBytes)
+	if err != nil {
+		return nil, l.pending.Wrap("list", org, err)
+	}
+	leaves := make([]Leaf, 0, len(records))
+	for i := range records {
+		if org != "" && !strings.HasPrefix(records[i].ID, org+"/") {
+			break
+		}
+		var leaf Leaf
+		if err := sonic.Unmarshal(records[i].Body, &leaf); err != nil {
+			return nil, storage.Damaged("What waits for the log is damaged", err)
+		}
+		leaves = append(leaves, leaf)
+	}
+	return leaves, nil
+}
+
+// New returns those of the leaves of an organization that are not in the log, each of them once, and deletes the others.
+func (l *Logs) New(ctx context.Context, leaves []Leaf) ([]Leaf, error) {
+	placed, err := l.places.GetMany(ctx, storage.IDs(leaves, func(leaf Leaf) string { return leaf.key() }))
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for i := range placed {
+		seen[placed[i].Name] = true
+	}
+	fresh := make([]Leaf, 0, len(leaves))
+	var dropped []string
+	for i := range leaves {
+		if name := leaves[i].name(); !seen[name] {
+			seen[name] = true
+			fresh = append(fresh, leaves[i])
+			continue
+		}
+		dropped = append(dropped, leaves[i].pendingKey())
+	}
+	return fresh, l.pending.Delete(ctx, dropped...)
+}
+
+// Unplaced names, for a relay, the next organization behind the one of the cursor with leaves that have no place yet: one
+// command.
+func (l *Logs) Unplaced(ctx context.Context, _ float64, after string) ([]job.Ref, string, error) {
+	if after != "" {
+		after += "0" // behind all keys that begin with the organization and a slash
+	}
+	found, err := l.list(ctx, after, "", 1)
+	if err != nil || len(found) == 0 {
+		return nil, "", err
+	}
+	org := found[0].Org
+	return []job.Ref{{Kind: &job.Sequence, Key: org, Payload: job.Payload{Org: org}, Due: found[0].At}}, org, nil
+}
+
+// Oldest returns since when leaves of an organization, or of the one behind it, have no place, in Unix seconds, and the
+// organization; "" if there is none.
+func (l *Logs) Oldest(ctx context.Context, after string) (org string, since float64, err error) {
+	refs, org, err := l.Unplaced(ctx, 0, after)
+	if len(refs) == 0 {
+		return "", 0, err
+	}
+	return org, refs[0].Due, nil
+}
+
+// Unsigned names, for a relay, a page of the logs of which a checkpoint is due.
+func (l *Logs) Unsigned(ctx context.Context, now float64, after string) ([]job.Ref, string, error) {
+	found, next, err := l.logs.FindFields(ctx, storage.Query{
+		Index: "due", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: now}, After: after, Limit: storage.MaxMany,
+	})
+	refs := make([]job.Ref, 0, len(found))
+	for _, record := range found {
+		due, _ := record.Fields["due"].(float64)
+		refs = append(refs, job.Ref{Kind: &job.Sequence, Key: record.ID, Payload: job.Payload{Org: record.ID}, Due: due})
+	}
+	return refs, next, err
+}
+
+// Leaf returns the leaf of a fact, or storage.ErrNotFound.
+func (l *Logs) Leaf(ctx context.Context, org, kind, id string) (Leaf, error) {
+	name := leafName(kind, id)
+	at, err := l.places.Get(ctx, leafKey(org, name))
+	if errors.Is(err, storage.ErrNotFound) {
+		return l.pendingLeaf(ctx, org, name, err)
+	}
+	if err != nil {
+		return Leaf{}, err
+	}
+	in, err := l.blocks.Get(ctx, numbered(org, at.First))
+	if err != nil {
+		return Leaf{}, lost(at.First, err)
+	}
+	for _, leaf := range in.leaves() {
+		if leaf.name() == name {
+			return leaf, nil
+		}
+	}
+	return Leaf{}, lost(at.First, storage.ErrNotFound)
+}
+
+// pendingLeaf looks for a leaf among those that wait the longest, which are all unless the sequencer is behind.
+func (l *Logs) pendingLeaf(ctx context.Context, org, name string, missing error) (Leaf, error) {
+	waiting, err := l.Pending(ctx, org, 0, storage.MaxMany)
+	for i := range waiting {
+		if waiting[i].name() == name {
+			return waiting[i], nil
+		}
+	}
+	return Leaf{}, errors.Join(err, missing)
+}
