@@ -8,15 +8,13 @@ import (
 	"attestry/evidence"
 )
 
-// Position is a place in an index: the values of the fields behind a query's
-// equalities, and the id, of the entry a page ended with.
+// Position is a position in an index: the values of the fields that follow a query's equalities, and the id.
 type Position struct {
 	Values []any
 	ID     string
 }
 
-// cursor is what a page's Next says, the same for all engines. Values are JSON
-// texts of EncodeValue, so that their types survive.
+// cursor is the content of Page.Next for all engines. Values are JSON of EncodeValue, which keeps their types.
 type cursor struct {
 	Collection string            `json:"c"`
 	Index      string            `json:"x"`
@@ -35,7 +33,7 @@ func (c *cursor) encode() (string, error) {
 	return base64.RawURLEncoding.EncodeToString(text), nil
 }
 
-// CursorIndex returns the name of the index that a cursor was made for, "" of what is none.
+// CursorIndex returns the index that a cursor was made for, "" if it is malformed.
 func CursorIndex(text string) string {
 	c, err := unmarshalCursor(text)
 	if err != nil {
@@ -53,8 +51,7 @@ func unmarshalCursor(text string) (cursor, error) {
 	return c, err
 }
 
-// decodeCursor reads the cursor of a query. What was not made for a query like it
-// is the client's mistake.
+// decodeCursor reads the cursor of a query. A cursor of another query is the client's mistake.
 func decodeCursor(schema *Schema, index Index, query Query) (Position, int, error) {
 	position, skip, err := parseCursor(schema, index, query)
 	if err != nil {

@@ -1,3 +1,6 @@
+// Package storage stores the documents and objects of Attestry. It declares two ports, Documents and Objects, that
+// engines implement (storage/pebble, storage/mongodb, storage/filesystem, storage/s3), and holds the repositories
+// built on them.
 package storage
 
 import (
@@ -7,10 +10,8 @@ import (
 	"attestry/evidence"
 )
 
-// Damaged returns an ErrDamaged with a sentence for clients that says what is
-// damaged or lost. The text of the cause goes to the log; the cause itself is left
-// out, so that no caller who looks for ErrNotFound takes lost content for content
-// that never existed.
+// Damaged returns an ErrDamaged with a sentence for clients that says what is damaged or lost. Only the text of the
+// cause is kept, for the log: a wrapped ErrNotFound would make lost content look like content that never existed.
 func Damaged(sentence string, cause error) error {
 	return &classified{
 		client: evidence.NewError(evidence.Damaged, sentence),
@@ -31,5 +32,5 @@ func (e *classified) Error() string {
 	return strings.TrimSuffix(e.client.Message, ".") + ": " + e.cause.Error()
 }
 
-// Unwrap names the sentence first, since the cause may have one of its own.
+// Unwrap returns the sentence first, since the cause may have one of its own.
 func (e *classified) Unwrap() []error { return []error{e.client, e.class, e.cause} }

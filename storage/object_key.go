@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// maxScope bounds the length of a scope, well within what a file name may have.
+// maxScope bounds the length of a scope, which is part of file names.
 const maxScope = 128
 
 // ObjectKey is the key of an object with the given content in a scope.
@@ -13,8 +13,8 @@ func ObjectKey(scope, sum string) string {
 	return scope + "/sha256/" + sum[:2] + "/" + sum[2:]
 }
 
-// ParseObjectKey describes the object a key names, but for its size. Only keys that
-// ObjectKey makes pass, so that none can lead out of its scope.
+// ParseObjectKey describes the object of a key, without its size. It accepts only keys of ObjectKey, so that none
+// leads out of its scope.
 func ParseObjectKey(key string) (Object, error) {
 	scope, digest, _ := strings.Cut(key, "/sha256/")
 	sum := strings.Replace(digest, "/", "", 1)
@@ -24,8 +24,7 @@ func ParseObjectKey(key string) (Object, error) {
 	return Object{Key: key, SHA256: sum}, nil
 }
 
-// ValidScope admits letters, digits, and behind the first of them also ".", "_"
-// and "-".
+// ValidScope accepts letters, digits, and after the first of them also ".", "_" and "-".
 func ValidScope(scope string) bool {
 	if scope == "" || len(scope) > maxScope || strings.ContainsRune("._-", rune(scope[0])) {
 		return false

@@ -7,21 +7,17 @@ import (
 	"slices"
 )
 
-// MaxPrefixMatches is how many different values may begin with what is looked for. Twenty
-// bits, the least that can be asked for, tell as many apart in a collection of
-// fifty million.
+// MaxPrefixMatches is how many values may share a prefix. The shortest prefix, of twenty bits, has about as many in
+// a collection of fifty million.
 const MaxPrefixMatches = 50
 
-// ErrAmbiguous reports that too many different values begin with what was looked
-// for.
+// ErrAmbiguous reports that too many values have a prefix.
 var ErrAmbiguous = errors.New("too many values begin with this")
 
-// FindByPrefix finds the index entries whose field, the one behind the query's
-// equalities, begins with the given hex digits: those of the greatest value first,
-// and of one value the newest first. Of a value with more entries than one command
-// gives, the newest are taken: so there is hardly ever more than one command, and
-// never more than one for each value. ErrAmbiguous tells of more than MaxPrefixMatches
-// values.
+// FindByPrefix finds the index entries whose field, the one after the query's equalities, begins with hex digits:
+// the greatest value first, and of one value the newest first. Of a value with more entries than a page, only the
+// newest are taken, so there is at most one command for each value. More than MaxPrefixMatches values are
+// ErrAmbiguous.
 func FindByPrefix[T any](ctx context.Context, collection Collection[T], query Query, field, digits string) ([]Record, error) {
 	query.From, query.To = &Bound{Value: digits}, &Bound{Value: digits + "g", Exclusive: true}
 	query.Descending, query.Limit = true, MaxMany
@@ -46,7 +42,7 @@ func FindByPrefix[T any](ctx context.Context, collection Collection[T], query Qu
 	}
 }
 
-// DistinctValues collects the different values of a field of texts, sorted.
+// DistinctValues returns the different values of a field of texts, sorted.
 func DistinctValues(entries []Record, field string) []string {
 	values := map[string]bool{}
 	for _, entry := range entries {

@@ -10,17 +10,15 @@ import (
 	"attestry/evidence"
 )
 
-// ErrWriteRefused reports that a store answers but takes no writes, and will not
-// until the operator has mended it: its disk is full or read-only, or permission
-// is denied. It is an ErrOutage: the same request may succeed later.
+// ErrWriteRefused reports that a store takes no writes until the operator has mended it: its disk is full or
+// read-only, or permission is denied. It is an ErrOutage: the same request may succeed later.
 var ErrWriteRefused = fmt.Errorf("%w: the store refuses writes", ErrOutage)
 
-// ProbeSchema is the collection to which a document is written, and deleted at
-// once, to find out whether a database that refused a write takes writes again.
+// ProbeSchema is the collection in which a document is written and deleted to test whether a database takes writes
+// again.
 var ProbeSchema = &Schema{Name: "probes"}
 
-// refusalRetry is when a client should try a refused write again. An operator is
-// needed, so sooner is no use.
+// refusalRetry is when a client should try a refused write again. It is long, as an operator is needed.
 const refusalRetry = 10 * time.Second
 
 // The stores, as clients read of them.
@@ -39,8 +37,7 @@ const (
 	WritesBlocked    = "its administrator has blocked writes"
 )
 
-// RefuseWrite makes an ErrWriteRefused of a cause: evidence.Unavailable with a
-// sentence of the store and the reason. The cause goes to the log only.
+// RefuseWrite makes an ErrWriteRefused of a cause, which goes to the log only.
 func RefuseWrite(store, reason string, cause error) error {
 	return &classified{
 		client: &evidence.Error{
@@ -53,8 +50,7 @@ func RefuseWrite(store, reason string, cause error) error {
 	}
 }
 
-// RefusalOf returns the reason for which the operating system refused to write a
-// file, or "" for errors of another kind.
+// RefusalOf returns why the operating system refused to write a file, or "" for other errors.
 func RefusalOf(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):

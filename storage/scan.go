@@ -2,17 +2,16 @@ package storage
 
 import "encoding/json"
 
-// Scan makes a page of the entries that an engine reads off an index, in order.
-// It keeps the rules that all engines share: conditions, offset, limit, MaxBytes,
-// MaxScan and the cursor.
+// Scan makes a page of the entries that an engine reads off an index in order. It applies the rules that all
+// engines share: conditions, offset, limit, MaxBytes, MaxScan and the cursor.
 type Scan struct {
 	// Index is the query's index.
 	Index Index
-	// Order are the fields behind the query's equalities.
+	// Order are the fields after the query's equalities.
 	Order []string
 	// Descending is the query's direction.
 	Descending bool
-	// After is the position to begin behind; nil at the beginning.
+	// After is the position after which the page begins; nil at the beginning.
 	After *Position
 
 	schema *Schema
@@ -48,8 +47,7 @@ func NewScan(schema *Schema, query Query) (*Scan, error) {
 	return scan, err
 }
 
-// Need is how many entries the page can take at most from here on, and one more
-// to tell whether there is a next page.
+// Need is how many entries the page can still take, and one more that tells whether there is a next page.
 func (s *Scan) Need() int {
 	need := MaxScan - s.seen
 	if len(s.query.Where) == 0 {
@@ -58,9 +56,8 @@ func (s *Scan) Need() int {
 	return need + 1
 }
 
-// Skip passes over as many of the first entries as an engine may leave unread, at
-// most what the offset demands, and returns their number. Conditions forbid it.
-// One entry is always left to be read, for the cursor.
+// Skip returns how many of the first entries an engine may leave unread because of the offset. It is 0 with
+// conditions, and leaves at least one entry for the cursor.
 func (s *Scan) Skip() int {
 	if len(s.query.Where) > 0 {
 		return 0
@@ -71,8 +68,8 @@ func (s *Scan) Skip() int {
 	return n
 }
 
-// Add takes the next entry, with its fields and the size of its body in bytes, and
-// reports whether it wants another.
+// Add takes the next entry, with its fields and the size of its body in bytes, and reports whether it wants
+// another.
 func (s *Scan) Add(entry Record, size int) bool {
 	if s.seen == MaxScan || len(s.page.Records) == s.query.Limit {
 		s.more = true
@@ -96,7 +93,7 @@ func (s *Scan) Add(entry Record, size int) bool {
 	return true
 }
 
-// exceeds reports whether a body of a size must be left to the next page.
+// exceeds reports whether a body of a size belongs to the next page.
 func (s *Scan) exceeds(size int) bool {
 	return s.query.MaxBytes > 0 && !s.query.FieldsOnly && len(s.page.Records) > 0 && s.bytes+size > s.query.MaxBytes
 }
@@ -110,8 +107,8 @@ func (s *Scan) PositionOf(entry Record) Position {
 	return position
 }
 
-// Keep replaces the page's records by those that an engine has fetched again, by
-// id, and drops what is gone or meets the conditions no more.
+// Keep replaces the page's records by those that an engine has read again, by id, without those that are gone or no
+// longer meet the conditions.
 func (s *Scan) Keep(found map[string]Record) {
 	records := s.page.Records
 	s.page.Records = nil
@@ -122,8 +119,7 @@ func (s *Scan) Keep(found map[string]Record) {
 	}
 }
 
-// End ends the page behind its first n records, at MaxBytes, for engines that learn the
-// sizes of bodies only when they fetch them.
+// End ends the page after its first n records, for engines that learn the sizes of bodies only when they read them.
 func (s *Scan) End(n int) {
 	if n == len(s.page.Records) {
 		return
@@ -133,7 +129,7 @@ func (s *Scan) End(n int) {
 	s.more, s.page.Full = true, true
 }
 
-// Records are those taken into the page so far.
+// Records are those taken so far.
 func (s *Scan) Records() []Record { return s.page.Records }
 
 // Page returns the finished page.

@@ -13,18 +13,15 @@ import (
 )
 
 const (
-	// updateAttempts bounds how often a write that meets others is tried again.
-	// With combined writes, only other processes compete; ten rounds of backoff
-	// outlast any real contention.
+	// updateAttempts bounds how often a conflicting write is tried. As writes are combined, only other processes
+	// compete.
 	updateAttempts = 10
-	// updateBackoff is the first pause; each further one is twice as long.
-	updateBackoff = 2 * time.Millisecond
-	// maxUpdateBackoff ends the doubling.
+	// updateBackoff is the first pause; each further one is twice as long, up to maxUpdateBackoff.
+	updateBackoff    = 2 * time.Millisecond
 	maxUpdateBackoff = 250 * time.Millisecond
 )
 
-// updates combines the updates of one document that meet in this process: it is read and
-// written once for all of them.
+// updates combines updates of one document that meet in this process: it is read and written once for all of them.
 type updates[T any] struct {
 	collection *collection[T]
 	combiner   *Combiner[*update[T]]
@@ -32,7 +29,7 @@ type updates[T any] struct {
 
 type update[T any] struct {
 	change func(*T) error
-	// seen is the document as the caller read it a moment ago, if it did.
+	// seen is the document if the caller has just read it.
 	seen  *Record
 	value T
 	err   error
@@ -91,8 +88,7 @@ func (u *updates[T]) tryWrite(ctx context.Context, id string, batch []*update[T]
 	}
 }
 
-// read returns the document to change: the one that the only caller has seen, or
-// as it is now.
+// read returns the document to change: the one that the only caller has seen, or the stored one.
 func (u *updates[T]) read(ctx context.Context, id string, batch []*update[T], seen bool) (Record, error) {
 	if seen {
 		return *batch[0].seen, nil
@@ -101,10 +97,8 @@ func (u *updates[T]) read(ctx context.Context, id string, batch []*update[T], se
 	return record, u.collection.Wrap("get", id, err)
 }
 
-// attempt applies the batch to the document and writes the result if any change
-// altered it. A change that fails leaves no trace. Of a document that was seen
-// before, only a write reports whether it still is like that: without one, ErrMoved
-// asks for it to be read.
+// attempt applies the batch to the document and writes the result if it differs. A change that fails has no effect.
+// Only a write shows whether a document that was seen is still current: without a write, ErrMoved makes it be read.
 func (u *updates[T]) attempt(ctx context.Context, record Record, batch []*update[T], seen bool) error {
 	body := record.Body
 	for _, one := range batch {

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// GetOrZero returns a document, with revision 0 when it is not there.
+// GetOrZero returns a document, with revision 0 if it does not exist.
 func GetOrZero[T any](ctx context.Context, collection Collection[T], id string) (Versioned[T], error) {
 	seen, err := collection.GetVersioned(ctx, id)
 	if errors.Is(err, ErrNotFound) {
@@ -14,7 +14,7 @@ func GetOrZero[T any](ctx context.Context, collection Collection[T], id string) 
 	return seen, err
 }
 
-// Upsert updates a document, or makes it first where it is not there.
+// Upsert updates a document, which is first made if it does not exist.
 func Upsert[T any](ctx context.Context, collection Collection[T], id string, fresh func() T, change func(*T) error) (T, error) {
 	for {
 		value, err := collection.Update(ctx, id, change)
@@ -32,8 +32,8 @@ func Upsert[T any](ctx context.Context, collection Collection[T], id string, fre
 	}
 }
 
-// Ensure returns the document with the id, which is made from fresh when there is
-// none. Of several callers that find none, one makes it and all get that one.
+// Ensure returns the document of an id, made from fresh if there is none. Of several callers, one makes it and all
+// get it.
 func Ensure[T any](ctx context.Context, collection Collection[T], id string, fresh T) (T, error) {
 	stored, err := collection.Get(ctx, id)
 	if !errors.Is(err, ErrNotFound) {
@@ -44,4 +44,12 @@ func Ensure[T any](ctx context.Context, collection Collection[T], id string, fre
 		return collection.Get(ctx, id)
 	}
 	return fresh, err
+}
+
+// WithoutError makes a change for Update of one that cannot fail.
+func WithoutError[T any](change func(*T)) func(*T) error {
+	return func(value *T) error {
+		change(value)
+		return nil
+	}
 }

@@ -11,10 +11,9 @@ import (
 	"attestry/storage/cache"
 )
 
-// maxCachedBytes bounds the cache of chunks by their size in JSON; in memory they
-// take up two to four times as much. It holds an environment of 10,000 artifacts that
-// two flows know, all of which have been replaced once. Each report looks at all chunks
-// of its environment: those of one that is larger are read anew each time.
+// maxCachedBytes bounds the cache of chunks by their size in JSON; in memory they take up two to four times as much. It
+// holds an environment of 10,000 artifacts of two flows, all replaced once. Each report looks at all chunks of its
+// environment, so those of a larger one are read anew each time.
 const maxCachedBytes = 64 << 20
 
 var chunkSchema = &storage.Schema{Name: "chunks", ContentAddressed: true}
@@ -25,8 +24,8 @@ type storedChunk struct {
 	id string
 }
 
-// chunks keeps the pieces of snapshots by the SHA-256 of their content. They are
-// immutable, so what was read or written once can be kept in memory.
+// chunks keeps the parts of snapshots by the SHA-256 of their content. They are immutable, so they can be kept in
+// memory.
 type chunks struct {
 	collection storage.Collection[storedChunk]
 	cache      cache.LRU[snapshot.Chunk]
@@ -40,9 +39,8 @@ func newChunks(docs storage.Documents) *chunks {
 	}
 }
 
-// addIn adds chunks to a batch; those that are there already are left alone. Leaves of changes
-// are not kept in memory, as the next report does not compare with them. It does no harm if
-// the batch is not written: then no document names the chunks.
+// addIn adds chunks to a batch unless they exist. Leaves of changes are not kept in memory, as the next report does not
+// compare with them. If the batch is not written, no document names the chunks, which does no harm.
 func (c *chunks) addIn(batch *storage.Batch, fresh map[string]snapshot.Chunk) {
 	for _, id := range slices.Sorted(maps.Keys(fresh)) {
 		chunk := fresh[id]
@@ -53,8 +51,7 @@ func (c *chunks) addIn(batch *storage.Batch, fresh map[string]snapshot.Chunk) {
 	}
 }
 
-// fetcher returns the chunks of given ids, from memory or with one command per
-// MaxMany. A chunk that is not there is damage and an error.
+// fetcher returns chunks by id, from memory or with one command per MaxMany. A missing chunk is an error.
 func (c *chunks) fetcher(ctx context.Context) snapshot.Fetch {
 	return func(ids []string) ([]snapshot.Chunk, error) {
 		found := make([]snapshot.Chunk, len(ids))
@@ -83,7 +80,7 @@ func (c *chunks) fetcher(ctx context.Context) snapshot.Fetch {
 	}
 }
 
-// lostChunks names the chunks that were wanted and not found.
+// lostChunks names the chunks that were not found.
 func lostChunks(wanted []string, found []storedChunk) error {
 	lost := slices.DeleteFunc(slices.Clone(wanted), func(id string) bool {
 		return slices.ContainsFunc(found, func(chunk storedChunk) bool { return chunk.ID() == id })
@@ -91,8 +88,7 @@ func lostChunks(wanted []string, found []storedChunk) error {
 	return storage.Damaged("A part of a snapshot is lost", fmt.Errorf("no chunks %v", lost))
 }
 
-// keep keeps a copy of the chunk in memory: its lists may be parts of those of a
-// whole report, which would stay there with them.
+// keep keeps a copy of a chunk in memory: its lists may be parts of those of a whole report.
 func (c *chunks) keep(id string, chunk snapshot.Chunk) {
 	own := snapshot.Chunk{
 		Artifacts: slices.Clone(chunk.Artifacts),

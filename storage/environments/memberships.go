@@ -11,10 +11,8 @@ import (
 	"attestry/storage/names"
 )
 
-// Including returns the ids of the logical environments of an organization that
-// include one of the given environments: one command, as long as there are no more
-// than a thousand logical environments. It decodes none of them, so that a damaged one
-// does not hide the others.
+// Including returns the ids of the logical environments of an organization that include one of the environments: one
+// command for up to a thousand logical environments. It decodes none, so that a damaged one does not hide the others.
 func (e *Environments) Including(ctx context.Context, org string, members ...string) ([]string, error) {
 	if len(members) == 0 {
 		return nil, nil
@@ -28,9 +26,8 @@ func (e *Environments) Including(ctx context.Context, org string, members ...str
 	return ids, err
 }
 
-// IncludingArchived returns the ids of the logical environments of an organization that
-// include an archived environment of that name: one command when there are no logical
-// environments, else two and those of Including.
+// IncludingArchived returns the ids of the logical environments of an organization that include an archived environment
+// of a name: one command if there are no logical environments, else two and those of Including.
 func (e *Environments) IncludingArchived(ctx context.Context, org, name string) ([]string, error) {
 	var members []string
 	err := e.eachLogical(ctx, org, func(_ string, included []string) { members = append(members, included...) })
@@ -52,18 +49,14 @@ func (e *Environments) IncludingArchived(ctx context.Context, org, name string) 
 
 func (e *Environments) eachLogical(ctx context.Context, org string, yield func(id string, included []string)) error {
 	query := storage.Query{Index: "logical", Equal: []any{org}, Limit: storage.MaxMany}
-	return storage.ForEachPage(ctx, e.collection, query, func(found []storage.Record) error {
-		for _, record := range found {
-			included, _ := record.Fields["included"].(string)
-			yield(record.ID, strings.Fields(included))
-		}
+	return storage.ForEachFields(ctx, e.collection, query, func(record *storage.Record) error {
+		yield(record.ID, strings.Fields(record.Text("included")))
 		return nil
 	})
 }
 
-// Membership reads an environment, and for a logical one its active members. An
-// archived member that has been made anew is replaced by its successor for good, so
-// that Including finds the successor from then on.
+// Membership reads an environment with its active members. It stores the successor of an archived member for good, so
+// that Including finds it from then on.
 func (e *Environments) Membership(ctx context.Context, id string) (evidence.Environment, error) {
 	for range names.Attempts {
 		stored, err := e.collection.Get(ctx, id)
@@ -90,8 +83,8 @@ func (e *Environments) Membership(ctx context.Context, id string) (evidence.Envi
 	return evidence.Environment{}, names.ErrBusy
 }
 
-// Reindex writes an environment as it is, with its declared fields: Including does not
-// find a logical environment that a version before the index has stored.
+// Reindex writes an environment with its declared fields: Including does not find a logical environment that a version
+// before the index has stored.
 func (e *Environments) Reindex(ctx context.Context, id string) error {
 	stored, err := e.collection.GetVersioned(ctx, id)
 	if err != nil {

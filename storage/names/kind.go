@@ -14,10 +14,9 @@ type Kind[T any] struct {
 	Noun string
 	// Things holds the things by id, archived ones too.
 	Things storage.Collection[T]
-	// Create stores a new thing. It is repeated after a crash; storage.ErrExists tells
-	// that the thing is there already.
+	// Create stores a new thing. It is repeated after a crash; storage.ErrExists means that the thing exists.
 	Create func(ctx context.Context, fresh T) error
-	// Describe tells what names have to do with.
+	// Describe returns what names have to do with.
 	Describe func(*T) Description
 	// Rename gives a thing another name; at is the time in Unix seconds.
 	Rename func(thing *T, name string, at float64)
@@ -25,7 +24,7 @@ type Kind[T any] struct {
 	Archive func(thing *T, at float64)
 }
 
-// Description is what names have to do with of a thing.
+// Description is the part of a thing that names have to do with.
 type Description struct {
 	Org, ID, Name string
 	// Detail never changes. It is known of a thing wherever its name is.
@@ -33,8 +32,7 @@ type Description struct {
 	Archived bool
 }
 
-// current returns the name that a thing has and the revision it is at, or
-// storage.ErrArchived.
+// current returns the name and the revision of a thing, or storage.ErrArchived.
 func (k *Kind[T]) current(ctx context.Context, id string) (name string, revision int64, err error) {
 	thing, err := k.Things.GetVersioned(ctx, id)
 	if err != nil {
@@ -47,8 +45,7 @@ func (k *Kind[T]) current(ctx context.Context, id string) (name string, revision
 	return described.Name, thing.Revision, nil
 }
 
-// rename gives a thing another name, or returns storage.ErrMoved when it is not at the
-// revision any more.
+// rename gives a thing at a revision another name, or returns storage.ErrMoved.
 func (k *Kind[T]) rename(ctx context.Context, id string, revision int64, name string, at float64) error {
 	thing, err := k.Things.Get(ctx, id)
 	if err != nil {

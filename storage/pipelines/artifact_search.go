@@ -7,18 +7,16 @@ import (
 	"attestry/storage"
 )
 
-// Traces are the records that a search has found, as the index tells of them.
+// Traces are the records that a search has found.
 type Traces struct {
-	// Fingerprints and Commits are the different ones that were found, sorted.
+	// Fingerprints and Commits are the different ones found, sorted.
 	Fingerprints, Commits []string
-	// Records are the ids of the newest record of each fingerprint in each flow,
-	// newest first.
+	// Records are the ids of the newest record of each fingerprint in each flow, newest first.
 	Records []string
 }
 
-// Search finds what an organization knows of a fingerprint or commit that is, or
-// begins with, the given hex digits. ErrAmbiguous tells that these are too many.
-// Of what was reported over and over, the newest thousand reports are looked at.
+// Search finds the records of an organization whose fingerprint or commit begins with hex digits. ErrAmbiguous means
+// that these are too many. Of what was reported over and over, it looks at the newest thousand reports.
 func (a *Artifacts) Search(ctx context.Context, org, digits string) (Traces, error) {
 	byFingerprint, err := storage.FindByPrefix(ctx, a.Collection, storage.Query{Index: "fingerprint", Equal: []any{org}}, "fingerprint", digits)
 	if err != nil {
@@ -32,23 +30,10 @@ func (a *Artifacts) Search(ctx context.Context, org, digits string) (Traces, err
 	if len(traces.Fingerprints)+len(traces.Commits) > storage.MaxPrefixMatches {
 		return Traces{}, storage.ErrAmbiguous
 	}
-	traces.Records = newestOfEach(append(byFingerprint, byCommit...))
-	return traces, nil
-}
-
-// newestOfEach returns the ids of the newest entry of each fingerprint in each
-// flow, newest first.
-func newestOfEach(entries []storage.Record) []string {
+	entries := append(byFingerprint, byCommit...)
 	slices.SortFunc(entries, func(a, b storage.Record) int { return compareCreated(b, a) })
-	type place struct{ flow, fingerprint any }
-	seen := map[place]bool{}
-	var ids []string
-	for _, entry := range entries {
-		at := place{entry.Fields["flow"], entry.Fields["fingerprint"]}
-		if !seen[at] {
-			seen[at] = true
-			ids = append(ids, entry.ID)
-		}
-	}
-	return ids
+	traces.Records = storage.RecordIDs(storage.FirstOfEach(entries, func(entry storage.Record) [2]any {
+		return [2]any{entry.Fields["flow"], entry.Fields["fingerprint"]}
+	}))
+	return traces, nil
 }

@@ -6,14 +6,12 @@ import (
 	"attestry/storage"
 )
 
-// maxPatternNames bounds the names that a pattern is applied to before attestations are
-// read: finding each name takes one command.
+// maxPatternNames bounds the names that a pattern is applied to. Finding each name takes one command.
 const maxPatternNames = 100
 
-// narrowed returns the query of List without its cursor and limit. Where no index but that of
-// the time or of failures narrows, a pattern becomes the set of the names that match it,
-// unless the organization has too many names. A cursor continues with the index that it was
-// made for: earlier versions made those of these lists by the time.
+// narrowed returns the query of List without its cursor and limit. If only the index of the time or of failures fits, a
+// pattern becomes the set of names that match it, unless there are too many names. A cursor continues with its own
+// index: earlier versions made those of these lists by time.
 func (a *Attestations) narrowed(ctx context.Context, q AttestationQuery, after string) (storage.Query, error) {
 	query := q.query()
 	if query.Index != "time" && query.Index != "failed" {
@@ -38,9 +36,9 @@ func (a *Attestations) narrowed(ctx context.Context, q AttestationQuery, after s
 	return query, nil
 }
 
-// namesMatching returns the names of the attestations of an organization that meet a
-// condition. It is false when there are more names than bound. Each name is the first of the
-// index beyond the one before it, so that other attestations are not read.
+// namesMatching returns the names of attestations of an organization that meet a condition. It is false if there are
+// more names than bound. Each name is the first of the index after the one before it, so that other attestations are
+// not read.
 func (a *Attestations) namesMatching(ctx context.Context, org string, condition storage.Condition, bound int) ([]string, bool, error) {
 	matches, err := storage.NewFilter([]storage.Condition{condition})
 	if err != nil {
@@ -56,7 +54,7 @@ func (a *Attestations) namesMatching(ctx context.Context, org string, condition 
 		if len(found) == 0 {
 			return names, true, nil
 		}
-		name, _ := found[0].Fields["name"].(string)
+		name := found[0].Text("name")
 		if matches(found[0].Fields) {
 			names = append(names, name)
 		}

@@ -31,8 +31,7 @@ var attestationSchema = &storage.Schema{
 	},
 }
 
-// Attestations keeps the attestations themselves; nothing about them ever
-// changes.
+// Attestations keeps the attestations, which never change.
 type Attestations struct {
 	Collection storage.Collection[evidence.Attestation]
 }
@@ -44,10 +43,9 @@ func NewAttestations(docs storage.Documents) *Attestations {
 		attestationFields)}
 }
 
-// attestationFields are the fields by which attestations are found, and those from which
-// a slot is rebuilt without reading what was attested: targets and bound_commit of one
-// that was made by name, overridden of an override. Documents of earlier versions lack
-// these three; targets is always there since, "" of one that was not made by name.
+// attestationFields are the fields by which attestations are found, and those from which a slot is rebuilt: targets and
+// bound_commit of one that was made by name, overridden of an override. Documents of earlier versions lack these three;
+// targets is always there since, "" of one that was not made by name.
 func attestationFields(a *evidence.Attestation) map[string]any {
 	fields := map[string]any{
 		"org": a.Org, "flow": a.Flow, "trail": evidence.TrailKey(a.Flow, a.Trail), "name": a.Name, "type": a.Type,
@@ -75,14 +73,12 @@ func (a *Attestations) Get(ctx context.Context, org, id string) (evidence.Attest
 	return found, err
 }
 
-// NewestDecision returns when the newest decision on a control was made, in Unix seconds;
-// 0 when there is none.
+// NewestDecision returns when the newest decision on a control was made, in Unix seconds; 0 if there is none.
 func (a *Attestations) NewestDecision(ctx context.Context, org, control string) (float64, error) {
 	return storage.NewestTime(ctx, a.Collection, storage.Query{Index: "control", Equal: []any{org, control}}, "time")
 }
 
-// AttestationQuery asks for attestations of an organization, newest first. What is
-// nil or empty does not narrow.
+// AttestationQuery asks for attestations of an organization, newest first. What is nil or empty does not narrow.
 type AttestationQuery struct {
 	Org string
 	// Flows are ids; an empty set that is not nil matches nothing.
@@ -103,9 +99,8 @@ type AttestationQuery struct {
 // maxRounds bounds how many index pages one List reads for a page of its own.
 const maxRounds = 20
 
-// List reads a page of attestations behind a cursor. Filters beyond an index are applied
-// while it is read; when they let too little pass within maxRounds index pages, the page
-// is short.
+// List reads a page of attestations after a cursor. Filters beyond an index are applied while it is read; if they let
+// too little pass within maxRounds index pages, the page is short.
 func (a *Attestations) List(q AttestationQuery, after string, limit int) *storage.Batches[evidence.Attestation] {
 	if q.empty() {
 		return storage.EmptyBatches[evidence.Attestation]()
@@ -117,7 +112,7 @@ func (a *Attestations) List(q AttestationQuery, after string, limit int) *storag
 	}), maxRounds)
 }
 
-// Page reads the attestations behind the first of the given number.
+// Page reads the attestations after the first of the given number.
 func (a *Attestations) Page(q AttestationQuery, offset, limit int) *storage.Batches[evidence.Attestation] {
 	if q.empty() {
 		return storage.EmptyBatches[evidence.Attestation]()
@@ -127,9 +122,8 @@ func (a *Attestations) Page(q AttestationQuery, offset, limit int) *storage.Batc
 	return storage.QueryBatches(a.Collection, query)
 }
 
-// ByCommit reads the attestations of the query's commits, by commit, the newest limit of
-// them all. What fits a batch of maxBytes is read at once. Of more it reads the fields
-// first, and then there is a command for each commit.
+// ByCommit reads the attestations of the query's commits, by commit, the newest limit of them all. What fits a batch of
+// maxBytes is read at once. Of more it reads the fields first, and then with a command for each commit.
 func (a *Attestations) ByCommit(ctx context.Context, q AttestationQuery, limit, maxBytes int) (map[string]*storage.Batches[evidence.Attestation], error) {
 	found, ok, err := a.within(ctx, q, limit, maxBytes)
 	if err != nil {
@@ -164,7 +158,7 @@ func (a *Attestations) ByCommit(ctx context.Context, q AttestationQuery, limit, 
 	return lists, nil
 }
 
-// within returns all that a page has; it is false when that is more than maxBytes.
+// within returns all of a page; it is false if that exceeds maxBytes.
 func (a *Attestations) within(ctx context.Context, q AttestationQuery, limit, maxBytes int) ([]evidence.Attestation, bool, error) {
 	var found []evidence.Attestation
 	for page := a.Page(q, 0, limit); page.More(); {
@@ -179,8 +173,7 @@ func (a *Attestations) within(ctx context.Context, q AttestationQuery, limit, ma
 	return found, true, nil
 }
 
-// Count tells how many attestations a query finds, at most MaxCount. It is false
-// when no index alone answers that, and for a verdict, whose total is not stated.
+// Count counts what a query finds, at most MaxCount. It is false if no index alone answers that, and for a verdict.
 func (a *Attestations) Count(ctx context.Context, q AttestationQuery) (int64, bool, error) {
 	query := q.query()
 	switch {
@@ -259,10 +252,9 @@ func (q *AttestationQuery) filters() map[string]storage.Condition {
 	return filters
 }
 
-// OfArtifact reads the attestations of a name that an artifact of a flow has, at
-// most limit, newest first: those made by its fingerprint, and those made by the
-// name it was reported under in a trail, if their commit is its own
-// (docs/semantics.md 6.2). reports are its records.
+// OfArtifact reads the attestations of a name that an artifact of a flow has, at most limit, newest first: those made
+// by its fingerprint, and those made by its name in a trail, if their commit is its own (docs/semantics.md 6.2).
+// reports are its records.
 func (a *Attestations) OfArtifact(org, flow, fingerprint, name string, reports []evidence.ArtifactRecord, limit int) *storage.Batches[evidence.Attestation] {
 	made := storage.QueryBatches(a.Collection, storage.Query{
 		Index: "flow_fingerprint", Equal: []any{org, flow, fingerprint, name}, Descending: true, Limit: limit,
@@ -292,8 +284,8 @@ func (a *Attestations) named(org, name string, reports []evidence.ArtifactRecord
 	})
 }
 
-// Reported returns the records of an artifact of a flow, the newest MaxMany, by its
-// fingerprint. Of several artifacts with the beginning of one, the newest is meant.
+// Reported returns the newest MaxMany records of an artifact of a flow by its fingerprint. If several begin with it,
+// the newest is meant.
 func (a *Artifacts) Reported(ctx context.Context, org, flow, fingerprint string) ([]evidence.ArtifactRecord, error) {
 	newest, err := a.Latest(ctx, org, flow, "", fingerprint)
 	if errors.Is(err, storage.ErrNotFound) {

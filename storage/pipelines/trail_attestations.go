@@ -12,8 +12,8 @@ import (
 type TrailAttestation struct {
 	evidence.SlotEntry
 	Trail string // key
-	// Targets are the names of the artifacts that an attestation made by name is about. Without
-	// them and a fingerprint, an attestation is about the trail itself.
+	// Targets are the names of the artifacts of an attestation made by name. Without them and a fingerprint, an
+	// attestation is about the trail itself.
 	Targets []string
 	// Control is the identifier of the control that a decision decides, "" of others.
 	Control string
@@ -28,13 +28,10 @@ func (t *TrailAttestation) Subjects() []evidence.Subject {
 func (a *Attestations) OfTrails(ctx context.Context, org string, trails []string) ([]TrailAttestation, error) {
 	var all []TrailAttestation
 	query := storage.Query{Index: "trail_name", Equal: []any{org, storage.OneOrSet(trails)}, Limit: storage.MaxMany}
-	err := a.eachFields(ctx, query, func(found storage.Record) {
-		one := TrailAttestation{SlotEntry: slotEntryOf(found)}
-		one.Trail, _ = found.Fields["trail"].(string)
-		targets, _ := found.Fields["targets"].(string)
-		one.Targets = strings.Fields(targets)
-		one.Control, _ = found.Fields["control"].(string)
-		all = append(all, one)
+	err := a.eachFields(ctx, query, func(found *storage.Record) {
+		all = append(all, TrailAttestation{
+			SlotEntry: slotEntryOf(found), Trail: found.Text("trail"), Targets: strings.Fields(found.Text("targets")), Control: found.Text("control"),
+		})
 	})
 	return all, err
 }

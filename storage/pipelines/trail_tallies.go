@@ -14,8 +14,7 @@ var trailTallySchema = &storage.Schema{
 	Indexes: []storage.Index{{Name: "org", Fields: []string{"org"}}},
 }
 
-// maxRecent is how many of the trails counted last a tally remembers, so that one
-// is not counted twice when a crash makes it be counted again.
+// maxRecent is how many of the last trails a tally remembers, so that a crash does not make it count one twice.
 const maxRecent = 64
 
 // TrailTally counts the trails of a flow.
@@ -56,7 +55,7 @@ func NewTrailTallies(docs storage.Documents) *TrailTallies {
 		func(t *TrailTally) map[string]any { return map[string]any{"org": t.Org} })}
 }
 
-// LookUp returns the tally of a flow for AddIn, with revision 0 when there is none.
+// LookUp returns the tally of a flow for AddIn, with revision 0 if there is none.
 func (t *TrailTallies) LookUp(ctx context.Context, flow string) (storage.Versioned[TrailTally], error) {
 	return storage.GetOrZero(ctx, t.collection, flow)
 }

@@ -28,8 +28,8 @@ type Trails struct {
 }
 
 // NewTrails binds the repository to an engine.
-func NewTrails(docs storage.Documents, tallies *TrailTallies, events *TrailEvents, tokens *storage.Generations) *Trails {
-	return &Trails{Tallies: tallies, events: events, generations: tokens, Collection: storage.NewCollection(docs, trailSchema,
+func NewTrails(docs storage.Documents, tallies *TrailTallies, events *TrailEvents, generations *storage.Generations) *Trails {
+	return &Trails{Tallies: tallies, events: events, generations: generations, Collection: storage.NewCollection(docs, trailSchema,
 		func(t *evidence.Trail) string { return t.Key() },
 		func(t *evidence.Trail) map[string]any {
 			fields := map[string]any{"org": t.Org, "flow": t.Flow, "created": t.CreatedAt}
@@ -40,8 +40,8 @@ func NewTrails(docs storage.Documents, tallies *TrailTallies, events *TrailEvent
 		})}
 }
 
-// unsettledSince returns since when a trail has changes that are not processed. Later
-// reports do not move this time, so that the changes of a busy trail are processed as well.
+// unsettledSince returns since when a trail has changes that are not processed. Later reports do not move this time, so
+// that the changes of a busy trail are processed too.
 func unsettledSince(t *evidence.Trail) (float64, bool) {
 	switch {
 	case t.Uncounted:
@@ -60,7 +60,7 @@ func (t *Trails) Get(ctx context.Context, flow, name string) (evidence.Trail, er
 // TrailQuery asks for a page of an organization's trails, newest first.
 type TrailQuery struct {
 	Org string
-	// Flows are the ids of the flows to look in; nil means all there are.
+	// Flows are the ids of the flows to look in; nil means all.
 	Flows         []string
 	Offset, Limit int
 }
@@ -98,7 +98,7 @@ func (t *Trails) OfKeys(keys []string) *storage.Batches[evidence.Trail] {
 	return storage.BatchesByID(t.Collection, keys)
 }
 
-// Totals returns how many trails flows have; nil means all flows there are.
+// Totals returns how many trails flows have; nil means all flows.
 func (t *Trails) Totals(ctx context.Context, org string, flows []string) (int64, error) {
 	var tallies []TrailTally
 	var err error
@@ -114,7 +114,7 @@ func (t *Trails) Totals(ctx context.Context, org string, flows []string) (int64,
 	return total, err
 }
 
-// Latest returns the trail of each flow that was begun last, by the flow's id.
+// Latest returns the newest trail of each flow, by the flow's id.
 func (t *Trails) Latest(ctx context.Context, flows []string) (map[string]evidence.Trail, error) {
 	tallies, err := t.Tallies.Of(ctx, flows)
 	if err != nil {
@@ -143,8 +143,7 @@ func (t *Trails) Events(ctx context.Context, trail *evidence.Trail) ([]evidence.
 	return events, nil
 }
 
-// Settle does what belongs to a version of a trail and is kept elsewhere: the
-// flow's count, and the events. It can be repeated.
+// Settle updates the flow's count and the events of a version of a trail, which are kept elsewhere. It can be repeated.
 func (t *Trails) Settle(ctx context.Context, trail evidence.Trail) error {
 	if !trail.Uncounted && len(trail.Pending) == 0 {
 		return nil
@@ -167,9 +166,8 @@ func (t *Trails) Settle(ctx context.Context, trail evidence.Trail) error {
 	return err
 }
 
-// SettleBefore settles the trails that whoever changed them has left unsettled,
-// up to a time. It returns how many there were. One of the changes may be another
-// template, so everything that runs in the organization is evaluated again.
+// SettleBefore settles the trails that their changers have left unsettled, up to a time, and returns how many. A change
+// may be another template, so everything that runs in the organization is evaluated again.
 func (t *Trails) SettleBefore(ctx context.Context, before float64) (int, error) {
 	settled := 0
 	err := storage.ForEach(ctx, t.Collection, storage.Query{
