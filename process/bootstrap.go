@@ -10,8 +10,8 @@ import (
 	"attestry/evidence/identity"
 )
 
-// ReadBootstrap reads a bootstrap file; "" is one that declares nothing. It is read
-// before a store is opened, so that a file with a fault leaves nothing behind.
+// ReadBootstrap reads a bootstrap file; "" declares nothing. It is read before a store is opened, so that a faulty file
+// leaves nothing behind.
 func ReadBootstrap(file string) (identity.Bootstrap, error) {
 	if file == "" {
 		return identity.Bootstrap{}, nil
@@ -23,8 +23,7 @@ func ReadBootstrap(file string) (identity.Bootstrap, error) {
 	return config.ParseBootstrap(file, data)
 }
 
-// Bootstrap applies a declaration and prints each key that was made to out: the only
-// time it is shown.
+// Bootstrap applies a declaration and prints each new key to out. A key is never shown again.
 func (p *Process) Bootstrap(ctx context.Context, declared identity.Bootstrap, out io.Writer) error {
 	made, err := p.Store.Tenancy.ApplyBootstrap(ctx, declared)
 	for _, key := range made {

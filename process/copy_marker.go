@@ -9,9 +9,8 @@ import (
 	"attestry/storage"
 )
 
-// copyMarkers declares the collection that has one document while the database is the target
-// of a copy that is not complete. It belongs to the copy, not to the service, and is not
-// copied itself.
+// copyMarkers declares the collection that has one document while the database is the target of an incomplete copy. It
+// is not copied itself.
 var copyMarkers = &storage.Schema{Name: "copy_markers"}
 
 const copyMarker = "incomplete"

@@ -19,8 +19,7 @@ import (
 	"attestry/storage/s3"
 )
 
-// OpenDocuments opens a database with the collections of the service. One that is an
-// incomplete copy is refused.
+// OpenDocuments opens a database with the collections of the service, unless it is an incomplete copy.
 func OpenDocuments(ctx context.Context, database config.Database) (storage.Documents, error) {
 	docs, err := openDocuments(ctx, database)
 	if err != nil {
@@ -43,8 +42,8 @@ func openDocuments(ctx context.Context, database config.Database) (storage.Docum
 	return pebble.Open(ctx, pebble.Options{Folder: database.Path, AcceptLoss: database.AcceptLoss}, schemas)
 }
 
-// HasDatabase reports whether an embedded database has been made at its path. A path that cannot
-// be read counts as one: opening it tells why.
+// HasDatabase reports whether there is an embedded database at its path. A path that cannot be read counts as one:
+// opening it returns the error.
 func HasDatabase(database config.Database) bool {
 	entries, err := os.ReadDir(database.Path)
 	if err != nil {
@@ -70,11 +69,7 @@ func OpenObjects(ctx context.Context, objects config.Objects, kept config.Retent
 		mode = retentionModes[kept.Mode]
 	}
 	return s3.Open(ctx, s3.Options{
-		Endpoint:  objects.Endpoint,
-		Secure:    objects.Secure,
-		Bucket:    objects.Bucket,
-		AccessKey: objects.AccessKey,
-		SecretKey: objects.SecretKey,
-		Retention: mode,
+		Endpoint: objects.Endpoint, Secure: objects.Secure, Bucket: objects.Bucket,
+		AccessKey: objects.AccessKey, SecretKey: objects.SecretKey, Retention: mode,
 	})
 }

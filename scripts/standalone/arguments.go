@@ -14,14 +14,13 @@ type arguments struct {
 	ephemeral, demo bool
 	// acceptLoss opens a damaged database with what is left.
 	acceptLoss bool
-	// settings stand above the environment.
+	// settings override the environment.
 	settings []config.Flag
 	// bootstrap is the bootstrap file that the settings name, "" for none.
 	bootstrap string
 }
 
-// parse reads the command line. When done is true, the program ends with the
-// status.
+// parse reads the command line. If done is true, the program ends with the status.
 func parse(args []string, out, errs io.Writer) (a arguments, status int, done bool) {
 	program := cli.NewProgram("standalone", "All of Attestry in one process, on Pebble, a Redis in memory and files.")
 	data := program.String("data", "keep the data in `DIRECTORY`, else in attestry of the user's data folder")
@@ -51,8 +50,7 @@ func parse(args []string, out, errs io.Writer) (a arguments, status int, done bo
 	return arguments{data: *data, ephemeral: *ephemeral, demo: *demo, acceptLoss: *acceptLoss, settings: program.Given()}, cli.Success, false
 }
 
-// defaults are those of the standalone: embedded stores in the directory, no
-// monitoring port that could be taken already, and a log of what goes wrong.
+// defaults are embedded stores in the directory, no monitoring port that could be taken, and a log of faults.
 func defaults(directory, database string) map[string]string {
 	return map[string]string{
 		"ATTESTRY_DATABASE_URL":   database,

@@ -115,8 +115,7 @@ func (c *command) run(ctx context.Context, a arguments) error {
 	return errors.Join(err, running.Close())
 }
 
-// serve introduces the service, plays the demonstration if asked to, and waits
-// for the end.
+// serve introduces the service, plays the demonstration if wanted, and waits for the end.
 func (c *command) serve(ctx context.Context, a arguments, data string, made []identity.MadeKey, running *instance.Instance) error {
 	c.introduce(a, data, running, made)
 	if err := endFirstStart(data); err != nil {
@@ -136,8 +135,7 @@ func (c *command) serve(ctx context.Context, a arguments, data string, made []id
 	}
 }
 
-// dataDirectory returns where the data lies, as an absolute path, and what
-// removes it at the end if it is ephemeral.
+// dataDirectory returns the absolute path of the data, and a function that removes it at the end if it is ephemeral.
 func dataDirectory(a arguments) (string, func(), error) {
 	if a.ephemeral {
 		data, err := os.MkdirTemp("", "attestry-")
@@ -167,7 +165,7 @@ func userData() (string, error) {
 	return filepath.Join(home, ".local", "share"), nil
 }
 
-// bootstrap applies the file that is named or, without one, the first start.
+// bootstrap applies the declared file or, without one, the first start.
 func bootstrap(ctx context.Context, a arguments, data string, declared identity.Bootstrap, tenancy *tenancy.Tenancy) ([]identity.MadeKey, error) {
 	if a.bootstrap == "" {
 		return applyFirstStart(ctx, data, tenancy)
@@ -201,7 +199,7 @@ func (c *command) introduce(a arguments, data string, running *instance.Instance
 		made[0].Secret.Reveal(), running.URL, firstOrganization)
 }
 
-// whereabouts tells where the data is, without addresses, which hold passwords.
+// whereabouts names the places of the data without addresses, which hold passwords.
 func whereabouts(stores config.Stores, data string) string {
 	documents, files := data, data
 	if stores.Database.Engine == config.MongoDB {
@@ -224,7 +222,7 @@ func whereabouts(stores config.Stores, data string) string {
 	return kept
 }
 
-// printKeys shows keys that were made; nothing can tell their secrets again.
+// printKeys shows keys that were made. Their secrets are never shown again.
 func (c *command) printKeys(made []identity.MadeKey) {
 	for _, key := range made {
 		fmt.Fprintf(c.out, "  API key of %s (%s), shown this once: %s\n", key.User, key.Description, key.Secret.Reveal())

@@ -7,8 +7,7 @@ import (
 	"path/filepath"
 )
 
-// makeFolder makes a folder and what is missing above it, each durable in its
-// parent.
+// makeFolder makes a folder and missing ones above it, each durable in its parent.
 func makeFolder(dir string) error {
 	err := os.Mkdir(dir, folderMode)
 	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
@@ -39,6 +38,4 @@ func (s *Store) sync(folder string) error {
 	return syncAndClose(file)
 }
 
-func syncAndClose(folder *os.File) error {
-	return errors.Join(folder.Sync(), folder.Close())
-}
+func syncAndClose(folder *os.File) error { return errors.Join(folder.Sync(), folder.Close()) }

@@ -14,8 +14,7 @@ type progressiveObjects struct {
 // Progressive is the view that storage.Progressive returns.
 func (o *guardedObjects) Progressive() storage.Objects { return progressiveObjects{o} }
 
-// Get reads an object once. The last heldBack bytes of a range are given only if the whole object
-// has the SHA-256 of its key.
+// Get reads an object once. It returns the last heldBack bytes of a range only if the whole object has its SHA-256.
 func (p progressiveObjects) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
 	object, err := p.Stat(ctx, key)
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 	"attestry/storage"
 )
 
-// Write does the writes with one ordered command per run. A crash between two runs leaves
-// the first ones done.
+// Write does the writes with one ordered command per run. A crash between two runs leaves the first ones done.
 func (db *DB) Write(ctx context.Context, writes ...storage.Write) error {
 	if err := storage.CheckWrites(writes); err != nil {
 		return err
@@ -37,9 +36,9 @@ func (db *DB) Write(ctx context.Context, writes ...storage.Write) error {
 	return nil
 }
 
-// runLength is how many of the writes, from the first on, one command can do: those to one
-// collection, up to a replacement. The server does not refuse a replacement that finds
-// nothing at the expected revision, so nothing may follow it in its command.
+// runLength is how many of the first writes one command can do: those to one collection, up to a replacement. The
+// server does not refuse a replacement that finds nothing at the expected revision, so it must be the last of its
+// command.
 func runLength(writes []storage.Write) int {
 	for i := range writes {
 		switch {
@@ -54,7 +53,7 @@ func runLength(writes []storage.Write) int {
 	return len(writes)
 }
 
-// writeRun does the writes of a run; none of them but the last one is a replacement.
+// writeRun does the writes of a run; only the last one may be a replacement.
 func (db *DB) writeRun(ctx context.Context, run []storage.Write) error {
 	collection := db.database.Collection(run[0].Schema.Name)
 	if run[0].Kind == storage.WriteCheck {
@@ -69,7 +68,7 @@ func (db *DB) writeRun(ctx context.Context, run []storage.Write) error {
 		}
 	}
 	for done := 0; ; {
-		result, err := orderedBulk(ctx, collection, models[done:])
+		result, err := bulkWrite(ctx, collection, models[done:], true)
 		taken, err := duplicates(err)
 		switch {
 		case err != nil:
@@ -94,9 +93,9 @@ func isUpdate(kind storage.WriteKind) bool {
 	return kind == storage.WritePut || kind == storage.WriteAdd || kind == storage.WriteReplace
 }
 
-func orderedBulk(ctx context.Context, collection *mongo.Collection, models []mongo.WriteModel) (result *mongo.BulkWriteResult, err error) {
+func bulkWrite(ctx context.Context, collection *mongo.Collection, models []mongo.WriteModel, ordered bool) (result *mongo.BulkWriteResult, err error) {
 	err = write(ctx, func(ctx context.Context) error {
-		result, err = collection.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(true))
+		result, err = collection.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(ordered))
 		return err
 	})
 	return result, err

@@ -9,8 +9,7 @@ import (
 	"attestry/storage"
 )
 
-// refusals are the server's codes by which it refuses writes until its operator has
-// mended something.
+// refusals are the server's codes by which it refuses writes until its operator has mended something.
 var refusals = map[int]string{
 	13:    storage.PermissionDenied, // Unauthorized
 	371:   storage.WritesBlocked,    // UserWritesBlocked
@@ -22,8 +21,7 @@ func write(ctx context.Context, run func(context.Context) error) error {
 	return explainWrite(command(ctx, run))
 }
 
-// explainWrite makes a storage.ErrWriteRefused of an error by which the server
-// refuses writes.
+// explainWrite makes a storage.ErrWriteRefused of an error by which the server refuses writes.
 func explainWrite(err error) error {
 	var failure mongo.ServerError
 	if !errors.As(err, &failure) {

@@ -9,8 +9,7 @@ import (
 	"attestry/storage"
 )
 
-// List returns documents in the order of their ids. The server compares strings by their
-// bytes, as no collation is set.
+// List returns documents in the order of their ids. Without a collation, the server compares strings by their bytes.
 func (db *DB) List(ctx context.Context, schema *storage.Schema, after string, limit, maxBytes int) ([]storage.Record, error) {
 	collection, err := db.collection(schema)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"attestry/storage"
 )
 
-// outageCodes are the server's codes for what ends by itself or by an operator's hand:
-// elections, shutdowns, time limits of the server, a full disk, wrong credentials.
+// outageCodes are the server's codes for what ends by itself or by the operator: elections, shutdowns, time limits of
+// the server, a full disk, wrong credentials.
 var outageCodes = []int{
 	6, 7, 89, 9001, 202, 262, // HostUnreachable, HostNotFound, NetworkTimeout, SocketException, NetworkInterfaceExceededTimeLimit, ExceededTimeLimit
 	91, 11600, 11601, 11602, // ShutdownInProgress, InterruptedAtShutdown, Interrupted, InterruptedDueToReplStateChange
@@ -28,9 +28,8 @@ var outageCodes = []int{
 // deadlineMargin is longer than a round trip to the server.
 const deadlineMargin = time.Second
 
-// command runs a command within commandTimeout and marks an error of it that is an
-// outage. The time limit makes a server that never answers an outage, where the
-// caller's deadline, which is no outage, would only come later.
+// command runs a command within commandTimeout and marks outages. By the time limit, a server that never answers is an
+// outage before the caller's deadline, which is none.
 func command(ctx context.Context, run func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
@@ -49,15 +48,15 @@ func command(ctx context.Context, run func(context.Context) error) error {
 	}
 }
 
-// aboutToEnd reports whether a timeout is that of the caller's deadline: the server and
-// the driver end a command earlier than that by about a round trip.
+// aboutToEnd reports whether a timeout is that of the caller's deadline. The server and the driver end a command about
+// a round trip earlier.
 func aboutToEnd(ctx context.Context) bool {
 	deadline, limited := ctx.Deadline()
 	return limited && time.Until(deadline) <= deadlineMargin
 }
 
-// outOfReach reports whether an error means that the database could not be reached, or
-// could not serve. Running out of time alone does not.
+// outOfReach reports whether an error means that the database could not be reached, or could not serve. A timeout alone
+// does not.
 func outOfReach(err error) bool {
 	var selection topology.ServerSelectionError
 	if errors.As(err, &selection) || errors.Is(err, mongo.ErrClientDisconnected) {

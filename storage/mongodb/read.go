@@ -50,9 +50,8 @@ func (db *DB) GetMany(ctx context.Context, schema *storage.Schema, ids []string)
 	return storage.InOrder(ids, found), err
 }
 
-// findByID reads documents in the order of their ids, or in reverse if direction is -1,
-// until their bodies exceed maxBytes, unless that is 0. It reports whether it has read all
-// that there are.
+// findByID reads documents in the order of their ids, or in reverse if direction is -1, until their bodies exceed
+// maxBytes, unless that is 0. all means that none was left unread.
 func findByID(ctx context.Context, collection *mongo.Collection, ids []string, maxBytes, direction int) (found map[string]storage.Record, all bool, err error) {
 	filter := bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}
 	o := options.Find().SetBatchSize(int32(len(ids))).SetSort(bson.D{{Key: "_id", Value: direction}})
@@ -75,8 +74,7 @@ func findByID(ctx context.Context, collection *mongo.Collection, ids []string, m
 	return found, all, err
 }
 
-// each calls take for the records of a cursor until it returns false, charges those that
-// were taken, and closes the cursor.
+// each calls take for the records of a cursor until it returns false, charges the records, and closes the cursor.
 func each(ctx context.Context, cursor *mongo.Cursor, take func(storage.Record) bool) (err error) {
 	defer func() { err = errors.Join(err, cursor.Close(context.WithoutCancel(ctx))) }()
 	for cursor.Next(ctx) {

@@ -3,6 +3,7 @@ package mongodb
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -30,8 +31,7 @@ func (db *DB) Insert(ctx context.Context, schema *storage.Schema, record storage
 	return err
 }
 
-// InsertMany stores those of the records whose ids are free and returns their
-// number.
+// InsertMany stores those of the records whose ids are free and returns their number.
 func (db *DB) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (int, error) {
 	collection, err := db.writable(schema, records...)
 	if err != nil || len(records) == 0 {
@@ -58,33 +58,28 @@ func (db *DB) Put(ctx context.Context, schema *storage.Schema, records ...storag
 	if err != nil || len(records) == 0 {
 		return err
 	}
+	// An unordered command may do its writes in any order, so only the last record of each id is written.
+	latestFirst := slices.Clone(records)
+	slices.Reverse(latestFirst)
 	var models []mongo.WriteModel
-	for _, record := range lastOfEach(records) {
-		models = append(models, mongo.NewReplaceOneModel().SetUpsert(true).
-			SetFilter(bson.D{{Key: "_id", Value: record.ID}}).SetReplacement(encode(record)))
+	for _, record := range storage.FirstOfEach(latestFirst, func(record storage.Record) string { return record.ID }) {
+		models = append(models, model(&storage.Write{Kind: storage.WritePut, Record: record}))
 	}
-	raced, err := duplicates(bulkWrite(ctx, collection, models))
+	_, err = bulkWrite(ctx, collection, models, false)
+	raced, err := duplicates(err)
 	if err != nil || len(raced) == 0 {
 		return err
 	}
-	// Two upserts of one new id may both try to insert it. The one that lost
-	// finds it there the second time.
+	// Two upserts of one new id may both try to insert it. The one that lost finds it the second time.
 	again := make([]mongo.WriteModel, 0, len(raced))
-	for _, place := range raced {
-		again = append(again, models[place])
+	for _, i := range raced {
+		again = append(again, models[i])
 	}
-	return bulkWrite(ctx, collection, again)
+	_, err = bulkWrite(ctx, collection, again, false)
+	return err
 }
 
-func bulkWrite(ctx context.Context, collection *mongo.Collection, models []mongo.WriteModel) error {
-	return write(ctx, func(ctx context.Context) error {
-		_, err := collection.BulkWrite(ctx, models, options.BulkWrite().SetOrdered(false))
-		return err
-	})
-}
-
-// Replace overwrites a document whose revision still is the given one, or returns
-// storage.ErrMoved.
+// Replace overwrites a document at a revision, or returns storage.ErrMoved.
 func (db *DB) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
 	collection, err := db.writable(schema, record)
 	if err != nil {
@@ -123,38 +118,18 @@ func (db *DB) writable(schema *storage.Schema, records ...storage.Record) (*mong
 	return collection, storage.CheckRecords(schema, records...)
 }
 
-// duplicates returns the places of the writes that failed for a taken id, or the
-// error when there was any other.
+// duplicates returns the indexes of the writes whose id was taken, or the error if there was any other.
 func duplicates(err error) ([]int, error) {
 	var bulk mongo.BulkWriteException
-	if !errors.As(err, &bulk) {
+	if !errors.As(err, &bulk) || bulk.WriteConcernError != nil {
 		return nil, err
 	}
-	if bulk.WriteConcernError != nil {
-		return nil, err
-	}
-	places := make([]int, 0, len(bulk.WriteErrors))
+	indexes := make([]int, 0, len(bulk.WriteErrors))
 	for _, failed := range bulk.WriteErrors {
 		if !failed.HasErrorCode(duplicateKey) {
 			return nil, err
 		}
-		places = append(places, failed.Index)
+		indexes = append(indexes, failed.Index)
 	}
-	return places, nil
-}
-
-// lastOfEach drops records that a later one with the same id would overwrite: an
-// unordered command might do them the other way round.
-func lastOfEach(records []storage.Record) []storage.Record {
-	places := make(map[string]int, len(records))
-	last := make([]storage.Record, 0, len(records))
-	for _, record := range records {
-		if place, ok := places[record.ID]; ok {
-			last[place] = record
-			continue
-		}
-		places[record.ID] = len(last)
-		last = append(last, record)
-	}
-	return last
+	return indexes, nil
 }

@@ -13,8 +13,7 @@ import (
 // spoolFolder is what clients read of the folder that uploads pass through.
 const spoolFolder = "folder for temporary files"
 
-// refusals are the server's codes by which it refuses writes until its operator has
-// mended something.
+// refusals are the server's codes by which it refuses writes until its operator has mended something.
 var refusals = map[string]string{
 	minio.AccessDenied:               storage.PermissionDenied,
 	minio.AllAccessDisabled:          storage.PermissionDenied,
@@ -23,8 +22,7 @@ var refusals = map[string]string{
 	"XMinioStorageFull":              storage.DiskFull,
 }
 
-// explainWrite makes a storage.ErrWriteRefused of an error by which the server refuses
-// a write.
+// explainWrite makes a storage.ErrWriteRefused of an error by which the server refuses a write.
 func explainWrite(err error) error {
 	var failure minio.ErrorResponse
 	if !errors.As(err, &failure) {
@@ -40,8 +38,7 @@ func explainWrite(err error) error {
 	return storage.RefuseWrite(storage.ObjectStore, reason, err)
 }
 
-// explainSpool makes a storage.ErrWriteRefused of an error by which the operating
-// system refuses a temporary file.
+// explainSpool makes a storage.ErrWriteRefused of an error by which the operating system refuses a temporary file.
 func explainSpool(err error) error {
 	var file *spool.FileError
 	if errors.As(err, &file) {

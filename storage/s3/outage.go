@@ -11,9 +11,8 @@ import (
 	"attestry/storage"
 )
 
-// asOutage marks an error that means that the server could not be reached, or could
-// not serve: it failed, it is too busy, it does not know our bucket or our key any
-// more. The caller's own deadline is none.
+// asOutage marks an error that means that the server could not be reached, or could not serve: it failed, is too busy,
+// or no longer knows our bucket or our key. The caller's deadline is no outage.
 func asOutage(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil || errors.Is(err, storage.ErrNotFound) {
 		return err

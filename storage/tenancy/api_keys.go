@@ -17,13 +17,13 @@ import (
 // maxKeys bounds how many keys of one owner work at a time.
 const maxKeys = 1000
 
-// NewKey is what is asked of a key to be issued.
+// NewKey describes a key to be issued.
 type NewKey struct {
 	Description string
 	ExpiresAt   int64 // Unix seconds, 0 for never
 }
 
-// Keys returns the keys of an owner that work, those made first at the beginning.
+// Keys returns the keys of an owner that work, oldest first.
 func (t *Tenancy) Keys(ctx context.Context, ownerID string) ([]evidence.Key, error) {
 	found, err := t.liveKeys(ctx, ownerID)
 	slices.SortFunc(found, func(a, b evidence.Key) int {
@@ -44,8 +44,8 @@ func (t *Tenancy) Key(ctx context.Context, ownerID, id string) (evidence.Key, er
 	return evidence.Key{}, storage.ErrNotFound
 }
 
-// IssueKey makes a key and returns it with its secret, which nothing can tell again.
-// ErrNotFound means that the owner is there no more.
+// IssueKey makes a key and returns it with its secret, which is never shown again. ErrNotFound means that the owner is
+// gone.
 func (t *Tenancy) IssueKey(ctx context.Context, owner identity.KeyOwner, by identity.Actor, asked NewKey) (evidence.Key, evidence.Secret, error) {
 	secret := evidence.NewAPIKey()
 	key := t.newKey(owner, secret, asked)
@@ -66,10 +66,9 @@ func (t *Tenancy) RevokeKey(ctx context.Context, owner identity.KeyOwner, by ide
 	})
 }
 
-// RotateKey makes a new key in the place of one that works, by its id, which goes on working
-// for a grace period; else it returns ErrNotFound. The new key expires at expiresAt (0 for never), nil
-// for when the old one would. It returns the new key with its secret, and from when on the old one
-// does not work any more, in Unix seconds.
+// RotateKey replaces a key that works, by its id, by a new one, or returns ErrNotFound. The old key works for a grace
+// period more. The new one expires at expiresAt (0 for never), or like the old one if that is nil. It returns the new
+// key with its secret, and when the old one ends, in Unix seconds.
 func (t *Tenancy) RotateKey(ctx context.Context, owner identity.KeyOwner, by identity.Actor, id string, grace time.Duration, expiresAt *int64) (fresh evidence.Key, secret evidence.Secret, oldEnds int64, err error) {
 	secret = evidence.NewAPIKey()
 	revokedAt := t.clock().Add(grace).Unix()
@@ -107,7 +106,7 @@ func (t *Tenancy) liveKeys(ctx context.Context, ownerID string) ([]evidence.Key,
 	})
 }
 
-// addKey adds a key to a change. ErrNotFound means that its owner is there no more.
+// addKey adds a key to a change. ErrNotFound means that its owner is gone.
 func (t *Tenancy) addKey(ctx context.Context, c *orgChange, owner identity.KeyOwner, key evidence.Key) error {
 	there, err := t.ownerExists(ctx, &key)
 	if err != nil {
@@ -128,7 +127,7 @@ func (t *Tenancy) addKey(ctx context.Context, c *orgChange, owner identity.KeyOw
 	return nil
 }
 
-// ownerExists reports whether the owner of a key is still there.
+// ownerExists reports whether the owner of a key still exists.
 func (t *Tenancy) ownerExists(ctx context.Context, key *evidence.Key) (bool, error) {
 	var ownerID string
 	var err error

@@ -21,27 +21,23 @@ var keySchema = &storage.Schema{
 	},
 }
 
-// neverEnds stands in the index for keys that work for ever: it is later than
-// evidence.MaxKeyExpiry.
+// neverEnds is the end of keys without one, in the index. It is later than evidence.MaxKeyExpiry.
 const neverEnds = 1 << 40
-
-func keyID(k *evidence.Key) string { return k.Hash }
 
 func keyFields(k *evidence.Key) map[string]any {
 	return map[string]any{"owner_id": k.OwnerID, "ends": cmp.Or(k.Ends(), neverEnds)}
 }
 
-// knownKey is a key as it was read, and when its last use was noted.
+// knownKey is a key as read, and when its last use was noted.
 type knownKey struct {
 	key  evidence.Key
 	used atomic.Int64 // Unix seconds
 }
 
-// Authenticate returns whom a secret speaks for. Secrets that are malformed,
-// unknown, expired or revoked are Unauthorized, all with one text; what is no key at all is
-// evidence.ErrUnknownKey. An expiry acts at once, and
-// so does a revocation by this process; one by another process acts within a second, and within
-// tenancyCacheAge if that process ended before it could tell.
+// Authenticate returns the principal of a secret. Malformed, unknown, expired and revoked ones are Unauthorized with
+// one text; what is no key at all is evidence.ErrUnknownKey. An expiry, and a revocation by this process, act at once.
+// One by another process acts within a second, or within tenancyCacheAge if that process ended before it could store
+// it.
 func (t *Tenancy) Authenticate(ctx context.Context, secret string) (evidence.Principal, error) {
 	if secret == "" || evidence.MistypedAPIKey(secret) {
 		return evidence.Principal{}, evidence.ErrUnknownKey
@@ -49,7 +45,7 @@ func (t *Tenancy) Authenticate(ctx context.Context, secret string) (evidence.Pri
 	return t.AuthenticateHash(ctx, evidence.HashAPIKey(secret))
 }
 
-// AuthenticateHash is Authenticate for a key of which only the hash is known, as sessions do.
+// AuthenticateHash is Authenticate for the hash of a key, which sessions have.
 func (t *Tenancy) AuthenticateHash(ctx context.Context, hash string) (evidence.Principal, error) {
 	now := t.clock()
 	if err := t.version.look(ctx, now, t.forget); err != nil {
@@ -96,8 +92,8 @@ func (t *Tenancy) knownKey(ctx context.Context, hash string, now time.Time) (*kn
 	return known, nil
 }
 
-// noteUse hands the use of a key on to be written, unless one was within the
-// minute. A write that fails is made good when the key is next read.
+// noteUse queues the use of a key, unless one was within the minute. A failed write is repeated when the key is next
+// read.
 func (t *Tenancy) noteUse(known *knownKey, now int64) {
 	last := known.used.Load()
 	if now-last < keyUseInterval || !known.used.CompareAndSwap(last, now) {
@@ -108,13 +104,8 @@ func (t *Tenancy) noteUse(known *knownKey, now int64) {
 
 func (t *Tenancy) newKey(owner identity.KeyOwner, secret evidence.Secret, asked NewKey) evidence.Key {
 	key := evidence.Key{
-		ID:          evidence.NewID(),
-		Hash:        evidence.HashAPIKey(secret.Reveal()),
-		OwnerID:     owner.ID,
-		OwnerName:   owner.Name,
-		Description: asked.Description,
-		CreatedAt:   t.clock().Unix(),
-		ExpiresAt:   asked.ExpiresAt,
+		ID: evidence.NewID(), Hash: evidence.HashAPIKey(secret.Reveal()), OwnerID: owner.ID, OwnerName: owner.Name,
+		Description: asked.Description, CreatedAt: t.clock().Unix(), ExpiresAt: asked.ExpiresAt,
 	}
 	if owner.ServiceAccount {
 		key.AccountOrgID = owner.OrgID
@@ -122,12 +113,9 @@ func (t *Tenancy) newKey(owner identity.KeyOwner, secret evidence.Secret, asked 
 	return key
 }
 
-func invalidKey() error {
-	return evidence.NewError(evidence.Unauthorized, evidence.InvalidKeyMessage)
-}
+func invalidKey() error { return evidence.NewError(evidence.Unauthorized, evidence.InvalidKeyMessage) }
 
-// maskHash keeps a hash out of an error's text, since a short key that was
-// brought along could be guessed from it.
+// maskHash removes a hash from an error's text, since a short declared key could be guessed from it.
 func maskHash(err error, hash string) error {
 	if err == nil || !strings.Contains(err.Error(), hash) {
 		return err

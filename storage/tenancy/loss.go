@@ -7,8 +7,8 @@ import (
 	"attestry/evidence/identity"
 )
 
-// RecordLoss notes in the audit log of every organization that the operator has opened the database although
-// data is missing. reason says what is missing.
+// RecordLoss notes in the audit log of every organization that the operator opened a database without some data. reason
+// says what is missing.
 func (t *Tenancy) RecordLoss(ctx context.Context, reason string) error {
 	var names []string
 	err := t.EachOrganization(ctx, func(org *evidence.Organization) error {

@@ -1,6 +1,7 @@
 package tenancy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,26 +13,21 @@ import (
 
 var organizationNameSchema = &storage.Schema{Name: "organization_names"}
 
-// organizationName is a name in lower case, and the one name of that kind that an organization can have.
-// It is stored before the organization and never deleted. An organization that an earlier version has
-// created has none until another one asks for its name.
+// organizationName is a name in lower case, and the one name with those letters that an organization can have. It is
+// stored before the organization and never deleted. Organizations of earlier versions get one when another asks for
+// their name.
 type organizationName struct {
 	Lower string `json:"lower"`
 	Name  string `json:"name"`
 }
 
-func organizationNameID(n *organizationName) string { return n.Lower }
-
-// claimName reserves a name for an organization that is about to be created. It is Invalid if an
-// organization exists whose name differs by case alone.
+// claimName reserves a name for a new organization. It is Invalid if the name of another one differs by case alone.
 func (t *Tenancy) claimName(ctx context.Context, name string) error {
 	holder, err := t.nameHolder(ctx, name)
 	if err != nil {
 		return err
 	}
-	if holder == "" {
-		holder = name
-	}
+	holder = cmp.Or(holder, name)
 	lower := strings.ToLower(name)
 	// Of several that are created at once, the first that is stored has the name.
 	stored, err := storage.Ensure(ctx, t.organizationNames, lower, organizationName{Lower: lower, Name: holder})
@@ -44,8 +40,7 @@ func (t *Tenancy) claimName(ctx context.Context, name string) error {
 	return nil
 }
 
-// nameHolder returns the name that an organization has which differs from another one by case at most, ""
-// if there is none.
+// nameHolder returns the name of the organization that differs from a name by case at most, "" if there is none.
 func (t *Tenancy) nameHolder(ctx context.Context, name string) (string, error) {
 	lower := strings.ToLower(name)
 	stored, err := t.organizationNames.Get(ctx, lower)

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// turns lets one caller of this process at a time through under a key.
+// turns lets one caller of this process at a time hold a key.
 type turns struct {
 	mu    sync.Mutex
 	byKey map[string]*turn
@@ -19,8 +19,7 @@ type turn struct {
 
 func newTurns() *turns { return &turns{byKey: map[string]*turn{}} }
 
-// take waits until nobody else is through under a key. The next caller is let through when release is
-// called.
+// take waits until nobody else holds a key, and holds it until release is called.
 func (t *turns) take(ctx context.Context, key string) (release func(), err error) {
 	t.mu.Lock()
 	mine := t.byKey[key]
@@ -42,7 +41,7 @@ func (t *turns) take(ctx context.Context, key string) (release func(), err error
 	}
 }
 
-// leave forgets a key when its last caller leaves.
+// leave removes a key when its last caller leaves.
 func (t *turns) leave(key string, left *turn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,8 +10,7 @@ type Scaling struct {
 	CPU  float64 `json:"processor"`
 }
 
-// Scalings compares each result with the one before it in its series. Results of a series are
-// in order of size.
+// Scalings compares each result with the one before it in its series, in order of size.
 func Scalings(results []Result) []Scaling {
 	var scalings []Scaling
 	smaller := map[string]Result{} // by series
