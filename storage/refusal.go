@@ -1,9 +1,13 @@
+// Package storage stores the documents and objects of Attestry. It declares two ports, Documents and Objects, that
+// engines implement (storage/pebble, storage/mongodb, storage/filesystem, storage/s3), and holds the repositories
+// built on them.
 package storage
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"syscall"
 	"time"
 
@@ -67,3 +71,50 @@ func RefusalOf(err error) string {
 		return ""
 	}
 }
+
+// ErrOutage reports that a store could not do what it was asked, through no fault of the request: it did not
+// answer, was restarting, locked or out of space, or refused our credentials. The same request may succeed later.
+// Missing, damaged, refused or too large content is no outage, nor is a deadline of the caller.
+var ErrOutage = errors.New("outage of a store")
+
+// outageRetry is when a client should try again: drivers need about as long to find a new primary.
+const outageRetry = 2 * time.Second
+
+// Outage makes an ErrOutage of an error of an engine, which goes to the log. Clients are told to try again. store
+// is Database or ObjectStore.
+func Outage(store string, cause error) error {
+	return &classified{
+		client: &evidence.Error{
+			Code:       evidence.Unavailable,
+			Message:    "The " + store + " cannot be reached, please try again.",
+			RetryAfter: outageRetry,
+		},
+		class: ErrOutage,
+		cause: cause,
+	}
+}
+
+// Damaged returns an ErrDamaged with a sentence for clients that says what is damaged or lost. Only the text of the
+// cause is kept, for the log: a wrapped ErrNotFound would make lost content look like content that never existed.
+func Damaged(sentence string, cause error) error {
+	return &classified{
+		client: evidence.NewError(evidence.Damaged, sentence),
+		class:  ErrDamaged,
+		cause:  errors.New(cause.Error()),
+	}
+}
+
+// classified is an error with a sentence for clients and a class for callers.
+type classified struct {
+	client *evidence.Error
+	class  error
+	cause  error
+}
+
+// Error is for the log: the sentence and the cause.
+func (e *classified) Error() string {
+	return strings.TrimSuffix(e.client.Message, ".") + ": " + e.cause.Error()
+}
+
+// Unwrap returns the sentence first, since the cause may have one of its own.
+func (e *classified) Unwrap() []error { return []error{e.client, e.class, e.cause} }

@@ -2,6 +2,9 @@ package notifications
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
 	"fmt"
 
 	"attestry/evidence/notification"
@@ -111,3 +114,19 @@ func (t *Targets) RotateSecret(ctx context.Context, org string, action int64, ta
 func (t *Targets) Remove(ctx context.Context, org string, action int64, targets ...notification.Target) error {
 	return t.collection.Delete(ctx, storage.IDs(targets, func(target notification.Target) string { return targetID(org, action, target.ID()) })...)
 }
+
+const (
+	// secretPrefix begins the signing secrets of Standard Webhooks.
+	secretPrefix = "whsec_"
+	// secretSize is how many random bytes a secret has; Standard Webhooks asks for 24 to 64.
+	secretSize = 32
+)
+
+// newSecret makes a signing secret as Standard Webhooks writes it.
+func newSecret() string {
+	secret := make([]byte, secretSize)
+	rand.Read(secret)
+	return secretPrefix + base64.StdEncoding.EncodeToString(secret)
+}
+
+func isNotFound(err error) bool { return errors.Is(err, storage.ErrNotFound) }

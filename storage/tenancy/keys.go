@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -131,3 +133,160 @@ type maskedError struct {
 func (e *maskedError) Error() string { return e.text }
 
 func (e *maskedError) Unwrap() error { return e.err }
+
+// maxKeys bounds how many keys of one owner work at a time.
+const maxKeys = 1000
+
+// NewKey describes a key to be issued.
+type NewKey struct {
+	Description string
+	ExpiresAt   int64 // Unix seconds, 0 for never
+}
+
+// Keys returns the keys of an owner that work, oldest first.
+func (t *Tenancy) Keys(ctx context.Context, ownerID string) ([]evidence.Key, error) {
+	found, err := t.liveKeys(ctx, ownerID)
+	slices.SortFunc(found, func(a, b evidence.Key) int {
+		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), strings.Compare(a.ID, b.ID))
+	})
+	return found, err
+}
+
+// Key returns a key of an owner that works, by its id, or ErrNotFound.
+func (t *Tenancy) Key(ctx context.Context, ownerID, id string) (evidence.Key, error) {
+	found, err := t.liveKeys(ctx, ownerID)
+	if err != nil {
+		return evidence.Key{}, err
+	}
+	if i := slices.IndexFunc(found, func(key evidence.Key) bool { return key.ID == id }); i >= 0 {
+		return found[i], nil
+	}
+	return evidence.Key{}, storage.ErrNotFound
+}
+
+// IssueKey makes a key and returns it with its secret, which is never shown again. ErrNotFound means that the owner is
+// gone.
+func (t *Tenancy) IssueKey(ctx context.Context, owner identity.KeyOwner, by identity.Actor, asked NewKey) (evidence.Key, evidence.Secret, error) {
+	secret := evidence.NewAPIKey()
+	key := t.newKey(owner, secret, asked)
+	err := t.change(ctx, owner.OrgName, by, func(c *orgChange) error {
+		return t.addKey(ctx, c, owner, key)
+	})
+	return key, secret, maskHash(err, key.Hash)
+}
+
+// RevokeKey revokes a key that works, by its id; else it returns ErrNotFound.
+func (t *Tenancy) RevokeKey(ctx context.Context, owner identity.KeyOwner, by identity.Actor, id string) error {
+	return t.change(ctx, owner.OrgName, by, func(c *orgChange) error {
+		key, err := t.Key(ctx, owner.ID, id)
+		if err != nil {
+			return err
+		}
+		return t.revokeIn(ctx, c, key)
+	})
+}
+
+// RotateKey replaces a key that works, by its id, by a new one, or returns ErrNotFound. The old key works for a grace
+// period more. The new one expires at expiresAt (0 for never), or like the old one if that is nil. It returns the new
+// key with its secret, and when the old one ends, in Unix seconds.
+func (t *Tenancy) RotateKey(ctx context.Context, owner identity.KeyOwner, by identity.Actor, id string, grace time.Duration, expiresAt *int64) (fresh evidence.Key, secret evidence.Secret, oldEnds int64, err error) {
+	secret = evidence.NewAPIKey()
+	revokedAt := t.clock().Add(grace).Unix()
+	err = t.change(ctx, owner.OrgName, by, func(c *orgChange) error {
+		old, err := t.Key(ctx, owner.ID, id)
+		if err != nil {
+			return err
+		}
+		read, err := t.keys.GetVersioned(ctx, old.Hash)
+		if err != nil {
+			return maskHash(err, old.Hash)
+		}
+		changed := read.Value
+		if changed.RevokedAt == 0 || revokedAt < changed.RevokedAt {
+			changed.RevokedAt = revokedAt
+		}
+		t.keys.ReplaceIn(&c.batch, &changed, read.Revision)
+		c.record(keyEntry(identity.AuditChanged, &changed))
+		fresh = t.newKey(owner, secret, NewKey{Description: old.Description, ExpiresAt: old.ExpiresAt})
+		if expiresAt != nil {
+			fresh.ExpiresAt = *expiresAt
+		}
+		if err := t.addKey(ctx, c, owner, fresh); err != nil {
+			return err
+		}
+		oldEnds = changed.Ends()
+		return nil
+	})
+	return fresh, secret, oldEnds, maskHash(err, fresh.Hash)
+}
+
+func (t *Tenancy) liveKeys(ctx context.Context, ownerID string) ([]evidence.Key, error) {
+	return storage.FindAll(ctx, t.keys, storage.Query{
+		Index: "ends", Equal: []any{ownerID}, From: &storage.Bound{Value: t.clock().Unix(), Exclusive: true}, Limit: storage.Unlimited,
+	})
+}
+
+// addKey adds a key to a change. ErrNotFound means that its owner is gone.
+func (t *Tenancy) addKey(ctx context.Context, c *orgChange, owner identity.KeyOwner, key evidence.Key) error {
+	there, err := t.ownerExists(ctx, &key)
+	if err != nil {
+		return err
+	}
+	if !there {
+		return storage.ErrNotFound
+	}
+	live, err := t.liveKeys(ctx, owner.ID)
+	if err != nil {
+		return err
+	}
+	if len(live) >= maxKeys {
+		return evidence.NewError(evidence.Invalid, fmt.Sprintf("'%s' has %d API keys already, revoke some of them", owner.Name, len(live)))
+	}
+	t.keys.PutIn(&c.batch, key)
+	c.record(keyEntry(identity.AuditAdded, &key))
+	return nil
+}
+
+// ownerExists reports whether the owner of a key still exists.
+func (t *Tenancy) ownerExists(ctx context.Context, key *evidence.Key) (bool, error) {
+	var ownerID string
+	var err error
+	if key.AccountOrgID != "" {
+		var account identity.ServiceAccount
+		account, err = t.ServiceAccount(ctx, key.AccountOrgID, key.OwnerName)
+		ownerID = account.ID
+	} else {
+		var user evidence.User
+		user, err = t.users.Get(ctx, key.OwnerName)
+		if user.RemovedAt == 0 && key.CreatedAt >= user.KeysFrom {
+			ownerID = user.ID
+		}
+	}
+	if errors.Is(err, storage.ErrNotFound) {
+		return false, nil
+	}
+	return ownerID == key.OwnerID, err
+}
+
+func (t *Tenancy) revokeIn(ctx context.Context, c *orgChange, key evidence.Key) error {
+	read, err := t.keys.GetVersioned(ctx, key.Hash)
+	if err != nil {
+		return maskHash(err, key.Hash)
+	}
+	revoked := read.Value
+	revoked.RevokedAt = t.clock().Unix()
+	t.keys.ReplaceIn(&c.batch, &revoked, read.Revision)
+	c.remembered = true
+	c.record(keyEntry(identity.AuditRemoved, &revoked))
+	return nil
+}
+
+func keyEntry(event identity.AuditEvent, key *evidence.Key) identity.AuditEntry {
+	subject := identity.AuditUser
+	if key.AccountOrgID != "" {
+		subject = identity.AuditServiceAccount
+	}
+	return identity.AuditEntry{
+		Event: event, Subject: subject, Name: key.OwnerName, Key: &identity.AuditKey{ID: key.ID, Description: key.Description},
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	lua "github.com/yuin/gopher-lua"
 
 	"attestry/api/service"
 	"attestry/config"
@@ -260,3 +261,12 @@ func (i *Instance) closeRedis() {
 		i.redis.Close()
 	}
 }
+
+// The scripts of asynq are short and not recursive. miniredis makes a new interpreter for each of them, hundreds in a
+// second: the 120 KB that gopher-lua reserves for one would be most of what the process allocates.
+const (
+	scriptValues = 1024
+	scriptCalls  = 64
+)
+
+func init() { lua.RegistrySize, lua.CallStackSize = scriptValues, scriptCalls }
