@@ -2,6 +2,7 @@ package environments
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,11 +79,8 @@ type Reports struct {
 // NewReports binds the repository to an engine.
 func NewReports(docs storage.Documents, objects storage.Objects) *Reports {
 	compressor, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
-		panic("storage: the options of zstd are wrong: " + err.Error())
-	}
-	decompressor, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxCanonicalReport))
-	if err != nil {
+	decompressor, readerErr := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxCanonicalReport))
+	if err := cmp.Or(err, readerErr); err != nil {
 		panic("storage: the options of zstd are wrong: " + err.Error())
 	}
 	return &Reports{

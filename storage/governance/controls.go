@@ -106,10 +106,9 @@ func (c *Controls) Change(ctx context.Context, org, identifier string, change co
 }
 
 func (c *Controls) follow(ctx context.Context, version *control.Version) (control.Control, error) {
-	return c.controls.Update(ctx, controlID(version.Org, version.Control), func(current *control.Control) error {
+	return c.controls.Update(ctx, controlID(version.Org, version.Control), storage.WithoutError(func(current *control.Control) {
 		current.Follow(version)
-		return nil
-	})
+	}))
 }
 
 // Get returns a control, or ErrNotFound; one whose creation was cut short is completed.

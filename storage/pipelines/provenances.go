@@ -126,10 +126,7 @@ func (p *Provenances) AddIn(batch *storage.Batch, record *evidence.ArtifactRecor
 func (p *Provenances) Add(ctx context.Context, record *evidence.ArtifactRecord) error {
 	_, err := storage.Upsert(ctx, p.collection, provenanceID(record.Org, record.Fingerprint),
 		func() Provenance { return newProvenance(record) },
-		func(known *Provenance) error {
-			known.add(record.Origin())
-			return nil
-		})
+		storage.WithoutError(func(known *Provenance) { known.add(record.Origin()) }))
 	return err
 }
 

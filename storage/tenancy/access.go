@@ -57,10 +57,9 @@ func (t *Tenancy) memberRole(ctx context.Context, orgID string, principal eviden
 	}
 	if err == nil && member.UserName == "" {
 		// An earlier version wrote it, without what lists of members need.
-		_, err = t.members.Update(ctx, memberID(&member), func(member *evidence.Membership) error {
+		_, err = t.members.Update(ctx, memberID(&member), storage.WithoutError(func(member *evidence.Membership) {
 			member.UserName = principal.Name
-			return nil
-		})
+		}))
 	}
 	return member.Role, err
 }

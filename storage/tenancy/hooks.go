@@ -80,10 +80,7 @@ func (t *Tenancy) setHook(ctx context.Context, fresh hook) error {
 	if stored.OrgID != fresh.OrgID {
 		return errHookTaken
 	}
-	_, err = t.hooks.Update(ctx, fresh.Hash, func(stored *hook) error {
-		*stored = fresh
-		return nil
-	})
+	_, err = t.hooks.Update(ctx, fresh.Hash, storage.WithoutError(func(stored *hook) { *stored = fresh }))
 	return err
 }
 

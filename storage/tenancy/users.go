@@ -89,10 +89,7 @@ func (t *Tenancy) SetDefaultOrganization(ctx context.Context, principal evidence
 	if _, err := t.Access(ctx, principal, orgName); err != nil {
 		return err
 	}
-	_, err := t.users.Update(ctx, principal.Name, func(user *evidence.User) error {
-		user.DefaultOrg = orgName
-		return nil
-	})
+	_, err := t.users.Update(ctx, principal.Name, storage.WithoutError(func(user *evidence.User) { user.DefaultOrg = orgName }))
 	return err
 }
 
