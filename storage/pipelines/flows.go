@@ -1,14 +1,15 @@
 package pipelines
 
 import (
-	"attestry/evidence"
-	"attestry/evidence/template"
-	"attestry/storage"
-	"attestry/storage/names"
 	"cmp"
 	"context"
 	"errors"
 	"slices"
+
+	"attestry/evidence"
+	"attestry/evidence/template"
+	"attestry/storage"
+	"attestry/storage/names"
 )
 
 var flowSchema = &storage.Schema{

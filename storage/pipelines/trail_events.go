@@ -1,10 +1,11 @@
 package pipelines
 
 import (
-	"attestry/evidence"
-	"attestry/storage"
 	"context"
 	"slices"
+
+	"attestry/evidence"
+	"attestry/storage"
 )
 
 var trailEventSchema = &storage.Schema{
