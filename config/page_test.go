@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"attestry/config"
-	"attestry/scripts/readme"
+	"attestry/scripts/readmetest"
 )
 
 // TestEverySettingIsListed keeps the table in docs/settings.md true. With
 // ATTESTRY_TEST_UPDATE set it writes it.
 func TestEverySettingIsListed(t *testing.T) {
-	readme.Check(t, "../docs/settings.md", "settings", settingsTable())
+	readmetest.Check(t, "../docs/settings.md", "settings", settingsTable())
 }
 
 func settingsTable() string {

@@ -1,5 +1,4 @@
-// Package goroutine starts all goroutines of the service. A panic that nothing recovers ends the
-// whole process; in what is started here it becomes an error instead.
+// Package goroutine starts all goroutines of the service. It turns a panic, which would end the process, into an error.
 package goroutine
 
 import (
@@ -23,14 +22,12 @@ func Recovered(run func() error) (err error) {
 	return run()
 }
 
-// Start runs a function beside its caller, then ended with what it returned. Nothing recovers a
-// panic of ended.
+// Start runs a function beside its caller, then ended with its error. Nothing recovers a panic of ended.
 func Start(run func() error, ended func(error)) {
 	go func() { ended(Recovered(run)) }()
 }
 
-// Group runs functions beside its caller, who waits for all of them. The zero value sets no limit to
-// their number.
+// Group runs functions beside its caller, who waits for all of them. The zero value has no limit.
 type Group struct{ group errgroup.Group }
 
 // Limit sets how many functions run at once. It comes before the first of them.

@@ -11,7 +11,7 @@ import (
 
 	"attestry/evidence/notification"
 	"attestry/notify"
-	"attestry/scripts/readme"
+	"attestry/scripts/readmetest"
 )
 
 const (
@@ -59,7 +59,7 @@ func indented(t *testing.T, body []byte) string {
 
 func compare(t *testing.T, file, got string) {
 	t.Helper()
-	if readme.Updating() {
+	if readmetest.Updating() {
 		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
 			t.Fatal(err)
 		}

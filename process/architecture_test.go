@@ -15,7 +15,7 @@ import (
 	"strings"
 	"testing"
 
-	"attestry/scripts/readme"
+	"attestry/scripts/readmetest"
 )
 
 const (
@@ -188,7 +188,7 @@ func coveredBy(patterns []string, name string) bool {
 func TestPagesNameWhatExists(t *testing.T) {
 	packages := packagesOf(t)
 	for _, file := range []string{architecture, "../README.md", "../CONTRIBUTING.md", "../docs/README.md", "../docs/api.md", "../docs/examples.md", "../docs/settings.md"} {
-		text := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(readme.Read(t, file), "")
+		text := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(readmetest.Read(t, file), "")
 		for _, name := range quoted(text) {
 			name = strings.TrimPrefix(strings.TrimSuffix(name, "/..."), "./")
 			first, _, _ := strings.Cut(name, "/")
@@ -209,7 +209,7 @@ func TestPagesNameWhatExists(t *testing.T) {
 func TestArchitectureListsEveryPackage(t *testing.T) {
 	packages := packagesOf(t)
 	listed := map[string]bool{}
-	for _, row := range tableAfter(t, readme.Read(t, architecture), "| package | what it is for |") {
+	for _, row := range tableAfter(t, readmetest.Read(t, architecture), "| package | what it is for |") {
 		name := quoted(row[0])[0]
 		if packages[name] == nil || len(row) != 2 || listed[name] {
 			t.Errorf("the row of %s is wrong, double, or of no package", name)
@@ -247,7 +247,7 @@ func TestImportsLeadDown(t *testing.T) {
 // TestLibrariesAreImportedWhereTheyBelong compares the table of libraries with the code.
 func TestLibrariesAreImportedWhereTheyBelong(t *testing.T) {
 	packages := packagesOf(t)
-	for _, row := range tableAfter(t, readme.Read(t, architecture), "| library | imported by |") {
+	for _, row := range tableAfter(t, readmetest.Read(t, architecture), "| library | imported by |") {
 		library, allowed := quoted(row[0])[0], quoted(row[1])
 		used := false
 		for name, known := range packages {
@@ -276,7 +276,7 @@ func TestPackagesAreSmall(t *testing.T) {
 
 // TestArchitectureDrawsTheImports compares the picture of layers with the imports.
 func TestArchitectureDrawsTheImports(t *testing.T) {
-	readme.Check(t, architecture, "layers", picture(packagesOf(t)))
+	readmetest.Check(t, architecture, "layers", picture(packagesOf(t)))
 }
 
 // picture draws each layer as a box and each import between layers as an arrow, unless a
@@ -329,7 +329,7 @@ func leadsByOthers(imports []map[int]bool, from, to int) bool {
 
 // TestArchitectureAnswersWithFewFiles bounds the files that each of the questions names.
 func TestArchitectureAnswersWithFewFiles(t *testing.T) {
-	_, rest, _ := strings.Cut(readme.Read(t, architecture), "\n## Questions\n")
+	_, rest, _ := strings.Cut(readmetest.Read(t, architecture), "\n## Questions\n")
 	section, _, _ := strings.Cut(rest, "\n## ")
 	questions := strings.Split(section, "\n### ")[1:]
 	if len(questions) != 6 {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"attestry/scripts/readme"
+	"attestry/scripts/readmetest"
 )
 
 const semantics = "../docs/semantics.md"
@@ -28,7 +28,7 @@ var (
 func sectionsOfSemantics(t *testing.T) map[string]bool {
 	t.Helper()
 	sections := map[string]bool{}
-	for _, match := range section.FindAllStringSubmatch(readme.Read(t, semantics), -1) {
+	for _, match := range section.FindAllStringSubmatch(readmetest.Read(t, semantics), -1) {
 		if sections[match[1]] {
 			t.Errorf("%s has section %s twice", semantics, match[1])
 		}
@@ -93,7 +93,7 @@ func TestCommentsCiteSectionsThatExist(t *testing.T) {
 }
 
 func TestDocumentsCiteSectionsThatExist(t *testing.T) {
-	text := readme.Read(t, semantics)
+	text := readmetest.Read(t, semantics)
 	sections := sectionsOfSemantics(t)
 	// In docs/semantics.md itself sections are cited as "(7.2)" or "(1.11)".
 	for _, match := range regexp.MustCompile(`\((\d{1,2}(?:\.\d+)?(?:, \d+\.\d+)*)\)`).FindAllStringSubmatch(text, -1) {

@@ -19,8 +19,7 @@ import (
 	"attestry/storage/s3"
 )
 
-// OpenDocuments opens a database with the collections of the service. One that is an
-// incomplete copy is refused.
+// OpenDocuments opens a database with the collections of the service, unless it is an incomplete copy.
 func OpenDocuments(ctx context.Context, database config.Database) (storage.Documents, error) {
 	docs, err := openDocuments(ctx, database)
 	if err != nil {
@@ -43,8 +42,8 @@ func openDocuments(ctx context.Context, database config.Database) (storage.Docum
 	return pebble.Open(ctx, pebble.Options{Folder: database.Path, AcceptLoss: database.AcceptLoss}, schemas)
 }
 
-// HasDatabase reports whether an embedded database has been made at its path. A path that cannot
-// be read counts as one: opening it tells why.
+// HasDatabase reports whether there is an embedded database at its path. A path that cannot be read counts as one:
+// opening it returns the error.
 func HasDatabase(database config.Database) bool {
 	entries, err := os.ReadDir(database.Path)
 	if err != nil {
@@ -70,11 +69,48 @@ func OpenObjects(ctx context.Context, objects config.Objects, kept config.Retent
 		mode = retentionModes[kept.Mode]
 	}
 	return s3.Open(ctx, s3.Options{
-		Endpoint:  objects.Endpoint,
-		Secure:    objects.Secure,
-		Bucket:    objects.Bucket,
-		AccessKey: objects.AccessKey,
-		SecretKey: objects.SecretKey,
-		Retention: mode,
+		Endpoint: objects.Endpoint, Secure: objects.Secure, Bucket: objects.Bucket,
+		AccessKey: objects.AccessKey, SecretKey: objects.SecretKey, Retention: mode,
 	})
+}
+
+// copyMarkers declares the collection that has one document while the database is the target of an incomplete copy. It
+// is not copied itself.
+var copyMarkers = &storage.Schema{Name: "copy_markers"}
+
+const copyMarker = "incomplete"
+
+// errIncompleteCopy reports a database that lacks some of its documents.
+var errIncompleteCopy = errors.New("the database is an incomplete copy: run the same `scripts/admin copy` again until its exit status is 0, or name another database")
+
+// OpenCopyTarget opens a database, even if it is an incomplete copy.
+func OpenCopyTarget(ctx context.Context, database config.Database) (storage.Documents, error) {
+	return openDocuments(ctx, database)
+}
+
+// BeginCopy marks a database as an incomplete copy: OpenDocuments refuses it until EndCopy.
+func BeginCopy(ctx context.Context, docs storage.Documents) error {
+	if err := docs.Put(ctx, copyMarkers, storage.Record{ID: copyMarker, Revision: 1, Body: []byte("{}")}); err != nil {
+		return fmt.Errorf("mark the database as an incomplete copy: %w", err)
+	}
+	return nil
+}
+
+// EndCopy removes the mark of BeginCopy.
+func EndCopy(ctx context.Context, docs storage.Documents) error {
+	if err := docs.Delete(ctx, copyMarkers, copyMarker); err != nil {
+		return fmt.Errorf("mark the database as complete: %w", err)
+	}
+	return nil
+}
+
+func refuseIncompleteCopy(ctx context.Context, docs storage.Documents) error {
+	_, err := docs.Get(ctx, copyMarkers, copyMarker)
+	switch {
+	case err == nil:
+		return errIncompleteCopy
+	case errors.Is(err, storage.ErrNotFound):
+		return nil
+	}
+	return fmt.Errorf("find out whether the database is an incomplete copy: %w", err)
 }

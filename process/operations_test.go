@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"attestry/scripts/readme"
+	"attestry/scripts/readmetest"
 )
 
 const operations = "../docs/operations.md"
@@ -45,7 +45,7 @@ func namesIn(text, pattern string) []string {
 
 func TestOperationsDescribesEveryMetric(t *testing.T) {
 	made := namesIn(sourcesOf(t), `"(attestry_[a-z_]+)"`)
-	described := namesIn(readme.Read(t, operations), "\\| `(attestry_[a-z_]+)`")
+	described := namesIn(readmetest.Read(t, operations), "\\| `(attestry_[a-z_]+)`")
 	if !slices.Equal(made, described) {
 		t.Errorf("the code makes %v, %s describes %v", made, operations, described)
 	}
@@ -53,7 +53,7 @@ func TestOperationsDescribesEveryMetric(t *testing.T) {
 
 func TestOperationsDescribesEveryWarning(t *testing.T) {
 	logged := namesIn(sourcesOf(t), `(?:[lL]og|logger|entry)\.(?:Warn|Error)(?:Context)?\((?:\w+, )?"([^"]+)"`)
-	_, logs, _ := strings.Cut(readme.Read(t, operations), "\n## Logs\n")
+	_, logs, _ := strings.Cut(readmetest.Read(t, operations), "\n## Logs\n")
 	described, _, _ := strings.Cut(logs, "\n## ")
 	for _, message := range logged {
 		if !strings.Contains(described, "`"+message+"`") {

@@ -1,6 +1,5 @@
-// Package process is what the api and the worker do alike: open what the
-// settings name, apply the bootstrap file, serve the monitoring port, and end in
-// good order.
+// Package process is what the api and the worker share: opening the stores, applying the bootstrap file, serving the
+// monitoring port, and ending.
 package process
 
 import (
@@ -26,11 +25,10 @@ import (
 	"attestry/tasks"
 )
 
-// openTimeout bounds how long the stores may take to open at start, indexes
-// included.
+// openTimeout bounds how long the stores may take to open, indexes included.
 const openTimeout = 2 * time.Minute
 
-// Process is what a running api or worker stands on.
+// Process holds what a running api or worker uses.
 type Process struct {
 	Settings config.Settings
 	Log      *slog.Logger
@@ -38,19 +36,19 @@ type Process struct {
 	Store    *app.Store
 	Redis    *redis.Client
 	Tasks    *tasks.Enqueuer
-	// Written is not nil in a process that is both the api and the only worker: it knows all that is
-	// written, and does its tasks itself.
+	// Written is set in a process that is both the api and the only worker: it sees all writes, and does its tasks
+	// itself.
 	Written *written.Documents
 	Metrics *prometheus.Registry
-	// embedded is nil with a database that is a server.
+	// embedded is nil if the database is a server.
 	embedded embeddedDatabase
 }
 
-// embeddedDatabase tells of the state of its files.
+// embeddedDatabase reports the state of its files.
 type embeddedDatabase interface {
-	// Damage says which files are known to be damaged, "" if none is.
+	// Damage names the files that are damaged, "" if none is known.
 	Damage() string
-	// AcceptedLoss says what is missing of it that the operator has accepted as lost, "" if nothing is.
+	// AcceptedLoss says what is missing that the operator has accepted as lost, "" if nothing is.
 	AcceptedLoss() string
 }
 
@@ -59,14 +57,12 @@ func NewLog(out io.Writer, level slog.Level) *slog.Logger {
 	return slog.New(redact.NewHandler(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level})))
 }
 
-// Open opens the stores. A Redis that is away is no reason not to start: the
-// service is degraded, not down.
+// Open opens the stores. It does not need Redis: without it, the service is degraded.
 func Open(ctx context.Context, settings config.Settings, log *slog.Logger) (*Process, error) {
 	return OpenWith(ctx, settings, log, time.Now, nil)
 }
 
-// OpenWith is Open with a clock and, unless it is nil, with something that stands
-// between the service and its database.
+// OpenWith is Open with a clock and, unless it is nil, a wrapper of the database.
 func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, clock evidence.Clock, wrap func(storage.Documents) storage.Documents) (*Process, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
@@ -113,8 +109,7 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 	}, nil
 }
 
-// Checks are the dependencies of the process. Without Redis it is degraded, yet
-// ready.
+// Checks are the dependencies of the process. Without Redis it is degraded, yet ready.
 func (p *Process) Checks() []monitor.Check {
 	database := monitor.Check{Name: storage.Database, Ping: p.Store.Documents.Ping, Required: true}
 	if p.embedded != nil {
@@ -134,7 +129,7 @@ func (p *Process) Checks() []monitor.Check {
 	return checks
 }
 
-// RecordAcceptedLoss notes in all audit logs what the operator has accepted as lost, if anything.
+// RecordAcceptedLoss notes in all audit logs the loss that the operator has accepted, if any.
 func (p *Process) RecordAcceptedLoss(ctx context.Context) error {
 	if p.embedded == nil || p.embedded.AcceptedLoss() == "" {
 		return nil

@@ -17,6 +17,7 @@ import (
 
 	"attestry/app/evaluation"
 	"attestry/config"
+	"attestry/evidence/identity"
 	"attestry/goroutine"
 	"attestry/monitor"
 	"attestry/process/buildinfo"
@@ -32,15 +33,13 @@ type Work func(ctx context.Context, p *Process) error
 // healthcheckCommand asks the running process instead of starting one.
 const healthcheckCommand = "healthcheck"
 
-// NewProgram makes the command line of a process. The argument `healthcheck` asks
-// the running process, for images without a shell.
+// NewProgram makes the command line of a process, with `healthcheck` for images without a shell.
 func NewProgram(name, summary string) *cli.Program {
 	return cli.NewProgram(name, summary, cli.Command{Name: healthcheckCommand, Summary: "ask the running process whether it is well"})
 }
 
-// Main runs a process from its command line and environment to its end and
-// returns the exit status: 0 after a stop that was asked for, 2 for a command line
-// that makes no sense, 1 otherwise. Its log calls it by name.
+// Main runs a process to its end and returns the exit status: 0 after a requested stop, 2 for a wrong command line, 1
+// otherwise. name is that of the process in its log.
 func Main(name string, program *cli.Program, work Work) int {
 	evaluation.ServeChild()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -73,8 +72,7 @@ func (c *command) main(ctx context.Context, args []string) int {
 	}
 	err = c.run(ctx, settings)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		// It was told to stop while it was still starting.
-		return cli.Success
+		return cli.Success // it was told to stop while it was starting
 	}
 	return c.exit(err)
 }
@@ -108,8 +106,7 @@ func (c *command) run(ctx context.Context, settings config.Settings) error {
 	return errors.Join(err, p.Close())
 }
 
-// StartLog makes the log of a process, which all packages log to from now on. Its
-// first line says what the process was built from.
+// StartLog makes the log of a process, which all packages use from now on. Its first line names the build.
 func StartLog(out io.Writer, level slog.Level, name string) *slog.Logger {
 	log := NewLog(out, level).With("process", name)
 	slog.SetDefault(log)
@@ -119,10 +116,8 @@ func StartLog(out io.Writer, level slog.Level, name string) *slog.Logger {
 	return log
 }
 
-// redisLogger lets the Redis client speak through slog.
-type redisLogger struct {
-	log *slog.Logger
-}
+// redisLogger lets the Redis client log through slog.
+type redisLogger struct{ log *slog.Logger }
 
 // Printf logs what the client cannot return as an error.
 func (l redisLogger) Printf(ctx context.Context, format string, values ...any) {
@@ -139,8 +134,8 @@ func (p *Process) withMonitor(ctx context.Context, work Work) error {
 	return work(ctx, p)
 }
 
-// ServeMonitor serves the monitoring port until the server is closed. Addr of the
-// server is where it answers, "" if the settings leave it off.
+// ServeMonitor serves the monitoring port until the server is closed. Addr of the server is its address, "" if the port
+// is off.
 func (p *Process) ServeMonitor() (*http.Server, error) {
 	server := &http.Server{
 		Handler:           monitor.New(p.Metrics, p.Checks(), p.Clock),
@@ -164,7 +159,7 @@ func (p *Process) ServeMonitor() (*http.Server, error) {
 	return server, nil
 }
 
-// healthcheck asks the monitoring port of the process beside us.
+// healthcheck asks the monitoring port of the running process.
 func healthcheck(ctx context.Context, settings config.Settings) error {
 	address := string(settings.Process.MonitorListen)
 	if address == "" {
@@ -189,4 +184,26 @@ func healthcheck(ctx context.Context, settings config.Settings) error {
 		return fmt.Errorf("the process answers %s", response.Status)
 	}
 	return nil
+}
+
+// ReadBootstrap reads a bootstrap file; "" declares nothing. It is read before a store is opened, so that a faulty file
+// leaves nothing behind.
+func ReadBootstrap(file string) (identity.Bootstrap, error) {
+	if file == "" {
+		return identity.Bootstrap{}, nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return identity.Bootstrap{}, fmt.Errorf("read the bootstrap file: %w", err)
+	}
+	return config.ParseBootstrap(file, data)
+}
+
+// Bootstrap applies a declaration and prints each new key to out. A key is never shown again.
+func (p *Process) Bootstrap(ctx context.Context, declared identity.Bootstrap, out io.Writer) error {
+	made, err := p.Store.Tenancy.ApplyBootstrap(ctx, declared)
+	for _, key := range made {
+		fmt.Fprintf(out, "API key of %s (%s), shown this once: %s\n", key.User, key.Description, key.Secret.Reveal())
+	}
+	return err
 }

@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Batches reads a list batch by batch, so that it never has to be in memory as a whole.
+// Batches reads a list batch by batch, so that it is never in memory as a whole.
 type Batches[T any] struct {
 	next  func(ctx context.Context, maxBytes int) ([]T, error)
 	after string
@@ -15,8 +15,8 @@ type Batches[T any] struct {
 	short bool
 }
 
-// Next returns the next documents: at most maxBytes of them as they are stored, or a
-// single one. A batch may be empty and still have others behind it.
+// Next returns the next documents: at most maxBytes of them as stored, or a single one. More may follow an empty
+// batch.
 func (b *Batches[T]) Next(ctx context.Context, maxBytes int) ([]T, error) {
 	if !b.more {
 		return nil, nil
@@ -24,21 +24,20 @@ func (b *Batches[T]) Next(ctx context.Context, maxBytes int) ([]T, error) {
 	return b.next(ctx, maxBytes)
 }
 
-// More reports whether there may be documents behind the last batch.
+// More reports whether documents may follow the last batch.
 func (b *Batches[T]) More() bool { return b.more }
 
-// After is the cursor of what follows the last batch in the store, whether or not it is
-// still part of the list; "" when nothing does, or when the list has no cursors.
+// After is the cursor of what follows the last batch in the store, even beyond the list. It is "" at the end, and
+// for a list without cursors.
 func (b *Batches[T]) After() string { return b.after }
 
-// Short tells that the last batch had fewer documents than it could have had, for another
-// reason than their bytes.
+// Short reports whether the last batch is shorter than wanted for another reason than its bytes.
 func (b *Batches[T]) Short() bool { return b.short }
 
-// Bytes is how much has been read of a list that has cursors, as it is stored.
+// Bytes is how much of a list with cursors has been read, as stored.
 func (b *Batches[T]) Bytes() int { return b.bytes }
 
-// Unlimited is the limit of a query whose batches are wanted to the last.
+// Unlimited is the limit of a query for everything.
 const Unlimited = math.MaxInt
 
 // EmptyBatches is an empty list.
@@ -54,7 +53,7 @@ func SingleBatch[T any](documents []T) *Batches[T] {
 	return b
 }
 
-// DeferBatches is the list that begin makes when it is first read.
+// DeferBatches is the list that begin makes at the first read.
 func DeferBatches[T any](begin func(ctx context.Context) (*Batches[T], error)) *Batches[T] {
 	var source *Batches[T]
 	b := &Batches[T]{more: true}
@@ -92,13 +91,11 @@ func QueryBatches[T any](collection Collection[T], query Query) *Batches[T] {
 	return b
 }
 
-// firstIDs is how many documents are read by id before their size is known: as many as
-// the pages of most lists have at most.
+// firstIDs is how many documents are read by id before their size is known: a page of most lists.
 const firstIDs = 100
 
-// BatchesByID reads documents by id, in the order of ids; those that do not exist are
-// left out. How many it reads at a time follows from the sizes of those before. A batch
-// that turns out to be too large is read again as a smaller one.
+// BatchesByID reads documents by id, in the order of ids, without those that do not exist. The sizes of those
+// before decide how many it reads at a time; a batch that is too large is read again as a smaller one.
 func BatchesByID[T any](collection Collection[T], ids []string) *Batches[T] {
 	read, bytes := 0, 0
 	b := &Batches[T]{more: len(ids) > 0}
@@ -137,8 +134,7 @@ type boundedRead struct {
 	documents, bytes int
 }
 
-// context returns the context for a read of n documents. A single document is read
-// however large it is.
+// context returns the context for a read of n documents. A single document is read whatever its size.
 func (r *boundedRead) context(ctx context.Context, n int) context.Context {
 	return WithCharge(ctx, func(bytes int) error {
 		if n > 1 && r.bytes+bytes > r.maxBytes {
@@ -149,8 +145,8 @@ func (r *boundedRead) context(ctx context.Context, n int) context.Context {
 	})
 }
 
-// LimitRounds ends a list after a number of batches, those that are bounded by their bytes
-// not counted: filters may let too little pass to go on.
+// LimitRounds ends a list after a number of batches, without counting those that their bytes bounded. So a list
+// whose filters drop nearly everything ends.
 func LimitRounds[T any](all *Batches[T], rounds int) *Batches[T] {
 	b := &Batches[T]{more: all.more}
 	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
@@ -164,7 +160,7 @@ func LimitRounds[T any](all *Batches[T], rounds int) *Batches[T] {
 	return b
 }
 
-// FilterBatches leaves out the documents that keep is false for.
+// FilterBatches keeps the documents that keep is true for.
 func FilterBatches[T any](all *Batches[T], keep func(*T) bool) *Batches[T] {
 	b := &Batches[T]{more: all.more}
 	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
@@ -181,7 +177,7 @@ func FilterBatches[T any](all *Batches[T], keep func(*T) bool) *Batches[T] {
 	return b
 }
 
-// MapBatches is the list of what convert makes of each batch of another one.
+// MapBatches is the list of what convert makes of each batch.
 func MapBatches[S, T any](source *Batches[S], convert func(ctx context.Context, batch []S, maxBytes int) ([]T, error)) *Batches[T] {
 	b := &Batches[T]{more: source.more}
 	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
@@ -195,7 +191,7 @@ func MapBatches[S, T any](source *Batches[S], convert func(ctx context.Context, 
 	return b
 }
 
-// LimitBatches ends a list behind a number of documents.
+// LimitBatches ends a list after a number of documents.
 func LimitBatches[T any](all *Batches[T], limit int) *Batches[T] {
 	b := &Batches[T]{more: all.more && limit > 0}
 	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
@@ -208,7 +204,7 @@ func LimitBatches[T any](all *Batches[T], limit int) *Batches[T] {
 	return b
 }
 
-// MergeBatches merges two lists that are in the order of compare into one.
+// MergeBatches merges two lists that are sorted by compare.
 func MergeBatches[T any](first, second *Batches[T], compare func(a, b *T) int) *Batches[T] {
 	sources := [2]*Batches[T]{first, second}
 	var rests [2][]T

@@ -2,8 +2,7 @@ package storage
 
 import "context"
 
-// Charge is called with the size, in bytes, of each stored body or object while it is
-// read. An error ends that read and is its error.
+// Charge is called with the size, in bytes, of each body or object that is read. Its error ends that read.
 type Charge func(bytes int) error
 
 type chargeKey struct{}
@@ -13,8 +12,8 @@ func WithCharge(ctx context.Context, charge Charge) context.Context {
 	return context.WithValue(ctx, chargeKey{}, charge)
 }
 
-// ChargeRead calls the Charge of the context, if it has one. Engines call it for each body
-// before they read the next one, so that a read ends as soon as its charge is refused.
+// ChargeRead calls the Charge of the context, if any. Engines call it before they read the next body, so that a
+// read ends as soon as its charge is refused.
 func ChargeRead(ctx context.Context, bytes int) error {
 	if charge, _ := ctx.Value(chargeKey{}).(Charge); charge != nil {
 		return charge(bytes)

@@ -9,9 +9,8 @@ import (
 	"attestry/evidence"
 )
 
-// CheckSchemas reports whether collections are declared as engines expect it: names
-// of lower-case letters, digits and underscores, each only once, and indexes over
-// declared fields.
+// CheckSchemas reports whether collections are declared as engines expect: unique names of lower-case letters,
+// digits and underscores, and indexes over declared fields.
 func CheckSchemas(schemas []*Schema) error {
 	name := regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
 	seen := map[string]bool{}
@@ -121,8 +120,8 @@ func CheckListLimit(limit int) error {
 	return nil
 }
 
-// CheckQuery reports whether Find can answer a query. Apart from unusable text and
-// patterns, which clients may cause, a fault is the program's.
+// CheckQuery reports whether Find can answer a query. Except for text and patterns of clients, a fault is the
+// program's.
 func CheckQuery(schema *Schema, query Query) error {
 	if err := checkSelection(schema, query); err != nil {
 		return err
@@ -235,8 +234,7 @@ func checkRange(index Index, query Query) error {
 	return nil
 }
 
-// InOrder returns the records that were found by id in the order of the ids, each
-// once.
+// InOrder returns records that were found by id in the order of the ids, each once.
 func InOrder(ids []string, found map[string]Record) []Record {
 	records := make([]Record, 0, len(found))
 	for _, id := range ids {

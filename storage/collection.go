@@ -10,9 +10,8 @@ import (
 	"github.com/bytedance/sonic"
 )
 
-// Collection is the typed view of one collection. T is stored as JSON. It is an interface, so that the
-// compiler makes the methods of a collection where it is bound to an engine, and not again for each
-// package that uses its repository.
+// Collection is the typed view of one collection; T is stored as JSON. It is an interface, so that its methods are
+// compiled once for each T, and not again in each package that uses a repository.
 type Collection[T any] interface {
 	// IDOf derives the id of a document.
 	IDOf(value *T) string
@@ -20,56 +19,49 @@ type Collection[T any] interface {
 	Get(ctx context.Context, id string) (T, error)
 	// GetVersioned is Get with the document's revision.
 	GetVersioned(ctx context.Context, id string) (Versioned[T], error)
-	// GetMany returns the documents that exist among ids, in their order: one command
-	// per MaxMany ids.
+	// GetMany returns the documents that exist among ids, in their order: one command per MaxMany.
 	GetMany(ctx context.Context, ids []string) ([]T, error)
 	// Insert stores a new document, or returns ErrExists.
 	Insert(ctx context.Context, value T) error
-	// InsertMany stores those whose ids are free: one command per MaxMany documents.
-	// It returns how many were stored.
+	// InsertMany stores those whose ids are free, and returns how many: one command per MaxMany.
 	InsertMany(ctx context.Context, values []T) (int, error)
 	// Put stores documents whether or not they exist: one command per MaxMany.
 	Put(ctx context.Context, values ...T) error
-	// Replace overwrites a document that is still at the given revision and returns
-	// its new one, or ErrMoved.
+	// Replace overwrites a document that is still at a revision and returns its new one, or ErrMoved.
 	Replace(ctx context.Context, value T, revision int64) (int64, error)
-	// Update reads a document, lets change alter it, and writes it back if nobody
-	// else has meanwhile; otherwise it starts over. It returns the document as
-	// written, ErrNotFound, or change's own error. A change must be free of effects
-	// outside the document, since it may run more than once. Updates of one document
-	// that meet in this process share one write.
+	// Update reads a document, lets change alter it, and writes it unless somebody else has meanwhile; then it
+	// starts over. It returns the document as written, ErrNotFound, or the error of change. A change may run more
+	// than once, so it must have no other effects. Updates of one document that meet in this process share one
+	// write.
 	Update(ctx context.Context, id string, change func(*T) error) (T, error)
-	// UpdateFrom is Update for a document that was read a moment ago: as long as
-	// nobody has changed it since, and change alters it, it is not read again.
+	// UpdateFrom is Update for a document that was just read: it is read again only if it has changed since, or
+	// change does not alter it.
 	UpdateFrom(ctx context.Context, seen Versioned[T], change func(*T) error) (T, error)
 	// Delete removes documents; absent ones are no error.
 	Delete(ctx context.Context, ids ...string) error
 	// Find answers a query with a page of documents and the cursor of the next one.
 	Find(ctx context.Context, query Query) ([]T, string, error)
-	// FindFields is Find for those who need no more than the declared fields.
+	// FindFields is Find for the declared fields alone.
 	FindFields(ctx context.Context, query Query) ([]Record, string, error)
 	// Count counts what a query finds, at most MaxCount.
 	Count(ctx context.Context, query Query) (int64, error)
 	// Wrap adds the command, the collection and the subject to an error.
 	Wrap(command, subject string, err error) error
-	// InsertIn adds the insertion of a new document to a batch, and returns its revision.
+	// InsertIn adds the insertion of a document to a batch, and returns its revision.
 	InsertIn(b *Batch, value *T) int64
-	// ReplaceIn adds the replacement of a document that is at a revision to a batch, and returns
-	// the new revision.
+	// ReplaceIn adds the replacement of a document at a revision to a batch, and returns the new revision.
 	ReplaceIn(b *Batch, value *T, revision int64) int64
-	// StoreIn is InsertIn if revision is 0, as that of a document that was not there, else
-	// ReplaceIn.
+	// StoreIn is ReplaceIn, or InsertIn if revision is 0, as that of a missing document.
 	StoreIn(b *Batch, value *T, revision int64) int64
-	// PutIn adds documents that are stored whether or not they exist to a batch.
+	// PutIn adds documents to a batch that are stored whether or not they exist.
 	PutIn(b *Batch, values ...T)
-	// AddIn adds documents to a batch of which those that are there already stay as they are.
+	// AddIn adds documents to a batch that are stored unless they exist.
 	AddIn(b *Batch, values ...T)
 	// AddEncodedIn is AddIn for a document that is encoded as JSON already.
 	AddEncodedIn(b *Batch, value *T, body []byte)
 	// DeleteIn adds the removal of documents to a batch.
 	DeleteIn(b *Batch, ids ...string)
-	// CheckIn adds the condition that a document is still at a revision, or is not there if that
-	// is 0, to a batch.
+	// CheckIn adds the condition to a batch that a document is at a revision, or missing if that is 0.
 	CheckIn(b *Batch, id string, revision int64)
 
 	// findPage is Find with the whole page.
@@ -84,8 +76,7 @@ type collection[T any] struct {
 	updates *updates[T]
 }
 
-// NewCollection binds a declared collection to an engine. id and fields derive
-// the id and the declared fields of a document.
+// NewCollection binds a declared collection to an engine. id and fields derive a document's id and declared fields.
 func NewCollection[T any](docs Documents, schema *Schema, id func(*T) string, fields func(*T) map[string]any) Collection[T] {
 	c := &collection[T]{schema: schema, docs: docs, id: id, fields: fields}
 	c.updates = newUpdates(c)

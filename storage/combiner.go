@@ -8,12 +8,10 @@ import (
 	"time"
 )
 
-// combinedTimeout bounds what is done for several callers together, which outlives the
-// request that began it.
+// combinedTimeout bounds what is done for several callers together, which outlives the first request.
 const combinedTimeout = 15 * time.Second
 
-// Combiner hands what meets under one key in this process to one goroutine, which does it
-// together.
+// Combiner hands items that meet under one key in this process to one goroutine.
 type Combiner[T any] struct {
 	run     func(ctx context.Context, key string, items []T)
 	mu      sync.Mutex
@@ -26,15 +24,13 @@ type combined[T any] struct {
 	err  error
 }
 
-// NewCombiner makes a combiner that lets run do what was handed to Do under a key. Of one
-// key, run is called again only when it has returned.
+// NewCombiner makes a combiner that lets run handle the items of a key. Of one key, one call runs at a time.
 func NewCombiner[T any](run func(ctx context.Context, key string, items []T)) *Combiner[T] {
 	return &Combiner[T]{run: run, waiting: map[string][]*combined[T]{}}
 }
 
-// Do waits until an item was done, or the context ends; the item may be done all the same
-// then, and its caller must not look at it any more. So it is after an error that is
-// goroutine.ErrPanicked.
+// Do waits until an item was handled, or the context ends. After an error of the context, or goroutine.ErrPanicked,
+// the item may still be in use, so the caller must not read it.
 func (c *Combiner[T]) Do(ctx context.Context, key string, item T) error {
 	mine := &combined[T]{item: item, done: make(chan struct{})}
 	c.mu.Lock()
@@ -64,7 +60,7 @@ func (c *Combiner[T]) Waiting() int {
 	return n
 }
 
-// drain has one group after the other done until nothing waits under the key.
+// drain handles one group after the other until nothing waits under the key.
 func (c *Combiner[T]) drain(ctx context.Context, key string) {
 	for {
 		c.mu.Lock()

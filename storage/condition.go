@@ -9,8 +9,7 @@ import (
 	"attestry/evidence"
 )
 
-// Filter reports whether the fields of an entry meet all conditions of a query.
-// Engines evaluate conditions by it, not by means of their own, so that they
+// Filter reports whether the fields of an entry meet all conditions of a query. All engines use it, so that they
 // cannot differ.
 type Filter func(fields map[string]any) bool
 

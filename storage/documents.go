@@ -14,59 +14,69 @@ import (
 var (
 	// ErrNotFound reports that no document or object has the id.
 	ErrNotFound = errors.New("not found")
-	// ErrArchived reports that what has the name was archived; it is an ErrNotFound
-	// too.
+	// ErrArchived reports that what has the name was archived. It is an ErrNotFound too.
 	ErrArchived = fmt.Errorf("archived: %w", ErrNotFound)
 	// ErrExists reports that the id is taken; the stored document is untouched.
 	ErrExists = errors.New("exists already")
-	// ErrMoved reports that the document's revision is not the expected one, or
-	// that the document is gone.
+	// ErrMoved reports that a document is gone, or not at the expected revision.
 	ErrMoved = errors.New("revision moved")
-	// ErrDamaged reports that what is stored cannot be read, however often it is
-	// tried. Clients see evidence.Damaged; Damaged makes one that says what it is.
+	// ErrDamaged reports that stored content cannot be read, however often it is tried. Clients see
+	// evidence.Damaged.
 	ErrDamaged error = evidence.NewError(evidence.Damaged, "Stored content is damaged")
 )
 
-// MaxMany is the greatest number of ids, set values or entries that one command
-// takes or gives.
+// MaxMany is the greatest number of ids, set values or entries of one command.
 const MaxMany = 1000
 
-// MaxBody is the greatest body of a document, in bytes; a greater one is refused as
-// evidence.TooLarge. MongoDB takes 16 MiB with all fields.
+// MaxBody is the greatest size of a body in bytes; a larger one is evidence.TooLarge. MongoDB takes 16 MiB with all
+// fields.
 const MaxBody = 15 << 20
 
-// MaxScan is how many index entries a page of Find may look at. A page that
-// reaches it answers what it has, with a cursor.
+// MaxScan is how many index entries a page of Find may look at. Then it returns what it has, with a cursor.
 const MaxScan = 10_000
 
-// MaxCount caps Count: a greater number is answered as this one.
+// MaxCount caps Count.
 const MaxCount = 100_000
 
-// Record is a document as engines keep it: an opaque JSON body, and beside it
-// the declared fields by which it can be found. Engines never look into Body and
-// give it back byte for byte.
+// Record is a document as engines keep it: an opaque JSON body and the declared fields by which it is found.
+// Engines return Body byte for byte.
 type Record struct {
 	ID string
 	// Revision is replaced by every write with a fresh random value, never 0.
 	Revision int64
-	// Fields holds declared fields only; values are string, bool, int64 or
-	// float64. An absent field (or a nil value) is null and sorts first. One
-	// field holds one kind: text, numbers of both types, or bools. Text, like an
-	// id, is valid UTF-8 without NUL; all else is refused as evidence.Invalid.
+	// Fields holds declared fields; values are string, bool, int64 or float64. An absent or nil value is null and
+	// sorts first. One field holds one kind: text, numbers of both types, or bools. Text and ids are valid UTF-8
+	// without NUL; all else is evidence.Invalid.
 	Fields map[string]any
 	Body   []byte
+}
+
+// Text returns a field of text, "" if it is null.
+func (r *Record) Text(field string) string {
+	text, _ := r.Fields[field].(string)
+	return text
+}
+
+// Float returns a field of numbers, 0 if it is null.
+func (r *Record) Float(field string) float64 {
+	number, _ := r.Fields[field].(float64)
+	return number
+}
+
+// Integer returns a field of integers, 0 if it is null.
+func (r *Record) Integer(field string) int64 {
+	number, _ := r.Fields[field].(int64)
+	return number
 }
 
 // Schema declares a collection.
 type Schema struct {
 	Name string
-	// Fields are the declared fields, those of all indexes and those of
-	// residual conditions.
+	// Fields are those of all indexes and of residual conditions.
 	Fields []string
 	// Indexes are all ways to ask, apart from the id.
 	Indexes []Index
-	// ContentAddressed says that each id is the SHA-256 of the body in lower-case
-	// hex, so that a body can be verified whenever it is read.
+	// ContentAddressed says that each id is the SHA-256 of the body in lower-case hex, which verifies the body.
 	ContentAddressed bool
 	// Unconditional says that the collection has no indexes and its bodies are small: an engine
 	// need not look up what it puts in place of, or deletes.
@@ -77,11 +87,11 @@ type Schema struct {
 type Index struct {
 	Name   string
 	Fields []string
-	// Required is one of the fields, or "". Documents that lack it need not be in the index: no
-	// query by the index may ask for them.
+	// Required is one of the fields, or "". Documents without it need not be in the index: no query may ask for
+	// them.
 	Required string
-	// Only is the one value of Required that queries by the index ask for, or nil for any. Documents
-	// that have another one need not be in the index.
+	// Only is the one value of Required that queries ask for, nil for any. Documents with another need not be in
+	// the index.
 	Only any
 }
 
@@ -95,29 +105,24 @@ func (s *Schema) IndexNamed(name string) (Index, bool) {
 	return Index{}, false
 }
 
-// Query asks one declared index. Entries come in the order of the index's fields
-// behind Equal, then of id; a set among Equal is merged into that one order.
+// Query is a query of one declared index. Entries come in the order of the index's fields after Equal, then of id;
+// those of a set in Equal are merged into that order.
 type Query struct {
 	// Index names a declared index of the collection.
 	Index string
-	// Equal gives the values of the index's leading fields, in its order. One of
-	// them may be an In.
+	// Equal gives the values of the index's leading fields. One of them may be an In.
 	Equal []any
-	// From and To bound the field that follows Equal; nil is open. Null is
-	// outside of every bound.
+	// From and To bound the field after Equal; nil is open. Null is outside of every bound.
 	From, To *Bound
 	// Descending turns the order round.
 	Descending bool
-	// After continues behind the page that answered this cursor, for the same
-	// query. It excludes Offset.
+	// After is the cursor that ended the page before, for the same query. It excludes Offset.
 	After string
-	// Offset skips matching entries, for the contract's page-numbered lists. What
-	// MaxScan leaves of it goes into the cursor.
+	// Offset skips matching entries, for page-numbered lists. What MaxScan leaves of it goes into the cursor.
 	Offset int
 	// Limit is how many entries are wanted, 1 to MaxMany.
 	Limit int
-	// MaxBytes ends a page before its bodies take up more bytes in all; a page has one
-	// record at least. 0 is no bound.
+	// MaxBytes ends a page before its bodies exceed it, but behind the first record. 0 is no bound.
 	MaxBytes int
 	// Where keeps entries that meet all conditions.
 	Where []Condition
@@ -165,49 +170,41 @@ type Condition struct {
 // Page is an answer of Find.
 type Page struct {
 	Records []Record
-	// Next is the cursor of the next page, "" when there is none. A page may be
-	// short, even empty, and still have a next one (MaxScan, Query.MaxBytes).
+	// Next is the cursor of the next page, "" if none. A short or empty page may have one (MaxScan,
+	// Query.MaxBytes).
 	Next string
 	// Full tells that Query.MaxBytes ended the page.
 	Full bool
 }
 
-// Documents is the only way to the database. Every method is one command. A
-// write that returned nil is durable: it survives the loss of the process and,
-// where the engine is replicated, of a minority of its nodes; reads see every
-// acknowledged write. Reads call ChargeRead for each body. All methods are safe for
-// concurrent use.
+// Documents is the only way to the database. Every method is one command. A write that returned nil is durable: it
+// survives the loss of the process and, where the engine is replicated, of a minority of its nodes. Reads see every
+// acknowledged write and call ChargeRead for each body. All methods are safe for concurrent use.
 type Documents interface {
 	// Get returns one document, or ErrNotFound.
 	Get(ctx context.Context, schema *Schema, id string) (Record, error)
-	// GetMany returns the documents that exist among ids (at most MaxMany), in
-	// the order of ids.
+	// GetMany returns the documents that exist among ids (at most MaxMany), in their order.
 	GetMany(ctx context.Context, schema *Schema, ids []string) ([]Record, error)
 	// Insert stores a new document, or returns ErrExists.
 	Insert(ctx context.Context, schema *Schema, record Record) error
-	// InsertMany stores those of the records (at most MaxMany) whose id is
-	// free, leaves the others untouched, and returns how many it stored.
+	// InsertMany stores those of the records (at most MaxMany) whose id is free, and returns how many.
 	InsertMany(ctx context.Context, schema *Schema, records []Record) (int, error)
 	// Put stores documents (at most MaxMany), whether or not their ids are taken.
 	Put(ctx context.Context, schema *Schema, records ...Record) error
-	// Replace overwrites a document whose revision still is the given one, or
-	// returns ErrMoved.
+	// Replace overwrites a document that is at a revision, or returns ErrMoved.
 	Replace(ctx context.Context, schema *Schema, record Record, revision int64) error
 	// Delete removes documents (at most MaxMany); absent ones are no error.
 	Delete(ctx context.Context, schema *Schema, ids ...string) error
-	// Write does writes to any collections (at most MaxMany) in the given order. The first
-	// one that is refused ends it: the error is a *RefusedWrite, and no write behind that one
-	// was done. Those before it, like those of a command that a crash ended, may have been done
-	// or not, but none without all before it.
+	// Write does writes to any collections (at most MaxMany) in order. The first that is refused ends it: the error
+	// is a *RefusedWrite, and no later write was done. Those before it, like those of a command that a crash ended,
+	// may have been done or not, but none without all before it.
 	Write(ctx context.Context, writes ...Write) error
 	// Find answers a query.
 	Find(ctx context.Context, schema *Schema, query Query) (Page, error)
-	// Count counts what a query without cursor, offset, limit and conditions
-	// would find, at most MaxCount.
+	// Count counts what a query without cursor, offset, limit and conditions finds, at most MaxCount.
 	Count(ctx context.Context, schema *Schema, query Query) (int64, error)
-	// List returns the documents of a collection in the order of their ids' bytes, beginning
-	// behind the id after: at most limit (1 to MaxMany), and no more behind the first than
-	// bodies of maxBytes in all allow. Only the end of the collection is answered with none.
+	// List returns the documents of a collection in the order of their ids' bytes, after an id: at most limit (1 to
+	// MaxMany), and after the first only as many as fit maxBytes. Only the end of the collection has none.
 	List(ctx context.Context, schema *Schema, after string, limit, maxBytes int) ([]Record, error)
 	// Ping reports whether the database answers.
 	Ping(ctx context.Context) error

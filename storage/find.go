@@ -2,35 +2,31 @@ package storage
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"slices"
 )
 
-// maxFoundAtOnce bounds, in bytes, what is read at once of what is needed as a whole, so that
-// a read whose charge is refused does not go on.
+// maxFoundAtOnce bounds, in bytes, each page of a long read, so that a refused charge ends it early.
 const maxFoundAtOnce = 8 << 20
 
-// FindFirst returns the first document that a query finds, looking further where a
-// page ends before one is found, or ErrNotFound.
-func FindFirst[T any](ctx context.Context, collection Collection[T], query Query) (T, error) {
+// FindFirst returns the first document that a query finds, on whatever page, or ErrNotFound.
+func FindFirst[T any](ctx context.Context, collection Collection[T], query Query) (first T, err error) {
 	for {
 		found, next, err := collection.Find(ctx, query)
-		if len(found) > 0 || err != nil {
-			var zero T
-			if err != nil {
-				return zero, err
-			}
+		switch {
+		case err != nil:
+			return first, err
+		case len(found) > 0:
 			return found[0], nil
-		}
-		if next == "" {
-			var zero T
-			return zero, ErrNotFound
+		case next == "":
+			return first, ErrNotFound
 		}
 		query.After = next
 	}
 }
 
-// NewestTime returns the time of the last entry of a query that orders by time, 0 when
-// there is none. timeField is the field that holds it.
+// NewestTime returns the time, in timeField, of the last entry of a query that orders by time; 0 if there is none.
 func NewestTime[T any](ctx context.Context, collection Collection[T], query Query, timeField string) (float64, error) {
 	query.Descending, query.Limit = true, 1
 	found, _, err := collection.FindFields(ctx, query)
@@ -41,8 +37,7 @@ func NewestTime[T any](ctx context.Context, collection Collection[T], query Quer
 	return at, nil
 }
 
-// FindAll returns what a query finds up to its limit, which may be Unlimited, however
-// many pages that takes.
+// FindAll returns what a query finds up to its limit, which may be Unlimited, on however many pages.
 func FindAll[T any](ctx context.Context, collection Collection[T], query Query) ([]T, error) {
 	query.MaxBytes = maxFoundAtOnce
 	return findAll(query, func(query Query) ([]T, string, error) { return collection.Find(ctx, query) })
@@ -67,9 +62,8 @@ func findAll[E any](query Query, find func(Query) ([]E, string, error)) ([]E, er
 	}
 }
 
-// CountMatching returns how many entries a query without a limit finds, at most MaxCount.
-// Where it has conditions, the fields of all entries are read for that, with one command per
-// MaxMany.
+// CountMatching returns how many entries a query without a limit finds, at most MaxCount. If it has conditions, it
+// reads the fields of all entries, with one command per MaxMany.
 func CountMatching[T any](ctx context.Context, collection Collection[T], query Query) (int64, error) {
 	if len(query.Where) == 0 {
 		return collection.Count(ctx, query)
@@ -86,11 +80,20 @@ func CountMatching[T any](ctx context.Context, collection Collection[T], query Q
 	return MaxCount, nil
 }
 
-// ForEach calls yield for everything that a query finds, page by page.
+// ForEach calls yield for everything that a query finds.
 func ForEach[T any](ctx context.Context, collection Collection[T], query Query, yield func(*T) error) error {
 	query.MaxBytes = maxFoundAtOnce
+	return forEachPage(query, func(query Query) ([]T, string, error) { return collection.Find(ctx, query) }, yield)
+}
+
+// ForEachFields is ForEach for the declared fields alone.
+func ForEachFields[T any](ctx context.Context, collection Collection[T], query Query, yield func(*Record) error) error {
+	return forEachPage(query, func(query Query) ([]Record, string, error) { return collection.FindFields(ctx, query) }, yield)
+}
+
+func forEachPage[E any](query Query, find func(Query) ([]E, string, error), yield func(*E) error) error {
 	for {
-		found, next, err := collection.Find(ctx, query)
+		found, next, err := find(query)
 		if err != nil {
 			return err
 		}
@@ -98,23 +101,6 @@ func ForEach[T any](ctx context.Context, collection Collection[T], query Query, 
 			if err := yield(&found[i]); err != nil {
 				return err
 			}
-		}
-		if next == "" {
-			return nil
-		}
-		query.After, query.Offset = next, 0
-	}
-}
-
-// ForEachPage calls yield for the declared fields of all that a query finds, page by page.
-func ForEachPage[T any](ctx context.Context, collection Collection[T], query Query, yield func([]Record) error) error {
-	for {
-		found, next, err := collection.FindFields(ctx, query)
-		if err != nil {
-			return err
-		}
-		if err := yield(found); err != nil {
-			return err
 		}
 		if next == "" {
 			return nil
@@ -132,7 +118,7 @@ func TextSet(texts []string) In {
 	return set
 }
 
-// OneOrSet is a single value as it is, and several as a set.
+// OneOrSet is a single text as it is, and several as a set.
 func OneOrSet(texts []string) any {
 	if len(texts) == 1 {
 		return texts[0]
@@ -140,8 +126,7 @@ func OneOrSet(texts []string) any {
 	return TextSet(texts)
 }
 
-// EqualLists resolves the set among Equal: one list of single values for each of its
-// members.
+// EqualLists resolves the set in Equal: one list of single values for each member.
 func (q *Query) EqualLists() [][]any {
 	place := slices.IndexFunc(q.Equal, func(value any) bool { _, ok := value.(In); return ok })
 	if place < 0 {
@@ -172,7 +157,7 @@ func RecordIDs(records []Record) []string {
 	return IDs(records, func(record Record) string { return record.ID })
 }
 
-// ByKey has values by their keys, of which each should have its own.
+// ByKey maps unique keys to their values.
 func ByKey[K comparable, V any](values []V, key func(*V) K) map[K]V {
 	byKey := make(map[K]V, len(values))
 	for i := range values {
@@ -183,13 +168,64 @@ func ByKey[K comparable, V any](values []V, key func(*V) K) map[K]V {
 
 // Distinct leaves out repetitions; the others keep their order.
 func Distinct(texts []string) []string {
-	seen := make(map[string]bool, len(texts))
-	var kept []string
-	for _, text := range texts {
-		if !seen[text] {
-			seen[text] = true
-			kept = append(kept, text)
+	return FirstOfEach(texts, func(text string) string { return text })
+}
+
+// FirstOfEach returns the first of the elements that share a key.
+func FirstOfEach[E any, K comparable](elements []E, key func(E) K) []E {
+	seen := make(map[K]bool, len(elements))
+	var firsts []E
+	for _, element := range elements {
+		if k := key(element); !seen[k] {
+			seen[k] = true
+			firsts = append(firsts, element)
 		}
 	}
-	return kept
+	return firsts
+}
+
+// MaxPrefixMatches is how many values may share a prefix. The shortest prefix, of twenty bits, has about as many in
+// a collection of fifty million.
+const MaxPrefixMatches = 50
+
+// ErrAmbiguous reports that too many values have a prefix.
+var ErrAmbiguous = errors.New("too many values begin with this")
+
+// FindByPrefix finds the index entries whose field, the one after the query's equalities, begins with hex digits:
+// the greatest value first, and of one value the newest first. Of a value with more entries than a page, only the
+// newest are taken, so there is at most one command for each value. More than MaxPrefixMatches values are
+// ErrAmbiguous.
+func FindByPrefix[T any](ctx context.Context, collection Collection[T], query Query, field, digits string) ([]Record, error) {
+	query.From, query.To = &Bound{Value: digits}, &Bound{Value: digits + "g", Exclusive: true}
+	query.Descending, query.Limit = true, MaxMany
+	var found []Record
+	for {
+		entries, next, err := collection.FindFields(ctx, query)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, entries...)
+		values := DistinctValues(entries, field)
+		switch {
+		case len(DistinctValues(found, field)) > MaxPrefixMatches:
+			return nil, ErrAmbiguous
+		case next == "":
+			return found, nil
+		case len(entries) < query.Limit:
+			query.After = next
+		default:
+			query.To, query.After = &Bound{Value: values[0], Exclusive: true}, ""
+		}
+	}
+}
+
+// DistinctValues returns the different values of a field of texts, sorted.
+func DistinctValues(entries []Record, field string) []string {
+	values := map[string]bool{}
+	for _, entry := range entries {
+		if value, ok := entry.Fields[field].(string); ok {
+			values[value] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(values))
 }

@@ -10,20 +10,18 @@ import (
 // GenerationSchema declares the collection of generations.
 var GenerationSchema = &Schema{Name: "tokens"}
 
-// maxBumped is how many environments are given a fresh generation one by one; beyond it, the
-// organization is.
+// maxBumped is how many environments get a generation one by one. Beyond it, the organization gets one.
 const maxBumped = 100
 
-// generation is overwritten with a fresh random value whenever a fact about
-// something that runs has changed (docs/semantics.md 10.4).
+// generation gets a fresh random value whenever a fact about something that runs changes (docs/semantics.md 10.4).
 type generation struct {
 	// Of is the id of an organization or of an environment.
 	Of    string `json:"org"`
 	Value string `json:"value"`
 }
 
-// Generations keeps a generation for each organization, and one for each environment: what
-// changes concerns the whole organization, or only environments in which something runs.
+// Generations keeps a generation for each organization and each environment. A change concerns the whole
+// organization, or only environments in which something runs.
 type Generations struct {
 	collection Collection[generation]
 }
@@ -34,8 +32,7 @@ func NewGenerations(docs Documents) *Generations {
 		func(g *generation) string { return g.Of }, nil)}
 }
 
-// Get returns the generation of an environment and of its organization in one, "" before the
-// first change.
+// Get returns the generations of an environment and its organization as one text, "" before the first change.
 func (t *Generations) Get(ctx context.Context, org, environment string) (string, error) {
 	found, err := t.collection.GetMany(ctx, []string{org, environment})
 	values := make([]string, 0, len(found))
@@ -64,8 +61,8 @@ func (t *Generations) BumpIn(batch *Batch, org string) {
 	t.collection.PutIn(batch, generation{Of: org, Value: evidence.NewID()})
 }
 
-// BumpEnvironmentsIn adds to a batch that environments get a fresh generation, or the
-// organization if there are too many of them.
+// BumpEnvironmentsIn adds to a batch that environments, or the organization if they are many, get a fresh
+// generation.
 func (t *Generations) BumpEnvironmentsIn(batch *Batch, org string, environments []string) {
 	if len(environments) > maxBumped {
 		t.BumpIn(batch, org)
@@ -76,8 +73,7 @@ func (t *Generations) BumpEnvironmentsIn(batch *Batch, org string, environments 
 	}
 }
 
-// Bump gives an organization a fresh generation, so that the next report of
-// every environment is judged anew.
+// Bump gives an organization a fresh generation, so that the next report of every environment is evaluated again.
 func (t *Generations) Bump(ctx context.Context, org string) error {
 	return t.collection.Put(ctx, generation{Of: org, Value: evidence.NewID()})
 }

@@ -6,8 +6,7 @@ import (
 	"attestry/evidence/job"
 )
 
-// StageIndex is the index of the work in a collection that a worker has, that has failed or is parked. Most work never
-// waits there.
+// StageIndex is the index of the work that is leased, has failed or is parked. Waiting work is not in it.
 var StageIndex = Index{Name: "stage", Fields: []string{"stage"}, Required: "stage"}
 
 // SetStage adds the field of StageIndex.
@@ -18,33 +17,44 @@ func SetStage(fields map[string]any, status *job.Status) map[string]any {
 	return fields
 }
 
-// FindJobs describes a page of the parked work in a collection, or of the work that is to be done, which is in the
-// index due. It gives the cursor of the next page.
-func FindJobs[T any](ctx context.Context, c Collection[T], due string, parked bool, after string, describe func(*T) job.Entry) ([]job.Entry, string, error) {
-	query := Query{Index: due, From: &Bound{Value: 0.0}, After: after, Limit: jobPage}
+// jobPage is how many documents Jobs reads with one command.
+const jobPage = 100
+
+// JobList lists and counts the work in a collection.
+type JobList[T any] struct {
+	collection Collection[T]
+	due        string
+	describe   func(*T) job.Entry
+}
+
+// NewJobList makes the list of a collection whose index due has the work that is to be done.
+func NewJobList[T any](collection Collection[T], due string, describe func(*T) job.Entry) JobList[T] {
+	return JobList[T]{collection: collection, due: due, describe: describe}
+}
+
+// Jobs returns a page of the parked work, or of the work that is to be done, and the cursor of the next page.
+func (l JobList[T]) Jobs(ctx context.Context, parked bool, after string) ([]job.Entry, string, error) {
+	query := Query{Index: l.due, From: &Bound{Value: 0.0}, After: after, Limit: jobPage}
 	if parked {
 		query = Query{Index: StageIndex.Name, Equal: []any{string(job.Parked)}, After: after, Limit: jobPage}
 	}
-	found, next, err := c.Find(ctx, query)
+	found, next, err := l.collection.Find(ctx, query)
 	entries := make([]job.Entry, 0, len(found))
 	for i := range found {
-		entries = append(entries, describe(&found[i]))
+		entries = append(entries, l.describe(&found[i]))
 	}
 	return entries, next, err
 }
 
-// jobPage is how many documents FindJobs reads with one command.
-const jobPage = 100
-
-// CountJobs counts the work in a collection by its stage: four commands. What is to be done is in the index due.
-func CountJobs[T any](ctx context.Context, c Collection[T], due string) (map[job.Stage]int64, error) {
-	all, err := c.Count(ctx, Query{Index: due, From: &Bound{Value: 0.0}})
+// CountJobs counts the work by its stage: four commands.
+func (l JobList[T]) CountJobs(ctx context.Context) (map[job.Stage]int64, error) {
+	all, err := l.collection.Count(ctx, Query{Index: l.due, From: &Bound{Value: 0.0}})
 	if err != nil {
 		return nil, err
 	}
 	counts := map[job.Stage]int64{}
 	for _, stage := range []job.Stage{job.Leased, job.Failed, job.Parked} {
-		if counts[stage], err = c.Count(ctx, Query{Index: StageIndex.Name, Equal: []any{string(stage)}}); err != nil {
+		if counts[stage], err = l.collection.Count(ctx, Query{Index: StageIndex.Name, Equal: []any{string(stage)}}); err != nil {
 			return nil, err
 		}
 	}

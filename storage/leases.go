@@ -17,14 +17,13 @@ type lease struct {
 	Until  float64 `json:"until"` // Unix seconds
 }
 
-// errLeaseTaken ends an update that finds the lease with somebody else.
+// errLeaseTaken ends an update of a lease that another holder has.
 var errLeaseTaken = errors.New("lease is taken")
 
-// errLeaseHeld ends an update that finds the lease with the holder for long enough.
+// errLeaseHeld ends an update of a lease that its holder has for long enough.
 var errLeaseHeld = errors.New("lease is held")
 
-// Leases elects one process among many for periodic work. It saves double work,
-// no more: what the elected do must bear being done twice.
+// Leases elects one process among many for periodic work. It only saves work: two processes may do it at once.
 type Leases struct {
 	collection Collection[lease]
 	clock      evidence.Clock
@@ -36,8 +35,8 @@ func NewLeases(docs Documents, clock evidence.Clock) *Leases {
 		func(l *lease) string { return l.Name }, nil)}
 }
 
-// Acquire takes or renews the lease of that name for a while and reports whether
-// holder has it. One of which the holder has more than half of that left is not written again.
+// Acquire takes or renews a lease and reports whether holder has it. A lease with more than half of its span left
+// is not written again.
 func (l *Leases) Acquire(ctx context.Context, name, holder string, span time.Duration) (bool, error) {
 	until := evidence.Seconds(l.clock().Add(span))
 	err := l.renew(ctx, name, holder, until, until-span.Seconds()/2)

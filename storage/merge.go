@@ -5,15 +5,13 @@ import (
 	"context"
 )
 
-// Source is what Merge reads: entries in the order of a query, some at a time.
+// Source is what Merge reads: entries in the order of a query.
 type Source[E any] interface {
-	// Read appends the next entries to the empty list some, or none at the end. After the
-	// end it is not called again.
+	// Read appends the next entries to the empty list some, or none at the end, where it is not called again.
 	Read(ctx context.Context, some []E) ([]E, error)
 }
 
-// Merge calls take with the entries of all sources, in the order that before tells, until take
-// wants no more.
+// Merge calls take with the entries of all sources, in the order of before, until take wants no more.
 func Merge[S Source[E], E any](ctx context.Context, sources []S, before func(a, b *E) bool, take func(*E) (wantsMore bool, err error)) error {
 	m := &merged[E]{before: before, readers: make([]reader[E], 0, len(sources))}
 	for _, source := range sources {
@@ -45,7 +43,7 @@ func Merge[S Source[E], E any](ctx context.Context, sources []S, before func(a, 
 	return nil
 }
 
-// reader holds what was read of a source and not taken yet.
+// reader holds what was read of a source and not taken.
 type reader[E any] struct {
 	source Source[E]
 	buffer []E
@@ -59,7 +57,7 @@ func (r *reader[E]) read(ctx context.Context) (err error) {
 	return err
 }
 
-// merged is a heap of the readers that have an entry, with the next entry at its top.
+// merged is a heap of the readers that have an entry. The next entry is at its top.
 type merged[E any] struct {
 	readers []reader[E]
 	before  func(a, b *E) bool
@@ -73,7 +71,7 @@ func (m *merged[E]) Less(i, j int) bool {
 
 func (m *merged[E]) Swap(i, j int) { m.readers[i], m.readers[j] = m.readers[j], m.readers[i] }
 
-// Push is there for heap.Interface. Merge adds no reader later.
+// Push is required by heap.Interface. Merge adds no reader later.
 func (m *merged[E]) Push(any) {}
 
 func (m *merged[E]) Pop() any {

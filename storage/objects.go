@@ -3,11 +3,13 @@ package storage
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"strings"
 	"time"
 )
 
-// ErrRetained reports that an object is kept from deletion until a moment that has not come.
+// ErrRetained reports that an object is still kept from deletion.
 var ErrRetained = errors.New("the object is under retention")
 
 // Object describes a stored object.
@@ -18,41 +20,87 @@ type Object struct {
 	SHA256 string // lower-case hex
 }
 
-// Objects keeps byte streams under content-addressed keys. A Put that returned
-// nil is durable. All methods are safe for concurrent use.
+// Objects keeps byte streams under content-addressed keys. A Put that returned nil is durable. All methods are safe
+// for concurrent use.
 type Objects interface {
-	// Put streams r into the store, never holding more of it than a part, and
-	// returns its content address below scope (an organization's id). size is
-	// the number of bytes r will give, or -1 when unknown; a stream of another
-	// length is an error and leaves nothing behind. Storing the same content
-	// twice is harmless.
+	// Put streams r into the store, holding no more than a part, and returns its content address in a scope, the id
+	// of an organization. size is the number of bytes of r, -1 if unknown; a stream of another length is an error
+	// and leaves nothing behind. The same content may be stored again.
 	Put(ctx context.Context, scope string, r io.Reader, size int64) (Object, error)
-	// Get opens length bytes of an object from offset on; a length of -1 means
-	// to its end. ErrNotFound is returned by Get itself, never by the reader.
+	// Get opens length bytes of an object from an offset, to its end if length is -1. Get itself returns
+	// ErrNotFound, the reader never does.
 	Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error)
 	// Stat describes an object, or returns ErrNotFound.
 	Stat(ctx context.Context, key string) (Object, error)
-	// Retain keeps an object from being deleted or replaced until a moment. An earlier
-	// moment than the one that is set already changes nothing. An absent object is
-	// ErrNotFound. A store without retention keeps nothing, which is no error:
-	// storage/retention finds that out.
+	// Retain keeps an object from being deleted or replaced until a moment; one before that already set changes
+	// nothing. An absent object is ErrNotFound. A store without retention does nothing, which storage/retention
+	// detects.
 	Retain(ctx context.Context, key string, until time.Time) error
-	// Delete removes an object; an absent one is no error. One under retention is
-	// ErrRetained and stays readable.
+	// Delete removes an object; an absent one is no error. One under retention is ErrRetained and stays.
 	Delete(ctx context.Context, key string) error
-	// List describes objects in the order of their keys' bytes, beginning behind the key
-	// after: at most limit, 1 to MaxMany. Only the end is answered with none.
+	// List describes objects in the order of their keys' bytes, after a key: at most limit, 1 to MaxMany. Only the
+	// end has none.
 	List(ctx context.Context, after string, limit int) ([]Object, error)
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
 }
 
-// Progressive returns the view of an object store whose Get gives content while it is verified,
-// rather than after all of it was: what does not match ends in ErrDamaged before its last bytes. It
-// is for readers who use nothing before they have read all, and for long objects.
+// Progressive returns the view of an object store whose Get gives content before all of it is verified; a mismatch
+// is ErrDamaged before the last bytes. It is for long objects, and readers who use nothing before the end.
 func Progressive(objects Objects) Objects {
 	if verifying, ok := objects.(interface{ Progressive() Objects }); ok {
 		return verifying.Progressive()
 	}
 	return objects
+}
+
+// ReadObject reads and charges an object that a document names; what names it in errors. lost makes the error of one
+// that is damaged or missing.
+func ReadObject(ctx context.Context, objects Objects, key, what string, lost func(cause error) error) ([]byte, error) {
+	reader, err := objects.Get(ctx, key, 0, -1)
+	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrDamaged) {
+		return nil, lost(err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", what, err)
+	}
+	defer reader.Close()
+	content, err := io.ReadAll(reader)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", what, err)
+	}
+	return content, ChargeRead(ctx, len(content))
+}
+
+// maxScope bounds the length of a scope, which is part of file names.
+const maxScope = 128
+
+// ObjectKey is the key of an object with the given content in a scope.
+func ObjectKey(scope, sum string) string {
+	return scope + "/sha256/" + sum[:2] + "/" + sum[2:]
+}
+
+// ParseObjectKey describes the object of a key, without its size. It accepts only keys of ObjectKey, so that none
+// leads out of its scope.
+func ParseObjectKey(key string) (Object, error) {
+	scope, digest, _ := strings.Cut(key, "/sha256/")
+	sum := strings.Replace(digest, "/", "", 1)
+	if !ValidScope(scope) || !validSum(sum) || ObjectKey(scope, sum) != key {
+		return Object{}, fmt.Errorf("invalid object key %q", key)
+	}
+	return Object{Key: key, SHA256: sum}, nil
+}
+
+// ValidScope accepts letters, digits, and after the first of them also ".", "_" and "-".
+func ValidScope(scope string) bool {
+	if scope == "" || len(scope) > maxScope || strings.ContainsRune("._-", rune(scope[0])) {
+		return false
+	}
+	return strings.IndexFunc(scope, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
+	}) < 0
+}
+
+func validSum(sum string) bool {
+	return len(sum) == 64 && strings.Trim(sum, "0123456789abcdef") == ""
 }

@@ -1,26 +1,28 @@
+// Package storage stores the documents and objects of Attestry. It declares two ports, Documents and Objects, that
+// engines implement (storage/pebble, storage/mongodb, storage/filesystem, storage/s3), and holds the repositories
+// built on them.
 package storage
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"syscall"
 	"time"
 
 	"attestry/evidence"
 )
 
-// ErrWriteRefused reports that a store answers but takes no writes, and will not
-// until the operator has mended it: its disk is full or read-only, or permission
-// is denied. It is an ErrOutage: the same request may succeed later.
+// ErrWriteRefused reports that a store takes no writes until the operator has mended it: its disk is full or
+// read-only, or permission is denied. It is an ErrOutage: the same request may succeed later.
 var ErrWriteRefused = fmt.Errorf("%w: the store refuses writes", ErrOutage)
 
-// ProbeSchema is the collection to which a document is written, and deleted at
-// once, to find out whether a database that refused a write takes writes again.
+// ProbeSchema is the collection in which a document is written and deleted to test whether a database takes writes
+// again.
 var ProbeSchema = &Schema{Name: "probes"}
 
-// refusalRetry is when a client should try a refused write again. An operator is
-// needed, so sooner is no use.
+// refusalRetry is when a client should try a refused write again. It is long, as an operator is needed.
 const refusalRetry = 10 * time.Second
 
 // The stores, as clients read of them.
@@ -39,8 +41,7 @@ const (
 	WritesBlocked    = "its administrator has blocked writes"
 )
 
-// RefuseWrite makes an ErrWriteRefused of a cause: evidence.Unavailable with a
-// sentence of the store and the reason. The cause goes to the log only.
+// RefuseWrite makes an ErrWriteRefused of a cause, which goes to the log only.
 func RefuseWrite(store, reason string, cause error) error {
 	return &classified{
 		client: &evidence.Error{
@@ -53,8 +54,7 @@ func RefuseWrite(store, reason string, cause error) error {
 	}
 }
 
-// RefusalOf returns the reason for which the operating system refused to write a
-// file, or "" for errors of another kind.
+// RefusalOf returns why the operating system refused to write a file, or "" for other errors.
 func RefusalOf(err error) string {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
@@ -71,3 +71,50 @@ func RefusalOf(err error) string {
 		return ""
 	}
 }
+
+// ErrOutage reports that a store could not do what it was asked, through no fault of the request: it did not
+// answer, was restarting, locked or out of space, or refused our credentials. The same request may succeed later.
+// Missing, damaged, refused or too large content is no outage, nor is a deadline of the caller.
+var ErrOutage = errors.New("outage of a store")
+
+// outageRetry is when a client should try again: drivers need about as long to find a new primary.
+const outageRetry = 2 * time.Second
+
+// Outage makes an ErrOutage of an error of an engine, which goes to the log. Clients are told to try again. store
+// is Database or ObjectStore.
+func Outage(store string, cause error) error {
+	return &classified{
+		client: &evidence.Error{
+			Code:       evidence.Unavailable,
+			Message:    "The " + store + " cannot be reached, please try again.",
+			RetryAfter: outageRetry,
+		},
+		class: ErrOutage,
+		cause: cause,
+	}
+}
+
+// Damaged returns an ErrDamaged with a sentence for clients that says what is damaged or lost. Only the text of the
+// cause is kept, for the log: a wrapped ErrNotFound would make lost content look like content that never existed.
+func Damaged(sentence string, cause error) error {
+	return &classified{
+		client: evidence.NewError(evidence.Damaged, sentence),
+		class:  ErrDamaged,
+		cause:  errors.New(cause.Error()),
+	}
+}
+
+// classified is an error with a sentence for clients and a class for callers.
+type classified struct {
+	client *evidence.Error
+	class  error
+	cause  error
+}
+
+// Error is for the log: the sentence and the cause.
+func (e *classified) Error() string {
+	return strings.TrimSuffix(e.client.Message, ".") + ": " + e.cause.Error()
+}
+
+// Unwrap returns the sentence first, since the cause may have one of its own.
+func (e *classified) Unwrap() []error { return []error{e.client, e.class, e.cause} }

@@ -1,18 +1,23 @@
 package storage
 
-import "encoding/json"
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
 
-// Scan makes a page of the entries that an engine reads off an index, in order.
-// It keeps the rules that all engines share: conditions, offset, limit, MaxBytes,
-// MaxScan and the cursor.
+	"attestry/evidence"
+)
+
+// Scan makes a page of the entries that an engine reads off an index in order. It applies the rules that all
+// engines share: conditions, offset, limit, MaxBytes, MaxScan and the cursor.
 type Scan struct {
 	// Index is the query's index.
 	Index Index
-	// Order are the fields behind the query's equalities.
+	// Order are the fields after the query's equalities.
 	Order []string
 	// Descending is the query's direction.
 	Descending bool
-	// After is the position to begin behind; nil at the beginning.
+	// After is the position after which the page begins; nil at the beginning.
 	After *Position
 
 	schema *Schema
@@ -48,8 +53,7 @@ func NewScan(schema *Schema, query Query) (*Scan, error) {
 	return scan, err
 }
 
-// Need is how many entries the page can take at most from here on, and one more
-// to tell whether there is a next page.
+// Need is how many entries the page can still take, and one more that tells whether there is a next page.
 func (s *Scan) Need() int {
 	need := MaxScan - s.seen
 	if len(s.query.Where) == 0 {
@@ -58,9 +62,8 @@ func (s *Scan) Need() int {
 	return need + 1
 }
 
-// Skip passes over as many of the first entries as an engine may leave unread, at
-// most what the offset demands, and returns their number. Conditions forbid it.
-// One entry is always left to be read, for the cursor.
+// Skip returns how many of the first entries an engine may leave unread because of the offset. It is 0 with
+// conditions, and leaves at least one entry for the cursor.
 func (s *Scan) Skip() int {
 	if len(s.query.Where) > 0 {
 		return 0
@@ -71,8 +74,8 @@ func (s *Scan) Skip() int {
 	return n
 }
 
-// Add takes the next entry, with its fields and the size of its body in bytes, and
-// reports whether it wants another.
+// Add takes the next entry, with its fields and the size of its body in bytes, and reports whether it wants
+// another.
 func (s *Scan) Add(entry Record, size int) bool {
 	if s.seen == MaxScan || len(s.page.Records) == s.query.Limit {
 		s.more = true
@@ -96,7 +99,7 @@ func (s *Scan) Add(entry Record, size int) bool {
 	return true
 }
 
-// exceeds reports whether a body of a size must be left to the next page.
+// exceeds reports whether a body of a size belongs to the next page.
 func (s *Scan) exceeds(size int) bool {
 	return s.query.MaxBytes > 0 && !s.query.FieldsOnly && len(s.page.Records) > 0 && s.bytes+size > s.query.MaxBytes
 }
@@ -110,8 +113,8 @@ func (s *Scan) PositionOf(entry Record) Position {
 	return position
 }
 
-// Keep replaces the page's records by those that an engine has fetched again, by
-// id, and drops what is gone or meets the conditions no more.
+// Keep replaces the page's records by those that an engine has read again, by id, without those that are gone or no
+// longer meet the conditions.
 func (s *Scan) Keep(found map[string]Record) {
 	records := s.page.Records
 	s.page.Records = nil
@@ -122,8 +125,7 @@ func (s *Scan) Keep(found map[string]Record) {
 	}
 }
 
-// End ends the page behind its first n records, at MaxBytes, for engines that learn the
-// sizes of bodies only when they fetch them.
+// End ends the page after its first n records, for engines that learn the sizes of bodies only when they read them.
 func (s *Scan) End(n int) {
 	if n == len(s.page.Records) {
 		return
@@ -133,7 +135,7 @@ func (s *Scan) End(n int) {
 	s.more, s.page.Full = true, true
 }
 
-// Records are those taken into the page so far.
+// Records are those taken so far.
 func (s *Scan) Records() []Record { return s.page.Records }
 
 // Page returns the finished page.
@@ -151,4 +153,81 @@ func (s *Scan) Page() (Page, error) {
 	var err error
 	s.page.Next, err = next.encode()
 	return s.page, err
+}
+
+// Position is a position in an index: the values of the fields that follow a query's equalities, and the id.
+type Position struct {
+	Values []any
+	ID     string
+}
+
+// cursor is the content of Page.Next for all engines. Values are JSON of EncodeValue, which keeps their types.
+type cursor struct {
+	Collection string            `json:"c"`
+	Index      string            `json:"x"`
+	Descending bool              `json:"d,omitempty"`
+	Values     []json.RawMessage `json:"v"`
+	ID         string            `json:"i"`
+	// Skip is what is left of the query's offset.
+	Skip int `json:"s,omitempty"`
+}
+
+func (c *cursor) encode() (string, error) {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return "", err
+	}
+	return base64.RawURLEncoding.EncodeToString(text), nil
+}
+
+// CursorIndex returns the index that a cursor was made for, "" if it is malformed.
+func CursorIndex(text string) string {
+	c, err := unmarshalCursor(text)
+	if err != nil {
+		return ""
+	}
+	return c.Index
+}
+
+func unmarshalCursor(text string) (cursor, error) {
+	var c cursor
+	decoded, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(decoded, &c)
+	}
+	return c, err
+}
+
+// decodeCursor reads the cursor of a query. A cursor of another query is the client's mistake.
+func decodeCursor(schema *Schema, index Index, query Query) (Position, int, error) {
+	position, skip, err := parseCursor(schema, index, query)
+	if err != nil {
+		return Position{}, 0, evidence.NewError(evidence.Invalid, "Invalid cursor")
+	}
+	return position, skip, nil
+}
+
+func parseCursor(schema *Schema, index Index, query Query) (Position, int, error) {
+	c, err := unmarshalCursor(query.After)
+	if err != nil {
+		return Position{}, 0, err
+	}
+	if c.Collection != schema.Name || c.Index != index.Name || c.Descending != query.Descending ||
+		len(c.Values) != len(index.Fields)-len(query.Equal) || c.ID == "" || c.Skip < 0 {
+		return Position{}, 0, errors.New("the cursor of another query")
+	}
+	position := Position{ID: c.ID, Values: make([]any, len(c.Values))}
+	for i, raw := range c.Values {
+		var value any
+		if err := decodeExact(string(raw), &value); err != nil {
+			return Position{}, 0, err
+		}
+		if position.Values[i], err = exactValue(value); err != nil {
+			return Position{}, 0, err
+		}
+		if err := CheckValue(position.Values[i]); err != nil {
+			return Position{}, 0, err
+		}
+	}
+	return position, c.Skip, CheckText(c.ID)
 }

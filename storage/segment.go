@@ -1,24 +1,20 @@
 package storage
 
-// Segment is a stretch of an index behind a query's equalities. "Behind the entry
-// (1, 2, x) of an index (a, b, id)" is three of them: a = 1, b = 2, id beyond x;
-// then a = 1, b beyond 2; then a beyond 1. So engines need nothing but the
-// simplest conditions to seek, and nulls have their place.
+// Segment is a range of an index after a query's equalities. "After the entry (1, 2, x) of an index (a, b, id)" is
+// three of them: a = 1, b = 2, id after x; then a = 1, b after 2; then a after 1. So engines need only simple
+// conditions to seek, and nulls are in order.
 type Segment struct {
 	// Values are what the first fields of Scan.Order are equal to.
 	Values []any
-	// From and To bound the field that follows, where there is one. Null is
-	// beyond every bound.
+	// From and To bound the field that follows, if there is one. Null is outside of every bound.
 	From, To *Bound
-	// NotNull keeps null out of the field that follows.
+	// NotNull leaves out null in the field that follows.
 	NotNull bool
-	// BeyondID leaves out the ids up to this one, in the query's direction, and
-	// this one itself.
+	// BeyondID leaves out this id and those before it in the query's direction.
 	BeyondID string
 }
 
-// Segments returns the stretches with the entries behind a position, or all
-// entries of the query when it is nil, in the query's order.
+// Segments returns the ranges with the entries after a position, or all entries if it is nil, in the query's order.
 func (s *Scan) Segments(after *Position) []Segment {
 	if after == nil {
 		return []Segment{{From: s.query.From, To: s.query.To}}
@@ -37,8 +33,7 @@ func (s *Scan) Segments(after *Position) []Segment {
 	return segments
 }
 
-// beyond adds the stretches in which the field behind the given values lies beyond
-// here, between from and to.
+// beyond adds the ranges in which the field after the given values is beyond here, between from and to.
 func (s *Scan) beyond(segments []Segment, values []any, here any, from, to *Bound) []Segment {
 	open := from == nil && to == nil
 	bound := &Bound{Value: here, Exclusive: true}
@@ -74,8 +69,7 @@ func inside(value any, bound *Bound, sign int) bool {
 	return order > 0 || (order == 0 && !bound.Exclusive)
 }
 
-// nearer returns the tighter of two bounds: of lower ones (sign 1) the greater,
-// of upper ones (sign -1) the less.
+// nearer returns the tighter of two bounds: the greater lower one (sign 1), or the lesser upper one (sign -1).
 func nearer(bound, here *Bound, sign int) *Bound {
 	if bound == nil || sign*CompareValues(here.Value, bound.Value) >= 0 {
 		return here

@@ -13,18 +13,15 @@ import (
 )
 
 const (
-	// updateAttempts bounds how often a write that meets others is tried again.
-	// With combined writes, only other processes compete; ten rounds of backoff
-	// outlast any real contention.
+	// updateAttempts bounds how often a conflicting write is tried. As writes are combined, only other processes
+	// compete.
 	updateAttempts = 10
-	// updateBackoff is the first pause; each further one is twice as long.
-	updateBackoff = 2 * time.Millisecond
-	// maxUpdateBackoff ends the doubling.
+	// updateBackoff is the first pause; each further one is twice as long, up to maxUpdateBackoff.
+	updateBackoff    = 2 * time.Millisecond
 	maxUpdateBackoff = 250 * time.Millisecond
 )
 
-// updates combines the updates of one document that meet in this process: it is read and
-// written once for all of them.
+// updates combines updates of one document that meet in this process: it is read and written once for all of them.
 type updates[T any] struct {
 	collection *collection[T]
 	combiner   *Combiner[*update[T]]
@@ -32,7 +29,7 @@ type updates[T any] struct {
 
 type update[T any] struct {
 	change func(*T) error
-	// seen is the document as the caller read it a moment ago, if it did.
+	// seen is the document if the caller has just read it.
 	seen  *Record
 	value T
 	err   error
@@ -91,8 +88,7 @@ func (u *updates[T]) tryWrite(ctx context.Context, id string, batch []*update[T]
 	}
 }
 
-// read returns the document to change: the one that the only caller has seen, or
-// as it is now.
+// read returns the document to change: the one that the only caller has seen, or the stored one.
 func (u *updates[T]) read(ctx context.Context, id string, batch []*update[T], seen bool) (Record, error) {
 	if seen {
 		return *batch[0].seen, nil
@@ -101,10 +97,8 @@ func (u *updates[T]) read(ctx context.Context, id string, batch []*update[T], se
 	return record, u.collection.Wrap("get", id, err)
 }
 
-// attempt applies the batch to the document and writes the result if any change
-// altered it. A change that fails leaves no trace. Of a document that was seen
-// before, only a write reports whether it still is like that: without one, ErrMoved
-// asks for it to be read.
+// attempt applies the batch to the document and writes the result if it differs. A change that fails has no effect.
+// Only a write shows whether a document that was seen is still current: without a write, ErrMoved makes it be read.
 func (u *updates[T]) attempt(ctx context.Context, record Record, batch []*update[T], seen bool) error {
 	body := record.Body
 	for _, one := range batch {
@@ -134,4 +128,53 @@ func (u *updates[T]) attempt(ctx context.Context, record Record, batch []*update
 	}
 	_, err = u.collection.Replace(ctx, value, record.Revision)
 	return err
+}
+
+// GetOrZero returns a document, with revision 0 if it does not exist.
+func GetOrZero[T any](ctx context.Context, collection Collection[T], id string) (Versioned[T], error) {
+	seen, err := collection.GetVersioned(ctx, id)
+	if errors.Is(err, ErrNotFound) {
+		return Versioned[T]{}, nil
+	}
+	return seen, err
+}
+
+// Upsert updates a document, which is first made if it does not exist.
+func Upsert[T any](ctx context.Context, collection Collection[T], id string, fresh func() T, change func(*T) error) (T, error) {
+	for {
+		value, err := collection.Update(ctx, id, change)
+		if !errors.Is(err, ErrNotFound) {
+			return value, err
+		}
+		value = fresh()
+		if err := change(&value); err != nil {
+			return value, err
+		}
+		err = collection.Insert(ctx, value)
+		if !errors.Is(err, ErrExists) {
+			return value, err
+		}
+	}
+}
+
+// Ensure returns the document of an id, made from fresh if there is none. Of several callers, one makes it and all
+// get it.
+func Ensure[T any](ctx context.Context, collection Collection[T], id string, fresh T) (T, error) {
+	stored, err := collection.Get(ctx, id)
+	if !errors.Is(err, ErrNotFound) {
+		return stored, err
+	}
+	err = collection.Insert(ctx, fresh)
+	if errors.Is(err, ErrExists) {
+		return collection.Get(ctx, id)
+	}
+	return fresh, err
+}
+
+// WithoutError makes a change for Update of one that cannot fail.
+func WithoutError[T any](change func(*T)) func(*T) error {
+	return func(value *T) error {
+		change(value)
+		return nil
+	}
 }

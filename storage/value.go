@@ -15,8 +15,7 @@ import (
 	"attestry/evidence"
 )
 
-// CheckText refuses what not every engine can keep: text that is not valid UTF-8
-// or holds a NUL. Such text comes from a client, so it is the client's mistake.
+// CheckText refuses text that not every engine can keep: invalid UTF-8, or NUL. It is the client's mistake.
 func CheckText(text string) error {
 	if utf8.ValidString(text) && strings.IndexByte(text, 0) < 0 {
 		return nil
@@ -40,8 +39,8 @@ func CheckValue(value any) error {
 	return fmt.Errorf("a field cannot hold a %T", value)
 }
 
-// EncodeValue writes a checked value as JSON. Floats always have a point or an
-// exponent, so that exactValue gives back the very type.
+// EncodeValue writes a checked value as JSON. Floats always have a point or an exponent, so that exactValue
+// restores the type.
 func EncodeValue(value any) string {
 	switch v := value.(type) {
 	case bool:
@@ -71,8 +70,7 @@ func encodeText(text string) string {
 	return strings.TrimSuffix(buffer.String(), "\n")
 }
 
-// EncodeFields writes the fields of a checked record as a JSON object with sorted
-// keys; null fields are left out.
+// EncodeFields writes the fields of a checked record as a JSON object with sorted keys, without null fields.
 func EncodeFields(fields map[string]any) string {
 	names := make([]string, 0, len(fields))
 	for name, value := range fields {
@@ -119,8 +117,8 @@ func exactValue(value any) (any, error) {
 	return nil, errors.New("not a value of a field")
 }
 
-// CompareValues orders the values of a field as every engine does: null, then
-// numbers by their exact value, then text by its bytes, then false, then true.
+// CompareValues orders values as every engine does: null, numbers by their exact value, text by its bytes, false,
+// true.
 func CompareValues(a, b any) int {
 	if kinds := cmp.Compare(kindOf(a), kindOf(b)); kinds != 0 {
 		return kinds

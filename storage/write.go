@@ -15,14 +15,14 @@ const (
 	WriteInsert WriteKind = iota
 	// WriteReplace overwrites a document that still is at Write.Revision; ErrMoved refuses it.
 	WriteReplace
-	// WritePut stores a document, whether or not its id is taken.
+	// WritePut stores a document whether or not its id is taken.
 	WritePut
 	// WriteDelete removes a document; an absent one is no error.
 	WriteDelete
-	// WriteCheck writes nothing; ErrMoved refuses it unless the document is at Write.Revision,
-	// or is not there if that is 0.
+	// WriteCheck writes nothing; ErrMoved refuses it unless the document is at Write.Revision, or missing if that
+	// is 0.
 	WriteCheck
-	// WriteAdd stores a new document; one whose id is taken is left alone.
+	// WriteAdd stores a document unless its id is taken.
 	WriteAdd
 )
 
@@ -30,21 +30,21 @@ const (
 type Write struct {
 	Kind   WriteKind
 	Schema *Schema
-	// Record is what is written. Of WriteDelete and WriteCheck only its ID counts.
+	// Record is what is written; WriteDelete and WriteCheck use only its ID.
 	Record Record
 	// Revision is the expected one of WriteReplace and WriteCheck.
 	Revision int64
 }
 
-// RefusedWrite is the error of Documents.Write for the write that was refused first.
+// RefusedWrite is the error of Documents.Write for the first write that was refused.
 type RefusedWrite struct {
-	// Index is the place of the write among those of the command.
+	// Index is the position of the write in the command.
 	Index int
 	// Reason is ErrExists or ErrMoved.
 	Reason error
 }
 
-// Error names the place of the write and the reason.
+// Error says which write was refused and why.
 func (r *RefusedWrite) Error() string { return fmt.Sprintf("write %d: %v", r.Index, r.Reason) }
 
 // Unwrap returns the reason.
@@ -81,8 +81,8 @@ func checkWrite(w *Write) error {
 	return fmt.Errorf("a write of unknown kind %d", w.Kind)
 }
 
-// Batch collects writes for Documents.Write. The zero value is an empty batch. Writes are
-// added to it by Collection.InsertIn, AddIn, ReplaceIn, StoreIn, PutIn, DeleteIn and CheckIn.
+// Batch collects writes for Documents.Write. The zero value is empty. Collection.InsertIn, AddIn, ReplaceIn,
+// StoreIn, PutIn, DeleteIn and CheckIn add to it.
 type Batch struct {
 	writes []Write
 	err    error
@@ -91,8 +91,8 @@ type Batch struct {
 // Len is how many writes were added.
 func (b *Batch) Len() int { return len(b.writes) }
 
-// Write writes all that was added, in that order: see Documents.Write. It takes a command
-// for each MaxMany writes; an empty batch takes none.
+// Write writes all that was added, in that order: one command per MaxMany writes, none for an empty batch. See
+// Documents.Write.
 func (b *Batch) Write(ctx context.Context, docs Documents) error {
 	if b.err != nil || len(b.writes) == 0 {
 		return b.err

@@ -19,7 +19,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/notification"
 	"attestry/links"
-	"attestry/scripts/readme"
+	"attestry/scripts/readmetest"
 )
 
 // exampleOrder is the order in which the examples of the document make one story.
@@ -148,7 +148,7 @@ func TestExamplesAreWhatTheServiceAnswers(t *testing.T) {
 			t.Errorf("the example of %s is not played", operation)
 		}
 	}
-	if readme.Updating() {
+	if readmetest.Updating() {
 		if !t.Failed() {
 			p.write()
 		}

@@ -4,11 +4,11 @@ import (
 	"context"
 
 	"attestry/evidence"
-	"attestry/storage/pipelines"
+	"attestry/storage/names"
 )
 
 // ResolveFlow resolves a name, or answers in the contract's words.
-func (b *Base) ResolveFlow(ctx context.Context, org evidence.OrgAccess, name string) (pipelines.FlowRef, error) {
+func (b *Base) ResolveFlow(ctx context.Context, org evidence.OrgAccess, name string) (names.Entry, error) {
 	ref, err := b.Flows.Resolve(ctx, org.OrgID, name)
 	return ref, FlowNotFound(org, name, err)
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"attestry/scripts/readme"
+	"attestry/scripts/readmetest"
 )
 
 const compatibility = "../../docs/compatibility.md"
@@ -56,7 +56,7 @@ func TestEveryOperationIsServed(t *testing.T) {
 // TestCompatibilityNamesWhatClientsCanDo keeps the tables of docs/compatibility.md true. With
 // ATTESTRY_TEST_UPDATE set it writes them.
 func TestCompatibilityNamesWhatClientsCanDo(t *testing.T) {
-	readme.Check(t, compatibility, "commands", commandsTable(t))
+	readmetest.Check(t, compatibility, "commands", commandsTable(t))
 }
 
 func commandsTable(t *testing.T) string {

@@ -13,7 +13,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/links"
-	"attestry/scripts/readme"
+	"attestry/scripts/readmetest"
 )
 
 func TestRequestIDsAreTakenWhenSaneAndMadeOtherwise(t *testing.T) {
@@ -139,7 +139,7 @@ func TestOperationsDescribesTheFieldsOfTheRequestLog(t *testing.T) {
 	if err := json.Unmarshal([]byte(s.journal.String()), &line); err != nil {
 		t.Fatal(err)
 	}
-	row := regexp.MustCompile("\\| `request` \\| ([^|]*) \\|").FindStringSubmatch(readme.Read(t, "../../docs/operations.md"))
+	row := regexp.MustCompile("\\| `request` \\| ([^|]*) \\|").FindStringSubmatch(readmetest.Read(t, "../../docs/operations.md"))
 	if row == nil {
 		t.Fatal("docs/operations.md does not describe the request log")
 	}

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"attestry/scripts/readme"
+	"attestry/scripts/readmetest"
 )
 
 // TestEveryOperationIsListed keeps the table in docs/api.md true to the route
 // table. With ATTESTRY_TEST_UPDATE set it writes it.
 func TestEveryOperationIsListed(t *testing.T) {
-	readme.Check(t, "../../docs/api.md", "operations", operationsTable())
+	readmetest.Check(t, "../../docs/api.md", "operations", operationsTable())
 }
 
 func operationsTable() string {

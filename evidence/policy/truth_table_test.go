@@ -8,7 +8,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/policy"
-	"attestry/scripts/readme"
+	"attestry/scripts/readmetest"
 )
 
 const truthTable = "testdata/truth_table.md"
@@ -32,7 +32,7 @@ func TestTruthTable(t *testing.T) {
 		found := strings.Join(append([]string{cells[0], flows}, evaluateRow(t, rule, flows)...), " | ") + " |"
 		lines = append(lines, found)
 		t.Run(rule+" "+flows, func(t *testing.T) {
-			if found != line && !readme.Updating() {
+			if found != line && !readmetest.Updating() {
 				t.Errorf("got  %s\nwant %s", found, line)
 			}
 		})
@@ -40,7 +40,7 @@ func TestTruthTable(t *testing.T) {
 	if len(lines) < 40 {
 		t.Errorf("the table has only %d lines", len(lines))
 	}
-	if readme.Updating() {
+	if readmetest.Updating() {
 		if err := os.WriteFile(truthTable, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -31,11 +31,10 @@ type Program struct {
 	help, version *bool
 }
 
-// Command is something else that a program does, by the first argument.
+// Command is another function of a program, chosen by the first argument.
 type Command struct{ Name, Summary string }
 
-// NewProgram makes a command line with the flags --help and --version. The
-// summary says in a sentence what the program does.
+// NewProgram makes a command line with the flags --help and --version. The summary is one sentence.
 func NewProgram(name, summary string, commands ...Command) *Program {
 	p := &Program{
 		name: name, summary: summary, commands: commands,
@@ -55,15 +54,13 @@ func (p *Program) Bool(name, usage string) *bool { return p.flags.Bool(name, fal
 // String adds a flag with a value, which the usage names between back quotes.
 func (p *Program) String(name, usage string) *string { return p.flags.String(name, "", usage) }
 
-// Setting adds a flag that stands above a variable of the environment. The usage
-// names the value between back quotes.
+// Setting adds a flag that overrides a variable of the environment. The usage names the value between back quotes.
 func (p *Program) Setting(name, variable, usage string) {
 	p.flags.String(name, "", usage)
 	p.settings[name] = variable
 }
 
-// Default describes the default of a variable where it is not that of
-// config.Table.
+// Default describes the default of a variable if it is not that of config.Table.
 func (p *Program) Default(variable, description string) { p.defaults[variable] = description }
 
 // Given returns the settings that the command line gives.
@@ -77,9 +74,8 @@ func (p *Program) Given() []config.Flag {
 	return given
 }
 
-// Parse reads the arguments and returns the command among them, "" for none. When
-// done is true, all there was to do has been done, or the arguments make no sense,
-// which has been told: the program ends with the status.
+// Parse reads the arguments and returns the command among them, "" for none. If done is true, the program has nothing
+// left to do, or has reported wrong arguments, and ends with the status.
 func (p *Program) Parse(args []string, out, errs io.Writer) (command string, status int, done bool) {
 	err := p.flags.Parse(args)
 	switch {
@@ -102,7 +98,7 @@ func (p *Program) Parse(args []string, out, errs io.Writer) (command string, sta
 	return command, Success, false
 }
 
-// Misuse tells what is wrong with the command line and returns the exit status.
+// Misuse reports a wrong command line and returns the exit status.
 func (p *Program) Misuse(errs io.Writer, err error) int {
 	fmt.Fprintf(errs, "%s: %v\nTry '%s --help'.\n", p.name, err, p.name)
 	return Misuse

@@ -1,3 +1,4 @@
+// Package cli is what the command lines of the programs share: flags, help with the table of settings, and the version.
 package cli
 
 import (

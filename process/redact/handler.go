@@ -6,8 +6,7 @@ import (
 	"log/slog"
 )
 
-// NewHandler returns a handler that hides keys in messages and attributes before
-// next writes them.
+// NewHandler returns a handler that hides keys in messages and attributes before next writes them.
 func NewHandler(next slog.Handler) slog.Handler { return handler{next} }
 
 type handler struct{ next slog.Handler }
@@ -56,8 +55,7 @@ func cleanAttr(ctx context.Context, attr slog.Attr) slog.Attr {
 	return slog.Attr{Key: attr.Key, Value: value}
 }
 
-// cleanAny hides keys in what is logged as JSON. A value without a key is left as it
-// is, and so is one that is no JSON, of which nothing is logged.
+// cleanAny hides keys in what is logged as JSON. A value without a key, or one that is no JSON, is unchanged.
 func cleanAny(ctx context.Context, value slog.Value) slog.Value {
 	if err, ok := value.Any().(error); ok {
 		return slog.StringValue(Text(ctx, err.Error()))

@@ -1,6 +1,5 @@
-// Package redact hides API keys in logs and answers: whatever looks like a key that
-// Attestry makes or like a signed token, and the credentials that the request under way was sent with,
-// however they are escaped.
+// Package redact hides API keys in logs and answers: text that looks like a key of Attestry or a signed token, and the
+// credentials of the current request, however they are escaped.
 package redact
 
 import (
@@ -20,14 +19,12 @@ var hidden = evidence.Secret("").String()
 
 var keyPattern = regexp.MustCompile(evidence.APIKeyPattern + "|" + evidence.SignedTokenPattern)
 
-// maxLayers bounds how often percent-encoding is undone, so that a hostile text costs
-// little.
+// maxLayers bounds how often percent-encoding is undone, so that a hostile text costs little.
 const maxLayers = 3
 
 type secretsKey struct{}
 
-// With returns a context in which secrets are hidden. Those that are too short for a
-// key are left out: hiding them would hide ordinary words.
+// With returns a context in which secrets are hidden. Those too short for a key are ordinary words and are not.
 func With(ctx context.Context, secrets ...string) context.Context {
 	var forms []string
 	for _, secret := range secrets {
@@ -42,8 +39,7 @@ func With(ctx context.Context, secrets ...string) context.Context {
 	return context.WithValue(ctx, secretsKey{}, slices.Compact(forms))
 }
 
-// formsOf are a secret as it is, quoted by Go, quoted as JSON, and with the blanks of
-// a query. Percent-encoding is undone by Text.
+// formsOf are a secret as it is, quoted by Go, as JSON, and with the blanks of a query. Text undoes percent-encoding.
 func formsOf(secret string) []string {
 	quoted := strconv.Quote(secret)
 	forms := []string{secret, quoted[1 : len(quoted)-1], strings.ReplaceAll(secret, " ", "+")}
@@ -92,8 +88,7 @@ func hide(text string, spans []span) string {
 // decoded is a text after percent-decoding, possibly repeated.
 type decoded struct {
 	text string
-	// at is where in the original each byte begins, and at the end its length; nil
-	// stands for the original itself.
+	// at is where in the original each byte begins, and at the end its length; nil means the original itself.
 	at []int
 }
 
@@ -104,8 +99,8 @@ func (d *decoded) origin(i int) int {
 	return d.at[i]
 }
 
-// search adds the spans of the original that hold a key, or the beginning of a
-// secret: long texts are cut before they are shown.
+// search adds the spans of the original with a key, or the beginning of a secret: long texts are cut before they are
+// shown.
 func (d *decoded) search(found []span, secrets []string) []span {
 	for _, match := range keyPattern.FindAllStringIndex(d.text, -1) {
 		found = append(found, span{d.origin(match[0]), d.origin(match[1])})
@@ -126,7 +121,7 @@ func (d *decoded) search(found []span, secrets []string) []span {
 	return found
 }
 
-// commonPrefix returns how many bytes a and b begin with alike.
+// commonPrefix returns the length of the common prefix of a and b.
 func commonPrefix(a, b string) int {
 	n := min(len(a), len(b))
 	for i := range n {

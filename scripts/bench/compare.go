@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -27,8 +28,7 @@ type comparison struct {
 	Ratio measure.Ratio `json:"ratio"`
 }
 
-// compare measures workloads by this program and by the program of another commit in turns,
-// each with what is embedded in it.
+// compare measures workloads by this program and by that of another commit in turns, each with its embedded stores.
 func compare(ctx context.Context, chosen []workload.Workload, a arguments, directory string, messages io.Writer) ([]comparison, error) {
 	var comparisons []comparison
 	for _, w := range chosen {
@@ -81,11 +81,6 @@ func compareRounds(name string, own, other []measure.Summary) comparison {
 }
 
 func median(rounds []measure.Summary) measure.Summary {
-	sorted := slices.SortedFunc(slices.Values(rounds), func(x, y measure.Summary) int {
-		if x.PerSecond < y.PerSecond {
-			return -1
-		}
-		return 1
-	})
+	sorted := slices.SortedFunc(slices.Values(rounds), func(x, y measure.Summary) int { return cmp.Compare(x.PerSecond, y.PerSecond) })
 	return sorted[len(sorted)/2]
 }

@@ -50,7 +50,7 @@ func (r *results) writeMarkdown(out io.Writer) error {
 	return err
 }
 
-// writeThroughputs prints what only some workloads have: bytes, memory, and what was done beside.
+// writeThroughputs prints what only some workloads have: bytes, memory, and the time of what was done beside.
 func (r *results) writeThroughputs(text *strings.Builder) {
 	written := slices.DeleteFunc(slices.Clone(r.Workloads), func(w measure.Result) bool { return w.Bytes == 0 && w.Beside == 0 })
 	if len(written) > 0 {

@@ -28,8 +28,7 @@ type machine struct {
 	Platform string `json:"platform"`
 	Cores    int    `json:"cores"`
 	Go       string `json:"go"`
-	// Sync is the median time that the disk takes to make 4 KiB durable, in
-	// milliseconds.
+	// Sync is the median time that the disk takes to make 4 KiB durable, in milliseconds.
 	Sync float64 `json:"sync_ms"`
 }
 
@@ -39,12 +38,7 @@ func newResults(args []string, a arguments) (results, error) {
 	return results{
 		Date:    time.Now().UTC().Format(time.DateOnly),
 		Command: command(args),
-		Machine: machine{
-			Platform: runtime.GOOS + "/" + runtime.GOARCH,
-			Cores:    runtime.GOMAXPROCS(0),
-			Go:       runtime.Version(),
-			Sync:     sync.Seconds() * 1000,
-		},
+		Machine: machine{Platform: runtime.GOOS + "/" + runtime.GOARCH, Cores: runtime.GOMAXPROCS(0), Go: runtime.Version(), Sync: sync.Seconds() * 1000},
 		Engines: describe(a.engines),
 	}, err
 }
@@ -78,8 +72,8 @@ func command(args []string) string {
 	return strings.Join(words, " ")
 }
 
-// syncTime is the median time that the disk of a directory takes to make 4 KiB durable, which
-// every durable write takes at least.
+// syncTime is the median time that the disk of a directory takes to make 4 KiB durable, the least time of a durable
+// write.
 func syncTime(directory string) (time.Duration, error) {
 	file, err := os.CreateTemp(directory, "attestry-bench-")
 	if err != nil {

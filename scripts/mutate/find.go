@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// otherTests are the packages whose tests also cover a package, beside its own: the row with
-// the longest matching prefix. They run if the tests of the package have found nothing.
+// otherTests are further packages whose tests cover a package: the row with the longest matching prefix. They run if
+// its own tests find nothing.
 var otherTests = map[string][]string{
 	"attestry/evidence":             {"./evidence/...", "./app/recording"},
 	"attestry/evidence/audit":       {"./scripts/verify-package", "./tasks/auditpackage"},
@@ -35,8 +35,8 @@ type tests struct {
 	stories bool          // run them as well
 }
 
-// checkStories returns an error if the tests of the whole service fail without an alteration: then
-// they would seem to find every one.
+// checkStories returns an error if the tests of the whole service fail without an alteration, and so would find every
+// one.
 func (t tests) checkStories() error {
 	if !t.stories {
 		return nil
@@ -48,8 +48,7 @@ func (t tests) checkStories() error {
 	return nil
 }
 
-// find returns the packages whose tests fail because of an alteration, "" if all pass, and
-// whether the altered package compiles.
+// find returns the packages whose tests fail because of an alteration, "" if none, and whether it compiles.
 func (t tests) find(altered alteration) (by string, compiles bool, err error) {
 	overlay, err := t.overlay(altered)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Command mutate measures how much the tests notice. It alters the code of core packages at
-// random places, one place at a time, runs the tests, and reports which alterations no test
-// has found. The working tree stays as it is.
+// Command mutate measures what the tests notice. It alters the code of core packages at random places, one at a time,
+// runs the tests, and reports which alterations no test has found. The working tree does not change.
 package main
 
 import (
@@ -23,8 +22,8 @@ var corePackages = []string{
 	"./storage/pipelines", "./storage/environments", "./storage/governance", "./storage/tenancy", "./storage/notifications",
 }
 
-// maxMemory is how much memory each process may write to, in bytes: an altered loop may allocate
-// without end. The address space is not limited, as browsers reserve far more than they use.
+// maxMemory is how much memory each process may use, in bytes: an altered loop may allocate without end. The address
+// space is not limited, as browsers reserve much more.
 const maxMemory = 12 << 30
 
 func main() {

@@ -15,8 +15,7 @@ import (
 	"attestry/scripts/standalone/instance"
 )
 
-// demoOrganization is where the demonstration plays. It is public, so that every
-// key can look at what was played.
+// demoOrganization is the organization of the demonstration. It is public, so that every key can read it.
 const demoOrganization = "attestry-demo"
 
 // demonstration plays a delivery through the HTTP API, as clients do.
@@ -29,9 +28,8 @@ type demonstration struct {
 	step        int
 }
 
-// demonstrate plays a pipeline that builds an artifact and proves what was done to
-// it, a cluster that reports, reports the same again, and rolls two services out, and a
-// policy that turns the environment red until somebody decides.
+// demonstrate plays a pipeline that builds and attests an artifact, a cluster that reports, reports the same again, and
+// rolls two services out, and a policy that the environment violates until somebody decides.
 func demonstrate(ctx context.Context, running *instance.Instance, out io.Writer) error {
 	key, err := temporaryKey(ctx, running)
 	if err != nil {
@@ -39,9 +37,8 @@ func demonstrate(ctx context.Context, running *instance.Instance, out io.Writer)
 	}
 	run := evidence.NewID()[:13]
 	d := &demonstration{
-		out: out,
-		url: running.URL + "/api/v2", key: key,
-		flow: "checkout-ci-" + run, trail: "release-2.0.0", environment: "demo-" + run, run: run,
+		out: out, url: running.URL + "/api/v2", key: key, run: run,
+		flow: "checkout-ci-" + run, trail: "release-2.0.0", environment: "demo-" + run,
 	}
 	fmt.Fprintln(out, "A delivery, step by step:")
 	for _, step := range slices.Concat(d.pipeline(), d.cluster(), d.policy()) {
@@ -53,24 +50,15 @@ func demonstrate(ctx context.Context, running *instance.Instance, out io.Writer)
 	return nil
 }
 
-// temporaryKey brings the user and the organization of the demonstration, with a
-// key for one hour.
+// temporaryKey makes the user and the organization of the demonstration, with a key for one hour.
 func temporaryKey(ctx context.Context, running *instance.Instance) (string, error) {
 	secret := evidence.NewAPIKey()
 	_, err := running.Process.Store.Tenancy.ApplyBootstrap(ctx, identity.Bootstrap{
-		Users: []identity.DeclaredUser{{
-			Name: "demo-user",
-			Keys: []identity.DeclaredKey{{
-				Secret:      secret,
-				Description: "demonstration",
-				ExpiresAt:   time.Now().Add(time.Hour).Unix(),
-			}},
-		}},
+		Users: []identity.DeclaredUser{{Name: "demo-user", Keys: []identity.DeclaredKey{{
+			Secret: secret, Description: "demonstration", ExpiresAt: time.Now().Add(time.Hour).Unix(),
+		}}}},
 		Organizations: []identity.DeclaredOrganization{{
-			Name:    demoOrganization,
-			Members: map[string]evidence.Role{"demo-user": evidence.Admin},
-			Public:  true,
-			Beta:    new(true),
+			Name: demoOrganization, Members: map[string]evidence.Role{"demo-user": evidence.Admin}, Public: true, Beta: new(true),
 		}},
 	})
 	return secret.Reveal(), err
@@ -79,7 +67,7 @@ func temporaryKey(ctx context.Context, running *instance.Instance) (string, erro
 // step is a part of the demonstration.
 type step func(ctx context.Context) error
 
-// send makes one request and tells what came of it.
+// send makes one request and shows the answer.
 func (d *demonstration) send(what, method, path string, body []byte, want int) step {
 	return d.sendAs("application/json; charset=utf-8", what, method, path, body, want)
 }

@@ -49,7 +49,7 @@ func (d *demonstration) pipeline() []step {
 // field is the part of a form that has the data.
 type field struct{ name, content string }
 
-// form sends a form with its data and perhaps a file; it must make something new.
+// form sends a form with its data and, if name is not "", a file.
 func (d *demonstration) form(what, method, path string, data field, name string, file []byte) step {
 	return func(ctx context.Context) error {
 		body, contentType, err := encodeForm(data, name, file)

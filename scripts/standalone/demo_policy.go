@@ -9,8 +9,8 @@ import (
 	"attestry/scripts/fixtures"
 )
 
-// policyFile asks for the provenance of the shop's cart alone, as the pipeline builds nothing
-// else, and for what must be known of everything that a flow builds.
+// policyFile requires provenance of the shop's cart alone, as the pipeline builds nothing else, and attestations of
+// everything that a flow builds.
 func policyFile(control string) []byte {
 	return []byte(`_schema: https://kosli.com/schemas/policy/environment/v1
 artifacts:
@@ -44,7 +44,7 @@ func (d *demonstration) policy() []step {
 	}
 }
 
-// explain reads the latest snapshot and tells why artifacts are not compliant.
+// explain reads the latest snapshot and shows why artifacts are not compliant.
 func (d *demonstration) explain(ctx context.Context) error {
 	var snapshot struct {
 		Index     int64
@@ -68,7 +68,7 @@ func (d *demonstration) explain(ctx context.Context) error {
 	return nil
 }
 
-// assert asks what a pipeline asks before it deploys.
+// assert asks whether an artifact may be deployed, as pipelines do.
 func (d *demonstration) assert(ctx context.Context) error {
 	var answer struct {
 		Compliant bool

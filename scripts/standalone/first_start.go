@@ -18,14 +18,12 @@ const (
 	firstOrganization = "acme"
 )
 
-// firstStartFile marks a data folder whose first start has begun. endFirstStart
-// removes it.
+// firstStartFile marks a data folder whose first start has begun, until endFirstStart.
 const firstStartFile = "first-start"
 
-// applyFirstStart makes a user, an organization and a key where there is no
-// organization yet, and returns the key. It completes a first start that was
-// interrupted, with a key of its own: nobody has seen the earlier one for sure. Any
-// other database is left as it is.
+// applyFirstStart makes a user, an organization and a key if there is no organization, and returns the key. It
+// completes an interrupted first start with a key of its own, as the earlier one may not have been shown. Other
+// databases are unchanged.
 func applyFirstStart(ctx context.Context, data string, tenancy *tenancy.Tenancy) ([]identity.MadeKey, error) {
 	mark := filepath.Join(data, firstStartFile)
 	begun, err := exists(mark)
@@ -51,38 +49,26 @@ func applyFirstStart(ctx context.Context, data string, tenancy *tenancy.Tenancy)
 		}
 	}
 	return tenancy.ApplyBootstrap(ctx, identity.Bootstrap{
-		Users: []identity.DeclaredUser{{Name: firstUser, Keys: []identity.DeclaredKey{key}}},
-		Organizations: []identity.DeclaredOrganization{{
-			Name:    firstOrganization,
-			Members: map[string]evidence.Role{firstUser: evidence.Admin},
-		}},
+		Users:         []identity.DeclaredUser{{Name: firstUser, Keys: []identity.DeclaredKey{key}}},
+		Organizations: []identity.DeclaredOrganization{{Name: firstOrganization, Members: map[string]evidence.Role{firstUser: evidence.Admin}}},
 	})
 }
 
-// inUse reports whether there are organizations. Those that a first start makes do not
-// count if one has begun.
-func inUse(ctx context.Context, begun bool, tenancy *tenancy.Tenancy) (bool, error) {
+// inUse reports whether there are organizations. If a first start has begun, those that it makes do not count.
+func inUse(ctx context.Context, begun bool, tenancy *tenancy.Tenancy) (used bool, err error) {
 	if !begun {
 		return tenancy.HasOrganizations(ctx)
 	}
-	err := tenancy.EachOrganization(ctx, func(org *evidence.Organization) error {
+	err = tenancy.EachOrganization(ctx, func(org *evidence.Organization) error {
 		user := org.Name == firstUser && org.Kind == evidence.PersonalOrganization
 		shared := org.Name == firstOrganization && org.Kind == evidence.SharedOrganization
-		if user || shared {
-			return nil
-		}
-		return errInUse
+		used = used || !user && !shared
+		return nil
 	})
-	if errors.Is(err, errInUse) {
-		return true, nil
-	}
-	return false, err
+	return used, err
 }
 
-var errInUse = errors.New("there are other organizations than those of the first start")
-
-// endFirstStart removes the mark of a first start. It is called when the key was
-// printed, and on a folder that needs no first start.
+// endFirstStart removes the mark of a first start. It is called after the key was printed, and for other starts.
 func endFirstStart(data string) error {
 	err := os.Remove(filepath.Join(data, firstStartFile))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -10,8 +10,8 @@ import (
 	"attestry/process"
 )
 
-// refuseLostDatabase refuses to make a new embedded database beside the files of a former one, unless
-// the loss is accepted.
+// refuseLostDatabase refuses to make a new embedded database beside the files of another one, unless the loss is
+// accepted.
 func refuseLostDatabase(stores config.Stores, acceptLoss bool) error {
 	if acceptLoss || stores.Database.Engine == config.MongoDB || stores.Objects.Engine != config.Filesystem || process.HasDatabase(stores.Database) {
 		return nil

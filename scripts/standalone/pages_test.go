@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"attestry/scripts/readme"
+	"attestry/scripts/readmetest"
 )
 
 const (
@@ -31,7 +31,7 @@ type exchange struct {
 // save as a file. Further lines of a command are indented.
 func tourOf(t *testing.T) (exchanges []exchange, policy string) {
 	t.Helper()
-	_, rest, _ := strings.Cut(readme.Read(t, "../../README.md"), "\n## Five minutes\n")
+	_, rest, _ := strings.Cut(readmetest.Read(t, "../../README.md"), "\n## Five minutes\n")
 	section, _, _ := strings.Cut(rest, "\n## ")
 	lines := 0
 	for _, block := range regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$").FindAllStringSubmatch(section, -1) {
@@ -126,7 +126,7 @@ func TestDemonstrationPage(t *testing.T) {
 	tr.serve(t, "--ephemeral", "--demo", "--listen", address)
 	printed := strings.ReplaceAll(tr.out.String(), address, defaultAddress)
 	printed = regexp.MustCompile(`(att_\w{8})\w+`).ReplaceAllString(printed, "$1…")
-	readme.CheckOutput(t, "../../docs/demo.md", "demo",
+	readmetest.CheckOutput(t, "../../docs/demo.md", "demo",
 		"```\n$ go run ./scripts/standalone --ephemeral --demo\n"+printed+"```\n",
 		func(text string) string { return differs.ReplaceAllString(text, "*") })
 }

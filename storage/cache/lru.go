@@ -6,14 +6,12 @@ import (
 	"sync"
 )
 
-// LRU keeps the values that were used last, up to a total size. It is safe for
-// concurrent use. It is an interface, so that the compiler makes its methods where it is
-// made, and not again for each package that uses what has it.
+// LRU keeps the last used values, up to a total size. It is safe for concurrent use. It is an interface, so that its
+// methods are compiled once, and not again in each package that uses it.
 type LRU[V any] interface {
 	// Get returns the value of a key and makes it the one used last.
 	Get(key string) (value V, ok bool)
-	// Put keeps a value of a size instead of those used longest ago. One that is larger
-	// than all that may be kept is not.
+	// Put keeps a value of a size instead of the longest unused ones. One larger than the limit is not kept.
 	Put(key string, value V, size int)
 	// Remove drops the value of a key.
 	Remove(key string)
@@ -34,8 +32,7 @@ type entry[V any] struct {
 	size  int
 }
 
-// NewLRU makes a cache of values that are at most of that size in all, in the unit of
-// Put.
+// NewLRU makes a cache of values of that total size, in the unit of Put.
 func NewLRU[V any](maxSize int) LRU[V] {
 	return &lru[V]{maxSize: maxSize, order: list.New(), elements: map[string]*list.Element{}}
 }

@@ -5,18 +5,15 @@ import (
 	"time"
 )
 
-// TTL remembers look-ups for a while. It is bounded in number and in age, and a
-// look-up that was under way when the cache was cleared is not remembered, so that
-// clearing acts at once in this process. It is safe for concurrent use. It is an interface
-// for the reason that LRU is one.
+// TTL remembers look-ups for a while. It is bounded in number and in age, and does not remember a look-up during which
+// it was cleared, so that clearing acts at once in this process. It is safe for concurrent use, and an interface like
+// LRU.
 type TTL[V any] interface {
-	// Get returns what is remembered under key, and the version to hand to Put when
-	// there is nothing.
+	// Get returns the value of a key, or the version for Put.
 	Get(key string, now time.Time) (value V, version uint64, ok bool)
 	// Put remembers a value read at a moment, unless the cache was cleared since version.
 	Put(key string, value V, read time.Time, version uint64)
-	// Load returns what is remembered under key, or else what read returns. That is remembered unless it
-	// is an error.
+	// Load returns the value of a key, or what read returns, which is remembered unless it is an error.
 	Load(key string, now time.Time, read func() (V, error)) (V, error)
 	// Clear drops all values.
 	Clear()

@@ -14,9 +14,9 @@ var allowlistSchema = &storage.Schema{
 	Indexes: []storage.Index{{Name: "time", Fields: []string{"org", "time"}}},
 }
 
-// Outbox keeps what actions are to be told of.
+// Outbox keeps the events that actions are to be notified of.
 type Outbox interface {
-	// AddAllowanceIn adds what actions want to be told of an allowance to a batch.
+	// AddAllowanceIn adds the event of an allowance to a batch.
 	AddAllowanceIn(ctx context.Context, batch *storage.Batch, allowed evidence.Allowance) error
 }
 
@@ -36,8 +36,7 @@ func NewAllowlist(docs storage.Documents, outbox Outbox) *Allowlist {
 
 func allowanceID(environment, fingerprint string) string { return environment + "/" + fingerprint }
 
-// Put permits an artifact in an environment, or repeats that it is permitted, and has actions
-// told of it. It returns the allowance as stored.
+// Put permits an artifact in an environment, or repeats that, and notifies actions. It returns the allowance as stored.
 func (a *Allowlist) Put(ctx context.Context, fresh evidence.Allowance) (evidence.Allowance, error) {
 	for {
 		seen, err := storage.GetOrZero(ctx, a.collection, allowanceID(fresh.Environment, fresh.Fingerprint))
@@ -62,7 +61,7 @@ func (a *Allowlist) Put(ctx context.Context, fresh evidence.Allowance) (evidence
 	}
 }
 
-// Of returns which of fingerprints are permitted in an environment: one command per MaxMany.
+// Of returns which fingerprints are permitted in an environment: one command per MaxMany.
 func (a *Allowlist) Of(ctx context.Context, environment string, fingerprints []string) (map[string]evidence.Allowance, error) {
 	ids := storage.IDs(fingerprints, func(fingerprint string) string { return allowanceID(environment, fingerprint) })
 	found, err := a.collection.GetMany(ctx, ids)

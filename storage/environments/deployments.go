@@ -1,6 +1,7 @@
 package environments
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 
@@ -8,8 +9,8 @@ import (
 	"attestry/storage"
 )
 
-// A deployment as such has the fields up to "fingerprint"; what a repository has of
-// it, those beginning with "repo". So neither is found where the other is asked for.
+// Only deployments as such have the fields up to "fingerprint", and only those of a repository the ones that begin with
+// "repo". So a query finds one or the other.
 var deploymentSchema = &storage.Schema{
 	Name:   "deployments",
 	Fields: []string{"org", "environment", "fingerprint", "repo", "repo_environment", "time", "lead_time"},
@@ -53,26 +54,23 @@ func deploymentFields(d *snapshot.Deployment) map[string]any {
 	return fields
 }
 
-// Record stores deployments; those that are there already stay as they are.
+// Record stores deployments; those that exist stay as they are.
 func (d *Deployments) Record(ctx context.Context, made []snapshot.Deployment) error {
 	_, err := d.collection.InsertMany(ctx, made)
 	return err
 }
 
-// RecordIn adds to a batch what Record does, and then the storing of deployments of which more
-// is known now than when they were recorded.
+// RecordIn adds to a batch what Record does, and deployments of which more is known than when they were recorded.
 func (d *Deployments) RecordIn(batch *storage.Batch, made, learned []snapshot.Deployment) {
 	d.collection.AddIn(batch, made...)
 	d.collection.PutIn(batch, learned...)
 }
 
-// DeploymentQuery asks for deployments between two times in Unix seconds, both
-// included, newest first.
+// DeploymentQuery asks for deployments between two times in Unix seconds, both included, newest first.
 type DeploymentQuery struct {
 	Org string
-	// Repos are the ids of the repositories to look in, Environments those of the
-	// environments, at most MaxMany each; nil means all there are. A deployment that
-	// comes from several of the repositories is there once for each.
+	// Repos and Environments are ids to look for, at most MaxMany each; nil means all. A deployment from several of the
+	// repositories is there once for each.
 	Repos, Environments []string
 	From, To            float64
 	Offset, Limit       int
@@ -97,8 +95,7 @@ func (q *DeploymentQuery) query() storage.Query {
 	return query
 }
 
-// isCrossProduct reports whether several repositories meet several environments: a query
-// takes one set only.
+// isCrossProduct reports whether several repositories meet several environments. A query takes only one set.
 func (q *DeploymentQuery) isCrossProduct() bool { return len(q.Repos) > 1 && len(q.Environments) > 1 }
 
 func (q *DeploymentQuery) matchesNothing() bool {
@@ -113,8 +110,8 @@ func (d *Deployments) List(ctx context.Context, q DeploymentQuery) ([]snapshot.D
 	return storage.FindAll(ctx, d.collection, q.query())
 }
 
-// Count returns how many deployments there are, at most MaxCount. It is one command,
-// or one for each repository where several meet several environments.
+// Count returns how many deployments there are, at most MaxCount: one command, or one for each repository of a cross
+// product.
 func (d *Deployments) Count(ctx context.Context, q DeploymentQuery) (int64, error) {
 	if q.matchesNothing() {
 		return 0, nil
@@ -145,35 +142,28 @@ type DeploymentMoment struct {
 	LeadTime *float64
 }
 
-// Moments returns when deployments were made, newest first, at most q.Limit: one
-// command for each MaxMany.
+// Moments returns when deployments were made, newest first, at most q.Limit: one command for each MaxMany.
 func (d *Deployments) Moments(ctx context.Context, q DeploymentQuery) ([]DeploymentMoment, error) {
 	if q.matchesNothing() {
 		return nil, nil
 	}
 	entries, err := storage.FindAllFields(ctx, d.collection, q.query())
 	moments := make([]DeploymentMoment, 0, len(entries))
-	for _, entry := range entries {
-		moments = append(moments, momentOf(entry))
+	for i := range entries {
+		moments = append(moments, momentOf(&entries[i]))
 	}
 	return moments, err
 }
 
-func momentOf(entry storage.Record) DeploymentMoment {
-	var moment DeploymentMoment
-	moment.At, _ = entry.Fields["time"].(float64)
-	moment.Environment, _ = entry.Fields["environment"].(string)
-	if environment, ok := entry.Fields["repo_environment"].(string); ok {
-		moment.Environment = environment
-	}
+func momentOf(entry *storage.Record) DeploymentMoment {
+	moment := DeploymentMoment{At: entry.Float("time"), Environment: cmp.Or(entry.Text("repo_environment"), entry.Text("environment"))}
 	if lead, ok := entry.Fields["lead_time"].(float64); ok {
 		moment.LeadTime = &lead
 	}
 	return moment
 }
 
-// Latest returns the last deployment of a fingerprint in any of the environments, or
-// ErrNotFound.
+// Latest returns the last deployment of a fingerprint in environments, or ErrNotFound.
 func (d *Deployments) Latest(ctx context.Context, environments []string, fingerprint string) (snapshot.Deployment, error) {
 	if len(environments) == 0 {
 		return snapshot.Deployment{}, storage.ErrNotFound

@@ -2,6 +2,7 @@ package environments
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -18,15 +19,14 @@ var environmentSchema = &storage.Schema{
 	Fields: []string{"org", "created", "logical", "included"},
 	Indexes: []storage.Index{
 		{Name: "created", Fields: []string{"org", "created"}},
-		// Only logical environments have this field, which is their organization, and
-		// included, which is the ids of their members.
+		// Only logical environments have this field, their organization, and included, the ids of their members.
 		{Name: "logical", Fields: []string{"logical"}, Required: "logical"},
 	},
 }
 
 // Environments keeps what is configured about environments.
 type Environments struct {
-	names      names.Names[evidence.Environment]
+	names.Registry[evidence.Environment]
 	collection storage.Collection[evidence.Environment]
 	heads      *Heads
 }
@@ -35,7 +35,7 @@ type Environments struct {
 func New(docs storage.Documents, heads *Heads) *Environments {
 	e := &Environments{heads: heads, collection: storage.NewCollection(docs, environmentSchema,
 		func(e *evidence.Environment) string { return e.ID }, environmentFields)}
-	e.names = names.New(docs, names.Kind[evidence.Environment]{
+	e.Registry = names.New(docs, names.Kind[evidence.Environment]{
 		Name:   "environments",
 		Noun:   "An environment",
 		Things: e.collection,
@@ -51,7 +51,7 @@ func New(docs storage.Documents, heads *Heads) *Environments {
 	return e
 }
 
-// environmentFields leaves archived environments out: they are in no list.
+// environmentFields leaves out archived environments, which are in no list.
 func environmentFields(e *evidence.Environment) map[string]any {
 	if e.Archived {
 		return nil
@@ -69,21 +69,20 @@ type EnvironmentRef struct {
 	Type evidence.EnvironmentType
 }
 
-// Resolve looks an environment up by its name, or by one that it had and no other
-// environment has taken since: one command. ErrNotFound tells that the name is
-// unknown, ErrArchived that it is that of an archived environment.
+// Resolve returns the environment of a name, or of a former name that no other one has taken: one command. ErrNotFound
+// means that the name is unknown, ErrArchived that its environment is archived.
 func (e *Environments) Resolve(ctx context.Context, org, name string) (EnvironmentRef, error) {
-	entry, err := e.names.Resolve(ctx, org, name)
+	entry, err := e.Registry.Resolve(ctx, org, name)
 	if err != nil {
 		return EnvironmentRef{}, err
 	}
 	return environmentRef(entry), nil
 }
 
-// ResolveMany is Resolve for several names: one command for all of them. Unknown
-// names, and those of archived environments, are not in the answer.
+// ResolveMany is Resolve for several names: one command for all. Unknown names, and those of archived environments, are
+// left out.
 func (e *Environments) ResolveMany(ctx context.Context, org string, names []string) (map[string]EnvironmentRef, error) {
-	entries, err := e.names.ResolveMany(ctx, org, names)
+	entries, err := e.Registry.ResolveMany(ctx, org, names)
 	refs := make(map[string]EnvironmentRef, len(entries))
 	for _, entry := range entries {
 		refs[entry.Name] = environmentRef(entry)
@@ -92,7 +91,7 @@ func (e *Environments) ResolveMany(ctx context.Context, org string, names []stri
 }
 
 func environmentRef(entry names.Entry) EnvironmentRef {
-	return EnvironmentRef{ID: entry.Target, Type: evidence.EnvironmentType(entry.Detail)}
+	return EnvironmentRef{ID: entry.ID, Type: evidence.EnvironmentType(entry.Detail)}
 }
 
 // Get returns an environment by id, an archived one too, or ErrNotFound.
@@ -105,26 +104,15 @@ func (e *Environments) GetMany(ctx context.Context, ids []string) ([]evidence.En
 	return e.collection.GetMany(ctx, ids)
 }
 
-// Names returns an organization's environments by id, archived ones too, for the
-// names and links of what was recorded in them.
+// Names returns an organization's environments by id, archived ones too, for names and links.
 func (e *Environments) Names(ctx context.Context, org string, ids []string) (map[string]evidence.Environment, error) {
 	found, err := e.collection.GetMany(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	named := make(map[string]evidence.Environment, len(found))
-	for _, environment := range found {
-		if environment.Org == org {
-			named[environment.ID] = environment
-		}
-	}
-	return named, nil
+	found = slices.DeleteFunc(found, func(environment evidence.Environment) bool { return environment.Org != org })
+	return storage.ByKey(found, func(environment *evidence.Environment) string { return environment.ID }), err
 }
 
-// FollowRevivals lets logical environments include, instead of members that were
-// archived, the physical environments that live under their names by now, and sets
-// their active members. It changes what is given, not what is stored: one command, and
-// one more where a member is archived.
+// FollowRevivals replaces archived members of logical environments by the physical environments that now have their
+// names, and sets the active members. It changes only what is given: one command, and one more if a member is archived.
 func (e *Environments) FollowRevivals(ctx context.Context, org string, environments []evidence.Environment) error {
 	var ids []string
 	for i := range environments {
@@ -156,8 +144,7 @@ func (e *Environments) FollowRevivals(ctx context.Context, org string, environme
 	return nil
 }
 
-// successors finds the physical environments that have the names of archived ones, both
-// by id.
+// successors finds the physical environments that have the names of archived ones, both by id.
 func (e *Environments) successors(ctx context.Context, org string, archived map[string]string) (map[string]string, error) {
 	if len(archived) == 0 {
 		return nil, nil
@@ -175,12 +162,10 @@ func (e *Environments) successors(ctx context.Context, org string, archived map[
 	return successors, nil
 }
 
-// Put stores fresh under its name, or changes the environment that has the name
-// already. A name that is a former one, or that of an archived environment, is taken
-// for the new one. It reports whether it made a new one. Another type than the
-// environment has is Invalid.
+// Put stores fresh under its name, or changes the environment of that name, and reports whether it made a new one. A
+// former name, or that of an archived environment, is free. Another type than the environment has is Invalid.
 func (e *Environments) Put(ctx context.Context, fresh evidence.Environment, change evidence.EnvironmentChange) (created bool, err error) {
-	_, created, err = e.names.Put(ctx, fresh, func(stored *evidence.Environment) error {
+	_, created, err = e.Registry.Put(ctx, fresh, func(stored *evidence.Environment) error {
 		if stored.Type != fresh.Type {
 			return evidence.ValidationError(map[string]string{"type": fmt.Sprintf(
 				"The type of environment '%s' is '%s' and cannot be changed [input: %s]", fresh.Name, stored.Type, fresh.Type)})
@@ -193,34 +178,31 @@ func (e *Environments) Put(ctx context.Context, fresh evidence.Environment, chan
 	return created, err
 }
 
-// Change changes what is sent of an environment; at is the time in Unix seconds.
-// ErrArchived tells that it was archived meanwhile.
+// Change changes an environment; at is the time in Unix seconds. ErrArchived means that it was archived meanwhile.
 func (e *Environments) Change(ctx context.Context, id string, change evidence.EnvironmentChange, at float64) error {
 	return e.modify(ctx, id, at, func(stored *evidence.Environment) (bool, error) {
 		return stored.Apply(change), nil
 	})
 }
 
-// Join adds a member, by its id, to a logical environment; at is the time in Unix
-// seconds. Joining again changes nothing. ErrArchived tells that the logical
-// environment was archived meanwhile.
+// Join adds a member, by its id, to a logical environment; at is the time in Unix seconds. Joining again changes
+// nothing. ErrArchived means that the logical environment was archived meanwhile.
 func (e *Environments) Join(ctx context.Context, id, member string, at float64) error {
 	return e.modify(ctx, id, at, func(stored *evidence.Environment) (bool, error) {
 		return stored.Join(member)
 	})
 }
 
-// AttachPolicies attaches policies, by name, to an environment; at is the time in Unix
-// seconds. Attaching again changes nothing. ErrArchived tells that the environment was
-// archived meanwhile; more than evidence.MaxPolicies are Invalid.
+// AttachPolicies attaches policies, by name, to an environment; at is the time in Unix seconds. Attaching again changes
+// nothing. ErrArchived means that it was archived meanwhile; more than evidence.MaxPolicies are Invalid.
 func (e *Environments) AttachPolicies(ctx context.Context, id string, names []string, at float64) error {
 	return e.modify(ctx, id, at, func(stored *evidence.Environment) (bool, error) {
 		return stored.AttachPolicies(names)
 	})
 }
 
-// DetachPolicies detaches policies, by name, from an environment; at is the time in Unix
-// seconds. ErrArchived tells that the environment was archived meanwhile.
+// DetachPolicies detaches policies, by name, from an environment; at is the time in Unix seconds. ErrArchived means
+// that it was archived meanwhile.
 func (e *Environments) DetachPolicies(ctx context.Context, id string, names []string, at float64) error {
 	return e.modify(ctx, id, at, func(stored *evidence.Environment) (bool, error) {
 		return stored.DetachPolicies(names), nil
@@ -242,21 +224,6 @@ func (e *Environments) modify(ctx context.Context, id string, at float64, change
 	return err
 }
 
-// Rename gives the environment of a name, or of a former name, another one; at is
-// the time in Unix seconds. ErrNotFound tells that there is no such environment,
-// ErrArchived that it is archived. A name that another environment has is
-// evidence.Invalid.
-func (e *Environments) Rename(ctx context.Context, org, from, to string, at float64) error {
-	return e.names.Rename(ctx, org, from, to, at)
-}
-
-// Archive takes the environment of a name, or of a former name, out of use; at is
-// the time in Unix seconds. What was recorded in it stays. ErrNotFound tells that
-// there is no such environment, ErrArchived that it is archived already.
-func (e *Environments) Archive(ctx context.Context, org, name string, at float64) error {
-	return e.names.Archive(ctx, org, name, at)
-}
-
 func (e *Environments) create(ctx context.Context, fresh evidence.Environment) error {
 	if err := e.heads.insert(ctx, snapshot.Head{Org: fresh.Org, Environment: fresh.ID}); err != nil {
 		return err
@@ -272,8 +239,93 @@ func (e *Environments) SetTags(ctx context.Context, id string, set map[string]st
 	return err
 }
 
-// List returns all environments of an organization that are not archived, in the
-// order they were made.
+// List returns all environments of an organization that are not archived, in the order they were made.
 func (e *Environments) List(ctx context.Context, org string) ([]evidence.Environment, error) {
 	return storage.FindAll(ctx, e.collection, storage.Query{Index: "created", Equal: []any{org}, Limit: storage.Unlimited})
+}
+
+// Including returns the ids of the logical environments of an organization that include one of the environments: one
+// command for up to a thousand logical environments. It decodes none, so that a damaged one does not hide the others.
+func (e *Environments) Including(ctx context.Context, org string, members ...string) ([]string, error) {
+	if len(members) == 0 {
+		return nil, nil
+	}
+	var ids []string
+	err := e.eachLogical(ctx, org, func(id string, included []string) {
+		if slices.ContainsFunc(included, func(member string) bool { return slices.Contains(members, member) }) {
+			ids = append(ids, id)
+		}
+	})
+	return ids, err
+}
+
+// IncludingArchived returns the ids of the logical environments of an organization that include an archived environment
+// of a name: one command if there are no logical environments, else two and those of Including.
+func (e *Environments) IncludingArchived(ctx context.Context, org, name string) ([]string, error) {
+	var members []string
+	err := e.eachLogical(ctx, org, func(_ string, included []string) { members = append(members, included...) })
+	if err != nil || len(members) == 0 {
+		return nil, err
+	}
+	found, err := e.collection.GetMany(ctx, storage.Distinct(members))
+	if err != nil {
+		return nil, err
+	}
+	var archived []string
+	for i := range found {
+		if found[i].Archived && found[i].Name == name {
+			archived = append(archived, found[i].ID)
+		}
+	}
+	return e.Including(ctx, org, archived...)
+}
+
+func (e *Environments) eachLogical(ctx context.Context, org string, yield func(id string, included []string)) error {
+	query := storage.Query{Index: "logical", Equal: []any{org}, Limit: storage.MaxMany}
+	return storage.ForEachFields(ctx, e.collection, query, func(record *storage.Record) error {
+		yield(record.ID, strings.Fields(record.Text("included")))
+		return nil
+	})
+}
+
+// Membership reads an environment with its active members. It stores the successor of an archived member for good, so
+// that Including finds it from then on.
+func (e *Environments) Membership(ctx context.Context, id string) (evidence.Environment, error) {
+	for range names.Attempts {
+		stored, err := e.collection.Get(ctx, id)
+		if err != nil || stored.Archived || !stored.Logical() {
+			return stored, err
+		}
+		followed := []evidence.Environment{stored}
+		if err := e.FollowRevivals(ctx, stored.Org, followed); err != nil {
+			return stored, err
+		}
+		if slices.Equal(followed[0].Included, stored.Included) {
+			return followed[0], nil
+		}
+		_, err = e.collection.Update(ctx, id, func(current *evidence.Environment) error {
+			if slices.Equal(current.Included, stored.Included) {
+				current.Included = followed[0].Included
+			}
+			return nil
+		})
+		if err != nil {
+			return stored, err
+		}
+	}
+	return evidence.Environment{}, names.ErrBusy
+}
+
+// Reindex writes an environment with its declared fields: Including does not find a logical environment that a version
+// before the index has stored.
+func (e *Environments) Reindex(ctx context.Context, id string) error {
+	stored, err := e.collection.GetVersioned(ctx, id)
+	if err != nil {
+		return err
+	}
+	_, err = e.collection.Replace(ctx, stored.Value, stored.Revision)
+	if errors.Is(err, storage.ErrMoved) {
+		return nil // another write has stored the fields
+	}
+	return err
 }

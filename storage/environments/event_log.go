@@ -19,8 +19,7 @@ func (r *EventRange) query(index string, equal ...any) storage.Query {
 	return storage.Query{Index: index, Equal: equal, From: &storage.Bound{Value: r.From}, To: &storage.Bound{Value: r.To}}
 }
 
-// EventPage is a page of events: Limit of them, at most MaxMany, behind the first
-// Offset.
+// EventPage is a page of events: Limit of them, at most MaxMany, after the first Offset.
 type EventPage struct {
 	Offset, Limit int
 	// Descending begins with the newest.
@@ -32,8 +31,8 @@ func (p *EventPage) apply(query storage.Query) storage.Query {
 	return query
 }
 
-// Log returns a page of a range and how many events are in the range. As ordinals have
-// no gaps it takes three commands, however long the log and however far behind the page.
+// Log returns a page of a range and how many events the range has. As ordinals have no gaps, it always takes three
+// commands.
 func (e *Events) Log(ctx context.Context, r EventRange, p EventPage) ([]snapshot.Event, int64, error) {
 	first, err := e.boundary(ctx, r, false)
 	if err != nil || first == 0 {
@@ -58,8 +57,7 @@ func (e *Events) Log(ctx context.Context, r EventRange, p EventPage) ([]snapshot
 	return events, total, err
 }
 
-// boundary returns the ordinal of the first event of a range, or of the last one; 0
-// when the range is empty.
+// boundary returns the ordinal of the first or the last event of a range; 0 if it is empty.
 func (e *Events) boundary(ctx context.Context, r EventRange, last bool) (int64, error) {
 	query := r.query("time", r.Environment)
 	query.Descending, query.Limit = last, 1
@@ -67,21 +65,20 @@ func (e *Events) boundary(ctx context.Context, r EventRange, last bool) (int64, 
 	if err != nil || len(found) == 0 {
 		return 0, err
 	}
-	return found[0].Fields["ordinal"].(int64), nil
+	return found[0].Integer("ordinal"), nil
 }
 
-// Walk returns the next events of a range, MaxMany or as many as fit maxBytes, oldest
-// first, and the cursor of those behind them: "" at the end. It begins with the cursor "".
+// Walk returns the next events of a range after a cursor, MaxMany or as many as fit maxBytes, oldest first, and the
+// next cursor. Both are "" at the beginning and the end.
 func (e *Events) Walk(ctx context.Context, r EventRange, after string, maxBytes int) ([]snapshot.Event, string, error) {
 	query := r.query("time", r.Environment)
 	query.After, query.Limit, query.MaxBytes = after, storage.MaxMany, maxBytes
 	return e.log.Find(ctx, query)
 }
 
-// OfRepos returns a page of the events of artifacts that come from repositories, given
-// by id, and how many there are, at most MaxCount. For one repository it takes three
-// commands, and two for every ten thousand events before the page. For several, where an
-// event may be in more than one, it looks over the range, with a command for a thousand.
+// OfRepos returns a page of the events of artifacts of repositories, by id, and how many there are, at most MaxCount.
+// For one repository it takes three commands, and two for every ten thousand events before the page. For several, which
+// may share events, it reads the range, with a command for a thousand.
 func (e *Events) OfRepos(ctx context.Context, r EventRange, repos []string, p EventPage) ([]snapshot.Event, int64, error) {
 	if len(repos) > 1 {
 		return e.ofSeveralRepos(ctx, r, repos, p)
@@ -105,9 +102,8 @@ func (e *Events) withOrdinals(ctx context.Context, environment string, ordinals 
 
 func ordinalsOf(entries []storage.Record) []int64 {
 	ordinals := make([]int64, 0, len(entries))
-	for _, entry := range entries {
-		ordinal, _ := entry.Fields["ordinal"].(int64)
-		ordinals = append(ordinals, ordinal)
+	for i := range entries {
+		ordinals = append(ordinals, entries[i].Integer("ordinal"))
 	}
 	return ordinals
 }
@@ -133,4 +129,29 @@ func (e *Events) ofSeveralRepos(ctx context.Context, r EventRange, repos []strin
 	ordinals = ordinals[min(p.Offset, len(ordinals)):]
 	events, err := e.withOrdinals(ctx, r.Environment, ordinals[:min(p.Limit, len(ordinals))])
 	return events, total, err
+}
+
+// maxArtifactEvents bounds the events of artifacts, the newest of them.
+const maxArtifactEvents = 10 * storage.MaxMany
+
+// OfArtifacts returns the events of fingerprints in the environments of an organization, newest first.
+func (e *Events) OfArtifacts(ctx context.Context, org string, fingerprints []string) ([]snapshot.Event, error) {
+	var events []snapshot.Event
+	for some := range slices.Chunk(fingerprints, storage.MaxMany) {
+		found, err := storage.FindAll(ctx, e.log, storage.Query{
+			Index: "artifact", Equal: []any{org, storage.TextSet(some)}, Descending: true, Limit: maxArtifactEvents,
+		})
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, found...)
+	}
+	return events, nil
+}
+
+// Beginning returns the fingerprints that run or ran in an organization and begin with hex digits. ErrAmbiguous means
+// that these are too many.
+func (e *Events) Beginning(ctx context.Context, org, digits string) ([]string, error) {
+	found, err := storage.FindByPrefix(ctx, e.log, storage.Query{Index: "artifact", Equal: []any{org}}, "fingerprint", digits)
+	return storage.DistinctValues(found, "fingerprint"), err
 }

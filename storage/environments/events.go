@@ -19,17 +19,16 @@ var eventSchema = &storage.Schema{
 	},
 }
 
-// Events keeps the event logs of environments. The id of an event tells its environment and
-// its ordinal. The log of a logical environment holds copies of its members' events, which are
-// not found by artifact: it happened once.
+// Events keeps the event logs of environments. The log of a logical environment holds copies of its members' events,
+// which are not found by artifact: each happened once.
 type Events struct {
 	docs    storage.Documents
 	log     storage.Collection[snapshot.Event]
 	ofRepos storage.Collection[repoEvent]
 }
 
-// repoEvent notes that the artifact of an event comes from a repository. It has a time and an
-// ordinal and none of the other fields by which the log is found.
+// repoEvent notes that the artifact of an event comes from a repository. It has only the time and ordinal of the
+// event's fields.
 type repoEvent struct {
 	Environment string  `json:"environment"` // id
 	Ordinal     int64   `json:"ordinal"`
@@ -65,7 +64,7 @@ func NewEvents(docs storage.Documents) *Events {
 	}
 }
 
-// Record stores events; those that are there already stay as they are.
+// Record stores events; those that exist stay as they are.
 func (e *Events) Record(ctx context.Context, events []snapshot.Event) error {
 	batch := &storage.Batch{}
 	e.RecordIn(batch, events)
@@ -84,8 +83,7 @@ func (e *Events) RecordIn(batch *storage.Batch, events []snapshot.Event) {
 	}
 }
 
-// Between returns the events of an environment with ordinals from first to last,
-// at most MaxMany, in the order asked for.
+// Between returns the events of an environment with ordinals from first to last, at most MaxMany.
 func (e *Events) Between(ctx context.Context, environment string, first, last int64, descending bool) ([]snapshot.Event, error) {
 	ordinals := make([]int64, 0, max(0, last-first+1))
 	for ordinal := first; ordinal <= last; ordinal++ {

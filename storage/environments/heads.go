@@ -10,7 +10,7 @@ import (
 
 var headSchema = &storage.Schema{Name: "heads"}
 
-// Heads keeps the hot part of environments, by the environment's id.
+// Heads keeps the heads of environments, by the environment's id.
 type Heads struct {
 	storage.Collection[snapshot.Head]
 }
@@ -21,7 +21,7 @@ func NewHeads(docs storage.Documents) *Heads {
 		func(h *snapshot.Head) string { return h.Environment }, nil)}
 }
 
-// insert stores the head of a new environment; one that exists is left alone.
+// insert stores the head of a new environment unless it exists.
 func (h *Heads) insert(ctx context.Context, head snapshot.Head) error {
 	err := h.Collection.Insert(ctx, head)
 	if errors.Is(err, storage.ErrExists) {

@@ -2,6 +2,7 @@ package environments
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,8 +19,7 @@ import (
 )
 
 const (
-	// maxInlineReport is the largest compressed report kept in its document;
-	// larger ones are objects.
+	// maxInlineReport is the largest compressed report kept in its document; larger ones are objects.
 	maxInlineReport = 256 << 10
 	// parkedPage is how many parked reports are read with one command.
 	parkedPage = 32
@@ -39,8 +39,7 @@ var reportSchema = &storage.Schema{
 
 // WaitingReport is a report that was accepted and is not processed yet.
 type WaitingReport struct {
-	// ID tells reports apart that had the same arrival number one after the
-	// other. It is short, as heads keep many.
+	// ID tells apart reports that had the same arrival number one after the other. It is short, as heads keep many.
 	ID          string                   `json:"id"`
 	Org         string                   `json:"org"`
 	Environment string                   `json:"environment"` // id
@@ -49,16 +48,15 @@ type WaitingReport struct {
 	ReportedBy  string                   `json:"reported_by"`
 	Type        evidence.EnvironmentType `json:"type"`
 	Digest      string                   `json:"digest"`
-	// Repeat asks to evaluate again what runs by the last snapshot, without a report: it has no
-	// content. The policies of the environment have changed, or its allow list.
+	// Repeat asks to evaluate again what runs by the last snapshot, without a report: the environment's policies or its
+	// allow list have changed.
 	Repeat bool `json:"repeat,omitempty"`
 	// Content is the compressed canonical report, or Object the key where it is.
 	Content []byte `json:"content,omitempty"`
 	Object  string `json:"object,omitempty"`
-	// Failure says why the report was parked: it then waits no more and is kept for
-	// the operator.
+	// Failure says why the report was parked: it is kept for the operator and waits no more.
 	Failure string `json:"failure,omitempty"`
-	// Attempts is how often it was begun until then.
+	// Attempts is how often it was begun.
 	Attempts int     `json:"attempts,omitempty"`
 	ParkedAt float64 `json:"parked_at,omitempty"` // Unix seconds
 }
@@ -81,11 +79,8 @@ type Reports struct {
 // NewReports binds the repository to an engine.
 func NewReports(docs storage.Documents, objects storage.Objects) *Reports {
 	compressor, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err != nil {
-		panic("storage: the options of zstd are wrong: " + err.Error())
-	}
-	decompressor, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxCanonicalReport))
-	if err != nil {
+	decompressor, readerErr := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxCanonicalReport))
+	if err := cmp.Or(err, readerErr); err != nil {
 		panic("storage: the options of zstd are wrong: " + err.Error())
 	}
 	return &Reports{
@@ -113,8 +108,7 @@ func reportID(environment string, arrival int64) string {
 	return environment + "/" + strconv.FormatInt(arrival, 10)
 }
 
-// Pack puts the canonical report into its record: compressed, and as an object
-// when it is large. A repeat has none.
+// Pack puts the canonical report into its record: compressed, and as an object if it is large. A repeat has none.
 func (r *Reports) Pack(ctx context.Context, record *WaitingReport, report *snapshot.Report) error {
 	if record.Repeat {
 		return nil
@@ -172,8 +166,7 @@ func (r *Reports) content(ctx context.Context, record *WaitingReport) ([]byte, e
 	return io.ReadAll(reader)
 }
 
-// Insert stores a report under its arrival number, or returns ErrExists when
-// another came first.
+// Insert stores a report under its arrival number, or returns ErrExists.
 func (r *Reports) Insert(ctx context.Context, record WaitingReport) error {
 	return r.collection.Insert(ctx, record)
 }
@@ -195,9 +188,8 @@ func (r *Reports) Exists(ctx context.Context, environment string, arrival int64)
 	return err == nil, err
 }
 
-// NextPending returns the reports of an environment behind an arrival number, in
-// order, without gaps, at most limit: one command, as long as none is damaged.
-// ErrDamaged tells that the first of them is.
+// NextPending returns the reports of an environment after an arrival number, in order, without gaps, at most limit: one
+// command if none is damaged. ErrDamaged means that the first of them is.
 func (r *Reports) NextPending(ctx context.Context, environment string, arrival int64, limit int) ([]WaitingReport, error) {
 	ids := make([]string, limit)
 	for i := range ids {
@@ -215,8 +207,8 @@ func (r *Reports) NextPending(ctx context.Context, environment string, arrival i
 	return records, err
 }
 
-// readable returns the reports before the first one that is missing or damaged.
-// ErrDamaged tells that this is the very first.
+// readable returns the reports before the first one that is missing or damaged. ErrDamaged means that it is the very
+// first.
 func (r *Reports) readable(ctx context.Context, ids []string) ([]WaitingReport, error) {
 	var records []WaitingReport
 	for _, id := range ids {
@@ -237,40 +229,33 @@ type ReportRef struct {
 	Environment string // id
 	Arrival     int64
 	AcceptedAt  float64 // Unix seconds
-	// Repeat is that of the report. Versions before it was declared have stored repeats without.
+	// Repeat is that of the report. Earlier versions have not declared it.
 	Repeat bool
 }
 
-// AcceptedBefore names the reports of all environments that were accepted before a
-// moment and wait still, oldest first, and gives the cursor of the next page.
+// AcceptedBefore names waiting reports of all environments that were accepted before a moment, oldest first, and
+// returns the cursor of the next page.
 func (r *Reports) AcceptedBefore(ctx context.Context, moment float64, after string) ([]ReportRef, string, error) {
 	found, next, err := r.collection.FindFields(ctx, storage.Query{
-		Index: "accepted",
-		From:  &storage.Bound{Value: 0.0},
-		To:    &storage.Bound{Value: moment},
-		After: after,
-		Limit: storage.MaxMany,
+		Index: "accepted", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: moment}, After: after, Limit: storage.MaxMany,
 	})
 	refs := make([]ReportRef, 0, len(found))
 	for _, record := range found {
-		environment, _ := record.Fields["environment"].(string)
-		arrival, _ := record.Fields["arrival"].(int64)
-		accepted, _ := record.Fields["accepted"].(float64)
-		repeat, _ := record.Fields["repeat"].(bool)
-		refs = append(refs, ReportRef{Environment: environment, Arrival: arrival, AcceptedAt: accepted, Repeat: repeat})
+		ref := ReportRef{Environment: record.Text("environment"), Arrival: record.Integer("arrival"), AcceptedAt: record.Float("accepted")}
+		ref.Repeat, _ = record.Fields["repeat"].(bool)
+		refs = append(refs, ref)
 	}
 	return refs, next, err
 }
 
-// Park stores a report that has a Failure and waits no more.
+// Park stores a report that has a Failure.
 func (r *Reports) Park(ctx context.Context, record WaitingReport) error {
 	return r.collection.Put(ctx, record)
 }
 
-// Parked returns the parked reports, those parked first at the beginning, of one
-// organization unless org is "", and the cursor of those behind them. Pages are short,
-// as reports come with their content. One whose document is damaged has that as its
-// Failure, and no more than its number and the time when it was parked.
+// Parked returns a page of the parked reports, the oldest first, of one organization unless org is "", and the next
+// cursor. Pages are short, as reports come with their content. Of one whose document is damaged, it returns that as the
+// Failure, with the number and the time.
 func (r *Reports) Parked(ctx context.Context, org, after string) ([]WaitingReport, string, error) {
 	query := storage.Query{Index: "parked", From: &storage.Bound{Value: 0.0}, After: after, Limit: parkedPage}
 	if org != "" {
@@ -304,7 +289,7 @@ func (r *Reports) parkedOneByOne(ctx context.Context, query storage.Query) ([]Wa
 		case errors.Is(err, storage.ErrNotFound):
 			continue
 		case errors.Is(err, storage.ErrDamaged):
-			record = damagedReport(entry.Fields, err)
+			record = damagedReport(&entry, err)
 		case err != nil:
 			return nil, "", err
 		}
@@ -314,17 +299,14 @@ func (r *Reports) parkedOneByOne(ctx context.Context, query storage.Query) ([]Wa
 }
 
 // damagedReport is what the declared fields tell of a parked report.
-func damagedReport(fields map[string]any, cause error) WaitingReport {
-	record := WaitingReport{Failure: cause.Error()}
-	record.Org, _ = fields["org"].(string)
-	record.Environment, _ = fields["environment"].(string)
-	record.Arrival, _ = fields["arrival"].(int64)
-	record.ParkedAt, _ = fields["parked"].(float64)
-	return record
+func damagedReport(entry *storage.Record, cause error) WaitingReport {
+	return WaitingReport{
+		Org: entry.Text("org"), Environment: entry.Text("environment"), Arrival: entry.Integer("arrival"),
+		ParkedAt: entry.Float("parked"), Failure: cause.Error(),
+	}
 }
 
-// Discard is Remove for processed reports that are known by name alone. A report that
-// was parked since it was named stays.
+// Discard is Remove for references. A report that was parked meanwhile stays.
 func (r *Reports) Discard(ctx context.Context, refs []ReportRef) error {
 	records, err := r.collection.GetMany(ctx, storage.IDs(refs, func(ref ReportRef) string { return reportID(ref.Environment, ref.Arrival) }))
 	if err != nil {
@@ -342,13 +324,13 @@ func (r *Reports) Remove(ctx context.Context, records []WaitingReport) error {
 	return r.RemoveObjects(ctx, records)
 }
 
-// RemoveIn adds the removal of a processed report to a batch. What it has in the object store
-// is for RemoveObjects, once the batch is written.
+// RemoveIn adds the removal of a processed report to a batch. RemoveObjects removes its object once the batch is
+// written.
 func (r *Reports) RemoveIn(batch *storage.Batch, record *WaitingReport) {
 	r.collection.DeleteIn(batch, reportID(record.Environment, record.Arrival))
 }
 
-// RemoveObjects deletes what reports that were removed have in the object store.
+// RemoveObjects deletes the objects of reports that were removed.
 func (r *Reports) RemoveObjects(ctx context.Context, records []WaitingReport) error {
 	for _, record := range records {
 		if record.Object == "" {
@@ -359,4 +341,45 @@ func (r *Reports) RemoveObjects(ctx context.Context, records []WaitingReport) er
 		}
 	}
 	return nil
+}
+
+// ReportObjects begins the keys of all objects of reports, so that they can be listed. Those of earlier versions begin
+// with the id of the organization.
+const ReportObjects = "waiting-reports."
+
+// newReportScope returns the scope of the object of one report. Equal reports do not share it, so that an object can be
+// deleted with its report.
+func newReportScope(org string) string { return ReportObjects + org + "." + evidence.NewID() }
+
+// ObjectKeys returns the keys of the objects of waiting and parked reports. A report that is parked meanwhile is found
+// in the second index.
+func (r *Reports) ObjectKeys(ctx context.Context) (map[string]bool, error) {
+	keys := map[string]bool{}
+	for _, index := range []string{"accepted", "parked"} {
+		query := storage.Query{Index: index, From: &storage.Bound{Value: 0.0}, Limit: storage.MaxMany}
+		err := storage.ForEachFields(ctx, r.collection, query, func(record *storage.Record) error {
+			key, err := r.objectKey(ctx, record)
+			if key != "" {
+				keys[key] = true
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return keys, nil
+}
+
+// objectKey returns the key of the object of a report, "" if it is damaged, as nobody can read that report. Records of
+// earlier versions do not declare it and are read.
+func (r *Reports) objectKey(ctx context.Context, record *storage.Record) (string, error) {
+	if key, declared := record.Fields["object"].(string); declared {
+		return key, nil
+	}
+	report, err := r.collection.Get(ctx, record.ID)
+	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrDamaged) {
+		return "", nil
+	}
+	return report.Object, err
 }

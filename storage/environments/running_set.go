@@ -8,8 +8,7 @@ import (
 	"attestry/storage"
 )
 
-// An entry for the artifact as such is found by "fingerprint", that of a repository
-// by "repo"; both by "exit".
+// An entry of an artifact as such is found by "fingerprint", that of a repository by "repo"; both by "exit".
 var runningSchema = &storage.Schema{
 	Name:   "running",
 	Fields: []string{"org", "fingerprint", "repo", "environment", "artifact", "since"},
@@ -25,12 +24,10 @@ type Running struct {
 	Org         string `json:"org"`
 	Environment string `json:"environment"` // id
 	Fingerprint string `json:"fingerprint"`
-	// Since is the number of the snapshot it started with. It runs once that
-	// snapshot is there; until then it is starting.
+	// Since is the number of the snapshot it started with. Until that snapshot is there, it is starting.
 	Since int64 `json:"since"`
-	// Repo is the id of the repository that this entry is for, "" for the artifact as
-	// such. Entries of repositories come after the snapshot; they alone have what
-	// follows.
+	// Repo is the id of the repository of this entry, "" for the artifact as such. Entries of repositories are stored
+	// after the snapshot; only they have the other fields.
 	Repo      string  `json:"repo,omitempty"`
 	Name      string  `json:"name,omitempty"`
 	StartedAt float64 `json:"started_at,omitempty"` // Unix seconds
@@ -54,17 +51,16 @@ func (r *Running) fields() map[string]any {
 	return fields
 }
 
-// runningVersionSchema declares one document for each organization, whose revision tells
-// whether something was added to what runs.
+// runningVersionSchema declares a document for each organization whose revision changes if something is added to what
+// runs.
 var runningVersionSchema = &storage.Schema{Name: "running_versions"}
 
 type runningVersion struct {
 	Org string `json:"org"`
 }
 
-// RunningSet keeps what runs where, for whoever changes facts about it. An entry
-// is put before the facts of a starting artifact are read, and removed after the
-// snapshot in which it exited.
+// RunningSet keeps what runs where, for those who change facts about it. An entry is stored before the facts of a
+// starting artifact are read, and removed after the snapshot in which it exited.
 type RunningSet struct {
 	docs       storage.Documents
 	collection storage.Collection[Running]
@@ -91,22 +87,19 @@ func (r *RunningSet) Start(ctx context.Context, entries []Running) error {
 	return batch.Write(ctx, r.docs)
 }
 
-// AddIn adds entries for repositories to a batch; those that are there already stay as they
-// are.
+// AddIn adds entries of repositories to a batch; those that exist stay as they are.
 func (r *RunningSet) AddIn(batch *storage.Batch, entries ...Running) {
 	r.collection.AddIn(batch, entries...)
 }
 
-// Version returns the version of what runs in an organization, for CheckIn. Read it before
-// the running set and check it in the batch that writes: then nothing was added to the set
-// in between. See docs/semantics.md 10.4.
+// Version returns the version of what runs in an organization, for CheckIn. Read it before the running set and check it
+// in the batch that writes: then nothing was added in between (docs/semantics.md 10.4).
 func (r *RunningSet) Version(ctx context.Context, org string) (int64, error) {
 	seen, err := storage.GetOrZero(ctx, r.versions, org)
 	return seen.Revision, err
 }
 
-// CheckIn adds to a batch the condition that nothing was added to what runs in an
-// organization since it had a version.
+// CheckIn adds to a batch the condition that nothing was added to what runs in an organization since a version.
 func (r *RunningSet) CheckIn(batch *storage.Batch, org string, version int64) {
 	r.versions.CheckIn(batch, org, version)
 }
@@ -120,18 +113,15 @@ func (r *RunningSet) Stop(ctx context.Context, environment string, fingerprints 
 	return r.collection.Delete(ctx, ended...)
 }
 
-// Ended returns the ids of the entries of fingerprints that have exited from an environment
-// with the snapshot of a number. Those that were made for a later one are not among them,
-// however late Ended is called.
+// Ended returns the ids of the entries of fingerprints that have exited from an environment with a snapshot, however
+// late it is called: entries of later snapshots are not among them.
 func (r *RunningSet) Ended(ctx context.Context, environment string, fingerprints []string, number int64) ([]string, error) {
 	var ended []string
 	for some := range slices.Chunk(fingerprints, storage.MaxMany) {
 		query := storage.Query{Index: "exit", Equal: []any{environment, storage.OneOrSet(some)}, Limit: storage.MaxMany}
-		err := storage.ForEachPage(ctx, r.collection, query, func(entries []storage.Record) error {
-			for _, entry := range entries {
-				if since, ok := entry.Fields["since"].(int64); ok && since < number {
-					ended = append(ended, entry.ID)
-				}
+		err := storage.ForEachFields(ctx, r.collection, query, func(entry *storage.Record) error {
+			if since, ok := entry.Fields["since"].(int64); ok && since < number {
+				ended = append(ended, entry.ID)
 			}
 			return nil
 		})
@@ -147,47 +137,38 @@ func (r *RunningSet) RemoveIn(batch *storage.Batch, ids ...string) {
 	r.collection.DeleteIn(batch, ids...)
 }
 
-// Runs reports whether a fingerprint runs, or is about to, in an environment: one command.
+// Runs reports whether a fingerprint runs, or is starting, in an environment: one command.
 func (r *RunningSet) Runs(ctx context.Context, environment, fingerprint string) (bool, error) {
 	found, _, err := r.collection.FindFields(ctx, storage.Query{Index: "exit", Equal: []any{environment, fingerprint}, Limit: 1})
 	return len(found) > 0, err
 }
 
-// OfRepo returns what of a repository runs, in no certain order.
+// OfRepo returns what of a repository runs, in no order.
 func (r *RunningSet) OfRepo(ctx context.Context, repo string) ([]Running, error) {
 	return storage.FindAll(ctx, r.collection, storage.Query{Index: "repo", Equal: []any{repo}, Limit: storage.Unlimited})
 }
 
-// In returns what runs, or is about to, in environments of these ids, in no certain order and
-// without what entries hold of repositories: one command for MaxMany environments, and one
-// more for each MaxMany entries.
+// In returns what runs, or is starting, in environments of these ids, in no order and without fields of repositories:
+// one command for MaxMany environments, and one more for each MaxMany entries.
 func (r *RunningSet) In(ctx context.Context, environments []string) ([]Running, error) {
-	seen := map[Running]bool{}
 	var running []Running
 	for some := range slices.Chunk(environments, storage.MaxMany) {
 		query := storage.Query{Index: "exit", Equal: []any{storage.OneOrSet(some)}, Limit: storage.MaxMany}
-		err := storage.ForEachPage(ctx, r.collection, query, func(entries []storage.Record) error {
-			for _, entry := range entries {
-				var one Running
-				one.Environment, _ = entry.Fields["environment"].(string)
-				one.Fingerprint, _ = entry.Fields["artifact"].(string)
-				one.Since, _ = entry.Fields["since"].(int64)
-				if !seen[one] {
-					seen[one], running = true, append(running, one)
-				}
-			}
+		err := storage.ForEachFields(ctx, r.collection, query, func(entry *storage.Record) error {
+			running = append(running, Running{
+				Environment: entry.Text("environment"), Fingerprint: entry.Text("artifact"), Since: entry.Integer("since"),
+			})
 			return nil
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
-	return running, nil
+	return storage.FirstOfEach(running, func(one Running) Running { return one }), nil
 }
 
-// Where returns the ids of the environments of an organization in which fingerprints run, or are
-// about to, by fingerprint and each once. It is not complete if there are more than MaxMany
-// entries of MaxMany fingerprints. It takes a command for MaxMany fingerprints.
+// Where returns the ids of the environments of an organization in which fingerprints run, or are starting, by
+// fingerprint: one command for MaxMany fingerprints. It is not complete if these have more than MaxMany entries.
 func (r *RunningSet) Where(ctx context.Context, org string, fingerprints []string) (where map[string][]string, complete bool, err error) {
 	where, complete = map[string][]string{}, true
 	for wanted := range slices.Chunk(fingerprints, storage.MaxMany) {
@@ -199,8 +180,7 @@ func (r *RunningSet) Where(ctx context.Context, org string, fingerprints []strin
 		}
 		complete = complete && next == ""
 		for _, entry := range found {
-			fingerprint, _ := entry.Fields["fingerprint"].(string)
-			environment, _ := entry.Fields["environment"].(string)
+			fingerprint, environment := entry.Text("fingerprint"), entry.Text("environment")
 			if !slices.Contains(where[fingerprint], environment) {
 				where[fingerprint] = append(where[fingerprint], environment)
 			}
@@ -209,8 +189,8 @@ func (r *RunningSet) Where(ctx context.Context, org string, fingerprints []strin
 	return where, complete, nil
 }
 
-// Entries returns what runs, or is about to, of some fingerprints: one command per MaxMany of them,
-// and more where they run in more environments.
+// Entries returns what runs, or is starting, of fingerprints: one command per MaxMany of them, and more where they run
+// in more environments.
 func (r *RunningSet) Entries(ctx context.Context, org string, fingerprints []string) ([]Running, error) {
 	var entries []Running
 	for wanted := range slices.Chunk(fingerprints, storage.MaxMany) {

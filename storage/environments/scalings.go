@@ -9,8 +9,8 @@ import (
 
 var scalingSchema = &storage.Schema{Name: "scalings"}
 
-// Scalings keeps the numbers of instances by which the last reports of environments differ from
-// their last snapshots: a document for each report. The head names the report whose is valid.
+// Scalings keeps how the numbers of instances in the last reports of environments differ from their last snapshots: a
+// document for each report. The head names the valid one.
 type Scalings struct {
 	collection storage.Collection[scaling]
 }
@@ -27,7 +27,7 @@ func NewScalings(docs storage.Documents) *Scalings {
 		func(s *scaling) string { return reportID(s.Environment, s.Arrival) }, nil)}
 }
 
-// Of returns the scaling of an environment, by its head: one command, none if there is none.
+// Of returns the scaling that a head of an environment names: one command, none if it names none.
 func (s *Scalings) Of(ctx context.Context, head *snapshot.Head) (snapshot.Scaling, error) {
 	if head.Scaled == 0 {
 		return nil, nil
@@ -36,7 +36,7 @@ func (s *Scalings) Of(ctx context.Context, head *snapshot.Head) (snapshot.Scalin
 	return stored.Value.Instances, err
 }
 
-// PutIn adds the scaling of a report of an environment, by its id and arrival number, to a batch.
+// PutIn adds the scaling of a report, by its environment's id and arrival number, to a batch.
 func (s *Scalings) PutIn(batch *storage.Batch, environment string, arrival int64, instances snapshot.Scaling) {
 	s.collection.PutIn(batch, scaling{Environment: environment, Arrival: arrival, Instances: instances})
 }

@@ -27,8 +27,7 @@ func (s *FirstSeen) RecordIn(batch *storage.Batch, sightings []snapshot.FirstSee
 	s.collection.AddIn(batch, sightings...)
 }
 
-// First returns when fingerprints first ran in an environment, in Unix seconds;
-// those that never did are left out.
+// First returns when fingerprints first ran in an environment, in Unix seconds, without those that never did.
 func (s *FirstSeen) First(ctx context.Context, environment string, fingerprints []string) (map[string]float64, error) {
 	ids := storage.IDs(fingerprints, func(fingerprint string) string { return firstSeenID(environment, fingerprint) })
 	found, err := s.collection.GetMany(ctx, ids)

@@ -3,10 +3,13 @@ package environments
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"attestry/evidence/snapshot"
 	"attestry/storage"
+	"attestry/storage/cache"
 )
 
 var snapshotSchema = &storage.Schema{
@@ -40,21 +43,18 @@ func snapshotID(environment string, number int64) string {
 	return environment + "/" + strconv.FormatInt(number, 10)
 }
 
-// Insert commits a snapshot: its number is taken once and for all. ErrExists
-// tells that another was first.
+// Insert commits a snapshot: its number is taken once and for all. ErrExists means that another was first.
 func (s *Snapshots) Insert(ctx context.Context, made snapshot.Snapshot) error {
 	return s.collection.Insert(ctx, made)
 }
 
-// InsertIn adds to a batch what Insert does, behind the chunks of the snapshot that may not be
-// there yet.
+// InsertIn adds to a batch what Insert does, after the chunks of the snapshot that may be missing.
 func (s *Snapshots) InsertIn(batch *storage.Batch, made *snapshot.Snapshot, chunks map[string]snapshot.Chunk) {
 	s.chunks.addIn(batch, chunks)
 	s.collection.InsertIn(batch, made)
 }
 
-// Forget drops chunks from memory that the next report of an environment does not look at again.
-// Who reads an earlier snapshot reads them from the database.
+// Forget drops chunks from memory that the next report of an environment does not use.
 func (s *Snapshots) Forget(chunks []string) {
 	for _, id := range chunks {
 		s.chunks.cache.Remove(id)
@@ -71,14 +71,13 @@ func (s *Snapshots) GetMany(ctx context.Context, environment string, numbers []i
 	return s.collection.GetMany(ctx, storage.IDs(numbers, func(number int64) string { return snapshotID(environment, number) }))
 }
 
-// Of returns the snapshots that members of a logical environment have, in their order;
-// those that are not there are left out: one command per MaxMany.
+// Of returns the snapshots of members of a logical environment that exist, in their order: one command per MaxMany.
 func (s *Snapshots) Of(ctx context.Context, members []snapshot.Member) ([]snapshot.Snapshot, error) {
 	return s.collection.GetMany(ctx, storage.IDs(members, func(m snapshot.Member) string { return snapshotID(m.Environment, m.Number) }))
 }
 
-// Last returns the last snapshot of an environment, one without a number when there is
-// none. It asks the snapshots themselves, not the head, which may be behind.
+// Last returns the last snapshot of an environment, a zero one if there is none. It reads the snapshots themselves, as
+// the head may be older.
 func (s *Snapshots) Last(ctx context.Context, environment string) (snapshot.Snapshot, error) {
 	found, _, err := s.collection.Find(ctx, storage.Query{
 		Index: "number", Equal: []any{environment}, Descending: true, Limit: 1,
@@ -89,14 +88,13 @@ func (s *Snapshots) Last(ctx context.Context, environment string) (snapshot.Snap
 	return found[0], nil
 }
 
-// Latest is Last for those who need no more than the number, 0 when there is none.
+// Latest returns the number of the last snapshot, 0 if there is none.
 func (s *Snapshots) Latest(ctx context.Context, environment string) (int64, error) {
 	last, err := s.Last(ctx, environment)
 	return last.Number, err
 }
 
-// NumberAt returns the number of the snapshot that was in force in an environment at
-// a point in time, in Unix seconds; 0 before the first.
+// NumberAt returns the number of the snapshot that was valid at a point in time, in Unix seconds; 0 before the first.
 func (s *Snapshots) NumberAt(ctx context.Context, environment string, at float64) (int64, error) {
 	found, _, err := s.collection.Find(ctx, storage.Query{
 		Index: "time", Equal: []any{environment}, To: &storage.Bound{Value: at}, Descending: true, Limit: 1,
@@ -107,14 +105,14 @@ func (s *Snapshots) NumberAt(ctx context.Context, environment string, at float64
 	return found[0].Number, nil
 }
 
-// Tree reads the whole tree of a root: as many commands as it has levels, and more
-// where one has more than MaxMany chunks.
+// Tree reads the whole tree of a root: as many commands as it has levels, and more for levels with more than MaxMany
+// chunks.
 func (s *Snapshots) Tree(ctx context.Context, root string) (snapshot.Tree, error) {
 	return snapshot.Load(root, s.chunks.fetcher(ctx))
 }
 
-// Comparison compares what runs by two snapshots: as many commands as the second one's
-// tree has levels, and one for each level at which the first one's differs.
+// Comparison compares what runs by two snapshots: one command for each level of the second one's tree, and one for each
+// level at which the first one's differs.
 func (s *Snapshots) Comparison(ctx context.Context, first, second *snapshot.Snapshot) (snapshot.Comparison, error) {
 	tree, err := s.Tree(ctx, second.Root)
 	if err != nil {
@@ -132,9 +130,8 @@ func (s *Snapshots) Artifacts(ctx context.Context, of *snapshot.Snapshot) ([]sna
 	return tree.Artifacts(), nil
 }
 
-// ArtifactsOf is Artifacts for several snapshots, in their order: as many commands as
-// the highest of their trees has levels, and more where one level has more than MaxMany
-// chunks.
+// ArtifactsOf is Artifacts for several snapshots, in their order: one command for each level of the highest tree, and
+// more for levels with more than MaxMany chunks.
 func (s *Snapshots) ArtifactsOf(ctx context.Context, of []snapshot.Snapshot) ([][]snapshot.Artifact, error) {
 	roots := storage.IDs(of, func(one snapshot.Snapshot) string { return one.Root })
 	trees, err := snapshot.LoadAll(roots, s.chunks.fetcher(ctx))
@@ -158,4 +155,91 @@ func (s *Snapshots) Changes(ctx context.Context, of *snapshot.Snapshot) ([]snaps
 		return nil, fmt.Errorf("read the changes of snapshot %d of %s: %w", of.Number, of.Environment, err)
 	}
 	return tree.Changes(), nil
+}
+
+// maxCachedBytes bounds the cache of chunks by their size in JSON; in memory they take up two to four times as much. It
+// holds an environment of 10,000 artifacts of two flows, all replaced once. Each report looks at all chunks of its
+// environment, so those of a larger one are read anew each time.
+const maxCachedBytes = 64 << 20
+
+var chunkSchema = &storage.Schema{Name: "chunks", ContentAddressed: true}
+
+// storedChunk is a chunk with its id, which is not part of the content.
+type storedChunk struct {
+	snapshot.Chunk
+	id string
+}
+
+// chunks keeps the parts of snapshots by the SHA-256 of their content. They are immutable, so they can be kept in
+// memory.
+type chunks struct {
+	collection storage.Collection[storedChunk]
+	cache      cache.LRU[snapshot.Chunk]
+}
+
+func newChunks(docs storage.Documents) *chunks {
+	return &chunks{
+		cache: cache.NewLRU[snapshot.Chunk](maxCachedBytes),
+		collection: storage.NewCollection(docs, chunkSchema,
+			func(c *storedChunk) string { return c.id }, nil),
+	}
+}
+
+// addIn adds chunks to a batch unless they exist. Leaves of changes are not kept in memory, as the next report does not
+// compare with them. If the batch is not written, no document names the chunks, which does no harm.
+func (c *chunks) addIn(batch *storage.Batch, fresh map[string]snapshot.Chunk) {
+	for _, id := range slices.Sorted(maps.Keys(fresh)) {
+		chunk := fresh[id]
+		c.collection.AddEncodedIn(batch, &storedChunk{Chunk: chunk, id: id}, chunk.Encoding())
+		if len(chunk.Changes) == 0 {
+			c.keep(id, chunk)
+		}
+	}
+}
+
+// fetcher returns chunks by id, from memory or with one command per MaxMany. A missing chunk is an error.
+func (c *chunks) fetcher(ctx context.Context) snapshot.Fetch {
+	return func(ids []string) ([]snapshot.Chunk, error) {
+		found := make([]snapshot.Chunk, len(ids))
+		var missing []string
+		var places []int
+		for i, id := range ids {
+			chunk, ok := c.cache.Get(id)
+			if !ok {
+				missing, places = append(missing, id), append(places, i)
+				continue
+			}
+			found[i] = chunk
+		}
+		read, err := c.collection.GetMany(ctx, missing)
+		if err != nil {
+			return nil, err
+		}
+		if len(read) != len(missing) {
+			return nil, lostChunks(missing, read)
+		}
+		for i, chunk := range read {
+			found[places[i]] = chunk.Chunk
+			c.keep(missing[i], chunk.Chunk)
+		}
+		return found, nil
+	}
+}
+
+// lostChunks names the chunks that were not found.
+func lostChunks(wanted []string, found []storedChunk) error {
+	lost := slices.DeleteFunc(slices.Clone(wanted), func(id string) bool {
+		return slices.ContainsFunc(found, func(chunk storedChunk) bool { return chunk.ID() == id })
+	})
+	return storage.Damaged("A part of a snapshot is lost", fmt.Errorf("no chunks %v", lost))
+}
+
+// keep keeps a copy of a chunk in memory: its lists may be parts of those of a whole report.
+func (c *chunks) keep(id string, chunk snapshot.Chunk) {
+	own := snapshot.Chunk{
+		Artifacts: slices.Clone(chunk.Artifacts),
+		Changes:   slices.Clone(chunk.Changes),
+		Children:  slices.Clone(chunk.Children),
+	}
+	c.cache.Put(id, own, own.Size())
 }

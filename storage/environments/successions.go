@@ -20,8 +20,7 @@ var successionSchema = &storage.Schema{
 	},
 }
 
-// Successions keeps which artifacts of a flow's reference name have run in an
-// environment one after the other.
+// Successions keeps which artifacts of a flow's reference name have run in an environment one after the other.
 type Successions struct {
 	collection storage.Collection[snapshot.Succession]
 }
@@ -46,12 +45,12 @@ func lineageKey(environment string, lineage snapshot.Lineage) string {
 	return flowKey(environment, lineage.Flow) + "/" + lineage.Slot
 }
 
-// RecordIn adds places to a batch; those that are there already stay as they are.
+// RecordIn adds places to a batch; those that exist stay as they are.
 func (s *Successions) RecordIn(batch *storage.Batch, places []snapshot.Succession) {
 	s.collection.AddIn(batch, places...)
 }
 
-// PredecessorQuery is an artifact whose predecessor in a lineage is asked for.
+// PredecessorQuery asks for the predecessor of an artifact in a lineage.
 type PredecessorQuery struct {
 	Lineage     snapshot.Lineage
 	Fingerprint string
@@ -59,9 +58,8 @@ type PredecessorQuery struct {
 	Since int64
 }
 
-// Predecessors returns for each query the last other artifact of its lineage that
-// began to run before it; those without one are left out. It costs one command as
-// long as the last thousand places of the lineages hold them all.
+// Predecessors returns for each query the last other artifact of its lineage that began to run before it, if any. It
+// takes one command if the last thousand places of the lineages hold them all.
 func (s *Successions) Predecessors(ctx context.Context, environment string, queries []PredecessorQuery) (map[PredecessorQuery]snapshot.Predecessor, error) {
 	waiting := map[string][]PredecessorQuery{}
 	for _, query := range queries {
@@ -78,8 +76,7 @@ func (s *Successions) Predecessors(ctx context.Context, environment string, quer
 	return found, nil
 }
 
-// find goes back through the places of lineages. Those for which no query waits any
-// more are not looked at further.
+// find reads the places of lineages backwards. It stops for those without a waiting query.
 func (s *Successions) find(ctx context.Context, keys []string, waiting map[string][]PredecessorQuery, found map[PredecessorQuery]snapshot.Predecessor) error {
 	query := storage.Query{Index: "lineage", Descending: true, Limit: storage.MaxMany}
 	for len(keys) > 0 {
@@ -103,7 +100,7 @@ func (s *Successions) find(ctx context.Context, keys []string, waiting map[strin
 	return nil
 }
 
-// accept reports whether the artifact is the query's predecessor, and notes it then.
+// accept reports whether the artifact is the query's predecessor, and then notes it.
 func (h PredecessorQuery) accept(artifact *snapshot.Predecessor, found map[PredecessorQuery]snapshot.Predecessor) bool {
 	if artifact.Fingerprint == h.Fingerprint || artifact.Since >= h.Since {
 		return false
@@ -112,9 +109,9 @@ func (h PredecessorQuery) accept(artifact *snapshot.Predecessor, found map[Prede
 	return true
 }
 
-// Moments returns when artifacts of a flow began to run in environments between two
-// times in Unix seconds, newest first, out of the newest limit places: one command
-// for each MaxMany. An artifact that came under two reference names is there once.
+// Moments returns when artifacts of a flow began to run in environments between two times in Unix seconds, newest
+// first, out of the newest limit places: one command for each MaxMany. An artifact with two reference names is there
+// once.
 func (s *Successions) Moments(ctx context.Context, environments []string, flow string, from, to float64, limit int) ([]float64, error) {
 	if len(environments) == 0 {
 		return nil, nil
@@ -124,20 +121,13 @@ func (s *Successions) Moments(ctx context.Context, environments []string, flow s
 		Index: "flow", Equal: []any{storage.OneOrSet(keys)},
 		From: &storage.Bound{Value: from}, To: &storage.Bound{Value: to}, Descending: true, Limit: limit,
 	})
-	type start struct {
-		at                float64
-		flow, fingerprint string
-	}
-	seen := map[start]bool{}
+	// Entries under two reference names differ in nothing else.
+	starts := storage.FirstOfEach(entries, func(entry storage.Record) [3]any {
+		return [3]any{entry.Fields["time"], entry.Fields["flow"], path.Base(entry.ID)}
+	})
 	var moments []float64
-	for _, entry := range entries {
-		at, _ := entry.Fields["time"].(float64)
-		key, _ := entry.Fields["flow"].(string)
-		_, fingerprint := path.Split(entry.ID)
-		if one := (start{at: at, flow: key, fingerprint: fingerprint}); !seen[one] {
-			seen[one] = true
-			moments = append(moments, at)
-		}
+	for i := range starts {
+		moments = append(moments, starts[i].Float("time"))
 	}
 	return moments, err
 }

@@ -12,8 +12,7 @@ import (
 	"attestry/storage"
 )
 
-// List describes objects in the order of their keys. It reads the names of one folder of
-// the hierarchy at a time; what has no name of an object is passed over.
+// List describes objects in the order of their keys, without other files. It reads the names of one folder at a time.
 func (s *Store) List(ctx context.Context, after string, limit int) ([]storage.Object, error) {
 	if err := storage.CheckListLimit(limit); err != nil {
 		return nil, err

@@ -10,9 +10,8 @@ import (
 	"attestry/storage"
 )
 
-// asOutage marks an error of the file system itself: a full or failing disk, missing
-// rights, too many open files. A file that is not there is none, and neither is what
-// goes wrong with a stream that is to be stored.
+// asOutage marks an error of the file system itself: a full or failing disk, missing rights, too many open files. A
+// missing file is none, nor is an error of a stream that is to be stored.
 func asOutage(err error) error {
 	var path *fs.PathError
 	var link *os.LinkError
@@ -26,7 +25,7 @@ func asOutage(err error) error {
 	return err
 }
 
-// outageReader marks the errors of a disk that fails within an object.
+// outageReader marks errors of the disk while an object is read.
 type outageReader struct{ io.Reader }
 
 func (r outageReader) Read(p []byte) (int, error) {

@@ -1,3 +1,4 @@
+// Package filesystem keeps objects as files below one directory: the embedded engine of storage.Objects.
 package filesystem
 
 import (
@@ -14,8 +15,8 @@ import (
 	"attestry/storage"
 )
 
-// Put writes the stream to a file of its own, forces it to the disk, and only
-// then gives it its final name: no reader ever meets a part of an object.
+// Put writes the stream to a file of its own, syncs it, and only then gives it its final name. So no reader gets a part
+// of an object.
 func (s *Store) Put(ctx context.Context, scope string, r io.Reader, size int64) (storage.Object, error) {
 	if !storage.ValidScope(scope) {
 		return storage.Object{}, fmt.Errorf("invalid object scope %q", scope)
@@ -47,7 +48,7 @@ func (s *Store) put(ctx context.Context, scope string, r io.Reader, size int64) 
 	return object, s.publish(name, object.Key)
 }
 
-// fill copies the stream into the file, on the disk when it returns nil.
+// fill copies the stream into the file and syncs it.
 func fill(ctx context.Context, file *os.File, r io.Reader, size int64) (storage.Object, error) {
 	if size >= 0 {
 		// One byte more than announced is enough to know that there are too many.
@@ -67,8 +68,8 @@ func fill(ctx context.Context, file *os.File, r io.Reader, size int64) (storage.
 	return storage.Object{Size: n, SHA256: hex.EncodeToString(hash.Sum(nil))}, file.Close()
 }
 
-// publish gives a file its key. Every folder on the way is synced, also one that
-// was there before: whoever made it may not have come to that yet.
+// publish gives a file its key. Every folder on the way is synced, even an older one: its maker may not have synced it
+// yet.
 func (s *Store) publish(name, key string) error {
 	folders := ancestors(key)
 	for _, folder := range folders {

@@ -11,17 +11,17 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"time"
 
 	"attestry/storage"
 )
 
 const (
-	// incoming holds what is still being written. No scope begins with a dot, so
-	// no key leads into it.
+	// incoming holds unfinished files. No key leads into it, as no scope begins with a dot.
 	incoming = ".incoming"
-	// leftoverAge is how long a file in incoming may lie untouched before it is
-	// taken for one of a killed process. Other processes may be writing beside us.
+	// leftoverAge is how old a file in incoming is when it is taken for one of a killed process. Other processes may be
+	// writing.
 	leftoverAge = time.Hour
 
 	folderMode = 0o700
@@ -34,8 +34,7 @@ type Store struct {
 	root *os.Root
 }
 
-// Open makes the directory when it is absent, checks that it can be written to,
-// and removes what killed processes left half written.
+// Open makes an absent directory, checks that it can be written to, and removes what killed processes left unfinished.
 func Open(dir string) (*Store, error) {
 	if err := makeFolder(dir); err != nil {
 		return nil, fmt.Errorf("open the object store %s: %w", dir, err)
@@ -53,11 +52,9 @@ func Open(dir string) (*Store, error) {
 }
 
 // Close releases the directory. Readers given out by Get stay usable.
-func (s *Store) Close() error {
-	return s.root.Close()
-}
+func (s *Store) Close() error { return s.root.Close() }
 
-// Ping reports whether the directory still takes files.
+// Ping reports whether the directory takes files.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -68,8 +65,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Get opens length bytes of an object from offset on. A range is clipped to the
-// object: behind its end there is nothing to read, which is no error.
+// Get opens length bytes of an object from offset on. A range beyond the end of the object is shortened.
 func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -113,8 +109,7 @@ func (s *Store) Stat(ctx context.Context, key string) (storage.Object, error) {
 	return object, nil
 }
 
-// Retain only looks whether there is the object: whoever can write to a folder can delete
-// what is in it.
+// Retain only checks that the object exists: whoever can write to a folder can delete its files.
 func (s *Store) Retain(ctx context.Context, key string, _ time.Time) error {
 	_, err := s.Stat(ctx, key)
 	return err
@@ -159,8 +154,7 @@ func (s *Store) prepare() error {
 	return s.removeLeftovers(now)
 }
 
-// probe writes an empty file and returns its time: the file system's own clock,
-// by which leftovers are to be judged.
+// probe writes an empty file and returns its time, that of the file system's own clock, which leftovers are judged by.
 func (s *Store) probe() (time.Time, error) {
 	file, name, err := s.create()
 	if err != nil {
@@ -199,8 +193,8 @@ func (s *Store) create() (*os.File, string, error) {
 	return file, name, err
 }
 
-// refused makes a storage.ErrWriteRefused of an error by which the operating system
-// refuses writes. It names the directory: the errors of a root tell only the rest.
+// refused makes a storage.ErrWriteRefused of an error by which the operating system refuses writes. It names the
+// directory, which errors of a root do not.
 func (s *Store) refused(err error) error {
 	err = fmt.Errorf("object store %s: %w", s.root.Name(), err)
 	if reason := storage.RefusalOf(err); reason != "" {
@@ -215,3 +209,36 @@ func translate(err error) error {
 	}
 	return asOutage(err)
 }
+
+// makeFolder makes a folder and missing ones above it, each durable in its parent.
+func makeFolder(dir string) error {
+	err := os.Mkdir(dir, folderMode)
+	if errors.Is(err, fs.ErrNotExist) && filepath.Dir(dir) != dir {
+		if err := makeFolder(filepath.Dir(dir)); err != nil {
+			return err
+		}
+		err = os.Mkdir(dir, folderMode)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	parent, err := os.Open(filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	return syncAndClose(parent)
+}
+
+// sync forces a folder's entries to the disk.
+func (s *Store) sync(folder string) error {
+	file, err := s.root.Open(folder)
+	if err != nil {
+		return err
+	}
+	return syncAndClose(file)
+}
+
+func syncAndClose(folder *os.File) error { return errors.Join(folder.Sync(), folder.Close()) }

@@ -40,9 +40,9 @@ func NewApprovals(docs storage.Documents) *Approvals {
 		})}
 }
 
-// Add stores an approval under the next release number of its flow, with a later time than
-// the one before, and returns it so. The number is taken by inserting it, so that there are
-// no gaps. tell adds what is written behind the approval to its batch; nil adds nothing.
+// Add stores an approval under the next release number of its flow, with a later time than the one before, and returns
+// it. Inserting it takes the number, so that there are no gaps. tell, if not nil, adds writes behind the approval to
+// its batch.
 func (a *Approvals) Add(ctx context.Context, fresh approval.Approval, tell func(*storage.Batch, *approval.Approval) error) (approval.Approval, error) {
 	for range versionAttempts {
 		last, err := a.last(ctx, storage.Query{Index: "number", Equal: []any{fresh.Flow}})
@@ -74,7 +74,7 @@ func (a *Approvals) Add(ctx context.Context, fresh approval.Approval, tell func(
 		"Artifact '%s' is being approved by many requests at once, please try again", fresh.Target))
 }
 
-// last returns what a query that orders by number finds last, zero if it finds nothing.
+// last returns the last document of a query that orders by number, zero if there is none.
 func (a *Approvals) last(ctx context.Context, query storage.Query) (approval.Approval, error) {
 	query.Descending, query.Limit = true, 1
 	found, err := storage.FindFirst(ctx, a.Collection, query)
@@ -103,18 +103,15 @@ func (a *Approvals) OfArtifact(flow, fingerprint string) *storage.Batches[approv
 	})
 }
 
-// Numbers returns the release numbers of artifacts in a flow, ascending, by fingerprint: one
-// command for MaxMany fingerprints, and one more for each MaxMany approvals.
+// Numbers returns the release numbers of artifacts in a flow, ascending, by fingerprint: one command for MaxMany
+// fingerprints, and one more for each MaxMany approvals.
 func (a *Approvals) Numbers(ctx context.Context, flow string, fingerprints []string) (map[string][]int, error) {
 	numbers := map[string][]int{}
 	for some := range slices.Chunk(storage.Distinct(fingerprints), storage.MaxMany) {
 		query := storage.Query{Index: "fingerprint", Equal: []any{flow, storage.OneOrSet(some)}, Limit: storage.MaxMany}
-		err := storage.ForEachPage(ctx, a.Collection, query, func(found []storage.Record) error {
-			for _, record := range found {
-				fingerprint, _ := record.Fields["fingerprint"].(string)
-				number, _ := record.Fields["number"].(int64)
-				numbers[fingerprint] = append(numbers[fingerprint], int(number))
-			}
+		err := storage.ForEachFields(ctx, a.Collection, query, func(record *storage.Record) error {
+			fingerprint := record.Text("fingerprint")
+			numbers[fingerprint] = append(numbers[fingerprint], int(record.Integer("number")))
 			return nil
 		})
 		if err != nil {

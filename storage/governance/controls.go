@@ -25,8 +25,8 @@ var (
 	}
 )
 
-// Controls keeps controls and their versions. Storing a version commits a change; the
-// control itself follows, after a crash when it is changed the next time.
+// Controls keeps controls and their versions. Storing a version commits a change; the control follows, after a crash
+// with the next change.
 type Controls struct {
 	controls storage.Collection[control.Control]
 	versions storage.Collection[control.Version]
@@ -54,8 +54,8 @@ func controlVersionID(org, identifier string, version int) string {
 	return controlID(org, identifier) + "/" + strconv.Itoa(version)
 }
 
-// Create stores a new control as its version 1. ErrExists means that the identifier is
-// taken, which it stays when the control is archived.
+// Create stores a new control as its version 1. ErrExists means that the identifier is taken, even by an archived
+// control.
 func (c *Controls) Create(ctx context.Context, fresh control.Control) (control.Control, error) {
 	fresh.Version = 0
 	version, _ := fresh.Next(control.Change{}, fresh.CreatedBy, fresh.CreatedAt)
@@ -79,8 +79,7 @@ func (c *Controls) Create(ctx context.Context, fresh control.Control) (control.C
 	return fresh, nil
 }
 
-// Change applies a change to a control and returns it, or ErrNotFound. A change that changes
-// nothing makes no version.
+// Change applies a change to a control and returns it, or ErrNotFound. One that changes nothing makes no version.
 func (c *Controls) Change(ctx context.Context, org, identifier string, change control.Change, by string, at float64) (control.Control, error) {
 	current, err := c.Get(ctx, org, identifier)
 	for range versionAttempts {
@@ -107,10 +106,9 @@ func (c *Controls) Change(ctx context.Context, org, identifier string, change co
 }
 
 func (c *Controls) follow(ctx context.Context, version *control.Version) (control.Control, error) {
-	return c.controls.Update(ctx, controlID(version.Org, version.Control), func(current *control.Control) error {
+	return c.controls.Update(ctx, controlID(version.Org, version.Control), storage.WithoutError(func(current *control.Control) {
 		current.Follow(version)
-		return nil
-	})
+	}))
 }
 
 // Get returns a control, or ErrNotFound; one whose creation was cut short is completed.
@@ -131,8 +129,7 @@ func (c *Controls) Get(ctx context.Context, org, identifier string) (control.Con
 	return c.controls.Get(ctx, controlID(org, identifier))
 }
 
-// GetMany returns the controls that exist among identifiers, by identifier: one command per
-// MaxMany.
+// GetMany returns the controls that exist among identifiers, by identifier: one command per MaxMany.
 func (c *Controls) GetMany(ctx context.Context, org string, identifiers []string) (map[string]control.Control, error) {
 	ids := storage.IDs(storage.Distinct(identifiers), func(identifier string) string { return controlID(org, identifier) })
 	found, err := c.controls.GetMany(ctx, ids)
@@ -149,7 +146,7 @@ func (c *Controls) Version(ctx context.Context, org, identifier string, version 
 	return c.versions.Get(ctx, controlVersionID(org, identifier, version))
 }
 
-// Versions returns a page of the versions that a control tells of, by number.
+// Versions returns a page of the versions of a control, by number.
 func (c *Controls) Versions(ctx context.Context, of *control.Control, descending bool, offset, limit int) ([]control.Version, error) {
 	return storage.FindAll(ctx, c.versions, storage.Query{
 		Index: "control", Equal: []any{of.Org, of.Identifier}, To: &storage.Bound{Value: int64(of.Version)},
@@ -157,8 +154,7 @@ func (c *Controls) Versions(ctx context.Context, of *control.Control, descending
 	})
 }
 
-// LatestVersion returns the number of a control's latest version, 0 if the control does not
-// exist: one command.
+// LatestVersion returns the number of a control's latest version, 0 if the control does not exist: one command.
 func (c *Controls) LatestVersion(ctx context.Context, org, identifier string) (int, error) {
 	found, err := c.controls.Get(ctx, controlID(org, identifier))
 	if errors.Is(err, storage.ErrNotFound) {

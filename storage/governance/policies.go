@@ -16,13 +16,12 @@ import (
 )
 
 const (
-	// maxCachedPolicies bounds the parsed policies kept in memory, by the size of their
-	// files and patterns; what is parsed of a file takes up several times as much.
+	// maxCachedPolicies bounds the policies in memory by the size of their files and patterns; parsed ones take up
+	// several times as much.
 	maxCachedPolicies = 8 << 20
-	// policyOverhead is what a short policy takes up beside its file, in bytes.
+	// policyOverhead is the size of a policy beside its file, in bytes.
 	policyOverhead = 1 << 10
-	// versionAttempts bounds how many numbers are tried for a version: as many as there
-	// are others made of the same policy at the same moment.
+	// versionAttempts bounds how many numbers are tried for a version: one for each that is made at the same time.
 	versionAttempts = 1000
 )
 
@@ -39,9 +38,8 @@ var (
 	}
 )
 
-// Policies keeps policies and their versions. A version is stored before its policy's head
-// tells of it: a version behind the head's latest was never acknowledged, and shows once it is
-// sent again or a further one is made.
+// Policies keeps policies and their versions. A version is stored before its policy's head. One after the head's latest
+// was never acknowledged, and shows once it is sent again or a further one is made.
 type Policies struct {
 	heads    storage.Collection[policy.Head]
 	versions storage.Collection[policy.Version]
@@ -75,16 +73,15 @@ type Change struct {
 	// By is the name of the sender, At the time in Unix seconds.
 	By string
 	At float64
-	// Content is the file, nil to keep that of a policy that exists, and Comment is what
-	// the sender says about it.
+	// Content is the file, nil to keep that of an existing policy, and Comment is what the sender says about it.
 	Content []byte
 	Comment string
 	// Controls are those that the file names.
 	Controls []string
 }
 
-// Put creates a policy or changes the one of that name. A file that differs from the latest
-// version becomes the next one. ErrNotFound means that there is neither a policy nor a file.
+// Put creates or changes the policy of a name. A file that differs from the latest version becomes the next one.
+// ErrNotFound means that there is neither a policy nor a file.
 func (p *Policies) Put(ctx context.Context, change Change) (created bool, err error) {
 	head, err := p.Get(ctx, change.Org, change.Name)
 	known := err == nil
@@ -127,9 +124,8 @@ func (p *Policies) create(ctx context.Context, change Change, number int) (creat
 	return err == nil, err
 }
 
-// insertVersion stores a version under the first free number from the given one on, unless
-// the same content is among those before it: a version that was stored by a request that has
-// not come further yet, or never will, and is repeated by this one.
+// insertVersion stores a version under the first free number from the given one on, unless the same content is among
+// those before it. Then an earlier request has stored it and not updated the head.
 func (p *Policies) insertVersion(ctx context.Context, change Change, number int) (int, error) {
 	version := policy.Version{
 		Org: change.Org, Policy: change.Name, Comment: change.Comment,
@@ -173,8 +169,7 @@ type History struct {
 	Versions *storage.Batches[policy.Version]
 }
 
-// History returns a policy with its versions, or ErrNotFound: one command, and one more per
-// batch of versions.
+// History returns a policy with its versions, or ErrNotFound: one command, and one more per batch of versions.
 func (p *Policies) History(ctx context.Context, org, name string) (History, error) {
 	head, err := p.Get(ctx, org, name)
 	if err != nil {
@@ -183,9 +178,8 @@ func (p *Policies) History(ctx context.Context, org, name string) (History, erro
 	return History{Head: head, Versions: p.versionsOf(&head)}, nil
 }
 
-// Histories reads the policies of an organization by name, with their versions: one command
-// per batch of policies, and one for all versions. Where these are more than a batch, there
-// is one command for each policy instead.
+// Histories reads the policies of an organization by name, with their versions: one command per batch of policies, and
+// one for all versions. If these exceed a batch, there is one command for each policy instead.
 func (p *Policies) Histories(org string) *storage.Batches[History] {
 	heads := storage.QueryBatches(p.heads, storage.Query{Index: "name", Equal: []any{org}, Limit: storage.Unlimited})
 	var all map[string][]policy.Version
@@ -215,8 +209,8 @@ func (p *Policies) versionsOf(head *policy.Head) *storage.Batches[policy.Version
 	})
 }
 
-// versionsWithin returns all versions of an organization by the policy's name, oldest first,
-// or nil when they are more than one command gives within maxBytes.
+// versionsWithin returns all versions of an organization by the policy's name, oldest first, or nil if they exceed one
+// command or maxBytes.
 func (p *Policies) versionsWithin(ctx context.Context, org string, maxBytes int) (map[string][]policy.Version, error) {
 	versions, next, err := p.versions.Find(ctx, storage.Query{
 		Index: "policy", Equal: []any{org}, Limit: storage.MaxMany, MaxBytes: maxBytes,
@@ -235,8 +229,8 @@ func versionsUpTo(versions []policy.Version, latest int) []policy.Version {
 	return slices.DeleteFunc(versions, func(v policy.Version) bool { return v.Version > latest })
 }
 
-// Latest returns policies in their latest versions, in the order of names: two commands, or
-// one if all were used lately. Names of no policy are left out.
+// Latest returns the policies that exist among names in their latest versions, in that order: two commands, or one if
+// all are in memory.
 func (p *Policies) Latest(ctx context.Context, org string, names []string) ([]policy.Applied, error) {
 	if len(names) == 0 {
 		return nil, nil
@@ -254,9 +248,8 @@ func (p *Policies) Latest(ctx context.Context, org string, names []string) ([]po
 	return p.Applied(ctx, org, references)
 }
 
-// Applied returns versions of policies, parsed, in the order of references: one command per
-// MaxMany of those that were not used lately. A version that cannot be read is Damaged. The
-// policies are shared, and must not be changed.
+// Applied returns versions of policies, parsed, in the order of references: one command per MaxMany of those not in
+// memory. A version that cannot be read is Damaged. The policies are shared, and must not be changed.
 func (p *Policies) Applied(ctx context.Context, org string, references []policy.Reference) ([]policy.Applied, error) {
 	applied := make([]policy.Applied, 0, len(references))
 	var missing []string
@@ -283,8 +276,7 @@ func (p *Policies) Applied(ctx context.Context, org string, references []policy.
 	return applied, nil
 }
 
-// Files returns versions of policies with their files, in the order of references. A version that
-// is lost is Damaged.
+// Files returns versions of policies with their files, in the order of references. A lost version is Damaged.
 func (p *Policies) Files(ctx context.Context, org string, references []policy.Reference) ([]policy.Version, error) {
 	ids := storage.IDs(references, func(of policy.Reference) string { return policyVersionID(org, of.Name, of.Version) })
 	found, err := p.versions.GetMany(ctx, ids)

@@ -59,7 +59,7 @@ func (d *documents) List(ctx context.Context, schema *storage.Schema, after stri
 	return records, d.verify(schema, records...)
 }
 
-// note counts a read that failed because the engine met damage, and returns err.
+// note reports damage that the engine has met, and returns err.
 func (d *documents) note(schema *storage.Schema, err error) error {
 	if errors.Is(err, storage.ErrDamaged) {
 		d.guard.report(storage.Database, schema.Name, err)
@@ -108,8 +108,7 @@ func (d *documents) Write(ctx context.Context, writes ...storage.Write) error {
 	return d.refusal.note(d.Documents.Write(ctx, writes...))
 }
 
-// Ping reports whether the database answers and, once it has refused a write,
-// whether it takes writes again.
+// Ping reports whether the database answers and, after a refused write, whether it takes writes again.
 func (d *documents) Ping(ctx context.Context) error {
 	if err := d.Documents.Ping(ctx); err != nil {
 		return err

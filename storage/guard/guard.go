@@ -1,7 +1,5 @@
-// Package guard stands between the repositories and the engines. It verifies
-// content-addressed content whenever it is read, so that altered content is an
-// error and never an answer, and it remembers which store refuses writes, so that
-// the readiness of a process shows it.
+// Package guard wraps the engines for the repositories. It verifies content-addressed content whenever it is read, so
+// that altered content is an error, and remembers which store refuses writes, for the readiness of a process.
 package guard
 
 import (
@@ -48,7 +46,7 @@ func (g *Guard) Documents(docs storage.Documents) storage.Documents {
 	return &documents{Documents: docs, guard: g, refusal: refusal{store: storage.Database, log: g.log, clock: g.clock}}
 }
 
-// Objects guards an object store. Close closes it too, if it can be closed.
+// Objects guards an object store. Close closes it too, if possible.
 func (g *Guard) Objects(objects storage.Objects) storage.Objects {
 	return &guardedObjects{Objects: objects, guard: g, refusal: refusal{store: storage.ObjectStore, log: g.log, clock: g.clock}}
 }

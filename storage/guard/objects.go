@@ -12,8 +12,7 @@ import (
 	"attestry/storage"
 )
 
-// probeScope is the scope of the object that a probe puts and deletes. Ids of
-// organizations have another form.
+// probeScope is the scope of the probe, which no id of an organization is.
 const probeScope = "probe"
 
 // guardedObjects is an object store whose objects are verified when they are read.
@@ -28,10 +27,8 @@ func (o *guardedObjects) Put(ctx context.Context, scope string, r io.Reader, siz
 	return object, o.refusal.note(err)
 }
 
-// Get returns no byte of an object before all of the object was read and has the
-// SHA-256 of its key; otherwise the error is a storage.ErrDamaged. It takes
-// constant memory. A range of at most heldBack bytes is kept from that first
-// reading; for a longer one the object is read again, and verified again.
+// Get verifies the whole object before it returns its first byte; a mismatch is a storage.ErrDamaged. It takes constant
+// memory: a range of at most heldBack bytes is kept while verifying, a longer one is read and verified again.
 func (o *guardedObjects) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
 	object, err := storage.ParseObjectKey(key)
 	if err != nil || offset < 0 || length < -1 {
@@ -63,9 +60,8 @@ func (o *guardedObjects) readOnce(ctx context.Context, object storage.Object, of
 	return found, errors.Join(err, content.Close())
 }
 
-// explain reports damage and makes an error for clients of it: content that is
-// altered, or that the disk cannot read, which trying again does not mend. An object
-// that is lost stays storage.ErrNotFound.
+// explain reports damage and makes an error for clients of it. Altered content, or content that the disk cannot read,
+// is damaged for good. A lost object stays storage.ErrNotFound.
 func (o *guardedObjects) explain(object storage.Object, err error) error {
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
@@ -79,8 +75,7 @@ func (o *guardedObjects) explain(object storage.Object, err error) error {
 	}
 }
 
-// Ping reports whether the store answers and, once it has refused a write, whether
-// it takes writes again.
+// Ping reports whether the store answers and, after a refused write, whether it takes writes again.
 func (o *guardedObjects) Ping(ctx context.Context) error {
 	if err := o.Objects.Ping(ctx); err != nil {
 		return err
@@ -88,9 +83,8 @@ func (o *guardedObjects) Ping(ctx context.Context) error {
 	return o.refusal.check(ctx, o.probe)
 }
 
-// probe puts an object and deletes it. A store that only denies deletions takes
-// evidence, and keeps this small object. Each has content of its own: a store that keeps
-// all versions does not write again what it has.
+// probe puts an object and deletes it. A store that only denies deletions takes evidence, and keeps this small object.
+// Each probe differs: a store that keeps all versions does not write an object again.
 func (o *guardedObjects) probe(ctx context.Context) error {
 	content := rand.Text() + strings.Repeat("x", probeSize)
 	object, err := o.Objects.Put(ctx, probeScope, strings.NewReader(content), int64(len(content)))
@@ -103,7 +97,7 @@ func (o *guardedObjects) probe(ctx context.Context) error {
 	return nil
 }
 
-// Close closes the engine, if it can be closed.
+// Close closes the engine, if possible.
 func (o *guardedObjects) Close() error {
 	if closer, ok := o.Objects.(io.Closer); ok {
 		return closer.Close()
@@ -111,7 +105,7 @@ func (o *guardedObjects) Close() error {
 	return nil
 }
 
-// reportingReader reports damage that shows only while an object is sent.
+// reportingReader reports damage that is found while an object is sent.
 type reportingReader struct {
 	*verifyingReader
 	objects *guardedObjects
@@ -128,3 +122,30 @@ func (r *reportingReader) Read(p []byte) (int, error) {
 }
 
 func (r *reportingReader) Close() error { return r.content.Close() }
+
+type progressiveObjects struct {
+	*guardedObjects
+}
+
+// Progressive is the view that storage.Progressive returns.
+func (o *guardedObjects) Progressive() storage.Objects { return progressiveObjects{o} }
+
+// Get reads an object once. It returns the last heldBack bytes of a range only if the whole object has its SHA-256.
+func (p progressiveObjects) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
+	object, err := p.Stat(ctx, key)
+	if err != nil {
+		return nil, p.explain(storage.Object{Key: key}, err)
+	}
+	if rest := max(object.Size-offset, 0); length < 0 || length > rest {
+		length = rest
+	}
+	if offset < 0 || length <= heldBack {
+		return p.guardedObjects.Get(ctx, key, offset, length)
+	}
+	content, err := p.Objects.Get(ctx, key, 0, -1)
+	if err != nil {
+		return nil, p.explain(object, err)
+	}
+	verified := newVerifyingReader(content, object.SHA256, offset, length)
+	return &reportingReader{verifyingReader: verified, objects: p.guardedObjects, object: object, content: content}, nil
+}

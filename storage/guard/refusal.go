@@ -12,15 +12,13 @@ import (
 )
 
 const (
-	// probeSize is how much a probe writes, in bytes: enough that a store with room
-	// for it takes most real writes too, and readiness does not flap.
+	// probeSize is how many bytes a probe writes: enough that a store with room for it takes most real writes too.
 	probeSize = 256 << 10
-	// probeInterval is the least time between two probes: everybody may ask for
-	// readiness, as often as they like.
+	// probeInterval is the least time between two probes, as anybody may ask for readiness.
 	probeInterval = 5 * time.Second
 )
 
-// refusal remembers that a store refused a write, until a probe is taken.
+// refusal remembers that a store refused a write, until a probe succeeds.
 type refusal struct {
 	store string
 	log   *slog.Logger
@@ -45,8 +43,8 @@ func (r *refusal) note(err error) error {
 	return err
 }
 
-// check returns why the store refuses writes, or nil. As long as no write was
-// refused it costs nothing; then it writes a probe, at most one per probeInterval.
+// check returns why the store refuses writes, or nil. After a refused write, it writes a probe, at most one per
+// probeInterval.
 func (r *refusal) check(ctx context.Context, probe func(context.Context) error) error {
 	if reason, due := r.beginProbe(); !due {
 		return reason

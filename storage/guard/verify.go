@@ -10,8 +10,7 @@ import (
 	"io"
 )
 
-// heldBack is how many bytes of an object are kept in memory until the rest of
-// it is verified.
+// heldBack is how many bytes of an object are kept in memory until the rest is verified.
 const heldBack = 256 << 10
 
 // errMismatch reports content that does not have the SHA-256 it is stored under.
@@ -26,8 +25,7 @@ type window struct {
 	complete bool
 }
 
-// readWindow reads an object to its end, verifies it, and returns what of it lies
-// in a range; a length of -1 means to the end.
+// readWindow reads and verifies a whole object, and returns the range; a length of -1 means to the end.
 func readWindow(object io.Reader, sum string, offset, length int64) (window, error) {
 	hash := sha256.New()
 	body := io.TeeReader(object, hash)
@@ -53,7 +51,7 @@ func readWindow(object io.Reader, sum string, offset, length int64) (window, err
 	return found, compare(hash, sum)
 }
 
-// skip reads up to n bytes away; a shorter content is no error.
+// skip reads up to n bytes; a shorter content is no error.
 func skip(r io.Reader, n int64) error {
 	_, err := io.CopyN(io.Discard, r, n)
 	if errors.Is(err, io.EOF) {
@@ -69,9 +67,8 @@ func compare(hash hash.Hash, sum string) error {
 	return nil
 }
 
-// verifyingReader reads a range of an object that was verified a moment ago, and
-// verifies the object again: the last heldBack bytes of the range are given only
-// after the rest of the object was read and matches.
+// verifyingReader reads a range of an object and verifies the whole object again: it returns the last heldBack bytes of
+// the range only after the rest of the object was read and matches.
 type verifyingReader struct {
 	io.Reader
 	body   io.Reader // the whole object, hashed as it is read

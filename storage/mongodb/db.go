@@ -1,6 +1,5 @@
-// Package mongodb keeps documents in MongoDB, or in a server that is compatible
-// with it: the engine of a service with several machines. It asks for nothing but
-// single-document writes, plain indexes, sorted finds and counts.
+// Package mongodb keeps documents in MongoDB, or in a compatible server: the engine of a service with several machines.
+// It needs only single-document writes, plain indexes, sorted finds and counts.
 package mongodb
 
 import (
@@ -21,20 +20,17 @@ import (
 )
 
 const (
-	// commandTimeout bounds a command. The deadline of a request or task may be
-	// earlier.
+	// commandTimeout bounds a command. The caller's deadline may be earlier.
 	commandTimeout = 30 * time.Second
-	// selectionTimeout is how long a command waits for a primary: an election
-	// takes less, and what takes more is an outage, to be told of soon.
+	// selectionTimeout is how long a command waits for a primary. An election takes less.
 	selectionTimeout = 10 * time.Second
-	// closeTimeout is how long Close lets commands under way end.
+	// closeTimeout is how long Close waits for commands.
 	closeTimeout = 5 * time.Second
 )
 
-// Options tell where the database is.
+// Options describe the database.
 type Options struct {
-	// URI is the connection string. It may hold a password and never appears in
-	// errors.
+	// URI is the connection string. It may hold a password and never appears in errors.
 	URI string
 	// Database is the name of the database.
 	Database string
@@ -51,7 +47,7 @@ type DB struct {
 
 var _ storage.Documents = (*DB)(nil)
 
-// Open connects to the database and makes the indexes that are missing.
+// Open connects to the database and makes missing indexes.
 func Open(ctx context.Context, o Options, schemas []*storage.Schema) (*DB, error) {
 	if err := storage.CheckSchemas(schemas); err != nil {
 		return nil, err
@@ -75,8 +71,7 @@ func Open(ctx context.Context, o Options, schemas []*storage.Schema) (*DB, error
 	return db, nil
 }
 
-// clientOptions adds to the URI what the port promises: durable writes, and reads
-// that see them.
+// clientOptions adds to the URI what storage.Documents promises: durable writes, and reads that see them.
 func clientOptions(o Options) (*options.ClientOptions, error) {
 	settings := options.Client().ApplyURI(o.URI)
 	// The driver's own words may quote any part of the URI.
@@ -100,7 +95,7 @@ func clientOptions(o Options) (*options.ClientOptions, error) {
 	return settings, nil
 }
 
-// withoutPassword makes sure that an error does not quote the URI's password.
+// withoutPassword removes the URI's password from an error.
 func withoutPassword(err error, settings *options.ClientOptions) error {
 	if settings.Auth == nil || settings.Auth.Password == "" || !strings.Contains(err.Error(), settings.Auth.Password) {
 		return err
@@ -108,8 +103,7 @@ func withoutPassword(err error, settings *options.ClientOptions) error {
 	return errors.New(strings.ReplaceAll(err.Error(), settings.Auth.Password, "***"))
 }
 
-// createIndexes makes what is missing. Indexes that are there are not asked for
-// again: servers should ignore that, but not all do.
+// createIndexes makes missing indexes. Existing ones are not sent again: not all servers ignore that.
 func (db *DB) createIndexes(ctx context.Context, schemas []*storage.Schema) error {
 	for _, schema := range schemas {
 		indexes := db.database.Collection(schema.Name).Indexes()
@@ -145,11 +139,10 @@ func missingIndexes(schema *storage.Schema, known []mongo.IndexSpecification) []
 	return missing
 }
 
-// indexName is made of the fields, not of the index's name: an index that is
-// declared otherwise than before is another one.
+// indexName is made of the fields: an index whose fields have changed is another one.
 func indexName(index storage.Index) string { return strings.Join(index.Fields, ",") }
 
-// order lists fields, and the id behind them, as index keys or as a sort.
+// order lists fields, and then the id, as index keys or as a sort.
 func order(fields []string, direction int) bson.D {
 	keys := make(bson.D, 0, len(fields)+1)
 	for _, field := range fields {
@@ -173,7 +166,7 @@ func (db *DB) Ping(ctx context.Context) error {
 	return command(ctx, func(ctx context.Context) error { return db.client.Ping(ctx, readpref.Primary()) })
 }
 
-// Close ends the connections, after commands under way had a moment to end.
+// Close ends the connections after waiting for commands.
 func (db *DB) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

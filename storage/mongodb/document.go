@@ -15,8 +15,7 @@ type document struct {
 	ID       string         `bson:"_id"`
 	Revision int64          `bson:"revision"`
 	Fields   map[string]any `bson:"f"`
-	// Body is a string, so that whoever looks into the database can read it, or
-	// binary when it is not text.
+	// Body is a string, which is legible in the database, or binary if it is not text.
 	Body bson.RawValue `bson:"body"`
 }
 
@@ -43,7 +42,7 @@ func encodeBody(body []byte) any {
 	return bson.Binary{Data: body}
 }
 
-// record is the inverse of encode. A body that was not asked for stays nil.
+// record is the inverse of encode. A body that was not read stays nil.
 func (d *document) record() (storage.Record, error) {
 	record := storage.Record{ID: d.ID, Revision: d.Revision, Fields: d.Fields}
 	if d.Body.IsZero() {

@@ -3,14 +3,17 @@ package mongodb
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/x/mongo/driver/topology"
 
 	"attestry/storage"
 )
 
-// refusals are the server's codes by which it refuses writes until its operator has
-// mended something.
+// refusals are the server's codes by which it refuses writes until its operator has mended something.
 var refusals = map[int]string{
 	13:    storage.PermissionDenied, // Unauthorized
 	371:   storage.WritesBlocked,    // UserWritesBlocked
@@ -22,8 +25,7 @@ func write(ctx context.Context, run func(context.Context) error) error {
 	return explainWrite(command(ctx, run))
 }
 
-// explainWrite makes a storage.ErrWriteRefused of an error by which the server
-// refuses writes.
+// explainWrite makes a storage.ErrWriteRefused of an error by which the server refuses writes.
 func explainWrite(err error) error {
 	var failure mongo.ServerError
 	if !errors.As(err, &failure) {
@@ -36,3 +38,61 @@ func explainWrite(err error) error {
 	}
 	return err
 }
+
+// outageCodes are the server's codes for what ends by itself or by the operator: elections, shutdowns, time limits of
+// the server, a full disk, wrong credentials.
+var outageCodes = []int{
+	6, 7, 89, 9001, 202, 262, // HostUnreachable, HostNotFound, NetworkTimeout, SocketException, NetworkInterfaceExceededTimeLimit, ExceededTimeLimit
+	91, 11600, 11601, 11602, // ShutdownInProgress, InterruptedAtShutdown, Interrupted, InterruptedDueToReplStateChange
+	189, 10107, 10058, 13435, 13436, // PrimarySteppedDown, NotWritablePrimary, its former code, NotPrimaryNoSecondaryOk, NotPrimaryOrSecondary
+	43, 175, // CursorNotFound, QueryPlanKilled: the server has restarted, or an index was built, within a query
+	64, 79, 100, 133, 134, // WriteConcernTimeout, UnknownReplWriteConcern, UnsatisfiableWriteConcern, FailedToSatisfyReadPreference, ReadConcernMajorityNotAvailableYet
+	14031,  // OutOfDiskSpace
+	13, 18, // Unauthorized, AuthenticationFailed
+}
+
+// deadlineMargin is longer than a round trip to the server.
+const deadlineMargin = time.Second
+
+// command runs a command within commandTimeout and marks outages. By the time limit, a server that never answers is an
+// outage before the caller's deadline, which is none.
+func command(ctx context.Context, run func(context.Context) error) error {
+	bounded, cancel := context.WithTimeout(ctx, commandTimeout)
+	defer cancel()
+	err := run(bounded)
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return err
+	case outOfReach(err):
+		return storage.Outage(storage.Database, err)
+	case !mongo.IsTimeout(err):
+		return err
+	case aboutToEnd(ctx):
+		return fmt.Errorf("%w: %w", context.DeadlineExceeded, err)
+	default:
+		return storage.Outage(storage.Database, err)
+	}
+}
+
+// aboutToEnd reports whether a timeout is that of the caller's deadline. The server and the driver end a command about
+// a round trip earlier.
+func aboutToEnd(ctx context.Context) bool {
+	deadline, limited := ctx.Deadline()
+	return limited && time.Until(deadline) <= deadlineMargin
+}
+
+// outOfReach reports whether an error means that the database could not be reached, or could not serve. A timeout alone
+// does not.
+func outOfReach(err error) bool {
+	var selection topology.ServerSelectionError
+	if errors.As(err, &selection) || errors.Is(err, mongo.ErrClientDisconnected) {
+		return true
+	}
+	var server mongo.ServerError
+	if errors.As(err, &server) && slices.ContainsFunc(server.ErrorCodes(), isOutageCode) {
+		return true
+	}
+	return mongo.IsNetworkError(err) && !mongo.IsTimeout(err)
+}
+
+func isOutageCode(code int) bool { return slices.Contains(outageCodes, code) }

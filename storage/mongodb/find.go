@@ -10,8 +10,7 @@ import (
 	"attestry/storage"
 )
 
-// Find answers a query. With conditions it reads the fields only, and then the
-// bodies of what met them: thousands of bodies are not sent to be thrown away.
+// Find answers a query. With conditions it reads the fields, and then only the bodies of entries that meet them.
 func (db *DB) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (storage.Page, error) {
 	collection, err := db.collection(schema)
 	if err != nil {
@@ -59,15 +58,11 @@ func direction(scan *storage.Scan) int {
 	return 1
 }
 
-// fetch completes the records of a page. A page whose bodies exceed maxBytes, unless
-// that is 0, ends before the first record that was not read.
+// fetch reads the bodies of a page. A page whose bodies exceed maxBytes, unless that is 0, ends before the first record
+// that was not read.
 func fetch(ctx context.Context, collection *mongo.Collection, scan *storage.Scan, maxBytes int) error {
-	ids := make([]string, 0, len(scan.Records()))
-	for _, record := range scan.Records() {
-		ids = append(ids, record.ID)
-	}
-	// Ids mostly rise with time, as the fields do by which pages are ordered: so what is
-	// read first is what the page begins with.
+	ids := storage.RecordIDs(scan.Records())
+	// Ids mostly rise with time, like the fields that order pages, so the beginning of the page is read first.
 	found, all, err := findByID(ctx, collection, ids, maxBytes, direction(scan))
 	if err != nil {
 		return err
@@ -88,9 +83,8 @@ func fetch(ctx context.Context, collection *mongo.Collection, scan *storage.Scan
 	return nil
 }
 
-// filter asks for the entries behind the position where the scan begins. Each
-// branch repeats the equalities: so each is a range of the index by itself, and
-// the server merges sorted ranges instead of sorting.
+// filter finds the entries after the position where the scan begins. Each branch repeats the equalities and so is a
+// range of the index: the server merges sorted ranges instead of sorting.
 func filter(scan *storage.Scan, equal []any) bson.D {
 	branches := bson.A{}
 	for _, segment := range scan.Segments(scan.After) {
@@ -123,8 +117,7 @@ func branch(scan *storage.Scan, equal []any, segment storage.Segment) bson.D {
 	return append(conditions, bson.E{Key: "_id", Value: bson.D{{Key: operator, Value: segment.BeyondID}}})
 }
 
-// equalities asks for the values of leading fields; null is found by a comparison
-// with null, which holds for absent fields too.
+// equalities compares the leading fields with values. A comparison with null holds for absent fields too.
 func equalities(fields []string, values []any) bson.D {
 	conditions := bson.D{}
 	for i, value := range values {
@@ -136,7 +129,7 @@ func equalities(fields []string, values []any) bson.D {
 	return conditions
 }
 
-// between asks for the values between two bounds; null is never among them.
+// between finds the values between two bounds, which null never is.
 func between(field string, from, to *storage.Bound) bson.D {
 	limits := bson.D{}
 	if from != nil {

@@ -50,9 +50,8 @@ func (db *DB) GetMany(ctx context.Context, schema *storage.Schema, ids []string)
 	return storage.InOrder(ids, found), err
 }
 
-// findByID reads documents in the order of their ids, or in reverse if direction is -1,
-// until their bodies exceed maxBytes, unless that is 0. It reports whether it has read all
-// that there are.
+// findByID reads documents in the order of their ids, or in reverse if direction is -1, until their bodies exceed
+// maxBytes, unless that is 0. all means that none was left unread.
 func findByID(ctx context.Context, collection *mongo.Collection, ids []string, maxBytes, direction int) (found map[string]storage.Record, all bool, err error) {
 	filter := bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: ids}}}}
 	o := options.Find().SetBatchSize(int32(len(ids))).SetSort(bson.D{{Key: "_id", Value: direction}})
@@ -75,8 +74,7 @@ func findByID(ctx context.Context, collection *mongo.Collection, ids []string, m
 	return found, all, err
 }
 
-// each calls take for the records of a cursor until it returns false, charges those that
-// were taken, and closes the cursor.
+// each calls take for the records of a cursor until it returns false, charges the records, and closes the cursor.
 func each(ctx context.Context, cursor *mongo.Cursor, take func(storage.Record) bool) (err error) {
 	defer func() { err = errors.Join(err, cursor.Close(context.WithoutCancel(ctx))) }()
 	for cursor.Next(ctx) {
@@ -93,4 +91,36 @@ func each(ctx context.Context, cursor *mongo.Cursor, take func(storage.Record) b
 		}
 	}
 	return cursor.Err()
+}
+
+// List returns documents in the order of their ids. Without a collation, the server compares strings by their bytes.
+func (db *DB) List(ctx context.Context, schema *storage.Schema, after string, limit, maxBytes int) ([]storage.Record, error) {
+	collection, err := db.collection(schema)
+	if err != nil {
+		return nil, err
+	}
+	if err := storage.CheckList(after, limit, maxBytes); err != nil {
+		return nil, err
+	}
+	filter := bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: after}}}}
+	o := options.Find().SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)).SetBatchSize(int32(limit + 1))
+	var records []storage.Record
+	bytes := 0
+	err = command(ctx, func(ctx context.Context) error {
+		cursor, err := collection.Find(ctx, filter, o)
+		if err != nil {
+			return err
+		}
+		return each(ctx, cursor, func(record storage.Record) bool {
+			if bytes += len(record.Body); len(records) > 0 && bytes > maxBytes {
+				return false
+			}
+			records = append(records, record)
+			return true
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return records, nil
 }

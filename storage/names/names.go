@@ -1,5 +1,5 @@
-// Package names keeps what an organization calls the things that can be renamed: each
-// name leads to one thing, whatever happens at the same time or breaks off.
+// Package names keeps the names of things that can be renamed. Each name leads to one thing, despite concurrent
+// requests and crashes.
 package names
 
 import (
@@ -13,55 +13,51 @@ import (
 	"attestry/storage"
 )
 
-// state says what a name stands for.
+// state says what a name leads to.
 type state string
 
 const (
 	// live is the name that a thing has.
 	live state = ""
-	// former is one that it had: it leads there until another thing takes it.
+	// former is a former name of a thing. It leads there until another thing takes it.
 	former state = "former"
-	// archived is free, and remembered for the text of the 404 alone.
+	// archived is free, and kept for the text of the 404 alone.
 	archived state = "archived"
 )
 
-// Attempts bounds how often a name is looked at again that is being changed: twice is
-// enough unless names come and go at the same time.
+// Attempts bounds how often a name is looked up that is being changed: twice is enough unless names come and go at
+// once.
 const Attempts = 5
 
-// ErrBusy is answered when a name is changed over and over during a request. It may be
-// tried again.
+// ErrBusy reports that a name kept changing during a request. It may be tried again.
 var ErrBusy = evidence.NewError(evidence.Conflict, "The name is being changed by another request, please try again")
 
-// errNotNamed reports that a thing does not have the name any more by which it was
-// found.
+// errNotNamed reports that a thing no longer has the name by which it was found.
 var errNotNamed = errors.New("the name has changed")
 
-// Entry is an entry of the names collection: what an organization calls one of the
-// things that can be renamed. It is made before the thing itself and carries it
-// until that is stored, so that a crash in between loses nothing: whoever meets a
-// name that is still creating finishes it. The same goes for renaming and
-// archiving.
+// Entry is what an organization calls a thing. It is stored before the thing and carries it until that is stored. So a
+// crash in between loses nothing: whoever meets a name that is still creating finishes it. Renaming and archiving are
+// finished in the same way.
 type Entry struct {
 	Org  string `json:"org"`
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Target is the id of what is named, and Detail what of it never changes.
-	Target string `json:"target"`
+	// ID is the id of the thing, Detail the part of it that never changes.
+	ID string `json:"target"`
+	// Detail never changes. Each name of a thing has it.
 	Detail string `json:"detail"`
 	State  state  `json:"state,omitempty"`
-	// Entity is the thing itself while it is being created, else absent.
+	// Entity is the thing itself while it is being created.
 	Entity json.RawMessage `json:"entity,omitempty"`
-	// Change is there while the thing is being given this name (then it is live) or
-	// archived.
+	// Change is set while the thing is being renamed to this name (then it is live) or archived.
 	Change *pendingChange `json:"change,omitempty"`
 }
 
 // pendingChange is a renaming or archiving under way.
 type pendingChange struct {
 	At float64 `json:"at"` // Unix seconds
-	// From is the name before, and Revision that of the thing when it still had it:
-	// once the thing has changed in any other way, the renaming is void.
+	// From is the name before, and Revision that of the thing with it. If the thing has changed since in another way,
+	// the renaming is void.
 	From     string `json:"from,omitempty"`
 	Revision int64  `json:"revision,omitempty"`
 }
@@ -70,7 +66,7 @@ func (n *Entry) creating() bool { return len(n.Entity) > 0 }
 
 func (n *Entry) free() bool { return n.State != live }
 
-func (n *Entry) id() string { return entryID(n.Org, n.Kind, n.Name) }
+func (n *Entry) key() string { return entryKey(n.Org, n.Kind, n.Name) }
 
 // Schema declares the collection of names.
 var Schema = &storage.Schema{
@@ -79,38 +75,34 @@ var Schema = &storage.Schema{
 	Indexes: []storage.Index{{Name: "target", Fields: []string{"target"}}},
 }
 
-func entryID(org, kind, text string) string { return org + "/" + kind + "/" + text }
+func entryKey(org, kind, text string) string { return org + "/" + kind + "/" + text }
 
-// Names keeps the names of things of one kind, and stores, renames and archives them. It is an
-// interface, so that the compiler makes its methods where it is made, and not again for each
-// package that uses a repository which has it.
-type Names[T any] interface {
-	// Resolve returns the entry of a name. storage.ErrNotFound tells that there is none,
-	// storage.ErrArchived that it leads nowhere.
+// Registry keeps the names of things of one kind, and stores, renames and archives the things. It is an interface, so
+// that its methods are compiled once, and not again in each package that uses a repository.
+type Registry[T any] interface {
+	// Resolve returns the entry of a name, or of a former name that no other thing has taken: one command.
+	// storage.ErrNotFound means that there is none, storage.ErrArchived that its thing is archived.
 	Resolve(ctx context.Context, org, name string) (Entry, error)
-	// ResolveMany returns the entries of those names that lead somewhere: one command
-	// for all, and more only for what is under way.
+	// ResolveMany returns the entries of those names that lead to a thing: one command for all, and more only for
+	// unfinished changes. A thing with two of the names comes twice.
 	ResolveMany(ctx context.Context, org string, names []string) ([]Entry, error)
-	// Create stores a new thing under its name: former names, and those of what is
-	// archived, are free. storage.ErrExists tells that the name is taken.
+	// Create stores a new thing under its name: former names, and those of archived things, are free. storage.ErrExists
+	// means that the name is taken.
 	Create(ctx context.Context, fresh T) error
-	// Put applies a change to the thing that has the name of fresh, or creates fresh. It
-	// returns the thing as stored and reports whether it is new.
+	// Put applies a change to the thing that has the name of fresh, or creates fresh. It returns the thing as stored
+	// and reports whether it is new.
 	Put(ctx context.Context, fresh T, change func(*T) error) (thing T, created bool, err error)
-	// Rename gives the thing of a name, or of a former name, another one; at is the time in
-	// Unix seconds. storage.ErrNotFound tells that there is no such thing,
-	// storage.ErrArchived that it is archived. A name that another thing has is
-	// evidence.Invalid.
+	// Rename gives the thing of a name, or of a former name, another one; at is the time in Unix seconds.
+	// storage.ErrNotFound means that there is no such thing, storage.ErrArchived that it is archived. A name of another
+	// thing is evidence.Invalid.
 	//
-	// The new name comes first, then the thing, then the old name becomes a former one;
-	// whoever meets the new name in between finishes it.
+	// The new name is written first, then the thing, then the old name becomes a former one.
 	Rename(ctx context.Context, org, name, to string, at float64) error
-	// Archive takes the thing of a name, or of a former name, out of use; at is the time in
-	// Unix seconds. storage.ErrNotFound tells that there is no such thing,
-	// storage.ErrArchived that it is archived already.
+	// Archive takes the thing of a name, or of a former name, out of use; at is the time in Unix seconds. What was
+	// recorded in it stays. storage.ErrNotFound means that there is no such thing, storage.ErrArchived that it is
+	// archived already.
 	//
-	// The name it has comes first, then its former names, then the thing; whoever meets the
-	// name in between finishes it.
+	// Its name is written first, then its former names, then the thing.
 	Archive(ctx context.Context, org, name string, at float64) error
 }
 
@@ -120,24 +112,24 @@ type registry[T any] struct {
 }
 
 // New binds the names of a kind to an engine.
-func New[T any](docs storage.Documents, kind Kind[T]) Names[T] {
+func New[T any](docs storage.Documents, kind Kind[T]) Registry[T] {
 	return &registry[T]{
 		kind: kind,
-		entries: storage.NewCollection(docs, Schema, (*Entry).id,
-			func(n *Entry) map[string]any { return map[string]any{"target": n.Target} }),
+		entries: storage.NewCollection(docs, Schema, (*Entry).key,
+			func(n *Entry) map[string]any { return map[string]any{"target": n.ID} }),
 	}
 }
 
 func (n *registry[T]) Resolve(ctx context.Context, org, name string) (Entry, error) {
-	entry, err := n.get(ctx, entryID(org, n.kind.Name, name))
+	entry, err := n.get(ctx, entryKey(org, n.kind.Name, name))
 	if err == nil && entry.Value.State == archived {
-		err = storage.ErrArchived
+		return Entry{}, storage.ErrArchived
 	}
 	return entry.Value, err
 }
 
 func (n *registry[T]) ResolveMany(ctx context.Context, org string, names []string) ([]Entry, error) {
-	found, err := n.entries.GetMany(ctx, storage.IDs(names, func(name string) string { return entryID(org, n.kind.Name, name) }))
+	found, err := n.entries.GetMany(ctx, storage.IDs(names, func(name string) string { return entryKey(org, n.kind.Name, name) }))
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +150,7 @@ func (n *registry[T]) ResolveMany(ctx context.Context, org string, names []strin
 	return resolved, nil
 }
 
-// get returns the entry of a name with nothing under way.
+// get returns the entry of a name after finishing what is unfinished.
 func (n *registry[T]) get(ctx context.Context, id string) (storage.Versioned[Entry], error) {
 	for range Attempts {
 		entry, err := n.entries.GetVersioned(ctx, id)
@@ -190,7 +182,7 @@ func (n *registry[T]) Create(ctx context.Context, fresh T) error {
 	described := n.kind.Describe(&fresh)
 	entry := Entry{
 		Org: described.Org, Kind: n.kind.Name, Name: described.Name,
-		Target: described.ID, Detail: described.Detail, Entity: thing,
+		ID: described.ID, Detail: described.Detail, Entity: thing,
 	}
 	if err := n.take(ctx, entry); err != nil {
 		return err
@@ -223,10 +215,9 @@ func (n *registry[T]) Put(ctx context.Context, fresh T, change func(*T) error) (
 	return fresh, false, ErrBusy
 }
 
-// change changes the thing of an entry; errNotNamed tells that it has another name by
-// now.
+// change changes the thing of an entry; errNotNamed means that it has another name by now.
 func (n *registry[T]) change(ctx context.Context, entry Entry, change func(*T) error) (T, error) {
-	return n.kind.Things.Update(ctx, entry.Target, func(thing *T) error {
+	return n.kind.Things.Update(ctx, entry.ID, func(thing *T) error {
 		if described := n.kind.Describe(thing); described.Archived || described.Name != entry.Name {
 			return errNotNamed
 		}
@@ -240,7 +231,7 @@ func (n *registry[T]) take(ctx context.Context, entry Entry) error {
 	if !errors.Is(err, storage.ErrExists) {
 		return err
 	}
-	known, err := n.get(ctx, entry.id())
+	known, err := n.get(ctx, entry.key())
 	if err != nil {
 		return err
 	}
@@ -254,7 +245,7 @@ func (n *registry[T]) take(ctx context.Context, entry Entry) error {
 	return err
 }
 
-// finishCreation stores the thing that a name carries, then takes it out of the entry.
+// finishCreation stores the thing that an entry carries, then removes it from the entry.
 func (n *registry[T]) finishCreation(ctx context.Context, entry Entry) error {
 	var fresh T
 	if err := json.Unmarshal(entry.Entity, &fresh); err != nil {
@@ -263,16 +254,71 @@ func (n *registry[T]) finishCreation(ctx context.Context, entry Entry) error {
 	if err := n.kind.Create(ctx, fresh); err != nil && !errors.Is(err, storage.ErrExists) {
 		return err
 	}
-	return n.settle(ctx, entry, func(stored *Entry) { stored.Entity = nil })
+	return n.update(ctx, entry, func(stored *Entry) { stored.Entity = nil })
 }
 
-// settle changes an entry, as long as its name still stands for the same thing.
-func (n *registry[T]) settle(ctx context.Context, entry Entry, change func(*Entry)) error {
-	_, err := n.entries.Update(ctx, entry.id(), func(stored *Entry) error {
-		if stored.Target == entry.Target {
+// update changes an entry as long as its name leads to the same thing.
+func (n *registry[T]) update(ctx context.Context, entry Entry, change func(*Entry)) error {
+	_, err := n.entries.Update(ctx, entry.key(), func(stored *Entry) error {
+		if stored.ID == entry.ID {
 			change(stored)
 		}
 		return nil
 	})
+	return err
+}
+
+// Kind says how the things of a kind are stored, renamed and archived.
+type Kind[T any] struct {
+	// Name is part of the ids of names, such as "flows".
+	Name string
+	// Noun begins a sentence about a thing, such as "A flow".
+	Noun string
+	// Things holds the things by id, archived ones too.
+	Things storage.Collection[T]
+	// Create stores a new thing. It is repeated after a crash; storage.ErrExists means that the thing exists.
+	Create func(ctx context.Context, fresh T) error
+	// Describe returns what names have to do with.
+	Describe func(*T) Description
+	// Rename gives a thing another name; at is the time in Unix seconds.
+	Rename func(thing *T, name string, at float64)
+	// Archive archives a thing, unless it is archived already.
+	Archive func(thing *T, at float64)
+}
+
+// Description is the part of a thing that names have to do with.
+type Description struct {
+	Org, ID, Name string
+	// Detail never changes. It is known of a thing wherever its name is.
+	Detail   string
+	Archived bool
+}
+
+// current returns the name and the revision of a thing, or storage.ErrArchived.
+func (k *Kind[T]) current(ctx context.Context, id string) (name string, revision int64, err error) {
+	thing, err := k.Things.GetVersioned(ctx, id)
+	if err != nil {
+		return "", 0, err
+	}
+	described := k.Describe(&thing.Value)
+	if described.Archived {
+		return "", 0, storage.ErrArchived
+	}
+	return described.Name, thing.Revision, nil
+}
+
+// rename gives a thing at a revision another name, or returns storage.ErrMoved.
+func (k *Kind[T]) rename(ctx context.Context, id string, revision int64, name string, at float64) error {
+	thing, err := k.Things.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	k.Rename(&thing, name, at)
+	_, err = k.Things.Replace(ctx, thing, revision)
+	return err
+}
+
+func (k *Kind[T]) archive(ctx context.Context, id string, at float64) error {
+	_, err := k.Things.Update(ctx, id, storage.WithoutError(func(thing *T) { k.Archive(thing, at) }))
 	return err
 }

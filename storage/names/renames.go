@@ -15,12 +15,12 @@ func (n *registry[T]) Rename(ctx context.Context, org, name, to string, at float
 		return err
 	}
 	for range Attempts {
-		from, revision, err := n.kind.current(ctx, entry.Target)
+		from, revision, err := n.kind.current(ctx, entry.ID)
 		if err != nil || from == to {
 			return err
 		}
 		next := Entry{
-			Org: entry.Org, Kind: entry.Kind, Name: to, Target: entry.Target, Detail: entry.Detail,
+			Org: entry.Org, Kind: entry.Kind, Name: to, ID: entry.ID, Detail: entry.Detail,
 			Change: &pendingChange{At: at, From: from, Revision: revision},
 		}
 		err = n.take(ctx, next)
@@ -36,21 +36,21 @@ func (n *registry[T]) Rename(ctx context.Context, org, name, to string, at float
 	return ErrBusy
 }
 
-// yield looks why a name cannot be taken. It makes way when the thing of that name
-// has another one by now, and is content when that is the one to be renamed.
+// yield finds out why a name cannot be taken. It makes the name a former one if its thing has another one by now, and
+// accepts a name that the thing to be renamed has already.
 func (n *registry[T]) yield(ctx context.Context, wanted Entry) error {
-	known, err := n.get(ctx, wanted.id())
+	known, err := n.get(ctx, wanted.key())
 	if err != nil || known.Value.free() {
 		return err
 	}
-	has, _, err := n.kind.current(ctx, known.Value.Target)
+	has, _, err := n.kind.current(ctx, known.Value.ID)
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return err
 	}
 	switch {
 	case has != wanted.Name:
 		return n.demote(ctx, known.Value)
-	case known.Value.Target == wanted.Target:
+	case known.Value.ID == wanted.ID:
 		return nil // an earlier request has begun it, and get has finished it
 	}
 	// Not a conflict, as clients try those again.
@@ -59,10 +59,9 @@ func (n *registry[T]) yield(ctx context.Context, wanted Entry) error {
 	})
 }
 
-// finishRename goes on with a renaming, or ends it when the thing has changed in
-// another way since it began: the name is then no more than a former one.
+// finishRename finishes a renaming. If the thing has changed in another way since, the name becomes a former one.
 func (n *registry[T]) finishRename(ctx context.Context, entry Entry) error {
-	has, revision, err := n.kind.current(ctx, entry.Target)
+	has, revision, err := n.kind.current(ctx, entry.ID)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
 		return n.endChange(ctx, entry, archived)
@@ -71,7 +70,7 @@ func (n *registry[T]) finishRename(ctx context.Context, entry Entry) error {
 	case has != entry.Name && revision != entry.Change.Revision:
 		return n.endChange(ctx, entry, former)
 	case has != entry.Name:
-		err := n.kind.rename(ctx, entry.Target, revision, entry.Name, entry.Change.At)
+		err := n.kind.rename(ctx, entry.ID, revision, entry.Name, entry.Change.At)
 		if errors.Is(err, storage.ErrMoved) {
 			return nil // whoever looks again sees what became of it
 		}
@@ -87,12 +86,11 @@ func (n *registry[T]) finishRename(ctx context.Context, entry Entry) error {
 	return n.endChange(ctx, entry, live)
 }
 
-// demote makes a name a former one that its thing does not have any more. The thing
-// is asked behind the entry: to be given the name again it would have to change
-// the entry first.
+// demote makes a name a former one if its thing has another one. The thing is read after the entry: to get the name
+// again, it would have to change the entry first.
 func (n *registry[T]) demote(ctx context.Context, entry Entry) error {
 	for range Attempts {
-		known, err := n.entries.GetVersioned(ctx, entry.id())
+		known, err := n.entries.GetVersioned(ctx, entry.key())
 		if errors.Is(err, storage.ErrNotFound) {
 			return nil
 		}
@@ -100,10 +98,10 @@ func (n *registry[T]) demote(ctx context.Context, entry Entry) error {
 			return err
 		}
 		demoted := known.Value
-		if demoted.Target != entry.Target || demoted.free() || demoted.Change != nil {
+		if demoted.ID != entry.ID || demoted.free() || demoted.Change != nil {
 			return nil
 		}
-		has, _, err := n.kind.current(ctx, entry.Target)
+		has, _, err := n.kind.current(ctx, entry.ID)
 		if err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return err
 		}
@@ -119,9 +117,9 @@ func (n *registry[T]) demote(ctx context.Context, entry Entry) error {
 	return ErrBusy
 }
 
-// endChange notes that a change is over, unless another one has begun.
+// endChange ends a change, unless another one has begun.
 func (n *registry[T]) endChange(ctx context.Context, entry Entry, to state) error {
-	return n.settle(ctx, entry, func(stored *Entry) {
+	return n.update(ctx, entry, func(stored *Entry) {
 		if stored.Change != nil && *stored.Change == *entry.Change {
 			stored.State, stored.Change = to, nil
 		}
@@ -134,15 +132,15 @@ func (n *registry[T]) Archive(ctx context.Context, org, name string, at float64)
 		return err
 	}
 	for range Attempts {
-		has, _, err := n.kind.current(ctx, entry.Target)
+		has, _, err := n.kind.current(ctx, entry.ID)
 		if err != nil {
 			return err
 		}
-		current, err := n.get(ctx, entryID(org, n.kind.Name, has))
+		current, err := n.get(ctx, entryKey(org, n.kind.Name, has))
 		if err != nil {
 			return err
 		}
-		if current.Value.Target != entry.Target || current.Value.free() {
+		if current.Value.ID != entry.ID || current.Value.free() {
 			continue // renamed meanwhile
 		}
 		next := current.Value
@@ -159,13 +157,13 @@ func (n *registry[T]) Archive(ctx context.Context, org, name string, at float64)
 	return ErrBusy
 }
 
-// finishArchive goes on with archiving. The names are looked through once more when
-// the thing is archived, as it may have been renamed until then.
+// finishArchive finishes archiving. Former names are archived again after the thing, as it may have been renamed
+// meanwhile.
 func (n *registry[T]) finishArchive(ctx context.Context, entry Entry) error {
 	if err := n.archiveOthers(ctx, entry); err != nil {
 		return err
 	}
-	if err := n.kind.archive(ctx, entry.Target, entry.Change.At); err != nil {
+	if err := n.kind.archive(ctx, entry.ID, entry.Change.At); err != nil {
 		return err
 	}
 	if err := n.archiveOthers(ctx, entry); err != nil {
@@ -176,16 +174,16 @@ func (n *registry[T]) finishArchive(ctx context.Context, entry Entry) error {
 
 func (n *registry[T]) archiveOthers(ctx context.Context, entry Entry) error {
 	all, err := storage.FindAll(ctx, n.entries, storage.Query{
-		Index: "target", Equal: []any{entry.Target}, Limit: storage.Unlimited,
+		Index: "target", Equal: []any{entry.ID}, Limit: storage.Unlimited,
 	})
 	if err != nil {
 		return err
 	}
 	for _, other := range all {
-		if other.id() == entry.id() || other.State == archived {
+		if other.key() == entry.key() || other.State == archived {
 			continue
 		}
-		err := n.settle(ctx, other, func(stored *Entry) { stored.State, stored.Change = archived, nil })
+		err := n.update(ctx, other, func(stored *Entry) { stored.State, stored.Change = archived, nil })
 		if err != nil {
 			return err
 		}

@@ -13,15 +13,15 @@ import (
 var actionSchema = &storage.Schema{Name: "actions"}
 
 const (
-	// actionsAge is how old the actions may be by which a process decides whether what is
-	// recorded in a trail fires one: so long another process may take to notice a new action.
+	// actionsAge bounds the age of the actions by which a process decides whether an event of a trail is for one.
+	// Another process takes so long to notice a new action.
 	actionsAge = 500 * time.Millisecond
 	// maxCached bounds how many organizations have their actions in memory.
 	maxCached = 10_000
 )
 
-// Actions keeps the actions of organizations: one document for each, so that names and numbers
-// are given out once, and one command tells who wants to know of an event.
+// Actions keeps the actions of organizations: one document for each, so that names and numbers are unique, and one
+// command tells who wants an event.
 type Actions struct {
 	collection storage.Collection[notification.Actions]
 	cached     cache.TTL[*notification.Actions]
@@ -44,8 +44,8 @@ func (a *Actions) Of(ctx context.Context, org string) (notification.Actions, err
 	return stored.Value, err
 }
 
-// Recent returns all actions of an organization as they were at most half a second ago, those
-// that this process has changed as they are. They must not be altered.
+// Recent returns all actions of an organization, those of this process as they are, others as they were at most half a
+// second ago. They must not be altered.
 func (a *Actions) Recent(ctx context.Context, org string) (*notification.Actions, error) {
 	return a.cached.Load(org, a.clock(), func() (*notification.Actions, error) {
 		read, err := a.Of(ctx, org)
@@ -53,8 +53,7 @@ func (a *Actions) Recent(ctx context.Context, org string) (*notification.Actions
 	})
 }
 
-// Change changes the actions of an organization and returns them as they are then. change may
-// run more than once.
+// Change changes the actions of an organization and returns them. change may run more than once.
 func (a *Actions) Change(ctx context.Context, org evidence.OrgAccess, change func(*notification.Actions) error) (notification.Actions, error) {
 	defer a.cached.Clear()
 	return storage.Upsert(ctx, a.collection, org.OrgID, func() notification.Actions {

@@ -22,9 +22,9 @@ var outboxSchema = &storage.Schema{
 	},
 }
 
-// Outbox keeps the events that actions are still to be told of. An event is stored together with
-// what it tells of.
+// Outbox keeps the events that actions are still to be notified of. An event is stored together with its fact.
 type Outbox struct {
+	storage.JobList[notification.Event]
 	docs       storage.Documents
 	collection storage.Collection[notification.Event]
 	actions    *Actions
@@ -32,7 +32,7 @@ type Outbox struct {
 
 // NewOutbox binds the repository to an engine.
 func NewOutbox(docs storage.Documents, actions *Actions) *Outbox {
-	return &Outbox{docs: docs, actions: actions, collection: storage.NewCollection(docs, outboxSchema,
+	collection := storage.NewCollection(docs, outboxSchema,
 		func(e *notification.Event) string { return e.ID },
 		func(e *notification.Event) map[string]any {
 			fields := map[string]any{}
@@ -40,19 +40,19 @@ func NewOutbox(docs storage.Documents, actions *Actions) *Outbox {
 				fields["at"] = e.DueAt()
 			}
 			return storage.SetStage(fields, &e.Status)
-		})}
+		})
+	jobs := storage.NewJobList(collection, "at", (*notification.Event).Job)
+	return &Outbox{JobList: jobs, docs: docs, actions: actions, collection: collection}
 }
 
-// addIn adds an event to a batch, unless no action wants it. Stored again, it makes
-// the same deliveries.
+// addIn adds an event to a batch, unless no action wants it. Stored again, it makes the same deliveries.
 func (o *Outbox) addIn(batch *storage.Batch, event notification.Event) {
 	if len(event.Actions) > 0 {
 		o.collection.PutIn(batch, event)
 	}
 }
 
-// AddSnapshotIn adds the event of a snapshot that actions want to be told of to a batch: one
-// command.
+// AddSnapshotIn adds the event of a snapshot that actions want to a batch: one command.
 func (o *Outbox) AddSnapshotIn(ctx context.Context, batch *storage.Batch, made *snapshot.Snapshot) error {
 	actions, err := o.actions.Of(ctx, made.Org)
 	wanting := actions.Wanting(made.Environment, made.Timestamp, notification.SnapshotTriggers()...)
@@ -60,8 +60,8 @@ func (o *Outbox) AddSnapshotIn(ctx context.Context, batch *storage.Batch, made *
 	return err
 }
 
-// AddScaledIn adds what actions want to be told of artifacts that a report, by its id, has scaled
-// at a time in Unix seconds to a batch: one command, none if there are no such artifacts.
+// AddScaledIn adds the event of artifacts that a report, by its id, has scaled at a time in Unix seconds to a batch:
+// one command, none without artifacts.
 func (o *Outbox) AddScaledIn(ctx context.Context, batch *storage.Batch, org, report string, at float64, scaled notification.ArtifactsScaled) error {
 	if len(scaled.Artifacts) == 0 {
 		return nil
@@ -72,7 +72,7 @@ func (o *Outbox) AddScaledIn(ctx context.Context, batch *storage.Batch, org, rep
 	return err
 }
 
-// AddAllowanceIn adds what actions want to be told of an allowance to a batch: one command.
+// AddAllowanceIn adds the event of an allowance to a batch: one command.
 func (o *Outbox) AddAllowanceIn(ctx context.Context, batch *storage.Batch, allowed evidence.Allowance) error {
 	actions, err := o.actions.Of(ctx, allowed.Org)
 	wanting := actions.Wanting(allowed.Environment, allowed.At, notification.AllowedArtifact)
@@ -80,8 +80,8 @@ func (o *Outbox) AddAllowanceIn(ctx context.Context, batch *storage.Batch, allow
 	return err
 }
 
-// AddTrailEventsIn adds events of trails that actions want to be told of to a batch. It takes a
-// command for each organization, at most twice a second (see Actions.Recent).
+// AddTrailEventsIn adds events of trails that actions want to a batch. It takes a command for each organization, at
+// most twice a second (see Actions.Recent).
 func (o *Outbox) AddTrailEventsIn(ctx context.Context, batch *storage.Batch, events []evidence.TrailEvent) error {
 	for i := range events {
 		event := &events[i]
@@ -98,9 +98,9 @@ func (o *Outbox) AddTrailEventsIn(ctx context.Context, batch *storage.Batch, eve
 	return nil
 }
 
-// Due names a page of what is due at a time in Unix seconds: each action that is to be told of an event, oldest
-// events first. It gives the cursor of the next page. An event is due at once, even if it happened later than the
-// clock says, as facts get increasing times also when clocks are set back. Only after a failure it waits.
+// Due names a page of what is due at a time in Unix seconds: each action of an event, oldest events first. It returns
+// the next cursor. Events are due at once, even those later than the clock, as facts get increasing times also when
+// clocks are set back. Only after a failure they wait.
 func (o *Outbox) Due(ctx context.Context, now float64, after string) ([]job.Ref, string, error) {
 	events, next, err := o.collection.Find(ctx, storage.Query{
 		Index: "at", From: &storage.Bound{Value: 0.0}, After: after, Limit: outboxPage,
@@ -117,34 +117,20 @@ func (o *Outbox) Due(ctx context.Context, now float64, after string) ([]job.Ref,
 // outboxPage is how many events are read with one command: some hold many artifacts.
 const outboxPage = 200
 
-// Get returns an event, or storage.ErrNotFound once all actions have been told.
+// Get returns an event, or storage.ErrNotFound once all actions have been notified.
 func (o *Outbox) Get(ctx context.Context, id string) (notification.Event, error) {
 	return o.collection.Get(ctx, id)
 }
 
-// Jobs returns a page of the events that were given up, or of the others, and the cursor of the next page.
-func (o *Outbox) Jobs(ctx context.Context, parked bool, after string) ([]job.Entry, string, error) {
-	return storage.FindJobs(ctx, o.collection, "at", parked, after, (*notification.Event).Job)
-}
-
-// CountJobs counts events by their stage: four commands.
-func (o *Outbox) CountJobs(ctx context.Context) (map[job.Stage]int64, error) {
-	return storage.CountJobs(ctx, o.collection, "at")
-}
-
-// Delete deletes an event of which nobody is told any more.
+// Delete deletes an event.
 func (o *Outbox) Delete(ctx context.Context, id string) error { return o.collection.Delete(ctx, id) }
 
 // Update changes an event and returns it, or storage.ErrNotFound.
 func (o *Outbox) Update(ctx context.Context, id string, change func(*notification.Event)) (notification.Event, error) {
-	return o.collection.Update(ctx, id, func(event *notification.Event) error {
-		change(event)
-		return nil
-	})
+	return o.collection.Update(ctx, id, storage.WithoutError(change))
 }
 
-// Told notes that deliveries of an event were made for an action. With the last action, the event
-// is deleted.
+// Told notes that the deliveries of an event for an action were made. With the last action, the event is deleted.
 func (o *Outbox) Told(ctx context.Context, id string, action int64) error {
 	for {
 		stored, err := o.collection.GetVersioned(ctx, id)

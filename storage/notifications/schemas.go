@@ -1,5 +1,5 @@
-// Package notifications has the repositories of actions, of the events that they are to be told
-// of, and of the deliveries to their targets.
+// Package notifications has the repositories of actions, of the events for them, and of the deliveries to their
+// targets.
 package notifications
 
 import "attestry/storage"

@@ -2,6 +2,9 @@ package notifications
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
 	"fmt"
 
 	"attestry/evidence/notification"
@@ -10,7 +13,7 @@ import (
 
 var targetSchema = &storage.Schema{Name: "targets"}
 
-// Targets keeps what is known of the targets of actions.
+// Targets keeps the states of the targets of actions.
 type Targets struct {
 	collection storage.Collection[notification.TargetState]
 }
@@ -25,8 +28,8 @@ func targetID(org string, action int64, target string) string {
 	return fmt.Sprintf("%s/%d/%s", org, action, target)
 }
 
-// States are those of the targets of actions of an organization, by action and target: one
-// command per storage.MaxMany targets. A target that was not told yet has none.
+// States are those of the targets of actions of an organization, by action and target: one command per storage.MaxMany
+// targets. A target without a delivery has none.
 func (t *Targets) States(ctx context.Context, org string, actions ...notification.Action) (map[TargetKey]notification.TargetState, error) {
 	var ids []string
 	for i := range actions {
@@ -44,7 +47,7 @@ type TargetKey struct {
 	Target string // id
 }
 
-// Ensure returns the state of a target. One that has none gets one with a signing secret.
+// Ensure returns the state of a target, made with a signing secret if there is none.
 func (t *Targets) Ensure(ctx context.Context, org string, action int64, target string) (notification.TargetState, error) {
 	known, err := t.collection.Get(ctx, targetID(org, action, target))
 	if !isNotFound(err) {
@@ -57,8 +60,7 @@ func newState(org string, action int64, target string) notification.TargetState 
 	return notification.TargetState{Org: org, Action: action, Target: target, Secret: newSecret()}
 }
 
-// Update changes the state of a target, which is made if there is none, and returns it as it is
-// then. change may run more than once.
+// Update changes the state of a target, made if there is none, and returns it. change may run more than once.
 func (t *Targets) Update(ctx context.Context, org string, action int64, target string, change func(*notification.TargetState)) (notification.TargetState, error) {
 	return t.upsert(ctx, newState(org, action, target), change)
 }
@@ -66,14 +68,10 @@ func (t *Targets) Update(ctx context.Context, org string, action int64, target s
 // upsert changes the state of a target, which is fresh first if there is none.
 func (t *Targets) upsert(ctx context.Context, fresh notification.TargetState, change func(*notification.TargetState)) (notification.TargetState, error) {
 	return storage.Upsert(ctx, t.collection, targetID(fresh.Org, fresh.Action, fresh.Target),
-		func() notification.TargetState { return fresh },
-		func(known *notification.TargetState) error {
-			change(known)
-			return nil
-		})
+		func() notification.TargetState { return fresh }, storage.WithoutError(change))
 }
 
-// SwitchOn has the targets of an action told again that were switched off or asked for a pause: one command per
+// SwitchOn resumes the targets of an action that were switched off or asked for a pause: one command per
 // storage.MaxMany targets, and two for each of those.
 func (t *Targets) SwitchOn(ctx context.Context, org string, action notification.Action) error {
 	states, err := t.States(ctx, org, action)
@@ -93,18 +91,15 @@ func (t *Targets) SwitchOn(ctx context.Context, org string, action notification.
 
 // UpdateKnown is Update for a target that may have been removed: then it does nothing.
 func (t *Targets) UpdateKnown(ctx context.Context, org string, action int64, target string, change func(*notification.TargetState)) error {
-	_, err := t.collection.Update(ctx, targetID(org, action, target), func(known *notification.TargetState) error {
-		change(known)
-		return nil
-	})
+	_, err := t.collection.Update(ctx, targetID(org, action, target), storage.WithoutError(change))
 	if isNotFound(err) {
 		return nil
 	}
 	return err
 }
 
-// RotateSecret gives a target a new signing secret and returns it. The former one, if there
-// was any, signs beside it for notification.RotationGrace. now is in Unix seconds.
+// RotateSecret gives a target a new signing secret and returns it. The former one, if any, signs beside it for
+// notification.RotationGrace. now is in Unix seconds.
 func (t *Targets) RotateSecret(ctx context.Context, org string, action int64, target string, now float64) (string, error) {
 	fresh := newState(org, action, target)
 	_, err := t.upsert(ctx, fresh, func(known *notification.TargetState) {
@@ -115,7 +110,23 @@ func (t *Targets) RotateSecret(ctx context.Context, org string, action int64, ta
 	return fresh.Secret, err
 }
 
-// Remove deletes what is known of all targets of an action, or of some of them by id.
+// Remove deletes the states of targets of an action.
 func (t *Targets) Remove(ctx context.Context, org string, action int64, targets ...notification.Target) error {
 	return t.collection.Delete(ctx, storage.IDs(targets, func(target notification.Target) string { return targetID(org, action, target.ID()) })...)
 }
+
+const (
+	// secretPrefix begins the signing secrets of Standard Webhooks.
+	secretPrefix = "whsec_"
+	// secretSize is how many random bytes a secret has; Standard Webhooks asks for 24 to 64.
+	secretSize = 32
+)
+
+// newSecret makes a signing secret as Standard Webhooks writes it.
+func newSecret() string {
+	secret := make([]byte, secretSize)
+	rand.Read(secret)
+	return secretPrefix + base64.StdEncoding.EncodeToString(secret)
+}
+
+func isNotFound(err error) bool { return errors.Is(err, storage.ErrNotFound) }

@@ -1,5 +1,4 @@
-// Package packages keeps what is known about audit packages: which are asked for, and which are
-// ready in the object store.
+// Package packages keeps audit packages: which are requested, and which are ready in the object store.
 package packages
 
 import (
@@ -23,7 +22,7 @@ var assemblySchema = &storage.Schema{
 	},
 }
 
-// Objects is what the keys of all objects of packages begin with.
+// Objects begins the keys of all objects of packages.
 const Objects = "packages."
 
 // Schemas declares the collection.
@@ -31,12 +30,13 @@ func Schemas() []*storage.Schema { return []*storage.Schema{assemblySchema} }
 
 // Assemblies keeps what is known about the package of each subject.
 type Assemblies struct {
+	storage.JobList[audit.Assembly]
 	collection storage.Collection[audit.Assembly]
 }
 
 // NewAssemblies binds the repository to an engine.
 func NewAssemblies(docs storage.Documents) *Assemblies {
-	return &Assemblies{collection: storage.NewCollection(docs, assemblySchema,
+	collection := storage.NewCollection(docs, assemblySchema,
 		func(a *audit.Assembly) string { return a.ID },
 		func(a *audit.Assembly) map[string]any {
 			fields := map[string]any{}
@@ -53,7 +53,10 @@ func NewAssemblies(docs storage.Documents) *Assemblies {
 				fields["replaced"] = a.Replaced[0].At
 			}
 			return storage.SetStage(fields, &a.Status)
-		})}
+		})
+	return &Assemblies{collection: collection, JobList: storage.NewJobList(collection, "due", func(a *audit.Assembly) job.Entry {
+		return a.Entry(&job.Assemble, a.Org, a.ID)
+	})}
 }
 
 // Get returns the assembly of an id, or storage.ErrNotFound.
@@ -64,31 +67,23 @@ func (a *Assemblies) Get(ctx context.Context, id string) (audit.Assembly, error)
 // Change changes an assembly, which is made if need be, and returns it.
 func (a *Assemblies) Change(ctx context.Context, fresh audit.Assembly, change func(*audit.Assembly)) (audit.Assembly, error) {
 	return storage.Upsert(ctx, a.collection, fresh.ID,
-		func() audit.Assembly { return fresh },
-		func(known *audit.Assembly) error {
-			change(known)
-			return nil
-		})
+		func() audit.Assembly { return fresh }, storage.WithoutError(change))
 }
 
 // Update changes the assembly of an id and returns it, or storage.ErrNotFound.
 func (a *Assemblies) Update(ctx context.Context, id string, change func(*audit.Assembly)) (audit.Assembly, error) {
-	return a.collection.Update(ctx, id, func(known *audit.Assembly) error {
-		change(known)
-		return nil
-	})
+	return a.collection.Update(ctx, id, storage.WithoutError(change))
 }
 
-// Due names a page of the assemblies that are due at a time in Unix seconds, those that are due longest first, and
-// gives the cursor of the next one. What was asked for and not begun is due at once: the clock of the process that was
-// asked may be ahead.
+// Due names a page of the assemblies that are due at a time in Unix seconds, the earliest first, and returns the next
+// cursor. One that has not begun is due at once: the clock of the process that was asked for it may be ahead.
 func (a *Assemblies) Due(ctx context.Context, now float64, after string) ([]job.Ref, string, error) {
 	found, next, err := a.collection.FindFields(ctx, storage.Query{
 		Index: "due", From: &storage.Bound{Value: 0.0}, After: after, Limit: storage.MaxMany,
 	})
 	refs := make([]job.Ref, 0, len(found))
 	for _, record := range found {
-		due, _ := record.Fields["due"].(float64)
+		due := record.Float("due")
 		if _, begun := record.Fields["stage"]; begun && due > now {
 			continue
 		}
@@ -97,37 +92,48 @@ func (a *Assemblies) Due(ctx context.Context, now float64, after string) ([]job.
 	return refs, next, err
 }
 
-// Jobs returns a page of the assemblies that have failed for good, or of those that are to be done, and the cursor of
-// the next page.
-func (a *Assemblies) Jobs(ctx context.Context, parked bool, after string) ([]job.Entry, string, error) {
-	return storage.FindJobs(ctx, a.collection, "due", parked, after, func(assembly *audit.Assembly) job.Entry {
-		return assembly.Entry(&job.Assemble, assembly.Org, assembly.ID)
-	})
-}
-
-// CountJobs counts assemblies by their stage: four commands.
-func (a *Assemblies) CountJobs(ctx context.Context) (map[job.Stage]int64, error) {
-	return storage.CountJobs(ctx, a.collection, "due")
-}
-
-// Unasked names the assemblies whose package is ready and was last asked for before a time in Unix
-// seconds, at most limit.
+// Unasked names the assemblies whose package is ready and was last requested before a time in Unix seconds, at most
+// limit.
 func (a *Assemblies) Unasked(ctx context.Context, before float64, limit int) ([]string, error) {
 	found, _, err := a.collection.FindFields(ctx, storage.Query{
 		Index: "asked", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: before}, Limit: limit,
 	})
-	ids := make([]string, 0, len(found))
-	for _, record := range found {
-		ids = append(ids, record.ID)
-	}
-	return ids, err
+	return storage.RecordIDs(found), err
 }
 
-// Replaced returns the assemblies that replaced a package before a time in Unix seconds, at most
-// limit.
+// Replaced returns the assemblies that replaced a package before a time in Unix seconds, at most limit.
 func (a *Assemblies) Replaced(ctx context.Context, before float64, limit int) ([]audit.Assembly, error) {
 	found, _, err := a.collection.Find(ctx, storage.Query{
 		Index: "replaced", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: before}, Limit: limit,
 	})
 	return found, err
+}
+
+// ObjectKeys returns the keys of the objects of all packages that are ready or were replaced.
+func (a *Assemblies) ObjectKeys(ctx context.Context) (map[string]bool, error) {
+	keys := map[string]bool{}
+	// A package that is replaced meanwhile is found in the second index.
+	if err := a.readyKeys(ctx, keys); err != nil {
+		return nil, err
+	}
+	query := storage.Query{Index: "replaced", From: &storage.Bound{Value: 0.0}, Limit: storage.MaxMany}
+	err := storage.ForEach(ctx, a.collection, query, func(assembly *audit.Assembly) error {
+		for _, replaced := range assembly.Replaced {
+			keys[replaced.Object] = true
+		}
+		return nil
+	})
+	return keys, err
+}
+
+func (a *Assemblies) readyKeys(ctx context.Context, keys map[string]bool) error {
+	query := storage.Query{Index: "asked", From: &storage.Bound{Value: 0.0}, Limit: storage.MaxMany}
+	return storage.ForEachFields(ctx, a.collection, query, func(record *storage.Record) error {
+		for _, field := range []string{"archive", "report"} {
+			if key, ok := record.Fields[field].(string); ok {
+				keys[key] = true
+			}
+		}
+		return nil
+	})
 }

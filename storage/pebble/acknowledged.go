@@ -1,6 +1,7 @@
 package pebble
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -9,18 +10,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"attestry/storage/pebble/manifest"
+	"attestry/storage/pebble/wal"
 )
 
 const (
-	// acknowledgedName is the file beside those of Pebble that says what has been acknowledged.
+	// acknowledgedName is the file that says what has been acknowledged.
 	acknowledgedName = "acknowledged"
-	// acknowledgedInterval is how often it is written while there are writes: what was acknowledged
-	// later can be lost without notice if the end of a log is.
+	// acknowledgedInterval is how often it is written. What was acknowledged later can be lost unnoticed with the end
+	// of a log.
 	acknowledgedInterval = time.Second
 )
 
@@ -30,17 +33,17 @@ var (
 	errAcknowledged = errors.New("the file that says what was acknowledged is damaged")
 )
 
-// acknowledged is what a database had durable at a moment. Its groups are counted in the catalog as well,
-// so that a database of which the end of a log is gone has fewer of them.
+// acknowledged is what a database had durable at a moment. The catalog counts its groups too, so that a database
+// without the end of a log has fewer of them.
 type acknowledged struct {
 	Groups uint64 `json:"groups"`
-	// Manifest was in use, and had at least so many bytes on the disk.
+	// Manifest was in use, with at least so many bytes.
 	Manifest      string `json:"manifest,omitempty"`
 	ManifestBytes int64  `json:"manifest_bytes,omitempty"`
 }
 
-// readAcknowledged reads what a folder has had. One that has no such file, as a copy has none and an
-// earlier version wrote none, has had nothing that is known.
+// readAcknowledged reads what a folder had. A copy, or a folder of an earlier version, has no such file; nothing is
+// known of it.
 func readAcknowledged(folder string) (a acknowledged, err error) {
 	content, err := os.ReadFile(filepath.Join(folder, acknowledgedName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -58,7 +61,7 @@ func readAcknowledged(folder string) (a acknowledged, err error) {
 	return a, nil
 }
 
-// write replaces the file. Until it is there the former one counts.
+// write replaces the file as a whole.
 func (a *acknowledged) write(folder string) error {
 	text, err := json.Marshal(a)
 	if err != nil {
@@ -77,8 +80,8 @@ func (a *acknowledged) write(folder string) error {
 	return os.Rename(temporary, filepath.Join(folder, acknowledgedName))
 }
 
-// checkFiles refuses a folder whose manifest is damaged, that lacks what was acknowledged, or that has no
-// room to be opened. It changes nothing there: Pebble itself would go on with what is left, and delete the rest.
+// checkFiles refuses a folder whose manifest is damaged, that lacks acknowledged writes, or that has no room to be
+// opened. It changes nothing: Pebble itself would go on with what is left, and delete the rest.
 func checkFiles(folder string, files *filesystem, settings func() *pebble.Options) error {
 	known, err := readAcknowledged(folder)
 	if err != nil {
@@ -108,7 +111,7 @@ func checkFiles(folder string, files *filesystem, settings func() *pebble.Option
 	return checkRoomToOpen(files, found.logged)
 }
 
-// recordAll writes what a database has that was closed. If it cannot, what was written before counts.
+// recordAll writes what a closed database has. If it cannot, what was written before counts.
 func (db *DB) recordAll() {
 	used, err := manifest.Find(db.folder)
 	if err != nil {
@@ -118,8 +121,8 @@ func (db *DB) recordAll() {
 	_ = last.write(db.folder)
 }
 
-// recordAccepted replaces what a database has had by what it has, as the loss of the rest was accepted:
-// without that, the next start after a crash would have to be told again.
+// recordAccepted replaces what a database had by what it has, as the loss was accepted. Otherwise it would have to be
+// accepted again at the next start after a crash.
 func (db *DB) recordAccepted() error {
 	used, err := manifest.Find(db.folder)
 	if err != nil {
@@ -130,7 +133,7 @@ func (db *DB) recordAccepted() error {
 	return left.write(db.folder)
 }
 
-// recordAcknowledged writes what was acknowledged, for as long as the database is open.
+// recordAcknowledged writes what was acknowledged while the database is open.
 func (db *DB) recordAcknowledged() {
 	ticker := time.NewTicker(acknowledgedInterval)
 	defer ticker.Stop()
@@ -150,4 +153,80 @@ func (db *DB) recordAcknowledged() {
 			seen.Manifest, seen.ManifestBytes = used.Name, used.Size
 		}
 	}
+}
+
+type content struct {
+	groups uint64
+	// logged bounds how many bytes are only in the logs.
+	logged uint64
+}
+
+// inspect reads what a database has without changing its files. The groups in its logs must continue those in its
+// tables: a gap is a lost log, or a table that the manifest does not name.
+func inspect(folder string, settings func() *pebble.Options) (content, error) {
+	if err := checkOptions(folder, settings()); err != nil {
+		return content{}, err
+	}
+	flushed, err := inspectFiles(folder, settings(), &wal.ReadFS{Without: true})
+	if errors.Is(err, pebble.ErrDBNotPristine) {
+		err = fmt.Errorf("%w: marker.format-version: %w", manifest.ErrMissing, err)
+	}
+	if err != nil {
+		return content{}, err
+	}
+	files := &wal.ReadFS{}
+	found, err := inspectFiles(folder, settings(), files)
+	if lost := wal.CheckGroups(folder, files.Logs, string(space{}.key(groupsName)), flushed.groups); lost != nil {
+		return content{}, lost
+	}
+	if err != nil && len(files.Logs) > 0 {
+		// All else was read before, and Pebble does not name the log.
+		err = fmt.Errorf("%s: %w", files.Logs[len(files.Logs)-1], err)
+	}
+	return found, err
+}
+
+// checkOptions refuses a damaged file of options with its name, which Pebble does not name.
+func checkOptions(folder string, settings *pebble.Options) error {
+	names, err := settings.FS.List(folder)
+	if err != nil {
+		return err
+	}
+	newest := ""
+	for _, name := range names {
+		if strings.HasPrefix(name, "OPTIONS-") && older(newest, name) {
+			newest = name
+		}
+	}
+	if newest == "" {
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join(folder, newest))
+	if err != nil {
+		return err
+	}
+	settings.EnsureDefaults()
+	if err := settings.CheckCompatibility(folder, string(text)); err != nil {
+		return fmt.Errorf("%w: %s: %w", errDamagedFile, newest, err)
+	}
+	return nil
+}
+
+// older reports whether a file has a lower number than another of its kind. Numbers have at least six digits.
+func older(name, other string) bool {
+	return cmp.Or(cmp.Compare(len(name), len(other)), cmp.Compare(name, other)) < 0
+}
+
+func inspectFiles(folder string, settings *pebble.Options, files *wal.ReadFS) (found content, err error) {
+	files.FS = settings.FS
+	settings.FS, settings.ReadOnly = files, true
+	engine, err := pebble.Open(folder, settings)
+	if err != nil {
+		return content{}, err
+	}
+	catalog, err := readCatalog(engine)
+	if err == nil {
+		found = content{groups: catalog.groups, logged: engine.Metrics().MemTable.Size}
+	}
+	return found, closeAfter(engine, err)
 }

@@ -12,13 +12,12 @@ import (
 	"attestry/storage"
 )
 
-// layout is the version of the form of keys and values. It is raised when an older version
-// of this package could not work with the folder.
-// Version 2 compresses bodies and leaves documents out of indexes.
+// layout is the version of the form of keys and values. It is raised if an older version of this package cannot use the
+// folder. Version 2 compresses bodies and leaves documents out of indexes.
 const layout = 2
 
 var (
-	// errNewer reports a folder that a newer version has written.
+	// errNewer reports a folder of a newer version.
 	errNewer   = errors.New("it was written by a newer version of Attestry")
 	errCatalog = errors.New("malformed catalog")
 )
@@ -45,8 +44,7 @@ type entry struct {
 	state byte
 }
 
-// catalog says which spaces the collections and indexes have. It is read and changed while
-// the database is opened.
+// catalog says which spaces the collections and indexes have. It is used only while the database is opened.
 type catalog struct {
 	entries map[string]entry
 	last    uint32
@@ -96,7 +94,7 @@ func (c *catalog) take(name string, value []byte) error {
 	return nil
 }
 
-// claim marks a folder that has no layout yet.
+// claim marks a folder without a layout.
 func (c *catalog) claim(batch *pebble.Batch) error {
 	if c.layout == layout {
 		return nil
@@ -104,7 +102,7 @@ func (c *catalog) claim(batch *pebble.Batch) error {
 	return set(batch, layoutName, binary.BigEndian.AppendUint32(nil, layout))
 }
 
-// spaceOf returns the space of a name, which gets one if it has none.
+// spaceOf returns the space of a name, a new one if need be.
 func (c *catalog) spaceOf(batch *pebble.Batch, name string) (entry, error) {
 	if found, ok := c.entries[name]; ok {
 		return found, nil

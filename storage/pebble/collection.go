@@ -12,8 +12,8 @@ import (
 	"attestry/storage/pebble/ordered"
 )
 
-// space is the prefix of all keys of one kind: the records or bodies of a collection, or
-// the entries of an index. The catalog says which one has which.
+// space is the prefix of all keys of the records or bodies of a collection, or the entries of an index. The catalog
+// assigns it.
 type space [4]byte
 
 func (s space) key(text string) []byte {
@@ -35,15 +35,14 @@ type collection struct {
 	indexes   []index
 }
 
-// index is an index of a collection. Its keys are the encoded values of its fields, and
-// the id; its values are empty.
+// index is an index of a collection. Its keys are the encoded values of its fields and the id; its values are empty.
 type index struct {
 	space     space
 	fields    []string
 	positions []int
-	// required is the position of the field without which a document is not in the index, or -1.
+	// required is the position of the field that documents in the index have, or -1.
 	required int
-	// only is the encoded value of that field in all documents of the index, or nil for any.
+	// only is the encoded value of that field, or nil for any.
 	only []byte
 }
 
@@ -79,8 +78,8 @@ func onlyOf(declared storage.Index) []byte {
 	return ordered.Append(nil, declared.Only)
 }
 
-// indexOf returns the index that is declared so: its name does not matter, so that an index
-// that is declared otherwise than before is another one.
+// indexOf returns the index of a declaration. Names do not count, so that an index whose declaration has changed is
+// new.
 func (c *collection) indexOf(declared storage.Index) *index {
 	for i := range c.indexes {
 		one := &c.indexes[i]
@@ -113,8 +112,7 @@ func (i *index) holds(fields []field) bool {
 	return required.kind > ordered.Null && (i.only == nil || bytes.Equal(required.appendOrdered(encoded[:0]), i.only))
 }
 
-// appendKey appends the key of the entry of a document, whose fields are in the order of
-// the schema.
+// appendKey appends the key of the entry of a document, whose fields are in the order of the schema.
 func (i *index) appendKey(key []byte, fields []field, id []byte) []byte {
 	key = append(key, i.space[:]...)
 	for _, position := range i.positions {
@@ -123,8 +121,7 @@ func (i *index) appendKey(key []byte, fields []field, id []byte) []byte {
 	return append(key, id...)
 }
 
-// place puts the fields of a head in the order of the schema. Fields that are declared no
-// more are left out.
+// place puts the fields of a head in the order of the schema, without those that are no longer declared.
 func (c *collection) place(h head, placed []field) ([]field, error) {
 	placed = slices.Grow(placed[:0], len(c.schema.Fields))[:len(c.schema.Fields)]
 	clear(placed)

@@ -13,12 +13,11 @@ import (
 )
 
 const (
-	// maxGroup and maxGroupBytes end a group, so that the first of it does not wait too
-	// long for the last. Groups of half a memtable take a slower way through Pebble.
+	// maxGroup and maxGroupBytes end a group, so that its first command does not wait too long. Groups of half a
+	// memtable take a slower way through Pebble.
 	maxGroup      = 256
 	maxGroupBytes = memTableBytes / 4
-	// reserve is the room on the disk below which writes are refused. It is kept for what
-	// Pebble writes besides: a log that is full is followed by another one.
+	// reserve is the room on the disk below which writes are refused. Pebble needs it for the next log.
 	reserve = 4 << 20
 )
 
@@ -29,21 +28,18 @@ type step struct {
 	revision int64
 }
 
-// command is what one caller wants written: all of it or, if a step is refused, nothing.
+// command is what one caller writes: all of it or, if a step is refused, nothing.
 type command struct {
 	ctx   context.Context
 	steps []step
-	// skipTaken passes over insertions of ids that are taken.
-	skipTaken bool
-	bytes     int
-	// stored is the number of insertions that were not passed over.
+	bytes int
+	// stored is how many steps write something.
 	stored  int
 	outcome error
 	done    chan struct{}
 }
 
-// committer is the only goroutine that writes. Commands that arrive while it is busy are
-// its next group.
+// committer is the only goroutine that writes. Commands that arrive while it is busy are its next group.
 type committer struct {
 	db      *DB
 	queue   chan *command
@@ -55,8 +51,8 @@ func newCommitter(db *DB) *committer {
 	return &committer{db: db, queue: make(chan *command), stopped: make(chan struct{}), group: newGroup(db)}
 }
 
-// do has a command done and waits until it is durable. The queue has no buffer: a command
-// is either taken by the committer, and then answered, or not taken at all.
+// do waits until a command is durable. The queue has no buffer: a command is either taken, and then answered, or not
+// taken.
 func (c *committer) do(ctx context.Context, mine *command) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -87,7 +83,7 @@ func (c *committer) do(ctx context.Context, mine *command) error {
 	}
 }
 
-// outcomeOr returns the outcome if there is one already, or else an error.
+// outcomeOr returns the outcome, or an error if there is none yet.
 func (c *command) outcomeOr(err error) error {
 	select {
 	case <-c.done:
@@ -109,7 +105,7 @@ func (c *committer) run() {
 	}
 }
 
-// gather adds to the first command what waits already.
+// gather adds the waiting commands to the first one.
 func (c *committer) gather(first *command) []*command {
 	commands := []*command{first}
 	for bytes := first.bytes; len(commands) < maxGroup && bytes < maxGroupBytes; {
@@ -124,9 +120,8 @@ func (c *committer) gather(first *command) []*command {
 	return commands
 }
 
-// commit writes a group and answers everyone. If the group cannot be written, all get that
-// error: even that an id exists may have been true only in the lost group. If one of several
-// commands panics, each of them becomes a group of its own.
+// commit writes a group and answers everyone. If the group cannot be written, all get that error: even an existing id
+// may have existed only in the lost group. If one of several commands panics, each of them becomes a group.
 func (c *committer) commit(commands []*command) {
 	err := goroutine.Recovered(func() error { return c.write(commands) })
 	if errors.Is(err, goroutine.ErrPanicked) && len(commands) > 1 && c.db.health.failure() == nil {
@@ -178,8 +173,7 @@ func (c *committer) write(commands []*command) error {
 	return nil
 }
 
-// checkRoom refuses a group that the disk has no room for. So nearly every full disk is
-// noticed before anything is written, when it is certain that nothing will be.
+// checkRoom refuses a group without room on the disk. So nearly every full disk is noticed before anything is written.
 func (c *committer) checkRoom(bytes int) error {
 	room, err := c.db.files.room()
 	if err != nil || room >= uint64(reserve+bytes) {

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 
@@ -27,20 +28,19 @@ import (
 	"attestry/storage"
 )
 
-// Options say where a database is and what it may use.
+// Options describe a database.
 type Options struct {
-	// Folder is where the database is. It is made if it does not exist.
+	// Folder has the database. It is made if it does not exist.
 	Folder string
 	// CacheBytes bounds the cache of what was read; 0 is DefaultCacheBytes.
 	CacheBytes int64
-	// AcceptLoss opens a database although files of it are damaged or missing, with what is left.
+	// AcceptLoss opens a database with what is left although files are damaged or missing.
 	AcceptLoss bool
-	// FileSystem has the folder; nil is that of the operating system. Others are for tests.
+	// FileSystem has the folder; nil is that of the operating system.
 	FileSystem vfs.FS
 }
 
-// DefaultCacheBytes holds the indexes and documents that are in use on a machine of modest
-// size. The kernel caches the files besides.
+// DefaultCacheBytes holds the indexes and documents in use on a small machine. The kernel caches files too.
 const DefaultCacheBytes = 32 << 20
 
 // DB implements storage.Documents.
@@ -64,8 +64,8 @@ type DB struct {
 
 var _ storage.Documents = (*DB)(nil)
 
-// Open opens a database, or makes one. It builds the indexes that are missing and deletes
-// those that are declared no more. A folder that is open already is refused.
+// Open opens or makes a database, builds missing indexes and deletes those no longer declared. A folder that is open is
+// refused.
 func Open(ctx context.Context, options Options, schemas []*storage.Schema) (*DB, error) {
 	if err := storage.CheckSchemas(schemas); err != nil {
 		return nil, err
@@ -137,16 +137,13 @@ func (db *DB) Ping(ctx context.Context) error {
 	})
 }
 
-// Damage says which files are known to be damaged, "" if none is. Reads of them are answered with an
-// error, all else works.
+// Damage names the files that are known to be damaged, "" if none is. Reads of them are errors, all else works.
 func (db *DB) Damage() string { return db.reports.damage() }
 
-// AcceptedLoss says what is missing of a database that was opened nevertheless, as Options.AcceptLoss
-// was set; "" if nothing is.
+// AcceptedLoss says what is missing of a database opened with Options.AcceptLoss; "" if nothing is.
 func (db *DB) AcceptedLoss() string { return db.acceptedLoss }
 
-// Close lets reads and the batch under way end, answers what still waits with an error, and
-// closes the files.
+// Close lets reads and the current batch end, refuses waiting commands, and closes the files.
 func (db *DB) Close() error {
 	db.once.Do(func() {
 		close(db.closing)
@@ -162,4 +159,24 @@ func (db *DB) Close() error {
 		}
 	})
 	return db.closed
+}
+
+// Checkpoint makes a consistent copy of the running database, with all acknowledged writes, in a folder that must not
+// exist. Files that never change are linked on the same file system, which takes little time and room. Open opens the
+// copy.
+func (db *DB) Checkpoint(ctx context.Context, folder string) error {
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return err
+	}
+	return db.read(ctx, func(*view) error {
+		err := db.engine.Checkpoint(folder, pebble.WithFlushedWAL())
+		if err == nil {
+			err = db.health.failure()
+		}
+		if err != nil {
+			return fmt.Errorf("copy the database to %s: %w", folder, err)
+		}
+		return nil
+	})
 }

@@ -16,11 +16,10 @@ import (
 
 var errClosed = errors.New("the Pebble database is closed")
 
-// damaged are the errors of this package that tell of damaged content.
+// damaged are the errors of this package that mean damaged content.
 var damaged = []error{errValue, ordered.ErrMalformed, errCatalog, errNoRecord, manifest.ErrMissing, errDamagedFile, errAcknowledged, wal.ErrDamaged}
 
-// explain makes a storage.ErrDamaged of an error that tells of damage, and an outage of
-// any other error of Pebble.
+// explain makes a storage.ErrDamaged of damage, and an outage of any other error of Pebble.
 func explain(folder string, err error) error {
 	switch {
 	case err == nil:

@@ -41,7 +41,7 @@ func (f *filesystem) room() (uint64, error) {
 	return usage.AvailBytes, err
 }
 
-// contains reports whether a file is one of the database. Others are those of checkpoints.
+// contains reports whether a file is one of the database, not of a checkpoint.
 func (f *filesystem) contains(name string) bool { return filepath.Dir(name) == f.health.folder }
 
 // change runs an operation on a file of the database.
@@ -80,12 +80,12 @@ func (f *filesystem) Create(name string, category vfs.DiskWriteCategory) (vfs.Fi
 	return f.make(name, func() (vfs.File, error) { return f.FS.Create(name, category) })
 }
 
-// ReuseForWrite renames a write-ahead log that is needed no more.
+// ReuseForWrite renames an unused write-ahead log.
 func (f *filesystem) ReuseForWrite(old, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	return f.make(name, func() (vfs.File, error) { return f.FS.ReuseForWrite(old, name, category) })
 }
 
-// OpenDir opens a folder, which is done to sync it.
+// OpenDir opens a folder to sync it.
 func (f *filesystem) OpenDir(name string) (vfs.File, error) {
 	opened, err := f.FS.OpenDir(name)
 	if err != nil || filepath.Clean(name) != f.health.folder {
@@ -94,8 +94,7 @@ func (f *filesystem) OpenDir(name string) (vfs.File, error) {
 	return &file{File: opened, health: f.health, hidden: true}, nil
 }
 
-// MkdirAll makes a folder, of a checkpoint for example, for its owner alone: Pebble would let
-// everyone read it.
+// MkdirAll makes a folder for its owner alone: Pebble would let everyone read it.
 func (f *filesystem) MkdirAll(folder string, _ os.FileMode) error {
 	return f.FS.MkdirAll(folder, 0o700)
 }
@@ -105,7 +104,7 @@ func (f *filesystem) Rename(old, name string) error {
 	return f.change(name, func() error { return f.FS.Rename(old, name) })
 }
 
-// Remove deletes a file. It is not tried again: what stays costs room only.
+// Remove deletes a file. It is not repeated: a file that stays costs only room.
 func (f *filesystem) Remove(name string) error {
 	if f.contains(name) && f.health.failed.Load() {
 		return errFrozen
@@ -119,7 +118,7 @@ func (f *filesystem) Unwrap() vfs.FS { return f.FS }
 type file struct {
 	vfs.File
 	health *health
-	// hidden tells that Pebble does not see errors.
+	// hidden means that Pebble does not see errors.
 	hidden bool
 }
 

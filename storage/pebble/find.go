@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -14,7 +15,7 @@ import (
 const (
 	// maxChunk is how many entries are read off an index at a time.
 	maxChunk = 512
-	// checkEvery is how many entries are passed over between two looks at the context.
+	// checkEvery is how many entries are skipped between two checks of the context.
 	checkEvery = 1024
 )
 
@@ -85,8 +86,7 @@ func (v *view) iterate(f func(*pebble.Iterator) error) error {
 	return err
 }
 
-// finder reads the entries of a query off an index. Each member of the query's set has a
-// source of its own.
+// finder reads the entries of a query off an index, with a source for each member of the query's set.
 type finder struct {
 	collection *collection
 	view       *view
@@ -100,10 +100,9 @@ type finder struct {
 // source reads the entries with certain equalities, chunk by chunk.
 type source struct {
 	finder *finder
-	// prefix is what all of its keys begin with. The keys of all sources are in the order
-	// of the index behind it.
+	// prefix is the length of what all its keys begin with. Beyond it, all sources are in the order of the index.
 	prefix int
-	// ranges are those that were not read yet.
+	// ranges are those not read yet.
 	ranges []keyRange
 	skip   int
 }
@@ -183,8 +182,7 @@ func (s *source) readRange(ctx context.Context, keys [][]byte) ([][]byte, error)
 	return keys, errors.Join(ctx.Err(), f.iterator.Error())
 }
 
-// add takes the entry whose key ends with a text into the page, with its body, and reports
-// whether the page wants another.
+// add takes the entry of a key into the page, with its body, and reports whether the page wants another.
 func (f *finder) add(ctx context.Context, key []byte) (bool, error) {
 	id, err := ordered.Skip(key, len(f.scan.Order))
 	if err != nil {
@@ -208,4 +206,62 @@ func (f *finder) add(ctx context.Context, key []byte) (bool, error) {
 		err = explain(f.view.folder, errNoRecord)
 	}
 	return wanted, err
+}
+
+// keyRange is a range of keys, from lower up to but not including upper.
+type keyRange struct{ lower, upper []byte }
+
+// afterNull is the prefix of all values but null.
+const afterNull = ordered.Null + 1
+
+// rangeOf returns the keys of a segment. prefix is that of the index with the encoded equalities of the query.
+func rangeOf(scan *storage.Scan, prefix []byte, segment storage.Segment) keyRange {
+	prefix = bytes.Clone(prefix)
+	for _, value := range segment.Values {
+		prefix = ordered.Append(prefix, value)
+	}
+	r := between(prefix, segment.From, segment.To)
+	if segment.NotNull {
+		r.lower = append(bytes.Clone(prefix), afterNull)
+	}
+	if segment.BeyondID == "" {
+		return r
+	}
+	end := append(bytes.Clone(prefix), segment.BeyondID...)
+	if scan.Descending {
+		r.upper = end
+	} else {
+		r.lower = append(end, 0)
+	}
+	return r
+}
+
+// between returns the keys with a prefix whose next value is between two bounds, which null never is.
+func between(prefix []byte, from, to *storage.Bound) keyRange {
+	r := keyRange{lower: slices.Clip(prefix), upper: ordered.After(prefix)}
+	switch {
+	case from != nil:
+		r.lower = ordered.Append(r.lower, from.Value)
+		if from.Exclusive {
+			r.lower = ordered.After(r.lower)
+		}
+	case to != nil:
+		r.lower = append(r.lower, afterNull)
+	}
+	if to != nil {
+		r.upper = ordered.Append(slices.Clip(prefix), to.Value)
+		if !to.Exclusive {
+			r.upper = ordered.After(r.upper)
+		}
+	}
+	return r
+}
+
+// prefixOf returns the prefix of the keys of an index with certain equalities.
+func (i *index) prefixOf(equal []any) []byte {
+	prefix := bytes.Clone(i.space[:])
+	for _, value := range equal {
+		prefix = ordered.Append(prefix, value)
+	}
+	return prefix
 }

@@ -13,14 +13,12 @@ import (
 type group struct {
 	db    *DB
 	batch *pebble.Batch
-	// changed are the documents that the group has changed so far, by the key of the
-	// record. The head of one that it has deleted is nil.
+	// changed are the documents that the group has changed, by the key of the record. The head of a deleted one is nil.
 	changed map[string]head
-	// undo is what a command has changed, for when it is refused.
+	// undo is what a command has changed, in case it is refused.
 	undo  []undo
 	found []found // by the steps of a command
-	// failure is the error for which the batch lacks a part of a command, so that none of it
-	// may be applied.
+	// failure is the error because of which the batch lacks a part of a command, so that none of it may be applied.
 	failure error
 }
 
@@ -30,7 +28,7 @@ type undo struct {
 	changed bool
 }
 
-// found is what a step finds in its place: the head of a record, or nil, and the index keys.
+// found is what a step replaces: the head of a record, or nil, and the index keys.
 type found struct {
 	head    head
 	entries [][]byte
@@ -47,8 +45,7 @@ func (g *group) begin() {
 	g.failure = nil
 }
 
-// add adds a command. It returns the reason for which the command is refused, or the error
-// for which it cannot be done; then it adds nothing.
+// add adds a command. If the command is refused or cannot be done, it returns why and adds nothing.
 func (g *group) add(c *command) error {
 	if err := g.checkAll(c); err != nil {
 		g.revert()
@@ -79,7 +76,7 @@ func (g *group) checkAll(c *command) error {
 	})
 }
 
-// check finds what a step replaces, and the reason for which it is refused.
+// check finds what a step replaces, and why it is refused.
 func (g *group) check(from reader, c *command, s *step) (reason, err error) {
 	blind := s.row.collection.schema.Unconditional && (s.kind == storage.WritePut || s.kind == storage.WriteDelete)
 	var old head
@@ -91,8 +88,7 @@ func (g *group) check(from reader, c *command, s *step) (reason, err error) {
 	f := found{head: old}
 	switch s.kind {
 	case storage.WriteInsert:
-		f.skip = old != nil
-		if f.skip && !c.skipTaken {
+		if old != nil {
 			return storage.ErrExists, nil
 		}
 	case storage.WriteReplace:
@@ -139,7 +135,7 @@ func (g *group) lookUp(from reader, key []byte) (old head, err error) {
 	return old, err
 }
 
-// change notes what a step leaves behind.
+// change notes the head that a step leaves.
 func (g *group) change(s *step) {
 	key := string(s.row.key)
 	before, changed := g.changed[key]
@@ -181,7 +177,7 @@ func (g *group) writeRecord(s *step, f found) error {
 	return errors.Join(errs[:]...)
 }
 
-// writeEntries turns the index entries of a document into others. Either may be nil.
+// writeEntries replaces the index entries of a document. Either list may be nil.
 func (g *group) writeEntries(old, entries [][]byte) error {
 	for i, key := range old {
 		if key == nil || entries != nil && bytes.Equal(key, entries[i]) {

@@ -9,16 +9,15 @@ import (
 	"attestry/storage"
 )
 
-// retryPause is how long a file operation that the operating system refused waits before
-// it is tried again.
+// retryPause is how long a refused file operation waits before it is repeated.
 const retryPause = 100 * time.Millisecond
 
-// health says whether the database takes writes. It refuses them while a file operation
-// waits to be tried again, and for good after a failure that could have lost a write.
+// health says whether the database takes writes. It refuses them while a file operation waits to be repeated, and for
+// good after a failure that could have lost a write.
 type health struct {
 	folder  string
 	closing <-chan struct{}
-	// opened is set when the database is open: until then failures end Open.
+	// opened is set when the database is open. Before, failures end Open.
 	opened atomic.Bool
 	// failed is set when writes are refused for good.
 	failed atomic.Bool
@@ -29,7 +28,7 @@ type health struct {
 }
 
 type state struct {
-	// refusing is closed when writes are refused with err. It may be read only then.
+	// refusing is closed when writes are refused with err, which may be read only then.
 	refusing chan struct{}
 	err      error
 }
@@ -40,7 +39,7 @@ func newHealth(folder string, closing <-chan struct{}) *health {
 	return h
 }
 
-// refuse makes writers read an error from here on. The mutex is held.
+// refuse gives writers an error from now on. The mutex is held.
 func (h *health) refuse(reason string, cause error) {
 	err := storage.RefuseWrite(storage.Database, reason, named(h.folder, cause))
 	s := h.state.Load()
@@ -71,7 +70,7 @@ func (h *health) block(reason string, cause error) (unblock func()) {
 	}
 }
 
-// fail refuses writes for good. From here on nothing is written to the files.
+// fail refuses writes for good. From now on nothing is written to the files.
 func (h *health) fail(cause error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -106,8 +105,7 @@ func (h *health) pause() bool {
 	}
 }
 
-// retry repeats a file operation that can be repeated for as long as the operating system
-// refuses it, for example because the disk is full.
+// retry repeats a repeatable file operation as long as the operating system refuses it, for example for a full disk.
 func (h *health) retry(operation func() error) error {
 	err := operation()
 	reason := storage.RefusalOf(err)

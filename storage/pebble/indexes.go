@@ -11,13 +11,11 @@ import (
 	"attestry/storage/pebble/ordered"
 )
 
-// buildBytes is the size of the batches in which the entries of a new index are written.
+// buildBytes is the size of batches of entries of a new index.
 const buildBytes = 1 << 20
 
-// prepare gives all collections and indexes their spaces, deletes the indexes of declared
-// collections that are declared no more, and builds those that are new. An index counts as
-// built once all of its entries are written: one whose building was interrupted is built
-// from the beginning.
+// prepare gives all collections and indexes their spaces, deletes indexes that are no longer declared, and builds new
+// ones. An index counts as built once all its entries are written: an interrupted one is built from the beginning.
 func (db *DB) prepare(ctx context.Context) error {
 	catalog, err := readCatalog(db.engine)
 	if err != nil {

@@ -14,11 +14,11 @@ import (
 	"attestry/storage/pebble/compaction"
 )
 
-// repeatAfter is how long an error that was logged is not logged again.
+// repeatAfter is how long a logged error is not logged again.
 const repeatAfter = time.Hour
 
-// logger receives what Pebble reports. It logs errors, each once an hour, as Pebble repeats
-// what fails, and remembers which files are damaged.
+// logger receives what Pebble reports. It logs each error once an hour, as Pebble repeats what fails, and remembers
+// damaged files.
 type logger struct {
 	health *health
 
@@ -62,8 +62,8 @@ func (l *logger) isNew(key string, now time.Time) bool {
 	return true
 }
 
-// Fatalf is called when the state of the files is unknown. Pebble expects that the process
-// ends. It returns instead, and from then on nothing is written.
+// Fatalf is called when the state of the files is unknown. Pebble expects it to end the process. It returns instead,
+// and from then on nothing is written.
 func (l *logger) Fatalf(format string, args ...any) {
 	l.Errorf(format, args...)
 	cause := fmt.Errorf(format, args...)
@@ -77,7 +77,7 @@ func (l *logger) Fatalf(format string, args ...any) {
 	l.health.fail(cause)
 }
 
-// corrupted logs damage once an hour for each file, however often it is met.
+// corrupted logs damage once an hour for each file.
 func (l *logger) corrupted(info pebble.DataCorruptionInfo) {
 	name := filepath.Base(info.Path)
 	l.log(name, fmt.Sprintf("%s is damaged: %v", name, info.Details))
@@ -88,7 +88,7 @@ func (l *logger) corrupted(info pebble.DataCorruptionInfo) {
 	}
 }
 
-// damage says which files are damaged, "" if none is known to be.
+// damage names damaged files, "" if none is known.
 func (l *logger) damage() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,8 +98,8 @@ func (l *logger) damage() string {
 	return fmt.Sprintf("%s: damaged: %s; restore the database from a backup", l.health.folder, strings.Join(l.damaged, ", "))
 }
 
-// listener logs errors of flushes and compactions, and damage. Without it Pebble takes
-// damage for fatal. A compaction that met damage postpones the next ones.
+// listener logs errors of flushes and compactions, and damage, which Pebble would take for fatal without it. A
+// compaction that met damage postpones the next ones.
 func (l *logger) listener(compactions *compaction.Scheduler) *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: func(err error) { l.Errorf("background error: %v", err) },

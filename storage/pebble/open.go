@@ -43,8 +43,7 @@ func explainOpen(folder string, err error) error {
 	return fmt.Errorf("open the database %s: %w", folder, err)
 }
 
-// isLocked reports whether an error of Pebble tells that another process, or this one, has
-// the lock of the folder.
+// isLocked reports whether this or another process has the lock of the folder.
 func isLocked(err error) bool {
 	return errors.Is(err, syscall.EAGAIN) || strings.Contains(err.Error(), "lock held by current process")
 }
@@ -69,9 +68,9 @@ func adviceFor(err error) string {
 	return ""
 }
 
-// checkRoomToOpen refuses to open a database whose disk has no room for what is only in its logs: Pebble
-// writes that into tables before it is open, and repeats without end what the disk refuses. Obsolete files do
-// not count as room: Pebble deletes them only after it has written these tables.
+// checkRoomToOpen refuses to open a database whose disk has no room for what is only in its logs: Pebble writes that
+// into tables before it is open, and repeats refused writes without end. Obsolete files do not count as room: Pebble
+// deletes them only after that.
 func checkRoomToOpen(files *filesystem, logged uint64) error {
 	room, err := files.room()
 	if err != nil || room >= logged {
@@ -81,8 +80,7 @@ func checkRoomToOpen(files *filesystem, logged uint64) error {
 	return storage.RefuseWrite(storage.Database, storage.DiskFull, cause)
 }
 
-// openEngine opens the files. When ctx ends before that it returns: Pebble goes on by itself, so the
-// process must end then.
+// openEngine opens the files. If ctx ends first, Pebble goes on by itself, so the process must end.
 func openEngine(ctx context.Context, folder string, settings *pebble.Options) (*pebble.DB, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

@@ -5,9 +5,11 @@ import (
 	"context"
 	"slices"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/klauspost/compress/s2"
 
 	"attestry/storage"
+	"attestry/storage/pebble/ordered"
 )
 
 // Get returns one document, or storage.ErrNotFound.
@@ -71,15 +73,15 @@ func (c *collection) load(ctx context.Context, from reader, id string) (storage.
 	return record, found, err
 }
 
-// body is what the value of a record tells of its body.
+// body is what the value of a record says of its body.
 type body struct {
 	place byte
 	size  int
-	// inline is the body itself if it is there, valid as long as the value.
+	// inline is the body itself if it is inline, valid as long as the value.
 	inline []byte
 }
 
-// loadBody gives a record its body: the inline one, or the one that is stored apart.
+// loadBody gives a record its inline or separate body.
 func (c *collection) loadBody(ctx context.Context, from reader, record *storage.Record, body body) error {
 	if err := storage.ChargeRead(ctx, body.size); err != nil {
 		return err
@@ -128,4 +130,52 @@ func decodeRecord(from reader, value []byte, record *storage.Record) (body, erro
 		return body{}, from.explain(err)
 	}
 	return body{place: h[placeAt], size: h.bodySize(), inline: inline}, nil
+}
+
+// List returns documents in the order of their ids.
+func (db *DB) List(ctx context.Context, schema *storage.Schema, after string, limit, maxBytes int) ([]storage.Record, error) {
+	c, err := db.collection(schema)
+	if err != nil {
+		return nil, err
+	}
+	if err := storage.CheckList(after, limit, maxBytes); err != nil {
+		return nil, err
+	}
+	var records []storage.Record
+	err = db.read(ctx, func(v *view) error {
+		return v.iterate(func(iterator *pebble.Iterator) error {
+			records, err = c.list(ctx, v, iterator, after, limit, maxBytes)
+			return err
+		})
+	})
+	return records, err
+}
+
+func (c *collection) list(ctx context.Context, v *view, iterator *pebble.Iterator, behind string, limit, maxBytes int) ([]storage.Record, error) {
+	// No id has a NUL: this is the least key behind that of the id, also if that is "".
+	iterator.SetBounds(append(c.records.key(behind), 0), ordered.After(c.records[:]))
+	var records []storage.Record
+	total := 0
+	for ok := iterator.First(); ok && len(records) < limit; ok = iterator.Next() {
+		value, err := iterator.ValueAndErr()
+		if err != nil {
+			return nil, explain(v.folder, err)
+		}
+		record := storage.Record{ID: string(iterator.Key()[len(space{}):])}
+		body, err := decodeRecord(v, value, &record)
+		if err != nil {
+			return nil, err
+		}
+		if total += body.size; len(records) > 0 && total > maxBytes {
+			break
+		}
+		if err := c.loadBody(ctx, v, &record, body); err != nil {
+			return nil, err
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		records = append(records, record)
+	}
+	return records, iterator.Error()
 }

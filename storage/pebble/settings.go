@@ -10,22 +10,21 @@ import (
 )
 
 const (
-	// format is the version of Pebble's files. It is fixed, so that another version of the
-	// library can open them until this is raised.
+	// format is the version of Pebble's files. It is fixed, so that other versions of the library can open them.
 	format = pebble.FormatValueSeparation
-	// memTableBytes is how much is written before it is sorted into a file. Pebble begins
-	// with 256 KiB and doubles that, so that an idle database is small.
+	// memTableBytes is how much is written before it is sorted into a file. Pebble begins with 256 KiB and doubles
+	// that.
 	memTableBytes = 16 << 20
-	// memTables is how many of them may wait to be written out before writes wait.
+	// memTables is how many of them may wait to be written before writes wait.
 	memTables = 4
 	// reservedBytes is what Pebble takes away from the cache for a table in memory that is written to and one that is
 	// written out. Without it, nothing would be left to the cache, and each look-up would read its filters from the disk.
 	reservedBytes = 2 * memTableBytes
-	// filterBits is the size of the filters, per key, by which a look-up passes over tables
-	// that lack the key. With 10 bits it reads 1 table in 100 in vain.
+	// filterBits is the size of the filters, per key, by which a look-up skips tables. With 10 bits it reads 1 table in
+	// 100 in vain.
 	filterBits = 10
-	// compactionFiles is how many sorted files may overlap before they are merged. Merging
-	// is what costs the most, and filters make overlapping files cheap to look up in.
+	// compactionFiles is how many sorted files may overlap before they are merged. Merging costs the most, and filters
+	// make overlapping files cheap to read.
 	compactionFiles = 4
 	// stopFiles is how many may overlap before writes wait.
 	stopFiles = 64

@@ -2,6 +2,7 @@ package pebble
 
 import (
 	"errors"
+	"io"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -33,7 +34,7 @@ func newViews(engine *pebble.DB, folder string) *views {
 	return v
 }
 
-// publish makes the state that is in the engine now the one that reads see.
+// publish makes the state of the engine the one that reads see.
 func (v *views) publish() {
 	next := &view{pointReader: pointReader{source: v.engine.NewSnapshot(), folder: v.folder}, users: 1}
 	v.mu.Lock()
@@ -73,11 +74,87 @@ func (v *views) release(used *view) {
 	}
 }
 
-// close waits for all readers and lets no other in.
+// close waits for all readers and admits no other.
 func (v *views) close() {
 	v.mu.Lock()
 	v.closed = true
 	v.mu.Unlock()
 	v.readers.Wait()
 	v.release(v.current)
+}
+
+// reader looks up keys one by one.
+type reader interface {
+	// get calls use with the value of a key, which is valid only during the call, and reports whether the key exists.
+	get(key []byte, use func(value []byte) error) (bool, error)
+	// explain translates an error of Pebble for callers.
+	explain(err error) error
+}
+
+// manyKeys is how many keys are looked up with one iterator. To open it takes as long as a few look-ups.
+const manyKeys = 32
+
+// lookup is a reader for many keys, best in order. Unlike Get it uses the filters of the lowest level too, so that no
+// block is read for a missing key.
+type lookup struct {
+	iterator *pebble.Iterator
+	folder   string
+}
+
+func newLookup(source pebble.Reader, folder string) (*lookup, error) {
+	iterator, err := source.NewIter(&pebble.IterOptions{UseL6Filters: true})
+	if err != nil {
+		return nil, explain(folder, err)
+	}
+	return &lookup{iterator: iterator, folder: folder}, nil
+}
+
+func (l *lookup) get(key []byte, use func(value []byte) error) (bool, error) {
+	// To the default order of Pebble, a whole key is a prefix: no other key has it.
+	if !l.iterator.SeekPrefixGE(key) {
+		return false, l.explain(l.iterator.Error())
+	}
+	value, err := l.iterator.ValueAndErr()
+	if err != nil {
+		return false, l.explain(err)
+	}
+	return true, use(value)
+}
+
+func (l *lookup) explain(err error) error { return explain(l.folder, err) }
+
+type pointReader struct {
+	source pebble.Reader
+	folder string
+}
+
+func (p pointReader) get(key []byte, use func(value []byte) error) (bool, error) {
+	value, closer, err := p.source.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, p.explain(err)
+	}
+	return true, closeAfter(closer, use(value))
+}
+
+func (p pointReader) explain(err error) error { return explain(p.folder, err) }
+
+func withReader(source pebble.Reader, folder string, keys int, f func(reader) error) error {
+	if keys < manyKeys {
+		return f(pointReader{source: source, folder: folder})
+	}
+	many, err := newLookup(source, folder)
+	if err != nil {
+		return err
+	}
+	return closeAfter(many.iterator, f(many))
+}
+
+func closeAfter(closer io.Closer, err error) error {
+	if failure := closer.Close(); err == nil {
+		return failure
+	}
+	return err
 }

@@ -18,11 +18,10 @@ func (db *DB) Insert(ctx context.Context, schema *storage.Schema, record storage
 
 // InsertMany stores those of the records whose ids are free and returns their number.
 func (db *DB) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (int, error) {
-	c, err := db.encode(schema, storage.WriteInsert, records...)
+	c, err := db.encode(schema, storage.WriteAdd, records...)
 	if err != nil || len(records) == 0 {
 		return 0, err
 	}
-	c.skipTaken = true
 	if err := db.committer.do(ctx, c); err != nil {
 		return 0, err
 	}
@@ -38,8 +37,7 @@ func (db *DB) Put(ctx context.Context, schema *storage.Schema, records ...storag
 	return db.committer.do(ctx, c)
 }
 
-// Replace overwrites a document whose revision still is the given one, or returns
-// storage.ErrMoved.
+// Replace overwrites a document at a revision, or returns storage.ErrMoved.
 func (db *DB) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
 	c, err := db.encode(schema, storage.WriteReplace, record)
 	if err != nil {
@@ -114,7 +112,7 @@ func (db *DB) encode(schema *storage.Schema, kind storage.WriteKind, records ...
 	return c, nil
 }
 
-// single returns the reason for which a command of one write was refused.
+// single returns why a command of one write was refused.
 func single(err error) error {
 	var refused *storage.RefusedWrite
 	if errors.As(err, &refused) {

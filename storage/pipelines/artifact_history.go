@@ -9,12 +9,11 @@ import (
 	"attestry/storage"
 )
 
-// Attested is what was attested of artifacts in the trails of their records, by what it
-// is about, in the order of time. Records of one name share what was made by name.
+// Attested holds the attestations of artifacts in the trails of their records, by subject, in the order of time.
+// Records of one name share those made by name.
 type Attested map[evidence.Subject][]evidence.SlotEntry
 
-// Of returns what was attested of a record, by fingerprint and by name, in the order of
-// time.
+// Of returns the attestations of a record, by fingerprint and by name, in the order of time.
 func (a Attested) Of(record *evidence.ArtifactRecord) []evidence.SlotEntry {
 	var entries []evidence.SlotEntry
 	for _, of := range record.Subjects() {
@@ -24,8 +23,7 @@ func (a Attested) Of(record *evidence.ArtifactRecord) []evidence.SlotEntry {
 	return entries
 }
 
-// Slots makes the slots of records anew from what was attested, by the records' ids, for
-// artifacts that their slots had to drop.
+// Slots makes the slots of records anew, by the records' ids, for artifacts that their slots had to drop.
 func (a Attested) Slots(records []evidence.ArtifactRecord) map[string]evidence.Slot {
 	slots := make(map[string]evidence.Slot, len(records))
 	for i := range records {
@@ -34,10 +32,9 @@ func (a Attested) Slots(records []evidence.ArtifactRecord) map[string]evidence.S
 	return slots
 }
 
-// OfRecords returns all that was attested of records in their trails, also what was
-// superseded. Like LatestOfRecords it takes one command for MaxMany attestations by
-// fingerprint, one for MaxMany in the trails that have no fingerprint, and one more for
-// each of these pages that has attestations of earlier versions.
+// OfRecords returns the attestations of records in their trails, superseded ones too. It takes one command for MaxMany
+// attestations by fingerprint, one for MaxMany without a fingerprint in the trails, and one more for each of these
+// pages that has attestations of earlier versions.
 func (a *Attestations) OfRecords(ctx context.Context, org string, records []evidence.ArtifactRecord) (Attested, error) {
 	attested := Attested{}
 	err := a.eachOf(ctx, org, records, func(of evidence.Subject, entry evidence.SlotEntry) {
@@ -46,7 +43,7 @@ func (a *Attestations) OfRecords(ctx context.Context, org string, records []evid
 	return attested, err
 }
 
-// LatestOfRecords is OfRecords without what was superseded.
+// LatestOfRecords is OfRecords without superseded ones.
 func (a *Attestations) LatestOfRecords(ctx context.Context, org string, records []evidence.ArtifactRecord) (Attested, error) {
 	type named struct {
 		of   evidence.Subject
@@ -65,15 +62,14 @@ func (a *Attestations) LatestOfRecords(ctx context.Context, org string, records 
 	return attested, err
 }
 
-// RebuildSlots makes the slots of records anew, by the records' ids, with the commands of
-// LatestOfRecords.
+// RebuildSlots makes the slots of records anew, by the records' ids, with the commands of LatestOfRecords.
 func (a *Attestations) RebuildSlots(ctx context.Context, org string, records []evidence.ArtifactRecord) (map[string]evidence.Slot, error) {
 	latest, err := a.LatestOfRecords(ctx, org, records)
 	return latest.Slots(records), err
 }
 
-// eachOf calls yield for every attestation of records in their trails, once for each of
-// its subjects; those of one subject come in the order of time.
+// eachOf calls yield for every attestation of records in their trails, once for each subject; those of one subject come
+// in the order of time.
 func (a *Attestations) eachOf(ctx context.Context, org string, records []evidence.ArtifactRecord, yield func(evidence.Subject, evidence.SlotEntry)) error {
 	wanted := map[evidence.Subject]bool{}
 	var trails, fingerprints []string
@@ -88,7 +84,7 @@ func (a *Attestations) eachOf(ctx context.Context, org string, records []evidenc
 	sets = append(sets, []string{""}) // of those by name
 	for some := range slices.Chunk(storage.Distinct(trails), storage.MaxMany) {
 		for _, set := range sets {
-			err := a.eachFields(ctx, inTrails(org, some, set), func(found storage.Record) {
+			err := a.eachFields(ctx, inTrails(org, some, set), func(found *storage.Record) {
 				entry := slotEntryOf(found)
 				for _, of := range subjectsIn(found) {
 					if wanted[of] {
@@ -104,8 +100,8 @@ func (a *Attestations) eachOf(ctx context.Context, org string, records []evidenc
 	return nil
 }
 
-// inTrails asks for the attestations in trails that have one of the fingerprints. No more
-// than two sets of MaxMany values can be given, and only one of them to the index.
+// inTrails is a query for the attestations in trails that have one of the fingerprints. A query takes two sets of
+// MaxMany values at most, and only one of them in the index.
 func inTrails(org string, trails, fingerprints []string) storage.Query {
 	query := storage.Query{Index: "fingerprint_trail", Equal: []any{org, storage.OneOrSet(fingerprints)}, Limit: storage.MaxMany}
 	if len(trails) == 1 || len(fingerprints) == 1 {
@@ -116,64 +112,62 @@ func inTrails(org string, trails, fingerprints []string) storage.Query {
 	return query
 }
 
-// OfFingerprint returns what was attested of a record by its fingerprint in its trail, in
-// the order of time. Of attestations of earlier versions the whole is read, of others only
-// fields.
+// OfFingerprint returns the attestations of a record by its fingerprint in its trail, in the order of time. Those of
+// earlier versions are read as a whole, of others only fields.
 func (a *Attestations) OfFingerprint(ctx context.Context, record *evidence.ArtifactRecord) ([]evidence.SlotEntry, error) {
 	var entries []evidence.SlotEntry
 	query := inTrails(record.Org, []string{evidence.TrailKey(record.Flow, record.Trail)}, []string{record.Fingerprint})
-	err := a.eachFields(ctx, query, func(found storage.Record) { entries = append(entries, slotEntryOf(found)) })
+	err := a.eachFields(ctx, query, func(found *storage.Record) { entries = append(entries, slotEntryOf(found)) })
 	return entries, err
 }
 
 // eachFields calls yield for the fields of every attestation that a query finds.
-func (a *Attestations) eachFields(ctx context.Context, query storage.Query, yield func(storage.Record)) error {
-	return storage.ForEachPage(ctx, a.Collection, query, func(found []storage.Record) error {
-		if err := a.complete(ctx, found); err != nil {
+func (a *Attestations) eachFields(ctx context.Context, query storage.Query, yield func(*storage.Record)) error {
+	for {
+		found, next, err := a.Collection.FindFields(ctx, query)
+		if err == nil {
+			err = a.complete(ctx, found)
+		}
+		if err != nil {
 			return err
 		}
-		for _, record := range found {
-			yield(record)
+		for i := range found {
+			yield(&found[i])
 		}
-		return nil
-	})
+		if query.After = next; next == "" {
+			return nil
+		}
+	}
 }
 
-// complete fills in the fields of attestations that an earlier version stored without
-// some, from the attestations themselves: at most one command for MaxMany.
+// complete fills in the fields that attestations of earlier versions lack, from the attestations: at most one command
+// for MaxMany.
 func (a *Attestations) complete(ctx context.Context, found []storage.Record) error {
-	places := map[string]int{}
+	positions := map[string]int{}
 	var ids []string
 	for i, record := range found {
 		if _, ok := record.Fields["targets"].(string); !ok {
-			places[record.ID], ids = i, append(ids, record.ID)
+			positions[record.ID], ids = i, append(ids, record.ID)
 		}
 	}
 	attestations, err := a.Collection.GetMany(ctx, ids)
 	for i := range attestations {
-		found[places[attestations[i].ID]].Fields = attestationFields(&attestations[i])
+		found[positions[attestations[i].ID]].Fields = attestationFields(&attestations[i])
 	}
 	return err
 }
 
 // slotEntryOf is what a slot keeps of an attestation, read from its fields.
-func slotEntryOf(found storage.Record) evidence.SlotEntry {
+func slotEntryOf(found *storage.Record) evidence.SlotEntry {
 	entry := evidence.SlotEntry{Entry: evidence.Entry{ID: found.ID}}
-	entry.Name, _ = found.Fields["name"].(string)
-	entry.Type, _ = found.Fields["type"].(string)
-	entry.Time, _ = found.Fields["time"].(float64)
+	entry.Name, entry.Type, entry.Time = found.Text("name"), found.Text("type"), found.Float("time")
 	entry.Compliant, _ = found.Fields["compliant"].(bool)
 	entry.Overridden, entry.Override = found.Fields["overridden"].(string)
-	entry.Fingerprint, _ = found.Fields["fingerprint"].(string)
-	entry.Commit, _ = found.Fields["bound_commit"].(string)
+	entry.Fingerprint, entry.Commit = found.Text("fingerprint"), found.Text("bound_commit")
 	return entry
 }
 
 // subjectsIn are what an attestation is about, read from its fields.
-func subjectsIn(found storage.Record) []evidence.Subject {
-	trail, _ := found.Fields["trail"].(string)
-	fingerprint, _ := found.Fields["fingerprint"].(string)
-	targets, _ := found.Fields["targets"].(string)
-	commit, _ := found.Fields["bound_commit"].(string)
-	return evidence.SubjectsOf(trail, fingerprint, strings.Fields(targets), commit)
+func subjectsIn(found *storage.Record) []evidence.Subject {
+	return evidence.SubjectsOf(found.Text("trail"), found.Text("fingerprint"), strings.Fields(found.Text("targets")), found.Text("bound_commit"))
 }

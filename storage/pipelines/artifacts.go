@@ -54,7 +54,7 @@ func (a *Artifacts) InTrail(ctx context.Context, org, flow, trail, fingerprint s
 	return storage.FindFirst(ctx, a.Collection, query)
 }
 
-// Known reports whether any flow of the organization knows a fingerprint.
+// Known reports whether any flow of the organization has a fingerprint.
 func (a *Artifacts) Known(ctx context.Context, org, fingerprint string) (bool, error) {
 	found, _, err := a.Collection.FindFields(ctx, storage.Query{
 		Index: "fingerprint", Equal: []any{org, fingerprint}, Limit: 1,
@@ -67,7 +67,7 @@ type ArtifactQuery struct {
 	Org string
 	// Flow is the id of the flow to look in, "" for all.
 	Flow string
-	// Repos are the ids of the repositories to look in; nil means all there are.
+	// Repos are the ids of the repositories to look in; nil means all.
 	Repos         []string
 	Offset, Limit int
 }
@@ -87,27 +87,21 @@ func (a *Artifacts) List(q ArtifactQuery) *storage.Batches[evidence.ArtifactReco
 	return storage.QueryBatches(a.Collection, query)
 }
 
-// TrailsWith returns the keys of the trails to which a fingerprint was reported,
-// those it was reported to last first.
+// TrailsWith returns the keys of the trails to which a fingerprint was reported, the last first.
 func (a *Artifacts) TrailsWith(ctx context.Context, org, fingerprint string) ([]string, error) {
 	query := storage.Query{Index: "fingerprint", Equal: []any{org, fingerprint}, Descending: true, Limit: storage.MaxMany}
-	seen := map[string]bool{}
 	var keys []string
-	err := storage.ForEachPage(ctx, a.Collection, query, func(entries []storage.Record) error {
-		for _, entry := range entries {
-			if key, ok := entry.Fields["trail"].(string); ok && !seen[key] {
-				seen[key] = true
-				keys = append(keys, key)
-			}
+	err := storage.ForEachFields(ctx, a.Collection, query, func(entry *storage.Record) error {
+		if key := entry.Text("trail"); key != "" {
+			keys = append(keys, key)
 		}
 		return nil
 	})
-	return keys, err
+	return storage.Distinct(keys), err
 }
 
-// Latest returns the newest record of a flow whose fingerprint is, or begins with,
-// the given hex digits, or ErrNotFound. A trail other than "" narrows it down to
-// what was reported there.
+// Latest returns the newest record of a flow whose fingerprint begins with hex digits, in a trail unless that is "", or
+// ErrNotFound.
 func (a *Artifacts) Latest(ctx context.Context, org, flow, trail, fingerprint string) (evidence.ArtifactRecord, error) {
 	query := storage.Query{Index: "flow_fingerprint", Equal: []any{org, flow}}
 	if trail != "" {
@@ -116,8 +110,7 @@ func (a *Artifacts) Latest(ctx context.Context, org, flow, trail, fingerprint st
 	return a.newest(ctx, query, fingerprint)
 }
 
-// LatestOnBranch is Latest of those that were built from a branch, or of all when
-// that is "".
+// LatestOnBranch is Latest of those built from a branch unless that is "".
 func (a *Artifacts) LatestOnBranch(ctx context.Context, org, flow, branch, fingerprint string) (evidence.ArtifactRecord, error) {
 	query := storage.Query{Index: "flow_fingerprint", Equal: []any{org, flow}}
 	if branch != "" {
@@ -126,8 +119,7 @@ func (a *Artifacts) LatestOnBranch(ctx context.Context, org, flow, branch, finge
 	return a.newest(ctx, query, fingerprint)
 }
 
-// newest returns the newest record that a query over fingerprints finds, or
-// ErrNotFound.
+// newest returns the newest record that a query over fingerprints finds, or ErrNotFound.
 func (a *Artifacts) newest(ctx context.Context, query storage.Query, fingerprint string) (evidence.ArtifactRecord, error) {
 	if len(fingerprint) == fingerprintDigits {
 		query.Equal = append(query.Equal, fingerprint)
@@ -148,15 +140,10 @@ const fingerprintDigits = 64
 
 // compareCreated orders index entries by time, then by id.
 func compareCreated(a, b storage.Record) int {
-	created := func(r storage.Record) float64 {
-		at, _ := r.Fields["created"].(float64)
-		return at
-	}
-	return cmp.Or(cmp.Compare(created(a), created(b)), cmp.Compare(a.ID, b.ID))
+	return cmp.Or(cmp.Compare(a.Float("created"), b.Float("created")), cmp.Compare(a.ID, b.ID))
 }
 
-// LatestOfFlow returns the newest record of a flow, of those built from a branch
-// unless that is "", or ErrNotFound.
+// LatestOfFlow returns the newest record of a flow, built from a branch unless that is "", or ErrNotFound.
 func (a *Artifacts) LatestOfFlow(ctx context.Context, org, flow, branch string) (evidence.ArtifactRecord, error) {
 	query := storage.Query{Index: "flow", Equal: []any{org, flow}, Descending: true, Limit: 1}
 	if branch != "" {
@@ -165,19 +152,17 @@ func (a *Artifacts) LatestOfFlow(ctx context.Context, org, flow, branch string) 
 	return storage.FindFirst(ctx, a.Collection, query)
 }
 
-// NewestTime returns when the newest record of a flow was made, in Unix seconds; 0 when it
-// has none.
+// NewestTime returns when the newest record of a flow was made, in Unix seconds; 0 if it has none.
 func (a *Artifacts) NewestTime(ctx context.Context, org, flow string) (float64, error) {
 	return storage.NewestTime(ctx, a.Collection, storage.Query{Index: "flow", Equal: []any{org, flow}}, "created")
 }
 
-// maxBuilds is how many records are looked through for what is known of MaxMany commits.
+// maxBuilds is how many records are looked through for the builds of MaxMany commits.
 const maxBuilds = 10 * storage.MaxMany
 
-// Builds returns the newest record that was built from each of the commits, by their SHAs;
-// those that nothing was built from are left out. For MaxMany commits it takes one command,
-// one more for each MaxMany records, of which it looks at the newest maxBuilds, and one to
-// read the records.
+// Builds returns the newest record built from each of the commits, by SHA, without commits that nothing was built from.
+// For MaxMany commits it takes one command, one more for each MaxMany records, of which it looks at the newest
+// maxBuilds, and one to read the records.
 func (a *Artifacts) Builds(ctx context.Context, org string, commits []string) (map[string]evidence.ArtifactRecord, error) {
 	builds := map[string]evidence.ArtifactRecord{}
 	for some := range slices.Chunk(storage.Distinct(commits), storage.MaxMany) {
@@ -187,7 +172,8 @@ func (a *Artifacts) Builds(ctx context.Context, org string, commits []string) (m
 		if err != nil {
 			return nil, err
 		}
-		records, err := a.GetMany(ctx, newestOfCommits(entries))
+		newest := storage.FirstOfEach(entries, func(entry storage.Record) any { return entry.Fields["commit"] })
+		records, err := a.GetMany(ctx, storage.RecordIDs(newest))
 		if err != nil {
 			return nil, err
 		}
@@ -198,29 +184,14 @@ func (a *Artifacts) Builds(ctx context.Context, org string, commits []string) (m
 	return builds, nil
 }
 
-// newestOfCommits returns the ids of the first entry of each commit.
-func newestOfCommits(entries []storage.Record) []string {
-	seen := map[any]bool{}
-	var ids []string
-	for _, entry := range entries {
-		if commit := entry.Fields["commit"]; !seen[commit] {
-			seen[commit], ids = true, append(ids, entry.ID)
-		}
-	}
-	return ids
-}
-
-// commitDigits is the length of a whole commit SHA, minDigits the least that may be
-// looked for instead.
+// commitDigits is the length of a whole commit SHA, minDigits the least that may be looked for.
 const (
 	commitDigits = 40
 	minDigits    = 5
 )
 
-// OfCommit reads the records of a flow that were built from a commit, or from
-// those that begin with the given five or more hex digits: newest first, at most
-// limit. A trail other than "" narrows them down to what was reported there.
-// ErrAmbiguous tells that too many commits begin so.
+// OfCommit reads the records of a flow built from a commit, or from those that begin with five or more hex digits:
+// newest first, at most limit, in a trail unless that is "". ErrAmbiguous means that too many commits begin so.
 func (a *Artifacts) OfCommit(ctx context.Context, org, flow, trail, commit string, limit int) (*storage.Batches[evidence.ArtifactRecord], error) {
 	query := storage.Query{
 		Index: "commit", Equal: []any{org},
@@ -240,4 +211,35 @@ func (a *Artifacts) OfCommit(ctx context.Context, org, flow, trail, commit strin
 	}
 	slices.SortFunc(found, func(a, b storage.Record) int { return compareCreated(b, a) })
 	return a.OfIDs(storage.RecordIDs(found[:min(len(found), limit)])), nil
+}
+
+// Traces are the records that a search has found.
+type Traces struct {
+	// Fingerprints and Commits are the different ones found, sorted.
+	Fingerprints, Commits []string
+	// Records are the ids of the newest record of each fingerprint in each flow, newest first.
+	Records []string
+}
+
+// Search finds the records of an organization whose fingerprint or commit begins with hex digits. ErrAmbiguous means
+// that these are too many. Of what was reported over and over, it looks at the newest thousand reports.
+func (a *Artifacts) Search(ctx context.Context, org, digits string) (Traces, error) {
+	byFingerprint, err := storage.FindByPrefix(ctx, a.Collection, storage.Query{Index: "fingerprint", Equal: []any{org}}, "fingerprint", digits)
+	if err != nil {
+		return Traces{}, err
+	}
+	byCommit, err := storage.FindByPrefix(ctx, a.Collection, storage.Query{Index: "commit", Equal: []any{org}}, "commit", digits)
+	if err != nil {
+		return Traces{}, err
+	}
+	traces := Traces{Fingerprints: storage.DistinctValues(byFingerprint, "fingerprint"), Commits: storage.DistinctValues(byCommit, "commit")}
+	if len(traces.Fingerprints)+len(traces.Commits) > storage.MaxPrefixMatches {
+		return Traces{}, storage.ErrAmbiguous
+	}
+	entries := append(byFingerprint, byCommit...)
+	slices.SortFunc(entries, func(a, b storage.Record) int { return compareCreated(b, a) })
+	traces.Records = storage.RecordIDs(storage.FirstOfEach(entries, func(entry storage.Record) [2]any {
+		return [2]any{entry.Fields["flow"], entry.Fields["fingerprint"]}
+	}))
+	return traces, nil
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 
@@ -17,16 +16,13 @@ import (
 )
 
 const (
-	// maxInlineSchema is the largest JSON Schema kept in its version's document;
-	// larger ones are objects.
+	// maxInlineSchema is the largest JSON Schema kept in its version's document; larger ones are objects.
 	maxInlineSchema = 64 << 10
-	// maxDefinitionBytes bounds the definitions kept in memory, by the size of their
-	// sources.
+	// maxDefinitionBytes bounds the definitions in memory, by the size of their sources.
 	maxDefinitionBytes = 16 << 20
-	// definitionOverhead is what an empty definition takes up.
+	// definitionOverhead is the size of an empty definition.
 	definitionOverhead = 1 << 10
-	// versionAttempts bounds how many numbers are tried for a version: as many as
-	// there are others made of the same type at the same moment.
+	// versionAttempts bounds how many numbers are tried for a version: one for each that is made at the same time.
 	versionAttempts = 1000
 )
 
@@ -43,16 +39,15 @@ var (
 	}
 )
 
-// AttestationTypeHistory is a custom type with its versions, newest first. Schemas that
-// are objects are not read (LoadSchema).
+// AttestationTypeHistory is a custom type with its versions, newest first, without schemas that are objects
+// (LoadSchema).
 type AttestationTypeHistory struct {
 	evidence.AttestationType
 	Versions *storage.Batches[evidence.AttestationTypeVersion]
 }
 
-// AttestationTypes keeps custom attestation types. A version is stored before its
-// type's head tells of it: a version behind the head's latest was never
-// acknowledged, and shows once a further one is made.
+// AttestationTypes keeps custom attestation types. A version is stored before its type's head. One after the head's
+// latest was never acknowledged, and shows once a further one is made.
 type AttestationTypes struct {
 	heads       storage.Collection[evidence.AttestationType]
 	versions    storage.Collection[evidence.AttestationTypeVersion]
@@ -86,9 +81,8 @@ func attestationTypeVersionID(org, name string, version int) string {
 	return attestationTypeID(org, name) + "/" + strconv.Itoa(version)
 }
 
-// Put stores the next version of a type, which it makes if need be and revives if
-// it is archived, and returns the version's number. Concurrent ones get numbers of
-// their own. The definition must be one that compiles.
+// Put stores the next version of a type, which it makes or revives if need be, and returns the version's number.
+// Concurrent ones get numbers of their own. The definition must be one that compiles.
 func (a *AttestationTypes) Put(ctx context.Context, fresh evidence.AttestationTypeVersion) (int, error) {
 	head, err := a.Head(ctx, fresh.Org, fresh.Name)
 	known := err == nil
@@ -104,7 +98,7 @@ func (a *AttestationTypes) Put(ctx context.Context, fresh evidence.AttestationTy
 	return fresh.Version, a.show(ctx, fresh, known)
 }
 
-// moveSchema puts a large schema where it belongs.
+// moveSchema stores a large schema as an object.
 func (a *AttestationTypes) moveSchema(ctx context.Context, fresh *evidence.AttestationTypeVersion) error {
 	if len(fresh.Schema) <= maxInlineSchema {
 		return nil
@@ -131,8 +125,7 @@ func (a *AttestationTypes) insertVersion(ctx context.Context, fresh evidence.Att
 		"Custom attestation type '%s' is being changed by many requests at once, please try again", fresh.Name))
 }
 
-// show makes the head tell of a version that is stored; known says that there was a
-// head already.
+// show updates the head with a stored version; known means that there is a head.
 func (a *AttestationTypes) show(ctx context.Context, fresh evidence.AttestationTypeVersion, known bool) error {
 	if !known {
 		err := a.heads.Insert(ctx, evidence.AttestationType{
@@ -153,8 +146,7 @@ func (a *AttestationTypes) show(ctx context.Context, fresh evidence.AttestationT
 	return err
 }
 
-// Head returns a type without its versions, or ErrNotFound. An archived one is
-// found.
+// Head returns a type without its versions, an archived one too, or ErrNotFound.
 func (a *AttestationTypes) Head(ctx context.Context, org, name string) (evidence.AttestationType, error) {
 	return a.heads.Get(ctx, attestationTypeID(org, name))
 }
@@ -186,9 +178,8 @@ func (a *AttestationTypes) Version(ctx context.Context, head evidence.Attestatio
 	return version, a.LoadSchema(ctx, &version)
 }
 
-// List reads all types of an organization in the order they were made, archived ones
-// too: one command per MaxMany types, and one for all versions. Where these are more than
-// a batch, there is one command for each type instead.
+// List reads all types of an organization in the order they were made, archived ones too: one command per MaxMany
+// types, and one for all versions. If these exceed a batch, there is one command for each type instead.
 func (a *AttestationTypes) List(org string) *storage.Batches[AttestationTypeHistory] {
 	heads := storage.QueryBatches(a.heads, storage.Query{Index: "created", Equal: []any{org}, Limit: storage.Unlimited})
 	var all map[string][]evidence.AttestationTypeVersion
@@ -212,8 +203,8 @@ func (a *AttestationTypes) List(org string) *storage.Batches[AttestationTypeHist
 	})
 }
 
-// versionsWithin returns all versions of an organization by name, newest first, or nil
-// when they are more than one command gives within maxBytes.
+// versionsWithin returns all versions of an organization by name, newest first, or nil if they exceed one command or
+// maxBytes.
 func (a *AttestationTypes) versionsWithin(ctx context.Context, org string, maxBytes int) (map[string][]evidence.AttestationTypeVersion, error) {
 	versions, next, err := a.versions.Find(ctx, storage.Query{
 		Index: "name", Equal: []any{org}, Descending: true, Limit: storage.MaxMany, MaxBytes: maxBytes,
@@ -232,32 +223,20 @@ func versionsUpTo(versions []evidence.AttestationTypeVersion, latest int) []evid
 	return slices.DeleteFunc(versions, func(v evidence.AttestationTypeVersion) bool { return v.Version > latest })
 }
 
-// LoadSchema fetches a large schema from where it is.
+// LoadSchema reads a large schema from its object.
 func (a *AttestationTypes) LoadSchema(ctx context.Context, version *evidence.AttestationTypeVersion) error {
 	if version.SchemaObject == "" {
 		return nil
 	}
-	reader, err := a.objects.Get(ctx, version.SchemaObject, 0, -1)
-	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrDamaged) {
-		return storage.Damaged(fmt.Sprintf("The schema of version %d of attestation type '%s' is damaged or lost", version.Version, version.Name), err)
+	lost := func(cause error) error {
+		return storage.Damaged(fmt.Sprintf("The schema of version %d of attestation type '%s' is damaged or lost", version.Version, version.Name), cause)
 	}
-	if err != nil {
-		return fmt.Errorf("open the schema of an attestation type: %w", err)
-	}
-	defer reader.Close()
-	content, err := io.ReadAll(reader)
-	if err != nil {
-		return fmt.Errorf("read the schema of an attestation type: %w", err)
-	}
-	if err := storage.ChargeRead(ctx, len(content)); err != nil {
-		return err
-	}
+	content, err := storage.ReadObject(ctx, a.objects, version.SchemaObject, "the schema of an attestation type", lost)
 	version.Schema = json.RawMessage(content)
-	return nil
+	return err
 }
 
-// Archive marks a type as archived, or returns ErrNotFound. Doing so again changes
-// nothing.
+// Archive marks a type as archived, or returns ErrNotFound. Doing so again changes nothing.
 func (a *AttestationTypes) Archive(ctx context.Context, org, name string, now float64) error {
 	_, err := a.heads.Update(ctx, attestationTypeID(org, name), func(head *evidence.AttestationType) error {
 		if !head.Archived {
@@ -268,9 +247,8 @@ func (a *AttestationTypes) Archive(ctx context.Context, org, name string, now fl
 	return err
 }
 
-// Current returns a type, the number of its latest version, and what payloads are
-// judged by, or ErrNotFound. An archived one is found. It takes one command, and one
-// more when the version was not used lately.
+// Current returns a type, an archived one too, the number of its latest version, and its definition, or ErrNotFound. It
+// takes one command, and one more if the version is not in memory.
 func (a *AttestationTypes) Current(ctx context.Context, org, name string) (evidence.AttestationType, int, attestation.Definition, error) {
 	head, err := a.Head(ctx, org, name)
 	if err != nil {

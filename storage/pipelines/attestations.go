@@ -31,8 +31,7 @@ var attestationSchema = &storage.Schema{
 	},
 }
 
-// Attestations keeps the attestations themselves; nothing about them ever
-// changes.
+// Attestations keeps the attestations, which never change.
 type Attestations struct {
 	Collection storage.Collection[evidence.Attestation]
 }
@@ -44,10 +43,9 @@ func NewAttestations(docs storage.Documents) *Attestations {
 		attestationFields)}
 }
 
-// attestationFields are the fields by which attestations are found, and those from which
-// a slot is rebuilt without reading what was attested: targets and bound_commit of one
-// that was made by name, overridden of an override. Documents of earlier versions lack
-// these three; targets is always there since, "" of one that was not made by name.
+// attestationFields are the fields by which attestations are found, and those from which a slot is rebuilt: targets and
+// bound_commit of one that was made by name, overridden of an override. Documents of earlier versions lack these three;
+// targets is always there since, "" of one that was not made by name.
 func attestationFields(a *evidence.Attestation) map[string]any {
 	fields := map[string]any{
 		"org": a.Org, "flow": a.Flow, "trail": evidence.TrailKey(a.Flow, a.Trail), "name": a.Name, "type": a.Type,
@@ -75,14 +73,12 @@ func (a *Attestations) Get(ctx context.Context, org, id string) (evidence.Attest
 	return found, err
 }
 
-// NewestDecision returns when the newest decision on a control was made, in Unix seconds;
-// 0 when there is none.
+// NewestDecision returns when the newest decision on a control was made, in Unix seconds; 0 if there is none.
 func (a *Attestations) NewestDecision(ctx context.Context, org, control string) (float64, error) {
 	return storage.NewestTime(ctx, a.Collection, storage.Query{Index: "control", Equal: []any{org, control}}, "time")
 }
 
-// AttestationQuery asks for attestations of an organization, newest first. What is
-// nil or empty does not narrow.
+// AttestationQuery asks for attestations of an organization, newest first. What is nil or empty does not narrow.
 type AttestationQuery struct {
 	Org string
 	// Flows are ids; an empty set that is not nil matches nothing.
@@ -103,9 +99,8 @@ type AttestationQuery struct {
 // maxRounds bounds how many index pages one List reads for a page of its own.
 const maxRounds = 20
 
-// List reads a page of attestations behind a cursor. Filters beyond an index are applied
-// while it is read; when they let too little pass within maxRounds index pages, the page
-// is short.
+// List reads a page of attestations after a cursor. Filters beyond an index are applied while it is read; if they let
+// too little pass within maxRounds index pages, the page is short.
 func (a *Attestations) List(q AttestationQuery, after string, limit int) *storage.Batches[evidence.Attestation] {
 	if q.empty() {
 		return storage.EmptyBatches[evidence.Attestation]()
@@ -117,7 +112,7 @@ func (a *Attestations) List(q AttestationQuery, after string, limit int) *storag
 	}), maxRounds)
 }
 
-// Page reads the attestations behind the first of the given number.
+// Page reads the attestations after the first of the given number.
 func (a *Attestations) Page(q AttestationQuery, offset, limit int) *storage.Batches[evidence.Attestation] {
 	if q.empty() {
 		return storage.EmptyBatches[evidence.Attestation]()
@@ -127,9 +122,8 @@ func (a *Attestations) Page(q AttestationQuery, offset, limit int) *storage.Batc
 	return storage.QueryBatches(a.Collection, query)
 }
 
-// ByCommit reads the attestations of the query's commits, by commit, the newest limit of
-// them all. What fits a batch of maxBytes is read at once. Of more it reads the fields
-// first, and then there is a command for each commit.
+// ByCommit reads the attestations of the query's commits, by commit, the newest limit of them all. What fits a batch of
+// maxBytes is read at once. Of more it reads the fields first, and then with a command for each commit.
 func (a *Attestations) ByCommit(ctx context.Context, q AttestationQuery, limit, maxBytes int) (map[string]*storage.Batches[evidence.Attestation], error) {
 	found, ok, err := a.within(ctx, q, limit, maxBytes)
 	if err != nil {
@@ -164,7 +158,7 @@ func (a *Attestations) ByCommit(ctx context.Context, q AttestationQuery, limit, 
 	return lists, nil
 }
 
-// within returns all that a page has; it is false when that is more than maxBytes.
+// within returns all of a page; it is false if that exceeds maxBytes.
 func (a *Attestations) within(ctx context.Context, q AttestationQuery, limit, maxBytes int) ([]evidence.Attestation, bool, error) {
 	var found []evidence.Attestation
 	for page := a.Page(q, 0, limit); page.More(); {
@@ -179,8 +173,7 @@ func (a *Attestations) within(ctx context.Context, q AttestationQuery, limit, ma
 	return found, true, nil
 }
 
-// Count tells how many attestations a query finds, at most MaxCount. It is false
-// when no index alone answers that, and for a verdict, whose total is not stated.
+// Count counts what a query finds, at most MaxCount. It is false if no index alone answers that, and for a verdict.
 func (a *Attestations) Count(ctx context.Context, q AttestationQuery) (int64, bool, error) {
 	query := q.query()
 	switch {
@@ -259,10 +252,9 @@ func (q *AttestationQuery) filters() map[string]storage.Condition {
 	return filters
 }
 
-// OfArtifact reads the attestations of a name that an artifact of a flow has, at
-// most limit, newest first: those made by its fingerprint, and those made by the
-// name it was reported under in a trail, if their commit is its own
-// (docs/semantics.md 6.2). reports are its records.
+// OfArtifact reads the attestations of a name that an artifact of a flow has, at most limit, newest first: those made
+// by its fingerprint, and those made by its name in a trail, if their commit is its own (docs/semantics.md 6.2).
+// reports are its records.
 func (a *Attestations) OfArtifact(org, flow, fingerprint, name string, reports []evidence.ArtifactRecord, limit int) *storage.Batches[evidence.Attestation] {
 	made := storage.QueryBatches(a.Collection, storage.Query{
 		Index: "flow_fingerprint", Equal: []any{org, flow, fingerprint, name}, Descending: true, Limit: limit,
@@ -292,8 +284,8 @@ func (a *Attestations) named(org, name string, reports []evidence.ArtifactRecord
 	})
 }
 
-// Reported returns the records of an artifact of a flow, the newest MaxMany, by its
-// fingerprint. Of several artifacts with the beginning of one, the newest is meant.
+// Reported returns the newest MaxMany records of an artifact of a flow by its fingerprint. If several begin with it,
+// the newest is meant.
 func (a *Artifacts) Reported(ctx context.Context, org, flow, fingerprint string) ([]evidence.ArtifactRecord, error) {
 	newest, err := a.Latest(ctx, org, flow, "", fingerprint)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -305,4 +297,97 @@ func (a *Artifacts) Reported(ctx context.Context, org, flow, fingerprint string)
 	return storage.FindAll(ctx, a.Collection, storage.Query{
 		Index: "flow_fingerprint", Equal: []any{org, flow, newest.Fingerprint}, Descending: true, Limit: storage.MaxMany,
 	})
+}
+
+// maxPatternNames bounds the names that a pattern is applied to. Finding each name takes one command.
+const maxPatternNames = 100
+
+// narrowed returns the query of List without its cursor and limit. If only the index of the time or of failures fits, a
+// pattern becomes the set of names that match it, unless there are too many names. A cursor continues with its own
+// index: earlier versions made those of these lists by time.
+func (a *Attestations) narrowed(ctx context.Context, q AttestationQuery, after string) (storage.Query, error) {
+	query := q.query()
+	if query.Index != "time" && query.Index != "failed" {
+		return query, nil
+	}
+	filters, bound := q.filters(), maxPatternNames
+	switch index := storage.CursorIndex(after); {
+	case index == "time":
+		query.Index, query.Equal, query.Where = index, []any{q.Org}, conditionsOf(filters)
+		return query, nil
+	case q.NamePattern == "" || index == "failed":
+		return query, nil
+	case index == "name":
+		bound = storage.MaxMany // the names have become more since
+	}
+	names, ok, err := a.namesMatching(ctx, q.Org, filters["pattern"], bound)
+	if err != nil || !ok {
+		return query, err
+	}
+	delete(filters, "pattern")
+	query.Index, query.Equal, query.Where = "name", []any{q.Org, storage.TextSet(names)}, conditionsOf(filters)
+	return query, nil
+}
+
+// namesMatching returns the names of attestations of an organization that meet a condition. It is false if there are
+// more names than bound. Each name is the first of the index after the one before it, so that other attestations are
+// not read.
+func (a *Attestations) namesMatching(ctx context.Context, org string, condition storage.Condition, bound int) ([]string, bool, error) {
+	matches, err := storage.NewFilter([]storage.Condition{condition})
+	if err != nil {
+		return nil, false, err
+	}
+	var names []string
+	query := storage.Query{Index: "name", Equal: []any{org}, Limit: 1}
+	for range bound {
+		found, next, err := a.Collection.FindFields(ctx, query)
+		if err != nil {
+			return nil, false, err
+		}
+		if len(found) == 0 {
+			return names, true, nil
+		}
+		name := found[0].Text("name")
+		if matches(found[0].Fields) {
+			names = append(names, name)
+		}
+		if next == "" {
+			return names, true, nil
+		}
+		query.From = &storage.Bound{Value: name, Exclusive: true}
+	}
+	return nil, false, nil
+}
+
+// TrailAttestation is what is needed of an attestation to evaluate its trail.
+type TrailAttestation struct {
+	evidence.SlotEntry
+	Trail string // key
+	// Targets are the names of the artifacts of an attestation made by name. Without them and a fingerprint, an
+	// attestation is about the trail itself.
+	Targets []string
+	// Control is the identifier of the control that a decision decides, "" of others.
+	Control string
+}
+
+// Subjects returns what the attestation is about.
+func (t *TrailAttestation) Subjects() []evidence.Subject {
+	return evidence.SubjectsOf(t.Trail, t.Fingerprint, t.Targets, t.Commit)
+}
+
+// OfTrails returns all attestations of trails, by their keys: one command per MaxMany.
+func (a *Attestations) OfTrails(ctx context.Context, org string, trails []string) ([]TrailAttestation, error) {
+	var all []TrailAttestation
+	query := storage.Query{Index: "trail_name", Equal: []any{org, storage.OneOrSet(trails)}, Limit: storage.MaxMany}
+	err := a.eachFields(ctx, query, func(found *storage.Record) {
+		all = append(all, TrailAttestation{
+			SlotEntry: slotEntryOf(found), Trail: found.Text("trail"), Targets: strings.Fields(found.Text("targets")), Control: found.Text("control"),
+		})
+	})
+	return all, err
+}
+
+// OfIDs reads attestations by id, in the order of ids.
+func (a *Attestations) OfIDs(ids []string) *storage.Batches[evidence.Attestation] {
+	return storage.BatchesByID(a.Collection, ids)
 }

@@ -14,9 +14,8 @@ var decisionSchema = &storage.Schema{Name: "decisions"}
 type Decision struct {
 	Org     string `json:"org"`
 	Control string `json:"control"`
-	// Subject is a fingerprint, the key of a trail, or, for an artifact attested
-	// by name, the key and the name, followed by @ and the commit if the decision
-	// has one.
+	// Subject is a fingerprint, the key of a trail, or, for an artifact attested by name, the key and the name,
+	// followed by @ and the commit if the decision has one.
 	Subject string         `json:"subject"`
 	Entry   evidence.Entry `json:"entry"`
 	Flow    string         `json:"flow"`  // id
@@ -40,8 +39,7 @@ func decisionID(org, control, subject string) string {
 	return org + "/" + url.PathEscape(control) + "/" + subject
 }
 
-// DecisionsOf returns the decision that an attestation makes on its control, once for each
-// of its subjects.
+// DecisionsOf returns the decision of an attestation on its control, once for each of its subjects.
 func DecisionsOf(attestation *evidence.Attestation) []Decision {
 	if attestation.Control == "" {
 		return nil
@@ -59,25 +57,22 @@ func DecisionsOf(attestation *evidence.Attestation) []Decision {
 // Key identifies the control and the subject of a decision in its organization.
 func (d *Decision) Key() DecisionKey { return DecisionKey{Control: d.Control, Subject: d.Subject} }
 
-// LaterThan reports whether a decision was made behind another one.
+// LaterThan reports whether a decision was made after another one.
 func (d *Decision) LaterThan(other *Decision) bool {
 	return evidence.CompareEntries(d.Entry, other.Entry) > 0
 }
 
-// GetOrZero returns the latest decision on the control and the subject of another one, with
-// revision 0 when there is none.
+// GetOrZero returns the latest decision on the control and subject of another one, with revision 0 if there is none.
 func (d *Decisions) GetOrZero(ctx context.Context, of *Decision) (storage.Versioned[Decision], error) {
 	return storage.GetOrZero(ctx, d.collection, d.collection.IDOf(of))
 }
 
-// StoreIn adds to a batch the latest decision in the place of what GetOrZero returned with a
-// revision.
+// StoreIn adds to a batch the replacement of a decision that GetOrZero returned with a revision.
 func (d *Decisions) StoreIn(batch *storage.Batch, latest *Decision, revision int64) {
 	d.collection.StoreIn(batch, latest, revision)
 }
 
-// Add notes a decision if it is the latest. Those on one subject that meet in this process share
-// one write.
+// Add notes a decision if it is the latest. Those on one subject that meet in this process share one write.
 func (d *Decisions) Add(ctx context.Context, made *Decision) error {
 	_, err := storage.Upsert(ctx, d.collection, d.collection.IDOf(made),
 		func() Decision { return *made },
@@ -103,8 +98,8 @@ func decisionSubject(of evidence.Subject) string {
 	}
 }
 
-// ArtifactSubjects are the subjects that decisions about an artifact may have: itself, and its
-// trails as origins tell them, by name and commit too.
+// ArtifactSubjects are the subjects that decisions about an artifact may have: itself, and the trails of its origins,
+// by name and commit too.
 func ArtifactSubjects(fingerprint string, origins []evidence.Origin) []string {
 	subjects := []string{fingerprint}
 	for i := range origins {
@@ -124,9 +119,8 @@ type DecisionKey struct {
 	Control, Subject string
 }
 
-// Latest returns the latest decisions on controls about subjects, as far as there are any:
-// one command per MaxMany pairs of the two. They are read by id, although most do not exist: an
-// index would need a query for each pair.
+// Latest returns the latest decisions that exist on controls about subjects: one command per MaxMany pairs. They are
+// read by id, although most do not exist: an index would need a query for each pair.
 func (d *Decisions) Latest(ctx context.Context, org string, controls, subjects []string) (map[DecisionKey]Decision, error) {
 	var ids []string
 	for _, control := range controls {
@@ -166,9 +160,8 @@ func (q *DecisionQuery) query() storage.Query {
 	return query
 }
 
-// Decisions returns a page of the decisions on a control by time, and how many there are, at
-// most MaxCount: two commands. If a verdict or flows are asked for, the fields of all decisions
-// of the time are read for it, with one command per MaxMany.
+// Decisions returns a page of the decisions on a control by time, and how many there are, at most MaxCount: two
+// commands. With a verdict or flows, the fields of all decisions of the time are read, with one command per MaxMany.
 func (a *Attestations) Decisions(ctx context.Context, q DecisionQuery, offset, limit int) ([]evidence.Attestation, int64, error) {
 	if q.Flows != nil && len(q.Flows) == 0 {
 		return nil, 0, nil

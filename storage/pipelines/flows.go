@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	"attestry/evidence"
 	"attestry/evidence/template"
@@ -19,7 +20,7 @@ var flowSchema = &storage.Schema{
 
 // Flows keeps what is configured about flows.
 type Flows struct {
-	names      names.Names[evidence.Flow]
+	names.Registry[evidence.Flow]
 	collection storage.Collection[evidence.Flow]
 }
 
@@ -27,7 +28,7 @@ type Flows struct {
 func NewFlows(docs storage.Documents) *Flows {
 	f := &Flows{collection: storage.NewCollection(docs, flowSchema,
 		func(f *evidence.Flow) string { return f.ID }, flowFields)}
-	f.names = names.New(docs, names.Kind[evidence.Flow]{
+	f.Registry = names.New(docs, names.Kind[evidence.Flow]{
 		Name:   "flows",
 		Noun:   "A flow",
 		Things: f.collection,
@@ -43,47 +44,12 @@ func NewFlows(docs storage.Documents) *Flows {
 	return f
 }
 
-// flowFields leaves archived flows out: they are in no list.
+// flowFields leaves out archived flows, which are in no list.
 func flowFields(f *evidence.Flow) map[string]any {
 	if f.Archived {
 		return nil
 	}
 	return map[string]any{"org": f.Org, "created": f.CreatedAt}
-}
-
-// FlowRef is what a name alone tells of a flow.
-type FlowRef struct {
-	ID string
-	// Name is the one that it was looked up by, which may be a former one.
-	Name string
-}
-
-func flowRef(entry names.Entry) FlowRef { return FlowRef{ID: entry.Target, Name: entry.Name} }
-
-// Resolve looks a flow up by its name, or by one that it had and no other flow has
-// taken since: one command. ErrNotFound tells that the name is unknown or that of
-// an archived flow.
-func (f *Flows) Resolve(ctx context.Context, org, name string) (FlowRef, error) {
-	entry, err := f.names.Resolve(ctx, org, name)
-	if err != nil {
-		return FlowRef{}, err
-	}
-	return flowRef(entry), nil
-}
-
-// ResolveMany is Resolve for several names: one command for all of them. Unknown
-// names, and those of archived flows, are passed over; a flow that is named twice,
-// by a former name too, comes twice.
-func (f *Flows) ResolveMany(ctx context.Context, org string, names []string) ([]FlowRef, error) {
-	entries, err := f.names.ResolveMany(ctx, org, names)
-	if err != nil {
-		return nil, err
-	}
-	refs := make([]FlowRef, 0, len(entries))
-	for _, entry := range entries {
-		refs = append(refs, flowRef(entry))
-	}
-	return refs, nil
 }
 
 // Get returns a flow by id, archived ones too, or ErrNotFound.
@@ -96,36 +62,25 @@ func (f *Flows) GetMany(ctx context.Context, ids []string) ([]evidence.Flow, err
 	return f.collection.GetMany(ctx, ids)
 }
 
-// Names returns an organization's flows by id, archived ones too, for the names and
-// links of what was recorded in them.
+// Names returns an organization's flows by id, archived ones too, for names and links.
 func (f *Flows) Names(ctx context.Context, org string, ids []string) (map[string]evidence.Flow, error) {
 	found, err := f.collection.GetMany(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	named := make(map[string]evidence.Flow, len(found))
-	for _, flow := range found {
-		if flow.Org == org {
-			named[flow.ID] = flow
-		}
-	}
-	return named, nil
+	found = slices.DeleteFunc(found, func(flow evidence.Flow) bool { return flow.Org != org })
+	return storage.ByKey(found, func(flow *evidence.Flow) string { return flow.ID }), err
 }
 
-// List returns all flows of an organization that are not archived, in the order
-// they were made.
+// List returns all flows of an organization that are not archived, in the order they were made.
 func (f *Flows) List(ctx context.Context, org string) ([]evidence.Flow, error) {
 	return storage.FindAll(ctx, f.collection, storage.Query{Index: "created", Equal: []any{org}, Limit: storage.Unlimited})
 }
 
-// Put stores a flow under its name, or has it applied to the flow that has the name
-// already. A name that is a former one, or that of an archived flow, is taken for
-// the new one. Without a template, a new flow gets the empty one, and a flow that
-// exists keeps its own. It returns the flow as stored and reports whether it is new.
+// Put stores a flow under its name, or applies it to the flow of that name. A former name, or that of an archived flow,
+// is free. Without a template, a new flow gets the empty one, and an existing one keeps its own. It returns the stored
+// flow and reports whether it is new.
 func (f *Flows) Put(ctx context.Context, sent evidence.Flow) (created bool, flow evidence.Flow, err error) {
 	fresh := sent
 	fresh.Template = cmp.Or(sent.Template, template.ID([]byte(template.Empty)))
-	flow, created, err = f.names.Put(ctx, fresh, func(stored *evidence.Flow) error {
+	flow, created, err = f.Registry.Put(ctx, fresh, func(stored *evidence.Flow) error {
 		if stored.Apply(sent) {
 			stored.LastModifiedAt = max(stored.LastModifiedAt, sent.LastModifiedAt)
 		}
@@ -134,9 +89,8 @@ func (f *Flows) Put(ctx context.Context, sent evidence.Flow) (created bool, flow
 	return created, flow, err
 }
 
-// Ensure returns the flow of a name, and makes one with the empty template when
-// there is none: at is the time in Unix seconds, by the name of whoever reports.
-// It reports whether it made a new one.
+// Ensure returns the flow of a name, made with the empty template if there is none, and reports whether it is new. at
+// is the time in Unix seconds, by the name of the reporter.
 func (f *Flows) Ensure(ctx context.Context, org, name, by string, at float64) (flow evidence.Flow, created bool, err error) {
 	for range names.Attempts {
 		ref, err := f.Resolve(ctx, org, name)
@@ -152,26 +106,12 @@ func (f *Flows) Ensure(ctx context.Context, org, name, by string, at float64) (f
 			Visibility: evidence.PrivateFlow, Template: template.ID([]byte(template.Empty)),
 			CreatedAt: at, CreatedBy: by, LastModifiedAt: at,
 		}
-		err = f.names.Create(ctx, fresh)
+		err = f.Create(ctx, fresh)
 		if !errors.Is(err, storage.ErrExists) {
 			return fresh, err == nil, err
 		}
 	}
 	return evidence.Flow{}, false, names.ErrBusy
-}
-
-// Rename gives the flow of a name, or of a former name, another one; at is the time
-// in Unix seconds. ErrNotFound tells that there is no such flow. A name that
-// another flow has is evidence.Invalid.
-func (f *Flows) Rename(ctx context.Context, org, from, to string, at float64) error {
-	return f.names.Rename(ctx, org, from, to, at)
-}
-
-// Archive takes the flow of a name, or of a former name, out of use; at is the time
-// in Unix seconds. What was recorded in it stays. ErrNotFound tells that there is
-// no such flow.
-func (f *Flows) Archive(ctx context.Context, org, name string, at float64) error {
-	return f.names.Archive(ctx, org, name, at)
 }
 
 // SetTags sets and removes tags of a flow; at is the time in Unix seconds.

@@ -19,12 +19,11 @@ var provenanceSchema = &storage.Schema{
 	},
 }
 
-// maxFlows is how many flows a fingerprint is kept to be known in: those that knew it
-// first. Snapshots copy them for each artifact that runs.
+// maxFlows is how many flows of a fingerprint are kept: the first that had it. Snapshots copy them for each artifact.
 const maxFlows = 500
 
-// Provenance tells where an organization knows a fingerprint from. It is the
-// fingerprint's build, too: its first report in any flow (docs/semantics.md 14.3).
+// Provenance tells which flows have a fingerprint, and its build: its first report in any flow (docs/semantics.md
+// 14.3).
 type Provenance struct {
 	Org         string `json:"org"`
 	Fingerprint string `json:"fingerprint"`
@@ -32,13 +31,11 @@ type Provenance struct {
 	Flows map[string]evidence.Origin `json:"flows"`
 	// Build is the first record of all.
 	Build evidence.Origin `json:"build"`
-	// Latest is the time of the newest record of all, in Unix seconds; 0 in documents of
-	// earlier versions: see newest.
+	// Latest is the time of the newest record of all, in Unix seconds; 0 in documents of earlier versions (see newest).
 	Latest float64 `json:"latest"`
 }
 
-// Newest returns the time of the newest record of all, in Unix seconds; 0 when there is
-// none.
+// Newest returns the time of the newest record of all, in Unix seconds; 0 if there is none.
 func (p *Provenance) Newest() float64 {
 	newest := max(p.Latest, p.Build.Time)
 	for _, origin := range p.Flows {
@@ -47,8 +44,7 @@ func (p *Provenance) Newest() float64 {
 	return newest
 }
 
-// Origins lists the newest record of each flow, that of the flow which built the
-// artifact first.
+// Origins lists the newest record of each flow, beginning with the flow that built the artifact first.
 func (p *Provenance) Origins() []evidence.Origin {
 	origins := make([]evidence.Origin, 0, len(p.Flows))
 	for _, origin := range p.Flows {
@@ -58,7 +54,7 @@ func (p *Provenance) Origins() []evidence.Origin {
 	return origins
 }
 
-// add takes in a record, in whichever order they come.
+// add adds a record, in whichever order they come.
 func (p *Provenance) add(origin evidence.Origin) {
 	p.Latest = max(p.Newest(), origin.Time)
 	if p.Build.Record == "" || earlier(&origin, &p.Build) {
@@ -75,8 +71,7 @@ func (p *Provenance) add(origin evidence.Origin) {
 	p.prune()
 }
 
-// prune drops the flows that came last to know of the fingerprint, when there are too
-// many or they tell too much.
+// prune drops the flows that had the fingerprint last, if there are too many or they are too large.
 func (p *Provenance) prune() {
 	size := 0
 	for _, origin := range p.Flows {
@@ -112,8 +107,7 @@ func NewProvenances(docs storage.Documents) *Provenances {
 
 func provenanceID(org, fingerprint string) string { return org + "/" + fingerprint }
 
-// LookUp returns the provenance of a fingerprint for AddIn, with revision 0 when there is
-// none.
+// LookUp returns the provenance of a fingerprint for AddIn, with revision 0 if there is none.
 func (p *Provenances) LookUp(ctx context.Context, org, fingerprint string) (storage.Versioned[Provenance], error) {
 	return storage.GetOrZero(ctx, p.collection, provenanceID(org, fingerprint))
 }
@@ -132,10 +126,7 @@ func (p *Provenances) AddIn(batch *storage.Batch, record *evidence.ArtifactRecor
 func (p *Provenances) Add(ctx context.Context, record *evidence.ArtifactRecord) error {
 	_, err := storage.Upsert(ctx, p.collection, provenanceID(record.Org, record.Fingerprint),
 		func() Provenance { return newProvenance(record) },
-		func(known *Provenance) error {
-			known.add(record.Origin())
-			return nil
-		})
+		storage.WithoutError(func(known *Provenance) { known.add(record.Origin()) }))
 	return err
 }
 
@@ -148,12 +139,10 @@ func (p *Provenances) GetMany(ctx context.Context, org string, fingerprints []st
 	return p.collection.GetMany(ctx, storage.IDs(fingerprints, func(fingerprint string) string { return provenanceID(org, fingerprint) }))
 }
 
-// BuildQuery asks for builds between two times in Unix seconds, both included,
-// newest first.
+// BuildQuery asks for builds between two times in Unix seconds, both included, newest first.
 type BuildQuery struct {
 	Org string
-	// Repos are the ids of the repositories that they come from, at most MaxMany; nil
-	// means all there are.
+	// Repos are the ids of their repositories, at most MaxMany; nil means all.
 	Repos         []string
 	From, To      float64
 	Offset, Limit int
@@ -182,14 +171,13 @@ func (p *Provenances) CountBuilds(ctx context.Context, q BuildQuery) (int64, err
 	return p.collection.Count(ctx, query)
 }
 
-// BuildTimes returns when builds were made, in Unix seconds, newest first, at most
-// q.Limit: one command for each MaxMany.
+// BuildTimes returns when builds were made, in Unix seconds, newest first, at most q.Limit: one command for each
+// MaxMany.
 func (p *Provenances) BuildTimes(ctx context.Context, q BuildQuery) ([]float64, error) {
 	entries, err := storage.FindAllFields(ctx, p.collection, q.query())
 	times := make([]float64, 0, len(entries))
 	for _, entry := range entries {
-		at, _ := entry.Fields["built"].(float64)
-		times = append(times, at)
+		times = append(times, entry.Float("built"))
 	}
 	return times, err
 }

@@ -24,8 +24,8 @@ var repoSchema = &storage.Schema{
 }
 
 const (
-	// repoCacheAge is for how long a report that tells nothing new is answered
-	// without the database. Tags set meanwhile show in what is answered so late.
+	// repoCacheAge is for how long a report that tells nothing new takes no command. Tags set meanwhile do not show
+	// there.
 	repoCacheAge = time.Minute
 	// repoCacheSize is how many different reports are remembered.
 	repoCacheSize = 10_000
@@ -53,12 +53,10 @@ func NewRepos(docs storage.Documents, clock evidence.Clock) *Repos {
 
 func repoDocument(org, id string) string { return org + "/" + id }
 
-// Report makes the repository that info tells of, or lets the one that is there
-// take info in; at is the time in Unix seconds. Info without a provider joins the
-// repository of its external id and host, and a repository whose provider is not known
-// gets that of the first info that names one. Info without name or url makes
-// none: then the zero Repo is returned. What was reported by this process in the
-// last minute costs no command, and is returned as it was then.
+// Report makes the repository of info, or updates it with info; at is the time in Unix seconds. Info without a provider
+// joins the repository of its external id and host, and a repository without a provider gets the first one that is
+// named. Info without name or url makes none: then the zero Repo is returned. A report that this process had in the
+// last minute takes no command, and returns the repository as it was then.
 func (r *Repos) Report(ctx context.Context, org string, info evidence.RepoInfo, at float64) (evidence.Repo, error) {
 	if !info.Named() {
 		return evidence.Repo{}, nil
@@ -76,11 +74,10 @@ var (
 	errAdoptableRepo = errors.New("the provider of the repository is not known")
 )
 
-// record updates the repository that info is about, or makes it. It reads those with
-// the external id one after the other, by ordinal; there is more than one only where
-// several providers or hosts have given that id. A new one gets the first free ordinal.
-// All who would make one compete for that ordinal, so that concurrent reports about one
-// repository make one, also when some of them do not name its provider.
+// record updates the repository that info is about, or makes it. It reads those with the external id one after the
+// other, by ordinal; there are several only where several providers or hosts have given that id. A new one gets the
+// first free ordinal. Reports about one repository compete for it, so that one is made, even if some do not name its
+// provider.
 func (r *Repos) record(ctx context.Context, org string, info evidence.RepoInfo, at float64) (evidence.Repo, error) {
 	adoptable := "" // id of the first document that may be adopted
 	for ordinal := 0; ; {
@@ -109,8 +106,7 @@ func (r *Repos) record(ctx context.Context, org string, info evidence.RepoInfo, 
 	}
 }
 
-// applyInfo updates a repository with info if info is about it, and fails otherwise. A
-// repository that is adoptable is updated with adopt only.
+// applyInfo updates a repository with info about it, and fails otherwise. An adoptable one is updated with adopt only.
 func applyInfo(info evidence.RepoInfo, at float64, adopt bool) func(*evidence.Repo) error {
 	return func(stored *evidence.Repo) error {
 		match := stored.Match(info)
@@ -125,7 +121,7 @@ func applyInfo(info evidence.RepoInfo, at float64, adopt bool) func(*evidence.Re
 	}
 }
 
-// reportKey digests a report, so that what is remembered of it is small.
+// reportKey digests a report, so that the cache is small.
 func reportKey(org string, info evidence.RepoInfo) (string, error) {
 	encoded, err := json.Marshal(struct {
 		Org  string
@@ -149,9 +145,8 @@ func (r *Repos) GetMany(ctx context.Context, org string, ids []string) (map[stri
 	return storage.ByKey(found, func(repo *evidence.Repo) string { return repo.ID }), err
 }
 
-// Named returns the repositories of an organization that have a name, in no order.
-// There may be several: of different providers, or where one took the name that
-// another had.
+// Named returns the repositories of an organization with a name, in no order. There may be several: of different
+// providers, or where one took the name of another.
 func (r *Repos) Named(ctx context.Context, org, name string) ([]evidence.Repo, error) {
 	return storage.FindAll(ctx, r.collection, storage.Query{Index: "name", Equal: []any{org, name}, Limit: storage.Unlimited})
 }
@@ -161,8 +156,7 @@ func (r *Repos) List(ctx context.Context, org string) ([]evidence.Repo, error) {
 	return storage.FindAll(ctx, r.collection, storage.Query{Index: "created", Equal: []any{org}, Limit: storage.Unlimited})
 }
 
-// SetTags removes and then sets tags of a repository. ErrNotFound tells that the
-// organization has none of that id.
+// SetTags removes and then sets tags of a repository, or returns ErrNotFound.
 func (r *Repos) SetTags(ctx context.Context, org, id string, set map[string]string, remove []string) error {
 	_, err := r.collection.Update(ctx, repoDocument(org, id), func(repo *evidence.Repo) (err error) {
 		repo.Tags, err = evidence.ChangeTags(repo.Tags, set, remove)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"attestry/evidence/template"
 	"attestry/storage"
@@ -13,20 +12,17 @@ import (
 )
 
 const (
-	// maxInlineTemplate is the largest template kept in its document; larger ones
-	// are objects.
+	// maxInlineTemplate is the largest template kept in its document; larger ones are objects.
 	maxInlineTemplate = 256 << 10
-	// maxCachedTemplates bounds the cache of templates by their text, in bytes; what
-	// is parsed of it takes up several times as much.
+	// maxCachedTemplates bounds the cache by the bytes of templates; parsed ones take up several times as much.
 	maxCachedTemplates = 16 << 20
-	// templateOverhead is what a short template takes up beside its text.
+	// templateOverhead is the size of a template beside its text.
 	templateOverhead = 512
 )
 
 var templateSchema = &storage.Schema{Name: "templates"}
 
-// StoredTemplate is a template as it was sent, and what it means. It is shared,
-// and must not be changed.
+// StoredTemplate is a template as sent and parsed. It is shared, and must not be changed.
 type StoredTemplate struct {
 	ID       string
 	Content  []byte
@@ -41,8 +37,7 @@ type templateRecord struct {
 	Object  string `json:"object,omitempty"`
 }
 
-// Templates keeps the flow templates of organizations by their content, for ever.
-// As they are immutable, those that were used last are kept in memory.
+// Templates keeps the flow templates of organizations by their content, for ever. The last used ones are in memory.
 type Templates struct {
 	collection storage.Collection[templateRecord]
 	objects    storage.Objects
@@ -67,8 +62,7 @@ func NewTemplates(docs storage.Documents, objects storage.Objects) *Templates {
 
 func templateKey(org, id string) string { return org + "/" + id }
 
-// Put parses a template and stores it, unless it is there: one command at most. A
-// template that is wrong is a *yamlfile.Error.
+// Put parses a template and stores it unless it exists: one command at most. A wrong template is a *yamlfile.Error.
 func (t *Templates) Put(ctx context.Context, org string, content []byte) (id string, parsed template.Template, err error) {
 	id = template.ID(content)
 	if known, ok := t.known(org, id); ok {
@@ -97,8 +91,7 @@ func (t *Templates) Put(ctx context.Context, org string, content []byte) (id str
 	return id, parsed, nil
 }
 
-// Get returns a template, or ErrNotFound: no command when it was used lately, else
-// one.
+// Get returns a template, or ErrNotFound: one command, none if it is in memory.
 func (t *Templates) Get(ctx context.Context, org, id string) (StoredTemplate, error) {
 	if known, ok := t.known(org, id); ok {
 		return known, nil
@@ -110,52 +103,40 @@ func (t *Templates) Get(ctx context.Context, org, id string) (StoredTemplate, er
 	return t.load(ctx, record)
 }
 
-// GetMany returns the templates that exist among ids, by id: one command per
-// MaxMany of those that were not used lately.
+// GetMany returns the templates that exist among ids, by id: one command per MaxMany of those not in memory.
 func (t *Templates) GetMany(ctx context.Context, org string, ids []string) (map[string]StoredTemplate, error) {
 	found := make(map[string]StoredTemplate, len(ids))
-	var missing []string
-	for _, id := range ids {
-		if _, twice := found[id]; twice {
-			continue
-		}
-		known, ok := t.known(org, id)
-		if !ok {
-			missing = append(missing, templateKey(org, id))
-		}
-		found[id] = known
-	}
+	missing := t.missing(org, ids, func(known StoredTemplate) { found[known.ID] = known })
 	records, err := t.collection.GetMany(ctx, missing)
 	if err != nil {
 		return nil, err
 	}
 	for _, record := range records {
-		stored, err := t.load(ctx, record)
-		if err != nil {
+		if found[record.ID], err = t.load(ctx, record); err != nil {
 			return nil, err
-		}
-		found[record.ID] = stored
-	}
-	for id, stored := range found {
-		if stored.ID == "" {
-			delete(found, id)
 		}
 	}
 	return found, nil
 }
 
-// Texts returns the texts of the templates that exist among ids, by id: one command per
-// MaxMany of those that were not used lately. Large ones, which are objects, are left out.
-func (t *Templates) Texts(ctx context.Context, org string, ids []string) (map[string][]byte, error) {
-	texts := make(map[string][]byte, len(ids))
+// missing calls yield for the templates that are in memory, and returns the keys of the others.
+func (t *Templates) missing(org string, ids []string, yield func(StoredTemplate)) []string {
 	var missing []string
 	for _, id := range storage.Distinct(ids) {
 		if known, ok := t.known(org, id); ok {
-			texts[id] = known.Content
-			continue
+			yield(known)
+		} else {
+			missing = append(missing, templateKey(org, id))
 		}
-		missing = append(missing, templateKey(org, id))
 	}
+	return missing
+}
+
+// Texts returns the texts of the templates that exist among ids, by id, without large ones, which are objects: one
+// command per MaxMany of those not in memory.
+func (t *Templates) Texts(ctx context.Context, org string, ids []string) (map[string][]byte, error) {
+	texts := make(map[string][]byte, len(ids))
+	missing := t.missing(org, ids, func(known StoredTemplate) { texts[known.ID] = known.Content })
 	records, err := t.collection.GetMany(ctx, missing)
 	for _, record := range records {
 		if record.Object == "" {
@@ -165,8 +146,7 @@ func (t *Templates) Texts(ctx context.Context, org string, ids []string) (map[st
 	return texts, err
 }
 
-// known looks a template up without a command. The empty one is that of all
-// organizations, and need not have been stored.
+// known returns a template without a command. The empty one is that of all organizations and need not be stored.
 func (t *Templates) known(org, id string) (StoredTemplate, bool) {
 	if id == t.empty.ID {
 		return t.empty, true
@@ -195,19 +175,8 @@ func (t *Templates) content(ctx context.Context, record templateRecord) ([]byte,
 	if record.Object == "" {
 		return record.Content, nil
 	}
-	reader, err := t.objects.Get(ctx, record.Object, 0, -1)
-	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrDamaged) {
-		return nil, damagedTemplate(record.ID, err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open the object of a template: %w", err)
-	}
-	defer reader.Close()
-	content, err := io.ReadAll(reader)
-	if err != nil {
-		return nil, fmt.Errorf("read the object of a template: %w", err)
-	}
-	return content, storage.ChargeRead(ctx, len(content))
+	lost := func(cause error) error { return damagedTemplate(record.ID, cause) }
+	return storage.ReadObject(ctx, t.objects, record.Object, "the object of a template", lost)
 }
 
 func damagedTemplate(id string, cause error) error {

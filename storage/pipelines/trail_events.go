@@ -2,6 +2,7 @@ package pipelines
 
 import (
 	"context"
+	"slices"
 
 	"attestry/evidence"
 	"attestry/storage"
@@ -13,10 +14,9 @@ var trailEventSchema = &storage.Schema{
 	Indexes: []storage.Index{{Name: "trail", Fields: []string{"org", "trail", "time"}}},
 }
 
-// Outbox keeps what actions are to be told of.
+// Outbox keeps the events that actions are to be notified of.
 type Outbox interface {
-	// AddTrailEventsIn adds the events that actions want to be told of to a batch. Stored again,
-	// they are told once.
+	// AddTrailEventsIn adds the events that actions want to a batch. Stored again, they notify once.
 	AddTrailEventsIn(ctx context.Context, batch *storage.Batch, events []evidence.TrailEvent) error
 }
 
@@ -38,7 +38,7 @@ func NewTrailEvents(docs storage.Documents, outbox Outbox) *TrailEvents {
 
 func trailEventID(trail, id string) string { return trail + "/" + id }
 
-// Add stores events and has actions told of them; those that are there already stay as they are.
+// Add stores events and notifies actions of them; those that exist stay as they are.
 func (e *TrailEvents) Add(ctx context.Context, events ...evidence.TrailEvent) error {
 	batch := &storage.Batch{}
 	if err := e.outbox.AddTrailEventsIn(ctx, batch, events); err != nil {
@@ -48,8 +48,8 @@ func (e *TrailEvents) Add(ctx context.Context, events ...evidence.TrailEvent) er
 	return batch.Write(ctx, e.docs)
 }
 
-// TellIn adds events to a batch, and has actions told of them. They are the last writes of what
-// happened to a trail, so that who finds an event knows that all else is stored.
+// TellIn adds events to a batch and notifies actions of them. They are the last writes of what happened to a trail, so
+// that whoever finds an event finds all else stored.
 func (e *TrailEvents) TellIn(ctx context.Context, batch *storage.Batch, events ...evidence.TrailEvent) error {
 	if err := e.outbox.AddTrailEventsIn(ctx, batch, events); err != nil {
 		return err
@@ -58,8 +58,7 @@ func (e *TrailEvents) TellIn(ctx context.Context, batch *storage.Batch, events .
 	return nil
 }
 
-// AddIn adds events that notify no action to a batch. An event that follows from a fact is the
-// same when it is stored again.
+// AddIn adds events that notify no action to a batch. An event that follows from a fact is the same when stored again.
 func (e *TrailEvents) AddIn(batch *storage.Batch, events ...evidence.TrailEvent) {
 	e.collection.PutIn(batch, events...)
 }
@@ -69,8 +68,8 @@ func (e *TrailEvents) OfTrail(ctx context.Context, org, trail string) ([]evidenc
 	return storage.FindAll(ctx, e.collection, storage.Query{Index: "trail", Equal: []any{org, trail}, Limit: storage.Unlimited})
 }
 
-// Extent tells how many events trails have, at most storage.MaxCount, and when the last one
-// happened, in Unix seconds: two commands. Both are as before as long as no event was added.
+// Extent returns how many events trails have, at most storage.MaxCount, and when the last one happened, in Unix
+// seconds: two commands. Both are unchanged as long as no event was added.
 func (e *TrailEvents) Extent(ctx context.Context, org string, trails []string) (count int64, newest float64, err error) {
 	query := storage.Query{Index: "trail", Equal: []any{org, storage.OneOrSet(trails)}}
 	if count, err = e.collection.Count(ctx, query); err != nil {
@@ -80,24 +79,17 @@ func (e *TrailEvents) Extent(ctx context.Context, org string, trails []string) (
 	return count, newest, err
 }
 
-// Missing returns those of the ids, each of an event of a trail, that are not
-// stored.
+// Missing returns the references to events that are not stored.
 func (e *TrailEvents) Missing(ctx context.Context, refs []TrailEventRef) ([]TrailEventRef, error) {
 	found, err := e.collection.GetMany(ctx, storage.IDs(refs, func(ref TrailEventRef) string { return trailEventID(ref.Trail, ref.ID) }))
 	if err != nil {
 		return nil, err
 	}
-	stored := make(map[string]bool, len(found))
-	for _, event := range found {
-		stored[trailEventID(event.Trail, event.ID)] = true
-	}
-	var missing []TrailEventRef
-	for _, ref := range refs {
-		if !stored[trailEventID(ref.Trail, ref.ID)] {
-			missing = append(missing, ref)
-		}
-	}
-	return missing, nil
+	stored := storage.ByKey(found, func(event *evidence.TrailEvent) TrailEventRef { return TrailEventRef{Trail: event.Trail, ID: event.ID} })
+	return slices.DeleteFunc(slices.Clone(refs), func(ref TrailEventRef) bool {
+		_, ok := stored[ref]
+		return ok
+	}), nil
 }
 
 // TrailEventRef names an event of a trail.

@@ -28,8 +28,8 @@ type Trails struct {
 }
 
 // NewTrails binds the repository to an engine.
-func NewTrails(docs storage.Documents, tallies *TrailTallies, events *TrailEvents, tokens *storage.Generations) *Trails {
-	return &Trails{Tallies: tallies, events: events, generations: tokens, Collection: storage.NewCollection(docs, trailSchema,
+func NewTrails(docs storage.Documents, tallies *TrailTallies, events *TrailEvents, generations *storage.Generations) *Trails {
+	return &Trails{Tallies: tallies, events: events, generations: generations, Collection: storage.NewCollection(docs, trailSchema,
 		func(t *evidence.Trail) string { return t.Key() },
 		func(t *evidence.Trail) map[string]any {
 			fields := map[string]any{"org": t.Org, "flow": t.Flow, "created": t.CreatedAt}
@@ -40,8 +40,8 @@ func NewTrails(docs storage.Documents, tallies *TrailTallies, events *TrailEvent
 		})}
 }
 
-// unsettledSince returns since when a trail has changes that are not processed. Later
-// reports do not move this time, so that the changes of a busy trail are processed as well.
+// unsettledSince returns since when a trail has changes that are not processed. Later reports do not move this time, so
+// that the changes of a busy trail are processed too.
 func unsettledSince(t *evidence.Trail) (float64, bool) {
 	switch {
 	case t.Uncounted:
@@ -60,7 +60,7 @@ func (t *Trails) Get(ctx context.Context, flow, name string) (evidence.Trail, er
 // TrailQuery asks for a page of an organization's trails, newest first.
 type TrailQuery struct {
 	Org string
-	// Flows are the ids of the flows to look in; nil means all there are.
+	// Flows are the ids of the flows to look in; nil means all.
 	Flows         []string
 	Offset, Limit int
 }
@@ -98,7 +98,7 @@ func (t *Trails) OfKeys(keys []string) *storage.Batches[evidence.Trail] {
 	return storage.BatchesByID(t.Collection, keys)
 }
 
-// Totals returns how many trails flows have; nil means all flows there are.
+// Totals returns how many trails flows have; nil means all flows.
 func (t *Trails) Totals(ctx context.Context, org string, flows []string) (int64, error) {
 	var tallies []TrailTally
 	var err error
@@ -114,7 +114,7 @@ func (t *Trails) Totals(ctx context.Context, org string, flows []string) (int64,
 	return total, err
 }
 
-// Latest returns the trail of each flow that was begun last, by the flow's id.
+// Latest returns the newest trail of each flow, by the flow's id.
 func (t *Trails) Latest(ctx context.Context, flows []string) (map[string]evidence.Trail, error) {
 	tallies, err := t.Tallies.Of(ctx, flows)
 	if err != nil {
@@ -143,8 +143,7 @@ func (t *Trails) Events(ctx context.Context, trail *evidence.Trail) ([]evidence.
 	return events, nil
 }
 
-// Settle does what belongs to a version of a trail and is kept elsewhere: the
-// flow's count, and the events. It can be repeated.
+// Settle updates the flow's count and the events of a version of a trail, which are kept elsewhere. It can be repeated.
 func (t *Trails) Settle(ctx context.Context, trail evidence.Trail) error {
 	if !trail.Uncounted && len(trail.Pending) == 0 {
 		return nil
@@ -167,9 +166,8 @@ func (t *Trails) Settle(ctx context.Context, trail evidence.Trail) error {
 	return err
 }
 
-// SettleBefore settles the trails that whoever changed them has left unsettled,
-// up to a time. It returns how many there were. One of the changes may be another
-// template, so everything that runs in the organization is evaluated again.
+// SettleBefore settles the trails that their changers have left unsettled, up to a time, and returns how many. A change
+// may be another template, so everything that runs in the organization is evaluated again.
 func (t *Trails) SettleBefore(ctx context.Context, before float64) (int, error) {
 	settled := 0
 	err := storage.ForEach(ctx, t.Collection, storage.Query{
@@ -182,4 +180,86 @@ func (t *Trails) SettleBefore(ctx context.Context, before float64) (int, error) 
 		return t.Settle(ctx, *trail)
 	})
 	return settled, err
+}
+
+var trailTallySchema = &storage.Schema{
+	Name:    "trail_tallies",
+	Fields:  []string{"org"},
+	Indexes: []storage.Index{{Name: "org", Fields: []string{"org"}}},
+}
+
+// maxRecent is how many of the last trails a tally remembers, so that a crash does not make it count one twice.
+const maxRecent = 64
+
+// TrailTally counts the trails of a flow.
+type TrailTally struct {
+	Org    string `json:"org"`
+	Flow   string `json:"flow"` // id
+	Trails int64  `json:"trails"`
+	// Latest is the key of the trail that was begun last, at LatestAt.
+	Latest   string   `json:"latest"`
+	LatestAt float64  `json:"latest_at"`
+	Recent   []string `json:"recent"`
+}
+
+func (t *TrailTally) add(trail *evidence.Trail) {
+	key := trail.Key()
+	if slices.Contains(t.Recent, key) {
+		return
+	}
+	t.Trails++
+	t.Recent = append(t.Recent, key)
+	if excess := len(t.Recent) - maxRecent; excess > 0 {
+		t.Recent = slices.Delete(t.Recent, 0, excess)
+	}
+	if trail.CreatedAt > t.LatestAt || trail.CreatedAt == t.LatestAt && key > t.Latest {
+		t.Latest, t.LatestAt = key, trail.CreatedAt
+	}
+}
+
+// TrailTallies keeps one tally per flow.
+type TrailTallies struct {
+	collection storage.Collection[TrailTally]
+}
+
+// NewTrailTallies binds the repository to an engine.
+func NewTrailTallies(docs storage.Documents) *TrailTallies {
+	return &TrailTallies{collection: storage.NewCollection(docs, trailTallySchema,
+		func(t *TrailTally) string { return t.Flow },
+		func(t *TrailTally) map[string]any { return map[string]any{"org": t.Org} })}
+}
+
+// LookUp returns the tally of a flow for AddIn, with revision 0 if there is none.
+func (t *TrailTallies) LookUp(ctx context.Context, flow string) (storage.Versioned[TrailTally], error) {
+	return storage.GetOrZero(ctx, t.collection, flow)
+}
+
+// Add counts a trail. Those of a flow that are counted at once in this process share one write.
+func (t *TrailTallies) Add(ctx context.Context, trail *evidence.Trail) error {
+	_, err := storage.Upsert(ctx, t.collection, trail.Flow,
+		func() TrailTally { return TrailTally{Org: trail.Org, Flow: trail.Flow} },
+		storage.WithoutError(func(tally *TrailTally) { tally.add(trail) }))
+	return err
+}
+
+// AddIn adds to a batch that trails of a flow are counted. seen is what LookUp returned.
+func (t *TrailTallies) AddIn(batch *storage.Batch, trails []evidence.Trail, seen storage.Versioned[TrailTally]) {
+	tally := seen.Value
+	if seen.Revision == 0 {
+		tally = TrailTally{Org: trails[0].Org, Flow: trails[0].Flow}
+	}
+	for i := range trails {
+		tally.add(&trails[i])
+	}
+	t.collection.StoreIn(batch, &tally, seen.Revision)
+}
+
+// Of returns the tallies of flows; a flow without trails may have none.
+func (t *TrailTallies) Of(ctx context.Context, flows []string) ([]TrailTally, error) {
+	return t.collection.GetMany(ctx, flows)
+}
+
+// OfOrg returns the tallies of all flows of an organization.
+func (t *TrailTallies) OfOrg(ctx context.Context, org string) ([]TrailTally, error) {
+	return storage.FindAll(ctx, t.collection, storage.Query{Index: "org", Equal: []any{org}, Limit: storage.Unlimited})
 }

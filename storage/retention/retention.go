@@ -1,5 +1,5 @@
-// Package retention keeps objects from deletion for as long as the settings say, and proves
-// that the object store does so.
+// Package retention keeps objects from deletion for as long as the settings say, and proves that the object store does
+// so.
 package retention
 
 import (
@@ -15,11 +15,10 @@ import (
 )
 
 const (
-	// probeScope is the scope of the object by which the store is tested. Ids of
-	// organizations have another form.
+	// probeScope is the scope of the test object, which no id of an organization is.
 	probeScope = "retention-probe"
-	// probeRetention is for how long that object is kept. S3 refuses requests whose clock
-	// is more than 15 minutes off, so that the moment is to come for the store as well.
+	// probeRetention is for how long that object is kept. S3 refuses requests whose clock is more than 15 minutes off,
+	// so that it ends later than now for the store too.
 	probeRetention = 20 * time.Minute
 
 	day = 24 * time.Hour
@@ -30,7 +29,7 @@ type Settings struct {
 	Days int
 	// Organizations are days of single organizations by their names, in place of Days.
 	Organizations map[string]int
-	// Mode is the one of the object store, as operators know it.
+	// Mode is that of the object store.
 	Mode string
 }
 
@@ -64,8 +63,8 @@ func New(objects storage.Objects, settings Settings, clock evidence.Clock) *Rete
 	return &Retention{objects: objects, settings: settings, clock: clock}
 }
 
-// Keep keeps an object of an organization, by its name, from deletion, counted from now.
-// It is to be called behind Put and before anything refers to the object.
+// Keep keeps an object of an organization, by its name, from deletion, counted from now. It is called after Put and
+// before anything refers to the object.
 func (r *Retention) Keep(ctx context.Context, org, key string) error {
 	days := r.settings.days(org)
 	if days == 0 {
@@ -74,10 +73,9 @@ func (r *Retention) Keep(ctx context.Context, org, key string) error {
 	return r.objects.Retain(ctx, key, r.clock().Add(time.Duration(days)*day))
 }
 
-// Verify proves that the store keeps objects from deletion, by one that it is asked to
-// keep and then to delete. If nothing is to be kept it does nothing. It is to be called
-// before the process serves, by any number of processes at once. All of them use the same
-// object; if several make it at the same time, a later start deletes all versions but one.
+// Verify proves that the store keeps objects from deletion, by one that it must keep and then delete, if anything is to
+// be kept. It is called before the process serves, by any number of processes. All use the same object; a later start
+// deletes all its versions but one.
 func (r *Retention) Verify(ctx context.Context) error {
 	if !r.settings.on() {
 		return nil
@@ -113,7 +111,7 @@ func (r *Retention) verify(ctx context.Context) error {
 	return r.requireContent(ctx, object.Key, content)
 }
 
-// noRetention says what to do about a store that keeps nothing.
+// noRetention says what to do about a store without retention.
 func noRetention(cause error) error {
 	return fmt.Errorf("it does not keep objects from deletion: name a bucket that was created with object lock (docs/operations.md, Retention), "+
 		"or set no days of retention: %w", cause)

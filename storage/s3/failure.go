@@ -1,7 +1,9 @@
 package s3
 
 import (
+	"context"
 	"errors"
+	"io"
 	"net/http"
 
 	"github.com/minio/minio-go/v7"
@@ -13,8 +15,7 @@ import (
 // spoolFolder is what clients read of the folder that uploads pass through.
 const spoolFolder = "folder for temporary files"
 
-// refusals are the server's codes by which it refuses writes until its operator has
-// mended something.
+// refusals are the server's codes by which it refuses writes until its operator has mended something.
 var refusals = map[string]string{
 	minio.AccessDenied:               storage.PermissionDenied,
 	minio.AllAccessDisabled:          storage.PermissionDenied,
@@ -23,8 +24,7 @@ var refusals = map[string]string{
 	"XMinioStorageFull":              storage.DiskFull,
 }
 
-// explainWrite makes a storage.ErrWriteRefused of an error by which the server refuses
-// a write.
+// explainWrite makes a storage.ErrWriteRefused of an error by which the server refuses a write.
 func explainWrite(err error) error {
 	var failure minio.ErrorResponse
 	if !errors.As(err, &failure) {
@@ -40,8 +40,7 @@ func explainWrite(err error) error {
 	return storage.RefuseWrite(storage.ObjectStore, reason, err)
 }
 
-// explainSpool makes a storage.ErrWriteRefused of an error by which the operating
-// system refuses a temporary file.
+// explainSpool makes a storage.ErrWriteRefused of an error by which the operating system refuses a temporary file.
 func explainSpool(err error) error {
 	var file *spool.FileError
 	if errors.As(err, &file) {
@@ -50,4 +49,39 @@ func explainSpool(err error) error {
 		}
 	}
 	return err
+}
+
+// asOutage marks an error that means that the server could not be reached, or could not serve: it failed, is too busy,
+// or no longer knows our bucket or our key. The caller's deadline is no outage.
+func asOutage(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil || errors.Is(err, storage.ErrNotFound) {
+		return err
+	}
+	var response minio.ErrorResponse
+	if errors.As(err, &response) && !serverFault(response) {
+		return err
+	}
+	return storage.Outage(storage.ObjectStore, err)
+}
+
+func serverFault(response minio.ErrorResponse) bool {
+	switch response.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooManyRequests:
+		return true
+	}
+	return response.StatusCode >= http.StatusInternalServerError || response.Code == minio.NoSuchBucket
+}
+
+// body marks the errors of a connection that ends within an object.
+type body struct {
+	io.ReadCloser
+	ctx context.Context
+}
+
+func (b body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		err = asOutage(b.ctx, err)
+	}
+	return n, err
 }

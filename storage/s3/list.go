@@ -11,11 +11,8 @@ import (
 	"attestry/storage"
 )
 
-// List describes objects in the order of their keys. What has no key of an object is passed
-// over: a bucket may hold other things as well.
-//
-// Each scope is listed by itself: MinIO leaves objects out that come behind a key of the scope
-// a if there are the scopes a-b or a.b.
+// List describes objects in the order of their keys, without keys of anything else in the bucket. Each scope is listed
+// by itself: MinIO leaves out objects after a key of the scope a if there are the scopes a-b or a.b.
 func (s *Store) List(ctx context.Context, after string, limit int) ([]storage.Object, error) {
 	if err := storage.CheckListLimit(limit); err != nil {
 		return nil, err
@@ -49,7 +46,7 @@ func (s *Store) List(ctx context.Context, after string, limit int) ([]storage.Ob
 	return objects, nil
 }
 
-// scopes returns the scopes of the bucket in order, each with the slash behind it.
+// scopes returns the scopes of the bucket in order, each with a slash.
 func (s *Store) scopes(ctx context.Context) ([]string, error) {
 	var prefixes []string
 	err := s.each(ctx, minio.ListObjectsOptions{}, func(info minio.ObjectInfo) bool {

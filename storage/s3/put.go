@@ -1,3 +1,5 @@
+// Package s3 keeps objects in a bucket of any S3-compatible server: MinIO, AWS, Ceph, versitygw. It is the production
+// engine of storage.Objects.
 package s3
 
 import (
@@ -15,18 +17,17 @@ import (
 )
 
 const (
-	// maxInMemory is the greatest object that is held in memory until its key is
-	// known. A greater one is held in a temporary file.
+	// maxInMemory is the greatest object that is held in memory until its key is known; greater ones are in a temporary
+	// file.
 	maxInMemory = 1 << 20
-	// maxSinglePut is the greatest object that S3 takes by one request.
+	// maxSinglePut is the greatest object of one request to S3.
 	maxSinglePut = 5 << 30
-	// sumMetadata keeps the SHA-256 beside the object, for whoever looks at the
-	// bucket with other tools (x-amz-meta-sha256).
+	// sumMetadata keeps the SHA-256 beside the object, for other tools (x-amz-meta-sha256).
 	sumMetadata = "Sha256"
 )
 
-// Put reads the whole stream, as its SHA-256 is part of the key, and then sends it: by
-// one request, or in parts if it is greater than what S3 takes by one.
+// Put reads the whole stream, as its SHA-256 is part of the key, and then sends it: by one request, or in parts if it
+// is too large for one.
 func (s *Store) Put(ctx context.Context, scope string, r io.Reader, size int64) (storage.Object, error) {
 	if !storage.ValidScope(scope) {
 		return storage.Object{}, fmt.Errorf("invalid object scope %q", scope)
@@ -65,8 +66,8 @@ func (s *Store) put(ctx context.Context, scope string, r io.Reader, size int64) 
 	return object, asOutage(ctx, err)
 }
 
-// stored reports whether a bucket that keeps all versions has the object already: another
-// version of it would take up storage, perhaps for years. All other buckets replace it.
+// stored reports whether a bucket that keeps all versions has the object. Another version would take up storage,
+// perhaps for years. Other buckets replace it.
 func (s *Store) stored(ctx context.Context, object storage.Object) (bool, error) {
 	if s.retention == "" {
 		return false, nil

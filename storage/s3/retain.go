@@ -11,13 +11,11 @@ import (
 	"attestry/storage"
 )
 
-// RetentionMode says who may end the retention of an object before its time. This package
-// never does.
+// RetentionMode says who may end the retention of an object early. This package never does.
 type RetentionMode string
 
 const (
-	// Governance is retention that those can end who have a permission of its own,
-	// s3:BypassGovernanceRetention.
+	// Governance is retention that those can end who have the permission s3:BypassGovernanceRetention.
 	Governance RetentionMode = "GOVERNANCE"
 	// Compliance is retention that nobody can end.
 	Compliance RetentionMode = "COMPLIANCE"
@@ -34,12 +32,12 @@ const (
 type lock struct {
 	mode  RetentionMode
 	until time.Time
-	// held is a hold without an end, which only an operator can have put on it.
+	// held is a hold without an end, which only an operator can set.
 	held bool
 }
 
-// Retain keeps the newest version of an object from deletion. A retention that runs
-// keeps its mode: a server takes another one only from those who may end it.
+// Retain keeps the newest version of an object from deletion. A running retention keeps its mode: a server accepts
+// another one only from those who may end it.
 func (s *Store) Retain(ctx context.Context, key string, until time.Time) error {
 	if _, err := storage.ParseObjectKey(key); err != nil {
 		return err
@@ -69,8 +67,7 @@ func (s *Store) Retain(ctx context.Context, key string, until time.Time) error {
 	return explainWrite(fmt.Errorf("retain object %s: %w", key, asOutage(ctx, translate(err))))
 }
 
-// deleteVersions removes each version of an object that is not under retention, and the
-// markers by which others have deleted it.
+// deleteVersions removes each version of an object that is not under retention, and delete markers.
 func (s *Store) deleteVersions(ctx context.Context, key string) error {
 	var versions []string
 	err := s.each(ctx, minio.ListObjectsOptions{Prefix: key, Recursive: true, WithVersions: true}, func(info minio.ObjectInfo) bool {
@@ -95,8 +92,8 @@ func (s *Store) deleteVersions(ctx context.Context, key string) error {
 	return retained
 }
 
-// deleteVersion removes one version. Servers refuse that with different codes if the
-// version is under retention, so it is asked for then.
+// deleteVersion removes one version. Servers refuse that with different codes if it is under retention, so that is
+// read.
 func (s *Store) deleteVersion(ctx context.Context, key, version string) error {
 	err := s.client.RemoveObject(ctx, s.bucket, key, minio.RemoveObjectOptions{VersionID: version})
 	if err == nil {
@@ -108,7 +105,7 @@ func (s *Store) deleteVersion(ctx context.Context, key, version string) error {
 	return err
 }
 
-// lockOf returns the retention of a version, or of the newest one if it is not named.
+// lockOf returns the retention of a version, or of the newest one if version is "".
 func (s *Store) lockOf(ctx context.Context, key, version string) (lock, error) {
 	info, err := s.client.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{VersionID: version})
 	if err != nil {

@@ -15,22 +15,20 @@ import (
 	"attestry/storage"
 )
 
-// maxAttempts is how often a request is tried. With the client's pauses of up
-// to a second it bridges the restart of a server, within a request's deadline.
+// maxAttempts is how often a request is tried. With pauses of up to a second, it bridges the restart of a server.
 const maxAttempts = 5
 
 // Options say where a bucket is and who opens it.
 type Options struct {
-	// Endpoint is the host of the server, with its port unless that is the usual one.
+	// Endpoint is the host of the server, with an unusual port.
 	Endpoint string
 	// Secure asks for TLS.
 	Secure bool
-	// Bucket is made by Open when it is absent, with object lock if there is a retention.
+	// Bucket is made by Open if it is absent, with object lock if there is a retention.
 	Bucket    string
 	AccessKey string
 	SecretKey evidence.Secret
-	// Retention is how Retain keeps objects from deletion, "" if it keeps none. With one,
-	// the bucket must have object lock.
+	// Retention is how Retain keeps objects from deletion, "" for not at all. It needs a bucket with object lock.
 	Retention RetentionMode
 }
 
@@ -43,8 +41,7 @@ type Store struct {
 	retention    RetentionMode
 }
 
-// Open connects to the server and makes the bucket when it is absent. It fails when
-// the server does not answer.
+// Open connects to the server and makes an absent bucket. It fails if the server does not answer.
 func Open(ctx context.Context, options Options) (*Store, error) {
 	client, err := minio.New(options.Endpoint, &minio.Options{
 		Creds:      credentials.NewStaticV4(options.AccessKey, options.SecretKey.Reveal(), ""),
@@ -76,8 +73,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Get opens length bytes of an object from offset on. A range is clipped to the
-// object: behind its end there is nothing to read, which is no error.
+// Get opens length bytes of an object from offset on. A range beyond the end of the object is shortened.
 func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
 	if offset < 0 || length < -1 {
 		return nil, fmt.Errorf("get object %s: invalid range (%d, %d)", key, offset, length)
@@ -116,8 +112,8 @@ func (s *Store) Stat(ctx context.Context, key string) (storage.Object, error) {
 	return object, nil
 }
 
-// Delete removes an object. In a bucket with object lock that takes all its versions away:
-// otherwise they would take up storage for ever, hidden.
+// Delete removes an object. In a bucket with object lock that removes all its versions, which would take up storage for
+// ever.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	if _, err := storage.ParseObjectKey(key); err != nil {
 		return err
@@ -131,7 +127,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return nil
 }
 
-// nothing is an empty range of an object, which must exist all the same.
+// nothing is an empty range of an object, which must exist.
 func (s *Store) nothing(ctx context.Context, key string) (io.ReadCloser, error) {
 	if _, err := s.Stat(ctx, key); err != nil {
 		return nil, err

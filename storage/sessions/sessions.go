@@ -25,8 +25,8 @@ var schema = &storage.Schema{
 // Schemas declares the collection.
 func Schemas() []*storage.Schema { return []*storage.Schema{schema} }
 
-// session is a session that is stored. Its id is a hash, so that nobody who reads the database can
-// take it over. One that an earlier version has stored is of nobody.
+// session is a stored session. Its id is a hash, so that nobody who reads the database can use it. One of an earlier
+// version is of nobody.
 type session struct {
 	ID string `json:"id"`
 	identity.Session
@@ -88,10 +88,9 @@ func (s *Sessions) deleteExpired(ctx context.Context, now time.Time) error {
 
 // Extend gives a session another lifetime from now on. One that has ended stays so.
 func (s *Sessions) Extend(ctx context.Context, id string, lifetime time.Duration) error {
-	_, err := s.collection.Update(ctx, hashOf(id), func(known *session) error {
+	_, err := s.collection.Update(ctx, hashOf(id), storage.WithoutError(func(known *session) {
 		known.ExpiresAt = evidence.Seconds(s.clock().Add(lifetime))
-		return nil
-	})
+	}))
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil
 	}

@@ -1,5 +1,5 @@
-// Package spool holds a stream until it can be used: the file of a form whose data
-// come behind it, or an object whose key follows from all of its content.
+// Package spool holds a stream until it can be used: the file of a form whose data come after it, or an object whose
+// key depends on all its content.
 package spool
 
 import (
@@ -10,7 +10,7 @@ import (
 	"os"
 )
 
-// Spool is a stream that has been read to its end and can be read once more.
+// Spool is a stream that was read to its end and can be read once more.
 type Spool struct {
 	// Reader is a *bytes.Reader or an *os.File.
 	io.Reader
@@ -27,8 +27,8 @@ func (e *FileError) Error() string { return e.Err.Error() }
 // Unwrap returns what the operating system says.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// New reads r to its end. A stream of more than maxInMemory bytes is held in a
-// temporary file. The caller closes the spool.
+// New reads r to its end. A stream of more than maxInMemory bytes is held in a temporary file. The caller closes the
+// spool.
 func New(r io.Reader, maxInMemory int) (*Spool, error) {
 	head, err := io.ReadAll(io.LimitReader(r, int64(maxInMemory)+1))
 	if err != nil {
@@ -37,8 +37,7 @@ func New(r io.Reader, maxInMemory int) (*Spool, error) {
 	return hold(head, r, maxInMemory)
 }
 
-// NewIn is New with the memory of a buffer, which the spool uses until it is closed. Those who hold
-// many streams one after the other leave less to the garbage collector so.
+// NewIn is New with the memory of a buffer, which the spool uses until it is closed. Many streams can share one buffer.
 func NewIn(buffer *bytes.Buffer, r io.Reader, maxInMemory int) (*Spool, error) {
 	buffer.Reset()
 	if _, err := buffer.ReadFrom(io.LimitReader(r, int64(maxInMemory)+1)); err != nil {
@@ -63,8 +62,7 @@ func hold(head []byte, r io.Reader, maxInMemory int) (*Spool, error) {
 	return &Spool{Reader: file, Size: size, file: file}, nil
 }
 
-// fill writes a stream to a file without a name, so that a killed process leaves
-// nothing behind.
+// fill writes a stream to a file without a name, so that a killed process leaves nothing.
 func fill(file *os.File, r io.Reader) (int64, error) {
 	if err := os.Remove(file.Name()); err != nil {
 		return 0, &FileError{err}

@@ -8,9 +8,8 @@ import (
 	"attestry/storage"
 )
 
-// Access returns what a principal may do in an organization. An organization that
-// does not exist and one that the principal cannot see are both Forbidden. What
-// it answers may be tenancyCacheAge old.
+// Access returns what a principal may do in an organization; it may be tenancyCacheAge old. A missing organization and
+// one that the principal cannot see are both Forbidden.
 func (t *Tenancy) Access(ctx context.Context, principal evidence.Principal, orgName string) (evidence.OrgAccess, error) {
 	return t.accesses.Load(principal.UserID+"/"+orgName, t.clock(), func() (evidence.OrgAccess, error) {
 		return t.lookUpAccess(ctx, principal, orgName)
@@ -34,7 +33,7 @@ func (t *Tenancy) lookUpAccess(ctx context.Context, principal evidence.Principal
 	return evidence.OrgAccess{OrgID: org.ID, OrgName: org.Name, Role: role, Visitor: visitor, Beta: org.Beta}, nil
 }
 
-// role is the role of a principal; visitor tells that it is one of everybody.
+// role is the role of a principal; visitor means that anybody has it.
 func (t *Tenancy) role(ctx context.Context, org evidence.Organization, principal evidence.Principal) (role evidence.Role, visitor bool, err error) {
 	if principal.ServiceAccount {
 		role, err = t.accountRole(ctx, org.ID, principal)
@@ -50,7 +49,7 @@ func (t *Tenancy) role(ctx context.Context, org evidence.Organization, principal
 	return evidence.NoRole, false, accessDenied()
 }
 
-// memberRole is the role of a user, NoRole for one that is not a member.
+// memberRole is the role of a user, NoRole without membership.
 func (t *Tenancy) memberRole(ctx context.Context, orgID string, principal evidence.Principal) (evidence.Role, error) {
 	member, err := t.members.Get(ctx, membershipID(orgID, principal.UserID))
 	if errors.Is(err, storage.ErrNotFound) {
@@ -58,16 +57,14 @@ func (t *Tenancy) memberRole(ctx context.Context, orgID string, principal eviden
 	}
 	if err == nil && member.UserName == "" {
 		// An earlier version wrote it, without what lists of members need.
-		_, err = t.members.Update(ctx, memberID(&member), func(member *evidence.Membership) error {
+		_, err = t.members.Update(ctx, memberID(&member), storage.WithoutError(func(member *evidence.Membership) {
 			member.UserName = principal.Name
-			return nil
-		})
+		}))
 	}
 	return member.Role, err
 }
 
-// accountRole is the privilege of a service account, NoRole in organizations that are not its
-// own.
+// accountRole is the privilege of a service account, NoRole in other organizations.
 func (t *Tenancy) accountRole(ctx context.Context, orgID string, principal evidence.Principal) (evidence.Role, error) {
 	account, err := t.ServiceAccount(ctx, orgID, principal.Name)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && account.ID != principal.UserID {
@@ -76,8 +73,8 @@ func (t *Tenancy) accountRole(ctx context.Context, orgID string, principal evide
 	return account.Privilege, err
 }
 
-// FederatedAccess returns what a privilege that an identity provider gives allows in an
-// organization. What it answers may be tenancyCacheAge old.
+// FederatedAccess returns what a privilege from an identity provider allows in an organization; it may be
+// tenancyCacheAge old.
 func (t *Tenancy) FederatedAccess(ctx context.Context, orgName string, privilege evidence.Role) (evidence.OrgAccess, error) {
 	access, err := t.accesses.Load(orgName, t.clock(), func() (evidence.OrgAccess, error) {
 		org, err := t.organizations.Get(ctx, orgName)
@@ -87,6 +84,4 @@ func (t *Tenancy) FederatedAccess(ctx context.Context, orgName string, privilege
 	return access, err
 }
 
-func accessDenied() error {
-	return evidence.NewError(evidence.Forbidden, "Access denied")
-}
+func accessDenied() error { return evidence.NewError(evidence.Forbidden, "Access denied") }

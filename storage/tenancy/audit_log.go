@@ -3,6 +3,7 @@ package tenancy
 import (
 	"context"
 
+	"attestry/evidence"
 	"attestry/evidence/identity"
 	"attestry/storage"
 )
@@ -19,8 +20,6 @@ var auditSchema = &storage.Schema{
 	},
 }
 
-func auditID(e *identity.AuditEntry) string { return e.ID }
-
 func auditFields(e *identity.AuditEntry) map[string]any {
 	return map[string]any{
 		"org": e.OrgID, "time": e.Time, "event": string(e.Event), "user": e.Name, "role": e.NewRole.String(),
@@ -28,7 +27,7 @@ func auditFields(e *identity.AuditEntry) map[string]any {
 	}
 }
 
-// AuditOrder is what the audit log is sorted by.
+// AuditOrder is what the audit log is sorted by, and then by time.
 type AuditOrder string
 
 // The orders. Entries that are equal in one are in the order of time.
@@ -40,14 +39,14 @@ const (
 	AuditBySource AuditOrder = "source"
 )
 
-// AuditQuery says which entries of an organization's audit log are meant.
+// AuditQuery selects entries of an organization's audit log.
 type AuditQuery struct {
 	OrgID string
-	// Search is part of the name of the subject or of the actor, in any case; "" for all.
+	// Search is part of the name of the subject or actor, in any letter case; "" for all.
 	Search string
 	// Event is "" for all.
 	Event identity.AuditEvent
-	// Roles are the new ones, Sources the ways; none for all.
+	// Roles are the new ones; none means all, as for Sources.
 	Roles, Sources []string
 	// From and To are inclusive, in Unix seconds; nil for no bound.
 	From, To *float64
@@ -57,8 +56,7 @@ type AuditQuery struct {
 	Offset, Limit int
 }
 
-// AuditLog returns a page of entries, and how many there are on all pages, counted up to
-// storage.MaxCount.
+// AuditLog returns a page of entries, and how many all pages have, at most storage.MaxCount.
 func (t *Tenancy) AuditLog(ctx context.Context, asked AuditQuery) (entries []identity.AuditEntry, total int64, err error) {
 	query := asked.query()
 	if total, err = storage.CountMatching(ctx, t.auditLog, query); err != nil || int64(asked.Offset) >= total {
@@ -70,7 +68,7 @@ func (t *Tenancy) AuditLog(ctx context.Context, asked AuditQuery) (entries []ide
 	return entries, total, err
 }
 
-// query is what is asked of the database. Each order is that of an index.
+// query has an index for each order.
 func (q *AuditQuery) query() storage.Query {
 	query := storage.Query{Index: string(q.Order), Equal: []any{q.OrgID}}
 	where := func(asked bool, field string, operator storage.Operator, value any) {
@@ -89,4 +87,29 @@ func (q *AuditQuery) query() storage.Query {
 		where(true, "time", storage.AtMost, *q.To)
 	}
 	return query
+}
+
+// RecordLoss notes in the audit log of every organization that the operator opened a database without some data. reason
+// says what is missing.
+func (t *Tenancy) RecordLoss(ctx context.Context, reason string) error {
+	var names []string
+	err := t.EachOrganization(ctx, func(org *evidence.Organization) error {
+		names = append(names, org.Name)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		err := t.change(ctx, name, identity.Operator(), func(c *orgChange) error {
+			c.record(identity.AuditEntry{Event: identity.AuditChanged, Subject: identity.AuditDatabase, Name: reason})
+			// The loss may concern who may do what.
+			t.version.collection.PutIn(&c.batch, newVersion())
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -12,15 +12,13 @@ import (
 	"attestry/storage"
 )
 
-// ApplyBootstrap makes what is declared and not yet there, sets what is there to what is
-// declared (e-mails, roles, switches, inbound webhooks, descriptions and expiries of keys), and
-// removes what is declared absent. What is no longer declared stays, except for the webhooks of
-// an organization. It can be repeated, and several processes may do it at once. A declaration
-// with a fault changes nothing; all faults are told at once.
+// ApplyBootstrap makes what is declared and missing, sets the rest as declared (e-mails, roles, switches, inbound
+// webhooks, descriptions and expiries of keys), and removes what is declared absent. What is no longer declared stays,
+// except for an organization's webhooks. It can be repeated, even by several processes at once. A fault changes
+// nothing, and all faults are returned at once.
 //
-// It returns the keys it made, also along with an error: nothing can tell their
-// secrets again. A key that was made for a user and a description is not made
-// anew, whatever became of it; nor does a revoked key that is brought along work again.
+// It returns the keys it made, even with an error, as their secrets are never shown again. A key that was made for a
+// user and a description is never made again, and a revoked key that is declared stays revoked.
 func (t *Tenancy) ApplyBootstrap(ctx context.Context, declared identity.Bootstrap) ([]identity.MadeKey, error) {
 	if err := t.checkBootstrap(ctx, declared); err != nil {
 		return nil, err
@@ -127,8 +125,8 @@ func (t *Tenancy) applyMembers(ctx context.Context, declared identity.DeclaredOr
 	return nil
 }
 
-// changeKey changes a key of a user. decide gets the key with a hash, or the zero value, and
-// says what is to be written. It is an error if the key belongs to somebody else.
+// changeKey changes a key of a user. decide gets the key of a hash, or the zero value, and adds writes. A key of
+// somebody else is an error.
 func (t *Tenancy) changeKey(ctx context.Context, owner evidence.User, hash string, decide func(c *orgChange, stored storage.Versioned[evidence.Key]) error) error {
 	err := t.change(ctx, owner.Name, identity.Operator(), func(c *orgChange) error {
 		stored, err := storage.GetOrZero(ctx, t.keys, hash)
@@ -174,8 +172,8 @@ func (t *Tenancy) bringKey(ctx context.Context, owner evidence.User, declared id
 	})
 }
 
-// makeKey makes a key unless one was made for the owner and the description. The
-// key is stored before the user's document names it, so that whatever is named works.
+// makeKey makes a key unless one was made for the owner and the description. The key is stored before the user's
+// document names it, so that each named key exists.
 func (t *Tenancy) makeKey(ctx context.Context, owner evidence.User, declared identity.DeclaredKey, made []identity.MadeKey) ([]identity.MadeKey, error) {
 	secret := evidence.NewAPIKey()
 	key := t.newKey(userKeys(owner), secret, NewKey{Description: declared.Description, ExpiresAt: declared.ExpiresAt})
@@ -213,12 +211,7 @@ func (t *Tenancy) makeKey(ctx context.Context, owner evidence.User, declared ide
 			return nil
 		})
 	}
-	return append(made, identity.MadeKey{
-		User:        owner.Name,
-		Description: declared.Description,
-		Secret:      secret,
-		ExpiresAt:   declared.ExpiresAt,
-	}), nil
+	return append(made, identity.MadeKey{User: owner.Name, Description: declared.Description, Secret: secret, ExpiresAt: declared.ExpiresAt}), nil
 }
 
 func (t *Tenancy) followDeclaration(c *orgChange, stored storage.Versioned[evidence.Key], declared identity.DeclaredKey) {

@@ -22,8 +22,7 @@ var (
 	errHookTaken     = errors.New("the uid of a webhook belongs to another organization already")
 )
 
-// bootstrapCheck collects all reasons for which a declaration cannot be applied. It
-// only reads, so that a declaration with a fault changes nothing.
+// bootstrapCheck collects all faults of a declaration. It only reads, so that a fault changes nothing.
 type bootstrapCheck struct {
 	tenancy *Tenancy
 	names   map[string]bool
@@ -33,8 +32,7 @@ type bootstrapCheck struct {
 	faults  []error
 }
 
-// checkBootstrap returns every fault of a declaration at once, or the error of the
-// database.
+// checkBootstrap returns all faults of a declaration, or the error of the database.
 func (t *Tenancy) checkBootstrap(ctx context.Context, declared identity.Bootstrap) error {
 	check := &bootstrapCheck{tenancy: t, names: map[string]bool{}, lower: map[string]string{}, secrets: map[evidence.Secret]bool{}, hooks: map[string]bool{}}
 	users := map[string]bool{}
@@ -52,7 +50,7 @@ func (t *Tenancy) checkBootstrap(ctx context.Context, declared identity.Bootstra
 	return errors.Join(check.faults...)
 }
 
-// note keeps a fault, if there is one, and returns the error of the database.
+// note keeps a fault, if any, and returns the error of the database.
 func (c *bootstrapCheck) note(kind, name string, fault, err error) error {
 	if err == nil && fault != nil {
 		c.faults = append(c.faults, fmt.Errorf("bootstrap %s %s: %w", kind, name, fault))
@@ -96,8 +94,7 @@ func (c *bootstrapCheck) organization(ctx context.Context, declared identity.Dec
 	return nil
 }
 
-// name returns why an organization of a kind, which is to be created unless it exists, cannot have a name,
-// or nil.
+// name returns why an organization of a kind cannot have a name, or nil. It is created if it does not exist.
 func (c *bootstrapCheck) name(ctx context.Context, name string, kind evidence.OrganizationKind, create bool) (fault, err error) {
 	if c.names[name] {
 		return errDeclaredTwice, nil
@@ -129,7 +126,7 @@ func (c *bootstrapCheck) newName(ctx context.Context, name string) (fault, err e
 	return nil, nil
 }
 
-// key returns why a user cannot have a key that was brought along, or nil.
+// key returns why a user cannot have a declared key, or nil.
 func (c *bootstrapCheck) key(ctx context.Context, user string, secret evidence.Secret) (fault, err error) {
 	if secret == "" {
 		return nil, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"attestry/evidence"
@@ -12,27 +13,25 @@ import (
 )
 
 const (
-	// changePatience is how long a change that meets those of other processes is tried again. Each attempt
-	// that is refused is one of theirs that succeeded, so this is many attempts.
+	// changePatience is how long a change is tried. Each refused attempt means that a change of another process
+	// succeeded.
 	changePatience = 10 * time.Second
-	// changePause is the mean of the pauses between two attempts.
+	// changePause is the mean pause between two attempts.
 	changePause = 10 * time.Millisecond
 )
 
-// orgChange is a change of who may do what in an organization. The document of the organization
-// is written first, and so the changes of one organization are in an order. An engine may not
-// have written the rest of one when the next reads: whatever a change decides by is therefore in
-// that document, or in the one that it replaces at the revision that it has read.
+// orgChange is a change of who may do what in an organization. The document of the organization is written first, which
+// orders the changes of one organization. An engine may not have written the rest of one when the next reads. So a
+// change decides only by that document, or by the one that it replaces at the revision that it has read.
 type orgChange struct {
 	org evidence.Organization
 	by  identity.Actor
-	// batch is what is to be written. Without any writes nothing is changed. The first of them
-	// may be one that can be refused, and no other: an engine may have done those before it,
-	// which the next attempt must not take for the work of others.
+	// batch is what is to be written; empty, it changes nothing. Only its first write may be refused: an engine may
+	// have done the writes before a refused one, which the next attempt would take for those of others.
 	batch storage.Batch
-	// entries are those of the audit log, in order.
+	// entries are those of the audit log.
 	entries []identity.AuditEntry
-	// remembered tells that processes may remember something that is changed.
+	// remembered means that processes may have cached what changes.
 	remembered bool
 }
 
@@ -41,13 +40,11 @@ func (c *orgChange) record(entry identity.AuditEntry) {
 	c.entries = append(c.entries, entry)
 }
 
-// change changes who may do what in an organization, or returns ErrNotFound. decide reads what
-// it has to know and says what is to be written; it may be called again when another change
-// came first. Entries of the audit log are written before what they tell of: if the process
-// ends in between, the log tells of a change that was not made, but none is made in silence.
+// change changes who may do what in an organization, or returns ErrNotFound. decide reads what it needs and adds
+// writes; it is called again if another change came first. Entries of the audit log are written before the changes: if
+// the process ends in between, the log has a change that was not made, but no change is missing.
 //
-// The changes of one organization are made one after the other in a process, as all of them replace
-// its document; only those of other processes can come first.
+// In a process, the changes of one organization are made one after the other, as all of them replace its document.
 func (t *Tenancy) change(ctx context.Context, orgName string, by identity.Actor, decide func(*orgChange) error) error {
 	release, err := t.turns.take(ctx, orgName)
 	if err != nil {
@@ -66,21 +63,19 @@ func (t *Tenancy) change(ctx context.Context, orgName string, by identity.Actor,
 		case <-time.After(changePause/2 + rand.N(changePause)):
 		}
 	}
-	err = &evidence.Error{
+	return errors.Join(&evidence.Error{
 		Code:       evidence.Unavailable,
 		Message:    "The organization is being changed by many requests at once, please try again.",
 		RetryAfter: time.Second,
-	}
-	return errors.Join(err, t.withdraw(ctx, entries))
+	}, t.withdraw(ctx, entries))
 }
 
-// writtenEntries are the ids of the entries that earlier attempts of one change may have written. Each attempt has
-// entries of its own, as one that is in the transparency log must not change, and deletes the others.
+// writtenEntries are the ids of the entries that earlier attempts of a change may have written. Each attempt has its
+// own entries, as those in the transparency log must not change, and deletes the others.
 type writtenEntries struct{ ids []string }
 
-// withdraw deletes the entries of a change that was refused and then not made: an engine that
-// does not write a batch as a whole may have written them. After an error of the database they
-// stay, as the change may have been made.
+// withdraw deletes the entries of a change that was not made: an engine that does not write a batch as a whole may have
+// written them. After an error of the database they stay, as the change may have been made.
 func (t *Tenancy) withdraw(ctx context.Context, entries *writtenEntries) error {
 	if len(entries.ids) == 0 {
 		return nil
@@ -88,7 +83,7 @@ func (t *Tenancy) withdraw(ctx context.Context, entries *writtenEntries) error {
 	return t.auditLog.Delete(context.WithoutCancel(ctx), entries.ids...)
 }
 
-// tryChange tries once; refused tells that another change came first.
+// tryChange tries once; refused means that another change came first.
 func (t *Tenancy) tryChange(ctx context.Context, orgName string, by identity.Actor, decide func(*orgChange) error, entries *writtenEntries) (refused bool, err error) {
 	read, err := t.organizations.GetVersioned(ctx, orgName)
 	if err != nil {
@@ -119,11 +114,56 @@ func (t *Tenancy) tryChange(ctx context.Context, orgName string, by identity.Act
 	return errors.Is(err, storage.ErrMoved) || errors.Is(err, storage.ErrExists), err
 }
 
-// forget drops what this process remembers of keys and roles.
+// forget clears the caches of this process.
 func (t *Tenancy) forget() {
 	t.knownKeys.Clear()
 	t.unknownKeys.Clear()
 	t.accesses.Clear()
 	t.providers.Clear()
 	t.issuers.Clear()
+}
+
+// turns lets one caller of this process at a time hold a key.
+type turns struct {
+	mu    sync.Mutex
+	byKey map[string]*turn
+}
+
+// turn is a key that callers hold or wait for.
+type turn struct {
+	held    chan struct{} // has an element while a caller is through
+	callers int
+}
+
+func newTurns() *turns { return &turns{byKey: map[string]*turn{}} }
+
+// take waits until nobody else holds a key, and holds it until release is called.
+func (t *turns) take(ctx context.Context, key string) (release func(), err error) {
+	t.mu.Lock()
+	mine := t.byKey[key]
+	if mine == nil {
+		mine = &turn{held: make(chan struct{}, 1)}
+		t.byKey[key] = mine
+	}
+	mine.callers++
+	t.mu.Unlock()
+	select {
+	case mine.held <- struct{}{}:
+		return func() {
+			<-mine.held
+			t.leave(key, mine)
+		}, nil
+	case <-ctx.Done():
+		t.leave(key, mine)
+		return nil, ctx.Err()
+	}
+}
+
+// leave removes a key when its last caller leaves.
+func (t *turns) leave(key string, left *turn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if left.callers--; left.callers == 0 {
+		delete(t.byKey, key)
+	}
 }

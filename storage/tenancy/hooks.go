@@ -16,8 +16,7 @@ var hookSchema = &storage.Schema{
 	Indexes: []storage.Index{{Name: "org", Fields: []string{"org"}}},
 }
 
-// hook is an inbound webhook as it is stored. The secret is legible, as signatures cannot be
-// verified without it.
+// hook is a stored inbound webhook. The secret is legible, as signatures cannot be verified without it.
 type hook struct {
 	// Hash is HashAPIKey of the uid.
 	Hash       string            `json:"hash"`
@@ -28,10 +27,6 @@ type hook struct {
 	FlowPrefix string            `json:"flow_prefix,omitempty"`
 	FlowSuffix string            `json:"flow_suffix,omitempty"`
 }
-
-func hookID(h *hook) string { return h.Hash }
-
-func hookFields(h *hook) map[string]any { return map[string]any{"org": h.OrgID} }
 
 // Hook returns the inbound webhook of a kind with a uid, or ErrNotFound.
 func (t *Tenancy) Hook(ctx context.Context, kind identity.HookKind, uid string) (identity.Hook, error) {
@@ -49,7 +44,7 @@ func (t *Tenancy) Hook(ctx context.Context, kind identity.HookKind, uid string) 
 	}, nil
 }
 
-// setHooks gives an organization the hooks of its declaration, and no others.
+// setHooks gives an organization exactly the declared hooks.
 func (t *Tenancy) setHooks(ctx context.Context, org evidence.Organization, declared []identity.DeclaredHook) error {
 	stored, err := storage.FindAll(ctx, t.hooks, storage.Query{Index: "org", Equal: []any{org.ID}, Limit: storage.Unlimited})
 	if err != nil {
@@ -85,10 +80,7 @@ func (t *Tenancy) setHook(ctx context.Context, fresh hook) error {
 	if stored.OrgID != fresh.OrgID {
 		return errHookTaken
 	}
-	_, err = t.hooks.Update(ctx, fresh.Hash, func(stored *hook) error {
-		*stored = fresh
-		return nil
-	})
+	_, err = t.hooks.Update(ctx, fresh.Hash, storage.WithoutError(func(stored *hook) { *stored = fresh }))
 	return err
 }
 

@@ -28,8 +28,7 @@ func providerFields(p *identity.IdentityProvider) map[string]any {
 	return map[string]any{"org": p.OrgID, "org_name": p.OrgName, "issuer": p.Issuer, "name": p.Name}
 }
 
-// IdentityProviders returns those of an organization; none if there is no such organization. What
-// it answers may be tenancyCacheAge old.
+// IdentityProviders returns those of an organization, none if it does not exist. They may be tenancyCacheAge old.
 func (t *Tenancy) IdentityProviders(ctx context.Context, orgName string) ([]identity.IdentityProvider, error) {
 	now := t.clock()
 	if err := t.version.look(ctx, now, t.forget); err != nil {
@@ -43,8 +42,7 @@ func (t *Tenancy) IdentityProviders(ctx context.Context, orgName string) ([]iden
 	})
 }
 
-// IsTrusted reports whether any organization has an identity provider of an issuer. What it
-// answers may be tenancyCacheAge old.
+// IsTrusted reports whether any organization has an identity provider of an issuer. It may be tenancyCacheAge old.
 func (t *Tenancy) IsTrusted(ctx context.Context, issuer string) (bool, error) {
 	now := t.clock()
 	if err := t.version.look(ctx, now, t.forget); err != nil {
@@ -66,8 +64,8 @@ func (t *Tenancy) IdentityProvider(ctx context.Context, orgID, name string) (ide
 	return t.identityProviders.Get(ctx, providerID(orgID, name))
 }
 
-// PutIdentityProvider creates an identity provider of a shared organization, or replaces the one
-// of that name, and returns it. A personal organization is Invalid.
+// PutIdentityProvider creates or replaces the identity provider of a name in a shared organization, and returns it. A
+// personal organization is Invalid.
 func (t *Tenancy) PutIdentityProvider(ctx context.Context, orgName string, by identity.Actor, provider identity.IdentityProvider) (stored identity.IdentityProvider, created bool, err error) {
 	err = t.change(ctx, orgName, by, func(c *orgChange) error {
 		if err := requireShared(c.org, "identity providers"); err != nil {
@@ -101,8 +99,7 @@ func (t *Tenancy) PutIdentityProvider(ctx context.Context, orgName string, by id
 	return stored, created, err
 }
 
-// requireRoomForProvider refuses one more identity provider where there are many: each token may
-// have to be compared with all.
+// requireRoomForProvider refuses one more identity provider if there are many: a token may be compared with all.
 func (t *Tenancy) requireRoomForProvider(ctx context.Context, org evidence.Organization) error {
 	there, err := t.identityProviders.Count(ctx, storage.Query{Index: "org", Equal: []any{org.ID}})
 	if err != nil || there < maxProviders {

@@ -12,18 +12,16 @@ import (
 )
 
 const (
-	// keyUseInterval is how exact last_used_at is, in seconds: a key in steady use
-	// is written no more often.
+	// keyUseInterval is how exact last_used_at is, in seconds: a key in steady use is written no more often.
 	keyUseInterval = 60
 	// keyUseTimeout bounds one write.
 	keyUseTimeout = 5 * time.Second
-	// maxKeyUses bounds how many uses may wait. Those beyond it are dropped, and
-	// noted when their key is next read.
+	// maxKeyUses bounds how many uses may wait. Others are dropped, and noted when their key is next read.
 	maxKeyUses = 10_000
 )
 
-// keyUses writes when keys were last used, one after another and out of the
-// requests' way. Uses of one key that wait become one write.
+// keyUses writes when keys were last used, one after another and outside of requests. Waiting uses of one key become
+// one write.
 type keyUses struct {
 	keys   storage.Collection[evidence.Key]
 	logger *slog.Logger
@@ -44,7 +42,7 @@ func newKeyUses(keys storage.Collection[evidence.Key], logger *slog.Logger) *key
 	return &keyUses{keys: keys, logger: logger, waiting: map[string]keyUse{}}
 }
 
-// note takes the use of a key at a moment in Unix seconds.
+// note queues the use of a key at a time in Unix seconds.
 func (u *keyUses) note(key evidence.Key, at int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -59,7 +57,7 @@ func (u *keyUses) note(key evidence.Key, at int64) {
 	u.writer.Go(func() error { u.writeAll(); return nil })
 }
 
-// close waits for what was noted; later uses are not noted.
+// close waits until all noted uses are written; later ones are not noted.
 func (u *keyUses) close() {
 	u.mu.Lock()
 	u.closed = true
@@ -91,7 +89,7 @@ func (u *keyUses) next() (string, keyUse, bool) {
 	return "", keyUse{}, false
 }
 
-// write leaves the document alone when another process wrote within the interval.
+// write changes nothing if another process wrote within the interval.
 func (u *keyUses) write(hash string, at int64) error {
 	ctx, cancel := context.WithTimeout(context.Background(), keyUseTimeout)
 	defer cancel()

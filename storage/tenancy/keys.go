@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -21,27 +23,23 @@ var keySchema = &storage.Schema{
 	},
 }
 
-// neverEnds stands in the index for keys that work for ever: it is later than
-// evidence.MaxKeyExpiry.
+// neverEnds is the end of keys without one, in the index. It is later than evidence.MaxKeyExpiry.
 const neverEnds = 1 << 40
-
-func keyID(k *evidence.Key) string { return k.Hash }
 
 func keyFields(k *evidence.Key) map[string]any {
 	return map[string]any{"owner_id": k.OwnerID, "ends": cmp.Or(k.Ends(), neverEnds)}
 }
 
-// knownKey is a key as it was read, and when its last use was noted.
+// knownKey is a key as read, and when its last use was noted.
 type knownKey struct {
 	key  evidence.Key
 	used atomic.Int64 // Unix seconds
 }
 
-// Authenticate returns whom a secret speaks for. Secrets that are malformed,
-// unknown, expired or revoked are Unauthorized, all with one text; what is no key at all is
-// evidence.ErrUnknownKey. An expiry acts at once, and
-// so does a revocation by this process; one by another process acts within a second, and within
-// tenancyCacheAge if that process ended before it could tell.
+// Authenticate returns the principal of a secret. Malformed, unknown, expired and revoked ones are Unauthorized with
+// one text; what is no key at all is evidence.ErrUnknownKey. An expiry, and a revocation by this process, act at once.
+// One by another process acts within a second, or within tenancyCacheAge if that process ended before it could store
+// it.
 func (t *Tenancy) Authenticate(ctx context.Context, secret string) (evidence.Principal, error) {
 	if secret == "" || evidence.MistypedAPIKey(secret) {
 		return evidence.Principal{}, evidence.ErrUnknownKey
@@ -49,7 +47,7 @@ func (t *Tenancy) Authenticate(ctx context.Context, secret string) (evidence.Pri
 	return t.AuthenticateHash(ctx, evidence.HashAPIKey(secret))
 }
 
-// AuthenticateHash is Authenticate for a key of which only the hash is known, as sessions do.
+// AuthenticateHash is Authenticate for the hash of a key, which sessions have.
 func (t *Tenancy) AuthenticateHash(ctx context.Context, hash string) (evidence.Principal, error) {
 	now := t.clock()
 	if err := t.version.look(ctx, now, t.forget); err != nil {
@@ -96,8 +94,8 @@ func (t *Tenancy) knownKey(ctx context.Context, hash string, now time.Time) (*kn
 	return known, nil
 }
 
-// noteUse hands the use of a key on to be written, unless one was within the
-// minute. A write that fails is made good when the key is next read.
+// noteUse queues the use of a key, unless one was within the minute. A failed write is repeated when the key is next
+// read.
 func (t *Tenancy) noteUse(known *knownKey, now int64) {
 	last := known.used.Load()
 	if now-last < keyUseInterval || !known.used.CompareAndSwap(last, now) {
@@ -108,13 +106,8 @@ func (t *Tenancy) noteUse(known *knownKey, now int64) {
 
 func (t *Tenancy) newKey(owner identity.KeyOwner, secret evidence.Secret, asked NewKey) evidence.Key {
 	key := evidence.Key{
-		ID:          evidence.NewID(),
-		Hash:        evidence.HashAPIKey(secret.Reveal()),
-		OwnerID:     owner.ID,
-		OwnerName:   owner.Name,
-		Description: asked.Description,
-		CreatedAt:   t.clock().Unix(),
-		ExpiresAt:   asked.ExpiresAt,
+		ID: evidence.NewID(), Hash: evidence.HashAPIKey(secret.Reveal()), OwnerID: owner.ID, OwnerName: owner.Name,
+		Description: asked.Description, CreatedAt: t.clock().Unix(), ExpiresAt: asked.ExpiresAt,
 	}
 	if owner.ServiceAccount {
 		key.AccountOrgID = owner.OrgID
@@ -122,12 +115,9 @@ func (t *Tenancy) newKey(owner identity.KeyOwner, secret evidence.Secret, asked 
 	return key
 }
 
-func invalidKey() error {
-	return evidence.NewError(evidence.Unauthorized, evidence.InvalidKeyMessage)
-}
+func invalidKey() error { return evidence.NewError(evidence.Unauthorized, evidence.InvalidKeyMessage) }
 
-// maskHash keeps a hash out of an error's text, since a short key that was
-// brought along could be guessed from it.
+// maskHash removes a hash from an error's text, since a short declared key could be guessed from it.
 func maskHash(err error, hash string) error {
 	if err == nil || !strings.Contains(err.Error(), hash) {
 		return err
@@ -143,3 +133,160 @@ type maskedError struct {
 func (e *maskedError) Error() string { return e.text }
 
 func (e *maskedError) Unwrap() error { return e.err }
+
+// maxKeys bounds how many keys of one owner work at a time.
+const maxKeys = 1000
+
+// NewKey describes a key to be issued.
+type NewKey struct {
+	Description string
+	ExpiresAt   int64 // Unix seconds, 0 for never
+}
+
+// Keys returns the keys of an owner that work, oldest first.
+func (t *Tenancy) Keys(ctx context.Context, ownerID string) ([]evidence.Key, error) {
+	found, err := t.liveKeys(ctx, ownerID)
+	slices.SortFunc(found, func(a, b evidence.Key) int {
+		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), strings.Compare(a.ID, b.ID))
+	})
+	return found, err
+}
+
+// Key returns a key of an owner that works, by its id, or ErrNotFound.
+func (t *Tenancy) Key(ctx context.Context, ownerID, id string) (evidence.Key, error) {
+	found, err := t.liveKeys(ctx, ownerID)
+	if err != nil {
+		return evidence.Key{}, err
+	}
+	if i := slices.IndexFunc(found, func(key evidence.Key) bool { return key.ID == id }); i >= 0 {
+		return found[i], nil
+	}
+	return evidence.Key{}, storage.ErrNotFound
+}
+
+// IssueKey makes a key and returns it with its secret, which is never shown again. ErrNotFound means that the owner is
+// gone.
+func (t *Tenancy) IssueKey(ctx context.Context, owner identity.KeyOwner, by identity.Actor, asked NewKey) (evidence.Key, evidence.Secret, error) {
+	secret := evidence.NewAPIKey()
+	key := t.newKey(owner, secret, asked)
+	err := t.change(ctx, owner.OrgName, by, func(c *orgChange) error {
+		return t.addKey(ctx, c, owner, key)
+	})
+	return key, secret, maskHash(err, key.Hash)
+}
+
+// RevokeKey revokes a key that works, by its id; else it returns ErrNotFound.
+func (t *Tenancy) RevokeKey(ctx context.Context, owner identity.KeyOwner, by identity.Actor, id string) error {
+	return t.change(ctx, owner.OrgName, by, func(c *orgChange) error {
+		key, err := t.Key(ctx, owner.ID, id)
+		if err != nil {
+			return err
+		}
+		return t.revokeIn(ctx, c, key)
+	})
+}
+
+// RotateKey replaces a key that works, by its id, by a new one, or returns ErrNotFound. The old key works for a grace
+// period more. The new one expires at expiresAt (0 for never), or like the old one if that is nil. It returns the new
+// key with its secret, and when the old one ends, in Unix seconds.
+func (t *Tenancy) RotateKey(ctx context.Context, owner identity.KeyOwner, by identity.Actor, id string, grace time.Duration, expiresAt *int64) (fresh evidence.Key, secret evidence.Secret, oldEnds int64, err error) {
+	secret = evidence.NewAPIKey()
+	revokedAt := t.clock().Add(grace).Unix()
+	err = t.change(ctx, owner.OrgName, by, func(c *orgChange) error {
+		old, err := t.Key(ctx, owner.ID, id)
+		if err != nil {
+			return err
+		}
+		read, err := t.keys.GetVersioned(ctx, old.Hash)
+		if err != nil {
+			return maskHash(err, old.Hash)
+		}
+		changed := read.Value
+		if changed.RevokedAt == 0 || revokedAt < changed.RevokedAt {
+			changed.RevokedAt = revokedAt
+		}
+		t.keys.ReplaceIn(&c.batch, &changed, read.Revision)
+		c.record(keyEntry(identity.AuditChanged, &changed))
+		fresh = t.newKey(owner, secret, NewKey{Description: old.Description, ExpiresAt: old.ExpiresAt})
+		if expiresAt != nil {
+			fresh.ExpiresAt = *expiresAt
+		}
+		if err := t.addKey(ctx, c, owner, fresh); err != nil {
+			return err
+		}
+		oldEnds = changed.Ends()
+		return nil
+	})
+	return fresh, secret, oldEnds, maskHash(err, fresh.Hash)
+}
+
+func (t *Tenancy) liveKeys(ctx context.Context, ownerID string) ([]evidence.Key, error) {
+	return storage.FindAll(ctx, t.keys, storage.Query{
+		Index: "ends", Equal: []any{ownerID}, From: &storage.Bound{Value: t.clock().Unix(), Exclusive: true}, Limit: storage.Unlimited,
+	})
+}
+
+// addKey adds a key to a change. ErrNotFound means that its owner is gone.
+func (t *Tenancy) addKey(ctx context.Context, c *orgChange, owner identity.KeyOwner, key evidence.Key) error {
+	there, err := t.ownerExists(ctx, &key)
+	if err != nil {
+		return err
+	}
+	if !there {
+		return storage.ErrNotFound
+	}
+	live, err := t.liveKeys(ctx, owner.ID)
+	if err != nil {
+		return err
+	}
+	if len(live) >= maxKeys {
+		return evidence.NewError(evidence.Invalid, fmt.Sprintf("'%s' has %d API keys already, revoke some of them", owner.Name, len(live)))
+	}
+	t.keys.PutIn(&c.batch, key)
+	c.record(keyEntry(identity.AuditAdded, &key))
+	return nil
+}
+
+// ownerExists reports whether the owner of a key still exists.
+func (t *Tenancy) ownerExists(ctx context.Context, key *evidence.Key) (bool, error) {
+	var ownerID string
+	var err error
+	if key.AccountOrgID != "" {
+		var account identity.ServiceAccount
+		account, err = t.ServiceAccount(ctx, key.AccountOrgID, key.OwnerName)
+		ownerID = account.ID
+	} else {
+		var user evidence.User
+		user, err = t.users.Get(ctx, key.OwnerName)
+		if user.RemovedAt == 0 && key.CreatedAt >= user.KeysFrom {
+			ownerID = user.ID
+		}
+	}
+	if errors.Is(err, storage.ErrNotFound) {
+		return false, nil
+	}
+	return ownerID == key.OwnerID, err
+}
+
+func (t *Tenancy) revokeIn(ctx context.Context, c *orgChange, key evidence.Key) error {
+	read, err := t.keys.GetVersioned(ctx, key.Hash)
+	if err != nil {
+		return maskHash(err, key.Hash)
+	}
+	revoked := read.Value
+	revoked.RevokedAt = t.clock().Unix()
+	t.keys.ReplaceIn(&c.batch, &revoked, read.Revision)
+	c.remembered = true
+	c.record(keyEntry(identity.AuditRemoved, &revoked))
+	return nil
+}
+
+func keyEntry(event identity.AuditEvent, key *evidence.Key) identity.AuditEntry {
+	subject := identity.AuditUser
+	if key.AccountOrgID != "" {
+		subject = identity.AuditServiceAccount
+	}
+	return identity.AuditEntry{
+		Event: event, Subject: subject, Name: key.OwnerName, Key: &identity.AuditKey{ID: key.ID, Description: key.Description},
+	}
+}

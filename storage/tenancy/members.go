@@ -24,7 +24,7 @@ func memberID(m *evidence.Membership) string { return membershipID(m.OrgID, m.Us
 
 func membershipID(orgID, userID string) string { return orgID + "/" + userID }
 
-// memberFields has none for a membership that has ended, so that no list has it.
+// memberFields has none for a membership that has ended, which is in no list.
 func memberFields(m *evidence.Membership) map[string]any {
 	if m.Role == evidence.NoRole {
 		return nil
@@ -32,7 +32,7 @@ func memberFields(m *evidence.Membership) map[string]any {
 	return map[string]any{"org": m.OrgID, "user": m.UserName, "role": m.Role.String()}
 }
 
-// Members returns the users who are members of an organization by name.
+// Members returns the users who are members of an organization, by name.
 func (t *Tenancy) Members(ctx context.Context, orgID string) ([]evidence.Membership, error) {
 	return storage.FindAll(ctx, t.members, storage.Query{Index: "org", Equal: []any{orgID}, Limit: storage.Unlimited})
 }
@@ -50,8 +50,8 @@ func (t *Tenancy) Member(ctx context.Context, orgID, userName string) (evidence.
 	return member, err
 }
 
-// OrganizationsOf returns the names of the shared organizations that a user is a member of, and as the last
-// one the user's own. It takes a command for each MaxMany organizations, and one for the memberships in them.
+// OrganizationsOf returns the names of the shared organizations of a user, and as the last one the user's own. It takes
+// a command for each MaxMany organizations, and one for the memberships in them.
 func (t *Tenancy) OrganizationsOf(ctx context.Context, principal evidence.Principal) ([]string, error) {
 	names, ids := map[string]string{}, []string{}
 	err := t.EachOrganization(ctx, func(org *evidence.Organization) error {
@@ -78,17 +78,16 @@ func (t *Tenancy) OrganizationsOf(ctx context.Context, principal evidence.Princi
 	return append(found, principal.Name), nil
 }
 
-// MemberChange is what a change of a member has led to.
+// MemberChange is the result of a change of a member.
 type MemberChange struct {
-	// Created tells that the user was not a member before.
+	// Created means that the user was not a member before.
 	Created bool
-	// Left are the service accounts that the user has created and does not manage with the role of now, by
-	// name.
+	// Left are the service accounts that the user created and can no longer manage, by name.
 	Left []identity.ServiceAccount
 }
 
-// SetMember gives a user a role in a shared organization. A user that does not exist is NotFound; a
-// personal organization, and taking the role of the last administrator, are Invalid.
+// SetMember gives a user a role in a shared organization. A missing user is NotFound; a personal organization, and
+// taking the role of the last administrator, are Invalid.
 func (t *Tenancy) SetMember(ctx context.Context, orgName, userName string, role evidence.Role, by identity.Actor) (change MemberChange, err error) {
 	err = t.change(ctx, orgName, by, func(c *orgChange) error {
 		user, err := t.User(ctx, userName)
@@ -112,8 +111,8 @@ func (t *Tenancy) SetMember(ctx context.Context, orgName, userName string, role 
 	return change, err
 }
 
-// RemoveMember takes the membership of a user in a shared organization away. ErrNotFound means
-// that there is none; removing the last administrator is Invalid.
+// RemoveMember ends the membership of a user in a shared organization, or returns ErrNotFound. Removing the last
+// administrator is Invalid.
 func (t *Tenancy) RemoveMember(ctx context.Context, orgName, userName string, by identity.Actor) (change MemberChange, err error) {
 	user, err := t.users.Get(ctx, userName)
 	if err != nil {
@@ -161,8 +160,8 @@ func (t *Tenancy) setMember(ctx context.Context, c *orgChange, user evidence.Use
 	return change, t.noteAdmin(ctx, c, user, role)
 }
 
-// removeMember adds to a change that a user is no member any more, and returns the service accounts that
-// the user has left. ErrNotFound means that the user is none. The document stays, so that the change is refused if another comes first.
+// removeMember adds the end of a membership to a change, and returns the service accounts that the user has left.
+// ErrNotFound means that there is none. The document stays, so that the change is refused if another comes first.
 func (t *Tenancy) removeMember(ctx context.Context, c *orgChange, user evidence.User) ([]identity.ServiceAccount, error) {
 	read, err := t.members.GetVersioned(ctx, membershipID(c.org.ID, user.ID))
 	if err != nil {
@@ -183,7 +182,7 @@ func (t *Tenancy) removeMember(ctx context.Context, c *orgChange, user evidence.
 	return left, t.noteAdmin(ctx, c, user, evidence.NoRole)
 }
 
-// noteAdmin notes in the organization whether a user, who gets a role, administers it.
+// noteAdmin notes in the organization whether a user with a new role administers it.
 func (t *Tenancy) noteAdmin(ctx context.Context, c *orgChange, user evidence.User, role evidence.Role) error {
 	admins, err := t.admins(ctx, c.org)
 	if err != nil {
@@ -197,8 +196,7 @@ func (t *Tenancy) noteAdmin(ctx context.Context, c *orgChange, user evidence.Use
 	return nil
 }
 
-// admins are the ids of the users who administer an organization, as its last change left them:
-// all of its document, unless an earlier version wrote that.
+// admins are the ids of the users who administer an organization, from its document. Earlier versions had none there.
 func (t *Tenancy) admins(ctx context.Context, org evidence.Organization) ([]string, error) {
 	if org.Admins != nil {
 		return org.Admins, nil
@@ -209,9 +207,8 @@ func (t *Tenancy) admins(ctx context.Context, org evidence.Organization) ([]stri
 	return storage.IDs(found, func(member evidence.Membership) string { return member.UserID }), err
 }
 
-// requireOtherAdmin refuses to take the role of the only user who administers an organization.
-// Only those count who do so by the document of the organization and by their own: a change of
-// the latter may not have been written yet, or never will be.
+// requireOtherAdmin refuses to take the role of the only administrator. An administrator counts only if the documents
+// of both the organization and the membership say so: the latter may not have been written.
 func (t *Tenancy) requireOtherAdmin(ctx context.Context, org evidence.Organization, user evidence.User) error {
 	admins, err := t.admins(ctx, org)
 	if err != nil {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"attestry/evidence"
 	"attestry/evidence/identity"
@@ -14,12 +16,6 @@ var organizationSchema = &storage.Schema{
 	Name:    "organizations",
 	Fields:  []string{"created"},
 	Indexes: []storage.Index{{Name: "created", Fields: []string{"created"}}},
-}
-
-func organizationID(o *evidence.Organization) string { return o.Name }
-
-func organizationFields(o *evidence.Organization) map[string]any {
-	return map[string]any{"created": o.CreatedAt}
 }
 
 // EachOrganization calls yield for all organizations, until it returns an error.
@@ -38,7 +34,7 @@ func (t *Tenancy) Organization(ctx context.Context, name string) (evidence.Organ
 	return t.organizations.Get(ctx, name)
 }
 
-// OrganizationOf returns the organization of an id, or ErrNotFound. It looks through all of them.
+// OrganizationOf returns the organization of an id, or ErrNotFound. It reads all of them.
 func (t *Tenancy) OrganizationOf(ctx context.Context, id string) (found evidence.Organization, err error) {
 	err = t.EachOrganization(ctx, func(org *evidence.Organization) error {
 		if org.ID == id {
@@ -52,8 +48,8 @@ func (t *Tenancy) OrganizationOf(ctx context.Context, id string) (found evidence
 	return found, err
 }
 
-// CreateOrganization creates a shared organization whose administrator is a user. A name that is
-// taken, or differs from one by case alone, is Invalid.
+// CreateOrganization creates a shared organization with an administrator. A name that is taken, even in another letter
+// case, is Invalid.
 func (t *Tenancy) CreateOrganization(ctx context.Context, name string, admin evidence.User, by identity.Actor) (evidence.Organization, error) {
 	taken := organizationExists(name)
 	if _, err := t.Organization(ctx, name); !errors.Is(err, storage.ErrNotFound) {
@@ -84,10 +80,9 @@ func (t *Tenancy) CreateOrganization(ctx context.Context, name string, admin evi
 	return org, err
 }
 
-// ensureOrganization returns the organization of that name, made when there is
-// none. One of another kind is an error: a personal organization must not become
-// everybody's, nor a shared one somebody's own. A new one whose name differs from that of another by case
-// alone is Invalid.
+// ensureOrganization returns the organization of a name, made if there is none. One of another kind is an error: a
+// personal organization must not become everybody's, nor a shared one somebody's own. A new name that differs from
+// another by case alone is Invalid.
 func (t *Tenancy) ensureOrganization(ctx context.Context, name string, kind evidence.OrganizationKind) (evidence.Organization, error) {
 	org, err := t.Organization(ctx, name)
 	if err == nil || !errors.Is(err, storage.ErrNotFound) {
@@ -98,12 +93,7 @@ func (t *Tenancy) ensureOrganization(ctx context.Context, name string, kind evid
 	}
 	now := evidence.Seconds(t.clock())
 	org, err = storage.Ensure(ctx, t.organizations, name, evidence.Organization{
-		ID:             evidence.NewID(),
-		Name:           name,
-		Kind:           kind,
-		Beta:           t.BetaOfNew,
-		CreatedAt:      now,
-		LastModifiedAt: now,
+		ID: evidence.NewID(), Name: name, Kind: kind, Beta: t.BetaOfNew, CreatedAt: now, LastModifiedAt: now,
 	})
 	if err != nil {
 		return org, err
@@ -111,8 +101,7 @@ func (t *Tenancy) ensureOrganization(ctx context.Context, name string, kind evid
 	return org, otherKind(org, kind)
 }
 
-// SetBeta enables or disables the experimental features of an organization, by its name,
-// or returns ErrNotFound.
+// SetBeta switches the experimental features of an organization, by its name, or returns ErrNotFound.
 func (t *Tenancy) SetBeta(ctx context.Context, name string, enabled bool) error {
 	return t.setSwitches(ctx, name, func(org *evidence.Organization) { org.Beta = enabled })
 }
@@ -133,4 +122,54 @@ func (t *Tenancy) setSwitches(ctx context.Context, name string, set func(*eviden
 	}
 	defer t.forget()
 	return t.version.collection.Put(ctx, newVersion())
+}
+
+var organizationNameSchema = &storage.Schema{Name: "organization_names"}
+
+// organizationName is a name in lower case, and the one name with those letters that an organization can have. It is
+// stored before the organization and never deleted. Organizations of earlier versions get one when another asks for
+// their name.
+type organizationName struct {
+	Lower string `json:"lower"`
+	Name  string `json:"name"`
+}
+
+// claimName reserves a name for a new organization. It is Invalid if the name of another one differs by case alone.
+func (t *Tenancy) claimName(ctx context.Context, name string) error {
+	holder, err := t.nameHolder(ctx, name)
+	if err != nil {
+		return err
+	}
+	holder = cmp.Or(holder, name)
+	lower := strings.ToLower(name)
+	// Of several that are created at once, the first that is stored has the name.
+	stored, err := storage.Ensure(ctx, t.organizationNames, lower, organizationName{Lower: lower, Name: holder})
+	if err != nil {
+		return err
+	}
+	if stored.Name != name {
+		return organizationExists(stored.Name)
+	}
+	return nil
+}
+
+// nameHolder returns the name of the organization that differs from a name by case at most, "" if there is none.
+func (t *Tenancy) nameHolder(ctx context.Context, name string) (string, error) {
+	lower := strings.ToLower(name)
+	stored, err := t.organizationNames.Get(ctx, lower)
+	if err == nil || !errors.Is(err, storage.ErrNotFound) {
+		return stored.Name, err
+	}
+	holder := ""
+	err = t.EachOrganization(ctx, func(org *evidence.Organization) error {
+		if strings.ToLower(org.Name) == lower {
+			holder = org.Name
+		}
+		return nil
+	})
+	return holder, err
+}
+
+func organizationExists(name string) error {
+	return evidence.NewError(evidence.Invalid, fmt.Sprintf("Organization named '%s' already exists", name))
 }

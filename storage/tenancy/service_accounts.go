@@ -33,7 +33,7 @@ func (t *Tenancy) ServiceAccount(ctx context.Context, orgID, name string) (ident
 	return t.accounts.Get(ctx, accountID(orgID, name))
 }
 
-// leftAccounts returns the service accounts that a user has created and does not manage with a role.
+// leftAccounts returns the service accounts that a user created and cannot manage with a role.
 func (t *Tenancy) leftAccounts(ctx context.Context, org evidence.Organization, user evidence.User, role evidence.Role) ([]identity.ServiceAccount, error) {
 	if role == evidence.Admin {
 		return nil, nil // administrators manage all
@@ -53,8 +53,8 @@ func (t *Tenancy) RevokeServiceAccounts(ctx context.Context, orgName string, by 
 	return nil
 }
 
-// CreateServiceAccount creates a service account of a shared organization. A name that is
-// taken, and a personal organization, are Invalid.
+// CreateServiceAccount creates a service account of a shared organization. A taken name, and a personal organization,
+// are Invalid.
 func (t *Tenancy) CreateServiceAccount(ctx context.Context, orgName string, by identity.Actor, account identity.ServiceAccount) (identity.ServiceAccount, error) {
 	account.ID, account.CreatorID, account.CreatedAt = evidence.NewID(), by.ID, evidence.Seconds(t.clock())
 	err := t.change(ctx, orgName, by, func(c *orgChange) error {
@@ -77,8 +77,7 @@ func (t *Tenancy) CreateServiceAccount(ctx context.Context, orgName string, by i
 	return account, err
 }
 
-// UpdateServiceAccount changes a service account that was read before, by its id, and returns
-// it; ErrNotFound if it is there no more.
+// UpdateServiceAccount changes a service account that was read before, by its id, and returns it, or ErrNotFound.
 func (t *Tenancy) UpdateServiceAccount(ctx context.Context, orgName string, by identity.Actor, seen identity.ServiceAccount, update func(*identity.ServiceAccount)) (identity.ServiceAccount, error) {
 	var account identity.ServiceAccount
 	err := t.change(ctx, orgName, by, func(c *orgChange) error {
@@ -103,8 +102,8 @@ func (t *Tenancy) UpdateServiceAccount(ctx context.Context, orgName string, by i
 	return account, err
 }
 
-// DeleteServiceAccount deletes a service account that was read before, by its id. Its keys stop
-// working, as keys without an owner do. ErrNotFound means that it is there no more.
+// DeleteServiceAccount deletes a service account that was read before, by its id, or returns ErrNotFound. Its keys stop
+// working, as keys without an owner do.
 func (t *Tenancy) DeleteServiceAccount(ctx context.Context, orgName string, by identity.Actor, seen identity.ServiceAccount) error {
 	return t.change(ctx, orgName, by, func(c *orgChange) error {
 		id := accountID(c.org.ID, seen.Name)
@@ -128,7 +127,7 @@ func accountEntry(event identity.AuditEvent, account *identity.ServiceAccount, o
 	return identity.AuditEntry{Event: event, Subject: identity.AuditServiceAccount, Name: account.Name, OldRole: old, NewRole: role}
 }
 
-// requireShared refuses personal organizations, which never have members beside their user.
+// requireShared refuses personal organizations, which only their user may be a member of.
 func requireShared(org evidence.Organization, what string) error {
 	if org.Kind == evidence.SharedOrganization {
 		return nil

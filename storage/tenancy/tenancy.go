@@ -12,22 +12,19 @@ import (
 )
 
 const (
-	// tenancyCacheAge is how long a key, an access or an identity provider is believed
-	// without reading it. What is taken away is forgotten earlier: see version.
+	// tenancyCacheAge is how long a key, an access or an identity provider is cached. What is taken away is forgotten
+	// earlier: see version.
 	tenancyCacheAge = 10 * time.Second
 	// tenancyCacheSize bounds each of the caches to a few megabytes.
 	tenancyCacheSize = 10_000
-	// maxIssuersKnown bounds the issuers of which it is remembered whether they are trusted. Anybody
-	// may name any, of 2 KiB each.
+	// maxIssuersKnown bounds the cached issuers. Anybody may name any, of 2 KiB each.
 	maxIssuersKnown = 2_000
 )
 
-// Tenancy keeps who there is and who may do what: users, organizations, members, service
-// accounts, keys, identity providers and inbound webhooks, and the log of changes of these. It
-// is safe for concurrent use.
+// Tenancy keeps users, organizations, members, service accounts, keys, identity providers and inbound webhooks, and the
+// log of their changes. It is safe for concurrent use.
 type Tenancy struct {
-	// BetaOfNew tells whether organizations have the experimental features when they are created. It is set
-	// before the Tenancy is used.
+	// BetaOfNew says whether new organizations have the experimental features. It is set before the Tenancy is used.
 	BetaOfNew         bool
 	docs              storage.Documents
 	clock             evidence.Clock
@@ -48,30 +45,31 @@ type Tenancy struct {
 	accesses    cache.TTL[evidence.OrgAccess]
 	// providers are those of organizations, by their names.
 	providers cache.TTL[[]identity.IdentityProvider]
-	// issuers tells of each whether any organization trusts it.
+	// issuers tells whether any organization trusts an issuer.
 	issuers cache.TTL[bool]
 	uses    *keyUses
 }
 
-// New binds the repositories to an engine. Close ends what it does in the
-// background; what fails there is logged.
+// New binds the repositories to an engine. What fails in the background, until Close, is logged.
 func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenancy {
-	keys := storage.NewCollection(docs, keySchema, keyID, keyFields)
+	keys := storage.NewCollection(docs, keySchema, func(k *evidence.Key) string { return k.Hash }, keyFields)
 	return &Tenancy{
 		BetaOfNew:         true,
 		docs:              docs,
 		clock:             clock,
-		users:             storage.NewCollection(docs, userSchema, userID, nil),
-		organizations:     storage.NewCollection(docs, organizationSchema, organizationID, organizationFields),
-		organizationNames: storage.NewCollection(docs, organizationNameSchema, organizationNameID, nil),
+		users:             storage.NewCollection(docs, userSchema, func(u *evidence.User) string { return u.Name }, nil),
+		organizationNames: storage.NewCollection(docs, organizationNameSchema, func(n *organizationName) string { return n.Lower }, nil),
 		members:           storage.NewCollection(docs, memberSchema, memberID, memberFields),
+		keys:              keys,
+		organizations: storage.NewCollection(docs, organizationSchema, func(o *evidence.Organization) string { return o.Name },
+			func(o *evidence.Organization) map[string]any { return map[string]any{"created": o.CreatedAt} }),
 		accounts: storage.NewCollection(docs, accountSchema,
 			func(a *identity.ServiceAccount) string { return accountID(a.OrgID, a.Name) }, accountFields),
-		keys: keys,
 		identityProviders: storage.NewCollection(docs, providerSchema,
 			func(p *identity.IdentityProvider) string { return providerID(p.OrgID, p.Name) }, providerFields),
-		auditLog:    storage.NewCollection(docs, auditSchema, auditID, auditFields),
-		hooks:       storage.NewCollection(docs, hookSchema, hookID, hookFields),
+		auditLog: storage.NewCollection(docs, auditSchema, func(e *identity.AuditEntry) string { return e.ID }, auditFields),
+		hooks: storage.NewCollection(docs, hookSchema, func(h *hook) string { return h.Hash },
+			func(h *hook) map[string]any { return map[string]any{"org": h.OrgID} }),
 		turns:       newTurns(),
 		version:     newVersionWatch(docs),
 		knownKeys:   cache.NewTTL[*knownKey](tenancyCacheAge, tenancyCacheSize),
@@ -90,6 +88,5 @@ func Schemas() []*storage.Schema {
 	}
 }
 
-// Close waits until the last uses of keys are written. The Tenancy goes on
-// answering, but records no further use.
+// Close waits until the last uses of keys are written. Later uses are not recorded.
 func (t *Tenancy) Close() { t.uses.close() }

@@ -18,9 +18,7 @@ const maxUserBytes = 4 << 20
 
 var userSchema = &storage.Schema{Name: "users"}
 
-func userID(u *evidence.User) string { return u.Name }
-
-// User returns a user that is there by name, or ErrNotFound.
+// User returns a user by name, or ErrNotFound if there is none or it was removed.
 func (t *Tenancy) User(ctx context.Context, name string) (evidence.User, error) {
 	user, err := t.users.Get(ctx, name)
 	if err == nil && user.RemovedAt != 0 {
@@ -29,9 +27,8 @@ func (t *Tenancy) User(ctx context.Context, name string) (evidence.User, error) 
 	return user, err
 }
 
-// UserPrincipal returns a user that is there as who sends a request without a key, or an
-// evidence.Unauthorized error. Whoever signed in before the user was removed is not the one who
-// has the name since.
+// UserPrincipal returns a user as the principal of a request without a key, or evidence.Unauthorized. A session from
+// before the user was removed is not one of a later user of that name.
 func (t *Tenancy) UserPrincipal(ctx context.Context, name string, signedIn time.Time) (evidence.Principal, error) {
 	user, err := t.User(ctx, name)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && signedIn.Unix() < user.KeysFrom {
@@ -40,7 +37,7 @@ func (t *Tenancy) UserPrincipal(ctx context.Context, name string, signedIn time.
 	return evidence.Principal{UserID: user.ID, Name: user.Name}, err
 }
 
-// EachUser calls yield for all users that are there, by name, until it returns an error.
+// EachUser calls yield for all users that were not removed, by name, until it returns an error.
 func (t *Tenancy) EachUser(ctx context.Context, yield func(*evidence.User) error) error {
 	for after := ""; ; {
 		records, err := t.docs.List(ctx, userSchema, after, storage.MaxMany, maxUserBytes)
@@ -73,8 +70,8 @@ func userKeys(user evidence.User) identity.KeyOwner {
 	return identity.KeyOwner{ID: user.ID, Name: user.Name, OrgName: user.Name}
 }
 
-// DefaultOrganization returns the name of the organization that a user opens
-// first, "" when none was chosen. Only users have one.
+// DefaultOrganization returns the name of the organization that a user opens first, "" if none was chosen, or for all
+// but users.
 func (t *Tenancy) DefaultOrganization(ctx context.Context, principal evidence.Principal) (string, error) {
 	if !principal.IsUser() {
 		return "", nil
@@ -83,8 +80,8 @@ func (t *Tenancy) DefaultOrganization(ctx context.Context, principal evidence.Pr
 	return user.DefaultOrg, err
 }
 
-// SetDefaultOrganization chooses the organization that a user opens first. It is
-// Forbidden for organizations that the user cannot see, and for all but users.
+// SetDefaultOrganization chooses the organization that a user opens first. It is Forbidden for organizations that the
+// user cannot see, and for all but users.
 func (t *Tenancy) SetDefaultOrganization(ctx context.Context, principal evidence.Principal, orgName string) error {
 	if !principal.IsUser() {
 		return accessDenied()
@@ -92,15 +89,12 @@ func (t *Tenancy) SetDefaultOrganization(ctx context.Context, principal evidence
 	if _, err := t.Access(ctx, principal, orgName); err != nil {
 		return err
 	}
-	_, err := t.users.Update(ctx, principal.Name, func(user *evidence.User) error {
-		user.DefaultOrg = orgName
-		return nil
-	})
+	_, err := t.users.Update(ctx, principal.Name, storage.WithoutError(func(user *evidence.User) { user.DefaultOrg = orgName }))
 	return err
 }
 
-// CreateUser creates a user with the personal organization of the same name, or brings one
-// back that was removed. A name that is taken is Invalid.
+// CreateUser creates a user with the personal organization of the same name, or restores a removed one. A name that is
+// taken is Invalid.
 func (t *Tenancy) CreateUser(ctx context.Context, name, email string, by identity.Actor) error {
 	_, err := t.User(ctx, name)
 	if err == nil {
@@ -113,7 +107,7 @@ func (t *Tenancy) CreateUser(ctx context.Context, name, email string, by identit
 	return err
 }
 
-// putUser creates what there is not yet of a user and of the personal organization.
+// putUser creates what is missing of a user and the personal organization.
 func (t *Tenancy) putUser(ctx context.Context, name, email string, by identity.Actor) (evidence.User, error) {
 	// The organization goes first, so that a user whose name is taken is not made.
 	if _, err := t.ensureOrganization(ctx, name, evidence.PersonalOrganization); err != nil {
@@ -132,7 +126,7 @@ func (t *Tenancy) putUser(ctx context.Context, name, email string, by identity.A
 	})
 }
 
-// finishRemoval does what may be left of the removal of a user before the name is given again.
+// finishRemoval finishes the removal of a user before the name is given again.
 func (t *Tenancy) finishRemoval(ctx context.Context, name string, by identity.Actor) error {
 	user, err := t.users.Get(ctx, name)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && user.RemovedAt == 0 {
@@ -144,9 +138,8 @@ func (t *Tenancy) finishRemoval(ctx context.Context, name string, by identity.Ac
 	return t.RemoveUser(ctx, name, by)
 }
 
-// RemoveUser removes a user: the keys stop working at once, and the memberships end. The name
-// stays taken, as what the user has recorded stays. ErrNotFound means that there is no such
-// user.
+// RemoveUser removes a user, or returns ErrNotFound: the keys stop working at once, and the memberships end. The name
+// stays taken, as what the user has recorded stays.
 func (t *Tenancy) RemoveUser(ctx context.Context, name string, by identity.Actor) error {
 	user, err := t.users.Get(ctx, name)
 	if err != nil {
@@ -172,8 +165,7 @@ func (t *Tenancy) RemoveUser(ctx context.Context, name string, by identity.Actor
 	return errors.Join(t.revokeAll(ctx, userKeys(user), by), t.endMemberships(ctx, user, by))
 }
 
-// revokeAll revokes all keys of an owner. Those of a user who is removed stay dead should the name be
-// given again.
+// revokeAll revokes all keys of an owner. Those of a removed user stay revoked if the name is given again.
 func (t *Tenancy) revokeAll(ctx context.Context, owner identity.KeyOwner, by identity.Actor) error {
 	live, err := t.liveKeys(ctx, owner.ID)
 	if err != nil {
@@ -205,10 +197,7 @@ func (t *Tenancy) endMemberships(ctx context.Context, user evidence.User, by ide
 
 func (t *Tenancy) ensureUser(ctx context.Context, name, email string) (evidence.User, error) {
 	user, err := storage.Ensure(ctx, t.users, name, evidence.User{
-		ID:        evidence.NewID(),
-		Name:      name,
-		Email:     email,
-		CreatedAt: evidence.Seconds(t.clock()),
+		ID: evidence.NewID(), Name: name, Email: email, CreatedAt: evidence.Seconds(t.clock()),
 	})
 	if err != nil || user.RemovedAt == 0 && (email == "" || user.Email == email) {
 		return user, err

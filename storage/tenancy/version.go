@@ -9,16 +9,15 @@ import (
 	"attestry/storage"
 )
 
-// versionAge is how long a process goes on remembering keys and roles without looking
-// whether another one has changed them. Within a second all have noticed.
+// versionAge is how long a process uses its caches without looking whether another one has changed something.
 const versionAge = 500 * time.Millisecond
 
 const versionID = "tenancy"
 
 var versionSchema = &storage.Schema{Name: "tenancy_version"}
 
-// version is overwritten with a fresh random value whenever a key is declared or revoked, or a role, an
-// account or an identity provider is changed or removed.
+// version gets a fresh random value whenever a key is declared or revoked, or a role, an account or an identity
+// provider is changed or removed.
 type version struct {
 	ID    string `json:"id"`
 	Value string `json:"value"`
@@ -38,7 +37,7 @@ func newVersionWatch(docs storage.Documents) *versionWatch {
 	return &versionWatch{collection: storage.NewCollection(docs, versionSchema, func(v *version) string { return v.ID }, nil)}
 }
 
-// fresh reports whether the version was looked at within versionAge.
+// fresh reports whether the version was read within versionAge.
 func (w *versionWatch) fresh(now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package written tells who waits for documents in a process when some were written by it.
+// Package written notifies those who wait for documents when this process has written some.
 package written
 
 import (
@@ -8,8 +8,8 @@ import (
 	"attestry/storage"
 )
 
-// Documents passes everything on to an engine, and wakes who waits for a collection after each command
-// that may have stored documents in it.
+// Documents are those of an engine. After each command that may have stored documents of a collection, they wake those
+// who wait for it.
 type Documents struct {
 	storage.Documents
 
@@ -17,13 +17,13 @@ type Documents struct {
 	wakes map[string][]chan struct{} // by the name of the collection
 }
 
-// Watch makes documents over those of an engine.
+// Watch wraps the documents of an engine.
 func Watch(docs storage.Documents) *Documents {
 	return &Documents{Documents: docs, wakes: map[string][]chan struct{}{}}
 }
 
-// Wake returns a channel that gets a value when documents of some collections may have been stored. Values
-// that nobody has taken yet become one.
+// Wake returns a channel that gets a value when documents of collections may have been stored. Untaken values become
+// one.
 func (d *Documents) Wake(collections ...*storage.Schema) <-chan struct{} {
 	wake := make(chan struct{}, 1)
 	d.mu.Lock()

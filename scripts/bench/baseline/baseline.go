@@ -1,5 +1,4 @@
-// Package baseline serves the least that a server written with fiber can do with a request:
-// read it, decode it, and answer. The service is compared with it.
+// Package baseline serves the least that a fiber server can do with a request: read it, decode it, and answer.
 package baseline
 
 import (

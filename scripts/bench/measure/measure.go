@@ -12,12 +12,10 @@ import (
 	"time"
 )
 
-// Rounds is how often service and baseline alternate, so that a machine that slows down
-// during a measurement slows both.
+// Rounds is how often service and baseline alternate, so that a machine that slows down slows both.
 const Rounds = 6
 
-// Operation sends one request and checks the answer. One client calls it again and again,
-// never concurrently with itself.
+// Operation sends one request and checks the answer. A client does not call it concurrently with itself.
 type Operation func() error
 
 // Client is what one client repeats.
@@ -27,13 +25,12 @@ type Client struct {
 	AnswerBytes int
 	// Bytes is how much an operation goes through, 0 where it is not printed.
 	Bytes int64
-	// Beside is done once in each round of the service, which lasts until it ends; nil is nothing.
-	// Only that of the first client is done.
+	// Beside is done once in each round of the service, which lasts until it ends; nil is nothing. Only the first
+	// client's is done.
 	Beside Operation
 }
 
-// Result is what was measured of one workload. The names in JSON differ from those of fields
-// where programs may rely on them.
+// Result is the result of one workload. Names in JSON that programs may rely on differ from those of fields.
 type Result struct {
 	Name        string  `json:"name"`
 	Clients     int     `json:"clients"`
@@ -43,17 +40,15 @@ type Result struct {
 	Ratio       Ratio   `json:"ratio"`
 	// Bytes is how much an operation goes through, 0 where it is not printed.
 	Bytes int64 `json:"bytes,omitempty"`
-	// Beside is how long what was done beside the service took, as the median of the rounds in
-	// milliseconds; 0 if nothing was.
+	// Beside is the median time of what was done beside the service, in milliseconds; 0 if nothing was.
 	Beside float64 `json:"beside_ms,omitempty"`
 	// Series is the same for workloads that differ only in Size.
 	Series string `json:"-"`
 	Size   int    `json:"-"`
 }
 
-// Run lets all clients call the service, then all of them the baseline, and so on in rounds,
-// for duration on each in total. It ends with the first round in which an operation fails. Of
-// the result, Name, Series and Size are left empty.
+// Run lets all clients call the service, then the baseline, and so on in rounds, for duration on each in total. It ends
+// with the first round in which an operation fails. Name, Series and Size of the result are left empty.
 func Run(ctx context.Context, clients []Client, duration time.Duration) (Result, error) {
 	var service, baseline []Operation
 	for _, c := range clients {
@@ -82,8 +77,7 @@ func Run(ctx context.Context, clients []Client, duration time.Duration) (Result,
 	}, nil
 }
 
-// callAll calls the operations concurrently, each again and again until the duration is over and
-// what is beside them has ended, at least once.
+// callAll calls the operations concurrently, each at least once and until the duration is over and beside has ended.
 func callAll(ctx context.Context, operations []Operation, duration time.Duration, beside Operation) (sample, error) {
 	// The garbage of the other side is not collected at the expense of this one.
 	runtime.GC()

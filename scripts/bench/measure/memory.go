@@ -1,3 +1,4 @@
+// Package measure lets clients call a service and a baseline alternately, and computes statistics of both.
 package measure
 
 import (

@@ -11,9 +11,9 @@ type sample struct {
 	latencies []time.Duration
 	elapsed   time.Duration
 	cpu       time.Duration
-	// beside is how long what was done beside them took.
+	// beside is the time of what was done beside them.
 	beside time.Duration
-	// memory is the most that the program used beyond what it used before, in bytes.
+	// memory is the most that the program used beyond the beginning, in bytes.
 	memory uint64
 }
 
@@ -29,9 +29,7 @@ func merge(samples []sample) sample {
 }
 
 // throughput is operations per second, of all clients together.
-func (s sample) throughput() float64 {
-	return float64(len(s.latencies)) / s.elapsed.Seconds()
-}
+func (s sample) throughput() float64 { return float64(len(s.latencies)) / s.elapsed.Seconds() }
 
 // Summary describes the operations on one side.
 type Summary struct {
@@ -41,12 +39,10 @@ type Summary struct {
 	P50 float64 `json:"p50_ms"`
 	P95 float64 `json:"p95_ms"`
 	P99 float64 `json:"p99_ms"`
-	// CPU is milliseconds of processor time per operation, that of the clients included.
-	// Other processes on the machine affect it least.
+	// CPU is milliseconds of processor time per operation, clients included. Other processes affect it least.
 	CPU   float64 `json:"cpu_ms"`
 	Count int     `json:"count"`
-	// Memory is how many MiB of heap and stacks the program used at most beyond what it used when a
-	// round began.
+	// Memory is the most MiB of heap and stacks that the program used beyond the beginning of a round.
 	Memory float64 `json:"memory_mib"`
 }
 
@@ -75,8 +71,8 @@ func medianBeside(rounds []sample) time.Duration {
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
 
-// percentile is the smallest of the sorted values that at least p percent of them do not
-// exceed (nearest rank), 0 if there are none.
+// percentile is the smallest of the sorted values that at least p percent do not exceed (nearest rank), 0 if there are
+// none.
 func percentile(sorted []time.Duration, p float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -85,8 +81,7 @@ func percentile(sorted []time.Duration, p float64) time.Duration {
 	return sorted[max(rank, 1)-1]
 }
 
-// Ratio is the service's throughput over that of the baseline: overall, and the minimum and
-// maximum of the rounds, which show how much it varies.
+// Ratio is the service's throughput over the baseline's: overall, and the minimum and maximum of the rounds.
 type Ratio struct {
 	Overall float64 `json:"whole"`
 	Min     float64 `json:"least"`
@@ -104,4 +99,31 @@ func compare(service, baseline []sample) Ratio {
 		Min:     slices.Min(rounds),
 		Max:     slices.Max(rounds),
 	}
+}
+
+// Scaling compares a result with that of the next smaller size in the same run.
+type Scaling struct {
+	Name string `json:"of"`
+	From int    `json:"from"`
+	To   int    `json:"to"`
+	// Time is the ratio of the median latencies, CPU that of the processor times.
+	Time float64 `json:"time"`
+	CPU  float64 `json:"processor"`
+}
+
+// Scalings compares each result with the one before it in its series, in order of size.
+func Scalings(results []Result) []Scaling {
+	var scalings []Scaling
+	smaller := map[string]Result{} // by series
+	for _, r := range results {
+		if s, ok := smaller[r.Series]; ok {
+			scalings = append(scalings, Scaling{
+				Name: r.Name, From: s.Size, To: r.Size,
+				Time: r.Service.P50 / s.Service.P50,
+				CPU:  r.Service.CPU / s.Service.CPU,
+			})
+		}
+		smaller[r.Series] = r
+	}
+	return scalings
 }

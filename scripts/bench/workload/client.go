@@ -13,11 +13,10 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// answerTimeout is how long a client waits for an answer, longer than the service lets a report
-// wait for its verdict.
+// answerTimeout is how long a client waits, longer than a report waits for its verdict.
 const answerTimeout = 30 * time.Second
 
-// request is what a client sends, and the answer that it must get.
+// request is a request and the wanted answer.
 type request struct {
 	method, path string
 	contentType  string // empty for JSON
@@ -25,24 +24,22 @@ type request struct {
 	// cookie is that of a session, "" for the key.
 	cookie string
 	want   answer
-	// firstByte tells to close the connection when the first byte of the answer has come, which is
-	// then all of its body.
+	// firstByte closes the connection at the first byte of the answer, which is then all of its body.
 	firstByte bool
-	// then is what the client waits for behind the answer; nil is nothing.
+	// then is waited for after the answer; nil is nothing.
 	then func() error
 }
 
 // requests returns the next request of a client each time it is called.
 type requests func() request
 
-// answer is the status and the body of an answer. Of a wanted answer, an empty body stands for
-// any.
+// answer is the status and the body of an answer. An empty wanted body matches any.
 type answer struct {
 	status int
 	body   string
 }
 
-// client is one of the users that send the requests of a workload concurrently.
+// client is one of the concurrent users of a workload.
 type client struct {
 	*fixture
 	variant
@@ -116,8 +113,7 @@ func (c *connection) body() (string, error) {
 	return string(first), errors.Join(err, c.response.CloseBodyStream())
 }
 
-// sendUntil repeats a request until it is answered as wanted. Each answer before must be one
-// of those given.
+// sendUntil repeats a request until it gets the wanted answer. Each answer before must be one of those given.
 func (c *connection) sendUntil(r request, before ...answer) error {
 	for {
 		got, err := c.send(r)
@@ -139,8 +135,7 @@ func rest(c *client) (service, baseline requests, err error) {
 	return next, next, nil
 }
 
-// get reads what is at a path of the API, in which placeholders stand for names, and {size} for
-// the size of the workload.
+// get reads a path of the API with placeholders for names, and {size} for the size of the workload.
 func get(path string) setup {
 	return func(c *client) (service, baseline requests, err error) {
 		next := always(request{

@@ -29,8 +29,7 @@ func reportUnchanged(c *client) (service, baseline requests, err error) {
 	return c.reports("cluster-"+number, c.scope+number, c.size, noChange)
 }
 
-// reportChanged makes each client a cluster. All clusters run the same images, and do not
-// replace the same one at the same time.
+// reportChanged makes each client a cluster. All run the same images, and do not replace the same one at the same time.
 func reportChanged(c *client) (service, baseline requests, err error) {
 	first := c.number * replaceable(c.size) / c.clients
 	return c.reports("cluster-"+strconv.Itoa(c.number), c.scope, c.size, change{
@@ -58,8 +57,7 @@ func reportFirst(c *client) (service, baseline requests, err error) {
 	return service, func() request { return request{method: http.MethodPut, body: sent.body} }, nil
 }
 
-// reportInTurn divides as many clusters as the size says among the clients. Each client reports
-// for its clusters in turn.
+// reportInTurn divides as many clusters as the size says among the clients, which report for theirs in turn.
 func reportInTurn(pods int, change change) setup {
 	return func(c *client) (service, baseline requests, err error) {
 		var services, baselines []requests

@@ -23,7 +23,7 @@ import (
 // organization is the name of the only organization and of its only user.
 const organization = "bench"
 
-// writers is how many goroutines write at once what a workload needs.
+// writers is how many goroutines write the data of a workload.
 const writers = 16
 
 // Engines are addresses of real services, "" for the embedded ones.
@@ -49,7 +49,7 @@ type fixture struct {
 	scope string
 }
 
-// openFixture starts the service, which logs into a file as in production, and the baseline.
+// openFixture starts the service, which logs into a file, and the baseline.
 func openFixture(ctx context.Context, engines Engines, directory string) (f *fixture, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -87,14 +87,9 @@ func openFixture(ctx context.Context, engines Engines, directory string) (f *fix
 
 func (f *fixture) createUser(ctx context.Context) error {
 	_, err := f.store.Tenancy.ApplyBootstrap(ctx, identity.Bootstrap{
-		Users: []identity.DeclaredUser{{
-			Name: organization,
-			Keys: []identity.DeclaredKey{{
-				Secret:      evidence.Secret(f.key),
-				Description: "benchmark",
-				ExpiresAt:   time.Now().Add(24 * time.Hour).Unix(),
-			}},
-		}},
+		Users: []identity.DeclaredUser{{Name: organization, Keys: []identity.DeclaredKey{{
+			Secret: evidence.Secret(f.key), Description: "benchmark", ExpiresAt: time.Now().Add(24 * time.Hour).Unix(),
+		}}}},
 	})
 	if err != nil {
 		return err
@@ -104,11 +99,10 @@ func (f *fixture) createUser(ctx context.Context) error {
 	return err
 }
 
-// flow is the name of the flow that pipelines report to. It is created by the first report.
+// flow is the name of the flow that pipelines report to. The first report creates it.
 func (f *fixture) flow() string { return f.scope + "-pipeline" }
 
-// path replaces placeholders in a path of the API: {org}, {flow}, and {history} by the name of
-// the environment that seedHistory creates.
+// path replaces placeholders in a path of the API: {org}, {flow}, and {history}, the environment of seedHistory.
 func (f *fixture) path(path string) string {
 	return "/api/v2" + strings.NewReplacer("{org}", organization, "{flow}", f.flow(), "{history}", f.scope+"-history").Replace(path)
 }
@@ -140,8 +134,7 @@ func (f *fixture) close() error {
 	return errors.Join(errs...)
 }
 
-// concurrently calls do with each number from 0 to n-1. After an error, the goroutine that had
-// it ends.
+// concurrently calls do with each number from 0 to n-1. A goroutine ends after an error.
 func concurrently(n int, do func(i int) error) error {
 	errs := make([]error, writers)
 	var group sync.WaitGroup

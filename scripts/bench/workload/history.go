@@ -11,8 +11,7 @@ import (
 	"attestry/tasks/reports"
 )
 
-// seedHistory creates an environment with many snapshots, between which the image of one pod
-// is replaced by its second version.
+// seedHistory creates an environment with many snapshots. Each replaces the image of one pod by its second version.
 func seedHistory(snapshots int) seed {
 	return func(ctx context.Context, f *fixture, size int) error {
 		return f.createHistory(ctx, size, snapshots, func(pods []snapshot.Instance, n int) {
@@ -22,8 +21,8 @@ func seedHistory(snapshots int) seed {
 	}
 }
 
-// seedEvents creates an environment with many events: between snapshots, all images are replaced
-// by ones that never ran before, which makes two events for each.
+// seedEvents creates an environment with many events: each snapshot replaces all images by new ones, two events for
+// each.
 func seedEvents(pods, snapshots int) seed {
 	return func(ctx context.Context, f *fixture, _ int) error {
 		return f.createHistory(ctx, pods, snapshots, func(pods []snapshot.Instance, n int) {
@@ -34,8 +33,8 @@ func seedEvents(pods, snapshots int) seed {
 	}
 }
 
-// createHistory creates an environment with snapshots. Before each but the first, replace changes
-// the pods. The reports do not pass the HTTP server and the queue, which would take minutes.
+// createHistory creates an environment with snapshots. replace changes the pods before each but the first. The reports
+// do not pass the HTTP server and the queue, which would take minutes.
 func (f *fixture) createHistory(ctx context.Context, pods, snapshots int, replace func(pods []snapshot.Instance, n int)) error {
 	name, err := f.createEnvironment(newConnection(f.address, f.key), "history")
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"attestry/evidence"
 )
 
-// tellWebhooks has an action tell as many webhooks as the size says, and others that never answer,
-// of each trail that a client begins. The baseline calls as many webhooks without keeping anything.
+// tellWebhooks has an action notify as many webhooks as the size says, and others that never answer, of each trail that
+// a client begins. The baseline calls as many webhooks without storing anything.
 func tellWebhooks(hanging int) setup {
 	return func(c *client) (service, baseline requests, err error) {
 		if c.receiver, err = newReceiver(); err != nil {

@@ -46,11 +46,10 @@ func testResults(number, size int) []byte {
 	return content[:size]
 }
 
-// evidenceFolder has the files of evidence that the baseline archives, on the disk of the service.
+// evidenceFolder has the files of evidence that the baseline archives.
 func (f *fixture) evidenceFolder() string { return filepath.Join(f.data, f.scope+"-evidence") }
 
-// seedPackage attests a trail as often as the size says, with evidence that is in evidenceFolder as
-// well.
+// seedPackage attests a trail as often as the size says, with evidence that is in evidenceFolder too.
 func seedPackage(of evidenceOf) seed {
 	return func(ctx context.Context, f *fixture, attestations int) error {
 		if err := os.Mkdir(f.evidenceFolder(), 0o700); err != nil {
@@ -89,8 +88,8 @@ func (f *fixture) attest(ctx context.Context, trail, name string, content []byte
 	}, nil)
 }
 
-// assemble asks for the package of a trail and waits for it. Then the package is forgotten, so that
-// the next request has it assembled again. The baseline archives the files of evidence.
+// assemble requests the package of a trail, waits for it and forgets it, so that the next request has it assembled
+// again. The baseline archives the files of evidence.
 func assemble(c *client) (service, baseline requests, err error) {
 	next := c.packageOf(packagedTrail(0), http.MethodPost)
 	next.then = func() error {
@@ -102,8 +101,7 @@ func assemble(c *client) (service, baseline requests, err error) {
 	return always(next), always(request{method: http.MethodPatch, body: []byte("{}"), then: c.archive}), nil
 }
 
-// archive compresses the files of evidence with tar and gzip, and waits until the archive is durable
-// as the service does.
+// archive compresses the files of evidence with tar and gzip, and waits until the archive is durable.
 func (c *client) archive() error {
 	const script = `set -o pipefail; tar -cf - -C "$1" . | gzip -1 >"$1.tar.gz" && sync "$1.tar.gz"`
 	output, err := exec.Command("bash", "-c", script, "bash", c.evidenceFolder()).CombinedOutput()
@@ -121,14 +119,13 @@ func firstByte(c *client) (service, baseline requests, err error) {
 	return always(next), direct, c.awaitPackage(c.connection, packagedTrail(0))
 }
 
-// reportBeside makes each client a cluster, of which both sides get the same reports.
+// reportBeside makes each client a cluster that sends both sides the same reports.
 func reportBeside(c *client) (service, baseline requests, err error) {
 	next, _, err := c.reports("cluster", c.scope, reportedPods, change{func(r *report) { r.replaceByOtherVersion(0) }, created})
 	return next, next, err
 }
 
-// assembleAll asks for the packages of all trails at once and waits for them. Then they are
-// forgotten.
+// assembleAll requests the packages of all trails at once, waits for them and forgets them.
 func assembleAll(c *client) error {
 	for _, do := range []func(by *connection, trail string) error{
 		func(by *connection, trail string) error {
@@ -155,8 +152,7 @@ func (f *fixture) awaitPackage(by *connection, trail string) error {
 	return by.sendUntil(f.packageOf(trail, http.MethodHead), answer{status: http.StatusServiceUnavailable})
 }
 
-// forgetPackage lets the package of a trail be assembled again, and deletes it, so that the disk
-// does not fill up.
+// forgetPackage deletes the package of a trail, so that it can be assembled again and the disk does not fill up.
 func (f *fixture) forgetPackage(trail string) error {
 	ctx := context.Background()
 	flow, err := f.store.Flows.Resolve(ctx, f.org, f.flow())

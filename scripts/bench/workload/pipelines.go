@@ -11,14 +11,14 @@ import (
 
 var recorded = answer{http.StatusCreated, `{"message":"OK"}`}
 
-// attestOwnTrail attests an artifact of a trail that no other client attests to.
-func attestOwnTrail(c *client) (service, baseline requests, err error) {
-	return c.attestations("trail-" + strconv.Itoa(c.number))
-}
-
-// attestOneTrail attests an artifact that all clients attest.
-func attestOneTrail(c *client) (service, baseline requests, err error) {
-	return c.attestations("trail")
+// attest attests an artifact: that of all clients, or one of a trail of its own.
+func attest(own bool) setup {
+	return func(c *client) (service, baseline requests, err error) {
+		if own {
+			return c.attestations("trail-" + strconv.Itoa(c.number))
+		}
+		return c.attestations("trail")
+	}
 }
 
 // attestations reports an artifact to a trail. Each request attests it by its fingerprint.

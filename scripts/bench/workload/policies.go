@@ -12,8 +12,7 @@ import (
 
 const rulesPerPolicy = 10
 
-// policyContent is a policy of ten rules. Of the artifacts that flows know, half of the rules
-// apply to each, and all of those that do are satisfied.
+// policyContent is a policy of ten rules. Of the artifacts of flows, half of the rules apply to each and are satisfied.
 func policyContent(number int) []byte {
 	content := "_schema: https://kosli.com/schemas/policy/environment/v1\nartifacts:\n" +
 		"  provenance: {required: true, exceptions: [{if: \"${{ matches(artifact.name, 'kube-system/') }}\"}]}\n" +
@@ -25,15 +24,6 @@ func policyContent(number int) []byte {
 }
 
 func policyName(number int) string { return "policy-" + strconv.Itoa(number) }
-
-// policyNames lists the first policies in JSON.
-func policyNames(policies int) string {
-	names := make([]string, 0, policies)
-	for number := range policies {
-		names = append(names, `"`+policyName(number)+`"`)
-	}
-	return "[" + strings.Join(names, ",") + "]"
-}
 
 // seedPolicies stores policies, of which none is attached.
 func seedPolicies(ctx context.Context, f *fixture, policies int) error {
@@ -51,8 +41,7 @@ func seedPolicies(ctx context.Context, f *fixture, policies int) error {
 // attachedPolicies is how many policies are attached where artifacts are evaluated again.
 const attachedPolicies = 5
 
-// assertArtifact asserts an artifact in an environment to which as many policies are attached as
-// the size says.
+// assertArtifact asserts an artifact in an environment with as many policies as the size says.
 func assertArtifact(c *client) (service, baseline requests, err error) {
 	trail := "trail-" + strconv.Itoa(c.number)
 	fingerprint := digest(c.scope, trail, 0)
@@ -92,8 +81,12 @@ func reevaluate(c *client) (service, baseline requests, err error) {
 
 // changePolicies attaches just the first policies to an environment.
 func (c *client) changePolicies(environment string, policies int) request {
+	names := make([]string, 0, policies)
+	for number := range policies {
+		names = append(names, strconv.Quote(policyName(number)))
+	}
 	return request{
-		method: http.MethodPatch, path: c.path("/environments/{org}/" + environment), body: []byte(`{"policies":` + policyNames(policies) + `}`),
+		method: http.MethodPatch, path: c.path("/environments/{org}/" + environment), body: []byte(`{"policies":[` + strings.Join(names, ",") + `]}`),
 		want: answer{http.StatusOK, `"OK"`},
 	}
 }

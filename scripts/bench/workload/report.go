@@ -10,24 +10,22 @@ import (
 	"attestry/api/environments"
 )
 
-// report is the body of a Kubernetes report. Images are replaced without encoding it again,
-// which would take processor time from the service.
+// report is the body of a Kubernetes report. Images are replaced without encoding it again, which would take processor
+// time.
 type report struct {
 	body []byte
 	seed string
 	// offsets are where the fingerprints begin in the body, one for each pod.
 	offsets  []int
 	replaced int // images
-	// orders are bodies of the same elements in other orders, and sent is how often one of
-	// them was chosen.
+	// orders are bodies of the same elements in other orders, and sent is how often one was chosen.
 	orders [][]byte
 	sent   int
 }
 
 const preparedOrders = 4
 
-// newReport makes the report of a cluster whose pods run one image each, all different.
-// Reports with different seeds have no image in common.
+// newReport makes the report of a cluster whose pods run different images. Different seeds have no image in common.
 func newReport(seed string, pods int) (*report, error) {
 	content := environments.K8SReport{Type: "K8S"}
 	for i := range pods {
@@ -63,8 +61,7 @@ func (r *report) prepareOrders(pods int) error {
 	return nil
 }
 
-// nextOrder puts the elements into another order, as reporters do that collect them
-// concurrently.
+// nextOrder puts the elements into another order, as reporters do that collect them concurrently.
 func (r *report) nextOrder() {
 	r.body = r.orders[r.sent%len(r.orders)]
 	r.sent++
@@ -76,8 +73,7 @@ func (r *report) clone() *report {
 	return &other
 }
 
-// replaceByOtherVersion replaces an image by the other one of its two versions, pod after pod,
-// beginning with first, so that all images can be seeded.
+// replaceByOtherVersion replaces an image by the other one of its two versions, pod after pod, beginning with first.
 func (r *report) replaceByOtherVersion(first int) {
 	pods := replaceable(len(r.offsets))
 	version := secondVersion

@@ -15,8 +15,8 @@ func (f *fixture) scopeOf(trail string) recording.Scope {
 	}
 }
 
-// seedImages lets two flows report the images of a cluster and their second versions: one
-// builds them from a commit of one of twenty repositories, the other one scans them.
+// seedImages lets two flows report the images of a cluster and their second versions: one builds them from a commit of
+// one of twenty repositories, the other one scans them.
 func seedImages(ctx context.Context, f *fixture, pods int) error {
 	return concurrently(pods+replaceable(pods), func(i int) error {
 		version := firstVersion

@@ -14,8 +14,7 @@ type kind struct {
 	measures string
 	// baseline is the path of the baseline that is sent the same requests, or ofService.
 	baseline string
-	// bytes is how much an operation goes through for each unit of the size, 0 where it is not
-	// printed.
+	// bytes is how much an operation processes for each unit of the size, 0 if it is not printed.
 	bytes int64
 	// beside is done once in each round while the service is measured; nil is nothing.
 	beside func(c *client) error
@@ -26,11 +25,10 @@ type kind struct {
 	variants []variant
 }
 
-// ofService sends the requests of the baseline to the service, while nothing is done beside them.
+// ofService sends the requests of the baseline to the service, without what is done beside.
 const ofService = "service"
 
-// variant is a size, whose unit the name of the kind says, and a number of clients. The size of
-// kinds without one is 0.
+// variant is a size, in the unit of the kind's name or 0, and a number of clients.
 type variant struct{ size, clients int }
 
 // seed writes data for a workload of a size, most of it past the HTTP server.
@@ -83,9 +81,9 @@ var kinds = []kind{
 		setup: get("/environments/{org}/{history}/events?page={size}&per_page=15"), variants: []variant{{1, 1}, {1_000, 1}}},
 
 	{name: "attestation", measures: "a pipeline attests an artifact of a trail of its own",
-		baseline: baseline.AttestationPath, setup: attestOwnTrail, variants: []variant{{0, 1}, {0, 16}, {0, 64}}},
+		baseline: baseline.AttestationPath, setup: attest(true), variants: []variant{{0, 1}, {0, 16}, {0, 64}}},
 	{name: "attestation to one trail", measures: "a pipeline attests an artifact of the trail that all attest to",
-		baseline: baseline.AttestationPath, setup: attestOneTrail, variants: []variant{{0, 64}}},
+		baseline: baseline.AttestationPath, setup: attest(false), variants: []variant{{0, 64}}},
 	{name: "artifact report", measures: "a pipeline reports a new artifact to a new trail",
 		baseline: baseline.ArtifactPath, setup: reportArtifacts, variants: []variant{{0, 1}, {0, 16}}},
 	{name: "artifact by fingerprint among {size}", measures: "a user looks up an artifact by the beginning of its fingerprint",

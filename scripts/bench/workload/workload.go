@@ -1,5 +1,4 @@
-// Package workload holds what clients of the service do while it is measured: a table of
-// workloads, the requests that they send, and the data that must be there before.
+// Package workload has the workloads of the benchmark: a table, the requests of clients, and the data that they need.
 package workload
 
 import (
@@ -48,8 +47,8 @@ func (w Workload) series() string {
 // Measures says what an operation of the workload is.
 func (w Workload) Measures() string { return w.measures }
 
-// Run measures the workload on a new service and a new baseline, for duration on each. Data
-// and logs are in a new directory below directory, which is left there after an error.
+// Run measures the workload on a new service and a new baseline, for duration on each. Data and logs are in a new
+// directory below directory, which is left there after an error.
 func (w Workload) Run(ctx context.Context, engines Engines, directory string, duration time.Duration) (result measure.Result, err error) {
 	f, err := openFixture(ctx, engines, directory)
 	if err != nil {

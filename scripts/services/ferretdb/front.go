@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	// headerSize is the length of the head of a message: its length, two ids and
-	// its kind, four bytes each.
+	// headerSize is the length of the head of a message: its length, two ids and its kind, four bytes each.
 	headerSize = 16
 	// maxMessage bounds a message, in bytes, as MongoDB does.
 	maxMessage = 48_000_000
@@ -23,9 +22,8 @@ const (
 	moreToCome = 1 << 1
 )
 
-// front stands before the server and lets one command pass at a time, over all
-// connections: FerretDB's commands are not atomic, so that several clients would
-// undo each other's updates or find it crashed.
+// front lets one command at a time pass to the server: FerretDB's commands are not atomic, so that several clients
+// would undo each other's updates or crash it.
 type front struct {
 	socket string // where the server listens
 	logger *slog.Logger
@@ -52,8 +50,7 @@ func (f *front) serve(ctx context.Context, listener net.Listener) error {
 	}
 }
 
-// relay passes the messages of one client on, and the answers back, until the
-// client is gone.
+// relay passes the messages of one client on, and the answers back, until the client is gone.
 func (f *front) relay(client net.Conn) error {
 	server, err := net.Dial("unix", f.socket)
 	if err != nil {

@@ -1,8 +1,6 @@
-// Command ferretdb is a MongoDB-compatible server for tests: FerretDB on SQLite,
-// in a module of its own so that its dependencies stay out of ours. FerretDB's
-// own command does not run when built from the module proxy (it lacks generated
-// files), so this one starts the embeddable package, which sends no telemetry,
-// and stands before it.
+// Command ferretdb is a MongoDB-compatible server for tests: FerretDB on SQLite, in a module of its own so that its
+// dependencies stay out of ours. FerretDB's own command lacks generated files when built from the module proxy, so this
+// one starts the embeddable package, which sends no telemetry.
 package main
 
 import (

@@ -1,6 +1,5 @@
-// Package instance runs all of Attestry in one process: the api, a worker and, if
-// no other is given, a Redis in memory. It is what scripts/standalone starts and
-// what the end-to-end tests and the benchmarks talk to.
+// Package instance runs all of Attestry in one process: the api, a worker and, by default, a Redis in memory.
+// scripts/standalone, the end-to-end tests and the benchmarks start it.
 package instance
 
 import (
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	lua "github.com/yuin/gopher-lua"
 
 	"attestry/api/service"
 	"attestry/config"
@@ -29,24 +29,21 @@ import (
 	worker "attestry/worker/server"
 )
 
-// Options say what an instance is made of. Whatever is left out is embedded.
+// Options describe an instance. What is left out is embedded.
 type Options struct {
 	// Listen is the address of the API, host:port; port 0 takes a free one.
 	Listen string
 	// Data is the directory of the embedded engines. Absolute.
 	Data string
-	// Redis, Database and S3 are addresses of what is to be used instead of what is
-	// embedded, "" for that.
+	// Redis, Database and S3 are addresses of stores, "" for embedded ones.
 	Redis, Database, S3 string
-	// Environ holds more settings, in the form of os.Environ; they stand above what
-	// the fields say of the stores and of reports.
+	// Environ holds more settings in the form of os.Environ, which override the fields for stores and reports.
 	Environ []string
 	// ReportWait is how long the answer to a report waits for its verdict.
 	ReportWait time.Duration
 	Clock      evidence.Clock
 	Log        *slog.Logger
-	// Wrap lets tests and benchmarks stand between the service and its database;
-	// nil leaves it as it is.
+	// Wrap wraps the database for tests and benchmarks; nil does not.
 	Wrap func(storage.Documents) storage.Documents
 	// WithoutWorker leaves the queues unserved.
 	WithoutWorker bool
@@ -58,12 +55,12 @@ type Options struct {
 
 // Instance is a running service.
 type Instance struct {
-	// URL is scheme and host by which this machine reaches the API.
+	// URL is scheme and host of the API on this machine.
 	URL string
 	// MonitorAddr is host:port of the monitoring port, "" if it is off.
 	MonitorAddr string
 	Process     *process.Process
-	// Environment is what a process of its own beside this one would be told.
+	// Environment is that of a further process beside this one.
 	Environment []string
 
 	redis   *miniredis.Miniredis
@@ -135,8 +132,8 @@ func (i *Instance) open(ctx context.Context, options Options, listener net.Liste
 	})
 }
 
-// startRedis starts the embedded Redis and returns its URL. Every user of the
-// machine can reach its port, hence the password.
+// startRedis starts the embedded Redis and returns its URL. It needs a password, as every user of the machine can reach
+// its port.
 func (i *Instance) startRedis() (string, error) {
 	password := rand.Text()
 	i.redis = miniredis.NewMiniRedis()
@@ -148,7 +145,7 @@ func (i *Instance) startRedis() (string, error) {
 	return "redis://:" + password + "@" + i.redis.Addr(), nil
 }
 
-// environment is what the two processes would be told in production.
+// environment is that of the two processes in production.
 func environment(options Options, address, redis string) []string {
 	database, objects := options.Database, options.S3
 	if database == "" {
@@ -169,8 +166,8 @@ func environment(options Options, address, redis string) []string {
 	})
 }
 
-// Database is the address of the embedded database in a directory. A directory with an SQLite file
-// that an earlier version has made is refused, as its documents would be missing.
+// Database is the address of the embedded database in a directory. A directory with an SQLite file of an earlier
+// version is refused, as its documents would be missing.
 func Database(directory string) (string, error) {
 	folder := (&url.URL{Scheme: "pebble", Path: directory + "/documents"}).String()
 	file := directory + "/attestry.db"
@@ -236,16 +233,16 @@ func (i *Instance) run(part func() error) {
 // Faults gives an error, or nil, when a part of the instance has ended.
 func (i *Instance) Faults() <-chan error { return i.faults }
 
-// StopRedis takes the embedded Redis away, with all that it holds.
+// StopRedis stops the embedded Redis and removes its data.
 func (i *Instance) StopRedis() {
 	i.redis.Close()
 	i.redis.FlushAll()
 }
 
-// StartRedis brings the embedded Redis back, empty, at the same address.
+// StartRedis starts the embedded Redis again, empty, at the same address.
 func (i *Instance) StartRedis() error { return i.redis.Restart() }
 
-// Close ends the instance in good order.
+// Close ends the instance.
 func (i *Instance) Close() error {
 	if i.stop != nil {
 		i.stop()
@@ -264,3 +261,12 @@ func (i *Instance) closeRedis() {
 		i.redis.Close()
 	}
 }
+
+// The scripts of asynq are short and not recursive. miniredis makes a new interpreter for each of them, hundreds in a
+// second: the 120 KB that gopher-lua reserves for one would be most of what the process allocates.
+const (
+	scriptValues = 1024
+	scriptCalls  = 64
+)
+
+func init() { lua.RegistrySize, lua.CallStackSize = scriptValues, scriptCalls }

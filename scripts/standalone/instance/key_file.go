@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// KeyFile returns the file of a name in a directory, which has a private key. If there is none, it makes one that its
-// owner alone can read; a start that ends meanwhile leaves no part of it.
+// KeyFile returns the file of a private key in a directory. If there is none, it makes one that only its owner can
+// read; an interrupted start leaves no part of it.
 func KeyFile(directory, name string, newKey func() ([]byte, error)) (string, error) {
 	file := filepath.Join(directory, name)
 	_, err := os.Stat(file)

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// roomPause is how long a start waits before it looks again whether its disk has room.
+	// roomPause is how long a start waits before it tries its disk again.
 	roomPause = time.Second
-	// roomRetryAfter is what clients are told meanwhile, in seconds.
+	// roomRetryAfter is when clients should try again, in seconds.
 	roomRetryAfter = "10"
-	// waitingTimeout bounds a request that is answered meanwhile.
+	// waitingTimeout bounds a request during that time.
 	waitingTimeout = 10 * time.Second
 )
 
-// openWhenWritable opens until the stores are not refused for a full disk any more, or ctx ends. Meanwhile
-// it answers on the listener, and on the monitoring port of the settings.
+// openWhenWritable opens until the stores are not refused for a full disk, or ctx ends. Meanwhile it answers on the
+// listener and on the monitoring port.
 func openWhenWritable(ctx context.Context, listener net.Listener, settings config.Settings, log *slog.Logger, open func() error) error {
 	err := open()
 	if !errors.Is(err, storage.ErrWriteRefused) {
@@ -67,7 +67,7 @@ func serveWaiting(listener net.Listener, reason error) *waitingServer {
 	return s
 }
 
-// end returns when the listener is not used any more.
+// end returns when the listener is unused.
 func (s *waitingServer) end() error {
 	err := s.server.Close()
 	if served := s.ended.Wait(); !errors.Is(served, http.ErrServerClosed) {
@@ -76,7 +76,7 @@ func (s *waitingServer) end() error {
 	return err
 }
 
-// waitingHandler answers /healthz with 200, as the process lives, and all else with 503.
+// waitingHandler answers /healthz with 200 and all else with 503.
 func waitingHandler(reason error) http.Handler {
 	message := "The service is starting."
 	var client *evidence.Error
@@ -96,7 +96,7 @@ func waitingHandler(reason error) http.Handler {
 	})
 }
 
-// keptListener stays open when a server that used it is closed.
+// keptListener stays open when its server is closed.
 type keptListener struct{ *net.TCPListener }
 
 // Accept waits for a connection until Close is called.

@@ -1,4 +1,4 @@
-package readme_test
+package readmetest_test
 
 import (
 	"os"
@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"attestry/scripts/readme"
+	"attestry/scripts/readmetest"
 )
 
 const (
@@ -45,7 +45,7 @@ func pages(t *testing.T) []string {
 func linksOf(t *testing.T, page string) []string {
 	t.Helper()
 	var targets []string
-	for _, match := range link.FindAllStringSubmatch(fenced.ReplaceAllString(readme.Read(t, page), ""), -1) {
+	for _, match := range link.FindAllStringSubmatch(fenced.ReplaceAllString(readmetest.Read(t, page), ""), -1) {
 		if !strings.Contains(match[1], "://") {
 			targets = append(targets, match[1])
 		}
@@ -57,7 +57,7 @@ func linksOf(t *testing.T, page string) []string {
 func anchors(t *testing.T, page string) []string {
 	t.Helper()
 	var found []string
-	for _, match := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(readme.Read(t, page), ""), -1) {
+	for _, match := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(readmetest.Read(t, page), ""), -1) {
 		text := notInAnchor.ReplaceAllString(strings.ToLower(match[1]), "")
 		found = append(found, strings.ReplaceAll(text, " ", "-"))
 	}
@@ -65,7 +65,7 @@ func anchors(t *testing.T, page string) []string {
 }
 
 func TestReadmeIsShort(t *testing.T) {
-	if lines := strings.Count(readme.Read(t, root+"README.md"), "\n"); lines > maxReadmeLines {
+	if lines := strings.Count(readmetest.Read(t, root+"README.md"), "\n"); lines > maxReadmeLines {
 		t.Errorf("README.md has %d lines, at most %d are allowed", lines, maxReadmeLines)
 	}
 }
@@ -101,7 +101,7 @@ func TestIndexListsEveryPage(t *testing.T) {
 // TestProseIsWrapped looks at the pages that were written after this rule.
 func TestProseIsWrapped(t *testing.T) {
 	for _, page := range []string{"README.md", "docs/README.md", "docs/api.md", "docs/demo.md", "docs/examples.md", "docs/settings.md"} {
-		for line := range strings.Lines(fenced.ReplaceAllString(readme.Read(t, root+page), "")) {
+		for line := range strings.Lines(fenced.ReplaceAllString(readmetest.Read(t, root+page), "")) {
 			if width := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); width > maxProseWidth && !strings.HasPrefix(line, "|") {
 				t.Errorf("%s has a line of %d characters, at most %d are allowed: %s", page, width, maxProseWidth, line)
 			}

@@ -1,6 +1,6 @@
-// Package readme keeps README.md and docs/ true: tests compare generated tables, and
+// Package readmetest keeps README.md and docs/ true: tests compare generated tables, and
 // what programs print, with the pages.
-package readme
+package readmetest
 
 import (
 	"os"
