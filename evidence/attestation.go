@@ -19,8 +19,7 @@ const (
 	SystemPrefix    = "system:"
 )
 
-// Attestation is one piece of evidence. It is never edited; reporting under the
-// same name again makes another one.
+// Attestation is one piece of evidence. It is never edited. Reporting the same name again makes another one.
 type Attestation struct {
 	ID    string `json:"id"`
 	Org   string `json:"org"`
@@ -85,9 +84,8 @@ type EvidenceFile struct {
 // OfTrail tells that the attestation is about the trail itself.
 func (a *Attestation) OfTrail() bool { return a.Fingerprint == "" && len(a.Targets) == 0 }
 
-// Subject is what an attestation is about: the artifact of a fingerprint in a trail, the
-// artifacts of a name that were built from a commit, those of a name and any commit, or
-// the trail itself (docs/semantics.md 6.2).
+// Subject is what an attestation is about (docs/semantics.md 6.2): the artifact of a fingerprint in a trail, the
+// artifacts of a name that were built from a commit, those of a name and any commit, or the trail itself.
 type Subject struct {
 	Trail       string // key
 	Fingerprint string
@@ -113,9 +111,8 @@ func (a *Attestation) Subjects() []Subject {
 	return SubjectsOf(TrailKey(a.Flow, a.Trail), a.Fingerprint, a.Targets, CommitSHA(a.Commit))
 }
 
-// NeedsReport reports whether the attestation is refused unless the artifact of its
-// fingerprint was reported to the trail. Only a decision is not: for it the artifact needs
-// to be known anywhere in the organization (docs/semantics.md 6.2).
+// NeedsReport reports whether the attestation is refused unless the artifact of its fingerprint was reported to the
+// trail. A decision only needs the organization to know the artifact (docs/semantics.md 6.2).
 func (a *Attestation) NeedsReport() bool {
 	decision := a.Type == TypeDecision && a.Override == nil
 	return a.Fingerprint != "" && !decision

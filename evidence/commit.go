@@ -42,9 +42,8 @@ const NoCommit = "0000000000000000000000000000000000000000"
 // shortSHA is how many characters of a SHA clients show.
 const shortSHA = 7
 
-// ShownSHA is the SHA of an artifact's commit in members of answers that are never
-// null. Clients cut it to its first seven characters and fail on a shorter text, so a
-// SHA that is unknown, or shorter, is NoCommit.
+// ShownSHA is the SHA of an artifact's commit in members of answers that are never null. It is NoCommit if the SHA is
+// unknown or short: clients cut it to seven characters and fail on a shorter text.
 func ShownSHA(sha string) string {
 	if len(sha) < shortSHA {
 		return NoCommit

@@ -41,11 +41,11 @@ type Environment struct {
 	// Policies are the names of the attached policies, in the order in which they were
 	// attached.
 	Policies []string `json:"policies,omitempty"`
-	// Active holds those of Included that are not archived, where it was asked for.
+	// Active holds those of Included that are not archived, if they were read.
 	Active []string          `json:"-"`
 	Tags   map[string]string `json:"tags,omitempty"`
-	// Archived environments leave the lists and take no reports. They keep their
-	// name for whatever tells of them, though another one may have it by now.
+	// Archived environments leave the lists and take no reports. They keep their name, which another environment
+	// may have taken since.
 	Archived       bool    `json:"archived,omitempty"`
 	ArchivedAt     float64 `json:"archived_at,omitempty"` // Unix seconds
 	CreatedAt      float64 `json:"created_at"`

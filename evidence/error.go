@@ -1,6 +1,5 @@
 // Package evidence is the domain: the types of delivery evidence and the pure
-// rules over them. It does no I/O, takes no context, and knows no time but what
-// it is handed.
+// rules over them, without I/O, context or clock.
 package evidence
 
 import (
@@ -26,8 +25,8 @@ const (
 	Unavailable  Code = "unavailable"  // 503
 )
 
-// Error is an error whose text is meant for the client. Whatever is not an
-// *Error is internal: logged, and answered with a plain sentence.
+// Error is an error whose text is meant for the client. Any other error is internal: it is logged, and the client
+// gets a plain sentence.
 type Error struct {
 	Code    Code
 	Message string
@@ -60,8 +59,7 @@ func CodeOf(err error) Code {
 	if err == nil {
 		return ""
 	}
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
 	}
 	return Internal

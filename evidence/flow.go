@@ -32,22 +32,14 @@ const (
 	PrivateFlow = "private"
 )
 
-// Apply takes over what a request says of a flow. Whatever the request leaves out
-// goes back to its default, as fresh has it. Tags stay, and so does the template if
-// fresh has none. It reports whether anything changed.
+// Apply takes over what a request says of a flow; what it leaves out gets the default that fresh has. Tags stay, and
+// so does the template if fresh has none. It reports whether anything changed.
 func (f *Flow) Apply(fresh Flow) bool {
 	before := *f
 	f.Description, f.Visibility, f.RepoURL = fresh.Description, fresh.Visibility, fresh.RepoURL
 	f.Template = cmp.Or(fresh.Template, f.Template)
 	return f.Description != before.Description || f.Visibility != before.Visibility ||
-		f.Template != before.Template || !equal(f.RepoURL, before.RepoURL)
-}
-
-func equal(a, b *string) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
+		f.Template != before.Template || !Equal(f.RepoURL, before.RepoURL)
 }
 
 // Archive takes a flow out of use at a moment in Unix seconds: its name becomes

@@ -45,8 +45,8 @@ const (
 // unknown, expired or revoked: it does not tell which.
 const InvalidKeyMessage = "A valid API key is required."
 
-// ErrUnknownKey is the answer to a secret that is no key, not even one that has expired or was
-// revoked. Clients cannot tell it from the others.
+// ErrUnknownKey is the answer to a secret that never was a key. Clients cannot tell it from those to expired and
+// revoked keys.
 var ErrUnknownKey = NewError(Unauthorized, InvalidKeyMessage)
 
 // Key is an API key as it is kept: never the secret, only its hash.
@@ -88,9 +88,8 @@ func (k *Key) Principal() Principal {
 	return Principal{UserID: k.OwnerID, Name: k.OwnerName, ServiceAccount: k.AccountOrgID != "", KeyID: k.ID}
 }
 
-// NewAPIKey makes the secret of a key: a prefix that secret scanners can look
-// for, 32 random bytes, and a CRC-32 by which a typing error is told from an
-// unknown key. Digits are base 62, so that a double click selects all of it.
+// NewAPIKey makes the secret of a key: a prefix that secret scanners can look for, 32 random bytes, and a CRC-32 that
+// tells a typing error from an unknown key. Digits are base 62, so that a double click selects all of it.
 func NewAPIKey() Secret {
 	random := make([]byte, apiKeyBytes)
 	rand.Read(random)

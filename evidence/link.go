@@ -24,9 +24,7 @@ func AbsoluteURLFault(text string) string {
 	if text == "" {
 		return "Input should be a valid URL, input is empty"
 	}
-	parsed, err := url.Parse(text)
-	switch {
-	case err != nil || parsed.Scheme == "":
+	if parsed, err := url.Parse(text); err != nil || parsed.Scheme == "" {
 		return "Input should be a valid URL, relative URL without a base"
 	}
 	return LinkFault(text)

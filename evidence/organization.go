@@ -3,6 +3,7 @@ package evidence
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -69,14 +70,11 @@ func CheckOrganizationName(name string) error {
 	return nil
 }
 
-// isReservedName finds the names that would be taken for fixed parts of an
-// address: those the API has in the place of an organization, and the first
-// segments of the service's own addresses, beside which /<org>/... stands.
+// isReservedName finds the names that would be taken for fixed parts of an address: of the API where it has an
+// organization, and of the service beside the pages of organizations.
 func isReservedName(name string) bool {
-	switch strings.ToLower(name) {
-	case "default-org", "api-keys", "system-attestation-types",
-		"api", "docs", "ready", "healthz", "readyz", "metrics", "openapi.json", "signin", "signout":
-		return true
-	}
-	return false
+	return slices.Contains([]string{
+		"default-org", "api-keys", "system-attestation-types",
+		"api", "docs", "ready", "healthz", "readyz", "metrics", "openapi.json", "signin", "signout",
+	}, strings.ToLower(name))
 }

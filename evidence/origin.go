@@ -41,12 +41,13 @@ func (o *Origin) TrailKey() string { return TrailKey(o.Flow, o.Trail) }
 // SlotID is the id of the origin's slot.
 func (o *Origin) SlotID() string { return SlotID(o.TrailKey(), o.Slot) }
 
-// CommittedAt is when the commit was made, in Unix seconds; nil when unknown.
-func (o *Origin) CommittedAt() *float64 {
-	if o.Commit == nil {
+// LeadTime is how long it took from the commit to a time in Unix seconds, in seconds; negative if that was earlier,
+// nil if the time of the commit is unknown.
+func (o *Origin) LeadTime(until float64) *float64 {
+	if o.Commit == nil || o.Commit.Timestamp == nil {
 		return nil
 	}
-	return o.Commit.Timestamp
+	return new(RoundSeconds(until - *o.Commit.Timestamp))
 }
 
 // Later reports whether the origin's record was made behind another's.
@@ -62,19 +63,16 @@ func SortOrigins(origins []Origin) {
 	})
 }
 
-// Origins keep no more than so many bytes of a commit's message, of its author and
-// branch, and of addresses; a longer address is left out, as one that is cut leads
-// nowhere. They are copied into snapshots, whose size must not depend on what somebody
-// writes into a message.
+// Bounds of what origins keep of a commit's message, of its author and branch, and of addresses, in bytes. Origins are
+// copied into snapshots, whose size must not depend on them. A longer address is left out, as a part of it is useless.
 const (
 	maxBriefMessage = 1 << 10
 	maxBriefName    = 1 << 8
 	maxBriefURL     = 1 << 10
 )
 
-// brief is what answers show of a commit beside a record: neither its parents nor
-// its signature, no more than the beginning of very long texts, and no very long
-// address.
+// brief is what answers show of a commit beside a record: without parents, signature and long addresses, and with
+// texts cut to the bounds.
 func (c *GitCommit) brief() *GitCommit {
 	if c == nil {
 		return nil

@@ -29,17 +29,15 @@ type RepoInfo struct {
 // (docs/semantics.md 15.1).
 func (i RepoInfo) Named() bool { return i.Name != "" && i.URL != "" }
 
-// RepoID is an id for the repository of an organization that info tells of. It is
-// derived, so that concurrent first reports compete for one id and make one
-// repository.
+// RepoID is an id for the repository of an organization that info tells of. It is derived, so that concurrent first
+// reports make one repository.
 //
-// Without an external id, provider and name identify the repository, and its ordinal
-// is 0. The external id alone does not: several repositories of an organization may
-// have the same one, at different providers. They have the ordinals 0, 1, 2, … in the
-// order in which they were made. Match tells them apart.
+// An external id may stand for several repositories of an organization, at different providers: they have the
+// ordinals 0, 1, 2, … in the order in which they were made, and Match tells them apart. Without an external id,
+// provider and name identify the repository, and its ordinal is 0.
 func (i RepoInfo) RepoID(org string, ordinal int) string {
-	identity := []string{org, text(i.Provider), "name", i.Name}
-	if id := text(i.ID); id != "" {
+	identity := []string{org, Text(i.Provider), "name", i.Name}
+	if id := Text(i.ID); id != "" {
 		identity = []string{org, "id", id, strconv.Itoa(ordinal)}
 	}
 	encoded, err := json.Marshal(identity)
@@ -49,13 +47,6 @@ func (i RepoInfo) RepoID(org string, ordinal int) string {
 	digest := sha256.Sum256(encoded)
 	h := hex.EncodeToString(digest[:])
 	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:28]}, "-")
-}
-
-func text(t *string) string {
-	if t == nil {
-		return ""
-	}
-	return *t
 }
 
 // Repo is a repository that reports have named. Provider and external id identify it
@@ -100,7 +91,7 @@ const (
 // providers that are both known decide. Where one is not known the host decides, as
 // external ids are unique there.
 func (r *Repo) Match(info RepoInfo) RepoMatch {
-	provider := text(info.Provider)
+	provider := Text(info.Provider)
 	switch {
 	case r.ExternalID == "":
 		return SameRepo // the id holds provider and name
@@ -122,18 +113,17 @@ func (r *Repo) Match(info RepoInfo) RepoMatch {
 // ordinal as RepoID explains.
 func NewRepo(org string, info RepoInfo, ordinal int, at float64) Repo {
 	repo := Repo{
-		ID: info.RepoID(org, ordinal), Org: org, ExternalID: text(info.ID), Provider: text(info.Provider),
+		ID: info.RepoID(org, ordinal), Org: org, ExternalID: Text(info.ID), Provider: Text(info.Provider),
 		CreatedAt: at, LastModifiedAt: at,
 	}
 	repo.Apply(info, at)
 	return repo
 }
 
-// Apply takes in what a later report tells. What it does not tell stays as it is
-// known. A report that is older than the last one changes nothing, but for a provider
-// that was not known: it is part of what identifies the repository.
+// Apply takes over what a later report says; what it leaves out stays. A report that is older than the last one only
+// sets a provider that was unknown, as that identifies the repository.
 func (r *Repo) Apply(info RepoInfo, at float64) {
-	identified := r.Provider == "" && set(&r.Provider, text(info.Provider))
+	identified := r.Provider == "" && set(&r.Provider, Text(info.Provider))
 	if at < r.LastModifiedAt {
 		return
 	}

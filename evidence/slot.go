@@ -42,16 +42,14 @@ func (e Entry) later(other Entry) bool { return CompareEntries(e, other) > 0 }
 // AddEntry takes an attestation into entries, which hold one of each name in the
 // order the names first came.
 func AddEntry(entries []Entry, entry Entry) []Entry {
-	for i, known := range entries {
-		if known.Name != entry.Name {
-			continue
-		}
-		if entry.later(known) {
-			entries[i] = entry
-		}
-		return entries
+	i := slices.IndexFunc(entries, func(known Entry) bool { return known.Name == entry.Name })
+	switch {
+	case i < 0:
+		return append(entries, entry)
+	case entry.later(entries[i]):
+		entries[i] = entry
 	}
-	return append(entries, entry)
+	return entries
 }
 
 // Slot is what was reported under one artifact name of a trail: the artifacts,
@@ -124,15 +122,8 @@ func (e SlotEntry) sameTarget(other SlotEntry) bool {
 	return e.Name == other.Name && e.Fingerprint == other.Fingerprint && e.Commit == other.Commit
 }
 
-// replaces reports whether the attestation replaces another one, or is that one.
-func (e SlotEntry) replaces(other SlotEntry) bool {
-	return e.sameTarget(other) && !other.later(e.Entry)
-}
-
 const (
-	// maxSlotArtifacts and maxSlotEntries keep a slot small. A trail rarely has
-	// more than a few artifacts of one name; what is dropped is read from the
-	// records when it is asked for.
+	// maxSlotArtifacts and maxSlotEntries keep a slot small. What is dropped is read from the records when it is needed.
 	maxSlotArtifacts = 32
 	maxSlotEntries   = 400
 )
@@ -182,16 +173,13 @@ func (s *Slot) Report(artifact SlotArtifact) {
 // Attest takes in an attestation.
 func (s *Slot) Attest(entry SlotEntry) {
 	s.EvaluatedAt = max(s.EvaluatedAt, entry.Time)
-	for i, known := range s.Entries {
-		if !known.sameTarget(entry) {
-			continue
-		}
-		if entry.later(known.Entry) {
-			s.Entries[i] = entry
-		}
-		return
+	i := slices.IndexFunc(s.Entries, entry.sameTarget)
+	switch {
+	case i < 0:
+		s.Entries = append(s.Entries, entry)
+	case entry.later(s.Entries[i].Entry):
+		s.Entries[i] = entry
 	}
-	s.Entries = append(s.Entries, entry)
 }
 
 // Bound returns the latest attestations that are bound to an artifact, one of each
@@ -242,10 +230,12 @@ func (s *Slot) Concerned(entry SlotEntry) []string {
 	return fingerprints
 }
 
-// Lacks reports whether an attestation has to be taken in for the sake of an
-// artifact: it is bound to it, and neither it nor a later one in its place is there.
+// Lacks reports whether an attestation has to be added for the sake of an artifact: it is bound to it, and the slot
+// has neither it nor a later one of its name and target.
 func (s *Slot) Lacks(entry SlotEntry, artifact SlotArtifact) bool {
-	return entry.Binds(artifact) && !slices.ContainsFunc(s.Entries, func(known SlotEntry) bool { return known.replaces(entry) })
+	return entry.Binds(artifact) && !slices.ContainsFunc(s.Entries, func(known SlotEntry) bool {
+		return known.sameTarget(entry) && !entry.later(known.Entry)
+	})
 }
 
 // Prune drops the oldest of what does not count for the slot as it stands, when

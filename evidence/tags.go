@@ -5,9 +5,7 @@ import (
 	"maps"
 )
 
-// maxTagsBytes bounds the tags of one thing, keys and values together. Without a
-// bound, tags added one request after the other would outgrow what a database
-// keeps as a document.
+// maxTagsBytes bounds the tags of one thing, keys and values together, so that they fit into a document.
 const maxTagsBytes = 64 << 10
 
 // ChangeTags returns tags without those whose keys are removed and with those that

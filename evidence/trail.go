@@ -63,8 +63,7 @@ type Trail struct {
 	Uncounted bool `json:"uncounted,omitempty"`
 }
 
-// Key identifies a trail: it can be told without a look-up, as its name cannot
-// change.
+// Key identifies a trail. It needs no look-up, as names of trails cannot change.
 func (t *Trail) Key() string { return TrailKey(t.Flow, t.Name) }
 
 // TrailKey is the key of the trail of that name in a flow.
@@ -95,10 +94,9 @@ type SlotSummary struct {
 	Entries int `json:"entries,omitempty"`
 }
 
+// Bounds of what a trail, or one of its artifacts, holds under different names, so that no database refuses it. They
+// are far beyond what a template can require.
 const (
-	// MaxTrailArtifacts and MaxTrailAttestations bound what a trail, or one of its
-	// artifacts, holds under different names, so that no database refuses it. They
-	// are far beyond what a template can ask for.
 	MaxTrailArtifacts    = 10_000
 	MaxTrailAttestations = 10_000
 )

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -180,13 +181,9 @@ func (t *Trail) ChangeEvent(id, userID string, at float64, changes []string, rep
 
 // values are those that begins and changes have in common.
 func (t *Trail) values() TrailValues {
-	userData := string(t.UserData)
-	if userData == "" {
-		userData = "{}"
-	}
 	return TrailValues{
 		Description: t.Description, Commit: t.Commit, Template: t.Template,
-		OriginURL: t.OriginURL, UserData: userData, ExternalURLs: t.ExternalURLs,
+		OriginURL: t.OriginURL, UserData: cmp.Or(string(t.UserData), "{}"), ExternalURLs: t.ExternalURLs,
 	}
 }
 

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"encoding/json"
+	"slices"
 
 	"attestry/evidence"
 	"attestry/evidence/policy"
@@ -24,9 +25,8 @@ type Artifact struct {
 	Decisions []Decision `json:"decisions,omitempty"`
 	// Allowed tells that the environment's allow list had it.
 	Allowed bool `json:"allowed,omitempty"`
-	// Since is the number of the snapshot with which it began to run, and StartedAt
-	// that one's timestamp; FirstAt is when it began to run here for the first time
-	// ever. All times are Unix seconds.
+	// Since is the number of the snapshot with which it began to run, and StartedAt the time of that snapshot.
+	// FirstAt is when it first ran here. All times are Unix seconds.
 	Since     int64   `json:"since"`
 	StartedAt float64 `json:"started_at"`
 	FirstAt   float64 `json:"first_at"`
@@ -90,33 +90,17 @@ func (a *Artifact) NewestInstance() int64 {
 func (a *Artifact) Repos() []string {
 	var repos []string
 	for _, origin := range a.Origins {
-		repos = add(repos, origin.Repo)
+		if origin.Repo != "" && !slices.Contains(repos, origin.Repo) {
+			repos = append(repos, origin.Repo)
+		}
 	}
 	return repos
 }
 
-// add appends a text to a short list unless it is empty or there.
-func add(texts []string, fresh string) []string {
-	if fresh == "" {
-		return texts
-	}
-	for _, known := range texts {
-		if known == fresh {
-			return texts
-		}
-	}
-	return append(texts, fresh)
-}
-
-// CommitLeadTime is how long it took from a commit until the artifact first ran
-// here, in seconds; negative when it ran before, nil when the commit's time is not
-// known.
+// CommitLeadTime is how long it took from the commit of an origin until the artifact first ran here, in seconds; see
+// evidence.Origin.LeadTime.
 func (a *Artifact) CommitLeadTime(origin *evidence.Origin) *float64 {
-	committed := origin.CommittedAt()
-	if committed == nil {
-		return nil
-	}
-	return new(evidence.RoundSeconds(a.FirstAt - *committed))
+	return origin.LeadTime(a.FirstAt)
 }
 
 // CodeDiff is where the difference to what ran before can be looked at, nil when
@@ -163,13 +147,6 @@ func (c Counts) State() *bool {
 	default:
 		return new(true)
 	}
-}
-
-func sameVerdict(a, b *bool) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
 }
 
 func encode(v any) []byte {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+
+	"attestry/evidence"
 )
 
 // Annotation says how an artifact of a snapshot differs from the snapshot before
@@ -75,23 +77,13 @@ func Diff(before, after []Artifact) []Change {
 // Significant reports whether the changes call for a new snapshot. Other numbers
 // of instances alone do not (docs/semantics.md 11.1).
 func Significant(changes []Change) bool {
-	for _, c := range changes {
-		if c.Type != Unchanged {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(changes, func(c Change) bool { return c.Type != Unchanged })
 }
 
 func change(artifact Artifact, kind Annotation, was int) Change {
 	return Change{
-		Fingerprint: artifact.Fingerprint,
-		Name:        artifact.Name,
-		Type:        kind,
-		Was:         was,
-		Now:         artifact.Instances(),
-		Compliant:   artifact.Compliant,
-		Newest:      artifact.NewestInstance(),
+		Fingerprint: artifact.Fingerprint, Name: artifact.Name, Type: kind, Was: was, Now: artifact.Instances(),
+		Compliant: artifact.Compliant, Newest: artifact.NewestInstance(),
 	}
 }
 
@@ -116,12 +108,13 @@ func started(compliant *bool) Annotation {
 // changedVerdict compares an artifact that runs in both snapshots. A verdict that is lost
 // counts as changed (docs/semantics.md 11.2).
 func changedVerdict(before, after Artifact) Annotation {
+	same := evidence.Equal(before.Compliant, after.Compliant)
 	switch {
-	case sameVerdict(before.Compliant, after.Compliant) && !sameProvenance(before.Origins, after.Origins):
+	case same && !sameProvenance(before.Origins, after.Origins):
 		return UpdatedProvenance
-	case sameVerdict(before.Compliant, after.Compliant) && sameDecisions(&before, &after):
+	case same && sameDecisions(&before, &after):
 		return Unchanged
-	case sameVerdict(before.Compliant, after.Compliant):
+	case same:
 		return Changed
 	case after.Compliant == nil:
 		return Changed

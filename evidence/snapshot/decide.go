@@ -43,9 +43,8 @@ type Input struct {
 	Starting, renamed []string
 	// Policies are those that are attached to the environment, in their latest versions.
 	Policies []policy.Reference
-	// Known has the facts about what is evaluated anew, by fingerprint: see ToEvaluate. The
-	// facts of thousands of artifacts are too large to be held at once, so it holds what
-	// snapshots keep of them.
+	// Known has what snapshots keep of the facts about what is evaluated anew, by fingerprint: see ToEvaluate. The
+	// facts themselves, of thousands of artifacts, would be too large to hold at once.
 	Known map[string]Known
 	// Scaling is that of the report before.
 	Scaling Scaling
@@ -92,9 +91,8 @@ func (in *Input) Unchanged() bool {
 // Number is that of the next snapshot.
 func (in *Input) Number() int64 { return in.Head.Last + 1 }
 
-// ToEvaluate returns the fingerprints whose facts have to be read. In another generation or under
-// other policies these are all. Else what runs on keeps its evaluation, unless policies may
-// evaluate it by another name than before.
+// ToEvaluate returns the fingerprints whose facts have to be read: all in another generation or under other policies.
+// Otherwise what runs on keeps its evaluation, unless it has another name, which policies may read.
 func (in *Input) ToEvaluate() []string {
 	switch {
 	case in.Head.Last > 0 && (in.Generation != in.Head.SnapshotGeneration || in.otherPolicies()):
@@ -158,19 +156,10 @@ func Decide(in *Input) (Result, error) {
 func (in *Input) next() *Snapshot {
 	report := &in.Report
 	next := &Snapshot{
-		Org:          report.Org,
-		Environment:  report.Environment,
-		Number:       in.Number(),
-		Timestamp:    evidence.TimeAfter(in.Head.Timestamp, report.AcceptedAt),
-		Type:         report.Type,
-		Policies:     in.Policies,
-		EventsBefore: in.Head.Events,
-		Arrival:      report.Arrival,
-		Report:       report.ID,
-		Digest:       report.Digest,
-		Generation:   in.Generation,
-		ReportedBy:   report.ReportedBy,
-		ReportedAt:   report.AcceptedAt,
+		Org: report.Org, Environment: report.Environment, Number: in.Number(), Type: report.Type,
+		Timestamp: evidence.TimeAfter(in.Head.Timestamp, report.AcceptedAt), Policies: in.Policies, EventsBefore: in.Head.Events,
+		Arrival: report.Arrival, Report: report.ID, Digest: report.Digest, Generation: in.Generation,
+		ReportedBy: report.ReportedBy, ReportedAt: report.AcceptedAt,
 	}
 	if report.Repeat {
 		next.Digest, next.ReportedAt = in.Head.Digest, in.Head.LastReportedAt
@@ -213,8 +202,8 @@ func (r *Result) add(in *Input, next *Snapshot, artifacts []Artifact, changes []
 	return nil
 }
 
-// ApplyTo brings the head to the report. The head may have been written since the decision was
-// made: only its lease, its attempts and the time of its last report can differ then.
+// ApplyTo brings the head to the report. Only the head's lease, attempts and time of the last report can differ from
+// the head that was decided by.
 func (r *Result) ApplyTo(head *Head) {
 	outcome := Outcome{Report: r.Report.ID}
 	if r.ScaledAt != nil {

@@ -194,7 +194,7 @@ func (d *Decision) size() int {
 func (r *Reason) size() int {
 	size := reasonFrame + textSize(r.Fault)
 	if a := r.Attestation; a != nil {
-		size += textSize(a.ID) + textSize(a.Name) + textSize(a.Type) + textSize(a.Flow) + textSize(a.Trail)
+		size += textSize(a.ID, a.Name, a.Type, a.Flow, a.Trail)
 	}
 	return size
 }

@@ -1,7 +1,5 @@
 package snapshot
 
-import "attestry/evidence"
-
 // Deployment is a fingerprint that newly runs in an environment: deployments are
 // derived from snapshots (docs/semantics.md 14.1).
 type Deployment struct {
@@ -21,17 +19,13 @@ type Deployment struct {
 	Origin *Origin `json:"origin,omitempty"`
 }
 
-// LeadTime is how long it took from the commit until it ran, in seconds; nil when
-// the commit's time is not known (docs/semantics.md 14.2).
+// LeadTime is how long it took from the commit until it ran, in seconds; nil when the commit's time is not known
+// (docs/semantics.md 14.2).
 func (d *Deployment) LeadTime() *float64 {
 	if d.Origin == nil {
 		return nil
 	}
-	committed := d.Origin.CommittedAt()
-	if committed == nil {
-		return nil
-	}
-	return new(evidence.RoundSeconds(d.Timestamp - *committed))
+	return d.Origin.LeadTime(d.Timestamp)
 }
 
 // Deployments are the artifact's current one as such, first, and that of each

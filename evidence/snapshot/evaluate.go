@@ -37,15 +37,8 @@ func Evaluate(images []Reported, basis *Basis) []Artifact {
 	artifacts := make([]Artifact, 0, len(images))
 	for _, image := range images {
 		artifact := Artifact{
-			Fingerprint: image.Fingerprint,
-			Name:        image.Name,
-			Names:       image.names,
-			CreatedAt:   image.CreatedAt,
-			Pods:        image.Pods,
-			Context:     image.Context,
-			Since:       basis.Number,
-			StartedAt:   basis.Timestamp,
-			FirstAt:     basis.Timestamp,
+			Fingerprint: image.Fingerprint, Name: image.Name, Names: image.names, CreatedAt: image.CreatedAt, Pods: image.Pods,
+			Context: image.Context, Since: basis.Number, StartedAt: basis.Timestamp, FirstAt: basis.Timestamp,
 		}
 		known, ok := basis.Known[image.Fingerprint]
 		if before, runs := basis.Before[image.Fingerprint]; runs {

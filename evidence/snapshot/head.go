@@ -38,8 +38,7 @@ type Head struct {
 	Processed int64     `json:"processed"`
 	Outcomes  []Outcome `json:"outcomes,omitempty"`
 
-	// Lease is that of the worker which processes the environment. Correctness rests on the numbering of
-	// the snapshots.
+	// Lease is that of the worker which processes the environment. It only saves double work.
 	Lease   job.Lease `json:"lease"`
 	Attempt Attempt   `json:"attempt"`
 
@@ -119,7 +118,7 @@ func (h *Head) MarkProcessed(arrival int64, outcome Outcome) {
 		return
 	}
 	outcome.Arrival = arrival
-	// A fresh list: copies of the head share the old one.
+	// Copies of the head share the old list, so it is cloned.
 	kept := h.Outcomes[max(0, len(h.Outcomes)+1-MaxOutcomes):]
 	h.Outcomes = append(slices.Clone(kept), outcome)
 }

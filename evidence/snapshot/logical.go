@@ -41,9 +41,8 @@ func (s *Snapshot) HasMembers(environments []string) bool {
 	})
 }
 
-// WithMembers returns the logical snapshot that follows s when the members have
-// changed at a time in Unix seconds. No events belong to it: nothing has started or
-// exited in any environment.
+// WithMembers returns the logical snapshot that follows s when the members have changed at a time in Unix seconds. It
+// has no events, as nothing has started or exited.
 func (s *Snapshot) WithMembers(members []Member, at float64) Snapshot {
 	next := s.next(members, at)
 	next.unite()
@@ -65,8 +64,7 @@ func (s *Snapshot) WithSnapshot(made *Snapshot) Snapshot {
 	return next
 }
 
-// next is the frame of the snapshot after s. Its time is later than that of s,
-// whatever the clocks of those who made the two said.
+// next is the snapshot after s without a verdict. Its time is later than that of s, even if the clocks differ.
 func (s *Snapshot) next(members []Member, at float64) Snapshot {
 	if s.Number > 0 {
 		at = evidence.TimeAfter(s.Timestamp, at)

@@ -155,8 +155,7 @@ func (i *Instance) namespace() string {
 	return i.PodContext.Namespace
 }
 
-// addPod keeps the pod under its name. Pods are known by name in answers, yet
-// names repeat across namespaces: the pods of a repeated name are distinguished by
+// addPod keeps the pod under its name. Names repeat across namespaces; further pods of a name are kept under
 // `namespace/name`.
 func (r *Reported) addPod(name string, pod Pod) {
 	if r.Pods == nil {
@@ -188,9 +187,8 @@ func (r *Report) Digest() string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// Fingerprints groups the report by fingerprint: one artifact of a snapshot each.
-// An image that runs under several names is known by the first of them, in
-// alphabetical order.
+// Fingerprints groups the report by fingerprint: one artifact of a snapshot each. An image with several names gets the
+// first one, in alphabetical order.
 func (r *Report) Fingerprints() []Reported {
 	grouped := make([]Reported, 0, len(r.Artifacts))
 	for rest := r.Artifacts; len(rest) > 0; {

@@ -112,17 +112,9 @@ func (s *Snapshot) EventsOf(changes []Change, artifacts map[string]Artifact) []E
 	events := make([]Event, 0, len(ordered))
 	for i, c := range ordered {
 		event := Event{
-			Org:               s.Org,
-			Environment:       s.Environment,
-			Ordinal:           s.EventsBefore + int64(i) + 1,
-			Snapshot:          s.Number,
-			Timestamp:         s.Timestamp,
-			Fingerprint:       c.Fingerprint,
-			Name:              c.Name,
-			Type:              c.Type,
-			Description:       c.Description(),
-			Compliant:         c.Compliant,
-			SnapshotCompliant: s.Compliant(),
+			Org: s.Org, Environment: s.Environment, Ordinal: s.EventsBefore + int64(i) + 1, Snapshot: s.Number, Timestamp: s.Timestamp,
+			Fingerprint: c.Fingerprint, Name: c.Name, Type: c.Type, Description: c.Description(),
+			Compliant: c.Compliant, SnapshotCompliant: s.Compliant(),
 		}
 		event.describe(c.artifact(artifacts))
 		events = append(events, event)

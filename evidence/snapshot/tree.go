@@ -8,6 +8,8 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+
+	"attestry/evidence"
 )
 
 const (
@@ -60,17 +62,8 @@ type Tree struct {
 	Chunks map[string]Chunk
 }
 
-// NewArtifactTree cuts artifacts, which must be sorted by fingerprint.
-func NewArtifactTree(artifacts []Artifact) Tree {
-	var leaves []Chunk
-	for _, part := range cut(artifacts, 1, describeArtifact) {
-		leaves = append(leaves, Chunk{Artifacts: part})
-	}
-	return newTree(leaves, nil)
-}
-
-// Next is NewArtifactTree for what runs after the artifacts of this tree. Leaves in which nothing
-// differs are taken over: they are neither measured nor encoded again.
+// Next is the tree of what runs after the artifacts of this tree, sorted by fingerprint. Leaves in which nothing differs
+// are taken over: they are neither measured nor encoded again.
 func (t *Tree) Next(artifacts []Artifact) Tree {
 	known, last := t.leaves()
 	var leaves []Chunk
@@ -116,7 +109,7 @@ func describeArtifact(a *Artifact) (key string, size int) { return a.Fingerprint
 func runsOnAlike(after, before Artifact) bool {
 	return after.Fingerprint == before.Fingerprint && after.Name == before.Name && after.Since == before.Since &&
 		after.StartedAt == before.StartedAt && after.FirstAt == before.FirstAt && after.Allowed == before.Allowed &&
-		sameVerdict(after.Compliant, before.Compliant) &&
+		evidence.Equal(after.Compliant, before.Compliant) &&
 		isSameList(after.Origins, before.Origins) && isSameList(after.Decisions, before.Decisions) &&
 		slices.Equal(after.Names, before.Names) && (after.CreatedAt == nil) == (before.CreatedAt == nil) &&
 		slices.Equal(after.CreatedAt, before.CreatedAt) && maps.EqualFunc(after.Pods, before.Pods, isSamePod) &&
@@ -130,7 +123,7 @@ func isSamePod(a, b Pod) bool {
 }
 
 func isSameOwner(a, b Owner) bool {
-	same := sameVerdict(a.Controller, b.Controller) && sameVerdict(a.BlockOwnerDeletion, b.BlockOwnerDeletion)
+	same := evidence.Equal(a.Controller, b.Controller) && evidence.Equal(a.BlockOwnerDeletion, b.BlockOwnerDeletion)
 	a.Controller, a.BlockOwnerDeletion, b.Controller, b.BlockOwnerDeletion = nil, nil, nil, nil
 	return same && a == b
 }
@@ -223,8 +216,12 @@ type Difference struct {
 func (t *Tree) Compare(root string, fetch Fetch) (Difference, error) {
 	var before []Artifact
 	var superseded []string
+	var frontier []string
+	if root != "" {
+		frontier = []string{root}
+	}
 	shared := map[string]bool{}
-	for frontier := nonEmpty(root); len(frontier) > 0; {
+	for len(frontier) > 0 {
 		missing := t.missing(frontier, shared)
 		frontier = nil
 		if len(missing) == 0 {
@@ -291,7 +288,7 @@ func (t *Tree) without(shared map[string]bool) map[string]Chunk {
 	rest := map[string]Chunk{}
 	var walk func(id string)
 	walk = func(id string) {
-		if shared[id] {
+		if shared[id] || id == "" {
 			return
 		}
 		chunk := t.Chunks[id]
@@ -300,55 +297,45 @@ func (t *Tree) without(shared map[string]bool) map[string]Chunk {
 			walk(child)
 		}
 	}
-	for _, id := range nonEmpty(t.Root) {
-		walk(id)
-	}
+	walk(t.Root)
 	return rest
 }
 
 // Load reads a whole tree, level by level: one fetch per level.
 func Load(root string, fetch Fetch) (Tree, error) {
 	tree := Tree{Root: root, Chunks: map[string]Chunk{}}
-	for frontier := nonEmpty(root); len(frontier) > 0; {
-		chunks, err := fetch(frontier)
-		if err != nil {
-			return Tree{}, err
-		}
-		var below []string
-		for i, chunk := range chunks {
-			tree.Chunks[frontier[i]] = chunk
-			below = append(below, chunk.Children...)
-		}
-		frontier = below
-	}
-	return tree, nil
+	return tree, tree.load([]string{root}, fetch)
 }
 
-// LoadAll reads whole trees, all of them level by level: one fetch for each level of
-// the highest one.
-func LoadAll(roots []string, fetch Fetch) ([]Tree, error) {
-	all := Tree{Chunks: map[string]Chunk{}}
-	frontier := slices.Clone(roots)
+// load adds the chunks of the given ids and all below them. What several of them share is read once.
+func (t *Tree) load(ids []string, fetch Fetch) error {
 	for {
-		// What trees share is read once.
-		slices.Sort(frontier)
-		frontier = slices.DeleteFunc(slices.Compact(frontier), func(id string) bool {
-			_, known := all.Chunks[id]
+		slices.Sort(ids)
+		ids = slices.DeleteFunc(slices.Compact(ids), func(id string) bool {
+			_, known := t.Chunks[id]
 			return known || id == ""
 		})
-		if len(frontier) == 0 {
-			break
+		if len(ids) == 0 {
+			return nil
 		}
-		chunks, err := fetch(frontier)
+		chunks, err := fetch(ids)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		var below []string
 		for i, chunk := range chunks {
-			all.Chunks[frontier[i]] = chunk
+			t.Chunks[ids[i]] = chunk
 			below = append(below, chunk.Children...)
 		}
-		frontier = below
+		ids = below
+	}
+}
+
+// LoadAll reads whole trees, all of them level by level: one fetch for each level of the highest one.
+func LoadAll(roots []string, fetch Fetch) ([]Tree, error) {
+	all := Tree{Chunks: map[string]Chunk{}}
+	if err := all.load(slices.Clone(roots), fetch); err != nil {
+		return nil, err
 	}
 	trees := make([]Tree, 0, len(roots))
 	for _, root := range roots {
@@ -369,13 +356,6 @@ func (t *Tree) Changes() []Change {
 	}
 	slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(a.Fingerprint, b.Fingerprint) })
 	return changes
-}
-
-func nonEmpty(root string) []string {
-	if root == "" {
-		return nil
-	}
-	return []string{root}
 }
 
 func sortByFingerprint(artifacts []Artifact) {

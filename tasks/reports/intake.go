@@ -70,7 +70,7 @@ type Submission struct {
 // Accept returns without an error, the report is durable or changes nothing. A report that is too
 // large to be kept is evidence.TooLarge.
 func (i *Intake) Accept(ctx context.Context, s Submission) (snapshot.Verdict, error) {
-	if err := s.Report.CheckSize(); err != nil {
+	if _, err := s.Report.Size(); err != nil {
 		return snapshot.Waiting, err
 	}
 	if s.Digest == "" {

@@ -26,24 +26,24 @@ func (r *report) changes() {
 
 func commitFacts(commit *evidence.GitCommit) []row {
 	rows := []row{fact("Commit of the trail", paragraph{text: shorten(commit.SHA1, maxName), style: longDigits})}
-	rows = textFact(rows, "Message", shorten(valueOf(commit.Message), maxReason))
-	author := valueOf(commit.Author)
-	if user := valueOf(commit.AuthorUsername); user != "" {
+	rows = textFact(rows, "Message", shorten(evidence.Text(commit.Message), maxReason))
+	author := evidence.Text(commit.Author)
+	if user := evidence.Text(commit.AuthorUsername); user != "" {
 		author = strings.TrimSpace(author + " (" + user + ")")
 	}
 	rows = textFact(rows, "Author", shorten(author, maxName))
-	rows = textFact(rows, "Branch", shorten(valueOf(commit.Branch), maxName))
+	rows = textFact(rows, "Branch", shorten(evidence.Text(commit.Branch), maxName))
 	if commit.Timestamp != nil {
 		rows = textFact(rows, "Time", moment(*commit.Timestamp))
 	}
-	rows = textFact(rows, "URL", shorten(valueOf(commit.URL), maxName))
+	rows = textFact(rows, "URL", shorten(evidence.Text(commit.URL), maxName))
 	rows = textFact(rows, "Signature", signature(commit))
 	return textFact(rows, "Parents", shorten(some(commit.Parents, maxTargets), maxName))
 }
 
 // signature words what the client told of the commit's signature.
 func signature(commit *evidence.GitCommit) string {
-	state := shorten(valueOf(commit.SignatureState), maxName)
+	state := shorten(evidence.Text(commit.SignatureState), maxName)
 	switch {
 	case commit.Verified == nil:
 		return state
@@ -98,8 +98,8 @@ func commitMessage(commit *evidence.GitCommit) cell {
 		return cell{{text: "–", style: body}}
 	}
 	return cell{
-		{text: orDash(shorten(valueOf(commit.Message), maxSummaryLine)), style: body},
-		smallText(labelled("by", shorten(valueOf(commit.Author), maxName))),
+		{text: orDash(shorten(evidence.Text(commit.Message), maxSummaryLine)), style: body},
+		smallText(labelled("by", shorten(evidence.Text(commit.Author), maxName))),
 	}
 }
 
@@ -181,8 +181,8 @@ func pullRequests(a *evidence.Attestation) []PullRequest {
 	var shown []PullRequest
 	for _, one := range found[:min(len(found), maxPullRequests)] {
 		request := PullRequest{
-			URL: shorten(one.URL, maxName), Title: shorten(valueOf(one.Title), maxName), State: shorten(one.State, maxName),
-			Author: shorten(valueOf(one.Author), maxName), MergeCommit: shorten(valueOf(one.MergeCommit), maxName),
+			URL: shorten(one.URL, maxName), Title: shorten(evidence.Text(one.Title), maxName), State: shorten(one.State, maxName),
+			Author: shorten(evidence.Text(one.Author), maxName), MergeCommit: shorten(evidence.Text(one.MergeCommit), maxName),
 		}
 		for _, approver := range one.Approvers[:min(len(one.Approvers), maxApprovers)] {
 			request.Approvers = append(request.Approvers, shorten(approverName(approver), maxName))
@@ -205,15 +205,8 @@ func approverName(approver json.RawMessage) string {
 	if json.Unmarshal(approver, &review) != nil {
 		return ""
 	}
-	if state := valueOf(review.State); state != "" {
+	if state := evidence.Text(review.State); state != "" {
 		return review.Username + " (" + state + ")"
 	}
 	return review.Username
-}
-
-func valueOf(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
 }
