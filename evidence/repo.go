@@ -3,8 +3,6 @@ package evidence
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"net/url"
 	"reflect"
@@ -44,9 +42,7 @@ func (i RepoInfo) RepoID(org string, ordinal int) string {
 	if err != nil {
 		panic(err) // a list of texts
 	}
-	digest := sha256.Sum256(encoded)
-	h := hex.EncodeToString(digest[:])
-	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:28]}, "-")
+	return DerivedID(encoded)
 }
 
 // Repo is a repository that reports have named. Provider and external id identify it

@@ -57,8 +57,7 @@ func NewReadiness(checks []Check, clock evidence.Clock) *Readiness {
 	return r
 }
 
-// ask returns the kept answer or a new one. Those who ask at the same time share
-// one question.
+// ask returns the kept answer or a new one. Callers at the same time share one check.
 func (k *keptCheck) ask(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -66,7 +65,7 @@ func (k *keptCheck) ask(ctx context.Context) error {
 	if !k.asked.IsZero() && now.Sub(k.asked) < k.KeepFor {
 		return k.err
 	}
-	// Another's impatience must not become everyone's answer.
+	// The end of one caller's context must not fail the check for all.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
 	defer cancel()
 	k.err = goroutine.Recovered(func() error { return k.Ping(ctx) })
@@ -118,8 +117,7 @@ func (r *Readiness) States(ctx context.Context) ([]Dependency, bool) {
 // publicMessage is the sentence for clients in err or, without one, that the
 // dependency does not answer.
 func publicMessage(name string, err error) string {
-	var client *evidence.Error
-	if errors.As(err, &client) {
+	if client, ok := errors.AsType[*evidence.Error](err); ok {
 		return client.Message
 	}
 	return name + " does not answer."

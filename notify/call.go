@@ -56,8 +56,7 @@ func callable(address string) bool {
 
 // withoutURL removes the address from an error: it may contain a secret.
 func withoutURL(err error) error {
-	var failed *url.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return failed.Err
 	}
 	return err

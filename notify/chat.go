@@ -118,14 +118,14 @@ func markdownEscape(text string, most int) string { return chatEscape(withoutMar
 // shortens the result to a number of characters, as UTF-16 counts them. It cuts no escaped
 // character in two.
 func chatEscape(text string, most int) string {
-	escaped := chatEscaper().Replace(text)
+	escaped := chatEscaper.Replace(text)
 	if utf16Length(escaped) <= most {
 		return escaped
 	}
 	var b strings.Builder
 	left := most - 1 // for the ellipsis
 	for _, r := range text {
-		next := chatEscaper().Replace(string(r))
+		next := chatEscaper.Replace(string(r))
 		if left -= utf16Length(next); left < 0 {
 			break
 		}
@@ -134,9 +134,7 @@ func chatEscape(text string, most int) string {
 	return b.String() + "…"
 }
 
-func chatEscaper() *strings.Replacer {
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
-}
+var chatEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 func utf16Length(text string) int {
 	length := 0

@@ -142,9 +142,6 @@ func (s *session) transmit(message *mail.Msg) (answer string, err error) {
 	return answer, nil
 }
 
-// quit ends the session. The e-mail has been accepted, whatever comes of it.
-func (s *session) quit() { _ = s.client.Quit() }
-
 // bracketed is an address as SMTP has it, without a name.
 func bracketed(address *netmail.Address) string {
 	return (&netmail.Address{Address: address.Address}).String()

@@ -81,8 +81,8 @@ func findProgram() (string, error) {
 	return os.Executable()
 }
 
-// ask has a request answered. After an error, that of ctx included, the child is of
-// no more use. With errNotAsked it was dead before it got the request.
+// ask sends a request and reads the answer. After an error, that of ctx included, the child must be ended. With
+// errNotAsked it was dead before it got the request.
 func (c *child) ask(ctx context.Context, r request) (a answer, err error) {
 	release := context.AfterFunc(ctx, func() { c.command.Process.Kill() })
 	if err = c.requests.Encode(r); err != nil {
@@ -104,8 +104,7 @@ func (c *child) ask(ctx context.Context, r request) (a answer, err error) {
 func (c *child) end() error {
 	c.input.Close()
 	c.command.Process.Kill() // changes nothing if it is ending already
-	var exit *exec.ExitError
-	if errors.As(c.command.Wait(), &exit) && c.exceeded(exit.ExitCode()) {
+	if exit, ok := errors.AsType[*exec.ExitError](c.command.Wait()); ok && c.exceeded(exit.ExitCode()) {
 		return fmt.Errorf("%w: %s", errOverLimits, c.diagnosis.firstLine())
 	}
 	return fmt.Errorf("a child ended with %s: %s", c.command.ProcessState, c.diagnosis.firstLine())

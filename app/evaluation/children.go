@@ -16,10 +16,9 @@ type children struct {
 	idle []*child
 }
 
-// evaluate has a child answer. A child that did not is ended; errOverLimits means that
-// it ended by itself since the evaluation exceeded the limits. Then the next one is started
-// at once, so that no other evaluation waits for the start. Children that died
-// while they were idle are replaced.
+// evaluate has a child answer. A child that does not is ended; errOverLimits means that it ended by itself because the
+// evaluation exceeded the limits. Then the next one is started at once, so that no other evaluation waits for it.
+// Children that died while they were idle are replaced.
 func (c *children) evaluate(ctx context.Context, r request) (answer, error) {
 	for {
 		child, fresh, err := c.take()

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,9 +21,8 @@ const (
 	// contendedAttempts is after how many attempts the documents that trails share are written
 	// in a batch of their own.
 	contendedAttempts = 2
-	// everywhereAttempts is after how many attempts all environments of the organization get a new
-	// generation. While what runs changes faster than it is read, those in which the artifacts
-	// run cannot be found.
+	// everywhereAttempts is after how many attempts all environments of the organization get a new generation. What
+	// runs may change faster than the environments in which the artifacts run can be found.
 	everywhereAttempts = 6
 	// updateBackoff is the pause before the third attempt; each further one is twice as
 	// long, up to maxUpdateBackoff.
@@ -34,8 +34,8 @@ const (
 	maxRemembered = 32 << 20
 )
 
-// errWriteFirst is the error of a change that reads facts of which some are not written yet. It is
-// applied again after they were written.
+// errWriteFirst is the error of a change that reads facts of which some are not written yet. It is applied again after
+// they are.
 var errWriteFirst = errors.New("what was recorded before must be written first")
 
 // errNoTrail reports that a trail does not exist.
@@ -71,9 +71,7 @@ func (r *Recorder) applyChanges(ctx context.Context, trail string, changes []*ch
 		if err != nil {
 			done = len(some)
 			for _, one := range some {
-				if one.err == nil {
-					one.err = err
-				}
+				one.err = cmp.Or(one.err, err)
 			}
 		}
 		changes = changes[done:]
@@ -114,9 +112,8 @@ func (r *Recorder) applySome(ctx context.Context, trail string, changes []*chang
 	return done, busy()
 }
 
-// applyWhole starts an update and applies the first ones of the changes to it. A change that
-// panics may have been applied in part: then the update is dropped, and the other changes are
-// applied to a new one.
+// applyWhole starts an update and applies the first ones of the changes to it. After a panic, which may have applied a
+// change in part, the other changes are applied to a new update.
 func (r *Recorder) applyWhole(ctx context.Context, trail string, changes []*change, try int, repeated bool) (u *trailUpdate, done int, err error) {
 	for {
 		if u, err = r.startUpdate(ctx, trail, try); err != nil {
@@ -167,7 +164,7 @@ func (r *Recorder) startUpdate(ctx context.Context, trail string, try int) (*tra
 			return u, nil
 		}
 	}
-	seen, err := r.trails.Collection.GetVersioned(ctx, trail)
+	seen, err := r.Trails.Collection.GetVersioned(ctx, trail)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, errNoTrail
 	}
@@ -178,7 +175,7 @@ func (r *Recorder) startUpdate(ctx context.Context, trail string, try int) (*tra
 }
 
 func (r *Recorder) newUpdate(ctx context.Context, seen storage.Versioned[evidence.Trail]) (*trailUpdate, error) {
-	template, err := r.templates.Get(ctx, seen.Value.Org, seen.Value.Template)
+	template, err := r.Templates.Get(ctx, seen.Value.Org, seen.Value.Template)
 	if err != nil {
 		return nil, err
 	}
@@ -196,8 +193,8 @@ func (r *Recorder) remember(u *trailUpdate) {
 	r.remembered.Put(u.trail.Value.Key(), u, u.size())
 }
 
-// pause waits before the next attempt, but not before the second one: the first one may have failed
-// only because the remembered trail was old.
+// pause waits before the next attempt. The second attempt is made at once, as the first one may have failed only because
+// the remembered trail was old.
 func pause(ctx context.Context, try int) error {
 	if try == 0 {
 		return nil
@@ -214,7 +211,7 @@ func pause(ctx context.Context, try int) error {
 // changeExisting records something in the trail of a scope, or returns errNoTrail if the trail or
 // its flow does not exist.
 func (r *Recorder) changeExisting(ctx context.Context, scope Scope, apply func(context.Context, *trailUpdate) error) error {
-	ref, err := r.flows.Resolve(ctx, scope.Org, scope.Flow)
+	ref, err := r.Flows.Resolve(ctx, scope.Org, scope.Flow)
 	if errors.Is(err, storage.ErrNotFound) {
 		return errNoTrail
 	}

@@ -28,9 +28,8 @@ type highWaterMark struct {
 }
 
 const (
-	// markHistory is how many passes a fact may take to be stored after its time was
-	// chosen. A pass takes place every half minute; highWaterMarkAge and a request are together
-	// much shorter than four of them.
+	// markHistory is how many passes of the reconciler a fact may take to be stored after its time was chosen. A pass
+	// takes place every half minute. highWaterMarkAge and a request together are much shorter than four passes.
 	markHistory = 4
 	// timeOverlap is how far behind Time the earlier version looked again, in seconds.
 	timeOverlap = 30
@@ -68,9 +67,8 @@ func (m *highWaterMark) advance(newest float64) bool {
 	return true
 }
 
-// highWaterMarks keeps the marks of organizations. Recorders give every fact a later time than
-// the newest mark they know, so that the reconciler finds the facts of a process whose
-// clock is behind, too.
+// highWaterMarks keeps the marks of organizations. Recorders give every fact a later time than the newest mark that they
+// have read. So the reconciler finds the facts of a process whose clock is behind, too.
 type highWaterMarks struct {
 	collection storage.Collection[highWaterMark]
 	clock      evidence.Clock

@@ -42,11 +42,11 @@ func (u *trailUpdate) loadSlot(ctx context.Context, name string) (*slotUpdate, e
 	}
 	trail := &u.trail.Value
 	read := &slotUpdate{}
-	// A process that was killed may have stored a slot without the trail. Then the write is
-	// refused, and the next attempt reads the slot.
+	// A process that was killed may have stored a slot without the trail. Then the write is refused, and the next
+	// attempt reads the slot.
 	if _, known := trail.Slots[name]; known || u.repeated {
 		var err error
-		if read.Versioned, err = u.recorder.slots.GetOrZero(ctx, trail.Key(), name); err != nil {
+		if read.Versioned, err = u.recorder.Slots.GetOrZero(ctx, trail.Key(), name); err != nil {
 			return nil, err
 		}
 	}
@@ -96,7 +96,7 @@ func (u *trailUpdate) loadDecision(ctx context.Context, of *pipelines.Decision) 
 	if _, ok := u.decisions[of.Key()]; ok {
 		return nil
 	}
-	seen, err := u.recorder.decisions.GetOrZero(ctx, of)
+	seen, err := u.recorder.Decisions.GetOrZero(ctx, of)
 	if err == nil {
 		u.decisions[of.Key()] = &decisionUpdate{Versioned: seen}
 	}
@@ -128,7 +128,7 @@ func (r *Recorder) namesOf(ctx context.Context, scope Scope, u *trailUpdate, a *
 	if u.reported[a.Fingerprint] {
 		return nil, nil, errWriteFirst
 	}
-	record, err := r.artifacts.InTrail(ctx, scope.Org, trail.Flow, trail.Name, a.Fingerprint)
+	record, err := r.Artifacts.InTrail(ctx, scope.Org, trail.Flow, trail.Name, a.Fingerprint)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, nil, r.checkUnreported(ctx, scope, a)
 	}
@@ -140,7 +140,7 @@ func (r *Recorder) namesOf(ctx context.Context, scope Scope, u *trailUpdate, a *
 // (docs/semantics.md 6.2).
 func (r *Recorder) checkUnreported(ctx context.Context, scope Scope, a *evidence.Attestation) error {
 	if !a.NeedsReport() {
-		known, err := r.artifacts.Known(ctx, scope.Org, a.Fingerprint)
+		known, err := r.Artifacts.Known(ctx, scope.Org, a.Fingerprint)
 		if err != nil || known {
 			return err
 		}
@@ -157,10 +157,10 @@ func (r *Recorder) loadAttestation(ctx context.Context, u *trailUpdate, names []
 		if len(u.decisions) > 0 {
 			return in, errWriteFirst
 		}
-		if in.times.superseded, err = r.attestations.NewestDecision(ctx, a.Org, a.Control); err != nil {
+		if in.times.superseded, err = r.Attestations.NewestDecision(ctx, a.Org, a.Control); err != nil {
 			return in, err
 		}
-		if in.controlVersion, err = r.controls.LatestVersion(ctx, a.Org, a.Control); err != nil {
+		if in.controlVersion, err = r.Controls.LatestVersion(ctx, a.Org, a.Control); err != nil {
 			return in, err
 		}
 	}
@@ -204,7 +204,7 @@ func (r *Recorder) loadOverridden(ctx context.Context, u *trailUpdate, names []s
 	if !ok || override.Type != evidence.TypeDecision || original.ID == "" {
 		return original, "", ok, nil
 	}
-	decision, err := r.attestations.Get(ctx, trail.Org, original.ID)
+	decision, err := r.Attestations.Get(ctx, trail.Org, original.ID)
 	return original, decision.Control, true, err
 }
 
@@ -217,11 +217,11 @@ func (r *Recorder) entriesOf(ctx context.Context, trail *evidence.Trail, slot ev
 	if artifact, ok := slot.Complete(fingerprint); ok {
 		return slot.Bound(artifact), nil
 	}
-	record, err := r.artifacts.InTrail(ctx, trail.Org, trail.Flow, trail.Name, fingerprint)
+	record, err := r.Artifacts.InTrail(ctx, trail.Org, trail.Flow, trail.Name, fingerprint)
 	if err != nil {
 		return nil, err
 	}
-	rebuilt, err := r.attestations.RebuildSlots(ctx, trail.Org, []evidence.ArtifactRecord{record})
+	rebuilt, err := r.Attestations.RebuildSlots(ctx, trail.Org, []evidence.ArtifactRecord{record})
 	slot = rebuilt[record.ID]
 	return slot.Shown(), err
 }
@@ -235,7 +235,7 @@ func (r *Recorder) loadArtifact(ctx context.Context, u *trailUpdate, record *evi
 	if in, err = r.loadReported(ctx, u, record); err != nil {
 		return in, err
 	}
-	newest, err := r.artifacts.NewestTime(ctx, record.Org, record.Flow)
+	newest, err := r.Artifacts.NewestTime(ctx, record.Org, record.Flow)
 	if err != nil {
 		return in, err
 	}
@@ -254,7 +254,7 @@ func (r *Recorder) loadReported(ctx context.Context, u *trailUpdate, record *evi
 	if len(u.attested) > 0 && (pruned || u.attested[record.Fingerprint]) {
 		return in, errWriteFirst
 	}
-	if in.provenance, err = r.provenances.LookUp(ctx, record.Org, record.Fingerprint); err != nil {
+	if in.provenance, err = r.Provenances.LookUp(ctx, record.Org, record.Fingerprint); err != nil {
 		return in, err
 	}
 	in.attested, err = r.attestationsOf(ctx, pruned, record)
@@ -265,9 +265,9 @@ func (r *Recorder) loadReported(ctx context.Context, u *trailUpdate, record *evi
 // fingerprint that were made for another slot, and those by name that the slot had to drop.
 func (r *Recorder) attestationsOf(ctx context.Context, pruned bool, record *evidence.ArtifactRecord) ([]evidence.SlotEntry, error) {
 	if !pruned {
-		return r.attestations.OfFingerprint(ctx, record)
+		return r.Attestations.OfFingerprint(ctx, record)
 	}
-	latest, err := r.attestations.LatestOfRecords(ctx, record.Org, []evidence.ArtifactRecord{*record})
+	latest, err := r.Attestations.LatestOfRecords(ctx, record.Org, []evidence.ArtifactRecord{*record})
 	if err != nil {
 		return nil, err
 	}

@@ -20,23 +20,9 @@ import (
 // that reflect it, at last its event. Facts can be applied repeatedly and in any order, so a fact
 // whose event is missing is applied again (Reconcile).
 type Recorder struct {
-	flows        *pipelines.Flows
-	templates    *pipelines.Templates
-	trails       *pipelines.Trails
-	slots        *pipelines.Slots
-	artifacts    *pipelines.Artifacts
-	attestations *pipelines.Attestations
-	events       *pipelines.TrailEvents
-	provenances  *pipelines.Provenances
-	decisions    *pipelines.Decisions
-	controls     *governance.Controls
-	approvals    *governance.Approvals
-	repos        *pipelines.Repos
-	running      *environments.RunningSet
-	generations  *storage.Generations
-	logged       *logs.Documents
-	docs         storage.Documents
-	marks        *highWaterMarks
+	Repositories
+	docs  storage.Documents
+	marks *highWaterMarks
 
 	// changes combines what is recorded in a trail, by its key, and begins the trails that
 	// are begun in a flow, by its id.
@@ -47,7 +33,7 @@ type Recorder struct {
 	whereRunning *whereRunning
 }
 
-// Repositories are what a Recorder writes to.
+// Repositories are those that a Recorder reads and writes.
 type Repositories struct {
 	Flows        *pipelines.Flows
 	Templates    *pipelines.Templates
@@ -69,11 +55,7 @@ type Repositories struct {
 // NewRecorder makes a recorder. The engine behind docs must be that of the repositories.
 func NewRecorder(to Repositories, docs storage.Documents, clock evidence.Clock) *Recorder {
 	r := &Recorder{
-		flows: to.Flows, templates: to.Templates, trails: to.Trails, slots: to.Slots,
-		artifacts: to.Artifacts, attestations: to.Attestations, events: to.TrailEvents,
-		provenances: to.Provenances, decisions: to.Decisions, controls: to.Controls, approvals: to.Approvals,
-		repos: to.Repos, running: to.Running, generations: to.Generations, logged: to.Logged, docs: docs,
-		marks:      newHighWaterMarks(docs, clock),
+		Repositories: to, docs: docs, marks: newHighWaterMarks(docs, clock),
 		remembered: cache.NewLRU[*trailUpdate](maxRemembered), whereRunning: newWhereRunning(to.Running),
 	}
 	r.changes = storage.NewCombiner(r.applyChanges)
@@ -95,11 +77,11 @@ type Scope struct {
 
 // flow returns the id of a scope's flow, making the flow if need be.
 func (r *Recorder) flow(ctx context.Context, scope Scope) (string, error) {
-	ref, err := r.flows.Resolve(ctx, scope.Org, scope.Flow)
+	ref, err := r.Flows.Resolve(ctx, scope.Org, scope.Flow)
 	if !errors.Is(err, storage.ErrNotFound) {
 		return ref.ID, err
 	}
-	flow, _, err := r.flows.Ensure(ctx, scope.Org, scope.Flow, scope.By, scope.At)
+	flow, _, err := r.Flows.Ensure(ctx, scope.Org, scope.Flow, scope.By, scope.At)
 	return flow.ID, err
 }
 

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -22,7 +23,7 @@ const patchAttempts = 5
 // was begun.
 func (r *Recorder) Begin(ctx context.Context, scope Scope, flow string, change evidence.TrailChange, repo *evidence.Repo) (created bool, err error) {
 	for range patchAttempts {
-		seen, err := r.trails.Collection.GetVersioned(ctx, evidence.TrailKey(flow, scope.Trail))
+		seen, err := r.Trails.Collection.GetVersioned(ctx, evidence.TrailKey(flow, scope.Trail))
 		switch {
 		case errors.Is(err, storage.ErrNotFound):
 			err = r.begin(ctx, scope, flow, change, repo)
@@ -43,17 +44,14 @@ func (r *Recorder) Begin(ctx context.Context, scope Scope, flow string, change e
 
 // patch changes a trail. Under another template, all slots are evaluated anew.
 func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versioned[evidence.Trail], change evidence.TrailChange, repo *evidence.Repo) error {
-	wanted := seen.Value.Template
-	if change.Template != "" {
-		wanted = change.Template
-	}
-	stored, err := r.templates.Get(ctx, scope.Org, wanted)
+	wanted := cmp.Or(change.Template, seen.Value.Template)
+	stored, err := r.Templates.Get(ctx, scope.Org, wanted)
 	if err != nil {
 		return err
 	}
 	summaries := map[string]evidence.SlotSummary{}
 	if wanted != seen.Value.Template {
-		slots, err := r.slots.OfTrail(ctx, seen.Value.Key(), seen.Value.SlotNames())
+		slots, err := r.Slots.OfTrail(ctx, seen.Value.Key(), seen.Value.SlotNames())
 		if err != nil {
 			return err
 		}
@@ -63,7 +61,7 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 	}
 	event, now := evidence.NewID(), scope.At
 	newTemplate := false
-	trail, err := r.trails.Collection.UpdateFrom(ctx, seen, func(t *evidence.Trail) error {
+	trail, err := r.Trails.Collection.UpdateFrom(ctx, seen, func(t *evidence.Trail) error {
 		changed := t.Apply(change)
 		if len(changed) == 0 {
 			return nil
@@ -95,7 +93,7 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 			return err
 		}
 	}
-	return r.trails.Settle(ctx, trail)
+	return r.Trails.Settle(ctx, trail)
 }
 
 // announceTrail changes the generations of the environments in which artifacts of a trail run. It
@@ -104,17 +102,17 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 func (r *Recorder) announceTrail(ctx context.Context, trail *evidence.Trail) error {
 	// Older artifacts may run as well, whose fingerprints the trail does not know.
 	if trail.HasOlderArtifacts() {
-		return r.generations.Bump(ctx, trail.Org)
+		return r.Generations.Bump(ctx, trail.Org)
 	}
-	where, complete, err := r.running.Where(ctx, trail.Org, trail.Fingerprints())
+	where, complete, err := r.Running.Where(ctx, trail.Org, trail.Fingerprints())
 	if err != nil {
 		return err
 	}
 	if !complete {
-		return r.generations.Bump(ctx, trail.Org)
+		return r.Generations.Bump(ctx, trail.Org)
 	}
 	batch := &storage.Batch{}
-	r.generations.BumpEnvironmentsIn(batch, trail.Org, storage.Distinct(slices.Concat(slices.Collect(maps.Values(where))...)))
+	r.Generations.BumpEnvironmentsIn(batch, trail.Org, storage.Distinct(slices.Concat(slices.Collect(maps.Values(where))...)))
 	return batch.Write(ctx, r.docs)
 }
 

@@ -89,7 +89,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, org string, records []evidence
 		return nil, err
 	}
 	return e.evaluate(ctx, trails, queries, func(incomplete []int) (map[string]evidence.Slot, error) {
-		var some []evidence.ArtifactRecord
+		some := make([]evidence.ArtifactRecord, 0, len(incomplete))
 		for _, i := range incomplete {
 			some = append(some, records[i])
 		}
@@ -117,10 +117,7 @@ func (e *Evaluator) trailsOf(ctx context.Context, org string, queries []Query) (
 	if err != nil {
 		return nil, err
 	}
-	var ids []string
-	for _, trail := range found {
-		ids = append(ids, trail.Template)
-	}
+	ids := storage.IDs(found, func(trail evidence.Trail) string { return trail.Template })
 	templates, err := e.templates.GetMany(ctx, org, storage.Distinct(ids))
 	for _, trail := range found {
 		trails[trail.Key()] = trailWithTemplate{&trail, new(templates[trail.Template].Template)}
@@ -160,24 +157,13 @@ func (e *Evaluated) evaluate(fingerprint string) (complete bool) {
 
 // slotsOf reads the slots of queries, by id.
 func (e *Evaluator) slotsOf(ctx context.Context, queries []Query) (map[string]evidence.Slot, error) {
-	var ids []string
-	for _, query := range queries {
-		ids = append(ids, query.slotID())
-	}
-	found, err := e.slots.GetMany(ctx, storage.Distinct(ids))
-	slots := make(map[string]evidence.Slot, len(found))
-	for _, slot := range found {
-		slots[slot.ID()] = slot
-	}
-	return slots, err
+	found, err := e.slots.GetMany(ctx, storage.Distinct(storage.IDs(queries, Query.slotID)))
+	return storage.ByKey(found, (*evidence.Slot).ID), err
 }
 
 // rebuild makes the slots of some queries, given by their indexes, by the ids of records.
 func (e *Evaluator) rebuild(ctx context.Context, org string, queries []Query, some []int) (map[string]evidence.Slot, error) {
-	var ids []string
-	for _, i := range some {
-		ids = append(ids, queries[i].Record)
-	}
+	ids := storage.IDs(some, func(i int) string { return queries[i].Record })
 	records, err := e.artifacts.GetMany(ctx, storage.Distinct(ids))
 	if err != nil {
 		return nil, err

@@ -28,12 +28,11 @@ type Verdict struct {
 	Reasons []string
 }
 
-// Check returns an Invalid error that names each part of the definition that is
-// wrong, and how; nil when payloads can be judged by it.
+// Check returns an Invalid error that names each part of the definition that is wrong, and how; nil when payloads can be
+// evaluated by it.
 //
-// A hostile definition can make Check and Judge take any amount of time and
-// memory, and the runtime ends a process that runs out of memory or stack. They
-// belong in a process of their own: app/evaluation provides one.
+// A hostile definition can make Check and Evaluate take any amount of time and memory. So they belong in a process of
+// their own: app/evaluation provides one.
 func Check(definition Definition) error {
 	found := map[string]string{}
 	for at, text := range checkRules(definition.Rules) {
@@ -93,12 +92,10 @@ func Evaluate(definition Definition, data json.RawMessage) (Verdict, error) {
 	return EvaluateBy(schema, definition.Rules, data)
 }
 
-// EvaluateBy judges a payload by a schema, nil when there is none, and rules. A payload
-// that does not fit the schema is an Invalid error naming the places, as
-// attestation_data followed by a JSON pointer. A rule counts as true only when it
-// gives true and nothing else, without an error and within the steps that a payload is
-// allowed. ErrTooMuchWork means that it takes too much work to compare the payload with the schema.
-// Any other error means that a rule does not compile.
+// EvaluateBy evaluates a payload by a schema, nil when there is none, and rules. A payload that does not fit the schema
+// is an Invalid error naming the places, as attestation_data followed by a JSON pointer. A rule counts as true only when
+// it gives true and nothing else, without an error and within the steps that a payload is allowed. ErrTooMuchWork means
+// that it takes too much work to compare the payload with the schema. Any other error means that a rule does not compile.
 func EvaluateBy(schema *Schema, rules []string, data json.RawMessage) (Verdict, error) {
 	payload, err := decode(data)
 	if err != nil {

@@ -35,11 +35,7 @@ func (in *jiraRuleInput) Compliant() bool {
 	return EvaluateJira(items)
 }
 
-func summarizeJira(payload json.RawMessage) []string {
-	var items []JiraItem
-	if json.Unmarshal(payload, &items) != nil {
-		return nil
-	}
+func summarizeJira(items []JiraItem) []string {
 	if len(items) == 0 {
 		return []string{"No issue"}
 	}

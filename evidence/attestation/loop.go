@@ -8,9 +8,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// checkLoops refuses a schema that comes back to itself without a step into the
-// value, as {"$ref":"#"} does: it could never be evaluated. A schema that recurs by
-// way of members or items is fine, since values end.
+// checkLoops refuses a schema that applies itself to the same value, as {"$ref":"#"} does: its evaluation would not end.
+// A schema may recur by way of members or items, since values end.
 func checkLoops(root *jsonschema.Schema) error {
 	search := loopSearch{settled: map[*jsonschema.Schema]bool{}}
 	for _, part := range reachable(root) {
@@ -77,11 +76,9 @@ func reachable(root *jsonschema.Schema) []*jsonschema.Schema {
 	return found
 }
 
-// appliedToSame returns the schemas that a schema applies to the very value that it
-// is applied to; nil ones among them stand for absent keywords. Of a $dynamicRef it is
-// the first target: another one depends on the schemas passed on the way to it. The
-// library ends a loop by way of another one as a violation, which a "not" or an
-// alternative can turn into a fit.
+// appliedToSame returns the schemas that a schema applies to the same value; nil ones among them are absent keywords. Of
+// a $dynamicRef it is the first target: others depend on the schemas passed on the way. The library treats a loop by way
+// of another target as a violation, which a "not" or an alternative can turn into a fit.
 func appliedToSame(part *jsonschema.Schema) []*jsonschema.Schema {
 	parts := []*jsonschema.Schema{part.Ref, part.RecursiveRef, part.Not, part.If, part.Then, part.Else}
 	if part.DynamicRef != nil {

@@ -44,14 +44,11 @@ type PullRequestApprover struct {
 // and its approvals do not matter.
 func EvaluatePullRequests(found []json.RawMessage) bool { return len(found) > 0 }
 
-// CheckPullRequest tells what is wrong with a member of pull_requests, by
-// location within it, in the contract's words; nil when nothing is. A member may
-// be of either version, and is measured by V2 when it has a creation time, a title
-// or a head.
+// CheckPullRequest returns what is wrong with a member of pull_requests, by location within it, in the contract's words;
+// nil when nothing is. A member with a creation time, a title or a head is checked as V2, any other as V1.
 //
-// It takes what clients are known to send beyond the schemas: an open pull request
-// has merge_commit "" in V2 too, and V1 comes with an author, commits, and members
-// of V2 that say nothing (null, "", 0, an empty list; docs/semantics.md 6.3).
+// It accepts what clients are known to send beyond the schemas: an open pull request has merge_commit "" in V2 too, and
+// V1 comes with an author, commits, and members of V2 without a value (null, "", 0, an empty list; docs/semantics.md 6.3).
 func CheckPullRequest(raw json.RawMessage) map[string]string {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
@@ -250,10 +247,6 @@ type pullRequestRuleInput []json.RawMessage
 // Compliant applies EvaluatePullRequests.
 func (in *pullRequestRuleInput) Compliant() bool { return EvaluatePullRequests(*in) }
 
-func summarizePullRequests(payload json.RawMessage) []string {
-	var found []json.RawMessage
-	if json.Unmarshal(payload, &found) != nil {
-		return nil
-	}
+func summarizePullRequests(found []json.RawMessage) []string {
 	return []string{count(len(found), "pull request") + " found"}
 }

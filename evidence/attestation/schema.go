@@ -49,10 +49,9 @@ type Schema struct {
 	work *work
 }
 
-// CompileSchema compiles a schema that payloads are judged by. One that may loop is an
-// Invalid error, since a loop under a "not" can make a payload fit: it may have been
-// stored before such schemas were refused. ErrTooMuchWork is for one that takes too much to be
-// compiled, for the same reason. Any other error means that the schema does not compile.
+// CompileSchema compiles a schema that payloads are evaluated by. One that may loop is an Invalid error, since a loop under
+// a "not" can make a payload fit; earlier versions stored such schemas. ErrTooMuchWork is for one that takes too much to
+// be compiled. Any other error means that the schema does not compile.
 func CompileSchema(source json.RawMessage) (*Schema, error) {
 	schema, err := compileSchema(source)
 	if errors.Is(err, pattern.ErrFull) {

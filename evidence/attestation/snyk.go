@@ -1,7 +1,6 @@
 package attestation
 
 import (
-	"encoding/json"
 	"fmt"
 )
 
@@ -104,11 +103,7 @@ func (in *snykRuleInput) Compliant() bool {
 	return EvaluateSnyk(summary)
 }
 
-func summarizeSnyk(payload json.RawMessage) []string {
-	var results ProcessedSnykResults
-	if json.Unmarshal(payload, &results) != nil {
-		return nil
-	}
+func summarizeSnyk(results ProcessedSnykResults) []string {
 	var sum ProcessedScanResult
 	for _, project := range results.Results {
 		sum.LowCount += project.LowCount

@@ -92,11 +92,7 @@ func (in *sonarRuleInput) Compliant() bool {
 	return EvaluateSonar(results)
 }
 
-func summarizeSonar(payload json.RawMessage) []string {
-	var results SonarResults
-	if json.Unmarshal(payload, &results) != nil {
-		return nil
-	}
+func summarizeSonar(results SonarResults) []string {
 	gate := "none"
 	if results.QualityGate != nil {
 		gate = results.QualityGate.Status

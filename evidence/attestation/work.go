@@ -34,9 +34,9 @@ func (w *work) do(n int) {
 	}
 }
 
-// countParts has each part of a compiled schema counted when it is applied. The library asks the
-// format of a part before it goes on to the parts within; so each part has one that counts. What
-// the library does before, such as comparing with an enum, counts for the part around.
+// countParts counts each part of a compiled schema when it is applied, by giving it a format that counts. The library
+// checks the format of a part before the parts within it. What it does earlier, such as comparing with an enum, counts
+// for the part around.
 func (w *work) countParts(root *jsonschema.Schema) {
 	for _, part := range reachable(root) {
 		part.Format = w.countedFormat(part)

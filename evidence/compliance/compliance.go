@@ -14,11 +14,8 @@ import (
 // Summarize evaluates a slot by itself, under the template of the given id.
 func Summarize(id string, t *template.Template, slot *evidence.Slot) evidence.SlotSummary {
 	summary := evidence.SlotSummary{
-		Version:     slot.Version,
-		Template:    id,
-		EvaluatedAt: slot.EvaluatedAt,
-		HasOlder:    slot.Pruned || len(slot.Artifacts) > 1,
-		Entries:     len(slot.Entries),
+		Version: slot.Version, Template: id, EvaluatedAt: slot.EvaluatedAt,
+		HasOlder: slot.Pruned || len(slot.Artifacts) > 1, Entries: len(slot.Entries),
 	}
 	if current, ok := slot.Current(); ok {
 		summary.Fingerprint, summary.Record, summary.Filename = current.Fingerprint, current.Record, current.Filename

@@ -80,12 +80,11 @@ type Claims struct {
 	values map[string]value // texts, and lists of texts
 }
 
-// FlattenClaims makes Claims of a JSON object that was decoded with json.Decoder.UseNumber.
-// Names of nested claims are joined by dots. Booleans become "true" and "false", numbers the text
-// that stood in the JSON. A list of such values can be read on the right side of 'in' and by
-// exists(), and is null elsewhere; any other list is null. Too many or too deep claims are an error, and so are two that
-// have one name after joining: nobody could tell which of them a condition means. The error
-// repeats nothing of the claims.
+// FlattenClaims makes Claims of a JSON object that was decoded with json.Decoder.UseNumber. Names of nested claims are
+// joined by dots. Booleans become "true" and "false", numbers the text of the JSON. A list of such values can be read on
+// the right side of 'in' and by exists(), and is null elsewhere; any other list is null. Too many or too deep claims are
+// an error, and so are two that have one name after joining, as a condition could mean either. The error repeats nothing
+// of the claims.
 func FlattenClaims(decoded map[string]any) (Claims, error) {
 	f := flattener{values: map[string]value{}}
 	if err := f.object("", decoded, 1); err != nil {

@@ -18,12 +18,10 @@ const (
 // Expression is a condition that has been parsed and whose types have been checked.
 // It can be evaluated by several goroutines at once.
 type Expression struct {
-	text string
+	// Text is the expression as it was written, without ${{ and }}.
+	Text string
 	root node
 }
-
-// Text returns the expression as it was written, without ${{ and }}.
-func (e *Expression) Text() string { return e.text }
 
 // Subject is what an expression is evaluated for: an artifact and one of its flows.
 type Subject struct {
@@ -57,7 +55,7 @@ func Parse(text string, patterns *pattern.Set) (*Expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Expression{text: text, root: root}, nil
+	return &Expression{Text: text, root: root}, nil
 }
 
 // parse reads an expression over the given contexts.

@@ -125,9 +125,7 @@ func (d *Delivery) GiveUp(now float64, reason string) {
 // keep keeps the last attempts.
 func (d *Delivery) keep(attempt Attempt) {
 	d.Attempts = append(d.Attempts, attempt)
-	if len(d.Attempts) > maxAttempts {
-		d.Attempts = d.Attempts[len(d.Attempts)-maxAttempts:]
-	}
+	d.Attempts = d.Attempts[max(0, len(d.Attempts)-maxAttempts):]
 }
 
 // Again asks for a delivery once more, settled or not, at a time in Unix seconds. If an attempt is

@@ -1,9 +1,9 @@
 package notification
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"strings"
+
+	"attestry/evidence"
 )
 
 // The types of events as payloads name them (docs/semantics.md 20.4).
@@ -109,10 +109,5 @@ type NoticeApproval struct {
 	Fingerprint string `json:"fingerprint"`
 }
 
-// NoticeID is the id of a notice, which follows from the parts: in the form of all ids
-// (docs/semantics.md 1.3), but not in the order of time.
-func NoticeID(parts ...string) string {
-	hash := sha256.Sum256([]byte(strings.Join(parts, "\n")))
-	digits := hex.EncodeToString(hash[:14])
-	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:28]
-}
+// NoticeID is the id of a notice, which follows from the parts.
+func NoticeID(parts ...string) string { return evidence.DerivedID([]byte(strings.Join(parts, "\n"))) }

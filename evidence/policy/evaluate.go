@@ -159,7 +159,7 @@ func (r *AttestationRule) applies(subject *expression.Subject) (bool, error) {
 func evaluate(condition *expression.Expression, subject *expression.Subject) (bool, error) {
 	holds, err := condition.Evaluate(subject)
 	if err != nil {
-		return false, fmt.Errorf("the condition %s cannot be evaluated: %w", condition.Text(), err)
+		return false, fmt.Errorf("the condition %s cannot be evaluated: %w", condition.Text, err)
 	}
 	return holds, nil
 }

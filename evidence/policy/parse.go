@@ -46,7 +46,7 @@ func parse(content []byte, maxPatterns int) (Policy, error) {
 	}
 	r := &reader{Reader: format.NewReader(), patterns: expression.NewPatterns(maxPatterns)}
 	parsed := r.policy(root)
-	parsed.patterns = r.patterns.Size()
+	parsed.PatternSize = r.patterns.Size()
 	return parsed, r.Err()
 }
 
@@ -218,8 +218,7 @@ func (r *reader) parse(node *yaml.Node, at, text, inner string) *expression.Expr
 		return nil
 	}
 	parsed, err := expression.Parse(inner, r.patterns)
-	var fault *expression.Error
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*expression.Error](err); ok {
 		before, _, _ := strings.Cut(text, inner)
 		column := utf8.RuneCountInString(before) + fault.Column
 		r.Fault(node, at, fmt.Sprintf("Invalid expression at character %d: %s%s", column, fault.Reason, yamlfile.Shown(text)))

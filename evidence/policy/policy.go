@@ -19,12 +19,9 @@ type Policy struct {
 	Provenance      Requirement
 	TrailCompliance Requirement
 	Attestations    []AttestationRule
-	// patterns is the size of the regular expressions; see PatternSize.
-	patterns int
+	// PatternSize is what the regular expressions take up in memory, estimated, in bytes.
+	PatternSize int
 }
-
-// PatternSize is what the policy's regular expressions take up in memory, estimated, in bytes.
-func (p *Policy) PatternSize() int { return p.patterns }
 
 // Requirement is the rule on provenance or on the compliance of trails.
 type Requirement struct {

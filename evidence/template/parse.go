@@ -18,10 +18,7 @@ import (
 // AnyType and custom:<name>.
 var builtin = attestation.Names()
 
-const (
-	customPrefix = "custom:"
-	namePattern  = `^[a-zA-Z0-9\-_]+$`
-)
+const namePattern = `^[a-zA-Z0-9\-_]+$`
 
 var format = yamlfile.Format{Name: "Template"}
 
@@ -147,7 +144,7 @@ func (r *reader) name(entry, node *yaml.Node, at string, taken names) string {
 // kind reads the type that an attestation is required to have.
 func (r *reader) kind(entry, node *yaml.Node, at string) string {
 	kind, ok := r.Text(entry, node, at)
-	if ok && utf8.RuneCountInString(strings.TrimPrefix(kind, customPrefix)) > r.maxName {
+	if ok && utf8.RuneCountInString(strings.TrimPrefix(kind, evidence.CustomPrefix)) > r.maxName {
 		r.Fault(node, at, nameTooLong+yamlfile.Shown(kind))
 		return kind
 	}
@@ -159,5 +156,5 @@ func (r *reader) kind(entry, node *yaml.Node, at string) string {
 
 // isCustom reports whether the type is custom:<name>, on one line.
 func isCustom(kind string) bool {
-	return strings.HasPrefix(kind, customPrefix) && !strings.Contains(kind, "\n")
+	return strings.HasPrefix(kind, evidence.CustomPrefix) && !strings.Contains(kind, "\n")
 }

@@ -96,9 +96,4 @@ func Member(at, key string) string {
 func Item(at string, index int) string { return Member(at, strconv.Itoa(index)) }
 
 // Shown repeats the beginning of a value, so that it can be found.
-func Shown(value string) string {
-	if runes := []rune(value); len(runes) > MaxShown {
-		value = string(runes[:MaxShown]) + "..."
-	}
-	return " [input: " + value + "]"
-}
+func Shown(value string) string { return " [input: " + cut(value) + "]" }

@@ -144,9 +144,8 @@ func countIndicators(text []byte) int {
 }
 
 func (f Format) syntaxError(err error) error {
-	var fault *yaml.LoadError
-	if !errors.As(err, &fault) {
-		return f.unreadable(1, "Invalid YAML: "+cut(err.Error()))
+	if fault, ok := errors.AsType[*yaml.LoadError](err); ok {
+		return f.unreadable(max(fault.Mark.Line, 1), "Invalid YAML: "+cut(fault.Message))
 	}
-	return f.unreadable(max(fault.Mark.Line, 1), "Invalid YAML: "+cut(fault.Message))
+	return f.unreadable(1, "Invalid YAML: "+cut(err.Error()))
 }

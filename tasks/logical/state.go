@@ -1,6 +1,8 @@
 package logical
 
 import (
+	"slices"
+
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
 )
@@ -18,9 +20,8 @@ type state struct {
 // written behind them.
 func (s *state) finished() bool { return s.heads[s.environment.ID].Last >= s.last.Number }
 
-// missed reports whether workers seem not to have found the environment: it has no
-// snapshot, although a member has, or a member has finished one that is missing. made
-// is what a worker that has found it adds; nil if there is none.
+// missed reports whether workers seem not to have found the environment: it has no snapshot although a member has, or it
+// lacks a finished snapshot of a member. made is what a worker that has found it adds; nil if there is none.
 func (s *state) missed(made *snapshot.Snapshot) bool {
 	if s.last.Number == 0 {
 		return s.membershipChanged()
@@ -34,12 +35,7 @@ func (s *state) membershipChanged() bool {
 	if s.last.Number > 0 {
 		return !s.last.HasMembers(s.environment.Active)
 	}
-	for _, id := range s.environment.Active {
-		if s.heads[id].Last > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.environment.Active, func(id string) bool { return s.heads[id].Last > 0 })
 }
 
 // members are the active ones as the last snapshot has them. Those that have joined

@@ -1,13 +1,10 @@
-// Package logical numbers the snapshots of logical environments. A logical environment
-// gets one for each snapshot of a member, and one for each change of its membership,
-// when that happens; none is ever renumbered.
+// Package logical numbers the snapshots of logical environments. A logical environment gets one for each snapshot of a
+// member and for each change of its membership, when that happens; none is ever renumbered.
 //
-// A snapshot is committed by inserting its number, so that any number of processes may
-// update the same environment at once. Two rules keep snapshots from being missed
-// without a lock: the worker commits the member's snapshot and then looks which logical
-// environments include the member; whoever changes a membership stores it and then
-// looks at the members' heads. A snapshot that was committed before, and that its head
-// does not know of yet, is added by the next update or the next reader.
+// A snapshot is committed by inserting its number, so that several processes may update an environment at once. Two rules
+// keep snapshots from being missed without a lock. A worker commits the member's snapshot before it looks up which logical
+// environments include the member. Whoever changes a membership stores it before it reads the members' heads. A committed
+// snapshot that its head lacks is added by the next update or the next reader.
 package logical
 
 import (
@@ -79,10 +76,8 @@ func (u *Updater) updateAll(ctx context.Context, ids []string, err error) error 
 	return err
 }
 
-// CatchUp adds the snapshots that a logical environment lacks before it is read: those
-// of a change of membership that was cut short, and all of an environment that a
-// version without this numbering has stored. Most often nothing is missing, which takes
-// two commands to find out.
+// CatchUp adds the snapshots that a logical environment lacks before it is read: those of an unfinished change of
+// membership, and all of an environment of a version before this numbering. If nothing is missing, it takes two commands.
 func (u *Updater) CatchUp(ctx context.Context, environment *evidence.Environment) error {
 	upToDate, err := u.upToDate(ctx, environment)
 	if err == nil && !upToDate {
@@ -106,9 +101,8 @@ func (u *Updater) upToDate(ctx context.Context, environment *evidence.Environmen
 	return s.finished() && !s.membershipChanged() && len(s.behind(nil)) == 0, nil
 }
 
-// logFailure logs that a logical environment could not be updated, and returns nil: the
-// next update adds what is missing, and until then neither the members nor readers are
-// held up. An outage, and a context that has ended, are returned.
+// logFailure logs that a logical environment could not be updated, and returns nil: the next update adds what is missing,
+// and neither members nor readers wait for it. An outage, and a context that has ended, are returned.
 func logFailure(ctx context.Context, log *slog.Logger, err error) error {
 	if err == nil || ctx.Err() != nil || evidence.CodeOf(err) == evidence.Unavailable {
 		return err
@@ -126,9 +120,8 @@ func (u *Updater) update(ctx context.Context, id string, made *snapshot.Snapshot
 			return err
 		}
 		if !indexed && s.missed(made) {
-			// Versions before this numbering store environments without the fields by
-			// which workers find them. The members are read again after this write, by
-			// the second rule of the package.
+			// Versions before this numbering store environments without the fields by which workers find them. The
+			// members are read again after this write: see the second rule of the package.
 			if err := u.store.Environments.Reindex(ctx, id); err != nil {
 				return err
 			}
@@ -189,8 +182,7 @@ func (u *Updater) extend(ctx context.Context, s *state, made *snapshot.Snapshot)
 // next makes the snapshot behind the last one, nil when nothing is missing.
 func (u *Updater) next(ctx context.Context, s *state, made *snapshot.Snapshot) (*snapshot.Snapshot, error) {
 	if s.membershipChanged() {
-		next := s.last.WithMembers(s.members(), evidence.Seconds(u.clock()))
-		return &next, nil
+		return new(s.last.WithMembers(s.members(), evidence.Seconds(u.clock()))), nil
 	}
 	behind := s.behind(made)
 	if len(behind) == 0 {
@@ -202,8 +194,7 @@ func (u *Updater) next(ctx context.Context, s *state, made *snapshot.Snapshot) (
 	}
 	last := s.last
 	last.Members = s.members()
-	next := last.WithSnapshot(earliest)
-	return &next, nil
+	return new(last.WithSnapshot(earliest)), nil
 }
 
 // earliest reads the member snapshots that are missing and returns the one that was
@@ -219,13 +210,11 @@ func (u *Updater) earliest(ctx context.Context, behind []snapshot.Member, made *
 	if len(found) == 0 {
 		return nil, fmt.Errorf("%w: snapshot %d of environment %s is gone", storage.ErrDamaged, behind[0].Number, behind[0].Environment)
 	}
-	earliest := slices.MinFunc(found, func(a, b snapshot.Snapshot) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
-	return &earliest, nil
+	return new(slices.MinFunc(found, func(a, b snapshot.Snapshot) int { return cmp.Compare(a.Timestamp, b.Timestamp) })), nil
 }
 
-// finish copies the events of a snapshot into the log and has actions told of it, then brings the
-// head to it: the log ends where the head says. The next snapshot is added only after that, so
-// that ordinals have no gaps.
+// finish copies the events of a snapshot into the log, stores the event for actions, then brings the head to it: the log
+// ends where the head says. The next snapshot is added after that, so that ordinals have no gaps.
 func (u *Updater) finish(ctx context.Context, s *snapshot.Snapshot) error {
 	for done := int64(0); done < s.Events; done += storage.MaxMany {
 		first := s.Cause.EventsBefore + done + 1

@@ -29,7 +29,7 @@ func (w *writer) provenances(ctx context.Context, artifacts []snapshot.Artifact,
 			records = append(records, artifacts[i].Origins[0].Record)
 		}
 	}
-	p := &provenances{records: map[string]evidence.ArtifactRecord{}}
+	p := &provenances{}
 	var err error
 	if p.flows, err = w.store.Flows.Names(ctx, w.org, storage.Distinct(flows)); err != nil {
 		return nil, err
@@ -38,9 +38,7 @@ func (w *writer) provenances(ctx context.Context, artifacts []snapshot.Artifact,
 	if err != nil {
 		return nil, err
 	}
-	for _, record := range found {
-		p.records[record.ID] = record
-	}
+	p.records = storage.ByKey(found, func(record *evidence.ArtifactRecord) string { return record.ID })
 	p.applied, err = w.store.Policies.Applied(ctx, w.org, policies)
 	return p, err
 }

@@ -16,9 +16,8 @@ import (
 )
 
 const (
-	// maxOfOrganization is how many attempts of one organization this process has under way at
-	// once: less than it makes in all, so that receivers of one that do not answer leave room for
-	// others.
+	// maxOfOrganization is how many attempts of one organization this process has under way at once: fewer than of all,
+	// so that receivers of one that do not answer do not block those of others.
 	maxOfOrganization = 400
 	// slotWait is how long an attempt waits for one of its organization to end. Then it is left to
 	// the relay.
@@ -62,9 +61,8 @@ func NewDeliverer(store *app.Store, sender Sender, clock evidence.Clock, log *sl
 	}
 }
 
-// Deliver makes the next attempt of a delivery of an organization, by its id. It does nothing if
-// none is to be made, if another process is at it, or if too many of the organization are under
-// way. A failed attempt is no error.
+// Deliver makes the next attempt of a delivery of an organization, by its id. It does nothing if none is due, if another
+// process is at it, or if too many of the organization are under way. A failed attempt is no error.
 func (d *Deliverer) Deliver(ctx context.Context, org, id string) error {
 	slots := d.slotsOf(org)
 	select {

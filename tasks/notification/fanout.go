@@ -46,9 +46,8 @@ func NewFanout(store *app.Store, links links.Links, enqueuer relay.Enqueuer, clo
 	return &Fanout{store: store, links: links, enqueuer: enqueuer, clock: clock, log: log}
 }
 
-// Tell makes the deliveries of an event to the targets of an action and enqueues them. Done
-// twice, it makes them once. An event that cannot be told for another reason than an outage is
-// parked after a day.
+// Tell makes the deliveries of an event to the targets of an action and enqueues them, each once even if it is repeated.
+// After an error that is no outage it is repeated for a day; then the event is parked.
 func (f *Fanout) Tell(ctx context.Context, id string, number int64) error {
 	event, err := f.store.Outbox.Get(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && (event.Parked > 0 || !slices.Contains(event.Actions, number)) {

@@ -29,9 +29,9 @@ type host struct {
 	next float64
 }
 
-// enter waits for a place at a host, at most slotWait. If there is none, it returns when to come again,
-// which is spaced by what attempts take there; now is in Unix seconds. Who has got a place leaves it
-// with the duration of the attempt in seconds.
+// enter waits for a place at a host, at most slotWait. With a place, it returns the function that leaves it, which takes
+// the duration of the attempt in seconds. Without one, it returns when to come again, by what attempts take there. Times
+// are Unix seconds.
 func (h *hosts) enter(ctx context.Context, name string, now float64) (leave func(took float64), due float64) {
 	one := h.join(name)
 	timer := time.NewTimer(slotWait)

@@ -9,9 +9,8 @@ import (
 	"attestry/storage/environments"
 )
 
-// arrivals gives reports their numbers: 1, 2, 3, … per environment, without gaps. A number
-// belongs to whoever inserts it first; others try the next one. Reports of one environment that
-// meet in this process are inserted one after the other, so that they do not race each other.
+// arrivals gives reports their numbers: 1, 2, 3, … per environment, without gaps. A number belongs to whoever inserts it
+// first. Reports of one environment that meet in this process are inserted one after the other, so that they do not race.
 type arrivals struct {
 	reports *environments.Reports
 	mu      sync.Mutex

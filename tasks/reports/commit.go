@@ -53,8 +53,8 @@ func (p *Processor) snapshotBatch(ctx context.Context, result *snapshot.Result) 
 		included = err != nil || len(including) > 0 // the update of logical environments gets the error again, and logs it
 		return nil
 	})
-	// Whoever finishes the snapshot of a killed worker does not know what the report scaled. So
-	// that is stored before the snapshot.
+	// Whoever finishes the snapshot of a killed worker cannot tell what the report scaled. So that is stored before the
+	// snapshot.
 	batch, err = p.scaling(ctx, result)
 	if err := errors.Join(err, reads.Wait()); err != nil {
 		return nil, false, err
@@ -167,10 +167,9 @@ func (p *Processor) adoptCommitted(ctx context.Context, h *lease) (snapshot.Snap
 	return found, p.withdrawIfLost(ctx, err, found.Environment, byRepo(&effects))
 }
 
-// withdrawIfLost withdraws entries if an error tells that the lease was lost before the head was
-// written. A worker that was halted may have put them long after others have made later
-// snapshots. If the head was written instead, nobody had: whoever makes a later snapshot first
-// advances the head to this one, and the head would have been refused.
+// withdrawIfLost withdraws entries if an error tells that the lease was lost before the head was written. A worker that
+// was halted may have put them long after others have made later snapshots. If the head was written, there are none:
+// whoever makes a later snapshot first advances the head to this one, and then this write would have been refused.
 func (p *Processor) withdrawIfLost(ctx context.Context, cause error, environment string, entries []environments.Running) error {
 	if cause == nil || !errors.Is(cause, errLeaseLost) && !errors.Is(context.Cause(ctx), errLeaseLost) {
 		return cause
@@ -180,11 +179,10 @@ func (p *Processor) withdrawIfLost(ctx context.Context, cause error, environment
 	return errors.Join(cause, p.withdraw(ctx, environment, entries))
 }
 
-// withdraw removes those of the entries in the running set whose artifacts have exited since, or
-// never ran. The snapshot must be read after the entries were put. Whoever makes the snapshot
-// with which an artifact exits removes the entries that are there by then: so either that worker
-// finds an entry, or this one finds that snapshot. Entries for a snapshot that does not exist
-// yet stay, as whoever makes it puts the same.
+// withdraw removes those of the entries in the running set whose artifacts have exited since, or never ran. It reads the
+// snapshot after the entries were put. Whoever makes the snapshot with which an artifact exits removes the entries that
+// it finds: so either that worker finds an entry, or this one finds that snapshot. Entries for a snapshot that does not
+// exist yet stay, as whoever makes it puts the same.
 func (p *Processor) withdraw(ctx context.Context, environment string, entries []environments.Running) error {
 	if len(entries) == 0 {
 		return nil

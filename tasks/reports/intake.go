@@ -44,12 +44,7 @@ type Intake struct {
 // NewIntake makes an intake whose callers wait at most wait for a verdict.
 func NewIntake(store *app.Store, dispatcher Dispatcher, waiters Waiters, clock evidence.Clock, wait time.Duration) *Intake {
 	return &Intake{
-		store:      store,
-		dispatcher: dispatcher,
-		waiters:    waiters,
-		clock:      clock,
-		wait:       min(wait, MaxWait),
-		arrivals:   newArrivals(store.Reports),
+		store: store, dispatcher: dispatcher, waiters: waiters, clock: clock, wait: min(wait, MaxWait), arrivals: newArrivals(store.Reports),
 	}
 }
 
@@ -85,13 +80,8 @@ func (i *Intake) Accept(ctx context.Context, s Submission) (snapshot.Verdict, er
 		return snapshot.NoChange, nil
 	}
 	record := environments.WaitingReport{
-		ID:          environments.NewReportID(),
-		Org:         s.Org,
-		Environment: s.Environment,
-		AcceptedAt:  now,
-		ReportedBy:  s.ReportedBy,
-		Type:        s.Report.Type,
-		Digest:      s.Digest,
+		ID: environments.NewReportID(), Org: s.Org, Environment: s.Environment, AcceptedAt: now, ReportedBy: s.ReportedBy,
+		Type: s.Report.Type, Digest: s.Digest,
 	}
 	if err := i.store.Reports.Pack(ctx, &record, &s.Report); err != nil {
 		return snapshot.Waiting, err
@@ -115,13 +105,8 @@ func (i *Intake) Reevaluate(ctx context.Context, org, environment string, kind e
 		return snapshot.Waiting, err
 	}
 	record := environments.WaitingReport{
-		ID:          environments.NewReportID(),
-		Org:         org,
-		Environment: environment,
-		AcceptedAt:  evidence.Seconds(i.clock()),
-		ReportedBy:  by,
-		Type:        kind,
-		Repeat:      true,
+		ID: environments.NewReportID(), Org: org, Environment: environment, AcceptedAt: evidence.Seconds(i.clock()),
+		ReportedBy: by, Type: kind, Repeat: true,
 	}
 	return i.submit(ctx, &record, &Submission{}, head.Processed)
 }
@@ -175,9 +160,8 @@ func (i *Intake) sameAsLast(ctx context.Context, head *snapshot.Head, digest str
 	return generation == head.Generation, err
 }
 
-// confirm writes the time of the last report, at most once per touchInterval, and reports
-// whether no report was processed since the head was read. One that was processed meanwhile
-// waited then, although it was no longer found.
+// confirm writes the time of the last report, at most once per touchInterval, and reports whether no report was processed
+// since the head was read. A report that was processed meanwhile was waiting at that time.
 func (i *Intake) confirm(ctx context.Context, stored storage.Versioned[snapshot.Head], now float64) (bool, error) {
 	head := stored.Value
 	due := now-head.LastReportedAt >= touchInterval
@@ -199,11 +183,10 @@ func (i *Intake) confirm(ctx context.Context, stored storage.Versioned[snapshot.
 	return err == nil, err
 }
 
-// insert stores the report under the next free arrival number. Workers never read a number again
-// that is not above Processed. So if Processed has reached the number, and not by this very
-// report, the record is removed and inserted again under a later number. Its object is written
-// again, too, as the sweep may have deleted it with the record. A report that was processed and
-// changed nothing leaves no outcome: it may be inserted twice, which changes nothing either.
+// insert stores the report under the next free arrival number. Workers only read numbers above Processed. So if Processed
+// has reached the number without processing this report, the record is removed and inserted again under a later number.
+// Its object is written again, too, as the sweep may have deleted it. A report that was processed and changed nothing
+// leaves no outcome and may be inserted twice, which changes nothing either.
 func (i *Intake) insert(ctx context.Context, record *environments.WaitingReport, report *snapshot.Report, processed int64) error {
 	release := i.arrivals.acquire(record.Environment)
 	defer release()
@@ -228,8 +211,8 @@ func (i *Intake) insert(ctx context.Context, record *environments.WaitingReport,
 	}
 }
 
-// CatchUp waits, at most span, until the reports that wait in an environment now are processed,
-// so that a reader sees what was acknowledged before. It takes two commands if none waits.
+// CatchUp waits, at most span, until the reports that wait in an environment now are processed, so that a reader sees
+// what was acknowledged before. It takes two commands if none waits.
 func (i *Intake) CatchUp(ctx context.Context, environment string, span time.Duration) error {
 	head, err := i.store.Heads.Get(ctx, environment)
 	if err != nil {

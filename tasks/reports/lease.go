@@ -17,12 +17,11 @@ import (
 // errLeaseLost ends a drain whose lease another worker has taken over.
 var errLeaseLost = errors.New("the lease on the environment was lost")
 
-// lease is an environment whose lease this processor has. Each holding has a name
-// of its own, so that one which has lost its lease never takes another's for it.
+// lease is an environment whose lease this processor has. Each acquisition has a holder of its own, so that a lost lease
+// is never confused with a later one.
 type lease struct {
 	holder string
-	// mu is held while the head is written, by the processing or by the renewal
-	// of the lease beside it.
+	// mu is held while the head is written, by the processing or by the renewal of the lease.
 	mu       sync.Mutex
 	head     snapshot.Head
 	revision int64
@@ -137,10 +136,9 @@ func (p *Processor) commit(ctx context.Context, h *lease, change func(*snapshot.
 	return p.commitWith(ctx, h, &storage.Batch{}, change, &storage.Batch{})
 }
 
-// commitWith changes the head that this processor holds, and writes something before it and
-// behind it: one batch, unless somebody else has touched the head meanwhile. The change must
-// bear repetition. Once the lease is released there is nothing more to change: a renewal
-// that had to wait for the release would take it again, for nobody.
+// commitWith changes the head that this processor holds, and writes something before it and behind it: one batch, unless
+// somebody else has touched the head meanwhile. The change may be repeated. After the release of the lease nothing is
+// changed: a renewal that waited for the release would take the lease again.
 func (p *Processor) commitWith(ctx context.Context, h *lease, before *storage.Batch, change func(*snapshot.Head), behind *storage.Batch) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -20,9 +20,9 @@ const factsPerRead = 1000
 
 // load reads everything that the decision about a report depends on.
 //
-// The running set gets what newly runs before the generation is read, and the facts and policies
-// are read after it. So whoever changes one of them after it was read finds the artifact in the
-// running set and changes the generation, and the next report is evaluated again.
+// It adds what newly runs to the running set, then reads the generation, then the facts and policies. So whoever changes
+// one of these later finds the artifact in the running set and changes the generation, and the next report is evaluated
+// again.
 func (p *Processor) load(ctx context.Context, head snapshot.Head, report *pending) (in *snapshot.Input, err error) {
 	in = &snapshot.Input{Head: head, Report: recordOf(&report.WaitingReport)}
 	if in.SameDigest() {

@@ -13,8 +13,8 @@ import (
 	"attestry/storage/environments"
 )
 
-// ErrUnsettled reports that a worker has parked a report and not yet gone on to the
-// next one. It does within seconds, once the stores answer.
+// ErrUnsettled reports that a worker has parked a report and not yet gone on to the next one. It does within seconds,
+// once the stores answer.
 var ErrUnsettled = errors.New("the report is still being parked, try again")
 
 // Parked is what an operator does with reports that were parked.
@@ -98,12 +98,11 @@ func (p *Parked) CountJobs(ctx context.Context, now float64) (map[job.Stage]int6
 	return counts, err
 }
 
-// Retry puts a parked report at the end of its environment's queue, with fresh attempts,
-// and returns its new arrival number. It keeps the time at which it was accepted: its
-// snapshot begins then, or right behind the last snapshot if that is later. A process
-// that is killed in between leaves the parked report; retrying it again then may queue
-// it twice, and the second one changes nothing. storage.ErrDamaged tells that its
-// content cannot be read, storage.ErrArchived that its environment is archived.
+// Retry puts a parked report at the end of its environment's queue, with fresh attempts, and returns its new arrival
+// number. It keeps the time at which it was accepted: its snapshot begins then, or right behind the last snapshot if that
+// is later. If the process is killed in between, the parked report stays; a second retry may queue it twice, and the
+// second one changes nothing. storage.ErrDamaged tells that its content cannot be read, storage.ErrArchived that its
+// environment is archived.
 func (p *Parked) Retry(ctx context.Context, parked *environments.WaitingReport) (arrival int64, err error) {
 	processed, err := p.settled(ctx, parked)
 	if err != nil {
@@ -121,14 +120,8 @@ func (p *Parked) Retry(ctx context.Context, parked *environments.WaitingReport) 
 		return 0, err
 	}
 	fresh := environments.WaitingReport{
-		ID:          environments.NewReportID(),
-		Org:         parked.Org,
-		Environment: parked.Environment,
-		AcceptedAt:  parked.AcceptedAt,
-		ReportedBy:  parked.ReportedBy,
-		Type:        parked.Type,
-		Digest:      parked.Digest,
-		Repeat:      parked.Repeat,
+		ID: environments.NewReportID(), Org: parked.Org, Environment: parked.Environment, AcceptedAt: parked.AcceptedAt,
+		ReportedBy: parked.ReportedBy, Type: parked.Type, Digest: parked.Digest, Repeat: parked.Repeat,
 	}
 	// It gets an object of its own, as that of the parked report goes with it.
 	if err := p.store.Reports.Pack(ctx, &fresh, &report); err != nil {
@@ -148,8 +141,8 @@ func (p *Parked) Discard(ctx context.Context, parked *environments.WaitingReport
 	return p.remove(ctx, parked)
 }
 
-// settled returns the arrival number up to which all reports are settled. A report
-// above it must stay: workers stop at a missing number.
+// settled returns the arrival number up to which all reports are processed or parked. A parked report above it must stay:
+// workers stop at a missing number.
 func (p *Parked) settled(ctx context.Context, parked *environments.WaitingReport) (int64, error) {
 	head, err := p.store.Heads.Get(ctx, parked.Environment)
 	if err == nil && head.Processed < parked.Arrival {

@@ -46,7 +46,10 @@ type Processor struct {
 
 // NewProcessor makes a processor.
 func NewProcessor(store *app.Store, publisher Publisher, clock evidence.Clock, log *slog.Logger) *Processor {
-	return &Processor{store: store, publisher: publisher, logical: logical.NewUpdater(store, clock, log), clock: clock, log: log}
+	return &Processor{
+		store: store, publisher: publisher, logical: logical.NewUpdater(store, clock, log), clock: clock, log: log,
+		refunds: refunds{pending: map[string][]refund{}}, parked: parkedCounts{counts: map[string]int64{}},
+	}
 }
 
 // Drain processes all reports that wait in an environment. It returns at once if another worker

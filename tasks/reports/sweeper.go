@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/job"
+	"attestry/storage"
 	"attestry/storage/environments"
 )
 
@@ -27,8 +27,7 @@ type Enqueuer interface {
 	Evaluate(ctx context.Context, environment string, arrival int64, attempt int) error
 }
 
-// Sweeper enqueues again what still waits, for Redis may have forgotten it and
-// workers may have been killed.
+// Sweeper enqueues again what still waits: Redis may have lost its task, or a worker may have been killed.
 type Sweeper struct {
 	store    *app.Store
 	enqueuer Enqueuer
@@ -101,12 +100,7 @@ func (s *Sweeper) handle(ctx context.Context, refs []environments.ReportRef, see
 }
 
 func environmentsOf(refs []environments.ReportRef) []string {
-	environments := make([]string, 0, len(refs))
-	for _, ref := range refs {
-		environments = append(environments, ref.Environment)
-	}
-	slices.Sort(environments)
-	return slices.Compact(environments)
+	return storage.Distinct(storage.IDs(refs, func(ref environments.ReportRef) string { return ref.Environment }))
 }
 
 func (s *Sweeper) enqueue(ctx context.Context, org string, ref environments.ReportRef, now float64) error {

@@ -80,17 +80,13 @@ func (r *report) artifactCommits() {
 		return
 	}
 	r.subsection("Commits that artifacts were built from")
-	shown, more := first(commits, maxOthers)
-	var rows []row
-	for _, one := range shown {
-		rows = append(rows, row{cells: []cell{
+	list(r, commitColumns, commits, maxOthers, "commit", func(one *artifactCommit) []cell {
+		return []cell{
 			{{text: shorten(one.sha, maxName), style: digits}},
 			commitMessage(one.commit),
 			{{text: some(one.artifacts, maxTargets), style: body}},
-		}})
-	}
-	r.table(commitColumns, rows)
-	r.omitted(more, "commit")
+		}
+	})
 }
 
 func commitMessage(commit *evidence.GitCommit) cell {
@@ -105,43 +101,35 @@ func commitMessage(commit *evidence.GitCommit) cell {
 
 // pullRequests lays out the pull requests that attestations have found, each once.
 func (r *report) pullRequests() {
-	var rows []row
-	more := 0
-	shown := map[string]bool{} // by URL
+	var requests []PullRequest
+	known := map[string]bool{} // by URL
 	for i := range r.Attestations {
-		for j := range r.Attestations[i].PullRequests {
-			request := &r.Attestations[i].PullRequests[j]
-			if shown[request.URL] {
-				continue
+		for _, request := range r.Attestations[i].PullRequests {
+			if !known[request.URL] {
+				known[request.URL] = true
+				requests = append(requests, request)
 			}
-			shown[request.URL] = true
-			if len(rows) == maxOthers {
-				more++
-				continue
-			}
-			rows = append(rows, pullRequestRow(request))
 		}
 	}
 	r.subsection("Pull requests")
-	if len(rows) == 0 {
+	if len(requests) == 0 {
 		r.note("No attestation has found a pull request.")
 		return
 	}
-	r.table(pullRequestColumns, rows)
-	r.omitted(more, "pull request")
+	list(r, pullRequestColumns, requests, maxOthers, "pull request", pullRequestCells)
 }
 
-func pullRequestRow(request *PullRequest) row {
+func pullRequestCells(request PullRequest) []cell {
 	approvers := cell{{text: strings.Join(request.Approvers, ", "), style: body}}
 	if len(request.Approvers) == 0 {
 		approvers = cell{{text: "none", style: strong.in(amber)}}
 	}
-	return row{cells: []cell{
+	return []cell{
 		{{text: request.Title, style: body}, smallText(request.URL)},
 		{{text: request.Author, style: body}, smallText(request.State)},
 		approvers,
 		{{text: orDash(request.MergeCommit), style: digits}},
-	}}
+	}
 }
 
 const (

@@ -94,3 +94,14 @@ func statusText(status evidence.Status) paragraph {
 }
 
 func smallText(text string) paragraph { return paragraph{text: text, style: small, space: 0.4} }
+
+// list lays out a table with the cells of the first items, and says how many more of a noun there are.
+func list[T any](r *report, columns []column, items []T, most int, noun string, cells func(T) []cell) {
+	shown, more := first(items, most)
+	rows := make([]row, 0, len(shown))
+	for _, one := range shown {
+		rows = append(rows, row{cells: cells(one)})
+	}
+	r.table(columns, rows)
+	r.omitted(more, noun)
+}
