@@ -9,8 +9,7 @@ type ArtifactRecord struct {
 	Org   string `json:"org"`
 	Flow  string `json:"flow"`  // id
 	Trail string `json:"trail"` // name
-	// TrailUnnamed tells that the report named no trail, as those of older clients. Records of earlier versions
-	// lack it and count as reports that named one.
+	// TrailUnnamed tells that the report named no trail. Records of earlier versions lack it.
 	TrailUnnamed bool   `json:"trail_unnamed,omitempty"`
 	Name         string `json:"name"` // the reference name in the template
 	Fingerprint  string `json:"fingerprint"`
@@ -42,8 +41,7 @@ func (a *ArtifactRecord) Branch() string {
 	return *a.Commit.Branch
 }
 
-// Subjects returns what attestations that are bound to the record can be about
-// (docs/semantics.md 6.2).
+// Subjects returns what attestations that are bound to the record can be about (docs/semantics.md 6.2).
 func (a *ArtifactRecord) Subjects() []Subject {
 	trail := TrailKey(a.Flow, a.Trail)
 	subjects := []Subject{{Trail: trail, Fingerprint: a.Fingerprint}, {Trail: trail, Name: a.Name}}

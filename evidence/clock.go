@@ -9,11 +9,8 @@ import (
 // Clock tells the time. Tests pass clocks of their own.
 type Clock func() time.Time
 
-// Seconds returns t as float Unix seconds with microseconds, the form of times
-// in the contract (docs/semantics.md 1.4).
-func Seconds(t time.Time) float64 {
-	return float64(t.UnixMicro()) / 1e6
-}
+// Seconds returns t as float Unix seconds with microseconds, as in the contract (docs/semantics.md 1.4).
+func Seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
 // RoundSeconds rounds a time or a span in seconds to microseconds, the precision of Seconds. Results of adding and
 // subtracting times are rounded, so that answers show no meaningless digits and equal what is stored.
@@ -34,15 +31,13 @@ func TimeAfter(last, now float64) float64 {
 	return (math.Round(last*1e6) + 1) / 1e6
 }
 
-// timeForms are the forms of ISO 8601 that are understood; seconds may have a fraction
-// in each.
+// timeForms are the forms of ISO 8601 that are understood; seconds may have a fraction in each.
 var timeForms = []string{
 	time.DateOnly, "2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", time.RFC3339,
 	"2006-01-02T15:04Z0700", "2006-01-02T15:04:05Z0700",
 }
 
-// ParseTime reads a time in ISO 8601, which is in UTC unless it names a zone. A blank
-// may be between the day and the time of day.
+// ParseTime reads a time in ISO 8601, in UTC unless it names a zone. A blank may separate day and time.
 func ParseTime(text string) (time.Time, bool) {
 	if day, clock, ok := strings.Cut(text, " "); ok && len(day) == len(time.DateOnly) {
 		text = day + "T" + clock

@@ -15,8 +15,7 @@ type commitForm struct {
 	compare string
 }
 
-// commitForms are those of the providers that can compare two commits. The path tells GitLab apart, whose
-// repositories may be in groups of groups.
+// commitForms are those of the providers that can compare two commits. GitLab, with nested groups, has its own path.
 var commitForms = []commitForm{
 	{"/-/commit/", func(*url.URL) bool { return true }, "%s/-/compare/%s...%s"},
 	{"/commits/", atBitbucket, "%[1]s/branches/compare/%[3]s..%[2]s"},
@@ -36,9 +35,8 @@ func atGitHub(repo *url.URL) bool {
 	return found && owner != "" && name != "" && !strings.Contains(name, "/")
 }
 
-// CompareURL is where the difference between the commits of two origins can be
-// looked at. It is nil unless both are in one repository at a provider that is
-// known by the form of its addresses.
+// CompareURL is where the difference between the commits of two origins can be looked at. It is nil unless both are in
+// one repository at a provider that is known by the form of its addresses.
 func CompareURL(before, after *Origin) *string {
 	for _, form := range commitForms {
 		repo, ok := form.repo(after)
@@ -53,8 +51,7 @@ func CompareURL(before, after *Origin) *string {
 	return nil
 }
 
-// repo is the address of the repository that an origin's commit is in, if it has the
-// provider's form and names the commit.
+// repo is the address of the repository of an origin's commit, if it has the provider's form.
 func (f *commitForm) repo(origin *Origin) (string, bool) {
 	i := strings.LastIndex(origin.CommitURL, f.path)
 	if i < 0 || origin.CommitSHA == "" {

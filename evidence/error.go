@@ -1,5 +1,4 @@
-// Package evidence is the domain: the types of delivery evidence and the pure
-// rules over them, without I/O, context or clock.
+// Package evidence is the domain: types of delivery evidence and pure rules, without I/O, context or clock.
 package evidence
 
 import (
@@ -7,8 +6,7 @@ import (
 	"time"
 )
 
-// Code says what kind of error the caller met. There are few, and each maps to
-// one HTTP status.
+// Code says what kind of error the caller met. There are few, and each maps to one HTTP status.
 type Code string
 
 // The error codes, in the order of the statuses they map to.
@@ -25,16 +23,13 @@ const (
 	Unavailable  Code = "unavailable"  // 503
 )
 
-// Error is an error whose text is meant for the client. Any other error is internal: it is logged, and the client
-// gets a plain sentence.
+// Error is an error for the client. Any other is internal: logged, and answered by a plain sentence.
 type Error struct {
 	Code    Code
 	Message string
-	// Fields maps the location of a finding to its text, worded as clients
-	// know it (docs/semantics.md 1.8); nil for everything but validation.
+	// Fields maps locations of findings to texts (docs/semantics.md 1.8); only of validation.
 	Fields map[string]string
-	// RetryAfter is how long a client should wait; only with RateLimited and
-	// Unavailable.
+	// RetryAfter is how long a client should wait; only with RateLimited and Unavailable.
 	RetryAfter time.Duration
 }
 
@@ -44,8 +39,7 @@ func (e *Error) Error() string { return e.Message }
 // NewError makes an error of the given code with a message for the client.
 func NewError(code Code, message string) *Error { return &Error{Code: code, Message: message} }
 
-// ValidationMessage heads every answer to a payload or parameter that fails
-// validation (docs/semantics.md 1.8).
+// ValidationMessage heads every answer to a payload or parameter that fails validation (docs/semantics.md 1.8).
 const ValidationMessage = "Input payload validation failed"
 
 // ValidationError reports findings by their location.
@@ -53,8 +47,7 @@ func ValidationError(fields map[string]string) *Error {
 	return &Error{Code: Invalid, Message: ValidationMessage, Fields: fields}
 }
 
-// CodeOf returns the code of err, Internal for errors that are not ours, and ""
-// for nil.
+// CodeOf returns the code of err, Internal for errors that are not ours, and "" for nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""

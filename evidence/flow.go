@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// Flow is a process that an organization follows: what its trails are measured
-// by.
+// Flow is a process that an organization follows: what its trails are measured by.
 type Flow struct {
 	ID          string `json:"id"`
 	Org         string `json:"org"`
@@ -18,8 +17,7 @@ type Flow struct {
 	Template string            `json:"template"`
 	RepoURL  *string           `json:"repo_url"`
 	Tags     map[string]string `json:"tags,omitempty"`
-	// Archived flows are renamed and leave the lists; what was recorded in them
-	// stays.
+	// Archived flows are renamed and leave the lists; what was recorded in them stays.
 	Archived       bool    `json:"archived,omitempty"`
 	CreatedAt      float64 `json:"created_at"`
 	CreatedBy      string  `json:"created_by"`
@@ -42,8 +40,7 @@ func (f *Flow) Apply(fresh Flow) bool {
 		f.Template != before.Template || !Equal(f.RepoURL, before.RepoURL)
 }
 
-// Archive takes a flow out of use at a moment in Unix seconds: its name becomes
-// free, and it keeps another that tells when.
+// Archive takes a flow out of use at a moment in Unix seconds: its name becomes free.
 func (f *Flow) Archive(at float64) {
 	if f.Archived {
 		return

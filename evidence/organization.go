@@ -10,8 +10,7 @@ import (
 const (
 	// MaxNameLength is the most characters of an organization's or a user's name.
 	MaxNameLength = 64
-	// MaxResourceName is how many characters the name of a flow, trail, attestation,
-	// artifact of a template, environment or attestation type may have.
+	// MaxResourceName is how many characters the names of resources, such as flows and artifacts, may have.
 	MaxResourceName = 255
 )
 
@@ -19,8 +18,7 @@ const (
 type OrganizationKind string
 
 const (
-	// PersonalOrganization is made with its user, is named as the user, and never
-	// has another member.
+	// PersonalOrganization is made with its user, is named as the user, and never has another member.
 	PersonalOrganization OrganizationKind = "personal"
 	// SharedOrganization has members with roles.
 	SharedOrganization OrganizationKind = "shared"
@@ -39,8 +37,7 @@ type Organization struct {
 	CreatedAt      float64 `json:"created_at"`
 	LastModifiedAt float64 `json:"last_modified_at"`
 	AuditedAt      float64 `json:"audited_at,omitempty"`
-	// Admins are the ids of the users who administer the organization, nil if an earlier version
-	// wrote it.
+	// Admins are the ids of the users who administer the organization, nil if an earlier version wrote it.
 	Admins []string `json:"admins,omitempty"`
 }
 
@@ -55,9 +52,8 @@ type Membership struct {
 	CreatedAt float64 `json:"created_at"` // float Unix seconds
 }
 
-// CheckOrganizationName returns why a name cannot be an organization's, or nil.
-// The form is that of trail names (docs/semantics.md 2.1), so that a name
-// is one path segment and never needs escaping.
+// CheckOrganizationName returns why a name cannot be an organization's, or nil. The form is that of trail names
+// (docs/semantics.md 2.1), so that a name is one path segment and never needs escaping.
 func CheckOrganizationName(name string) error {
 	switch {
 	case len(name) > MaxNameLength:

@@ -11,8 +11,7 @@ import (
 	"strings"
 )
 
-// RepoInfo is what a client tells of the repository it works in
-// (docs/semantics.md 15.1).
+// RepoInfo is what a client tells of the repository it works in (docs/semantics.md 15.1).
 type RepoInfo struct {
 	Name           string          `json:"name"`
 	ID             *string         `json:"id"` // at the provider
@@ -23,8 +22,7 @@ type RepoInfo struct {
 	AdditionalInfo json.RawMessage `json:"additional_info,omitempty"`
 }
 
-// Named reports whether the info is enough to make a repository of
-// (docs/semantics.md 15.1).
+// Named reports whether the info is enough to make a repository of (docs/semantics.md 15.1).
 func (i RepoInfo) Named() bool { return i.Name != "" && i.URL != "" }
 
 // RepoID is an id for the repository of an organization that info tells of. It is derived, so that concurrent first
@@ -45,9 +43,7 @@ func (i RepoInfo) RepoID(org string, ordinal int) string {
 	return DerivedID(encoded)
 }
 
-// Repo is a repository that reports have named. Provider and external id identify it
-// where there is an external id, so that a rename at the provider keeps it one
-// repository.
+// Repo is a repository that reports have named. An external id with its provider outlasts renames.
 type Repo struct {
 	ID             string            `json:"id"`
 	Org            string            `json:"org"`
@@ -60,17 +56,14 @@ type Repo struct {
 	AdditionalInfo json.RawMessage   `json:"additional_info,omitempty"`
 	Tags           map[string]string `json:"tags,omitempty"`
 	CreatedAt      float64           `json:"created_at"`
-	// LastModifiedAt is when the repository was last reported. It moves at most once
-	// a minute.
+	// LastModifiedAt is when the repository was last reported. It moves at most once a minute.
 	LastModifiedAt float64 `json:"last_modified_at"`
 }
 
-// repoActivityInterval is how exact LastModifiedAt is, in seconds: a repository in
-// steady use is written no more often.
+// repoActivityInterval is how exact LastModifiedAt is, in seconds, to save writes.
 const repoActivityInterval = 60
 
-// RepoMatch reports whether a report is about a repository that has the external id of
-// the report.
+// RepoMatch reports whether a report is about a repository that has the external id of the report.
 type RepoMatch int
 
 const (
@@ -78,14 +71,12 @@ const (
 	OtherRepo RepoMatch = iota
 	// SameRepo is the repository that the report is about.
 	SameRepo
-	// AdoptableRepo is a repository without a known provider. The report is about it
-	// unless another repository has the provider of the report.
+	// AdoptableRepo is one without a provider. It matches unless another repository has the report's provider.
 	AdoptableRepo
 )
 
-// Match compares the repository with info that has the same external id. Two
-// providers that are both known decide. Where one is not known the host decides, as
-// external ids are unique there.
+// Match compares the repository with info that has the same external id. Two providers that are both known decide.
+// Where one is not known the host decides, as external ids are unique there.
 func (r *Repo) Match(info RepoInfo) RepoMatch {
 	provider := Text(info.Provider)
 	switch {
@@ -105,8 +96,7 @@ func (r *Repo) Match(info RepoInfo) RepoMatch {
 	}
 }
 
-// NewRepo makes the repository that info tells of at a time in Unix seconds, with an
-// ordinal as RepoID explains.
+// NewRepo makes the repository that info tells of at a time in Unix seconds, with an ordinal as RepoID explains.
 func NewRepo(org string, info RepoInfo, ordinal int, at float64) Repo {
 	repo := Repo{
 		ID: info.RepoID(org, ordinal), Org: org, ExternalID: Text(info.ID), Provider: Text(info.Provider),
@@ -154,8 +144,7 @@ func sameJSON(a, b json.RawMessage) bool {
 	return json.Unmarshal(a, &left) == nil && json.Unmarshal(b, &right) == nil && reflect.DeepEqual(left, right)
 }
 
-// Namespace is the path of groups that the repository is in: as reported, else the
-// segments that lead its name.
+// Namespace is the path of groups that the repository is in: as reported, else the segments that lead its name.
 func (r *Repo) Namespace() []string {
 	if len(r.NamespacePath) > 0 {
 		return r.NamespacePath
@@ -170,8 +159,7 @@ func (r *Repo) Within(namespace []string) bool {
 	return len(own) >= len(namespace) && slices.Equal(own[:len(namespace)], namespace)
 }
 
-// Instance is the host that keeps the repository, "" when its address names
-// none. Addresses of the form user@host:path are understood too.
+// Instance is the host of the repository, also of addresses like user@host:path, or "".
 func (r *Repo) Instance() string { return instanceOf(r.URL) }
 
 // hostOf is the host of an address, or the address itself when it names none.

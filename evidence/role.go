@@ -5,12 +5,10 @@ import (
 	"slices"
 )
 
-// Role is what a principal may do in an organization. Roles are ordered: each
-// may do all that the one before it may.
+// Role is what a principal may do in an organization. Roles are ordered: each may do all that the one before it may.
 type Role int
 
-// The roles, from the least to the greatest. NoRole is the zero value and
-// allows nothing.
+// The roles, from the least to the greatest. NoRole is the zero value and allows nothing.
 const (
 	NoRole Role = iota
 	Reader

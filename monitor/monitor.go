@@ -1,5 +1,4 @@
-// Package monitor serves what operators and their tools ask a process: its
-// metrics, whether it lives, and whether what it depends on answers.
+// Package monitor serves metrics, liveness and readiness of a process.
 package monitor
 
 import (
@@ -24,8 +23,7 @@ const pingTimeout = 3 * time.Second
 type Check struct {
 	Name string
 	Ping func(ctx context.Context) error
-	// Required dependencies are those without which no request can be served.
-	// Without the others the service is degraded, but ready.
+	// Required dependencies are needed to serve requests. Without the others the service is degraded, but ready.
 	Required bool
 	// Retention says whether the dependency keeps objects from deletion, "" if it has none.
 	Retention string
@@ -87,8 +85,7 @@ type Dependency struct {
 	Message string `json:"-"`
 }
 
-// States asks all dependencies at once, and reports whether all required ones
-// answer.
+// States asks all dependencies at once, and reports whether all required ones answer.
 func (r *Readiness) States(ctx context.Context) ([]Dependency, bool) {
 	states := make([]Dependency, len(r.checks))
 	var asking goroutine.Group
@@ -114,8 +111,7 @@ func (r *Readiness) States(ctx context.Context) ([]Dependency, bool) {
 	return states, ready
 }
 
-// publicMessage is the sentence for clients in err or, without one, that the
-// dependency does not answer.
+// publicMessage is the sentence for clients in err or, without one, that the dependency does not answer.
 func publicMessage(name string, err error) string {
 	if client, ok := errors.AsType[*evidence.Error](err); ok {
 		return client.Message
@@ -123,9 +119,7 @@ func publicMessage(name string, err error) string {
 	return name + " does not answer."
 }
 
-// New serves what operators and their tools ask, on a port of its own:
-// /metrics, /healthz (the process lives) and /readyz (each dependency, with the
-// reason when it does not answer).
+// New serves /metrics, /healthz (the process lives) and /readyz (each dependency, with the reason).
 func New(gatherer prometheus.Gatherer, checks []Check, clock evidence.Clock) http.Handler {
 	asked := NewReadiness(checks, clock)
 	mux := http.NewServeMux()

@@ -22,8 +22,7 @@ func (s *Sender) sendEmail(ctx context.Context, c *call) outcome {
 	return s.mail.send(ctx, c.target, c.delivery)
 }
 
-// write writes the e-mail of a delivery to all recipients, who see each other. Its Message-ID follows from the delivery,
-// so that mail programs recognize a repeated one.
+// write writes the e-mail of a delivery to all recipients, who see each other. Repeated ones have one Message-ID.
 func (m *mailer) write(delivery *notification.Delivery, to []*netmail.Address) (*mail.Msg, error) {
 	message := messageOf(&delivery.Notice)
 	var plainText, htmlText strings.Builder

@@ -58,8 +58,7 @@ func (s *MailServer) host() string {
 	return host
 }
 
-// mailer sends e-mails through a server, which is nil if there is none. The rest is nil unless the server has a valid
-// address of the sender.
+// mailer sends e-mails through a server, or nil. The other fields need a valid address of the sender.
 type mailer struct {
 	server *MailServer
 	from   *netmail.Address

@@ -6,8 +6,7 @@ import (
 	"attestry/evidence/notification"
 )
 
-// The payload of webhooks in version 1.0, with the keys in the order of docs/semantics.md 20.4.
-// All values are texts; what an event does not have is null.
+// The payload of webhooks in version 1.0, in the order of docs/semantics.md 20.4. Values are texts or null.
 
 type payload struct {
 	Version     string `json:"version"`

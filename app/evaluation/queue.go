@@ -28,8 +28,7 @@ func newQueue(slots, maxRunning, maxWaiting int) *queue {
 	}
 }
 
-// enter waits for a slot; whoever gets one calls leave. It is Unavailable when too
-// many of the organization wait already, or when ctx ends first.
+// enter waits for a slot, which leave releases. It is Unavailable if too many wait or ctx ends.
 func (q *queue) enter(ctx context.Context, org string) error {
 	if ctx.Err() != nil {
 		return errTimeout

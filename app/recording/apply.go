@@ -8,8 +8,7 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// recordingTime chooses the time of a fact. Once chosen, it is kept as long as the fact may be
-// stored with it.
+// recordingTime chooses the time of a fact. Once chosen, it is kept as long as the fact may be stored with it.
 type recordingTime struct {
 	// now is the time by the clock of this process, in Unix seconds.
 	now float64
@@ -74,8 +73,7 @@ func (u *trailUpdate) applyArtifact(in artifactInput, record *evidence.ArtifactR
 	u.events = append(u.events, u.trail.Value.ArtifactEvent(record, repo))
 }
 
-// updateSlot changes a slot and its summary in the trail. A change that the slot reflects already
-// leaves both as they are.
+// updateSlot changes a slot and its summary in the trail, unless the slot reflects the change already.
 func (u *trailUpdate) updateSlot(slot *slotUpdate, change func(*evidence.Slot)) {
 	before := slot.Value
 	before.Artifacts, before.Entries = slices.Clone(before.Artifacts), slices.Clone(before.Entries)
@@ -102,8 +100,7 @@ func (u *trailUpdate) concern(fingerprints ...string) {
 	}
 }
 
-// concernAttested notes the artifacts whose state an attestation may change. Older artifacts may run as well, and a
-// trail or a slot may lack their fingerprints.
+// concernAttested notes the artifacts whose state an attestation may change, also unknown older ones.
 func (u *trailUpdate) concernAttested(slots []*slotUpdate, a *evidence.Attestation) {
 	switch {
 	case a.OfTrail():

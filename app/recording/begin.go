@@ -23,9 +23,8 @@ type begin struct {
 	err    error
 }
 
-// begin begins a trail of the flow of that id, or returns storage.ErrExists. The trail gets a later
-// time than all trails of the flow. Trails of one flow that are begun at the same time in this
-// process are written together.
+// begin begins a trail of the flow of that id, or returns storage.ErrExists. The trail gets a later time than all
+// trails of the flow. Trails of one flow that are begun at the same time in this process are written together.
 func (r *Recorder) begin(ctx context.Context, scope Scope, flow string, change evidence.TrailChange, repo *evidence.Repo) error {
 	mine := &begin{scope: scope, change: change, repo: repo}
 	if err := r.begins.Do(ctx, flow, mine); err != nil {
@@ -121,9 +120,8 @@ func (r *Recorder) prepareOne(ctx context.Context, flow *evidence.Flow, latest f
 	return nil
 }
 
-// insertTogether inserts trails, counts them and adds their events with one batch. If only the
-// beginning of the batch is stored, the trails still have Uncounted and Pending, and whoever reads
-// them completes the rest.
+// insertTogether inserts trails, counts them and adds their events with one batch. If only the beginning of the batch
+// is stored, the trails still have Uncounted and Pending, and whoever reads them completes the rest.
 func (r *Recorder) insertTogether(ctx context.Context, begins []*begin, tally storage.Versioned[pipelines.TrailTally]) error {
 	batch, trails := &storage.Batch{}, make([]evidence.Trail, 0, len(begins))
 	revisions := make([]int64, 0, len(begins))
@@ -151,8 +149,7 @@ func (r *Recorder) insertTogether(ctx context.Context, begins []*begin, tally st
 	return nil
 }
 
-// insertAlone inserts a trail, counts it and adds its event, or returns storage.ErrExists if there
-// is another trail of that name.
+// insertAlone inserts a trail, counts it and adds its event. It returns storage.ErrExists for a taken name.
 func (r *Recorder) insertAlone(ctx context.Context, trail evidence.Trail) error {
 	err := r.Trails.Collection.Insert(ctx, trail)
 	if errors.Is(err, storage.ErrExists) {

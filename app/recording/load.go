@@ -42,8 +42,7 @@ func (u *trailUpdate) loadSlot(ctx context.Context, name string) (*slotUpdate, e
 	}
 	trail := &u.trail.Value
 	read := &slotUpdate{}
-	// A process that was killed may have stored a slot without the trail. Then the write is refused, and the next
-	// attempt reads the slot.
+	// A killed process may have stored a slot without the trail. The write is refused, and the slot read next.
 	if _, known := trail.Slots[name]; known || u.repeated {
 		var err error
 		if read.Versioned, err = u.recorder.Slots.GetOrZero(ctx, trail.Key(), name); err != nil {
@@ -103,8 +102,7 @@ func (u *trailUpdate) loadDecision(ctx context.Context, of *pipelines.Decision) 
 	return err
 }
 
-// loadNames returns the names of the artifacts of its trail that an attestation is about, and
-// completes the attestation from the trail.
+// loadNames returns the names of the artifacts that an attestation is about, and completes the attestation.
 func (r *Recorder) loadNames(ctx context.Context, scope Scope, u *trailUpdate, a *evidence.Attestation) ([]string, error) {
 	a.Targets = storage.Distinct(a.Targets)
 	names, older, err := r.namesOf(ctx, scope, u, a)
@@ -135,9 +133,7 @@ func (r *Recorder) namesOf(ctx context.Context, scope Scope, u *trailUpdate, a *
 	return []string{record.Name}, &record, err
 }
 
-// checkUnreported refuses an attestation of a fingerprint that was not reported to its
-// trail, unless it is a decision about one that the organization knows
-// (docs/semantics.md 6.2).
+// checkUnreported refuses an attestation of an unreported fingerprint, but for some decisions (docs/semantics.md 6.2).
 func (r *Recorder) checkUnreported(ctx context.Context, scope Scope, a *evidence.Attestation) error {
 	if !a.NeedsReport() {
 		known, err := r.Artifacts.Known(ctx, scope.Org, a.Fingerprint)
@@ -171,8 +167,7 @@ func (r *Recorder) loadAttestation(ctx context.Context, u *trailUpdate, names []
 	return in, err
 }
 
-// loadAttested reads the latest decisions that an attestation may replace, and returns the slots
-// that it belongs to. names are the artifacts that it is about.
+// loadAttested reads the decisions that an attestation about names may replace, and returns its slots.
 func (u *trailUpdate) loadAttested(ctx context.Context, names []string, a *evidence.Attestation) ([]*slotUpdate, error) {
 	slots, err := u.loadSlotsOf(ctx, names, a.Fingerprint)
 	if err != nil {
@@ -186,8 +181,7 @@ func (u *trailUpdate) loadAttested(ctx context.Context, names []string, a *evide
 	return slots, nil
 }
 
-// loadOverridden reads what an override replaces, and on which control that decided: see
-// compliance.Overridden.
+// loadOverridden reads what an override replaces, and on which control that decided: see compliance.Overridden.
 func (r *Recorder) loadOverridden(ctx context.Context, u *trailUpdate, names []string, override *evidence.Attestation) (original evidence.Entry, control string, ok bool, err error) {
 	trail := &u.trail.Value
 	slots, err := u.loadSlots(ctx, names)
@@ -208,8 +202,7 @@ func (r *Recorder) loadOverridden(ctx context.Context, u *trailUpdate, names []s
 	return original, decision.Control, true, err
 }
 
-// entriesOf returns the attestations of a slot or, for a fingerprint, those that are bound to
-// it, although the slot may have had to drop them.
+// entriesOf returns the attestations of a slot or, for a fingerprint, all that are bound to it, dropped ones too.
 func (r *Recorder) entriesOf(ctx context.Context, trail *evidence.Trail, slot evidence.Slot, fingerprint string) ([]evidence.Entry, error) {
 	if fingerprint == "" {
 		return slot.Shown(), nil
@@ -244,8 +237,7 @@ func (r *Recorder) loadArtifact(ctx context.Context, u *trailUpdate, record *evi
 	return in, err
 }
 
-// loadReported reads what has to reflect an artifact. Attestations that its slot may lack must be
-// stored to be found.
+// loadReported reads what has to reflect an artifact. Attestations that its slot may lack must be stored to be found.
 func (r *Recorder) loadReported(ctx context.Context, u *trailUpdate, record *evidence.ArtifactRecord) (in artifactInput, err error) {
 	if in.slot, err = u.loadSlot(ctx, record.Name); err != nil {
 		return in, err

@@ -10,8 +10,7 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// Reconciler applies the facts that a process stored before it was killed, and that the aggregates
-// do not reflect. No client got an answer to these.
+// Reconciler applies facts whose process was killed before it updated the aggregates. No client got an answer.
 type Reconciler struct {
 	recorder *Recorder
 }
@@ -19,9 +18,8 @@ type Reconciler struct {
 // NewReconciler makes a reconciler of what a recorder records.
 func NewReconciler(recorder *Recorder) *Reconciler { return &Reconciler{recorder: recorder} }
 
-// Reconcile reads the facts that an organization recorded up to a time, which must be so long ago
-// that no process can still be applying them. It returns how many it had to apply. After an error
-// it reads the same ones again the next time.
+// Reconcile reads the facts that an organization recorded up to a time so long ago that no process still applies them.
+// It returns how many it had to apply. After an error it reads the same ones again.
 func (r *Reconciler) Reconcile(ctx context.Context, org string, until float64) (int, error) {
 	to := r.recorder
 	last, err := to.marks.get(ctx, org)
@@ -47,8 +45,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, org string, until float64) (
 	return applied, to.marks.collection.Put(ctx, last)
 }
 
-// walked is how many facts of a span had to be applied, and the time of the newest one in it, in
-// Unix seconds.
+// walked is how many facts of a span had to be applied, and the time of the newest one in it, in Unix seconds.
 type walked struct {
 	applied int
 	newest  float64
@@ -131,8 +128,7 @@ func (r *Recorder) reapplyArtifact(ctx context.Context, record *evidence.Artifac
 	})
 }
 
-// repoOf returns the repository that a report named, for its event; nil when it
-// named none.
+// repoOf returns the repository that a report named, for its event; nil when it named none.
 func (r *Recorder) repoOf(ctx context.Context, org, id string) (*evidence.Repo, error) {
 	if id == "" {
 		return nil, nil

@@ -16,16 +16,14 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// Recorder writes what pipelines report with one batch: the fact first, then the aggregates
-// that reflect it, at last its event. Facts can be applied repeatedly and in any order, so a fact
-// whose event is missing is applied again (Reconcile).
+// Recorder writes what pipelines report with one batch: the fact, then the aggregates that reflect it,
+// then its event. Facts can be applied again in any order, as Reconcile does without an event.
 type Recorder struct {
 	Repositories
 	docs  storage.Documents
 	marks *highWaterMarks
 
-	// changes combines what is recorded in a trail, by its key, and begins the trails that
-	// are begun in a flow, by its id.
+	// changes combines what is recorded in a trail, by key, begins what is begun in a flow, by id.
 	changes *storage.Combiner[*change]
 	begins  *storage.Combiner[*begin]
 	// remembered are trails as this process wrote them last, by key.
@@ -63,8 +61,7 @@ func NewRecorder(to Repositories, docs storage.Documents, clock evidence.Clock) 
 	return r
 }
 
-// Scope says where something is reported, by whom, and when by the clock of this
-// process. What is recorded may get a later time: see timeAfter.
+// Scope says where something is reported, by whom, and when. What is recorded may get a later time.
 type Scope struct {
 	Org, OrgName string
 	// Flow is the flow's name.
@@ -88,9 +85,8 @@ func (r *Recorder) flow(ctx context.Context, scope Scope) (string, error) {
 // microsecond is the least difference of two times, in seconds.
 const microsecond = 1e-6
 
-// timeAfter returns the time of something that is recorded now. It is later than last, the time of
-// the newest fact that it may supersede, and later than what the reconciler has read, which only
-// reads later facts. All are Unix seconds.
+// timeAfter returns the time of something that is recorded now, in Unix seconds: later than last, that
+// of the newest fact it may supersede, and than what the reconciler has read, which reads on from there.
 func (r *Recorder) timeAfter(ctx context.Context, org string, last, now float64) (float64, error) {
 	reconciled, err := r.marks.newest(ctx, org)
 	return evidence.TimeAfter(max(last, reconciled), now), err

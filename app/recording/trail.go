@@ -15,12 +15,10 @@ import (
 // errTemplateChanged ends an update that was prepared under another template.
 var errTemplateChanged = errors.New("the trail's template has changed")
 
-// patchAttempts bounds how often a change is prepared again because the trail
-// got another template meanwhile.
+// patchAttempts bounds how often a change is prepared again because the trail got another template meanwhile.
 const patchAttempts = 5
 
-// Begin begins a trail of the flow of that id, or changes the existing one. It reports whether it
-// was begun.
+// Begin begins a trail of the flow of that id, or changes the existing one. It reports whether it was begun.
 func (r *Recorder) Begin(ctx context.Context, scope Scope, flow string, change evidence.TrailChange, repo *evidence.Repo) (created bool, err error) {
 	for range patchAttempts {
 		seen, err := r.Trails.Collection.GetVersioned(ctx, evidence.TrailKey(flow, scope.Trail))
@@ -96,9 +94,8 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 	return r.Trails.Settle(ctx, trail)
 }
 
-// announceTrail changes the generations of the environments in which artifacts of a trail run. It
-// must be called after the trail was changed: then whoever reads the old trail finds another
-// generation the next time.
+// announceTrail changes the generations of the environments in which artifacts of a trail run. It must be called after
+// the trail was changed: then whoever reads the old trail finds another generation the next time.
 func (r *Recorder) announceTrail(ctx context.Context, trail *evidence.Trail) error {
 	// Older artifacts may run as well, whose fingerprints the trail does not know.
 	if trail.HasOlderArtifacts() {
@@ -116,8 +113,7 @@ func (r *Recorder) announceTrail(ctx context.Context, trail *evidence.Trail) err
 	return batch.Write(ctx, r.docs)
 }
 
-// hasUnannounced reports whether another change of the trail is pending, whose process may have
-// been killed before it changed the generations.
+// hasUnannounced reports whether another change is pending that may not have changed the generations.
 func hasUnannounced(trail *evidence.Trail, own string) bool {
 	return slices.ContainsFunc(trail.Pending, func(e evidence.TrailEvent) bool {
 		return e.Type == evidence.TrailUpdated && e.ID != own

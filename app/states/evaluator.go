@@ -1,5 +1,4 @@
-// Package states evaluates the states that artifacts have in their trails by what is
-// known now (docs/semantics.md 5.3).
+// Package states evaluates the states that artifacts have in their trails by what is known now (docs/semantics.md 5.3).
 package states
 
 import (
@@ -66,9 +65,8 @@ func (e *Evaluator) Of(ctx context.Context, org string, queries []Query) (map[Qu
 	return states, err
 }
 
-// Details returns the states of artifacts with what they were evaluated from, in the order of
-// queries: one command per MaxMany trails, templates and slots. Artifacts of incomplete slots
-// take one more for their records, and those of RebuildSlots.
+// Details returns the states of artifacts with their inputs, in the order of queries: one command per MaxMany trails,
+// templates and slots, one more for records of incomplete slots, and those of RebuildSlots.
 func (e *Evaluator) Details(ctx context.Context, org string, queries []Query) ([]Evaluated, error) {
 	trails, err := e.trailsOf(ctx, org, queries)
 	if err != nil {
@@ -100,8 +98,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, org string, records []evidence
 	})
 }
 
-// trailWithTemplate is a trail with the template in force; both are empty if there is no
-// such trail.
+// trailWithTemplate is a trail with the template in force; both are empty if there is no such trail.
 type trailWithTemplate struct {
 	trail    *evidence.Trail
 	template *template.Template

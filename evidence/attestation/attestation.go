@@ -6,7 +6,6 @@ package attestation
 const (
 	// MaxPayload is the greatest payload that is judged, in bytes of JSON.
 	MaxPayload = 1 << 20
-	// MaxDepth is how deep a payload may nest. What evaluates it recurses, and Go ends a process whose stack grows too
-	// large.
+	// MaxDepth is how deep a payload may nest. Evaluation recurses, and Go ends a process whose stack is too large.
 	MaxDepth = 100
 )

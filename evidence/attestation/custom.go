@@ -23,8 +23,7 @@ type Definition struct {
 // Verdict is what a definition says about a payload.
 type Verdict struct {
 	Compliant bool
-	// Reasons name the rules that are not true, and why, for the log: they hold
-	// nothing of the payload.
+	// Reasons name the rules that are not true, and why, for the log: they hold nothing of the payload.
 	Reasons []string
 }
 
@@ -35,18 +34,12 @@ type Verdict struct {
 // their own: app/evaluation provides one.
 func Check(definition Definition) error {
 	found := map[string]string{}
-	for at, text := range checkRules(definition.Rules) {
-		found["evaluator."+at] = text
+	checkExpressions(found, "evaluator.rules", "", definition.Rules)
+	var expressions []string
+	for _, item := range definition.Summary {
+		expressions = append(expressions, item.Expression)
 	}
-	if len(definition.Summary) > maxRules {
-		found["summary"] = tooMany(len(definition.Summary))
-	} else {
-		for i, item := range definition.Summary {
-			if _, err := compileRule(item.Expression); err != nil {
-				found[fmt.Sprintf("summary[%d].expression", i)] = notJQ(item.Expression, err)
-			}
-		}
-	}
+	checkExpressions(found, "summary", ".expression", expressions)
 	if definition.Schema != nil {
 		if err := checkSchema(definition.Schema); err != nil {
 			found["type_schema"] = "Input should be a valid JSON Schema: " + err.Error() + " [input: type_schema]"
@@ -58,29 +51,21 @@ func Check(definition Definition) error {
 	return nil
 }
 
-func checkRules(rules []string) map[string]string {
-	if len(rules) > maxRules {
-		return map[string]string{"rules": tooMany(len(rules))}
+// checkExpressions adds what is wrong with jq expressions: members of the items of a list, or items themselves.
+func checkExpressions(found map[string]string, list, member string, expressions []string) {
+	if len(expressions) > maxRules {
+		found[list] = fmt.Sprintf("List should have at most %d items [input: %d]", maxRules, len(expressions))
+		return
 	}
-	found := map[string]string{}
-	for i, source := range rules {
+	for i, source := range expressions {
 		if _, err := compileRule(source); err != nil {
-			found[fmt.Sprintf("rules[%d]", i)] = notJQ(source, err)
+			found[fmt.Sprintf("%s[%d]%s", list, i, member)] =
+				"Input should be a valid jq expression: " + cut(err.Error()) + " [input: " + cut(source) + "]"
 		}
 	}
-	return found
 }
 
-func tooMany(count int) string {
-	return fmt.Sprintf("List should have at most %d items [input: %d]", maxRules, count)
-}
-
-func notJQ(source string, err error) string {
-	return "Input should be a valid jq expression: " + cut(err.Error()) + " [input: " + cut(source) + "]"
-}
-
-// Evaluate judges a payload by a definition. The errors are those of CompileSchema and
-// EvaluateBy.
+// Evaluate judges a payload by a definition. The errors are those of CompileSchema and EvaluateBy.
 func Evaluate(definition Definition, data json.RawMessage) (Verdict, error) {
 	if definition.Schema == nil {
 		return EvaluateBy(nil, definition.Rules, data)

@@ -25,9 +25,7 @@ func checkLoops(root *jsonschema.Schema) error {
 }
 
 // place is where a schema is within the type's schema, as references name it.
-func place(part *jsonschema.Schema) string {
-	return cut(strings.TrimPrefix(part.Location, schemaURL))
-}
+func place(part *jsonschema.Schema) string { return cut(strings.TrimPrefix(part.Location, schemaURL)) }
 
 // loopSearch is a depth-first search along the schemas that apply to one value.
 type loopSearch struct {
@@ -35,8 +33,7 @@ type loopSearch struct {
 	settled map[*jsonschema.Schema]bool // no loop can be reached from these
 }
 
-// from returns the schemas of a loop that can be reached, the first one again at
-// the end; nil when there is none.
+// from returns the schemas of a loop that can be reached, the first one again at the end; nil when there is none.
 func (s *loopSearch) from(part *jsonschema.Schema) []*jsonschema.Schema {
 	if part == nil || s.settled[part] {
 		return nil
@@ -55,8 +52,7 @@ func (s *loopSearch) from(part *jsonschema.Schema) []*jsonschema.Schema {
 	return nil
 }
 
-// reachable returns a schema with all that it consists of and refers to, by
-// location.
+// reachable returns a schema with all that it consists of and refers to, by location.
 func reachable(root *jsonschema.Schema) []*jsonschema.Schema {
 	var found []*jsonschema.Schema
 	seen := map[*jsonschema.Schema]bool{nil: true}
@@ -106,8 +102,7 @@ func appliedWithin(part *jsonschema.Schema) []*jsonschema.Schema {
 	return parts
 }
 
-// appliedToEach returns the schemas that a schema may apply to every member, to every name of
-// one, or to every item.
+// appliedToEach returns the schemas that a schema may apply to every member, to every name of one, or to every item.
 func appliedToEach(part *jsonschema.Schema) []*jsonschema.Schema {
 	parts := []*jsonschema.Schema{part.PropertyNames, part.UnevaluatedProperties, part.Contains, part.Items2020, part.UnevaluatedItems}
 	for _, schema := range part.PatternProperties {

@@ -40,8 +40,7 @@ type PullRequestApprover struct {
 	Timestamp *float64 `json:"timestamp,omitempty" nullable:"true" doc:"Unix seconds."`
 }
 
-// EvaluatePullRequests reports whether at least one pull request was found; its state
-// and its approvals do not matter.
+// EvaluatePullRequests reports whether at least one pull request was found; its state and its approvals do not matter.
 func EvaluatePullRequests(found []json.RawMessage) bool { return len(found) > 0 }
 
 // CheckPullRequest returns what is wrong with a member of pull_requests, by location within it, in the contract's words;
@@ -201,8 +200,7 @@ func (c *shapeCheck) strings(name string) {
 	}
 }
 
-// objects checks a list of objects, which may be null, with the members that each
-// may have; nil for any.
+// objects checks a list of objects, which may be null, with the members that each may have; nil for any.
 func (c *shapeCheck) objects(name string, known []string, check func(*shapeCheck)) {
 	for i, item := range c.items(name) {
 		at := fmt.Sprintf("%s[%d]", name, i)

@@ -55,8 +55,7 @@ func EvaluateSnyk(summary SnykResultsSummary) bool {
 	return true
 }
 
-// ProcessedSnykResults is what answers show of a scan: the counts without the
-// issues (docs/semantics.md 6.3).
+// ProcessedSnykResults is what answers show of a scan: counts without issues (docs/semantics.md 6.3).
 type ProcessedSnykResults struct {
 	SchemaVersion int64                 `json:"schema_version"`
 	Tool          SnykTool              `json:"tool"`

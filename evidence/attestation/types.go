@@ -30,8 +30,7 @@ type RuleInput interface {
 	Compliant() bool
 }
 
-// Types are all built-in attestation types, in the order in which messages name them. How a body is read
-// is told by the table of operations in api/attestations.
+// Types are all built-in attestation types, in the order in which messages name them. See also api/attestations.
 var Types = []Type{
 	{Name: "generic", Recorded: evidence.TypeGeneric, AnswerVersion: 1},
 	{Name: "junit", Recorded: evidence.TypeJUnit, AnswerVersion: 1, Member: "junit_results", NewRuleInput: inputOf[junitRuleInput], Summarize: summaryBy(summarizeJUnit)},

@@ -11,8 +11,7 @@ import (
 // SchemaVersion is that of the format. It grows when verifiers have to know of a change.
 const SchemaVersion = 1
 
-// MaxTrails is how many trails the package of an artifact covers: the newest that it was reported
-// to.
+// MaxTrails is how many trails the package of an artifact covers: the newest that it was reported to.
 const MaxTrails = 100
 
 // Kind says what a package is of.

@@ -38,8 +38,7 @@ func overriddenAmong(required []template.Attestation, entries []evidence.Entry, 
 	return evidence.Entry{}, lacks(required, entries, override.Name, override.Type)
 }
 
-// lacks reports whether an attestation of a name is required and missing that one of the
-// given type would fulfil.
+// lacks reports whether an attestation of a name is required and missing that one of the given type would fulfil.
 func lacks(required []template.Attestation, entries []evidence.Entry, name, kind string) bool {
 	return slices.ContainsFunc(required, func(one template.Attestation) bool {
 		_, found := fulfilling(one, entries)

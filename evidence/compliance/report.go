@@ -7,8 +7,7 @@ import (
 	"attestry/evidence/template"
 )
 
-// Report is the compliance of a trail in every detail, as answers show it
-// (docs/semantics.md 7.1).
+// Report is the compliance of a trail in every detail, as answers show it (docs/semantics.md 7.1).
 type Report struct {
 	Status       evidence.Status
 	Attestations []AttestationStatus
@@ -75,8 +74,7 @@ func DescribeArtifact(t *template.Template, trail *evidence.Trail, slot *evidenc
 	}
 }
 
-// attestations lists the required ones in the template's order, then the
-// unexpected ones in order of time (rule 1).
+// attestations lists the required ones in the template's order, then the unexpected ones in order of time (rule 1).
 func attestations(required []template.Attestation, entries []evidence.Entry) []AttestationStatus {
 	listed := make([]AttestationStatus, 0, len(required)+len(entries))
 	used := make(map[string]bool, len(required))

@@ -1,5 +1,4 @@
-// Package control has controls, the requirements that decisions refer to, and their versions
-// (docs/semantics.md 18.5).
+// Package control has controls, the requirements that decisions refer to, and their versions (docs/semantics.md 18.5).
 package control
 
 import "maps"

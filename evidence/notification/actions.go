@@ -90,8 +90,7 @@ func (s *Actions) replace(i int, fresh Action) Action {
 	return fresh
 }
 
-// Remove removes the action of a number, and reports whether there was one: of one of the kinds,
-// if any are named.
+// Remove removes the action of a number, and reports whether there was one: of one of the kinds, if any are named.
 func (s *Actions) Remove(number int64, kinds ...Kind) (removed Action, ok bool) {
 	i, ok := slices.BinarySearchFunc(s.All, number, compareNumber)
 	if !ok || len(kinds) > 0 && !slices.Contains(kinds, s.All[i].Kind) {
@@ -128,8 +127,7 @@ func beyond(field string, input any, text string, limit int) error {
 	return evidence.ValidationError(map[string]string{field: fmt.Sprintf(text+" [input: %v]", limit, input)})
 }
 
-// Wanting returns the numbers of the actions that fire on one of the triggers in an environment
-// or flow, by its id, at a time in Unix seconds.
+// Wanting returns the numbers of the actions that fire on a trigger in an environment or flow, by id, at a time.
 func (s *Actions) Wanting(subject string, at float64, triggers ...Trigger) []int64 {
 	var numbers []int64
 	for i := range s.All {

@@ -16,8 +16,7 @@ const (
 // the table in package notify, and its requests and answers by the one in api/organizations.
 type Channel struct {
 	Type TargetType
-	// ByMail tells that targets have Emails. Others have the URL Webhook, which is a secret, and whose
-	// answers may repeat it.
+	// ByMail tells that targets have Emails. Others have the URL Webhook, which is a secret.
 	ByMail bool
 	// Signed tells that targets have secrets with which their notices are signed.
 	Signed bool

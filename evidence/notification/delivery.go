@@ -70,9 +70,8 @@ const gone = 410
 // Gone reports whether the receiver wants no more.
 func (a *Attempt) Gone() bool { return a.Status == gone && a.Reason != "" }
 
-// NewDelivery makes the delivery of a notice to a target of an action, at a time in Unix seconds.
-// Its id follows from these, so that it can be stored twice. The first attempt is expected
-// within grace; then others look after it.
+// NewDelivery makes the delivery of a notice to a target of an action, at a time in Unix seconds. Its id follows
+// from these, so that it can be stored twice. The first attempt is expected within grace; then others look after it.
 func NewDelivery(org string, action int64, target *Target, notice Notice, at float64, grace time.Duration) Delivery {
 	return Delivery{
 		ID:  fmt.Sprintf("%s.%d.%s", notice.ID, action, target.ID()),
@@ -86,11 +85,8 @@ func DeliveryRef(org, id string, due float64) job.Ref {
 	return job.Ref{Kind: &job.Send, Key: org + "/" + id, Payload: job.Payload{Org: org, Delivery: id}, Due: due}
 }
 
-// Begin notes that an attempt begins at a time in Unix seconds. It reports false if none is to
-// be made: the delivery is settled, or another process is at it.
-func (d *Delivery) Begin(now float64) bool {
-	return d.State == Pending && d.Claim(&job.Send, "", now)
-}
+// Begin begins an attempt at a time in Unix seconds. It is false if none is due or another process is at it.
+func (d *Delivery) Begin(now float64) bool { return d.State == Pending && d.Claim(&job.Send, "", now) }
 
 // End notes what came of the attempt that Begin gave until a time. jitter, in [0, 1), shifts the
 // next one. An attempt that has taken longer decides nothing any more, unless it has succeeded.
@@ -128,8 +124,7 @@ func (d *Delivery) keep(attempt Attempt) {
 	d.Attempts = d.Attempts[max(0, len(d.Attempts)-maxAttempts):]
 }
 
-// Again asks for a delivery once more, settled or not, at a time in Unix seconds. If an attempt is
-// under way, the next one comes behind it.
+// Again asks for a delivery once more, at a time in Unix seconds. It comes after an attempt that is under way.
 func (d *Delivery) Again(now float64, grace time.Duration) {
 	until := d.Until
 	d.State, d.Since = Pending, now

@@ -42,8 +42,7 @@ type Notice struct {
 	Trail       *NoticeTrail       `json:"trail,omitempty"`
 	Attestation *NoticeAttestation `json:"attestation,omitempty"`
 	Approval    *NoticeApproval    `json:"approval,omitempty"`
-	// Details are further sentences for people, such as why an artifact is not compliant, or what
-	// else has happened at the same time. At most MaxDetails.
+	// Details are further sentences for people, at most MaxDetails, such as why an artifact fails.
 	Details []string `json:"details,omitempty"`
 	// Link is the page to look at.
 	Link string `json:"link"`
@@ -52,8 +51,7 @@ type Notice struct {
 // MaxDetails is how many details a notice has at most.
 const MaxDetails = 20
 
-// NoticeSnapshot is a snapshot as notices tell of it. Status is "compliant", "non-compliant" or
-// "unknown".
+// NoticeSnapshot is a snapshot in notices. Status is "compliant", "non-compliant" or "unknown".
 type NoticeSnapshot struct {
 	Index   int64  `json:"index"`
 	Status  string `json:"status"`
@@ -68,8 +66,7 @@ type NoticeArtifact struct {
 	Provenance  *NoticeProvenance `json:"provenance"`
 }
 
-// NoticeProvenance is where an artifact comes from. Status is "compliant", "non-compliant" or
-// "incomplete"; unknown URLs and commits are "".
+// NoticeProvenance is an artifact's origin. Unknown URLs and commits are "".
 type NoticeProvenance struct {
 	Flow      string `json:"flow"`
 	Status    string `json:"status"`

@@ -1,5 +1,4 @@
-// Package policy has the grammar of environment policies, evaluates artifacts by them, and
-// explains the result (docs/semantics.md 18).
+// Package policy parses environment policies, evaluates artifacts by them and explains the result.
 package policy
 
 import (
@@ -41,8 +40,7 @@ type AttestationRule struct {
 	ForControl string
 }
 
-// Accepts reports whether an attestation of a name and type is one that the rule asks for.
-// Decisions are recorded as system:decision and asked for as decision.
+// Accepts reports whether the rule asks for an attestation. system:decision is asked for as decision.
 func (r *AttestationRule) Accepts(entry evidence.Entry) bool {
 	return (r.Name == Any || r.Name == entry.Name) &&
 		(r.Type == Any || r.Type == entry.Type || evidence.SystemPrefix+r.Type == entry.Type)
@@ -77,8 +75,7 @@ const TrailComplianceNumber = 1
 // Rules is how many rules the policy has; see Rule.
 func (p *Policy) Rules() int { return 2 + len(p.Attestations) }
 
-// Rule returns a rule by its number from 0, in the order of evaluation: the requirement of
-// one on provenance or trails, or the attestation rule.
+// Rule returns a rule by its number from 0: a requirement or an attestation rule.
 func (p *Policy) Rule(number int) (kind RuleKind, requirement *Requirement, attestation *AttestationRule) {
 	switch number {
 	case 0:

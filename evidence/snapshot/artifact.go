@@ -8,8 +8,7 @@ import (
 	"attestry/evidence/policy"
 )
 
-// Artifact is a fingerprint running in a snapshot, with what was known of it and
-// how it was judged when the snapshot was made.
+// Artifact is a fingerprint in a snapshot, with what was known and decided when the snapshot was made.
 type Artifact struct {
 	Fingerprint string `json:"fingerprint"`
 	Name        string `json:"name"`
@@ -25,8 +24,7 @@ type Artifact struct {
 	Decisions []Decision `json:"decisions,omitempty"`
 	// Allowed tells that the environment's allow list had it.
 	Allowed bool `json:"allowed,omitempty"`
-	// Since is the number of the snapshot with which it began to run, and StartedAt the time of that snapshot.
-	// FirstAt is when it first ran here. All times are Unix seconds.
+	// Since and StartedAt are the snapshot with which it began to run; FirstAt is its first run here. Unix seconds.
 	Since     int64   `json:"since"`
 	StartedAt float64 `json:"started_at"`
 	FirstAt   float64 `json:"first_at"`
@@ -41,8 +39,7 @@ type Origin struct {
 	Status evidence.Status `json:"status"`
 	// Shortfall is what kept it from being compliant there, where policies were applied.
 	Shortfall *policy.Shortfall `json:"shortfall,omitempty"`
-	// Previous is what ran here before from the same flow under the same reference
-	// name, nil when nothing did.
+	// Previous is what ran here before from the same flow under the same reference name, nil when nothing did.
 	Previous *Predecessor `json:"previous,omitempty"`
 }
 
@@ -97,14 +94,12 @@ func (a *Artifact) Repos() []string {
 	return repos
 }
 
-// CommitLeadTime is how long it took from the commit of an origin until the artifact first ran here, in seconds; see
-// evidence.Origin.LeadTime.
+// CommitLeadTime is the time from an origin's commit until the artifact first ran here: see Origin.LeadTime.
 func (a *Artifact) CommitLeadTime(origin *evidence.Origin) *float64 {
 	return origin.LeadTime(a.FirstAt)
 }
 
-// CodeDiff is where the difference to what ran before can be looked at, nil when
-// nothing did or the provider is not known.
+// CodeDiff is the address of the difference to what ran before, nil if there is none.
 func (o *Origin) CodeDiff() *string {
 	if o.Previous == nil {
 		return nil
@@ -112,8 +107,7 @@ func (o *Origin) CodeDiff() *string {
 	return evidence.CompareURL(&o.Previous.Origin, &o.Origin)
 }
 
-// Counts is how many running artifacts of a snapshot have each verdict. Its JSON
-// keys are the contract's (docs/semantics.md 11.3).
+// Counts has the number of running artifacts by verdict. Its JSON keys are the contract's (docs/semantics.md 11.3).
 type Counts struct {
 	True  int `json:"true"`
 	False int `json:"false"`
@@ -136,8 +130,7 @@ func Count(artifacts []Artifact) Counts {
 	return counts
 }
 
-// State is the verdict on all of them: false if one is false, else unknown if one
-// is, or if there are none (docs/semantics.md 9.4).
+// State is false if one verdict is false, else unknown if one is or there are none (docs/semantics.md 9.4).
 func (c Counts) State() *bool {
 	switch {
 	case c.False > 0:

@@ -7,9 +7,8 @@ import (
 	"attestry/evidence"
 )
 
-// Context is what certain types of environments tell of an instance beyond what
-// it runs and since when: one member is set, that of the environment's type
-// (docs/semantics.md 10.1).
+// Context is what certain types of environments tell of an instance beyond what it runs and since when: one member is
+// set, that of the environment's type (docs/semantics.md 10.1).
 type Context struct {
 	ECS      *ECSContext      `json:"ecs,omitempty"`
 	Azure    *AzureContext    `json:"azure,omitempty"`

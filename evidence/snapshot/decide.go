@@ -31,14 +31,12 @@ type Input struct {
 	Generation string
 	// EnvironmentName is the environment's name now.
 	EnvironmentName string
-	// Last is the tree of the last snapshot and Artifacts what runs by it, sorted by fingerprint;
-	// Before finds them by fingerprint.
+	// Last is the tree of the last snapshot, Artifacts what runs by it in order, Before the same by fingerprint.
 	Last      Tree
 	Artifacts []Artifact
 	Before    map[string]Artifact
-	// Images are what runs by the report, one for each fingerprint, sorted by fingerprint.
-	// Starting are the fingerprints that begin to run with it, and renamed those that run on under
-	// another name.
+	// Images are what runs by the report, one for each fingerprint, sorted by fingerprint. Starting are the
+	// fingerprints that begin to run with it, and renamed those that run on under another name.
 	Images            []Reported
 	Starting, renamed []string
 	// Policies are those that are attached to the environment, in their latest versions.
@@ -115,14 +113,12 @@ type Result struct {
 	Generation string
 	// Snapshot is the next snapshot, nil if none is made.
 	Snapshot *Snapshot
-	// Chunks are those of the snapshot that the last one does not have, Superseded the ids of
-	// those that only the last one has.
+	// Chunks are those that only the snapshot has, Superseded the ids of those that only the last one has.
 	Chunks     map[string]Chunk
 	Superseded []string
 	Effects    Effects
-	// Scaled are the artifacts that run on in another number of instances than by the report
-	// before. Scaling is to be stored for the next report, nil if the stored one stays valid or
-	// none is needed.
+	// Scaled are the artifacts that run on in another number of instances than by the report before. Scaling is to be
+	// stored for the next report, nil if the stored one stays valid or none is needed.
 	Scaled  notification.ArtifactsScaled
 	Scaling Scaling
 	// ScaledAt is what Head.Scaled becomes; nil leaves it as it is.
@@ -167,8 +163,7 @@ func (in *Input) next() *Snapshot {
 	return next
 }
 
-// scale compares the numbers of instances with those of the report before. A snapshot has the
-// numbers of its own report.
+// scale compares the numbers of instances with the report before. A snapshot has those of its own report.
 func (r *Result) scale(in *Input, changes []Change, significant bool) {
 	if r.Report.Repeat {
 		return
@@ -202,8 +197,7 @@ func (r *Result) add(in *Input, next *Snapshot, artifacts []Artifact, changes []
 	return nil
 }
 
-// ApplyTo brings the head to the report. Only the head's lease, attempts and time of the last report can differ from
-// the head that was decided by.
+// ApplyTo brings the head to the report. Only its lease, attempts and report time can differ from the input's head.
 func (r *Result) ApplyTo(head *Head) {
 	outcome := Outcome{Report: r.Report.ID}
 	if r.ScaledAt != nil {

@@ -7,19 +7,15 @@ import (
 )
 
 const (
-	// MaxArtifactSize bounds an artifact with its pods, in bytes. So a document that has it twice stays within the 16 MiB
-	// of MongoDB.
+	// MaxArtifactSize bounds an artifact with its pods, in bytes. A document that has it twice fits into MongoDB.
 	MaxArtifactSize = 7 << 20
-	// MaxReportSize bounds a report in its canonical form, in bytes. The form repeats a pod for each of its images, so
-	// without a bound a body of megabytes could become terabytes.
+	// MaxReportSize bounds a canonical report, in bytes. A pod is repeated for each image, so a small body may grow.
 	MaxReportSize = 64 << 20
-	// MaxOriginsSize bounds what is kept of where one artifact comes from, in bytes. It has to fit beside
-	// MaxArtifactSize.
+	// MaxOriginsSize bounds what is kept of one artifact's origins, in bytes, which fit beside MaxArtifactSize.
 	MaxOriginsSize = 7 << 20
 )
 
-// The most that the members of fixed form take up in JSON, with their keys, in
-// bytes. Sizes are estimates from above.
+// The most that the members of fixed form take up in JSON, with their keys, in bytes. Sizes are estimates from above.
 const (
 	artifactFrame = 80
 	runFrame      = 128
@@ -33,8 +29,7 @@ const (
 	reasonFrame   = 192
 )
 
-// Size is the most that the report takes up in JSON, in bytes, or a TooLarge error when it
-// cannot be kept.
+// Size is the most that the report takes up in JSON, in bytes, or a TooLarge error when it cannot be kept.
 func (r *Report) Size() (int, error) {
 	total, artifact := 0, 0
 	for i := range r.Artifacts {
@@ -79,8 +74,7 @@ func (o *Origin) size() int {
 	return size
 }
 
-// bounded leaves out the origins that came last once they exceed MaxOriginsSize, yet
-// never the first.
+// bounded leaves out the origins that came last once they exceed MaxOriginsSize, yet never the first.
 func bounded(origins []Origin) []Origin {
 	size := 0
 	for i := range origins {

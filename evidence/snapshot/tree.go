@@ -3,7 +3,6 @@ package snapshot
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"reflect"
@@ -20,15 +19,12 @@ const (
 	// maxChunkSize ends, in bytes, one whose artifacts run in many pods: the
 	// document then stays small, unless a single artifact is large.
 	maxChunkSize = 48 << 10
-	// minInner keeps each level of inner chunks at most half as long as the one
-	// below it, so that there always is one root.
+	// minInner makes each level of inner chunks at most half as long as the one below, so that there is one root.
 	minInner = 2
 )
 
-// Chunk is an immutable piece of a snapshot, known by the SHA-256 of its
-// encoding. A leaf holds artifacts or changes, an inner chunk the ids of the
-// chunks below it. Snapshots share the chunks that are alike, as git shares
-// trees.
+// Chunk is an immutable piece of a snapshot, known by the SHA-256 of its encoding. A leaf holds artifacts or changes,
+// an inner chunk the ids of the chunks below it. Snapshots share the chunks that are alike, as git shares trees.
 type Chunk struct {
 	Artifacts []Artifact `json:"artifacts,omitempty"`
 	Changes   []Change   `json:"changes,omitempty"`
@@ -38,10 +34,7 @@ type Chunk struct {
 }
 
 // ID is the SHA-256 of the chunk's content, in hex.
-func (c *Chunk) ID() string {
-	sum := sha256.Sum256(c.Encoding())
-	return hex.EncodeToString(sum[:])
-}
+func (c *Chunk) ID() string { return evidence.SHA256(c.Encoding()) }
 
 // Encoding is the chunk's content as JSON, which must not be changed.
 func (c *Chunk) Encoding() []byte {
@@ -51,12 +44,10 @@ func (c *Chunk) Encoding() []byte {
 	return encode(c)
 }
 
-// Tree is a list of entries cut into chunks by content: a chunk ends after an
-// entry whose key hashes to a certain first byte. One entry more or less
-// therefore changes one leaf and the chunks above it, wherever it is in the list.
+// Tree is a list of entries cut into chunks by content: a chunk ends after an entry whose key hashes to a certain first
+// byte. One entry more or less therefore changes one leaf and the chunks above it, wherever it is in the list.
 type Tree struct {
-	// Root is the id of the chunk from which all others are reached, "" for an
-	// empty list.
+	// Root is the id of the chunk from which all others are reached, "" for an empty list.
 	Root string
 	// Chunks holds every chunk of the tree by id.
 	Chunks map[string]Chunk
@@ -84,8 +75,7 @@ func (t *Tree) Next(artifacts []Artifact) Tree {
 	return newTree(leaves, ids)
 }
 
-// leaves returns the ids of the leaves that hold artifacts, by their first fingerprints, and that
-// of the last one.
+// leaves returns the ids of the leaves that hold artifacts, by their first fingerprints, and that of the last one.
 func (t *Tree) leaves() (ids map[string]string, last string) {
 	ids = make(map[string]string, len(t.Chunks))
 	greatest := ""
@@ -104,8 +94,7 @@ func (t *Tree) leaves() (ids map[string]string, last string) {
 
 func describeArtifact(a *Artifact) (key string, size int) { return a.Fingerprint, a.size() }
 
-// runsOnAlike reports whether an artifact runs on without any difference, with what is known of
-// it taken over from the snapshot before.
+// runsOnAlike reports whether an artifact runs on without any difference, with the same facts in memory.
 func runsOnAlike(after, before Artifact) bool {
 	return after.Fingerprint == before.Fingerprint && after.Name == before.Name && after.Since == before.Since &&
 		after.StartedAt == before.StartedAt && after.FirstAt == before.FirstAt && after.Allowed == before.Allowed &&
@@ -140,8 +129,7 @@ func NewChangeTree(changes []Change) Tree {
 	return newTree(leaves, nil)
 }
 
-// newTree builds a tree over its leaves. ids are those of leaves that are known already, by their
-// places; the others are encoded.
+// newTree builds a tree over its leaves. ids are those of known leaves, by index; the others are encoded.
 func newTree(level []Chunk, ids []string) Tree {
 	tree := Tree{Chunks: map[string]Chunk{}}
 	for len(level) > 0 {
@@ -170,8 +158,7 @@ func newTree(level []Chunk, ids []string) Tree {
 	return tree
 }
 
-// cut splits entries into parts of at least minimum entries; the last may be shorter. describe
-// gives an entry's key and its size in bytes.
+// cut splits entries into parts of at least minimum entries, but for the last. describe gives key and size in bytes.
 func cut[T any](entries []T, minimum int, describe func(*T) (key string, size int)) [][]T {
 	var parts [][]T
 	for len(entries) > 0 {
@@ -211,8 +198,7 @@ type Difference struct {
 	Superseded []string
 }
 
-// Compare walks the former tree, known by its root, only where its ids differ
-// from those of the tree at hand: one fetch per level.
+// Compare walks the former tree, by its root, only where its ids differ from this tree's: one fetch per level.
 func (t *Tree) Compare(root string, fetch Fetch) (Difference, error) {
 	var before []Artifact
 	var superseded []string

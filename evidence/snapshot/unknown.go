@@ -64,9 +64,8 @@ func isYounger(a, b *Artifact) bool {
 	return cmp.Or(cmp.Compare(a.NewestInstance(), b.NewestInstance()), cmp.Compare(a.Fingerprint, b.Fingerprint)) > 0
 }
 
-// among shares the instances of an image out among artifacts: one to each, the rest to
-// the one that runs for the shortest time. Of more artifacts than instances it is the
-// youngest.
+// among shares the instances of an image out among artifacts: one to each, the rest to the one that runs for the
+// shortest time. Of more artifacts than instances it is the youngest.
 func (r *Reported) among(choices []Artifact) []Reported {
 	slices.SortFunc(choices, func(a, b Artifact) int {
 		if isYounger(&a, &b) {

@@ -14,8 +14,7 @@ import (
 	"attestry/evidence/yamlfile"
 )
 
-// builtin are the types that an attestation can be required to have, beside
-// AnyType and custom:<name>.
+// builtin are the types that an attestation can be required to have, beside AnyType and custom:<name>.
 var builtin = attestation.Names()
 
 const namePattern = `^[a-zA-Z0-9\-_]+$`
@@ -26,9 +25,8 @@ var nameTooLong = fmt.Sprintf("String should have at most %d characters", eviden
 
 var validName = regexp.MustCompile(namePattern)
 
-// Parse reads a template: YAML in the grammar of flow templates, version 1. What is
-// wrong with the file is a *yamlfile.Error, which is meant for whoever wrote it. The lists of
-// a parsed template are never nil.
+// Parse reads a template: YAML in the grammar of flow templates, version 1. What is wrong with the file is a
+// *yamlfile.Error, which is meant for whoever wrote it. The lists of a parsed template are never nil.
 func Parse(content []byte) (Template, error) {
 	root, err := format.Load(content)
 	if err != nil {

@@ -1,5 +1,4 @@
-// Package template is the grammar of flow templates, which say what a trail must
-// hold (docs/semantics.md 3.2).
+// Package template is the grammar of flow templates (docs/semantics.md 3.2).
 package template
 
 import "attestry/evidence"
@@ -42,8 +41,7 @@ func (t *Template) Artifact(name string) (Artifact, bool) {
 	return Artifact{}, false
 }
 
-// Fits reports whether an attestation of a type fulfils the requirement. Decisions
-// are recorded as system:decision and required as decision.
+// Fits reports whether an attestation of a type fulfils the requirement.
 func (a Attestation) Fits(kind string) bool {
 	return a.Type == AnyType || a.Type == kind || evidence.SystemPrefix+a.Type == kind
 }
@@ -51,8 +49,7 @@ func (a Attestation) Fits(kind string) bool {
 // Empty is the content of the template that requires nothing.
 const Empty = "version: 1\n"
 
-// MaxSize is the greatest template that is taken, in bytes. It has room for some
-// 20,000 requirements.
+// MaxSize is the greatest template, in bytes: some 20,000 requirements.
 const MaxSize = 1 << 20
 
 // ID is the id of a template, which follows from its content.

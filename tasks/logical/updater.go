@@ -21,8 +21,7 @@ import (
 	"attestry/storage"
 )
 
-// Updater adds snapshots to logical environments. All it does can be repeated: it
-// finishes what a killed process has begun.
+// Updater adds snapshots to logical environments. It can be repeated, and finishes what others began.
 type Updater struct {
 	store *app.Store
 	clock evidence.Clock
@@ -34,8 +33,7 @@ func NewUpdater(store *app.Store, clock evidence.Clock, log *slog.Logger) *Updat
 	return &Updater{store: store, clock: clock, log: log}
 }
 
-// Follow adds a member's snapshot to the logical environments that include the member:
-// one command when none does. The events of the snapshot must be stored.
+// Follow adds a member's snapshot, with stored events, to the logical environments: one command if there are none.
 func (u *Updater) Follow(ctx context.Context, made *snapshot.Snapshot) error {
 	log := u.log.With("org", made.Org, "member", made.Environment, "snapshot", made.Number)
 	ids, err := u.store.Environments.Including(ctx, made.Org, made.Environment)
@@ -50,8 +48,7 @@ func (u *Updater) Follow(ctx context.Context, made *snapshot.Snapshot) error {
 	return nil
 }
 
-// Update brings the snapshots of a logical environment up to its membership and to its
-// members' snapshots. Other environments are left alone.
+// Update brings a logical environment up to its membership and its members' snapshots. It ignores others.
 func (u *Updater) Update(ctx context.Context, id string) error {
 	return logFailure(ctx, u.log.With("environment", id), u.update(ctx, id, nil))
 }
@@ -62,8 +59,7 @@ func (u *Updater) MemberArchived(ctx context.Context, org, member string) error 
 	return u.updateAll(ctx, ids, err)
 }
 
-// Named updates the logical environments that include an archived environment whose
-// name another environment has now: that one takes its place.
+// Named updates the logical environments that include an archived environment of that name, now replaced.
 func (u *Updater) Named(ctx context.Context, org, name string) error {
 	ids, err := u.store.Environments.IncludingArchived(ctx, org, name)
 	return u.updateAll(ctx, ids, err)
@@ -86,8 +82,7 @@ func (u *Updater) CatchUp(ctx context.Context, environment *evidence.Environment
 	return logFailure(ctx, u.log.With("org", environment.Org, "environment", environment.ID), err)
 }
 
-// upToDate reports whether nothing is to be added to a logical environment, and its last
-// snapshot is finished.
+// upToDate reports whether nothing is to be added to a logical environment, and its last snapshot is finished.
 func (u *Updater) upToDate(ctx context.Context, environment *evidence.Environment) (bool, error) {
 	last, err := u.store.Snapshots.Last(ctx, environment.ID)
 	if err != nil {
@@ -111,8 +106,7 @@ func logFailure(ctx context.Context, log *slog.Logger, err error) error {
 	return nil
 }
 
-// update adds snapshots until the last one is up to date. made is a snapshot of a
-// member that its head does not know of yet; nil if there is none.
+// update adds snapshots until the last one is up to date. made, if any, is not in its member's head yet.
 func (u *Updater) update(ctx context.Context, id string, made *snapshot.Snapshot) error {
 	for indexed := false; ; {
 		s, err := u.read(ctx, id)
@@ -135,8 +129,7 @@ func (u *Updater) update(ctx context.Context, id string, made *snapshot.Snapshot
 	}
 }
 
-// read reads the last snapshot first: a snapshot is never made of an older membership
-// than the one before it.
+// read reads the last snapshot first: a snapshot is never made of an older membership than the one before it.
 func (u *Updater) read(ctx context.Context, id string) (*state, error) {
 	last, err := u.store.Snapshots.Last(ctx, id)
 	if err != nil {
@@ -156,8 +149,7 @@ func (u *Updater) heads(ctx context.Context, environment *evidence.Environment) 
 	return u.store.Heads.GetMany(ctx, append([]string{environment.ID}, environment.Active...))
 }
 
-// extend finishes the last snapshot, and adds what is missing behind it.
-// storage.ErrExists tells that another process was first.
+// extend finishes the last snapshot and adds what is missing, or returns storage.ErrExists after another process.
 func (u *Updater) extend(ctx context.Context, s *state, made *snapshot.Snapshot) error {
 	if !s.finished() {
 		if err := u.finish(ctx, &s.last); err != nil {
@@ -197,8 +189,7 @@ func (u *Updater) next(ctx context.Context, s *state, made *snapshot.Snapshot) (
 	return new(last.WithSnapshot(earliest)), nil
 }
 
-// earliest reads the member snapshots that are missing and returns the one that was
-// made first. Nearly always only made is missing, and nothing has to be read.
+// earliest returns the first of the missing member snapshots. Nearly always that is made.
 func (u *Updater) earliest(ctx context.Context, behind []snapshot.Member, made *snapshot.Snapshot) (*snapshot.Snapshot, error) {
 	if len(behind) == 1 && made != nil && behind[0].Environment == made.Environment && behind[0].Number == made.Number {
 		return made, nil

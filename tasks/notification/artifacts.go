@@ -17,8 +17,7 @@ type provenances struct {
 	applied []policy.Applied
 }
 
-// provenances reads where artifacts come from, and the policies that evaluated them: three
-// commands, more for more than storage.MaxMany artifacts.
+// provenances reads origins of artifacts and the policies: three commands, more beyond storage.MaxMany artifacts.
 func (w *writer) provenances(ctx context.Context, artifacts []snapshot.Artifact, policies []policy.Reference) (*provenances, error) {
 	var flows, records []string
 	for i := range artifacts {
@@ -66,10 +65,7 @@ func (p *provenances) why(artifact *snapshot.Artifact) []string {
 	if artifact.Compliant == nil || *artifact.Compliant || len(artifact.Decisions) != len(p.applied) {
 		return nil
 	}
-	names := make([]string, 0, len(artifact.Origins))
-	for i := range artifact.Origins {
-		names = append(names, p.flows[artifact.Origins[i].Flow].Name)
-	}
+	names := storage.IDs(artifact.Origins, func(origin snapshot.Origin) string { return p.flows[origin.Flow].Name })
 	facts := artifact.Facts(names)
 	var reasons []string
 	for i := range p.applied {

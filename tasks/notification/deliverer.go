@@ -19,8 +19,7 @@ const (
 	// maxOfOrganization is how many attempts of one organization this process has under way at once: fewer than of all,
 	// so that receivers of one that do not answer do not block those of others.
 	maxOfOrganization = 400
-	// slotWait is how long an attempt waits for one of its organization to end. Then it is left to
-	// the relay.
+	// slotWait is how long an attempt waits for one of its organization to end. Then it is left to the relay.
 	slotWait = 500 * time.Millisecond
 )
 
@@ -32,8 +31,7 @@ const noteInterval = 1.0
 
 // Sender makes one attempt to tell a target.
 type Sender interface {
-	// Send tells a target of a delivery's notice. Webhooks are signed by secrets, the newest
-	// first. What came of it is in the attempt, whatever it is.
+	// Send tells a target of a delivery's notice, signed by secrets, newest first. The attempt has the outcome.
 	Send(ctx context.Context, target *notification.Target, delivery *notification.Delivery, secrets []string) notification.Attempt
 }
 
@@ -142,8 +140,7 @@ func (d *Deliverer) send(ctx context.Context, target *notification.Target, deliv
 	return attempt
 }
 
-// target returns whom a delivery tells, and what is known of the target; or the reason why it is
-// not told any more.
+// target returns whom a delivery tells, and what is known of the target; or the reason why it is not told any more.
 func (d *Deliverer) target(ctx context.Context, delivery *notification.Delivery) (target notification.Target, state notification.TargetState, reason string, err error) {
 	target, ok, err := d.find(ctx, delivery)
 	if err != nil {
@@ -176,8 +173,7 @@ func (d *Deliverer) find(ctx context.Context, delivery *notification.Delivery) (
 	return target, ok, nil
 }
 
-// record stores what came of an attempt: in the delivery first, then in what is known of the
-// target.
+// record stores what came of an attempt: in the delivery first, then in what is known of the target.
 func (d *Deliverer) record(ctx context.Context, stored storage.Versioned[notification.Delivery], state *notification.TargetState, attempt notification.Attempt) error {
 	delivered := attempt.Reason == ""
 	d.count(stored.Value.Type, delivered)

@@ -29,9 +29,8 @@ type host struct {
 	next float64
 }
 
-// enter waits for a place at a host, at most slotWait. With a place, it returns the function that leaves it, which takes
-// the duration of the attempt in seconds. Without one, it returns when to come again, by what attempts take there. Times
-// are Unix seconds.
+// enter waits for a slot at a host, at most slotWait. It returns the function that leaves the slot, which takes the
+// seconds that the attempt took; or else when to come again, by what attempts take there. Times are Unix seconds.
 func (h *hosts) enter(ctx context.Context, name string, now float64) (leave func(took float64), due float64) {
 	one := h.join(name)
 	timer := time.NewTimer(slotWait)

@@ -49,8 +49,7 @@ func (a *arrivals) acquire(environment string) (release func()) {
 	}
 }
 
-// insert stores the record under the first free number after what is processed. The caller must
-// have acquired the queue.
+// insert stores the record under the first free number after processed. The caller has acquired the queue.
 func (a *arrivals) insert(ctx context.Context, record *environments.WaitingReport, processed int64) error {
 	a.mu.Lock()
 	q := a.queues[record.Environment]
@@ -71,8 +70,7 @@ func (a *arrivals) insert(ctx context.Context, record *environments.WaitingRepor
 	}
 }
 
-// firstFree finds the first free number after a taken one: in doubling steps up to a free one,
-// then by binary search. That is right because there are no gaps.
+// firstFree finds the first free number after a taken one, in doubling steps and by binary search: there are no gaps.
 func (a *arrivals) firstFree(ctx context.Context, environment string, taken int64) (int64, error) {
 	free := taken + 1
 	for stride := int64(1); ; stride *= 2 {

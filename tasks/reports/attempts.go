@@ -106,8 +106,7 @@ func (r *refunds) environments() []string {
 	return slices.Collect(maps.Keys(r.pending))
 }
 
-// Refund takes back the attempts that outages have ended, once the database answers
-// again. Without it, five restarts of the database would park a good report.
+// Refund takes back attempts that outages ended. Otherwise five restarts of the database would park a report.
 func (p *Processor) Refund(ctx context.Context) error {
 	for _, environment := range p.refunds.environments() {
 		if err := p.refund(ctx, environment); err != nil {
@@ -147,8 +146,7 @@ func (c *parkedCounts) add(reason string) {
 	c.counts[reason]++
 }
 
-// ParkedCounts is how many reports this processor has parked so far, by the class of the
-// reason: damaged, timeout, too_large, invalid, panic, killed or other.
+// ParkedCounts is how many reports this processor has parked, by the class of the reason.
 func (p *Processor) ParkedCounts() map[string]int64 {
 	p.parked.mu.Lock()
 	defer p.parked.mu.Unlock()

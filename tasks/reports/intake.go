@@ -15,8 +15,7 @@ import (
 // MaxWait is the longest that a report's answer waits for its verdict.
 const MaxWait = 10 * time.Second
 
-// touchInterval is how often the time of the last report is written while nothing changes, in
-// seconds.
+// touchInterval is how often the time of the last report is written while nothing changes, in seconds.
 const touchInterval = 1.0
 
 // Dispatcher enqueues tasks. It never blocks.
@@ -56,14 +55,12 @@ type Submission struct {
 	Report      snapshot.Report
 	// Digest is that of the report, or "" if the caller has not computed it.
 	Digest string
-	// Stored is called once the report is durable and not needed any more, before its
-	// verdict is waited for; nil is not called.
+	// Stored, unless nil, is called once the report is durable and before its verdict is waited for.
 	Stored func()
 }
 
-// Accept accepts a report and returns its verdict: Waiting if it was not processed in time. Once
-// Accept returns without an error, the report is durable or changes nothing. A report that is too
-// large to be kept is evidence.TooLarge.
+// Accept accepts a report and returns its verdict: Waiting if it was not processed in time. Once Accept returns without
+// an error, the report is durable or changes nothing. A report that is too large to be kept is evidence.TooLarge.
 func (i *Intake) Accept(ctx context.Context, s Submission) (snapshot.Verdict, error) {
 	if _, err := s.Report.Size(); err != nil {
 		return snapshot.Waiting, err
@@ -89,16 +86,14 @@ func (i *Intake) Accept(ctx context.Context, s Submission) (snapshot.Verdict, er
 	return i.submit(ctx, &record, &s, processed)
 }
 
-// Unchanged reports whether Accept would return snapshot.NoChange for a report with that digest,
-// and then notes its time. Any other report has to be accepted.
+// Unchanged reports whether Accept would return snapshot.NoChange for a digest, and then notes the time.
 func (i *Intake) Unchanged(ctx context.Context, environment, digest string) (bool, error) {
 	_, same, err := i.confirmUnchanged(ctx, environment, digest, evidence.Seconds(i.clock()))
 	return same, err
 }
 
-// Reevaluate has the artifacts of the last snapshot evaluated again, after the reports that
-// wait, and returns the verdict as Accept does. by names who caused it. Once it returns
-// without an error, the request is durable.
+// Reevaluate has the artifacts of the last snapshot evaluated again, after the reports that wait, and returns the
+// verdict as Accept does. by names who caused it. Once it returns without an error, the request is durable.
 func (i *Intake) Reevaluate(ctx context.Context, org, environment string, kind evidence.EnvironmentType, by string) (snapshot.Verdict, error) {
 	head, err := i.store.Heads.Get(ctx, environment)
 	if err != nil {
@@ -146,8 +141,7 @@ func (i *Intake) confirmUnchanged(ctx context.Context, environment, digest strin
 	return stored.Value.Processed, same, err
 }
 
-// sameAsLast reports whether a report is like the last one, no other one waits, and the
-// generation is that in which the last one was evaluated.
+// sameAsLast reports whether a report equals the last one, none waits, and the generation is the last report's.
 func (i *Intake) sameAsLast(ctx context.Context, head *snapshot.Head, digest string) (bool, error) {
 	if head.Last == 0 || head.Digest != digest {
 		return false, nil
@@ -235,9 +229,8 @@ func (i *Intake) CatchUp(ctx context.Context, environment string, span time.Dura
 	return nil
 }
 
-// await waits until the report is processed, time is up, the process stops, or the client is
-// gone. A message only wakes; the verdict is read from the head. Messages can be lost, so the
-// head is also read after 0.5 s and 2 s.
+// await waits until the report is processed, time is up, the process stops, or the client is gone. A message only
+// wakes; the verdict is read from the head. Messages can be lost, so the head is also read after 0.5 s and 2 s.
 func (i *Intake) await(ctx context.Context, wake <-chan struct{}, environment string, arrival int64, span time.Duration) snapshot.Verdict {
 	end := time.NewTimer(span)
 	defer end.Stop()

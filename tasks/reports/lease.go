@@ -17,8 +17,7 @@ import (
 // errLeaseLost ends a drain whose lease another worker has taken over.
 var errLeaseLost = errors.New("the lease on the environment was lost")
 
-// lease is an environment whose lease this processor has. Each acquisition has a holder of its own, so that a lost lease
-// is never confused with a later one.
+// lease is an environment's lease that this processor has, each time with a new holder.
 type lease struct {
 	holder string
 	// mu is held while the head is written, by the processing or by the renewal of the lease.
@@ -34,8 +33,7 @@ func (h *lease) current() snapshot.Head {
 	return h.head
 }
 
-// acquireLease takes the lease, or returns nil when it is taken. It counts the attempt
-// on the next report, so that one which kills its worker is noticed too.
+// acquireLease takes the lease, or returns nil. It counts the attempt, in case the report kills the worker.
 func (p *Processor) acquireLease(ctx context.Context, environment string) (*lease, error) {
 	if err := p.refund(ctx, environment); err != nil {
 		return nil, err
@@ -70,8 +68,7 @@ func (p *Processor) acquireLease(ctx context.Context, environment string) (*leas
 	return nil, errContended()
 }
 
-// renewLease renews the lease until it is released. The context ends when the lease
-// cannot be kept, so that nothing is written without it.
+// renewLease renews the lease until it is released. The context ends when the lease is lost.
 func (p *Processor) renewLease(ctx context.Context, h *lease) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var renewal goroutine.Group
@@ -105,8 +102,7 @@ func clearLease(head *snapshot.Head) {
 	head.Attempt = snapshot.Attempt{}
 }
 
-// releaseLease releases the lease after an error. What is not the report's fault does not
-// count as an attempt.
+// releaseLease releases the lease after an error. What is not the report's fault does not count as an attempt.
 func (p *Processor) releaseLease(ctx context.Context, h *lease, cause error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), job.Report.Lease)
 	defer cancel()

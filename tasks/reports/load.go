@@ -126,8 +126,7 @@ func (p *Processor) environment(ctx context.Context, id string) (evidence.Enviro
 	return found[0], nil
 }
 
-// loadProvenance reads where artifacts come from, what they replace, and when those that are
-// starting first ran; and how the report before was scaled.
+// loadProvenance reads the origins of artifacts, what they replace, when they first ran, and the last scaling.
 func (p *Processor) loadProvenance(ctx context.Context, in *snapshot.Input) error {
 	fingerprints := in.ToEvaluate()
 	var provenances []pipelines.Provenance
@@ -226,8 +225,7 @@ func (p *Processor) loadStates(ctx context.Context, in *snapshot.Input, predeces
 	return err
 }
 
-// evaluate reads the facts that the policies of the environment evaluate and keeps the decisions.
-// It takes so many commands for each thousand artifacts.
+// evaluate keeps the policies' decisions. It takes so many commands for each thousand artifacts.
 func (p *Processor) evaluate(ctx context.Context, in *snapshot.Input, applied []policy.Applied) error {
 	if len(applied) == 0 {
 		return nil

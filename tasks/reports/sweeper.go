@@ -14,8 +14,7 @@ import (
 )
 
 const (
-	// SweepInterval is how often the sweep looks. With job.EnqueueAgain it bounds how
-	// long a report waits whose task was lost.
+	// SweepInterval is how often the sweep looks. With job.EnqueueAgain it bounds the wait after a lost task.
 	SweepInterval = 2 * time.Second
 	// sweepLease elects the one worker that sweeps.
 	sweepLease = "sweep"
@@ -63,15 +62,13 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 	}
 }
 
-// waiting is what waits in an environment. Reports and evaluations have tasks of their own there,
-// as they are served by workers of different queues.
+// waiting is what waits in an environment. Reports and evaluations have tasks on different queues.
 type waiting struct {
 	environment string
 	repeat      bool
 }
 
-// handle enqueues one task per environment and kind, and removes records that are processed
-// already: what a worker left that was killed just before it would have.
+// handle enqueues one task per environment and kind, and removes processed records that a killed worker left.
 func (s *Sweeper) handle(ctx context.Context, refs []environments.ReportRef, seen map[waiting]bool, now float64) error {
 	heads, err := s.store.Heads.GetMany(ctx, environmentsOf(refs))
 	if err != nil {

@@ -22,8 +22,7 @@ func (r *report) attestations() {
 	r.omitted(len(r.Attestations)-len(shown)+r.OmittedAttestations, "attestation")
 }
 
-// shownAttestations are those that count, then the latest others, up to maxAttestations, in
-// order of time.
+// shownAttestations are those that count, then the latest others, up to maxAttestations, in order of time.
 func (r *report) shownAttestations() []*Attestation {
 	room := maxAttestations
 	shown := make([]bool, len(r.Attestations))

@@ -133,8 +133,7 @@ func pullRequestCells(request PullRequest) []cell {
 }
 
 const (
-	// maxPullRequests is how many of an attestation are shown, and maxApprovers how many
-	// approvers of one of them.
+	// maxPullRequests is how many of an attestation are shown, and maxApprovers how many approvers of one of them.
 	maxPullRequests = 10
 	maxApprovers    = 20
 )

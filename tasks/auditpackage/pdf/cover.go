@@ -8,8 +8,7 @@ import (
 )
 
 const (
-	// maxShownNames is how many names the reasons of a verdict list, each of at most
-	// maxShownName bytes.
+	// maxShownNames is how many names the reasons of a verdict list, each of at most maxShownName bytes.
 	maxShownNames = 5
 	maxShownName  = 80
 )

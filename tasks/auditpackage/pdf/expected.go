@@ -45,8 +45,7 @@ func artifactTitle(artifact *compliance.ArtifactStatus) []paragraph {
 // expectedRows collects rows up to maxExpected.
 type expectedRows struct {
 	*report
-	// terse tells to leave out required attestations that are compliant, as there are too
-	// many rows.
+	// terse tells to leave out required attestations that are compliant, as there are too many rows.
 	terse bool
 	rows  []row
 	more  int

@@ -69,8 +69,7 @@ func drawSheet(out *fpdf.Fpdf, s *sheet) {
 	}
 }
 
-// plain is a text for the properties of the file and the list of contents, which fpdf can
-// write in UTF-16 only without surrogates.
+// plain is a text for properties and bookmarks, where fpdf writes no surrogates.
 func plain(text string) string {
 	return strings.Map(func(char rune) rune {
 		if char > 0xFFFF || unicode.IsControl(char) {
