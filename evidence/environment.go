@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// EnvironmentType is the kind of runtime an environment stands for, spelled as in the contract (docs/semantics.md 9.1).
+// EnvironmentType is the kind of runtime of an environment, spelled as in the contract (docs/semantics.md 9.1).
 type EnvironmentType string
 
 // The environment types. A logical environment unites physical ones and is never reported to.

@@ -225,7 +225,7 @@ func (s *Slot) Lacks(entry SlotEntry, artifact SlotArtifact) bool {
 	})
 }
 
-// Prune drops the oldest of what does not count for the slot as it stands, when there is too much of it.
+// Prune drops the oldest of what does not count for the slot, when there is too much of it.
 func (s *Slot) Prune() {
 	if excess := len(s.Artifacts) - maxSlotArtifacts; excess > 0 {
 		s.Artifacts = slices.Delete(s.Artifacts, 0, excess)

@@ -29,7 +29,7 @@ type TrailEvent struct {
 	Trail string  `json:"trail"` // key
 	Time  float64 `json:"time"`
 	Type  string  `json:"type"`
-	// Commit and Repo are what the report told of them.
+	// Commit and Repo are as reported.
 	Commit *GitCommit `json:"commit,omitempty"`
 	Repo   *Repo      `json:"repo,omitempty"`
 	// Data is what only events of this type have; nil if there is nothing.

@@ -29,7 +29,7 @@ type Check struct {
 	Retention string
 	// Warning says what is wrong although the dependency answers, "" for nothing; nil if it tells nothing.
 	Warning func() string
-	// KeepFor is how long an answer stands before the dependency is asked again.
+	// KeepFor is how long an answer is kept.
 	KeepFor time.Duration
 }
 
@@ -42,11 +42,11 @@ type keptCheck struct {
 	Check
 	clock evidence.Clock
 	mu    sync.Mutex
-	asked time.Time
+	at    time.Time // of err
 	err   error
 }
 
-// NewReadiness makes a Readiness that has asked nobody yet.
+// NewReadiness makes a Readiness without answers.
 func NewReadiness(checks []Check, clock evidence.Clock) *Readiness {
 	r := &Readiness{}
 	for _, check := range checks {
@@ -60,14 +60,14 @@ func (k *keptCheck) ask(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.clock()
-	if !k.asked.IsZero() && now.Sub(k.asked) < k.KeepFor {
+	if !k.at.IsZero() && now.Sub(k.at) < k.KeepFor {
 		return k.err
 	}
 	// The end of one caller's context must not fail the check for all.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
 	defer cancel()
 	k.err = goroutine.Recovered(func() error { return k.Ping(ctx) })
-	k.asked = now
+	k.at = now
 	return k.err
 }
 
@@ -121,14 +121,14 @@ func publicMessage(name string, err error) string {
 
 // New serves /metrics, /healthz (the process lives) and /readyz (each dependency, with the reason).
 func New(gatherer prometheus.Gatherer, checks []Check, clock evidence.Clock) http.Handler {
-	asked := NewReadiness(checks, clock)
+	readiness := NewReadiness(checks, clock)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		writeMonitor(w, http.StatusOK, map[string]any{"alive": true})
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		states, ready := asked.States(r.Context())
+		states, ready := readiness.States(r.Context())
 		status := http.StatusOK
 		if !ready {
 			status = http.StatusServiceUnavailable

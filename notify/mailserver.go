@@ -116,7 +116,7 @@ func (m *mailer) send(ctx context.Context, target *notification.Target, delivery
 	return outcome{status: accepted, answer: strings.TrimSpace(said.refused + answer)}
 }
 
-// remaining are the recipients who are still to be told: all if none are named.
+// remaining are the recipients who are still to be notified: all if none are named.
 func remaining(to []*netmail.Address, left []string) []*netmail.Address {
 	if len(left) == 0 {
 		return to

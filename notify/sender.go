@@ -20,7 +20,7 @@ type call struct {
 	at      time.Time
 }
 
-// channels are how targets of each type are told. A new one gets a row here, and a file that sends.
+// channels are how targets of each type are notified. A new one gets a row here, and a file that sends.
 var channels = map[notification.TargetType]func(*Sender, context.Context, *call) outcome{
 	notification.Webhook: (*Sender).callWebhook,
 	notification.Slack:   (*Sender).callChat,
@@ -59,7 +59,7 @@ type outcome struct {
 	reason string
 	// retryAfter is how long the receiver asked not to be called again.
 	retryAfter time.Duration
-	// left are the e-mail addresses that were refused for now, if others were told.
+	// left are the e-mail addresses that were refused for now, if others were notified.
 	left []string
 	// err is for the log alone.
 	err error

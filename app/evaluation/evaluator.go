@@ -54,7 +54,7 @@ type Evaluator struct {
 	close    func()
 }
 
-// request is what a child process is asked. The encoding between processes does not tell empty from nil.
+// request is a request to a child process. The encoding between processes does not tell empty from nil.
 type request struct {
 	Definition attestation.Definition
 	HasSchema  bool

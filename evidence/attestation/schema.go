@@ -129,7 +129,7 @@ func countObjects(value any) int {
 	return count
 }
 
-// schemaFault words what is wrong with a schema, with its place in it.
+// schemaFault words what is wrong with a schema, with its location.
 func schemaFault(err error, document any) string {
 	var broken *jsonschema.SchemaValidationError
 	var invalid *jsonschema.ValidationError

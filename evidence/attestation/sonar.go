@@ -29,7 +29,7 @@ type SonarProject struct {
 	URL  string   `json:"url" format:"uri-reference"`
 }
 
-// QualityGate is the gate that judged the analysis; null stands for none.
+// QualityGate is the gate that judged the analysis; null for none.
 type QualityGate struct {
 	_          struct{}               `json:"-" additionalProperties:"true" nullable:"true"`
 	Name       *string                `json:"name,omitempty" nullable:"true"`

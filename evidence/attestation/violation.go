@@ -18,7 +18,7 @@ const (
 	// is how many bytes of JSON pointers and texts there are before no more are added.
 	maxViolations     = 100
 	maxViolationBytes = 32 << 10
-	// maxAlternatives bounds what is reported of one place, and maxChoices the values that one report lists.
+	// maxAlternatives bounds what is reported of one location, and maxChoices the values that one report lists.
 	maxAlternatives = 5
 	maxChoices      = 50
 )
@@ -97,7 +97,7 @@ func (c *collector) add(text string, location []string, member ...string) {
 	c.size += len(at) + len(text) + len(input)
 }
 
-// shownAt is the end of a finding: the value at a place. What has members of its own is only hinted at.
+// shownAt is the end of a finding: the value at a location. What has members of its own is only hinted at.
 func shownAt(value any, steps []string) string {
 	for _, step := range steps {
 		switch parent := value.(type) {

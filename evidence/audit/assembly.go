@@ -25,22 +25,22 @@ type Assembly struct {
 	Trail       string `json:"trail,omitempty"`
 	Fingerprint string `json:"fingerprint,omitempty"`
 	Attestation string `json:"attestation,omitempty"`
-	// OrgName is the organization's name when the package was last asked for.
+	// OrgName is the organization's name when the package was last requested.
 	OrgName string `json:"org_name"`
 
-	// Wanted counts what was asked for: a package of WantedState, or of a later state. Answered is
+	// Wanted counts the requests: a package of WantedState, or of a later state. Answered is
 	// the last of these numbers that a package was assembled for, or that failed.
 	Wanted      int64  `json:"wanted"`
 	WantedState string `json:"wanted_state"`
 	Answered    int64  `json:"answered"`
-	// Status is how far the assembly is; nothing is due once all that was asked for is answered.
+	// Status is how far the assembly is; nothing is due once all requests are answered.
 	job.Status
 	// Failure is set when the last request has failed, until a client has read it or asks again.
 	Failure *Failure `json:"failure,omitempty"`
 
-	// Ready is the last package that was assembled, nil if there is none or nobody has asked for it for long.
+	// Ready is the last package that was assembled, nil if there is none or nobody has requested it for long.
 	Ready *Assembled `json:"ready,omitempty"`
-	// AskedAt is when a ready package was last asked for, in Unix seconds, exact to AskedInterval.
+	// AskedAt is when a ready package was last requested, in Unix seconds, exact to AskedInterval.
 	AskedAt float64 `json:"asked_at,omitempty"`
 	// Replaced are earlier packages whose objects are still stored.
 	Replaced []ReplacedObject `json:"replaced,omitempty"`
@@ -130,7 +130,7 @@ func (a *Assembly) Retry(now float64) {
 	a.Start(now)
 }
 
-// LastAsked is when the package that is ready was last asked for, in Unix seconds.
+// LastAsked is when the package that is ready was last requested, in Unix seconds.
 func (a *Assembly) LastAsked() float64 { return max(a.AskedAt, a.Ready.At) }
 
 // Expire forgets, at a time in Unix seconds, the ready package unless it was requested after an earlier time.

@@ -22,7 +22,7 @@ const (
 type customType struct {
 	version    int
 	definition attestation.Definition
-	// varies tells that its rules may come to something else at another time or place.
+	// varies tells that its rules may come to something else at another time or on another machine.
 	varies bool
 }
 

@@ -78,6 +78,6 @@ func versionPath(folder, name string, version int, suffix string) string {
 	return folder + "/" + url.PathEscape(name) + "/" + strconv.Itoa(version) + suffix
 }
 
-// EvidencePath is the member that has the evidence file of an attestation. It bears the name under
+// EvidencePath is the member that has the evidence file of an attestation. It has the name under
 // which clients know every such file, whatever it is; the attestation says what it was called.
 func EvidencePath(attestation string) string { return "attestations/" + attestation + "/evidence.tgz" }

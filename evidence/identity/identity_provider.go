@@ -9,7 +9,7 @@ type IdentityProvider struct {
 	OrgName string `json:"org_name"`
 	// Name is chosen by the organization.
 	Name string `json:"name"`
-	// Issuer is an https URL, as it stands in the claim iss.
+	// Issuer is an https URL, as in the claim iss.
 	Issuer string `json:"issuer"`
 	// Audience is what the claim aud has to contain.
 	Audience string `json:"audience"`

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The queues. They are served by the workers that are told to.
+// The queues. The settings of a worker say which ones it serves.
 const (
 	QueueReports       = "reports"
 	QueueCompliance    = "compliance"

@@ -57,7 +57,8 @@ func (s *Status) Renew(kind *Kind, holder string, now float64) bool {
 func (s *Status) Exhausted(kind *Kind) bool { return kind.Attempts > 0 && s.Tried >= kind.Attempts }
 
 // Fail ends an attempt that failed at a time in Unix seconds, of work that began earlier. The next one comes after the
-// kind's pause, shifted by a jitter in [0, 1), and not before notBefore. Without one, it parks the work.
+// kind's pause, shifted by a jitter in [0, 1), and not before notBefore. It is false without a next one: then the work is
+// parked.
 func (s *Status) Fail(kind *Kind, began, at, notBefore, jitter float64, reason string) bool {
 	next := at + kind.Pause(s.Tried, jitter).Seconds()
 	if s.Exhausted(kind) || kind.RetryFor > 0 && next > began+kind.RetryFor.Seconds() {

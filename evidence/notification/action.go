@@ -1,5 +1,5 @@
 // Package notification holds the rules of actions: which events they fire on, what their targets
-// are told, and when a delivery that failed is tried again (docs/semantics.md 20).
+// are sent, and when a delivery that failed is tried again (docs/semantics.md 20).
 package notification
 
 import (
@@ -64,7 +64,7 @@ type Target struct {
 	Webhook string `json:"webhook,omitempty"`
 	// Emails are the addresses of a target of the type Email.
 	Emails []string `json:"emails,omitempty"`
-	// Context is what the application of a chat service told of its channel, or nil.
+	// Context is what the application of a chat service said of its channel, or nil.
 	Context *SlackContext `json:"context,omitempty"`
 }
 

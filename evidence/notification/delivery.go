@@ -21,7 +21,7 @@ const (
 const (
 	// maxAttempts is how many attempts a delivery keeps: the last ones.
 	maxAttempts = 25
-	// KeepFor is how long deliveries are kept once they are settled.
+	// KeepFor is how long deliveries are kept once they are delivered or failed.
 	KeepFor = 30 * 24 * time.Hour
 	// MaxRetryAfter bounds for how long a receiver may ask not to be called again.
 	MaxRetryAfter = 24 * time.Hour
@@ -38,13 +38,13 @@ type Delivery struct {
 	Type   TargetType `json:"type"`
 	Notice Notice     `json:"notice"`
 	State  State      `json:"state"`
-	// CreatedAt, and Since, when it was asked for last, are Unix seconds.
+	// CreatedAt, and Since, when it was requested last, are Unix seconds.
 	CreatedAt float64 `json:"created_at"`
 	Since     float64 `json:"since"`
-	// Status is how far it is since it was asked for last. The end of the lease tells an attempt from others.
+	// Status is how far it is since it was requested last. The end of the lease tells an attempt from others.
 	job.Status
 	Attempts []Attempt `json:"attempts,omitempty"`
-	// Left are the e-mail addresses that are still to be told, empty for all of the target.
+	// Left are the e-mail addresses that are still to be notified, empty for all of the target.
 	Left []string `json:"left,omitempty"`
 }
 
@@ -60,7 +60,7 @@ type Attempt struct {
 	Reason string `json:"reason,omitempty"`
 	// RetryAfter is how long the receiver asked not to be called again, in seconds.
 	RetryAfter float64 `json:"-"`
-	// Left are the e-mail addresses that were refused for now, if others were told.
+	// Left are the e-mail addresses that were refused for now, if others were notified.
 	Left []string `json:"-"`
 }
 

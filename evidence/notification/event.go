@@ -7,14 +7,14 @@ import (
 	"attestry/evidence/job"
 )
 
-// Event is something that actions are still to be told of. It is stored with its cause. One pointer is set.
+// Event is something that actions are to be notified of. It is stored with its cause. One pointer is set.
 type Event struct {
 	// ID follows from what happened, so that an event can be stored twice.
 	ID  string `json:"id"`
 	Org string `json:"org"` // id
 	// At is when it happened, in Unix seconds.
 	At float64 `json:"at"`
-	// Actions are the numbers of those that are still to be told.
+	// Actions are the numbers of those that are still to be notified.
 	Actions []int64 `json:"actions"`
 	// Status is how often that has failed. Without a failure, it is due since it happened.
 	job.Status
@@ -25,10 +25,10 @@ type Event struct {
 	Trail    *evidence.TrailEvent `json:"trail,omitempty"`
 }
 
-// DueAt is since when it is due to be told, in Unix seconds.
+// DueAt is since when it is due, in Unix seconds.
 func (e *Event) DueAt() float64 { return max(e.At, e.Due) }
 
-// Refs names what is due: each action that is to be told.
+// Refs names what is due: each action that is to be notified.
 func (e *Event) Refs() []job.Ref {
 	var refs []job.Ref
 	for _, action := range e.Actions {

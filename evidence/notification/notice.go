@@ -21,7 +21,7 @@ const (
 	EventTest             = "TEST"
 )
 
-// Notice is what targets are told: names and links as they were when it was made. It is complete,
+// Notice is what targets get: names and links as they were when it was made. It is complete,
 // so that it can be sent again when what it tells of has changed.
 type Notice struct {
 	// ID is the same for all targets and attempts.

@@ -59,7 +59,7 @@ type explanation struct {
 	flow        *Flow // nil for an artifact that no flow knows
 }
 
-// where begins a sentence with the place in a flow.
+// where begins a sentence with the trail and the flow.
 func (e *explanation) where() string {
 	return fmt.Sprintf("In trail '%s' of flow '%s'", e.flow.Trail, e.flow.Name)
 }

@@ -211,7 +211,7 @@ func (r *reader) condition(node *yaml.Node, at string) *expression.Expression {
 
 // parse parses the expression inner, a part of a text. Errors name columns of the text, as in the file.
 func (r *reader) parse(node *yaml.Node, at, text, inner string) *expression.Expression {
-	if r.patterns.Full() { // which has been told
+	if r.patterns.Full() { // which is a fault already
 		return nil
 	}
 	parsed, err := expression.Parse(inner, r.patterns)

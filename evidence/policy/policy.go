@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// Any stands for every name or type in an attestation rule.
+	// Any matches every name or type in an attestation rule.
 	Any = "*"
 	// DecisionType is the type of an attestation that decides on a control.
 	DecisionType = "decision"
@@ -33,14 +33,14 @@ type Requirement struct {
 type AttestationRule struct {
 	Name string // or Any
 	Type string // or Any
-	// If limits the rule to the artifacts and flows for which it holds; nil stands for all.
+	// If limits the rule to the artifacts and flows for which it holds; nil for all.
 	If              *expression.Expression
 	MustBeCompliant bool
 	// ForControl is the identifier of the control that a decision must be on, "" for none.
 	ForControl string
 }
 
-// Accepts reports whether the rule asks for an attestation. system:decision is asked for as decision.
+// Accepts reports whether an attestation has the name and type of the rule; decision is system:decision.
 func (r *AttestationRule) Accepts(entry evidence.Entry) bool {
 	return (r.Name == Any || r.Name == entry.Name) &&
 		(r.Type == Any || r.Type == entry.Type || evidence.SystemPrefix+r.Type == entry.Type)

@@ -18,10 +18,10 @@ type Moment struct {
 	At float64
 }
 
-// Beginning is where an event log begins, unless something else is asked for.
+// Beginning is where an event log begins, by default.
 func Beginning() Moment { return Moment{Snapshot: new(First)} }
 
-// End is where an event log ends, unless something else is asked for.
+// End is where an event log ends, by default.
 func End() Moment { return Moment{Snapshot: new(Latest)} }
 
 // At is a time in Unix seconds.

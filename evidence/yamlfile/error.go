@@ -34,7 +34,7 @@ type Finding struct {
 }
 
 // Error words the findings as clients know them (docs/semantics.md 1.8): a count,
-// then each finding with its place. The count is in the plural, as clients look for
+// then each finding with its location. The count is in the plural, as clients look for
 // "validation errors for Template". Some formats name columns.
 func (e *Error) Error() string {
 	var b strings.Builder

@@ -1,4 +1,4 @@
-// Package yamlfile reads the YAML files of users: within bounds, strictly, with the place of each fault.
+// Package yamlfile reads the YAML files of users: within bounds, strictly, with the location of each fault.
 package yamlfile
 
 import (

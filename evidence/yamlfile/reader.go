@@ -50,7 +50,7 @@ func (f Format) NewReader() *Reader { return &Reader{faults: Error{Format: f}} }
 // Err is an *Error with what was found, nil when nothing was.
 func (r *Reader) Err() error { return r.faults.orNil() }
 
-// Fault notes what is wrong with a node; nil stands for the whole file.
+// Fault notes what is wrong with a node; nil for the whole file.
 func (r *Reader) Fault(node *yaml.Node, at, text string) {
 	finding := Finding{Location: at, Line: 1, Text: text}
 	if node != nil {

@@ -26,7 +26,7 @@ const (
 // CleanInterval is how often Clean is to be called.
 const CleanInterval = 10 * time.Minute
 
-// noteInterval is how often a target that does not fail is noted to have been told, in seconds.
+// noteInterval is how often a target that does not fail is noted to have been notified, in seconds.
 const noteInterval = 1.0
 
 // Sender makes one attempt to tell a target.
@@ -41,7 +41,7 @@ type Deliverer struct {
 	sender Sender
 	clock  evidence.Clock
 	log    *slog.Logger
-	// count is told of each attempt.
+	// count is called for each attempt.
 	count func(kind notification.TargetType, delivered bool)
 
 	hosts *hosts
@@ -140,7 +140,7 @@ func (d *Deliverer) send(ctx context.Context, target *notification.Target, deliv
 	return attempt
 }
 
-// target returns whom a delivery tells, and what is known of the target; or the reason why it is not told any more.
+// target returns the target of a delivery and its state, or the reason why nothing is sent to it any more.
 func (d *Deliverer) target(ctx context.Context, delivery *notification.Delivery) (target notification.Target, state notification.TargetState, reason string, err error) {
 	target, ok, err := d.find(ctx, delivery)
 	if err != nil {
@@ -202,7 +202,7 @@ func (d *Deliverer) record(ctx context.Context, stored storage.Versioned[notific
 	return err
 }
 
-// Clean deletes deliveries that have been settled for long enough.
+// Clean deletes deliveries that were delivered or failed long enough ago.
 func (d *Deliverer) Clean(ctx context.Context) error {
 	before := evidence.Seconds(d.clock().Add(-notification.KeepFor))
 	removed := 0

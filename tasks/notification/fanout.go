@@ -59,7 +59,7 @@ func (f *Fanout) Tell(ctx context.Context, id string, number int64) error {
 	return f.store.Outbox.Told(ctx, id, number)
 }
 
-// fail notes why an action could not be told. An outage, or the end of this worker, does not count.
+// fail notes why an action could not be notified. An outage, or the end of this worker, does not count.
 func (f *Fanout) fail(ctx context.Context, id string, number int64, cause error) error {
 	if ctx.Err() != nil || errors.Is(cause, storage.ErrOutage) || evidence.CodeOf(cause) == evidence.Unavailable {
 		return cause

@@ -9,7 +9,7 @@ import (
 const (
 	// maxAtHost is how many attempts this process has under way at one host at once.
 	maxAtHost = 4
-	// maxSpacing is how far, in seconds, attempts that found no place at a host are put off.
+	// maxSpacing is how far, in seconds, attempts that found no slot at a host are put off.
 	maxSpacing = 30.0
 )
 
@@ -21,11 +21,11 @@ type hosts struct {
 
 type host struct {
 	slots chan struct{}
-	// users are those who are at the host or wait for a place.
+	// users are those who are at the host or wait for a slot.
 	users int
 	// took is how long the last attempt has taken, in seconds.
 	took float64
-	// next is when the last one that found no place may expect one, in Unix seconds.
+	// next is when the last one that found no slot may expect one, in Unix seconds.
 	next float64
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxSingle is how many artifacts of a snapshot people are told of one by one.
+	// maxSingle is how many artifacts of a snapshot people are notified of one by one.
 	maxSingle = 5
 	// maxReasons is how many sentences say why an artifact is not compliant.
 	maxReasons = 5

@@ -100,7 +100,7 @@ func (p *Parked) CountJobs(ctx context.Context, now float64) (map[job.Stage]int6
 // between, the parked report stays; queued twice, the second changes nothing. storage.ErrDamaged means unreadable
 // content, storage.ErrArchived an archived environment.
 func (p *Parked) Retry(ctx context.Context, parked *environments.WaitingReport) (arrival int64, err error) {
-	processed, err := p.settled(ctx, parked)
+	processed, err := p.processed(ctx, parked)
 	if err != nil {
 		return 0, err
 	}
@@ -131,14 +131,14 @@ func (p *Parked) Retry(ctx context.Context, parked *environments.WaitingReport) 
 
 // Discard deletes a parked report for good.
 func (p *Parked) Discard(ctx context.Context, parked *environments.WaitingReport) error {
-	if _, err := p.settled(ctx, parked); err != nil {
+	if _, err := p.processed(ctx, parked); err != nil {
 		return err
 	}
 	return p.remove(ctx, parked)
 }
 
-// settled returns up to which arrival number reports are settled. Parked ones above stay, as workers stop at gaps.
-func (p *Parked) settled(ctx context.Context, parked *environments.WaitingReport) (int64, error) {
+// processed returns up to which arrival number reports are processed or parked. Parked ones above stay, as workers stop at gaps.
+func (p *Parked) processed(ctx context.Context, parked *environments.WaitingReport) (int64, error) {
 	head, err := p.store.Heads.Get(ctx, parked.Environment)
 	if err == nil && head.Processed < parked.Arrival {
 		err = ErrUnsettled

@@ -39,7 +39,7 @@ func artifactOrigin(record *evidence.ArtifactRecord) cell {
 	}
 }
 
-// artifactResult says who reported an artifact, and its status, "" if another one has taken its place.
+// artifactResult says who reported an artifact, and its status, "" if a later report replaced it.
 func artifactResult(record *evidence.ArtifactRecord, status evidence.Status) cell {
 	verdict := statusText(status)
 	if status == "" {

@@ -16,7 +16,7 @@ const (
 	highestOfThem = numberWithin
 )
 
-// reorder returns the glyphs of a line in the order in which they stand from left to right.
+// reorder returns the glyphs of a line in order from left to right.
 // It follows the Unicode Bidirectional Algorithm, but for belongs, for lines that run from
 // left to right as a whole, as all of a report do, and that have no characters that change
 // the direction: those are shown as code points. Each line is put in order by itself.
@@ -105,7 +105,7 @@ func fillBrackets(line []glyph, levels []int) {
 	}
 }
 
-// closing returns where the bracket of a place is closed, -1 if there is none.
+// closing returns where the bracket at a position is closed, -1 if there is none.
 func closing(line []glyph, start int, open rune) int {
 	if !strings.ContainsRune("([{", open) {
 		return -1

@@ -41,7 +41,7 @@ func commitFacts(commit *evidence.GitCommit) []row {
 	return textFact(rows, "Parents", shorten(some(commit.Parents, maxTargets), maxName))
 }
 
-// signature words what the client told of the commit's signature.
+// signature words what the client said of the commit's signature.
 func signature(commit *evidence.GitCommit) string {
 	state := shorten(evidence.Text(commit.SignatureState), maxName)
 	switch {

@@ -30,7 +30,7 @@ func draw(d *Document, l *layout) ([]byte, error) {
 	out.SetCreator(plain(d.Generator), true)
 	out.SetTitle(plain("Audit report of trail "+d.Trail+" of flow "+d.Flow), true)
 	out.SetAuthor(plain(d.Organization), true)
-	// Verifiers of packages look for the checksum here, where it stands in one piece.
+	// Verifiers of packages look for the checksum here, where it is in one piece.
 	out.SetKeywords("SHA256SUMS "+plain(d.Checksum), false)
 	out.SetLang("en")
 	out.SetAutoPageBreak(false, 0)
