@@ -26,8 +26,7 @@ import (
 type Store struct {
 	Documents storage.Documents
 	Objects   storage.Objects
-	// Retention keeps files of evidence and audit packages from deletion. It is off unless
-	// the process has replaced it.
+	// Retention keeps files of evidence and audit packages from deletion. It is off unless the process has replaced it.
 	Retention    *retention.Retention
 	Tenancy      *tenancy.Tenancy
 	Environments *environments.Environments
@@ -74,8 +73,7 @@ type Store struct {
 	Logged *logs.Documents
 }
 
-// NewStore builds the repositories. The engine behind docs must have been opened
-// with Schemas. What fails in the background is logged.
+// NewStore builds the repositories over an engine that was opened with Schemas. It logs background failures.
 func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Clock, log *slog.Logger) *Store {
 	logged := logs.Facts(docs, clock)
 	docs = logged

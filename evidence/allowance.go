@@ -1,7 +1,6 @@
 package evidence
 
-// Allowance permits one artifact in one environment whatever the policies say
-// (docs/semantics.md 9.5).
+// Allowance permits one artifact in one environment (docs/semantics.md 9.5).
 type Allowance struct {
 	ID          string `json:"id"`
 	Org         string `json:"org"`
@@ -16,8 +15,7 @@ type Allowance struct {
 	At       float64 `json:"at"`
 }
 
-// Repeat takes over what a later request says of the same artifact. It stays the
-// same allowance, and its time never goes back.
+// Repeat takes over what a later request says. Its time never goes back.
 func (a *Allowance) Repeat(later Allowance) {
 	later.ID, later.At = a.ID, TimeAfter(a.At, later.At)
 	*a = later

@@ -2,16 +2,14 @@ package evidence
 
 import "encoding/json"
 
-// ArtifactRecord is one report of an artifact. One fingerprint may be reported in
-// several flows and trails, and again; each report is a record of its own
-// (docs/semantics.md 5.2).
+// ArtifactRecord is one report of an artifact. A fingerprint may be reported several times, in several flows and
+// trails. Each report is a record of its own (docs/semantics.md 5.2).
 type ArtifactRecord struct {
 	ID    string `json:"id"`
 	Org   string `json:"org"`
 	Flow  string `json:"flow"`  // id
 	Trail string `json:"trail"` // name
-	// TrailUnnamed tells that the report named no trail, as those of older clients. It is not there
-	// in records of earlier versions, which are taken for reports that named one.
+	// TrailUnnamed tells that the report named no trail. Records of earlier versions lack it.
 	TrailUnnamed bool   `json:"trail_unnamed,omitempty"`
 	Name         string `json:"name"` // the reference name in the template
 	Fingerprint  string `json:"fingerprint"`
@@ -43,8 +41,7 @@ func (a *ArtifactRecord) Branch() string {
 	return *a.Commit.Branch
 }
 
-// Subjects returns what attestations that are bound to the record can be about
-// (docs/semantics.md 6.2).
+// Subjects returns what attestations that are bound to the record can be about (docs/semantics.md 6.2).
 func (a *ArtifactRecord) Subjects() []Subject {
 	trail := TrailKey(a.Flow, a.Trail)
 	subjects := []Subject{{Trail: trail, Fingerprint: a.Fingerprint}, {Trail: trail, Name: a.Name}}

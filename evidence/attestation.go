@@ -5,8 +5,7 @@ import (
 	"encoding/json"
 )
 
-// The built-in attestation types, and the prefixes of those that are not
-// (docs/semantics.md 6.3).
+// The built-in attestation types, and the prefixes of those that are not (docs/semantics.md 6.3).
 const (
 	TypeGeneric     = "generic"
 	TypeJUnit       = "junit"
@@ -19,29 +18,25 @@ const (
 	SystemPrefix    = "system:"
 )
 
-// Attestation is one piece of evidence. It is never edited; reporting under the
-// same name again makes another one.
+// Attestation is one piece of evidence. It is never edited. Reporting the same name again makes another one.
 type Attestation struct {
 	ID    string `json:"id"`
 	Org   string `json:"org"`
 	Flow  string `json:"flow"`  // id
 	Trail string `json:"trail"` // name
 	Name  string `json:"name"`
-	// Type is a built-in type, custom:<name> or system:<name>. An override has the
-	// type of what it overrides.
+	// Type is a built-in type, custom:<name> or system:<name>. An override has the type of what it overrides.
 	Type string `json:"type"`
 	// Compliant is the verdict, as of the time it was reported.
 	Compliant bool `json:"compliant"`
-	// Fingerprint and Targets say what is attested: an artifact by fingerprint
-	// (Targets are then its reference names), artifacts by reference name, or, with
-	// neither, the trail.
+	// Fingerprint and Targets say what is attested: an artifact by fingerprint (Targets are then its reference
+	// names), artifacts by reference name, or, with neither, the trail.
 	Fingerprint string   `json:"fingerprint,omitempty"`
 	Targets     []string `json:"targets,omitempty"`
 	// ArtifactName is the file name of the artifact attested by fingerprint.
 	ArtifactName string     `json:"artifact_name,omitempty"`
 	Commit       *GitCommit `json:"commit,omitempty"`
-	// CommitSHA is the attestation's own commit, else its artifact's, else its
-	// trail's; "" when none is known.
+	// CommitSHA is the attestation's own commit, else its artifact's, else its trail's; "" when none is known.
 	CommitSHA    string                 `json:"commit_sha,omitempty"`
 	Repo         string                 `json:"repo,omitempty"` // inner id
 	OriginURL    *string                `json:"origin_url,omitempty"`
@@ -68,8 +63,7 @@ type Attestation struct {
 // Override replaces the verdict of an attestation.
 type Override struct {
 	Reason string `json:"reason"`
-	// Original is the id of the attestation that was made first, also when
-	// overrides follow one another; "" when the attestation was missing.
+	// Original is the id of the first attestation, also after several overrides; "" when it was missing.
 	Original string `json:"original"`
 }
 
@@ -85,9 +79,8 @@ type EvidenceFile struct {
 // OfTrail tells that the attestation is about the trail itself.
 func (a *Attestation) OfTrail() bool { return a.Fingerprint == "" && len(a.Targets) == 0 }
 
-// Subject is what an attestation is about: the artifact of a fingerprint in a trail, the
-// artifacts of a name that were built from a commit, those of a name and any commit, or
-// the trail itself (docs/semantics.md 6.2).
+// Subject is what an attestation is about (docs/semantics.md 6.2): the artifact of a fingerprint in a trail, the
+// artifacts of a name that were built from a commit, those of a name and any commit, or the trail itself.
 type Subject struct {
 	Trail       string // key
 	Fingerprint string
@@ -95,8 +88,7 @@ type Subject struct {
 	Commit      string // SHA; "" for any commit
 }
 
-// SubjectsOf returns what an attestation in the trail of a key is about: one for each
-// target if it was made by name, else one. commit is its own.
+// SubjectsOf returns what an attestation is about: each target if it was made by name, else one. commit is its own.
 func SubjectsOf(trail, fingerprint string, targets []string, commit string) []Subject {
 	if fingerprint != "" || len(targets) == 0 {
 		return []Subject{{Trail: trail, Fingerprint: fingerprint}}
@@ -113,18 +105,16 @@ func (a *Attestation) Subjects() []Subject {
 	return SubjectsOf(TrailKey(a.Flow, a.Trail), a.Fingerprint, a.Targets, CommitSHA(a.Commit))
 }
 
-// NeedsReport reports whether the attestation is refused unless the artifact of its
-// fingerprint was reported to the trail. Only a decision is not: for it the artifact needs
-// to be known anywhere in the organization (docs/semantics.md 6.2).
+// NeedsReport reports whether the attestation is refused unless the artifact of its fingerprint was reported to the
+// trail. A decision only needs the organization to know the artifact (docs/semantics.md 6.2).
 func (a *Attestation) NeedsReport() bool {
 	decision := a.Type == TypeDecision && a.Override == nil
 	return a.Fingerprint != "" && !decision
 }
 
-// FillFrom sets what follows from the attestation's trail: its flow, its artifact's file
-// name and names, and the commit by which it is found (docs/semantics.md 6.1 and 6.2).
-// names are the artifact names of the trail that it is about. older is the record of its
-// fingerprint if that is not the newest artifact of any name, else nil.
+// FillFrom sets what follows from the attestation's trail: its flow, its artifact's file name and names, and the
+// commit by which it is found (docs/semantics.md 6.1 and 6.2). names are the artifact names of the trail that it is
+// about. older is the record of its fingerprint if that is not the newest artifact of any name, else nil.
 func (a *Attestation) FillFrom(trail *Trail, names []string, older *ArtifactRecord) {
 	a.Flow, a.CommitSHA = trail.Flow, CommitSHA(a.Commit)
 	if older != nil {
@@ -155,8 +145,7 @@ func (a *Attestation) Entry() Entry {
 	return entry
 }
 
-// SlotEntry is what a slot keeps of the attestation. Made by name, it is bound by
-// its own commit only.
+// SlotEntry is what a slot keeps of the attestation. Made by name, it is bound by its own commit only.
 func (a *Attestation) SlotEntry() SlotEntry {
 	if a.Fingerprint != "" {
 		return SlotEntry{Entry: a.Entry(), Fingerprint: a.Fingerprint}

@@ -2,8 +2,8 @@ package evidence
 
 import "encoding/json"
 
-// AttestationType is a custom attestation type of an organization, without its
-// versions (docs/semantics.md 8.1).
+// AttestationType is a custom type without its versions (docs/semantics.md
+// 8.1).
 type AttestationType struct {
 	Org  string `json:"org"`
 	Name string `json:"name"`
@@ -14,13 +14,11 @@ type AttestationType struct {
 	CreatedAt   float64 `json:"created_at"`
 	// LastModifiedAt is when the latest version was made, or the type archived.
 	LastModifiedAt float64 `json:"last_modified_at"`
-	// Latest is the number of the latest version. Versions are numbered from 1,
-	// without a gap.
+	// Latest is the number of the latest version. Versions are numbered from 1.
 	Latest int `json:"latest"`
 }
 
-// AttestationTypeVersion is one version of a custom attestation type. It is never
-// changed.
+// AttestationTypeVersion is a version of a custom attestation type.
 type AttestationTypeVersion struct {
 	Org       string  `json:"org"`
 	Name      string  `json:"name"`
@@ -29,8 +27,8 @@ type AttestationTypeVersion struct {
 	CreatedBy string  `json:"created_by"`
 	// Description is what the type's becomes with this version.
 	Description *string `json:"description,omitempty"`
-	// Schema is the JSON Schema of payloads; nil when there is none. A large one is
-	// kept as the object of the key SchemaObject.
+	// Schema is the JSON Schema of payloads, or nil; SchemaObject has a large
+	// one.
 	Schema       json.RawMessage `json:"schema,omitempty"`
 	SchemaObject string          `json:"schema_object,omitempty"`
 	// Evaluator is nil when null was sent.
@@ -50,8 +48,7 @@ type Evaluator struct {
 	Rules       []string `json:"rules,omitempty"`
 }
 
-// SummaryItem is a jq expression that clients show of a payload. It has no part
-// in the verdict.
+// SummaryItem is a jq expression that clients show of a payload.
 type SummaryItem struct {
 	Name       string `json:"name"`
 	Expression string `json:"expression"`

@@ -6,20 +6,14 @@ import (
 	"time"
 )
 
-// Clock tells the time. Whatever needs it is handed one, so that tests can turn
-// the hands.
+// Clock tells the time. Tests pass clocks of their own.
 type Clock func() time.Time
 
-// Seconds returns t as float Unix seconds with microseconds, the form of times
-// in the contract (docs/semantics.md 1.4).
-func Seconds(t time.Time) float64 {
-	return float64(t.UnixMicro()) / 1e6
-}
+// Seconds returns t as float Unix seconds with microseconds, as in the contract (docs/semantics.md 1.4).
+func Seconds(t time.Time) float64 { return float64(t.UnixMicro()) / 1e6 }
 
-// RoundSeconds rounds a time or a span in seconds to microseconds, the precision of
-// Seconds. Whatever adds or subtracts times rounds the result, so that answers show no
-// digits that nothing was measured with, and a time of an answer is the one that is
-// stored.
+// RoundSeconds rounds a time or a span in seconds to microseconds, the precision of Seconds. Results of adding and
+// subtracting times are rounded, so that answers show no meaningless digits and equal what is stored.
 func RoundSeconds(seconds float64) float64 {
 	const exact = 1 << 53 / 1e6 // beyond it a float64 has no microseconds
 	if math.Abs(seconds) > exact {
@@ -28,9 +22,8 @@ func RoundSeconds(seconds float64) float64 {
 	return math.Round(seconds*1e6)/1e6 + 0 // + 0 turns -0 into 0
 }
 
-// TimeAfter returns now, or, where that is not later than last, the microsecond after
-// last: both are Unix seconds. What comes later gets a later time by it, even when the
-// clock was set back meanwhile, or belongs to another process.
+// TimeAfter returns now, or the microsecond after last if now is not later; both are Unix seconds. So a later event
+// gets a later time even if the clock was set back or belongs to another process.
 func TimeAfter(last, now float64) float64 {
 	if now > last {
 		return now
@@ -38,15 +31,13 @@ func TimeAfter(last, now float64) float64 {
 	return (math.Round(last*1e6) + 1) / 1e6
 }
 
-// timeForms are the forms of ISO 8601 that are understood; seconds may have a fraction
-// in each.
+// timeForms are the forms of ISO 8601 that are understood; seconds may have a fraction in each.
 var timeForms = []string{
 	time.DateOnly, "2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", time.RFC3339,
 	"2006-01-02T15:04Z0700", "2006-01-02T15:04:05Z0700",
 }
 
-// ParseTime reads a time in ISO 8601, which is in UTC unless it names a zone. A blank
-// may be between the day and the time of day.
+// ParseTime reads a time in ISO 8601, in UTC unless it names a zone. A blank may separate day and time.
 func ParseTime(text string) (time.Time, bool) {
 	if day, clock, ok := strings.Cut(text, " "); ok && len(day) == len(time.DateOnly) {
 		text = day + "T" + clock

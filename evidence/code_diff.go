@@ -1,30 +1,27 @@
 package evidence
 
 import (
+	"fmt"
 	"net/url"
 	"strings"
 )
 
-// commitForm is how a provider writes the address of a commit: that of its
-// repository, a path, and the SHA.
+// commitForm is how a provider writes the address of a commit: that of its repository, a path, and the SHA.
 type commitForm struct {
 	path string
 	// fits reports whether the address of the repository is one of the provider.
-	fits    func(repo *url.URL) bool
-	compare func(repo, before, after string) string
+	fits func(repo *url.URL) bool
+	// compare is the format of the address that compares two commits, for that of the repository and the two SHAs.
+	compare string
 }
 
-// commitForms are those of the providers that can compare two commits.
+// commitForms are those of the providers that can compare two commits. GitLab, with nested groups, has its own path.
 var commitForms = []commitForm{
-	{"/-/commit/", anywhere, compareAtGitLab},
-	{"/commits/", atBitbucket, compareAtBitbucket},
-	{"/commit/", atAzure, compareAtAzure},
-	{"/commit/", atGitHub, compareAtGitHub},
+	{"/-/commit/", func(*url.URL) bool { return true }, "%s/-/compare/%s...%s"},
+	{"/commits/", atBitbucket, "%[1]s/branches/compare/%[3]s..%[2]s"},
+	{"/commit/", atAzure, "%s/branchCompare?baseVersion=GC%s&targetVersion=GC%s&_a=commits"},
+	{"/commit/", atGitHub, "%s/compare/%s...%s"},
 }
-
-// anywhere fits GitLab, whose path for commits tells it apart. Its repositories may
-// be in groups of groups.
-func anywhere(*url.URL) bool { return true }
 
 // atBitbucket fits Bitbucket Cloud. GitHub writes /commits/ as well, for a list.
 func atBitbucket(repo *url.URL) bool { return repo.Host == "bitbucket.org" }
@@ -32,31 +29,14 @@ func atBitbucket(repo *url.URL) bool { return repo.Host == "bitbucket.org" }
 // atAzure fits Azure DevOps, on whichever host.
 func atAzure(repo *url.URL) bool { return strings.Contains(repo.Path, "/_git/") }
 
-// atGitHub fits GitHub, on whichever host, and those that do as it does.
+// atGitHub fits GitHub and its imitators, on whichever host.
 func atGitHub(repo *url.URL) bool {
 	owner, name, found := strings.Cut(strings.TrimPrefix(repo.Path, "/"), "/")
 	return found && owner != "" && name != "" && !strings.Contains(name, "/")
 }
 
-func compareAtGitLab(repo, before, after string) string {
-	return repo + "/-/compare/" + before + "..." + after
-}
-
-func compareAtBitbucket(repo, before, after string) string {
-	return repo + "/branches/compare/" + after + ".." + before
-}
-
-func compareAtAzure(repo, before, after string) string {
-	return repo + "/branchCompare?baseVersion=GC" + before + "&targetVersion=GC" + after + "&_a=commits"
-}
-
-func compareAtGitHub(repo, before, after string) string {
-	return repo + "/compare/" + before + "..." + after
-}
-
-// CompareURL is where the difference between the commits of two origins can be
-// looked at. It is nil unless both are in one repository at a provider that is
-// known by the form of its addresses.
+// CompareURL is where the difference between the commits of two origins can be looked at. It is nil unless both are in
+// one repository at a provider that is known by the form of its addresses.
 func CompareURL(before, after *Origin) *string {
 	for _, form := range commitForms {
 		repo, ok := form.repo(after)
@@ -66,13 +46,12 @@ func CompareURL(before, after *Origin) *string {
 		if former, ok := form.repo(before); !ok || former != repo {
 			return nil
 		}
-		return new(form.compare(repo, strings.ToLower(before.CommitSHA), strings.ToLower(after.CommitSHA)))
+		return new(fmt.Sprintf(form.compare, repo, strings.ToLower(before.CommitSHA), strings.ToLower(after.CommitSHA)))
 	}
 	return nil
 }
 
-// repo is the address of the repository that an origin's commit is in, if it has the
-// provider's form and names the commit.
+// repo is the address of the repository of an origin's commit, if it has the provider's form.
 func (f *commitForm) repo(origin *Origin) (string, bool) {
 	i := strings.LastIndex(origin.CommitURL, f.path)
 	if i < 0 || origin.CommitSHA == "" {

@@ -2,8 +2,7 @@ package evidence
 
 import "strings"
 
-// GitCommit is what a client tells of a commit
-// (docs/semantics.md 6.1). Everything but the SHA may be withheld; then it is nil.
+// GitCommit is what a client tells of a commit; what is withheld is nil (docs/semantics.md 6.1).
 type GitCommit struct {
 	SHA1           string   `json:"sha1"`
 	Message        *string  `json:"message"`
@@ -17,8 +16,7 @@ type GitCommit struct {
 	SignatureState *string  `json:"signature_state"`
 }
 
-// Redacted returns the commit with what a client redacted taken as withheld:
-// author, message and branch come empty then (docs/semantics.md 6.1).
+// Redacted returns the commit without author, message and branch that came empty (docs/semantics.md 6.1).
 func (c GitCommit) Redacted() GitCommit {
 	for _, text := range []**string{&c.Author, &c.Message, &c.Branch} {
 		if *text != nil && **text == "" {
@@ -42,9 +40,8 @@ const NoCommit = "0000000000000000000000000000000000000000"
 // shortSHA is how many characters of a SHA clients show.
 const shortSHA = 7
 
-// ShownSHA is the SHA of an artifact's commit in members of answers that are never
-// null. Clients cut it to its first seven characters and fail on a shorter text, so a
-// SHA that is unknown, or shorter, is NoCommit.
+// ShownSHA is the SHA of an artifact's commit in members of answers that are never null. It is NoCommit if the SHA is
+// unknown or short: clients cut it to seven characters and fail on a shorter text.
 func ShownSHA(sha string) string {
 	if len(sha) < shortSHA {
 		return NoCommit
@@ -52,8 +49,7 @@ func ShownSHA(sha string) string {
 	return sha
 }
 
-// ExternalURL points to something outside, by a label
-// (docs/semantics.md 6.1).
+// ExternalURL points to something outside, by a label (docs/semantics.md 6.1).
 type ExternalURL struct {
 	Href        string  `json:"href"`
 	Fingerprint *string `json:"fingerprint,omitempty"`

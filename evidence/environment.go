@@ -5,12 +5,10 @@ import (
 	"slices"
 )
 
-// EnvironmentType is the kind of runtime an environment stands for, spelled as
-// in the contract (docs/semantics.md 9.1).
+// EnvironmentType is the kind of runtime of an environment, spelled as in the contract (docs/semantics.md 9.1).
 type EnvironmentType string
 
-// The environment types. A logical environment unites physical ones and is never
-// reported to.
+// The environment types. A logical environment unites physical ones and is never reported to.
 const (
 	K8S         EnvironmentType = "K8S"
 	ECS         EnvironmentType = "ECS"
@@ -23,29 +21,24 @@ const (
 	LogicalType EnvironmentType = "logical"
 )
 
-// Environment is what an organization has configured about one of its
-// environments. What changes with every report is in its Head.
+// Environment is the configuration of an environment. What reports change is in its Head.
 type Environment struct {
 	ID          string          `json:"id"`
 	Org         string          `json:"org"`
 	Name        string          `json:"name"`
 	Type        EnvironmentType `json:"type"`
 	Description string          `json:"description"`
-	// IncludeScaling and RequireProvenance are kept as sent and change nothing
-	// (docs/semantics.md 9.1).
+	// IncludeScaling and RequireProvenance are kept as sent and change nothing (docs/semantics.md 9.1).
 	IncludeScaling    bool `json:"include_scaling"`
 	RequireProvenance bool `json:"require_provenance"`
-	// Included holds the ids of the members of a logical environment, in the
-	// order they were given.
+	// Included holds the ids of the members of a logical environment, in the order they were given.
 	Included []string `json:"included,omitempty"`
-	// Policies are the names of the attached policies, in the order in which they were
-	// attached.
+	// Policies are the names of the attached policies, in the order in which they were attached.
 	Policies []string `json:"policies,omitempty"`
-	// Active holds those of Included that are not archived, where it was asked for.
+	// Active holds those of Included that are not archived, if they were read.
 	Active []string          `json:"-"`
 	Tags   map[string]string `json:"tags,omitempty"`
-	// Archived environments leave the lists and take no reports. They keep their
-	// name for whatever tells of them, though another one may have it by now.
+	// Archived environments leave the lists and take no reports. Another environment may have taken their name.
 	Archived       bool    `json:"archived,omitempty"`
 	ArchivedAt     float64 `json:"archived_at,omitempty"` // Unix seconds
 	CreatedAt      float64 `json:"created_at"`
@@ -56,8 +49,7 @@ type Environment struct {
 // Logical reports whether the environment unites others.
 func (e *Environment) Logical() bool { return e.Type == LogicalType }
 
-// Archive takes an environment out of use at a moment in Unix seconds. Archiving it
-// again changes nothing.
+// Archive takes an environment out of use at a moment in Unix seconds. Archiving it again changes nothing.
 func (e *Environment) Archive(at float64) {
 	if e.Archived {
 		return
@@ -66,12 +58,10 @@ func (e *Environment) Archive(at float64) {
 	e.LastModifiedAt = max(e.LastModifiedAt, at)
 }
 
-// MaxMembers is how many environments a logical one includes at most, so that they
-// are looked up with one command.
+// MaxMembers is how many environments a logical one includes at most, so that they are looked up with one command.
 const MaxMembers = 1000
 
-// Join adds a member, by its id, to a logical environment and reports whether it is a
-// new one. A member beyond MaxMembers is Invalid.
+// Join adds a member, by id, to a logical environment, unless it is one. Beyond MaxMembers it is Invalid.
 func (e *Environment) Join(member string) (bool, error) {
 	if slices.Contains(e.Included, member) {
 		return false, nil
@@ -84,8 +74,7 @@ func (e *Environment) Join(member string) (bool, error) {
 	return true, nil
 }
 
-// FollowMembers replaces members of a logical environment by their successors, both
-// by id. None is there twice then.
+// FollowMembers replaces members of a logical environment by their successors, both by id. None is there twice then.
 func (e *Environment) FollowMembers(successors map[string]string) {
 	var members []string
 	for _, id := range e.Included {
@@ -99,9 +88,8 @@ func (e *Environment) FollowMembers(successors map[string]string) {
 	e.Included = members
 }
 
-// UnitedState is the state of a logical environment whose members have the given
-// ones: false when any is false, unknown when any is unknown or there are none
-// (docs/semantics.md 12.3).
+// UnitedState is the state of a logical environment whose members have the given ones: false when any is false, unknown
+// when any is unknown or there are none (docs/semantics.md 12.3).
 func UnitedState(states []*bool) *bool {
 	unknown := len(states) == 0
 	for _, state := range states {
@@ -118,12 +106,10 @@ func UnitedState(states []*bool) *bool {
 	return new(true)
 }
 
-// MaxPolicies is how many policies an environment has at most: snapshots keep what each of
-// them says of each artifact.
+// MaxPolicies is how many policies an environment has at most: snapshots keep what each of them says of each artifact.
 const MaxPolicies = 100
 
-// AttachPolicies attaches policies, by name, and reports whether one of them was not attached
-// before. More than MaxPolicies are Invalid.
+// AttachPolicies attaches policies by name, and reports whether one is new. More than MaxPolicies are Invalid.
 func (e *Environment) AttachPolicies(names []string) (changed bool, err error) {
 	policies := slices.Clone(e.Policies)
 	for _, name := range names {

@@ -1,6 +1,4 @@
-// Package evidence is the domain: the types of delivery evidence and the pure
-// rules over them. It does no I/O, takes no context, and knows no time but what
-// it is handed.
+// Package evidence is the domain: types of delivery evidence and pure rules, without I/O, context or clock.
 package evidence
 
 import (
@@ -8,8 +6,7 @@ import (
 	"time"
 )
 
-// Code says what kind of error the caller met. There are few, and each maps to
-// one HTTP status.
+// Code says what kind of error the caller met. There are few, and each maps to one HTTP status.
 type Code string
 
 // The error codes, in the order of the statuses they map to.
@@ -26,16 +23,13 @@ const (
 	Unavailable  Code = "unavailable"  // 503
 )
 
-// Error is an error whose text is meant for the client. Whatever is not an
-// *Error is internal: logged, and answered with a plain sentence.
+// Error is an error for the client. Any other is internal: logged, and answered by a plain sentence.
 type Error struct {
 	Code    Code
 	Message string
-	// Fields maps the location of a finding to its text, worded as clients
-	// know it (docs/semantics.md 1.8); nil for everything but validation.
+	// Fields maps locations of findings to texts (docs/semantics.md 1.8); only of validation.
 	Fields map[string]string
-	// RetryAfter is how long a client should wait; only with RateLimited and
-	// Unavailable.
+	// RetryAfter is how long a client should wait; only with RateLimited and Unavailable.
 	RetryAfter time.Duration
 }
 
@@ -45,8 +39,7 @@ func (e *Error) Error() string { return e.Message }
 // NewError makes an error of the given code with a message for the client.
 func NewError(code Code, message string) *Error { return &Error{Code: code, Message: message} }
 
-// ValidationMessage heads every answer to a payload or parameter that fails
-// validation (docs/semantics.md 1.8).
+// ValidationMessage heads every answer to a payload or parameter that fails validation (docs/semantics.md 1.8).
 const ValidationMessage = "Input payload validation failed"
 
 // ValidationError reports findings by their location.
@@ -54,14 +47,12 @@ func ValidationError(fields map[string]string) *Error {
 	return &Error{Code: Invalid, Message: ValidationMessage, Fields: fields}
 }
 
-// CodeOf returns the code of err, Internal for errors that are not ours, and ""
-// for nil.
+// CodeOf returns the code of err, Internal for errors that are not ours, and "" for nil.
 func CodeOf(err error) Code {
 	if err == nil {
 		return ""
 	}
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
 	}
 	return Internal

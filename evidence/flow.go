@@ -5,8 +5,7 @@ import (
 	"fmt"
 )
 
-// Flow is a process that an organization follows: what its trails are measured
-// by.
+// Flow is a process that an organization follows: what its trails are measured by.
 type Flow struct {
 	ID          string `json:"id"`
 	Org         string `json:"org"`
@@ -18,8 +17,7 @@ type Flow struct {
 	Template string            `json:"template"`
 	RepoURL  *string           `json:"repo_url"`
 	Tags     map[string]string `json:"tags,omitempty"`
-	// Archived flows are renamed and leave the lists; what was recorded in them
-	// stays.
+	// Archived flows are renamed and leave the lists; what was recorded in them stays.
 	Archived       bool    `json:"archived,omitempty"`
 	CreatedAt      float64 `json:"created_at"`
 	CreatedBy      string  `json:"created_by"`
@@ -32,26 +30,17 @@ const (
 	PrivateFlow = "private"
 )
 
-// Apply takes over what a request says of a flow. Whatever the request leaves out
-// goes back to its default, as fresh has it. Tags stay, and so does the template if
-// fresh has none. It reports whether anything changed.
+// Apply takes over what a request says of a flow; what it leaves out gets the default that fresh has. Tags stay, and
+// so does the template if fresh has none. It reports whether anything changed.
 func (f *Flow) Apply(fresh Flow) bool {
 	before := *f
 	f.Description, f.Visibility, f.RepoURL = fresh.Description, fresh.Visibility, fresh.RepoURL
 	f.Template = cmp.Or(fresh.Template, f.Template)
 	return f.Description != before.Description || f.Visibility != before.Visibility ||
-		f.Template != before.Template || !equal(f.RepoURL, before.RepoURL)
+		f.Template != before.Template || !Equal(f.RepoURL, before.RepoURL)
 }
 
-func equal(a, b *string) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
-}
-
-// Archive takes a flow out of use at a moment in Unix seconds: its name becomes
-// free, and it keeps another that tells when.
+// Archive takes a flow out of use at a moment in Unix seconds: its name becomes free.
 func (f *Flow) Archive(at float64) {
 	if f.Archived {
 		return

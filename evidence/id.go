@@ -1,9 +1,24 @@
 package evidence
 
-import "github.com/google/uuid"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/google/uuid"
+)
 
 // NewID returns a fresh identifier: a UUIDv7 cut to 8-4-4-4-8 hex digits, so
 // that ids sort by the time they were made (docs/semantics.md 1.3).
-func NewID() string {
-	return uuid.Must(uuid.NewV7()).String()[:32]
+func NewID() string { return uuid.Must(uuid.NewV7()).String()[:32] }
+
+// DerivedID returns the identifier that follows from content, in the form of NewID but not in the order of time.
+func DerivedID(content []byte) string {
+	digits := SHA256(content)
+	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:28]
+}
+
+// SHA256 returns the SHA-256 of content in hexadecimal digits.
+func SHA256(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
 }

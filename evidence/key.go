@@ -2,9 +2,7 @@ package evidence
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"hash/crc32"
 	"math/big"
@@ -15,19 +13,16 @@ const (
 	apiKeyPrefix = "att_"
 	// apiKeyBytes of randomness are what a key is worth: 256 bits.
 	apiKeyBytes = 32
-	// base62Random and base62Checksum are the digits that 32 bytes and a CRC-32
-	// take in base 62.
+	// base62Random and base62Checksum are the digits that 32 bytes and a CRC-32 take in base 62.
 	base62Random   = 43
 	base62Checksum = 6
 	base62         = 62
 )
 
-// APIKeyPattern matches whatever looks like a key of NewAPIKey, cut off or mistyped
-// ones included. (RE2.)
+// APIKeyPattern matches whatever looks like a key of NewAPIKey, cut off or mistyped ones included. (RE2.)
 const APIKeyPattern = apiKeyPrefix + "[0-9A-Za-z]{16,}"
 
-// SignedTokenPattern matches whatever looks like a signed JWT, be it cut off behind its header.
-// (RE2.)
+// SignedTokenPattern matches whatever looks like a signed JWT, be it cut off behind its header. (RE2.)
 const SignedTokenPattern = `eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]+(\.[0-9A-Za-z_-]*)?`
 
 const (
@@ -41,12 +36,10 @@ const (
 	MaxKeyExpiry = 4102444800
 )
 
-// InvalidKeyMessage is the one answer to a key that is missing, malformed,
-// unknown, expired or revoked: it does not tell which.
+// InvalidKeyMessage is the one answer to a missing, malformed, unknown, expired or revoked key.
 const InvalidKeyMessage = "A valid API key is required."
 
-// ErrUnknownKey is the answer to a secret that is no key, not even one that has expired or was
-// revoked. Clients cannot tell it from the others.
+// ErrUnknownKey is the answer to a secret that never was a key. Clients get the same for expired keys.
 var ErrUnknownKey = NewError(Unauthorized, InvalidKeyMessage)
 
 // Key is an API key as it is kept: never the secret, only its hash.
@@ -88,9 +81,8 @@ func (k *Key) Principal() Principal {
 	return Principal{UserID: k.OwnerID, Name: k.OwnerName, ServiceAccount: k.AccountOrgID != "", KeyID: k.ID}
 }
 
-// NewAPIKey makes the secret of a key: a prefix that secret scanners can look
-// for, 32 random bytes, and a CRC-32 by which a typing error is told from an
-// unknown key. Digits are base 62, so that a double click selects all of it.
+// NewAPIKey makes the secret of a key: a prefix that secret scanners can look for, 32 random bytes, and a CRC-32 that
+// tells a typing error from an unknown key. Digits are base 62, so that a double click selects all of it.
 func NewAPIKey() Secret {
 	random := make([]byte, apiKeyBytes)
 	rand.Read(random)
@@ -98,8 +90,7 @@ func NewAPIKey() Secret {
 	return Secret(body + apiKeyChecksum(body))
 }
 
-// MistypedAPIKey reports whether a secret looks like one of NewAPIKey but its
-// checksum is wrong. Keys brought along from elsewhere have other forms.
+// MistypedAPIKey reports whether a secret has the form of NewAPIKey but a wrong checksum.
 func MistypedAPIKey(secret string) bool {
 	const length = len(apiKeyPrefix) + base62Random + base62Checksum
 	digits, made := strings.CutPrefix(secret, apiKeyPrefix)
@@ -110,9 +101,8 @@ func MistypedAPIKey(secret string) bool {
 	return secret != body+apiKeyChecksum(body)
 }
 
-// IsSignedToken reports whether a text has the form of a signed JWT: three parts in base64url, of
-// which the first is a JSON object with an algorithm. No key of NewAPIKey has it; one that is
-// brought along may.
+// IsSignedToken reports whether a text has the form of a signed JWT: three parts in base64url, of which the first is
+// a JSON object with an algorithm. No key of NewAPIKey has it; one that is brought along may.
 func IsSignedToken(text string) bool {
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 {
@@ -134,12 +124,8 @@ func IsSignedToken(text string) bool {
 	return json.Unmarshal(header, &fields) == nil && fields.Algorithm != ""
 }
 
-// HashAPIKey returns the SHA-256 of a secret in lower-case hex, the only form in
-// which it is stored.
-func HashAPIKey(secret string) string {
-	sum := sha256.Sum256([]byte(secret))
-	return hex.EncodeToString(sum[:])
-}
+// HashAPIKey returns the SHA-256 of a secret in lower-case hex, the only form in which it is stored.
+func HashAPIKey(secret string) string { return SHA256([]byte(secret)) }
 
 func apiKeyChecksum(body string) string {
 	sum := crc32.ChecksumIEEE([]byte(body))

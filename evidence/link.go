@@ -11,22 +11,18 @@ import (
 var (
 	linkSchemes = []string{"http", "https"}
 	repoSchemes = []string{"http", "https", "ssh", "git", "git+ssh", "git+http", "git+https", "svn", "svn+ssh"}
-	// browserSchemes are those on which browsers act without a host. No host is taken to
-	// have such a name.
+	// browserSchemes are those on which browsers act without a host. No host is taken to have such a name.
 	browserSchemes = []string{"about", "blob", "data", "file", "filesystem", "javascript", "mailto", "tel", "vbscript", "view-source"}
 )
 
 const linkSchemeText = "URL scheme should be 'http' or 'https'"
 
-// AbsoluteURLFault returns what is wrong with a URL that is shown as a link and has a
-// scheme, "" for nothing.
+// AbsoluteURLFault returns what is wrong with a URL that is shown as a link and has a scheme, "" for nothing.
 func AbsoluteURLFault(text string) string {
 	if text == "" {
 		return "Input should be a valid URL, input is empty"
 	}
-	parsed, err := url.Parse(text)
-	switch {
-	case err != nil || parsed.Scheme == "":
+	if parsed, err := url.Parse(text); err != nil || parsed.Scheme == "" {
 		return "Input should be a valid URL, relative URL without a base"
 	}
 	return LinkFault(text)

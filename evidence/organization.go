@@ -3,14 +3,14 @@ package evidence
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 const (
 	// MaxNameLength is the most characters of an organization's or a user's name.
 	MaxNameLength = 64
-	// MaxResourceName is how many characters the name of a flow, trail, attestation,
-	// artifact of a template, environment or attestation type may have.
+	// MaxResourceName is how many characters the names of resources, such as flows and artifacts, may have.
 	MaxResourceName = 255
 )
 
@@ -18,8 +18,7 @@ const (
 type OrganizationKind string
 
 const (
-	// PersonalOrganization is made with its user, is named as the user, and never
-	// has another member.
+	// PersonalOrganization is made with its user, is named as the user, and never has another member.
 	PersonalOrganization OrganizationKind = "personal"
 	// SharedOrganization has members with roles.
 	SharedOrganization OrganizationKind = "shared"
@@ -38,8 +37,7 @@ type Organization struct {
 	CreatedAt      float64 `json:"created_at"`
 	LastModifiedAt float64 `json:"last_modified_at"`
 	AuditedAt      float64 `json:"audited_at,omitempty"`
-	// Admins are the ids of the users who administer the organization, nil if an earlier version
-	// wrote it.
+	// Admins are the ids of the users who administer the organization, nil if an earlier version wrote it.
 	Admins []string `json:"admins,omitempty"`
 }
 
@@ -54,9 +52,8 @@ type Membership struct {
 	CreatedAt float64 `json:"created_at"` // float Unix seconds
 }
 
-// CheckOrganizationName returns why a name cannot be an organization's, or nil.
-// The form is that of trail names (docs/semantics.md 2.1), so that a name
-// is one path segment and never needs escaping.
+// CheckOrganizationName returns why a name cannot be an organization's, or nil. The form is that of trail names
+// (docs/semantics.md 2.1), so that a name is one path segment and never needs escaping.
 func CheckOrganizationName(name string) error {
 	switch {
 	case len(name) > MaxNameLength:
@@ -69,14 +66,11 @@ func CheckOrganizationName(name string) error {
 	return nil
 }
 
-// isReservedName finds the names that would be taken for fixed parts of an
-// address: those the API has in the place of an organization, and the first
-// segments of the service's own addresses, beside which /<org>/... stands.
+// isReservedName finds the names that would be taken for fixed parts of an address: of the API where it has an
+// organization, and of the service beside the pages of organizations.
 func isReservedName(name string) bool {
-	switch strings.ToLower(name) {
-	case "default-org", "api-keys", "system-attestation-types",
-		"api", "docs", "ready", "healthz", "readyz", "metrics", "openapi.json", "signin", "signout":
-		return true
-	}
-	return false
+	return slices.Contains([]string{
+		"default-org", "api-keys", "system-attestation-types",
+		"api", "docs", "ready", "healthz", "readyz", "metrics", "openapi.json", "signin", "signout",
+	}, strings.ToLower(name))
 }

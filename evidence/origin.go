@@ -3,11 +3,9 @@ package evidence
 import (
 	"cmp"
 	"slices"
-	"unicode/utf8"
 )
 
-// Origin is where a flow knows a fingerprint from: its newest record there
-// (docs/semantics.md 11.3). It holds what
+// Origin is where a flow knows a fingerprint from: its newest record there (docs/semantics.md 11.3). It holds what
 // snapshots, events and deployments show of the record, which never changes.
 type Origin struct {
 	Flow   string `json:"flow"`   // id
@@ -20,8 +18,7 @@ type Origin struct {
 	CommitURL string `json:"commit_url,omitempty"`
 	// Commit is what is shown of the commit, nil when no more than its SHA is known.
 	Commit *GitCommit `json:"commit,omitempty"`
-	// Time is when the record was made and First when the flow's first record of the
-	// fingerprint was, in Unix seconds.
+	// Time is when the record was made and First when the flow's first record of the fingerprint was, in Unix seconds.
 	Time  float64 `json:"time"`
 	First float64 `json:"first"`
 }
@@ -41,12 +38,12 @@ func (o *Origin) TrailKey() string { return TrailKey(o.Flow, o.Trail) }
 // SlotID is the id of the origin's slot.
 func (o *Origin) SlotID() string { return SlotID(o.TrailKey(), o.Slot) }
 
-// CommittedAt is when the commit was made, in Unix seconds; nil when unknown.
-func (o *Origin) CommittedAt() *float64 {
-	if o.Commit == nil {
+// LeadTime is the time from the commit until a time in Unix seconds, in seconds; negative if earlier, nil if unknown.
+func (o *Origin) LeadTime(until float64) *float64 {
+	if o.Commit == nil || o.Commit.Timestamp == nil {
 		return nil
 	}
-	return o.Commit.Timestamp
+	return new(RoundSeconds(until - *o.Commit.Timestamp))
 }
 
 // Later reports whether the origin's record was made behind another's.
@@ -54,27 +51,22 @@ func (o *Origin) Later(other *Origin) bool {
 	return cmp.Or(cmp.Compare(o.Time, other.Time), cmp.Compare(o.Record, other.Record)) > 0
 }
 
-// SortOrigins orders origins by when their flows first knew of the artifact: the
-// first is the one that built it.
+// SortOrigins orders origins by when their flows first knew of the artifact: the first is the one that built it.
 func SortOrigins(origins []Origin) {
 	slices.SortFunc(origins, func(a, b Origin) int {
 		return cmp.Or(cmp.Compare(a.First, b.First), cmp.Compare(a.Flow, b.Flow))
 	})
 }
 
-// Origins keep no more than so many bytes of a commit's message, of its author and
-// branch, and of addresses; a longer address is left out, as one that is cut leads
-// nowhere. They are copied into snapshots, whose size must not depend on what somebody
-// writes into a message.
+// Bounds of what origins keep of a commit's message, of its author and branch, and of addresses, in bytes. Origins are
+// copied into snapshots, whose size must not depend on them. A longer address is left out, as a part of it is useless.
 const (
 	maxBriefMessage = 1 << 10
 	maxBriefName    = 1 << 8
 	maxBriefURL     = 1 << 10
 )
 
-// brief is what answers show of a commit beside a record: neither its parents nor
-// its signature, no more than the beginning of very long texts, and no very long
-// address.
+// brief is what answers show of a commit beside a record: no parents, signature or long address, and short texts.
 func (c *GitCommit) brief() *GitCommit {
 	if c == nil {
 		return nil
@@ -93,7 +85,7 @@ func briefText(text *string, most int) *string {
 	if text == nil || len(*text) <= most {
 		return text
 	}
-	return new(cutText(*text, most))
+	return new(Shorten(*text, most))
 }
 
 // shortURL leaves a very long address out.
@@ -102,12 +94,4 @@ func shortURL(address string) string {
 		return ""
 	}
 	return address
-}
-
-// cutText cuts a text to at most size bytes, never within a character.
-func cutText(text string, size int) string {
-	for size > 0 && !utf8.RuneStart(text[size]) {
-		size--
-	}
-	return text[:size] + "…"
 }

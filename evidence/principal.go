@@ -11,24 +11,20 @@ type Principal struct {
 	Name string
 	// ServiceAccount tells a service account from a user.
 	ServiceAccount bool
-	// Federated tells that the principal showed a token of an identity provider instead of a
-	// key: it is known in one organization alone, and by its name.
+	// Federated principals showed a token of an identity provider, for one organization.
 	Federated bool
-	// KeyID identifies the key that was shown or that a session began with; it is not the
-	// secret. Federated principals have none, nor have people whom the issuer signed in.
+	// KeyID identifies the key of the request or session; tokens and issuers have none.
 	KeyID string
 }
 
 // IsUser reports whether the principal is a person with an account.
 func (p *Principal) IsUser() bool { return !p.ServiceAccount && !p.Federated }
 
-// OrgAccess is what a principal may do in one organization, with what a request
-// needs to know of that organization.
+// OrgAccess is what a principal may do in an organization, with its properties.
 type OrgAccess struct {
 	OrgID   string
 	OrgName string
-	// Role is the principal's role; a public organization gives Reader to
-	// principals that are not members.
+	// Role is the principal's role; visitors of a public organization are Readers.
 	Role Role
 	// Visitor tells that the principal is no member of the public organization.
 	Visitor bool

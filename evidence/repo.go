@@ -3,8 +3,6 @@ package evidence
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"net/url"
 	"reflect"
@@ -13,8 +11,7 @@ import (
 	"strings"
 )
 
-// RepoInfo is what a client tells of the repository it works in
-// (docs/semantics.md 15.1).
+// RepoInfo is what a client tells of the repository it works in (docs/semantics.md 15.1).
 type RepoInfo struct {
 	Name           string          `json:"name"`
 	ID             *string         `json:"id"` // at the provider
@@ -25,42 +22,28 @@ type RepoInfo struct {
 	AdditionalInfo json.RawMessage `json:"additional_info,omitempty"`
 }
 
-// Named reports whether the info is enough to make a repository of
-// (docs/semantics.md 15.1).
+// Named reports whether the info is enough to make a repository of (docs/semantics.md 15.1).
 func (i RepoInfo) Named() bool { return i.Name != "" && i.URL != "" }
 
-// RepoID is an id for the repository of an organization that info tells of. It is
-// derived, so that concurrent first reports compete for one id and make one
-// repository.
+// RepoID is an id for the repository of an organization that info tells of. It is derived, so that concurrent first
+// reports make one repository.
 //
-// Without an external id, provider and name identify the repository, and its ordinal
-// is 0. The external id alone does not: several repositories of an organization may
-// have the same one, at different providers. They have the ordinals 0, 1, 2, … in the
-// order in which they were made. Match tells them apart.
+// An external id may stand for several repositories of an organization, at different providers: they have the
+// ordinals 0, 1, 2, … in the order in which they were made, and Match tells them apart. Without an external id,
+// provider and name identify the repository, and its ordinal is 0.
 func (i RepoInfo) RepoID(org string, ordinal int) string {
-	identity := []string{org, text(i.Provider), "name", i.Name}
-	if id := text(i.ID); id != "" {
+	identity := []string{org, Text(i.Provider), "name", i.Name}
+	if id := Text(i.ID); id != "" {
 		identity = []string{org, "id", id, strconv.Itoa(ordinal)}
 	}
 	encoded, err := json.Marshal(identity)
 	if err != nil {
 		panic(err) // a list of texts
 	}
-	digest := sha256.Sum256(encoded)
-	h := hex.EncodeToString(digest[:])
-	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:28]}, "-")
+	return DerivedID(encoded)
 }
 
-func text(t *string) string {
-	if t == nil {
-		return ""
-	}
-	return *t
-}
-
-// Repo is a repository that reports have named. Provider and external id identify it
-// where there is an external id, so that a rename at the provider keeps it one
-// repository.
+// Repo is a repository that reports have named. An external id with its provider outlasts renames.
 type Repo struct {
 	ID             string            `json:"id"`
 	Org            string            `json:"org"`
@@ -73,17 +56,14 @@ type Repo struct {
 	AdditionalInfo json.RawMessage   `json:"additional_info,omitempty"`
 	Tags           map[string]string `json:"tags,omitempty"`
 	CreatedAt      float64           `json:"created_at"`
-	// LastModifiedAt is when the repository was last reported. It moves at most once
-	// a minute.
+	// LastModifiedAt is when the repository was last reported. It moves at most once a minute.
 	LastModifiedAt float64 `json:"last_modified_at"`
 }
 
-// repoActivityInterval is how exact LastModifiedAt is, in seconds: a repository in
-// steady use is written no more often.
+// repoActivityInterval is how exact LastModifiedAt is, in seconds, to save writes.
 const repoActivityInterval = 60
 
-// RepoMatch reports whether a report is about a repository that has the external id of
-// the report.
+// RepoMatch reports whether a report is about a repository that has the external id of the report.
 type RepoMatch int
 
 const (
@@ -91,16 +71,14 @@ const (
 	OtherRepo RepoMatch = iota
 	// SameRepo is the repository that the report is about.
 	SameRepo
-	// AdoptableRepo is a repository without a known provider. The report is about it
-	// unless another repository has the provider of the report.
+	// AdoptableRepo is one without a provider. It matches unless another repository has the report's provider.
 	AdoptableRepo
 )
 
-// Match compares the repository with info that has the same external id. Two
-// providers that are both known decide. Where one is not known the host decides, as
-// external ids are unique there.
+// Match compares the repository with info that has the same external id. Two providers that are both known decide.
+// Where one is not known the host decides, as external ids are unique there.
 func (r *Repo) Match(info RepoInfo) RepoMatch {
-	provider := text(info.Provider)
+	provider := Text(info.Provider)
 	switch {
 	case r.ExternalID == "":
 		return SameRepo // the id holds provider and name
@@ -118,22 +96,20 @@ func (r *Repo) Match(info RepoInfo) RepoMatch {
 	}
 }
 
-// NewRepo makes the repository that info tells of at a time in Unix seconds, with an
-// ordinal as RepoID explains.
+// NewRepo makes the repository that info tells of at a time in Unix seconds, with an ordinal as RepoID explains.
 func NewRepo(org string, info RepoInfo, ordinal int, at float64) Repo {
 	repo := Repo{
-		ID: info.RepoID(org, ordinal), Org: org, ExternalID: text(info.ID), Provider: text(info.Provider),
+		ID: info.RepoID(org, ordinal), Org: org, ExternalID: Text(info.ID), Provider: Text(info.Provider),
 		CreatedAt: at, LastModifiedAt: at,
 	}
 	repo.Apply(info, at)
 	return repo
 }
 
-// Apply takes in what a later report tells. What it does not tell stays as it is
-// known. A report that is older than the last one changes nothing, but for a provider
-// that was not known: it is part of what identifies the repository.
+// Apply takes over what a later report says; what it leaves out stays. A report that is older than the last one only
+// sets a provider that was unknown, as that identifies the repository.
 func (r *Repo) Apply(info RepoInfo, at float64) {
-	identified := r.Provider == "" && set(&r.Provider, text(info.Provider))
+	identified := r.Provider == "" && set(&r.Provider, Text(info.Provider))
 	if at < r.LastModifiedAt {
 		return
 	}
@@ -168,8 +144,7 @@ func sameJSON(a, b json.RawMessage) bool {
 	return json.Unmarshal(a, &left) == nil && json.Unmarshal(b, &right) == nil && reflect.DeepEqual(left, right)
 }
 
-// Namespace is the path of groups that the repository is in: as reported, else the
-// segments that lead its name.
+// Namespace is the path of groups that the repository is in: as reported, else the segments that lead its name.
 func (r *Repo) Namespace() []string {
 	if len(r.NamespacePath) > 0 {
 		return r.NamespacePath
@@ -184,8 +159,7 @@ func (r *Repo) Within(namespace []string) bool {
 	return len(own) >= len(namespace) && slices.Equal(own[:len(namespace)], namespace)
 }
 
-// Instance is the host that keeps the repository, "" when its address names
-// none. Addresses of the form user@host:path are understood too.
+// Instance is the host of the repository, also of addresses like user@host:path, or "".
 func (r *Repo) Instance() string { return instanceOf(r.URL) }
 
 // hostOf is the host of an address, or the address itself when it names none.

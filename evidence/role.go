@@ -1,13 +1,14 @@
 package evidence
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// Role is what a principal may do in an organization. Roles are ordered: each
-// may do all that the one before it may.
+// Role is what a principal may do in an organization. Roles are ordered: each may do all that the one before it may.
 type Role int
 
-// The roles, from the least to the greatest. NoRole is the zero value and
-// allows nothing.
+// The roles, from the least to the greatest. NoRole is the zero value and allows nothing.
 const (
 	NoRole Role = iota
 	Reader
@@ -16,31 +17,19 @@ const (
 	Admin
 )
 
+// roleNames are the names of roles as the contract writes them.
+var roleNames = []string{NoRole: "none", Reader: "reader", Snapshotter: "snapshotter", Member: "member", Admin: "admin"}
+
 // ParseRole reads a role's name; any other text is an error.
 func ParseRole(name string) (Role, error) {
-	for role := Reader; role <= Admin; role++ {
-		if role.String() == name {
-			return role, nil
-		}
+	if role := Role(slices.Index(roleNames, name)); role > NoRole {
+		return role, nil
 	}
 	return NoRole, fmt.Errorf("unknown role %q", name)
 }
 
 // String returns the role's name as the contract writes it.
-func (r Role) String() string {
-	switch r {
-	case Reader:
-		return "reader"
-	case Snapshotter:
-		return "snapshotter"
-	case Member:
-		return "member"
-	case Admin:
-		return "admin"
-	default:
-		return "none"
-	}
-}
+func (r Role) String() string { return roleNames[r] }
 
 // Allows reports whether whoever holds r may do what needs at least least.
 func (r Role) Allows(least Role) bool { return r >= least }
@@ -50,12 +39,8 @@ func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // UnmarshalText reads what MarshalText wrote.
 func (r *Role) UnmarshalText(text []byte) error {
-	if string(text) == NoRole.String() {
-		*r = NoRole
-		return nil
-	}
 	role, err := ParseRole(string(text))
-	if err != nil {
+	if err != nil && string(text) != NoRole.String() {
 		return err
 	}
 	*r = role

@@ -1,7 +1,6 @@
 package evidence
 
-// Secret is a text that must not be seen: it prints, logs and marshals as a
-// placeholder. Reveal gives the text itself.
+// Secret is a text that prints, logs and marshals as a placeholder.
 type Secret string
 
 const hiddenSecret = "[hidden]"

@@ -5,9 +5,7 @@ import (
 	"slices"
 )
 
-// Entry is the latest attestation of a name. Of two, the one with the greater
-// time, and of one time the greater id, is the later, in whichever order they are
-// applied.
+// Entry is the latest attestation of a name: the one with the greatest time, and of one time with the greatest id.
 type Entry struct {
 	Name string  `json:"name"`
 	Type string  `json:"type"`
@@ -17,8 +15,7 @@ type Entry struct {
 	Compliant bool `json:"compliant"`
 	// Override tells that this is an override.
 	Override bool `json:"override,omitempty"`
-	// Overridden is the id of the attestation that an override replaces, "" when the
-	// attestation was missing.
+	// Overridden is the id of the attestation that an override replaces, "" when the attestation was missing.
 	Overridden string `json:"overridden,omitempty"`
 }
 
@@ -39,24 +36,20 @@ func CompareEntries(a, b Entry) int {
 // later reports whether an entry comes behind another.
 func (e Entry) later(other Entry) bool { return CompareEntries(e, other) > 0 }
 
-// AddEntry takes an attestation into entries, which hold one of each name in the
-// order the names first came.
+// AddEntry takes an attestation into entries, which hold one of each name in the order the names first came.
 func AddEntry(entries []Entry, entry Entry) []Entry {
-	for i, known := range entries {
-		if known.Name != entry.Name {
-			continue
-		}
-		if entry.later(known) {
-			entries[i] = entry
-		}
-		return entries
+	i := slices.IndexFunc(entries, func(known Entry) bool { return known.Name == entry.Name })
+	switch {
+	case i < 0:
+		return append(entries, entry)
+	case entry.later(entries[i]):
+		entries[i] = entry
 	}
-	return append(entries, entry)
+	return entries
 }
 
-// Slot is what was reported under one artifact name of a trail: the artifacts,
-// the newest of which counts (docs/semantics.md 7.2, rule 8), and the
-// attestations bound to them.
+// Slot is what was reported under one artifact name of a trail: the artifacts, the newest of which counts
+// (docs/semantics.md 7.2, rule 8), and the attestations bound to them.
 type Slot struct {
 	Org   string `json:"org"`
 	Trail string `json:"trail"` // key
@@ -67,8 +60,7 @@ type Slot struct {
 	Artifacts []SlotArtifact `json:"artifacts,omitempty"`
 	// Entries are the latest attestations by name and target.
 	Entries []SlotEntry `json:"entries,omitempty"`
-	// Pruned tells that older artifacts or entries were dropped; the records
-	// still have them.
+	// Pruned tells that older artifacts or entries were dropped; the records still have them.
 	Pruned bool `json:"pruned,omitempty"`
 	// EvaluatedAt is the time of the last report that concerned the slot.
 	EvaluatedAt float64 `json:"evaluated_at,omitempty"`
@@ -102,9 +94,8 @@ func compareArtifacts(a, b SlotArtifact) int {
 // later reports whether an artifact was reported behind another.
 func (a SlotArtifact) later(other SlotArtifact) bool { return compareArtifacts(a, other) > 0 }
 
-// SlotEntry is an attestation bound to the artifact of a fingerprint, or, made by
-// name, to the artifacts of a commit, or to all when it has no commit
-// (docs/semantics.md 6.2).
+// SlotEntry is an attestation bound to the artifact of a fingerprint, or, made by name, to the artifacts of a commit,
+// or to all when it has no commit (docs/semantics.md 6.2).
 type SlotEntry struct {
 	Entry
 	Fingerprint string `json:"fingerprint,omitempty"`
@@ -124,15 +115,8 @@ func (e SlotEntry) sameTarget(other SlotEntry) bool {
 	return e.Name == other.Name && e.Fingerprint == other.Fingerprint && e.Commit == other.Commit
 }
 
-// replaces reports whether the attestation replaces another one, or is that one.
-func (e SlotEntry) replaces(other SlotEntry) bool {
-	return e.sameTarget(other) && !other.later(e.Entry)
-}
-
 const (
-	// maxSlotArtifacts and maxSlotEntries keep a slot small. A trail rarely has
-	// more than a few artifacts of one name; what is dropped is read from the
-	// records when it is asked for.
+	// maxSlotArtifacts and maxSlotEntries keep a slot small. What is dropped is read from the records when it is needed.
 	maxSlotArtifacts = 32
 	maxSlotEntries   = 400
 )
@@ -155,9 +139,8 @@ func (s *Slot) Artifact(fingerprint string) (SlotArtifact, bool) {
 	return SlotArtifact{}, false
 }
 
-// Complete returns the artifact of a fingerprint. It is not ok if the slot does not have
-// it, or may lack attestations that are bound to it: a slot that was pruned has those of
-// the current artifact only.
+// Complete returns the artifact of a fingerprint. It is not ok if the slot does not have it, or may lack attestations
+// that are bound to it: a slot that was pruned has those of the current artifact only.
 func (s *Slot) Complete(fingerprint string) (artifact SlotArtifact, ok bool) {
 	artifact, ok = s.Artifact(fingerprint)
 	if current, _ := s.Current(); s.Pruned && current != artifact {
@@ -182,20 +165,16 @@ func (s *Slot) Report(artifact SlotArtifact) {
 // Attest takes in an attestation.
 func (s *Slot) Attest(entry SlotEntry) {
 	s.EvaluatedAt = max(s.EvaluatedAt, entry.Time)
-	for i, known := range s.Entries {
-		if !known.sameTarget(entry) {
-			continue
-		}
-		if entry.later(known.Entry) {
-			s.Entries[i] = entry
-		}
-		return
+	i := slices.IndexFunc(s.Entries, entry.sameTarget)
+	switch {
+	case i < 0:
+		s.Entries = append(s.Entries, entry)
+	case entry.later(s.Entries[i].Entry):
+		s.Entries[i] = entry
 	}
-	s.Entries = append(s.Entries, entry)
 }
 
-// Bound returns the latest attestations that are bound to an artifact, one of each
-// name.
+// Bound returns the latest attestations that are bound to an artifact, one of each name.
 func (s *Slot) Bound(artifact SlotArtifact) []Entry {
 	var entries []Entry
 	for _, entry := range s.Entries {
@@ -206,8 +185,7 @@ func (s *Slot) Bound(artifact SlotArtifact) []Entry {
 	return entries
 }
 
-// Shown returns the attestations of the slot as it stands: those of the current
-// artifact, or, before one is reported, the latest of each name.
+// Shown returns the attestations of the current artifact, or, before one is reported, the latest of each name.
 func (s *Slot) Shown() []Entry {
 	if current, ok := s.Current(); ok {
 		return s.Bound(current)
@@ -219,8 +197,7 @@ func (s *Slot) Shown() []Entry {
 	return entries
 }
 
-// RebuildSlot makes the slot of a record from the attestations that are bound to it, for
-// an artifact that its slot does not know any more.
+// RebuildSlot makes the slot of a record that its slot has dropped, from the attestations that are bound to it.
 func RebuildSlot(record *ArtifactRecord, entries []SlotEntry) Slot {
 	slot := Slot{Org: record.Org, Trail: TrailKey(record.Flow, record.Trail), Name: record.Name}
 	slot.Report(record.SlotArtifact())
@@ -230,8 +207,7 @@ func RebuildSlot(record *ArtifactRecord, entries []SlotEntry) Slot {
 	return slot
 }
 
-// Concerned returns the fingerprints of the artifacts that an attestation is
-// bound to.
+// Concerned returns the fingerprints of the artifacts that an attestation is bound to.
 func (s *Slot) Concerned(entry SlotEntry) []string {
 	var fingerprints []string
 	for _, artifact := range s.Artifacts {
@@ -242,14 +218,14 @@ func (s *Slot) Concerned(entry SlotEntry) []string {
 	return fingerprints
 }
 
-// Lacks reports whether an attestation has to be taken in for the sake of an
-// artifact: it is bound to it, and neither it nor a later one in its place is there.
+// Lacks reports whether an attestation has to be added: it is bound to the artifact, and the slot has no later one.
 func (s *Slot) Lacks(entry SlotEntry, artifact SlotArtifact) bool {
-	return entry.Binds(artifact) && !slices.ContainsFunc(s.Entries, func(known SlotEntry) bool { return known.replaces(entry) })
+	return entry.Binds(artifact) && !slices.ContainsFunc(s.Entries, func(known SlotEntry) bool {
+		return known.sameTarget(entry) && !entry.later(known.Entry)
+	})
 }
 
-// Prune drops the oldest of what does not count for the slot as it stands, when
-// there is too much of it.
+// Prune drops the oldest of what does not count for the slot, when there is too much of it.
 func (s *Slot) Prune() {
 	if excess := len(s.Artifacts) - maxSlotArtifacts; excess > 0 {
 		s.Artifacts = slices.Delete(s.Artifacts, 0, excess)
@@ -271,8 +247,7 @@ func (s *Slot) Prune() {
 	})
 }
 
-// spare returns the attestations that are not bound to the current artifact, or,
-// before one is reported, that have a later one of their name.
+// spare returns the attestations that are not bound to the current artifact and have a later one of their name.
 func (s *Slot) spare() []SlotEntry {
 	current, reported := s.Current()
 	counting := map[string]bool{}

@@ -5,14 +5,10 @@ import (
 	"maps"
 )
 
-// maxTagsBytes bounds the tags of one thing, keys and values together. Without a
-// bound, tags added one request after the other would outgrow what a database
-// keeps as a document.
+// maxTagsBytes bounds the tags of one thing, keys and values together, so that they fit into a document.
 const maxTagsBytes = 64 << 10
 
-// ChangeTags returns tags without those whose keys are removed and with those that
-// are set. A key that is both removed and set is set. Tags that grow beyond
-// 64 KiB are Invalid.
+// ChangeTags removes tags by key, then sets others. Tags that grow beyond 64 KiB are Invalid.
 func ChangeTags(tags, set map[string]string, remove []string) (map[string]string, error) {
 	changed := maps.Clone(tags)
 	if changed == nil {
@@ -30,8 +26,7 @@ func ChangeTags(tags, set map[string]string, remove []string) (map[string]string
 	return changed, nil
 }
 
-// UpdateTags changes tags in place as ChangeTags does. lastModified becomes at, in Unix seconds, if the
-// tags are others then.
+// UpdateTags is ChangeTags in place. If that changes tags, lastModified becomes at, in Unix seconds.
 func UpdateTags(tags *map[string]string, lastModified *float64, set map[string]string, remove []string, at float64) error {
 	changed, err := ChangeTags(*tags, set, remove)
 	if err == nil && !maps.Equal(changed, *tags) {

@@ -20,8 +20,7 @@ const (
 	Missing      Status = "MISSING"
 )
 
-// Trail is the record of one run of a flow, without the details of its
-// artifacts, which are in their slots.
+// Trail is the record of one run of a flow, without the details of its artifacts, which are in their slots.
 type Trail struct {
 	// ID is the trail's id in answers; trails are kept by flow and name.
 	ID   string `json:"id"`
@@ -34,8 +33,7 @@ type Trail struct {
 	OriginURL    *string                `json:"origin_url,omitempty"`
 	ExternalURLs map[string]ExternalURL `json:"external_urls,omitempty"`
 	UserData     json.RawMessage        `json:"user_data,omitempty"`
-	// RepoIDs are the repositories that its reports have named, in the order they
-	// were first named.
+	// RepoIDs are the repositories that its reports have named, in the order they were first named.
 	RepoIDs []string `json:"repo_ids,omitempty"`
 
 	CreatedAt      float64 `json:"created_at"`
@@ -43,8 +41,7 @@ type Trail struct {
 	CreatedBy      string  `json:"created_by"`
 	CreatedByID    string  `json:"created_by_id"`
 
-	// Template is the id of the template in force: the flow's at the time the
-	// trail began, or the trail's own.
+	// Template is the id of the template in force: the flow's at the time the trail began, or the trail's own.
 	Template string `json:"template"`
 	// Entries are the latest attestations of the trail itself, by name.
 	Entries []Entry `json:"entries,omitempty"`
@@ -52,19 +49,16 @@ type Trail struct {
 	Slots map[string]SlotSummary `json:"slots,omitempty"`
 	// Status is the trail's compliance as of EvaluatedAt.
 	Status Status `json:"status"`
-	// EvaluatedAt is the time of the event that was evaluated last, EntriesAt that
-	// of the last one that concerned the trail itself, and so all its artifacts.
+	// EvaluatedAt is the time of the last event, EntriesAt of the last one that concerned the trail itself.
 	EvaluatedAt float64 `json:"evaluated_at"`
 	EntriesAt   float64 `json:"entries_at"`
-	// Pending are events that belong to this version of the trail and may not be
-	// stored with the others yet.
+	// Pending are events that belong to this version of the trail and may not be stored with the others yet.
 	Pending []TrailEvent `json:"pending,omitempty"`
 	// Uncounted tells that the trail is not yet in its flow's tally.
 	Uncounted bool `json:"uncounted,omitempty"`
 }
 
-// Key identifies a trail: it can be told without a look-up, as its name cannot
-// change.
+// Key identifies a trail. It needs no look-up, as names of trails cannot change.
 func (t *Trail) Key() string { return TrailKey(t.Flow, t.Name) }
 
 // TrailKey is the key of the trail of that name in a flow.
@@ -76,8 +70,7 @@ type SlotSummary struct {
 	Version int64 `json:"version"`
 	// Template is the id of the template it was evaluated under.
 	Template string `json:"template"`
-	// Fingerprint, Record, Filename, Commit and ReportedAt are those of the
-	// artifact now under the name, zero when none was reported.
+	// Fingerprint to ReportedAt are of the artifact now under the name, zero when none was reported.
 	Fingerprint string  `json:"fingerprint,omitempty"`
 	Record      string  `json:"record,omitempty"`
 	Filename    string  `json:"filename,omitempty"`
@@ -85,8 +78,7 @@ type SlotSummary struct {
 	ReportedAt  float64 `json:"reported_at,omitempty"`
 	// EvaluatedAt is the time of the last event that concerned the slot.
 	EvaluatedAt float64 `json:"evaluated_at,omitempty"`
-	// Failing and Lacking tell that some attestation is not compliant, or required
-	// and missing.
+	// Failing and Lacking tell that some attestation is not compliant, or required and missing.
 	Failing bool `json:"failing,omitempty"`
 	Lacking bool `json:"lacking,omitempty"`
 	// HasOlder tells that the slot has, or had, older artifacts too.
@@ -95,17 +87,13 @@ type SlotSummary struct {
 	Entries int `json:"entries,omitempty"`
 }
 
+// Bounds of what a trail or an artifact holds under different names, so that no database refuses it.
 const (
-	// MaxTrailArtifacts and MaxTrailAttestations bound what a trail, or one of its
-	// artifacts, holds under different names, so that no database refuses it. They
-	// are far beyond what a template can ask for.
 	MaxTrailArtifacts    = 10_000
 	MaxTrailAttestations = 10_000
 )
 
-// Admits reports whether something can be reported under these artifact names, or, of
-// an attestation under its own, to the trail if there are none. Else it is
-// evidence.Invalid.
+// Admits returns Invalid if nothing more can be reported under these artifact names, or to the trail without any.
 func (t *Trail) Admits(artifacts []string, attestation string) error {
 	fresh := 0
 	for _, name := range artifacts {
@@ -127,8 +115,7 @@ func (t *Trail) Admits(artifacts []string, attestation string) error {
 	return nil
 }
 
-// TrailChange is a begin of a trail; nil members were not sent and stay as they
-// are (docs/semantics.md 4.1).
+// TrailChange is a begin of a trail; nil members were not sent and stay as they are (docs/semantics.md 4.1).
 type TrailChange struct {
 	Description  *string
 	Commit       *GitCommit
@@ -141,8 +128,7 @@ type TrailChange struct {
 	Repo string
 }
 
-// Apply patches the trail and returns the contract's names of what changed. A
-// repository that was not named before is no change of the trail's own.
+// Apply patches the trail and returns the contract's names of what changed. A repository is no change.
 func (t *Trail) Apply(change TrailChange) []string {
 	var changed []string
 	note := func(name string, did bool) {
@@ -227,8 +213,7 @@ func (t *Trail) Fingerprints() []string {
 	return fingerprints
 }
 
-// HasOlderArtifacts reports whether the trail has artifacts that are not the newest of
-// their names. It does not know all of their fingerprints.
+// HasOlderArtifacts reports whether the trail has artifacts that are not the newest of their names.
 func (t *Trail) HasOlderArtifacts() bool {
 	for _, summary := range t.Slots {
 		if summary.HasOlder {

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -19,18 +20,16 @@ const (
 	ArtifactApproval            = "artifact_approval_reported"
 )
 
-// TrailEvent is something that happened to a trail. Events are kept as they were
-// when they happened (docs/semantics.md 4.4).
+// TrailEvent is something that happened to a trail. It is never changed (docs/semantics.md 4.4).
 type TrailEvent struct {
-	// ID is unique in the trail. It follows from what happened, so that the event
-	// can be stored twice.
+	// ID is unique in the trail. It follows from what happened, so that the event can be stored twice.
 	ID    string  `json:"id"`
 	Org   string  `json:"org"`
 	Flow  string  `json:"flow"`  // id
 	Trail string  `json:"trail"` // key
 	Time  float64 `json:"time"`
 	Type  string  `json:"type"`
-	// Commit and Repo are what the report told of them.
+	// Commit and Repo are as reported.
 	Commit *GitCommit `json:"commit,omitempty"`
 	Repo   *Repo      `json:"repo,omitempty"`
 	// Data is what only events of this type have; nil if there is nothing.
@@ -50,8 +49,7 @@ type TrailBeginData struct {
 	Changes []string `json:"changes,omitempty"`
 }
 
-// TrailValues are what a trail was after it was begun or changed. Only TrailReported has
-// Org, Flow, Name, CreatingUserID and RepoIDs.
+// TrailValues are a trail's values after a begin or change. Org to CreatingUserID and RepoIDs are of begins alone.
 type TrailValues struct {
 	Org            string                 `json:"org_id,omitempty"`
 	Flow           string                 `json:"flow_id,omitempty"`
@@ -76,8 +74,7 @@ type ArtifactReportData struct {
 	CommitSHA string `json:"git_commit"`
 }
 
-// AttestationReportData belongs to TrailAttestation, TrailAttestationForArtifact and
-// ArtifactAttestation.
+// AttestationReportData belongs to TrailAttestation, TrailAttestationForArtifact and ArtifactAttestation.
 type AttestationReportData struct {
 	Type        string `json:"attestation_type"`
 	Compliant   bool   `json:"is_compliant"`
@@ -121,8 +118,7 @@ func (*AttestationReportData) ofTrailEvent() {}
 func (*ArtifactRunData) ofTrailEvent()       {}
 func (*ApprovalData) ofTrailEvent()          {}
 
-// UnmarshalJSON reads a stored event, whose type says of which type its data are. Data of
-// a type that is not known are left out.
+// UnmarshalJSON reads a stored event, whose type names the type of its data. Data of unknown types are left out.
 func (e *TrailEvent) UnmarshalJSON(text []byte) error {
 	type event TrailEvent // has no UnmarshalJSON
 	var stored struct {
@@ -163,8 +159,7 @@ func newTrailEventData(kind string) TrailEventData {
 // other ids, as what began the trail happened at the same time.
 const beginEventID = "0"
 
-// BeginEvent tells that the trail was begun. repo is what was reported of its repository,
-// or nil, here and below.
+// BeginEvent tells that the trail was begun. repo is what was reported of its repository, or nil, here and below.
 func (t *Trail) BeginEvent(repo *Repo) TrailEvent {
 	values := t.values()
 	values.Org, values.Flow, values.Name, values.CreatingUserID = t.Org, t.Flow, t.Name, t.CreatedByID
@@ -172,21 +167,16 @@ func (t *Trail) BeginEvent(repo *Repo) TrailEvent {
 	return t.event(beginEventID, TrailReported, t.CreatedAt, t.Commit, repo, &TrailBeginData{SettingUserID: t.CreatedByID, Trail: values})
 }
 
-// ChangeEvent tells that a user changed the trail at a time in Unix seconds. changes are
-// what Apply returned.
+// ChangeEvent tells that a user changed the trail at a time in Unix seconds. changes are what Apply returned.
 func (t *Trail) ChangeEvent(id, userID string, at float64, changes []string, repo *Repo) TrailEvent {
 	return t.event(id, TrailUpdated, at, t.Commit, repo, &TrailBeginData{SettingUserID: userID, Trail: t.values(), Changes: changes})
 }
 
 // values are those that begins and changes have in common.
 func (t *Trail) values() TrailValues {
-	userData := string(t.UserData)
-	if userData == "" {
-		userData = "{}"
-	}
 	return TrailValues{
 		Description: t.Description, Commit: t.Commit, Template: t.Template,
-		OriginURL: t.OriginURL, UserData: userData, ExternalURLs: t.ExternalURLs,
+		OriginURL: t.OriginURL, UserData: cmp.Or(string(t.UserData), "{}"), ExternalURLs: t.ExternalURLs,
 	}
 }
 

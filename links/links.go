@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Links builds the addresses that answers carry: those of the user interface and
-// those of the API (docs/semantics.md 1.1).
+// Links builds the addresses of pages and of the API (docs/semantics.md 1.1).
 type Links struct{ Base string }
 
 // New takes scheme and host as clients see them.
@@ -34,8 +33,7 @@ func redacted(address string) string {
 // API is the address that the paths of the operations are relative to.
 func (l Links) API() string { return l.Base + Prefix }
 
-// Organizations is the page on which people choose one of their organizations. No organization can be named
-// as its path begins.
+// Organizations is the page on which people choose an organization. None can have the name "-".
 func (l Links) Organizations() string { return l.page("-", "organizations") }
 
 // Organization is the page of an organization.
@@ -91,8 +89,7 @@ func (l Links) Attestation(org, flow, trail, id string) string {
 	return l.Trail(org, flow, trail) + "?attestation_id=" + url.QueryEscape(id)
 }
 
-// Artifact is the page of an artifact; without an id, of all that have the
-// fingerprint.
+// Artifact is the page of an artifact; without an id, of all that have the fingerprint.
 func (l Links) Artifact(org, flow, fingerprint, id string) string {
 	page := l.page(org, "flows", flow, "artifacts", fingerprint)
 	if id == "" {
@@ -103,85 +100,82 @@ func (l Links) Artifact(org, flow, fingerprint, id string) string {
 
 // EnvironmentSelf is the address of an environment in the API.
 func (l Links) EnvironmentSelf(org, environment string) string {
-	return l.page("api", "v2", "environments", org, environment)
+	return l.api("environments", org, environment)
 }
 
-// DeploymentSelf is the address of an artifact's last deployment to an environment
-// in the API.
+// DeploymentSelf is the address of an artifact's last deployment to an environment in the API.
 func (l Links) DeploymentSelf(org, environment, fingerprint string) string {
-	return l.page("api", "v2", "deployments", org, environment, fingerprint)
+	return l.api("deployments", org, environment, fingerprint)
 }
 
 // SnapshotSelf is the address of a snapshot in the API.
 func (l Links) SnapshotSelf(org, environment string, number int64) string {
-	return l.page("api", "v2", "snapshots", org, environment, strconv.FormatInt(number, 10))
+	return l.api("snapshots", org, environment, strconv.FormatInt(number, 10))
 }
 
 // ArtifactSelf is the address of an artifact in the API.
 func (l Links) ArtifactSelf(org, flow, fingerprint string) string {
-	return l.page("api", "v2", "artifacts", org, flow, "fingerprint", fingerprint)
+	return l.api("artifacts", org, flow, "fingerprint", fingerprint)
 }
 
 // TrailSelf is the address of a trail in the API.
-func (l Links) TrailSelf(org, flow, trail string) string {
-	return l.page("api", "v2", "trails", org, flow, trail)
-}
+func (l Links) TrailSelf(org, flow, trail string) string { return l.api("trails", org, flow, trail) }
 
-// AttestationSelf is the address of the attestations of a name on a trail in the
-// API.
+// AttestationSelf is the address of the attestations of a name on a trail in the API.
 func (l Links) AttestationSelf(org, flow, trail, name string) string {
-	return l.page("api", "v2", "attestations", org, flow, "trail", trail, name)
+	return l.api("attestations", org, flow, "trail", trail, name)
 }
 
 // PolicySelf is the address of a policy in the API.
-func (l Links) PolicySelf(org, name string) string { return l.page("api", "v2", "policies", org, name) }
+func (l Links) PolicySelf(org, name string) string { return l.api("policies", org, name) }
 
 // PoliciesSelf identifies several policies of an organization in the API.
 func (l Links) PoliciesSelf(org string, names []string) string {
-	return l.page("api", "v2", "policies", org) + "?" + url.Values{"policy_name": names}.Encode()
+	return l.api("policies", org) + "?" + url.Values{"policy_name": names}.Encode()
 }
 
 // FlowSelf is the address of a flow in the API.
-func (l Links) FlowSelf(org, flow string) string { return l.page("api", "v2", "flows", org, flow) }
+func (l Links) FlowSelf(org, flow string) string { return l.api("flows", org, flow) }
 
 // FlowsSelf is the address of all flows in the API.
-func (l Links) FlowsSelf(org string) string { return l.page("api", "v2", "flows", org) }
+func (l Links) FlowsSelf(org string) string { return l.api("flows", org) }
 
-// AssertSelf is the address in the API that says whether an artifact is compliant. It identifies the artifact
-// whatever flow it is from.
+// AssertSelf is the API's address of an artifact's compliance, which identifies it in all flows.
 func (l Links) AssertSelf(org, fingerprint string) string {
-	return l.page("api", "v2", "asserts", org, "fingerprint", fingerprint)
+	return l.api("asserts", org, "fingerprint", fingerprint)
 }
 
 // ControlSelf is the address of a control in the API.
-func (l Links) ControlSelf(org, identifier string) string {
-	return l.page("api", "v2", "controls", org, identifier)
-}
+func (l Links) ControlSelf(org, identifier string) string { return l.api("controls", org, identifier) }
 
 // Evidence is the address of the file attached to an attestation.
 func (l Links) Evidence(org, flow, trail, id string) string {
-	return l.page("api", "v2", "attestations", org, flow, "trail", trail, "attestation", id, "evidence")
+	return l.api("attestations", org, flow, "trail", trail, "attestation", id, "evidence")
 }
 
 // ArtifactPackage is the address of the audit package of an artifact.
 func (l Links) ArtifactPackage(org, flow, fingerprint string) string {
-	return l.page("api", "v2", "artifacts", org, flow, fingerprint, "audit_package")
+	return l.api("artifacts", org, flow, fingerprint, "audit_package")
 }
 
 // AttestationPackage is the address of the audit package of an attestation.
 func (l Links) AttestationPackage(org, flow, trail, id string) string {
-	return l.page("api", "v2", "attestations", org, flow, "trail", trail, "attestation", id, "audit_package")
+	return l.api("attestations", org, flow, "trail", trail, "attestation", id, "audit_package")
 }
 
-// RepoSelf is the address of a repository in the API. The id tells it from others
-// of its name.
+// RepoSelf is the address of a repository in the API. The id tells it from others of its name.
 func (l Links) RepoSelf(org, name, id string) string {
-	return l.page("api", "v2", "repos", org, name) + "?id=" + url.QueryEscape(id)
+	return l.api("repos", org, name) + "?id=" + url.QueryEscape(id)
 }
 
 // LiveArtifacts is the address of what of a repository runs in the API.
 func (l Links) LiveArtifacts(org, name, id string) string {
-	return l.page("api", "v2", "repos", org, "live-artifacts", name) + "?id=" + url.QueryEscape(id)
+	return l.api("repos", org, "live-artifacts", name) + "?id=" + url.QueryEscape(id)
+}
+
+// api is an address in the API.
+func (l Links) api(segments ...string) string {
+	return l.page(append([]string{"api", "v2"}, segments...)...)
 }
 
 func (l Links) page(segments ...string) string {

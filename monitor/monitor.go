@@ -1,5 +1,4 @@
-// Package monitor serves what operators and their tools ask a process: its
-// metrics, whether it lives, and whether what it depends on answers.
+// Package monitor serves metrics, liveness and readiness of a process.
 package monitor
 
 import (
@@ -24,14 +23,13 @@ const pingTimeout = 3 * time.Second
 type Check struct {
 	Name string
 	Ping func(ctx context.Context) error
-	// Required dependencies are those without which no request can be served.
-	// Without the others the service is degraded, but ready.
+	// Required dependencies are needed to serve requests. Without the others the service is degraded, but ready.
 	Required bool
 	// Retention says whether the dependency keeps objects from deletion, "" if it has none.
 	Retention string
 	// Warning says what is wrong although the dependency answers, "" for nothing; nil if it tells nothing.
 	Warning func() string
-	// KeepFor is how long an answer stands before the dependency is asked again.
+	// KeepFor is how long an answer is kept.
 	KeepFor time.Duration
 }
 
@@ -44,11 +42,11 @@ type keptCheck struct {
 	Check
 	clock evidence.Clock
 	mu    sync.Mutex
-	asked time.Time
+	at    time.Time // of err
 	err   error
 }
 
-// NewReadiness makes a Readiness that has asked nobody yet.
+// NewReadiness makes a Readiness without answers.
 func NewReadiness(checks []Check, clock evidence.Clock) *Readiness {
 	r := &Readiness{}
 	for _, check := range checks {
@@ -57,20 +55,19 @@ func NewReadiness(checks []Check, clock evidence.Clock) *Readiness {
 	return r
 }
 
-// ask returns the kept answer or a new one. Those who ask at the same time share
-// one question.
+// ask returns the kept answer or a new one. Callers at the same time share one check.
 func (k *keptCheck) ask(ctx context.Context) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.clock()
-	if !k.asked.IsZero() && now.Sub(k.asked) < k.KeepFor {
+	if !k.at.IsZero() && now.Sub(k.at) < k.KeepFor {
 		return k.err
 	}
-	// Another's impatience must not become everyone's answer.
+	// The end of one caller's context must not fail the check for all.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pingTimeout)
 	defer cancel()
 	k.err = goroutine.Recovered(func() error { return k.Ping(ctx) })
-	k.asked = now
+	k.at = now
 	return k.err
 }
 
@@ -88,8 +85,7 @@ type Dependency struct {
 	Message string `json:"-"`
 }
 
-// States asks all dependencies at once, and reports whether all required ones
-// answer.
+// States asks all dependencies at once, and reports whether all required ones answer.
 func (r *Readiness) States(ctx context.Context) ([]Dependency, bool) {
 	states := make([]Dependency, len(r.checks))
 	var asking goroutine.Group
@@ -115,28 +111,24 @@ func (r *Readiness) States(ctx context.Context) ([]Dependency, bool) {
 	return states, ready
 }
 
-// publicMessage is the sentence for clients in err or, without one, that the
-// dependency does not answer.
+// publicMessage is the sentence for clients in err or, without one, that the dependency does not answer.
 func publicMessage(name string, err error) string {
-	var client *evidence.Error
-	if errors.As(err, &client) {
+	if client, ok := errors.AsType[*evidence.Error](err); ok {
 		return client.Message
 	}
 	return name + " does not answer."
 }
 
-// New serves what operators and their tools ask, on a port of its own:
-// /metrics, /healthz (the process lives) and /readyz (each dependency, with the
-// reason when it does not answer).
+// New serves /metrics, /healthz (the process lives) and /readyz (each dependency, with the reason).
 func New(gatherer prometheus.Gatherer, checks []Check, clock evidence.Clock) http.Handler {
-	asked := NewReadiness(checks, clock)
+	readiness := NewReadiness(checks, clock)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		writeMonitor(w, http.StatusOK, map[string]any{"alive": true})
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		states, ready := asked.States(r.Context())
+		states, ready := readiness.States(r.Context())
 		status := http.StatusOK
 		if !ready {
 			status = http.StatusServiceUnavailable

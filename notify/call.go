@@ -23,8 +23,7 @@ func (s *Sender) post(ctx context.Context, address string, content any, header h
 	return s.postBody(ctx, address, body, header)
 }
 
-// postBody takes whatever has a status of 200 to 299 for a success, even if the rest of the answer
-// does not arrive: the receiver has got the message.
+// postBody takes a status of 200 to 299 for success, even if the rest of the answer does not arrive.
 func (s *Sender) postBody(ctx context.Context, address string, body []byte, header http.Header) outcome {
 	if !callable(address) {
 		return outcome{reason: "The address of the target is not a valid HTTP address."}
@@ -56,8 +55,7 @@ func callable(address string) bool {
 
 // withoutURL removes the address from an error: it may contain a secret.
 func withoutURL(err error) error {
-	var failed *url.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return failed.Err
 	}
 	return err

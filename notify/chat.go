@@ -22,8 +22,7 @@ const (
 
 const linkText = "Open in Attestry"
 
-// chatMessage is what incoming webhooks of Slack take. Text is the whole message, for
-// notifications and for other chat services that take this format and know no blocks.
+// chatMessage is what incoming webhooks of Slack take. Text is all of it, for services without blocks.
 type chatMessage struct {
 	Text   string      `json:"text"`
 	Blocks []chatBlock `json:"blocks"`
@@ -106,26 +105,24 @@ func chatContext(m message) string {
 	return fmt.Sprintf("%s · action %s · %s", markdownEscape(m.Org, maxFact), markdownEscape(m.Action, maxFact), time)
 }
 
-// chatLink is a link in the form of Slack. A link without its end would show as text, so that
-// only the words are shortened.
+// chatLink is a link in the form of Slack. Only the words are shortened: a link without its end shows as text.
 func chatLink(link, text string) string {
 	return "<" + strings.ReplaceAll(link, "&", "&amp;") + "|" + markdownEscape(strings.ReplaceAll(text, "|", "¦"), maxFact) + ">"
 }
 
 func markdownEscape(text string, most int) string { return chatEscape(withoutMarks(text), most) }
 
-// chatEscape escapes what Slack takes for its syntax, mentions such as <!channel> too, and
-// shortens the result to a number of characters, as UTF-16 counts them. It cuts no escaped
-// character in two.
+// chatEscape escapes what Slack takes for its syntax, mentions such as <!channel> too, and shortens the result to a
+// number of characters, as UTF-16 counts them. It cuts no escaped character in two.
 func chatEscape(text string, most int) string {
-	escaped := chatEscaper().Replace(text)
+	escaped := chatEscaper.Replace(text)
 	if utf16Length(escaped) <= most {
 		return escaped
 	}
 	var b strings.Builder
 	left := most - 1 // for the ellipsis
 	for _, r := range text {
-		next := chatEscaper().Replace(string(r))
+		next := chatEscaper.Replace(string(r))
 		if left -= utf16Length(next); left < 0 {
 			break
 		}
@@ -134,9 +131,7 @@ func chatEscape(text string, most int) string {
 	return b.String() + "…"
 }
 
-func chatEscaper() *strings.Replacer {
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
-}
+var chatEscaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 func utf16Length(text string) int {
 	length := 0

@@ -3,10 +3,8 @@ package notify
 import (
 	"context"
 	"embed"
-	html "html/template"
 	netmail "net/mail"
 	"strings"
-	text "text/template"
 
 	"github.com/wneessen/go-mail"
 
@@ -24,36 +22,21 @@ func (s *Sender) sendEmail(ctx context.Context, c *call) outcome {
 	return s.mail.send(ctx, c.target, c.delivery)
 }
 
-type writer struct {
-	from *netmail.Address
-	html *html.Template
-	text *text.Template
-}
-
-func newWriter(from *netmail.Address) writer {
-	return writer{
-		from: from,
-		html: html.Must(html.ParseFS(templates, "templates/email.html")),
-		text: text.Must(text.ParseFS(templates, "templates/email.txt")),
-	}
-}
-
-// write writes the e-mail of a delivery to all recipients, who see each other. Its Message-ID
-// follows from the delivery, so that mail programs recognize a repeated one.
-func (w writer) write(delivery *notification.Delivery, to []*netmail.Address) (*mail.Msg, error) {
-	m := messageOf(&delivery.Notice)
+// write writes the e-mail of a delivery to all recipients, who see each other. Repeated ones have one Message-ID.
+func (m *mailer) write(delivery *notification.Delivery, to []*netmail.Address) (*mail.Msg, error) {
+	message := messageOf(&delivery.Notice)
 	var plainText, htmlText strings.Builder
-	if err := w.text.Execute(&plainText, m); err != nil {
+	if err := m.text.Execute(&plainText, message); err != nil {
 		return nil, err
 	}
-	if err := w.html.Execute(&htmlText, m); err != nil {
+	if err := m.html.Execute(&htmlText, message); err != nil {
 		return nil, err
 	}
 	e := mail.NewMsg()
-	e.FromMailAddress(w.from)
+	e.FromMailAddress(m.from)
 	e.ToMailAddress(to...)
-	e.Subject(subject(m))
-	e.SetMessageIDWithValue(delivery.ID + "@" + domain(w.from))
+	e.Subject(subject(message))
+	e.SetMessageIDWithValue(delivery.ID + "@" + domain(m.from))
 	e.SetDateWithValue(timeOf(delivery.CreatedAt))
 	e.SetUserAgent(userAgent)
 	// Programs that answer for somebody who is away leave such e-mails alone.

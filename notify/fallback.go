@@ -9,8 +9,7 @@ import (
 // zeroWidth is a space that is not seen.
 const zeroWidth = "\u200B"
 
-// fallback is the whole message in one text. Where it is too long, the last details are left out,
-// not the link.
+// fallback is the whole message in one text. If it is too long, details are left out.
 func fallback(m message) string {
 	lines := []string{fallbackText(m.Title)}
 	if m.Description != "" {

@@ -28,8 +28,7 @@ func mailFailure(ctx context.Context, err error) outcome {
 	return outcome{reason: mailReason(ctx, err), err: err}
 }
 
-// mailReason words why there was no answer. What waits when ctx ends fails with an error of the
-// connection, which is closed then.
+// mailReason words why there was no answer. When ctx ends, the connection is closed, which fails with an error of its own.
 func mailReason(ctx context.Context, err error) string {
 	var lookup *net.DNSError
 	var certificate *tls.CertificateVerificationError

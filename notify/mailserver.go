@@ -6,10 +6,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	html "html/template"
 	"net"
 	netmail "net/mail"
 	"slices"
 	"strings"
+	text "text/template"
 	"time"
 
 	"github.com/wneessen/go-mail"
@@ -56,11 +58,12 @@ func (s *MailServer) host() string {
 	return host
 }
 
-// mailer sends e-mails through a server, which is nil if there is none.
+// mailer sends e-mails through a server, or nil. The other fields need a valid address of the sender.
 type mailer struct {
 	server *MailServer
 	from   *netmail.Address
-	writer writer
+	html   *html.Template
+	text   *text.Template
 }
 
 func newMailer(server *MailServer) *mailer {
@@ -71,7 +74,11 @@ func newMailer(server *MailServer) *mailer {
 	if err != nil {
 		return &mailer{server: server}
 	}
-	return &mailer{server: server, from: from, writer: newWriter(from)}
+	return &mailer{
+		server: server, from: from,
+		html: html.Must(html.ParseFS(templates, "templates/email.html")),
+		text: text.Must(text.ParseFS(templates, "templates/email.txt")),
+	}
 }
 
 func (m *mailer) send(ctx context.Context, target *notification.Target, delivery *notification.Delivery) outcome {
@@ -91,7 +98,7 @@ func (m *mailer) send(ctx context.Context, target *notification.Target, delivery
 		}
 		to = append(to, address)
 	}
-	message, err := m.writer.write(delivery, to)
+	message, err := m.write(delivery, to)
 	if err != nil {
 		return outcome{reason: "The e-mail could not be written.", err: err}
 	}
@@ -109,7 +116,7 @@ func (m *mailer) send(ctx context.Context, target *notification.Target, delivery
 	return outcome{status: accepted, answer: strings.TrimSpace(said.refused + answer)}
 }
 
-// remaining are the recipients who are still to be told: all if none are named.
+// remaining are the recipients who are still to be notified: all if none are named.
 func remaining(to []*netmail.Address, left []string) []*netmail.Address {
 	if len(left) == 0 {
 		return to
@@ -139,7 +146,7 @@ func (m *mailer) deliver(ctx context.Context, message *mail.Msg, to []*netmail.A
 	if err != nil {
 		return said, "", err
 	}
-	session.quit()
+	_ = session.client.Quit() // the e-mail has been accepted
 	return said, answer, nil
 }
 

@@ -9,7 +9,7 @@ import (
 	"attestry/evidence/notification"
 )
 
-// message is what people are told, by chat or e-mail. All texts are plain.
+// message is what people get, by chat or e-mail. All texts are plain.
 type message struct {
 	// Title says where and what in a few words, Description in a sentence.
 	Title       string
@@ -34,7 +34,7 @@ func messageOf(n *notification.Notice) message {
 		Title: title(n), Description: plain(n.Description), Link: webLink(n.Link),
 		Org: plain(n.Org), Action: plain(n.Action), At: timeOf(n.Timestamp),
 	}
-	m.addPlace(n)
+	m.addSubjects(n)
 	m.addArtifact(n.Artifact, n.Environment != "")
 	m.addAttestation(n.Attestation)
 	m.addApproval(n.Approval)
@@ -61,7 +61,7 @@ func (m *message) add(label, value, link string) {
 	}
 }
 
-func (m *message) addPlace(n *notification.Notice) {
+func (m *message) addSubjects(n *notification.Notice) {
 	m.add("Environment", n.Environment, "")
 	if s := n.Snapshot; s != nil {
 		m.add("Snapshot", withStatus(strconv.FormatInt(s.Index, 10), s.Status), s.HTMLURL)

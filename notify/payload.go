@@ -6,8 +6,7 @@ import (
 	"attestry/evidence/notification"
 )
 
-// The payload of webhooks in version 1.0, with the keys in the order of docs/semantics.md 20.4.
-// All values are texts; what an event does not have is null.
+// The payload of webhooks in version 1.0, in the order of docs/semantics.md 20.4. Values are texts or null.
 
 type payload struct {
 	Version     string `json:"version"`
@@ -33,8 +32,10 @@ type flowPayload struct {
 	Approval    *payloadApproval             `json:"approval"`
 }
 
+// The payloads of parts of a notice have the fields of those parts, which are converted to them.
+
 type payloadSnapshot struct {
-	Index   string `json:"index"`
+	Index   int64  `json:"index,string"`
 	Status  string `json:"status"`
 	HTMLURL string `json:"html_url"`
 	APIURL  string `json:"api_url"`
@@ -42,16 +43,18 @@ type payloadSnapshot struct {
 
 // payloadAttestation leaves the artifact to its own key.
 type payloadAttestation struct {
-	ID      string `json:"id"`
-	Name    string `json:"name"`
-	Type    string `json:"type"`
-	Status  string `json:"status"`
-	HTMLURL string `json:"html_url"`
-	APIURL  string `json:"api_url"`
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Type        string `json:"type"`
+	Status      string `json:"status"`
+	Artifact    string `json:"-"`
+	Fingerprint string `json:"-"`
+	HTMLURL     string `json:"html_url"`
+	APIURL      string `json:"api_url"`
 }
 
 type payloadApproval struct {
-	Number      string `json:"number"`
+	Number      int    `json:"number,string"`
 	State       string `json:"state"`
 	Reviewer    string `json:"reviewer"`
 	Fingerprint string `json:"fingerprint"`
@@ -65,33 +68,12 @@ func payloadOf(n *notification.Notice) any {
 	}
 	switch {
 	case n.Environment != "":
-		return environmentPayload{payload: common, Environment: n.Environment, Snapshot: snapshotPayload(n.Snapshot), Artifact: n.Artifact}
+		return environmentPayload{payload: common, Environment: n.Environment, Snapshot: (*payloadSnapshot)(n.Snapshot), Artifact: n.Artifact}
 	case n.Flow != "":
 		return flowPayload{
 			payload: common, Flow: n.Flow, Trail: n.Trail, Artifact: n.Artifact,
-			Attestation: attestationPayload(n.Attestation), Approval: approvalPayload(n.Approval),
+			Attestation: (*payloadAttestation)(n.Attestation), Approval: (*payloadApproval)(n.Approval),
 		}
 	}
 	return common
-}
-
-func snapshotPayload(s *notification.NoticeSnapshot) *payloadSnapshot {
-	if s == nil {
-		return nil
-	}
-	return &payloadSnapshot{Index: strconv.FormatInt(s.Index, 10), Status: s.Status, HTMLURL: s.HTMLURL, APIURL: s.APIURL}
-}
-
-func attestationPayload(a *notification.NoticeAttestation) *payloadAttestation {
-	if a == nil {
-		return nil
-	}
-	return &payloadAttestation{ID: a.ID, Name: a.Name, Type: a.Type, Status: a.Status, HTMLURL: a.HTMLURL, APIURL: a.APIURL}
-}
-
-func approvalPayload(a *notification.NoticeApproval) *payloadApproval {
-	if a == nil {
-		return nil
-	}
-	return &payloadApproval{Number: strconv.Itoa(a.Number), State: a.State, Reviewer: a.Reviewer, Fingerprint: a.Fingerprint}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"syscall"
 
 	"attestry/outbound"
@@ -47,18 +48,14 @@ func statusReason(status int) string {
 	switch {
 	case status >= 200 && status <= 299:
 		return ""
-	case redirects(status):
+	case slices.Contains(redirects, status):
 		return fmt.Sprintf("The answer is a redirect (%d), which is not followed.", status)
 	}
 	return fmt.Sprintf("The answer has status %d.", status)
 }
 
-func redirects(status int) bool {
-	switch status {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
-		return true
-	}
-	return false
+var redirects = []int{
+	http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect,
 }
 
 func timedOut(err error) bool {

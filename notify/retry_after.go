@@ -9,8 +9,7 @@ import (
 	"attestry/evidence/notification"
 )
 
-// retryAfter is how long a receiver asks not to be called again, from its header Retry-After: seconds
-// or a date of HTTP. What cannot be read asks for nothing.
+// retryAfter is how long a receiver asks not to be called, by its Retry-After header, or 0.
 func retryAfter(header string, now time.Time) time.Duration {
 	header = strings.TrimSpace(header)
 	if header != "" && strings.Trim(header, "0123456789") == "" {

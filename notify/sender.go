@@ -1,5 +1,4 @@
-// Package notify tells the targets of actions what happened: by webhooks, chat messages and
-// e-mails (docs/semantics.md 20.4 to 20.6).
+// Package notify tells the targets of actions what happened (docs/semantics.md 20.4 to 20.6).
 package notify
 
 import (
@@ -21,7 +20,7 @@ type call struct {
 	at      time.Time
 }
 
-// channels are how targets of each type are told. A new one gets a row here, and a file that sends.
+// channels are how targets of each type are notified. A new one gets a row here, and a file that sends.
 var channels = map[notification.TargetType]func(*Sender, context.Context, *call) outcome{
 	notification.Webhook: (*Sender).callWebhook,
 	notification.Slack:   (*Sender).callChat,
@@ -30,8 +29,7 @@ var channels = map[notification.TargetType]func(*Sender, context.Context, *call)
 
 // Options are what a Sender needs.
 type Options struct {
-	// HTTP calls webhooks and chat services. It is made by outbound.NewClient, which bounds what
-	// may be called, for how long, and how much is read.
+	// HTTP calls webhooks and chat services. It is made by outbound.NewClient, which bounds calls.
 	HTTP *http.Client
 	// Mail sends e-mails, nil if the operator has no mail server.
 	Mail  *MailServer
@@ -57,12 +55,11 @@ func NewSender(options Options) *Sender {
 type outcome struct {
 	status int
 	answer string
-	// reason says to people why it failed, "" if it has succeeded. It names no addresses but those
-	// of the target, and repeats no error of a library.
+	// reason says to people why it failed, or "". It names the target's addresses only, and no library's error.
 	reason string
 	// retryAfter is how long the receiver asked not to be called again.
 	retryAfter time.Duration
-	// left are the e-mail addresses that were refused for now, if others were told.
+	// left are the e-mail addresses that were refused for now, if others were notified.
 	left []string
 	// err is for the log alone.
 	err error

@@ -92,8 +92,7 @@ type addressed struct {
 	later error
 }
 
-// address names the sender and the recipients. Recipients who are refused do not keep the e-mail from
-// the others. If it fails, nobody gets the e-mail.
+// address names the sender and the recipients, some of whom may be refused. After an error nobody gets the e-mail.
 func (s *session) address(from *netmail.Address, to []*netmail.Address) (addressed, error) {
 	if err := s.client.Mail(bracketed(from)); err != nil {
 		return addressed{}, refusedAt("The mail server refused the sender", err)
@@ -141,9 +140,6 @@ func (s *session) transmit(message *mail.Msg) (answer string, err error) {
 	}
 	return answer, nil
 }
-
-// quit ends the session. The e-mail has been accepted, whatever comes of it.
-func (s *session) quit() { _ = s.client.Quit() }
 
 // bracketed is an address as SMTP has it, without a name.
 func bracketed(address *netmail.Address) string {

@@ -13,9 +13,8 @@ const (
 	maxLink = 1500
 )
 
-// plain makes one line of a text that clients chose: control characters become blanks, and
-// characters that change the direction of writing, which could make a name look like another
-// one, are removed.
+// plain makes one line of a text that clients chose: control characters become blanks, and characters that change the
+// direction of writing, which could make a name look like another one, are removed.
 func plain(text string) string {
 	cleaned := strings.Map(func(r rune) rune {
 		switch {
@@ -38,8 +37,7 @@ func cut(text string, most int) string {
 	return string(runes[:most-1]) + "…"
 }
 
-// webLink returns an address that can be a link, or "": others, such as javascript:, could do
-// harm where they are clicked.
+// webLink returns an address that can be a link, or "": javascript: and others could do harm.
 func webLink(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {

@@ -13,8 +13,8 @@ const maxName = 80
 // title says where something happened, and what.
 func title(n *notification.Notice) string {
 	what := cmp.Or(happened(n), plain(n.Description), "Something happened")
-	if place := cut(plain(cmp.Or(n.Environment, n.Flow)), maxName); place != "" {
-		return place + ": " + what
+	if subject := cut(plain(cmp.Or(n.Environment, n.Flow)), maxName); subject != "" {
+		return subject + ": " + what
 	}
 	return what
 }

@@ -29,8 +29,7 @@ func (s *Sender) callWebhook(ctx context.Context, c *call) outcome {
 	return s.postBody(ctx, c.target.Webhook, body, header)
 }
 
-// sign returns the signatures with each of the secrets, separated by spaces. Nothing is sent
-// without a signature.
+// sign returns the signatures with each of the secrets, of which there must be one.
 func sign(secrets []string, id string, at time.Time, body []byte) (string, error) {
 	if len(secrets) == 0 {
 		return "", errors.New("there is no secret")

@@ -16,15 +16,13 @@ const (
 	MaxAnswer = 64 << 10
 	// timeLimit is how long a call may take in all, with the body of its answer.
 	timeLimit = 10 * time.Second
-	// idleTime is how long a connection is kept for another call, such as the one for the keys of
-	// an identity provider right after the one for its discovery document.
+	// idleTime is how long a connection is kept, as for keys after a discovery document.
 	idleTime = 10 * time.Second
 )
 
 // Options are what clients may reach and whom they trust.
 type Options struct {
-	// Allowed are networks that may be called although they are private or reserved. IPv4
-	// networks are given in IPv4 form.
+	// Allowed are networks that may be called though private or reserved, IPv4 ones in IPv4 form.
 	Allowed []netip.Prefix
 	// RootCAs are the authorities that sign the certificates of servers, nil for the system's.
 	RootCAs *x509.CertPool

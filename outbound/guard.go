@@ -12,8 +12,7 @@ import (
 // guard decides which addresses may be connected to.
 type guard struct {
 	public *ssrf.Guardian
-	// metadata are the addresses at which clouds serve the credentials of a machine, as they do
-	// at 169.254.169.254, that are not link-local.
+	// metadata are addresses of clouds' credentials, like 169.254.169.254, that are not link-local.
 	metadata []netip.Addr
 }
 

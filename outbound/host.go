@@ -33,8 +33,7 @@ func checkHost(address string) error {
 	return fmt.Errorf("%w: the host %q is a number that is not in the form of an address", ssrf.ErrProhibitedIP, host)
 }
 
-// endsInNumber reports whether the last label of a host is a decimal, octal or hexadecimal number.
-// No name ends in one, as there are no such top-level domains.
+// endsInNumber reports whether a host's last label is a decimal, octal or hexadecimal number, as in no name.
 func endsInNumber(host string) bool {
 	host = strings.ToLower(strings.TrimRight(host, "."))
 	last := host[strings.LastIndexByte(host, '.')+1:]

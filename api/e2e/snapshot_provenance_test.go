@@ -245,7 +245,7 @@ func (s *service) storeSnapshots(environment string, snapshots, artifacts int, f
 			Origins: []snapshot.Origin{{Origin: evidence.Origin{Flow: flows[i%len(flows)], Trail: "t", Slot: "s", Record: evidence.NewID()}}},
 		})
 	}
-	tree := snapshot.NewArtifactTree(running)
+	tree := new(snapshot.Tree).Next(running)
 	began := evidence.Seconds(s.clock.read().Add(-time.Duration(snapshots) * time.Minute))
 	all := make([]snapshot.Snapshot, 0, snapshots)
 	for i := range snapshots {

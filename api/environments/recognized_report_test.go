@@ -38,7 +38,7 @@ func (d *decoder[T]) digest(body []byte) (string, bool) {
 		return "", false
 	}
 	report := snapshot.Canonical(evidence.K8S, any(value).(reportBody).instances())
-	if err := report.CheckSize(); err != nil {
+	if _, err := report.Size(); err != nil {
 		return "", false
 	}
 	return report.Digest(), true

@@ -177,7 +177,7 @@ func (h *handlers) checkPolicy(ctx context.Context, org evidence.OrgAccess, cont
 	if err != nil {
 		return nil, err
 	}
-	if err := server.RequestOf(ctx).Memory.Take(int64(parsed.PatternSize())); err != nil {
+	if err := server.RequestOf(ctx).Memory.Take(int64(parsed.PatternSize)); err != nil {
 		return nil, err
 	}
 	named := parsed.Controls()

@@ -213,5 +213,5 @@ func showCondition(condition *expression.Expression) any {
 	if condition == nil {
 		return nil
 	}
-	return map[string]any{"text": condition.Text()}
+	return map[string]any{"text": condition.Text}
 }

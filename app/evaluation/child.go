@@ -16,8 +16,7 @@ import (
 const (
 	// childVariable tells a process that it is a child of an Evaluator.
 	childVariable = "ATTESTRY_EVALUATION_CHILD"
-	// brokenStatus is the exit status of a child that could not do its work, and
-	// overLimitsStatus that of one that exceeded a limit.
+	// Exit statuses of a child: it could not do its work, exceeded a limit, or was ended by the runtime.
 	brokenStatus     = 1
 	overLimitsStatus = 3
 	runtimeStatus    = 2
@@ -72,8 +71,7 @@ func startChild(limits Limits) (*child, error) {
 	return c, nil
 }
 
-// findProgram returns the program of this process. On Linux it stays the same one
-// when an upgrade replaces the file.
+// findProgram returns the program of this process. On Linux it stays the same one when an upgrade replaces the file.
 func findProgram() (string, error) {
 	if runtime.GOOS == "linux" {
 		return "/proc/self/exe", nil
@@ -81,8 +79,7 @@ func findProgram() (string, error) {
 	return os.Executable()
 }
 
-// ask has a request answered. After an error, that of ctx included, the child is of
-// no more use. With errNotAsked it was dead before it got the request.
+// ask sends a request and reads the answer. After an error the child must be ended; after errNotAsked it was dead.
 func (c *child) ask(ctx context.Context, r request) (a answer, err error) {
 	release := context.AfterFunc(ctx, func() { c.command.Process.Kill() })
 	if err = c.requests.Encode(r); err != nil {
@@ -99,21 +96,18 @@ func (c *child) ask(ctx context.Context, r request) (a answer, err error) {
 	return a, nil
 }
 
-// end ends the child, and returns how it ended: with errOverLimits if it ended by
-// itself for this reason.
+// end ends the child, and returns how it ended: with errOverLimits if it ended by itself for this reason.
 func (c *child) end() error {
 	c.input.Close()
 	c.command.Process.Kill() // changes nothing if it is ending already
-	var exit *exec.ExitError
-	if errors.As(c.command.Wait(), &exit) && c.exceeded(exit.ExitCode()) {
+	if exit, ok := errors.AsType[*exec.ExitError](c.command.Wait()); ok && c.exceeded(exit.ExitCode()) {
 		return fmt.Errorf("%w: %s", errOverLimits, c.diagnosis.firstLine())
 	}
 	return fmt.Errorf("a child ended with %s: %s", c.command.ProcessState, c.diagnosis.firstLine())
 }
 
-// exceeded says whether a child that ended with this status exceeded its limits. The
-// runtime ends a process that is out of memory or stack with status 2, or 66 with
-// the race detector, but it does so for other reasons as well.
+// exceeded says whether a child that ended with this status exceeded its limits. The runtime ends a process that is out
+// of memory or stack with status 2, or 66 with the race detector, but it does so for other reasons as well.
 func (c *child) exceeded(status int) bool {
 	if status != runtimeStatus && status != raceStatus {
 		return status == overLimitsStatus
@@ -123,9 +117,8 @@ func (c *child) exceeded(status int) bool {
 	})
 }
 
-// outOfMemory are the texts by which the runtime says that a process is out of memory
-// or stack. Its garbage collector fails with SIGSEGV when the system refuses it memory. Under the race
-// detector it takes the refusal of addresses for collisions.
+// outOfMemory are the runtime's texts for a process out of memory or stack. The garbage collector fails with SIGSEGV
+// when it is refused memory; the race detector takes refused addresses for collisions.
 var outOfMemory = []string{"out of memory", "cannot allocate memory", "failed to allocate", "stack overflow", "stack exceeds", "SIGSEGV", "address space collisions"}
 
 // diagnosis keeps the beginning of what is written to it.

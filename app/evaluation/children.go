@@ -7,8 +7,7 @@ import (
 	"sync"
 )
 
-// children are the child processes that are free. The caller bounds how many
-// evaluations run at once, and so how many children there are.
+// children are the free child processes. The caller bounds the evaluations, and so the children.
 type children struct {
 	limits Limits
 
@@ -16,10 +15,8 @@ type children struct {
 	idle []*child
 }
 
-// evaluate has a child answer. A child that did not is ended; errOverLimits means that
-// it ended by itself since the evaluation exceeded the limits. Then the next one is started
-// at once, so that no other evaluation waits for the start. Children that died
-// while they were idle are replaced.
+// evaluate has a child answer. A child that does not is ended, with errOverLimits if it exceeded the limits, and the
+// next one is started at once, so that no other evaluation waits. Children that died while idle are replaced.
 func (c *children) evaluate(ctx context.Context, r request) (answer, error) {
 	for {
 		child, fresh, err := c.take()

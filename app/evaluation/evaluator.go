@@ -1,8 +1,6 @@
-// Package evaluation checks and applies the definitions of custom attestation
-// types, which are users' jq rules and JSON Schemas. The libraries that evaluate
-// them have no bounds on time or memory, so they run in child processes of the same
-// program, within limits that the process keeps and the operating system enforces.
-// A program that uses an Evaluator calls ServeChild first in main.
+// Package evaluation checks and applies the definitions of custom attestation types, users' jq rules and JSON Schemas.
+// The libraries that evaluate them are unbounded, so they run in child processes of the same program, within limits
+// that the process and the operating system enforce. Programs with an Evaluator call ServeChild first in main.
 package evaluation
 
 import (
@@ -37,8 +35,7 @@ const (
 	// minSlots and maxSlots bound how many evaluations run at once.
 	minSlots = 2
 	maxSlots = 8
-	// maxWaiting bounds the evaluations of one organization that wait. Each keeps the
-	// body of a request in memory.
+	// maxWaiting bounds the evaluations of one organization that wait. Each keeps the body of a request in memory.
 	maxWaiting = 64
 )
 
@@ -49,8 +46,7 @@ type Options struct {
 	Limits Limits
 }
 
-// Evaluator evaluates definitions. It shares its slots fairly between organizations,
-// none of which takes all of them.
+// Evaluator evaluates definitions. It shares its slots fairly between organizations, none of which takes all of them.
 type Evaluator struct {
 	log      *slog.Logger
 	queue    *queue
@@ -58,8 +54,7 @@ type Evaluator struct {
 	close    func()
 }
 
-// request is what a child process is asked. The encoding between processes does not
-// tell empty from nil.
+// request is a request to a child process. The encoding between processes does not tell empty from nil.
 type request struct {
 	Definition attestation.Definition
 	HasSchema  bool
@@ -90,8 +85,7 @@ func (a answer) err() error {
 	return nil
 }
 
-// New makes an Evaluator with a slot for each processor, at least 2 and at most 8.
-// A child process is started when it is first needed, at most one for each slot.
+// New makes an Evaluator with a slot, and later a child process, per processor: at least 2 and at most 8.
 func New(options Options) *Evaluator {
 	if options.Limits == (Limits{}) {
 		options.Limits = productionLimits
@@ -101,9 +95,7 @@ func New(options Options) *Evaluator {
 	return &Evaluator{log: options.Log, queue: newQueue(slots, slots-1, maxWaiting), evaluate: children.evaluate, close: children.close}
 }
 
-// Check is attestation.Check for an organization. What exceeds the limits is
-// Invalid. Unavailable means that ctx ended, or that too many evaluations of the
-// organization wait.
+// Check is attestation.Check for an organization. Invalid exceeds the limits; Unavailable may be tried again.
 func (e *Evaluator) Check(ctx context.Context, org string, definition attestation.Definition) error {
 	_, err := e.do(ctx, org, definition, nil)
 	if errors.Is(err, errOverLimits) {
@@ -112,8 +104,7 @@ func (e *Evaluator) Check(ctx context.Context, org string, definition attestatio
 	return err
 }
 
-// checkedField is what to blame for the cost of a check. A rule that is compiled
-// costs next to nothing.
+// checkedField is what to blame for the cost of a check. A rule that is compiled costs next to nothing.
 func checkedField(definition attestation.Definition) string {
 	if definition.Schema == nil {
 		return "evaluator"
@@ -121,9 +112,8 @@ func checkedField(definition attestation.Definition) string {
 	return "type_schema"
 }
 
-// Evaluate is attestation.Evaluate for an organization. What exceeds the limits is
-// Invalid. Unavailable means that ctx ended, or that too many evaluations of the
-// organization wait.
+// Evaluate is attestation.Evaluate for an organization. What exceeds the limits is Invalid. Unavailable means that ctx
+// ended, or that too many evaluations of the organization wait.
 func (e *Evaluator) Evaluate(ctx context.Context, org string, definition attestation.Definition, payload json.RawMessage) (attestation.Verdict, error) {
 	if definition.Schema == nil && len(definition.Rules) == 0 {
 		return attestation.Verdict{Compliant: true}, nil

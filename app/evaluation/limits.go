@@ -22,20 +22,15 @@ const (
 	overhead = 56 << 20
 )
 
-// Limits are those of one evaluation: a check, a compilation or a judgement. One that
-// exceeds them is refused and gives no verdict.
+// Limits are those of one check, compilation or judgement, which is refused beyond them.
 type Limits struct {
-	// Bytes is how many bytes the evaluation may allocate in all, whether or not they
-	// become garbage. Equal evaluations allocate alike, however busy the machine is, so
-	// equal inputs get equal answers.
+	// Bytes is how many bytes the evaluation may allocate, which does not depend on other load.
 	Bytes uint64
 	// Memory is how many bytes may be live at once. It protects the machine, and the operating
-	// system keeps to it whatever a single step of a library asks for. When the
-	// garbage is collected differs from run to run, so an evaluation near it
-	// may pass once and be refused another time.
+	// system enforces it on every step. Garbage collection varies from run to run, so an evaluation
+	// near it may pass once and be refused later.
 	Memory uint64
-	// CPU is the CPU time that the evaluation may take. It is a last resort, so high
-	// that the other limits or the deadline of the request come first.
+	// CPU bounds the CPU time, as a last resort after the other limits and deadlines.
 	CPU time.Duration
 }
 
@@ -55,8 +50,7 @@ func (l Limits) apply() error {
 	return limitMemory(l.Memory + overhead)
 }
 
-// watch runs an evaluation and returns how many bytes it allocated. It ends the
-// process when the evaluation exceeds a limit.
+// watch runs an evaluation, and ends the process beyond a limit. It returns the allocated bytes.
 func (l Limits) watch(evaluation func()) (allocated uint64) {
 	began := measure()
 	done := make(chan struct{})
@@ -84,8 +78,7 @@ func (l Limits) watch(evaluation func()) (allocated uint64) {
 	return allocated
 }
 
-// enforce returns how many bytes the evaluation has allocated since it began. It ends
-// the process when the evaluation exceeds a limit.
+// enforce returns the bytes allocated since the beginning, and ends the process beyond a limit.
 func (l Limits) enforce(began usage) uint64 {
 	now := measure()
 	allocated := now.allocated - began.allocated

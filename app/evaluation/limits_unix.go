@@ -13,10 +13,9 @@ import (
 	"time"
 )
 
-// limitMemory has the operating system refuse what would make the process grow by more
-// than some bytes. Only Linux can do so. It is the address space that is limited: the runtime
-// reserves addresses before it uses them, and what is mapped within a reservation escapes
-// the limit of data.
+// limitMemory has the operating system refuse what would make the process grow by more than some bytes.
+// Only Linux can do so. It is the address space that is limited: the runtime reserves addresses before
+// it uses them, and what is mapped within a reservation escapes the limit of data.
 func limitMemory(growth uint64) error {
 	size, err := addressSpace()
 	if errors.Is(err, fs.ErrNotExist) {

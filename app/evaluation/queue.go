@@ -9,9 +9,8 @@ import (
 // errFull is for an organization of which too many evaluations wait.
 var errFull = unavailable("Too many evaluations of this organization are waiting, please try again.")
 
-// queue shares slots fairly: the organizations that wait are served in turn, within
-// one first come, first served, and none takes all slots, so that the slow
-// evaluations of one do not delay those of another.
+// queue shares slots fairly: the organizations that wait are served in turn, and their evaluations in order. None gets
+// all slots, so that slow evaluations of one do not delay those of another.
 type queue struct {
 	maxRunning int // of one organization
 	maxWaiting int // of one organization
@@ -25,16 +24,11 @@ type queue struct {
 
 func newQueue(slots, maxRunning, maxWaiting int) *queue {
 	return &queue{
-		maxRunning: maxRunning,
-		maxWaiting: maxWaiting,
-		free:       slots,
-		running:    map[string]int{},
-		waiting:    map[string][]chan struct{}{},
+		maxRunning: maxRunning, maxWaiting: maxWaiting, free: slots, running: map[string]int{}, waiting: map[string][]chan struct{}{},
 	}
 }
 
-// enter waits for a slot; whoever gets one calls leave. It is Unavailable when too
-// many of the organization wait already, or when ctx ends first.
+// enter waits for a slot, which leave releases. It is Unavailable if too many wait or ctx ends.
 func (q *queue) enter(ctx context.Context, org string) error {
 	if ctx.Err() != nil {
 		return errTimeout

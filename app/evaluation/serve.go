@@ -15,8 +15,7 @@ import (
 	"attestry/storage/cache"
 )
 
-// ServeChild answers requests until the parent ends and then exits, if this process
-// is a child of an Evaluator. In any other process it does nothing.
+// ServeChild answers requests and exits if this process is a child of an Evaluator.
 func ServeChild() {
 	if os.Getenv(childVariable) == "" {
 		return
@@ -56,9 +55,8 @@ func serve(in io.Reader, out io.Writer) error {
 // server answers requests in a child process.
 type server struct {
 	limits Limits
-	// schemas are compiled ones by their source. Their size is taken to be what
-	// compiling them allocated, which is several times what they occupy: a short source
-	// can compile to a large schema.
+	// schemas are compiled ones by their source. Their size is taken to be what compiling them allocated,
+	// which is several times what they occupy: a short source can compile to a large schema.
 	schemas cache.LRU[*attestation.Schema]
 }
 

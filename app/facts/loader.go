@@ -115,8 +115,7 @@ func latest(subject *Subject, controls []string, decisions map[pipelines.Decisio
 	return found
 }
 
-// NewestName is the file name under which an artifact was reported last, "" if no flow knows it.
-// evaluated has its states by origin.
+// NewestName is the file name under which an artifact was reported last, or "". evaluated is by origin.
 func NewestName(origins []evidence.Origin, evaluated []states.Evaluated) string {
 	if len(origins) == 0 {
 		return ""

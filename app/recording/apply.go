@@ -8,8 +8,7 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// recordingTime chooses the time of a fact. Once chosen, it is kept as long as the fact may be
-// stored with it.
+// recordingTime chooses the time of a fact. Once chosen, it is kept as long as the fact may be stored with it.
 type recordingTime struct {
 	// now is the time by the clock of this process, in Unix seconds.
 	now float64
@@ -33,7 +32,7 @@ func (t *recordingTime) choose(u *trailUpdate, bounds timeBounds) float64 {
 
 // applyAttestation makes the trail, its slots and the latest decisions reflect an attestation.
 func (u *trailUpdate) applyAttestation(in attestationInput, a *evidence.Attestation, repo *evidence.Repo) {
-	u.recorder.attestations.Collection.PutIn(&u.facts, *a)
+	u.recorder.Attestations.Collection.PutIn(&u.facts, *a)
 	u.attested[a.Fingerprint] = true
 	for _, slot := range in.slots {
 		u.updateSlot(slot, func(s *evidence.Slot) { s.Attest(a.SlotEntry()) })
@@ -46,7 +45,8 @@ func (u *trailUpdate) applyAttestation(in attestationInput, a *evidence.Attestat
 		trail.Entries = evidence.AddEntry(trail.Entries, a.Entry())
 		trail.EntriesAt = max(trail.EntriesAt, a.CreatedAt)
 	}
-	u.addFact(a.CreatedAt, a.Repo)
+	trail.AddRepo(a.Repo)
+	trail.Touch(a.CreatedAt)
 	u.concernAttested(in.slots, a)
 	events := trail.AttestationEvents(a, repo)
 	u.events = append(append(u.events, events[1:]...), events[0])
@@ -55,7 +55,7 @@ func (u *trailUpdate) applyAttestation(in attestationInput, a *evidence.Attestat
 // applyArtifact makes the trail, its slot and the provenance reflect an artifact. The slot gets
 // the attestations, too, that were made before the trail had the artifact under this name.
 func (u *trailUpdate) applyArtifact(in artifactInput, record *evidence.ArtifactRecord, repo *evidence.Repo) {
-	u.recorder.artifacts.Collection.PutIn(&u.facts, *record)
+	u.recorder.Artifacts.Collection.PutIn(&u.facts, *record)
 	u.reported[record.Fingerprint] = true
 	u.updateSlot(in.slot, func(s *evidence.Slot) {
 		s.Report(record.SlotArtifact())
@@ -66,14 +66,14 @@ func (u *trailUpdate) applyArtifact(in artifactInput, record *evidence.ArtifactR
 			}
 		}
 	})
-	u.addFact(record.CreatedAt, record.Repo)
+	u.trail.Value.AddRepo(record.Repo)
+	u.trail.Value.Touch(record.CreatedAt)
 	u.provenances = append(u.provenances, provenanceUpdate{record: record, seen: in.provenance})
 	u.concern(record.Fingerprint)
 	u.events = append(u.events, u.trail.Value.ArtifactEvent(record, repo))
 }
 
-// updateSlot changes a slot and its summary in the trail. A change that the slot reflects already
-// leaves both as they are.
+// updateSlot changes a slot and its summary in the trail, unless the slot reflects the change already.
 func (u *trailUpdate) updateSlot(slot *slotUpdate, change func(*evidence.Slot)) {
 	before := slot.Value
 	before.Artifacts, before.Entries = slices.Clone(before.Artifacts), slices.Clone(before.Entries)
@@ -93,12 +93,6 @@ func (d *decisionUpdate) keepLatest(other *pipelines.Decision) {
 	}
 }
 
-// addFact notes in the trail that a fact was recorded.
-func (u *trailUpdate) addFact(at float64, repo string) {
-	u.trail.Value.AddRepo(repo)
-	u.trail.Value.Touch(at)
-}
-
 // concern notes the fingerprints of artifacts whose state may change.
 func (u *trailUpdate) concern(fingerprints ...string) {
 	for _, fingerprint := range fingerprints {
@@ -106,8 +100,7 @@ func (u *trailUpdate) concern(fingerprints ...string) {
 	}
 }
 
-// concernAttested notes the artifacts whose state an attestation may change. A trail and a slot
-// do not know the fingerprints of all their older artifacts, which may run as well.
+// concernAttested notes the artifacts whose state an attestation may change, also unknown older ones.
 func (u *trailUpdate) concernAttested(slots []*slotUpdate, a *evidence.Attestation) {
 	switch {
 	case a.OfTrail():

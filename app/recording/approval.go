@@ -10,15 +10,15 @@ import (
 // Approve records the approval of an artifact and its event with one batch. The trail must exist. The
 // approval gets the next release number of its flow, and a later time than all of the trail.
 func (r *Recorder) Approve(ctx context.Context, fresh approval.Approval) error {
-	trail, err := r.trails.Collection.Get(ctx, fresh.TrailKey())
+	trail, err := r.Trails.Collection.Get(ctx, fresh.TrailKey())
 	if err != nil {
 		return err
 	}
 	if fresh.CreatedAt, err = r.timeAfter(ctx, fresh.Org, trail.LastModifiedAt, fresh.CreatedAt); err != nil {
 		return err
 	}
-	_, err = r.approvals.Add(ctx, fresh, func(batch *storage.Batch, made *approval.Approval) error {
-		return r.events.TellIn(ctx, batch, made.Event())
+	_, err = r.Approvals.Add(ctx, fresh, func(batch *storage.Batch, made *approval.Approval) error {
+		return r.TrailEvents.TellIn(ctx, batch, made.Event())
 	})
 	return err
 }
@@ -26,9 +26,9 @@ func (r *Recorder) Approve(ctx context.Context, fresh approval.Approval) error {
 // addApprovalEvent adds the leaf and the event of a stored approval, unless they are there.
 func (r *Recorder) addApprovalEvent(ctx context.Context, made *approval.Approval) error {
 	batch := &storage.Batch{}
-	r.approvals.Collection.AddIn(batch, *made)
+	r.Approvals.Collection.AddIn(batch, *made)
 	if err := batch.Write(ctx, r.docs); err != nil {
 		return err
 	}
-	return r.events.Add(ctx, made.Event())
+	return r.TrailEvents.Add(ctx, made.Event())
 }

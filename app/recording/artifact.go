@@ -6,9 +6,8 @@ import (
 	"attestry/evidence"
 )
 
-// Report records an artifact, and begins its flow and trail if need be. It completes the record
-// from its trail. The record gets a later time than all of its trail, of its fingerprint, and
-// than all artifacts of its flow.
+// Report records an artifact, and begins its flow and trail if need be. It completes the record from its trail. The
+// record gets a later time than all of its trail, of its fingerprint, and than all artifacts of its flow.
 func (r *Recorder) Report(ctx context.Context, scope Scope, reported evidence.ArtifactRecord, repo *evidence.Repo) error {
 	at := recordingTime{now: reported.CreatedAt}
 	return r.changeOpened(ctx, scope, &at, func(ctx context.Context, u *trailUpdate) error {

@@ -28,8 +28,7 @@ func (r *Recorder) Attest(ctx context.Context, scope Scope, attestation evidence
 	return r.changeOpened(ctx, scope, &at, attest)
 }
 
-// attest loads what an attestation depends on and applies it. It gets a later time than all of
-// its trail, and than all decisions on the control that it decides.
+// attest loads what an attestation depends on and applies it, later than its trail and its control's decisions.
 func (r *Recorder) attest(ctx context.Context, scope Scope, u *trailUpdate, a evidence.Attestation, at *recordingTime, repo *evidence.Repo) error {
 	names, err := r.loadNames(ctx, scope, u, &a)
 	if err != nil {
@@ -44,9 +43,8 @@ func (r *Recorder) attest(ctx context.Context, scope Scope, u *trailUpdate, a ev
 	return nil
 }
 
-// Override records an attestation that replaces the verdict of the latest one of
-// its name, type and target, or of one that is required and missing. Where there is
-// neither, it is evidence.Invalid.
+// Override records an attestation that replaces the verdict of the latest one of its name, type and target, or of one
+// that is required and missing. Where there is neither, it is evidence.Invalid.
 func (r *Recorder) Override(ctx context.Context, scope Scope, attestation evidence.Attestation, repo *evidence.Repo) error {
 	unknown := evidence.NewError(evidence.Invalid, fmt.Sprintf(
 		"Attestation named '%s' of type '%s' does not exist in trail '%s' of flow '%s' belonging to organization '%s'",
@@ -64,8 +62,7 @@ func (r *Recorder) Override(ctx context.Context, scope Scope, attestation eviden
 	return err
 }
 
-// override loads what an override depends on and applies it. It gets a later time than what it
-// replaces. unknown is the error if that does not exist.
+// override loads what an override depends on and applies it, later than the original. Without one it returns unknown.
 func (r *Recorder) override(ctx context.Context, scope Scope, u *trailUpdate, a evidence.Attestation, at *recordingTime, repo *evidence.Repo, unknown error) error {
 	names, err := r.loadNames(ctx, scope, u, &a)
 	if err != nil {

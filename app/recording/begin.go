@@ -1,9 +1,11 @@
 package recording
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"attestry/evidence"
 	"attestry/evidence/compliance"
@@ -21,9 +23,8 @@ type begin struct {
 	err    error
 }
 
-// begin begins a trail of the flow of that id, or returns storage.ErrExists. The trail gets a later
-// time than all trails of the flow. Trails of one flow that are begun at the same time in this
-// process are written together.
+// begin begins a trail of the flow of that id, or returns storage.ErrExists. The trail gets a later time than all
+// trails of the flow. Trails of one flow that are begun at the same time in this process are written together.
 func (r *Recorder) begin(ctx context.Context, scope Scope, flow string, change evidence.TrailChange, repo *evidence.Repo) error {
 	mine := &begin{scope: scope, change: change, repo: repo}
 	if err := r.begins.Do(ctx, flow, mine); err != nil {
@@ -34,29 +35,24 @@ func (r *Recorder) begin(ctx context.Context, scope Scope, flow string, change e
 
 // beginAll begins the trails of a flow, as many with one batch as possible.
 func (r *Recorder) beginAll(ctx context.Context, flow string, begins []*begin) {
-	for len(begins) > 0 {
-		some := begins[:min(len(begins), maxCombined)]
-		if err := r.beginSome(ctx, flow, some); err != nil {
-			for _, one := range some {
-				if one.err == nil {
-					one.err = err
-				}
-			}
+	for some := range slices.Chunk(begins, maxCombined) {
+		err := r.beginSome(ctx, flow, some)
+		for _, one := range some {
+			one.err = cmp.Or(one.err, err)
 		}
-		begins = begins[len(some):]
 	}
 }
 
 // beginSome begins trails of a flow. An error is that of all trails that have none of their own.
 func (r *Recorder) beginSome(ctx context.Context, flow string, begins []*begin) error {
-	found, err := r.flows.GetMany(ctx, []string{flow})
+	found, err := r.Flows.GetMany(ctx, []string{flow})
 	if err != nil {
 		return err
 	}
 	if len(found) == 0 {
 		return fmt.Errorf("flow %s has a name but no document", flow)
 	}
-	tally, err := r.trails.Tallies.LookUp(ctx, flow)
+	tally, err := r.Trails.Tallies.LookUp(ctx, flow)
 	if err != nil {
 		return err
 	}
@@ -115,7 +111,7 @@ func (r *Recorder) prepareOne(ctx context.Context, flow *evidence.Flow, latest f
 	}
 	one.trail.Apply(one.change)
 	one.trail.Touch(at)
-	stored, err := r.templates.Get(ctx, scope.Org, one.trail.Template)
+	stored, err := r.Templates.Get(ctx, scope.Org, one.trail.Template)
 	if err != nil {
 		return err
 	}
@@ -124,23 +120,22 @@ func (r *Recorder) prepareOne(ctx context.Context, flow *evidence.Flow, latest f
 	return nil
 }
 
-// insertTogether inserts trails, counts them and adds their events with one batch. If only the
-// beginning of the batch is stored, the trails still have Uncounted and Pending, and whoever reads
-// them completes the rest.
+// insertTogether inserts trails, counts them and adds their events with one batch. If only the beginning of the batch
+// is stored, the trails still have Uncounted and Pending, and whoever reads them completes the rest.
 func (r *Recorder) insertTogether(ctx context.Context, begins []*begin, tally storage.Versioned[pipelines.TrailTally]) error {
 	batch, trails := &storage.Batch{}, make([]evidence.Trail, 0, len(begins))
 	revisions := make([]int64, 0, len(begins))
 	for _, one := range begins {
 		trails = append(trails, one.trail)
-		revisions = append(revisions, r.trails.Collection.InsertIn(batch, &one.trail))
+		revisions = append(revisions, r.Trails.Collection.InsertIn(batch, &one.trail))
 	}
-	r.trails.Tallies.AddIn(batch, trails, tally)
+	r.Trails.Tallies.AddIn(batch, trails, tally)
 	for i := range trails {
-		if err := r.events.TellIn(ctx, batch, trails[i].Pending...); err != nil {
+		if err := r.TrailEvents.TellIn(ctx, batch, trails[i].Pending...); err != nil {
 			return err
 		}
 		trails[i].Uncounted, trails[i].Pending = false, nil
-		revisions[i] = r.trails.Collection.ReplaceIn(batch, &trails[i], revisions[i])
+		revisions[i] = r.Trails.Collection.ReplaceIn(batch, &trails[i], revisions[i])
 	}
 	if err := batch.Write(ctx, r.docs); err != nil {
 		return err
@@ -154,12 +149,11 @@ func (r *Recorder) insertTogether(ctx context.Context, begins []*begin, tally st
 	return nil
 }
 
-// insertAlone inserts a trail, counts it and adds its event, or returns storage.ErrExists if there
-// is another trail of that name.
+// insertAlone inserts a trail, counts it and adds its event. It returns storage.ErrExists for a taken name.
 func (r *Recorder) insertAlone(ctx context.Context, trail evidence.Trail) error {
-	err := r.trails.Collection.Insert(ctx, trail)
+	err := r.Trails.Collection.Insert(ctx, trail)
 	if errors.Is(err, storage.ErrExists) {
-		stored, getErr := r.trails.Collection.Get(ctx, trail.Key())
+		stored, getErr := r.Trails.Collection.Get(ctx, trail.Key())
 		if getErr != nil || stored.ID != trail.ID {
 			return errors.Join(getErr, err)
 		}
@@ -168,5 +162,5 @@ func (r *Recorder) insertAlone(ctx context.Context, trail evidence.Trail) error 
 	if err != nil {
 		return err
 	}
-	return r.trails.Settle(ctx, trail)
+	return r.Trails.Settle(ctx, trail)
 }

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,18 +15,14 @@ import (
 )
 
 const (
-	// updateAttempts bounds how often changes of a trail are tried again because another
-	// process has changed it meanwhile.
+	// updateAttempts bounds how often changes of a trail are tried again after changes of other processes.
 	updateAttempts = 10
-	// contendedAttempts is after how many attempts the documents that trails share are written
-	// in a batch of their own.
+	// contendedAttempts is after how many attempts the documents that trails share are written in a batch of their own.
 	contendedAttempts = 2
-	// everywhereAttempts is after how many attempts all environments of the organization get a new
-	// generation. While what runs changes faster than it is read, those in which the artifacts
-	// run cannot be found.
+	// everywhereAttempts is after how many attempts all environments of the organization get a new generation. What
+	// runs may change faster than the environments in which the artifacts run can be found.
 	everywhereAttempts = 6
-	// updateBackoff is the pause before the third attempt; each further one is twice as
-	// long, up to maxUpdateBackoff.
+	// updateBackoff is the pause before the third attempt; each further one is twice as long, up to maxUpdateBackoff.
 	updateBackoff    = 2 * time.Millisecond
 	maxUpdateBackoff = 250 * time.Millisecond
 	// maxCombined is how many changes of a trail are written at once.
@@ -34,8 +31,7 @@ const (
 	maxRemembered = 32 << 20
 )
 
-// errWriteFirst is the error of a change that reads facts of which some are not written yet. It is
-// applied again after they were written.
+// errWriteFirst is the error of a change that reads facts which are not written yet. It is applied after they are.
 var errWriteFirst = errors.New("what was recorded before must be written first")
 
 // errNoTrail reports that a trail does not exist.
@@ -45,16 +41,14 @@ var errNoTrail = fmt.Errorf("the trail: %w", storage.ErrNotFound)
 type change struct {
 	// ctx is that of its caller. A change whose caller has gone is not begun.
 	ctx context.Context
-	// apply makes an update reflect the change, or returns an error and leaves the update as it
-	// is. It is called again for each attempt to write.
+	// apply makes an update reflect the change, or returns an error and changes nothing. Each attempt calls it.
 	apply func(ctx context.Context, u *trailUpdate) error
 	err   error
 	// panicked tells that apply has panicked. It is not called again.
 	panicked bool
 }
 
-// change records something in the trail of a key, or returns errNoTrail if that does not exist.
-// Changes of one trail that meet in this process are written together.
+// change records something in a trail, by key, together with other changes of this process, or returns errNoTrail.
 func (r *Recorder) change(ctx context.Context, trail string, apply func(context.Context, *trailUpdate) error) error {
 	mine := &change{ctx: ctx, apply: apply}
 	if err := r.changes.Do(ctx, trail, mine); err != nil {
@@ -71,17 +65,14 @@ func (r *Recorder) applyChanges(ctx context.Context, trail string, changes []*ch
 		if err != nil {
 			done = len(some)
 			for _, one := range some {
-				if one.err == nil {
-					one.err = err
-				}
+				one.err = cmp.Or(one.err, err)
 			}
 		}
 		changes = changes[done:]
 	}
 }
 
-// applySome records the first ones of the changes and returns their number. An error is that of
-// all changes.
+// applySome records the first ones of the changes and returns their number. An error is that of all changes.
 func (r *Recorder) applySome(ctx context.Context, trail string, changes []*change) (done int, err error) {
 	repeated := false
 	for try := range updateAttempts {
@@ -114,9 +105,8 @@ func (r *Recorder) applySome(ctx context.Context, trail string, changes []*chang
 	return done, busy()
 }
 
-// applyWhole starts an update and applies the first ones of the changes to it. A change that
-// panics may have been applied in part: then the update is dropped, and the other changes are
-// applied to a new one.
+// applyWhole starts an update and applies the first ones of the changes to it. After a panic, which may have applied a
+// change in part, the other changes are applied to a new update.
 func (r *Recorder) applyWhole(ctx context.Context, trail string, changes []*change, try int, repeated bool) (u *trailUpdate, done int, err error) {
 	for {
 		if u, err = r.startUpdate(ctx, trail, try); err != nil {
@@ -130,8 +120,7 @@ func (r *Recorder) applyWhole(ctx context.Context, trail string, changes []*chan
 	}
 }
 
-// apply applies the first ones of the changes, as many as can be written together, and returns
-// their number. The update is not whole if one of them has panicked.
+// apply applies as many changes as can be written together. whole is false if one has panicked.
 func (u *trailUpdate) apply(ctx context.Context, changes []*change) (done int, whole bool) {
 	for i, one := range changes {
 		if one.panicked {
@@ -157,8 +146,7 @@ func failed(changes []*change) bool {
 	return slices.ContainsFunc(changes, func(one *change) bool { return one.err != nil })
 }
 
-// startUpdate returns the trail of a key for an attempt. The first attempt uses the trail that this
-// process remembers.
+// startUpdate returns the trail of a key for an attempt. The first attempt uses the trail that this process remembers.
 func (r *Recorder) startUpdate(ctx context.Context, trail string, try int) (*trailUpdate, error) {
 	if try == 0 {
 		if u, ok := r.remembered.Get(trail); ok {
@@ -167,7 +155,7 @@ func (r *Recorder) startUpdate(ctx context.Context, trail string, try int) (*tra
 			return u, nil
 		}
 	}
-	seen, err := r.trails.Collection.GetVersioned(ctx, trail)
+	seen, err := r.Trails.Collection.GetVersioned(ctx, trail)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, errNoTrail
 	}
@@ -178,7 +166,7 @@ func (r *Recorder) startUpdate(ctx context.Context, trail string, try int) (*tra
 }
 
 func (r *Recorder) newUpdate(ctx context.Context, seen storage.Versioned[evidence.Trail]) (*trailUpdate, error) {
-	template, err := r.templates.Get(ctx, seen.Value.Org, seen.Value.Template)
+	template, err := r.Templates.Get(ctx, seen.Value.Org, seen.Value.Template)
 	if err != nil {
 		return nil, err
 	}
@@ -196,8 +184,7 @@ func (r *Recorder) remember(u *trailUpdate) {
 	r.remembered.Put(u.trail.Value.Key(), u, u.size())
 }
 
-// pause waits before the next attempt, but not before the second one: the first one may have failed
-// only because the remembered trail was old.
+// pause waits before the next attempt, but not before the second: the remembered trail may just have been old.
 func pause(ctx context.Context, try int) error {
 	if try == 0 {
 		return nil
@@ -211,10 +198,9 @@ func pause(ctx context.Context, try int) error {
 	}
 }
 
-// changeExisting records something in the trail of a scope, or returns errNoTrail if the trail or
-// its flow does not exist.
+// changeExisting records something in the trail of a scope, or returns errNoTrail.
 func (r *Recorder) changeExisting(ctx context.Context, scope Scope, apply func(context.Context, *trailUpdate) error) error {
-	ref, err := r.flows.Resolve(ctx, scope.Org, scope.Flow)
+	ref, err := r.Flows.Resolve(ctx, scope.Org, scope.Flow)
 	if errors.Is(err, storage.ErrNotFound) {
 		return errNoTrail
 	}
@@ -224,8 +210,7 @@ func (r *Recorder) changeExisting(ctx context.Context, scope Scope, apply func(c
 	return r.change(ctx, evidence.TrailKey(ref.ID, scope.Trail), apply)
 }
 
-// changeOpened records something in the trail of a scope, and begins the trail and its flow if
-// they do not exist. at is the time that the change will choose.
+// changeOpened records something in the trail of a scope, which it begins with its flow if need be.
 func (r *Recorder) changeOpened(ctx context.Context, scope Scope, at *recordingTime, apply func(context.Context, *trailUpdate) error) error {
 	flow, err := r.flow(ctx, scope)
 	if err != nil {
@@ -234,8 +219,7 @@ func (r *Recorder) changeOpened(ctx context.Context, scope Scope, at *recordingT
 	return r.changeOrBegin(ctx, scope, flow, at, apply)
 }
 
-// changeOrBegin records something in the trail of a scope in the flow of that id, and begins the
-// trail if it does not exist.
+// changeOrBegin records something in the trail of a scope in a flow, by id, which it begins if need be.
 func (r *Recorder) changeOrBegin(ctx context.Context, scope Scope, flow string, at *recordingTime, apply func(context.Context, *trailUpdate) error) error {
 	for {
 		err := r.change(ctx, evidence.TrailKey(flow, scope.Trail), apply)

@@ -30,7 +30,7 @@ func (u *trailUpdate) write(ctx context.Context) error {
 	if u.concernsAll || len(u.concerned) > 0 {
 		u.recorder.announceIn(batch, u.trail.Value.Org, concerned)
 	}
-	if err := u.recorder.events.TellIn(ctx, batch, u.events...); err != nil {
+	if err := u.recorder.TrailEvents.TellIn(ctx, batch, u.events...); err != nil {
 		return err
 	}
 	return batch.Write(ctx, u.recorder.docs)
@@ -40,30 +40,29 @@ func (u *trailUpdate) write(ctx context.Context) error {
 func (u *trailUpdate) addTrail(batch *storage.Batch) {
 	trail := &u.trail.Value
 	if u.remembered {
-		u.recorder.trails.Collection.CheckIn(batch, trail.Key(), u.trail.Revision)
+		u.recorder.Trails.Collection.CheckIn(batch, trail.Key(), u.trail.Revision)
 	}
 	batch.Append(&u.facts)
 	for _, name := range slices.Sorted(maps.Keys(u.slots)) {
 		if slot := u.slots[name]; slot.changed {
-			slot.Revision = u.recorder.slots.StoreIn(batch, &slot.Value, slot.Revision)
+			slot.Revision = u.recorder.Slots.StoreIn(batch, &slot.Value, slot.Revision)
 		}
 	}
 	trail.Status = compliance.Trail(&u.template.Template, trail)
-	u.trail.Revision = u.recorder.trails.Collection.ReplaceIn(batch, trail, u.trail.Revision)
+	u.trail.Revision = u.recorder.Trails.Collection.ReplaceIn(batch, trail, u.trail.Revision)
 }
 
-// changesShared reports whether documents that trails share are to be written. Without them, two
-// batches would be refused as often as one.
+// changesShared reports whether shared documents change. If not, a second batch is of no use.
 func (u *trailUpdate) changesShared() bool { return len(u.provenances) > 0 || len(u.decisions) > 0 }
 
 // addShared adds what trails share, provenances and decisions, to a batch.
 func (u *trailUpdate) addShared(batch *storage.Batch) {
 	for _, one := range u.provenances {
-		u.recorder.provenances.AddIn(batch, one.record, one.seen)
+		u.recorder.Provenances.AddIn(batch, one.record, one.seen)
 	}
 	for _, decision := range u.decisions {
 		if decision.changed {
-			u.recorder.decisions.StoreIn(batch, &decision.Value, decision.Revision)
+			u.recorder.Decisions.StoreIn(batch, &decision.Value, decision.Revision)
 		}
 	}
 }
@@ -75,13 +74,13 @@ func (u *trailUpdate) writeShared(ctx context.Context, batch *storage.Batch) err
 		return err
 	}
 	for _, one := range u.provenances {
-		if err := u.recorder.provenances.Add(ctx, one.record); err != nil {
+		if err := u.recorder.Provenances.Add(ctx, one.record); err != nil {
 			return err
 		}
 	}
 	for _, decision := range u.decisions {
 		if decision.changed {
-			if err := u.recorder.decisions.Add(ctx, &decision.Value); err != nil {
+			if err := u.recorder.Decisions.Add(ctx, &decision.Value); err != nil {
 				return err
 			}
 		}
@@ -101,13 +100,12 @@ func (u *trailUpdate) affected(ctx context.Context) (affected, error) {
 	return u.recorder.whereRunning.of(ctx, u.trail.Value.Org, fingerprints, u.repeated)
 }
 
-// announceIn adds new generations of the affected environments to a batch, and the condition that
-// nothing has started to run since they were read.
+// announceIn adds new generations of environments to a batch, and a check that nothing has started.
 func (r *Recorder) announceIn(batch *storage.Batch, org string, a affected) {
 	if a.all {
-		r.generations.BumpIn(batch, org)
+		r.Generations.BumpIn(batch, org)
 		return
 	}
-	r.generations.BumpEnvironmentsIn(batch, org, a.environments)
-	r.running.CheckIn(batch, org, a.version)
+	r.Generations.BumpEnvironmentsIn(batch, org, a.environments)
+	r.Running.CheckIn(batch, org, a.version)
 }

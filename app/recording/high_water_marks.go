@@ -19,18 +19,15 @@ func Schemas() []*storage.Schema { return []*storage.Schema{highWaterMarkSchema}
 // highWaterMark is the time up to which all facts of an organization are known to be reflected.
 type highWaterMark struct {
 	Org string `json:"org"`
-	// Times are the times of the newest facts that the last markHistory passes of the reconciler
-	// have read, oldest pass first, in Unix seconds. They never decrease.
+	// Times are those of the newest facts of the reconciler's last passes, in Unix seconds. They never decrease.
 	Times []float64 `json:"times"`
-	// Time is set instead of Times in marks of an earlier version: every fact up to
-	// timeOverlap before it is reflected, in Unix seconds.
+	// Time replaces Times in marks of an earlier version: facts up to timeOverlap before it are reflected.
 	Time float64 `json:"time,omitempty"`
 }
 
 const (
-	// markHistory is how many passes a fact may take to be stored after its time was
-	// chosen. A pass takes place every half minute; highWaterMarkAge and a request are together
-	// much shorter than four of them.
+	// markHistory is how many passes of the reconciler a fact may take to be stored after its time was chosen. A pass
+	// takes place every half minute. highWaterMarkAge and a request together are much shorter than four passes.
 	markHistory = 4
 	// timeOverlap is how far behind Time the earlier version looked again, in seconds.
 	timeOverlap = 30
@@ -48,8 +45,7 @@ func (m *highWaterMark) newest() float64 {
 	return m.Times[len(m.Times)-1]
 }
 
-// start is where the next pass begins: every fact whose time was chosen since the
-// oldest of the last passes is later.
+// start is where the next pass begins: every fact whose time was chosen since the oldest of the last passes is later.
 func (m *highWaterMark) start() float64 {
 	if len(m.Times) < markHistory {
 		return 0
@@ -68,9 +64,8 @@ func (m *highWaterMark) advance(newest float64) bool {
 	return true
 }
 
-// highWaterMarks keeps the marks of organizations. Recorders give every fact a later time than
-// the newest mark they know, so that the reconciler finds the facts of a process whose
-// clock is behind, too.
+// highWaterMarks keeps the marks of organizations. Recorders give every fact a later time than the newest mark that they
+// have read. So the reconciler finds the facts of a process whose clock is behind, too.
 type highWaterMarks struct {
 	collection storage.Collection[highWaterMark]
 	clock      evidence.Clock
@@ -97,8 +92,7 @@ func (m *highWaterMarks) get(ctx context.Context, org string) (highWaterMark, er
 	return found, err
 }
 
-// newest returns the time of the newest fact of an organization that the reconciler had
-// seen at most highWaterMarkAge ago.
+// newest returns the time of an organization's newest fact by the mark of at most highWaterMarkAge ago.
 func (m *highWaterMarks) newest(ctx context.Context, org string) (float64, error) {
 	now := m.clock()
 	newest, version, ok := m.known.Get(org, now)

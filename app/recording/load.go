@@ -42,11 +42,10 @@ func (u *trailUpdate) loadSlot(ctx context.Context, name string) (*slotUpdate, e
 	}
 	trail := &u.trail.Value
 	read := &slotUpdate{}
-	// A process that was killed may have stored a slot without the trail. Then the write is
-	// refused, and the next attempt reads the slot.
+	// A killed process may have stored a slot without the trail. The write is refused, and the slot read next.
 	if _, known := trail.Slots[name]; known || u.repeated {
 		var err error
-		if read.Versioned, err = u.recorder.slots.GetOrZero(ctx, trail.Key(), name); err != nil {
+		if read.Versioned, err = u.recorder.Slots.GetOrZero(ctx, trail.Key(), name); err != nil {
 			return nil, err
 		}
 	}
@@ -96,15 +95,14 @@ func (u *trailUpdate) loadDecision(ctx context.Context, of *pipelines.Decision) 
 	if _, ok := u.decisions[of.Key()]; ok {
 		return nil
 	}
-	seen, err := u.recorder.decisions.GetOrZero(ctx, of)
+	seen, err := u.recorder.Decisions.GetOrZero(ctx, of)
 	if err == nil {
 		u.decisions[of.Key()] = &decisionUpdate{Versioned: seen}
 	}
 	return err
 }
 
-// loadNames returns the names of the artifacts of its trail that an attestation is about, and
-// completes the attestation from the trail.
+// loadNames returns the names of the artifacts that an attestation is about, and completes the attestation.
 func (r *Recorder) loadNames(ctx context.Context, scope Scope, u *trailUpdate, a *evidence.Attestation) ([]string, error) {
 	a.Targets = storage.Distinct(a.Targets)
 	names, older, err := r.namesOf(ctx, scope, u, a)
@@ -128,19 +126,17 @@ func (r *Recorder) namesOf(ctx context.Context, scope Scope, u *trailUpdate, a *
 	if u.reported[a.Fingerprint] {
 		return nil, nil, errWriteFirst
 	}
-	record, err := r.artifacts.InTrail(ctx, scope.Org, trail.Flow, trail.Name, a.Fingerprint)
+	record, err := r.Artifacts.InTrail(ctx, scope.Org, trail.Flow, trail.Name, a.Fingerprint)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, nil, r.checkUnreported(ctx, scope, a)
 	}
 	return []string{record.Name}, &record, err
 }
 
-// checkUnreported refuses an attestation of a fingerprint that was not reported to its
-// trail, unless it is a decision about one that the organization knows
-// (docs/semantics.md 6.2).
+// checkUnreported refuses an attestation of an unreported fingerprint, but for some decisions (docs/semantics.md 6.2).
 func (r *Recorder) checkUnreported(ctx context.Context, scope Scope, a *evidence.Attestation) error {
 	if !a.NeedsReport() {
-		known, err := r.artifacts.Known(ctx, scope.Org, a.Fingerprint)
+		known, err := r.Artifacts.Known(ctx, scope.Org, a.Fingerprint)
 		if err != nil || known {
 			return err
 		}
@@ -157,10 +153,10 @@ func (r *Recorder) loadAttestation(ctx context.Context, u *trailUpdate, names []
 		if len(u.decisions) > 0 {
 			return in, errWriteFirst
 		}
-		if in.times.superseded, err = r.attestations.NewestDecision(ctx, a.Org, a.Control); err != nil {
+		if in.times.superseded, err = r.Attestations.NewestDecision(ctx, a.Org, a.Control); err != nil {
 			return in, err
 		}
-		if in.controlVersion, err = r.controls.LatestVersion(ctx, a.Org, a.Control); err != nil {
+		if in.controlVersion, err = r.Controls.LatestVersion(ctx, a.Org, a.Control); err != nil {
 			return in, err
 		}
 	}
@@ -171,8 +167,7 @@ func (r *Recorder) loadAttestation(ctx context.Context, u *trailUpdate, names []
 	return in, err
 }
 
-// loadAttested reads the latest decisions that an attestation may replace, and returns the slots
-// that it belongs to. names are the artifacts that it is about.
+// loadAttested reads the decisions that an attestation about names may replace, and returns its slots.
 func (u *trailUpdate) loadAttested(ctx context.Context, names []string, a *evidence.Attestation) ([]*slotUpdate, error) {
 	slots, err := u.loadSlotsOf(ctx, names, a.Fingerprint)
 	if err != nil {
@@ -186,8 +181,7 @@ func (u *trailUpdate) loadAttested(ctx context.Context, names []string, a *evide
 	return slots, nil
 }
 
-// loadOverridden reads what an override replaces, and on which control that decided: see
-// compliance.Overridden.
+// loadOverridden reads what an override replaces, and on which control that decided: see compliance.Overridden.
 func (r *Recorder) loadOverridden(ctx context.Context, u *trailUpdate, names []string, override *evidence.Attestation) (original evidence.Entry, control string, ok bool, err error) {
 	trail := &u.trail.Value
 	slots, err := u.loadSlots(ctx, names)
@@ -204,12 +198,11 @@ func (r *Recorder) loadOverridden(ctx context.Context, u *trailUpdate, names []s
 	if !ok || override.Type != evidence.TypeDecision || original.ID == "" {
 		return original, "", ok, nil
 	}
-	decision, err := r.attestations.Get(ctx, trail.Org, original.ID)
+	decision, err := r.Attestations.Get(ctx, trail.Org, original.ID)
 	return original, decision.Control, true, err
 }
 
-// entriesOf returns the attestations of a slot or, for a fingerprint, those that are bound to
-// it, although the slot may have had to drop them.
+// entriesOf returns the attestations of a slot or, for a fingerprint, all that are bound to it, dropped ones too.
 func (r *Recorder) entriesOf(ctx context.Context, trail *evidence.Trail, slot evidence.Slot, fingerprint string) ([]evidence.Entry, error) {
 	if fingerprint == "" {
 		return slot.Shown(), nil
@@ -217,11 +210,11 @@ func (r *Recorder) entriesOf(ctx context.Context, trail *evidence.Trail, slot ev
 	if artifact, ok := slot.Complete(fingerprint); ok {
 		return slot.Bound(artifact), nil
 	}
-	record, err := r.artifacts.InTrail(ctx, trail.Org, trail.Flow, trail.Name, fingerprint)
+	record, err := r.Artifacts.InTrail(ctx, trail.Org, trail.Flow, trail.Name, fingerprint)
 	if err != nil {
 		return nil, err
 	}
-	rebuilt, err := r.attestations.RebuildSlots(ctx, trail.Org, []evidence.ArtifactRecord{record})
+	rebuilt, err := r.Attestations.RebuildSlots(ctx, trail.Org, []evidence.ArtifactRecord{record})
 	slot = rebuilt[record.ID]
 	return slot.Shown(), err
 }
@@ -235,7 +228,7 @@ func (r *Recorder) loadArtifact(ctx context.Context, u *trailUpdate, record *evi
 	if in, err = r.loadReported(ctx, u, record); err != nil {
 		return in, err
 	}
-	newest, err := r.artifacts.NewestTime(ctx, record.Org, record.Flow)
+	newest, err := r.Artifacts.NewestTime(ctx, record.Org, record.Flow)
 	if err != nil {
 		return in, err
 	}
@@ -244,8 +237,7 @@ func (r *Recorder) loadArtifact(ctx context.Context, u *trailUpdate, record *evi
 	return in, err
 }
 
-// loadReported reads what has to reflect an artifact. Attestations that its slot may lack must be
-// stored to be found.
+// loadReported reads what has to reflect an artifact. Attestations that its slot may lack must be stored to be found.
 func (r *Recorder) loadReported(ctx context.Context, u *trailUpdate, record *evidence.ArtifactRecord) (in artifactInput, err error) {
 	if in.slot, err = u.loadSlot(ctx, record.Name); err != nil {
 		return in, err
@@ -254,7 +246,7 @@ func (r *Recorder) loadReported(ctx context.Context, u *trailUpdate, record *evi
 	if len(u.attested) > 0 && (pruned || u.attested[record.Fingerprint]) {
 		return in, errWriteFirst
 	}
-	if in.provenance, err = r.provenances.LookUp(ctx, record.Org, record.Fingerprint); err != nil {
+	if in.provenance, err = r.Provenances.LookUp(ctx, record.Org, record.Fingerprint); err != nil {
 		return in, err
 	}
 	in.attested, err = r.attestationsOf(ctx, pruned, record)
@@ -265,9 +257,9 @@ func (r *Recorder) loadReported(ctx context.Context, u *trailUpdate, record *evi
 // fingerprint that were made for another slot, and those by name that the slot had to drop.
 func (r *Recorder) attestationsOf(ctx context.Context, pruned bool, record *evidence.ArtifactRecord) ([]evidence.SlotEntry, error) {
 	if !pruned {
-		return r.attestations.OfFingerprint(ctx, record)
+		return r.Attestations.OfFingerprint(ctx, record)
 	}
-	latest, err := r.attestations.LatestOfRecords(ctx, record.Org, []evidence.ArtifactRecord{*record})
+	latest, err := r.Attestations.LatestOfRecords(ctx, record.Org, []evidence.ArtifactRecord{*record})
 	if err != nil {
 		return nil, err
 	}

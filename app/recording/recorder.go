@@ -16,30 +16,14 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// Recorder writes what pipelines report with one batch: the fact first, then the aggregates
-// that reflect it, at last its event. Facts can be applied repeatedly and in any order, so a fact
-// whose event is missing is applied again (Reconcile).
+// Recorder writes what pipelines report with one batch: the fact, then the aggregates that reflect it,
+// then its event. Facts can be applied again in any order, as Reconcile does without an event.
 type Recorder struct {
-	flows        *pipelines.Flows
-	templates    *pipelines.Templates
-	trails       *pipelines.Trails
-	slots        *pipelines.Slots
-	artifacts    *pipelines.Artifacts
-	attestations *pipelines.Attestations
-	events       *pipelines.TrailEvents
-	provenances  *pipelines.Provenances
-	decisions    *pipelines.Decisions
-	controls     *governance.Controls
-	approvals    *governance.Approvals
-	repos        *pipelines.Repos
-	running      *environments.RunningSet
-	generations  *storage.Generations
-	logged       *logs.Documents
-	docs         storage.Documents
-	marks        *highWaterMarks
+	Repositories
+	docs  storage.Documents
+	marks *highWaterMarks
 
-	// changes combines what is recorded in a trail, by its key, and begins the trails that
-	// are begun in a flow, by its id.
+	// changes combines what is recorded in a trail, by key, begins what is begun in a flow, by id.
 	changes *storage.Combiner[*change]
 	begins  *storage.Combiner[*begin]
 	// remembered are trails as this process wrote them last, by key.
@@ -47,7 +31,7 @@ type Recorder struct {
 	whereRunning *whereRunning
 }
 
-// Repositories are what a Recorder writes to.
+// Repositories are those that a Recorder reads and writes.
 type Repositories struct {
 	Flows        *pipelines.Flows
 	Templates    *pipelines.Templates
@@ -69,11 +53,7 @@ type Repositories struct {
 // NewRecorder makes a recorder. The engine behind docs must be that of the repositories.
 func NewRecorder(to Repositories, docs storage.Documents, clock evidence.Clock) *Recorder {
 	r := &Recorder{
-		flows: to.Flows, templates: to.Templates, trails: to.Trails, slots: to.Slots,
-		artifacts: to.Artifacts, attestations: to.Attestations, events: to.TrailEvents,
-		provenances: to.Provenances, decisions: to.Decisions, controls: to.Controls, approvals: to.Approvals,
-		repos: to.Repos, running: to.Running, generations: to.Generations, logged: to.Logged, docs: docs,
-		marks:      newHighWaterMarks(docs, clock),
+		Repositories: to, docs: docs, marks: newHighWaterMarks(docs, clock),
 		remembered: cache.NewLRU[*trailUpdate](maxRemembered), whereRunning: newWhereRunning(to.Running),
 	}
 	r.changes = storage.NewCombiner(r.applyChanges)
@@ -81,8 +61,7 @@ func NewRecorder(to Repositories, docs storage.Documents, clock evidence.Clock) 
 	return r
 }
 
-// Scope says where something is reported, by whom, and when by the clock of this
-// process. What is recorded may get a later time: see timeAfter.
+// Scope says where something is reported, by whom, and when. What is recorded may get a later time.
 type Scope struct {
 	Org, OrgName string
 	// Flow is the flow's name.
@@ -95,20 +74,19 @@ type Scope struct {
 
 // flow returns the id of a scope's flow, making the flow if need be.
 func (r *Recorder) flow(ctx context.Context, scope Scope) (string, error) {
-	ref, err := r.flows.Resolve(ctx, scope.Org, scope.Flow)
+	ref, err := r.Flows.Resolve(ctx, scope.Org, scope.Flow)
 	if !errors.Is(err, storage.ErrNotFound) {
 		return ref.ID, err
 	}
-	flow, _, err := r.flows.Ensure(ctx, scope.Org, scope.Flow, scope.By, scope.At)
+	flow, _, err := r.Flows.Ensure(ctx, scope.Org, scope.Flow, scope.By, scope.At)
 	return flow.ID, err
 }
 
 // microsecond is the least difference of two times, in seconds.
 const microsecond = 1e-6
 
-// timeAfter returns the time of something that is recorded now. It is later than last, the time of
-// the newest fact that it may supersede, and later than what the reconciler has read, which only
-// reads later facts. All are Unix seconds.
+// timeAfter returns the time of something that is recorded now, in Unix seconds: later than last, that
+// of the newest fact it may supersede, and than what the reconciler has read, which reads on from there.
 func (r *Recorder) timeAfter(ctx context.Context, org string, last, now float64) (float64, error) {
 	reconciled, err := r.marks.newest(ctx, org)
 	return evidence.TimeAfter(max(last, reconciled), now), err

@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -14,15 +15,13 @@ import (
 // errTemplateChanged ends an update that was prepared under another template.
 var errTemplateChanged = errors.New("the trail's template has changed")
 
-// patchAttempts bounds how often a change is prepared again because the trail
-// got another template meanwhile.
+// patchAttempts bounds how often a change is prepared again because the trail got another template meanwhile.
 const patchAttempts = 5
 
-// Begin begins a trail of the flow of that id, or changes the existing one. It reports whether it
-// was begun.
+// Begin begins a trail of the flow of that id, or changes the existing one. It reports whether it was begun.
 func (r *Recorder) Begin(ctx context.Context, scope Scope, flow string, change evidence.TrailChange, repo *evidence.Repo) (created bool, err error) {
 	for range patchAttempts {
-		seen, err := r.trails.Collection.GetVersioned(ctx, evidence.TrailKey(flow, scope.Trail))
+		seen, err := r.Trails.Collection.GetVersioned(ctx, evidence.TrailKey(flow, scope.Trail))
 		switch {
 		case errors.Is(err, storage.ErrNotFound):
 			err = r.begin(ctx, scope, flow, change, repo)
@@ -43,17 +42,14 @@ func (r *Recorder) Begin(ctx context.Context, scope Scope, flow string, change e
 
 // patch changes a trail. Under another template, all slots are evaluated anew.
 func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versioned[evidence.Trail], change evidence.TrailChange, repo *evidence.Repo) error {
-	wanted := seen.Value.Template
-	if change.Template != "" {
-		wanted = change.Template
-	}
-	stored, err := r.templates.Get(ctx, scope.Org, wanted)
+	wanted := cmp.Or(change.Template, seen.Value.Template)
+	stored, err := r.Templates.Get(ctx, scope.Org, wanted)
 	if err != nil {
 		return err
 	}
 	summaries := map[string]evidence.SlotSummary{}
 	if wanted != seen.Value.Template {
-		slots, err := r.slots.OfTrail(ctx, seen.Value.Key(), seen.Value.SlotNames())
+		slots, err := r.Slots.OfTrail(ctx, seen.Value.Key(), seen.Value.SlotNames())
 		if err != nil {
 			return err
 		}
@@ -63,7 +59,7 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 	}
 	event, now := evidence.NewID(), scope.At
 	newTemplate := false
-	trail, err := r.trails.Collection.UpdateFrom(ctx, seen, func(t *evidence.Trail) error {
+	trail, err := r.Trails.Collection.UpdateFrom(ctx, seen, func(t *evidence.Trail) error {
 		changed := t.Apply(change)
 		if len(changed) == 0 {
 			return nil
@@ -95,31 +91,29 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 			return err
 		}
 	}
-	return r.trails.Settle(ctx, trail)
+	return r.Trails.Settle(ctx, trail)
 }
 
-// announceTrail changes the generations of the environments in which artifacts of a trail run. It
-// must be called after the trail was changed: then whoever reads the old trail finds another
-// generation the next time.
+// announceTrail changes the generations of the environments in which artifacts of a trail run. It must be called after
+// the trail was changed: then whoever reads the old trail finds another generation the next time.
 func (r *Recorder) announceTrail(ctx context.Context, trail *evidence.Trail) error {
 	// Older artifacts may run as well, whose fingerprints the trail does not know.
 	if trail.HasOlderArtifacts() {
-		return r.generations.Bump(ctx, trail.Org)
+		return r.Generations.Bump(ctx, trail.Org)
 	}
-	where, complete, err := r.running.Where(ctx, trail.Org, trail.Fingerprints())
+	where, complete, err := r.Running.Where(ctx, trail.Org, trail.Fingerprints())
 	if err != nil {
 		return err
 	}
 	if !complete {
-		return r.generations.Bump(ctx, trail.Org)
+		return r.Generations.Bump(ctx, trail.Org)
 	}
 	batch := &storage.Batch{}
-	r.generations.BumpEnvironmentsIn(batch, trail.Org, storage.Distinct(slices.Concat(slices.Collect(maps.Values(where))...)))
+	r.Generations.BumpEnvironmentsIn(batch, trail.Org, storage.Distinct(slices.Concat(slices.Collect(maps.Values(where))...)))
 	return batch.Write(ctx, r.docs)
 }
 
-// hasUnannounced reports whether another change of the trail is pending, whose process may have
-// been killed before it changed the generations.
+// hasUnannounced reports whether another change is pending that may not have changed the generations.
 func hasUnannounced(trail *evidence.Trail, own string) bool {
 	return slices.ContainsFunc(trail.Pending, func(e evidence.TrailEvent) bool {
 		return e.Type == evidence.TrailUpdated && e.ID != own

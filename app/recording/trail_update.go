@@ -15,12 +15,10 @@ type trailUpdate struct {
 	template pipelines.StoredTemplate
 	// slots are those that were needed so far, by name.
 	slots map[string]*slotUpdate
-	// remembered tells that the trail and its slots were not read now: others may have
-	// changed them since.
+	// remembered tells that the trail and its slots were not read now: others may have changed them since.
 	remembered bool
-	// repeated tells that an earlier attempt may have stored facts, contended that several
-	// attempts were refused, and everywhere that so many were refused that all environments of
-	// the organization get a new generation.
+	// repeated tells that an earlier attempt may have stored facts, contended that several attempts were refused, and
+	// everywhere that so many were refused that all environments of the organization get a new generation.
 	repeated, contended, everywhere bool
 
 	facts     storage.Batch
@@ -28,8 +26,7 @@ type trailUpdate struct {
 	// attested and reported are the fingerprints that the facts are about.
 	attested, reported map[string]bool
 	provenances        []provenanceUpdate
-	// concerned are the fingerprints of the artifacts whose state may change. concernsAll tells
-	// that they are not all known.
+	// concerned are the fingerprints whose state may change. concernsAll tells that they are not all known.
 	concerned   map[string]bool
 	concernsAll bool
 	// events are those of the facts. The last one of each fact has the fact's id.

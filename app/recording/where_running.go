@@ -12,9 +12,8 @@ import (
 // maxKnownRunning is of how many fingerprints a process remembers where they run.
 const maxKnownRunning = 20_000
 
-// whereRunning finds the environments of an organization in which fingerprints run. It remembers
-// each answer with the version of the running set. The batch that relies on an answer checks the
-// version, so nothing can have started since.
+// whereRunning finds the environments of an organization in which fingerprints run. It remembers each answer with the
+// version of the running set. The batch that relies on an answer checks the version, so nothing can have started since.
 type whereRunning struct {
 	set   *environments.RunningSet
 	known cache.LRU[knownRunning]

@@ -1,5 +1,4 @@
-// Package states evaluates the states that artifacts have in their trails by what is
-// known now (docs/semantics.md 5.3).
+// Package states evaluates the states that artifacts have in their trails by what is known now (docs/semantics.md 5.3).
 package states
 
 import (
@@ -66,9 +65,8 @@ func (e *Evaluator) Of(ctx context.Context, org string, queries []Query) (map[Qu
 	return states, err
 }
 
-// Details returns the states of artifacts with what they were evaluated from, in the order of
-// queries: one command per MaxMany trails, templates and slots. Artifacts of incomplete slots
-// take one more for their records, and those of RebuildSlots.
+// Details returns the states of artifacts with their inputs, in the order of queries: one command per MaxMany trails,
+// templates and slots, one more for records of incomplete slots, and those of RebuildSlots.
 func (e *Evaluator) Details(ctx context.Context, org string, queries []Query) ([]Evaluated, error) {
 	trails, err := e.trailsOf(ctx, org, queries)
 	if err != nil {
@@ -89,7 +87,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, org string, records []evidence
 		return nil, err
 	}
 	return e.evaluate(ctx, trails, queries, func(incomplete []int) (map[string]evidence.Slot, error) {
-		var some []evidence.ArtifactRecord
+		some := make([]evidence.ArtifactRecord, 0, len(incomplete))
 		for _, i := range incomplete {
 			some = append(some, records[i])
 		}
@@ -100,8 +98,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, org string, records []evidence
 	})
 }
 
-// trailWithTemplate is a trail with the template in force; both are empty if there is no
-// such trail.
+// trailWithTemplate is a trail with the template in force; both are empty if there is no such trail.
 type trailWithTemplate struct {
 	trail    *evidence.Trail
 	template *template.Template
@@ -117,10 +114,7 @@ func (e *Evaluator) trailsOf(ctx context.Context, org string, queries []Query) (
 	if err != nil {
 		return nil, err
 	}
-	var ids []string
-	for _, trail := range found {
-		ids = append(ids, trail.Template)
-	}
+	ids := storage.IDs(found, func(trail evidence.Trail) string { return trail.Template })
 	templates, err := e.templates.GetMany(ctx, org, storage.Distinct(ids))
 	for _, trail := range found {
 		trails[trail.Key()] = trailWithTemplate{&trail, new(templates[trail.Template].Template)}
@@ -160,24 +154,13 @@ func (e *Evaluated) evaluate(fingerprint string) (complete bool) {
 
 // slotsOf reads the slots of queries, by id.
 func (e *Evaluator) slotsOf(ctx context.Context, queries []Query) (map[string]evidence.Slot, error) {
-	var ids []string
-	for _, query := range queries {
-		ids = append(ids, query.slotID())
-	}
-	found, err := e.slots.GetMany(ctx, storage.Distinct(ids))
-	slots := make(map[string]evidence.Slot, len(found))
-	for _, slot := range found {
-		slots[slot.ID()] = slot
-	}
-	return slots, err
+	found, err := e.slots.GetMany(ctx, storage.Distinct(storage.IDs(queries, Query.slotID)))
+	return storage.ByKey(found, (*evidence.Slot).ID), err
 }
 
 // rebuild makes the slots of some queries, given by their indexes, by the ids of records.
 func (e *Evaluator) rebuild(ctx context.Context, org string, queries []Query, some []int) (map[string]evidence.Slot, error) {
-	var ids []string
-	for _, i := range some {
-		ids = append(ids, queries[i].Record)
-	}
+	ids := storage.IDs(some, func(i int) string { return queries[i].Record })
 	records, err := e.artifacts.GetMany(ctx, storage.Distinct(ids))
 	if err != nil {
 		return nil, err

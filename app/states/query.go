@@ -25,4 +25,4 @@ func queriesOf(records []evidence.ArtifactRecord) []Query {
 	return queries
 }
 
-func (q *Query) slotID() string { return evidence.SlotID(q.Trail, q.Slot) }
+func (q Query) slotID() string { return evidence.SlotID(q.Trail, q.Slot) }

@@ -1,5 +1,4 @@
-// Package approval has the approvals of artifacts, which are the numbered releases of a flow
-// (docs/semantics.md 19.1).
+// Package approval has the approvals of artifacts, which are the numbered releases of a flow (docs/semantics.md 19.1).
 package approval
 
 import (
@@ -19,16 +18,14 @@ const (
 	Pending    State = "PENDING"
 )
 
-// Approval says of an artifact of a flow that it may be released, or that somebody asks for
-// it. It never changes.
+// Approval says of an artifact of a flow that it may be released, or that somebody asks for it. It never changes.
 type Approval struct {
 	ID   string `json:"id"`
 	Org  string `json:"org"`
 	Flow string `json:"flow"` // id
 	// Number is the release number: 1, 2, 3, … in the flow.
 	Number int `json:"number"`
-	// Record is the id of the artifact's newest record in the flow, and Trail the name of that
-	// record's trail.
+	// Record is the id of the artifact's newest record in the flow, and Trail the name of that record's trail.
 	Record string `json:"record"`
 	Trail  string `json:"trail"`
 	// Base is the fingerprint of the artifact that was approved before, "" if there was none.
@@ -70,8 +67,7 @@ func Overall(reviews []Review) State {
 	}
 }
 
-// Follow numbers an approval behind the last one of its flow. approved is the last one that
-// is Approved. Both are zero if there is none.
+// Follow numbers an approval after the flow's last one. approved is the last Approved one. Both may be zero.
 func (a *Approval) Follow(last, approved *Approval) {
 	a.Number = last.Number + 1
 	a.Base = approved.Target

@@ -23,31 +23,23 @@ type Definition struct {
 // Verdict is what a definition says about a payload.
 type Verdict struct {
 	Compliant bool
-	// Reasons name the rules that are not true, and why, for the log: they hold
-	// nothing of the payload.
+	// Reasons name the rules that are not true, and why, for the log: they hold nothing of the payload.
 	Reasons []string
 }
 
-// Check returns an Invalid error that names each part of the definition that is
-// wrong, and how; nil when payloads can be judged by it.
+// Check returns an Invalid error that names each part of the definition that is wrong, and how; nil when payloads can be
+// evaluated by it.
 //
-// A hostile definition can make Check and Judge take any amount of time and
-// memory, and the runtime ends a process that runs out of memory or stack. They
-// belong in a process of their own: app/evaluation provides one.
+// A hostile definition can make Check and Evaluate take any amount of time and memory. So they belong in a process of
+// their own: app/evaluation provides one.
 func Check(definition Definition) error {
 	found := map[string]string{}
-	for at, text := range checkRules(definition.Rules) {
-		found["evaluator."+at] = text
+	checkExpressions(found, "evaluator.rules", "", definition.Rules)
+	var expressions []string
+	for _, item := range definition.Summary {
+		expressions = append(expressions, item.Expression)
 	}
-	if len(definition.Summary) > maxRules {
-		found["summary"] = tooMany(len(definition.Summary))
-	} else {
-		for i, item := range definition.Summary {
-			if _, err := compileRule(item.Expression); err != nil {
-				found[fmt.Sprintf("summary[%d].expression", i)] = notJQ(item.Expression, err)
-			}
-		}
-	}
+	checkExpressions(found, "summary", ".expression", expressions)
 	if definition.Schema != nil {
 		if err := checkSchema(definition.Schema); err != nil {
 			found["type_schema"] = "Input should be a valid JSON Schema: " + err.Error() + " [input: type_schema]"
@@ -59,29 +51,21 @@ func Check(definition Definition) error {
 	return nil
 }
 
-func checkRules(rules []string) map[string]string {
-	if len(rules) > maxRules {
-		return map[string]string{"rules": tooMany(len(rules))}
+// checkExpressions adds what is wrong with jq expressions: members of the items of a list, or items themselves.
+func checkExpressions(found map[string]string, list, member string, expressions []string) {
+	if len(expressions) > maxRules {
+		found[list] = fmt.Sprintf("List should have at most %d items [input: %d]", maxRules, len(expressions))
+		return
 	}
-	found := map[string]string{}
-	for i, source := range rules {
+	for i, source := range expressions {
 		if _, err := compileRule(source); err != nil {
-			found[fmt.Sprintf("rules[%d]", i)] = notJQ(source, err)
+			found[fmt.Sprintf("%s[%d]%s", list, i, member)] =
+				"Input should be a valid jq expression: " + cut(err.Error()) + " [input: " + cut(source) + "]"
 		}
 	}
-	return found
 }
 
-func tooMany(count int) string {
-	return fmt.Sprintf("List should have at most %d items [input: %d]", maxRules, count)
-}
-
-func notJQ(source string, err error) string {
-	return "Input should be a valid jq expression: " + cut(err.Error()) + " [input: " + cut(source) + "]"
-}
-
-// Evaluate judges a payload by a definition. The errors are those of CompileSchema and
-// EvaluateBy.
+// Evaluate judges a payload by a definition. The errors are those of CompileSchema and EvaluateBy.
 func Evaluate(definition Definition, data json.RawMessage) (Verdict, error) {
 	if definition.Schema == nil {
 		return EvaluateBy(nil, definition.Rules, data)
@@ -93,12 +77,10 @@ func Evaluate(definition Definition, data json.RawMessage) (Verdict, error) {
 	return EvaluateBy(schema, definition.Rules, data)
 }
 
-// EvaluateBy judges a payload by a schema, nil when there is none, and rules. A payload
-// that does not fit the schema is an Invalid error naming the places, as
-// attestation_data followed by a JSON pointer. A rule counts as true only when it
-// gives true and nothing else, without an error and within the steps that a payload is
-// allowed. ErrTooMuchWork means that it takes too much work to compare the payload with the schema.
-// Any other error means that a rule does not compile.
+// EvaluateBy evaluates a payload by a schema, nil when there is none, and rules. A payload that does not fit the schema
+// is an Invalid error naming the places, as attestation_data followed by a JSON pointer. A rule counts as true only when
+// it gives true and nothing else, without an error and within the steps that a payload is allowed. ErrTooMuchWork means
+// that it takes too much work to compare the payload with the schema. Any other error means that a rule does not compile.
 func EvaluateBy(schema *Schema, rules []string, data json.RawMessage) (Verdict, error) {
 	payload, err := decode(data)
 	if err != nil {

@@ -14,11 +14,8 @@ import (
 // dataField is where a payload is in the body of a request.
 const dataField = "attestation_data"
 
-// ReadData returns the payload in an attestation_data member: an object or a list
-// as it is, or what is in a string that holds JSON
-// (docs/semantics.md 8.2). All else, and a payload beyond MaxPayload or
-// MaxDepth or with numbers that cannot be handled, is an Invalid error naming the
-// member.
+// ReadData returns the payload in an attestation_data member: an object, a list, or JSON in a string (docs/semantics.md
+// 8.2). Anything else, and a payload beyond MaxPayload, MaxDepth or the limits of numbers, is an Invalid error.
 func ReadData(member json.RawMessage) (json.RawMessage, error) {
 	data := bytes.TrimSpace(member)
 	switch {

@@ -2,8 +2,7 @@ package attestation
 
 import "encoding/json"
 
-// Decision is the payload of the system type decision: what was decided about a
-// control. The reported verdict is the attestation's (docs/semantics.md 6.5).
+// Decision is the payload of the system type decision, with the verdict (docs/semantics.md 6.5).
 type Decision struct {
 	IsCompliant bool
 }
@@ -18,9 +17,8 @@ const (
 var DecisionSchema = json.RawMessage(`{"$schema":"http://json-schema.org/draft-07/schema#","type":"object",` +
 	`"properties":{"is_compliant":{"type":"boolean"}},"required":["is_compliant"]}`)
 
-// ReadDecision decodes what ReadData returned, or returns an Invalid error naming
-// what is wrong in attestation_data. Members beside is_compliant are let pass, as
-// by the schema.
+// ReadDecision decodes what ReadData returned, or returns an Invalid error naming what is wrong in
+// attestation_data. Members beside is_compliant are let pass, as by the schema.
 func ReadDecision(data json.RawMessage) (Decision, error) {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(data, &members) != nil || members == nil {

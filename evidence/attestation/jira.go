@@ -11,8 +11,7 @@ type JiraItem struct {
 	IssueFields map[string]json.RawMessage `json:"issue_fields,omitempty"`
 }
 
-// EvaluateJira reports whether at least one issue is referred to, and all that are
-// exist.
+// EvaluateJira reports whether issues are referred to, and all of them exist.
 func EvaluateJira(items []JiraItem) bool {
 	for _, item := range items {
 		if !item.IssueExists {
@@ -35,11 +34,7 @@ func (in *jiraRuleInput) Compliant() bool {
 	return EvaluateJira(items)
 }
 
-func summarizeJira(payload json.RawMessage) []string {
-	var items []JiraItem
-	if json.Unmarshal(payload, &items) != nil {
-		return nil
-	}
+func summarizeJira(items []JiraItem) []string {
 	if len(items) == 0 {
 		return []string{"No issue"}
 	}

@@ -8,38 +8,36 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// checkLoops refuses a schema that comes back to itself without a step into the
-// value, as {"$ref":"#"} does: it could never be evaluated. A schema that recurs by
-// way of members or items is fine, since values end.
+// checkLoops refuses a schema that applies itself to the same value, as {"$ref":"#"} does: its evaluation would not end.
+// A schema may recur by way of members or items, since values end.
 func checkLoops(root *jsonschema.Schema) error {
-	search := loopSearch{settled: map[*jsonschema.Schema]bool{}}
+	search := loopSearch{finished: map[*jsonschema.Schema]bool{}}
 	for _, part := range reachable(root) {
 		if loop := search.from(part); loop != nil {
 			steps := make([]string, 0, len(loop))
 			for _, part := range loop[1:] {
-				steps = append(steps, "'"+place(part)+"'")
+				steps = append(steps, "'"+locationOf(part)+"'")
 			}
-			return fmt.Errorf("at '%s': it applies itself to the same value without end, by way of %s", place(loop[0]), cut(strings.Join(steps, ", ")))
+			return fmt.Errorf("at '%s': it applies itself to the same value without end, by way of %s", locationOf(loop[0]), cut(strings.Join(steps, ", ")))
 		}
 	}
 	return nil
 }
 
-// place is where a schema is within the type's schema, as references name it.
-func place(part *jsonschema.Schema) string {
+// locationOf is where a schema is within the type's schema, as references name it.
+func locationOf(part *jsonschema.Schema) string {
 	return cut(strings.TrimPrefix(part.Location, schemaURL))
 }
 
 // loopSearch is a depth-first search along the schemas that apply to one value.
 type loopSearch struct {
-	path    []*jsonschema.Schema
-	settled map[*jsonschema.Schema]bool // no loop can be reached from these
+	path     []*jsonschema.Schema
+	finished map[*jsonschema.Schema]bool // no loop can be reached from these
 }
 
-// from returns the schemas of a loop that can be reached, the first one again at
-// the end; nil when there is none.
+// from returns the schemas of a loop that can be reached, the first one again at the end; nil when there is none.
 func (s *loopSearch) from(part *jsonschema.Schema) []*jsonschema.Schema {
-	if part == nil || s.settled[part] {
+	if part == nil || s.finished[part] {
 		return nil
 	}
 	if i := slices.Index(s.path, part); i >= 0 {
@@ -52,12 +50,11 @@ func (s *loopSearch) from(part *jsonschema.Schema) []*jsonschema.Schema {
 		}
 	}
 	s.path = s.path[:len(s.path)-1]
-	s.settled[part] = true
+	s.finished[part] = true
 	return nil
 }
 
-// reachable returns a schema with all that it consists of and refers to, by
-// location.
+// reachable returns a schema with all that it consists of and refers to, by location.
 func reachable(root *jsonschema.Schema) []*jsonschema.Schema {
 	var found []*jsonschema.Schema
 	seen := map[*jsonschema.Schema]bool{nil: true}
@@ -77,11 +74,9 @@ func reachable(root *jsonschema.Schema) []*jsonschema.Schema {
 	return found
 }
 
-// appliedToSame returns the schemas that a schema applies to the very value that it
-// is applied to; nil ones among them stand for absent keywords. Of a $dynamicRef it is
-// the first target: another one depends on the schemas passed on the way to it. The
-// library ends a loop by way of another one as a violation, which a "not" or an
-// alternative can turn into a fit.
+// appliedToSame returns the schemas that a schema applies to the same value; nil ones among them are absent keywords. Of
+// a $dynamicRef it is the first target: others depend on the schemas passed on the way. The library treats a loop by way
+// of another target as a violation, which a "not" or an alternative can turn into a fit.
 func appliedToSame(part *jsonschema.Schema) []*jsonschema.Schema {
 	parts := []*jsonschema.Schema{part.Ref, part.RecursiveRef, part.Not, part.If, part.Then, part.Else}
 	if part.DynamicRef != nil {
@@ -100,7 +95,7 @@ func appliedToSame(part *jsonschema.Schema) []*jsonschema.Schema {
 }
 
 // appliedWithin returns the schemas that a schema applies to members, to their
-// names, and to items; nil ones among them stand for absent keywords.
+// names, and to items; nil ones among them are absent keywords.
 func appliedWithin(part *jsonschema.Schema) []*jsonschema.Schema {
 	parts := slices.Concat(appliedToEach(part), itemsOf(part), []*jsonschema.Schema{part.ContentSchema})
 	for _, schema := range part.Properties {
@@ -109,8 +104,7 @@ func appliedWithin(part *jsonschema.Schema) []*jsonschema.Schema {
 	return parts
 }
 
-// appliedToEach returns the schemas that a schema may apply to every member, to every name of
-// one, or to every item.
+// appliedToEach returns the schemas that a schema may apply to every member, to every name of one, or to every item.
 func appliedToEach(part *jsonschema.Schema) []*jsonschema.Schema {
 	parts := []*jsonschema.Schema{part.PropertyNames, part.UnevaluatedProperties, part.Contains, part.Items2020, part.UnevaluatedItems}
 	for _, schema := range part.PatternProperties {

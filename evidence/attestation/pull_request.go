@@ -40,18 +40,14 @@ type PullRequestApprover struct {
 	Timestamp *float64 `json:"timestamp,omitempty" nullable:"true" doc:"Unix seconds."`
 }
 
-// EvaluatePullRequests reports whether at least one pull request was found; its state
-// and its approvals do not matter.
+// EvaluatePullRequests reports whether at least one pull request was found; its state and its approvals do not matter.
 func EvaluatePullRequests(found []json.RawMessage) bool { return len(found) > 0 }
 
-// CheckPullRequest tells what is wrong with a member of pull_requests, by
-// location within it, in the contract's words; nil when nothing is. A member may
-// be of either version, and is measured by V2 when it has a creation time, a title
-// or a head.
+// CheckPullRequest returns what is wrong with a member of pull_requests, by location within it, in the contract's words;
+// nil when nothing is. A member with a creation time, a title or a head is checked as V2, any other as V1.
 //
-// It takes what clients are known to send beyond the schemas: an open pull request
-// has merge_commit "" in V2 too, and V1 comes with an author, commits, and members
-// of V2 that say nothing (null, "", 0, an empty list; docs/semantics.md 6.3).
+// It accepts what clients are known to send beyond the schemas: an open pull request has merge_commit "" in V2 too, and
+// V1 comes with an author, commits, and members of V2 without a value (null, "", 0, an empty list; docs/semantics.md 6.3).
 func CheckPullRequest(raw json.RawMessage) map[string]string {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &members); err != nil || members == nil {
@@ -204,8 +200,7 @@ func (c *shapeCheck) strings(name string) {
 	}
 }
 
-// objects checks a list of objects, which may be null, with the members that each
-// may have; nil for any.
+// objects checks a list of objects, which may be null, with the members that each may have; nil for any.
 func (c *shapeCheck) objects(name string, known []string, check func(*shapeCheck)) {
 	for i, item := range c.items(name) {
 		at := fmt.Sprintf("%s[%d]", name, i)
@@ -250,10 +245,6 @@ type pullRequestRuleInput []json.RawMessage
 // Compliant applies EvaluatePullRequests.
 func (in *pullRequestRuleInput) Compliant() bool { return EvaluatePullRequests(*in) }
 
-func summarizePullRequests(payload json.RawMessage) []string {
-	var found []json.RawMessage
-	if json.Unmarshal(payload, &found) != nil {
-		return nil
-	}
+func summarizePullRequests(found []json.RawMessage) []string {
 	return []string{count(len(found), "pull request") + " found"}
 }

@@ -34,8 +34,7 @@ func compileRule(source string) (code *gojq.Code, err error) {
 	return gojq.Compile(query)
 }
 
-// run returns why a rule does not give true, and nothing else, on an input; "" when
-// it does. The reason is for the log: it holds nothing of the input.
+// run returns why a rule does not give true alone, for the log, or "".
 func run(code *gojq.Code, budget *steps, input any) (reason string) {
 	defer func() {
 		if recover() != nil {

@@ -14,27 +14,23 @@ import (
 )
 
 const (
-	// schemaURL names a type's schema to the library; references are resolved
-	// against it, and nothing is ever fetched.
+	// schemaURL names a type's schema to the library; references are resolved against it, and nothing is ever fetched.
 	schemaURL = "attestation-type:///type_schema"
-	// maxSubschemas bounds the objects of a schema: compiling takes the square of
-	// their number, 0.2 s of CPU time for so many.
+	// maxSubschemas bounds the objects of a schema: compiling takes the square of their number, here 0.2 s.
 	maxSubschemas = 5000
 )
 
 // notApplicable is for a payload whose type has a schema that cannot be evaluated.
 const notApplicable = "The type's schema cannot be applied to it"
 
-// refusedLoader keeps schemas from reaching out of themselves. The drafts of JSON
-// Schema are known without it.
+// refusedLoader keeps schemas from reaching out of themselves. The drafts of JSON Schema are known without it.
 type refusedLoader struct{}
 
 func (refusedLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("reference to '%s' is not available: a schema refers to itself only", url)
 }
 
-// checkSchema returns what is wrong with a JSON Schema, for the client: what keeps
-// it from being compiled, or from being evaluated whatever the payload.
+// checkSchema returns what keeps a JSON Schema from being compiled or evaluated, for the client.
 func checkSchema(source json.RawMessage) error {
 	schema, err := compileSchema(source)
 	if err != nil {
@@ -49,10 +45,9 @@ type Schema struct {
 	work *work
 }
 
-// CompileSchema compiles a schema that payloads are judged by. One that may loop is an
-// Invalid error, since a loop under a "not" can make a payload fit: it may have been
-// stored before such schemas were refused. ErrTooMuchWork is for one that takes too much to be
-// compiled, for the same reason. Any other error means that the schema does not compile.
+// CompileSchema compiles a schema that payloads are evaluated by. One that may loop is an Invalid error, since a loop under
+// a "not" can make a payload fit; earlier versions stored such schemas. ErrTooMuchWork is for one that takes too much to
+// be compiled. Any other error means that the schema does not compile.
 func CompileSchema(source json.RawMessage) (*Schema, error) {
 	schema, err := compileSchema(source)
 	if errors.Is(err, pattern.ErrFull) {
@@ -68,8 +63,7 @@ func CompileSchema(source json.RawMessage) (*Schema, error) {
 	return schema, nil
 }
 
-// compileSchema compiles a JSON Schema, draft 7 unless it names another one. The
-// error is for the client.
+// compileSchema compiles a JSON Schema, draft 7 unless it names another one. The error is for the client.
 func compileSchema(source json.RawMessage) (schema *Schema, err error) {
 	defer func() {
 		if recover() != nil {
@@ -135,7 +129,7 @@ func countObjects(value any) int {
 	return count
 }
 
-// schemaFault words what is wrong with a schema, with its place in it.
+// schemaFault words what is wrong with a schema, with its location.
 func schemaFault(err error, document any) string {
 	var broken *jsonschema.SchemaValidationError
 	var invalid *jsonschema.ValidationError
@@ -146,8 +140,7 @@ func schemaFault(err error, document any) string {
 	return cut(strings.ReplaceAll(err.Error(), schemaURL, ""))
 }
 
-// validate returns what does not fit, as one Invalid error naming the places; nil
-// when all does. ErrTooMuchWork means that this was not found out.
+// validate returns what does not fit, as one Invalid error naming the places, or ErrTooMuchWork.
 func validate(schema *Schema, payload any) (err error) {
 	schema.work.left = schema.work.most
 	defer func() {

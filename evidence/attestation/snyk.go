@@ -1,7 +1,6 @@
 package attestation
 
 import (
-	"encoding/json"
 	"fmt"
 )
 
@@ -56,8 +55,7 @@ func EvaluateSnyk(summary SnykResultsSummary) bool {
 	return true
 }
 
-// ProcessedSnykResults is what answers show of a scan: the counts without the
-// issues (docs/semantics.md 6.3).
+// ProcessedSnykResults is what answers show of a scan: counts without issues (docs/semantics.md 6.3).
 type ProcessedSnykResults struct {
 	SchemaVersion int64                 `json:"schema_version"`
 	Tool          SnykTool              `json:"tool"`
@@ -104,11 +102,7 @@ func (in *snykRuleInput) Compliant() bool {
 	return EvaluateSnyk(summary)
 }
 
-func summarizeSnyk(payload json.RawMessage) []string {
-	var results ProcessedSnykResults
-	if json.Unmarshal(payload, &results) != nil {
-		return nil
-	}
+func summarizeSnyk(results ProcessedSnykResults) []string {
 	var sum ProcessedScanResult
 	for _, project := range results.Results {
 		sum.LowCount += project.LowCount

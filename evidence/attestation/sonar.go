@@ -6,9 +6,7 @@ import (
 	"fmt"
 )
 
-// SonarResults is what a Sonar analysis came to. Members beyond those that are
-// named here (branch, pullRequest) are kept: it encodes to what it was decoded
-// from.
+// SonarResults is what a Sonar analysis came to. Other members, such as branch, are kept.
 type SonarResults struct {
 	_          struct{}     `json:"-" additionalProperties:"true"`
 	ServerURL  *string      `json:"serverUrl,omitempty" nullable:"true" format:"uri-reference"`
@@ -31,7 +29,7 @@ type SonarProject struct {
 	URL  string   `json:"url" format:"uri-reference"`
 }
 
-// QualityGate is the gate that judged the analysis; null stands for none.
+// QualityGate is the gate that judged the analysis; null for none.
 type QualityGate struct {
 	_          struct{}               `json:"-" additionalProperties:"true" nullable:"true"`
 	Name       *string                `json:"name,omitempty" nullable:"true"`
@@ -71,8 +69,8 @@ func (s SonarResults) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(s))
 }
 
-// EvaluateSonar reports whether the quality gate says OK. No gate, and every other
-// word of a gate, does not do (docs/semantics.md 6.3: fail closed).
+// EvaluateSonar reports whether the quality gate says OK, and fails closed (docs/semantics.md
+// 6.3).
 func EvaluateSonar(results SonarResults) bool {
 	return results.QualityGate != nil && results.QualityGate.Status == "OK"
 }
@@ -92,11 +90,7 @@ func (in *sonarRuleInput) Compliant() bool {
 	return EvaluateSonar(results)
 }
 
-func summarizeSonar(payload json.RawMessage) []string {
-	var results SonarResults
-	if json.Unmarshal(payload, &results) != nil {
-		return nil
-	}
+func summarizeSonar(results SonarResults) []string {
 	gate := "none"
 	if results.QualityGate != nil {
 		gate = results.QualityGate.Status

@@ -5,10 +5,9 @@ import (
 	"errors"
 )
 
-// maxSteps bounds the steps that the jq machine takes for one payload, all rules
-// together: a second or so of CPU time at most. They are counted, not timed, so that
-// the verdict never depends on how busy the machine is. A rule that looks at all
-// values of the largest payload takes one to four million.
+// maxSteps bounds the steps of the jq machine for one payload, all rules together: about
+// a second of CPU time. They are counted, not timed, so that a busy machine changes no
+// verdict. A rule over all values of the largest payload takes one to four million.
 const maxSteps = 10_000_000
 
 var errSteps = errors.New("takes too many steps")

@@ -30,15 +30,14 @@ type RuleInput interface {
 	Compliant() bool
 }
 
-// Types are all built-in attestation types, in the order in which messages name them. How a body is read
-// is told by the table of operations in api/attestations.
+// Types are all built-in attestation types, in the order in which messages name them. See also api/attestations.
 var Types = []Type{
 	{Name: "generic", Recorded: evidence.TypeGeneric, AnswerVersion: 1},
-	{Name: "junit", Recorded: evidence.TypeJUnit, AnswerVersion: 1, Member: "junit_results", NewRuleInput: inputOf[junitRuleInput], Summarize: summarizeJUnit},
-	{Name: "snyk", Recorded: evidence.TypeSnyk, AnswerVersion: 2, Member: "processed_snyk_results", NewRuleInput: inputOf[snykRuleInput], Summarize: summarizeSnyk},
-	{Name: "pull_request", Recorded: evidence.TypePullRequest, AnswerVersion: 1, Member: "pull_requests", NewRuleInput: inputOf[pullRequestRuleInput], Summarize: summarizePullRequests},
-	{Name: "jira", Recorded: evidence.TypeJira, AnswerVersion: 1, Member: "jira_results", NewRuleInput: inputOf[jiraRuleInput], Summarize: summarizeJira},
-	{Name: "sonar", Recorded: evidence.TypeSonar, AnswerVersion: 1, Member: "sonar_results", NewRuleInput: inputOf[sonarRuleInput], Summarize: summarizeSonar},
+	{Name: "junit", Recorded: evidence.TypeJUnit, AnswerVersion: 1, Member: "junit_results", NewRuleInput: inputOf[junitRuleInput], Summarize: summaryBy(summarizeJUnit)},
+	{Name: "snyk", Recorded: evidence.TypeSnyk, AnswerVersion: 2, Member: "processed_snyk_results", NewRuleInput: inputOf[snykRuleInput], Summarize: summaryBy(summarizeSnyk)},
+	{Name: "pull_request", Recorded: evidence.TypePullRequest, AnswerVersion: 1, Member: "pull_requests", NewRuleInput: inputOf[pullRequestRuleInput], Summarize: summaryBy(summarizePullRequests)},
+	{Name: "jira", Recorded: evidence.TypeJira, AnswerVersion: 1, Member: "jira_results", NewRuleInput: inputOf[jiraRuleInput], Summarize: summaryBy(summarizeJira)},
+	{Name: "sonar", Recorded: evidence.TypeSonar, AnswerVersion: 1, Member: "sonar_results", NewRuleInput: inputOf[sonarRuleInput], Summarize: summaryBy(summarizeSonar)},
 	{Name: DecisionName, Recorded: evidence.TypeDecision, AnswerVersion: 1, Member: DataMember, NewRuleInput: inputOf[decisionRuleInput]},
 }
 
@@ -51,6 +50,17 @@ func inputOf[T any, P interface {
 	RuleInput
 }]() RuleInput {
 	return P(new(T))
+}
+
+// summaryBy decodes a payload for the function that sums it up.
+func summaryBy[T any](summarize func(T) []string) func(json.RawMessage) []string {
+	return func(payload json.RawMessage) []string {
+		var decoded T
+		if json.Unmarshal(payload, &decoded) != nil {
+			return nil
+		}
+		return summarize(decoded)
+	}
 }
 
 // TypeOf returns the built-in type of recorded attestations, or false for a custom one.

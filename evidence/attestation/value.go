@@ -9,14 +9,12 @@ import (
 	"strings"
 )
 
-// maxDigits bounds numbers, which libraries turn into exact ones: that takes the
-// square of their length.
+// maxDigits bounds numbers. Exact ones take the square of their length.
 const maxDigits = 400
 
 var errBadNumber = errors.New("number out of range")
 
-// checkNumbers returns the first number of a decoded value that cannot be handled,
-// as an error and the number's JSON pointer; nil when all can.
+// checkNumbers returns an error and the JSON pointer of the first number beyond the limits.
 func checkNumbers(value any) (at string, err error) {
 	switch value := value.(type) {
 	case json.Number:
@@ -52,8 +50,7 @@ func checkNumber(digits string) error {
 	return nil
 }
 
-// normalize turns the numbers of a decoded value into those of jq: integers stay
-// exact, of whatever size. It makes a new value.
+// normalize makes a new value with the numbers of jq. Integers stay exact.
 func normalize(value any) any {
 	switch value := value.(type) {
 	case json.Number:

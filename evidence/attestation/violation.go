@@ -18,15 +18,13 @@ const (
 	// is how many bytes of JSON pointers and texts there are before no more are added.
 	maxViolations     = 100
 	maxViolationBytes = 32 << 10
-	// maxAlternatives bounds what is reported of one place, and maxChoices the values
-	// that one report lists.
+	// maxAlternatives bounds what is reported of one location, and maxChoices the values that one report lists.
 	maxAlternatives = 5
 	maxChoices      = 50
 )
 
-// violations words what of a value does not fit a schema, by JSON pointer. Where
-// several things are wrong with one place, as with alternatives none of which fit,
-// the text has all of them.
+// violations words what of a value does not fit a schema, by JSON pointer. Where several things are wrong with one
+// place, as with alternatives none of which fit, the text has all of them.
 func violations(invalid *jsonschema.ValidationError, value any) map[string]string {
 	c := collector{value: value, texts: map[string][]string{}, inputs: map[string]string{}}
 	queue := []*jsonschema.ValidationError{invalid}
@@ -40,8 +38,7 @@ func violations(invalid *jsonschema.ValidationError, value any) map[string]strin
 	return found
 }
 
-// deepestViolation returns a violation that is furthest within the value: of alternatives
-// none of which fit, it is most likely of the one that was meant.
+// deepestViolation returns a violation deepest in the value: it is most likely of the alternative that was meant.
 func deepestViolation(invalid *jsonschema.ValidationError, value any) (at, text string) {
 	found := violations(invalid, value)
 	at = slices.MaxFunc(slices.Sorted(maps.Keys(found)), func(a, b string) int {
@@ -100,8 +97,7 @@ func (c *collector) add(text string, location []string, member ...string) {
 	c.size += len(at) + len(text) + len(input)
 }
 
-// shownAt is the end of a finding: the value at a place. What has members of its own
-// is only hinted at.
+// shownAt is the end of a finding: the value at a location. What has members of its own is only hinted at.
 func shownAt(value any, steps []string) string {
 	for _, step := range steps {
 		switch parent := value.(type) {

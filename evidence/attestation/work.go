@@ -13,15 +13,13 @@ const (
 	// refer to each other can be applied more often than there are atoms. It is counted, not timed,
 	// so that equal payloads get equal answers. The largest payload has half a million values.
 	maxWork = 5_000_000
-	// matchSteps is how many steps of a regular expression, one for each character and
-	// instruction, count as much as applying a part.
+	// matchSteps is how many steps of a regular expression, by character and instruction, count as one part.
 	matchSteps = 200
 	// maxPatterns bounds what the regular expressions of a schema take up together, in bytes.
 	maxPatterns = 16 << 20
 )
 
-// ErrTooMuchWork is for a payload that takes more work to compare with a schema than is allowed,
-// and for a schema that takes more to be compiled.
+// ErrTooMuchWork is for a payload, or a schema, that takes more work than is allowed.
 var ErrTooMuchWork = errors.New("comparing the payload with the schema takes too much work")
 
 // work counts what is done for one payload, which may be most.
@@ -34,9 +32,8 @@ func (w *work) do(n int) {
 	}
 }
 
-// countParts has each part of a compiled schema counted when it is applied. The library asks the
-// format of a part before it goes on to the parts within; so each part has one that counts. What
-// the library does before, such as comparing with an enum, counts for the part around.
+// countParts counts each part of a schema when it is applied, by giving it a format that counts. The library checks a
+// part's format before the parts within. Its earlier work, such as comparing with an enum, counts for the part around.
 func (w *work) countParts(root *jsonschema.Schema) {
 	for _, part := range reachable(root) {
 		part.Format = w.countedFormat(part)

@@ -14,8 +14,7 @@ const AskedInterval = 3600.0
 // killedReason is the reason of an assembly whose last worker reported none.
 const killedReason = "The worker ended while it assembled the package."
 
-// Assembly is what is known about the package of a subject: whether one is asked for, and the last
-// one that was assembled.
+// Assembly is what is known about a subject's package: whether one is requested, and the last one.
 type Assembly struct {
 	// ID says what the package is of; the members below say it in parts.
 	ID   string `json:"id"`
@@ -26,23 +25,22 @@ type Assembly struct {
 	Trail       string `json:"trail,omitempty"`
 	Fingerprint string `json:"fingerprint,omitempty"`
 	Attestation string `json:"attestation,omitempty"`
-	// OrgName is the organization's name when the package was last asked for.
+	// OrgName is the organization's name when the package was last requested.
 	OrgName string `json:"org_name"`
 
-	// Wanted counts what was asked for: a package of WantedState, or of a later state. Answered is
+	// Wanted counts the requests: a package of WantedState, or of a later state. Answered is
 	// the last of these numbers that a package was assembled for, or that failed.
 	Wanted      int64  `json:"wanted"`
 	WantedState string `json:"wanted_state"`
 	Answered    int64  `json:"answered"`
-	// Status is how far the assembly is; nothing is due once all that was asked for is answered.
+	// Status is how far the assembly is; nothing is due once all requests are answered.
 	job.Status
 	// Failure is set when the last request has failed, until a client has read it or asks again.
 	Failure *Failure `json:"failure,omitempty"`
 
-	// Ready is the last package that was assembled, nil if there is none or nobody has asked for it for
-	// long.
+	// Ready is the last package that was assembled, nil if there is none or nobody has requested it for long.
 	Ready *Assembled `json:"ready,omitempty"`
-	// AskedAt is when a ready package was last asked for, in Unix seconds, exact to AskedInterval.
+	// AskedAt is when a ready package was last requested, in Unix seconds, exact to AskedInterval.
 	AskedAt float64 `json:"asked_at,omitempty"`
 	// Replaced are earlier packages whose objects are still stored.
 	Replaced []ReplacedObject `json:"replaced,omitempty"`
@@ -101,12 +99,10 @@ type ReplacedObject struct {
 	At     float64 `json:"at"`
 }
 
-// recheckLost is how long a package that lacks evidence is good, in seconds: the evidence may have
-// been restored since.
+// recheckLost is how long a package that lacks evidence is good, in seconds: the evidence may have been restored since.
 const recheckLost = 600.0
 
-// IsCurrent reports whether the package that is ready shows a state of the facts, and, of its
-// controls and environments, what is shown.
+// IsCurrent reports whether the ready package shows a state of the facts, and what is shown beside them.
 func (a *Assembly) IsCurrent(state, shown string, now float64) bool {
 	return a.Ready != nil && a.Ready.State == state && a.Ready.Shown == shown && (a.Ready.Lost == 0 || now-a.Ready.At < recheckLost)
 }
@@ -134,11 +130,10 @@ func (a *Assembly) Retry(now float64) {
 	a.Start(now)
 }
 
-// LastAsked is when the package that is ready was last asked for, in Unix seconds.
+// LastAsked is when the package that is ready was last requested, in Unix seconds.
 func (a *Assembly) LastAsked() float64 { return max(a.AskedAt, a.Ready.At) }
 
-// Expire forgets the package that is ready if nobody has asked for it after a time in Unix seconds. It
-// is replaced by nothing at a later time.
+// Expire forgets, at a time in Unix seconds, the ready package unless it was requested after an earlier time.
 func (a *Assembly) Expire(since, at float64) {
 	if a.Ready != nil && a.LastAsked() <= since {
 		a.Discard(a.Ready, at)
@@ -177,9 +172,8 @@ func (a *Assembly) ProgressOf(request int64) Progress {
 	}
 }
 
-// Begin begins an attempt of a worker at a time in Unix seconds. It returns the number of the
-// request that the attempt answers. It is not ok if none waits, or another worker is at it. The
-// attempts that killed their workers count: behind the last one the assembly has failed.
+// Begin begins an attempt of a worker at a time in Unix seconds and returns the number of its request. It is not ok if
+// none waits or another worker is at it. After the last attempt that killed its worker, the assembly has failed.
 func (a *Assembly) Begin(holder string, now float64) (request int64, ok bool) {
 	if a.Due > 0 && !a.Taken(now) && a.Exhausted(&job.Assemble) {
 		a.giveUp(a.Wanted, cmp.Or(a.Reason, killedReason), now)
@@ -203,7 +197,7 @@ func (a *Assembly) Succeed(holder string, fresh Assembled) bool {
 		a.Discard(a.Ready, fresh.At)
 	}
 	a.Ready = &fresh
-	a.settle(fresh.Request, fresh.At)
+	a.answer(fresh.Request, fresh.At)
 	return true
 }
 
@@ -231,8 +225,7 @@ func (a *Assembly) replace(object string, at float64) {
 	a.Replaced = append(a.Replaced, ReplacedObject{Object: object, At: at})
 }
 
-// FailAttempt notes why an attempt failed at a time in Unix seconds, in words for clients. Unless it can succeed
-// when it is tried again, that answers the request.
+// FailAttempt notes why an attempt failed, for clients. Without a further attempt that answers the request.
 func (a *Assembly) FailAttempt(request int64, reason string, again bool, now float64) {
 	if !a.Fail(&job.Assemble, now, now, now, 0, reason) || !again {
 		a.giveUp(request, reason, now)
@@ -242,15 +235,15 @@ func (a *Assembly) FailAttempt(request int64, reason string, again bool, now flo
 // giveUp answers a request by the failure of the last attempt.
 func (a *Assembly) giveUp(request int64, reason string, now float64) {
 	a.Failure = &Failure{State: a.WantedState, Reason: reason}
-	a.settle(request, now)
+	a.answer(request, now)
 	a.Reason = reason
 	if a.Due == 0 {
 		a.Park(now, reason)
 	}
 }
 
-// settle notes that a request is answered at a time in Unix seconds. Later ones wait on.
-func (a *Assembly) settle(request int64, now float64) {
+// answer notes that a request is answered at a time in Unix seconds. Later requests wait on.
+func (a *Assembly) answer(request int64, now float64) {
 	a.Answered = max(a.Answered, request)
 	if a.Answered == a.Wanted {
 		a.Complete()
@@ -273,8 +266,7 @@ func AssemblyID(kind Kind, org string, parts ...string) string {
 	return id
 }
 
-// Forget forgets what was replaced before a time in Unix seconds, but for objects that could not be
-// deleted, which are tried again at a later time.
+// Forget forgets what was replaced before a time in Unix seconds. Objects in kept are tried again at a later time.
 func (a *Assembly) Forget(before float64, kept map[string]bool, again float64) {
 	a.Replaced = slices.DeleteFunc(a.Replaced, func(r ReplacedObject) bool { return r.At <= before && !kept[r.Object] })
 	for i := range a.Replaced {

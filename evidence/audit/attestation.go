@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"attestry/evidence"
 	"attestry/evidence/attestation"
@@ -23,21 +22,11 @@ type attestationFacts struct {
 	entry       evidence.SlotEntry
 }
 
-func newAttestationFacts(a *evidence.Attestation) attestationFacts {
-	return attestationFacts{flow: a.Flow, trail: a.Trail, control: a.Control, targets: a.Targets, entry: a.SlotEntry()}
-}
-
 // size is how many bytes of memory the facts of an attestation take that can be of any length.
 func (f *attestationFacts) size() int64 {
 	entry := &f.entry
 	return lengthOf(f.flow, f.trail, f.control, entry.Name, entry.Type, entry.ID, entry.Overridden, entry.Fingerprint, entry.Commit) +
 		lengthOf(f.targets...) + int64(len(f.targets))*stringHeader
-}
-
-// followsFromPayload is false of attestations whose verdict was reported as it is, or replaced with a
-// reason.
-func followsFromPayload(a *evidence.Attestation) bool {
-	return a.Override == nil && a.Type != evidence.TypeGeneric
 }
 
 // evaluateBuiltIn evaluates the payload of an attestation of a built-in type anew, by the rules of its
@@ -57,12 +46,6 @@ func evaluateBuiltIn(a *evidence.Attestation, limit int64) (compliant, ok bool, 
 		return false, false, fmt.Errorf("read its %s: %w", of.Member, err)
 	}
 	return input.Compliant(), true, nil
-}
-
-func isCustom(a *evidence.Attestation) bool { return strings.HasPrefix(a.Type, evidence.CustomPrefix) }
-
-func typePathOf(a *evidence.Attestation) string {
-	return TypePath(strings.TrimPrefix(a.Type, evidence.CustomPrefix), a.TypeVersion)
 }
 
 // dataAsSent returns the payload of a custom type as short as a client can have sent it: members of

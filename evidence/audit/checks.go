@@ -20,13 +20,11 @@ type Result struct {
 	OmittedFindings int
 	// Members, Attestations and Artifacts are how many there are.
 	Members, Attestations, Artifacts int
-	// NotEvaluated is how many attestations have a verdict that should follow from their payload, but
-	// could not be evaluated again.
+	// NotEvaluated is how many verdicts should follow from payloads that could not be evaluated again.
 	NotEvaluated int
 }
 
-// Finish tells what is wrong with the package. Verdicts are evaluated only if the content of all
-// members is what it was.
+// Finish returns what is wrong with the package. Verdicts are evaluated only if all members are unaltered.
 func (v *Verifier) Finish() Result {
 	v.checkPending()
 	v.checkManifest()
@@ -196,17 +194,17 @@ func (v *Verifier) checkArtifact(document *ArtifactDocument, evaluations map[str
 }
 
 func (v *Verifier) checkEnvironment(document *EnvironmentDocument, evaluations map[string]*Evaluation) {
-	place := fmt.Sprintf("artifact %s in environment '%s'", document.Fingerprint, document.Environment)
+	subject := fmt.Sprintf("artifact %s in environment '%s'", document.Fingerprint, document.Environment)
 	if !slices.ContainsFunc(v.artifacts, func(a ArtifactDocument) bool { return a.Fingerprint == document.Fingerprint }) {
-		v.report(EnvironmentsPath, "the package does not have %s", place)
+		v.report(EnvironmentsPath, "the package does not have %s", subject)
 	}
 	for _, trail := range v.trails {
 		stated := func(f policy.Flow) bool { return f.Name == trail.Flow.Name && f.Trail == trail.Name }
 		if slices.ContainsFunc(document.Facts.Flows, stated) {
-			v.report(EnvironmentsPath, "the facts of %s repeat trail '%s', which the package has", place, trail.Name)
+			v.report(EnvironmentsPath, "the facts of %s repeat trail '%s', which the package has", subject, trail.Name)
 		}
 	}
-	v.checkDecisions(document, place)
+	v.checkDecisions(document, subject)
 	var applied []policy.Applied
 	for _, one := range document.Policies {
 		parsed := v.policies[PolicyPath(one.Policy, one.Version)]
@@ -220,20 +218,20 @@ func (v *Verifier) checkEnvironment(document *EnvironmentDocument, evaluations m
 	err := came.Judge(applied, evaluations)
 	switch {
 	case err != nil:
-		v.report(EnvironmentsPath, "the verdict on %s cannot be evaluated: %v", place, err)
+		v.report(EnvironmentsPath, "the verdict on %s cannot be evaluated: %v", subject, err)
 	case !same(came, *document):
-		v.report(EnvironmentsPath, "the verdict on %s does not follow from the facts", place)
+		v.report(EnvironmentsPath, "the verdict on %s does not follow from the facts", subject)
 	}
 }
 
 // checkDecisions compares the decisions that policies evaluate with the attestations of the package. The
 // package lacks those of other trails, and one that was made while it was assembled.
-func (v *Verifier) checkDecisions(document *EnvironmentDocument, place string) {
+func (v *Verifier) checkDecisions(document *EnvironmentDocument, subject string) {
 	for control, decision := range document.Facts.Decisions {
 		for i := range v.attestations {
 			one := &v.attestations[i]
 			if one.entry.ID == decision.Entry.ID && (one.control != control || !same(one.entry.Entry, decision.Entry)) {
-				v.report(EnvironmentsPath, "the decision on control '%s' for %s is not that of attestation %s", control, place, one.entry.ID)
+				v.report(EnvironmentsPath, "the decision on control '%s' for %s is not that of attestation %s", control, subject, one.entry.ID)
 			}
 		}
 	}

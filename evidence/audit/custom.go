@@ -15,23 +15,15 @@ import (
 const (
 	// maxRule is the longest rule that is parsed, in bytes. No longer one can be evaluated.
 	maxRule = 10_000
-	// maxFailed is how many payloads of custom types may fail to be evaluated before no more are: each
-	// can use up all that the limits of evaluations allow.
+	// maxFailed is how many payloads of custom types may fail, each of which can use up the limits.
 	maxFailed = 10
 )
 
 type customType struct {
 	version    int
 	definition attestation.Definition
-	// varies tells that its rules may come to something else at another time or place.
+	// varies tells that its rules may come to something else at another time or on another machine.
 	varies bool
-}
-
-func newCustomType(document *TypeDocument) *customType {
-	return &customType{
-		version: document.Version, definition: attestation.Definition{Schema: document.Schema, Rules: document.Rules},
-		varies: slices.ContainsFunc(document.Rules, varies),
-	}
 }
 
 // pendingVerdict is the verdict of a custom type that is evaluated when all members are known.
@@ -71,8 +63,7 @@ func (v *Verifier) checkCustom(verdict *pendingVerdict) error {
 // varying are the functions of jq whose value depends on when or where they are evaluated.
 var varying = []string{"now", "localtime", "strflocaltime", "env", "$ENV", "input_filename"}
 
-// varies reports whether a rule calls such a function. One that cannot be parsed does not: its
-// evaluation tells why.
+// varies reports whether a rule calls such a function. One that cannot be parsed does not.
 func varies(rule string) (found bool) {
 	defer func() {
 		if recover() != nil {

@@ -80,8 +80,7 @@ type AttestationStatus struct {
 	Attestation string `json:"attestation_id"`
 	Compliant   *bool  `json:"is_compliant"`
 	Unexpected  bool   `json:"unexpected"`
-	// Override tells that the attestation overrides another one, Overridden, which is "" if
-	// nothing had been reported.
+	// Override tells that the attestation overrides another one, Overridden, which is "" if nothing had been reported.
 	Override   bool   `json:"is_override"`
 	Overridden string `json:"overridden_attestation_id,omitempty"`
 }

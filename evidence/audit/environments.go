@@ -12,8 +12,7 @@ import (
 type EnvironmentDocument struct {
 	Environment string `json:"environment"` // name
 	Fingerprint string `json:"fingerprint"`
-	// Since is the number of the snapshot with which the artifact began to run, and StartedAt its
-	// time in Unix seconds.
+	// Since is the number of the snapshot with which the artifact began to run, and StartedAt its time in Unix seconds.
 	Since     int64   `json:"since_snapshot"`
 	StartedAt float64 `json:"started_at"`
 	HTMLURL   string  `json:"html_url"`
@@ -21,8 +20,7 @@ type EnvironmentDocument struct {
 	Compliant *bool `json:"compliant"`
 	// Allowed is set if the environment's allow list has the artifact, which then is compliant.
 	Allowed *Allowance `json:"allow_listed,omitempty"`
-	// Trails are those of the package that know the artifact. What they know follows from the other
-	// members, and is not repeated.
+	// Trails are those of the package that know the artifact. Their facts follow from the other members.
 	Trails []TrailReference `json:"trails"`
 	// Facts are what else the policies evaluate.
 	Facts    policy.Facts       `json:"facts"`
@@ -61,9 +59,8 @@ type Sentence struct {
 	Remedy  string         `json:"remedy,omitempty"`
 }
 
-// Judge evaluates what is known of the artifact by policies, in their order, and sets what they come
-// to. evaluations are those of the package's trails, by their ids. A trail that does not know the
-// artifact is an error.
+// Judge evaluates what is known of the artifact by policies, in their order, and sets what they come to. evaluations
+// are those of the package's trails, by their ids. A trail that does not know the artifact is an error.
 func (d *EnvironmentDocument) Judge(applied []policy.Applied, evaluations map[string]*Evaluation) error {
 	facts, err := d.allFacts(evaluations)
 	if err != nil {

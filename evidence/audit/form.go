@@ -7,8 +7,7 @@ import (
 	"fmt"
 )
 
-// maxIndented is the longest JSON that is indented, in bytes: what clients nest deeply would become
-// many times as long.
+// maxIndented is the longest JSON that is indented, in bytes: deep nesting would multiply it.
 const maxIndented = 64 << 10
 
 var errForm = errors.New("it is not in the form in which packages are written")
@@ -39,8 +38,7 @@ func encodeLine(content *bytes.Buffer, value any) error {
 	return nil
 }
 
-// Decode reads a JSON member. One that is not byte for byte as Encode writes it is an error: another
-// reader could take something else from it.
+// Decode reads a JSON member. It must equal what Encode writes, so that all readers agree on it.
 func Decode(content []byte, value any) error {
 	if isIndented(content) && isLong(content) {
 		return errForm
@@ -107,9 +105,7 @@ func decodeList[T any](v *Verifier, content []byte, kept *[]T) error {
 }
 
 // isIndented reports whether JSON has a line break before its last byte. Strings in JSON have none.
-func isIndented(content []byte) bool {
-	return bytes.IndexByte(content, '\n') < len(content)-1
-}
+func isIndented(content []byte) bool { return bytes.IndexByte(content, '\n') < len(content)-1 }
 
 func isLong(content []byte) bool {
 	if len(content) <= maxIndented {

@@ -35,8 +35,7 @@ var folders = map[string]folder{
 	"trails":            {[]Kind{OfArtifact, OfAttestation}, regexp.MustCompile(`^[^/]+\.json$`)},
 }
 
-// checkLayout compares the paths of the members with those that a package of the kind has
-// (docs/semantics.md 21.2).
+// checkLayout checks the members' paths by the kind of package (docs/semantics.md 21.2).
 func (v *Verifier) checkLayout() {
 	kind := v.manifest.Subject.Kind
 	if !slices.Contains(kinds, kind) {

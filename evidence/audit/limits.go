@@ -5,14 +5,12 @@ import (
 	"strings"
 )
 
-// limits bound what is read and kept of a package, as it may come from somebody who wants to do harm.
-// While a member is decoded it can take many times its length. Members that nothing is evaluated from are
-// only hashed, and may be longer.
+// limits bound what is read and kept of a package, which may be hostile. While a member is decoded it can take many times
+// its length. Members that nothing is evaluated from are only hashed, and may be longer.
 type limits struct {
 	document int64 // bytes of a member
 	decoded  int64 // bytes that a member may take when it is decoded
-	// documents bounds the bytes of all members but attestations, of what is kept of attestations, and
-	// of the paths of all members.
+	// documents bounds the bytes of members that are kept, of what is kept of attestations, and of all paths.
 	documents int64
 	members   int
 	findings  int

@@ -2,8 +2,6 @@ package audit
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,8 +16,7 @@ type Manifest struct {
 	// Generator names the program that assembled the package, and its version.
 	Generator string  `json:"generator"`
 	Subject   Subject `json:"subject"`
-	// CreatedAt is the time of the latest event of the trails, in Unix seconds: the same facts make
-	// the same package, whenever it is assembled.
+	// CreatedAt is the time of the latest event of the trails, in Unix seconds: equal facts make equal packages.
 	CreatedAt float64 `json:"created_at"`
 	// Status is the verdict on a trail.
 	Status evidence.Status `json:"status,omitempty"`
@@ -27,8 +24,7 @@ type Manifest struct {
 	OmittedTrails int `json:"omitted_trails,omitempty"`
 	// Members are all other members, in their order.
 	Members []Member `json:"members"`
-	// LostEvidence are the evidence files that are not in the package although attestations name
-	// them, as the object store has lost or altered them.
+	// LostEvidence are the evidence files that attestations name and the object store has lost or altered.
 	LostEvidence []LostEvidence `json:"lost_evidence"`
 	// Digest is the SHA-256 of the manifest with an empty digest.
 	Digest string `json:"digest"`
@@ -71,10 +67,7 @@ func NewMember(path string, content []byte) Member {
 }
 
 // Sum is the SHA-256 of content in hexadecimal digits.
-func Sum(content []byte) string {
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:])
-}
+func Sum(content []byte) string { return evidence.SHA256(content) }
 
 // Encode is the content of the member at ManifestPath, with its digest.
 func (m Manifest) Encode() ([]byte, error) {
@@ -87,8 +80,7 @@ func (m Manifest) Encode() ([]byte, error) {
 	return Encode(m)
 }
 
-// ParseManifest reads the content of the member at ManifestPath. A manifest that is not byte for byte as Encode writes it is
-// an error.
+// ParseManifest reads the content of the member at ManifestPath, which must equal what Encode writes.
 func ParseManifest(content []byte) (Manifest, error) {
 	var m Manifest
 	if err := Decode(content, &m); err != nil {
@@ -103,8 +95,7 @@ func ParseManifest(content []byte) (Manifest, error) {
 	return m, nil
 }
 
-// Checksums is the content of SHA256SUMS, as sha256sum reads it: all members but the report, which
-// shows the SHA-256 of these lines.
+// Checksums is the content of SHA256SUMS: all members but the report, which shows the SHA-256 of these lines.
 func Checksums(members []Member) []byte {
 	var lines bytes.Buffer
 	for _, member := range members {

@@ -11,8 +11,7 @@ import (
 // SchemaVersion is that of the format. It grows when verifiers have to know of a change.
 const SchemaVersion = 1
 
-// MaxTrails is how many trails the package of an artifact covers: the newest that it was reported
-// to.
+// MaxTrails is how many trails the package of an artifact covers: the newest that it was reported to.
 const MaxTrails = 100
 
 // Kind says what a package is of.
@@ -79,6 +78,6 @@ func versionPath(folder, name string, version int, suffix string) string {
 	return folder + "/" + url.PathEscape(name) + "/" + strconv.Itoa(version) + suffix
 }
 
-// EvidencePath is the member that has the evidence file of an attestation. It bears the name under
+// EvidencePath is the member that has the evidence file of an attestation. It has the name under
 // which clients know every such file, whatever it is; the attestation says what it was called.
 func EvidencePath(attestation string) string { return "attestations/" + attestation + "/evidence.tgz" }

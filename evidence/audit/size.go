@@ -16,8 +16,7 @@ const (
 	growth = 2
 )
 
-// customGrowth is how many times as long JSON can become that a type decodes by itself: that of a list of
-// empty strings.
+// customGrowth is how much longer JSON may become that a type decodes by itself: a list of empty strings.
 const customGrowth = 8
 
 var rawMessage = reflect.TypeFor[json.RawMessage]()
@@ -162,8 +161,7 @@ func (s *sizer) nested() {
 	}
 }
 
-// fieldType returns the type of the field that a member of an object is decoded to, nil if there is none.
-// As in encoding/json, case does not matter.
+// fieldType returns the type of the field that a member is decoded to, in whichever case, or nil.
 func fieldType(of reflect.Type, quoted []byte) reflect.Type {
 	var name string
 	if json.Unmarshal(quoted, &name) != nil {

@@ -79,8 +79,7 @@ func (v *Verifier) checkTrails(subject *Subject) {
 	v.checkReports(known)
 }
 
-// checkReports tells which attestations and artifacts were reported to trails, by their keys, that the
-// package does not have.
+// checkReports reports attestations and artifacts of trails, by their keys, that the package does not have.
 func (v *Verifier) checkReports(trails map[string]bool) {
 	for i := range v.attestations {
 		if one := &v.attestations[i]; !trails[evidence.TrailKey(one.flow, one.trail)] {

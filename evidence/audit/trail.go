@@ -16,8 +16,7 @@ type Trail struct {
 	template template.Template
 	trail    evidence.Trail
 	records  []evidence.ArtifactRecord
-	// attested are the attestations that are not about the trail itself, with the artifact names
-	// that those made by name are about.
+	// attested are the attestations that are not about the trail itself, with their artifact names.
 	attested []attested
 }
 
@@ -39,8 +38,7 @@ func (t *Trail) Attest(attestation *evidence.Attestation) {
 	t.AttestEntry(attestation.SlotEntry(), attestation.Targets)
 }
 
-// AttestEntry adds what is to be known of an attestation. Without a fingerprint and targets it is
-// about the trail itself.
+// AttestEntry adds an attestation by what counts of it. Without fingerprint and targets it is about the trail.
 func (t *Trail) AttestEntry(entry evidence.SlotEntry, targets []string) {
 	switch {
 	case entry.Fingerprint != "":
@@ -73,8 +71,7 @@ func (t *Trail) Evaluate() *Evaluation {
 	return &Evaluation{Report: compliance.Describe(&t.template, &trail, slots), trail: t, slots: slots, names: names}
 }
 
-// Flow is what policies evaluate of the artifact of a fingerprint in the trail, under one of its
-// names there. It is not ok if the trail does not have that.
+// Flow is what policies evaluate of an artifact under a name in the trail. It is not ok if it is not there.
 func (e *Evaluation) Flow(name, fingerprint string) (policy.Flow, bool) {
 	slot := e.slots[name]
 	artifact, ok := slot.Artifact(fingerprint)
@@ -110,15 +107,15 @@ func (t *Trail) names() map[string][]string {
 
 // slots makes the slots of all artifact names. names are those of each artifact.
 func (t *Trail) slots(names map[string][]string) map[string]evidence.Slot {
-	slots := map[string]*evidence.Slot{}
-	slot := func(name string) *evidence.Slot {
-		if slots[name] == nil {
-			slots[name] = &evidence.Slot{Name: name}
-		}
-		return slots[name]
+	slots := map[string]evidence.Slot{}
+	change := func(name string, apply func(*evidence.Slot)) {
+		slot := slots[name]
+		slot.Name = name
+		apply(&slot)
+		slots[name] = slot
 	}
 	for i := range t.records {
-		slot(t.records[i].Name).Report(t.records[i].SlotArtifact())
+		change(t.records[i].Name, func(s *evidence.Slot) { s.Report(t.records[i].SlotArtifact()) })
 	}
 	for _, one := range t.attested {
 		targets := one.targets
@@ -126,18 +123,13 @@ func (t *Trail) slots(names map[string][]string) map[string]evidence.Slot {
 			targets = names[one.entry.Fingerprint]
 		}
 		for _, name := range targets {
-			slot(name).Attest(one.entry)
+			change(name, func(s *evidence.Slot) { s.Attest(one.entry) })
 		}
 	}
-	complete := make(map[string]evidence.Slot, len(slots))
-	for name, one := range slots {
-		complete[name] = *one
-	}
-	return complete
+	return slots
 }
 
-// Artifact evaluates the artifact of a fingerprint under each of its names in the trail, in their
-// order.
+// Artifact evaluates the artifact of a fingerprint under each of its names in the trail, in their order.
 func (e *Evaluation) Artifact(fingerprint string) []ArtifactStatus {
 	var states []ArtifactStatus
 	for _, name := range e.names[fingerprint] {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,8 +18,7 @@ import (
 
 // Finding is something that is wrong with a package.
 type Finding struct {
-	// Member is the path of the member that is wrong.
-	Member string
+	Member string // path
 	Reason string
 }
 
@@ -60,8 +60,7 @@ type evidenceRef struct {
 	sha256      string
 }
 
-// NewVerifier begins to verify a package in so many bytes of memory. Rules of custom types, which may be
-// hostile, are evaluated by evaluator.
+// NewVerifier begins to verify a package in so many bytes of memory. evaluator evaluates hostile rules.
 func NewVerifier(evaluator Evaluator, memory int64) *Verifier {
 	return &Verifier{
 		evaluator: evaluator, limits: newLimits(memory), known: map[string]bool{}, trails: map[string]*TrailDocument{}, templates: map[string]template.Template{},
@@ -178,7 +177,10 @@ func (v *Verifier) readType(path string, content []byte) error {
 	if path != TypePath(document.Name, document.Version) {
 		return fmt.Errorf("it is version %d of the type '%s'", document.Version, document.Name)
 	}
-	v.types[path] = newCustomType(&document)
+	v.types[path] = &customType{
+		version: document.Version, definition: attestation.Definition{Schema: document.Schema, Rules: document.Rules},
+		varies: slices.ContainsFunc(document.Rules, varies),
+	}
 	return nil
 }
 
@@ -238,7 +240,7 @@ func (v *Verifier) readAttestation(path string, content []byte) error {
 	if err := v.checkVerdict(path, &read); err != nil {
 		return err
 	}
-	facts := newAttestationFacts(&read)
+	facts := attestationFacts{flow: read.Flow, trail: read.Trail, control: read.Control, targets: read.Targets, entry: read.SlotEntry()}
 	v.held += facts.size()
 	v.attestations = append(v.attestations, facts)
 	return nil
@@ -270,11 +272,12 @@ func isLossReason(reason string) bool { return reason == EvidenceMissing || reas
 
 // checkVerdict compares the verdict of an attestation with what its payload comes to.
 func (v *Verifier) checkVerdict(path string, a *evidence.Attestation) error {
-	if !followsFromPayload(a) {
-		return nil
+	if a.Override != nil || a.Type == evidence.TypeGeneric {
+		return nil // the verdict was reported, and does not follow from the payload
 	}
-	if data, sent := a.Payload[attestation.DataMember]; sent && isCustom(a) {
-		verdict := pendingVerdict{path: path, typePath: typePathOf(a), compliant: a.Compliant, data: data}
+	name, isCustom := strings.CutPrefix(a.Type, evidence.CustomPrefix)
+	if data, sent := a.Payload[attestation.DataMember]; sent && isCustom {
+		verdict := pendingVerdict{path: path, typePath: TypePath(name, a.TypeVersion), compliant: a.Compliant, data: data}
 		if v.types[verdict.typePath] == nil { // members of a package that was packed again have any order
 			v.pending = append(v.pending, verdict)
 			v.held += lengthOf(verdict.path, verdict.typePath) + int64(len(data))

@@ -1,6 +1,5 @@
-// Package compliance evaluates trails and their artifacts under their template
-// (docs/semantics.md 7.2). What is stored of a verdict is always what these
-// functions say of the facts.
+// Package compliance evaluates trails and their artifacts under their template (docs/semantics.md 7.2). What is stored
+// of a verdict is always what these functions say of the facts.
 package compliance
 
 import (
@@ -14,11 +13,8 @@ import (
 // Summarize evaluates a slot by itself, under the template of the given id.
 func Summarize(id string, t *template.Template, slot *evidence.Slot) evidence.SlotSummary {
 	summary := evidence.SlotSummary{
-		Version:     slot.Version,
-		Template:    id,
-		EvaluatedAt: slot.EvaluatedAt,
-		HasOlder:    slot.Pruned || len(slot.Artifacts) > 1,
-		Entries:     len(slot.Entries),
+		Version: slot.Version, Template: id, EvaluatedAt: slot.EvaluatedAt,
+		HasOlder: slot.Pruned || len(slot.Artifacts) > 1, Entries: len(slot.Entries),
 	}
 	if current, ok := slot.Current(); ok {
 		summary.Fingerprint, summary.Record, summary.Filename = current.Fingerprint, current.Record, current.Filename
@@ -30,9 +26,8 @@ func Summarize(id string, t *template.Template, slot *evidence.Slot) evidence.Sl
 	return summary
 }
 
-// Trail evaluates a trail, whose slots were evaluated under the same template. An
-// artifact that was attested by name and not reported is missing, as is one that the
-// template expects.
+// Trail evaluates a trail, whose slots were evaluated under the same template. An artifact that was attested by name
+// and not reported is missing, as is one that the template expects.
 func Trail(t *template.Template, trail *evidence.Trail) evidence.Status {
 	verdict := evaluate(t.Trail.Attestations, trail.Entries)
 	for _, summary := range trail.Slots {
@@ -45,17 +40,15 @@ func Trail(t *template.Template, trail *evidence.Trail) evidence.Status {
 	return verdict.status()
 }
 
-// Artifact evaluates an artifact of a trail: all attestations bound to it, and all
-// of the trail itself, must be there and compliant (rule 4).
+// Artifact evaluates an artifact of a trail: its attestations and the trail's must be there and compliant (rule 4).
 func Artifact(t *template.Template, trail *evidence.Trail, slot *evidence.Slot, artifact evidence.SlotArtifact) evidence.Status {
 	required, _ := t.Artifact(slot.Name)
 	own := evaluate(required.Attestations, slot.Bound(artifact))
 	return own.with(evaluate(t.Trail.Attestations, trail.Entries)).status()
 }
 
-// State evaluates the artifact of a fingerprint in its trail (docs/semantics.md 5.3) from
-// the slot that it was reported to. If that slot is not complete, the status is that which
-// State finds with the slot that evidence.RebuildSlot makes.
+// State evaluates the artifact of a fingerprint in its trail (docs/semantics.md 5.3) from the slot that it was reported
+// to. If that slot is not complete, the status is that which State finds with the slot that evidence.RebuildSlot makes.
 func State(t *template.Template, trail *evidence.Trail, slot *evidence.Slot, fingerprint string) (artifact evidence.SlotArtifact, status evidence.Status, complete bool) {
 	artifact, complete = slot.Complete(fingerprint)
 	return artifact, Artifact(t, trail, slot, artifact), complete
@@ -108,8 +101,7 @@ func evaluate(required []template.Attestation, entries []evidence.Entry) verdict
 	return v
 }
 
-// fulfilling finds the entry that has the name of a requirement and a type that
-// fits. One of a wrong type leaves the requirement missing (rule 3).
+// fulfilling finds the entry of a requirement. One of a wrong type leaves the requirement missing (rule 3).
 func fulfilling(required template.Attestation, entries []evidence.Entry) (evidence.Entry, bool) {
 	i := slices.IndexFunc(entries, func(e evidence.Entry) bool { return e.Name == required.Name })
 	if i < 0 || !required.Fits(entries[i].Type) {
@@ -118,8 +110,7 @@ func fulfilling(required template.Attestation, entries []evidence.Entry) (eviden
 	return entries[i], true
 }
 
-// names lists the artifacts of a trail: those of the template in its order, then
-// the others by name.
+// names lists the artifacts of a trail: those of the template in its order, then the others by name.
 func names(t *template.Template, slots map[string]evidence.SlotSummary) []string {
 	var all []string
 	for _, required := range t.Trail.Artifacts {

@@ -7,12 +7,10 @@ import (
 	"attestry/evidence/template"
 )
 
-// Overridden returns what an override replaces: the latest attestation of its name, type
-// and target, or the zero Entry if that is required and missing. It is not ok where there
-// is neither (docs/semantics.md 6.4). names are the artifact names that the override is
-// about, none if it is about the trail, and entries the attestations of each. Each of
-// several artifacts that are named must have or require the attestation. Of several names
-// that the artifact of a fingerprint has, one is enough.
+// Overridden returns what an override replaces: the latest attestation of its name, type and target, or the zero Entry if
+// that is required and missing. It is not ok where there is neither (docs/semantics.md 6.4). names are the artifact names
+// that the override is about, none if it is about the trail, and entries the attestations of each. Each named artifact
+// must have or require the attestation. Of several names of a fingerprint's artifact, one is enough.
 func Overridden(t *template.Template, trail *evidence.Trail, override *evidence.Attestation, names []string, entries map[string][]evidence.Entry) (original evidence.Entry, ok bool) {
 	if override.OfTrail() {
 		return overriddenAmong(t.Trail.Attestations, trail.Entries, override)
@@ -40,8 +38,7 @@ func overriddenAmong(required []template.Attestation, entries []evidence.Entry, 
 	return evidence.Entry{}, lacks(required, entries, override.Name, override.Type)
 }
 
-// lacks reports whether an attestation of a name is required and missing that one of the
-// given type would fulfil.
+// lacks reports whether an attestation of a name is required and missing that one of the given type would fulfil.
 func lacks(required []template.Attestation, entries []evidence.Entry, name, kind string) bool {
 	return slices.ContainsFunc(required, func(one template.Attestation) bool {
 		_, found := fulfilling(one, entries)

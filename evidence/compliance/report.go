@@ -7,8 +7,7 @@ import (
 	"attestry/evidence/template"
 )
 
-// Report is the compliance of a trail in every detail, as answers show it
-// (docs/semantics.md 7.1).
+// Report is the compliance of a trail in every detail, as answers show it (docs/semantics.md 7.1).
 type Report struct {
 	Status       evidence.Status
 	Attestations []AttestationStatus
@@ -42,10 +41,8 @@ type ArtifactStatus struct {
 // Describe reports on a trail with its slots, by artifact name.
 func Describe(t *template.Template, trail *evidence.Trail, slots map[string]evidence.Slot) Report {
 	report := Report{
-		Status:       Trail(t, trail),
-		Attestations: attestations(t.Trail.Attestations, trail.Entries),
-		EvaluatedAt:  trail.EvaluatedAt,
-		Template:     trail.Template,
+		Status: Trail(t, trail), Attestations: attestations(t.Trail.Attestations, trail.Entries),
+		EvaluatedAt: trail.EvaluatedAt, Template: trail.Template,
 	}
 	for _, name := range names(t, trail.Slots) {
 		slot := slots[name]
@@ -62,11 +59,8 @@ func describeSlot(t *template.Template, trail *evidence.Trail, slot *evidence.Sl
 	}
 	required, expected := t.Artifact(slot.Name)
 	return ArtifactStatus{
-		Name:         slot.Name,
-		Status:       evidence.Missing,
-		Attestations: attestations(required.Attestations, slot.Shown()),
-		Unexpected:   !expected,
-		EvaluatedAt:  slot.EvaluatedAt,
+		Name: slot.Name, Status: evidence.Missing, Attestations: attestations(required.Attestations, slot.Shown()),
+		Unexpected: !expected, EvaluatedAt: slot.EvaluatedAt,
 	}
 }
 
@@ -74,17 +68,13 @@ func describeSlot(t *template.Template, trail *evidence.Trail, slot *evidence.Sl
 func DescribeArtifact(t *template.Template, trail *evidence.Trail, slot *evidence.Slot, artifact evidence.SlotArtifact) ArtifactStatus {
 	required, expected := t.Artifact(slot.Name)
 	return ArtifactStatus{
-		Name:         slot.Name,
-		Artifact:     &artifact,
-		Status:       Artifact(t, trail, slot, artifact),
+		Name: slot.Name, Artifact: &artifact, Status: Artifact(t, trail, slot, artifact),
 		Attestations: attestations(required.Attestations, slot.Bound(artifact)),
-		Unexpected:   !expected,
-		EvaluatedAt:  max(slot.EvaluatedAt, trail.EntriesAt),
+		Unexpected:   !expected, EvaluatedAt: max(slot.EvaluatedAt, trail.EntriesAt),
 	}
 }
 
-// attestations lists the required ones in the template's order, then the
-// unexpected ones in order of time (rule 1).
+// attestations lists the required ones in the template's order, then the unexpected ones in order of time (rule 1).
 func attestations(required []template.Attestation, entries []evidence.Entry) []AttestationStatus {
 	listed := make([]AttestationStatus, 0, len(required)+len(entries))
 	used := make(map[string]bool, len(required))

@@ -1,8 +1,11 @@
-// Package control has controls, the requirements that decisions refer to, and their versions
-// (docs/semantics.md 18.5).
+// Package control has controls, the requirements that decisions refer to, and their versions (docs/semantics.md 18.5).
 package control
 
-import "maps"
+import (
+	"maps"
+
+	"attestry/evidence"
+)
 
 // MaxIdentifier is the longest identifier, in characters.
 const MaxIdentifier = 256
@@ -81,15 +84,8 @@ func (c *Control) Next(change Change, by string, at float64) (next Version, ok b
 			next.Status = Archived
 		}
 	}
-	same := next.Name == c.Name && sameText(next.Description, c.Description) && maps.Equal(next.Links, c.Links) && next.Archived == c.Archived
+	same := next.Name == c.Name && evidence.Equal(next.Description, c.Description) && maps.Equal(next.Links, c.Links) && next.Archived == c.Archived
 	return next, !same
-}
-
-func sameText(a, b *string) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
 }
 
 // Follow brings a control to a version, unless it is there or further.

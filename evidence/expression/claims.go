@@ -8,15 +8,13 @@ import (
 )
 
 const (
-	// maxClaims is the most values of a token that conditions can be evaluated over; each item of
-	// a list counts.
+	// maxClaims is the most values of a token that conditions can be evaluated over; each item of a list counts.
 	maxClaims = 1000
 	// maxClaimsDepth is how deep claims may be nested.
 	maxClaimsDepth = 10
 )
 
-// ClaimsExpression is a condition over the claims of a token that has been parsed and whose types
-// have been checked. It can be evaluated by several goroutines at once.
+// ClaimsExpression is a parsed and checked condition over claims. Several goroutines may evaluate it at once.
 type ClaimsExpression struct {
 	root node
 }
@@ -25,9 +23,8 @@ type ClaimsExpression struct {
 //
 //	claims.repository == "acme/shop" and claims.ref_protected == "true"
 //
-// in the grammar of Parse. The name of a nested claim is joined of its parts by dots. Only claims
-// whose names hold nothing but letters, digits and '_', '.', '-', '~' can be named. Its error is
-// an *Error.
+// in the grammar of Parse. The name of a nested claim is joined of its parts by dots. Only claims whose names hold
+// nothing but letters, digits and '_', '.', '-', '~' can be named. Its error is an *Error.
 func ParseClaims(text string) (*ClaimsExpression, error) {
 	root, err := parse(text, claimContexts(), NewPatterns(maxClaimPatterns))
 	if err != nil {
@@ -36,15 +33,13 @@ func ParseClaims(text string) (*ClaimsExpression, error) {
 	return &ClaimsExpression{root: root}, nil
 }
 
-// Evaluate returns whether the condition holds for claims. An error means that it compares a
-// number with a claim that is none.
+// Evaluate reports whether the condition holds for claims. It is an error to compare a number with another claim.
 func (e *ClaimsExpression) Evaluate(claims Claims) (bool, error) {
 	result, err := e.root.evaluate(scope{claims: claims})
 	return result.boolean, err
 }
 
-// Restricts reports whether a token needs a claim to meet the condition. Without that, anybody
-// whom the issuer serves might meet it.
+// Restricts reports whether a token needs a claim to meet the condition. Otherwise anybody might meet it.
 func (e *ClaimsExpression) Restricts() bool {
 	holds, err := e.Evaluate(Claims{})
 	return err != nil || !holds
@@ -52,8 +47,7 @@ func (e *ClaimsExpression) Restricts() bool {
 
 func claimContexts() contexts { return contexts{find: claimContext, listed: "claims.<name>"} }
 
-// claimContext reads a claim: as a text, which a list is not, or as a list. A text is a list of
-// one, as the claim aud may be either.
+// claimContext reads a claim as a text or as a list. A text is a list of one, as the claim aud may be either.
 func claimContext(name string) (found context, ok bool) {
 	name, ok = strings.CutPrefix(name, "claims.")
 	if !ok || name == "" {
@@ -80,12 +74,10 @@ type Claims struct {
 	values map[string]value // texts, and lists of texts
 }
 
-// FlattenClaims makes Claims of a JSON object that was decoded with json.Decoder.UseNumber.
-// Names of nested claims are joined by dots. Booleans become "true" and "false", numbers the text
-// that stood in the JSON. A list of such values can be read on the right side of 'in' and by
-// exists(), and is null elsewhere; any other list is null. Too many or too deep claims are an error, and so are two that
-// have one name after joining: nobody could tell which of them a condition means. The error
-// repeats nothing of the claims.
+// FlattenClaims makes Claims of a JSON object that was decoded with json.Decoder.UseNumber. Names of nested claims are
+// joined by dots. Booleans become "true" and "false", numbers the text of the JSON. A list of such values is read by
+// 'in' and exists() and is null elsewhere; any other list is null. Too many or too deep claims, and two of one joined
+// name, are an error, which repeats nothing of the claims.
 func FlattenClaims(decoded map[string]any) (Claims, error) {
 	f := flattener{values: map[string]value{}}
 	if err := f.object("", decoded, 1); err != nil {

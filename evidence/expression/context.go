@@ -10,14 +10,12 @@ type contexts struct {
 	listed string
 }
 
-// context reads a value of what the expression is evaluated for. The value may be null whatever
-// the kind is.
+// context reads a value of what the expression is evaluated for. The value may be null whatever the kind is.
 type context struct {
 	position
 	kind valueType
 	read func(scope) value
-	// list reads the same as a list, for exists() and the right side of 'in'; nil for what is never
-	// one.
+	// list reads the same as a list, for exists() and the right side of 'in'; nil for what is never one.
 	list func(scope) value
 }
 

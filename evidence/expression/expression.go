@@ -1,5 +1,4 @@
-// Package expression parses, checks and evaluates the conditions in environment policies
-// (docs/semantics.md 18.2) and those of identity providers (docs/semantics.md 2.5).
+// Package expression has the conditions of policies (docs/semantics.md 18.2) and identity providers (2.5).
 package expression
 
 import (
@@ -15,15 +14,12 @@ const (
 	maxDepth = 100
 )
 
-// Expression is a condition that has been parsed and whose types have been checked.
-// It can be evaluated by several goroutines at once.
+// Expression is a parsed and checked condition. Several goroutines may evaluate it at once.
 type Expression struct {
-	text string
+	// Text is the expression as it was written, without ${{ and }}.
+	Text string
 	root node
 }
-
-// Text returns the expression as it was written, without ${{ and }}.
-func (e *Expression) Text() string { return e.text }
 
 // Subject is what an expression is evaluated for: an artifact and one of its flows.
 type Subject struct {
@@ -57,7 +53,7 @@ func Parse(text string, patterns *pattern.Set) (*Expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Expression{text: text, root: root}, nil
+	return &Expression{Text: text, root: root}, nil
 }
 
 // parse reads an expression over the given contexts.
@@ -80,8 +76,7 @@ func parse(text string, contexts contexts, patterns *pattern.Set) (node, error) 
 	return root, requireType(root, booleanType, "the result")
 }
 
-// Evaluate returns whether the condition holds for the subject. An error means that it
-// compares a number with a text that is none.
+// Evaluate reports whether the condition holds. It is an error to compare a number with other text.
 func (e *Expression) Evaluate(subject *Subject) (bool, error) {
 	result, err := e.root.evaluate(scope{subject: subject})
 	return result.boolean, err

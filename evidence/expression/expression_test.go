@@ -76,8 +76,8 @@ func TestExpressionsAreEvaluated(t *testing.T) {
 			if got, err := parsed.Evaluate(&subject); err != nil || got != want {
 				t.Errorf("got %v, %v", got, err)
 			}
-			if parsed.Text() != text {
-				t.Errorf("the text is %q", parsed.Text())
+			if parsed.Text != text {
+				t.Errorf("the text is %q", parsed.Text)
 			}
 		})
 	}

@@ -9,8 +9,7 @@ type node interface {
 	evaluate(scope) (value, error)
 }
 
-// scope is what an expression is evaluated for: one of policies for a subject, one of identity
-// providers for claims.
+// scope is what an expression is evaluated for: a subject of policies, or claims.
 type scope struct {
 	subject *Subject
 	claims  Claims

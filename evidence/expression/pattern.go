@@ -14,8 +14,7 @@ const (
 	// maxInstructions bounds what repetitions such as {1000} make of a pattern, each
 	// of which takes memory and, for every character that is matched, time.
 	maxInstructions = 2001
-	// maxClaimPatterns is what the patterns of a condition over claims may take up, in bytes: it is
-	// parsed for each token that is checked.
+	// maxClaimPatterns is what the patterns of a condition over claims may take up, in bytes, for each token.
 	maxClaimPatterns = 1 << 20
 )
 
@@ -36,8 +35,7 @@ func (p *parser) pattern() (*pattern.Pattern, error) {
 	return compiled, nil
 }
 
-// compilePattern anchors a regular expression at the beginning of a string, not at its end
-// (docs/semantics.md 18.2).
+// compilePattern anchors a regular expression at the beginning of a string, not at its end (docs/semantics.md 18.2).
 func (p *parser) compilePattern(text string) (*pattern.Pattern, error) {
 	if len(text) > maxPattern {
 		return nil, fmt.Errorf("it is longer than %d bytes", maxPattern)

@@ -115,6 +115,4 @@ func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' }
 
 // isNamePart covers the characters of tag keys too.
-func isNamePart(c byte) bool {
-	return isLetter(c) || isDigit(c) || c == '.' || c == '-' || c == '~'
-}
+func isNamePart(c byte) bool { return isLetter(c) || isDigit(c) || c == '.' || c == '-' || c == '~' }

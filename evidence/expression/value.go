@@ -6,8 +6,7 @@ import (
 	"strconv"
 )
 
-// valueType is the type of an expression. Contexts may also be null when they are
-// evaluated.
+// valueType is the type of an expression. Values of contexts may also be null.
 type valueType int
 
 const (
@@ -50,8 +49,7 @@ func equalValues(a, b value) (bool, error) {
 	return order == 0, err
 }
 
-// compareValues orders two strings, or two numbers, one of which may be a numeric string:
-// tags are strings.
+// compareValues orders two strings, or two numbers, also in strings, as tags are.
 func compareValues(a, b value) (int, error) {
 	if a.kind == stringType && b.kind == stringType {
 		return cmp.Compare(a.text, b.text), nil

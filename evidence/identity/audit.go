@@ -15,8 +15,7 @@ const (
 // AuditSource is the way by which a change was made.
 type AuditSource string
 
-// The sources. The contract names two more, scim and invitation, by which nothing is changed
-// here.
+// The sources. The contract names two more, scim and invitation, by which nothing is changed here.
 const (
 	// SourceApp is the API.
 	SourceApp AuditSource = "app"
@@ -53,8 +52,7 @@ func ActorOf(principal evidence.Principal) Actor {
 // Operator is the actor of bootstrap files and of the operator's command.
 func Operator() Actor { return Actor{Source: SourceScript} }
 
-// AuditEntry tells of one change of who may do what in an organization
-// (docs/semantics.md 2.7).
+// AuditEntry tells of one change of who may do what in an organization (docs/semantics.md 2.7).
 type AuditEntry struct {
 	ID    string `json:"id"`
 	OrgID string `json:"org_id"`
@@ -70,8 +68,7 @@ type AuditEntry struct {
 	NewRole evidence.Role `json:"new_role"`
 	// Key is set if the entry is about an API key of the subject.
 	Key *AuditKey `json:"key,omitempty"`
-	// LeftAccounts are the names of the service accounts that the user has created and does not manage any
-	// more.
+	// LeftAccounts are the names of the service accounts that the user has created and does not manage any more.
 	LeftAccounts []string `json:"left_accounts,omitempty"`
 	// ChangedBy is the name of the actor, "" for the operator.
 	ChangedBy string `json:"changed_by"`

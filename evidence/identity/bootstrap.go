@@ -2,8 +2,7 @@ package identity
 
 import "attestry/evidence"
 
-// Bootstrap is what an operator declares: who there is, with which keys and
-// roles. It is applied at every start.
+// Bootstrap is what an operator declares: who there is, with keys and roles. Every start applies it.
 type Bootstrap struct {
 	Users         []DeclaredUser
 	Organizations []DeclaredOrganization
@@ -26,8 +25,7 @@ type DeclaredKey struct {
 	Secret      evidence.Secret
 	Description string
 	ExpiresAt   int64 // Unix seconds, 0 for never
-	// Absent keys are revoked. One without a secret is the one that was made for its
-	// description.
+	// Absent keys are revoked. One without a secret is the one that was made for its description.
 	Absent bool
 }
 
@@ -37,18 +35,15 @@ type DeclaredOrganization struct {
 	Members map[string]evidence.Role
 	// AbsentMembers are removed.
 	AbsentMembers []string
-	// Beta is nil when the file does not say: then it stays as it is, and a new organization has what new
-	// ones have.
+	// Beta stays as it is where this is nil; a new organization has what new ones have.
 	Beta *bool
-	// Public is false when the file does not say. Nothing but the file opens an
-	// organization, so taking the line away closes it.
+	// Public is set by the file alone, so taking the line away closes the organization.
 	Public bool
 	// Hooks are all inbound webhooks that the organization has: taking one away closes it.
 	Hooks []DeclaredHook
 }
 
-// MadeKey is a key that was made because a bootstrap file left it out. It is the
-// only time that the secret is known.
+// MadeKey is a key that was made for a bootstrap file. Its secret is known only now.
 type MadeKey struct {
 	User        string
 	Description string

@@ -23,8 +23,7 @@ type Hook struct {
 	Kind           HookKind
 	// Secret is the key of the signatures.
 	Secret evidence.Secret
-	// FlowPrefix and FlowSuffix surround the names of flows that are made of those of Sonar
-	// projects.
+	// FlowPrefix and FlowSuffix surround the names of flows made for Sonar projects.
 	FlowPrefix, FlowSuffix string
 }
 

@@ -3,19 +3,17 @@ package identity
 import "attestry/evidence"
 
 // IdentityProvider is an OpenID Connect issuer that an organization trusts: a token of it that
-// meets the condition gives a privilege in the organization, without any stored key
-// (docs/semantics.md 2.5).
+// meets the condition gives a privilege there, without a stored key (docs/semantics.md 2.5).
 type IdentityProvider struct {
 	OrgID   string `json:"org_id"`
 	OrgName string `json:"org_name"`
 	// Name is chosen by the organization.
 	Name string `json:"name"`
-	// Issuer is an https URL, as it stands in the claim iss.
+	// Issuer is an https URL, as in the claim iss.
 	Issuer string `json:"issuer"`
 	// Audience is what the claim aud has to contain.
 	Audience string `json:"audience"`
-	// Condition is an expression over the claims: expression.ParseClaims. Earlier versions stored
-	// providers without one, which accept no token.
+	// Condition is an expression over the claims. Without one, no token is accepted.
 	Condition string        `json:"condition"`
 	Privilege evidence.Role `json:"privilege"`
 	// Times are float Unix seconds.

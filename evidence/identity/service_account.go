@@ -1,6 +1,5 @@
-// Package identity has the types of who may do what: service accounts, identity providers and the
-// log of changes, and what an operator declares of them. Users, keys, roles and organizations are
-// in package evidence, as everything else refers to them.
+// Package identity has the types of who may do what: service accounts, identity providers, the log of
+// changes, and what an operator declares. Users, keys, roles and organizations are in package evidence.
 package identity
 
 import (
@@ -9,8 +8,7 @@ import (
 	"attestry/evidence"
 )
 
-// ServiceAccount is a member of a shared organization that is no person
-// (docs/semantics.md 2.4). Its name never changes.
+// ServiceAccount is a non-human member of a shared organization (docs/semantics.md 2.4).
 type ServiceAccount struct {
 	ID    string `json:"id"`
 	OrgID string `json:"org_id"`
@@ -23,15 +21,13 @@ type ServiceAccount struct {
 	CreatedAt float64 `json:"created_at"` // float Unix seconds
 }
 
-// Manages reports whether whoever has a role in its organization may change a service account
-// and its keys: administrators, and its creator as long as the account may do no more than
-// the creator, who could else get a key of a greater privilege.
+// Manages reports whether a role in its organization may change a service account and its keys:
+// administrators, and its creator unless the account may do more, as a key would then give the creator more.
 func (a *ServiceAccount) Manages(principal evidence.Principal, role evidence.Role) bool {
 	return role.Allows(evidence.Admin) || a.CreatorID == principal.UserID && role.Allows(a.Privilege)
 }
 
-// LeftBy reports whether the service account was created by somebody whose role does not suffice to manage it
-// any more: only administrators manage it then.
+// LeftBy reports whether the creator's role no longer suffices to manage the account.
 func (a *ServiceAccount) LeftBy(creatorID string, role evidence.Role) bool {
 	return a.CreatorID == creatorID && !a.Manages(evidence.Principal{UserID: creatorID}, role)
 }

@@ -2,8 +2,7 @@ package identity
 
 // Session is that of a person who is signed in to the pages (docs/semantics.md 22.2).
 type Session struct {
-	// KeyHash is the hash of the API key that the person signed in with, "" for one whom the identity
-	// provider has signed in.
+	// KeyHash is the hash of the API key that the person signed in with, "" without a key.
 	KeyHash string `json:"key_hash,omitempty"`
 	// User is the name of a person whom the identity provider has signed in.
 	User string `json:"user,omitempty"`

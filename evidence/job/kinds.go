@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The queues. They are served by the workers that are told to.
+// The queues. The settings of a worker say which ones it serves.
 const (
 	QueueReports       = "reports"
 	QueueCompliance    = "compliance"
@@ -25,15 +25,12 @@ type Kind struct {
 	// Name is that of the tasks of the kind.
 	Name  string
 	Queue string
-	// Timeout bounds one task. Retries is how often the queue repeats a task that failed. They are few, as
-	// what is still to be done after them is enqueued again.
+	// Timeout bounds one task. Retries is how often the queue repeats it: few, as the relay enqueues it again.
 	Timeout time.Duration
 	Retries int
-	// Lease is how long a worker may be silent before another one may take the work over; 0 for work that
-	// needs none.
+	// Lease is how long a worker may be silent before another one may take the work over; 0 for work that needs none.
 	Lease time.Duration
-	// Attempts is how often the work is begun, and RetryFor how long it is tried, before it is given up; 0 for
-	// any number, or any time.
+	// Attempts is how often the work is begun, and RetryFor how long it is tried; 0 for no limit.
 	Attempts int
 	RetryFor time.Duration
 	Backoff
@@ -53,11 +50,9 @@ var (
 		Name: "environment:report", Queue: QueueReports, Timeout: 2 * time.Minute, Retries: 5,
 		Lease: 10 * time.Second, Attempts: 5, Backoff: Backoff{First: time.Second, Factor: 2, Longest: 30 * time.Second},
 	}
-	// Evaluate is the same because of an evaluation without a report. It has a queue of its own, so that
-	// evaluations of large environments do not delay reports of others.
+	// Evaluate is the same without a report. Its own queue keeps large evaluations from delaying reports.
 	Evaluate = Report.as("environment:evaluate", QueueCompliance)
-	// Fanout makes the deliveries of an event to the targets of an action. A snapshot may make many. It takes no
-	// lease: made twice, they are stored once.
+	// Fanout makes the deliveries of an event to an action's targets. It needs no lease: they are stored once.
 	Fanout = Kind{
 		Name: "event:fanout", Queue: QueueNotifications, Timeout: 2 * time.Minute, Retries: 2,
 		RetryFor: 24 * time.Hour, Backoff: Backoff{First: time.Second, Factor: 2, Longest: 30 * time.Second},
@@ -67,8 +62,7 @@ var (
 		Name: "delivery:send", Queue: QueueNotifications, Timeout: 25 * time.Second, Retries: 2,
 		Lease: 30 * time.Second, RetryFor: 24 * time.Hour, Backoff: Backoff{First: 5 * time.Second, Factor: 3, Longest: 6 * time.Hour},
 	}
-	// Assemble assembles an audit package, which may hold many GiB of evidence. Somebody waits for it, so there
-	// is no pause between attempts.
+	// Assemble assembles an audit package of up to many GiB. Somebody waits for it, so it does not pause.
 	Assemble = Kind{
 		Name: "package:assemble", Queue: QueuePackages, Timeout: time.Hour,
 		Lease: 15 * time.Second, Attempts: 5,
@@ -81,8 +75,7 @@ var (
 // Kinds are all kinds of work.
 var Kinds = []*Kind{&Report, &Evaluate, &Fanout, &Send, &Assemble, &Sequence}
 
-// concurrency is how many tasks of a queue a worker runs at once, beside those of other queues. Queues that are
-// not named share what the settings of the worker say.
+// concurrency is how many tasks of a queue a worker runs at once. Other queues share the number of the settings.
 var concurrency = map[string]int{
 	// They wait for receivers, and one that does not answer must not keep others waiting.
 	QueueNotifications: 1000,

@@ -4,8 +4,7 @@ import "attestry/evidence"
 
 // Status is how far a piece of work is. It is embedded in the record that the work belongs to.
 type Status struct {
-	// Due is when a worker is to begin, in Unix seconds; 0 if there is nothing to do. While a worker has the
-	// lease it is the end of that.
+	// Due is when a worker is to begin, or the end of its lease, in Unix seconds; 0 if there is nothing to do.
 	Due float64 `json:"due,omitempty"`
 	Lease
 	// Tried is how often the work was begun.
@@ -16,8 +15,7 @@ type Status struct {
 	Parked float64 `json:"parked,omitempty"`
 }
 
-// Lease says which worker is at a piece of work, and until when. It saves double work; whatever is done bears
-// being done twice.
+// Lease says which worker is at a piece of work, until when. It only saves double work; work can be repeated.
 type Lease struct {
 	Holder string  `json:"holder,omitempty"`
 	Until  float64 `json:"until,omitempty"` // Unix seconds
@@ -34,8 +32,7 @@ func (l *Lease) Taken(now float64) bool { return l.Until > now }
 // Start makes the work due at a time in Unix seconds, with all its attempts.
 func (s *Status) Start(due float64) { *s = Status{Due: evidence.RoundSeconds(due)} }
 
-// Claim begins an attempt of a worker at a time in Unix seconds. It is false if there is nothing to do or
-// another worker is at it.
+// Claim begins a worker's attempt at a time in Unix seconds. It is false if there is none or another worker is at it.
 func (s *Status) Claim(kind *Kind, holder string, now float64) bool {
 	if s.Due == 0 || s.Taken(now) {
 		return false
@@ -59,9 +56,9 @@ func (s *Status) Renew(kind *Kind, holder string, now float64) bool {
 // Exhausted reports whether the work was begun as often as it may be.
 func (s *Status) Exhausted(kind *Kind) bool { return kind.Attempts > 0 && s.Tried >= kind.Attempts }
 
-// Fail ends an attempt that failed at a time in Unix seconds, of work that began at another time. The next one
-// comes after the pause of the kind, shifted by a jitter in [0, 1), but not before a time. It is false if there
-// is none: then the work is parked.
+// Fail ends an attempt that failed at a time in Unix seconds, of work that began earlier. The next one comes after the
+// kind's pause, shifted by a jitter in [0, 1), and not before notBefore. It is false without a next one: then the work is
+// parked.
 func (s *Status) Fail(kind *Kind, began, at, notBefore, jitter float64, reason string) bool {
 	next := at + kind.Pause(s.Tried, jitter).Seconds()
 	if s.Exhausted(kind) || kind.RetryFor > 0 && next > began+kind.RetryFor.Seconds() {
@@ -78,8 +75,7 @@ func (s *Status) Park(at float64, reason string) {
 	s.Due, s.Lease, s.Reason, s.Parked = 0, Lease{}, reason, at
 }
 
-// Postpone ends an attempt that says nothing about the work, and does not count. The next one is due at a time
-// in Unix seconds.
+// Postpone ends an attempt that does not count. The next one is due at a time in Unix seconds.
 func (s *Status) Postpone(due float64, reason string) {
 	s.Due, s.Lease, s.Tried, s.Reason = evidence.RoundSeconds(due), Lease{}, max(0, s.Tried-1), reason
 }
@@ -98,8 +94,7 @@ const (
 	Parked  Stage = "parked"
 )
 
-// Stage is the stage of the work, "" if there is nothing to do. Of work that a worker has begun and not ended it is
-// Leased, also if that worker was killed.
+// Stage is the stage of the work, "" if there is none. Work stays Leased after its worker was killed.
 func (s *Status) Stage() Stage {
 	switch {
 	case s.Parked > 0:

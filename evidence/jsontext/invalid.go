@@ -13,9 +13,9 @@ import (
 // escapedUnit is the length of an escaped UTF-16 code unit in JSON, such as \u00e9.
 const escapedUnit = 6
 
-// Invalid returns the offset of the first part of JSON that is not Unicode text, or
-// -1: a byte that is not UTF-8, or an escaped surrogate without its other half, such
-// as \ud800. It does not check the rest of the syntax.
+// Invalid returns the offset of the first part of JSON that is not Unicode text, or -1: a
+// byte that is not UTF-8, or half a surrogate pair, such as \ud800. It checks no other
+// syntax.
 func Invalid(data []byte) int {
 	if utf8.Valid(data) && !bytes.Contains(data, []byte(`\u`)) {
 		return -1
@@ -41,8 +41,7 @@ func Invalid(data []byte) int {
 	return -1
 }
 
-// escapeLength returns the length of the escape that data begins with, or 0 for a
-// surrogate without its other half.
+// escapeLength returns the length of the first escape, 0 for half a surrogate pair.
 func escapeLength(data []byte) int {
 	unit, ok := codeUnit(data)
 	switch {

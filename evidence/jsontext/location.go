@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// Location returns the path to the value at an offset of well-formed JSON, such as
-// artifacts[0].digests.name, and the value if it is a string. The path of a member's
-// name ends in [key]. The path of the whole is empty.
+// Location returns the path to the value at an offset of JSON, such as
+// artifacts[0].digests.name or "" for the whole, and the value if it is a string.
+// That of a member's name ends in [key].
 func Location(data []byte, offset int) (path, text string) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.UseNumber()

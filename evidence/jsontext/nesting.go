@@ -2,8 +2,7 @@ package jsontext
 
 import "bytes"
 
-// NestsDeeper reports whether JSON nests deeper than limit. It looks at brackets
-// outside strings only, so that it can be asked before anything recurses.
+// NestsDeeper reports whether JSON nests deeper than limit, by brackets outside strings.
 func NestsDeeper(data []byte, limit int) bool {
 	depth := 0
 	for i := 0; i < len(data); i++ {

@@ -1,13 +1,13 @@
 // Package notification holds the rules of actions: which events they fire on, what their targets
-// are told, and when a delivery that failed is tried again (docs/semantics.md 20).
+// are sent, and when a delivery that failed is tried again (docs/semantics.md 20).
 package notification
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"net/url"
 	"slices"
 	"strings"
+
+	"attestry/evidence"
 )
 
 // Trigger is a kind of event that an action may fire on (docs/semantics.md 20.2).
@@ -64,7 +64,7 @@ type Target struct {
 	Webhook string `json:"webhook,omitempty"`
 	// Emails are the addresses of a target of the type Email.
 	Emails []string `json:"emails,omitempty"`
-	// Context is what the application of a chat service told of its channel, or nil.
+	// Context is what the application of a chat service said of its channel, or nil.
 	Context *SlackContext `json:"context,omitempty"`
 }
 
@@ -78,12 +78,10 @@ type SlackContext struct {
 // ID names a target within its action: 16 hex digits, which follow from its type and addresses.
 // So a target that is sent again keeps its signing secret and its history.
 func (t *Target) ID() string {
-	hash := sha256.Sum256([]byte(string(t.Type) + "\n" + t.Webhook + "\n" + strings.Join(t.Emails, "\n")))
-	return hex.EncodeToString(hash[:8])
+	return evidence.SHA256([]byte(string(t.Type) + "\n" + t.Webhook + "\n" + strings.Join(t.Emails, "\n")))[:16]
 }
 
-// Host is the host, and the port if there is one, that is called to tell the target: that of its
-// address, or "" for the mail server of the service.
+// Host is the host with its port that is called to tell the target, "" for the mail server.
 func (t *Target) Host() string {
 	address, err := url.Parse(t.Webhook)
 	if err != nil {

@@ -53,46 +53,44 @@ func (s *Actions) TargetOf(delivery *Delivery) (Target, bool) {
 	return action.Target(delivery.Target)
 }
 
-// Put creates an action, or replaces the one of that name, whose number, author and time of
-// creation stay. It returns the action as it is now, and whether it was created. The name of an
-// action of the other kind is Invalid.
-func (s *Actions) Put(asked Action) (stored Action, created bool, err error) {
-	i := slices.IndexFunc(s.All, func(a Action) bool { return a.Name == asked.Name })
+// Put creates an action, or replaces the one of that name, whose number, author and time of creation stay. It returns the
+// action as it is now, and whether it was created. The name of an action of the other kind is Invalid.
+func (s *Actions) Put(fresh Action) (stored Action, created bool, err error) {
+	i := slices.IndexFunc(s.All, func(a Action) bool { return a.Name == fresh.Name })
 	if i < 0 {
-		asked.Number = s.Last + 1
-		s.Last = asked.Number
-		s.All = append(s.All, asked)
-		return asked, true, s.check(&asked)
+		fresh.Number = s.Last + 1
+		s.Last = fresh.Number
+		s.All = append(s.All, fresh)
+		return fresh, true, s.check(&fresh)
 	}
-	if s.All[i].Kind != asked.Kind {
-		return Action{}, false, s.taken(asked.Name)
+	if s.All[i].Kind != fresh.Kind {
+		return Action{}, false, nameTaken(fresh.Name)
 	}
-	return s.replace(i, asked), false, s.check(&asked)
+	return s.replace(i, fresh), false, s.check(&fresh)
 }
 
-// Replace replaces the action of asked's number, whose author and time of creation stay. It
-// reports false if there is none of asked's kind. The name of another action is Invalid.
-func (s *Actions) Replace(asked Action) (stored Action, ok bool, err error) {
-	i, found := slices.BinarySearchFunc(s.All, asked.Number, compareNumber)
-	if !found || s.All[i].Kind != asked.Kind {
+// Replace replaces the action of fresh's number, whose author and time of creation stay. It
+// reports false if there is none of fresh's kind. The name of another action is Invalid.
+func (s *Actions) Replace(fresh Action) (stored Action, ok bool, err error) {
+	i, found := slices.BinarySearchFunc(s.All, fresh.Number, compareNumber)
+	if !found || s.All[i].Kind != fresh.Kind {
 		return Action{}, false, nil
 	}
-	if slices.ContainsFunc(s.All, func(a Action) bool { return a.Name == asked.Name && a.Number != asked.Number }) {
-		return Action{}, true, s.taken(asked.Name)
+	if named, ok := s.Named(fresh.Name); ok && named.Number != fresh.Number {
+		return Action{}, true, nameTaken(fresh.Name)
 	}
-	return s.replace(i, asked), true, s.check(&asked)
+	return s.replace(i, fresh), true, s.check(&fresh)
 }
 
-func (s *Actions) replace(i int, asked Action) Action {
+func (s *Actions) replace(i int, fresh Action) Action {
 	known := &s.All[i]
-	asked.Number, asked.CreatedBy, asked.CreatedAt = known.Number, known.CreatedBy, known.CreatedAt
-	asked.LastModifiedAt = max(asked.LastModifiedAt, known.LastModifiedAt)
-	*known = asked
-	return asked
+	fresh.Number, fresh.CreatedBy, fresh.CreatedAt = known.Number, known.CreatedBy, known.CreatedAt
+	fresh.LastModifiedAt = max(fresh.LastModifiedAt, known.LastModifiedAt)
+	*known = fresh
+	return fresh
 }
 
-// Remove removes the action of a number, and reports whether there was one: of one of the kinds,
-// if any are named.
+// Remove removes the action of a number, and reports whether there was one: of one of the kinds, if any are named.
 func (s *Actions) Remove(number int64, kinds ...Kind) (removed Action, ok bool) {
 	i, ok := slices.BinarySearchFunc(s.All, number, compareNumber)
 	if !ok || len(kinds) > 0 && !slices.Contains(kinds, s.All[i].Kind) {
@@ -103,7 +101,7 @@ func (s *Actions) Remove(number int64, kinds ...Kind) (removed Action, ok bool) 
 	return removed, true
 }
 
-func (s *Actions) taken(name string) error {
+func nameTaken(name string) error {
 	return evidence.ValidationError(map[string]string{"name": fmt.Sprintf("Another action has this name [input: %s]", name)})
 }
 
@@ -129,8 +127,7 @@ func beyond(field string, input any, text string, limit int) error {
 	return evidence.ValidationError(map[string]string{field: fmt.Sprintf(text+" [input: %v]", limit, input)})
 }
 
-// Wanting returns the numbers of the actions that fire on one of the triggers in an environment
-// or flow, by its id, at a time in Unix seconds.
+// Wanting returns the numbers of the actions that fire on a trigger in an environment or flow, by id, at a time.
 func (s *Actions) Wanting(subject string, at float64, triggers ...Trigger) []int64 {
 	var numbers []int64
 	for i := range s.All {

@@ -2,7 +2,7 @@ package notification
 
 import "slices"
 
-// TargetType is a way in which a target is told.
+// TargetType is a way to notify a target.
 type TargetType string
 
 // The types of targets.
@@ -12,12 +12,11 @@ const (
 	Email   TargetType = "EMAIL"
 )
 
-// Channel is what differs between the types of targets: a row of Channels. How a channel sends is told by
+// Channel is what differs between the types of targets: a row of Channels. How a channel sends is in
 // the table in package notify, and its requests and answers by the one in api/organizations.
 type Channel struct {
 	Type TargetType
-	// ByMail tells that targets have Emails. Others have the URL Webhook, which is a secret, and whose
-	// answers may repeat it.
+	// ByMail tells that targets have Emails. Others have the URL Webhook, which is a secret.
 	ByMail bool
 	// Signed tells that targets have secrets with which their notices are signed.
 	Signed bool

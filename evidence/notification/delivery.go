@@ -21,7 +21,7 @@ const (
 const (
 	// maxAttempts is how many attempts a delivery keeps: the last ones.
 	maxAttempts = 25
-	// KeepFor is how long deliveries are kept once they are settled.
+	// KeepFor is how long deliveries are kept once they are delivered or failed.
 	KeepFor = 30 * 24 * time.Hour
 	// MaxRetryAfter bounds for how long a receiver may ask not to be called again.
 	MaxRetryAfter = 24 * time.Hour
@@ -38,13 +38,13 @@ type Delivery struct {
 	Type   TargetType `json:"type"`
 	Notice Notice     `json:"notice"`
 	State  State      `json:"state"`
-	// CreatedAt, and Since, when it was asked for last, are Unix seconds.
+	// CreatedAt, and Since, when it was requested last, are Unix seconds.
 	CreatedAt float64 `json:"created_at"`
 	Since     float64 `json:"since"`
-	// Status is how far it is since it was asked for last. The end of the lease tells an attempt from others.
+	// Status is how far it is since it was requested last. The end of the lease tells an attempt from others.
 	job.Status
 	Attempts []Attempt `json:"attempts,omitempty"`
-	// Left are the e-mail addresses that are still to be told, empty for all of the target.
+	// Left are the e-mail addresses that are still to be notified, empty for all of the target.
 	Left []string `json:"left,omitempty"`
 }
 
@@ -60,7 +60,7 @@ type Attempt struct {
 	Reason string `json:"reason,omitempty"`
 	// RetryAfter is how long the receiver asked not to be called again, in seconds.
 	RetryAfter float64 `json:"-"`
-	// Left are the e-mail addresses that were refused for now, if others were told.
+	// Left are the e-mail addresses that were refused for now, if others were notified.
 	Left []string `json:"-"`
 }
 
@@ -70,9 +70,8 @@ const gone = 410
 // Gone reports whether the receiver wants no more.
 func (a *Attempt) Gone() bool { return a.Status == gone && a.Reason != "" }
 
-// NewDelivery makes the delivery of a notice to a target of an action, at a time in Unix seconds.
-// Its id follows from these, so that it can be stored twice. The first attempt is expected
-// within grace; then others look after it.
+// NewDelivery makes the delivery of a notice to a target of an action, at a time in Unix seconds. Its id follows
+// from these, so that it can be stored twice. The first attempt is expected within grace; then others look after it.
 func NewDelivery(org string, action int64, target *Target, notice Notice, at float64, grace time.Duration) Delivery {
 	return Delivery{
 		ID:  fmt.Sprintf("%s.%d.%s", notice.ID, action, target.ID()),
@@ -86,11 +85,8 @@ func DeliveryRef(org, id string, due float64) job.Ref {
 	return job.Ref{Kind: &job.Send, Key: org + "/" + id, Payload: job.Payload{Org: org, Delivery: id}, Due: due}
 }
 
-// Begin notes that an attempt begins at a time in Unix seconds. It reports false if none is to
-// be made: the delivery is settled, or another process is at it.
-func (d *Delivery) Begin(now float64) bool {
-	return d.State == Pending && d.Claim(&job.Send, "", now)
-}
+// Begin begins an attempt at a time in Unix seconds. It is false if none is due or another process is at it.
+func (d *Delivery) Begin(now float64) bool { return d.State == Pending && d.Claim(&job.Send, "", now) }
 
 // End notes what came of the attempt that Begin gave until a time. jitter, in [0, 1), shifts the
 // next one. An attempt that has taken longer decides nothing any more, unless it has succeeded.
@@ -125,13 +121,10 @@ func (d *Delivery) GiveUp(now float64, reason string) {
 // keep keeps the last attempts.
 func (d *Delivery) keep(attempt Attempt) {
 	d.Attempts = append(d.Attempts, attempt)
-	if len(d.Attempts) > maxAttempts {
-		d.Attempts = d.Attempts[len(d.Attempts)-maxAttempts:]
-	}
+	d.Attempts = d.Attempts[max(0, len(d.Attempts)-maxAttempts):]
 }
 
-// Again asks for a delivery once more, settled or not, at a time in Unix seconds. If an attempt is
-// under way, the next one comes behind it.
+// Again asks for a delivery once more, at a time in Unix seconds. It comes after an attempt that is under way.
 func (d *Delivery) Again(now float64, grace time.Duration) {
 	until := d.Until
 	d.State, d.Since = Pending, now

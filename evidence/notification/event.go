@@ -7,15 +7,14 @@ import (
 	"attestry/evidence/job"
 )
 
-// Event is something that happened which actions are still to be told of. It is stored together
-// with what it tells of. Exactly one of the pointers is set.
+// Event is something that actions are to be notified of. It is stored with its cause. One pointer is set.
 type Event struct {
 	// ID follows from what happened, so that an event can be stored twice.
 	ID  string `json:"id"`
 	Org string `json:"org"` // id
 	// At is when it happened, in Unix seconds.
 	At float64 `json:"at"`
-	// Actions are the numbers of those that are still to be told.
+	// Actions are the numbers of those that are still to be notified.
 	Actions []int64 `json:"actions"`
 	// Status is how often that has failed. Without a failure, it is due since it happened.
 	job.Status
@@ -26,10 +25,10 @@ type Event struct {
 	Trail    *evidence.TrailEvent `json:"trail,omitempty"`
 }
 
-// DueAt is since when it is due to be told, in Unix seconds.
+// DueAt is since when it is due, in Unix seconds.
 func (e *Event) DueAt() float64 { return max(e.At, e.Due) }
 
-// Refs names what is due: each action that is to be told.
+// Refs names what is due: each action that is to be notified.
 func (e *Event) Refs() []job.Ref {
 	var refs []job.Ref
 	for _, action := range e.Actions {
@@ -50,8 +49,7 @@ func (e *Event) Job() job.Entry {
 	return status.Entry(&job.Fanout, e.Org, e.ID)
 }
 
-// FailAttempt notes why an action could not be told at a time in Unix seconds. jitter, in [0, 1), shifts the next
-// attempt. It is false if there is none.
+// FailAttempt notes a failed attempt at a time in Unix seconds. jitter, in [0, 1), shifts the next; false if none.
 func (e *Event) FailAttempt(at, jitter float64, reason string) (again bool) {
 	e.Tried++
 	return e.Fail(&job.Fanout, e.At, at, 0, jitter, reason)
@@ -107,8 +105,7 @@ func TrailEvent(event *evidence.TrailEvent, actions []int64) Event {
 	return Event{ID: event.Trail + "/event/" + event.ID, Org: event.Org, At: event.Time, Actions: actions, Trail: event}
 }
 
-// TrailTrigger returns the trigger that an event of a trail fires, "" if it fires none. An
-// attestation fires once, however many artifacts it names.
+// TrailTrigger returns the trigger that an event of a trail fires, or "". An attestation fires once.
 func TrailTrigger(event *evidence.TrailEvent) Trigger {
 	switch data := event.Data.(type) {
 	case *evidence.TrailBeginData:

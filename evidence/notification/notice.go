@@ -1,9 +1,9 @@
 package notification
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"strings"
+
+	"attestry/evidence"
 )
 
 // The types of events as payloads name them (docs/semantics.md 20.4).
@@ -21,7 +21,7 @@ const (
 	EventTest             = "TEST"
 )
 
-// Notice is what targets are told: names and links as they were when it was made. It is complete,
+// Notice is what targets get: names and links as they were when it was made. It is complete,
 // so that it can be sent again when what it tells of has changed.
 type Notice struct {
 	// ID is the same for all targets and attempts.
@@ -42,8 +42,7 @@ type Notice struct {
 	Trail       *NoticeTrail       `json:"trail,omitempty"`
 	Attestation *NoticeAttestation `json:"attestation,omitempty"`
 	Approval    *NoticeApproval    `json:"approval,omitempty"`
-	// Details are further sentences for people, such as why an artifact is not compliant, or what
-	// else has happened at the same time. At most MaxDetails.
+	// Details are further sentences for people, at most MaxDetails, such as why an artifact fails.
 	Details []string `json:"details,omitempty"`
 	// Link is the page to look at.
 	Link string `json:"link"`
@@ -52,8 +51,7 @@ type Notice struct {
 // MaxDetails is how many details a notice has at most.
 const MaxDetails = 20
 
-// NoticeSnapshot is a snapshot as notices tell of it. Status is "compliant", "non-compliant" or
-// "unknown".
+// NoticeSnapshot is a snapshot in notices. Status is "compliant", "non-compliant" or "unknown".
 type NoticeSnapshot struct {
 	Index   int64  `json:"index"`
 	Status  string `json:"status"`
@@ -68,8 +66,7 @@ type NoticeArtifact struct {
 	Provenance  *NoticeProvenance `json:"provenance"`
 }
 
-// NoticeProvenance is where an artifact comes from. Status is "compliant", "non-compliant" or
-// "incomplete"; unknown URLs and commits are "".
+// NoticeProvenance is an artifact's origin. Unknown URLs and commits are "".
 type NoticeProvenance struct {
 	Flow      string `json:"flow"`
 	Status    string `json:"status"`
@@ -109,10 +106,5 @@ type NoticeApproval struct {
 	Fingerprint string `json:"fingerprint"`
 }
 
-// NoticeID is the id of a notice, which follows from the parts: in the form of all ids
-// (docs/semantics.md 1.3), but not in the order of time.
-func NoticeID(parts ...string) string {
-	hash := sha256.Sum256([]byte(strings.Join(parts, "\n")))
-	digits := hex.EncodeToString(hash[:14])
-	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:28]
-}
+// NoticeID is the id of a notice, which follows from the parts.
+func NoticeID(parts ...string) string { return evidence.DerivedID([]byte(strings.Join(parts, "\n"))) }

@@ -23,8 +23,7 @@ type TargetState struct {
 	Org    string `json:"org"`    // id
 	Action int64  `json:"action"` // number
 	Target string `json:"target"` // id
-	// Secret signs what is sent to it, base64 behind "whsec_"; FormerSecret does so as well until
-	// FormerUntil, in Unix seconds.
+	// Secret signs what is sent, base64 behind "whsec_"; so does FormerSecret until FormerUntil.
 	Secret       string  `json:"secret"`
 	FormerSecret string  `json:"former_secret,omitempty"`
 	FormerUntil  float64 `json:"former_until,omitempty"`

@@ -13,8 +13,7 @@ const (
 	// a table has for each range of characters that an instruction tells apart, in bytes.
 	instructionSize = 128
 	rangeSize       = 16
-	// maxTables is how many instructions an expression has that the library may make tables of its
-	// ranges for, at most.
+	// maxTables is up to how many instructions the library makes tables of ranges for an expression.
 	maxTables = 2000
 	// surplus is how many times as many instructions may be estimated as there are.
 	surplus = 2
@@ -43,8 +42,7 @@ type Set struct {
 	full     bool
 }
 
-// NewSet makes a set whose expressions take up at most maxBytes together and have at most
-// maxInstructions each.
+// NewSet makes a set for at most maxBytes together, with at most maxInstructions each.
 func NewSet(maxBytes, maxInstructions int) *Set {
 	return &Set{maxBytes: maxBytes, maxInstructions: maxInstructions, compiled: map[string]*Pattern{}}
 }
@@ -55,8 +53,7 @@ func (s *Set) Size() int { return s.size }
 // Full tells that an expression did not fit. Then no further one is compiled.
 func (s *Set) Full() bool { return s.full }
 
-// Compile is regexp.Compile within the bounds of the set. The size is estimated before anything is
-// compiled, so that what is refused costs little.
+// Compile is regexp.Compile within the set's bounds, which are checked before compiling.
 func (s *Set) Compile(text string) (*Pattern, error) {
 	if compiled, ok := s.compiled[text]; ok {
 		return compiled, nil
@@ -97,8 +94,7 @@ func (s *Set) Compile(text string) (*Pattern, error) {
 	return s.compiled[text], nil
 }
 
-// measure returns how many instructions an expression is compiled to at most, and how many ranges
-// of characters these tell apart.
+// measure returns an upper bound of an expression's instructions, and its ranges of characters.
 func measure(e *syntax.Regexp) (instructions, ranges int) {
 	for _, sub := range e.Sub {
 		i, r := measure(sub)

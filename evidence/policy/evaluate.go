@@ -35,13 +35,11 @@ type Resolution struct {
 	Flow int
 	// Attestation is the one that decided, nil if none did.
 	Attestation *Attestation
-	// Fault says why a condition could not be evaluated. The rule then counts as not
-	// satisfied.
+	// Fault says why a condition could not be evaluated. The rule then counts as not satisfied.
 	Fault string
 }
 
-// Attestation is an attestation that decided about a rule, with the flow and the trail in
-// which it was recorded.
+// Attestation is an attestation that decided about a rule, with the flow and the trail in which it was recorded.
 type Attestation struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
@@ -51,8 +49,7 @@ type Attestation struct {
 	Compliant bool   `json:"compliant"`
 }
 
-// RuleEvaluation is the evaluation of one rule: one resolution per flow, or one without a
-// flow if none knows the artifact.
+// RuleEvaluation is one rule's evaluation: a resolution per flow, or one without a flow.
 type RuleEvaluation struct {
 	Resolutions []Resolution
 }
@@ -73,8 +70,7 @@ type Evaluation []RuleEvaluation
 // Compliant tells that no rule of the policy fails (docs/semantics.md 18.3).
 func (e Evaluation) Compliant() bool { return !slices.ContainsFunc(e, RuleEvaluation.Failing) }
 
-// Evaluate evaluates an artifact by a policy. Snapshots, asserts and dry runs all use it,
-// so that they cannot differ.
+// Evaluate evaluates an artifact by a policy. Snapshots, asserts and dry runs all use it, so that they cannot differ.
 func (p *Policy) Evaluate(facts *Facts) Evaluation {
 	evaluation := make(Evaluation, p.Rules())
 	for number := range evaluation {
@@ -119,8 +115,7 @@ func (p *Policy) resolve(number int, facts *Facts, at int) Resolution {
 	return resolution
 }
 
-// failure is the outcome of a rule that fails by itself: without a flow, or because one
-// of its conditions cannot be evaluated.
+// failure is the outcome of a rule that fails without a flow, or because a condition cannot be evaluated.
 func failure(kind RuleKind, flow *Flow) Outcome {
 	switch {
 	case kind == ProvenanceRule:
@@ -134,8 +129,7 @@ func failure(kind RuleKind, flow *Flow) Outcome {
 	}
 }
 
-// applies reports whether a requirement is one and no exception exempts the subject. A nil
-// requirement does not apply.
+// applies reports whether a requirement is one and no exception exempts the subject. A nil requirement does not apply.
 func (r *Requirement) applies(subject *expression.Subject) (bool, error) {
 	if r == nil || !r.Required {
 		return false, nil
@@ -159,7 +153,7 @@ func (r *AttestationRule) applies(subject *expression.Subject) (bool, error) {
 func evaluate(condition *expression.Expression, subject *expression.Subject) (bool, error) {
 	holds, err := condition.Evaluate(subject)
 	if err != nil {
-		return false, fmt.Errorf("the condition %s cannot be evaluated: %w", condition.Text(), err)
+		return false, fmt.Errorf("the condition %s cannot be evaluated: %w", condition.Text, err)
 	}
 	return holds, nil
 }
@@ -186,8 +180,7 @@ func citation(entry *evidence.Entry, flow, trail string) *Attestation {
 	return &Attestation{ID: entry.ID, Name: entry.Name, Type: entry.Type, Flow: flow, Trail: trail, Compliant: entry.Compliant}
 }
 
-// findDecision returns the latest decision on the control, in whichever flow it was recorded
-// (docs/semantics.md 18.3).
+// findDecision returns the latest decision on the control, in whichever flow it was recorded (docs/semantics.md 18.3).
 func (r *AttestationRule) findDecision(facts *Facts) *Attestation {
 	decision, ok := facts.Decisions[r.ForControl]
 	if !ok || !r.Accepts(decision.Entry) {
@@ -196,8 +189,7 @@ func (r *AttestationRule) findDecision(facts *Facts) *Attestation {
 	return citation(&decision.Entry, decision.Flow, decision.Trail)
 }
 
-// find returns the attestation that decides, of those of one flow: the latest of a given
-// name; of those of any name a compliant one, if there is one.
+// find returns the attestation of a flow that decides: the latest, and of any name preferably a compliant one.
 func (r *AttestationRule) find(entries []evidence.Entry) *evidence.Entry {
 	var found *evidence.Entry
 	for i := range entries {

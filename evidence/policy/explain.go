@@ -59,7 +59,7 @@ type explanation struct {
 	flow        *Flow // nil for an artifact that no flow knows
 }
 
-// where begins a sentence with the place in a flow.
+// where begins a sentence with the trail and the flow.
 func (e *explanation) where() string {
 	return fmt.Sprintf("In trail '%s' of flow '%s'", e.flow.Trail, e.flow.Name)
 }
@@ -106,7 +106,7 @@ func (e *explanation) notApplicable() string {
 	case e.rule == nil:
 		return fmt.Sprintf("%s an exception applies: %s.", e.subject(), e.exception())
 	}
-	return fmt.Sprintf("%s the rule does not apply, as its condition is false: %s.", e.subject(), e.rule.If.Text())
+	return fmt.Sprintf("%s the rule does not apply, as its condition is false: %s.", e.subject(), e.rule.If.Text)
 }
 
 // exception returns the text of the first exception that holds.
@@ -114,7 +114,7 @@ func (e *explanation) exception() string {
 	subject := e.facts.subject(e.flow)
 	for _, exception := range e.requirement.Exceptions {
 		if holds, err := exception.Evaluate(subject); holds && err == nil {
-			return exception.Text()
+			return exception.Text
 		}
 	}
 	return ""
@@ -130,11 +130,11 @@ func (e *explanation) consequence() string {
 	case e.rule.ForControl != "":
 		return fmt.Sprintf("so no decision on control '%s' can count for it", e.rule.ForControl)
 	}
-	return "so it cannot have an " + e.asked()
+	return "so it cannot have an " + e.attestation()
 }
 
-// asked names the attestation that the rule asks for.
-func (e *explanation) asked() string {
+// attestation names the attestation that the rule requires.
+func (e *explanation) attestation() string {
 	switch {
 	case e.rule.Name == Any:
 		return "attestation of type " + e.rule.Type
@@ -179,7 +179,7 @@ func (e *explanation) mendTrail() string {
 func (e *explanation) missing() string {
 	switch {
 	case e.rule.ForControl == "":
-		return e.where() + " there is no " + e.asked() + "."
+		return e.where() + " there is no " + e.attestation() + "."
 	case e.rule.Name != Any:
 		return fmt.Sprintf("The latest decision on control '%s' for the artifact or one of its trails is not named '%s', or there is none.",
 			e.rule.ForControl, e.rule.Name)
@@ -195,12 +195,12 @@ func (e *explanation) attest() string {
 	case e.rule.ForControl != "":
 		return fmt.Sprintf("Record a compliant decision on control '%s' for the artifact or one of its trails.", e.rule.ForControl)
 	}
-	return fmt.Sprintf("Record an %s for the artifact or its trail '%s' in flow '%s'.", e.asked(), e.flow.Trail, e.flow.Name)
+	return fmt.Sprintf("Record an %s for the artifact or its trail '%s' in flow '%s'.", e.attestation(), e.flow.Trail, e.flow.Name)
 }
 
 func (e *explanation) nonCompliant(found *Attestation) string {
 	if found == nil { // snapshots keep the first ones only
-		return fmt.Sprintf("%s the %s is non-compliant.", e.where(), e.asked())
+		return fmt.Sprintf("%s the %s is non-compliant.", e.where(), e.attestation())
 	}
 	if e.rule.ForControl != "" {
 		return e.decision(found)

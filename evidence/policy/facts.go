@@ -11,8 +11,7 @@ type Facts struct {
 	Fingerprint string `json:"fingerprint"`
 	// Flows has one element per flow that knows the artifact, with its newest trail there.
 	Flows []Flow `json:"flows"`
-	// Decisions has the latest decision on each control for the artifact or one of its
-	// trails, by the control's identifier (docs/semantics.md 18.3).
+	// Decisions has the latest decision on each control, by identifier (docs/semantics.md 18.3).
 	Decisions map[string]Decision `json:"decisions,omitempty"`
 }
 
@@ -23,11 +22,9 @@ type Flow struct {
 	Trail string            `json:"trail"` // name
 	// Status is the artifact's state in the trail.
 	Status evidence.Status `json:"status"`
-	// Attestations are the latest of each name that count for the artifact: its own and
-	// those of the trail.
+	// Attestations are the latest of each name that count for the artifact: its own and those of the trail.
 	Attestations []evidence.Entry `json:"attestations"`
-	// Shortfall is what keeps the artifact from being compliant in the trail. Only
-	// explanations read it.
+	// Shortfall is what keeps the artifact from being compliant in the trail. Only explanations read it.
 	Shortfall Shortfall `json:"shortfall,omitzero"`
 }
 
@@ -58,8 +55,7 @@ type Decision struct {
 	Trail string         `json:"trail"` // name
 }
 
-// subject is what conditions are evaluated for; flow is nil for an artifact that no flow
-// knows.
+// subject is what conditions are evaluated for; flow is nil for an artifact that no flow knows.
 func (f *Facts) subject(flow *Flow) *expression.Subject {
 	subject := &expression.Subject{Name: f.Name, Fingerprint: f.Fingerprint}
 	if flow != nil {

@@ -19,8 +19,7 @@ import (
 	"attestry/evidence/yamlfile"
 )
 
-// MaxRules is how many attestation rules and exceptions a policy may have together. Each
-// is evaluated for every artifact that runs.
+// MaxRules is how many attestation rules and exceptions a policy may have. Each is evaluated for every artifact.
 const MaxRules = 1000
 
 // types are those that a rule may name, beside custom:<name>.
@@ -28,8 +27,7 @@ var types = append(attestation.Names(), Any)
 
 var format = yamlfile.Format{Name: "Policy", Columns: true}
 
-// MaxPatterns is what the regular expressions of a new policy may take up together once they are
-// compiled, estimated, in bytes.
+// MaxPatterns is what the compiled regular expressions of a new policy may take up together, estimated, in bytes.
 const MaxPatterns = 8 << 20
 
 // Parse reads a policy file. What is wrong with it is a *yamlfile.Error, which is meant for
@@ -46,7 +44,7 @@ func parse(content []byte, maxPatterns int) (Policy, error) {
 	}
 	r := &reader{Reader: format.NewReader(), patterns: expression.NewPatterns(maxPatterns)}
 	parsed := r.policy(root)
-	parsed.patterns = r.patterns.Size()
+	parsed.PatternSize = r.patterns.Size()
 	return parsed, r.Err()
 }
 
@@ -211,15 +209,13 @@ func (r *reader) condition(node *yaml.Node, at string) *expression.Expression {
 	return r.parse(node, at, text, strings.TrimSpace(inner))
 }
 
-// parse parses the expression inner, which is a part of a text. Errors name columns of the
-// text, as it stands in the file.
+// parse parses the expression inner, a part of a text. Errors name columns of the text, as in the file.
 func (r *reader) parse(node *yaml.Node, at, text, inner string) *expression.Expression {
-	if r.patterns.Full() { // which has been told
+	if r.patterns.Full() { // which is a fault already
 		return nil
 	}
 	parsed, err := expression.Parse(inner, r.patterns)
-	var fault *expression.Error
-	if errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*expression.Error](err); ok {
 		before, _, _ := strings.Cut(text, inner)
 		column := utf8.RuneCountInString(before) + fault.Column
 		r.Fault(node, at, fmt.Sprintf("Invalid expression at character %d: %s%s", column, fault.Reason, yamlfile.Shown(text)))

@@ -18,7 +18,7 @@ func TestPolicyIsRead(t *testing.T) {
 	if !parsed.Provenance.Required || len(parsed.Provenance.Exceptions) != 1 || !parsed.TrailCompliance.Required || len(parsed.TrailCompliance.Exceptions) != 2 {
 		t.Errorf("requirements %+v and %+v", parsed.Provenance, parsed.TrailCompliance)
 	}
-	if text := parsed.TrailCompliance.Exceptions[1].Text(); text != `flow.tags.kind != "build"` {
+	if text := parsed.TrailCompliance.Exceptions[1].Text; text != `flow.tags.kind != "build"` {
 		t.Errorf("the second exception is %s", text)
 	}
 	scan, decision := parsed.Attestations[0], parsed.Attestations[1]
@@ -48,7 +48,7 @@ func TestWhatAPolicyLeavesOutHasItsDefault(t *testing.T) {
 		})
 	}
 	rule := parsePolicy(t, head+"artifacts: {attestations: [{type: 'custom:my scan', if: {text: ' true '}, for_control: null}]}").Attestations[0]
-	if rule.Name != policy.Any || !rule.MustBeCompliant || rule.If.Text() != "true" || rule.ForControl != "" {
+	if rule.Name != policy.Any || !rule.MustBeCompliant || rule.If.Text != "true" || rule.ForControl != "" {
 		t.Errorf("rule %+v", rule)
 	}
 }
@@ -151,8 +151,8 @@ func TestPatternsOfAPolicyAreBoundedTogether(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			parsed, err := policy.Parse(c.content)
 			if !c.refused {
-				if err != nil || parsed.PatternSize() == 0 || parsed.PatternSize() > policy.MaxPatterns {
-					t.Errorf("its patterns take up %d bytes: %v", parsed.PatternSize(), err)
+				if err != nil || parsed.PatternSize == 0 || parsed.PatternSize > policy.MaxPatterns {
+					t.Errorf("its patterns take up %d bytes: %v", parsed.PatternSize, err)
 				}
 				return
 			}
@@ -169,8 +169,8 @@ func TestStoredPolicyIsReadWhateverItsPatternsTakeUp(t *testing.T) {
 		t.Error("it can be stored")
 	}
 	parsed, err := policy.ParseStored(content)
-	if err != nil || len(parsed.Attestations) != 60 || parsed.PatternSize() <= policy.MaxPatterns {
-		t.Errorf("%d rules, %d bytes: %v", len(parsed.Attestations), parsed.PatternSize(), err)
+	if err != nil || len(parsed.Attestations) != 60 || parsed.PatternSize <= policy.MaxPatterns {
+		t.Errorf("%d rules, %d bytes: %v", len(parsed.Attestations), parsed.PatternSize, err)
 	}
 }
 

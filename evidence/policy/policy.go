@@ -1,5 +1,4 @@
-// Package policy has the grammar of environment policies, evaluates artifacts by them, and
-// explains the result (docs/semantics.md 18).
+// Package policy parses environment policies, evaluates artifacts by them and explains the result.
 package policy
 
 import (
@@ -8,7 +7,7 @@ import (
 )
 
 const (
-	// Any stands for every name or type in an attestation rule.
+	// Any matches every name or type in an attestation rule.
 	Any = "*"
 	// DecisionType is the type of an attestation that decides on a control.
 	DecisionType = "decision"
@@ -19,12 +18,9 @@ type Policy struct {
 	Provenance      Requirement
 	TrailCompliance Requirement
 	Attestations    []AttestationRule
-	// patterns is the size of the regular expressions; see PatternSize.
-	patterns int
+	// PatternSize is what the regular expressions take up in memory, estimated, in bytes.
+	PatternSize int
 }
-
-// PatternSize is what the policy's regular expressions take up in memory, estimated, in bytes.
-func (p *Policy) PatternSize() int { return p.patterns }
 
 // Requirement is the rule on provenance or on the compliance of trails.
 type Requirement struct {
@@ -37,15 +33,14 @@ type Requirement struct {
 type AttestationRule struct {
 	Name string // or Any
 	Type string // or Any
-	// If limits the rule to the artifacts and flows for which it holds; nil stands for all.
+	// If limits the rule to the artifacts and flows for which it holds; nil for all.
 	If              *expression.Expression
 	MustBeCompliant bool
 	// ForControl is the identifier of the control that a decision must be on, "" for none.
 	ForControl string
 }
 
-// Accepts reports whether an attestation of a name and type is one that the rule asks for.
-// Decisions are recorded as system:decision and asked for as decision.
+// Accepts reports whether an attestation has the name and type of the rule; decision is system:decision.
 func (r *AttestationRule) Accepts(entry evidence.Entry) bool {
 	return (r.Name == Any || r.Name == entry.Name) &&
 		(r.Type == Any || r.Type == entry.Type || evidence.SystemPrefix+r.Type == entry.Type)
@@ -80,8 +75,7 @@ const TrailComplianceNumber = 1
 // Rules is how many rules the policy has; see Rule.
 func (p *Policy) Rules() int { return 2 + len(p.Attestations) }
 
-// Rule returns a rule by its number from 0, in the order of evaluation: the requirement of
-// one on provenance or trails, or the attestation rule.
+// Rule returns a rule by its number from 0: a requirement or an attestation rule.
 func (p *Policy) Rule(number int) (kind RuleKind, requirement *Requirement, attestation *AttestationRule) {
 	switch number {
 	case 0:

@@ -2,9 +2,9 @@ package policy
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
+
+	"attestry/evidence"
 )
 
 // MaxSize is the largest policy file that is accepted, in bytes.
@@ -13,8 +13,7 @@ const MaxSize = 1 << 20
 // MaxUpdates is how many changes of a description are listed: the newest.
 const MaxUpdates = 1000
 
-// Head is what an organization has configured about a policy; its versions are stored
-// beside it. Policies are neither renamed nor removed.
+// Head is a policy without its versions. Policies are neither renamed nor removed.
 type Head struct {
 	ID          string `json:"id"`
 	Org         string `json:"org"`
@@ -24,8 +23,7 @@ type Head struct {
 	// CreatedAt and LastModifiedAt are in Unix seconds.
 	CreatedAt      float64 `json:"created_at"`
 	LastModifiedAt float64 `json:"last_modified_at"`
-	// Latest is the number of the latest version, Sum the SHA-256 of its file, and
-	// Controls are those that it names.
+	// Latest is the number of the latest version, Sum the SHA-256 of its file, and Controls are those that it names.
 	Latest   int      `json:"latest"`
 	Sum      string   `json:"sum"`
 	Controls []string `json:"controls,omitempty"`
@@ -53,10 +51,7 @@ type Version struct {
 }
 
 // Sum identifies the content of a policy file: its SHA-256 in hexadecimal digits.
-func Sum(content []byte) string {
-	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:])
-}
+func Sum(content []byte) string { return evidence.SHA256(content) }
 
 // Describe changes the description, if it is another one.
 func (h *Head) Describe(description, by string, at float64) {
@@ -86,8 +81,7 @@ type Event struct {
 	Version int     // 0 unless there is a new one
 }
 
-// Events lists what happened to a policy with the given versions, oldest first. It does not
-// read their content.
+// Events lists what happened to a policy with the given versions, oldest first. It does not read their content.
 func (h *Head) Events(versions []Version) []Event {
 	events := make([]Event, 0, len(versions)+len(h.Updates))
 	for _, version := range versions {

@@ -2,13 +2,13 @@ package snapshot
 
 import (
 	"encoding/json"
+	"slices"
 
 	"attestry/evidence"
 	"attestry/evidence/policy"
 )
 
-// Artifact is a fingerprint running in a snapshot, with what was known of it and
-// how it was judged when the snapshot was made.
+// Artifact is a fingerprint in a snapshot, with what was known and decided when the snapshot was made.
 type Artifact struct {
 	Fingerprint string `json:"fingerprint"`
 	Name        string `json:"name"`
@@ -24,9 +24,7 @@ type Artifact struct {
 	Decisions []Decision `json:"decisions,omitempty"`
 	// Allowed tells that the environment's allow list had it.
 	Allowed bool `json:"allowed,omitempty"`
-	// Since is the number of the snapshot with which it began to run, and StartedAt
-	// that one's timestamp; FirstAt is when it began to run here for the first time
-	// ever. All times are Unix seconds.
+	// Since and StartedAt are the snapshot with which it began to run; FirstAt is its first run here. Unix seconds.
 	Since     int64   `json:"since"`
 	StartedAt float64 `json:"started_at"`
 	FirstAt   float64 `json:"first_at"`
@@ -41,8 +39,7 @@ type Origin struct {
 	Status evidence.Status `json:"status"`
 	// Shortfall is what kept it from being compliant there, where policies were applied.
 	Shortfall *policy.Shortfall `json:"shortfall,omitempty"`
-	// Previous is what ran here before from the same flow under the same reference
-	// name, nil when nothing did.
+	// Previous is what ran here before from the same flow under the same reference name, nil when nothing did.
 	Previous *Predecessor `json:"previous,omitempty"`
 }
 
@@ -90,37 +87,19 @@ func (a *Artifact) NewestInstance() int64 {
 func (a *Artifact) Repos() []string {
 	var repos []string
 	for _, origin := range a.Origins {
-		repos = add(repos, origin.Repo)
+		if origin.Repo != "" && !slices.Contains(repos, origin.Repo) {
+			repos = append(repos, origin.Repo)
+		}
 	}
 	return repos
 }
 
-// add appends a text to a short list unless it is empty or there.
-func add(texts []string, fresh string) []string {
-	if fresh == "" {
-		return texts
-	}
-	for _, known := range texts {
-		if known == fresh {
-			return texts
-		}
-	}
-	return append(texts, fresh)
-}
-
-// CommitLeadTime is how long it took from a commit until the artifact first ran
-// here, in seconds; negative when it ran before, nil when the commit's time is not
-// known.
+// CommitLeadTime is the time from an origin's commit until the artifact first ran here: see Origin.LeadTime.
 func (a *Artifact) CommitLeadTime(origin *evidence.Origin) *float64 {
-	committed := origin.CommittedAt()
-	if committed == nil {
-		return nil
-	}
-	return new(evidence.RoundSeconds(a.FirstAt - *committed))
+	return origin.LeadTime(a.FirstAt)
 }
 
-// CodeDiff is where the difference to what ran before can be looked at, nil when
-// nothing did or the provider is not known.
+// CodeDiff is the address of the difference to what ran before, nil if there is none.
 func (o *Origin) CodeDiff() *string {
 	if o.Previous == nil {
 		return nil
@@ -128,8 +107,7 @@ func (o *Origin) CodeDiff() *string {
 	return evidence.CompareURL(&o.Previous.Origin, &o.Origin)
 }
 
-// Counts is how many running artifacts of a snapshot have each verdict. Its JSON
-// keys are the contract's (docs/semantics.md 11.3).
+// Counts has the number of running artifacts by verdict. Its JSON keys are the contract's (docs/semantics.md 11.3).
 type Counts struct {
 	True  int `json:"true"`
 	False int `json:"false"`
@@ -152,8 +130,7 @@ func Count(artifacts []Artifact) Counts {
 	return counts
 }
 
-// State is the verdict on all of them: false if one is false, else unknown if one
-// is, or if there are none (docs/semantics.md 9.4).
+// State is false if one verdict is false, else unknown if one is or there are none (docs/semantics.md 9.4).
 func (c Counts) State() *bool {
 	switch {
 	case c.False > 0:
@@ -163,13 +140,6 @@ func (c Counts) State() *bool {
 	default:
 		return new(true)
 	}
-}
-
-func sameVerdict(a, b *bool) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return *a == *b
 }
 
 func encode(v any) []byte {

@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+
+	"attestry/evidence"
 )
 
-// Annotation says how an artifact of a snapshot differs from the snapshot before
-// (docs/semantics.md 11.2).
+// Annotation says how an artifact of a snapshot differs from the snapshot before (docs/semantics.md 11.2).
 type Annotation string
 
 // The annotations.
@@ -28,8 +29,7 @@ func (a Annotation) Started() bool {
 	return a == StartedCompliant || a == StartedNonCompliant || a == StartedUnknown
 }
 
-// Change is what happened to one artifact between two snapshots. The artifacts a
-// snapshot has no Change for run on as before, in the same number.
+// Change is what happened to one artifact between two snapshots. Artifacts without a Change run on.
 type Change struct {
 	Fingerprint string     `json:"fingerprint"`
 	Name        string     `json:"name"`
@@ -39,16 +39,13 @@ type Change struct {
 	Compliant   *bool      `json:"compliant"`
 	// Learned tells that no flow had known the artifact before, which runs on.
 	Learned bool `json:"learned,omitempty"`
-	// Newest is the start of the youngest instance, in Unix seconds; it orders
-	// answers.
+	// Newest is the start of the youngest instance, in Unix seconds; it orders answers.
 	Newest int64 `json:"newest"`
-	// Former is the artifact as it last ran; only with Exited, as the tree of
-	// the snapshot no longer holds it.
+	// Former is the artifact as it last ran; only with Exited, as the tree of the snapshot no longer holds it.
 	Former *Artifact `json:"former,omitempty"`
 }
 
-// Diff compares the artifacts that two snapshots do not share, both sorted by
-// fingerprint, and returns the changes in that order.
+// Diff returns the changes between artifacts that two snapshots do not share, all sorted by fingerprint.
 func Diff(before, after []Artifact) []Change {
 	var changes []Change
 	for len(before) > 0 || len(after) > 0 {
@@ -72,26 +69,15 @@ func Diff(before, after []Artifact) []Change {
 	return changes
 }
 
-// Significant reports whether the changes call for a new snapshot. Other numbers
-// of instances alone do not (docs/semantics.md 11.1).
+// Significant reports whether changes need a new snapshot. Instance numbers do not (docs/semantics.md 11.1).
 func Significant(changes []Change) bool {
-	for _, c := range changes {
-		if c.Type != Unchanged {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(changes, func(c Change) bool { return c.Type != Unchanged })
 }
 
 func change(artifact Artifact, kind Annotation, was int) Change {
 	return Change{
-		Fingerprint: artifact.Fingerprint,
-		Name:        artifact.Name,
-		Type:        kind,
-		Was:         was,
-		Now:         artifact.Instances(),
-		Compliant:   artifact.Compliant,
-		Newest:      artifact.NewestInstance(),
+		Fingerprint: artifact.Fingerprint, Name: artifact.Name, Type: kind, Was: was, Now: artifact.Instances(),
+		Compliant: artifact.Compliant, Newest: artifact.NewestInstance(),
 	}
 }
 
@@ -113,15 +99,15 @@ func started(compliant *bool) Annotation {
 	}
 }
 
-// changedVerdict compares an artifact that runs in both snapshots. A verdict that is lost
-// counts as changed (docs/semantics.md 11.2).
+// changedVerdict compares an artifact in both snapshots. Losing a verdict is a change (docs/semantics.md 11.2).
 func changedVerdict(before, after Artifact) Annotation {
+	same := evidence.Equal(before.Compliant, after.Compliant)
 	switch {
-	case sameVerdict(before.Compliant, after.Compliant) && !sameProvenance(before.Origins, after.Origins):
+	case same && !sameProvenance(before.Origins, after.Origins):
 		return UpdatedProvenance
-	case sameVerdict(before.Compliant, after.Compliant) && sameDecisions(&before, &after):
+	case same && sameDecisions(&before, &after):
 		return Unchanged
-	case sameVerdict(before.Compliant, after.Compliant):
+	case same:
 		return Changed
 	case after.Compliant == nil:
 		return Changed
@@ -132,8 +118,7 @@ func changedVerdict(before, after Artifact) Annotation {
 	}
 }
 
-// sameDecisions reports whether two artifacts of the same provenance passed and failed the
-// same rules, and lack the same in their trails.
+// sameDecisions reports whether two artifacts passed and failed the same rules and lack the same in their trails.
 func sameDecisions(a, b *Artifact) bool {
 	return slices.EqualFunc(a.Decisions, b.Decisions, func(a, b Decision) bool { return a.Rules == b.Rules }) &&
 		slices.EqualFunc(a.Origins, b.Origins, func(a, b Origin) bool { return reflect.DeepEqual(a.Shortfall, b.Shortfall) })
@@ -167,8 +152,7 @@ func (c *Change) artifact(running map[string]Artifact) Artifact {
 	return running[c.Fingerprint]
 }
 
-// Description is the sentence of the event log about the change
-// (docs/semantics.md 13.1).
+// Description is the sentence of the event log about the change (docs/semantics.md 13.1).
 func (c *Change) Description() string {
 	switch {
 	case c.Type == Exited:

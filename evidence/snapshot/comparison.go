@@ -23,7 +23,11 @@ func Compare(first, second []Artifact) Comparison {
 		case second[0].Fingerprint < first[0].Fingerprint:
 			c.OnlySecond, second = append(c.OnlySecond, second[0]), second[1:]
 		default:
-			c.both(Pair{First: first[0], Second: second[0]})
+			if pair := (Pair{first[0], second[0]}); pair.First.Instances() == pair.Second.Instances() {
+				c.Same = append(c.Same, pair)
+			} else {
+				c.Changed = append(c.Changed, pair)
+			}
 			first, second = first[1:], second[1:]
 		}
 	}
@@ -32,17 +36,8 @@ func Compare(first, second []Artifact) Comparison {
 	return c
 }
 
-func (c *Comparison) both(pair Pair) {
-	if pair.First.Instances() == pair.Second.Instances() {
-		c.Same = append(c.Same, pair)
-		return
-	}
-	c.Changed = append(c.Changed, pair)
-}
-
-// CompareTree compares what runs by a snapshot, known by the root of its tree, with the
-// second one's tree. What hangs on chunks that they share is not compared one by one:
-// one fetch per level at which they differ.
+// CompareTree compares what runs by a snapshot, known by the root of its tree, with the second one's tree. It fetches
+// only the chunks that they do not share: one fetch per level at which they differ.
 func CompareTree(root string, second *Tree, fetch Fetch) (Comparison, error) {
 	difference, err := second.Compare(root, fetch)
 	if err != nil {

@@ -58,7 +58,7 @@ func TestTreesCompareLikeLists(t *testing.T) {
 		second = append(second, artifactsNamed(n/30, "b")...)
 		sortByFingerprint(second)
 
-		former, latter := NewArtifactTree(first), NewArtifactTree(second)
+		former, latter := new(Tree).Next(first), new(Tree).Next(second)
 		calls := 0
 		got, err := CompareTree(former.Root, &latter, countingFetch(former, &calls))
 		if err != nil {
@@ -75,7 +75,7 @@ func TestTreesCompareLikeLists(t *testing.T) {
 
 func TestSharedChunksAreNotFetched(t *testing.T) {
 	artifacts := artifactsNamed(5_000, "a")
-	tree := NewArtifactTree(artifacts)
+	tree := new(Tree).Next(artifacts)
 	got, err := CompareTree(tree.Root, &tree, func([]string) ([]Chunk, error) { return nil, errors.New("fetched") })
 	if err != nil || len(got.Same) != len(artifacts) || len(got.OnlyFirst)+len(got.OnlySecond)+len(got.Changed) > 0 {
 		t.Errorf("%d are the same, %v", len(got.Same), err)
@@ -83,7 +83,7 @@ func TestSharedChunksAreNotFetched(t *testing.T) {
 }
 
 func TestComparingFailsWithAChunkThatIsNotThere(t *testing.T) {
-	tree := NewArtifactTree(artifactsNamed(50, "a"))
+	tree := new(Tree).Next(artifactsNamed(50, "a"))
 	broken := errors.New("away")
 	if _, err := CompareTree("other", &tree, func([]string) ([]Chunk, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)

@@ -3,11 +3,12 @@ package snapshot
 import (
 	"cmp"
 	"strings"
+
+	"attestry/evidence"
 )
 
-// Context is what certain types of environments tell of an instance beyond what
-// it runs and since when: one member is set, that of the environment's type
-// (docs/semantics.md 10.1).
+// Context is what certain types of environments tell of an instance beyond what it runs and since when: one member is
+// set, that of the environment's type (docs/semantics.md 10.1).
 type Context struct {
 	ECS      *ECSContext      `json:"ecs,omitempty"`
 	Azure    *AzureContext    `json:"azure,omitempty"`
@@ -43,26 +44,18 @@ func (c *Context) members() []string {
 	}
 	var members []string
 	if e := c.ECS; e != nil {
-		members = append(members, e.TaskARN, text(e.ClusterName), text(e.ServiceName))
+		members = append(members, e.TaskARN, evidence.Text(e.ClusterName), evidence.Text(e.ServiceName))
 	}
 	if a := c.Azure; a != nil {
 		members = append(members, a.AppName, a.AppKind, a.DigestsSource)
 	}
 	if r := c.CloudRun; r != nil {
-		members = append(members, r.Kind, text(r.ServiceName), text(r.RevisionName), text(r.JobName))
+		members = append(members, r.Kind, evidence.Text(r.ServiceName), evidence.Text(r.RevisionName), evidence.Text(r.JobName))
 	}
 	return members
 }
 
-func text(member *string) string {
-	if member == nil {
-		return ""
-	}
-	return *member
-}
-
-// compareContexts orders contexts, so that of several instances the same one is
-// always shown.
+// compareContexts orders contexts, so that the same one of several instances is always shown.
 func compareContexts(a, b *Context) int {
 	return cmp.Compare(strings.Join(a.members(), "\x00"), strings.Join(b.members(), "\x00"))
 }
@@ -72,9 +65,5 @@ func (c *Context) size() int {
 	if c == nil {
 		return 0
 	}
-	size := contextFrame
-	for _, member := range c.members() {
-		size += textSize(member)
-	}
-	return size
+	return contextFrame + textSize(c.members()...)
 }

@@ -31,21 +31,18 @@ type Input struct {
 	Generation string
 	// EnvironmentName is the environment's name now.
 	EnvironmentName string
-	// Last is the tree of the last snapshot and Artifacts what runs by it, sorted by fingerprint;
-	// Before finds them by fingerprint.
+	// Last is the tree of the last snapshot, Artifacts what runs by it in order, Before the same by fingerprint.
 	Last      Tree
 	Artifacts []Artifact
 	Before    map[string]Artifact
-	// Images are what runs by the report, one for each fingerprint, sorted by fingerprint.
-	// Starting are the fingerprints that begin to run with it, and renamed those that run on under
-	// another name.
+	// Images are what runs by the report, one for each fingerprint, sorted by fingerprint. Starting are the
+	// fingerprints that begin to run with it, and renamed those that run on under another name.
 	Images            []Reported
 	Starting, renamed []string
 	// Policies are those that are attached to the environment, in their latest versions.
 	Policies []policy.Reference
-	// Known has the facts about what is evaluated anew, by fingerprint: see ToEvaluate. The
-	// facts of thousands of artifacts are too large to be held at once, so it holds what
-	// snapshots keep of them.
+	// Known has what snapshots keep of the facts about what is evaluated anew, by fingerprint: see ToEvaluate. The
+	// facts themselves, of thousands of artifacts, would be too large to hold at once.
 	Known map[string]Known
 	// Scaling is that of the report before.
 	Scaling Scaling
@@ -92,9 +89,8 @@ func (in *Input) Unchanged() bool {
 // Number is that of the next snapshot.
 func (in *Input) Number() int64 { return in.Head.Last + 1 }
 
-// ToEvaluate returns the fingerprints whose facts have to be read. In another generation or under
-// other policies these are all. Else what runs on keeps its evaluation, unless policies may
-// evaluate it by another name than before.
+// ToEvaluate returns the fingerprints whose facts have to be read: all in another generation or under other policies.
+// Otherwise what runs on keeps its evaluation, unless it has another name, which policies may read.
 func (in *Input) ToEvaluate() []string {
 	switch {
 	case in.Head.Last > 0 && (in.Generation != in.Head.SnapshotGeneration || in.otherPolicies()):
@@ -117,14 +113,12 @@ type Result struct {
 	Generation string
 	// Snapshot is the next snapshot, nil if none is made.
 	Snapshot *Snapshot
-	// Chunks are those of the snapshot that the last one does not have, Superseded the ids of
-	// those that only the last one has.
+	// Chunks are those that only the snapshot has, Superseded the ids of those that only the last one has.
 	Chunks     map[string]Chunk
 	Superseded []string
 	Effects    Effects
-	// Scaled are the artifacts that run on in another number of instances than by the report
-	// before. Scaling is to be stored for the next report, nil if the stored one stays valid or
-	// none is needed.
+	// Scaled are the artifacts that run on in another number of instances than by the report before. Scaling is to be
+	// stored for the next report, nil if the stored one stays valid or none is needed.
 	Scaled  notification.ArtifactsScaled
 	Scaling Scaling
 	// ScaledAt is what Head.Scaled becomes; nil leaves it as it is.
@@ -158,19 +152,10 @@ func Decide(in *Input) (Result, error) {
 func (in *Input) next() *Snapshot {
 	report := &in.Report
 	next := &Snapshot{
-		Org:          report.Org,
-		Environment:  report.Environment,
-		Number:       in.Number(),
-		Timestamp:    evidence.TimeAfter(in.Head.Timestamp, report.AcceptedAt),
-		Type:         report.Type,
-		Policies:     in.Policies,
-		EventsBefore: in.Head.Events,
-		Arrival:      report.Arrival,
-		Report:       report.ID,
-		Digest:       report.Digest,
-		Generation:   in.Generation,
-		ReportedBy:   report.ReportedBy,
-		ReportedAt:   report.AcceptedAt,
+		Org: report.Org, Environment: report.Environment, Number: in.Number(), Type: report.Type,
+		Timestamp: evidence.TimeAfter(in.Head.Timestamp, report.AcceptedAt), Policies: in.Policies, EventsBefore: in.Head.Events,
+		Arrival: report.Arrival, Report: report.ID, Digest: report.Digest, Generation: in.Generation,
+		ReportedBy: report.ReportedBy, ReportedAt: report.AcceptedAt,
 	}
 	if report.Repeat {
 		next.Digest, next.ReportedAt = in.Head.Digest, in.Head.LastReportedAt
@@ -178,8 +163,7 @@ func (in *Input) next() *Snapshot {
 	return next
 }
 
-// scale compares the numbers of instances with those of the report before. A snapshot has the
-// numbers of its own report.
+// scale compares the numbers of instances with the report before. A snapshot has those of its own report.
 func (r *Result) scale(in *Input, changes []Change, significant bool) {
 	if r.Report.Repeat {
 		return
@@ -213,8 +197,7 @@ func (r *Result) add(in *Input, next *Snapshot, artifacts []Artifact, changes []
 	return nil
 }
 
-// ApplyTo brings the head to the report. The head may have been written since the decision was
-// made: only its lease, its attempts and the time of its last report can differ then.
+// ApplyTo brings the head to the report. Only its lease, attempts and report time can differ from the input's head.
 func (r *Result) ApplyTo(head *Head) {
 	outcome := Outcome{Report: r.Report.ID}
 	if r.ScaledAt != nil {

@@ -9,8 +9,7 @@ import (
 
 // Decision is how one policy evaluated an artifact when a snapshot was made, in few bytes.
 type Decision struct {
-	// Rules has a word of letters for each rule of the policy, separated by spaces: a letter
-	// per origin of the artifact, or one for all of them.
+	// Rules has a word for each rule of the policy: a letter for each origin of the artifact, or one for all.
 	Rules string `json:"rules"`
 	// Reasons says of failing resolutions what the letters do not.
 	Reasons []Reason `json:"reasons,omitempty"`
@@ -32,8 +31,7 @@ const (
 	maxReasons = 20
 	// maxRulesSize bounds Decision.Rules, in bytes: with more, a letter is that of all flows.
 	maxRulesSize = 16 << 10
-	// maxDecisionsSize bounds the reasons of all decisions on an artifact, in bytes, and the rules
-	// of all of them likewise.
+	// maxDecisionsSize bounds, in bytes, the reasons of all decisions on an artifact, and likewise their rules.
 	maxDecisionsSize = 64 << 10
 	// maxFault bounds Reason.Fault, in characters: it may quote a condition.
 	maxFault = 200
@@ -194,14 +192,13 @@ func (d *Decision) size() int {
 func (r *Reason) size() int {
 	size := reasonFrame + textSize(r.Fault)
 	if a := r.Attestation; a != nil {
-		size += textSize(a.ID) + textSize(a.Name) + textSize(a.Type) + textSize(a.Flow) + textSize(a.Trail)
+		size += textSize(a.ID, a.Name, a.Type, a.Flow, a.Trail)
 	}
 	return size
 }
 
-// EvaluatePolicies evaluates an artifact by the applied policies. It complies if all of them
-// say so, or if it is allowed by the environment; where no policy is applied, that is unknown
-// (docs/semantics.md 9.4).
+// EvaluatePolicies evaluates an artifact by the applied policies. It complies if all of them say so, or if it is
+// allowed by the environment; where no policy is applied, that is unknown (docs/semantics.md 9.4).
 func EvaluatePolicies(applied []policy.Applied, facts *policy.Facts, allowed bool) (decisions []Decision, compliant *bool) {
 	if len(applied) == 0 {
 		return nil, nil

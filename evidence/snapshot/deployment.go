@@ -1,41 +1,30 @@
 package snapshot
 
-import "attestry/evidence"
-
-// Deployment is a fingerprint that newly runs in an environment: deployments are
-// derived from snapshots (docs/semantics.md 14.1).
+// Deployment is a fingerprint that newly runs, as derived from a snapshot (docs/semantics.md 14.1).
 type Deployment struct {
 	Org         string `json:"org"`
 	Environment string `json:"environment"` // id
 	Fingerprint string `json:"fingerprint"`
 	Name        string `json:"name"`
-	// Snapshot is the number of the snapshot with which it began to run, Timestamp
-	// that one's, in Unix seconds.
+	// Snapshot is the number of the snapshot with which it began to run, Timestamp that one's, in Unix seconds.
 	Snapshot  int64   `json:"snapshot"`
 	Timestamp float64 `json:"timestamp"`
 	// Repo is the id of the repository of which this is a deployment; "" is the
 	// deployment as such. What comes from several repositories is listed in each.
 	Repo string `json:"repo,omitempty"`
-	// Origin is where the artifact comes from, in the repository if there is one;
-	// nil while no flow knows it.
+	// Origin is where the artifact comes from, in the repository if there is one; nil while no flow knows it.
 	Origin *Origin `json:"origin,omitempty"`
 }
 
-// LeadTime is how long it took from the commit until it ran, in seconds; nil when
-// the commit's time is not known (docs/semantics.md 14.2).
+// LeadTime is the time from the commit until it ran, in seconds; nil if unknown (docs/semantics.md 14.2).
 func (d *Deployment) LeadTime() *float64 {
 	if d.Origin == nil {
 		return nil
 	}
-	committed := d.Origin.CommittedAt()
-	if committed == nil {
-		return nil
-	}
-	return new(evidence.RoundSeconds(d.Timestamp - *committed))
+	return d.Origin.LeadTime(d.Timestamp)
 }
 
-// Deployments are the artifact's current one as such, first, and that of each
-// repository it comes from.
+// Deployments are the artifact's current one as such, first, and that of each repository it comes from.
 func (s *Snapshot) Deployments(artifact *Artifact) []Deployment {
 	deployment := Deployment{
 		Org: s.Org, Environment: s.Environment, Fingerprint: artifact.Fingerprint, Name: artifact.Name,

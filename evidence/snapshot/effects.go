@@ -2,8 +2,7 @@ package snapshot
 
 import "attestry/evidence"
 
-// Effects are what follows from a snapshot. They can be written again, and late: none of them
-// takes back what a later snapshot has written.
+// Effects are what follows from a snapshot. They may be repeated and late: they undo nothing of later snapshots.
 type Effects struct {
 	// Exited are the fingerprints that no longer run.
 	Exited []string
@@ -18,8 +17,7 @@ type Effects struct {
 	TrailEvents []evidence.TrailEvent
 }
 
-// EffectsOf returns what follows from a snapshot. environment is the name of its environment now.
-// Both lists are sorted by fingerprint.
+// EffectsOf returns what follows from a snapshot of an environment of that name. The lists are sorted by fingerprint.
 func EffectsOf(made *Snapshot, changes []Change, artifacts []Artifact, environment string) Effects {
 	running := changedArtifacts(changes, artifacts)
 	e := Effects{Events: made.EventsOf(changes, running), TrailEvents: made.TrailEventsOf(changes, running, environment)}

@@ -14,8 +14,7 @@ type Known struct {
 	Decisions []Decision
 	Compliant *bool
 	Allowed   bool
-	// FirstAt is when it first ran in the environment, in Unix seconds; 0 when it
-	// never did.
+	// FirstAt is when it first ran in the environment, in Unix seconds; 0 when it never did.
 	FirstAt float64
 }
 
@@ -26,26 +25,17 @@ type Basis struct {
 	// Number and Timestamp are those that the next snapshot will have.
 	Number    int64
 	Timestamp float64
-	// Known has what was read, by fingerprint. What runs on and is not in it keeps what the
-	// last snapshot has.
+	// Known has what was read, by fingerprint. What runs on and is not in it keeps what the last snapshot has.
 	Known map[string]Known
 }
 
-// Evaluate makes the artifacts of a snapshot of what a report names, which must have its
-// fingerprints resolved. The artifacts are sorted by fingerprint.
+// Evaluate makes the artifacts of a snapshot, sorted by fingerprint, of a report whose fingerprints are resolved.
 func Evaluate(images []Reported, basis *Basis) []Artifact {
 	artifacts := make([]Artifact, 0, len(images))
 	for _, image := range images {
 		artifact := Artifact{
-			Fingerprint: image.Fingerprint,
-			Name:        image.Name,
-			Names:       image.names,
-			CreatedAt:   image.CreatedAt,
-			Pods:        image.Pods,
-			Context:     image.Context,
-			Since:       basis.Number,
-			StartedAt:   basis.Timestamp,
-			FirstAt:     basis.Timestamp,
+			Fingerprint: image.Fingerprint, Name: image.Name, Names: image.names, CreatedAt: image.CreatedAt, Pods: image.Pods,
+			Context: image.Context, Since: basis.Number, StartedAt: basis.Timestamp, FirstAt: basis.Timestamp,
 		}
 		known, ok := basis.Known[image.Fingerprint]
 		if before, runs := basis.Before[image.Fingerprint]; runs {
@@ -87,8 +77,7 @@ type Lineage struct {
 // LineageOf is the lineage that an origin is in.
 func LineageOf(origin *evidence.Origin) Lineage { return Lineage{Flow: origin.Flow, Slot: origin.Slot} }
 
-// PreviousIn returns the predecessor of an artifact in a lineage, nil if it has none, and whether
-// the artifact is in that lineage.
+// PreviousIn returns an artifact's predecessor in a lineage, or nil, and whether the artifact is in that lineage.
 func (a *Artifact) PreviousIn(lineage Lineage) (*Predecessor, bool) {
 	for i := range a.Origins {
 		if LineageOf(&a.Origins[i].Origin) == lineage {

@@ -2,8 +2,7 @@ package snapshot
 
 import "attestry/evidence/policy"
 
-// Facts returns what a snapshot keeps of the facts that an artifact was evaluated by. flows are
-// the names of the flows of its origins.
+// Facts returns what a snapshot keeps of an artifact's facts. flows names its origins' flows.
 func (a *Artifact) Facts(flows []string) policy.Facts {
 	facts := policy.Facts{Name: a.Name, Fingerprint: a.Fingerprint}
 	for i := range a.Origins {

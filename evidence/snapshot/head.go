@@ -7,9 +7,8 @@ import (
 	"attestry/evidence/policy"
 )
 
-// Head is the part of an environment that every report changes: its last snapshot, and how far
-// its reports are processed. The snapshots decide: a worker that finds the head behind the last
-// snapshot advances it.
+// Head is the part of an environment that every report changes: its last snapshot, and how far its reports are
+// processed. The snapshots decide: a worker that finds the head behind the last snapshot advances it.
 type Head struct {
 	Org         string `json:"org"`
 	Environment string `json:"environment"` // id
@@ -27,8 +26,7 @@ type Head struct {
 	// SnapshotGeneration is the generation in which the last snapshot was evaluated.
 	SnapshotGeneration string `json:"snapshot_token"`
 
-	// Digest is that of the last processed report, Generation the one in which it was
-	// evaluated.
+	// Digest is that of the last processed report, Generation the one in which it was evaluated.
 	Digest     string `json:"digest"`
 	Generation string `json:"token"`
 	// Scaled is the arrival number of the report from which on numbers of instances differ from
@@ -38,13 +36,11 @@ type Head struct {
 	Processed int64     `json:"processed"`
 	Outcomes  []Outcome `json:"outcomes,omitempty"`
 
-	// Lease is that of the worker which processes the environment. Correctness rests on the numbering of
-	// the snapshots.
+	// Lease is that of the worker which processes the environment. It only saves double work.
 	Lease   job.Lease `json:"lease"`
 	Attempt Attempt   `json:"attempt"`
 
-	// LastReportedAt is when the last processed or identical report was accepted,
-	// Unix seconds; 0 before the first.
+	// LastReportedAt is when the last processed or identical report was accepted, Unix seconds; 0 before the first.
 	LastReportedAt float64 `json:"last_reported_at"`
 }
 
@@ -66,8 +62,7 @@ type Outcome struct {
 	Failed   bool   `json:"failed,omitempty"`
 }
 
-// MaxOutcomes is how many outcomes a head keeps: enough for every report that
-// may still be waited for in a busy environment.
+// MaxOutcomes is how many outcomes a head keeps: enough for all reports that somebody may wait for.
 const MaxOutcomes = 256
 
 // Verdict is what a report came to.
@@ -82,8 +77,7 @@ const (
 	Unknown                 // processed, but too long ago to tell how
 )
 
-// HasOutcome reports whether the outcome of a report is noted under its arrival number.
-// Reports that changed nothing leave none.
+// HasOutcome reports whether a report has an outcome under its arrival number. Without changes there is none.
 func (h Head) HasOutcome(arrival int64, report string) bool {
 	return slices.ContainsFunc(h.Outcomes, func(o Outcome) bool { return o.Arrival == arrival && o.Report == report })
 }
@@ -119,7 +113,7 @@ func (h *Head) MarkProcessed(arrival int64, outcome Outcome) {
 		return
 	}
 	outcome.Arrival = arrival
-	// A fresh list: copies of the head share the old one.
+	// Copies of the head share the old list, so it is cloned.
 	kept := h.Outcomes[max(0, len(h.Outcomes)+1-MaxOutcomes):]
 	h.Outcomes = append(slices.Clone(kept), outcome)
 }

@@ -32,8 +32,7 @@ func (s *Snapshot) Member(environment string) (Member, bool) {
 	return Member{}, false
 }
 
-// HasMembers reports whether a logical snapshot unites these members, given by id without
-// repetition, in any order.
+// HasMembers reports whether a logical snapshot unites these members, given by id without repetition, in any order.
 func (s *Snapshot) HasMembers(environments []string) bool {
 	return len(environments) == len(s.Members) && !slices.ContainsFunc(environments, func(id string) bool {
 		_, ok := s.Member(id)
@@ -41,17 +40,14 @@ func (s *Snapshot) HasMembers(environments []string) bool {
 	})
 }
 
-// WithMembers returns the logical snapshot that follows s when the members have
-// changed at a time in Unix seconds. No events belong to it: nothing has started or
-// exited in any environment.
+// WithMembers returns the logical snapshot after a change of members, at a time in Unix seconds, without events.
 func (s *Snapshot) WithMembers(members []Member, at float64) Snapshot {
 	next := s.next(members, at)
 	next.unite()
 	return next
 }
 
-// WithSnapshot returns the logical snapshot that follows s when one of its members has
-// made a snapshot. The events of the member's snapshot belong to it.
+// WithSnapshot returns the logical snapshot after a snapshot of a member, whose events belong to it.
 func (s *Snapshot) WithSnapshot(made *Snapshot) Snapshot {
 	next := s.next(slices.Clone(s.Members), made.Timestamp)
 	for i := range next.Members {
@@ -65,8 +61,7 @@ func (s *Snapshot) WithSnapshot(made *Snapshot) Snapshot {
 	return next
 }
 
-// next is the frame of the snapshot after s. Its time is later than that of s,
-// whatever the clocks of those who made the two said.
+// next is the snapshot after s without a verdict. Its time is later than that of s, even if the clocks differ.
 func (s *Snapshot) next(members []Member, at float64) Snapshot {
 	if s.Number > 0 {
 		at = evidence.TimeAfter(s.Timestamp, at)
@@ -88,8 +83,7 @@ func (s *Snapshot) unite() {
 	s.State = evidence.UnitedState(states)
 }
 
-// EventsOfMember are the entries of the logical environment's log for events of the
-// member's snapshot that caused s, in the member's order.
+// EventsOfMember are the log entries for the events of the member's snapshot that caused s, in order.
 func (s *Snapshot) EventsOfMember(events []Event) []Event {
 	copies := make([]Event, 0, len(events))
 	for _, event := range events {

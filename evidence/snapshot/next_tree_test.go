@@ -15,9 +15,9 @@ func TestNextTreeIsTheOneThatWouldBeCutAnew(t *testing.T) {
 			before[i].Origins = []Origin{{}}
 			before[i].Pods = map[string]Pod{"p": {CreatedAt: 1, Owners: []Owner{{Kind: "ReplicaSet"}}}}
 		}
-		tree := NewArtifactTree(before)
+		tree := new(Tree).Next(before)
 		after := mutate(random, tree.Artifacts())
-		if next, anew := tree.Next(after), NewArtifactTree(after); next.Root != anew.Root || len(next.Chunks) != len(anew.Chunks) {
+		if next, anew := tree.Next(after), new(Tree).Next(after); next.Root != anew.Root || len(next.Chunks) != len(anew.Chunks) {
 			t.Fatalf("round %d: another tree", round)
 		}
 	}
@@ -53,10 +53,10 @@ func TestNextTreeSeesADifferenceInAnyMember(t *testing.T) {
 		t.Run(fmt.Sprint("member ", i), func(t *testing.T) {
 			before := artifactsNamed(100, "a")
 			before[50].Pods = map[string]Pod{"q": {Owners: []Owner{{}}}}
-			tree := NewArtifactTree(before)
+			tree := new(Tree).Next(before)
 			after := tree.Artifacts()
 			change(&after[50])
-			if next, anew := tree.Next(after), NewArtifactTree(after); next.Root == tree.Root || next.Root != anew.Root {
+			if next, anew := tree.Next(after), new(Tree).Next(after); next.Root == tree.Root || next.Root != anew.Root {
 				t.Error("the difference is not in the tree")
 			}
 		})

@@ -1,5 +1,4 @@
-// Package snapshot holds the rules by which reports of what runs become numbered
-// snapshots (docs/semantics.md 10 and 11).
+// Package snapshot has the rules by which reports become numbered snapshots (docs/semantics.md 10 and 11).
 package snapshot
 
 import (
@@ -13,11 +12,9 @@ import (
 	"attestry/evidence"
 )
 
-// Instance is one running thing of a report, whatever its type: a pod, a
-// container, a file. It may run several images.
+// Instance is one running thing of a report, whatever its type: a pod, a container, a file. It may run several images.
 type Instance struct {
-	// Digests maps the name of each image to its fingerprint, "" when the reporter
-	// could not learn it.
+	// Digests maps the name of each image to its fingerprint, "" when the reporter could not learn it.
 	Digests map[string]string
 	// CreatedAt is the instance's start in Unix seconds.
 	CreatedAt int64
@@ -35,8 +32,7 @@ type Pod struct {
 	Owners    []Owner `json:"owners"`
 }
 
-// Owner is a pod's owner reference. Members beside the known ones are accepted
-// and not kept (docs/semantics.md 10.1).
+// Owner is a pod's owner reference. Members beside the known ones are accepted and not kept (docs/semantics.md 10.1).
 type Owner struct {
 	APIVersion         string `json:"apiVersion"`
 	Kind               string `json:"kind"`
@@ -46,8 +42,7 @@ type Owner struct {
 	BlockOwnerDeletion *bool  `json:"blockOwnerDeletion,omitempty"`
 }
 
-// Report is the canonical form of a report: the same runtime always gives the
-// same Report, however its sender ordered it.
+// Report is the canonical form of a report: equal runtimes give equal Reports, in whatever order they were sent.
 type Report struct {
 	Type evidence.EnvironmentType `json:"type"`
 	// Artifacts are sorted by fingerprint, then name.
@@ -155,9 +150,7 @@ func (i *Instance) namespace() string {
 	return i.PodContext.Namespace
 }
 
-// addPod keeps the pod under its name. Pods are known by name in answers, yet
-// names repeat across namespaces: the pods of a repeated name are distinguished by
-// `namespace/name`.
+// addPod keeps the pod under its name. Further pods of a name are kept under `namespace/name`.
 func (r *Reported) addPod(name string, pod Pod) {
 	if r.Pods == nil {
 		r.Pods = map[string]Pod{}
@@ -171,8 +164,7 @@ func (r *Reported) addPod(name string, pod Pod) {
 // newest is the start of the youngest instance; the starts are sorted.
 func (r *Reported) newest() int64 { return r.CreatedAt[len(r.CreatedAt)-1] }
 
-// Digest names what runs: the SHA-256 over the sorted names, fingerprints and
-// numbers of instances. Restarts, new pod names and times leave it as it is.
+// Digest is the SHA-256 over the sorted names, fingerprints and numbers of instances that run.
 func (r *Report) Digest() string {
 	hash := sha256.New()
 	var line []byte
@@ -188,9 +180,7 @@ func (r *Report) Digest() string {
 	return hex.EncodeToString(hash.Sum(nil))
 }
 
-// Fingerprints groups the report by fingerprint: one artifact of a snapshot each.
-// An image that runs under several names is known by the first of them, in
-// alphabetical order.
+// Fingerprints groups the report by fingerprint. An image with several names gets the first in alphabetical order.
 func (r *Report) Fingerprints() []Reported {
 	grouped := make([]Reported, 0, len(r.Artifacts))
 	for rest := r.Artifacts; len(rest) > 0; {

@@ -11,10 +11,9 @@ import (
 // snapshot, by fingerprint: other numbers alone make no snapshot (docs/semantics.md 11.1).
 type Scaling map[string]int
 
-// Scale compares a report with the one before. before are the artifacts of the last snapshot by
-// fingerprint, changes those that the report makes of it, and last is the scaling of the report
-// before. It returns the scaling of the report and the artifacts that run on in another number,
-// sorted by fingerprint.
+// Scale compares a report with the one before. before are the artifacts of the last snapshot by fingerprint, changes
+// those that the report makes of it, and last is the scaling of the report before. It returns the scaling of the report
+// and the artifacts that run on in another number, sorted by fingerprint.
 func Scale(before map[string]Artifact, changes []Change, last Scaling) (next Scaling, scaled []notification.Scaled) {
 	next = Scaling{}
 	ended := map[string]bool{}

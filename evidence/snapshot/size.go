@@ -2,27 +2,20 @@ package snapshot
 
 import (
 	"fmt"
-	"slices"
 
 	"attestry/evidence"
 )
 
 const (
-	// MaxArtifactSize bounds an artifact with its pods, in bytes: a document of a
-	// snapshot that names it twice stays within the 16 MiB that MongoDB takes.
+	// MaxArtifactSize bounds an artifact with its pods, in bytes. A document that has it twice fits into MongoDB.
 	MaxArtifactSize = 7 << 20
-	// MaxReportSize bounds a report in its canonical form, in bytes. The form
-	// repeats a pod for each of its images, so it can be far larger than the body
-	// that was sent; without a bound, a few megabytes would become terabytes.
+	// MaxReportSize bounds a canonical report, in bytes. A pod is repeated for each image, so a small body may grow.
 	MaxReportSize = 64 << 20
-	// MaxOriginsSize bounds what is kept of where one artifact comes from, in bytes: it
-	// has to fit beside MaxArtifactSize, as a report must not fail for what flows tell
-	// of an artifact.
+	// MaxOriginsSize bounds what is kept of one artifact's origins, in bytes, which fit beside MaxArtifactSize.
 	MaxOriginsSize = 7 << 20
 )
 
-// The most that the members of fixed form take up in JSON, with their keys, in
-// bytes. Sizes are estimates from above.
+// The most that the members of fixed form take up in JSON, with their keys, in bytes. Sizes are estimates from above.
 const (
 	artifactFrame = 80
 	runFrame      = 128
@@ -36,14 +29,7 @@ const (
 	reasonFrame   = 192
 )
 
-// CheckSize reports whether the report can be kept, or returns a TooLarge error.
-func (r *Report) CheckSize() error {
-	_, err := r.Size()
-	return err
-}
-
-// Size is the most that the report takes up in JSON, in bytes, or a TooLarge error when it
-// cannot be kept.
+// Size is the most that the report takes up in JSON, in bytes, or a TooLarge error when it cannot be kept.
 func (r *Report) Size() (int, error) {
 	total, artifact := 0, 0
 	for i := range r.Artifacts {
@@ -67,10 +53,7 @@ func (r *Report) Size() (int, error) {
 
 // size is the most that the artifact takes up in JSON, in bytes.
 func (a *Artifact) size() int {
-	size := runFrame + sizeOf(a.Fingerprint, a.Name, a.CreatedAt, a.Pods, 1<<62) + a.Context.size()
-	for _, name := range a.Names {
-		size += textSize(name)
-	}
+	size := runFrame + sizeOf(a.Fingerprint, a.Name, a.CreatedAt, a.Pods, 1<<62) + a.Context.size() + textSize(a.Names...)
 	for i := range a.Origins {
 		size += a.Origins[i].size()
 	}
@@ -83,18 +66,15 @@ func (a *Artifact) size() int {
 func (o *Origin) size() int {
 	size := OriginSize(&o.Origin)
 	if previous := o.Previous; previous != nil {
-		size += OriginSize(&previous.Origin) + textSize(previous.Fingerprint) + textSize(previous.Name)
+		size += OriginSize(&previous.Origin) + textSize(previous.Fingerprint, previous.Name)
 	}
 	if shortfall := o.Shortfall; shortfall != nil {
-		for _, name := range slices.Concat(shortfall.Failing, shortfall.Missing) {
-			size += textSize(name)
-		}
+		size += textSize(shortfall.Failing...) + textSize(shortfall.Missing...)
 	}
 	return size
 }
 
-// bounded leaves out the origins that came last once they exceed MaxOriginsSize, yet
-// never the first.
+// bounded leaves out the origins that came last once they exceed MaxOriginsSize, yet never the first.
 func bounded(origins []Origin) []Origin {
 	size := 0
 	for i := range origins {
@@ -107,16 +87,15 @@ func bounded(origins []Origin) []Origin {
 
 // OriginSize is the most that an origin takes up in JSON, in bytes.
 func OriginSize(o *evidence.Origin) int {
-	size := originFrame + textSize(o.Flow) + textSize(o.Trail) + textSize(o.Slot) + textSize(o.Record) +
-		textSize(o.Repo) + textSize(o.CommitSHA) + textSize(o.CommitURL)
+	size := originFrame + textSize(o.Flow, o.Trail, o.Slot, o.Record, o.Repo, o.CommitSHA, o.CommitURL)
 	if c := o.Commit; c != nil {
-		size += textSize(c.SHA1) + textSize(text(c.Message)) + textSize(text(c.Author)) + textSize(text(c.Branch)) + textSize(text(c.URL))
+		size += textSize(c.SHA1, evidence.Text(c.Message), evidence.Text(c.Author), evidence.Text(c.Branch), evidence.Text(c.URL))
 	}
 	return size
 }
 
 func (c *Change) size() int {
-	size := changeFrame + textSize(c.Fingerprint) + textSize(c.Name)
+	size := changeFrame + textSize(c.Fingerprint, c.Name)
 	if c.Former != nil {
 		size += c.Former.size()
 	}
@@ -125,22 +104,19 @@ func (c *Change) size() int {
 
 // Size is the most that the chunk takes up in JSON, in bytes.
 func (c *Chunk) Size() int {
-	size := artifactFrame
+	size := artifactFrame + textSize(c.Children...)
 	for i := range c.Artifacts {
 		size += c.Artifacts[i].size()
 	}
 	for i := range c.Changes {
 		size += c.Changes[i].size()
 	}
-	for _, child := range c.Children {
-		size += textSize(child)
-	}
 	return size
 }
 
 // sizeOf stops adding up beyond enough.
 func sizeOf(fingerprint, name string, createdAt []int64, pods map[string]Pod, enough int) int {
-	size := artifactFrame + textSize(fingerprint) + textSize(name) + instanceSize*len(createdAt)
+	size := artifactFrame + textSize(fingerprint, name) + instanceSize*len(createdAt)
 	for name, pod := range pods {
 		if size > enough {
 			return size
@@ -154,17 +130,19 @@ func (p *Pod) size() int {
 	size := podFrame + textSize(p.Namespace)
 	for i := range p.Owners {
 		owner := &p.Owners[i]
-		size += ownerFrame + textSize(owner.APIVersion) + textSize(owner.Kind) + textSize(owner.Name) + textSize(owner.UID)
+		size += ownerFrame + textSize(owner.APIVersion, owner.Kind, owner.Name, owner.UID)
 	}
 	return size
 }
 
-// textSize is the most that a text takes up in JSON: encoding/json writes some
-// characters as \u003c.
-func textSize(text string) int {
-	size := len(text) + len(`"",`)
-	for i := range len(text) {
-		size += int(escaped[text[i]])
+// textSize is the most that texts take up in JSON: encoding/json writes some characters as \u003c.
+func textSize(texts ...string) int {
+	size := 0
+	for _, text := range texts {
+		size += len(text) + len(`"",`)
+		for i := range len(text) {
+			size += int(escaped[text[i]])
+		}
 	}
 	return size
 }

@@ -56,7 +56,7 @@ func TestReportThatSwellsIsRefused(t *testing.T) {
 		"a name without end":                   Canonical(evidence.Server, []Instance{{Digests: map[string]string{strings.Repeat("x", MaxArtifactSize+1): fingerprint("x")}}}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := report.CheckSize(); evidence.CodeOf(err) != evidence.TooLarge {
+			if _, err := report.Size(); evidence.CodeOf(err) != evidence.TooLarge {
 				t.Error(err)
 			}
 		})
@@ -106,7 +106,7 @@ func TestLargeClustersAreNotRefused(t *testing.T) {
 		"one pod of a thousand containers": pods(1, ordinary, imagesNamed(1000)...),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := report.CheckSize(); err != nil {
+			if _, err := report.Size(); err != nil {
 				t.Error(err)
 			}
 		})
@@ -160,7 +160,7 @@ func TestChunksStaySmallHoweverManyPods(t *testing.T) {
 	report := pods(200, ordinary, imagesNamed(60)...)
 	artifacts := evaluated(&report)
 	most := maxChunkSize + artifacts[0].size()
-	for _, tree := range []Tree{NewArtifactTree(artifacts), NewChangeTree(Diff(artifacts, nil))} {
+	for _, tree := range []Tree{new(Tree).Next(artifacts), NewChangeTree(Diff(artifacts, nil))} {
 		for id, chunk := range tree.Chunks {
 			if size := len(encode(chunk)); size > most {
 				t.Errorf("chunk %s has %d bytes", id, size)

@@ -8,9 +8,8 @@ import (
 	"attestry/evidence/policy"
 )
 
-// Snapshot is what ran in an environment from Timestamp until the next one. It
-// is immutable. Its artifacts hang on Root; what changed against the snapshot
-// before is in Changes or, when there are many, hangs on ChangesRoot.
+// Snapshot is what ran in an environment from Timestamp until the next one. It is immutable. Its artifacts hang on
+// Root; what changed against the snapshot before is in Changes or, when there are many, hangs on ChangesRoot.
 type Snapshot struct {
 	Org         string                   `json:"org"`
 	Environment string                   `json:"environment"` // id
@@ -25,36 +24,29 @@ type Snapshot struct {
 	Policies    []policy.Reference `json:"policies,omitempty"`
 	Changes     []Change           `json:"changes,omitempty"`
 	ChangesRoot string             `json:"changes_root,omitempty"`
-	// EventsBefore is how many events the environment had before this
-	// snapshot's own; so their ordinals follow from the snapshot.
+	// EventsBefore is how many events the environment had before this snapshot. The ordinals follow from it.
 	EventsBefore int64 `json:"events_before"`
 	Events       int64 `json:"events"`
-	// Arrival is the number of the report that made the snapshot, Report its id,
-	// and Digest its digest.
+	// Arrival is the number of the report that made the snapshot, Report its id, and Digest its digest.
 	Arrival int64  `json:"arrival"`
 	Report  string `json:"report"`
 	Digest  string `json:"digest"`
-	// Generation is that of the environment and its organization before the facts were
-	// read.
+	// Generation is that of the environment and its organization before the facts were read.
 	Generation string `json:"token"`
 	// ReportedBy names the reporter.
 	ReportedBy string `json:"reported_by"`
 	// ReportedAt is when the report was accepted, Unix seconds.
 	ReportedAt float64 `json:"reported_at"`
-	// Members are what a logical environment's snapshot unites, in the order in which
-	// the environment includes them. It has no Root, Counts and Changes of its own.
+	// Members are what a logical environment's snapshot unites, in their order. It has no Root, Counts and Changes.
 	Members []Member `json:"members,omitempty"`
-	// Cause is why a logical environment's snapshot was made; nil for a change of
-	// membership.
+	// Cause is why a logical environment's snapshot was made; nil for a change of membership.
 	Cause *Cause `json:"cause,omitempty"`
 }
 
-// Compliant is the verdict where a plain bool is wanted: unknown gives false
-// (docs/semantics.md 9.4).
+// Compliant is the verdict where a plain bool is wanted: unknown gives false (docs/semantics.md 9.4).
 func (s *Snapshot) Compliant() bool { return s.State != nil && *s.State }
 
-// Sum sets the verdict on what runs. Where policies are applied and nothing runs, it is
-// compliant (docs/semantics.md 9.4).
+// Sum sets the verdict on what runs. With policies and nothing running it is compliant (docs/semantics.md 9.4).
 func (s *Snapshot) Sum(artifacts []Artifact) {
 	s.Counts = Count(artifacts)
 	s.State = s.Counts.State()
@@ -63,12 +55,10 @@ func (s *Snapshot) Sum(artifacts []Artifact) {
 	}
 }
 
-// MaxInlineChanges is how many changes a snapshot holds itself. More hang on
-// ChangesRoot, so that the document stays small.
+// MaxInlineChanges is how many changes a snapshot holds itself. More hang on ChangesRoot.
 const MaxInlineChanges = 64
 
-// Inline reports whether changes are few and small enough for the snapshot to hold
-// them itself.
+// Inline reports whether changes are few and small enough for the snapshot to hold them itself.
 func Inline(changes []Change) bool {
 	size := 0
 	for i := range changes {
@@ -81,8 +71,7 @@ func Inline(changes []Change) bool {
 type Event struct {
 	Org         string `json:"org"`
 	Environment string `json:"environment"` // id
-	// Member is, in the log of a logical environment, the id of the member in which it
-	// happened; else "".
+	// Member is, in the log of a logical environment, the id of the member in which it happened; else "".
 	Member      string     `json:"member,omitempty"`
 	Ordinal     int64      `json:"ordinal"` // 1, 2, 3, … per environment
 	Snapshot    int64      `json:"snapshot"`
@@ -94,8 +83,7 @@ type Event struct {
 	// Compliant is the artifact's verdict, SnapshotCompliant the snapshot's.
 	Compliant         *bool `json:"compliant"`
 	SnapshotCompliant bool  `json:"snapshot_compliant"`
-	// Flows are the ids of the flows that knew the artifact, the one that built it
-	// first; Record is the artifact's newest record there.
+	// Flows are the ids of the flows that knew the artifact, the first builder first; Record is the newest there.
 	Flows  []string `json:"flows,omitempty"`
 	Record string   `json:"record,omitempty"`
 	// Repos are the ids of the repositories it comes from.
@@ -104,25 +92,16 @@ type Event struct {
 	CodeDiff *string `json:"code_diff,omitempty"`
 }
 
-// EventsOf derives the log entries of a snapshot from its changes and artifacts:
-// one per changed artifact. The same snapshot always gives the same events.
+// EventsOf derives the log entries of a snapshot: one per changed artifact, always the same.
 func (s *Snapshot) EventsOf(changes []Change, artifacts map[string]Artifact) []Event {
 	ordered := slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return c.Type == Unchanged })
 	slices.SortStableFunc(ordered, ByAppearance)
 	events := make([]Event, 0, len(ordered))
 	for i, c := range ordered {
 		event := Event{
-			Org:               s.Org,
-			Environment:       s.Environment,
-			Ordinal:           s.EventsBefore + int64(i) + 1,
-			Snapshot:          s.Number,
-			Timestamp:         s.Timestamp,
-			Fingerprint:       c.Fingerprint,
-			Name:              c.Name,
-			Type:              c.Type,
-			Description:       c.Description(),
-			Compliant:         c.Compliant,
-			SnapshotCompliant: s.Compliant(),
+			Org: s.Org, Environment: s.Environment, Ordinal: s.EventsBefore + int64(i) + 1, Snapshot: s.Number, Timestamp: s.Timestamp,
+			Fingerprint: c.Fingerprint, Name: c.Name, Type: c.Type, Description: c.Description(),
+			Compliant: c.Compliant, SnapshotCompliant: s.Compliant(),
 		}
 		event.describe(c.artifact(artifacts))
 		events = append(events, event)
@@ -162,9 +141,7 @@ func ByFingerprint(artifacts []Artifact) map[string]Artifact {
 	return found
 }
 
-// ByAppearance orders changes as answers show them: changed artifacts first,
-// then those that run on, exited ones last; within a group the youngest first
-// (docs/semantics.md 11.2).
+// ByAppearance orders changes as answers show them: changed, running on, exited, each from the youngest on.
 func ByAppearance(a, b Change) int {
 	return cmp.Or(
 		cmp.Compare(rank(a.Type), rank(b.Type)),

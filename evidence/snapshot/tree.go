@@ -3,11 +3,12 @@ package snapshot
 import (
 	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
+
+	"attestry/evidence"
 )
 
 const (
@@ -18,15 +19,12 @@ const (
 	// maxChunkSize ends, in bytes, one whose artifacts run in many pods: the
 	// document then stays small, unless a single artifact is large.
 	maxChunkSize = 48 << 10
-	// minInner keeps each level of inner chunks at most half as long as the one
-	// below it, so that there always is one root.
+	// minInner makes each level of inner chunks at most half as long as the one below, so that there is one root.
 	minInner = 2
 )
 
-// Chunk is an immutable piece of a snapshot, known by the SHA-256 of its
-// encoding. A leaf holds artifacts or changes, an inner chunk the ids of the
-// chunks below it. Snapshots share the chunks that are alike, as git shares
-// trees.
+// Chunk is an immutable piece of a snapshot, known by the SHA-256 of its encoding. A leaf holds artifacts or changes,
+// an inner chunk the ids of the chunks below it. Snapshots share the chunks that are alike, as git shares trees.
 type Chunk struct {
 	Artifacts []Artifact `json:"artifacts,omitempty"`
 	Changes   []Change   `json:"changes,omitempty"`
@@ -36,10 +34,7 @@ type Chunk struct {
 }
 
 // ID is the SHA-256 of the chunk's content, in hex.
-func (c *Chunk) ID() string {
-	sum := sha256.Sum256(c.Encoding())
-	return hex.EncodeToString(sum[:])
-}
+func (c *Chunk) ID() string { return evidence.SHA256(c.Encoding()) }
 
 // Encoding is the chunk's content as JSON, which must not be changed.
 func (c *Chunk) Encoding() []byte {
@@ -49,28 +44,17 @@ func (c *Chunk) Encoding() []byte {
 	return encode(c)
 }
 
-// Tree is a list of entries cut into chunks by content: a chunk ends after an
-// entry whose key hashes to a certain first byte. One entry more or less
-// therefore changes one leaf and the chunks above it, wherever it is in the list.
+// Tree is a list of entries cut into chunks by content: a chunk ends after an entry whose key hashes to a certain first
+// byte. One entry more or less therefore changes one leaf and the chunks above it, wherever it is in the list.
 type Tree struct {
-	// Root is the id of the chunk from which all others are reached, "" for an
-	// empty list.
+	// Root is the id of the chunk from which all others are reached, "" for an empty list.
 	Root string
 	// Chunks holds every chunk of the tree by id.
 	Chunks map[string]Chunk
 }
 
-// NewArtifactTree cuts artifacts, which must be sorted by fingerprint.
-func NewArtifactTree(artifacts []Artifact) Tree {
-	var leaves []Chunk
-	for _, part := range cut(artifacts, 1, describeArtifact) {
-		leaves = append(leaves, Chunk{Artifacts: part})
-	}
-	return newTree(leaves, nil)
-}
-
-// Next is NewArtifactTree for what runs after the artifacts of this tree. Leaves in which nothing
-// differs are taken over: they are neither measured nor encoded again.
+// Next is the tree of what runs after the artifacts of this tree, sorted by fingerprint. Leaves in which nothing differs
+// are taken over: they are neither measured nor encoded again.
 func (t *Tree) Next(artifacts []Artifact) Tree {
 	known, last := t.leaves()
 	var leaves []Chunk
@@ -91,8 +75,7 @@ func (t *Tree) Next(artifacts []Artifact) Tree {
 	return newTree(leaves, ids)
 }
 
-// leaves returns the ids of the leaves that hold artifacts, by their first fingerprints, and that
-// of the last one.
+// leaves returns the ids of the leaves that hold artifacts, by their first fingerprints, and that of the last one.
 func (t *Tree) leaves() (ids map[string]string, last string) {
 	ids = make(map[string]string, len(t.Chunks))
 	greatest := ""
@@ -111,12 +94,11 @@ func (t *Tree) leaves() (ids map[string]string, last string) {
 
 func describeArtifact(a *Artifact) (key string, size int) { return a.Fingerprint, a.size() }
 
-// runsOnAlike reports whether an artifact runs on without any difference, with what is known of
-// it taken over from the snapshot before.
+// runsOnAlike reports whether an artifact runs on without any difference, with the same facts in memory.
 func runsOnAlike(after, before Artifact) bool {
 	return after.Fingerprint == before.Fingerprint && after.Name == before.Name && after.Since == before.Since &&
 		after.StartedAt == before.StartedAt && after.FirstAt == before.FirstAt && after.Allowed == before.Allowed &&
-		sameVerdict(after.Compliant, before.Compliant) &&
+		evidence.Equal(after.Compliant, before.Compliant) &&
 		isSameList(after.Origins, before.Origins) && isSameList(after.Decisions, before.Decisions) &&
 		slices.Equal(after.Names, before.Names) && (after.CreatedAt == nil) == (before.CreatedAt == nil) &&
 		slices.Equal(after.CreatedAt, before.CreatedAt) && maps.EqualFunc(after.Pods, before.Pods, isSamePod) &&
@@ -130,7 +112,7 @@ func isSamePod(a, b Pod) bool {
 }
 
 func isSameOwner(a, b Owner) bool {
-	same := sameVerdict(a.Controller, b.Controller) && sameVerdict(a.BlockOwnerDeletion, b.BlockOwnerDeletion)
+	same := evidence.Equal(a.Controller, b.Controller) && evidence.Equal(a.BlockOwnerDeletion, b.BlockOwnerDeletion)
 	a.Controller, a.BlockOwnerDeletion, b.Controller, b.BlockOwnerDeletion = nil, nil, nil, nil
 	return same && a == b
 }
@@ -147,8 +129,7 @@ func NewChangeTree(changes []Change) Tree {
 	return newTree(leaves, nil)
 }
 
-// newTree builds a tree over its leaves. ids are those of leaves that are known already, by their
-// places; the others are encoded.
+// newTree builds a tree over its leaves. ids are those of known leaves, by index; the others are encoded.
 func newTree(level []Chunk, ids []string) Tree {
 	tree := Tree{Chunks: map[string]Chunk{}}
 	for len(level) > 0 {
@@ -177,8 +158,7 @@ func newTree(level []Chunk, ids []string) Tree {
 	return tree
 }
 
-// cut splits entries into parts of at least minimum entries; the last may be shorter. describe
-// gives an entry's key and its size in bytes.
+// cut splits entries into parts of at least minimum entries, but for the last. describe gives key and size in bytes.
 func cut[T any](entries []T, minimum int, describe func(*T) (key string, size int)) [][]T {
 	var parts [][]T
 	for len(entries) > 0 {
@@ -218,13 +198,16 @@ type Difference struct {
 	Superseded []string
 }
 
-// Compare walks the former tree, known by its root, only where its ids differ
-// from those of the tree at hand: one fetch per level.
+// Compare walks the former tree, by its root, only where its ids differ from this tree's: one fetch per level.
 func (t *Tree) Compare(root string, fetch Fetch) (Difference, error) {
 	var before []Artifact
 	var superseded []string
+	var frontier []string
+	if root != "" {
+		frontier = []string{root}
+	}
 	shared := map[string]bool{}
-	for frontier := nonEmpty(root); len(frontier) > 0; {
+	for len(frontier) > 0 {
 		missing := t.missing(frontier, shared)
 		frontier = nil
 		if len(missing) == 0 {
@@ -291,7 +274,7 @@ func (t *Tree) without(shared map[string]bool) map[string]Chunk {
 	rest := map[string]Chunk{}
 	var walk func(id string)
 	walk = func(id string) {
-		if shared[id] {
+		if shared[id] || id == "" {
 			return
 		}
 		chunk := t.Chunks[id]
@@ -300,55 +283,45 @@ func (t *Tree) without(shared map[string]bool) map[string]Chunk {
 			walk(child)
 		}
 	}
-	for _, id := range nonEmpty(t.Root) {
-		walk(id)
-	}
+	walk(t.Root)
 	return rest
 }
 
 // Load reads a whole tree, level by level: one fetch per level.
 func Load(root string, fetch Fetch) (Tree, error) {
 	tree := Tree{Root: root, Chunks: map[string]Chunk{}}
-	for frontier := nonEmpty(root); len(frontier) > 0; {
-		chunks, err := fetch(frontier)
-		if err != nil {
-			return Tree{}, err
-		}
-		var below []string
-		for i, chunk := range chunks {
-			tree.Chunks[frontier[i]] = chunk
-			below = append(below, chunk.Children...)
-		}
-		frontier = below
-	}
-	return tree, nil
+	return tree, tree.load([]string{root}, fetch)
 }
 
-// LoadAll reads whole trees, all of them level by level: one fetch for each level of
-// the highest one.
-func LoadAll(roots []string, fetch Fetch) ([]Tree, error) {
-	all := Tree{Chunks: map[string]Chunk{}}
-	frontier := slices.Clone(roots)
+// load adds the chunks of the given ids and all below them. What several of them share is read once.
+func (t *Tree) load(ids []string, fetch Fetch) error {
 	for {
-		// What trees share is read once.
-		slices.Sort(frontier)
-		frontier = slices.DeleteFunc(slices.Compact(frontier), func(id string) bool {
-			_, known := all.Chunks[id]
+		slices.Sort(ids)
+		ids = slices.DeleteFunc(slices.Compact(ids), func(id string) bool {
+			_, known := t.Chunks[id]
 			return known || id == ""
 		})
-		if len(frontier) == 0 {
-			break
+		if len(ids) == 0 {
+			return nil
 		}
-		chunks, err := fetch(frontier)
+		chunks, err := fetch(ids)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		var below []string
 		for i, chunk := range chunks {
-			all.Chunks[frontier[i]] = chunk
+			t.Chunks[ids[i]] = chunk
 			below = append(below, chunk.Children...)
 		}
-		frontier = below
+		ids = below
+	}
+}
+
+// LoadAll reads whole trees, all of them level by level: one fetch for each level of the highest one.
+func LoadAll(roots []string, fetch Fetch) ([]Tree, error) {
+	all := Tree{Chunks: map[string]Chunk{}}
+	if err := all.load(slices.Clone(roots), fetch); err != nil {
+		return nil, err
 	}
 	trees := make([]Tree, 0, len(roots))
 	for _, root := range roots {
@@ -369,13 +342,6 @@ func (t *Tree) Changes() []Change {
 	}
 	slices.SortFunc(changes, func(a, b Change) int { return cmp.Compare(a.Fingerprint, b.Fingerprint) })
 	return changes
-}
-
-func nonEmpty(root string) []string {
-	if root == "" {
-		return nil
-	}
-	return []string{root}
 }
 
 func sortByFingerprint(artifacts []Artifact) {

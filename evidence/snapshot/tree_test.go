@@ -41,7 +41,7 @@ func countingFetch(tree Tree, calls *int) Fetch {
 func TestTreeGivesBackWhatWasCut(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 31, 128, 129, 1_000, 10_000} {
 		artifacts := artifactsNamed(n, "a")
-		tree := NewArtifactTree(artifacts)
+		tree := new(Tree).Next(artifacts)
 		calls := 0
 		loaded, err := Load(tree.Root, countingFetch(tree, &calls))
 		if err != nil {
@@ -58,7 +58,7 @@ func TestTreeGivesBackWhatWasCut(t *testing.T) {
 }
 
 func TestTreeKnowsChunksByTheirContent(t *testing.T) {
-	tree := NewArtifactTree(artifactsNamed(500, "a"))
+	tree := new(Tree).Next(artifactsNamed(500, "a"))
 	for id, chunk := range tree.Chunks {
 		if chunk.ID() != id {
 			t.Fatalf("chunk %s has the content of %s", id, chunk.ID())
@@ -75,7 +75,7 @@ func TestOneReplacedArtifactMakesFewChunks(t *testing.T) {
 		after := slices.Clone(before)
 		after[n/2] = Artifact{Fingerprint: fingerprint("new"), Name: "new", CreatedAt: []int64{1}}
 		sortByFingerprint(after)
-		former, latter := NewArtifactTree(before), NewArtifactTree(after)
+		former, latter := new(Tree).Next(before), new(Tree).Next(after)
 		calls := 0
 		difference, err := latter.Compare(former.Root, countingFetch(former, &calls))
 		if err != nil {
@@ -96,7 +96,7 @@ func TestCompareFindsExactlyWhatDiffers(t *testing.T) {
 	for round := range 50 {
 		before := artifactsNamed(random.IntN(800), "a")
 		after := mutate(random, before)
-		former, latter := NewArtifactTree(before), NewArtifactTree(after)
+		former, latter := new(Tree).Next(before), new(Tree).Next(after)
 		calls := 0
 		difference, err := latter.Compare(former.Root, countingFetch(former, &calls))
 		if err != nil {
@@ -163,7 +163,7 @@ func TestTreesAreLoadedTogetherLevelByLevel(t *testing.T) {
 			artifacts = append(artifacts, Artifact{Fingerprint: fingerprint(fmt.Sprint(i))})
 		}
 		sortByFingerprint(artifacts)
-		tree := NewArtifactTree(artifacts)
+		tree := new(Tree).Next(artifacts)
 		trees, roots = append(trees, tree), append(roots, tree.Root)
 		maps.Copy(all.Chunks, tree.Chunks)
 	}

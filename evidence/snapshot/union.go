@@ -33,8 +33,7 @@ func Union(members [][]Artifact) []Artifact {
 	return all
 }
 
-// unite adds what runs of the artifact in another member. What is shared with the
-// other members' own lists is left as it is.
+// unite adds what runs of the artifact in another member, whose lists stay as they are.
 func (a *Artifact) unite(other *Artifact) {
 	if other.NewestInstance() > a.NewestInstance() {
 		a.Context = other.Context

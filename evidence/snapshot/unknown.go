@@ -5,14 +5,11 @@ import (
 	"slices"
 )
 
-// Resolve gives the images whose fingerprint the reporter could not learn the ones
-// that the last snapshot has under their name and that are not reported under it by
-// themselves (docs/semantics.md 10.3): each of them an instance, as far as there
-// are instances, so that none of them exits for not being known. Where there are none
-// it is the youngest that is reported under the name; where that is none either, they
-// are left out. So the same report always comes to the same, whether it is compared
-// with what ran before it or with what it has made. What is returned has one image per
-// fingerprint, sorted.
+// Resolve gives the images whose fingerprint the reporter could not learn those that the last snapshot has under their
+// name and that are not reported under it themselves (docs/semantics.md 10.3): one instance each, as far as there are
+// instances, so that none of them exits. Without such, it gives them the youngest that is reported under the name;
+// without that too, it leaves them out. So the same report has the same result, whether it is compared with what ran
+// before it or with what it has made. The result has one image per fingerprint, sorted.
 func (r *Report) Resolve(before map[string]Artifact) []Reported {
 	if !slices.ContainsFunc(r.Artifacts, func(image Reported) bool { return image.Fingerprint == "" }) {
 		return r.Fingerprints()
@@ -67,9 +64,8 @@ func isYounger(a, b *Artifact) bool {
 	return cmp.Or(cmp.Compare(a.NewestInstance(), b.NewestInstance()), cmp.Compare(a.Fingerprint, b.Fingerprint)) > 0
 }
 
-// among shares the instances of an image out among artifacts: one to each, the rest to
-// the one that runs for the shortest time. Of more artifacts than instances it is the
-// youngest.
+// among shares the instances of an image out among artifacts: one to each, the rest to the one that runs for the
+// shortest time. Of more artifacts than instances it is the youngest.
 func (r *Reported) among(choices []Artifact) []Reported {
 	slices.SortFunc(choices, func(a, b Artifact) int {
 		if isYounger(&a, &b) {

@@ -9,14 +9,12 @@ import (
 	"attestry/evidence/yamlfile"
 )
 
-// LegacyArtifact is the reference name of the one artifact of a template that was
-// made of a list of names. Clients put it into the list too.
+// LegacyArtifact is the reference name of the one artifact of a template that was made of a list of names.
 const LegacyArtifact = "artifact"
 
-// FromNames makes the template that the deprecated list of names stands for: one
-// artifact, with an attestation of any type for each name. A name that is given twice
-// counts once. An empty, impossible or too long name, and a list whose template would
-// be greater than MaxSize, is a validation error of the field template.
+// FromNames makes the template that the deprecated list of names stands for: one artifact, with an attestation of any
+// type for each name. A name that is given twice counts once. An empty, impossible or too long name, and a list whose
+// template would be greater than MaxSize, is a validation error of the field template.
 func FromNames(list []string) (content []byte, err error) {
 	var required []string
 	taken := names{LegacyArtifact: true}
@@ -46,8 +44,7 @@ func FromNames(list []string) (content []byte, err error) {
 	return content, nil
 }
 
-// legacyText writes names in quotes, as some of them would be read as numbers or
-// as true else.
+// legacyText writes names in quotes, as some of them would be read as numbers or as true else.
 func legacyText(required []string) string {
 	var b strings.Builder
 	b.WriteString(Empty + "trail:\n  artifacts:\n    - name: " + LegacyArtifact + "\n")

@@ -14,14 +14,10 @@ import (
 	"attestry/evidence/yamlfile"
 )
 
-// builtin are the types that an attestation can be required to have, beside
-// AnyType and custom:<name>.
+// builtin are the types that an attestation can be required to have, beside AnyType and custom:<name>.
 var builtin = attestation.Names()
 
-const (
-	customPrefix = "custom:"
-	namePattern  = `^[a-zA-Z0-9\-_]+$`
-)
+const namePattern = `^[a-zA-Z0-9\-_]+$`
 
 var format = yamlfile.Format{Name: "Template"}
 
@@ -29,9 +25,8 @@ var nameTooLong = fmt.Sprintf("String should have at most %d characters", eviden
 
 var validName = regexp.MustCompile(namePattern)
 
-// Parse reads a template: YAML in the grammar of flow templates, version 1. What is
-// wrong with the file is a *yamlfile.Error, which is meant for whoever wrote it. The lists of
-// a parsed template are never nil.
+// Parse reads a template: YAML in the grammar of flow templates, version 1. What is wrong with the file is a
+// *yamlfile.Error, which is meant for whoever wrote it. The lists of a parsed template are never nil.
 func Parse(content []byte) (Template, error) {
 	root, err := format.Load(content)
 	if err != nil {
@@ -147,7 +142,7 @@ func (r *reader) name(entry, node *yaml.Node, at string, taken names) string {
 // kind reads the type that an attestation is required to have.
 func (r *reader) kind(entry, node *yaml.Node, at string) string {
 	kind, ok := r.Text(entry, node, at)
-	if ok && utf8.RuneCountInString(strings.TrimPrefix(kind, customPrefix)) > r.maxName {
+	if ok && utf8.RuneCountInString(strings.TrimPrefix(kind, evidence.CustomPrefix)) > r.maxName {
 		r.Fault(node, at, nameTooLong+yamlfile.Shown(kind))
 		return kind
 	}
@@ -159,5 +154,5 @@ func (r *reader) kind(entry, node *yaml.Node, at string) string {
 
 // isCustom reports whether the type is custom:<name>, on one line.
 func isCustom(kind string) bool {
-	return strings.HasPrefix(kind, customPrefix) && !strings.Contains(kind, "\n")
+	return strings.HasPrefix(kind, evidence.CustomPrefix) && !strings.Contains(kind, "\n")
 }

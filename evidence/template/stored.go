@@ -11,9 +11,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// ParseStored reads a template that was accepted once. Earlier versions of this
-// service took names of any length, and read YAML with another library, which also
-// took files that Parse refuses.
+// ParseStored reads a template that was accepted once. Earlier versions of this service took names
+// of any length, and read YAML with another library, which also took files that Parse refuses.
 func ParseStored(content []byte) (Template, error) {
 	if parsed, err := readStored(content); err == nil {
 		return parsed, nil
@@ -42,8 +41,7 @@ func trimKeys(node *yaml.Node) {
 	}
 }
 
-// formerForms are forms that the former library took and this one refuses, with forms that
-// this one takes for the same.
+// formerForms are forms that only the former library took, with what replaces them.
 var formerForms = []struct {
 	form *regexp.Regexp
 	as   string

@@ -1,11 +1,7 @@
-// Package template is the grammar of flow templates, which say what a trail must
-// hold (docs/semantics.md 3.2).
+// Package template is the grammar of flow templates (docs/semantics.md 3.2).
 package template
 
-import (
-	"crypto/sha256"
-	"encoding/hex"
-)
+import "attestry/evidence"
 
 // AnyType is the type of a requirement that any attestation fulfils.
 const AnyType = "*"
@@ -45,23 +41,16 @@ func (t *Template) Artifact(name string) (Artifact, bool) {
 	return Artifact{}, false
 }
 
-// Fits reports whether an attestation of a type fulfils the requirement. Decisions
-// are recorded as system:decision and required as decision.
+// Fits reports whether an attestation of a type fulfils the requirement.
 func (a Attestation) Fits(kind string) bool {
-	return a.Type == AnyType || a.Type == kind || "system:"+a.Type == kind
+	return a.Type == AnyType || a.Type == kind || evidence.SystemPrefix+a.Type == kind
 }
 
 // Empty is the content of the template that requires nothing.
 const Empty = "version: 1\n"
 
-// MaxSize is the greatest template that is taken, in bytes. It has room for some
-// 20,000 requirements.
+// MaxSize is the greatest template, in bytes: some 20,000 requirements.
 const MaxSize = 1 << 20
 
-// ID is the id of a template: it follows from its content, in the form of all
-// ids (docs/semantics.md 1.3).
-func ID(content []byte) string {
-	sum := sha256.Sum256(content)
-	text := hex.EncodeToString(sum[:])
-	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:28]
-}
+// ID is the id of a template, which follows from its content.
+func ID(content []byte) string { return evidence.DerivedID(content) }

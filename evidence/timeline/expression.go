@@ -9,14 +9,11 @@ import (
 	"attestry/evidence"
 )
 
-// Expression picks a snapshot of an environment, by number or as the one in force at
-// a point in time (docs/semantics.md 11.4).
+// Expression picks a snapshot, by number or by a point in time (docs/semantics.md 11.4).
 type Expression struct {
-	// Number counts from 1 when positive and from the latest when negative. It is 0
-	// where a point in time picks.
+	// Number counts from 1, or if negative from the latest. It is 0 where a time picks.
 	Number int64
-	// moment gives the point in time, in Unix seconds, once it is known what time it
-	// is; nil picks by number.
+	// moment gives the point in time, in Unix seconds, by the time now; nil picks by number.
 	moment func(now time.Time) float64
 	text   string
 }
@@ -27,12 +24,10 @@ var (
 	Latest = Expression{Number: -1}
 )
 
-// String is the expression as it was asked for, in the form that follows the name of
-// an environment: `#5`, `~3`, `@{now}`, or nothing for the latest.
+// String is the expression as it was sent, such as `#5`, `~3` or `@{now}`; "" for the latest.
 func (e Expression) String() string { return e.text }
 
-// At is the point in time that picks the snapshot, in Unix seconds; false when it is
-// picked by number.
+// At is the point in time that picks the snapshot, in Unix seconds; false when it is picked by number.
 func (e Expression) At(now time.Time) (float64, bool) {
 	if e.moment == nil {
 		return 0, false
@@ -40,8 +35,7 @@ func (e Expression) At(now time.Time) (float64, bool) {
 	return e.moment(now), true
 }
 
-// ParseExpression reads the path form: `N`, `-N`, `#N`, `~N` and `@{…}`. The error is
-// the contract's.
+// ParseExpression reads the path form: `N`, `-N`, `#N`, `~N` and `@{…}`. The error is the contract's.
 func ParseExpression(text string) (Expression, error) {
 	parsed, ok := parseExpression(text)
 	if !ok {
@@ -50,8 +44,7 @@ func ParseExpression(text string) (Expression, error) {
 	return parsed, nil
 }
 
-// ParseSnappish reads the combined form: the name of an environment, with at most one
-// of `#N`, `~N` and `@{…}` behind it. The error is the contract's.
+// ParseSnappish reads an environment's name with at most one of `#N`, `~N` and `@{…}` behind it.
 func ParseSnappish(text string) (environment string, e Expression, err error) {
 	start := strings.IndexAny(text, "#~@")
 	if start < 0 {
@@ -71,9 +64,7 @@ func ParseSnappish(text string) (environment string, e Expression, err error) {
 	return environment, e, nil
 }
 
-func badSnappish(text string) error {
-	return evidence.NewError(evidence.Invalid, "Bad snappish "+text)
-}
+func badSnappish(text string) error { return evidence.NewError(evidence.Invalid, "Bad snappish "+text) }
 
 func parseExpression(text string) (Expression, bool) {
 	if inner, ok := strings.CutPrefix(text, "@{"); ok {
@@ -91,8 +82,7 @@ func parseExpression(text string) (Expression, bool) {
 	return Expression{Number: n, text: "#" + digits}, err == nil && digits[0] != '+'
 }
 
-// parseMoment reads what is between `@{` and `}`. `now` is the latest snapshot, even
-// if the clock of whoever made it is a little ahead of ours.
+// parseMoment reads what is between `@{` and `}`. `now` is the latest snapshot, even with a later time.
 func parseMoment(text string) (Expression, bool) {
 	if strings.EqualFold(text, "now") {
 		return Latest, true
@@ -104,8 +94,7 @@ func parseMoment(text string) (Expression, bool) {
 	return Expression{moment: func(now time.Time) float64 { return unit(now, count) }}, ok
 }
 
-// parseTimestamp reads `YYYY-MM-DDTHH:MM:SS`, in UTC with or without a Z. Longer
-// forms, which time.Parse would take, are not part of the grammar.
+// parseTimestamp reads `YYYY-MM-DDTHH:MM:SS`, in UTC with or without a Z, and no longer form.
 func parseTimestamp(text string) (float64, bool) {
 	text = strings.TrimSuffix(text, "Z")
 	const layout = "2006-01-02T15:04:05"
@@ -141,8 +130,7 @@ func secondsBack(length float64) span {
 // longAgo is how many months back lie before any snapshot.
 const longAgo = 12 * 10_000
 
-// monthsBack goes back by the calendar. Where the month has no such day it takes its
-// last one.
+// monthsBack goes back by the calendar. Where the month has no such day it takes its last one.
 func monthsBack(now time.Time, count uint64) float64 {
 	now = now.UTC()
 	at := now.AddDate(0, -int(min(count, longAgo)), 0)

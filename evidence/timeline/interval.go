@@ -1,21 +1,13 @@
 package timeline
 
-import (
-	"strings"
+import "strings"
 
-	"attestry/evidence"
-)
-
-// Interval reads `a..b` and gives the numbers of the first and the last snapshot of
-// the range, first > last when it is empty. Each side is an expression of the path
-// form or NOW; one that is left out takes its default, and an empty text is `1..NOW`.
-// The sides may come in either order. One expression without `..` is both sides: the
-// range of that snapshot.
+// Interval reads `a..b` and gives the numbers of the first and the last snapshot of the range, first > last when it is
+// empty. Each side is an expression of the path form or NOW, in either order. One that is left out takes its default, and
+// an empty text is `1..NOW`. One expression without `..` is the range of that snapshot.
 //
-// A number that no snapshot has is the contract's NotFound, as in Resolve, but for the
-// sides of the default in an environment without snapshots, whose range is empty. A
-// range may begin at a time before the first snapshot: `@{2.days.ago}..NOW` is
-// everything in an environment of yesterday.
+// A number that no snapshot has is the contract's NotFound, as in Resolve. But the default sides in an environment without
+// snapshots give an empty range, and a range may begin at a time before the first snapshot.
 func (t *Timeline) Interval(text string) (begin, end int64, err error) {
 	from, to, ranged := strings.Cut(text, "..")
 	if !ranged {
@@ -24,7 +16,7 @@ func (t *Timeline) Interval(text string) (begin, end int64, err error) {
 	a, knownFrom := parseSide(from, First)
 	b, knownTo := parseSide(to, Latest)
 	if !knownFrom || !knownTo {
-		return 0, 0, evidence.NewError(evidence.Invalid, "Invalid interval value: "+text)
+		return 0, 0, invalidMoment(text)
 	}
 	if begin, err = t.side(a); err != nil {
 		return 0, 0, err

@@ -9,9 +9,8 @@ import (
 	"attestry/evidence"
 )
 
-// Moment is one end of a part of an event log
-// (docs/semantics.md 13.1): a snapshot, whose events belong to the part, or a time, which
-// bounds the times of the events.
+// Moment is one end of a part of an event log (docs/semantics.md 13.1): a snapshot, whose events
+// belong to the part, or a time, which bounds the times of the events.
 type Moment struct {
 	// Snapshot picks a snapshot; nil for a time.
 	Snapshot *Expression
@@ -19,10 +18,10 @@ type Moment struct {
 	At float64
 }
 
-// Beginning is where an event log begins, unless something else is asked for.
+// Beginning is where an event log begins, by default.
 func Beginning() Moment { return Moment{Snapshot: new(First)} }
 
-// End is where an event log ends, unless something else is asked for.
+// End is where an event log ends, by default.
 func End() Moment { return Moment{Snapshot: new(Latest)} }
 
 // At is a time in Unix seconds.
@@ -48,9 +47,8 @@ func ParseMoment(text string, now time.Time) (Moment, error) {
 	return Moment{Snapshot: &expression}, nil
 }
 
-// ParseMoments reads two ends with `..` between them. One that is left out is where the
-// log begins or ends. One snapshot expression, or NOW, without `..` is both ends: the
-// events of that snapshot, also where a time picks it.
+// ParseMoments reads two ends with `..` between them; one that is left out is the log's own. One
+// snapshot expression, or NOW, without `..` is both ends: the events of that snapshot.
 func ParseMoments(text string, now time.Time) (start, end Moment, err error) {
 	start, end = Beginning(), End()
 	from, to, ranged := strings.Cut(text, "..")
@@ -87,9 +85,8 @@ func invalidMoment(text string) error {
 	return evidence.NewError(evidence.Invalid, "Invalid interval value: "+text)
 }
 
-// Ends gives the numbers of the snapshots that two ends pick, 0 for an end that is a
-// time. Numbers in the wrong order change places, as in Interval. One that no snapshot
-// has is the contract's NotFound.
+// Ends gives the numbers of the snapshots of two ends, 0 for a time. Numbers in the wrong order
+// change places. One that no snapshot has is the contract's NotFound.
 func (t *Timeline) Ends(start, end Moment) (first, last int64, err error) {
 	if start.Snapshot != nil {
 		first, err = t.side(*start.Snapshot)
@@ -114,8 +111,7 @@ func parsePoint(text string, now time.Time) (float64, bool) {
 	return parseBack(text, now)
 }
 
-// leastSeconds is where times in Unix seconds begin; smaller numbers are those of
-// snapshots.
+// leastSeconds is where times in Unix seconds begin; smaller numbers are those of snapshots.
 const leastSeconds = 1e9
 
 func parseSeconds(text string) (float64, bool) {

@@ -7,21 +7,18 @@ import (
 	"attestry/evidence"
 )
 
-// Timeline is what expressions are resolved against: the snapshots of an environment
-// at one time.
+// Timeline is what expressions are resolved against: the snapshots of an environment at one time.
 type Timeline struct {
 	// Org and Environment are names, for the error when there is no such snapshot.
 	Org, Environment string
 	// Latest is the number of the last snapshot, 0 when there is none.
 	Latest int64
 	Now    time.Time
-	// InForce looks up the number of the snapshot in force at a point in time, in Unix
-	// seconds; 0 before the first.
+	// InForce looks up the snapshot in force at a time in Unix seconds; 0 before the first.
 	InForce func(at float64) (int64, error)
 }
 
-// Resolve gives the number of the snapshot that an expression picks, or the contract's
-// NotFound.
+// Resolve gives the number of the snapshot that an expression picks, or the contract's NotFound.
 func (t *Timeline) Resolve(e Expression) (int64, error) {
 	number, err := t.locate(e)
 	if err != nil {
@@ -35,8 +32,7 @@ func (t *Timeline) Resolve(e Expression) (int64, error) {
 	return number, nil
 }
 
-// locate gives the number that an expression stands for, whether or not there is such
-// a snapshot: 0 is a time before the first.
+// locate gives the number that an expression stands for, 0 for a time before the first snapshot.
 func (t *Timeline) locate(e Expression) (int64, error) {
 	at, timed := e.At(t.Now)
 	switch {

@@ -9,8 +9,7 @@ import (
 )
 
 const (
-	// maxFindings bounds the text about a file that is wrong throughout; the count
-	// in its first line is the whole one.
+	// maxFindings bounds the findings in the text; the count is of all.
 	maxFindings = 50
 	// MaxShown is how many characters of a wrong value a finding repeats.
 	MaxShown = 100
@@ -35,9 +34,8 @@ type Finding struct {
 }
 
 // Error words the findings as clients know them (docs/semantics.md 1.8): a count,
-// then each finding with its place. A single one is counted in the plural too,
-// because clients look for "validation errors for Template". Columns are named in the
-// formats that have them.
+// then each finding with its location. The count is in the plural, as clients look for
+// "validation errors for Template". Some formats name columns.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d validation errors for %s", e.Count, e.Format.Name)
@@ -96,9 +94,4 @@ func Member(at, key string) string {
 func Item(at string, index int) string { return Member(at, strconv.Itoa(index)) }
 
 // Shown repeats the beginning of a value, so that it can be found.
-func Shown(value string) string {
-	if runes := []rune(value); len(runes) > MaxShown {
-		value = string(runes[:MaxShown]) + "..."
-	}
-	return " [input: " + value + "]"
-}
+func Shown(value string) string { return " [input: " + cut(value) + "]" }

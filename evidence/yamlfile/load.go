@@ -1,5 +1,4 @@
-// Package yamlfile reads the YAML files that users upload: within bounds, strictly, and with
-// the place of everything that is wrong.
+// Package yamlfile reads the YAML files of users: within bounds, strictly, with the location of each fault.
 package yamlfile
 
 import (
@@ -16,11 +15,9 @@ import (
 )
 
 const (
-	// maxIndicators bounds the nodes of a file, each of which takes some hundred bytes
-	// of memory: an entry has about ten indicators.
+	// maxIndicators bounds the nodes of a file, each of some hundred bytes; an entry has about ten indicators.
 	maxIndicators = 300_000
-	// maxLineIndicators bounds those of one line, as the scanner may hold all tokens of
-	// a line at once. Of JSON a line may have more.
+	// maxLineIndicators bounds those of a line, whose tokens the scanner may hold at once. JSON may have more.
 	maxLineIndicators = 20_000
 	// maxDepth bounds nesting; the grammars need less than ten levels.
 	maxDepth = 64
@@ -29,13 +26,11 @@ const (
 // ByteOrderMark leads the files of some editors; in YAML it means nothing.
 var ByteOrderMark = []byte("\uFEFF")
 
-// versionDirective leads some files of YAML 1.2. The library takes the directive of
-// YAML 1.1 only; the files mean the same in both.
+// versionDirective begins some files of YAML 1.2. The library takes that of 1.1 only, which means the same.
 var versionDirective = regexp.MustCompile(`\A((?:[ \t]*(?:#.*)?\r?\n)*%YAML[ \t]+1\.)2\b`)
 
-// tagDirective finds directives that define prefixes of tags, which these files do not
-// have. The library takes the square of their number. A line also ends with the
-// separators of Unicode.
+// tagDirective finds directives that define prefixes of tags, which these files do not have. The library takes the
+// square of their number. A line also ends with the separators of Unicode.
 var tagDirective = regexp.MustCompile(`(?:^|[\r\n\x{85}\x{2028}\x{2029}])\x{FEFF}*%TAG`)
 
 // Load parses content into the root of its one YAML document, nil when there is none.
@@ -103,9 +98,8 @@ func setLine(node *yaml.Node, line int) {
 	}
 }
 
-// plausible reports whether content can be a file within bounds, by the
-// characters that give YAML its structure, and else the line with one too many.
-// Comments count by their lines.
+// plausible reports whether content can be a file within bounds, by the characters that give YAML its structure, and
+// else the line with one too many. Comments count by their lines.
 func plausible(content []byte) (line int, ok bool) {
 	indicators := 0
 	for text := range bytes.Lines(content) {
@@ -124,8 +118,7 @@ func plausible(content []byte) (line int, ok bool) {
 	return line, true
 }
 
-// countIndicators leaves out dashes within words, of which names are full. A text in
-// quotes counts once.
+// countIndicators leaves out dashes within words, of which names are full. A text in quotes counts once.
 func countIndicators(text []byte) int {
 	count, quotes := 0, 0
 	for i, c := range text {
@@ -144,9 +137,8 @@ func countIndicators(text []byte) int {
 }
 
 func (f Format) syntaxError(err error) error {
-	var fault *yaml.LoadError
-	if !errors.As(err, &fault) {
-		return f.unreadable(1, "Invalid YAML: "+cut(err.Error()))
+	if fault, ok := errors.AsType[*yaml.LoadError](err); ok {
+		return f.unreadable(max(fault.Mark.Line, 1), "Invalid YAML: "+cut(fault.Message))
 	}
-	return f.unreadable(max(fault.Mark.Line, 1), "Invalid YAML: "+cut(fault.Message))
+	return f.unreadable(1, "Invalid YAML: "+cut(err.Error()))
 }

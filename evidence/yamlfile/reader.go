@@ -50,7 +50,7 @@ func (f Format) NewReader() *Reader { return &Reader{faults: Error{Format: f}} }
 // Err is an *Error with what was found, nil when nothing was.
 func (r *Reader) Err() error { return r.faults.orNil() }
 
-// Fault notes what is wrong with a node; nil stands for the whole file.
+// Fault notes what is wrong with a node; nil for the whole file.
 func (r *Reader) Fault(node *yaml.Node, at, text string) {
 	finding := Finding{Location: at, Line: 1, Text: text}
 	if node != nil {
@@ -59,8 +59,7 @@ func (r *Reader) Fault(node *yaml.Node, at, text string) {
 	r.faults.add(finding)
 }
 
-// Text reads a required text. Numbers and words such as true are none: they need
-// quotes.
+// Text reads a required text. Numbers and words such as true are none: they need quotes.
 func (r *Reader) Text(entry, node *yaml.Node, at string) (string, bool) {
 	if node == nil {
 		r.Fault(entry, at, FieldRequired)
@@ -77,9 +76,8 @@ func (r *Reader) Text(entry, node *yaml.Node, at string) (string, bool) {
 	return value.Value, true
 }
 
-// isText reports whether a scalar is a text. Dates are names as well, and so are 08 and
-// 1e3, as the beginning of a commit may be: in YAML 1.1, which the clients' libraries
-// read, a number with a fraction or an exponent has a point.
+// isText reports whether a scalar is a text. Dates are names as well, and so are 08 and 1e3, which may begin a
+// commit: in YAML 1.1, as clients read it, a number with fraction or exponent has a point.
 func isText(node *yaml.Node) bool {
 	return node.Tag == StringTag || node.Tag == timeTag || node.Tag == floatTag && !strings.Contains(node.Value, ".")
 }
@@ -97,8 +95,7 @@ func (r *Reader) List(node *yaml.Node, at string) []*yaml.Node {
 	return node.Content
 }
 
-// Mapping returns the values of a mapping by their keys, all of which must be
-// among known; ok is false when the node is none.
+// Mapping returns a mapping's values by key, all of which must be known; ok is false for other nodes.
 func (r *Reader) Mapping(node *yaml.Node, at, kind string, known ...string) (fields map[string]*yaml.Node, ok bool) {
 	mapping := r.Resolve(node, at)
 	if mapping == nil || mapping.Kind != yaml.MappingNode {
@@ -125,8 +122,7 @@ func (r *Reader) Mapping(node *yaml.Node, at, kind string, known ...string) (fie
 	return fields, true
 }
 
-// Resolve follows aliases. What cannot be read is a fault, and nil. An alias that
-// stands for something around itself ends with the budget of reads.
+// Resolve follows aliases, within the budget of reads. What cannot be read is a fault, and nil.
 func (r *Reader) Resolve(node *yaml.Node, at string) *yaml.Node {
 	for node != nil {
 		switch {
@@ -143,8 +139,7 @@ func (r *Reader) Resolve(node *yaml.Node, at string) *yaml.Node {
 	return nil
 }
 
-// within spends one of the reads that a file may take, which only aliases can
-// use up.
+// within spends one of the reads that a file may take, which only aliases can use up.
 func (r *Reader) within(node *yaml.Node) bool {
 	r.reads++
 	if r.reads == maxReads+1 {

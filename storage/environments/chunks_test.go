@@ -102,7 +102,7 @@ func TestLargeEnvironmentStaysInMemory(t *testing.T) {
 			Origins: []snapshot.Origin{known, known},
 		})
 	}
-	tree, kept := snapshot.NewArtifactTree(artifacts), newTestChunks()
+	tree, kept := new(snapshot.Tree).Next(artifacts), newTestChunks()
 	for id, chunk := range tree.Chunks {
 		kept.keep(id, chunk)
 	}

@@ -303,7 +303,7 @@ func (p *Policies) read(ctx context.Context, ids []string) (map[string]*policy.P
 		}
 		id := policyVersionID(version.Org, version.Policy, version.Version)
 		read[id] = &parsed
-		p.parsed.Put(id, &parsed, len(version.Content)+policyOverhead+parsed.PatternSize())
+		p.parsed.Put(id, &parsed, len(version.Content)+policyOverhead+parsed.PatternSize)
 	}
 	return read, nil
 }

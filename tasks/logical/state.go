@@ -1,6 +1,8 @@
 package logical
 
 import (
+	"slices"
+
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
 )
@@ -14,13 +16,11 @@ type state struct {
 	heads map[string]snapshot.Head
 }
 
-// finished reports whether the events of the last snapshot are in the log: the head is
-// written behind them.
+// finished reports whether the events of the last snapshot are in the log: the head is written behind them.
 func (s *state) finished() bool { return s.heads[s.environment.ID].Last >= s.last.Number }
 
-// missed reports whether workers seem not to have found the environment: it has no
-// snapshot, although a member has, or a member has finished one that is missing. made
-// is what a worker that has found it adds; nil if there is none.
+// missed reports whether workers seem not to have found the environment: it has no snapshot although a member has, or it
+// lacks a finished snapshot of a member. made is what a worker that has found it adds; nil if there is none.
 func (s *state) missed(made *snapshot.Snapshot) bool {
 	if s.last.Number == 0 {
 		return s.membershipChanged()
@@ -34,16 +34,10 @@ func (s *state) membershipChanged() bool {
 	if s.last.Number > 0 {
 		return !s.last.HasMembers(s.environment.Active)
 	}
-	for _, id := range s.environment.Active {
-		if s.heads[id].Last > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.environment.Active, func(id string) bool { return s.heads[id].Last > 0 })
 }
 
-// members are the active ones as the last snapshot has them. Those that have joined
-// since come with the snapshot that their head knows of.
+// members are the active ones as in the last snapshot. New ones come with the snapshot of their head.
 func (s *state) members() []snapshot.Member {
 	members := make([]snapshot.Member, 0, len(s.environment.Active))
 	for _, id := range s.environment.Active {
@@ -57,8 +51,7 @@ func (s *state) members() []snapshot.Member {
 	return members
 }
 
-// behind names the next snapshot of each member that has made one since the last. made
-// is one that its member's head does not know of yet; nil if there is none.
+// behind names the next snapshot of each member that has a newer one. made, if any, is not in its head yet.
 func (s *state) behind(made *snapshot.Snapshot) []snapshot.Member {
 	var behind []snapshot.Member
 	for _, member := range s.members() {

@@ -1,13 +1,10 @@
-// Package logical numbers the snapshots of logical environments. A logical environment
-// gets one for each snapshot of a member, and one for each change of its membership,
-// when that happens; none is ever renumbered.
+// Package logical numbers the snapshots of logical environments. A logical environment gets one for each snapshot of a
+// member and for each change of its membership, when that happens; none is ever renumbered.
 //
-// A snapshot is committed by inserting its number, so that any number of processes may
-// update the same environment at once. Two rules keep snapshots from being missed
-// without a lock: the worker commits the member's snapshot and then looks which logical
-// environments include the member; whoever changes a membership stores it and then
-// looks at the members' heads. A snapshot that was committed before, and that its head
-// does not know of yet, is added by the next update or the next reader.
+// A snapshot is committed by inserting its number, so that several processes may update an environment at once. Two rules
+// keep snapshots from being missed without a lock. A worker commits the member's snapshot before it looks up which logical
+// environments include the member. Whoever changes a membership stores it before it reads the members' heads. A committed
+// snapshot that its head lacks is added by the next update or the next reader.
 package logical
 
 import (
@@ -24,8 +21,7 @@ import (
 	"attestry/storage"
 )
 
-// Updater adds snapshots to logical environments. All it does can be repeated: it
-// finishes what a killed process has begun.
+// Updater adds snapshots to logical environments. It can be repeated, and finishes what others began.
 type Updater struct {
 	store *app.Store
 	clock evidence.Clock
@@ -37,8 +33,7 @@ func NewUpdater(store *app.Store, clock evidence.Clock, log *slog.Logger) *Updat
 	return &Updater{store: store, clock: clock, log: log}
 }
 
-// Follow adds a member's snapshot to the logical environments that include the member:
-// one command when none does. The events of the snapshot must be stored.
+// Follow adds a member's snapshot, with stored events, to the logical environments: one command if there are none.
 func (u *Updater) Follow(ctx context.Context, made *snapshot.Snapshot) error {
 	log := u.log.With("org", made.Org, "member", made.Environment, "snapshot", made.Number)
 	ids, err := u.store.Environments.Including(ctx, made.Org, made.Environment)
@@ -53,8 +48,7 @@ func (u *Updater) Follow(ctx context.Context, made *snapshot.Snapshot) error {
 	return nil
 }
 
-// Update brings the snapshots of a logical environment up to its membership and to its
-// members' snapshots. Other environments are left alone.
+// Update brings a logical environment up to its membership and its members' snapshots. It ignores others.
 func (u *Updater) Update(ctx context.Context, id string) error {
 	return logFailure(ctx, u.log.With("environment", id), u.update(ctx, id, nil))
 }
@@ -65,8 +59,7 @@ func (u *Updater) MemberArchived(ctx context.Context, org, member string) error 
 	return u.updateAll(ctx, ids, err)
 }
 
-// Named updates the logical environments that include an archived environment whose
-// name another environment has now: that one takes its place.
+// Named updates the logical environments that include an archived environment of that name, now replaced.
 func (u *Updater) Named(ctx context.Context, org, name string) error {
 	ids, err := u.store.Environments.IncludingArchived(ctx, org, name)
 	return u.updateAll(ctx, ids, err)
@@ -79,10 +72,8 @@ func (u *Updater) updateAll(ctx context.Context, ids []string, err error) error 
 	return err
 }
 
-// CatchUp adds the snapshots that a logical environment lacks before it is read: those
-// of a change of membership that was cut short, and all of an environment that a
-// version without this numbering has stored. Most often nothing is missing, which takes
-// two commands to find out.
+// CatchUp adds the snapshots that a logical environment lacks before it is read: those of an unfinished change of
+// membership, and all of an environment of a version before this numbering. If nothing is missing, it takes two commands.
 func (u *Updater) CatchUp(ctx context.Context, environment *evidence.Environment) error {
 	upToDate, err := u.upToDate(ctx, environment)
 	if err == nil && !upToDate {
@@ -91,8 +82,7 @@ func (u *Updater) CatchUp(ctx context.Context, environment *evidence.Environment
 	return logFailure(ctx, u.log.With("org", environment.Org, "environment", environment.ID), err)
 }
 
-// upToDate reports whether nothing is to be added to a logical environment, and its last
-// snapshot is finished.
+// upToDate reports whether nothing is to be added to a logical environment, and its last snapshot is finished.
 func (u *Updater) upToDate(ctx context.Context, environment *evidence.Environment) (bool, error) {
 	last, err := u.store.Snapshots.Last(ctx, environment.ID)
 	if err != nil {
@@ -106,9 +96,8 @@ func (u *Updater) upToDate(ctx context.Context, environment *evidence.Environmen
 	return s.finished() && !s.membershipChanged() && len(s.behind(nil)) == 0, nil
 }
 
-// logFailure logs that a logical environment could not be updated, and returns nil: the
-// next update adds what is missing, and until then neither the members nor readers are
-// held up. An outage, and a context that has ended, are returned.
+// logFailure logs that a logical environment could not be updated, and returns nil: the next update adds what is missing,
+// and neither members nor readers wait for it. An outage, and a context that has ended, are returned.
 func logFailure(ctx context.Context, log *slog.Logger, err error) error {
 	if err == nil || ctx.Err() != nil || evidence.CodeOf(err) == evidence.Unavailable {
 		return err
@@ -117,8 +106,7 @@ func logFailure(ctx context.Context, log *slog.Logger, err error) error {
 	return nil
 }
 
-// update adds snapshots until the last one is up to date. made is a snapshot of a
-// member that its head does not know of yet; nil if there is none.
+// update adds snapshots until the last one is up to date. made, if any, is not in its member's head yet.
 func (u *Updater) update(ctx context.Context, id string, made *snapshot.Snapshot) error {
 	for indexed := false; ; {
 		s, err := u.read(ctx, id)
@@ -126,9 +114,8 @@ func (u *Updater) update(ctx context.Context, id string, made *snapshot.Snapshot
 			return err
 		}
 		if !indexed && s.missed(made) {
-			// Versions before this numbering store environments without the fields by
-			// which workers find them. The members are read again after this write, by
-			// the second rule of the package.
+			// Versions before this numbering store environments without the fields by which workers find them. The
+			// members are read again after this write: see the second rule of the package.
 			if err := u.store.Environments.Reindex(ctx, id); err != nil {
 				return err
 			}
@@ -142,8 +129,7 @@ func (u *Updater) update(ctx context.Context, id string, made *snapshot.Snapshot
 	}
 }
 
-// read reads the last snapshot first: a snapshot is never made of an older membership
-// than the one before it.
+// read reads the last snapshot first: a snapshot is never made of an older membership than the one before it.
 func (u *Updater) read(ctx context.Context, id string) (*state, error) {
 	last, err := u.store.Snapshots.Last(ctx, id)
 	if err != nil {
@@ -163,8 +149,7 @@ func (u *Updater) heads(ctx context.Context, environment *evidence.Environment) 
 	return u.store.Heads.GetMany(ctx, append([]string{environment.ID}, environment.Active...))
 }
 
-// extend finishes the last snapshot, and adds what is missing behind it.
-// storage.ErrExists tells that another process was first.
+// extend finishes the last snapshot and adds what is missing, or returns storage.ErrExists after another process.
 func (u *Updater) extend(ctx context.Context, s *state, made *snapshot.Snapshot) error {
 	if !s.finished() {
 		if err := u.finish(ctx, &s.last); err != nil {
@@ -189,8 +174,7 @@ func (u *Updater) extend(ctx context.Context, s *state, made *snapshot.Snapshot)
 // next makes the snapshot behind the last one, nil when nothing is missing.
 func (u *Updater) next(ctx context.Context, s *state, made *snapshot.Snapshot) (*snapshot.Snapshot, error) {
 	if s.membershipChanged() {
-		next := s.last.WithMembers(s.members(), evidence.Seconds(u.clock()))
-		return &next, nil
+		return new(s.last.WithMembers(s.members(), evidence.Seconds(u.clock()))), nil
 	}
 	behind := s.behind(made)
 	if len(behind) == 0 {
@@ -202,12 +186,10 @@ func (u *Updater) next(ctx context.Context, s *state, made *snapshot.Snapshot) (
 	}
 	last := s.last
 	last.Members = s.members()
-	next := last.WithSnapshot(earliest)
-	return &next, nil
+	return new(last.WithSnapshot(earliest)), nil
 }
 
-// earliest reads the member snapshots that are missing and returns the one that was
-// made first. Nearly always only made is missing, and nothing has to be read.
+// earliest returns the first of the missing member snapshots. Nearly always that is made.
 func (u *Updater) earliest(ctx context.Context, behind []snapshot.Member, made *snapshot.Snapshot) (*snapshot.Snapshot, error) {
 	if len(behind) == 1 && made != nil && behind[0].Environment == made.Environment && behind[0].Number == made.Number {
 		return made, nil
@@ -219,13 +201,11 @@ func (u *Updater) earliest(ctx context.Context, behind []snapshot.Member, made *
 	if len(found) == 0 {
 		return nil, fmt.Errorf("%w: snapshot %d of environment %s is gone", storage.ErrDamaged, behind[0].Number, behind[0].Environment)
 	}
-	earliest := slices.MinFunc(found, func(a, b snapshot.Snapshot) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
-	return &earliest, nil
+	return new(slices.MinFunc(found, func(a, b snapshot.Snapshot) int { return cmp.Compare(a.Timestamp, b.Timestamp) })), nil
 }
 
-// finish copies the events of a snapshot into the log and has actions told of it, then brings the
-// head to it: the log ends where the head says. The next snapshot is added only after that, so
-// that ordinals have no gaps.
+// finish copies the events of a snapshot into the log, stores the event for actions, then brings the head to it: the log
+// ends where the head says. The next snapshot is added after that, so that ordinals have no gaps.
 func (u *Updater) finish(ctx context.Context, s *snapshot.Snapshot) error {
 	for done := int64(0); done < s.Events; done += storage.MaxMany {
 		first := s.Cause.EventsBefore + done + 1

@@ -17,8 +17,7 @@ type provenances struct {
 	applied []policy.Applied
 }
 
-// provenances reads where artifacts come from, and the policies that evaluated them: three
-// commands, more for more than storage.MaxMany artifacts.
+// provenances reads origins of artifacts and the policies: three commands, more beyond storage.MaxMany artifacts.
 func (w *writer) provenances(ctx context.Context, artifacts []snapshot.Artifact, policies []policy.Reference) (*provenances, error) {
 	var flows, records []string
 	for i := range artifacts {
@@ -29,7 +28,7 @@ func (w *writer) provenances(ctx context.Context, artifacts []snapshot.Artifact,
 			records = append(records, artifacts[i].Origins[0].Record)
 		}
 	}
-	p := &provenances{records: map[string]evidence.ArtifactRecord{}}
+	p := &provenances{}
 	var err error
 	if p.flows, err = w.store.Flows.Names(ctx, w.org, storage.Distinct(flows)); err != nil {
 		return nil, err
@@ -38,9 +37,7 @@ func (w *writer) provenances(ctx context.Context, artifacts []snapshot.Artifact,
 	if err != nil {
 		return nil, err
 	}
-	for _, record := range found {
-		p.records[record.ID] = record
-	}
+	p.records = storage.ByKey(found, func(record *evidence.ArtifactRecord) string { return record.ID })
 	p.applied, err = w.store.Policies.Applied(ctx, w.org, policies)
 	return p, err
 }
@@ -68,10 +65,7 @@ func (p *provenances) why(artifact *snapshot.Artifact) []string {
 	if artifact.Compliant == nil || *artifact.Compliant || len(artifact.Decisions) != len(p.applied) {
 		return nil
 	}
-	names := make([]string, 0, len(artifact.Origins))
-	for i := range artifact.Origins {
-		names = append(names, p.flows[artifact.Origins[i].Flow].Name)
-	}
+	names := storage.IDs(artifact.Origins, func(origin snapshot.Origin) string { return p.flows[origin.Flow].Name })
 	facts := artifact.Facts(names)
 	var reasons []string
 	for i := range p.applied {

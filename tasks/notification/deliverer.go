@@ -16,25 +16,22 @@ import (
 )
 
 const (
-	// maxOfOrganization is how many attempts of one organization this process has under way at
-	// once: less than it makes in all, so that receivers of one that do not answer leave room for
-	// others.
+	// maxOfOrganization is how many attempts of one organization this process has under way at once: fewer than of all,
+	// so that receivers of one that do not answer do not block those of others.
 	maxOfOrganization = 400
-	// slotWait is how long an attempt waits for one of its organization to end. Then it is left to
-	// the relay.
+	// slotWait is how long an attempt waits for one of its organization to end. Then it is left to the relay.
 	slotWait = 500 * time.Millisecond
 )
 
 // CleanInterval is how often Clean is to be called.
 const CleanInterval = 10 * time.Minute
 
-// noteInterval is how often a target that does not fail is noted to have been told, in seconds.
+// noteInterval is how often a target that does not fail is noted to have been notified, in seconds.
 const noteInterval = 1.0
 
 // Sender makes one attempt to tell a target.
 type Sender interface {
-	// Send tells a target of a delivery's notice. Webhooks are signed by secrets, the newest
-	// first. What came of it is in the attempt, whatever it is.
+	// Send tells a target of a delivery's notice, signed by secrets, newest first. The attempt has the outcome.
 	Send(ctx context.Context, target *notification.Target, delivery *notification.Delivery, secrets []string) notification.Attempt
 }
 
@@ -44,7 +41,7 @@ type Deliverer struct {
 	sender Sender
 	clock  evidence.Clock
 	log    *slog.Logger
-	// count is told of each attempt.
+	// count is called for each attempt.
 	count func(kind notification.TargetType, delivered bool)
 
 	hosts *hosts
@@ -62,9 +59,8 @@ func NewDeliverer(store *app.Store, sender Sender, clock evidence.Clock, log *sl
 	}
 }
 
-// Deliver makes the next attempt of a delivery of an organization, by its id. It does nothing if
-// none is to be made, if another process is at it, or if too many of the organization are under
-// way. A failed attempt is no error.
+// Deliver makes the next attempt of a delivery of an organization, by its id. It does nothing if none is due, if another
+// process is at it, or if too many of the organization are under way. A failed attempt is no error.
 func (d *Deliverer) Deliver(ctx context.Context, org, id string) error {
 	slots := d.slotsOf(org)
 	select {
@@ -144,8 +140,7 @@ func (d *Deliverer) send(ctx context.Context, target *notification.Target, deliv
 	return attempt
 }
 
-// target returns whom a delivery tells, and what is known of the target; or the reason why it is
-// not told any more.
+// target returns the target of a delivery and its state, or the reason why nothing is sent to it any more.
 func (d *Deliverer) target(ctx context.Context, delivery *notification.Delivery) (target notification.Target, state notification.TargetState, reason string, err error) {
 	target, ok, err := d.find(ctx, delivery)
 	if err != nil {
@@ -178,8 +173,7 @@ func (d *Deliverer) find(ctx context.Context, delivery *notification.Delivery) (
 	return target, ok, nil
 }
 
-// record stores what came of an attempt: in the delivery first, then in what is known of the
-// target.
+// record stores what came of an attempt: in the delivery first, then in what is known of the target.
 func (d *Deliverer) record(ctx context.Context, stored storage.Versioned[notification.Delivery], state *notification.TargetState, attempt notification.Attempt) error {
 	delivered := attempt.Reason == ""
 	d.count(stored.Value.Type, delivered)
@@ -208,7 +202,7 @@ func (d *Deliverer) record(ctx context.Context, stored storage.Versioned[notific
 	return err
 }
 
-// Clean deletes deliveries that have been settled for long enough.
+// Clean deletes deliveries that were delivered or failed long enough ago.
 func (d *Deliverer) Clean(ctx context.Context) error {
 	before := evidence.Seconds(d.clock().Add(-notification.KeepFor))
 	removed := 0

@@ -12,8 +12,7 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-// ofSnapshot tells of a new snapshot: what started and what exited, and whether the environment
-// has become compliant or has ceased to be.
+// ofSnapshot tells what started and exited with a snapshot, and of a change of the environment's verdict.
 func (w *writer) ofSnapshot(ctx context.Context, made *notification.SnapshotMade) (noticeSet, error) {
 	env, err := w.environment(ctx, made.Environment, made.Number)
 	if err != nil || env == nil {
@@ -47,15 +46,13 @@ type snapshotContents struct {
 	changes []snapshot.Change
 	// artifacts are those that run and those that have exited, by fingerprint.
 	artifacts map[string]snapshot.Artifact
-	// failing are the first of those that run and are not compliant, by name; more tells that
-	// there are others.
+	// failing are the first of those that run and are not compliant, by name; more tells that there are others.
 	failing []snapshot.Artifact
 	more    bool
 	known   *provenances
 }
 
-// contents reads what ran by a snapshot and what changed with it; of one of a logical environment,
-// by the snapshot of the member which caused it. It returns nil if no member did.
+// contents reads what ran by a snapshot, or by a logical one's cause, and what changed. It is nil without a cause.
 func (w *writer) contents(ctx context.Context, made *snapshot.Snapshot) (*snapshotContents, error) {
 	if made.Type == evidence.LogicalType {
 		if made.Cause == nil {
@@ -126,8 +123,7 @@ func (w *writer) changed(env *environmentSnapshot, contents *snapshotContents, t
 	return notices
 }
 
-// turned tells that the environment has become compliant, or has ceased to be, if the action wants
-// it. contents may be nil.
+// turned tells of a change of the environment's verdict, if the action wants it. contents may be nil.
 func (w *writer) turned(env *environmentSnapshot, was *bool, contents *snapshotContents) noticeSet {
 	now := env.snapshot.State
 	switch {
@@ -193,8 +189,7 @@ func (w *writer) ofScaled(ctx context.Context, scaled *notification.ArtifactsSca
 	return w.grouped(env, notification.EventArtifactScaled, "were scaled", notices), nil
 }
 
-// ofAllowed tells of an artifact that was permitted in an environment, with the snapshot that shows
-// the verdict with the permission.
+// ofAllowed tells of a permitted artifact, with the snapshot whose verdict has the permission.
 func (w *writer) ofAllowed(ctx context.Context, allowed *evidence.Allowance) (noticeSet, error) {
 	number, err := w.evaluatedWith(ctx, allowed)
 	if err != nil {
@@ -219,9 +214,8 @@ const (
 	evaluationCheck = 50 * time.Millisecond
 )
 
-// evaluatedWith returns the number of the snapshot that shows a permission: that of the time of the
-// permission if the permission changes nothing in it, else the first one found behind it. When time is
-// up it is the latest one.
+// evaluatedWith returns the number of the snapshot that shows a permission: that of the time of the permission if the
+// permission changes nothing in it, else the first one found behind it. When time is up it is the latest one.
 func (w *writer) evaluatedWith(ctx context.Context, allowed *evidence.Allowance) (int64, error) {
 	number, err := w.store.Snapshots.NumberAt(ctx, allowed.Environment, allowed.At)
 	if err != nil {
@@ -247,8 +241,7 @@ func (w *writer) evaluatedWith(ctx context.Context, allowed *evidence.Allowance)
 	return number, err
 }
 
-// shows reports whether a snapshot of the environment would be the same if it was made with the
-// permission.
+// shows reports whether a snapshot of the environment would be the same if it was made with the permission.
 func (w *writer) shows(ctx context.Context, allowed *evidence.Allowance, number int64) (bool, error) {
 	if number == 0 {
 		return true, nil

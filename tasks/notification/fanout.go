@@ -1,5 +1,4 @@
-// Package notification tells the targets of actions: Fanout makes the deliveries of an event,
-// Deliverer tries a delivery. The rules are in evidence/notification.
+// Package notification delivers events to the targets of actions, by the rules of evidence/notification.
 package notification
 
 import (
@@ -24,11 +23,9 @@ import (
 const (
 	// deliveriesAtOnce is how many deliveries are made with one command.
 	deliveriesAtOnce = storage.MaxMany
-	// maxEnqueued is how many deliveries of an event are enqueued at once; the relay enqueues the
-	// others as the queue has room.
+	// maxEnqueued is how many deliveries of an event are enqueued at once; the relay enqueues the others.
 	maxEnqueued = 2_000
-	// maxDeliveries is for how many deliveries of an event, at most, webhooks are told of each
-	// artifact. Beyond it they get what people get, which is bounded.
+	// maxDeliveries is up to how many deliveries of an event webhooks get a notice for each artifact.
 	maxDeliveries = 50_000
 )
 
@@ -46,9 +43,8 @@ func NewFanout(store *app.Store, links links.Links, enqueuer relay.Enqueuer, clo
 	return &Fanout{store: store, links: links, enqueuer: enqueuer, clock: clock, log: log}
 }
 
-// Tell makes the deliveries of an event to the targets of an action and enqueues them. Done
-// twice, it makes them once. An event that cannot be told for another reason than an outage is
-// parked after a day.
+// Tell makes the deliveries of an event to the targets of an action and enqueues them, each once even if it is repeated.
+// After an error that is no outage it is repeated for a day; then the event is parked.
 func (f *Fanout) Tell(ctx context.Context, id string, number int64) error {
 	event, err := f.store.Outbox.Get(ctx, id)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && (event.Parked > 0 || !slices.Contains(event.Actions, number)) {
@@ -63,8 +59,7 @@ func (f *Fanout) Tell(ctx context.Context, id string, number int64) error {
 	return f.store.Outbox.Told(ctx, id, number)
 }
 
-// fail notes why an action could not be told of an event. An outage, or the end of this worker, says nothing about
-// the event.
+// fail notes why an action could not be notified. An outage, or the end of this worker, does not count.
 func (f *Fanout) fail(ctx context.Context, id string, number int64, cause error) error {
 	if ctx.Err() != nil || errors.Is(cause, storage.ErrOutage) || evidence.CodeOf(cause) == evidence.Unavailable {
 		return cause

@@ -9,7 +9,7 @@ import (
 const (
 	// maxAtHost is how many attempts this process has under way at one host at once.
 	maxAtHost = 4
-	// maxSpacing is how far, in seconds, attempts that found no place at a host are put off.
+	// maxSpacing is how far, in seconds, attempts that found no slot at a host are put off.
 	maxSpacing = 30.0
 )
 
@@ -21,17 +21,16 @@ type hosts struct {
 
 type host struct {
 	slots chan struct{}
-	// users are those who are at the host or wait for a place.
+	// users are those who are at the host or wait for a slot.
 	users int
 	// took is how long the last attempt has taken, in seconds.
 	took float64
-	// next is when the last one that found no place may expect one, in Unix seconds.
+	// next is when the last one that found no slot may expect one, in Unix seconds.
 	next float64
 }
 
-// enter waits for a place at a host, at most slotWait. If there is none, it returns when to come again,
-// which is spaced by what attempts take there; now is in Unix seconds. Who has got a place leaves it
-// with the duration of the attempt in seconds.
+// enter waits for a slot at a host, at most slotWait. It returns the function that leaves the slot, which takes the
+// seconds that the attempt took; or else when to come again, by what attempts take there. Times are Unix seconds.
 func (h *hosts) enter(ctx context.Context, name string, now float64) (leave func(took float64), due float64) {
 	one := h.join(name)
 	timer := time.NewTimer(slotWait)

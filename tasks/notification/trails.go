@@ -89,8 +89,7 @@ func (w *writer) approvalReported(ctx context.Context, notice *notification.Noti
 	return err
 }
 
-// knownArtifact is an artifact with where the flow that knew it first has it from; without a
-// name it has the one that was reported.
+// knownArtifact is an artifact with its origin in the first flow that knew it, and the reported name unless given.
 func (w *writer) knownArtifact(ctx context.Context, fingerprint, name string) (*notification.NoticeArtifact, error) {
 	known, err := w.store.Provenances.GetMany(ctx, w.org, []string{fingerprint})
 	if err != nil {

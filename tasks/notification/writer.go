@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxSingle is how many artifacts of a snapshot people are told of one by one.
+	// maxSingle is how many artifacts of a snapshot people are notified of one by one.
 	maxSingle = 5
 	// maxReasons is how many sentences say why an artifact is not compliant.
 	maxReasons = 5
@@ -72,8 +72,7 @@ type environmentSnapshot struct {
 	snapshot *snapshot.Snapshot
 }
 
-// environment reads an environment, by its id, with a snapshot of it. It returns nil if that is
-// archived, or if the snapshot is not there.
+// environment reads an environment, by id, with a snapshot. It is nil if archived or without that snapshot.
 func (w *writer) environment(ctx context.Context, environment string, number int64) (*environmentSnapshot, error) {
 	found, err := w.store.Environments.GetMany(ctx, []string{environment})
 	if err != nil || len(found) == 0 || found[0].Archived {
@@ -91,8 +90,7 @@ func (w *writer) environment(ctx context.Context, environment string, number int
 	return at, nil
 }
 
-// noticeSet is the notices of an event: those for machines, and those for people, who get one
-// about many artifacts instead of many.
+// noticeSet is the notices of an event for machines and for people, who get one about many artifacts.
 type noticeSet struct {
 	machines, people []notification.Notice
 }

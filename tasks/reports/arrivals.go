@@ -9,9 +9,8 @@ import (
 	"attestry/storage/environments"
 )
 
-// arrivals gives reports their numbers: 1, 2, 3, … per environment, without gaps. A number
-// belongs to whoever inserts it first; others try the next one. Reports of one environment that
-// meet in this process are inserted one after the other, so that they do not race each other.
+// arrivals gives reports their numbers: 1, 2, 3, … per environment, without gaps. A number belongs to whoever inserts it
+// first. Reports of one environment that meet in this process are inserted one after the other, so that they do not race.
 type arrivals struct {
 	reports *environments.Reports
 	mu      sync.Mutex
@@ -50,8 +49,7 @@ func (a *arrivals) acquire(environment string) (release func()) {
 	}
 }
 
-// insert stores the record under the first free number after what is processed. The caller must
-// have acquired the queue.
+// insert stores the record under the first free number after processed. The caller has acquired the queue.
 func (a *arrivals) insert(ctx context.Context, record *environments.WaitingReport, processed int64) error {
 	a.mu.Lock()
 	q := a.queues[record.Environment]
@@ -72,8 +70,7 @@ func (a *arrivals) insert(ctx context.Context, record *environments.WaitingRepor
 	}
 }
 
-// firstFree finds the first free number after a taken one: in doubling steps up to a free one,
-// then by binary search. That is right because there are no gaps.
+// firstFree finds the first free number after a taken one, in doubling steps and by binary search: there are no gaps.
 func (a *arrivals) firstFree(ctx context.Context, environment string, taken int64) (int64, error) {
 	free := taken + 1
 	for stride := int64(1); ; stride *= 2 {

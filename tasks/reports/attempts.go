@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,8 +18,7 @@ import (
 // maxAttempts is how often a report is begun; then it is parked, so that the rest goes on.
 var maxAttempts = job.Report.Attempts
 
-// RefundInterval is how often Refund is to be called: more often than the database
-// can fall and rise again.
+// RefundInterval is how often Refund is to be called: more often than the database can restart.
 const RefundInterval = 2 * time.Second
 
 // The classes of reasons for which reports are parked.
@@ -32,15 +32,14 @@ const (
 	reasonOther    = "other"
 )
 
-// killedReason is told of a report whose last worker told nothing.
+// killedReason is the reason of a report whose last worker ended without storing one.
 const killedReason = "the worker ended while processing it"
 
-// isOutage reports whether an error says nothing about the report: a store was away or
-// busy, or the worker was told to stop. Everything else counts as an attempt, so that
-// no report can hold up its environment for ever.
+// isOutage reports whether an error says nothing about the report: a store was away or busy, or the worker was told to
+// stop. Every other error counts as an attempt, so that no report holds up its environment for ever.
 func isOutage(err error) bool {
 	if errors.Is(err, errLeaseLost) {
-		return false // so long can a report take
+		return false // the report may have taken that long
 	}
 	return errors.Is(err, storage.ErrOutage) || errors.Is(err, context.Canceled) || evidence.CodeOf(err) == evidence.Unavailable
 }
@@ -62,12 +61,11 @@ func reasonOf(err error) string {
 	return reasonOther
 }
 
-// refund is an attempt that was counted when it began, and whose end could not be
-// written: an outage ended it.
+// refund is an attempt that was counted when it began, and whose end an outage kept from being written.
 type refund struct {
 	arrival int64
 	holder  string
-	// uncertain tells that not even the beginning is known to be written.
+	// uncertain tells that the beginning may not be written either.
 	uncertain bool
 }
 
@@ -91,9 +89,6 @@ type refunds struct {
 func (r *refunds) add(environment string, refunds ...refund) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.pending == nil {
-		r.pending = map[string][]refund{}
-	}
 	r.pending[environment] = append(r.pending[environment], refunds...)
 }
 
@@ -108,15 +103,10 @@ func (r *refunds) take(environment string) []refund {
 func (r *refunds) environments() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var environments []string
-	for environment := range r.pending {
-		environments = append(environments, environment)
-	}
-	return environments
+	return slices.Collect(maps.Keys(r.pending))
 }
 
-// Refund takes back the attempts that outages have ended, once the database answers
-// again. Without it, five restarts of the database would park a good report.
+// Refund takes back attempts that outages ended. Otherwise five restarts of the database would park a report.
 func (p *Processor) Refund(ctx context.Context) error {
 	for _, environment := range p.refunds.environments() {
 		if err := p.refund(ctx, environment); err != nil {
@@ -153,14 +143,10 @@ type parkedCounts struct {
 func (c *parkedCounts) add(reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.counts == nil {
-		c.counts = map[string]int64{}
-	}
 	c.counts[reason]++
 }
 
-// ParkedCounts is how many reports this processor has parked so far, by the class of the
-// reason: damaged, timeout, too_large, invalid, panic, killed or other.
+// ParkedCounts is how many reports this processor has parked, by the class of the reason.
 func (p *Processor) ParkedCounts() map[string]int64 {
 	p.parked.mu.Lock()
 	defer p.parked.mu.Unlock()

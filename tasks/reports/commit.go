@@ -13,13 +13,11 @@ import (
 	"attestry/storage/environments"
 )
 
-// maxBatch is how many writes are made together with that of the head, which takes up to two
-// more. The lease is not renewed meanwhile.
+// maxBatch is how many writes are made together with the head's, of which there are up to two more.
 const maxBatch = storage.MaxMany - 2
 
-// commitResult writes what a report came to. Nearly always that is one batch.
-// storage.ErrExists tells that the number of the snapshot is taken; then nothing that follows
-// from the snapshot was written.
+// commitResult writes what a report came to. Nearly always that is one batch. storage.ErrExists tells that the number
+// of the snapshot is taken; then nothing that follows from the snapshot was written.
 func (p *Processor) commitResult(ctx context.Context, h *lease, report *pending, result *snapshot.Result) error {
 	if result.Snapshot == nil {
 		batch, err := p.scaling(ctx, result)
@@ -42,8 +40,7 @@ func (p *Processor) commitResult(ctx context.Context, h *lease, report *pending,
 	return p.withdrawIfLost(ctx, err, made.Environment, slices.Concat(report.announced, byRepo(&result.Effects)))
 }
 
-// snapshotBatch returns a snapshot and everything that follows from it as one batch, and whether
-// a logical environment may include its environment.
+// snapshotBatch returns a snapshot with its effects as one batch, and whether a logical environment may include it.
 func (p *Processor) snapshotBatch(ctx context.Context, result *snapshot.Result) (batch *storage.Batch, included bool, err error) {
 	made, effects := result.Snapshot, &storage.Batch{}
 	var reads goroutine.Group
@@ -53,8 +50,7 @@ func (p *Processor) snapshotBatch(ctx context.Context, result *snapshot.Result) 
 		included = err != nil || len(including) > 0 // the update of logical environments gets the error again, and logs it
 		return nil
 	})
-	// Whoever finishes the snapshot of a killed worker does not know what the report scaled. So
-	// that is stored before the snapshot.
+	// A killed worker's snapshot is finished without knowing what was scaled. So that is stored first.
 	batch, err = p.scaling(ctx, result)
 	if err := errors.Join(err, reads.Wait()); err != nil {
 		return nil, false, err
@@ -111,8 +107,7 @@ func byRepo(effects *snapshot.Effects) []environments.Running {
 	return entries
 }
 
-// writeAtOnce writes a batch together with the head. Logical environments that begin to include
-// the environment at this moment are found after it.
+// writeAtOnce writes a batch with the head. Logical environments that now include the environment follow.
 func (p *Processor) writeAtOnce(ctx context.Context, batch *storage.Batch, made *snapshot.Snapshot, commitHead func(*storage.Batch) error) error {
 	if err := commitHead(batch); err != nil {
 		return err
@@ -150,8 +145,7 @@ func (p *Processor) commitHead(ctx context.Context, h *lease, before *storage.Ba
 	}, removal)
 }
 
-// adoptCommitted finishes a snapshot that the head does not know yet, because another worker
-// made it, or one that was killed, and advances the head to it.
+// adoptCommitted finishes a snapshot that another worker made and the head lacks, and advances the head.
 func (p *Processor) adoptCommitted(ctx context.Context, h *lease) (snapshot.Snapshot, error) {
 	found, effects, err := p.loadCommitted(ctx, h.current())
 	if err != nil {
@@ -167,10 +161,9 @@ func (p *Processor) adoptCommitted(ctx context.Context, h *lease) (snapshot.Snap
 	return found, p.withdrawIfLost(ctx, err, found.Environment, byRepo(&effects))
 }
 
-// withdrawIfLost withdraws entries if an error tells that the lease was lost before the head was
-// written. A worker that was halted may have put them long after others have made later
-// snapshots. If the head was written instead, nobody had: whoever makes a later snapshot first
-// advances the head to this one, and the head would have been refused.
+// withdrawIfLost withdraws entries if an error tells that the lease was lost before the head was written. A worker that
+// was halted may have put them long after others have made later snapshots. If the head was written, there are none:
+// whoever makes a later snapshot first advances the head to this one, and then this write would have been refused.
 func (p *Processor) withdrawIfLost(ctx context.Context, cause error, environment string, entries []environments.Running) error {
 	if cause == nil || !errors.Is(cause, errLeaseLost) && !errors.Is(context.Cause(ctx), errLeaseLost) {
 		return cause
@@ -180,11 +173,9 @@ func (p *Processor) withdrawIfLost(ctx context.Context, cause error, environment
 	return errors.Join(cause, p.withdraw(ctx, environment, entries))
 }
 
-// withdraw removes those of the entries in the running set whose artifacts have exited since, or
-// never ran. The snapshot must be read after the entries were put. Whoever makes the snapshot
-// with which an artifact exits removes the entries that are there by then: so either that worker
-// finds an entry, or this one finds that snapshot. Entries for a snapshot that does not exist
-// yet stay, as whoever makes it puts the same.
+// withdraw removes those of the entries in the running set whose artifacts have exited, or never ran. It reads the
+// snapshot after the entries were put. Whoever makes the snapshot of an exit removes the entries that it finds: so it
+// finds an entry, or this worker finds that snapshot. Entries for a future snapshot stay, as its maker puts the same.
 func (p *Processor) withdraw(ctx context.Context, environment string, entries []environments.Running) error {
 	if len(entries) == 0 {
 		return nil

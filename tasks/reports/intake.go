@@ -15,8 +15,7 @@ import (
 // MaxWait is the longest that a report's answer waits for its verdict.
 const MaxWait = 10 * time.Second
 
-// touchInterval is how often the time of the last report is written while nothing changes, in
-// seconds.
+// touchInterval is how often the time of the last report is written while nothing changes, in seconds.
 const touchInterval = 1.0
 
 // Dispatcher enqueues tasks. It never blocks.
@@ -44,12 +43,7 @@ type Intake struct {
 // NewIntake makes an intake whose callers wait at most wait for a verdict.
 func NewIntake(store *app.Store, dispatcher Dispatcher, waiters Waiters, clock evidence.Clock, wait time.Duration) *Intake {
 	return &Intake{
-		store:      store,
-		dispatcher: dispatcher,
-		waiters:    waiters,
-		clock:      clock,
-		wait:       min(wait, MaxWait),
-		arrivals:   newArrivals(store.Reports),
+		store: store, dispatcher: dispatcher, waiters: waiters, clock: clock, wait: min(wait, MaxWait), arrivals: newArrivals(store.Reports),
 	}
 }
 
@@ -61,16 +55,14 @@ type Submission struct {
 	Report      snapshot.Report
 	// Digest is that of the report, or "" if the caller has not computed it.
 	Digest string
-	// Stored is called once the report is durable and not needed any more, before its
-	// verdict is waited for; nil is not called.
+	// Stored, unless nil, is called once the report is durable and before its verdict is waited for.
 	Stored func()
 }
 
-// Accept accepts a report and returns its verdict: Waiting if it was not processed in time. Once
-// Accept returns without an error, the report is durable or changes nothing. A report that is too
-// large to be kept is evidence.TooLarge.
+// Accept accepts a report and returns its verdict: Waiting if it was not processed in time. Once Accept returns without
+// an error, the report is durable or changes nothing. A report that is too large to be kept is evidence.TooLarge.
 func (i *Intake) Accept(ctx context.Context, s Submission) (snapshot.Verdict, error) {
-	if err := s.Report.CheckSize(); err != nil {
+	if _, err := s.Report.Size(); err != nil {
 		return snapshot.Waiting, err
 	}
 	if s.Digest == "" {
@@ -85,13 +77,8 @@ func (i *Intake) Accept(ctx context.Context, s Submission) (snapshot.Verdict, er
 		return snapshot.NoChange, nil
 	}
 	record := environments.WaitingReport{
-		ID:          environments.NewReportID(),
-		Org:         s.Org,
-		Environment: s.Environment,
-		AcceptedAt:  now,
-		ReportedBy:  s.ReportedBy,
-		Type:        s.Report.Type,
-		Digest:      s.Digest,
+		ID: environments.NewReportID(), Org: s.Org, Environment: s.Environment, AcceptedAt: now, ReportedBy: s.ReportedBy,
+		Type: s.Report.Type, Digest: s.Digest,
 	}
 	if err := i.store.Reports.Pack(ctx, &record, &s.Report); err != nil {
 		return snapshot.Waiting, err
@@ -99,29 +86,22 @@ func (i *Intake) Accept(ctx context.Context, s Submission) (snapshot.Verdict, er
 	return i.submit(ctx, &record, &s, processed)
 }
 
-// Unchanged reports whether Accept would return snapshot.NoChange for a report with that digest,
-// and then notes its time. Any other report has to be accepted.
+// Unchanged reports whether Accept would return snapshot.NoChange for a digest, and then notes the time.
 func (i *Intake) Unchanged(ctx context.Context, environment, digest string) (bool, error) {
 	_, same, err := i.confirmUnchanged(ctx, environment, digest, evidence.Seconds(i.clock()))
 	return same, err
 }
 
-// Reevaluate has the artifacts of the last snapshot evaluated again, after the reports that
-// wait, and returns the verdict as Accept does. by names who caused it. Once it returns
-// without an error, the request is durable.
+// Reevaluate has the artifacts of the last snapshot evaluated again, after the reports that wait, and returns the
+// verdict as Accept does. by names who caused it. Once it returns without an error, the request is durable.
 func (i *Intake) Reevaluate(ctx context.Context, org, environment string, kind evidence.EnvironmentType, by string) (snapshot.Verdict, error) {
 	head, err := i.store.Heads.Get(ctx, environment)
 	if err != nil {
 		return snapshot.Waiting, err
 	}
 	record := environments.WaitingReport{
-		ID:          environments.NewReportID(),
-		Org:         org,
-		Environment: environment,
-		AcceptedAt:  evidence.Seconds(i.clock()),
-		ReportedBy:  by,
-		Type:        kind,
-		Repeat:      true,
+		ID: environments.NewReportID(), Org: org, Environment: environment, AcceptedAt: evidence.Seconds(i.clock()),
+		ReportedBy: by, Type: kind, Repeat: true,
 	}
 	return i.submit(ctx, &record, &Submission{}, head.Processed)
 }
@@ -161,8 +141,7 @@ func (i *Intake) confirmUnchanged(ctx context.Context, environment, digest strin
 	return stored.Value.Processed, same, err
 }
 
-// sameAsLast reports whether a report is like the last one, no other one waits, and the
-// generation is that in which the last one was evaluated.
+// sameAsLast reports whether a report equals the last one, none waits, and the generation is the last report's.
 func (i *Intake) sameAsLast(ctx context.Context, head *snapshot.Head, digest string) (bool, error) {
 	if head.Last == 0 || head.Digest != digest {
 		return false, nil
@@ -175,9 +154,8 @@ func (i *Intake) sameAsLast(ctx context.Context, head *snapshot.Head, digest str
 	return generation == head.Generation, err
 }
 
-// confirm writes the time of the last report, at most once per touchInterval, and reports
-// whether no report was processed since the head was read. One that was processed meanwhile
-// waited then, although it was no longer found.
+// confirm writes the time of the last report, at most once per touchInterval, and reports whether no report was processed
+// since the head was read. A report that was processed meanwhile was waiting at that time.
 func (i *Intake) confirm(ctx context.Context, stored storage.Versioned[snapshot.Head], now float64) (bool, error) {
 	head := stored.Value
 	due := now-head.LastReportedAt >= touchInterval
@@ -199,11 +177,10 @@ func (i *Intake) confirm(ctx context.Context, stored storage.Versioned[snapshot.
 	return err == nil, err
 }
 
-// insert stores the report under the next free arrival number. Workers never read a number again
-// that is not above Processed. So if Processed has reached the number, and not by this very
-// report, the record is removed and inserted again under a later number. Its object is written
-// again, too, as the sweep may have deleted it with the record. A report that was processed and
-// changed nothing leaves no outcome: it may be inserted twice, which changes nothing either.
+// insert stores the report under the next free arrival number. Workers only read numbers above Processed. So if Processed
+// has reached the number without processing this report, the record is removed and inserted again under a later number.
+// Its object is written again, too, as the sweep may have deleted it. A report that was processed and changed nothing
+// leaves no outcome and may be inserted twice, which changes nothing either.
 func (i *Intake) insert(ctx context.Context, record *environments.WaitingReport, report *snapshot.Report, processed int64) error {
 	release := i.arrivals.acquire(record.Environment)
 	defer release()
@@ -228,8 +205,8 @@ func (i *Intake) insert(ctx context.Context, record *environments.WaitingReport,
 	}
 }
 
-// CatchUp waits, at most span, until the reports that wait in an environment now are processed,
-// so that a reader sees what was acknowledged before. It takes two commands if none waits.
+// CatchUp waits, at most span, until the reports that wait in an environment now are processed, so that a reader sees
+// what was acknowledged before. It takes two commands if none waits.
 func (i *Intake) CatchUp(ctx context.Context, environment string, span time.Duration) error {
 	head, err := i.store.Heads.Get(ctx, environment)
 	if err != nil {
@@ -252,9 +229,8 @@ func (i *Intake) CatchUp(ctx context.Context, environment string, span time.Dura
 	return nil
 }
 
-// await waits until the report is processed, time is up, the process stops, or the client is
-// gone. A message only wakes; the verdict is read from the head. Messages can be lost, so the
-// head is also read after 0.5 s and 2 s.
+// await waits until the report is processed, time is up, the process stops, or the client is gone. A message only
+// wakes; the verdict is read from the head. Messages can be lost, so the head is also read after 0.5 s and 2 s.
 func (i *Intake) await(ctx context.Context, wake <-chan struct{}, environment string, arrival int64, span time.Duration) snapshot.Verdict {
 	end := time.NewTimer(span)
 	defer end.Stop()

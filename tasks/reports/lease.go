@@ -17,12 +17,10 @@ import (
 // errLeaseLost ends a drain whose lease another worker has taken over.
 var errLeaseLost = errors.New("the lease on the environment was lost")
 
-// lease is an environment whose lease this processor has. Each holding has a name
-// of its own, so that one which has lost its lease never takes another's for it.
+// lease is an environment's lease that this processor has, each time with a new holder.
 type lease struct {
 	holder string
-	// mu is held while the head is written, by the processing or by the renewal
-	// of the lease beside it.
+	// mu is held while the head is written, by the processing or by the renewal of the lease.
 	mu       sync.Mutex
 	head     snapshot.Head
 	revision int64
@@ -35,8 +33,7 @@ func (h *lease) current() snapshot.Head {
 	return h.head
 }
 
-// acquireLease takes the lease, or returns nil when it is taken. It counts the attempt
-// on the next report, so that one which kills its worker is noticed too.
+// acquireLease takes the lease, or returns nil. It counts the attempt, in case the report kills the worker.
 func (p *Processor) acquireLease(ctx context.Context, environment string) (*lease, error) {
 	if err := p.refund(ctx, environment); err != nil {
 		return nil, err
@@ -71,8 +68,7 @@ func (p *Processor) acquireLease(ctx context.Context, environment string) (*leas
 	return nil, errContended()
 }
 
-// renewLease renews the lease until it is released. The context ends when the lease
-// cannot be kept, so that nothing is written without it.
+// renewLease renews the lease until it is released. The context ends when the lease is lost.
 func (p *Processor) renewLease(ctx context.Context, h *lease) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var renewal goroutine.Group
@@ -106,8 +102,7 @@ func clearLease(head *snapshot.Head) {
 	head.Attempt = snapshot.Attempt{}
 }
 
-// releaseLease releases the lease after an error. What is not the report's fault does not
-// count as an attempt.
+// releaseLease releases the lease after an error. What is not the report's fault does not count as an attempt.
 func (p *Processor) releaseLease(ctx context.Context, h *lease, cause error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), job.Report.Lease)
 	defer cancel()
@@ -137,10 +132,9 @@ func (p *Processor) commit(ctx context.Context, h *lease, change func(*snapshot.
 	return p.commitWith(ctx, h, &storage.Batch{}, change, &storage.Batch{})
 }
 
-// commitWith changes the head that this processor holds, and writes something before it and
-// behind it: one batch, unless somebody else has touched the head meanwhile. The change must
-// bear repetition. Once the lease is released there is nothing more to change: a renewal
-// that had to wait for the release would take it again, for nobody.
+// commitWith changes the head that this processor holds, and writes something before it and behind it: one batch, unless
+// somebody else has touched the head meanwhile. The change may be repeated. After the release of the lease nothing is
+// changed: a renewal that waited for the release would take the lease again.
 func (p *Processor) commitWith(ctx context.Context, h *lease, before *storage.Batch, change func(*snapshot.Head), behind *storage.Batch) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

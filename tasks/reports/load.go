@@ -20,9 +20,9 @@ const factsPerRead = 1000
 
 // load reads everything that the decision about a report depends on.
 //
-// The running set gets what newly runs before the generation is read, and the facts and policies
-// are read after it. So whoever changes one of them after it was read finds the artifact in the
-// running set and changes the generation, and the next report is evaluated again.
+// It adds what newly runs to the running set, then reads the generation, then the facts and policies. So whoever changes
+// one of these later finds the artifact in the running set and changes the generation, and the next report is evaluated
+// again.
 func (p *Processor) load(ctx context.Context, head snapshot.Head, report *pending) (in *snapshot.Input, err error) {
 	in = &snapshot.Input{Head: head, Report: recordOf(&report.WaitingReport)}
 	if in.SameDigest() {
@@ -126,8 +126,7 @@ func (p *Processor) environment(ctx context.Context, id string) (evidence.Enviro
 	return found[0], nil
 }
 
-// loadProvenance reads where artifacts come from, what they replace, and when those that are
-// starting first ran; and how the report before was scaled.
+// loadProvenance reads the origins of artifacts, what they replace, when they first ran, and the last scaling.
 func (p *Processor) loadProvenance(ctx context.Context, in *snapshot.Input) error {
 	fingerprints := in.ToEvaluate()
 	var provenances []pipelines.Provenance
@@ -226,8 +225,7 @@ func (p *Processor) loadStates(ctx context.Context, in *snapshot.Input, predeces
 	return err
 }
 
-// evaluate reads the facts that the policies of the environment evaluate and keeps the decisions.
-// It takes so many commands for each thousand artifacts.
+// evaluate keeps the policies' decisions. It takes so many commands for each thousand artifacts.
 func (p *Processor) evaluate(ctx context.Context, in *snapshot.Input, applied []policy.Applied) error {
 	if len(applied) == 0 {
 		return nil

@@ -13,8 +13,7 @@ import (
 	"attestry/storage/environments"
 )
 
-// ErrUnsettled reports that a worker has parked a report and not yet gone on to the
-// next one. It does within seconds, once the stores answer.
+// ErrUnsettled reports that a worker is still parking a report, which takes seconds once the stores answer.
 var ErrUnsettled = errors.New("the report is still being parked, try again")
 
 // Parked is what an operator does with reports that were parked.
@@ -28,8 +27,7 @@ func NewParked(store *app.Store, clock evidence.Clock) *Parked {
 	return &Parked{store: store, intake: NewIntake(store, nil, nil, clock, 0)}
 }
 
-// Each calls yield for the parked reports of an organization, by id, or of all when org
-// is "": those parked first at the beginning, one command for each 32.
+// Each calls yield for the parked reports of an organization, or of all, oldest first: one command for each 32.
 func (p *Parked) Each(ctx context.Context, org string, yield func(*environments.WaitingReport) error) error {
 	for after := ""; ; {
 		page, next, err := p.store.Reports.Parked(ctx, org, after)
@@ -80,8 +78,7 @@ func entryOf(ref environments.ReportRef, head *snapshot.Head) job.Entry {
 	return status.Entry(kind, head.Org, ref.Environment+"/"+strconv.FormatInt(ref.Arrival, 10))
 }
 
-// CountJobs counts reports and evaluations by their stage: four commands. Which of them are leased or have failed
-// is known of those that have waited longest.
+// CountJobs counts reports and evaluations by stage, with four commands. Leased and failed are among the oldest only.
 func (p *Parked) CountJobs(ctx context.Context, now float64) (map[job.Stage]int64, error) {
 	waiting, parked, err := p.store.Reports.Counts(ctx)
 	if err != nil {
@@ -98,14 +95,12 @@ func (p *Parked) CountJobs(ctx context.Context, now float64) (map[job.Stage]int6
 	return counts, err
 }
 
-// Retry puts a parked report at the end of its environment's queue, with fresh attempts,
-// and returns its new arrival number. It keeps the time at which it was accepted: its
-// snapshot begins then, or right behind the last snapshot if that is later. A process
-// that is killed in between leaves the parked report; retrying it again then may queue
-// it twice, and the second one changes nothing. storage.ErrDamaged tells that its
-// content cannot be read, storage.ErrArchived that its environment is archived.
+// Retry puts a parked report at the end of its environment's queue, with fresh attempts, and returns its new arrival
+// number. It keeps its time: its snapshot begins then, or right after the last one. If the process is killed in
+// between, the parked report stays; queued twice, the second changes nothing. storage.ErrDamaged means unreadable
+// content, storage.ErrArchived an archived environment.
 func (p *Parked) Retry(ctx context.Context, parked *environments.WaitingReport) (arrival int64, err error) {
-	processed, err := p.settled(ctx, parked)
+	processed, err := p.processed(ctx, parked)
 	if err != nil {
 		return 0, err
 	}
@@ -121,14 +116,8 @@ func (p *Parked) Retry(ctx context.Context, parked *environments.WaitingReport) 
 		return 0, err
 	}
 	fresh := environments.WaitingReport{
-		ID:          environments.NewReportID(),
-		Org:         parked.Org,
-		Environment: parked.Environment,
-		AcceptedAt:  parked.AcceptedAt,
-		ReportedBy:  parked.ReportedBy,
-		Type:        parked.Type,
-		Digest:      parked.Digest,
-		Repeat:      parked.Repeat,
+		ID: environments.NewReportID(), Org: parked.Org, Environment: parked.Environment, AcceptedAt: parked.AcceptedAt,
+		ReportedBy: parked.ReportedBy, Type: parked.Type, Digest: parked.Digest, Repeat: parked.Repeat,
 	}
 	// It gets an object of its own, as that of the parked report goes with it.
 	if err := p.store.Reports.Pack(ctx, &fresh, &report); err != nil {
@@ -142,15 +131,14 @@ func (p *Parked) Retry(ctx context.Context, parked *environments.WaitingReport) 
 
 // Discard deletes a parked report for good.
 func (p *Parked) Discard(ctx context.Context, parked *environments.WaitingReport) error {
-	if _, err := p.settled(ctx, parked); err != nil {
+	if _, err := p.processed(ctx, parked); err != nil {
 		return err
 	}
 	return p.remove(ctx, parked)
 }
 
-// settled returns the arrival number up to which all reports are settled. A report
-// above it must stay: workers stop at a missing number.
-func (p *Parked) settled(ctx context.Context, parked *environments.WaitingReport) (int64, error) {
+// processed returns up to which arrival number reports are processed or parked. Parked ones above stay, as workers stop at gaps.
+func (p *Parked) processed(ctx context.Context, parked *environments.WaitingReport) (int64, error) {
 	head, err := p.store.Heads.Get(ctx, parked.Environment)
 	if err == nil && head.Processed < parked.Arrival {
 		err = ErrUnsettled

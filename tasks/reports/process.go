@@ -20,9 +20,8 @@ type pending struct {
 	announced []environments.Running
 }
 
-// process processes one report: it loads what the decision depends on, decides, and commits the
-// result. If another worker has committed a snapshot of the same number first, that one is
-// finished and the report is compared with it.
+// process processes one report: it loads what the decision depends on, decides, and commits the result. If another
+// worker has committed a snapshot of the same number first, that one is finished and the report is compared with it.
 func (p *Processor) process(ctx context.Context, h *lease, report *pending) error {
 	for {
 		input, err := p.load(ctx, h.current(), report)

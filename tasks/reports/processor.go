@@ -22,8 +22,7 @@ import (
 const (
 	// batchSize is how many reports are read with one command.
 	batchSize = 16
-	// commitAttempts bounds how often a head is written again because another process wrote
-	// it meanwhile, which each reporter causes at most once a second.
+	// commitAttempts bounds how often a head is written again after a reporter's write, of one a second.
 	commitAttempts = 10
 )
 
@@ -32,8 +31,7 @@ type Publisher interface {
 	Settled(ctx context.Context, environment string)
 }
 
-// Processor drains environments: it makes snapshots of their waiting reports in
-// the order of arrival.
+// Processor drains environments: it makes snapshots of their waiting reports in the order of arrival.
 type Processor struct {
 	store     *app.Store
 	publisher Publisher
@@ -46,7 +44,10 @@ type Processor struct {
 
 // NewProcessor makes a processor.
 func NewProcessor(store *app.Store, publisher Publisher, clock evidence.Clock, log *slog.Logger) *Processor {
-	return &Processor{store: store, publisher: publisher, logical: logical.NewUpdater(store, clock, log), clock: clock, log: log}
+	return &Processor{
+		store: store, publisher: publisher, logical: logical.NewUpdater(store, clock, log), clock: clock, log: log,
+		refunds: refunds{pending: map[string][]refund{}}, parked: parkedCounts{counts: map[string]int64{}},
+	}
 }
 
 // Drain processes all reports that wait in an environment. It returns at once if another worker
@@ -63,8 +64,7 @@ func (p *Processor) Drain(ctx context.Context, environment string) error {
 	}
 }
 
-// drainOnce takes the lease, processes what waits, releases the lease, and tells whether more
-// has come.
+// drainOnce takes the lease, processes what waits, releases the lease, and tells whether more has come.
 func (p *Processor) drainOnce(ctx context.Context, environment string) (more bool, err error) {
 	h, err := p.acquireLease(ctx, environment)
 	if err != nil || h == nil {
@@ -99,8 +99,7 @@ func (p *Processor) processAll(ctx context.Context, h *lease) error {
 	}
 }
 
-// processBatch processes reports in the order of arrival. The objects of those that were
-// processed are deleted even if a later one fails.
+// processBatch processes reports in the order of arrival. Even after a failure it deletes objects of processed ones.
 func (p *Processor) processBatch(ctx context.Context, h *lease, records []environments.WaitingReport) error {
 	last := len(records) < batchSize
 	var done []environments.WaitingReport
@@ -146,8 +145,7 @@ func (p *Processor) processOne(ctx context.Context, h *lease, record environment
 	return false, err
 }
 
-// processRecovering turns a panic into an error, so that a report which causes one is
-// parked like any other that cannot be processed.
+// processRecovering turns a panic into an error, so that a report which causes one is parked in the end.
 func (p *Processor) processRecovering(ctx context.Context, h *lease, record *pending) error {
 	err := goroutine.Recovered(func() error { return p.process(ctx, h, record) })
 	if errors.Is(err, goroutine.ErrPanicked) {

@@ -4,18 +4,17 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/job"
+	"attestry/storage"
 	"attestry/storage/environments"
 )
 
 const (
-	// SweepInterval is how often the sweep looks. With job.EnqueueAgain it bounds how
-	// long a report waits whose task was lost.
+	// SweepInterval is how often the sweep looks. With job.EnqueueAgain it bounds the wait after a lost task.
 	SweepInterval = 2 * time.Second
 	// sweepLease elects the one worker that sweeps.
 	sweepLease = "sweep"
@@ -27,8 +26,7 @@ type Enqueuer interface {
 	Evaluate(ctx context.Context, environment string, arrival int64, attempt int) error
 }
 
-// Sweeper enqueues again what still waits, for Redis may have forgotten it and
-// workers may have been killed.
+// Sweeper enqueues again what still waits: Redis may have lost its task, or a worker may have been killed.
 type Sweeper struct {
 	store    *app.Store
 	enqueuer Enqueuer
@@ -64,15 +62,13 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 	}
 }
 
-// waiting is what waits in an environment. Reports and evaluations have tasks of their own there,
-// as they are served by workers of different queues.
+// waiting is what waits in an environment. Reports and evaluations have tasks on different queues.
 type waiting struct {
 	environment string
 	repeat      bool
 }
 
-// handle enqueues one task per environment and kind, and removes records that are processed
-// already: what a worker left that was killed just before it would have.
+// handle enqueues one task per environment and kind, and removes processed records that a killed worker left.
 func (s *Sweeper) handle(ctx context.Context, refs []environments.ReportRef, seen map[waiting]bool, now float64) error {
 	heads, err := s.store.Heads.GetMany(ctx, environmentsOf(refs))
 	if err != nil {
@@ -101,12 +97,7 @@ func (s *Sweeper) handle(ctx context.Context, refs []environments.ReportRef, see
 }
 
 func environmentsOf(refs []environments.ReportRef) []string {
-	environments := make([]string, 0, len(refs))
-	for _, ref := range refs {
-		environments = append(environments, ref.Environment)
-	}
-	slices.Sort(environments)
-	return slices.Compact(environments)
+	return storage.Distinct(storage.IDs(refs, func(ref environments.ReportRef) string { return ref.Environment }))
 }
 
 func (s *Sweeper) enqueue(ctx context.Context, org string, ref environments.ReportRef, now float64) error {

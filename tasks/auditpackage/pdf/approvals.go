@@ -1,6 +1,8 @@
 package pdf
 
 import (
+	"cmp"
+
 	"attestry/evidence"
 	"attestry/evidence/approval"
 )
@@ -19,29 +21,20 @@ func (r *report) approvals() {
 		return
 	}
 	r.section("Approvals")
-	shown, more := first(r.Approvals, maxOthers)
-	var rows []row
-	for i := range shown {
-		one := &shown[i]
-		rows = append(rows, row{cells: []cell{
-			r.approvalTarget(one),
+	list(r, approvalColumns, r.Approvals, maxOthers, "approval", func(one approval.Approval) []cell {
+		return []cell{
+			r.approvalTarget(&one),
 			{{text: string(one.State), style: strong.in(colorOf(approvalStates[one.State]))}, smallText(moment(one.CreatedAt)), smallText(labelled("by", one.ReportedBy))},
 			reviews(one.Reviews),
-		}})
-	}
-	r.table(approvalColumns, rows)
-	r.omitted(more, "approval")
+		}
+	})
 }
 
 func (r *report) approvalTarget(one *approval.Approval) cell {
-	environment := one.Environment
-	if name := r.EnvironmentNames[environment]; name != "" {
-		environment = name
-	}
 	return cell{
 		{text: "Release " + decimal(one.Number) + labelled(":", one.ArtifactName), style: strong},
 		{text: one.Target, style: digits},
-		smallText(labelled("For environment", environment)),
+		smallText(labelled("For environment", cmp.Or(r.EnvironmentNames[one.Environment], one.Environment))),
 		smallText(shorten(one.Description, maxDescription)),
 	}
 }
@@ -57,7 +50,7 @@ func reviews(all []approval.Review) cell {
 	}
 	for _, one := range shown {
 		reviews = append(reviews,
-			paragraph{text: string(one.State) + byName(shorten(one.ApprovedBy, maxName)), style: body},
+			paragraph{text: string(one.State) + labelled(" by", shorten(one.ApprovedBy, maxName)), style: body},
 			smallText(shorten(one.Comment, maxDescription)), smallText(shorten(one.URL, maxName)))
 	}
 	return reviews

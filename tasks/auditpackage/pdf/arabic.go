@@ -2,10 +2,9 @@ package pdf
 
 import "unicode"
 
-// Unicode has glyphs for the forms that Arabic letters take within a word, in the block
-// from U+FE80. They follow one another by letter: each has an isolated and a final form,
-// or also an initial and a medial one, or only an isolated one. These are the counts of the letters from
-// U+0621 to U+063A and from U+0641 to U+064A.
+// Unicode has glyphs for the forms of Arabic letters within a word, in the block from U+FE80, ordered by
+// letter: each has an isolated and a final form, perhaps an initial and a medial one, or only the first.
+// These are the counts of U+0621 to U+063A and U+0641 to U+064A.
 const (
 	arabicForms     = '\uFE80'
 	firstArabic     = '\u0621'
@@ -14,8 +13,7 @@ const (
 	formsFromFeh    = "4444444224"
 )
 
-// arabicLetter is a letter's isolated form, which the others follow, and how many
-// there are.
+// arabicLetter is a letter's isolated form, which the others follow, and how many there are.
 type arabicLetter struct {
 	isolated rune
 	forms    int
@@ -36,8 +34,7 @@ var arabicLetters = func() map[rune]arabicLetter {
 	return letters
 }()
 
-// joinArabic replaces the letters of the Arabic language by the forms that they take beside
-// their neighbours. Letters of other languages in that script stay isolated.
+// joinArabic replaces Arabic letters by their joined forms. Other languages' letters stay isolated.
 func joinArabic(chars []rune) []rune {
 	joined := chars
 	for i, char := range chars {

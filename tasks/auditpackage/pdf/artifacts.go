@@ -16,14 +16,9 @@ func (r *report) artifacts() {
 			status[artifact.Artifact.Record] = artifact.Status
 		}
 	}
-	shown, more := first(r.Artifacts, maxArtifacts)
-	var rows []row
-	for i := range shown {
-		record := &shown[i]
-		rows = append(rows, row{cells: []cell{artifactName(record), artifactOrigin(record), artifactResult(record, status[record.ID])}})
-	}
-	r.table(artifactColumns, rows)
-	r.omitted(more, "artifact report")
+	list(r, artifactColumns, r.Artifacts, maxArtifacts, "artifact report", func(record evidence.ArtifactRecord) []cell {
+		return []cell{artifactName(&record), artifactOrigin(&record), artifactResult(&record, status[record.ID])}
+	})
 }
 
 func artifactName(record *evidence.ArtifactRecord) cell {
@@ -44,8 +39,7 @@ func artifactOrigin(record *evidence.ArtifactRecord) cell {
 	}
 }
 
-// artifactResult says who reported an artifact, and its status, "" if another one has taken
-// its place.
+// artifactResult says who reported an artifact, and its status, "" if a later report replaced it.
 func artifactResult(record *evidence.ArtifactRecord, status evidence.Status) cell {
 	verdict := statusText(status)
 	if status == "" {

@@ -1,14 +1,9 @@
 package pdf
 
-import (
-	"unicode/utf8"
-
-	"attestry/evidence"
-)
+import "attestry/evidence"
 
 const (
-	// maxDescription and maxReason bound texts of clients, in bytes: there can be 10,000
-	// attestations. The package has them whole.
+	// maxDescription and maxReason bound clients' texts, in bytes: there can be 10,000 attestations.
 	maxDescription = 1_000
 	maxReason      = 4_000
 	// maxName bounds names in the same way. Names are shorter, but for file names.
@@ -17,8 +12,7 @@ const (
 	maxTargets = 20
 )
 
-// Attestation is what the report shows of an attestation. It holds no payload, so that a
-// report of many attestations needs little memory.
+// Attestation is what the report shows of an attestation: no payload, to need little memory.
 type Attestation struct {
 	ID          string
 	Name        string
@@ -27,8 +21,7 @@ type Attestation struct {
 	Compliant   bool
 	Time        float64
 	Reporter    string
-	// Fingerprint, ArtifactName and Targets are as in evidence.Attestation; all are empty of
-	// an attestation of the trail.
+	// Fingerprint, ArtifactName and Targets are as in evidence.Attestation, empty if it is of the trail.
 	Fingerprint  string
 	ArtifactName string
 	Targets      []string
@@ -110,15 +103,4 @@ func verdictOf(compliant bool) evidence.Status {
 	return evidence.NonCompliant
 }
 
-// shorten leaves out the end of a text of more than so many bytes. What it returns shares no
-// memory with a longer text.
-func shorten(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	end := most
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
-}
+func shorten(text string, most int) string { return evidence.Shorten(text, most) }

@@ -1,6 +1,7 @@
 package pdf
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -14,17 +15,14 @@ func (r *report) attestations() {
 		return
 	}
 	r.introduce("All attestations in order of time. Those that do not count now were replaced by a later one, or are about an artifact that was.")
-	var rows []row
 	shown := r.shownAttestations()
-	for _, a := range shown {
-		rows = append(rows, row{cells: []cell{attestationName(a), r.result(a), r.details(a)}})
-	}
-	r.table(attestationColumns, rows)
+	list(r, attestationColumns, shown, len(shown), "attestation", func(a *Attestation) []cell {
+		return []cell{attestationName(a), r.result(a), r.details(a)}
+	})
 	r.omitted(len(r.Attestations)-len(shown)+r.OmittedAttestations, "attestation")
 }
 
-// shownAttestations are those that count, then the latest others, up to maxAttestations, in
-// order of time.
+// shownAttestations are those that count, then the latest others, up to maxAttestations, in order of time.
 func (r *report) shownAttestations() []*Attestation {
 	room := maxAttestations
 	shown := make([]bool, len(r.Attestations))
@@ -46,11 +44,7 @@ func (r *report) shownAttestations() []*Attestation {
 }
 
 func attestationName(a *Attestation) cell {
-	kind := "type " + a.Type
-	if a.TypeVersion > 0 {
-		kind += ", version " + decimal(a.TypeVersion)
-	}
-	return cell{{text: a.Name, style: strong}, smallText(kind), smallText("of " + target(a))}
+	return cell{{text: a.Name, style: strong}, smallText("type " + a.Type + version(a.TypeVersion)), smallText("of " + target(a))}
 }
 
 func target(a *Attestation) string {
@@ -61,10 +55,7 @@ func target(a *Attestation) string {
 	if a.OmittedTargets > 0 {
 		names += " and " + decimal(a.OmittedTargets) + " more"
 	}
-	if names == "" {
-		names = a.ArtifactName
-	}
-	return "artifact " + names
+	return "artifact " + cmp.Or(names, a.ArtifactName)
 }
 
 // result is the verdict, and who reported it when.
@@ -90,9 +81,8 @@ func (r *report) details(a *Attestation) cell {
 	if a.Override != nil {
 		cell = append(cell, paragraph{text: "Overrides " + r.replaced(a.Override.Original) + ".", style: body})
 	}
-	cell = append(cell, smallText(labelled("Decides control", a.Control+controlVersion(a))))
-	if a.Control == "" {
-		cell = cell[:len(cell)-1]
+	if a.Control != "" {
+		cell = append(cell, smallText("Decides control "+a.Control+version(a.ControlVersion)))
 	}
 	if a.Fingerprint != "" {
 		cell = append(cell, smallText("Artifact"), paragraph{text: a.Fingerprint, style: digits})
@@ -102,11 +92,12 @@ func (r *report) details(a *Attestation) cell {
 	return append(cell, smallText("Id "+a.ID))
 }
 
-func controlVersion(a *Attestation) string {
-	if a.ControlVersion == 0 {
+// version names a version behind its subject, unless it is 0.
+func version(number int) string {
+	if number == 0 {
 		return ""
 	}
-	return ", version " + decimal(a.ControlVersion)
+	return ", version " + decimal(number)
 }
 
 // fileDetails names a file of evidence with its SHA-256.
@@ -114,11 +105,7 @@ func fileDetails(file *File) []paragraph {
 	if file == nil {
 		return []paragraph{smallText("No evidence file")}
 	}
-	name := file.Path
-	if name == "" {
-		name = file.Filename
-	}
-	paragraphs := []paragraph{smallText("File " + name + ", " + size(file.Size)), {text: file.SHA256, style: digits}}
+	paragraphs := []paragraph{smallText("File " + cmp.Or(file.Path, file.Filename) + ", " + size(file.Size)), {text: file.SHA256, style: digits}}
 	if file.Lost {
 		paragraphs = append(paragraphs, paragraph{text: "The package does not have this file: it is missing or altered in the object store.", style: smallStrong.in(red)})
 	}
@@ -130,28 +117,22 @@ var overrideColumns = []column{{"Attestation", 42}, {"Verdict", 36}, {"What it r
 // overrides lays out which verdicts were replaced, and why.
 func (r *report) overrides() {
 	r.section("Overrides")
-	var rows []row
-	more := 0
+	var overrides []*Attestation
 	for i := range r.Attestations {
-		a := &r.Attestations[i]
-		if a.Override == nil {
-			continue
+		if a := &r.Attestations[i]; a.Override != nil {
+			overrides = append(overrides, a)
 		}
-		if len(rows) == maxOthers {
-			more++
-			continue
-		}
-		rows = append(rows, row{cells: []cell{
+	}
+	if len(overrides) == 0 {
+		r.note("No verdict was overridden.")
+		return
+	}
+	list(r, overrideColumns, overrides, maxOthers, "override", func(a *Attestation) []cell {
+		return []cell{
 			attestationName(a),
 			r.result(a),
 			{{text: r.replaced(a.Override.Original), style: body}, smallText(labelled("Id", a.Override.Original))},
 			{{text: orDash(a.Override.Reason), style: body}},
-		}})
-	}
-	if len(rows) == 0 {
-		r.note("No verdict was overridden.")
-		return
-	}
-	r.table(overrideColumns, rows)
-	r.omitted(more, "override")
+		}
+	})
 }

@@ -16,7 +16,7 @@ const (
 	highestOfThem = numberWithin
 )
 
-// reorder returns the glyphs of a line in the order in which they stand from left to right.
+// reorder returns the glyphs of a line in order from left to right.
 // It follows the Unicode Bidirectional Algorithm, but for belongs, for lines that run from
 // left to right as a whole, as all of a report do, and that have no characters that change
 // the direction: those are shown as code points. Each line is put in order by itself.
@@ -71,10 +71,9 @@ func levelsOf(line []glyph) []int {
 	return levels
 }
 
-// belongs reports whether a number behind text from right to left is part of it: such text
-// follows, or nothing that ends a name is between them. By the algorithm all such numbers
-// are part of it; but a report puts names into English sentences, the numbers of which must
-// not be drawn to the name before.
+// belongs reports whether a number behind text from right to left is part of it: such text follows, or nothing that
+// ends a name is between them. By the algorithm all such numbers are part of it; but a report puts names into English
+// sentences, the numbers of which must not be drawn to the name before.
 func belongs(line []glyph, at int) bool {
 	next := slices.IndexFunc(line[at:], func(one glyph) bool { return classOf(one) == bidi.L || isRightToLeft(classOf(one)) })
 	if next >= 0 && isRightToLeft(classOf(line[at+next])) {
@@ -90,8 +89,7 @@ func belongs(line []glyph, at int) bool {
 	return true
 }
 
-// fillBrackets gives a pair of brackets behind text from right to left its direction, if
-// nothing within them is from left to right.
+// fillBrackets gives brackets after right-to-left text its direction, unless left-to-right text is within.
 func fillBrackets(line []glyph, levels []int) {
 	before := leftToRight
 	for start, one := range line {
@@ -107,7 +105,7 @@ func fillBrackets(line []glyph, levels []int) {
 	}
 }
 
-// closing returns where the bracket of a place is closed, -1 if there is none.
+// closing returns where the bracket at a position is closed, -1 if there is none.
 func closing(line []glyph, start int, open rune) int {
 	if !strings.ContainsRune("([{", open) {
 		return -1
@@ -136,8 +134,7 @@ func joinNumbers(line []glyph, levels []int) {
 	}
 }
 
-// fillNeutral gives blanks and punctuation the direction of what is on both sides of
-// them, else that of the line.
+// fillNeutral gives blanks and punctuation the direction of what is on both sides of them, else that of the line.
 func fillNeutral(levels []int) {
 	for start := 0; start < len(levels); start++ {
 		if levels[start] != unknownLevel {

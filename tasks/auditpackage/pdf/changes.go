@@ -26,24 +26,24 @@ func (r *report) changes() {
 
 func commitFacts(commit *evidence.GitCommit) []row {
 	rows := []row{fact("Commit of the trail", paragraph{text: shorten(commit.SHA1, maxName), style: longDigits})}
-	rows = textFact(rows, "Message", shorten(valueOf(commit.Message), maxReason))
-	author := valueOf(commit.Author)
-	if user := valueOf(commit.AuthorUsername); user != "" {
+	rows = textFact(rows, "Message", shorten(evidence.Text(commit.Message), maxReason))
+	author := evidence.Text(commit.Author)
+	if user := evidence.Text(commit.AuthorUsername); user != "" {
 		author = strings.TrimSpace(author + " (" + user + ")")
 	}
 	rows = textFact(rows, "Author", shorten(author, maxName))
-	rows = textFact(rows, "Branch", shorten(valueOf(commit.Branch), maxName))
+	rows = textFact(rows, "Branch", shorten(evidence.Text(commit.Branch), maxName))
 	if commit.Timestamp != nil {
 		rows = textFact(rows, "Time", moment(*commit.Timestamp))
 	}
-	rows = textFact(rows, "URL", shorten(valueOf(commit.URL), maxName))
+	rows = textFact(rows, "URL", shorten(evidence.Text(commit.URL), maxName))
 	rows = textFact(rows, "Signature", signature(commit))
 	return textFact(rows, "Parents", shorten(some(commit.Parents, maxTargets), maxName))
 }
 
-// signature words what the client told of the commit's signature.
+// signature words what the client said of the commit's signature.
 func signature(commit *evidence.GitCommit) string {
-	state := shorten(valueOf(commit.SignatureState), maxName)
+	state := shorten(evidence.Text(commit.SignatureState), maxName)
 	switch {
 	case commit.Verified == nil:
 		return state
@@ -80,17 +80,13 @@ func (r *report) artifactCommits() {
 		return
 	}
 	r.subsection("Commits that artifacts were built from")
-	shown, more := first(commits, maxOthers)
-	var rows []row
-	for _, one := range shown {
-		rows = append(rows, row{cells: []cell{
+	list(r, commitColumns, commits, maxOthers, "commit", func(one *artifactCommit) []cell {
+		return []cell{
 			{{text: shorten(one.sha, maxName), style: digits}},
 			commitMessage(one.commit),
 			{{text: some(one.artifacts, maxTargets), style: body}},
-		}})
-	}
-	r.table(commitColumns, rows)
-	r.omitted(more, "commit")
+		}
+	})
 }
 
 func commitMessage(commit *evidence.GitCommit) cell {
@@ -98,55 +94,46 @@ func commitMessage(commit *evidence.GitCommit) cell {
 		return cell{{text: "–", style: body}}
 	}
 	return cell{
-		{text: orDash(shorten(valueOf(commit.Message), maxSummaryLine)), style: body},
-		smallText(labelled("by", shorten(valueOf(commit.Author), maxName))),
+		{text: orDash(shorten(evidence.Text(commit.Message), maxSummaryLine)), style: body},
+		smallText(labelled("by", shorten(evidence.Text(commit.Author), maxName))),
 	}
 }
 
 // pullRequests lays out the pull requests that attestations have found, each once.
 func (r *report) pullRequests() {
-	var rows []row
-	more := 0
-	shown := map[string]bool{} // by URL
+	var requests []PullRequest
+	known := map[string]bool{} // by URL
 	for i := range r.Attestations {
-		for j := range r.Attestations[i].PullRequests {
-			request := &r.Attestations[i].PullRequests[j]
-			if shown[request.URL] {
-				continue
+		for _, request := range r.Attestations[i].PullRequests {
+			if !known[request.URL] {
+				known[request.URL] = true
+				requests = append(requests, request)
 			}
-			shown[request.URL] = true
-			if len(rows) == maxOthers {
-				more++
-				continue
-			}
-			rows = append(rows, pullRequestRow(request))
 		}
 	}
 	r.subsection("Pull requests")
-	if len(rows) == 0 {
+	if len(requests) == 0 {
 		r.note("No attestation has found a pull request.")
 		return
 	}
-	r.table(pullRequestColumns, rows)
-	r.omitted(more, "pull request")
+	list(r, pullRequestColumns, requests, maxOthers, "pull request", pullRequestCells)
 }
 
-func pullRequestRow(request *PullRequest) row {
+func pullRequestCells(request PullRequest) []cell {
 	approvers := cell{{text: strings.Join(request.Approvers, ", "), style: body}}
 	if len(request.Approvers) == 0 {
 		approvers = cell{{text: "none", style: strong.in(amber)}}
 	}
-	return row{cells: []cell{
+	return []cell{
 		{{text: request.Title, style: body}, smallText(request.URL)},
 		{{text: request.Author, style: body}, smallText(request.State)},
 		approvers,
 		{{text: orDash(request.MergeCommit), style: digits}},
-	}}
+	}
 }
 
 const (
-	// maxPullRequests is how many of an attestation are shown, and maxApprovers how many
-	// approvers of one of them.
+	// maxPullRequests is how many of an attestation are shown, and maxApprovers how many approvers of one of them.
 	maxPullRequests = 10
 	maxApprovers    = 20
 )
@@ -181,8 +168,8 @@ func pullRequests(a *evidence.Attestation) []PullRequest {
 	var shown []PullRequest
 	for _, one := range found[:min(len(found), maxPullRequests)] {
 		request := PullRequest{
-			URL: shorten(one.URL, maxName), Title: shorten(valueOf(one.Title), maxName), State: shorten(one.State, maxName),
-			Author: shorten(valueOf(one.Author), maxName), MergeCommit: shorten(valueOf(one.MergeCommit), maxName),
+			URL: shorten(one.URL, maxName), Title: shorten(evidence.Text(one.Title), maxName), State: shorten(one.State, maxName),
+			Author: shorten(evidence.Text(one.Author), maxName), MergeCommit: shorten(evidence.Text(one.MergeCommit), maxName),
 		}
 		for _, approver := range one.Approvers[:min(len(one.Approvers), maxApprovers)] {
 			request.Approvers = append(request.Approvers, shorten(approverName(approver), maxName))
@@ -205,15 +192,8 @@ func approverName(approver json.RawMessage) string {
 	if json.Unmarshal(approver, &review) != nil {
 		return ""
 	}
-	if state := valueOf(review.State); state != "" {
+	if state := evidence.Text(review.State); state != "" {
 		return review.Username + " (" + state + ")"
 	}
 	return review.Username
-}
-
-func valueOf(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
 }

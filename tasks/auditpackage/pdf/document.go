@@ -1,6 +1,4 @@
-// Package pdf renders the report of a trail that auditors are handed, as PDF. It reads and
-// writes nothing and has no clock: what the report says is in its Document, and one Document
-// always gives the same bytes.
+// Package pdf renders the report of a trail as PDF, without I/O and clock.
 package pdf
 
 import (
@@ -9,8 +7,7 @@ import (
 	"attestry/evidence/compliance"
 )
 
-// Document is what a report is made of. Times are Unix seconds, 0 for unknown; texts may be
-// any that clients sent.
+// Document is what a report is made of. Times are Unix seconds, 0 for unknown.
 type Document struct {
 	Organization     string // name
 	Flow             string // name

@@ -36,11 +36,11 @@ func runningVerdict(one *Running) paragraph {
 
 // explained names an artifact that runs, and why it has its verdict.
 func explained(one *Running) cell {
-	cell := cell{
-		{text: shorten(one.Artifact, maxName), style: strong},
-		{text: one.Fingerprint, style: digits},
-		smallText("Runs since " + moment(one.Since) + ", snapshot " + decimal(one.Snapshot) + instances(one)),
+	since := "Runs since " + moment(one.Since) + ", snapshot " + decimal(one.Snapshot)
+	if one.Instances > 0 {
+		since += ", " + count(one.Instances, "instance")
 	}
+	cell := cell{{text: shorten(one.Artifact, maxName), style: strong}, {text: one.Fingerprint, style: digits}, smallText(since)}
 	if one.Allowed != nil {
 		cell = append(cell, allowed(one.Allowed)...)
 	}
@@ -54,16 +54,9 @@ func explained(one *Running) cell {
 	return cell
 }
 
-func instances(one *Running) string {
-	if one.Instances == 0 {
-		return ""
-	}
-	return ", " + count(one.Instances, "instance")
-}
-
 func allowed(one *evidence.Allowance) []paragraph {
 	return []paragraph{
-		{text: "On the allow list of the environment" + byName(one.UserName) + ", " + moment(one.At) + ".", style: strong.in(blue), space: 1},
+		{text: "On the allow list of the environment" + labelled(" by", one.UserName) + ", " + moment(one.At) + ".", style: strong.in(blue), space: 1},
 		{text: shorten(one.Description, maxDescription), style: body},
 	}
 }

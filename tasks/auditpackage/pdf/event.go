@@ -18,7 +18,7 @@ func wordEvent(e *evidence.TrailEvent) string {
 		if e.Type == evidence.TrailReported {
 			return "The trail was begun."
 		}
-		return "The trail was changed" + listed(": ", data.Changes) + "."
+		return "The trail was changed" + labelled(":", strings.Join(data.Changes, ", ")) + "."
 	case *evidence.ArtifactReportData:
 		return fmt.Sprintf("Artifact '%s' was reported: %s, fingerprint %s.", data.Name, data.Filename, data.Fingerprint)
 	case *evidence.AttestationReportData:
@@ -29,13 +29,6 @@ func wordEvent(e *evidence.TrailEvent) string {
 		return wordApproval(data)
 	}
 	return e.Type
-}
-
-func listed(before string, items []string) string {
-	if len(items) == 0 {
-		return ""
-	}
-	return before + strings.Join(items, ", ")
 }
 
 func attested(data *evidence.AttestationReportData) string {
@@ -59,11 +52,7 @@ func wordRun(kind string, data *evidence.ArtifactRunData) string {
 }
 
 func wordApproval(data *evidence.ApprovalData) string {
-	by := ""
-	if data.Reviewer != "" {
-		by = " by " + data.Reviewer
-	}
-	return fmt.Sprintf("Approval %d of artifact %s was recorded: %s%s.", data.Number, data.Fingerprint, data.State, by)
+	return fmt.Sprintf("Approval %d of artifact %s was recorded: %s%s.", data.Number, data.Fingerprint, data.State, labelled(" by", data.Reviewer))
 }
 
 var eventColumns = []column{{"Time", 44}, {"Event", bodyWidth - 44}}
@@ -75,10 +64,8 @@ func (r *report) timeline() {
 		return
 	}
 	shown, more := first(r.Events, maxEvents)
-	rows := make([]row, 0, len(shown))
-	for _, event := range shown {
-		rows = append(rows, row{cells: []cell{{{text: moment(event.Time), style: body}}, {{text: event.Text, style: body}}}})
-	}
-	r.table(eventColumns, rows)
+	list(r, eventColumns, shown, maxEvents, "event", func(event Event) []cell {
+		return []cell{{{text: moment(event.Time), style: body}}, {{text: event.Text, style: body}}}
+	})
 	r.omitted(more+r.OmittedEvents, "event")
 }

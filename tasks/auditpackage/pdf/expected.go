@@ -13,10 +13,10 @@ func (r *report) expected() {
 	r.introduce("What the template of the trail requires, and what counts of that which was reported. " +
 		"Attestations that are not required count too: one that is not compliant makes the trail non-compliant.")
 	rows := expectedRows{report: r, terse: r.countExpected() > maxExpected}
-	rows.group(&paragraph{text: "The trail itself", style: strong}, r.Compliance.Attestations)
+	rows.group(r.Compliance.Attestations, paragraph{text: "The trail itself", style: strong})
 	for i := range r.Compliance.Artifacts {
 		artifact := &r.Compliance.Artifacts[i]
-		rows.group(nil, artifact.Attestations, artifactTitle(artifact)...)
+		rows.group(artifact.Attestations, artifactTitle(artifact)...)
 	}
 	r.table(expectedColumns, rows.rows)
 	r.omitted(rows.more, "row")
@@ -45,17 +45,13 @@ func artifactTitle(artifact *compliance.ArtifactStatus) []paragraph {
 // expectedRows collects rows up to maxExpected.
 type expectedRows struct {
 	*report
-	// terse tells to leave out required attestations that are compliant, as there are too
-	// many rows.
+	// terse tells to leave out required attestations that are compliant, as there are too many rows.
 	terse bool
 	rows  []row
 	more  int
 }
 
-func (e *expectedRows) group(name *paragraph, all []compliance.AttestationStatus, paragraphs ...paragraph) {
-	if name != nil {
-		paragraphs = append(paragraphs, *name)
-	}
+func (e *expectedRows) group(all []compliance.AttestationStatus, paragraphs ...paragraph) {
 	if len(all) == 0 {
 		paragraphs = append(paragraphs, smallText("No attestation is required, and none counts."))
 	}
@@ -104,7 +100,7 @@ func (r *report) found(status *compliance.AttestationStatus) (cell, paragraph) {
 	}
 	who := moment(entry.Time)
 	if a := r.byID[entry.ID]; a != nil {
-		who += byName(a.Reporter)
+		who += labelled(" by", a.Reporter)
 	}
 	found := cell{{text: who, style: body}}
 	if entry.Override {

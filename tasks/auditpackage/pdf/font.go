@@ -63,8 +63,7 @@ var allMetrics = sync.OnceValue(func() *[fonts]metrics {
 	return all
 })
 
-// glyphOf finds the font that shows a character where text is set in f. No font shows
-// characters beyond U+FFFF, which fpdf cannot write.
+// glyphOf finds the font for a character in text set in f. fpdf cannot write beyond U+FFFF.
 func (f font) glyphOf(char rune) (glyph, bool) {
 	if char < 0 || char > math.MaxUint16 {
 		return glyph{}, false
@@ -77,8 +76,7 @@ func (f font) glyphOf(char rune) (glyph, bool) {
 	return glyph{}, false
 }
 
-// fontFile reads numbers from a font in TrueType. The fonts are embedded, so that faults
-// of them need no error.
+// fontFile reads numbers from an embedded TrueType font, which is known to be valid.
 type fontFile string
 
 func (f fontFile) uint16(at int) int { return int(binary.BigEndian.Uint16([]byte(f[at : at+2]))) }
@@ -93,8 +91,7 @@ func (f fontFile) table(name string) int {
 	panic("pdf: font without table " + name)
 }
 
-// unicodeMap returns where the map of characters in format 4 begins, the one that fpdf
-// reads too.
+// unicodeMap returns where the map of characters in format 4 begins, the one that fpdf reads too.
 func (f fontFile) unicodeMap() int {
 	cmap := f.table("cmap")
 	for i := range f.uint16(cmap + 2) {

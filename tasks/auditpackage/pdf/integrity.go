@@ -9,10 +9,7 @@ func (r *report) lost() {
 	}
 	r.section("Lost evidence")
 	r.introduce("These files were stored with their attestations. The object store no longer has them as they were stored, so that they are not in the package.")
-	shown, more := first(r.Lost, maxOthers)
-	var rows []row
-	for i := range shown {
-		file := &shown[i]
+	list(r, lostColumns, r.Lost, maxOthers, "lost file", func(file LostFile) []cell {
 		state := "missing"
 		if file.Altered {
 			state = "altered"
@@ -21,14 +18,12 @@ func (r *report) lost() {
 		if a := r.byID[file.Attestation]; a != nil {
 			attestation = append(attestationName(a), attestation...)
 		}
-		rows = append(rows, row{cells: []cell{
+		return []cell{
 			{{text: file.Path, style: body}, {text: file.SHA256, style: digits}},
 			attestation,
 			{{text: state, style: strong.in(red)}},
-		}})
-	}
-	r.table(lostColumns, rows)
-	r.omitted(more, "lost file")
+		}
+	})
 }
 
 // verification lays out the last page: how to find out whether the package is as it was made.

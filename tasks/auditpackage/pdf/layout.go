@@ -36,8 +36,7 @@ type textLine struct {
 
 func (l textLine) height() float64 { return l.space + l.style.height() }
 
-// maxLines is how many lines of a paragraph are shown: texts of clients may be of line breaks
-// alone.
+// maxLines is how many lines of a paragraph are shown: texts may have any number.
 const maxLines = 120
 
 // lines breaks paragraphs into lines of at most a width. Those without text have none.
@@ -79,8 +78,7 @@ func (l *layout) newSheet() {
 	l.y = top
 }
 
-// need makes room for a height: on another page, if this one has too little. What is pending
-// comes before it.
+// need makes room for a height, on a new page if need be, and places what is pending.
 func (l *layout) need(height float64) {
 	for i := range l.pending {
 		height += l.pending[i].height()

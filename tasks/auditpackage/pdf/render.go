@@ -30,7 +30,7 @@ func draw(d *Document, l *layout) ([]byte, error) {
 	out.SetCreator(plain(d.Generator), true)
 	out.SetTitle(plain("Audit report of trail "+d.Trail+" of flow "+d.Flow), true)
 	out.SetAuthor(plain(d.Organization), true)
-	// Verifiers of packages look for the checksum here, where it stands in one piece.
+	// Verifiers of packages look for the checksum here, where it is in one piece.
 	out.SetKeywords("SHA256SUMS "+plain(d.Checksum), false)
 	out.SetLang("en")
 	out.SetAutoPageBreak(false, 0)
@@ -69,8 +69,7 @@ func drawSheet(out *fpdf.Fpdf, s *sheet) {
 	}
 }
 
-// plain is a text for the properties of the file and the list of contents, which fpdf can
-// write in UTF-16 only without surrogates.
+// plain is a text for properties and bookmarks, where fpdf writes no surrogates.
 func plain(text string) string {
 	return strings.Map(func(char rune) rune {
 		if char > 0xFFFF || unicode.IsControl(char) {

@@ -18,8 +18,7 @@ const (
 type report struct {
 	*Document
 	layout
-	// byID has the attestations by id, counting those that give the verdict now, and overridden
-	// those that overrides replace.
+	// byID has the attestations by id, counting those of the verdict now, overridden those that were overridden.
 	byID       map[string]*Attestation
 	counting   map[string]bool
 	overridden map[string]bool
@@ -42,8 +41,7 @@ func newReport(d *Document) *report {
 	return r
 }
 
-// eachEntry visits what was expected and found: of the trail, whose name is "", then of the
-// artifacts.
+// eachEntry visits what was expected and found: of the trail, whose name is "", then of the artifacts.
 func (r *report) eachEntry(visit func(artifact string, status *compliance.AttestationStatus)) {
 	for i := range r.Compliance.Attestations {
 		visit("", &r.Compliance.Attestations[i])
@@ -94,3 +92,14 @@ func statusText(status evidence.Status) paragraph {
 }
 
 func smallText(text string) paragraph { return paragraph{text: text, style: small, space: 0.4} }
+
+// list lays out a table with the cells of the first items, and says how many more of a noun there are.
+func list[T any](r *report, columns []column, items []T, most int, noun string, cells func(T) []cell) {
+	shown, more := first(items, most)
+	rows := make([]row, 0, len(shown))
+	for _, one := range shown {
+		rows = append(rows, row{cells: cells(one)})
+	}
+	r.table(columns, rows)
+	r.omitted(more, noun)
+}

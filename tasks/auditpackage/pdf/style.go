@@ -14,8 +14,7 @@ const (
 
 	// point is the length of a typographic point.
 	point = 25.4 / 72
-	// leading is the height of a line, and baseline how far its baseline is from its top,
-	// each in sizes of the font.
+	// leading is a line's height, baseline its distance from the top, in font sizes.
 	leading, baseline = 1.36, 1.02
 )
 

@@ -18,8 +18,7 @@ const (
 	maxSummaryLine  = 300
 )
 
-// summarize sums up what only the attestation's type has. It returns nil for payloads of
-// another form than those that are recorded now.
+// summarize sums up what only this type has, nil for payloads of earlier forms.
 func summarize(a *evidence.Attestation) []string {
 	of, builtIn := attestation.TypeOf(a.Type)
 	switch {

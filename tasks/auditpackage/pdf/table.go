@@ -76,8 +76,7 @@ func (t *table) measure(r *row) *measuredRow {
 	return measured
 }
 
-// measureTitles makes the row of the titles of the columns. It has no height if there are
-// none.
+// measureTitles makes the row of the titles of the columns. It has no height if there are none.
 func (t *table) measureTitles() *measuredRow {
 	var titles row
 	for _, one := range t.columns {
@@ -165,8 +164,7 @@ func (t *table) drawParts(r *measuredRow) {
 	}
 }
 
-// take takes the beginning of the row that fits into a height. more tells that something is
-// left of the row.
+// take takes the beginning of the row that fits into a height. more tells of a rest.
 func (r *measuredRow) take(height float64) (part *measuredRow, more bool) {
 	part = &measuredRow{group: r.group, shaded: r.shaded}
 	for i, lines := range r.lines {

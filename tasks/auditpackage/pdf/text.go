@@ -55,8 +55,7 @@ func (f font) glyphs(text string) []glyph {
 	return shown
 }
 
-// wrap breaks glyphs into lines that are not wider than most, at blanks if it can. Long
-// words are broken where the line ends.
+// wrap breaks glyphs into lines of at most a width, at blanks or within long words.
 func wrap(glyphs []glyph, most int) [][]glyph {
 	var lines [][]glyph
 	start, opportunity, width := 0, 0, 0
@@ -82,8 +81,7 @@ func wrap(glyphs []glyph, most int) [][]glyph {
 	return append(lines, trim(glyphs[start:]))
 }
 
-// markedStart is the place before end, and behind start, at which a word can be broken
-// without parting a character from its marks.
+// markedStart is where a word between start and end can be broken without parting marks.
 func markedStart(glyphs []glyph, start, end int) int {
 	at := end
 	for at > start+1 && unicode.Is(unicode.M, glyphs[at].char) {

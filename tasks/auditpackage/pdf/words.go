@@ -1,6 +1,7 @@
 package pdf
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -29,11 +30,13 @@ func moment(seconds float64) string {
 func decimal[N int | int64](n N) string { return strconv.FormatInt(int64(n), 10) }
 
 // count words a number of things: "1 test", "2 tests".
-func count[N int | int64](n N, noun string) string {
+func count[N int | int64](n N, noun string) string { return countOf(n, noun, noun+"s") }
+
+func countOf[N int | int64](n N, one, several string) string {
 	if n == 1 {
-		return "1 " + noun
+		return "1 " + one
 	}
-	return decimal(n) + " " + noun + "s"
+	return decimal(n) + " " + several
 }
 
 // size words a number of bytes. No line ends within it.
@@ -48,7 +51,7 @@ func size(bytes int64) string {
 	}
 }
 
-// labelled puts a label before a text, or returns "" if there is none.
+// labelled puts a label before a text, unless that is "".
 func labelled(label, text string) string {
 	if text == "" {
 		return ""
@@ -70,9 +73,4 @@ func first[T any](items []T, most int) (shown []T, more int) {
 	return shown, len(items) - len(shown)
 }
 
-func orDash(text string) string {
-	if text == "" {
-		return "–"
-	}
-	return text
-}
+func orDash(text string) string { return cmp.Or(text, "–") }

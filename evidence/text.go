@@ -1,0 +1,31 @@
+package evidence
+
+import "unicode/utf8"
+
+// Text is a text that may be nil, which stands for "".
+func Text(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
+
+// Equal reports whether two values, each of which may be nil, are equal.
+func Equal[T comparable](a, b *T) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// Shorten cuts a text of more than so many bytes, never within a character, and adds an ellipsis. What it returns shares
+// no memory with a longer text.
+func Shorten(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most] + "…"
+}
