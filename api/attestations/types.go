@@ -40,11 +40,8 @@ func (h *handlers) attestationRoutes() []server.Route {
 				return result{&b.AttestationBase, attestation.EvaluateSonar(b.SonarResults), b.SonarResults}
 			}))),
 		attestationRoute("system", "Record an attestation of a built-in, versioned type", recordAttestation(h, h.evaluateSystem)),
-		{
-			Method: http.MethodPost, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/override",
-			OperationID: "post_override_attestation", Tag: "Attestation", Summary: "Override the verdict of an attestation",
-			MinRole: evidence.Member, Serve: server.WithBody(h.overrideAttestation),
-		},
+		{Method: http.MethodPost, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/override", OperationID: "post_override_attestation", Tag: "Attestation",
+			Summary: "Override the verdict of an attestation", MinRole: evidence.Member, Serve: server.WithBody(h.overrideAttestation)},
 	}
 }
 

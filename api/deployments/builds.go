@@ -16,14 +16,10 @@ import (
 // (docs/semantics.md 14.3).
 func (h *handlers) buildRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/builds/{org}", OperationID: "list_builds", Tag: "Builds",
-			Summary: "List builds", MinRole: evidence.Reader, Serve: server.Handle(h.listBuilds),
-		},
-		{
-			Method: http.MethodGet, Path: "/builds/{org}/statistics", OperationID: "build_statistics", Tag: "Builds",
-			Summary: "List build times", MinRole: evidence.Reader, Serve: server.Handle(h.getBuildStatistics),
-		},
+		{Method: http.MethodGet, Path: "/builds/{org}", OperationID: "list_builds", Tag: "Builds",
+			Summary: "List builds", MinRole: evidence.Reader, Serve: server.Handle(h.listBuilds)},
+		{Method: http.MethodGet, Path: "/builds/{org}/statistics", OperationID: "build_statistics", Tag: "Builds",
+			Summary: "List build times", MinRole: evidence.Reader, Serve: server.Handle(h.getBuildStatistics)},
 	}
 }
 

@@ -16,15 +16,11 @@ import (
 // whatever the policies say.
 func (h *handlers) allowlistRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/allowlists/{org}", OperationID: "list_allowlist", Tag: "Allowlists",
-			Summary: "List the artifacts that are permitted in environments", MinRole: evidence.Reader, Serve: server.Handle(h.listAllowlist),
-		},
-		{
-			Method: http.MethodPut, Path: "/allowlists/{org}/{env_name}", OperationID: "allow_artifact_for_env", Tag: "Allowlists",
-			Summary: "Permit an artifact in an environment", MinRole: evidence.Member,
-			Statuses: []int{http.StatusCreated}, Serve: server.WithBody(h.allowArtifact),
-		},
+		{Method: http.MethodGet, Path: "/allowlists/{org}", OperationID: "list_allowlist", Tag: "Allowlists",
+			Summary: "List the artifacts that are permitted in environments", MinRole: evidence.Reader, Serve: server.Handle(h.listAllowlist)},
+		{Method: http.MethodPut, Path: "/allowlists/{org}/{env_name}", OperationID: "allow_artifact_for_env", Tag: "Allowlists",
+			Summary: "Permit an artifact in an environment", MinRole: evidence.Member, Statuses: []int{http.StatusCreated},
+			Serve: server.WithBody(h.allowArtifact)},
 	}
 }
 

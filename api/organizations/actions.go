@@ -14,28 +14,18 @@ import (
 
 func (h *handlers) actionRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/actions/{org}", OperationID: "list_actions", Tag: "Actions",
-			Summary: "List the actions of an organization", MinRole: evidence.Reader, MembersOnly: true, Serve: server.Handle(h.listActions),
-		},
-		{
-			Method: http.MethodPut, Path: "/actions/{org}/environments", OperationID: "create_or_update_env_action", Tag: "Actions",
+		{Method: http.MethodGet, Path: "/actions/{org}", OperationID: "list_actions", Tag: "Actions",
+			Summary: "List the actions of an organization", MinRole: evidence.Reader, MembersOnly: true, Serve: server.Handle(h.listActions)},
+		{Method: http.MethodPut, Path: "/actions/{org}/environments", OperationID: "create_or_update_env_action", Tag: "Actions",
 			Summary: "Create or replace an action that fires on events in environments", MinRole: evidence.Member,
-			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putEnvAction),
-		},
-		{
-			Method: http.MethodPut, Path: "/actions/{org}/flows", OperationID: "create_or_update_flow_action", Tag: "Actions",
+			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putEnvAction)},
+		{Method: http.MethodPut, Path: "/actions/{org}/flows", OperationID: "create_or_update_flow_action", Tag: "Actions",
 			Summary: "Create or replace an action that fires on events in flows", MinRole: evidence.Member,
-			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putFlowAction),
-		},
-		{
-			Method: http.MethodGet, Path: "/actions/{org}/{action_number}", OperationID: "get_action", Tag: "Actions",
-			Summary: "Read an action", MinRole: evidence.Reader, MembersOnly: true, Serve: server.Handle(h.getAction),
-		},
-		{
-			Method: http.MethodDelete, Path: "/actions/{org}/{action_number}", OperationID: "delete_action", Tag: "Actions",
-			Summary: "Delete an action", MinRole: evidence.Member, Serve: server.Handle(h.deleteAction),
-		},
+			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putFlowAction)},
+		{Method: http.MethodGet, Path: "/actions/{org}/{action_number}", OperationID: "get_action", Tag: "Actions",
+			Summary: "Read an action", MinRole: evidence.Reader, MembersOnly: true, Serve: server.Handle(h.getAction)},
+		{Method: http.MethodDelete, Path: "/actions/{org}/{action_number}", OperationID: "delete_action", Tag: "Actions",
+			Summary: "Delete an action", MinRole: evidence.Member, Serve: server.Handle(h.deleteAction)},
 	}
 }
 

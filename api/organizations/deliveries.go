@@ -16,18 +16,12 @@ import (
 
 func (h *handlers) deliveryRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/actions/{org}/{action_number}/deliveries", OperationID: "list_deliveries", Tag: "Actions",
-			Summary: "List the deliveries of an action", MinRole: evidence.Reader, MembersOnly: true, Serve: server.Handle(h.listDeliveries),
-		},
-		{
-			Method: http.MethodPost, Path: "/actions/{org}/{action_number}/deliveries/{delivery_id}/redeliver", OperationID: "redeliver", Tag: "Actions",
-			Summary: "Repeat a delivery", MinRole: evidence.Member, Serve: server.Handle(h.redeliver),
-		},
-		{
-			Method: http.MethodPost, Path: "/actions/{org}/{action_number}/test", OperationID: "test_action", Tag: "Actions",
-			Summary: "Send a test to the targets of an action", MinRole: evidence.Member, Serve: server.Handle(h.testAction),
-		},
+		{Method: http.MethodGet, Path: "/actions/{org}/{action_number}/deliveries", OperationID: "list_deliveries", Tag: "Actions",
+			Summary: "List the deliveries of an action", MinRole: evidence.Reader, MembersOnly: true, Serve: server.Handle(h.listDeliveries)},
+		{Method: http.MethodPost, Path: "/actions/{org}/{action_number}/deliveries/{delivery_id}/redeliver", OperationID: "redeliver", Tag: "Actions",
+			Summary: "Repeat a delivery", MinRole: evidence.Member, Serve: server.Handle(h.redeliver)},
+		{Method: http.MethodPost, Path: "/actions/{org}/{action_number}/test", OperationID: "test_action", Tag: "Actions",
+			Summary: "Send a test to the targets of an action", MinRole: evidence.Member, Serve: server.Handle(h.testAction)},
 	}
 }
 

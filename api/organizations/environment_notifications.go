@@ -15,28 +15,21 @@ import (
 // environmentNotificationRoutes are those of a second address of environment actions.
 func (h *handlers) environmentNotificationRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/organizations/{org}/environments_notifications", OperationID: "get_environment_notifications", Tag: "Organizations",
-			Summary: "List the actions that fire on events in environments", MinRole: evidence.Reader, MembersOnly: true, Serve: server.Handle(h.listEnvironmentNotifications),
-		},
-		{
-			Method: http.MethodPut, Path: "/organizations/{org}/environments_notifications", OperationID: "put_environment_notifications", Tag: "Organizations",
+		{Method: http.MethodGet, Path: "/organizations/{org}/environments_notifications", OperationID: "get_environment_notifications", Tag: "Organizations",
+			Summary: "List the actions that fire on events in environments", MinRole: evidence.Reader, MembersOnly: true,
+			Serve: server.Handle(h.listEnvironmentNotifications)},
+		{Method: http.MethodPut, Path: "/organizations/{org}/environments_notifications", OperationID: "put_environment_notifications", Tag: "Organizations",
 			Summary: "Create or replace an action that fires on events in environments", MinRole: evidence.Member,
-			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putEnvironmentNotification),
-		},
-		{
-			Method: http.MethodGet, Path: "/organizations/{org}/environments_notifications/{notification_number}", OperationID: "get_environment_notification", Tag: "Organizations",
-			Summary: "Read an action that fires on events in environments", MinRole: evidence.Reader, MembersOnly: true, Serve: server.Handle(h.getEnvironmentNotification),
-		},
-		{
-			Method: http.MethodPut, Path: "/organizations/{org}/environments_notifications/{notification_number}", OperationID: "update_environment_notification", Tag: "Organizations",
+			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putEnvironmentNotification)},
+		{Method: http.MethodGet, Path: "/organizations/{org}/environments_notifications/{notification_number}", OperationID: "get_environment_notification", Tag: "Organizations",
+			Summary: "Read an action that fires on events in environments", MinRole: evidence.Reader, MembersOnly: true,
+			Serve: server.Handle(h.getEnvironmentNotification)},
+		{Method: http.MethodPut, Path: "/organizations/{org}/environments_notifications/{notification_number}", OperationID: "update_environment_notification", Tag: "Organizations",
 			Summary: "Replace an action that fires on events in environments, by its number", MinRole: evidence.Member,
-			Serve: server.WithBody(h.replaceEnvironmentNotification),
-		},
-		{
-			Method: http.MethodDelete, Path: "/organizations/{org}/environments_notifications/{notification_number}", OperationID: "delete_environment_notification", Tag: "Organizations",
-			Summary: "Delete an action that fires on events in environments", MinRole: evidence.Member, Serve: server.Handle(h.deleteEnvironmentNotification),
-		},
+			Serve: server.WithBody(h.replaceEnvironmentNotification)},
+		{Method: http.MethodDelete, Path: "/organizations/{org}/environments_notifications/{notification_number}", OperationID: "delete_environment_notification", Tag: "Organizations",
+			Summary: "Delete an action that fires on events in environments", MinRole: evidence.Member,
+			Serve: server.Handle(h.deleteEnvironmentNotification)},
 	}
 }
 

@@ -13,28 +13,18 @@ import (
 
 func (h *handlers) userKeyRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/user/api-keys", OperationID: "list_user_api_keys", Tag: "User", UsersOnly: true,
-			Summary: "List one's active API keys", Serve: server.Handle(h.listUserAPIKeys),
-		},
-		{
-			Method: http.MethodPost, Path: "/user/api-keys", OperationID: "create_user_api_key", Tag: "User", UsersOnly: true,
+		{Method: http.MethodGet, Path: "/user/api-keys", OperationID: "list_user_api_keys", Tag: "User", UsersOnly: true,
+			Summary: "List one's active API keys", Serve: server.Handle(h.listUserAPIKeys)},
+		{Method: http.MethodPost, Path: "/user/api-keys", OperationID: "create_user_api_key", Tag: "User", UsersOnly: true,
 			Summary: "Issue an API key for oneself; the answer shows it once", Statuses: []int{http.StatusCreated},
-			Serve: server.WithBody(h.createUserAPIKey),
-		},
-		{
-			Method: http.MethodGet, Path: "/user/api-keys/{key_id}", OperationID: "get_user_api_key", Tag: "User", UsersOnly: true,
-			Summary: "Read one of one's active API keys", Serve: server.Handle(h.getUserAPIKey),
-		},
-		{
-			Method: http.MethodDelete, Path: "/user/api-keys/{key_id}", OperationID: "delete_user_api_key", Tag: "User", UsersOnly: true,
-			Summary: "Revoke one of one's API keys", Serve: server.Handle(h.deleteUserAPIKey),
-		},
-		{
-			Method: http.MethodPost, Path: "/user/api-keys/{key_id}/rotate", OperationID: "rotate_user_api_key", Tag: "User", UsersOnly: true,
+			Serve: server.WithBody(h.createUserAPIKey)},
+		{Method: http.MethodGet, Path: "/user/api-keys/{key_id}", OperationID: "get_user_api_key", Tag: "User", UsersOnly: true,
+			Summary: "Read one of one's active API keys", Serve: server.Handle(h.getUserAPIKey)},
+		{Method: http.MethodDelete, Path: "/user/api-keys/{key_id}", OperationID: "delete_user_api_key", Tag: "User", UsersOnly: true,
+			Summary: "Revoke one of one's API keys", Serve: server.Handle(h.deleteUserAPIKey)},
+		{Method: http.MethodPost, Path: "/user/api-keys/{key_id}/rotate", OperationID: "rotate_user_api_key", Tag: "User", UsersOnly: true,
 			Summary: "Issue a new API key in the place of one, which works for a grace period yet", Statuses: []int{http.StatusCreated},
-			Serve: server.WithBody(h.rotateUserAPIKey),
-		},
+			Serve: server.WithBody(h.rotateUserAPIKey)},
 	}
 }
 

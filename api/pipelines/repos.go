@@ -17,22 +17,14 @@ import (
 // time they are routed (api/framing/repo_path.go).
 func (h *handlers) repoRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/repos/{org}", OperationID: "list_repos", Tag: "Repos",
-			Summary: "List repositories", MinRole: evidence.Reader, Serve: server.Handle(h.listRepos),
-		},
-		{
-			Method: http.MethodGet, Path: "/repos/{org}/filter-options", OperationID: "list_repo_filter_options", Tag: "Repos",
-			Summary: "List what repositories can be filtered by", MinRole: evidence.Reader, Serve: server.Handle(h.listRepoFilterOptions),
-		},
-		{
-			Method: http.MethodGet, Path: "/repos/{org}/tags", OperationID: "list_repo_tag_choices", Tag: "Repos",
-			Summary: "List the tags that repositories have", MinRole: evidence.Reader, Serve: server.Handle(h.listRepoTagChoices),
-		},
-		{
-			Method: http.MethodGet, Path: "/repos/{org}/{repo_name}", OperationID: "get_repo", Tag: "Repos",
-			Summary: "Read a repository", MinRole: evidence.Reader, Serve: server.Handle(h.getRepo),
-		},
+		{Method: http.MethodGet, Path: "/repos/{org}", OperationID: "list_repos", Tag: "Repos",
+			Summary: "List repositories", MinRole: evidence.Reader, Serve: server.Handle(h.listRepos)},
+		{Method: http.MethodGet, Path: "/repos/{org}/filter-options", OperationID: "list_repo_filter_options", Tag: "Repos",
+			Summary: "List what repositories can be filtered by", MinRole: evidence.Reader, Serve: server.Handle(h.listRepoFilterOptions)},
+		{Method: http.MethodGet, Path: "/repos/{org}/tags", OperationID: "list_repo_tag_choices", Tag: "Repos",
+			Summary: "List the tags that repositories have", MinRole: evidence.Reader, Serve: server.Handle(h.listRepoTagChoices)},
+		{Method: http.MethodGet, Path: "/repos/{org}/{repo_name}", OperationID: "get_repo", Tag: "Repos",
+			Summary: "Read a repository", MinRole: evidence.Reader, Serve: server.Handle(h.getRepo)},
 	}
 }
 

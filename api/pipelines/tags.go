@@ -17,10 +17,8 @@ const tagKeyPattern = `^[a-zA-Z0-9][a-zA-Z0-9\-_\.~]*$`
 
 func (h *handlers) tagRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodPatch, Path: "/tags/{org}/{resource_type}/{resource_id}", OperationID: "patch_tags", Tag: "Tags",
-			Summary: "Set and remove tags", MinRole: evidence.Member, Serve: server.WithBody(h.patchTags),
-		},
+		{Method: http.MethodPatch, Path: "/tags/{org}/{resource_type}/{resource_id}", OperationID: "patch_tags", Tag: "Tags",
+			Summary: "Set and remove tags", MinRole: evidence.Member, Serve: server.WithBody(h.patchTags)},
 	}
 }
 

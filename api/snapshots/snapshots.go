@@ -19,14 +19,10 @@ const snapshotsPerRead = 100
 
 func (h *handlers) snapshotRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/snapshots/{org}/{env_name}", OperationID: "list_snapshots", Tag: "Snapshots",
-			Summary: "List the snapshots of an environment", MinRole: evidence.Reader, Serve: server.Handle(h.listSnapshots),
-		},
-		{
-			Method: http.MethodGet, Path: "/snapshots/{org}/{env_name}/{snapshot_expression}", OperationID: "get_snapshot", Tag: "Snapshots",
-			Summary: "Read a snapshot", MinRole: evidence.Reader, Serve: server.Handle(h.getSnapshot),
-		},
+		{Method: http.MethodGet, Path: "/snapshots/{org}/{env_name}", OperationID: "list_snapshots", Tag: "Snapshots",
+			Summary: "List the snapshots of an environment", MinRole: evidence.Reader, Serve: server.Handle(h.listSnapshots)},
+		{Method: http.MethodGet, Path: "/snapshots/{org}/{env_name}/{snapshot_expression}", OperationID: "get_snapshot", Tag: "Snapshots",
+			Summary: "Read a snapshot", MinRole: evidence.Reader, Serve: server.Handle(h.getSnapshot)},
 	}
 }
 

@@ -17,15 +17,11 @@ type handlers struct {
 func Routes(base *resource.Base) []server.Route {
 	h := &handlers{Base: base}
 	return []server.Route{
-		{
-			Method: http.MethodPost, Path: "/webhooks/sonar/{hook_uid}", OperationID: "sonar_webhook", Tag: "Webhooks",
+		{Method: http.MethodPost, Path: "/webhooks/sonar/{hook_uid}", OperationID: "sonar_webhook", Tag: "Webhooks",
 			Summary: "Record the analysis that SonarQube tells of", Public: true, Signed: true,
-			Serve: server.WithSignedBody(h.verifySonar, h.recordAnalysis),
-		},
-		{
-			Method: http.MethodPost, Path: "/webhooks/launch-darkly/{hook_uid}", OperationID: "launch_darkly_webhook", Tag: "Webhooks",
+			Serve: server.WithSignedBody(h.verifySonar, h.recordAnalysis)},
+		{Method: http.MethodPost, Path: "/webhooks/launch-darkly/{hook_uid}", OperationID: "launch_darkly_webhook", Tag: "Webhooks",
 			Summary: "Record the change of a feature flag that LaunchDarkly tells of", Public: true, Signed: true,
-			Serve: server.WithSignedBody(h.verifyLaunchDarkly, h.recordFlag),
-		},
+			Serve: server.WithSignedBody(h.verifyLaunchDarkly, h.recordFlag)},
 	}
 }
