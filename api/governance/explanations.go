@@ -66,7 +66,7 @@ func (h *handlers) explain(org evidence.OrgAccess, found *assessment, failing bo
 	return sentences, leftOut
 }
 
-// explainFlows explains the artifact's own compliance, as a policy does that asks for it.
+// explainFlows explains the artifact's own compliance in the words of a policy that requires it.
 func (h *handlers) explainFlows(org evidence.OrgAccess, found *assessment, failing bool, list *resource.ReasonList) (sentences []resource.Explanation, leftOut int) {
 	if found.scope == environmentScope && !failing {
 		sentences = append(sentences, resource.Explanation{
@@ -74,19 +74,19 @@ func (h *handlers) explainFlows(org evidence.OrgAccess, found *assessment, faili
 			Text: fmt.Sprintf("No policy is attached to environment '%s', so the compliance of the artifact's trails decides.", found.environment),
 		})
 	}
-	asked := policy.Policy{TrailCompliance: policy.Requirement{Required: true}}
+	required := policy.Policy{TrailCompliance: policy.Requirement{Required: true}}
 	facts := found.artifact.Facts
 	facts.Flows = nil
 	for _, number := range found.flows {
 		facts.Flows = append(facts.Flows, found.artifact.Flows[number])
 	}
-	evaluation := asked.Evaluate(&facts)
+	evaluation := required.Evaluate(&facts)
 	for number := range evaluation {
 		if number != policy.TrailComplianceNumber {
 			evaluation[number].Resolutions = nil
 		}
 	}
-	explained, leftOut := resource.Explain(h.Links, org, &policy.Applied{Policy: &asked}, evaluation, &facts, failing, list)
+	explained, leftOut := resource.Explain(h.Links, org, &policy.Applied{Policy: &required}, evaluation, &facts, failing, list)
 	for _, sentence := range explained {
 		sentence.PolicyName, sentence.PolicyVersion, sentence.Rule = nil, nil, nil
 		delete(sentence.Links, "policy")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/evidence"
 	"attestry/evidence/policy"
@@ -86,10 +87,7 @@ func (h *handlers) policyURI(org evidence.OrgAccess, in *assertInput, found *ass
 	case len(found.applied) == 1:
 		return h.Links.PolicySelf(org.OrgName, found.applied[0].Name)
 	}
-	var names []string
-	for _, one := range found.applied {
-		names = append(names, one.Name)
-	}
+	names := resource.Map(found.applied, func(one *policy.Applied) string { return one.Name })
 	slices.Sort(names)
 	return h.Links.PoliciesSelf(org.OrgName, names)
 }

@@ -3,13 +3,17 @@ package organizations
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
+	"slices"
 
 	"attestry/api/jsonstream"
+	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/evidence/notification"
+	"attestry/storage/notifications"
 )
 
 func (h *handlers) actionRoutes() []server.Route {
@@ -62,7 +66,8 @@ func (h *handlers) listActions(ctx context.Context, _ *server.OrgPath) (*server.
 	if err != nil {
 		return nil, err
 	}
-	return h.showActions(ctx, stored.All)
+	read, err := h.readAround(ctx, stored.All...)
+	return server.Answered(jsonstream.Show(stored.All, read.show)), err
 }
 
 func (h *handlers) getAction(ctx context.Context, in *ActionPath) (*server.Answer[ActionResponse], error) {
@@ -130,10 +135,7 @@ func (h *handlers) putAction(ctx context.Context, sent notification.Action) (*se
 		stored, created, err = all.Put(sent)
 		return former, stored, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return server.CreatedOrOK(created), nil
+	return server.CreatedOrOK(created), err
 }
 
 // storeAction stores an action by put, which returns the former action, if any, and the stored one. It
@@ -175,4 +177,162 @@ func (h *handlers) removeAction(ctx context.Context, number int64, kinds ...noti
 		return nil, err
 	}
 	return server.OK(), h.Targets.Remove(ctx, org, number, removed.DistinctTargets()...)
+}
+
+// ActionResponse is an action as answers show it (docs/semantics.md 20.1).
+type ActionResponse struct {
+	ActionHead
+	Flows        *[]string `json:"flows" nullable:"true" doc:"Names of flows, null for an action about environments."`
+	Environments *[]string `json:"environments" nullable:"true" doc:"Names of environments, null for an action about flows."`
+}
+
+// ActionHead is what answers show of actions of both types.
+type ActionHead struct {
+	Name                  string           `json:"name"`
+	Type                  string           `json:"type" enum:"env,flow"`
+	Number                int64            `json:"number"`
+	Targets               []TargetResponse `json:"targets"`
+	Triggers              []string         `json:"triggers"`
+	CreatedBy             string           `json:"created_by"`
+	IsCreatedFromSlackApp bool             `json:"is_created_from_slack_app" doc:"Always false."`
+	IsFailing             *bool            `json:"is_failing" nullable:"true" doc:"Whether one of the targets fails. Null before any of them was told something."`
+	LastSuccessTimestamp  *float64         `json:"last_success_timestamp" nullable:"true" doc:"The latest of all targets, Unix seconds."`
+	LastFailureTimestamp  *float64         `json:"last_failure_timestamp" nullable:"true" doc:"The latest of all targets, Unix seconds."`
+	CreatedAt             float64          `json:"created_at"`
+	LastModifiedAt        float64          `json:"last_modified_at"`
+}
+
+// actionReader holds what is read beside actions to show them.
+type actionReader struct {
+	// names are those of environments and flows by id.
+	names     map[string]string
+	states    map[notifications.TargetKey]notification.TargetState
+	addresses bool // whether the addresses of webhooks are shown
+}
+
+// readAround reads what actions are shown with: at most three commands per storage.MaxMany
+// environments, flows and targets.
+func (h *handlers) readAround(ctx context.Context, actions ...notification.Action) (*actionReader, error) {
+	names, err := h.subjectNames(ctx, actions)
+	if err != nil {
+		return &actionReader{}, err
+	}
+	access := server.Access(ctx)
+	states, err := h.Targets.States(ctx, access.OrgID, actions...)
+	return &actionReader{names: names, states: states, addresses: seesAddresses(access)}, err
+}
+
+func (r *actionReader) show(a *notification.Action) ActionResponse {
+	shown := ActionResponse{ActionHead: r.head(a)}
+	subjects := r.subjects(a)
+	if a.Kind == notification.OfFlows {
+		shown.Flows = &subjects
+	} else {
+		shown.Environments = &subjects
+	}
+	return shown
+}
+
+// head shows what actions of both types have.
+func (r *actionReader) head(a *notification.Action) ActionHead {
+	shown := ActionHead{
+		Name: a.Name, Type: string(a.Kind), Number: a.Number, Targets: []TargetResponse{},
+		Triggers:  resource.Map(a.Triggers, func(t *notification.Trigger) string { return string(*t) }),
+		CreatedBy: a.CreatedBy, CreatedAt: a.CreatedAt, LastModifiedAt: a.LastModifiedAt,
+	}
+	var health notification.Health
+	for i := range a.Targets {
+		target := &a.Targets[i]
+		state := r.states[notifications.TargetKey{Action: a.Number, Target: target.ID()}]
+		health.Add(&state)
+		shown.Targets = append(shown.Targets, showTarget(target, &state, r.addresses))
+	}
+	if health.Told {
+		shown.IsFailing = &health.Failing
+	}
+	shown.LastSuccessTimestamp = resource.NilUnlessPositive(health.LastSuccessAt)
+	shown.LastFailureTimestamp = resource.NilUnlessPositive(health.LastFailureAt)
+	return shown
+}
+
+// subjects are the names of the action's environments or flows, without archived ones.
+func (r *actionReader) subjects(a *notification.Action) []string {
+	names := []string{}
+	for _, id := range a.Subjects {
+		if name, ok := r.names[id]; ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// subjectIDs resolves the names of environments or flows in their order; those that do not exist
+// are findings.
+func (h *handlers) subjectIDs(ctx context.Context, kind notification.Kind, names []string, found validation.Findings) ([]string, error) {
+	resolve, noun := h.environmentIDs, "Environment"
+	if kind == notification.OfFlows {
+		resolve, noun = h.flowIDs, "Flow"
+	}
+	org := server.Access(ctx)
+	ids, err := resolve(ctx, org.OrgID, resource.SortUnique(slices.Clone(names)))
+	if err != nil {
+		return nil, err
+	}
+	subjects := make([]string, 0, len(names))
+	for i, name := range names {
+		id, ok := ids[name]
+		if !ok {
+			text := fmt.Sprintf("%s named '%s' does not exist for organization '%s'", noun, validation.Cut(name), org.OrgName)
+			found.Add(fmt.Sprintf("%s[%d]", kind.Subjects(), i), text, name)
+		}
+		subjects = append(subjects, id)
+	}
+	return subjects, nil
+}
+
+// environmentIDs are the ids of the environments that exist, by name.
+func (h *handlers) environmentIDs(ctx context.Context, org string, names []string) (map[string]string, error) {
+	refs, err := h.Environments.ResolveMany(ctx, org, names)
+	ids := make(map[string]string, len(refs))
+	for name, ref := range refs {
+		ids[name] = ref.ID
+	}
+	return ids, err
+}
+
+// flowIDs are the ids of the flows that exist, by name.
+func (h *handlers) flowIDs(ctx context.Context, org string, names []string) (map[string]string, error) {
+	refs, err := h.Flows.ResolveMany(ctx, org, names)
+	ids := make(map[string]string, len(refs))
+	for _, ref := range refs {
+		ids[ref.Name] = ref.ID
+	}
+	return ids, err
+}
+
+// subjectNames returns the names that the environments and flows of actions have now, by id.
+// Archived ones are left out.
+func (h *handlers) subjectNames(ctx context.Context, actions []notification.Action) (map[string]string, error) {
+	ids := map[notification.Kind][]string{}
+	for i := range actions {
+		ids[actions[i].Kind] = append(ids[actions[i].Kind], actions[i].Subjects...)
+	}
+	names := map[string]string{}
+	org := server.Access(ctx).OrgID
+	environments, err := h.Environments.Names(ctx, org, resource.SortUnique(ids[notification.OfEnvironments]))
+	if err != nil {
+		return nil, err
+	}
+	for id, environment := range environments {
+		if !environment.Archived {
+			names[id] = environment.Name
+		}
+	}
+	flows, err := h.Flows.Names(ctx, org, resource.SortUnique(ids[notification.OfFlows]))
+	for id, flow := range flows {
+		if !flow.Archived {
+			names[id] = flow.Name
+		}
+	}
+	return names, err
 }

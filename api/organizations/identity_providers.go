@@ -63,8 +63,6 @@ func showProvider(p *identity.IdentityProvider) IdentityProvider {
 	}
 }
 
-// providerNotFound words that an identity provider does not exist; other errors it returns as
-// they are.
 func providerNotFound(orgName, name string, err error) error {
 	return resource.NotFound(err, "Identity provider '%s' does not exist in organization '%s'", name, orgName)
 }
@@ -77,10 +75,7 @@ func (h *handlers) listIdentityProviders(ctx context.Context, _ *server.OrgPath)
 func (h *handlers) getIdentityProvider(ctx context.Context, in *ProviderPath) (*server.StatusAnswer[IdentityProvider], error) {
 	org := server.Access(ctx)
 	found, err := h.Tenancy.IdentityProvider(ctx, org.OrgID, in.Name)
-	if err != nil {
-		return nil, providerNotFound(org.OrgName, in.Name, err)
-	}
-	return &server.StatusAnswer[IdentityProvider]{Status: http.StatusOK, Body: showProvider(&found)}, nil
+	return &server.StatusAnswer[IdentityProvider]{Status: http.StatusOK, Body: showProvider(&found)}, providerNotFound(org.OrgName, in.Name, err)
 }
 
 // putIdentityProvider trusts an issuer. The issuer is not looked up: it may be away for now.
@@ -95,14 +90,11 @@ func (h *handlers) putIdentityProvider(ctx context.Context, in *ProviderPath, bo
 	stored, created, err := h.Tenancy.PutIdentityProvider(ctx, server.Access(ctx).OrgName, actor(ctx), identity.IdentityProvider{
 		Name: in.Name, Issuer: body.Issuer, Audience: body.Audience, Condition: body.Condition, Privilege: privilege,
 	})
-	if err != nil {
-		return nil, err
-	}
 	answer := &server.StatusAnswer[IdentityProvider]{Status: http.StatusOK, Body: showProvider(&stored)}
 	if created {
 		answer.Status = http.StatusCreated
 	}
-	return answer, nil
+	return answer, err
 }
 
 // check refuses issuers that are no https URL, and conditions that are none or restrict nothing: an
@@ -126,8 +118,6 @@ func (b *IdentityProviderPutInput) check() error {
 
 func (h *handlers) deleteIdentityProvider(ctx context.Context, in *ProviderPath) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
-	if err := h.Tenancy.DeleteIdentityProvider(ctx, org.OrgName, actor(ctx), in.Name); err != nil {
-		return nil, providerNotFound(org.OrgName, in.Name, err)
-	}
-	return server.OK(), nil
+	err := h.Tenancy.DeleteIdentityProvider(ctx, org.OrgName, actor(ctx), in.Name)
+	return server.OK(), providerNotFound(org.OrgName, in.Name, err)
 }

@@ -65,7 +65,6 @@ func showMember(m *evidence.Membership) OrganizationMember {
 	return OrganizationMember{User: m.UserName, Role: m.Role.String(), CreatedAt: m.CreatedAt}
 }
 
-// memberNotFound words that a user is no member; other errors it returns as they are.
 func memberNotFound(orgName, user string, err error) error {
 	return resource.NotFound(err, "User '%s' is not a member of organization '%s'", user, orgName)
 }
@@ -78,10 +77,7 @@ func (h *handlers) listMembers(ctx context.Context, _ *server.OrgPath) (*server.
 func (h *handlers) getMember(ctx context.Context, in *MemberPath) (*server.Answer[OrganizationMember], error) {
 	org := server.Access(ctx)
 	found, err := h.Tenancy.Member(ctx, org.OrgID, in.User)
-	if err != nil {
-		return nil, memberNotFound(org.OrgName, in.User, err)
-	}
-	return server.Answered(showMember(&found)), nil
+	return server.Answered(showMember(&found)), memberNotFound(org.OrgName, in.User, err)
 }
 
 func (h *handlers) putMember(ctx context.Context, in *MemberChangePath, body *MemberPutInput) (*server.StatusAnswer[MemberChange], error) {
@@ -105,8 +101,8 @@ func (h *handlers) deleteMember(ctx context.Context, in *MemberChangePath) (*ser
 	return h.answerMemberChange(ctx, in, change)
 }
 
-// answerMemberChange tells which service accounts the member has left, and revokes their keys if that is
-// asked for.
+// answerMemberChange lists the service accounts that the member has left, and revokes their keys if the
+// request says so.
 func (h *handlers) answerMemberChange(ctx context.Context, in *MemberChangePath, change tenancy.MemberChange) (*server.StatusAnswer[MemberChange], error) {
 	answer := &server.StatusAnswer[MemberChange]{Status: http.StatusOK, Body: MemberChange{Message: "OK", LeftServiceAccounts: []LeftServiceAccount{}}}
 	if change.Created {

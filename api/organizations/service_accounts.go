@@ -115,11 +115,7 @@ type AccountPath struct {
 	Name string `path:"name" minLength:"1" maxLength:"64" pattern:"^[a-zA-Z0-9\\-]+$" doc:"Name of the service account."`
 }
 
-// accountNotFound words that a service account does not exist; other errors it returns as they
-// are.
-func accountNotFound(err error) error {
-	return resource.NotFound(err, "Service account not found")
-}
+func accountNotFound(err error) error { return resource.NotFound(err, "Service account not found") }
 
 func (h *handlers) listServiceAccounts(ctx context.Context, _ *server.OrgPath) (*server.Answer[[]ServiceAccount], error) {
 	org := server.Access(ctx)
@@ -132,13 +128,11 @@ func (h *handlers) listServiceAccounts(ctx context.Context, _ *server.OrgPath) (
 		return nil, err
 	}
 	roles := rolesByID(members, found)
-	shown := make([]ServiceAccount, 0, len(found))
-	for i := range found {
-		account := showAccount(&found[i])
-		account.Left = found[i].Left(roles)
-		shown = append(shown, account)
-	}
-	return server.Answered(shown), nil
+	return server.Answered(resource.Map(found, func(a *identity.ServiceAccount) ServiceAccount {
+		shown := showAccount(a)
+		shown.Left = a.Left(roles)
+		return shown
+	})), nil
 }
 
 // rolesByID are the roles of users and service accounts by their ids.
@@ -155,10 +149,7 @@ func rolesByID(members []evidence.Membership, accounts []identity.ServiceAccount
 
 func (h *handlers) getServiceAccount(ctx context.Context, in *AccountPath) (*server.Answer[ServiceAccount], error) {
 	found, err := h.Tenancy.ServiceAccount(ctx, server.Access(ctx).OrgID, in.Name)
-	if err != nil {
-		return nil, accountNotFound(err)
-	}
-	return answerAccount(&found), nil
+	return answerAccount(&found), accountNotFound(err)
 }
 
 // createServiceAccount creates a service account that may do no more than its creator.
@@ -174,10 +165,7 @@ func (h *handlers) createServiceAccount(ctx context.Context, _ *server.OrgPath, 
 	created, err := h.Tenancy.CreateServiceAccount(ctx, org.OrgName, actor(ctx), identity.ServiceAccount{
 		Name: body.Name, Description: body.Description, Privilege: privilege,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return answerAccount(&created), nil
+	return answerAccount(&created), err
 }
 
 // managedAccount reads a service account that whoever asks has to manage.
@@ -218,10 +206,7 @@ func (h *handlers) updateServiceAccount(ctx context.Context, in *AccountPath, bo
 			account.Privilege = privilege
 		}
 	})
-	if err != nil {
-		return nil, accountNotFound(err)
-	}
-	return answerAccount(&changed), nil
+	return answerAccount(&changed), accountNotFound(err)
 }
 
 func (h *handlers) deleteServiceAccount(ctx context.Context, in *AccountPath) (*server.TextAnswer, error) {
@@ -229,9 +214,5 @@ func (h *handlers) deleteServiceAccount(ctx context.Context, in *AccountPath) (*
 	if err != nil {
 		return nil, err
 	}
-	err = h.Tenancy.DeleteServiceAccount(ctx, server.Access(ctx).OrgName, actor(ctx), account)
-	if err != nil {
-		return nil, accountNotFound(err)
-	}
-	return server.OK(), nil
+	return server.OK(), accountNotFound(h.Tenancy.DeleteServiceAccount(ctx, server.Access(ctx).OrgName, actor(ctx), account))
 }

@@ -92,8 +92,7 @@ type FlowList struct {
 // file, a flow that exists keeps its template.
 func (h *handlers) createFlow(ctx context.Context, _ *server.OrgPath, f *server.Form[CreateFlow]) (*server.TextAnswer, error) {
 	own, err := h.templateOf(ctx, server.Access(ctx), f.Files)
-	var wrong *yamlfile.Error
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*yamlfile.Error](err); ok {
 		return nil, evidence.ValidationError(map[string]string{templateField: wrong.Error()})
 	}
 	if err != nil {
@@ -134,10 +133,7 @@ func (h *handlers) putFlow(ctx context.Context, fresh evidence.Flow) (*server.Te
 	fresh.Visibility = cmp.Or(fresh.Visibility, evidence.PrivateFlow)
 	fresh.CreatedAt, fresh.CreatedBy, fresh.LastModifiedAt = now, server.Principal(ctx).Name, now
 	created, _, err := h.Flows.Put(ctx, fresh)
-	if err != nil {
-		return nil, err
-	}
-	return server.CreatedOrOK(created), nil
+	return server.CreatedOrOK(created), err
 }
 
 func (h *handlers) getFlow(ctx context.Context, in *resource.FlowPath) (*server.Answer[FlowGet], error) {
@@ -151,10 +147,7 @@ func (h *handlers) getFlow(ctx context.Context, in *resource.FlowPath) (*server.
 		return nil, fmt.Errorf("flow %s has a name but no document: %w", ref.ID, err)
 	}
 	stored, err := h.Templates.Get(ctx, org.OrgID, flow.Template)
-	if err != nil {
-		return nil, err
-	}
-	return server.Answered(showFlow(org, &flow, new(string(stored.Content)))), nil
+	return server.Answered(showFlow(org, &flow, new(string(stored.Content)))), err
 }
 
 func showFlow(org evidence.OrgAccess, flow *evidence.Flow, template *string) FlowGet {
@@ -182,10 +175,7 @@ func (h *handlers) flowChanged(ctx context.Context, org evidence.OrgAccess, name
 	if err != nil {
 		return nil, resource.FlowNotFound(org, name, err)
 	}
-	if err := h.Generations.Bump(ctx, org.OrgID); err != nil {
-		return nil, err
-	}
-	return server.OK(), nil
+	return server.OK(), h.Generations.Bump(ctx, org.OrgID)
 }
 
 type listFlowsInput struct {
@@ -232,11 +222,7 @@ func (h *handlers) sortFlows(ctx context.Context, in *listFlowsInput, flows []ev
 	active := map[string]float64{}
 	if in.Sort == "latest_activity" {
 		for part := range slices.Chunk(flows, flowsPerLookUp) {
-			ids := make([]string, 0, len(part))
-			for i := range part {
-				ids = append(ids, part[i].ID)
-			}
-			latest, err := h.Trails.Latest(ctx, ids)
+			latest, err := h.Trails.Latest(ctx, resource.Map(part, func(f *evidence.Flow) string { return f.ID }))
 			if err != nil {
 				return err
 			}
@@ -262,10 +248,7 @@ func (in *listFlowsInput) matches(ctx context.Context, flow *evidence.Flow) bool
 	if !in.CaseSensitive {
 		name, part = strings.ToLower(name), strings.ToLower(part)
 	}
-	if !strings.Contains(name, part) {
-		return false
-	}
-	if slices.ContainsFunc(in.SpaceID, func(id string) bool { return id != "" }) {
+	if !strings.Contains(name, part) || slices.ContainsFunc(in.SpaceID, func(id string) bool { return id != "" }) {
 		return false
 	}
 	return !server.QueryHas(ctx, "tag") || slices.ContainsFunc(in.Tag, func(tag string) bool { return resource.HasTag(flow.Tags, tag) })
@@ -282,25 +265,18 @@ func listedTemplate(text []byte) *string {
 
 // showFlows describes flows with their templates and latest trails.
 func (h *handlers) showFlows(ctx context.Context, org evidence.OrgAccess, flows []evidence.Flow) ([]FlowList, error) {
-	ids, templates := make([]string, 0, len(flows)), make([]string, 0, len(flows))
-	for _, flow := range flows {
-		ids, templates = append(ids, flow.ID), append(templates, flow.Template)
-	}
+	ids := resource.Map(flows, func(f *evidence.Flow) string { return f.ID })
+	templates := resource.Map(flows, func(f *evidence.Flow) string { return f.Template })
 	texts, err := h.Templates.Texts(ctx, org.OrgID, templates)
 	if err != nil {
 		return nil, err
 	}
 	latest, err := h.Trails.Latest(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	shown := make([]FlowList, 0, len(flows))
-	for _, flow := range flows {
-		one := FlowList{FlowGet: showFlow(org, &flow, listedTemplate(texts[flow.Template]))}
+	return resource.Map(flows, func(flow *evidence.Flow) FlowList {
+		shown := FlowList{FlowGet: showFlow(org, flow, listedTemplate(texts[flow.Template]))}
 		if trail, ok := latest[flow.ID]; ok {
-			one.LatestActivityAt, one.LatestState = new(trail.LastModifiedAt), new(string(trail.Status))
+			shown.LatestActivityAt, shown.LatestState = new(trail.LastModifiedAt), new(string(trail.Status))
 		}
-		shown = append(shown, one)
-	}
-	return shown, nil
+		return shown
+	}), err
 }

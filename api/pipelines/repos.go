@@ -91,14 +91,10 @@ func (h *handlers) listRepos(ctx context.Context, in *listReposInput) (*server.A
 		}
 		return order
 	})
-	body := RepoListResponse{
+	return server.Answered(RepoListResponse{
 		PageEnvelope: server.PageOf(ctx, h.Links, in.Page, in.PerPage, int64(len(repos))).Envelope(),
-		Repos:        []RepoResponse{},
-	}
-	for _, repo := range server.CutPage(repos, in.Page, in.PerPage) {
-		body.Repos = append(body.Repos, h.showRepo(org, &repo))
-	}
-	return server.Answered(body), nil
+		Repos:        resource.Map(server.CutPage(repos, in.Page, in.PerPage), func(r *evidence.Repo) RepoResponse { return h.showRepo(org, r) }),
+	}), nil
 }
 
 // matchesName applies the filters that look for certain repositories. Empty ones are no
@@ -117,11 +113,10 @@ func (in *listReposInput) matchesName(r *evidence.Repo) bool {
 // filters, apart from the tags: an empty one matches nothing
 // (docs/semantics.md 1.12).
 type repoFacets struct {
-	provider  string
-	instance  string
-	namespace []string
-	tagged    bool
-	tags      []string
+	provider, instance string
+	namespace          []string
+	tagged             bool
+	tags               []string
 }
 
 func facetsOf(ctx context.Context, provider, instance, namespace string, tags []string) repoFacets {
@@ -132,10 +127,7 @@ func facetsOf(ctx context.Context, provider, instance, namespace string, tags []
 }
 
 func (f repoFacets) matches(r *evidence.Repo) bool {
-	if f.provider != "" && r.Provider != f.provider {
-		return false
-	}
-	if f.instance != "" && r.Instance() != f.instance {
+	if f.provider != "" && r.Provider != f.provider || f.instance != "" && r.Instance() != f.instance {
 		return false
 	}
 	if f.tagged && !slices.ContainsFunc(f.tags, func(tag string) bool { return resource.HasTag(r.Tags, tag) }) {
@@ -218,26 +210,12 @@ type TagChoicesResponse struct {
 
 func (h *handlers) listRepoTagChoices(ctx context.Context, _ *server.OrgPath) (*server.Answer[TagChoicesResponse], error) {
 	repos, err := h.Repos.List(ctx, server.Access(ctx).OrgID)
-	if err != nil {
-		return nil, err
-	}
-	choices := []TagChoice{}
-	for _, repo := range repos {
-		for key, value := range repo.Tags {
-			choices = append(choices, TagChoice{Key: key, Value: value})
-		}
-	}
-	slices.SortFunc(choices, func(a, b TagChoice) int {
-		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value))
-	})
-	return server.Answered(TagChoicesResponse{TagChoices: slices.Compact(choices)}), nil
+	choices := resource.TagChoices(repos, func(r *evidence.Repo) map[string]string { return r.Tags })
+	return server.Answered(TagChoicesResponse{TagChoices: resource.Map(choices, func(tag *resource.Tag) TagChoice { return TagChoice(*tag) })}), err
 }
 
 func (h *handlers) getRepo(ctx context.Context, in *resource.GetRepoInput) (*server.Answer[RepoResponse], error) {
 	org := server.Access(ctx)
 	repo, err := h.LoadRepoOf(ctx, org, in)
-	if err != nil {
-		return nil, err
-	}
-	return server.Answered(h.showRepo(org, &repo)), nil
+	return server.Answered(h.showRepo(org, &repo)), err
 }

@@ -139,9 +139,9 @@ func (h *handlers) findReported(ctx context.Context, org evidence.OrgAccess, rec
 	if err != nil {
 		return nil, err
 	}
-	places, err := h.loadEnvironmentRuns(ctx, org, fingerprintsOf(records))
+	runs, err := h.loadEnvironmentRuns(ctx, org, fingerprintsOf(records))
 	return resource.Map(evaluated, func(a *evaluatedArtifact) SearchFoundArtifactModel {
-		return h.showFound(org, a, places[a.record.Fingerprint])
+		return h.showFound(org, a, runs[a.record.Fingerprint])
 	}), err
 }
 
@@ -153,17 +153,17 @@ func (h *handlers) findRunning(ctx context.Context, org evidence.OrgAccess, trac
 	if len(unknown) == 0 {
 		return nil, nil
 	}
-	places, err := h.loadEnvironmentRuns(ctx, org, unknown)
+	runs, err := h.loadEnvironmentRuns(ctx, org, unknown)
 	shown := make([]SearchFoundArtifactModel, 0, len(unknown))
 	for _, fingerprint := range unknown {
-		if len(places[fingerprint]) > 0 {
-			shown = append(shown, h.showUnknown(org, fingerprint, places[fingerprint]))
+		if len(runs[fingerprint]) > 0 {
+			shown = append(shown, h.showUnknown(org, fingerprint, runs[fingerprint]))
 		}
 	}
 	return shown, err
 }
 
-func (h *handlers) showFound(org evidence.OrgAccess, a *evaluatedArtifact, places []environmentRuns) SearchFoundArtifactModel {
+func (h *handlers) showFound(org evidence.OrgAccess, a *evaluatedArtifact, runs []environmentRuns) SearchFoundArtifactModel {
 	common := h.showCommon(org, a)
 	return SearchFoundArtifactModel{
 		Fingerprint:           common.Fingerprint,
@@ -177,26 +177,26 @@ func (h *handlers) showFound(org evidence.OrgAccess, a *evaluatedArtifact, place
 		BuildURL:              common.BuildURL,
 		CommitURL:             common.CommitURL,
 		ComplianceState:       string(a.Status),
-		RunningIn:             environmentsOf(currentlyRunningIn(places)),
-		ExitedFrom:            environmentsOf(exitedFrom(places)),
+		RunningIn:             environmentsOf(currentlyRunningIn(runs)),
+		ExitedFrom:            environmentsOf(exitedFrom(runs)),
 		HTMLURL:               common.HTMLURL,
 		APIURL:                common.APIURL,
-		History:               a.history(places),
+		History:               a.history(runs),
 	}
 }
 
 // showUnknown shows what runs or ran though no flow knows of it, by the name it had
 // when it was seen last.
-func (h *handlers) showUnknown(org evidence.OrgAccess, fingerprint string, places []environmentRuns) SearchFoundArtifactModel {
+func (h *handlers) showUnknown(org evidence.OrgAccess, fingerprint string, runs []environmentRuns) SearchFoundArtifactModel {
 	shown := SearchFoundArtifactModel{
 		Fingerprint: fingerprint,
 		GitCommit:   evidence.NoCommit,
-		RunningIn:   environmentsOf(currentlyRunningIn(places)),
-		ExitedFrom:  environmentsOf(exitedFrom(places)),
+		RunningIn:   environmentsOf(currentlyRunningIn(runs)),
+		ExitedFrom:  environmentsOf(exitedFrom(runs)),
 		History:     []ArtifactHistory{},
 	}
 	seen := 0.0
-	for _, place := range places {
+	for _, place := range runs {
 		shown.History = append(shown.History, place.history()...)
 		if last := place.events[len(place.events)-1]; last.Timestamp >= seen {
 			seen, shown.Name = last.Timestamp, last.Name

@@ -56,10 +56,7 @@ func (h *handlers) patchTags(ctx context.Context, in *patchTagsInput, body *TagP
 	default:
 		err = h.tagEnvironment(ctx, org, in.ID, body)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return server.OK(), nil
+	return server.OK(), err
 }
 
 // tagFlow has what runs evaluated again, as policies may refer to the tags of flows.
@@ -68,8 +65,7 @@ func (h *handlers) tagFlow(ctx context.Context, org evidence.OrgAccess, name str
 	if err != nil {
 		return err
 	}
-	err = h.Flows.SetTags(ctx, ref.ID, body.SetTags, body.RemoveTags, evidence.Seconds(h.Clock()))
-	if err != nil {
+	if err := h.Flows.SetTags(ctx, ref.ID, body.SetTags, body.RemoveTags, evidence.Seconds(h.Clock())); err != nil {
 		return err
 	}
 	return h.Generations.Bump(ctx, org.OrgID)

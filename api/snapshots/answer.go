@@ -53,7 +53,7 @@ type SnapshotArtifact struct {
 	ArtifactContext
 }
 
-// SnapshotAnnotation says how an artifact stands to the snapshot before.
+// SnapshotAnnotation says what changed of an artifact since the snapshot before.
 type SnapshotAnnotation struct {
 	Type string `json:"type" enum:"started-compliant,started-non-compliant,started-unknown,became-compliant,became-non-compliant,updated-provenance,changed,unchanged,exited"`
 	Was  int    `json:"was" doc:"Instances before."`
@@ -62,9 +62,9 @@ type SnapshotAnnotation struct {
 
 // SnapshotPod is a pod that an artifact runs in.
 type SnapshotPod struct {
-	Namespace         string           `json:"namespace"`
-	CreationTimestamp int64            `json:"creationTimestamp"`
-	Owners            []snapshot.Owner `json:"owners"`
+	Namespace string           `json:"namespace"`
+	CreatedAt int64            `json:"creationTimestamp"`
+	Owners    []snapshot.Owner `json:"owners"`
 }
 
 // shownArtifact is an artifact beside what orders it.
@@ -133,13 +133,9 @@ func (o *snapshotOrigins) showArtifact(one *shownArtifact) SnapshotArtifact {
 		Fingerprint:            one.artifact.Fingerprint,
 		CreationTimestamp:      one.artifact.CreatedAt,
 		Pods:                   showPods(one.artifact.Pods),
-		Annotation: SnapshotAnnotation{
-			Type: string(one.change.Type),
-			Was:  one.change.Was,
-			Now:  one.change.Now,
-		},
-		Flows:           o.showFlows(&one.artifact),
-		ArtifactContext: showContext(&one.artifact),
+		Annotation:             SnapshotAnnotation{Type: string(one.change.Type), Was: one.change.Was, Now: one.change.Now},
+		Flows:                  o.showFlows(&one.artifact),
+		ArtifactContext:        showContext(&one.artifact),
 	}
 	o.policies.show(&shown, one)
 	if len(shown.Flows) > 0 {
@@ -148,15 +144,11 @@ func (o *snapshotOrigins) showArtifact(one *shownArtifact) SnapshotArtifact {
 	return shown
 }
 
-// copyFirstFlow shows what the flow that built the artifact tells beside the list, too.
+// copyFirstFlow repeats the members of the first flow, which built the artifact.
 func (a *SnapshotArtifact) copyFirstFlow(first *SnapshotArtifactFlow) {
-	a.FlowName = &first.FlowName
-	a.GitCommit = &first.GitCommit
-	a.CommitURL = first.CommitURL
-	a.HTMLURL = &first.HTMLURL
-	a.FlowHTMLURL = &first.FlowHTMLURL
-	a.DeploymentDiff = first.DeploymentDiff
-	a.CommitLeadTime = first.CommitLeadTime
+	a.FlowName, a.GitCommit, a.CommitURL = &first.FlowName, &first.GitCommit, first.CommitURL
+	a.HTMLURL, a.FlowHTMLURL = &first.HTMLURL, &first.FlowHTMLURL
+	a.DeploymentDiff, a.CommitLeadTime = first.DeploymentDiff, first.CommitLeadTime
 }
 
 func showPods(pods map[string]snapshot.Pod) map[string]SnapshotPod {
@@ -165,7 +157,53 @@ func showPods(pods map[string]snapshot.Pod) map[string]SnapshotPod {
 	}
 	shown := make(map[string]SnapshotPod, len(pods))
 	for name, pod := range pods {
-		shown[name] = SnapshotPod{Namespace: pod.Namespace, CreationTimestamp: pod.CreatedAt, Owners: pod.Owners}
+		shown[name] = SnapshotPod(pod)
 	}
 	return shown
+}
+
+// ArtifactContext is what the type of its environment tells of an artifact's
+// youngest instance (docs/semantics.md 10.2). At most one member is set.
+type ArtifactContext struct {
+	// ECS is shown everywhere, null elsewhere than in ECS environments
+	// (docs/semantics.md 10.2).
+	ECS resource.OrNull[ECSContext] `json:"ecs_context"`
+	// The contract has no names for the other contexts; they are shown where they
+	// apply.
+	AzureApps *AzureAppsContext `json:"azure_apps_context,omitempty"`
+	CloudRun  *CloudRunContext  `json:"cloud_run_context,omitempty"`
+}
+
+// ECSContext is the task that an artifact runs in.
+type ECSContext struct {
+	TaskARN     string  `json:"task_arn"`
+	ClusterName *string `json:"cluster_name" nullable:"true"`
+	ServiceName *string `json:"service_name" nullable:"true"`
+}
+
+// AzureAppsContext is the app that an artifact runs as.
+type AzureAppsContext struct {
+	AppName       string `json:"app_name"`
+	AppKind       string `json:"app_kind"`
+	DigestsSource string `json:"digests_source" enum:"acr,logs,kosli-cli" doc:"Where the fingerprint was learned."`
+}
+
+// CloudRunContext is the revision of a service, or the job, that an artifact runs
+// as.
+type CloudRunContext struct {
+	Kind         string  `json:"kind" enum:"service,job"`
+	ServiceName  *string `json:"service_name" nullable:"true"`
+	RevisionName *string `json:"revision_name" nullable:"true"`
+	JobName      *string `json:"job_name" nullable:"true"`
+}
+
+// showContext describes what is kept of an artifact's context.
+func showContext(a *snapshot.Artifact) ArtifactContext {
+	if a.Context == nil {
+		return ArtifactContext{}
+	}
+	return ArtifactContext{
+		ECS:       resource.OrNull[ECSContext]{Value: (*ECSContext)(a.Context.ECS)},
+		AzureApps: (*AzureAppsContext)(a.Context.Azure), CloudRun: (*CloudRunContext)(a.Context.CloudRun),
+	}
 }

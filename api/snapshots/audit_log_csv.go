@@ -180,14 +180,8 @@ func (h *handlers) auditRows(ctx context.Context, log *eventLog, filter auditFil
 }
 
 func auditRow(event *GetEnvironmentEventResponse) []string {
-	var flows []string
-	for _, flow := range event.Flows {
-		flows = append(flows, flow.FlowName)
-	}
-	artifact := EventLink{}
-	if known := event.Links.Artifact.Value; known != nil {
-		artifact = *known
-	}
+	flows := resource.Map(event.Flows, func(flow *EventFlow) string { return flow.FlowName })
+	artifact := resource.ZeroIfNil(event.Links.Artifact.Value)
 	row := []string{
 		event.EnvironmentName, strconv.FormatInt(event.SnapshotIndex, 10), event.ArtifactName, event.SHA256, event.Description,
 		strconv.FormatFloat(event.ReportedAt, 'f', -1, 64), resource.ZeroIfNil(resource.ISOTime(event.ReportedAt)),

@@ -156,35 +156,29 @@ func (h *handlers) loadDiffFlows(ctx context.Context, org evidence.OrgAccess, co
 
 // onlyIn shows what runs by one of the snapshots.
 func (f diffFlows) onlyIn(artifacts []snapshot.Artifact) []ArtifactInfo {
-	infos := make([]ArtifactInfo, 0, len(artifacts))
-	for i := range artifacts {
-		info := f.info(&artifacts[i])
-		info.InstanceCount = new(artifacts[i].Instances())
-		infos = append(infos, info)
-	}
-	return sortByName(infos)
+	return sortByName(resource.Map(artifacts, func(artifact *snapshot.Artifact) ArtifactInfo {
+		info := f.info(artifact)
+		info.InstanceCount = new(artifact.Instances())
+		return info
+	}))
 }
 
 // changed shows what runs by both snapshots, in other numbers of instances.
 func (f diffFlows) changed(pairs []snapshot.Pair) []ArtifactInfo {
-	infos := make([]ArtifactInfo, 0, len(pairs))
-	for i := range pairs {
-		info := f.inBoth(&pairs[i])
-		info.S1InstanceCount, info.S2InstanceCount = new(pairs[i].First.Instances()), new(pairs[i].Second.Instances())
-		infos = append(infos, info)
-	}
-	return sortByName(infos)
+	return sortByName(resource.Map(pairs, func(pair *snapshot.Pair) ArtifactInfo {
+		info := f.inBoth(pair)
+		info.S1InstanceCount, info.S2InstanceCount = new(pair.First.Instances()), new(pair.Second.Instances())
+		return info
+	}))
 }
 
 // unchanged shows what runs by both snapshots, in the same number.
 func (f diffFlows) unchanged(pairs []snapshot.Pair) []ArtifactInfo {
-	infos := make([]ArtifactInfo, 0, len(pairs))
-	for i := range pairs {
-		info := f.inBoth(&pairs[i])
-		info.InstanceCount = new(pairs[i].Second.Instances())
-		infos = append(infos, info)
-	}
-	return sortByName(infos)
+	return sortByName(resource.Map(pairs, func(pair *snapshot.Pair) ArtifactInfo {
+		info := f.inBoth(pair)
+		info.InstanceCount = new(pair.Second.Instances())
+		return info
+	}))
 }
 
 // inBoth shows what runs by both snapshots as the second one knows it, with the pods of
@@ -198,10 +192,8 @@ func (f diffFlows) inBoth(pair *snapshot.Pair) ArtifactInfo {
 
 func (f diffFlows) info(artifact *snapshot.Artifact) ArtifactInfo {
 	info := ArtifactInfo{
-		Fingerprint:         artifact.Fingerprint,
-		Name:                artifact.Name,
-		MostRecentTimestamp: artifact.NewestInstance(),
-		Pods:                slices.Sorted(maps.Keys(artifact.Pods)),
+		Fingerprint: artifact.Fingerprint, Name: artifact.Name,
+		MostRecentTimestamp: artifact.NewestInstance(), Pods: slices.Sorted(maps.Keys(artifact.Pods)),
 	}
 	if len(artifact.Origins) > 0 {
 		origin := &artifact.Origins[0]

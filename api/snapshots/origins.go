@@ -67,11 +67,7 @@ func (h *handlers) loadOrigins(ctx context.Context, org evidence.OrgAccess, show
 }
 
 func (o *snapshotOrigins) showFlows(artifact *snapshot.Artifact) []SnapshotArtifactFlow {
-	shown := make([]SnapshotArtifactFlow, 0, len(artifact.Origins))
-	for i := range artifact.Origins {
-		shown = append(shown, o.showFlow(artifact, &artifact.Origins[i]))
-	}
-	return shown
+	return resource.Map(artifact.Origins, func(origin *snapshot.Origin) SnapshotArtifactFlow { return o.showFlow(artifact, origin) })
 }
 
 func (o *snapshotOrigins) showFlow(artifact *snapshot.Artifact, origin *snapshot.Origin) SnapshotArtifactFlow {

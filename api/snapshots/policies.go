@@ -84,7 +84,7 @@ func (d *policyDecisions) show(shown *SnapshotArtifact, one *shownArtifact) {
 	if one.change.Type == snapshot.Exited || len(artifact.Decisions) != len(d.applied) {
 		return
 	}
-	facts := artifact.Facts(flowNames(shown.Flows))
+	facts := artifact.Facts(resource.Map(shown.Flows, func(flow *SnapshotArtifactFlow) string { return flow.FlowName }))
 	decisions, reasons, ofFlows, sentences := d.reasons.List(), d.reasons.List(), d.reasons.List(), d.reasons.List()
 	for i := range d.applied {
 		applied := &d.applied[i]
@@ -106,13 +106,4 @@ func (d *policyDecisions) show(shown *SnapshotArtifact, one *shownArtifact) {
 			shown.ExplanationLeftOut += leftOut
 		}
 	}
-}
-
-// flowNames are the names that the flows of an artifact have now.
-func flowNames(flows []SnapshotArtifactFlow) []string {
-	names := make([]string, 0, len(flows))
-	for i := range flows {
-		names = append(names, flows[i].FlowName)
-	}
-	return names
 }
