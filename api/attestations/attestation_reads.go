@@ -141,11 +141,9 @@ func (h *handlers) findAttestation(ctx context.Context, org evidence.OrgAccess, 
 	}
 	shown, err := h.showAttestations(ctx, org, picked)
 	return server.Answered(AttestationsPage{
-		Data:  jsonstream.ListOf(shown),
-		Links: jsonstream.NewLater(func() map[string]server.Href { return resource.CursorLinks(ctx, h.Links, 0, "") }),
-		Pagination: resource.OrNull[server.PaginationInfo]{
-			Value: new(server.PaginationOf(1, in.PerPage, int64(len(picked)))),
-		},
+		Data:       jsonstream.ListOf(shown),
+		Links:      jsonstream.NewLater(func() map[string]server.Href { return resource.CursorLinks(ctx, h.Links, 0, "") }),
+		Pagination: resource.OrNull[server.PaginationInfo]{Value: new(server.PaginationOf(1, in.PerPage, int64(len(picked))))},
 	}), err
 }
 
@@ -166,16 +164,12 @@ func (h *handlers) pickAttestations(ctx context.Context, org evidence.OrgAccess,
 func (h *handlers) attestationQuery(ctx context.Context, org evidence.OrgAccess, in *listAttestationsInput) (pipelines.AttestationQuery, error) {
 	query := pipelines.AttestationQuery{Org: org.OrgID, Name: in.Name, NamePattern: in.NameRegex}
 	if in.Name != "" && in.NameRegex != "" {
-		return query, evidence.ValidationError(map[string]string{
-			"query.name_regex": "Input should not be given together with name [input: " + validation.Cut(in.NameRegex) + "]",
-		})
+		return query, resource.FieldError("query.name_regex", "Input should not be given together with name [input: %s]", validation.Cut(in.NameRegex))
 	}
 	if err := checkRegex(in.NameRegex); err != nil {
 		return query, err
 	}
-	if server.QueryHas(ctx, "is_compliant") {
-		query.Compliant = &in.IsCompliant
-	}
+	query.Compliant = resource.IfSent(ctx, "is_compliant", in.IsCompliant)
 	query.From, query.To = createdRange(ctx, in.FromTimestamp, in.ToTimestamp)
 	for _, kind := range in.Type {
 		if kind != "" {
@@ -189,13 +183,7 @@ func (h *handlers) attestationQuery(ctx context.Context, org evidence.OrgAccess,
 
 // createdRange reads the bounds that were sent.
 func createdRange(ctx context.Context, from, to int64) (first, last *float64) {
-	if server.QueryHas(ctx, "from_timestamp") {
-		first = new(float64(from))
-	}
-	if server.QueryHas(ctx, "to_timestamp") {
-		last = new(float64(to))
-	}
-	return first, last
+	return resource.IfSent(ctx, "from_timestamp", float64(from)), resource.IfSent(ctx, "to_timestamp", float64(to))
 }
 
 // storedType is the type that is kept for one that is asked for: decisions are
@@ -214,17 +202,12 @@ func (h *handlers) flowsNamed(ctx context.Context, org evidence.OrgAccess, names
 	if len(names) == 0 {
 		return nil, nil
 	}
-	slices.Sort(names)
-	refs, err := h.Flows.ResolveMany(ctx, org.OrgID, slices.Compact(names))
-	if err != nil {
-		return nil, err
-	}
+	refs, err := h.Flows.ResolveMany(ctx, org.OrgID, resource.SortUnique(names))
 	ids := make([]string, 0, len(refs))
 	for _, ref := range refs {
 		ids = append(ids, ref.ID)
 	}
-	slices.Sort(ids)
-	return slices.Compact(ids), nil
+	return resource.SortUnique(ids), err
 }
 
 func checkRegex(text string) error {
@@ -233,13 +216,10 @@ func checkRegex(text string) error {
 		return nil
 	}
 	reason := "expression repeats too much"
-	var malformed *syntax.Error
-	if errors.As(err, &malformed) {
+	if malformed, ok := errors.AsType[*syntax.Error](err); ok {
 		reason = malformed.Code.String()
 	}
-	return evidence.ValidationError(map[string]string{
-		"query.name_regex": "Input should be a valid regular expression, " + reason + " [input: " + validation.Cut(text) + "]",
-	})
+	return resource.FieldError("query.name_regex", "Input should be a valid regular expression, %s [input: %s]", reason, validation.Cut(text))
 }
 
 type commitAttestationsInput struct {
@@ -263,9 +243,8 @@ func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttesta
 	if in.AttestationType != "" {
 		kind := storedType(in.AttestationType)
 		if !isKnownType(kind) {
-			return nil, evidence.ValidationError(map[string]string{
-				"query.attestation_type": "Input should be a built-in attestation type or custom:<name> [input: " + validation.Cut(in.AttestationType) + "]",
-			})
+			return nil, resource.FieldError("query.attestation_type",
+				"Input should be a built-in attestation type or custom:<name> [input: %s]", validation.Cut(in.AttestationType))
 		}
 		query.Types = []string{kind}
 	}
@@ -364,7 +343,6 @@ func (h *handlers) getTrailAttestations(ctx context.Context, in *TrailAttestatio
 	if err != nil {
 		return nil, err
 	}
-	found := h.Attestations.Page(
-		pipelines.AttestationQuery{Org: org.OrgID, Trail: trail.Key(), Name: in.Name}, 0, maxNamedAttestations)
+	found := h.Attestations.Page(pipelines.AttestationQuery{Org: org.OrgID, Trail: trail.Key(), Name: in.Name}, 0, maxNamedAttestations)
 	return server.Answered(h.listOfAttestations(org, found)), nil
 }

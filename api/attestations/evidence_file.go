@@ -121,14 +121,7 @@ type EvidencePath struct {
 // to save it and not to guess its type: it may be a page full of scripts.
 func (h *handlers) getEvidence(ctx context.Context, in *EvidencePath) (*server.StreamOutput, error) {
 	org := server.Access(ctx)
-	trail, err := h.LoadTrail(ctx, org, &in.TrailPath)
-	if err != nil {
-		return nil, err
-	}
-	found, err := h.Attestations.Get(ctx, org.OrgID, in.Attestation)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && evidence.TrailKey(found.Flow, found.Trail) != trail.Key() {
-		return nil, resource.AttestationNotFound(org, &in.TrailPath, in.Attestation)
-	}
+	_, found, err := h.LoadAttestation(ctx, org, &in.TrailPath, in.Attestation)
 	if err != nil {
 		return nil, err
 	}

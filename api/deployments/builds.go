@@ -63,7 +63,7 @@ func (h *handlers) reposAtProvider(ctx context.Context, org evidence.OrgAccess, 
 	if len(repos) == 0 {
 		return nil, resource.RepoNotFound(id)
 	}
-	return idsOf(repos), nil
+	return resource.Map(repos, func(repo *evidence.Repo) string { return repo.ID }), nil
 }
 
 type listBuildsInput struct {
@@ -127,24 +127,15 @@ func (h *handlers) listBuilds(ctx context.Context, in *listBuildsInput) (*server
 // showBuilds describes builds: two commands, for the names of flows and
 // repositories.
 func (h *handlers) showBuilds(ctx context.Context, org evidence.OrgAccess, builds []pipelines.Provenance) ([]BuildItemResponse, error) {
-	origins := make([]*evidence.Origin, 0, len(builds))
-	for i := range builds {
-		origins = append(origins, &builds[i].Build)
-	}
-	flows, repos, err := h.sourcesOf(ctx, org, origins)
-	if err != nil {
-		return nil, err
-	}
-	shown := make([]BuildItemResponse, 0, len(builds))
-	for _, one := range builds {
-		flow := flows[one.Build.Flow].Name
-		shown = append(shown, BuildItemResponse{
-			CreatedAt: one.Build.Time, Fingerprint: one.Fingerprint, FlowName: flow, TrailName: one.Build.Trail,
-			RepoInfo: resource.OrNull[BuildRepoInfo]{Value: showBuildRepo(repos, one.Build.Repo)},
-			Links:    h.artifactLinks(org, flow, one.Fingerprint, one.Build.Record),
-		})
-	}
-	return shown, nil
+	flows, repos, err := h.sourcesOf(ctx, org, resource.Map(builds, func(p *pipelines.Provenance) *evidence.Origin { return &p.Build }))
+	return resource.Map(builds, func(p *pipelines.Provenance) BuildItemResponse {
+		flow := flows[p.Build.Flow].Name
+		return BuildItemResponse{
+			CreatedAt: p.Build.Time, Fingerprint: p.Fingerprint, FlowName: flow, TrailName: p.Build.Trail,
+			RepoInfo: resource.OrNull[BuildRepoInfo]{Value: showBuildRepo(repos, p.Build.Repo)},
+			Links:    h.artifactLinks(org, flow, p.Fingerprint, p.Build.Record),
+		}
+	}), err
 }
 
 type buildStatisticsInput struct {
@@ -161,7 +152,6 @@ type BuildStatisticsResponse struct {
 	BuiltAt []float64 `json:"built_at" doc:"Unix seconds, oldest first; the newest 100,000."`
 }
 
-// getBuildStatistics tells when was built.
 func (h *handlers) getBuildStatistics(ctx context.Context, in *buildStatisticsInput) (*server.Answer[BuildStatisticsResponse], error) {
 	span := h.WindowOf(ctx, in.WindowQuery)
 	query, err := h.builds(ctx, server.Access(ctx), &in.BuildFilter, span)
@@ -170,11 +160,6 @@ func (h *handlers) getBuildStatistics(ctx context.Context, in *buildStatisticsIn
 	}
 	query.Limit = resource.MaxSeries
 	built, err := h.Provenances.BuildTimes(ctx, query)
-	if err != nil {
-		return nil, err
-	}
 	slices.Reverse(built)
-	return server.Answered(BuildStatisticsResponse{
-		StartTS: span.From, EndTS: span.To, Count: len(built), BuiltAt: built,
-	}), nil
+	return server.Answered(BuildStatisticsResponse{StartTS: span.From, EndTS: span.To, Count: len(built), BuiltAt: built}), err
 }

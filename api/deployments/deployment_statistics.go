@@ -108,12 +108,7 @@ func (h *handlers) getRepoDeploymentStatistics(ctx context.Context, in *repoDepl
 		return nil, err
 	}
 	reached, err := h.groupByEnvironment(ctx, org, moments)
-	if err != nil {
-		return nil, err
-	}
-	return server.Answered(RepoDeploymentStatisticsResponse{
-		StartTS: span.From, EndTS: span.To, Environments: reached,
-	}), nil
+	return server.Answered(RepoDeploymentStatisticsResponse{StartTS: span.From, EndTS: span.To, Environments: reached}), err
 }
 
 // groupByEnvironment sorts moments, newest first, into series that are oldest first.

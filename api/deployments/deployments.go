@@ -2,7 +2,6 @@ package deployments
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -80,26 +79,18 @@ func (h *handlers) listDeployments(ctx context.Context, in *listDeploymentsInput
 	return h.pageOfDeployments(ctx, org, query, in.Page, in.PerPage)
 }
 
-func idsOf(repos []evidence.Repo) []string {
-	return resource.Map(repos, func(repo *evidence.Repo) string { return repo.ID })
-}
-
 func (h *handlers) pageOfDeployments(ctx context.Context, org evidence.OrgAccess, query environments.DeploymentQuery, number, size int) (*server.Answer[DeploymentListResponse], error) {
-	found, page, err := h.findDeployments(ctx, org, query, number, size)
-	if err != nil {
-		return nil, err
-	}
-	shown := resource.Map(found, (*renderedDeployment).inSeconds)
-	return server.Answered(DeploymentListResponse{PageEnvelope: page.Envelope(), Deployments: shown}), nil
+	shown, page, err := h.findDeployments(ctx, org, query, number, size)
+	return server.Answered(DeploymentListResponse{PageEnvelope: page.Envelope(), Deployments: shown}), err
 }
 
 // findDeployments reads one page: two commands, and three for what the deployments
 // refer to.
-func (h *handlers) findDeployments(ctx context.Context, org evidence.OrgAccess, query environments.DeploymentQuery, number, size int) ([]renderedDeployment, server.Page, error) {
+func (h *handlers) findDeployments(ctx context.Context, org evidence.OrgAccess, query environments.DeploymentQuery, number, size int) ([]Deployment, server.Page, error) {
 	total, err := h.Deployments.Count(ctx, query)
 	asked := server.PageOf(ctx, h.Links, number, size, total)
 	if err != nil || asked.Beyond() {
-		return nil, asked, err
+		return []Deployment{}, asked, err
 	}
 	query.Offset, query.Limit = server.OffsetOf(number, size), size
 	found, err := h.Deployments.List(ctx, query)
@@ -130,7 +121,7 @@ func (h *handlers) getDeployment(ctx context.Context, in *getDeploymentInput) (*
 	if err != nil {
 		return nil, err
 	}
-	return server.Answered(shown[0].inSeconds()), nil
+	return server.Answered(shown[0]), nil
 }
 
 type listEnvironmentDeploymentsInput struct {
@@ -167,16 +158,12 @@ func (h *handlers) listEnvironmentDeployments(ctx context.Context, in *listEnvir
 	}
 	query := environments.DeploymentQuery{Org: org.OrgID, Environments: physicalIDs(&environment), From: span.From, To: span.To}
 	found, page, err := h.findDeployments(ctx, org, query, in.Page, in.PageSize)
-	if err != nil {
-		return nil, err
-	}
-	shown := resource.Map(found, (*renderedDeployment).inISO)
 	page.SizeName = "page_size"
 	envelope := page.Envelope()
 	return server.Answered(EnvironmentDeploymentListResponse{
-		Links: envelope.Links, Page: envelope.Page, PageSize: envelope.PerPage,
-		TotalPages: envelope.TotalPages, TotalCount: envelope.TotalCount, Deployments: shown,
-	}), nil
+		Links: envelope.Links, Page: envelope.Page, PageSize: envelope.PerPage, TotalPages: envelope.TotalPages,
+		TotalCount: envelope.TotalCount, Deployments: resource.Map(found, (*Deployment).inISO),
+	}), err
 }
 
 // isoWindow reads the bounds of an environment's deployments.
@@ -291,9 +278,157 @@ func (h *handlers) resolvePhysicalEnvironments(ctx context.Context, org evidence
 		ids = append(ids, physicalIDs(&found[i])...)
 	}
 	if ids = resource.SortUnique(ids); len(ids) > storage.MaxMany {
-		return nil, evidence.ValidationError(map[string]string{
-			"query.env": fmt.Sprintf("Too many environments: %d, where %d are allowed", len(ids), storage.MaxMany),
-		})
+		return nil, resource.FieldError("query.env", "Too many environments: %d, where %d are allowed", len(ids), storage.MaxMany)
 	}
 	return ids, nil
+}
+
+// Deployment is an artifact that newly ran in an environment
+// (docs/semantics.md 14.1).
+type Deployment struct {
+	DeployedAt float64 `json:"deployed_at" doc:"Unix seconds."`
+	DeploymentFacts
+}
+
+// EnvironmentDeployment is a Deployment as lists of one environment show it.
+type EnvironmentDeployment struct {
+	DeployedAt string `json:"deployed_at" format:"date-time" doc:"ISO 8601 in UTC."`
+	DeploymentFacts
+}
+
+// DeploymentFacts is what is shown of a deployment beside its time. It is exported
+// because huma passes over embedded types that are not.
+type DeploymentFacts struct {
+	Fingerprint      string                              `json:"fingerprint" pattern:"^[a-f0-9]{64}$"`
+	ArtifactName     string                              `json:"artifact_name"`
+	EnvName          string                              `json:"env_name" doc:"The name that the environment has now, or had when it was archived."`
+	SnapshotIndex    int64                               `json:"snapshot_index" doc:"The snapshot with which it began to run."`
+	Artifact         resource.OrNull[DeploymentArtifact] `json:"artifact" doc:"Where the artifact comes from; null while no flow knows it."`
+	ReplacedArtifact resource.OrNull[ReplacedArtifact]   `json:"replaced_artifact" doc:"What ran there before of the same flow and reference name; null when nothing did."`
+	DiffURL          *string                             `json:"diff_url" nullable:"true" doc:"Where the change of the code can be looked at."`
+	LeadTimeSeconds  *float64                            `json:"lead_time_seconds" nullable:"true" doc:"From the commit until it ran; null when the commit's time is not known."`
+	Links            map[string]server.Href              `json:"_links" doc:"self is the last deployment of the artifact there, html the snapshot, and environment the environment. Empty when that is archived."`
+}
+
+// DeploymentArtifact is where a deployed artifact comes from.
+type DeploymentArtifact struct {
+	FlowName              string                                  `json:"flow_name"`
+	TrailName             string                                  `json:"trail_name"`
+	TemplateReferenceName string                                  `json:"template_reference_name"`
+	GitCommit             *string                                 `json:"git_commit" nullable:"true"`
+	GitCommitInfo         resource.OrNull[resource.GitCommitInfo] `json:"git_commit_info"`
+	RepoInfo              resource.OrNull[BuildRepoInfo]          `json:"repo_info"`
+}
+
+// ReplacedArtifact is what a deployment took the place of.
+type ReplacedArtifact struct {
+	Fingerprint   string                              `json:"fingerprint" pattern:"^[a-f0-9]{64}$"`
+	ArtifactName  string                              `json:"artifact_name"`
+	SnapshotIndex int64                               `json:"snapshot_index" doc:"The snapshot with which it had begun to run."`
+	Artifact      resource.OrNull[DeploymentArtifact] `json:"artifact"`
+}
+
+// BuildRepoInfo is the repository of a build or of a deployment
+// (docs/semantics.md 14.1).
+type BuildRepoInfo struct {
+	Name   string `json:"name"`
+	RepoID string `json:"repo_id" doc:"At the provider; empty when unknown."`
+}
+
+func (d *Deployment) inISO() EnvironmentDeployment {
+	return EnvironmentDeployment{DeployedAt: resource.ZeroIfNil(resource.ISOTime(d.DeployedAt)), DeploymentFacts: d.DeploymentFacts}
+}
+
+// deploymentSources is what deployments refer to, by id.
+type deploymentSources struct {
+	environments map[string]evidence.Environment
+	flows        map[string]evidence.Flow
+	repos        map[string]evidence.Repo
+}
+
+// showDeployments describes deployments: three commands, for the names of what they
+// refer to.
+func (h *handlers) showDeployments(ctx context.Context, org evidence.OrgAccess, deployments []snapshot.Deployment) ([]Deployment, error) {
+	var environments []string
+	var origins []*evidence.Origin
+	for i := range deployments {
+		environments = append(environments, deployments[i].Environment)
+		if origin := deployments[i].Origin; origin != nil {
+			origins = append(origins, &origin.Origin)
+			if origin.Previous != nil {
+				origins = append(origins, &origin.Previous.Origin)
+			}
+		}
+	}
+	var sources deploymentSources
+	var err error
+	if sources.environments, err = h.Environments.Names(ctx, org.OrgID, resource.SortUnique(environments)); err != nil {
+		return nil, err
+	}
+	if sources.flows, sources.repos, err = h.sourcesOf(ctx, org, origins); err != nil {
+		return nil, err
+	}
+	return resource.Map(deployments, func(d *snapshot.Deployment) Deployment {
+		return Deployment{DeployedAt: d.Timestamp, DeploymentFacts: h.showDeployment(org, d, &sources)}
+	}), nil
+}
+
+// sourcesOf finds the flows and repositories of origins by id: two commands.
+func (h *handlers) sourcesOf(ctx context.Context, org evidence.OrgAccess, origins []*evidence.Origin) (map[string]evidence.Flow, map[string]evidence.Repo, error) {
+	var flowIDs, repoIDs []string
+	for _, origin := range origins {
+		flowIDs = append(flowIDs, origin.Flow)
+		if origin.Repo != "" {
+			repoIDs = append(repoIDs, origin.Repo)
+		}
+	}
+	flows, err := h.Flows.Names(ctx, org.OrgID, resource.SortUnique(flowIDs))
+	if err != nil {
+		return nil, nil, err
+	}
+	repos, err := h.Repos.GetMany(ctx, org.OrgID, resource.SortUnique(repoIDs))
+	return flows, repos, err
+}
+
+func (h *handlers) showDeployment(org evidence.OrgAccess, d *snapshot.Deployment, sources *deploymentSources) DeploymentFacts {
+	environment := sources.environments[d.Environment]
+	facts := DeploymentFacts{
+		Fingerprint: d.Fingerprint, ArtifactName: d.Name, EnvName: environment.Name, SnapshotIndex: d.Snapshot,
+		LeadTimeSeconds: d.LeadTime(), Links: map[string]server.Href{},
+	}
+	// Another environment may have the name of an archived one.
+	if !environment.Archived {
+		facts.Links["self"] = server.Href{Href: h.Links.DeploymentSelf(org.OrgName, environment.Name, d.Fingerprint)}
+		facts.Links["html"] = server.Href{Href: h.Links.Snapshot(org.OrgName, environment.Name, d.Snapshot)}
+		facts.Links["environment"] = server.Href{Href: h.Links.EnvironmentSelf(org.OrgName, environment.Name)}
+	}
+	if d.Origin == nil {
+		return facts
+	}
+	facts.DiffURL = d.Origin.CodeDiff()
+	facts.Artifact.Value = sources.show(&d.Origin.Origin)
+	if before := d.Origin.Previous; before != nil {
+		facts.ReplacedArtifact.Value = &ReplacedArtifact{
+			Fingerprint: before.Fingerprint, ArtifactName: before.Name, SnapshotIndex: before.Since,
+			Artifact: resource.OrNull[DeploymentArtifact]{Value: sources.show(&before.Origin)},
+		}
+	}
+	return facts
+}
+
+func (s *deploymentSources) show(origin *evidence.Origin) *DeploymentArtifact {
+	return &DeploymentArtifact{
+		FlowName: s.flows[origin.Flow].Name, TrailName: origin.Trail, TemplateReferenceName: origin.Slot,
+		GitCommit:     resource.NilIfEmpty(origin.CommitSHA),
+		GitCommitInfo: resource.OrNull[resource.GitCommitInfo]{Value: resource.NewGitCommitInfo(origin.Commit)},
+		RepoInfo:      resource.OrNull[BuildRepoInfo]{Value: showBuildRepo(s.repos, origin.Repo)},
+	}
+}
+
+func showBuildRepo(repos map[string]evidence.Repo, id string) *BuildRepoInfo {
+	repo, ok := repos[id]
+	if !ok {
+		return nil
+	}
+	return &BuildRepoInfo{Name: repo.Name, RepoID: repo.ExternalID}
 }

@@ -2,7 +2,6 @@ package environments
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"attestry/api/jsonstream"
@@ -52,9 +51,7 @@ func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPa
 		return nil, err
 	}
 	if ref.Type == evidence.LogicalType {
-		return nil, evidence.ValidationError(map[string]string{
-			"env_name": fmt.Sprintf("Only physical environments have an allow list [input: %s]", in.Environment),
-		})
+		return nil, resource.FieldError("env_name", "Only physical environments have an allow list [input: %s]", in.Environment)
 	}
 	by := server.Principal(ctx)
 	_, err = h.Allowlist.Put(ctx, evidence.Allowance{
@@ -68,10 +65,8 @@ func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPa
 	if err := h.Generations.Bump(ctx, org.OrgID); err != nil {
 		return nil, err
 	}
-	if err := h.evaluateAgain(ctx, ref, body.ArtifactFingerprint); err != nil {
-		return nil, err
-	}
-	return &server.StatusAnswer[AllowlistPutInput]{Status: http.StatusCreated, Body: *body}, nil
+	answer := &server.StatusAnswer[AllowlistPutInput]{Status: http.StatusCreated, Body: *body}
+	return answer, h.evaluateAgain(ctx, ref, body.ArtifactFingerprint)
 }
 
 // evaluateAgain has an environment evaluated again and waits for the snapshot, if an artifact runs there. An artifact is

@@ -3,7 +3,6 @@ package environments
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"attestry/api/resource"
@@ -106,10 +105,7 @@ func (h *handlers) joinEnvironment(ctx context.Context, in *resource.Environment
 
 // environmentChanged answers a change of the environment of a name.
 func environmentChanged(org evidence.OrgAccess, name string, err error) (*server.TextAnswer, error) {
-	if err != nil {
-		return nil, resource.EnvironmentNotFound(org, name, err)
-	}
-	return server.OK(), nil
+	return server.OK(), resource.EnvironmentNotFound(org, name, err)
 }
 
 func notPhysical() error {
@@ -123,9 +119,7 @@ func (h *handlers) resolveMembers(ctx context.Context, org evidence.OrgAccess, o
 		return nil, nil
 	}
 	if kind != evidence.LogicalType && len(*names) > 0 {
-		return nil, evidence.ValidationError(map[string]string{
-			"included_environments": fmt.Sprintf("Only logical environments include others [input: %s]", kind),
-		})
+		return nil, resource.FieldError("included_environments", "Only logical environments include others [input: %s]", kind)
 	}
 	members, err := h.physicalMembers(ctx, org, owner, *names)
 	return &members, err

@@ -79,13 +79,8 @@ func (h *handlers) createEnvironment(ctx context.Context, _ *server.OrgPath, bod
 	}
 	now := evidence.Seconds(h.Clock())
 	fresh := evidence.Environment{
-		ID:             evidence.NewID(),
-		Org:            org.OrgID,
-		Name:           body.Name,
-		Type:           evidence.EnvironmentType(body.Type),
-		CreatedAt:      now,
-		CreatedBy:      server.Principal(ctx).Name,
-		LastModifiedAt: now,
+		ID: evidence.NewID(), Org: org.OrgID, Name: body.Name, Type: evidence.EnvironmentType(body.Type),
+		CreatedAt: now, CreatedBy: server.Principal(ctx).Name, LastModifiedAt: now,
 	}
 	fresh.Apply(change)
 	created, err := h.Environments.Put(ctx, fresh, change)
@@ -96,11 +91,9 @@ func (h *handlers) createEnvironment(ctx context.Context, _ *server.OrgPath, bod
 		return nil, err
 	}
 	if change.Policies != nil && !created {
-		if err := h.applyPoliciesOf(ctx, org, body.Name); err != nil {
-			return nil, err
-		}
+		err = h.applyPoliciesOf(ctx, org, body.Name)
 	}
-	return server.CreatedOrOK(created), nil
+	return server.CreatedOrOK(created), err
 }
 
 // updateLogical adds the snapshots that follow from a PUT of an environment: of itself
@@ -123,8 +116,7 @@ func (h *handlers) updateLogical(ctx context.Context, org evidence.OrgAccess, pu
 	return h.Logical.Update(ctx, ref.ID)
 }
 
-// environmentChange is what the body asks for. An empty description is as good as none, as
-// a repeated PUT does not clear it
+// environmentChange is what the body asks for. An empty description counts as none: a repeated PUT does not clear it
 // (docs/semantics.md 1.11).
 func (h *handlers) environmentChange(ctx context.Context, org evidence.OrgAccess, body *CreateEnvironmentPutInput) (evidence.EnvironmentChange, error) {
 	change := evidence.EnvironmentChange{IncludeScaling: body.IncludeScaling, RequireProvenance: body.RequireProvenance}
@@ -225,13 +217,8 @@ func (h *handlers) listEnvironments(ctx context.Context, in *listEnvironmentsInp
 // matches applies the filters. Empty filters are ignored, except that an empty tag matches nothing
 // (docs/semantics.md 1.12). There are no spaces, so a filter by space matches nothing.
 func (in *listEnvironmentsInput) matches(ctx context.Context, e *evidence.Environment) bool {
-	if !strings.Contains(strings.ToLower(e.Name), strings.ToLower(in.Name)) {
-		return false
-	}
-	if len(in.Type) > 0 && !slices.Contains(in.Type, string(e.Type)) {
-		return false
-	}
-	if slices.ContainsFunc(in.SpaceID, func(id string) bool { return id != "" }) {
+	if !strings.Contains(strings.ToLower(e.Name), strings.ToLower(in.Name)) || len(in.Type) > 0 && !slices.Contains(in.Type, string(e.Type)) ||
+		slices.ContainsFunc(in.SpaceID, func(id string) bool { return id != "" }) {
 		return false
 	}
 	return !server.QueryHas(ctx, "tag") || slices.ContainsFunc(in.Tag, func(tag string) bool { return resource.HasTag(e.Tags, tag) })
@@ -272,33 +259,25 @@ func (h *handlers) showEnvironments(ctx context.Context, org evidence.OrgAccess,
 	if err != nil {
 		return nil, err
 	}
-	answers := make([]GetEnvironmentResponse, 0, len(shown))
-	for _, e := range shown {
-		answer := showConfigured(org, &e)
+	return resource.Map(shown, func(e *evidence.Environment) GetEnvironmentResponse {
+		answer := showConfigured(org, e)
 		if e.Logical() {
-			answer.showMembers(&e, named, heads)
+			answer.showMembers(e, named, heads)
 		} else {
-			answer.showHead(&e, heads[e.ID])
+			answer.showHead(e, heads[e.ID])
 		}
-		answers = append(answers, answer)
-	}
-	return answers, nil
+		return answer
+	}), nil
 }
 
 func showConfigured(org evidence.OrgAccess, e *evidence.Environment) GetEnvironmentResponse {
 	return GetEnvironmentResponse{
-		Org:            org.OrgName,
-		Name:           e.Name,
-		Type:           string(e.Type),
-		Description:    e.Description,
-		LastModifiedAt: e.LastModifiedAt,
-		IncludeScaling: e.IncludeScaling,
-		Tags:           resource.EmptyIfNil(e.Tags),
-		Policies:       append([]string{}, e.Policies...),
+		Org: org.OrgName, Name: e.Name, Type: string(e.Type), Description: e.Description, LastModifiedAt: e.LastModifiedAt,
+		IncludeScaling: e.IncludeScaling, Tags: resource.EmptyIfNil(e.Tags), Policies: append([]string{}, e.Policies...),
 	}
 }
 
-// showHead adds what reports have brought.
+// showHead adds the state after the last report.
 func (r *GetEnvironmentResponse) showHead(e *evidence.Environment, head snapshot.Head) {
 	r.LastReportedAt = resource.NilUnlessPositive(head.LastReportedAt)
 	r.LastChangedAt = resource.NilUnlessPositive(head.Timestamp)

@@ -74,9 +74,7 @@ func (h *handlers) resolvePolicies(ctx context.Context, org evidence.OrgAccess, 
 		}
 	}
 	if kind == evidence.LogicalType && len(names) > 0 {
-		return nil, evidence.ValidationError(map[string]string{
-			"policies": "Only physical environments have policies [input: logical]",
-		})
+		return nil, resource.FieldError("policies", "Only physical environments have policies [input: logical]")
 	}
 	return &names, nil
 }
@@ -105,8 +103,7 @@ func (h *handlers) applyPolicies(ctx context.Context, ref environments.Environme
 	if err != nil {
 		return err
 	}
-	applied := slices.EqualFunc(head.Policies, environment.Policies, func(r policy.Reference, name string) bool { return r.Name == name })
-	if applied {
+	if slices.EqualFunc(head.Policies, environment.Policies, func(r policy.Reference, name string) bool { return r.Name == name }) {
 		return nil
 	}
 	if err := h.Generations.Bump(ctx, environment.Org); err != nil {

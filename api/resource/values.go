@@ -66,7 +66,7 @@ func EmptyIfNil(tags map[string]string) map[string]string {
 	return tags
 }
 
-// ZeroIfNil is the value that a pointer leads to, zero for nil.
+// ZeroIfNil is the value of a pointer, zero for nil.
 func ZeroIfNil[T any](value *T) (zero T) {
 	if value == nil {
 		return zero

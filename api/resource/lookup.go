@@ -1,0 +1,211 @@
+// Package resource has what the operations on several kinds of resource share: look-ups of
+// what a path names, inputs, and the parts of answers.
+package resource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"time"
+	"unicode/utf8"
+
+	"attestry/api/recognition"
+	"attestry/api/server"
+	"attestry/api/validation"
+	"attestry/app"
+	"attestry/app/evaluation"
+	"attestry/app/recording"
+	"attestry/evidence"
+	"attestry/evidence/signing"
+	"attestry/links"
+	"attestry/storage"
+	"attestry/storage/environments"
+	"attestry/storage/pipelines"
+	"attestry/tasks/logical"
+	"attestry/tasks/reports"
+)
+
+// Base is what the handlers of every kind of resource need.
+type Base struct {
+	*app.Store
+	Clock  evidence.Clock
+	Links  links.Links
+	Intake *reports.Intake
+	// Recognition recognizes reports that were accepted before.
+	Recognition *recognition.Cache
+	// Evaluator judges payloads of custom attestation types.
+	Evaluator *evaluation.Evaluator
+	// Logical numbers the snapshots of logical environments.
+	Logical *logical.Updater
+	// SigningKey signs verdicts, nil if the operator has set none.
+	SigningKey *signing.Key
+	Log        *slog.Logger
+	// BatchBytes is how much a list reads at a time, in bytes.
+	BatchBytes int
+}
+
+// ResolveFlow resolves a name, or answers in the contract's words.
+func (b *Base) ResolveFlow(ctx context.Context, org evidence.OrgAccess, name string) (pipelines.FlowRef, error) {
+	ref, err := b.Flows.Resolve(ctx, org.OrgID, name)
+	return ref, FlowNotFound(org, name, err)
+}
+
+// FlowNotFound words that a flow does not exist; other errors it returns as they are.
+func FlowNotFound(org evidence.OrgAccess, name string, err error) error {
+	return NotFound(err, "Flow named '%s' does not exist for organization '%s'", name, org.OrgName)
+}
+
+// FlowPath is the path of an operation on a flow.
+type FlowPath struct {
+	server.OrgPath
+	Flow string `path:"flow_name" doc:"Name of the flow."`
+}
+
+// NewFlowPath is the path of an operation that makes the flow when there is none.
+type NewFlowPath struct {
+	server.OrgPath
+	Flow string `path:"flow_name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$" doc:"Name of the flow."`
+}
+
+// NewTrailPath is the path of an operation that makes the flow and the trail when
+// there are none.
+type NewTrailPath struct {
+	NewFlowPath
+	Trail string `path:"trail_name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_.~]*$" doc:"Name of the trail."`
+}
+
+var validTrailName = regexp.MustCompile(trailNamePattern)
+
+// CheckTrailName refuses a name under which no trail can be made.
+func CheckTrailName(name string) error {
+	found := validation.Findings{}
+	if utf8.RuneCountInString(name) > evidence.MaxResourceName {
+		found.Add("trail_name", validation.TooLongText(evidence.MaxResourceName), name)
+	} else if !validTrailName.MatchString(name) {
+		found.Add("trail_name", "String should match pattern '"+trailNamePattern+"'", name)
+	}
+	return validation.Invalid(found)
+}
+
+// TrailPath is the path of an operation on a trail.
+type TrailPath struct {
+	FlowPath
+	Trail string `path:"trail_name" doc:"Name of the trail."`
+}
+
+// LoadTrail reads the trail of a path, or answers in the contract's words.
+func (b *Base) LoadTrail(ctx context.Context, org evidence.OrgAccess, in *TrailPath) (evidence.Trail, error) {
+	ref, err := b.ResolveFlow(ctx, org, in.Flow)
+	if err != nil {
+		return evidence.Trail{}, err
+	}
+	trail, err := b.Trails.Get(ctx, ref.ID, in.Trail)
+	return trail, NotFound(err, "Trail with name '%s' does not exist for Organization '%s' and Flow '%s'", in.Trail, org.OrgName, in.Flow)
+}
+
+// LoadAttestation reads the trail of a path and an attestation in it, or answers in the contract's words.
+func (b *Base) LoadAttestation(ctx context.Context, org evidence.OrgAccess, in *TrailPath, id string) (evidence.Trail, evidence.Attestation, error) {
+	trail, err := b.LoadTrail(ctx, org, in)
+	if err != nil {
+		return trail, evidence.Attestation{}, err
+	}
+	found, err := b.Attestations.Get(ctx, org.OrgID, id)
+	if err == nil && evidence.TrailKey(found.Flow, found.Trail) != trail.Key() {
+		err = storage.ErrNotFound
+	}
+	return trail, found, NotFound(err, "Attestation with id '%s' does not exist in trail '%s' of flow '%s' belonging to organization '%s'",
+		id, in.Trail, in.Flow, org.OrgName)
+}
+
+// Scope says who reports what where, now.
+func (b *Base) Scope(ctx context.Context, flow, trail string) recording.Scope {
+	org, who := server.Access(ctx), server.Principal(ctx)
+	return recording.Scope{
+		Org: org.OrgID, OrgName: org.OrgName, Flow: flow, Trail: trail,
+		By: who.Name, ByID: who.UserID, At: evidence.Seconds(b.Clock()),
+	}
+}
+
+// ReportRepo notes the repository that a request names; nil when it names none.
+func (b *Base) ReportRepo(ctx context.Context, scope recording.Scope, sent OrNull[RepoInfoPostInput]) (*evidence.Repo, error) {
+	if sent.Value == nil {
+		return nil, nil
+	}
+	repo, err := b.Repos.Report(ctx, scope.Org, sent.Value.Evidence(), scope.At)
+	if err != nil || repo.ID == "" {
+		return nil, err
+	}
+	return &repo, nil
+}
+
+// ArtifactNotFound words that a flow knows no artifact with a fingerprint; other errors it
+// returns as they are, those of too few digits in the client's terms.
+func ArtifactNotFound(org evidence.OrgAccess, flow, fingerprint string, err error) error {
+	return Unambiguous(NotFound(err, "Artifact with fingerprint '%s' does not exist in flow '%s' belonging to organization '%s'",
+		fingerprint, flow, org.OrgName), fingerprint)
+}
+
+// NotFound words storage.ErrNotFound in the contract's words; other errors it returns as they are.
+func NotFound(err error, format string, values ...any) error {
+	if errors.Is(err, storage.ErrNotFound) {
+		return evidence.NewError(evidence.NotFound, fmt.Sprintf(format, values...))
+	}
+	return err
+}
+
+// Unambiguous tells the client when too many things begin with some digits.
+func Unambiguous(err error, digits string) error {
+	if errors.Is(err, storage.ErrAmbiguous) {
+		return evidence.NewError(evidence.Invalid, fmt.Sprintf("'%s' is too ambiguous, please give more digits", digits))
+	}
+	return err
+}
+
+// ResolveEnvironment resolves a name, or answers in the contract's words.
+func (b *Base) ResolveEnvironment(ctx context.Context, org evidence.OrgAccess, name string) (environments.EnvironmentRef, error) {
+	ref, err := b.Environments.Resolve(ctx, org.OrgID, name)
+	return ref, EnvironmentNotFound(org, name, err)
+}
+
+// EnvironmentNotFound says in the contract's words that a name leads nowhere; other
+// errors it leaves as they are.
+func EnvironmentNotFound(org evidence.OrgAccess, name string, err error) error {
+	switch {
+	case errors.Is(err, storage.ErrArchived):
+		return evidence.NewError(evidence.NotFound,
+			fmt.Sprintf("Environment named '%s' has been archived for organization '%s'", name, org.OrgName))
+	case errors.Is(err, storage.ErrNotFound):
+		return evidence.NewError(evidence.NotFound,
+			fmt.Sprintf("Environment named '%s' does not exist for organization '%s'", name, org.OrgName))
+	default:
+		return err
+	}
+}
+
+// LoadEnvironment reads the environment of a name, which may be a former one, or answers
+// in the contract's words: two commands, and up to three more for the members of a
+// logical one.
+func (b *Base) LoadEnvironment(ctx context.Context, org evidence.OrgAccess, name string) (evidence.Environment, error) {
+	ref, err := b.ResolveEnvironment(ctx, org, name)
+	if err != nil {
+		return evidence.Environment{}, err
+	}
+	found, err := b.Environments.Get(ctx, ref.ID)
+	if err != nil || !found.Logical() {
+		return found, err
+	}
+	one := []evidence.Environment{found}
+	err = b.Environments.FollowRevivals(ctx, org.OrgID, one)
+	return one[0], err
+}
+
+// CatchUpSpan bounds how long a reader waits for reports that are under way.
+const CatchUpSpan = 2 * time.Second
+
+// EnvironmentPath is the path of an operation on an environment.
+type EnvironmentPath struct {
+	server.OrgPath
+	Environment string `path:"env_name" doc:"Name of the environment."`
+}
