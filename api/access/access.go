@@ -189,8 +189,7 @@ func RequireBeta(org evidence.OrgAccess) error {
 
 // deniedAt words a refusal with the path that was asked for.
 func deniedAt(path string, err error) error {
-	var refused *evidence.Error
-	if errors.As(err, &refused) && refused.Code == evidence.Forbidden {
+	if evidence.CodeOf(err) == evidence.Forbidden {
 		return evidence.NewError(evidence.Forbidden, "Access denied to "+path)
 	}
 	return err

@@ -34,11 +34,7 @@ type Memory struct {
 func (m *Memory) Take(bytes int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.resize(m.taken+bytes, m.read, m.held); err != nil {
-		return err
-	}
-	m.taken += bytes
-	return nil
+	return m.resize(m.taken+bytes, m.read, m.held)
 }
 
 // Fits reports whether so much more could be taken now.
@@ -52,11 +48,7 @@ func (m *Memory) Fits(bytes int64) error {
 func (m *Memory) Keep(bytes int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.resize(bytes, m.read, m.held); err != nil {
-		return err
-	}
-	m.taken = bytes
-	return nil
+	return m.resize(bytes, m.read, m.held)
 }
 
 // Charge reserves what was read; it is a storage.Charge.
@@ -64,12 +56,7 @@ func (m *Memory) Charge(bytes int) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.bytes += int64(bytes)
-	read := m.read + ReadMultiple*int64(bytes)
-	if err := m.resize(m.taken, read, m.held); err != nil {
-		return err
-	}
-	m.read = read
-	return nil
+	return m.resize(m.taken, m.read+ReadMultiple*int64(bytes), m.held)
 }
 
 // Hold reserves what an answer needs at least until it is sent, so that it does not break
@@ -77,11 +64,7 @@ func (m *Memory) Charge(bytes int) error {
 func (m *Memory) Hold(bytes int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.resize(m.taken, m.read, bytes); err != nil {
-		return err
-	}
-	m.held = bytes
-	return nil
+	return m.resize(m.taken, m.read, bytes)
 }
 
 // ReadAll reads to the end, at most so many bytes, and takes room as what is read comes.
@@ -120,9 +103,7 @@ func (m *Memory) Rewind(mark int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	// A reservation that shrinks is not refused.
-	if m.resize(m.taken, mark, m.held) == nil {
-		m.read = mark
-	}
+	_ = m.resize(m.taken, mark, m.held)
 }
 
 // BytesRead is how much was read in all.
@@ -140,14 +121,17 @@ func (m *Memory) Release() {
 	m.reservation.Release()
 }
 
+// resize reserves what the three take up together, or leaves all as it is.
 func (m *Memory) resize(taken, read, held int64) error {
-	return m.reservation.Resize(taken + max(read, held))
+	err := m.reservation.Resize(taken + max(read, held))
+	if err == nil {
+		m.taken, m.read, m.held = taken, read, held
+	}
+	return err
 }
 
 // UnlimitedMemory is that of work that no budget bounds.
-func UnlimitedMemory() *Memory {
-	return &Memory{reservation: NewBudget(math.MaxInt64).Reserve()}
-}
+func UnlimitedMemory() *Memory { return NewMemory(NewBudget(math.MaxInt64)) }
 
 // NewMemory is that of a request, of which nothing is taken yet.
 func NewMemory(budget *Budget) *Memory { return &Memory{reservation: budget.Reserve()} }

@@ -105,10 +105,7 @@ func (l *Login) exchange(ctx context.Context, provider *oidc.Provider, a Attempt
 	}
 	sent, _ := token.Extra("id_token").(string)
 	verified, err := l.verify(ctx, provider, sent)
-	if err != nil {
-		return nil, nil, err
-	}
-	return token, verified, nil
+	return token, verified, err
 }
 
 // verify verifies the token that says who has signed in. One that is not good may have a key that
@@ -183,8 +180,7 @@ func (l *Login) claimOf(source interface{ Claims(into any) error }) string {
 
 // refuseOrRetry tells an issuer that refuses a code from one that does not answer.
 func (l *Login) refuseOrRetry(ctx context.Context, err error) error {
-	var refused *oauth2.RetrieveError
-	if errors.As(err, &refused) && refused.Response.StatusCode < http.StatusInternalServerError {
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response.StatusCode < http.StatusInternalServerError {
 		return l.refuse(ctx, err)
 	}
 	return l.unreachable(ctx, err)

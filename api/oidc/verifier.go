@@ -128,8 +128,8 @@ func (r refusal) Error() string { return string(r) }
 // refuse logs a refusal and returns the error that tells nothing of it. Other errors stay as
 // they are.
 func (v *Verifier) refuse(ctx context.Context, r request, err error) error {
-	var reason refusal
-	if !errors.As(err, &reason) {
+	reason, ok := errors.AsType[refusal](err)
+	if !ok {
 		return err
 	}
 	var names []string

@@ -105,8 +105,7 @@ func (h *handlers) deleteEnvironmentNotification(ctx context.Context, in *Notifi
 // invalidNotification heads the findings on a body that fits its schema with the words that the
 // contract has here; other errors it leaves as they are.
 func invalidNotification(err error) error {
-	var found *evidence.Error
-	if errors.As(err, &found) && found.Code == evidence.Invalid && found.Fields != nil {
+	if found, ok := errors.AsType[*evidence.Error](err); ok && found.Code == evidence.Invalid && found.Fields != nil {
 		return &evidence.Error{Code: found.Code, Message: "Invalid notification payload", Fields: found.Fields}
 	}
 	return err

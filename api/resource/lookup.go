@@ -80,13 +80,13 @@ var validTrailName = regexp.MustCompile(trailNamePattern)
 
 // CheckTrailName refuses a name under which no trail can be made.
 func CheckTrailName(name string) error {
-	found := validation.Findings{}
-	if utf8.RuneCountInString(name) > evidence.MaxResourceName {
-		found.Add("trail_name", validation.TooLongText(evidence.MaxResourceName), name)
-	} else if !validTrailName.MatchString(name) {
-		found.Add("trail_name", "String should match pattern '"+trailNamePattern+"'", name)
+	switch {
+	case utf8.RuneCountInString(name) > evidence.MaxResourceName:
+		return validation.Fault("trail_name", validation.TooLongText(evidence.MaxResourceName), name)
+	case !validTrailName.MatchString(name):
+		return validation.Fault("trail_name", "String should match pattern '"+trailNamePattern+"'", name)
 	}
-	return validation.Invalid(found)
+	return nil
 }
 
 // TrailPath is the path of an operation on a trail.

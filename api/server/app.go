@@ -13,6 +13,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -132,8 +133,8 @@ func New(deps Deps, table []Route) (*Server, error) {
 		sessions:        deps.Sessions,
 		links:           addresses,
 		readiness:       monitor.NewReadiness(deps.Checks, deps.Clock),
-		requestTimeout:  orDefault(deps.RequestTimeout, defaultRequestTimeout),
-		shutdownTimeout: orDefault(deps.ShutdownTimeout, defaultShutdownTimeout),
+		requestTimeout:  cmp.Or(deps.RequestTimeout, defaultRequestTimeout),
+		shutdownTimeout: cmp.Or(deps.ShutdownTimeout, defaultShutdownTimeout),
 		budget:          budget,
 		batchBytes:      batchBytes(budget.Total()),
 		pace:            defaultReadRate(),
@@ -143,17 +144,7 @@ func New(deps Deps, table []Route) (*Server, error) {
 	s.api = humafiber.NewWithGroup(s.app, headRouter{s.app.Group(links.Prefix)}, describe(addresses))
 	s.registry = s.api.OpenAPI().Components.Schemas
 	s.validator = validation.NewValidator(s.registry)
-	if err := s.serve(table); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-func orDefault(value, fallback time.Duration) time.Duration {
-	if value == 0 {
-		return fallback
-	}
-	return value
+	return s, s.serve(table)
 }
 
 func newApp(s *Server) *fiber.App {
@@ -265,4 +256,21 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		return fmt.Errorf("close listener: %w", err)
 	}
 	return <-served
+}
+
+// ready is the public probe: `OK`, or 503 with a sentence on each store that does not
+// answer or refuses writes. Causes are for operators, on the monitoring port.
+func (s *Server) ready(c *fiber.Ctx) error {
+	states, ready := s.readiness.States(c.UserContext())
+	if ready {
+		c.Set(fiber.HeaderContentType, fiber.MIMETextPlainCharsetUTF8)
+		return c.SendString("OK")
+	}
+	message := "Not ready:"
+	for _, state := range states {
+		if state.Required && !state.Ready {
+			message += " " + state.Message
+		}
+	}
+	return retryable(newProblem(http.StatusServiceUnavailable, message), time.Second)
 }

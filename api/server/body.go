@@ -65,8 +65,7 @@ func bodyTooLarge(limit int64) error {
 
 // bodyBroken words an error of reading: it is the client's, or the network's.
 func bodyBroken(err error) error {
-	var network net.Error
-	if errors.As(err, &network) && network.Timeout() {
+	if network, ok := errors.AsType[net.Error](err); ok && network.Timeout() {
 		return newProblem(http.StatusRequestTimeout, "The request body did not arrive in time")
 	}
 	return evidence.NewError(evidence.Invalid, "The request body could not be read to its end")

@@ -59,8 +59,6 @@ func budgetMetrics(budget *admission.Budget) []prometheus.Collector {
 	}
 }
 
-func (m *metrics) requestStarted() { m.inFlight.Inc() }
-
 func (m *metrics) requestFinished(r *Request, status int, took time.Duration) {
 	m.inFlight.Dec()
 	// Requests without an operation share one label, so that clients cannot make

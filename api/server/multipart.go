@@ -132,23 +132,20 @@ func (f *Form[T]) file(part *multipart.Part) (*FormFile, error) {
 		return nil, err
 	}
 	if f.fields[field] {
-		found := validation.Findings{}
-		found.Add(field, "Input should be a single file", filename)
-		return nil, validation.Invalid(found)
+		return nil, validation.Fault(field, "Input should be a single file", filename)
 	}
 	f.fields[field] = true
 	return &FormFile{Field: field, Filename: filename, ContentType: part.Header.Get("Content-Type"), Reader: content}, nil
 }
 
 func checkFilename(field, filename string) error {
-	found := validation.Findings{}
-	at := field + ".filename"
-	if !utf8.ValidString(filename) {
-		found.Add(at, validation.UnreadableText, filename)
-	} else if utf8.RuneCountInString(filename) > maxSentFilename {
-		found.Add(at, validation.TooLongText(maxSentFilename), filename)
+	switch at := field + ".filename"; {
+	case !utf8.ValidString(filename):
+		return validation.Fault(at, validation.UnreadableText, filename)
+	case utf8.RuneCountInString(filename) > maxSentFilename:
+		return validation.Fault(at, validation.TooLongText(maxSentFilename), filename)
 	}
-	return validation.Invalid(found)
+	return nil
 }
 
 // sentContent is the content of a file part; nil for one without name and content.
@@ -173,9 +170,7 @@ func repeatedData(part *multipart.Part) error {
 	if err != nil {
 		return MalformedForm(err)
 	}
-	found := validation.Findings{}
-	found.Add(part.FormName(), "Input should be a single part", string(beginning))
-	return validation.Invalid(found)
+	return validation.Fault(part.FormName(), "Input should be a single part", string(beginning))
 }
 
 // hold keeps a file that comes before the JSON part.
@@ -185,8 +180,7 @@ func (f *Form[T]) hold(part *multipart.Part) error {
 		return err
 	}
 	content, err := spool.New(file.Reader, maxHeldInMemory)
-	var refused *spool.FileError
-	if errors.As(err, &refused) {
+	if _, refused := errors.AsType[*spool.FileError](err); refused {
 		return fmt.Errorf("hold a file of a form: %w: %w", err, errNotBuffered)
 	}
 	if err != nil {
@@ -360,13 +354,11 @@ func ReadFile(ctx context.Context, file io.Reader) ([]byte, error) {
 
 // MalformedForm words what goes wrong between the parts of a form.
 func MalformedForm(err error) error {
-	var ours *evidence.Error
-	if errors.As(err, &ours) {
+	if ours, ok := errors.AsType[*evidence.Error](err); ok {
 		return ours
 	}
 	broken := bodyBroken(err)
-	var late *problem
-	if errors.As(broken, &late) && late.status == http.StatusRequestTimeout {
+	if late, ok := errors.AsType[*problem](broken); ok && late.status == http.StatusRequestTimeout {
 		return broken
 	}
 	return evidence.NewError(evidence.Invalid, formBrokenMessage)

@@ -130,9 +130,7 @@ func auditKinds(text string) ([]string, error) {
 	kinds := commaList(text)
 	for _, kind := range kinds {
 		if kind != kindStarted && kind != kindExited && kind != kindChanged {
-			found := validation.Findings{}
-			found.Add("query.event_types", "Input should be a comma list of 'started', 'exited' or 'changed'", kind)
-			return nil, validation.Invalid(found)
+			return nil, validation.Fault("query.event_types", "Input should be a comma list of 'started', 'exited' or 'changed'", kind)
 		}
 	}
 	return kinds, nil

@@ -117,6 +117,4 @@ func Cut(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-func sortedKeys(members map[string]any) []string {
-	return slices.Sorted(maps.Keys(members))
-}
+func sortedKeys(members map[string]any) []string { return slices.Sorted(maps.Keys(members)) }

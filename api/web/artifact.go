@@ -206,8 +206,8 @@ func (a *artifactPage) verdict(p *page, at place) (verdict, error) {
 		return said, err
 	}
 	var known latestDeployment
-	there, err := p.getIfThere(target("/deployments/%s/%s/%s", a.Org, at.Environment, a.Artifact.Fingerprint), &known)
-	if there {
+	found, err := p.getIfThere(target("/deployments/%s/%s/%s", a.Org, at.Environment, a.Artifact.Fingerprint), &known)
+	if found {
 		said.Deployment = &known
 	}
 	return said, err

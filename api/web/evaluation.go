@@ -91,8 +91,7 @@ func (s *Site) evaluatePolicy(p *page) error {
 	}
 	shown.Result = &evaluation{}
 	err = p.ask(query, func(answer *server.PageAnswer) error { return shown.Result.decode(answer.Body()) })
-	var refused *apiError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*apiError](err); ok {
 		shown.Result, shown.Failed, shown.Details = nil, refused.Message, refused.details()
 		p.c.Status(refused.status)
 		err = nil

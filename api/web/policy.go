@@ -48,7 +48,7 @@ type policyEvent struct {
 	} `json:"data"`
 }
 
-// policyEvents are what people call what happens to policies.
+// policyEvents are the names of the types of events on pages.
 var policyEvents = map[string]string{
 	"policy_created": "created", "metadata_update": "description changed", "new_version": "new version",
 }

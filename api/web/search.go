@@ -103,7 +103,7 @@ func (s *searchPage) findNames(p *page) error {
 	for _, one := range environments.Found {
 		s.Names = append(s.Names, foundName{"Environment", one.Name, one.Description, view.Pages.Environment(s.Org, one.Name)})
 	}
-	s.note("environments", environments.Total > maxNamed)
+	s.noteMore("environments", environments.Total)
 	if err := s.findFlows(p); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (s *searchPage) findFlows(p *page) error {
 	for _, one := range flows.Found {
 		s.Names = append(s.Names, foundName{"Flow", one.Name, one.Description, view.Pages.Flow(s.Org, one.Name)})
 	}
-	s.note("flows", flows.Pagination.Total > maxNamed)
+	s.noteMore("flows", flows.Pagination.Total)
 	return nil
 }
 
@@ -143,8 +143,7 @@ func (s *searchPage) findControls(p *page) error {
 		Found []control `json:"controls"`
 	}
 	err := p.get(target("/controls/%s", s.Org)+firstOf("search", s.Query), &controls)
-	var refused *apiError
-	if errors.As(err, &refused) && refused.status == http.StatusForbidden {
+	if refused, ok := errors.AsType[*apiError](err); ok && refused.status == http.StatusForbidden {
 		return nil
 	}
 	if err != nil {
@@ -153,12 +152,12 @@ func (s *searchPage) findControls(p *page) error {
 	for _, one := range controls.Found {
 		s.Names = append(s.Names, foundName{"Control", one.Identifier, one.Name, view.Pages.Control(s.Org, one.Identifier)})
 	}
-	s.note("controls", controls.Total > maxNamed)
+	s.noteMore("controls", controls.Total)
 	return nil
 }
 
-func (s *searchPage) note(kind string, more bool) {
-	if more {
+func (s *searchPage) noteMore(kind string, total int64) {
+	if total > maxNamed {
 		s.More = append(s.More, kind)
 	}
 }
@@ -167,8 +166,7 @@ func (s *searchPage) note(kind string, more bool) {
 func (s *searchPage) findArtifacts(p *page) error {
 	p.apiPath = target("/search/%s/sha/%s", s.Org, s.Query)
 	err := p.read(p.apiPath, s.decode)
-	var refused *apiError
-	if errors.As(err, &refused) && refused.status == http.StatusNotFound {
+	if refused, ok := errors.AsType[*apiError](err); ok && refused.status == http.StatusNotFound {
 		s.Reason = refused.Message
 		return nil
 	}

@@ -9,7 +9,6 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
-	"slices"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -134,11 +133,6 @@ type route struct {
 
 // pages lists the pages that only people see who are signed in.
 func (s *Site) pages() []route {
-	return slices.Concat(s.environmentPages(), s.pipelinePages(), s.governancePages())
-}
-
-// environmentPages are those of organizations and environments.
-func (s *Site) environmentPages() []route {
 	return []route{
 		{"/", s.showHome},
 		{view.Pages.Organizations(), s.showOrganizations},
@@ -149,23 +143,11 @@ func (s *Site) environmentPages() []route {
 		{"/:org/environments/:environment/sparkline.svg", s.showSparkline},
 		{"/:org/environments/:environment/diff", s.showDiff},
 		{"/:org/environments/:environment/events", s.showEvents},
-	}
-}
-
-// pipelinePages are those of flows, trails and artifacts.
-func (s *Site) pipelinePages() []route {
-	return []route{
 		{"/:org/flows", s.showFlows},
 		{"/:org/flows/:flow", s.showFlow},
 		{"/:org/flows/:flow/trails/:trail", s.showTrail},
 		{"/:org/flows/:flow/trails/:trail/package", s.showPackage},
 		{"/:org/flows/:flow/artifacts/:fingerprint", s.showArtifact},
-	}
-}
-
-// governancePages are those of policies, controls, deployments, searches and members.
-func (s *Site) governancePages() []route {
-	return []route{
 		{"/:org/policies", s.showPolicies},
 		{"/:org/policies/:policy", s.showPolicy},
 		{"/:org/controls", s.showControls},
