@@ -23,7 +23,7 @@ const (
 	// retryAfter is when a client that was refused should come back. By then most requests
 	// that were under way have been answered.
 	retryAfter = 5 * time.Second
-	// exhausted is what such a client is told.
+	// exhausted is the message to such a client.
 	exhausted = "The service is short of memory, please try again."
 )
 
@@ -49,7 +49,7 @@ func (b *Budget) InUse() int64 {
 	return b.inUse
 }
 
-// Refused is how often more was asked for than was left.
+// Refused is how often a reservation was refused.
 func (b *Budget) Refused() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -116,7 +116,7 @@ func chargeable(size int64) int64 {
 const (
 	// MinTotal is the smallest budget that is of use, in bytes.
 	MinTotal = 16 << 20
-	// unknownMachineMemory is the memory of a machine that does not tell, in bytes.
+	// unknownMachineMemory is assumed if no limit can be read, in bytes.
 	unknownMachineMemory = 1 << 30
 )
 
@@ -125,7 +125,7 @@ const (
 // has not been collected yet; the other half is for everything else.
 func DefaultTotal() int64 { return quarter(memlimit.FromCgroup, memlimit.FromSystem) }
 
-// quarter returns a quarter of the least of the limits that are told.
+// quarter returns a quarter of the least of the limits that can be read.
 func quarter(limits ...memlimit.Provider) int64 {
 	var least uint64
 	for _, limit := range limits {

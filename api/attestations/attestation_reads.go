@@ -21,8 +21,8 @@ import (
 
 const (
 	maxAttestationsPerPage = 100
-	// maxNamedAttestations bounds the attestations of one name in one place: the
-	// newest.
+	// maxNamedAttestations bounds the attestations of one name on a trail or artifact:
+	// the newest.
 	maxNamedAttestations = storage.MaxMany
 	// maxCommitAttestations bounds the attestations of commits: the newest.
 	maxCommitAttestations = 10_000
@@ -66,7 +66,7 @@ type listAttestationsInput struct {
 	PerPage       int      `query:"per_page" minimum:"1" maximum:"100" default:"20"`
 }
 
-// AttestationsPage is a page of a list that goes on by a cursor.
+// AttestationsPage is a page of a list with cursors.
 type AttestationsPage struct {
 	Data       jsonstream.List[Attestation]             `json:"data" doc:"A page ends early, with a next one, when its attestations exceed 32 MiB."`
 	Links      jsonstream.Later[map[string]server.Href] `json:"_links"`
@@ -186,8 +186,7 @@ func createdRange(ctx context.Context, from, to int64) (first, last *float64) {
 	return resource.IfSent(ctx, "from_timestamp", float64(from)), resource.IfSent(ctx, "to_timestamp", float64(to))
 }
 
-// storedType is the type that is kept for one that is asked for: decisions are
-// asked for by their bare name too.
+// storedType is the stored name of a type of a query, which may name decisions without their prefix.
 func storedType(kind string) string {
 	if evidence.SystemPrefix+kind == evidence.TypeDecision {
 		return evidence.TypeDecision
@@ -232,7 +231,7 @@ type commitAttestationsInput struct {
 }
 
 // listCommitAttestations lists the attestations of commits by commit, newest
-// first. Each commit that was asked for is there.
+// first. Each commit of the query is a key.
 func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttestationsInput) (*server.Answer[jsonstream.Map[jsonstream.List[Attestation]]], error) {
 	org := server.Access(ctx)
 	if len(in.CommitList) == 0 {

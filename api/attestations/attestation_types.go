@@ -119,7 +119,7 @@ func (e EvaluatorInput) evaluator() *evidence.Evaluator {
 
 // CustomAttestationType is a custom attestation type as answers show it
 // (docs/semantics.md 8.1). Clients print an unset description as text, so it is
-// left out; who made the type and when is left out when a version is asked for.
+// left out. The answer about one version leaves out who made the type and when.
 type CustomAttestationType struct {
 	Name           string                                        `json:"name"`
 	Description    *string                                       `json:"description,omitempty"`

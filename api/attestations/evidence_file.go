@@ -98,7 +98,7 @@ func cleanFilename(sent string) string {
 // cutBytes shortens text to its last bytes, which hold the extension.
 func cutBytes(text string, most int) string { return text[max(len(text)-most, 0):] }
 
-// cleanContentType returns a type as it may stand in a header.
+// cleanContentType returns a type that is valid in a header.
 func cleanContentType(sent string) string {
 	kind, parameters, err := mime.ParseMediaType(sent)
 	if err != nil || !strings.Contains(kind, "/") {
@@ -117,8 +117,8 @@ type EvidencePath struct {
 	Attestation string `path:"attestation_id" doc:"Id of the attestation."`
 }
 
-// getEvidence sends the file that is attached to an attestation. Browsers are told
-// to save it and not to guess its type: it may be a page full of scripts.
+// getEvidence sends the file that is attached to an attestation. Its headers make
+// browsers save it and not guess its type: it may be a page full of scripts.
 func (h *handlers) getEvidence(ctx context.Context, in *EvidencePath) (*server.StreamOutput, error) {
 	org := server.Access(ctx)
 	_, found, err := h.LoadAttestation(ctx, org, &in.TrailPath, in.Attestation)

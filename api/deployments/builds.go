@@ -23,7 +23,7 @@ func (h *handlers) buildRoutes() []server.Route {
 	}
 }
 
-// BuildFilter says which builds are asked for. It is exported because huma passes
+// BuildFilter selects builds. It is exported because huma passes
 // over embedded types that are not.
 type BuildFilter struct {
 	RepoID      string `query:"repo_id" doc:"The id of the repository at its provider. With it, repo_name is ignored."`
@@ -83,7 +83,7 @@ func (in *listBuildsInput) window(ctx context.Context, h *handlers) resource.Win
 }
 
 // BuildListResponse is a page of builds, newest first (docs/semantics.md 14.3). Totals
-// beyond 100,000 are told as 100,000.
+// beyond 100,000 are shown as 100,000.
 type BuildListResponse struct {
 	server.PageEnvelope
 	Builds []BuildItemResponse `json:"builds"`
@@ -143,7 +143,7 @@ type buildStatisticsInput struct {
 	BuildFilter
 }
 
-// BuildStatisticsResponse tells when was built (docs/semantics.md 14.4). Counting by
+// BuildStatisticsResponse lists the times of builds (docs/semantics.md 14.4). Counting by
 // day is left to the client.
 type BuildStatisticsResponse struct {
 	StartTS float64   `json:"start_ts" doc:"Unix seconds, included."`

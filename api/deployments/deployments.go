@@ -50,7 +50,7 @@ type listDeploymentsInput struct {
 }
 
 // DeploymentListResponse is a page of deployments, newest first
-// (docs/semantics.md 1.10, style 4). Totals beyond 100,000 are told as 100,000.
+// (docs/semantics.md 1.10, style 4). Totals beyond 100,000 are shown as 100,000.
 type DeploymentListResponse struct {
 	server.PageEnvelope
 	Deployments []Deployment `json:"deployments"`
@@ -134,7 +134,7 @@ type listEnvironmentDeploymentsInput struct {
 
 // EnvironmentDeploymentListResponse is a page of an environment's deployments,
 // newest first. It is that of other lists of deployments, but for how the size of
-// the page is called. Totals beyond 100,000 are told as 100,000.
+// the page is called. Totals beyond 100,000 are shown as 100,000.
 type EnvironmentDeploymentListResponse struct {
 	Links       map[string]server.Href  `json:"_links"`
 	Page        int                     `json:"page"`
@@ -181,7 +181,7 @@ func readISO(at, text string, instead time.Time, found validation.Findings) time
 	}
 	plain := text
 	if strings.Contains(text, "T") {
-		// In a query, a plus sign that is not escaped stands for a blank.
+		// In a query, a plus sign that is not escaped means a blank.
 		plain = strings.ReplaceAll(text, " ", "+")
 	}
 	if read, ok := evidence.ParseTime(plain); ok {
@@ -238,8 +238,7 @@ func (h *handlers) loadCurrentEnvironment(ctx context.Context, org evidence.OrgA
 	return environment, h.Intake.CatchUp(ctx, environment.ID, resource.CatchUpSpan)
 }
 
-// physicalIDs are the ids of the environments in which things run when one is asked
-// for: a logical one stands for its members.
+// physicalIDs are the ids of the environment, or of the members of a logical one.
 func physicalIDs(environment *evidence.Environment) []string {
 	if environment.Logical() {
 		return append([]string{}, environment.Included...)
@@ -320,7 +319,7 @@ type DeploymentArtifact struct {
 	RepoInfo              resource.OrNull[BuildRepoInfo]          `json:"repo_info"`
 }
 
-// ReplacedArtifact is what a deployment took the place of.
+// ReplacedArtifact is the artifact that a deployment replaced.
 type ReplacedArtifact struct {
 	Fingerprint   string                              `json:"fingerprint" pattern:"^[a-f0-9]{64}$"`
 	ArtifactName  string                              `json:"artifact_name"`

@@ -22,7 +22,7 @@ func (h *handlers) liveArtifactRoutes() []server.Route {
 	}}
 }
 
-// RepoLiveStatusResponse tells what of a repository runs (docs/semantics.md 14.5).
+// RepoLiveStatusResponse lists where artifacts of a repository run (docs/semantics.md 14.5).
 // Archived environments are left out.
 type RepoLiveStatusResponse struct {
 	Links         map[string]server.Href      `json:"_links"`
@@ -66,8 +66,7 @@ type LiveArtifactEntryResponse struct {
 	Links         map[string]server.Href `json:"_links"`
 }
 
-// getLiveArtifacts tells what of a repository runs where: a constant number of
-// commands for a thousand artifacts.
+// getLiveArtifacts takes a constant number of commands for a thousand artifacts.
 func (h *handlers) getLiveArtifacts(ctx context.Context, in *resource.GetRepoInput) (*server.Answer[RepoLiveStatusResponse], error) {
 	org := server.Access(ctx)
 	repo, err := h.LoadRepoOf(ctx, org, in)

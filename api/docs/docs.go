@@ -83,9 +83,8 @@ var (
 	inlineStyle  = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
 )
 
-// policy allows what the page needs and nothing else: files and requests of its
-// own origin, and the scripts and styles that stand in the page itself, by their
-// hashes.
+// policy allows only what the page needs: files and requests of its own origin, and the scripts and styles in the
+// page itself, by their hashes.
 func policy(html []byte) string {
 	return strings.Join([]string{
 		"default-src 'none'",

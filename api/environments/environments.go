@@ -17,7 +17,7 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-// defaultEnvironmentsPerPage applies when a page is asked for without its size.
+// defaultEnvironmentsPerPage is the size of a page if the query has only its number.
 const defaultEnvironmentsPerPage = 15
 
 // environmentLifeRoutes are those of what is configured about environments.
@@ -163,7 +163,7 @@ type listEnvironmentsInput struct {
 	Tag           []string `query:"tag,explode" doc:"key or key:value"`
 }
 
-// environmentList is a bare array, or an envelope when a page was asked for.
+// environmentList is a bare array, or an envelope if the query has a page.
 type environmentList struct {
 	paged        *server.PageEnvelope
 	environments []GetEnvironmentResponse
@@ -174,7 +174,7 @@ type environmentsPage struct {
 	Environments []GetEnvironmentResponse `json:"environments"`
 }
 
-// JSONForm returns whichever form was asked for.
+// JSONForm returns the envelope if there is one, else the array.
 func (l environmentList) JSONForm() any {
 	if l.paged == nil {
 		return l.environments
@@ -240,8 +240,7 @@ func (in *listEnvironmentsInput) compare(shown []GetEnvironmentResponse) {
 	})
 }
 
-// showEnvironments describes environments with what their heads tell, and those of
-// their members, which may be archived.
+// showEnvironments describes environments by their heads and by those of their members, which may be archived.
 func (h *handlers) showEnvironments(ctx context.Context, org evidence.OrgAccess, shown []evidence.Environment) ([]GetEnvironmentResponse, error) {
 	if err := h.Environments.FollowRevivals(ctx, org.OrgID, shown); err != nil {
 		return nil, err

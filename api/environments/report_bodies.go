@@ -201,15 +201,14 @@ func (r *CloudRunReport) instances() []snapshot.Instance {
 	})
 }
 
-// PlainArtifact is one running thing of which no more is told than what it runs
-// and since when.
+// PlainArtifact is one running thing in a report that says only what it runs and since when.
 type PlainArtifact struct {
 	Digests           Digests `json:"digests"`
 	CreationTimestamp int64   `json:"creationTimestamp" doc:"Unix seconds"`
 }
 
-// plainArtifact is an artifact of a type of report that tells no more than a
-// PlainArtifact. Each type has a component of its own in the document.
+// plainArtifact is an artifact with the members of a PlainArtifact. Each type of report has a type of its own for it,
+// as it has a component of its own in the document.
 type plainArtifact interface{ plain() PlainArtifact }
 
 func checkPlain[A plainArtifact](artifacts []A) bool {
@@ -355,8 +354,8 @@ func (PartialFingerprint) Schema(huma.Registry) *huma.Schema {
 // (docs/semantics.md 10.3).
 type PartialDigests map[string]PartialFingerprint
 
-// complete reports whether every fingerprint is there and in form. An unknown one is for
-// the schema to tell from null.
+// complete reports whether every fingerprint is there and in form. For an empty one it is false, as the
+// schema must distinguish it from null.
 func (d PartialDigests) complete() bool {
 	for _, fingerprint := range d {
 		if !Fingerprint(fingerprint).valid() {

@@ -9,7 +9,7 @@ import (
 // lingerTimeout bounds how long a closing connection still takes what the client sends.
 const lingerTimeout = 2 * time.Second
 
-// Listener hands out connections that can be told to linger.
+// Listener accepts connections that can linger.
 type Listener struct {
 	net.Listener
 	// FirstRead is how long a new connection may take for its first byte.

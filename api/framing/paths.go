@@ -18,7 +18,7 @@ var (
 
 const (
 	reposPrefix = links.Prefix + "/repos/"
-	// liveArtifacts leads the path of the operation that has the name at its end.
+	// liveArtifacts precedes the name in the path of the operation whose path ends with it.
 	liveArtifacts = "live-artifacts/"
 )
 

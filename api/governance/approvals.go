@@ -257,8 +257,7 @@ type ApprovalReview struct {
 	Timestamp   float64 `json:"timestamp"`
 }
 
-// ApprovalCommit is a commit as far as the organization knows it. Its members are those of
-// evidence.GitCommit.
+// ApprovalCommit is what was reported of a commit. Its members are those of evidence.GitCommit.
 type ApprovalCommit struct {
 	SHA1           string   `json:"sha1"`
 	Message        *string  `json:"message" nullable:"true"`

@@ -45,7 +45,7 @@ type AssertArtifactResponse struct {
 	AllowListing      resource.OrNull[AllowlistInformation] `json:"allow_listing"`
 }
 
-// AssertArtifactFlowResponse is an artifact as a flow knows it.
+// AssertArtifactFlowResponse is an artifact in a flow.
 type AssertArtifactFlowResponse struct {
 	Flow             string                            `json:"flow"`
 	Trail            string                            `json:"trail"`

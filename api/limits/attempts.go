@@ -24,7 +24,7 @@ const (
 )
 
 // Attempts limits how many failed attempts to authenticate of a client address are answered as
-// such in a minute; further ones are told to wait. It counts in the memory of the process. A nil *Attempts limits nothing.
+// such in a minute; further ones are answered 429. It counts in the memory of the process. A nil *Attempts limits nothing.
 type Attempts struct {
 	AttemptsOptions
 	refused prometheus.Counter

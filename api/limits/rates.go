@@ -166,8 +166,7 @@ func (r *Rates) probed(err error) {
 // probePause is how long Redis is left alone after it did not answer.
 const probePause = time.Second
 
-// outage knows whether Redis is away, so that only the first requests wait for it. It logs
-// when that changes.
+// outage records whether Redis is away, so that only the first requests wait for it. It logs changes.
 type outage struct {
 	clock evidence.Clock
 	log   *slog.Logger
@@ -177,8 +176,7 @@ type outage struct {
 	probeAt time.Time
 }
 
-// state reports whether Redis is away, and whether it is due to be asked if it is back. It
-// is due for one caller in a probePause.
+// state reports whether Redis is away, and whether the caller should probe it: one caller in each probePause.
 func (o *outage) state() (away, due bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

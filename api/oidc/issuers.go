@@ -172,7 +172,7 @@ func (i issuer) size(name string) int {
 const maxChecks = 4
 
 // verifyWith returns the payload of a token that one of the keys of an issuer has signed. If none
-// has, it has made maxChecks checks, however many keys there are: the time does not tell.
+// has, it makes maxChecks checks however many keys there are, so that the time reveals nothing about the keys.
 func (i *issuers) verifyWith(known issuer, jws *jose.JSONWebSignature) (payload []byte, ok bool) {
 	header := jws.Signatures[0].Protected
 	left := maxChecks

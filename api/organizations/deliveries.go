@@ -60,7 +60,7 @@ type DeliveryAttempt struct {
 	Reason   *string `json:"reason" nullable:"true" doc:"Why the attempt failed, null if it did not."`
 }
 
-// DeliveriesPage is a page of a list that goes on by a cursor.
+// DeliveriesPage is a page of a list with cursors.
 type DeliveriesPage struct {
 	Data       jsonstream.List[Delivery]                `json:"data"`
 	Links      jsonstream.Later[map[string]server.Href] `json:"_links"`

@@ -102,8 +102,8 @@ func (h *handlers) deleteEnvironmentNotification(ctx context.Context, in *Notifi
 	return h.removeAction(ctx, in.Number, notification.OfEnvironments)
 }
 
-// invalidNotification heads the findings on a body that fits its schema with the words that the
-// contract has here; other errors it leaves as they are.
+// invalidNotification sets the message that the contract has for findings on these bodies. It returns other errors
+// unchanged.
 func invalidNotification(err error) error {
 	if found, ok := errors.AsType[*evidence.Error](err); ok && found.Code == evidence.Invalid && found.Fields != nil {
 		return &evidence.Error{Code: found.Code, Message: "Invalid notification payload", Fields: found.Fields}

@@ -36,7 +36,7 @@ type MemberChangePath struct {
 	RevokeServiceAccounts bool `query:"revoke_service_accounts" default:"false" doc:"Whether to revoke all keys of the service accounts that the member has created and does not manage any more."`
 }
 
-// MemberChange tells what a change of a member has led to (docs/semantics.md 2.4).
+// MemberChange is the answer to a change of a member (docs/semantics.md 2.4).
 type MemberChange struct {
 	Message             string               `json:"message"`
 	LeftServiceAccounts []LeftServiceAccount `json:"left_service_accounts" doc:"Those that the user has created and does not manage any more; administrators do."`

@@ -21,8 +21,8 @@ import (
 	"attestry/evidence/notification"
 )
 
-// ActionTarget is a target of an action as requests tell of it. The contract lets any object
-// pass; targetReader says what can be delivered to.
+// ActionTarget is a target of an action in a request. The contract accepts any object; targetReader checks whether
+// the target can be delivered to.
 type ActionTarget struct{ json.RawMessage }
 
 // Schema is the union of the contract, in its order.
@@ -151,7 +151,7 @@ func isMailbox(text string) bool {
 	return err == nil && parsed.Name == "" && parsed.Address == text
 }
 
-// targetForm is how requests and answers tell of a target of a type: a row of targetForms.
+// targetForm is the form of targets of a type in requests and answers: a row of targetForms.
 type targetForm struct {
 	kind            notification.TargetType
 	request, answer reflect.Type

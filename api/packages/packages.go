@@ -14,7 +14,7 @@ import (
 	"attestry/tasks/auditpackage"
 )
 
-// retryAfter is how long a client is told to wait for a package that is being assembled.
+// retryAfter is the Retry-After of answers while a package is being assembled.
 const retryAfter = 3 * time.Second
 
 // WaitQuery says how long a request waits for its package.
@@ -43,7 +43,7 @@ type form struct {
 	// encoding is the Content-Encoding, "" for none. What a client decodes has another suffix.
 	encoding string
 	suffix   string
-	// report tells that the report is sent instead of the archive.
+	// report is set if the report is sent instead of the archive.
 	report bool
 }
 
@@ -114,7 +114,7 @@ func (f form) stored(ready *audit.Assembled) audit.Stored {
 	return ready.Archive
 }
 
-// notReady tells the client to come back.
+// notReady is the answer if the package is not assembled.
 func notReady(answer *auditpackage.Answer) error {
 	message := "The audit package is being assembled, please try again."
 	if answer.Reason != "" {
@@ -154,7 +154,7 @@ func (h *handlers) assembleAttestation(ctx context.Context, in *AttestationPath)
 	return h.assemble(ctx, of, err, "", gzipStream)
 }
 
-// assemble has a package assembled, and tells how far it has come.
+// assemble requests a package and answers its progress.
 func (h *handlers) assemble(ctx context.Context, of *subject, lookUp error, path string, as form) (*server.Answer[AuditPackage], error) {
 	if lookUp != nil {
 		return nil, lookUp

@@ -196,9 +196,8 @@ func stateInfo(a *evaluatedArtifact) string {
 	return strings.Join(sentences, ". ")
 }
 
-// history tells what happened to an artifact, oldest first: it was reported, was
-// attested, by fingerprint or by name, and began and ceased to run. An attestation by
-// name may have come before the report.
+// history lists what happened to an artifact, oldest first: its report, its attestations, and when it started and
+// stopped running. An attestation by name may have come before the report.
 func (a *evaluatedArtifact) history(runs []environmentRuns) []ArtifactHistory {
 	reported := a.record.Name + " reported"
 	if a.record.TrailUnnamed {
@@ -218,22 +217,20 @@ func (a *evaluatedArtifact) history(runs []environmentRuns) []ArtifactHistory {
 // environmentRuns is an environment in which an artifact runs, or has run.
 type environmentRuns struct {
 	environment string // name
-	// archived tells that the environment is: what happened there is history, and
-	// nothing runs in it.
+	// archived is set if the environment is archived. Nothing runs in it.
 	archived bool
 	// index is the number of the environment's latest snapshot while the artifact
 	// runs, and then of the one in which it exited.
 	index   int64
 	running bool
-	// events tell when it began and ceased to run, oldest first.
+	// events are its starts and exits, oldest first.
 	events []snapshot.Event
 }
 
 // firstStart is when the artifact began to run here for the first time.
 func (p environmentRuns) firstStart() float64 { return p.events[0].Timestamp }
 
-// history tells when the artifact began and ceased to run here
-// (docs/semantics.md 5.3).
+// history lists when the artifact started and stopped running here (docs/semantics.md 5.3).
 func (p environmentRuns) history() []ArtifactHistory {
 	return resource.Map(p.events, func(event *snapshot.Event) ArtifactHistory {
 		sentence := "Started running in %s#%d environment"

@@ -315,8 +315,8 @@ type CreateArtifact struct {
 	UserData              resource.UserData                           `json:"user_data,omitempty"`
 }
 
-// ArtifactTemplate is what older clients tell of an artifact's template: a text or
-// a list of names. It may be absent or null.
+// ArtifactTemplate is an artifact's template as older clients send it: a text or a
+// list of names. It may be absent or null.
 type ArtifactTemplate struct{ json.RawMessage }
 
 // Schema is a union, as findings name its branches.
@@ -357,8 +357,8 @@ func (h *handlers) reportArtifact(ctx context.Context, in *resource.NewFlowPath,
 	return answer, nil
 }
 
-// record is what the body tells. Without a trail it belongs to that of its commit,
-// or, with none either, of its fingerprint.
+// record is the record of a body. Without a trail it belongs to the trail named for its commit,
+// or, without a commit, for its fingerprint.
 func (b *CreateArtifact) record() evidence.ArtifactRecord {
 	commit := resource.CommitOf(b.GitCommitInfo)
 	sha := cmp.Or(resource.ZeroIfNil(b.GitCommit), evidence.CommitSHA(commit))

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// defaultFlowsPerPage applies when a page is asked for without its size.
+	// defaultFlowsPerPage is the size of a page if the query has only its number.
 	defaultFlowsPerPage = 20
 	// flowsPerLookUp bounds how many trails are held while flows are sorted by them.
 	flowsPerLookUp = 100

@@ -155,7 +155,7 @@ type repoFilterOptionsInput struct {
 
 // RepoFilterOptionsResponse lists distinct values, sorted. Each member honours all
 // filters but its own; namespace_values are the groups right beneath the namespace
-// that is asked for.
+// of the query.
 type RepoFilterOptionsResponse struct {
 	Providers       []string `json:"providers"`
 	Instances       []string `json:"vcs_instances"`

@@ -38,7 +38,7 @@ type SearchResultGetResponse struct {
 	Artifacts  jsonstream.List[SearchFoundArtifactModel] `json:"artifacts"`
 }
 
-// SearchResolvedModel says what the digits stand for.
+// SearchResolvedModel lists the fingerprints and commits that the digits match.
 type SearchResolvedModel struct {
 	Type         string               `json:"type" enum:"fingerprint,commit,mixed"`
 	FullMatch    *string              `json:"full_match" nullable:"true" doc:"The fingerprint or commit, when there is only one."`
@@ -53,8 +53,8 @@ type SearchResolvedSubset struct {
 	Matches []string `json:"matches"`
 }
 
-// SearchFoundArtifactModel is an artifact that was found. What no flow knows of is
-// only running; all that flows tell, but for the commit, is empty then.
+// SearchFoundArtifactModel is an artifact that was found. One that was reported to
+// no flow runs or ran; the members from its report are empty then, except for the commit.
 type SearchFoundArtifactModel struct {
 	Fingerprint           string            `json:"fingerprint"`
 	Name                  string            `json:"name"`
@@ -75,7 +75,7 @@ type SearchFoundArtifactModel struct {
 }
 
 // search finds the artifacts whose fingerprint or commit is, or begins with, the
-// given digits: what flows know, and what runs or ran though no flow knows of it.
+// given digits: those that were reported to flows, and those that run or ran without a report.
 func (h *handlers) search(ctx context.Context, in *getSearchInput) (*server.Answer[SearchResultGetResponse], error) {
 	org, digits := server.Access(ctx), strings.ToLower(in.Value)
 	traces, ran, err := h.traceProvenance(ctx, org, digits)
@@ -104,7 +104,7 @@ func (h *handlers) search(ctx context.Context, in *getSearchInput) (*server.Answ
 	}), nil
 }
 
-// traceProvenance looks for the digits among what flows know and among what runs or ran.
+// traceProvenance looks for the digits among reported artifacts and among what runs or ran.
 func (h *handlers) traceProvenance(ctx context.Context, org evidence.OrgAccess, digits string) (pipelines.Traces, []string, error) {
 	traces, err := h.Artifacts.Search(ctx, org.OrgID, digits)
 	if err != nil {
@@ -114,7 +114,7 @@ func (h *handlers) traceProvenance(ctx context.Context, org evidence.OrgAccess, 
 	return traces, ran, err
 }
 
-// resolved sums up what the digits stand for.
+// resolved sums up what the digits match.
 func resolved(fingerprints, commits []string) SearchResolvedModel {
 	model := SearchResolvedModel{
 		Type:         "mixed",
@@ -133,7 +133,7 @@ func resolved(fingerprints, commits []string) SearchResolvedModel {
 	return model
 }
 
-// findReported shows artifacts that flows know.
+// findReported shows artifacts that were reported to flows.
 func (h *handlers) findReported(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]SearchFoundArtifactModel, error) {
 	evaluated, err := h.evaluateWithHistory(ctx, org, records)
 	if err != nil {
@@ -145,7 +145,7 @@ func (h *handlers) findReported(ctx context.Context, org evidence.OrgAccess, rec
 	}), err
 }
 
-// findRunning shows artifacts that run or ran though no flow knows of them.
+// findRunning shows artifacts that run or ran and were reported to no flow.
 func (h *handlers) findRunning(ctx context.Context, org evidence.OrgAccess, traces pipelines.Traces, ran []string) ([]SearchFoundArtifactModel, error) {
 	unknown := slices.DeleteFunc(slices.Clone(ran), func(fingerprint string) bool {
 		return slices.Contains(traces.Fingerprints, fingerprint)
@@ -185,8 +185,7 @@ func (h *handlers) showFound(org evidence.OrgAccess, a *evaluatedArtifact, runs 
 	}
 }
 
-// showUnknown shows what runs or ran though no flow knows of it, by the name it had
-// when it was seen last.
+// showUnknown shows an artifact that runs or ran and was reported to no flow, by the last name it ran under.
 func (h *handlers) showUnknown(org evidence.OrgAccess, fingerprint string, runs []environmentRuns) SearchFoundArtifactModel {
 	shown := SearchFoundArtifactModel{
 		Fingerprint: fingerprint,

@@ -146,7 +146,7 @@ func (h *handlers) listOfTrails(org evidence.OrgAccess, trails *storage.Batches[
 	})
 }
 
-// restrict returns the ids of the flows whose trails are asked for, nil for all.
+// restrict returns the ids of the flows that the query selects, nil for all.
 func (h *handlers) restrict(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput) ([]string, error) {
 	var flows []string
 	if server.QueryHas(ctx, "flow") {

@@ -21,7 +21,7 @@ const (
 	externalURLKeyPattern = `^[^=.]+$`
 )
 
-// GitCommit is a commit as requests tell of it (docs/semantics.md 6.1).
+// GitCommit is a commit in a request (docs/semantics.md 6.1).
 type GitCommit = attestation.GitCommit
 
 // OrNull is a T that a request may leave out or send as null; Value is nil then.
@@ -66,7 +66,7 @@ func CommitOf(sent OrNull[GitCommit]) *evidence.GitCommit {
 	return &commit
 }
 
-// RepoInfoPostInput is a repository as requests tell of it (docs/semantics.md 15.1).
+// RepoInfoPostInput is a repository in a request (docs/semantics.md 15.1).
 type RepoInfoPostInput struct {
 	_              struct{}        `json:"-" additionalProperties:"true"`
 	Name           string          `json:"name" format:"plain-text"`

@@ -17,8 +17,8 @@ import (
 	"attestry/links"
 )
 
-// ParseCursor reads the parameter `after` of a list that goes on by a cursor
-// (docs/semantics.md 1.10, style 5): the number of the page, and where the store goes on.
+// ParseCursor reads the parameter `after` of a list with cursors (docs/semantics.md 1.10, style 5): the number of
+// the page, and the cursor of the store.
 func ParseCursor(after string) (number int, cursor string, err error) {
 	if after == "" {
 		return 1, "", nil
@@ -38,9 +38,8 @@ func WrongCursor(after string) error {
 	})
 }
 
-// CursorLinks are the links of a page of a list that goes on by a cursor: its own, and that
-// of the page of the number next. cursor is where the store goes on, "" if there is no next
-// page.
+// CursorLinks are the links of a page of a list with cursors: its own, and that of the page of the number next. cursor
+// is that of the store, "" if there is no next page.
 func CursorLinks(ctx context.Context, all links.Links, next int, cursor string) map[string]server.Href {
 	page := server.PageOf(ctx, all, 1, 1, 0)
 	links := map[string]server.Href{"self": {Href: page.Self()}}
@@ -63,13 +62,13 @@ type DataPage[T any] struct {
 	Pagination server.PaginationInfo `json:"pagination"`
 }
 
-// DataList is a bare array, or a page when one was asked for.
+// DataList is a bare array, or a page if the query has one.
 type DataList[T any] struct {
 	Paged *server.PaginationInfo
 	Items jsonstream.List[T]
 }
 
-// JSONForm returns whichever form was asked for.
+// JSONForm returns the page if there is one, else the array.
 func (l DataList[T]) JSONForm() any {
 	if l.Paged == nil {
 		return l.Items
@@ -96,7 +95,7 @@ const (
 	MaxSeries = 100_000
 )
 
-// WindowQuery bounds what is asked for in time. It is exported because huma passes
+// WindowQuery bounds a query in time. It is exported because huma passes
 // over embedded types that are not.
 type WindowQuery struct {
 	Start float64 `query:"start_ts" doc:"Unix seconds, included. 28 days before end_ts when left out."`
@@ -107,7 +106,7 @@ type WindowQuery struct {
 // before it begins holds nothing.
 type Window struct{ From, To float64 }
 
-// WindowOf fills in what was left out of a query. It is rounded, as answers tell it.
+// WindowOf fills in what was left out of a query. It is rounded, as answers repeat it.
 func (b *Base) WindowOf(ctx context.Context, in WindowQuery) Window {
 	return b.WindowBetween(IfSent(ctx, "start_ts", in.Start), IfSent(ctx, "end_ts", in.End))
 }

@@ -52,7 +52,7 @@ func (b *Base) ResolveFlow(ctx context.Context, org evidence.OrgAccess, name str
 	return ref, FlowNotFound(org, name, err)
 }
 
-// FlowNotFound words that a flow does not exist; other errors it returns as they are.
+// FlowNotFound is NotFound for a flow.
 func FlowNotFound(org evidence.OrgAccess, name string, err error) error {
 	return NotFound(err, "Flow named '%s' does not exist for organization '%s'", name, org.OrgName)
 }
@@ -140,14 +140,13 @@ func (b *Base) ReportRepo(ctx context.Context, scope recording.Scope, sent OrNul
 	return &repo, nil
 }
 
-// ArtifactNotFound words that a flow knows no artifact with a fingerprint; other errors it
-// returns as they are, those of too few digits in the client's terms.
+// ArtifactNotFound is NotFound and Unambiguous for an artifact of a flow.
 func ArtifactNotFound(org evidence.OrgAccess, flow, fingerprint string, err error) error {
 	return Unambiguous(NotFound(err, "Artifact with fingerprint '%s' does not exist in flow '%s' belonging to organization '%s'",
 		fingerprint, flow, org.OrgName), fingerprint)
 }
 
-// NotFound words storage.ErrNotFound in the contract's words; other errors it returns as they are.
+// NotFound turns storage.ErrNotFound into an answer with the given text. It returns other errors unchanged.
 func NotFound(err error, format string, values ...any) error {
 	if errors.Is(err, storage.ErrNotFound) {
 		return evidence.NewError(evidence.NotFound, fmt.Sprintf(format, values...))
@@ -155,7 +154,7 @@ func NotFound(err error, format string, values ...any) error {
 	return err
 }
 
-// Unambiguous tells the client when too many things begin with some digits.
+// Unambiguous turns storage.ErrAmbiguous into an answer. It returns other errors unchanged.
 func Unambiguous(err error, digits string) error {
 	if errors.Is(err, storage.ErrAmbiguous) {
 		return evidence.NewError(evidence.Invalid, fmt.Sprintf("'%s' is too ambiguous, please give more digits", digits))
@@ -169,8 +168,7 @@ func (b *Base) ResolveEnvironment(ctx context.Context, org evidence.OrgAccess, n
 	return ref, EnvironmentNotFound(org, name, err)
 }
 
-// EnvironmentNotFound says in the contract's words that a name leads nowhere; other
-// errors it leaves as they are.
+// EnvironmentNotFound is NotFound for an environment, which may be archived.
 func EnvironmentNotFound(org evidence.OrgAccess, name string, err error) error {
 	switch {
 	case errors.Is(err, storage.ErrArchived):

@@ -22,8 +22,7 @@ func (b *Base) LoadRepoOf(ctx context.Context, org evidence.OrgAccess, in *GetRe
 	return b.LoadRepo(ctx, org, in.Name, in.Provider)
 }
 
-// LoadRepoByID returns the repository of an internal id, or answers in the contract's
-// words that there is none.
+// LoadRepoByID returns the repository of an internal id, or an evidence.NotFound error.
 func (b *Base) LoadRepoByID(ctx context.Context, org evidence.OrgAccess, id string) (evidence.Repo, error) {
 	repo, err := b.Repos.Get(ctx, org.OrgID, id)
 	if errors.Is(err, storage.ErrNotFound) {

@@ -161,7 +161,7 @@ func newApp(s *Server) *fiber.App {
 		WriteTimeout:                 writeTimeout,
 		IdleTimeout:                  idleTimeout,
 		// With it, each answer is sent at once, even if the client has sent the next request along: a body
-		// must not be asked for before the answer is sent that precedes it.
+		// must not be requested before the answer to the request before it is sent.
 		ReduceMemoryUsage: true,
 		ErrorHandler:      s.fail,
 	})
@@ -251,7 +251,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	if err != nil {
 		return fmt.Errorf("shut down: %w", err)
 	}
-	// A server that was told to stop before it knew its listener would serve on.
+	// fiber does not close a listener that it was not yet given when it was shut down.
 	if err := listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("close listener: %w", err)
 	}

@@ -76,8 +76,8 @@ func describeEmptyDefaults(registry huma.Registry) {
 	}
 }
 
-// serveDocuments serves the OpenAPI document and the page to read it, to which
-// /api/v2/doc leads, and the root unless there are pages for people. All are made once, as the operations no longer change.
+// serveDocuments serves the OpenAPI document and the page to read it. /api/v2/doc redirects to that page, and so does
+// the root unless there are pages for people. All are made once, as the operations no longer change.
 func (s *Server) serveDocuments() error {
 	describeEmptyDefaults(s.registry)
 	document, err := json.Marshal(s.api.OpenAPI())

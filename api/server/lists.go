@@ -9,9 +9,8 @@ import (
 )
 
 const (
-	// MaxPage ends a page of a list that goes on by a cursor once that many bytes of it
-	// have been read. Lists without cursors are not cut: they are never in memory as a
-	// whole.
+	// MaxPage ends a page of a list with cursors once that many bytes of it have been read.
+	// Lists without cursors have no such limit: they are never in memory as a whole.
 	MaxPage = 32 * Mebibyte
 	// firstPart is how many documents of a batch are shown at first, before it is known
 	// how much is read beside them: as many as the pages of most lists have at most.
@@ -31,9 +30,9 @@ func ListOf[S, T any](batchBytes int, batches *storage.Batches[S], show func(con
 	})
 }
 
-// PartsOf is ListOf for documents beside which others are read, of which it is not known
-// how large they are. Each batch is shown in parts: as many documents at a time as keep
-// what is read beside them, going by the part before, within a batch.
+// PartsOf is ListOf for documents that are shown together with others, whose size is not known before. Each batch is
+// shown in parts. The size of a part follows from how much was read for the part before, so that what is read for a
+// part is no larger than a batch.
 func PartsOf[S, T any](batchBytes int, batches *storage.Batches[S], show func(context.Context, []S) ([]T, error)) jsonstream.List[T] {
 	p := &partReader[S]{batches: batches, batchBytes: batchBytes, size: firstPart}
 	return jsonstream.NewList(func(ctx context.Context) ([]T, bool, error) {

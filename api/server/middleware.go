@@ -149,9 +149,9 @@ const strangerTimeout = 10 * time.Second
 type bodyKey struct{}
 
 // guard refuses requests whose framing is doubtful or whose method is unknown, and
-// keeps what a handler left of a body from being read as the next request: little is
-// read away, for more the connection is closed. It stands before fiber, so that no
-// answer of fiber's own passes it by.
+// keeps the unread rest of a body from being read as the next request: a short rest is
+// read and dropped, for a longer one the connection is closed. It runs before fiber, so that it also
+// sees the answers that fiber makes itself.
 func (s *Server) guard(methods []string, next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		announced, err := framing.Check(&ctx.Request.Header)

@@ -25,7 +25,7 @@ const (
 	fileTooLargeMessage = "File size exceeds 10MB limit"
 	formBrokenMessage   = "The form is malformed or breaks off"
 	// formOverhead is what a form may hold beside its data and one file: headers,
-	// boundaries, parts that nobody asked for.
+	// boundaries, unknown parts.
 	formOverhead = Mebibyte
 	// maxHeldInMemory is the greatest file that is held in memory until the data of its
 	// form are known, in bytes. Greater ones are held in a temporary file.
@@ -102,7 +102,7 @@ func (f *Form[T]) Files(take func(FormFile) error) error {
 	}
 }
 
-// next returns the next part that the operation knows, or io.EOF.
+// next returns the next part that the operation has a name for, or io.EOF.
 func (f *Form[T]) next() (*multipart.Part, error) {
 	for {
 		part, err := f.parts.NextPart()
@@ -255,7 +255,7 @@ func newForm[T any](r *Request, name string, files []string) (*Form[T], error) {
 	}
 	kind, parameters, err := mime.ParseMediaType(f.sentAs)
 	if err == nil && kind == "multipart/form-data" && parameters["boundary"] != "" {
-		// All of it is bounded, so that parts that are passed over cost no more than those that are asked for.
+		// All of it is bounded, so that skipped parts cost no more than the others.
 		f.parts = multipart.NewReader(&limitedFile{reader: r.Body, left: limit}, parameters["boundary"])
 	}
 	return f, nil

@@ -125,7 +125,7 @@ func register[I, O any](s *Server, route Route, body *huma.RequestBody, handler 
 	return err
 }
 
-// enter is where a request meets its operation.
+// enter admits a request to its operation and validates its parameters.
 func (s *Server) enter(ctx huma.Context, route Route, parameters []parameter, next func(huma.Context)) {
 	r := RequestOf(ctx.Context())
 	r.route = route.Path
@@ -146,8 +146,8 @@ func (s *Server) enter(ctx huma.Context, route Route, parameters []parameter, ne
 	next(normalized)
 }
 
-// admit lets a request through to an operation, or says why not. What is found out stays in
-// the request. org is as it stands in the path.
+// admit lets a request through to an operation, or returns why not. It stores the principal and the access in
+// the request. org is the escaped name in the path.
 func (s *Server) admit(ctx context.Context, route Route, r *Request, org string) error {
 	if route.Public {
 		return nil
@@ -168,7 +168,7 @@ func (s *Server) admit(ctx context.Context, route Route, r *Request, org string)
 	return cmp.Or(err, malformed)
 }
 
-// setRateLimit tells the client what its requests have left, if they are limited.
+// setRateLimit sets the headers of the rate limit, if there is one.
 func setRateLimit(ctx huma.Context, left limits.State) {
 	if left.Limit == 0 {
 		return

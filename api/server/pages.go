@@ -45,8 +45,7 @@ func CutPage[T any](all []T, number, size int) []T {
 	return all[start:min(start+size, len(all))]
 }
 
-// count is the number of pages; an empty list has none, nor has one of which only
-// the total is asked for.
+// count is the number of pages: 0 for an empty list, and for a size of 0, which asks for the total alone.
 func (p Page) count() int {
 	if p.size == 0 {
 		return 0
@@ -71,7 +70,7 @@ func (p Page) at(number int) string {
 	return p.address + "?" + query.Encode()
 }
 
-// Self is the address as it was asked for.
+// Self is the address of the request.
 func (p Page) Self() string {
 	if len(p.Query) == 0 {
 		return p.address

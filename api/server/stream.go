@@ -35,8 +35,8 @@ type Download struct {
 	// context outlives the request, until the reader is closed; but the request's end
 	// cancels it as long as nothing was read.
 	Open func(ctx context.Context, offset, length int64) (io.ReadCloser, error)
-	// Verify makes answers without a body, of which Open is not asked, fail as those
-	// with a body would; nil where there is nothing to verify.
+	// Verify returns the error that Open would return. It is called for answers without
+	// a body. nil if nothing can be wrong.
 	Verify func(ctx context.Context) error
 }
 

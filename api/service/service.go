@@ -26,7 +26,7 @@ import (
 	"attestry/tasks/reports"
 )
 
-// verdictGrace is how long requests may still wait for a verdict when the process is told to stop. A report without a
+// verdictGrace is how long requests may still wait for a verdict once the process is stopping. A report without a
 // verdict by then is answered as accepted.
 const verdictGrace = time.Second
 
@@ -116,7 +116,7 @@ func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// endWaiting lets no request wait for a verdict any more, a while after the process was told to stop.
+// endWaiting ends the waiting for verdicts, verdictGrace after the process was asked to stop.
 func (s *Service) endWaiting(ctx, background context.Context) {
 	select {
 	case <-ctx.Done():

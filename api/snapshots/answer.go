@@ -27,8 +27,8 @@ type GetSnapshotResponse struct {
 	AppliedPolicies         []AppliedPolicy                   `json:"applied_policies"`
 }
 
-// SnapshotArtifact is an artifact of a snapshot. The members that flows tell repeat
-// those of the first one; they are null while no flow knows the fingerprint.
+// SnapshotArtifact is an artifact of a snapshot. The members about its flow repeat those of the first of Flows, and
+// are null if the fingerprint was reported to no flow.
 type SnapshotArtifact struct {
 	Name                   string                          `json:"name"`
 	Compliant              *bool                           `json:"compliant" nullable:"true"`
@@ -162,7 +162,7 @@ func showPods(pods map[string]snapshot.Pod) map[string]SnapshotPod {
 	return shown
 }
 
-// ArtifactContext is what the type of its environment tells of an artifact's
+// ArtifactContext is what reports of one type of environment say about an artifact's
 // youngest instance (docs/semantics.md 10.2). At most one member is set.
 type ArtifactContext struct {
 	// ECS is shown everywhere, null elsewhere than in ECS environments

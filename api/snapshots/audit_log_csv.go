@@ -19,7 +19,7 @@ import (
 
 const (
 	csvContentType = "text/csv; charset=utf-8"
-	// noProvenance selects the artifacts that no flow knows, among the names of flows.
+	// noProvenance is the name that selects artifacts which were reported to no flow.
 	noProvenance = "no provenance"
 )
 
@@ -83,10 +83,10 @@ func (h *handlers) getAuditLog(ctx context.Context, in *auditLogInput) (*server.
 // events pass.
 type auditFilter struct {
 	kinds, repos []string
-	// flows are ids, flowNames the names that were asked for: those of archived flows
-	// lead to no id, but are in the log.
+	// flows are ids, flowNames the names in the query: those of archived flows resolve
+	// to no id, but are in the log.
 	flows, flowNames []string
-	// unknown lets those pass that no flow knows.
+	// unknown lets events pass whose artifact was reported to no flow.
 	unknown bool
 }
 
@@ -118,7 +118,7 @@ func commaList(text string) []string {
 	return items
 }
 
-// The kinds of events that an audit log tells apart.
+// The kinds of events that an audit log can be filtered by.
 const (
 	kindStarted = "started"
 	kindExited  = "exited"
@@ -152,8 +152,7 @@ func (f *auditFilter) matches(event *snapshot.Event) bool {
 		(f.repos == nil || slices.ContainsFunc(event.Repos, func(id string) bool { return slices.Contains(f.repos, id) }))
 }
 
-// matchesFlows reports whether the flows of an event, and their names, are among those
-// asked for.
+// matchesFlows reports whether the flows of an event pass the filter.
 func (f *auditFilter) matchesFlows(ids []string, named []EventFlow) bool {
 	return len(f.flowNames) == 0 || f.unknown && len(ids) == 0 ||
 		slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(f.flows, id) }) ||

@@ -55,7 +55,7 @@ type ArtifactInfo struct {
 	Pods                []string `json:"pods,omitempty" doc:"Names, in order."`
 }
 
-// diffSide is one of the two snapshots that are asked for.
+// diffSide is one of the two snapshots of a request.
 type diffSide struct {
 	environment evidence.Environment
 	expression  timeline.Expression
@@ -89,7 +89,7 @@ func (h *handlers) environmentDiff(ctx context.Context, in *environmentDiffInput
 	}), nil
 }
 
-// diffSides reads what is asked for, both before either is looked up.
+// diffSides parses both snapshots of a request before it looks up their environments.
 func (h *handlers) diffSides(ctx context.Context, org evidence.OrgAccess, in *environmentDiffInput) (first, second *diffSide, err error) {
 	sides := make([]diffSide, 0, 2)
 	var names []string
@@ -130,7 +130,7 @@ func (h *handlers) compareSides(ctx context.Context, org evidence.OrgAccess, fir
 	return h.Snapshots.Comparison(ctx, &loaded[0].Snapshot, &loaded[1].Snapshot)
 }
 
-// diffFlows are the flows that built what a diff tells of, by id.
+// diffFlows are the flows that built the artifacts of a diff, by id.
 type diffFlows map[string]evidence.Flow
 
 // loadDiffFlows looks the flows up: one command for a thousand.
@@ -181,8 +181,7 @@ func (f diffFlows) unchanged(pairs []snapshot.Pair) []ArtifactInfo {
 	}))
 }
 
-// inBoth shows what runs by both snapshots as the second one knows it, with the pods of
-// both.
+// inBoth shows what runs by both snapshots as it is in the second one, with the pods of both.
 func (f diffFlows) inBoth(pair *snapshot.Pair) ArtifactInfo {
 	info := f.info(&pair.Second)
 	info.MostRecentTimestamp = max(info.MostRecentTimestamp, pair.First.NewestInstance())

@@ -58,13 +58,13 @@ type GetEnvironmentEventResponse struct {
 	Links              EventLinks  `json:"_links"`
 }
 
-// EventFlow is a flow that knows the artifact of an event.
+// EventFlow is a flow that the artifact of an event was reported to.
 type EventFlow struct {
 	FlowName    string  `json:"flow_name"`
 	Deployments []int64 `json:"deployments" nullable:"true"`
 }
 
-// EventLinks lead from an event to what it is about.
+// EventLinks are the addresses of what an event is about.
 type EventLinks struct {
 	Artifact resource.OrNull[EventLink] `json:"artifact" doc:"Null when no flow knows the artifact."`
 	Snapshot EventLink                  `json:"snapshot"`
@@ -76,8 +76,8 @@ type EventLink struct {
 	HTML string `json:"html"`
 }
 
-// bounds reads which part of the log is asked for. Times win over start and end, each on
-// its side, and these win over the interval.
+// bounds reads the bounds of the log in the query. Times win over start and end, each on its side, and these win over
+// the interval.
 func (in *listEventsInput) bounds(ctx context.Context, now time.Time) (start, end timeline.Moment, err error) {
 	start, end = timeline.Beginning(), timeline.End()
 	if in.Interval != "" && !server.QueryHas(ctx, "start") && !server.QueryHas(ctx, "end") {
@@ -250,15 +250,14 @@ func (h *handlers) showEvent(log *eventLog, event *snapshot.Event, names *eventN
 type eventLog struct {
 	org         evidence.OrgAccess
 	environment evidence.Environment
-	// bounds is the part that is asked for.
+	// bounds is the part that is read.
 	bounds environments.EventRange
 	// latest is the number of the last snapshot.
 	latest int64
 }
 
 // eventLogNamed finds the log of the environment of a name. It ends with the last
-// snapshot that the head knows of, as that one's events are all stored: a snapshot
-// that is just being made has yet to write its own.
+// snapshot of the head. All events of that one are stored; those of a snapshot that is being made may not be.
 func (h *handlers) eventLogNamed(ctx context.Context, org evidence.OrgAccess, name string) (*eventLog, error) {
 	environment, err := h.LoadEnvironment(ctx, org, name)
 	if err != nil {

@@ -40,7 +40,7 @@ func (h *handlers) timelineUntil(ctx context.Context, org evidence.OrgAccess, en
 	}
 }
 
-// resolveSnapshot finds the snapshot that is asked for, without what runs by it.
+// resolveSnapshot finds the snapshot of an expression, without what runs by it.
 func (h *handlers) resolveSnapshot(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, asked timeline.Expression) (loadedSnapshot, error) {
 	timeline, err := h.timeline(ctx, org, environment)
 	if err != nil {
@@ -64,7 +64,7 @@ func (h *handlers) resolveSnapshot(ctx context.Context, org evidence.OrgAccess, 
 	return picked, nil
 }
 
-// loadSnapshot reads the snapshot that is asked for: as many commands for each of its
+// loadSnapshot reads the snapshot of an expression: as many commands for each of its
 // two trees as that has levels, and six beside them.
 func (h *handlers) loadSnapshot(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, asked timeline.Expression) (loadedSnapshot, error) {
 	loaded, err := h.resolveSnapshot(ctx, org, environment, asked)

@@ -9,8 +9,8 @@ import (
 	"attestry/links"
 )
 
-// SnapshotArtifactFlow is what a flow knows of an artifact of a snapshot: its newest
-// record there (docs/semantics.md 11.3).
+// SnapshotArtifactFlow is the newest record of a snapshot's artifact in a flow
+// (docs/semantics.md 11.3).
 type SnapshotArtifactFlow struct {
 	FlowName                    string                                  `json:"flow_name"`
 	TrailName                   string                                  `json:"trail_name"`

@@ -42,7 +42,7 @@ type GetSnapshotListItem struct {
 	To        float64 `json:"to" doc:"0 for the snapshot now in force"`
 	Compliant bool    `json:"compliant"`
 	Duration  float64 `json:"duration" doc:"seconds"`
-	// State tells apart what Compliant does not: false, and what nothing is known of.
+	// State distinguishes not compliant from unknown; Compliant is false for both.
 	State *bool `json:"state" nullable:"true" doc:"The verdict on all that ran; null if it is unknown."`
 }
 

@@ -20,9 +20,8 @@ import (
 // maxDepth is how deep JSON may nest; nothing in the contract comes near it.
 const maxDepth = 100
 
-// checker is a body type that can tell by itself that a value surely meets its
-// schema, required members included. Such bodies are decoded in one strict pass.
-// Check may be false for a valid value: the schema then decides.
+// checker is a body type with a quick check of its schema, required members included. Such bodies are decoded in one
+// strict pass. Check is true only for valid values; if it is false, the schema decides.
 type checker interface{ Check() bool }
 
 // knownOnly refuses members that a type does not have.

@@ -1,5 +1,4 @@
-// Package validation holds inputs to their schemas, and tells what does not fit as the
-// contract words it.
+// Package validation checks inputs by their schemas, and describes what is wrong in the contract's words.
 package validation
 
 import (
@@ -38,7 +37,7 @@ const (
 // them (docs/semantics.md 1.8).
 type Findings map[string]string
 
-// Add notes what is wrong with the input at a place; "" is the body as a whole.
+// Add notes what is wrong with the input at a location; "" is the whole body.
 func (f Findings) Add(at, text string, input any) {
 	if at == "" {
 		at = "body"
@@ -49,7 +48,7 @@ func (f Findings) Add(at, text string, input any) {
 	f[at] = text + " [input: " + showInput(input) + "]"
 }
 
-// Merge adds the findings of other, unless there is one at their place.
+// Merge adds the findings of other at locations that have none.
 func (f Findings) Merge(other Findings) {
 	// In order, so that what the limit cuts is always the same.
 	for _, at := range slices.Sorted(maps.Keys(other)) {
@@ -483,7 +482,7 @@ func (v *Validator) checkKeyed(keyed map[string]*huma.Schema, name string, value
 	return value
 }
 
-// Join is the place of a member within another place.
+// Join is the location of a member within another location.
 func Join(at, name string) string {
 	if at == "" {
 		return name

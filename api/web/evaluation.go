@@ -71,7 +71,7 @@ func (s *Site) showEvaluation(p *page) error {
 }
 
 // evaluatePolicy shows what the file of the form would say of what runs in an environment. Where the
-// policy is attached, the file stands for its next version; elsewhere it is one more policy.
+// policy is attached, the file counts as its next version; elsewhere it is one more policy.
 func (s *Site) evaluatePolicy(p *page) error {
 	shown, err := p.newEvaluation()
 	if err != nil {

@@ -86,7 +86,7 @@ type required struct {
 	Rows []requirement
 	// Total is how many requirements there are, also of those that are not in Rows.
 	Total int
-	// Unread tells that the template cannot be read.
+	// Unread is set if the template cannot be read.
 	Unread bool
 }
 

@@ -39,7 +39,7 @@ type page struct {
 // org is the name of the organization in the path, "" for none.
 func (p *page) org() string { return p.parameter("org") }
 
-// shownOrg is the organization that the page leads around in, "" for people who are not signed in.
+// shownOrg is the organization whose navigation the page shows, "" for people who are not signed in.
 func (p *page) shownOrg() string {
 	if p.viewer.Name == "" {
 		return ""
@@ -47,8 +47,7 @@ func (p *page) shownOrg() string {
 	return p.org()
 }
 
-// beta tells whether the organization has the beta features. Where it cannot be told, as for people who do not
-// see the organization, what needs them is left out.
+// beta reports whether the organization has the beta features. It is false for people who do not see the organization.
 func (p *page) beta() bool {
 	if p.shownOrg() == "" {
 		return false
@@ -77,7 +76,7 @@ func (p *page) parameter(name string) string {
 // namedSegment is the part of a page's path that names its flow or environment: /org/flows/name.
 const namedSegment = 3
 
-// redirect leads to the page of a flow or an environment by the name that it has now.
+// redirect redirects to the page of a flow or an environment under its current name.
 func (p *page) redirect(name string) error {
 	segments := strings.Split(p.c.Path(), "/")
 	segments[namedSegment] = url.PathEscape(name)
@@ -188,7 +187,7 @@ func (p *page) decode(into any) func(*server.PageAnswer) error {
 	}
 }
 
-// getIfThere is get for what need not exist: it tells whether it does.
+// getIfThere is get for what need not exist: it reports whether it does.
 func (p *page) getIfThere(target string, into any) (bool, error) {
 	err := p.get(target, into)
 	if refused, ok := errors.AsType[*apiError](err); ok && refused.status == http.StatusNotFound {
@@ -197,7 +196,7 @@ func (p *page) getIfThere(target string, into any) (bool, error) {
 	return err == nil, err
 }
 
-// list is get for an answer that tells in its head how many pages there are. It returns that.
+// list is get for an answer that has the number of pages in its head, which it returns.
 func (p *page) list(target string, into any) (last int, err error) {
 	err = p.ask(server.PageQuery{Method: http.MethodGet, Target: target}, func(answer *server.PageAnswer) error {
 		if last, err = strconv.Atoi(answer.Header("X-Total-Pages")); err != nil {
@@ -248,7 +247,7 @@ func (p *page) fail(err error) error {
 // errorPage says what went wrong.
 type errorPage struct {
 	Title, Reason, Org string
-	// Unknown tells that what was asked for does not exist. People can search for it.
+	// Unknown is set for status 404. The page then has a search.
 	Unknown bool
 }
 
@@ -281,7 +280,7 @@ func (p *page) render(name, title string, data any) error {
 	return p.c.Send(content)
 }
 
-// pagination tells how a list of the API is divided into pages.
+// pagination is how a list of the API is divided into pages.
 type pagination struct {
 	Total int64 `json:"total"`
 	Page  int   `json:"page"`
@@ -293,9 +292,9 @@ func (p *page) paged() url.Values {
 	return url.Values{"page": {strconv.Itoa(p.number("page"))}, "per_page": {strconv.Itoa(rowsPerPage)}}
 }
 
-// pager leads to other pages of a list.
+// pager links to other pages of a list.
 type pager struct {
-	// Label tells the lists of a page apart for people who cannot see it.
+	// Label names the list for screen readers.
 	Label          string
 	Number, Last   int
 	Previous, Next string // addresses, "" for none

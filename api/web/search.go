@@ -49,13 +49,13 @@ type searchPage struct {
 	Artifacts []foundArtifact
 	Total     int
 	Pager     pager
-	// Reason says why the API has found no artifacts, "" if it has or was not asked.
+	// Reason says why the API has found no artifacts, "" if it has or was not searched.
 	Reason string
-	// only is the fingerprint that the digits stand for, "" if they stand for several things.
+	// only is the one fingerprint that the digits match, "" if they match several things.
 	only string
 }
 
-// Nothing tells that nothing was found.
+// Nothing reports whether nothing was found.
 func (s *searchPage) Nothing() bool { return len(s.Names)+s.Total == 0 }
 
 func (s *Site) showSearch(p *page) error {
@@ -78,7 +78,7 @@ func (s *Site) showSearch(p *page) error {
 	return p.render("search", "Search", &shown)
 }
 
-// onlyPage is the page that all results lead to, "" if they lead to several or to none. A fingerprint that
+// onlyPage is the page that all results link to, "" if they link to several or to none. A fingerprint that
 // several flows have reported has a page in each.
 func (s *searchPage) onlyPage() string {
 	if s.only == "" || len(s.Names) > 0 || len(s.Artifacts) == 0 {

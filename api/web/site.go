@@ -28,17 +28,17 @@ const maxForm = server.Mebibyte + 64<<10
 type API interface {
 	// ServePage serves a path for people.
 	ServePage(method, path string, serve ...fiber.Handler)
-	// ServeOtherPages answers browsers at addresses that lead nowhere.
+	// ServeOtherPages answers browsers at unknown addresses.
 	ServeOtherPages(serve fiber.Handler)
 	// ReadForm reads the form that a page sends, of at most limit bytes.
 	ReadForm(c *fiber.Ctx, limit int64) error
 	// Ask answers an operation on behalf of whoever is signed in.
 	Ask(c *fiber.Ctx, query server.PageQuery) *server.PageAnswer
-	// Explain tells what clients are told of an error.
+	// Explain returns the answer to an error.
 	Explain(ctx context.Context, err error) (status int, sentence string, head http.Header)
 }
 
-// Identities knows who signs in.
+// Identities reads who signs in.
 type Identities interface {
 	session.Identities
 	// Authenticate returns whoever an API key speaks for, or an evidence.Unauthorized error.
@@ -72,7 +72,7 @@ type Site struct {
 	templates *view.Templates
 }
 
-// New makes the pages. They are served once Mount has told the server of them.
+// New makes the pages. Mount has the server serve them.
 func New(options Options) (*Site, error) {
 	made, err := view.New(options.Clock, template.FuncMap{
 		"states": func() map[string]string { return snapshot.States },
@@ -162,7 +162,7 @@ func (s *Site) pages() []route {
 // Principal returns who is signed in, or an evidence.Unauthorized error. It is what the API asks.
 func (s *Site) Principal(c *fiber.Ctx) (evidence.Principal, error) { return s.sessions.Principal(c) }
 
-// showUnknown shows that an address leads nowhere, with a search for people who are signed in.
+// showUnknown shows that there is no page at an address, with a search for people who are signed in.
 func (s *Site) showUnknown(p *page) error {
 	var err error
 	if p.viewer, err = s.sessions.Principal(p.c); err != nil && !errors.Is(err, session.ErrSignedOut) {

@@ -63,7 +63,7 @@ type artifactStatus struct {
 	Link        string  `json:"-"`
 }
 
-// has tells whether an attestation counts for the artifact.
+// has reports whether an attestation counts for the artifact.
 func (a *artifactStatus) has(attestation string) bool {
 	return slices.ContainsFunc(a.Entries, func(e entry) bool { return !e.Missing() && *e.ID == attestation })
 }
@@ -123,8 +123,8 @@ type trailPage struct {
 	// Wrong are the first entries that fail or are missing, of WrongTotal.
 	Wrong      []wrong
 	WrongTotal int
-	// Asked is the attestation that the page was opened for. AskedID is what was asked for, be it there
-	// or not. Listed tells that it has a row in a table.
+	// Asked is the attestation that the address names by AskedID, nil if the trail does not have it. Listed is set
+	// if it has a row in a table.
 	Asked   *attestation
 	AskedID string
 	Listed  bool
@@ -151,8 +151,8 @@ func (s *Site) showTrail(p *page) error {
 	return p.render("trail", shown.Trail.Name, &shown)
 }
 
-// prepare divides what the API has told into what the page shows. from is the number of the first
-// artifact; without it, the page begins with the one that has the attestation that was asked for.
+// prepare selects what the page shows of the answer. from is the number of the first artifact; without it, the page
+// begins with the artifact that has the attestation AskedID.
 func (t *trailPage) prepare(from string) {
 	of := &t.Trail
 	t.Package = view.Pages.Trail(t.Org, of.Flow.Name, of.Name) + "/package"
@@ -229,7 +229,7 @@ func (t *trailPage) noteOne(one wrong) {
 	}
 }
 
-// load reads the attestations, and with them the one that was asked for.
+// load reads the attestations, and AskedID with them.
 func (t *trailPage) load(p *page) error {
 	if t.AskedID == "" {
 		return p.detail(t.Org, t.sections()...)
@@ -253,10 +253,10 @@ type assembled struct {
 	Reason *string `json:"reason"`
 }
 
-// Ready tells that it can be downloaded.
+// Ready reports whether it can be downloaded.
 func (a *assembled) Ready() bool { return a.State == "ready" }
 
-// Failed tells that it was given up.
+// Failed reports whether assembling it failed.
 func (a *assembled) Failed() bool { return a.State == "failed" }
 
 // packagePage shows the audit package of a trail, or how far it has come.

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// sonarReporter is who reports what SonarQube tells of.
+	// sonarReporter is the reporter of SonarQube's analyses.
 	sonarReporter = "sonar-webhook"
 	// sonarName is the name of an attestation unless the analysis says another one.
 	sonarName = "sonar"
@@ -38,7 +38,7 @@ type sonarInput struct {
 	hook      identity.Hook // once the signature is verified
 }
 
-// SonarWebhookInput is what SonarQube tells of an analysis. Members beyond those that are
+// SonarWebhookInput is an analysis as SonarQube sends it. Members beyond those that are
 // named here are kept.
 type SonarWebhookInput struct {
 	_           struct{}            `json:"-" additionalProperties:"true"`

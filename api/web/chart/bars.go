@@ -74,7 +74,7 @@ func coordinate(value float64) string { return strconv.FormatFloat(value, 'f', 1
 // maxNumber is the highest number that a chart shows.
 const maxNumber = 1e12
 
-// Query is the query of the address of a chart: it has the numbers in it, so that they are not asked for again.
+// Query is the query of the address of a chart: it has the numbers in it, so that they are not read again.
 // from is when the first of them begins, numbers below 0 and above 10^12 are drawn as these.
 func Query(from time.Time, numbers []float64) url.Values {
 	query := url.Values{"from": {strconv.FormatInt(from.Unix(), 10)}}
@@ -84,8 +84,8 @@ func Query(from time.Time, numbers []float64) url.Values {
 	return query
 }
 
-// ParseQuery returns the bars of a Query of so many numbers, each of which begins a step behind the one before. It
-// tells whether they can be drawn.
+// ParseQuery returns the bars of a Query of so many numbers, each of which begins a step behind the one before. The
+// result is false if they cannot be drawn.
 func ParseQuery(query url.Values, step time.Duration, count int) ([]Bar, bool) {
 	from, err := strconv.ParseInt(query.Get("from"), 10, 64)
 	if err != nil || len(query["n"]) != count {

@@ -31,7 +31,7 @@ const (
 // ErrSignedOut says that nobody is signed in.
 var ErrSignedOut = evidence.NewError(evidence.Unauthorized, "Nobody is signed in")
 
-// Identities knows who a session speaks for.
+// Identities reads whose session it is.
 type Identities interface {
 	// AuthenticateHash returns whoever the API key of a hash speaks for, or an evidence.Unauthorized
 	// error.
@@ -43,7 +43,7 @@ type Identities interface {
 
 // Storage keeps sessions by their ids. One that has ended stays so.
 type Storage interface {
-	// Get returns a session that has not expired; ok tells whether there is one.
+	// Get returns a session that has not expired; ok reports whether there is one.
 	Get(ctx context.Context, id string) (found identity.Session, ok bool, err error)
 	// Begin stores a session for a lifetime.
 	Begin(ctx context.Context, id string, begun identity.Session, lifetime time.Duration) error
@@ -117,8 +117,8 @@ func (s *Sessions) extend(ctx context.Context, id string) error {
 	return s.Storage.Extend(ctx, id, lifetime)
 }
 
-// Begin signs a person in who has a key or a name. The session has a new id, so that nobody knows it who
-// has given the browser one before; the session that the browser had ends.
+// Begin signs a person in who has a key or a name, and ends the session that the browser had. The new session has a
+// new id, so that an attacker who planted an id before does not know it.
 func (s *Sessions) Begin(c *fiber.Ctx, begun identity.Session) error {
 	if err := s.end(c); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (s *Sessions) end(c *fiber.Ctx) error {
 	return s.Storage.End(c.UserContext(), id)
 }
 
-// secure tells that the service is used over https.
+// secure reports whether the service is used over https.
 func (s *Sessions) secure() bool { return strings.HasPrefix(s.Base, "https:") }
 
 // nameOf is what a cookie is called in the browser. Over https its name has a prefix by which browsers

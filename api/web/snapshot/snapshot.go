@@ -44,16 +44,16 @@ type Artifact struct {
 	Link  string         `json:"-"`
 }
 
-// ArtifactFlow is a flow that knows an artifact, with the trail of its newest record.
+// ArtifactFlow is a flow that an artifact was reported to, with the trail of its newest record.
 type ArtifactFlow struct {
 	Name  string `json:"flow_name"`
 	Trail string `json:"trail_name"`
 }
 
-// Exited tells that the artifact runs no more.
+// Exited reports whether the artifact has stopped running.
 func (r *Artifact) Exited() bool { return r.Annotation.Type == "exited" }
 
-// Failing tells that the artifact may not run.
+// Failing reports whether the artifact runs and is not compliant.
 func (r *Artifact) Failing() bool { return !r.Exited() && r.Compliant != nil && !*r.Compliant }
 
 // Change says in words what has happened to the artifact since the snapshot before.
@@ -75,7 +75,7 @@ type Filter struct {
 	From              int // how many selected ones are skipped
 }
 
-// takes tells whether an artifact is selected.
+// takes reports whether an artifact is selected.
 func (f *Filter) takes(r *Artifact) bool {
 	if !f.takesState(r) {
 		return false

@@ -54,7 +54,7 @@ type Layout struct {
 	Viewer string
 	// Org is the organization that the page is of, "" for none.
 	Org string
-	// Beta tells that the organization has the beta features, as far as the viewer may know.
+	// Beta is set if the organization has the beta features and the viewer sees the organization.
 	Beta bool
 	// API is the address of the operation that answers the same, "" if there is none.
 	API  string
