@@ -12,6 +12,8 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/compliance"
 	"attestry/evidence/policy"
+	"attestry/evidence/signing"
+	"attestry/evidence/verdict"
 	"attestry/storage"
 )
 
@@ -254,4 +256,169 @@ func (h *handlers) limitFlows(ctx context.Context, org evidence.OrgAccess, in *a
 func artifactNotFound(org evidence.OrgAccess, fingerprint string) error {
 	return evidence.NewError(evidence.NotFound,
 		fmt.Sprintf("Artifact with fingerprint '%s' does not exist in organization '%s'", fingerprint, org.OrgName))
+}
+
+// Causes of sentences that are about no rule of a policy.
+const (
+	allowListed = "allow_listed"
+	noPolicies  = "no_policies"
+)
+
+// ArtifactExplanation explains the answer of an assert (docs/semantics.md 18.8).
+type ArtifactExplanation struct {
+	Fingerprint string                 `json:"fingerprint"`
+	Scope       string                 `json:"scope" enum:"flow,environment,policy"`
+	Environment *string                `json:"environment" nullable:"true"`
+	Compliant   bool                   `json:"compliant"`
+	Explanation []resource.Explanation `json:"explanation" doc:"What fails first."`
+	LeftOut     int                    `json:"explanation_left_out,omitempty" doc:"How many sentences are not shown, as there are too many."`
+}
+
+// explainArtifact explains what assertArtifact answers to the same question.
+func (h *handlers) explainArtifact(ctx context.Context, in *assertInput) (*server.Answer[ArtifactExplanation], error) {
+	org := server.Access(ctx)
+	found, err := h.assess(ctx, org, in)
+	if err != nil {
+		return nil, err
+	}
+	body := ArtifactExplanation{
+		Fingerprint: in.Fingerprint, Scope: found.scope, Environment: resource.NilIfEmpty(found.environment), Compliant: found.compliant(),
+	}
+	list := resource.OneList()
+	for _, failing := range []bool{true, false} {
+		sentences, leftOut := h.explain(org, found, failing, list)
+		body.Explanation = append(body.Explanation, sentences...)
+		body.LeftOut += leftOut
+	}
+	return server.Answered(body), nil
+}
+
+// explain lists what fails, or what does not, in the order in which it was evaluated. It also returns
+// how many sentences do not fit in the list.
+func (h *handlers) explain(org evidence.OrgAccess, found *assessment, failing bool, list *resource.ReasonList) (sentences []resource.Explanation, leftOut int) {
+	if allowance := found.allowance; allowance != nil && !failing {
+		sentences = append(sentences, resource.Explanation{
+			Cause: allowListed, Links: map[string]string{"environment": h.Links.Environment(org.OrgName, found.environment)},
+			Text: fmt.Sprintf("'%s' has allowed the artifact in environment '%s', whatever policies say: %s",
+				allowance.UserName, found.environment, allowance.Description),
+		})
+	}
+	if len(found.applied) == 0 {
+		explained, leftOut := h.explainFlows(org, found, failing, list)
+		return append(sentences, explained...), leftOut
+	}
+	for i := range found.applied {
+		explained, more := resource.Explain(h.Links, org, &found.applied[i], found.evaluations[i], &found.artifact.Facts, failing, list)
+		sentences, leftOut = append(sentences, explained...), leftOut+more
+	}
+	return sentences, leftOut
+}
+
+// explainFlows explains the artifact's own compliance in the words of a policy that requires it.
+func (h *handlers) explainFlows(org evidence.OrgAccess, found *assessment, failing bool, list *resource.ReasonList) (sentences []resource.Explanation, leftOut int) {
+	if found.scope == environmentScope && !failing {
+		sentences = append(sentences, resource.Explanation{
+			Cause: noPolicies, Links: map[string]string{"environment": h.Links.Environment(org.OrgName, found.environment)},
+			Text: fmt.Sprintf("No policy is attached to environment '%s', so the compliance of the artifact's trails decides.", found.environment),
+		})
+	}
+	required := policy.Policy{TrailCompliance: policy.Requirement{Required: true}}
+	facts := found.artifact.Facts
+	facts.Flows = nil
+	for _, number := range found.flows {
+		facts.Flows = append(facts.Flows, found.artifact.Flows[number])
+	}
+	evaluation := required.Evaluate(&facts)
+	for number := range evaluation {
+		if number != policy.TrailComplianceNumber {
+			evaluation[number].Resolutions = nil
+		}
+	}
+	explained, leftOut := resource.Explain(h.Links, org, &policy.Applied{Policy: &required}, evaluation, &facts, failing, list)
+	for _, sentence := range explained {
+		sentence.PolicyName, sentence.PolicyVersion, sentence.Rule = nil, nil, nil
+		delete(sentence.Links, "policy")
+		sentences = append(sentences, sentence)
+	}
+	return sentences, leftOut
+}
+
+// errNoSigningKey is 404: the operator must set a key, so trying again does not help.
+var errNoSigningKey = evidence.NewError(evidence.NotFound, "No signing key is configured, so verdicts are not signed")
+
+// SigningKeyResponse is the public key of a service.
+type SigningKeyResponse struct {
+	PublicKey string `json:"public_key" doc:"ECDSA P-256 key in PEM form."`
+	Hint      string `json:"hint" doc:"The hint in bundles that are signed with it: SHA-256 of the key in DER form, in base64."`
+}
+
+func (h *handlers) getSigningKey(context.Context, *struct{}) (*server.Answer[SigningKeyResponse], error) {
+	if h.SigningKey == nil {
+		return nil, errNoSigningKey
+	}
+	return server.Answered(SigningKeyResponse{PublicKey: h.SigningKey.PublicKey(), Hint: h.SigningKey.Hint()}), nil
+}
+
+// signVerdict signs what assertArtifact answers to the same question.
+func (h *handlers) signVerdict(ctx context.Context, in *assertInput) (*server.Answer[signing.Bundle], error) {
+	if h.SigningKey == nil {
+		return nil, errNoSigningKey
+	}
+	org := server.Access(ctx)
+	found, err := h.assess(ctx, org, in)
+	if err != nil {
+		return nil, err
+	}
+	decided, err := h.verdictOf(ctx, org, in, found)
+	if err != nil {
+		return nil, err
+	}
+	statement, err := decided.Statement()
+	if err != nil {
+		return nil, err
+	}
+	bundle, err := h.SigningKey.Bundle(verdict.PayloadType, statement)
+	return server.Answered(bundle), err
+}
+
+func (h *handlers) verdictOf(ctx context.Context, org evidence.OrgAccess, in *assertInput, found *assessment) (*verdict.Verdict, error) {
+	decided := &verdict.Verdict{
+		Passed: found.compliant(), Verifier: h.Links.Base, Resource: h.Links.AssertSelf(org.OrgName, in.Fingerprint),
+		Name: found.artifact.Name, Fingerprint: in.Fingerprint, At: h.Clock(), PolicyURI: h.policyURI(org, in, found),
+	}
+	if len(found.applied) == 0 {
+		return decided, nil
+	}
+	if found.allowance != nil {
+		decided.AllowlistID = found.allowance.ID
+	}
+	files, err := h.Policies.Files(ctx, org.OrgID, policy.References(found.applied))
+	for _, file := range files {
+		decided.Policies = append(decided.Policies, verdict.Policy{
+			Name: file.Policy, Version: file.Version, URI: h.Links.PolicySelf(org.OrgName, file.Policy),
+			Digest: verdict.DigestSet{SHA256: policy.Sum(file.Content)},
+		})
+	}
+	if found.scope == policyScope && len(decided.Policies) == 1 {
+		decided.PolicySum = decided.Policies[0].Digest.SHA256
+	}
+	return decided, err
+}
+
+// policyURI identifies what has decided; it is the same for all artifacts. A verdict of one flow must not pass for
+// that of an environment without policies.
+func (h *handlers) policyURI(org evidence.OrgAccess, in *assertInput, found *assessment) string {
+	switch {
+	case len(found.applied) == 0 && in.FlowName != "":
+		return h.Links.FlowSelf(org.OrgName, found.artifact.Flows[found.flows[0]].Name)
+	case found.scope == environmentScope:
+		return h.Links.EnvironmentSelf(org.OrgName, found.environment)
+	case found.scope == flowScope:
+		return h.Links.FlowsSelf(org.OrgName)
+	case len(found.applied) == 1:
+		return h.Links.PolicySelf(org.OrgName, found.applied[0].Name)
+	}
+	names := resource.Map(found.applied, func(one *policy.Applied) string { return one.Name })
+	slices.Sort(names)
+	return h.Links.PoliciesSelf(org.OrgName, names)
 }

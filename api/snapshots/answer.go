@@ -9,7 +9,9 @@ import (
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/evidence"
+	"attestry/evidence/policy"
 	"attestry/evidence/snapshot"
+	"attestry/links"
 )
 
 // GetSnapshotResponse is a snapshot as answers show it
@@ -205,5 +207,199 @@ func showContext(a *snapshot.Artifact) ArtifactContext {
 	return ArtifactContext{
 		ECS:       resource.OrNull[ECSContext]{Value: (*ECSContext)(a.Context.ECS)},
 		AzureApps: (*AzureAppsContext)(a.Context.Azure), CloudRun: (*CloudRunContext)(a.Context.CloudRun),
+	}
+}
+
+// SnapshotArtifactFlow is the newest record of a snapshot's artifact in a flow
+// (docs/semantics.md 11.3).
+type SnapshotArtifactFlow struct {
+	FlowName                    string                                  `json:"flow_name"`
+	TrailName                   string                                  `json:"trail_name"`
+	TemplateReferenceName       string                                  `json:"template_reference_name"`
+	GitCommit                   string                                  `json:"git_commit" doc:"40 zeros when it is unknown or shorter than 7 characters."`
+	CommitURL                   *string                                 `json:"commit_url" nullable:"true"`
+	GitCommitInfo               resource.OrNull[resource.GitCommitInfo] `json:"git_commit_info"`
+	HTMLURL                     string                                  `json:"html_url"`
+	FlowHTMLURL                 string                                  `json:"flow_html_url"`
+	DeploymentDiff              resource.OrNull[DeploymentDiff]         `json:"deployment_diff"`
+	CommitLeadTime              *float64                                `json:"commit_lead_time" nullable:"true" doc:"Seconds from the commit until the artifact first ran in the environment; negative when it ran before. Null when the time of the commit is unknown."`
+	ArtifactComplianceInFlow    bool                                    `json:"artifact_compliance_in_flow"`
+	FlowReasonsForNonCompliance []resource.RuleResolution               `json:"flow_reasons_for_non_compliance"`
+	FlowReasonsLeftOut          int                                     `json:"flow_reasons_left_out,omitempty" doc:"How many reasons are not shown, as there are too many."`
+}
+
+// DeploymentDiff compares an artifact with what ran here before from the same flow
+// under the same template reference name.
+type DeploymentDiff struct {
+	DiffURL                         *string         `json:"diff_url" nullable:"true" doc:"Null when the provider of the repository is not known."`
+	PreviousGitCommit               *string         `json:"previous_git_commit" nullable:"true"`
+	PreviousFingerprint             string          `json:"previous_fingerprint"`
+	PreviousArtifactName            string          `json:"previous_artifact_name"`
+	PreviousArtifactComplianceState evidence.Status `json:"previous_artifact_compliance_state" enum:"MISSING,INCOMPLETE,COMPLIANT,NON-COMPLIANT"`
+	PreviousRunning                 bool            `json:"previous_running" doc:"Whether it still runs by this snapshot."`
+	PreviousGitCommitURL            *string         `json:"previous_git_commit_url" nullable:"true"`
+	PreviousTrailName               string          `json:"previous_trail_name"`
+	PreviousTemplateReferenceName   string          `json:"previous_template_reference_name"`
+}
+
+// snapshotOrigins is what showing where artifacts come from takes beside them.
+type snapshotOrigins struct {
+	links   links.Links
+	org     string                   // name
+	flows   map[string]evidence.Flow // by id
+	running map[string]bool          // by fingerprint
+	// policies are those that the snapshot applied.
+	policies *policyDecisions
+}
+
+func (h *handlers) loadOrigins(ctx context.Context, org evidence.OrgAccess, shown []shownArtifact) (*snapshotOrigins, error) {
+	origins := &snapshotOrigins{links: h.Links, org: org.OrgName, running: make(map[string]bool, len(shown))}
+	var flows []string
+	for i := range shown {
+		one := &shown[i]
+		origins.running[one.artifact.Fingerprint] = one.change.Type != snapshot.Exited
+		for j := range one.artifact.Origins {
+			flows = append(flows, one.artifact.Origins[j].Flow)
+		}
+	}
+	var err error
+	origins.flows, err = h.Flows.Names(ctx, org.OrgID, resource.SortUnique(flows))
+	return origins, err
+}
+
+func (o *snapshotOrigins) showFlows(artifact *snapshot.Artifact) []SnapshotArtifactFlow {
+	return resource.Map(artifact.Origins, func(origin *snapshot.Origin) SnapshotArtifactFlow { return o.showFlow(artifact, origin) })
+}
+
+func (o *snapshotOrigins) showFlow(artifact *snapshot.Artifact, origin *snapshot.Origin) SnapshotArtifactFlow {
+	flow := o.flows[origin.Flow].Name
+	return SnapshotArtifactFlow{
+		FlowName:                    flow,
+		TrailName:                   origin.Trail,
+		TemplateReferenceName:       origin.Slot,
+		GitCommit:                   evidence.ShownSHA(origin.CommitSHA),
+		CommitURL:                   resource.NilIfEmpty(origin.CommitURL),
+		GitCommitInfo:               resource.OrNull[resource.GitCommitInfo]{Value: resource.NewGitCommitInfo(origin.Commit)},
+		HTMLURL:                     o.links.Artifact(o.org, flow, artifact.Fingerprint, origin.Record),
+		FlowHTMLURL:                 o.links.Flow(o.org, flow),
+		DeploymentDiff:              resource.OrNull[DeploymentDiff]{Value: o.showDiff(origin)},
+		CommitLeadTime:              artifact.CommitLeadTime(&origin.Origin),
+		ArtifactComplianceInFlow:    origin.Status == evidence.Compliant,
+		FlowReasonsForNonCompliance: []resource.RuleResolution{},
+	}
+}
+
+func (o *snapshotOrigins) showDiff(origin *snapshot.Origin) *DeploymentDiff {
+	previous := origin.Previous
+	if previous == nil {
+		return nil
+	}
+	return &DeploymentDiff{
+		DiffURL:                         origin.CodeDiff(),
+		PreviousGitCommit:               resource.NilIfEmpty(previous.Origin.CommitSHA),
+		PreviousFingerprint:             previous.Fingerprint,
+		PreviousArtifactName:            previous.Name,
+		PreviousArtifactComplianceState: previous.Status,
+		PreviousRunning:                 o.running[previous.Fingerprint],
+		PreviousGitCommitURL:            resource.NilIfEmpty(previous.Origin.CommitURL),
+		PreviousTrailName:               previous.Origin.Trail,
+		PreviousTemplateReferenceName:   previous.Origin.Slot,
+	}
+}
+
+// AppliedPolicy is a policy that a snapshot applied (docs/semantics.md 11.3).
+type AppliedPolicy struct {
+	ID               string                           `json:"id"`
+	Name             string                           `json:"name"`
+	Version          int                              `json:"version"`
+	PolicyDump       map[string]any                   `json:"policy_dump"`
+	FailingArtifacts jsonstream.List[FailingArtifact] `json:"failing_artifacts"`
+}
+
+// FailingArtifact is an artifact that a policy finds not compliant.
+type FailingArtifact struct {
+	Fingerprint string `json:"fingerprint"`
+	Name        string `json:"name"`
+}
+
+// policyDecisions is what showing how policies evaluated artifacts takes beside them.
+type policyDecisions struct {
+	links   links.Links
+	org     evidence.OrgAccess
+	applied []resource.PolicyView
+	// explain asks for explanations of what is not compliant.
+	explain bool
+	// reasons bounds what is said of all artifacts.
+	reasons *resource.Reasons
+}
+
+// loadPolicies reads the versions of policies that a snapshot applied.
+func (h *handlers) loadPolicies(ctx context.Context, org evidence.OrgAccess, s *loadedSnapshot, explain bool) (*policyDecisions, error) {
+	applied, err := h.Policies.Applied(ctx, org.OrgID, s.Policies)
+	return &policyDecisions{links: h.Links, org: org, applied: resource.NewPolicyViews(applied), explain: explain, reasons: resource.NewReasons(maxReasons)}, err
+}
+
+// showApplied shows the policies with those of the running artifacts that fail them.
+func (d *policyDecisions) showApplied(artifacts []snapshot.Artifact) []AppliedPolicy {
+	shown := make([]AppliedPolicy, 0, len(d.applied))
+	for i, one := range d.applied {
+		shown = append(shown, AppliedPolicy{
+			ID: one.ID, Name: one.Name, Version: one.Version, PolicyDump: resource.PolicyDump(one.Policy), FailingArtifacts: failingArtifacts(artifacts, i),
+		})
+	}
+	return shown
+}
+
+// maxReasons bounds what a snapshot says about why artifacts are compliant or not, in bytes.
+const maxReasons = 64 << 20
+
+// artifactsAtOnce is how many artifacts are looked at for those that fail a policy, before
+// these are sent.
+const artifactsAtOnce = 1000
+
+// failingArtifacts lists the artifacts that fail the policy of a number, as they are sent: there
+// may be as many for each policy.
+func failingArtifacts(artifacts []snapshot.Artifact, number int) jsonstream.List[FailingArtifact] {
+	return jsonstream.NewList(func(context.Context) ([]FailingArtifact, bool, error) {
+		part := artifacts[:min(artifactsAtOnce, len(artifacts))]
+		artifacts = artifacts[len(part):]
+		var failing []FailingArtifact
+		for i := range part {
+			if one := &part[i]; number < len(one.Decisions) && !one.Decisions[number].Compliant() {
+				failing = append(failing, FailingArtifact{Fingerprint: one.Fingerprint, Name: one.Name})
+			}
+		}
+		return failing, len(artifacts) > 0, nil
+	})
+}
+
+// show adds to an artifact what the policies said of it. An artifact that has exited shows
+// nothing, as its decisions are those of other policies, perhaps.
+func (d *policyDecisions) show(shown *SnapshotArtifact, one *shownArtifact) {
+	artifact := &one.artifact
+	if one.change.Type == snapshot.Exited || len(artifact.Decisions) != len(d.applied) {
+		return
+	}
+	facts := artifact.Facts(resource.Map(shown.Flows, func(flow *SnapshotArtifactFlow) string { return flow.FlowName }))
+	decisions, reasons, ofFlows, sentences := d.reasons.List(), d.reasons.List(), d.reasons.List(), d.reasons.List()
+	for i := range d.applied {
+		applied := &d.applied[i]
+		evaluation := artifact.Decisions[i].Evaluation(len(artifact.Origins))
+		decision := applied.Show(evaluation, facts.Flows, decisions)
+		decision.DetailsLeftOut = artifact.Decisions[i].LeftOut
+		shown.PolicyDecisions = append(shown.PolicyDecisions, decision)
+		if *artifact.Compliant { // it may be on the allow list
+			continue
+		}
+		shown.ReasonsLeftOut += applied.Failing(&shown.ReasonsForIncompliance, evaluation, facts.Flows, policy.NoFlow, reasons)
+		for number := range shown.Flows {
+			flow := &shown.Flows[number]
+			flow.FlowReasonsLeftOut += applied.Failing(&flow.FlowReasonsForNonCompliance, evaluation, facts.Flows, number, ofFlows)
+		}
+		if d.explain {
+			explained, leftOut := resource.Explain(d.links, d.org, &applied.Applied, evaluation, &facts, true, sentences)
+			shown.Explanation = append(shown.Explanation, explained...)
+			shown.ExplanationLeftOut += leftOut
+		}
 	}
 }
