@@ -98,7 +98,7 @@ func (g *Gate) Admit(ctx context.Context, r Request, rule Rule) (principal evide
 		return principal, org, err
 	}
 	principal, org, err = g.authenticate(ctx, r, rule, secret)
-	// Keys may have any form: only what is no key is taken for a token.
+	// Keys may have any form, so a secret is tried as a token only if it is not a key.
 	if errors.Is(err, evidence.ErrUnknownKey) && oidc.IsToken(secret) {
 		principal, org, err = g.identify(ctx, r, rule, secret)
 	}
@@ -177,7 +177,7 @@ func RequireRole(org evidence.OrgAccess, least evidence.Role) error {
 	return nil
 }
 
-// Refused is the answer to whoever may not do in an organization what they ask for.
+// Refused is the answer to a principal whose role is too low.
 func Refused() error { return evidence.NewError(evidence.Forbidden, roleTooLowMessage) }
 
 // RequireBeta refuses what needs the beta features of an organization where they are off.

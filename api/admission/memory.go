@@ -14,13 +14,13 @@ const ReadMultiple = 3
 // initialReadSize is set aside for what is still to be read, in bytes.
 const initialReadSize = 64 << 10
 
-// Memory is what one request takes up of the budget that all share: its body and what is
-// decoded of it, and what is read for its answer.
+// Memory is the memory of one request within the budget that all share: for its body and the decoded body, and for
+// what is read for its answer.
 type Memory struct {
 	reservation *Reservation
 
 	mu sync.Mutex
-	// taken is for the body, and for what is made without being read.
+	// taken is for the body, and for values that are not read from storage.
 	taken int64
 	// read is of the batch at hand, where an answer is read batch by batch.
 	read int64
@@ -30,7 +30,7 @@ type Memory struct {
 	bytes int64
 }
 
-// Take reserves more for the body, or for what is made without being read.
+// Take reserves more for the body, or for values that are not read from storage.
 func (m *Memory) Take(bytes int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -67,8 +67,8 @@ func (m *Memory) Hold(bytes int64) error {
 	return m.resize(m.taken, m.read, bytes)
 }
 
-// ReadAll reads to the end, at most so many bytes, and takes room as what is read comes.
-// So whoever sends slowly takes up no more than twice what was sent.
+// ReadAll reads to the end, at most so many bytes, and reserves memory as they arrive.
+// So a slow sender takes up no more than twice what it has sent.
 func (m *Memory) ReadAll(from io.Reader, most int) ([]byte, error) {
 	var text []byte
 	for len(text) < most {
@@ -91,14 +91,14 @@ func (m *Memory) ReadAll(from io.Reader, most int) ([]byte, error) {
 	return text, nil
 }
 
-// Mark is how much is reserved for what was read, for rewind.
+// Mark is how much is reserved for what was read, for Rewind.
 func (m *Memory) Mark() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.read
 }
 
-// Rewind gives up what was reserved for what was read behind a mark.
+// Rewind releases what was reserved for reads since a mark.
 func (m *Memory) Rewind(mark int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

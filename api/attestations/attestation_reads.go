@@ -292,7 +292,7 @@ func (h *handlers) listFlowAttestations(ctx context.Context, in *flowAttestation
 	}
 	number, size := max(in.Page, 1), min(max(in.PerPage, 1), maxAttestationsPerPage)
 	page := FlowAttestations{Pagination: server.PaginationOf(number, size, total)}
-	// The count may be capped; what is surely beyond the end is not looked for.
+	// The count may be capped. Pages that are certainly beyond the end are not read.
 	if offset := server.OffsetOf(number, size); int64(offset) < total || total == storage.MaxCount {
 		page.Data = h.listOfAttestations(org, h.Attestations.Page(query, offset, size))
 	}

@@ -11,7 +11,7 @@ import (
 	"attestry/evidence"
 )
 
-// verdict is what a body comes to, beside what all attestations carry.
+// verdict is the result of judging a body.
 type verdict struct {
 	base      *resource.AttestationBase
 	kind      string

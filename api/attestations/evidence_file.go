@@ -35,8 +35,8 @@ const (
 )
 
 // storeEvidence streams the file of a form into the object store; nil when there
-// is none. It is stored, and kept from deletion, before the attestation that it belongs to:
-// what is left behind when that fails is found by its content when it is sent again.
+// is none. It is stored, and protected from deletion, before its attestation. If storing
+// the attestation fails, the file is found by its content when it is sent again.
 func (h *handlers) storeEvidence(ctx context.Context, files func(func(server.FormFile) error) error) (*evidence.EvidenceFile, error) {
 	var stored *evidence.EvidenceFile
 	err := files(func(file server.FormFile) error {

@@ -143,7 +143,7 @@ func showPayload(a *evidence.Attestation) AttestationPayload {
 	return shown
 }
 
-// result is what a body of a built-in type comes to.
+// result is the result of judging a body of a built-in type.
 type result struct {
 	base      *resource.AttestationBase
 	compliant bool

@@ -20,7 +20,7 @@ import (
 // the request says so (docs/semantics.md 14.1).
 const environmentWindow = 30 * 24 * time.Hour
 
-// deploymentRoutes are those of what was deployed: what newly ran in environments.
+// deploymentRoutes are those of deployments: artifacts that newly ran in environments.
 func (h *handlers) deploymentRoutes() []server.Route {
 	return []server.Route{
 		{Method: http.MethodGet, Path: "/deployments/{org}", OperationID: "list_deployments", Tag: "Deployments",
@@ -295,7 +295,7 @@ type EnvironmentDeployment struct {
 	DeploymentFacts
 }
 
-// DeploymentFacts is what is shown of a deployment beside its time. It is exported
+// DeploymentFacts is a deployment without its time. It is exported
 // because huma passes over embedded types that are not.
 type DeploymentFacts struct {
 	Fingerprint      string                              `json:"fingerprint" pattern:"^[a-f0-9]{64}$"`

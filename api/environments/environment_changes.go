@@ -94,7 +94,7 @@ func (h *handlers) joinEnvironment(ctx context.Context, in *resource.Environment
 		return nil, err
 	}
 	if logical.Type != evidence.LogicalType || member.Type == evidence.LogicalType {
-		return nil, notPhysical()
+		return nil, errNotPhysical
 	}
 	err = h.Environments.Join(ctx, logical.ID, member.ID, evidence.Seconds(h.Clock()))
 	if err == nil {
@@ -108,9 +108,7 @@ func environmentChanged(org evidence.OrgAccess, name string, err error) (*server
 	return server.OK(), resource.EnvironmentNotFound(org, name, err)
 }
 
-func notPhysical() error {
-	return evidence.NewError(evidence.Invalid, "Can only add physical environments to logical environments")
-}
+var errNotPhysical = evidence.NewError(evidence.Invalid, "Can only add physical environments to logical environments")
 
 // resolveMembers resolves the names that a write sends for the members of the environment
 // called owner, which is of the given type. It is nil when none were sent.
@@ -169,7 +167,7 @@ func (h *handlers) physicalMembers(ctx context.Context, org evidence.OrgAccess, 
 			return nil, err
 		}
 		if ref.Type == evidence.LogicalType {
-			return nil, notPhysical()
+			return nil, errNotPhysical
 		}
 		if !seen[ref.ID] {
 			seen[ref.ID] = true

@@ -20,7 +20,7 @@ import (
 // defaultEnvironmentsPerPage is the size of a page if the query has only its number.
 const defaultEnvironmentsPerPage = 15
 
-// environmentLifeRoutes are those of what is configured about environments.
+// environmentLifeRoutes are those of environments and their configuration.
 func (h *handlers) environmentLifeRoutes() []server.Route {
 	return []server.Route{
 		{Method: http.MethodPut, Path: "/environments/{org}", OperationID: "create_env", Tag: "Environments",

@@ -29,7 +29,7 @@ type ECSArtifact struct {
 	CreationTimestamp int64          `json:"creationTimestamp" doc:"Unix seconds"`
 }
 
-// Check reports whether the report surely meets its schema.
+// Check is true only if the report meets its schema.
 func (r *ECSReport) Check() bool {
 	if r.Artifacts == nil || !r.Type.matches("ECS") {
 		return false
@@ -87,7 +87,7 @@ func (o *K8SOwner) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
 	return json.UnmarshalDecode(decoder, (*owner)(o), json.RejectUnknownMembers(false))
 }
 
-// Check reports whether the report surely meets its schema.
+// Check is true only if the report meets its schema.
 func (r *K8SReport) Check() bool {
 	if r.Artifacts == nil || !r.Type.matches("K8S") {
 		return false
@@ -135,7 +135,7 @@ type AzureAppsArtifact struct {
 	CreationTimestamp int64          `json:"creationTimestamp" doc:"Unix seconds"`
 }
 
-// Check reports whether the report surely meets its schema.
+// Check is true only if the report meets its schema.
 func (r *AzureAppsReport) Check() bool {
 	if r.Artifacts == nil || !r.Type.matches("azure-apps") {
 		return false
@@ -179,7 +179,7 @@ type CloudRunArtifact struct {
 	JobName           *string        `json:"jobName,omitempty" nullable:"true" doc:"Of a job."`
 }
 
-// Check reports whether the report surely meets its schema.
+// Check is true only if the report meets its schema.
 func (r *CloudRunReport) Check() bool {
 	if r.Artifacts == nil || !r.Type.matches("cloud-run") {
 		return false
@@ -238,7 +238,7 @@ type ServerArtifact PlainArtifact
 
 func (a ServerArtifact) plain() PlainArtifact { return PlainArtifact(a) }
 
-// Check reports whether the report surely meets its schema.
+// Check is true only if the report meets its schema.
 func (r *ServerReport) Check() bool { return r.Type.matches("server") && checkPlain(r.Artifacts) }
 
 func (r *ServerReport) instances() []snapshot.Instance { return plainInstances(r.Artifacts) }
@@ -254,7 +254,7 @@ type DockerArtifact PlainArtifact
 
 func (a DockerArtifact) plain() PlainArtifact { return PlainArtifact(a) }
 
-// Check reports whether the report surely meets its schema.
+// Check is true only if the report meets its schema.
 func (r *DockerReport) Check() bool { return r.Type.matches("docker") && checkPlain(r.Artifacts) }
 
 func (r *DockerReport) instances() []snapshot.Instance { return plainInstances(r.Artifacts) }
@@ -270,7 +270,7 @@ type S3Artifact PlainArtifact
 
 func (a S3Artifact) plain() PlainArtifact { return PlainArtifact(a) }
 
-// Check reports whether the report surely meets its schema.
+// Check is true only if the report meets its schema.
 func (r *S3Report) Check() bool { return r.Type.matches("S3") && checkPlain(r.Artifacts) }
 
 func (r *S3Report) instances() []snapshot.Instance { return plainInstances(r.Artifacts) }
@@ -286,7 +286,7 @@ type LambdaArtifact PlainArtifact
 
 func (a LambdaArtifact) plain() PlainArtifact { return PlainArtifact(a) }
 
-// Check reports whether the report surely meets its schema.
+// Check is true only if the report meets its schema.
 func (r *LambdaReport) Check() bool { return r.Type.matches("lambda") && checkPlain(r.Artifacts) }
 
 func (r *LambdaReport) instances() []snapshot.Instance { return plainInstances(r.Artifacts) }
@@ -302,7 +302,7 @@ type ServerlessArtifact PlainArtifact
 
 func (a ServerlessArtifact) plain() PlainArtifact { return PlainArtifact(a) }
 
-// Check reports whether the report surely meets its schema.
+// Check is true only if the report meets its schema.
 func (r *ServerlessReport) Check() bool {
 	return r.Type.matches("serverless") && checkPlain(r.Artifacts)
 }

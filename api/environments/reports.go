@@ -95,7 +95,7 @@ func serveReport[T any](h *handlers, t *reportType) server.Binder {
 				return textAnswer(snapshot.NoChange), nil
 			}
 		}
-		// What is wrong with the body comes before what is wrong with the environment.
+		// Findings on the body take precedence over those on the environment.
 		decoded, err := body.Decode()
 		switch {
 		case err != nil:
@@ -163,7 +163,7 @@ func canonicalReport(m *admission.Memory, kind evidence.EnvironmentType, instanc
 	if err != nil {
 		return snapshot.Report{}, err
 	}
-	// The body, and what was decoded of it, give way to what is encoded.
+	// From here on the encoded report needs memory, and no longer the body and what was decoded of it.
 	return report, m.Keep(gathered + encodedSizeMultiple*int64(size))
 }
 

@@ -38,7 +38,7 @@ type lingeringConn struct {
 	takes int64
 }
 
-// LingerBriefly has a connection linger behind a request that could not be read.
+// LingerBriefly has a connection linger after a request that could not be read.
 func LingerBriefly(conn net.Conn) { linger(conn, strangerLingered) }
 
 // linger has a connection take so many bytes before it closes. What is beyond stays unread for as

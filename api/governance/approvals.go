@@ -151,7 +151,7 @@ type getApprovalInput struct {
 	Number int `path:"approval_number" doc:"The release number."`
 }
 
-// getApproval reads an approval, with what is known of its commits.
+// getApproval reads an approval with the reported details of its commits.
 func (h *handlers) getApproval(ctx context.Context, in *getApprovalInput) (*server.Answer[ApprovalWithCommits], error) {
 	org := server.Access(ctx)
 	ref, err := h.ResolveFlow(ctx, org, in.Flow)

@@ -75,9 +75,9 @@ func (h *handlers) assertArtifact(ctx context.Context, in *assertInput) (*server
 	body := AssertArtifactResponse{
 		Fingerprint: in.Fingerprint, Compliant: found.compliant(), Scope: found.scope,
 		Environment: resource.NilIfEmpty(found.environment), PolicyEvaluations: []resource.PolicyEvaluation{},
-	}
-	for _, number := range found.flows {
-		body.Flows = append(body.Flows, h.showFlow(org, in.Fingerprint, found, number))
+		Flows: resource.Map(found.flows, func(number *int) AssertArtifactFlowResponse {
+			return h.showFlow(org, in.Fingerprint, found, *number)
+		}),
 	}
 	first := &body.Flows[0]
 	body.Flow, body.Trail, body.ComplianceStatus, body.HTMLURL = first.Flow, first.Trail, first.ComplianceStatus, first.HTMLURL
@@ -208,7 +208,7 @@ func (h *handlers) latestPolicies(ctx context.Context, org evidence.OrgAccess, n
 	return applied, nil
 }
 
-// loadArtifact reads what is known of an artifact. Flows must know it.
+// loadArtifact reads the facts about an artifact, which must have been reported to a flow.
 func (h *handlers) loadArtifact(ctx context.Context, org evidence.OrgAccess, in *assertInput, into *assessment) error {
 	fingerprint := in.Fingerprint
 	provenances, err := h.Provenances.GetMany(ctx, org.OrgID, []string{fingerprint})
@@ -324,10 +324,7 @@ func (h *handlers) explainFlows(org evidence.OrgAccess, found *assessment, faili
 	}
 	required := policy.Policy{TrailCompliance: policy.Requirement{Required: true}}
 	facts := found.artifact.Facts
-	facts.Flows = nil
-	for _, number := range found.flows {
-		facts.Flows = append(facts.Flows, found.artifact.Flows[number])
-	}
+	facts.Flows = resource.Map(found.flows, func(number *int) policy.Flow { return found.artifact.Flows[*number] })
 	evaluation := required.Evaluate(&facts)
 	for number := range evaluation {
 		if number != policy.TrailComplianceNumber {

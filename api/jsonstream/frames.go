@@ -219,7 +219,7 @@ func plain(t reflect.Type) bool {
 	return true
 }
 
-// holdsList reports whether values of a type may have in them what has yet to be read.
+// holdsList reports whether values of a type may contain lists that are read while they are sent.
 func (r *Reader) holdsList(t reflect.Type) bool {
 	holds, known := r.open[t]
 	if !known {

@@ -17,7 +17,7 @@ type List[T any] struct {
 }
 
 // NewList makes a list of what next returns: the next elements, and whether there may be
-// more. A batch may be empty and have others behind it.
+// more. An empty batch may have others after it.
 func NewList[T any](next func(ctx context.Context) (batch []T, more bool, err error)) List[T] {
 	return List[T]{next: next}
 }

@@ -16,7 +16,7 @@ type Reader struct {
 	encoder *json.Encoder
 	// frames are what has been begun, the innermost last.
 	frames []frame
-	// open are the types of which is known whether they may hold what is read later.
+	// open caches the results of holdsList.
 	open map[reflect.Type]bool
 	err  error
 }

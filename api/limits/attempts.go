@@ -60,8 +60,8 @@ func (a *Attempts) Client(from Origin) string { return addressOf(a.Proxies.Clien
 // Judge counts an evidence.Unauthorized error of an attempt to authenticate as a failed one. It
 // returns the error that answers the attempt: beyond the limit, an evidence.RateLimited error.
 //
-// Attempts are judged after the look-up and never before it: clients behind one address must not
-// lock each other out, and a good secret cannot be told from others without its look-up.
+// Attempts are judged after the secret was looked up, never before. Clients that share an address must not lock
+// each other out, and only the look-up shows whether a secret is good.
 func (a *Attempts) Judge(from Origin, err error) error {
 	if a == nil || evidence.CodeOf(err) != evidence.Unauthorized {
 		return err

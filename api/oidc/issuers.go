@@ -58,7 +58,7 @@ type issuers struct {
 	decoys decoys
 }
 
-// issuer is what is known of an issuer.
+// issuer is the cached state of an issuer.
 type issuer struct {
 	// keys are those of the last attempt that succeeded, at fetched.
 	keys    []jose.JSONWebKey
@@ -190,7 +190,7 @@ func (i *issuers) verifyWith(known issuer, jws *jose.JSONWebSignature) (payload 
 	}
 	decoy := i.decoys[jose.SignatureAlgorithm(header.Algorithm)]
 	for range left {
-		// Whatever it returns, a decoy is the key of nobody.
+		// A decoy is nobody's key, so the result does not matter.
 		_, _ = i.check(jws, decoy)
 	}
 	return nil, false

@@ -113,7 +113,7 @@ func (h *handlers) envAction(ctx context.Context, body *EnvActionPutInput) (noti
 	return h.newAction(ctx, notification.OfEnvironments, body.Name, body.Targets, body.Environments, body.Triggers)
 }
 
-// newAction makes an action of what was sent; subjects are names.
+// newAction makes the action of a request; subjects are names.
 func (h *handlers) newAction(ctx context.Context, kind notification.Kind, name string, targets []ActionTarget, subjects, triggers []string) (notification.Action, error) {
 	by := server.Principal(ctx)
 	now := evidence.Seconds(h.Clock())
@@ -203,7 +203,7 @@ type ActionHead struct {
 	LastModifiedAt        float64          `json:"last_modified_at"`
 }
 
-// actionReader holds what is read beside actions to show them.
+// actionReader holds what is read to show actions.
 type actionReader struct {
 	// names are those of environments and flows by id.
 	names     map[string]string

@@ -166,7 +166,7 @@ type UserKeyPath struct {
 	KeyID string `path:"key_id" doc:"Id of the key."`
 }
 
-// ownKeys reads the user who asks.
+// ownKeys reads the user who sent the request.
 func (h *handlers) ownKeys(ctx context.Context) (identity.KeyOwner, error) {
 	owner, err := h.Tenancy.UserKeys(ctx, server.Principal(ctx).Name)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -208,7 +208,7 @@ type AccountKeyPath struct {
 	KeyID string `path:"key_id" doc:"Id of the key."`
 }
 
-// accountKeys reads a service account that whoever asks has to manage.
+// accountKeys reads a service account, which the principal must manage.
 func (h *handlers) accountKeys(name string) keyOwner {
 	return func(ctx context.Context) (identity.KeyOwner, error) {
 		org := server.Access(ctx)

@@ -178,10 +178,9 @@ func (h *handlers) testAction(ctx context.Context, in *ActionPath) (*server.Answ
 		ID: evidence.NewID(), EventType: notification.EventTest, Org: org.OrgName, Timestamp: now, Action: action.Name,
 		Description: fmt.Sprintf("Test of the action '%s'", action.Name), Link: h.Links.Base,
 	}
-	var deliveries []notification.Delivery
-	for _, target := range action.DistinctTargets() {
-		deliveries = append(deliveries, notification.NewDelivery(org.OrgID, action.Number, &target, notice, now, 0))
-	}
+	deliveries := resource.Map(action.DistinctTargets(), func(target *notification.Target) notification.Delivery {
+		return notification.NewDelivery(org.OrgID, action.Number, target, notice, now, 0)
+	})
 	err = h.Deliveries.Add(ctx, deliveries)
 	return server.Answered(TestDeliveries{Deliveries: showDeliveries(deliveries, seesAddresses(org))}), err
 }

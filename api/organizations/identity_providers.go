@@ -102,9 +102,7 @@ func (h *handlers) putIdentityProvider(ctx context.Context, in *ProviderPath, bo
 func (b *IdentityProviderPutInput) check() error {
 	issuer, err := url.Parse(b.Issuer)
 	if err != nil || issuer.Scheme != "https" || issuer.Host == "" || issuer.User != nil || strings.ContainsAny(b.Issuer, "?#") {
-		return evidence.ValidationError(map[string]string{
-			"issuer": "Input should be an https URL without user, query and fragment [input: " + validation.Cut(b.Issuer) + "]",
-		})
+		return resource.FieldError("issuer", "Input should be an https URL without user, query and fragment [input: %s]", validation.Cut(b.Issuer))
 	}
 	condition, err := expression.ParseClaims(b.Condition)
 	if err == nil && !condition.Restricts() {

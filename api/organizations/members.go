@@ -7,6 +7,7 @@ import (
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/storage/tenancy"
 )
 
@@ -104,13 +105,12 @@ func (h *handlers) deleteMember(ctx context.Context, in *MemberChangePath) (*ser
 // answerMemberChange lists the service accounts that the member has left, and revokes their keys if the
 // request says so.
 func (h *handlers) answerMemberChange(ctx context.Context, in *MemberChangePath, change tenancy.MemberChange) (*server.StatusAnswer[MemberChange], error) {
-	answer := &server.StatusAnswer[MemberChange]{Status: http.StatusOK, Body: MemberChange{Message: "OK", LeftServiceAccounts: []LeftServiceAccount{}}}
+	left := resource.Map(change.Left, func(account *identity.ServiceAccount) LeftServiceAccount {
+		return LeftServiceAccount{Name: account.Name, Privilege: account.Privilege.String(), KeysRevoked: in.RevokeServiceAccounts}
+	})
+	answer := &server.StatusAnswer[MemberChange]{Status: http.StatusOK, Body: MemberChange{Message: "OK", LeftServiceAccounts: left}}
 	if change.Created {
 		answer.Status = http.StatusCreated
-	}
-	for _, account := range change.Left {
-		shown := LeftServiceAccount{Name: account.Name, Privilege: account.Privilege.String(), KeysRevoked: in.RevokeServiceAccounts}
-		answer.Body.LeftServiceAccounts = append(answer.Body.LeftServiceAccounts, shown)
 	}
 	if !in.RevokeServiceAccounts {
 		return answer, nil

@@ -37,8 +37,7 @@ type OrganizationPostInput struct {
 	Name string `json:"name" doc:"At most 64 characters. It cannot be changed."`
 }
 
-// createOrganization creates a shared organization, of which whoever asks becomes the
-// administrator.
+// createOrganization creates a shared organization. The principal becomes its administrator.
 func (h *handlers) createOrganization(ctx context.Context, _ *noInput, body *OrganizationPostInput) (*server.Answer[GetOrganization], error) {
 	principal := server.Principal(ctx)
 	if err := evidence.CheckOrganizationName(body.Name); err != nil {

@@ -24,5 +24,5 @@ type handlers struct {
 	targets *targetReader
 }
 
-// actor is whoever asks as one who changes something.
+// actor is the principal of the request, as the audit log names it.
 func actor(ctx context.Context) identity.Actor { return identity.ActorOf(server.Principal(ctx)) }

@@ -168,7 +168,7 @@ func (h *handlers) createServiceAccount(ctx context.Context, _ *server.OrgPath, 
 	return answerAccount(&created), err
 }
 
-// managedAccount reads a service account that whoever asks has to manage.
+// managedAccount reads a service account, which the principal must manage.
 func (h *handlers) managedAccount(ctx context.Context, name string) (identity.ServiceAccount, error) {
 	org := server.Access(ctx)
 	account, err := h.Tenancy.ServiceAccount(ctx, org.OrgID, name)

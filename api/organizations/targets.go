@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -76,7 +75,8 @@ func (r *targetReader) read(raw json.RawMessage, at string, found validation.Fin
 		found.Add(at+".type", validation.MissingText, nil)
 		return notification.Target{}
 	case !ok:
-		found.Add(at+".type", "Input should be "+targetTypeChoices(), sent["type"])
+		types := resource.Map(targetForms, func(form *targetForm) any { return string(form.kind) })
+		found.Add(at+".type", "Input should be "+validation.ShowChoices(types), sent["type"])
 		return notification.Target{}
 	}
 	known := map[string]any{}
@@ -139,8 +139,8 @@ func isWebhook(text string) bool {
 	return err == nil && port > 0
 }
 
-// isMailbox reports whether a text is a mere address: nothing that a mail client would show
-// beside it, or a mail server could take for another line.
+// isMailbox reports whether a text is an e-mail address without a display name and without control characters, which
+// could begin another line for a mail server.
 func isMailbox(text string) bool {
 	for _, r := range text {
 		if unicode.IsControl(r) {
@@ -169,16 +169,6 @@ var targetForms = []targetForm{
 // formOf returns the form of a type, that of Slack for an unknown one.
 func formOf(kind notification.TargetType) targetForm {
 	return targetForms[max(0, slices.IndexFunc(targetForms, func(f targetForm) bool { return f.kind == kind }))]
-}
-
-// targetTypeChoices words the types: 'A', 'B' or 'C'.
-func targetTypeChoices() string {
-	var quoted []string
-	for _, form := range targetForms {
-		quoted = append(quoted, "'"+string(form.kind)+"'")
-	}
-	last := len(quoted) - 1
-	return strings.Join(quoted[:last], ", ") + " or " + quoted[last]
 }
 
 // SlackActionTarget is an incoming webhook of Slack, or of a chat service that takes the same.
@@ -274,7 +264,7 @@ func (TargetResponse) Schema(registry huma.Registry) *huma.Schema {
 // MarshalJSON encodes the form.
 func (t TargetResponse) MarshalJSON() ([]byte, error) { return json.Marshal(t.form) }
 
-// TargetStatus is what is known of a target.
+// TargetStatus is the state of a target.
 type TargetStatus struct {
 	ID                string   `json:"id" doc:"Follows from the type and the addresses: it stays when the action is stored again."`
 	LastSuccessAt     *float64 `json:"last_success_at" nullable:"true"`

@@ -127,7 +127,7 @@ func notReady(answer *auditpackage.Answer) error {
 	return unavailable
 }
 
-// AuditPackage says how far a package has come (docs/semantics.md 21.1).
+// AuditPackage is the progress of a package (docs/semantics.md 21.1).
 type AuditPackage struct {
 	State  audit.Progress `json:"state" enum:"pending,ready,failed"`
 	Size   *int64         `json:"size" nullable:"true" doc:"Bytes; null unless it is ready."`

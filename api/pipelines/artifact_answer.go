@@ -27,8 +27,8 @@ type evaluatedArtifact struct {
 	attested pipelines.Attested
 }
 
-// evaluate evaluates records by what is known now, with a constant number of commands for
-// a thousand. Those that slots had to drop take some more: see states.Evaluator.
+// evaluate evaluates records by the current facts, with a constant number of commands for a thousand. Those that slots
+// had to drop take some more: see states.Evaluator.
 func (h *handlers) evaluate(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]evaluatedArtifact, error) {
 	return h.evaluateFrom(ctx, org, records, nil)
 }

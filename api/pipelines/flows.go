@@ -80,8 +80,8 @@ type FlowGet struct {
 	Tags        map[string]string `json:"tags"`
 }
 
-// FlowList is a flow as lists show it: with what its latest trail has come to, if
-// there is one (docs/semantics.md 3.1).
+// FlowList is a flow as lists show it: with the state of its latest trail, if there is one
+// (docs/semantics.md 3.1).
 type FlowList struct {
 	FlowGet
 	LatestActivityAt *float64 `json:"latest_activity_at" nullable:"true"`

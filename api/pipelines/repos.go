@@ -184,7 +184,7 @@ func (h *handlers) listRepoFilterOptions(ctx context.Context, in *repoFilterOpti
 	}), nil
 }
 
-// distinct collects a value of the repositories that facets want; "" is none.
+// distinct returns the distinct values of the repositories that match facets, sorted, without "".
 func distinct(repos []evidence.Repo, facets repoFacets, value func(*evidence.Repo) string) []string {
 	values := map[string]bool{}
 	for _, repo := range repos {

@@ -282,7 +282,7 @@ type GetTrail struct {
 	HTMLURL          string                                    `json:"html_url"`
 }
 
-// TrailComplianceStatus says how far a trail has come.
+// TrailComplianceStatus is the state of a trail and of what its template requires.
 type TrailComplianceStatus struct {
 	Status               evidence.Status                              `json:"status" enum:"INCOMPLETE,COMPLIANT,NON-COMPLIANT"`
 	IsCompliant          *bool                                        `json:"is_compliant" nullable:"true"`
@@ -323,7 +323,7 @@ type FlowInfo struct {
 	Tags map[string]string `json:"tags"`
 }
 
-// trailSources is what showing trails takes beside the trails.
+// trailSources holds what is read to show trails.
 type trailSources struct {
 	flows     map[string]evidence.Flow            // by id
 	templates map[string]pipelines.StoredTemplate // by id
@@ -374,7 +374,7 @@ func showReport(report compliance.Report) TrailComplianceStatus {
 }
 
 // maxListedTemplate is the longest text of a template that lists repeat with each
-// trail, in bytes. A longer one is to be had with the trail itself.
+// trail, in bytes. The answer about one trail has longer ones.
 const maxListedTemplate = 64 << 10
 
 func showTemplate(stored pipelines.StoredTemplate, listed bool) Template {

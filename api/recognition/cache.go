@@ -39,7 +39,7 @@ type Cache struct {
 	recognized prometheus.Counter
 }
 
-// acceptedReport is what is remembered of a report.
+// acceptedReport is the entry of an accepted report.
 type acceptedReport struct {
 	hash   BodyHash
 	digest string

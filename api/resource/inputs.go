@@ -36,7 +36,7 @@ func (OrNull[T]) Schema(registry huma.Registry) *huma.Schema {
 // UnmarshalJSON decodes a T or null.
 func (o *OrNull[T]) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, &o.Value) }
 
-// MarshalJSON gives back what was decoded.
+// MarshalJSON encodes the value, or null.
 func (o OrNull[T]) MarshalJSON() ([]byte, error) { return json.Marshal(o.Value) }
 
 // SentOrRemoved is a text that a request may leave out, or send as null to remove what there
@@ -93,7 +93,7 @@ type ExternalAttachmentUrl struct {
 	Fingerprint *string `json:"fingerprint,omitempty" nullable:"true" pattern:"^[a-f0-9]{64}$"`
 }
 
-// ExternalURLs maps labels to what is outside. It may be absent or null.
+// ExternalURLs maps labels to external URLs. It may be absent or null.
 type ExternalURLs map[string]ExternalAttachmentUrl
 
 // Schema describes labels and values.

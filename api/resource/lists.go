@@ -33,9 +33,7 @@ func ParseCursor(after string) (number int, cursor string, err error) {
 
 // WrongCursor is the answer to a cursor that is not one of this list.
 func WrongCursor(after string) error {
-	return evidence.ValidationError(map[string]string{
-		"query.after": "Input should be the cursor of a page of this list [input: " + validation.Cut(after) + "]",
-	})
+	return FieldError("query.after", "Input should be the cursor of a page of this list [input: %s]", validation.Cut(after))
 }
 
 // CursorLinks are the links of a page of a list with cursors: its own, and that of the page of the number next. cursor

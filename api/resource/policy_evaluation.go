@@ -64,16 +64,14 @@ type PolicyView struct {
 
 // NewPolicyViews makes a view of each policy.
 func NewPolicyViews(applied []policy.Applied) []PolicyView {
-	views := make([]PolicyView, 0, len(applied))
-	for _, one := range applied {
-		view := PolicyView{Applied: one}
+	return Map(applied, func(one *policy.Applied) PolicyView {
+		view := PolicyView{Applied: *one}
 		for number := range one.Policy.Rules() {
 			rule := showRule(one.Policy, number)
 			view.rules, view.sizes = append(view.rules, rule), append(view.sizes, sizeOf(&rule))
 		}
-		views = append(views, view)
-	}
-	return views
+		return view
+	})
 }
 
 // Show shows how the policy evaluated an artifact that flows know. Rules that fail come first where
@@ -175,8 +173,7 @@ func showRule(p *policy.Policy, number int) PolicyRule {
 	return shown
 }
 
-// PolicyDump shows a policy with the internal names that the public API uses for it beside
-// snapshots.
+// PolicyDump shows a policy with the internal names that snapshots use for its members.
 func PolicyDump(p *policy.Policy) map[string]any {
 	attestations := Map(p.Attestations, func(rule *policy.AttestationRule) map[string]any { return showAttestationRule(rule, "if_condition") })
 	return map[string]any{"schema_version": "1", "artifacts": map[string]any{
@@ -316,7 +313,7 @@ type ReasonList struct {
 	full    bool
 }
 
-// take reports whether so many bytes fit behind what was taken before.
+// take reserves so many bytes, and reports whether they fit.
 func (l *ReasonList) take(bytes int) bool {
 	if l.full = l.full || bytes > min(l.left, l.reasons.left); l.full {
 		return false

@@ -27,9 +27,9 @@ const (
 	minMultiple = 3
 )
 
-// readAll reads what is left of a body; more than limit is TooLarge, and stays
-// unread. A body for which there is no memory is Unavailable: as far as its length is
-// announced before it is read, else as far as it has come.
+// readAll reads the rest of a body. More than limit is TooLarge, and stays unread. Unavailable
+// means that there is no memory for the body: before it is read if its length is announced, else
+// while it is read.
 func readAll(b *framing.Body, limit int64, m *admission.Memory) ([]byte, error) {
 	if b == nil || b.Stream == nil {
 		return nil, nil

@@ -23,8 +23,7 @@ const (
 	docsPath     = links.Prefix + "/docs"
 )
 
-// publicCaching lets caches keep what is the same for everybody, and has them ask
-// whether it is still so.
+// publicCaching lets caches keep an answer if they revalidate it.
 const publicCaching = "public, no-cache"
 
 // apiVersion is the version of the interface, which stays when that of the service changes.
@@ -112,8 +111,8 @@ func (s *Server) serveDocs() error {
 	return nil
 }
 
-// serveFixed serves what is the same for everybody as long as the process runs. Its forms, as it is and
-// compressed, have tags of their own.
+// serveFixed serves content that does not change while the process runs. Its plain and its compressed form have
+// different entity tags.
 func (s *Server) serveFixed(path, contentType, policy string, content []byte) {
 	hash := fmt.Sprintf("%x", sha256.Sum256(content))
 	plain, compressed := representation.Tag(hash), representation.Tag(hash+"-gzip")

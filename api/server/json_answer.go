@@ -27,7 +27,7 @@ const initialAnswerSize = 64 << 10
 type jsonAnswer struct {
 	// text is the answer, or its beginning.
 	text []byte
-	// rest makes what is behind text as it is sent; nil when there is nothing.
+	// rest encodes what follows text while it is sent; nil if nothing does.
 	rest *restOfAnswer
 	// headOnly is set for an answer to HEAD whose length is not known.
 	headOnly bool

@@ -18,12 +18,11 @@ const (
 	// MaxPage ends a page of a list with cursors once that many bytes of it have been read.
 	// Lists without cursors have no such limit: they are never in memory as a whole.
 	MaxPage = 32 * Mebibyte
-	// firstPart is how many documents of a batch are shown at first, before it is known
-	// how much is read beside them: as many as the pages of most lists have at most.
+	// firstPart is the size of the first part, in documents: the largest page of most lists.
 	firstPart = 100
 )
 
-// ListOf makes the list of an answer of what is read batch by batch.
+// ListOf makes a list that is read batch by batch.
 func ListOf[S, T any](batchBytes int, batches *storage.Batches[S], show func(context.Context, []S) ([]T, error)) jsonstream.List[T] {
 	return jsonstream.NewList(func(ctx context.Context) ([]T, bool, error) {
 		RequestOf(ctx).Memory.Rewind(0)
@@ -61,7 +60,7 @@ type partReader[S any] struct {
 	batches    *storage.Batches[S]
 	batchBytes int
 	pending    []S
-	// mark is what is reserved for the batch itself.
+	// mark is the memory that is reserved for the batch itself.
 	mark int64
 	// size is how many documents the next part has at most.
 	size int
@@ -81,7 +80,7 @@ func (p *partReader[S]) next(ctx context.Context, memory *admission.Memory) (par
 	return part, nil
 }
 
-// resize sizes the next part by how many bytes were read beside a document.
+// resize sizes the next part by how many more bytes were read for each document.
 func (p *partReader[S]) resize(beside int) {
 	p.size = max(1, min(p.batchBytes/max(1, beside), 4*p.size, storage.MaxMany))
 }
@@ -192,8 +191,8 @@ func (p Page) Headers() PageHeaders {
 	return headers
 }
 
-// PageEnvelope is pagination by members beside the list
-// (docs/semantics.md 1.10, style 4). Bodies embed it, exported for the same reason.
+// PageEnvelope is pagination by members of the body (docs/semantics.md 1.10, style 4). Bodies embed it, exported for
+// the same reason.
 type PageEnvelope struct {
 	Links      map[string]Href `json:"_links"`
 	Page       int             `json:"page"`

@@ -33,7 +33,7 @@ func (s *Server) ServePage(method, path string, serve ...fiber.Handler) {
 }
 
 // ServeOtherPages has serve answer browsers that ask for a page at a path that nothing else serves. It
-// comes behind all other paths. Whoever does not ask for HTML gets the answer of the API.
+// must be called after all other paths are registered. Requests that do not accept HTML get the answer of the API.
 func (s *Server) ServeOtherPages(serve fiber.Handler) {
 	s.app.Use(func(c *fiber.Ctx) error {
 		read := c.Method() == fiber.MethodGet || c.Method() == fiber.MethodHead

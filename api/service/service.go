@@ -98,7 +98,7 @@ func New(p *process.Process) (*Service, error) {
 }
 
 // Serve answers on the listener until ctx ends, then lets the requests under way
-// finish and hands over what is still to be dispatched.
+// finish and dispatches the tasks that are left.
 func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var loops goroutine.Group

@@ -69,7 +69,7 @@ type SnapshotPod struct {
 	Owners    []snapshot.Owner `json:"owners"`
 }
 
-// shownArtifact is an artifact beside what orders it.
+// shownArtifact is an artifact with its change, by which it is sorted.
 type shownArtifact struct {
 	artifact snapshot.Artifact
 	change   snapshot.Change
@@ -199,7 +199,7 @@ type CloudRunContext struct {
 	JobName      *string `json:"job_name" nullable:"true"`
 }
 
-// showContext describes what is kept of an artifact's context.
+// showContext shows the stored context of an artifact.
 func showContext(a *snapshot.Artifact) ArtifactContext {
 	if a.Context == nil {
 		return ArtifactContext{}
@@ -242,7 +242,7 @@ type DeploymentDiff struct {
 	PreviousTemplateReferenceName   string          `json:"previous_template_reference_name"`
 }
 
-// snapshotOrigins is what showing where artifacts come from takes beside them.
+// snapshotOrigins holds what is read to show the flows of artifacts.
 type snapshotOrigins struct {
 	links   links.Links
 	org     string                   // name
@@ -322,14 +322,14 @@ type FailingArtifact struct {
 	Name        string `json:"name"`
 }
 
-// policyDecisions is what showing how policies evaluated artifacts takes beside them.
+// policyDecisions holds what is read to show the evaluations of artifacts.
 type policyDecisions struct {
 	links   links.Links
 	org     evidence.OrgAccess
 	applied []resource.PolicyView
 	// explain asks for explanations of what is not compliant.
 	explain bool
-	// reasons bounds what is said of all artifacts.
+	// reasons bounds the reasons of all artifacts.
 	reasons *resource.Reasons
 }
 

@@ -199,8 +199,8 @@ func verdictText(verdict *bool) string {
 	return strconv.FormatBool(*verdict)
 }
 
-// escapeFormula keeps spreadsheets from taking a cell for a formula: names come from whoever
-// reports, and the log is opened by auditors. The quote before it is not shown there.
+// escapeFormula keeps spreadsheets from running a cell as a formula: reporters choose the names, and auditors open
+// the log. Spreadsheets do not show the quote before it.
 func escapeFormula(cell string) string {
 	if cell != "" && strings.ContainsRune("=+-@\t\r\n", rune(cell[0])) {
 		return "'" + cell
@@ -210,7 +210,7 @@ func escapeFormula(cell string) string {
 
 // auditReader writes an audit log as it is read, and holds one page of it at a time.
 type auditReader struct {
-	// rows makes the page behind a cursor and gives the next cursor, "" at the end.
+	// rows makes the page after a cursor and returns the next cursor, "" at the end.
 	rows  func(after string) (page [][]string, next string, err error)
 	after string
 	ended bool

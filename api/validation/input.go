@@ -90,8 +90,8 @@ func writeDictionary(b *strings.Builder, members map[string]any) {
 	b.WriteByte('}')
 }
 
-// showChoices lists the values of an enum: 'a', 'b' or 'c'.
-func showChoices(values []any) string {
+// ShowChoices lists the values of an enum: 'a', 'b' or 'c'.
+func ShowChoices(values []any) string {
 	shown := make([]string, len(values))
 	for i, value := range values {
 		var b strings.Builder

@@ -308,7 +308,7 @@ func choicesOf(s *huma.Schema) string {
 	if text, ok := s.Extensions[ChoicesText].(string); ok {
 		return text
 	}
-	return showChoices(s.Enum)
+	return ShowChoices(s.Enum)
 }
 
 func (v *Validator) checkString(s *huma.Schema, value any, at string, found Findings) any {

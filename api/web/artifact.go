@@ -184,7 +184,7 @@ func (a *artifactPage) attest(p *page, entries []entry) error {
 	return p.detail(a.Org, &a.Attested)
 }
 
-// loadVerdicts asks for what is said of the artifact where it runs.
+// loadVerdicts reads the verdicts on the artifact where it runs.
 func (a *artifactPage) loadVerdicts(p *page) error {
 	asked := min(len(a.Artifact.Running), maxPlaces)
 	a.Unasked, a.MoreUnasked = first(a.Artifact.Running[asked:], maxOthers)

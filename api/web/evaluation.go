@@ -40,7 +40,7 @@ type evaluation struct {
 	Told  int
 }
 
-// evaluationPage is the form of a dry run, and what has come out of it.
+// evaluationPage is the form of a dry run, and its result.
 type evaluationPage struct {
 	Org, Policy  string
 	Environment  string

@@ -37,7 +37,7 @@ type foundArtifact struct {
 	Link        string   `json:"-"`
 }
 
-// foundName is a thing whose name has what is searched for.
+// foundName is a thing whose name has the text of the search.
 type foundName struct{ Kind, Name, Description, Link string }
 
 type searchPage struct {

@@ -84,7 +84,7 @@ func New(options Options) (*Site, error) {
 	return &Site{Options: options, sessions: sessions, templates: made}, err
 }
 
-// Mount has the pages served by api, behind all other paths that it has.
+// Mount has api serve the pages. Its other paths must be registered before.
 func (s *Site) Mount(api API) {
 	s.api = api
 	for _, asset := range view.Assets {

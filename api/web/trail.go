@@ -110,7 +110,7 @@ type wrong struct {
 	State    any
 }
 
-// trailPage shows a trail: what its template requires beside what came.
+// trailPage shows a trail: what its template requires and what was reported.
 type trailPage struct {
 	Org       string
 	Trail     trail
@@ -245,7 +245,7 @@ func (t *trailPage) load(p *page) error {
 	return nil
 }
 
-// assembled says how far an audit package has come.
+// assembled is the progress of an audit package.
 type assembled struct {
 	State  string  `json:"state"`
 	Size   *int64  `json:"size"`
@@ -259,7 +259,7 @@ func (a *assembled) Ready() bool { return a.State == "ready" }
 // Failed reports whether assembling it failed.
 func (a *assembled) Failed() bool { return a.State == "failed" }
 
-// packagePage shows the audit package of a trail, or how far it has come.
+// packagePage shows the audit package of a trail, or its progress.
 type packagePage struct {
 	Org, Flow, Trail string
 	// Package has the progress of both. Report is the size of the PDF, once they are ready.
