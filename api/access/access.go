@@ -12,7 +12,7 @@ import (
 	"attestry/evidence"
 )
 
-// Authenticator knows keys.
+// Authenticator reads the owners of keys.
 type Authenticator interface {
 	// Authenticate returns whoever the secret speaks for. A secret that is
 	// unknown, expired or revoked gives an evidence.Unauthorized error; one that is no key at
@@ -20,7 +20,7 @@ type Authenticator interface {
 	Authenticate(ctx context.Context, secret string) (evidence.Principal, error)
 }
 
-// Memberships knows who may do what where.
+// Memberships reads what principals may do in organizations.
 type Memberships interface {
 	// Access returns what the principal may do in the organization of that name.
 	// One that does not exist and one that the principal must not see both give
@@ -87,7 +87,8 @@ type Rule struct {
 
 // Admit returns who sent a request, and what they may do in its organization: first whether
 // the key or token is good, then whether its owner may see the organization, then whether the role
-// suffices, then whether beta features that are needed are on. Bad keys count for their address. What it has found out it returns along with an error, too.
+// suffices, then whether beta features that are needed are on. Bad keys count for
+// their address. The principal and the access are returned with an error, too, as far as they are known.
 func (g *Gate) Admit(ctx context.Context, r Request, rule Rule) (principal evidence.Principal, org evidence.OrgAccess, err error) {
 	if r.SignedIn != nil {
 		return g.admitSignedIn(ctx, r, rule)
@@ -97,7 +98,7 @@ func (g *Gate) Admit(ctx context.Context, r Request, rule Rule) (principal evide
 		return principal, org, err
 	}
 	principal, org, err = g.authenticate(ctx, r, rule, secret)
-	// Keys may have any form: only what is no key is taken for a token.
+	// Keys may have any form, so a secret is tried as a token only if it is not a key.
 	if errors.Is(err, evidence.ErrUnknownKey) && oidc.IsToken(secret) {
 		principal, org, err = g.identify(ctx, r, rule, secret)
 	}
@@ -176,7 +177,7 @@ func RequireRole(org evidence.OrgAccess, least evidence.Role) error {
 	return nil
 }
 
-// Refused is the answer to whoever may not do in an organization what they ask for.
+// Refused is the answer to a principal whose role is too low.
 func Refused() error { return evidence.NewError(evidence.Forbidden, roleTooLowMessage) }
 
 // RequireBeta refuses what needs the beta features of an organization where they are off.
@@ -187,10 +188,9 @@ func RequireBeta(org evidence.OrgAccess) error {
 	return nil
 }
 
-// deniedAt words a refusal with the path that was asked for.
+// deniedAt names the path of the request in a refusal.
 func deniedAt(path string, err error) error {
-	var refused *evidence.Error
-	if errors.As(err, &refused) && refused.Code == evidence.Forbidden {
+	if evidence.CodeOf(err) == evidence.Forbidden {
 		return evidence.NewError(evidence.Forbidden, "Access denied to "+path)
 	}
 	return err

@@ -4,8 +4,11 @@
 package admission
 
 import (
+	"cmp"
 	"sync"
 	"time"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
 
 	"attestry/evidence"
 )
@@ -20,7 +23,7 @@ const (
 	// retryAfter is when a client that was refused should come back. By then most requests
 	// that were under way have been answered.
 	retryAfter = 5 * time.Second
-	// exhausted is what such a client is told.
+	// exhausted is the message to such a client.
 	exhausted = "The service is short of memory, please try again."
 )
 
@@ -46,7 +49,7 @@ func (b *Budget) InUse() int64 {
 	return b.inUse
 }
 
-// Refused is how often more was asked for than was left.
+// Refused is how often a reservation was refused.
 func (b *Budget) Refused() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -108,4 +111,27 @@ func chargeable(size int64) int64 {
 		return 0
 	}
 	return size
+}
+
+const (
+	// MinTotal is the smallest budget that is of use, in bytes.
+	MinTotal = 16 << 20
+	// unknownMachineMemory is assumed if no limit can be read, in bytes.
+	unknownMachineMemory = 1 << 30
+)
+
+// DefaultTotal is a quarter of the memory that the process may use, in bytes: of the
+// limit of its cgroup or else of the machine's memory. As much again may be garbage that
+// has not been collected yet; the other half is for everything else.
+func DefaultTotal() int64 { return quarter(memlimit.FromCgroup, memlimit.FromSystem) }
+
+// quarter returns a quarter of the least of the limits that can be read.
+func quarter(limits ...memlimit.Provider) int64 {
+	var least uint64
+	for _, limit := range limits {
+		if bytes, err := limit(); err == nil && bytes > 0 {
+			least = min(cmp.Or(least, bytes), bytes)
+		}
+	}
+	return max(int64(cmp.Or(least, unknownMachineMemory)/4), MinTotal)
 }

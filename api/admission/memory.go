@@ -14,13 +14,13 @@ const ReadMultiple = 3
 // initialReadSize is set aside for what is still to be read, in bytes.
 const initialReadSize = 64 << 10
 
-// Memory is what one request takes up of the budget that all share: its body and what is
-// decoded of it, and what is read for its answer.
+// Memory is the memory of one request within the budget that all share: for its body and the decoded body, and for
+// what is read for its answer.
 type Memory struct {
 	reservation *Reservation
 
 	mu sync.Mutex
-	// taken is for the body, and for what is made without being read.
+	// taken is for the body, and for values that are not read from storage.
 	taken int64
 	// read is of the batch at hand, where an answer is read batch by batch.
 	read int64
@@ -30,15 +30,11 @@ type Memory struct {
 	bytes int64
 }
 
-// Take reserves more for the body, or for what is made without being read.
+// Take reserves more for the body, or for values that are not read from storage.
 func (m *Memory) Take(bytes int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.resize(m.taken+bytes, m.read, m.held); err != nil {
-		return err
-	}
-	m.taken += bytes
-	return nil
+	return m.resize(m.taken+bytes, m.read, m.held)
 }
 
 // Fits reports whether so much more could be taken now.
@@ -52,11 +48,7 @@ func (m *Memory) Fits(bytes int64) error {
 func (m *Memory) Keep(bytes int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.resize(bytes, m.read, m.held); err != nil {
-		return err
-	}
-	m.taken = bytes
-	return nil
+	return m.resize(bytes, m.read, m.held)
 }
 
 // Charge reserves what was read; it is a storage.Charge.
@@ -64,12 +56,7 @@ func (m *Memory) Charge(bytes int) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.bytes += int64(bytes)
-	read := m.read + ReadMultiple*int64(bytes)
-	if err := m.resize(m.taken, read, m.held); err != nil {
-		return err
-	}
-	m.read = read
-	return nil
+	return m.resize(m.taken, m.read+ReadMultiple*int64(bytes), m.held)
 }
 
 // Hold reserves what an answer needs at least until it is sent, so that it does not break
@@ -77,15 +64,11 @@ func (m *Memory) Charge(bytes int) error {
 func (m *Memory) Hold(bytes int64) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.resize(m.taken, m.read, bytes); err != nil {
-		return err
-	}
-	m.held = bytes
-	return nil
+	return m.resize(m.taken, m.read, bytes)
 }
 
-// ReadAll reads to the end, at most so many bytes, and takes room as what is read comes.
-// So whoever sends slowly takes up no more than twice what was sent.
+// ReadAll reads to the end, at most so many bytes, and reserves memory as they arrive.
+// So a slow sender takes up no more than twice what it has sent.
 func (m *Memory) ReadAll(from io.Reader, most int) ([]byte, error) {
 	var text []byte
 	for len(text) < most {
@@ -108,21 +91,19 @@ func (m *Memory) ReadAll(from io.Reader, most int) ([]byte, error) {
 	return text, nil
 }
 
-// Mark is how much is reserved for what was read, for rewind.
+// Mark is how much is reserved for what was read, for Rewind.
 func (m *Memory) Mark() int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.read
 }
 
-// Rewind gives up what was reserved for what was read behind a mark.
+// Rewind releases what was reserved for reads since a mark.
 func (m *Memory) Rewind(mark int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	// A reservation that shrinks is not refused.
-	if m.resize(m.taken, mark, m.held) == nil {
-		m.read = mark
-	}
+	_ = m.resize(m.taken, mark, m.held)
 }
 
 // BytesRead is how much was read in all.
@@ -140,14 +121,17 @@ func (m *Memory) Release() {
 	m.reservation.Release()
 }
 
+// resize reserves what the three take up together, or leaves all as it is.
 func (m *Memory) resize(taken, read, held int64) error {
-	return m.reservation.Resize(taken + max(read, held))
+	err := m.reservation.Resize(taken + max(read, held))
+	if err == nil {
+		m.taken, m.read, m.held = taken, read, held
+	}
+	return err
 }
 
 // UnlimitedMemory is that of work that no budget bounds.
-func UnlimitedMemory() *Memory {
-	return &Memory{reservation: NewBudget(math.MaxInt64).Reserve()}
-}
+func UnlimitedMemory() *Memory { return NewMemory(NewBudget(math.MaxInt64)) }
 
 // NewMemory is that of a request, of which nothing is taken yet.
 func NewMemory(budget *Budget) *Memory { return &Memory{reservation: budget.Reserve()} }

@@ -21,8 +21,8 @@ import (
 
 const (
 	maxAttestationsPerPage = 100
-	// maxNamedAttestations bounds the attestations of one name in one place: the
-	// newest.
+	// maxNamedAttestations bounds the attestations of one name on a trail or artifact:
+	// the newest.
 	maxNamedAttestations = storage.MaxMany
 	// maxCommitAttestations bounds the attestations of commits: the newest.
 	maxCommitAttestations = 10_000
@@ -35,34 +35,19 @@ const (
 
 func (h *handlers) attestationReadRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/attestations/{org}", OperationID: "get_attestations", Tag: "Attestation",
-			Summary: "List the attestations of an organization", MinRole: evidence.Reader, Serve: server.Handle(h.listAttestations),
-		},
-		{
-			Method: http.MethodGet, Path: "/attestations/{org}/list_attestations_for_criteria",
-			OperationID: "list_attestations_for_criteria", Tag: "Attestation",
-			Summary: "List attestations by commit", MinRole: evidence.Reader, Serve: server.Handle(h.listCommitAttestations),
-		},
-		{
-			Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}", OperationID: "get_flow_attestations", Tag: "Attestation",
-			Summary: "List the attestations of a flow", MinRole: evidence.Reader, Serve: server.Handle(h.listFlowAttestations),
-		},
-		{
-			Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}/artifact/{fingerprint}/{attestation_name}",
-			OperationID: "get_artifact_attestation", Tag: "Attestation",
-			Summary: "Read the attestations of a name on an artifact", MinRole: evidence.Reader, Serve: server.Handle(h.getArtifactAttestations),
-		},
-		{
-			Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/{attestation_name}",
-			OperationID: "get_trail_attestation", Tag: "Attestation",
-			Summary: "Read the attestations of a name on a trail", MinRole: evidence.Reader, Serve: server.Handle(h.getTrailAttestations),
-		},
-		{
-			Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/attestation/{attestation_id}/evidence",
-			OperationID: "get_attestation_evidence", Tag: "Attestation", Summary: "Download the file attached to an attestation",
-			MinRole: evidence.Reader, Statuses: []int{http.StatusOK, http.StatusPartialContent}, Serve: server.Handle(h.getEvidence),
-		},
+		{Method: http.MethodGet, Path: "/attestations/{org}", OperationID: "get_attestations", Tag: "Attestation",
+			Summary: "List the attestations of an organization", MinRole: evidence.Reader, Serve: server.Handle(h.listAttestations)},
+		{Method: http.MethodGet, Path: "/attestations/{org}/list_attestations_for_criteria", OperationID: "list_attestations_for_criteria", Tag: "Attestation",
+			Summary: "List attestations by commit", MinRole: evidence.Reader, Serve: server.Handle(h.listCommitAttestations)},
+		{Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}", OperationID: "get_flow_attestations", Tag: "Attestation",
+			Summary: "List the attestations of a flow", MinRole: evidence.Reader, Serve: server.Handle(h.listFlowAttestations)},
+		{Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}/artifact/{fingerprint}/{attestation_name}", OperationID: "get_artifact_attestation", Tag: "Attestation",
+			Summary: "Read the attestations of a name on an artifact", MinRole: evidence.Reader, Serve: server.Handle(h.getArtifactAttestations)},
+		{Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/{attestation_name}", OperationID: "get_trail_attestation", Tag: "Attestation",
+			Summary: "Read the attestations of a name on a trail", MinRole: evidence.Reader, Serve: server.Handle(h.getTrailAttestations)},
+		{Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/attestation/{attestation_id}/evidence", OperationID: "get_attestation_evidence", Tag: "Attestation",
+			Summary: "Download the file attached to an attestation", MinRole: evidence.Reader,
+			Statuses: []int{http.StatusOK, http.StatusPartialContent}, Serve: server.Handle(h.getEvidence)},
 	}
 }
 
@@ -81,7 +66,7 @@ type listAttestationsInput struct {
 	PerPage       int      `query:"per_page" minimum:"1" maximum:"100" default:"20"`
 }
 
-// AttestationsPage is a page of a list that goes on by a cursor.
+// AttestationsPage is a page of a list with cursors.
 type AttestationsPage struct {
 	Data       jsonstream.List[Attestation]             `json:"data" doc:"A page ends early, with a next one, when its attestations exceed 32 MiB."`
 	Links      jsonstream.Later[map[string]server.Href] `json:"_links"`
@@ -156,11 +141,9 @@ func (h *handlers) findAttestation(ctx context.Context, org evidence.OrgAccess, 
 	}
 	shown, err := h.showAttestations(ctx, org, picked)
 	return server.Answered(AttestationsPage{
-		Data:  jsonstream.ListOf(shown),
-		Links: jsonstream.NewLater(func() map[string]server.Href { return resource.CursorLinks(ctx, h.Links, 0, "") }),
-		Pagination: resource.OrNull[server.PaginationInfo]{
-			Value: new(server.PaginationOf(1, in.PerPage, int64(len(picked)))),
-		},
+		Data:       jsonstream.ListOf(shown),
+		Links:      jsonstream.NewLater(func() map[string]server.Href { return resource.CursorLinks(ctx, h.Links, 0, "") }),
+		Pagination: resource.OrNull[server.PaginationInfo]{Value: new(server.PaginationOf(1, in.PerPage, int64(len(picked))))},
 	}), err
 }
 
@@ -181,16 +164,12 @@ func (h *handlers) pickAttestations(ctx context.Context, org evidence.OrgAccess,
 func (h *handlers) attestationQuery(ctx context.Context, org evidence.OrgAccess, in *listAttestationsInput) (pipelines.AttestationQuery, error) {
 	query := pipelines.AttestationQuery{Org: org.OrgID, Name: in.Name, NamePattern: in.NameRegex}
 	if in.Name != "" && in.NameRegex != "" {
-		return query, evidence.ValidationError(map[string]string{
-			"query.name_regex": "Input should not be given together with name [input: " + validation.Cut(in.NameRegex) + "]",
-		})
+		return query, resource.FieldError("query.name_regex", "Input should not be given together with name [input: %s]", validation.Cut(in.NameRegex))
 	}
 	if err := checkRegex(in.NameRegex); err != nil {
 		return query, err
 	}
-	if server.QueryHas(ctx, "is_compliant") {
-		query.Compliant = &in.IsCompliant
-	}
+	query.Compliant = resource.IfSent(ctx, "is_compliant", in.IsCompliant)
 	query.From, query.To = createdRange(ctx, in.FromTimestamp, in.ToTimestamp)
 	for _, kind := range in.Type {
 		if kind != "" {
@@ -204,17 +183,10 @@ func (h *handlers) attestationQuery(ctx context.Context, org evidence.OrgAccess,
 
 // createdRange reads the bounds that were sent.
 func createdRange(ctx context.Context, from, to int64) (first, last *float64) {
-	if server.QueryHas(ctx, "from_timestamp") {
-		first = new(float64(from))
-	}
-	if server.QueryHas(ctx, "to_timestamp") {
-		last = new(float64(to))
-	}
-	return first, last
+	return resource.IfSent(ctx, "from_timestamp", float64(from)), resource.IfSent(ctx, "to_timestamp", float64(to))
 }
 
-// storedType is the type that is kept for one that is asked for: decisions are
-// asked for by their bare name too.
+// storedType is the stored name of a type of a query, which may name decisions without their prefix.
 func storedType(kind string) string {
 	if evidence.SystemPrefix+kind == evidence.TypeDecision {
 		return evidence.TypeDecision
@@ -229,17 +201,12 @@ func (h *handlers) flowsNamed(ctx context.Context, org evidence.OrgAccess, names
 	if len(names) == 0 {
 		return nil, nil
 	}
-	slices.Sort(names)
-	refs, err := h.Flows.ResolveMany(ctx, org.OrgID, slices.Compact(names))
-	if err != nil {
-		return nil, err
-	}
+	refs, err := h.Flows.ResolveMany(ctx, org.OrgID, resource.SortUnique(names))
 	ids := make([]string, 0, len(refs))
 	for _, ref := range refs {
 		ids = append(ids, ref.ID)
 	}
-	slices.Sort(ids)
-	return slices.Compact(ids), nil
+	return resource.SortUnique(ids), err
 }
 
 func checkRegex(text string) error {
@@ -248,13 +215,10 @@ func checkRegex(text string) error {
 		return nil
 	}
 	reason := "expression repeats too much"
-	var malformed *syntax.Error
-	if errors.As(err, &malformed) {
+	if malformed, ok := errors.AsType[*syntax.Error](err); ok {
 		reason = malformed.Code.String()
 	}
-	return evidence.ValidationError(map[string]string{
-		"query.name_regex": "Input should be a valid regular expression, " + reason + " [input: " + validation.Cut(text) + "]",
-	})
+	return resource.FieldError("query.name_regex", "Input should be a valid regular expression, %s [input: %s]", reason, validation.Cut(text))
 }
 
 type commitAttestationsInput struct {
@@ -267,7 +231,7 @@ type commitAttestationsInput struct {
 }
 
 // listCommitAttestations lists the attestations of commits by commit, newest
-// first. Each commit that was asked for is there.
+// first. Each commit of the query is a key.
 func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttestationsInput) (*server.Answer[jsonstream.Map[jsonstream.List[Attestation]]], error) {
 	org := server.Access(ctx)
 	if len(in.CommitList) == 0 {
@@ -278,9 +242,8 @@ func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttesta
 	if in.AttestationType != "" {
 		kind := storedType(in.AttestationType)
 		if !isKnownType(kind) {
-			return nil, evidence.ValidationError(map[string]string{
-				"query.attestation_type": "Input should be a built-in attestation type or custom:<name> [input: " + validation.Cut(in.AttestationType) + "]",
-			})
+			return nil, resource.FieldError("query.attestation_type",
+				"Input should be a built-in attestation type or custom:<name> [input: %s]", validation.Cut(in.AttestationType))
 		}
 		query.Types = []string{kind}
 	}
@@ -329,7 +292,7 @@ func (h *handlers) listFlowAttestations(ctx context.Context, in *flowAttestation
 	}
 	number, size := max(in.Page, 1), min(max(in.PerPage, 1), maxAttestationsPerPage)
 	page := FlowAttestations{Pagination: server.PaginationOf(number, size, total)}
-	// The count may be capped; what is surely beyond the end is not looked for.
+	// The count may be capped. Pages that are certainly beyond the end are not read.
 	if offset := server.OffsetOf(number, size); int64(offset) < total || total == storage.MaxCount {
 		page.Data = h.listOfAttestations(org, h.Attestations.Page(query, offset, size))
 	}
@@ -379,7 +342,6 @@ func (h *handlers) getTrailAttestations(ctx context.Context, in *TrailAttestatio
 	if err != nil {
 		return nil, err
 	}
-	found := h.Attestations.Page(
-		pipelines.AttestationQuery{Org: org.OrgID, Trail: trail.Key(), Name: in.Name}, 0, maxNamedAttestations)
+	found := h.Attestations.Page(pipelines.AttestationQuery{Org: org.OrgID, Trail: trail.Key(), Name: in.Name}, 0, maxNamedAttestations)
 	return server.Answered(h.listOfAttestations(org, found)), nil
 }

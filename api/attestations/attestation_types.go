@@ -24,32 +24,17 @@ const schemaField = "type_schema"
 
 func (h *handlers) attestationTypeRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/custom-attestation-types/{org}", OperationID: "get_custom_attestation_types",
-			Tag: "Custom Attestation Types", Summary: "List the custom attestation types",
-			MinRole: evidence.Reader, Serve: server.Handle(h.listAttestationTypes),
-		},
-		{
-			Method: http.MethodPost, Path: "/custom-attestation-types/{org}", OperationID: "post_custom_attestation_type",
-			Tag: "Custom Attestation Types", Summary: "Create a custom attestation type, or its next version",
-			MinRole: evidence.Member, Statuses: []int{http.StatusCreated},
-			Serve: server.WithForm("data_json", []string{schemaField}, h.postAttestationType),
-		},
-		{
-			Method: http.MethodGet, Path: "/custom-attestation-types/{org}/{custom_attestation_type_name}",
-			OperationID: "get_custom_attestation_type", Tag: "Custom Attestation Types",
-			Summary: "Read a custom attestation type", MinRole: evidence.Reader, Serve: server.Handle(h.getAttestationType),
-		},
-		{
-			Method: http.MethodPut, Path: "/custom-attestation-types/{org}/{custom_attestation_type_name}/archive",
-			OperationID: "archive_custom_attestation_type", Tag: "Custom Attestation Types",
-			Summary: "Archive a custom attestation type", MinRole: evidence.Member, Serve: server.Handle(h.archiveAttestationType),
-		},
-		{
-			Method: http.MethodGet, Path: "/attestations/system-attestation-types",
-			OperationID: "list_system_attestation_types", Tag: "Attestation",
-			Summary: "List the built-in attestation types that have versions", Serve: server.Handle(h.listSystemTypes),
-		},
+		{Method: http.MethodGet, Path: "/custom-attestation-types/{org}", OperationID: "get_custom_attestation_types", Tag: "Custom Attestation Types",
+			Summary: "List the custom attestation types", MinRole: evidence.Reader, Serve: server.Handle(h.listAttestationTypes)},
+		{Method: http.MethodPost, Path: "/custom-attestation-types/{org}", OperationID: "post_custom_attestation_type", Tag: "Custom Attestation Types",
+			Summary: "Create a custom attestation type, or its next version", MinRole: evidence.Member, Statuses: []int{http.StatusCreated},
+			Serve: server.WithForm("data_json", []string{schemaField}, h.postAttestationType)},
+		{Method: http.MethodGet, Path: "/custom-attestation-types/{org}/{custom_attestation_type_name}", OperationID: "get_custom_attestation_type", Tag: "Custom Attestation Types",
+			Summary: "Read a custom attestation type", MinRole: evidence.Reader, Serve: server.Handle(h.getAttestationType)},
+		{Method: http.MethodPut, Path: "/custom-attestation-types/{org}/{custom_attestation_type_name}/archive", OperationID: "archive_custom_attestation_type", Tag: "Custom Attestation Types",
+			Summary: "Archive a custom attestation type", MinRole: evidence.Member, Serve: server.Handle(h.archiveAttestationType)},
+		{Method: http.MethodGet, Path: "/attestations/system-attestation-types", OperationID: "list_system_attestation_types", Tag: "Attestation",
+			Summary: "List the built-in attestation types that have versions", Serve: server.Handle(h.listSystemTypes)},
 	}
 }
 
@@ -134,7 +119,7 @@ func (e EvaluatorInput) evaluator() *evidence.Evaluator {
 
 // CustomAttestationType is a custom attestation type as answers show it
 // (docs/semantics.md 8.1). Clients print an unset description as text, so it is
-// left out; who made the type and when is left out when a version is asked for.
+// left out. The answer about one version leaves out who made the type and when.
 type CustomAttestationType struct {
 	Name           string                                        `json:"name"`
 	Description    *string                                       `json:"description,omitempty"`
@@ -172,9 +157,7 @@ type ShownEvaluator struct {
 }
 
 // Schema is that of either evaluator, or null.
-func (ShownEvaluator) Schema(registry huma.Registry) *huma.Schema {
-	return evaluatorSchema(registry)
-}
+func (ShownEvaluator) Schema(registry huma.Registry) *huma.Schema { return evaluatorSchema(registry) }
 
 func showEvaluator(evaluator *evidence.Evaluator) *ShownEvaluator {
 	switch {
@@ -183,11 +166,7 @@ func showEvaluator(evaluator *evidence.Evaluator) *ShownEvaluator {
 	case evaluator.ContentType == evidence.DefaultEvaluator:
 		return &ShownEvaluator{ContentType: evidence.DefaultEvaluator}
 	}
-	rules := evaluator.Rules
-	if rules == nil {
-		rules = []string{}
-	}
-	return &ShownEvaluator{ContentType: evidence.JQEvaluator, Rules: &rules}
+	return &ShownEvaluator{ContentType: evidence.JQEvaluator, Rules: new(append([]string{}, evaluator.Rules...))}
 }
 
 // AttestationTypePath is the path of an operation on a custom attestation type.
@@ -224,10 +203,8 @@ func (h *handlers) postAttestationType(ctx context.Context, _ *server.OrgPath, f
 	if err := h.Evaluator.Check(ctx, version.Org, definition); err != nil {
 		return nil, err
 	}
-	if _, err := h.AttestationTypes.Put(ctx, version); err != nil {
-		return nil, err
-	}
-	return server.Created(), nil
+	_, err = h.AttestationTypes.Put(ctx, version)
+	return server.Created(), err
 }
 
 // readSchema reads the JSON Schema of a form; nil when there is none. An empty file counts as a schema, which is not
@@ -297,10 +274,7 @@ func (h *handlers) getAttestationType(ctx context.Context, in *attestationTypeIn
 	}
 	org := server.Access(ctx)
 	found, err := h.AttestationTypes.Get(ctx, org.OrgID, in.Name)
-	if err != nil {
-		return nil, noAttestationType(err, org, in.Name)
-	}
-	return server.Answered(showAttestationType(org, &found, h.wholeVersions(found.Versions))), nil
+	return server.Answered(showAttestationType(org, &found, h.wholeVersions(found.Versions))), noAttestationType(err, org, in.Name)
 }
 
 func (h *handlers) getAttestationTypeVersion(ctx context.Context, in *attestationTypeInput) (*server.Answer[CustomAttestationType], error) {
@@ -322,40 +296,57 @@ func (h *handlers) getAttestationTypeVersion(ctx context.Context, in *attestatio
 func (h *handlers) archiveAttestationType(ctx context.Context, in *AttestationTypePath) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
 	err := h.AttestationTypes.Archive(ctx, org.OrgID, in.Name, evidence.Seconds(h.Clock()))
-	if err != nil {
-		return nil, noAttestationType(err, org, in.Name)
-	}
-	return server.OK(), nil
+	return server.OK(), noAttestationType(err, org, in.Name)
 }
 
-// noAttestationType words that a type is not there.
 func noAttestationType(err error, org evidence.OrgAccess, name string) error {
 	return resource.NotFound(err, "Custom attestation type '%s' does not exist for org '%s'", name, org.OrgName)
 }
 
 func showAttestationType(org evidence.OrgAccess, found *pipelines.AttestationTypeHistory, versions jsonstream.List[CustomAttestationTypeVersion]) CustomAttestationType {
 	return CustomAttestationType{
-		Name:           found.Name,
-		Description:    found.Description,
-		Org:            org.OrgName,
-		Archived:       found.Archived,
-		CreatedBy:      &found.CreatedBy,
-		CreatedAt:      &found.CreatedAt,
-		LastModifiedAt: &found.LastModifiedAt,
-		Versions:       versions,
+		Name: found.Name, Description: found.Description, Org: org.OrgName, Archived: found.Archived, CreatedBy: &found.CreatedBy,
+		CreatedAt: &found.CreatedAt, LastModifiedAt: &found.LastModifiedAt, Versions: versions,
 	}
 }
 
 func showAttestationTypeVersion(version *evidence.AttestationTypeVersion) CustomAttestationTypeVersion {
-	shown := CustomAttestationTypeVersion{
-		Version:    version.Version,
-		Timestamp:  version.Timestamp,
-		CreatedBy:  version.CreatedBy,
-		TypeSchema: SchemaDocument{version.Schema},
-		Evaluator:  showEvaluator(version.Evaluator),
+	return CustomAttestationTypeVersion{
+		Version: version.Version, Timestamp: version.Timestamp, CreatedBy: version.CreatedBy,
+		TypeSchema: SchemaDocument{version.Schema}, Evaluator: showEvaluator(version.Evaluator),
+		Summary: resource.Map(version.Summary, func(item *evidence.SummaryItem) TypeSummary { return TypeSummary(*item) }),
 	}
-	for _, item := range version.Summary {
-		shown.Summary = append(shown.Summary, TypeSummary(item))
-	}
-	return shown
+}
+
+// SystemAttestationTypes is the answer of list_system_attestation_types
+// (docs/semantics.md 8.3).
+type SystemAttestationTypes struct {
+	Types []SystemAttestationType `json:"system_attestation_types"`
+}
+
+// SystemAttestationType is a built-in type that has versions.
+type SystemAttestationType struct {
+	Name        string                         `json:"name"`
+	Description string                         `json:"description"`
+	Versions    []SystemAttestationTypeVersion `json:"versions"`
+}
+
+// SystemAttestationTypeVersion is one version of a built-in type.
+type SystemAttestationTypeVersion struct {
+	Version int            `json:"version"`
+	Schema  SchemaDocument `json:"attestation_data_schema"`
+}
+
+// listSystemTypes lists what can be posted as a system attestation. The other
+// built-in types (generic, junit, …) have operations and shapes of their own, no
+// attestation_data and no versions, so they are not among them.
+func (h *handlers) listSystemTypes(context.Context, *struct{}) (*server.Answer[SystemAttestationTypes], error) {
+	return server.Answered(SystemAttestationTypes{Types: []SystemAttestationType{{
+		Name:        attestation.DecisionName,
+		Description: "A decision about a control: whether it is met, for an artifact or a trail.",
+		Versions: []SystemAttestationTypeVersion{{
+			Version: attestation.DecisionVersion,
+			Schema:  SchemaDocument{attestation.DecisionSchema},
+		}},
+	}}}), nil
 }

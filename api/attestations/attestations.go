@@ -11,7 +11,7 @@ import (
 	"attestry/evidence"
 )
 
-// verdict is what a body comes to, beside what all attestations carry.
+// verdict is the result of judging a body.
 type verdict struct {
 	base      *resource.AttestationBase
 	kind      string
@@ -53,10 +53,7 @@ func recordAttestation[T any](h *handlers, judge func(context.Context, *T) (verd
 			return nil, err
 		}
 		record.Evidence = file
-		if err := h.Recorder.Attest(ctx, scope, record, repo); err != nil {
-			return nil, err
-		}
-		return server.Created(), nil
+		return server.Created(), h.Recorder.Attest(ctx, scope, record, repo)
 	})
 }
 
@@ -65,26 +62,12 @@ func recordAttestation[T any](h *handlers, judge func(context.Context, *T) (verd
 func (h *handlers) recordOf(ctx context.Context, scope recording.Scope, v verdict) (evidence.Attestation, *evidence.Repo, error) {
 	sent := v.base
 	record := evidence.Attestation{
-		ID:           evidence.NewID(),
-		Org:          scope.Org,
-		Trail:        scope.Trail,
-		Name:         sent.AttestationName,
-		Type:         v.kind,
-		Compliant:    v.compliant,
-		Fingerprint:  resource.ZeroIfNil(sent.ArtifactFingerprint),
-		Targets:      sent.TargetArtifacts,
-		Commit:       resource.CommitOf(sent.GitCommitInfo),
-		OriginURL:    sent.OriginURL,
-		Description:  sent.Description,
-		ExternalURLs: sent.ExternalURLs.Evidence(),
-		Annotations:  sent.Annotations,
-		UserData:     sent.UserData.Sent(),
-		Payload:      v.payload,
-		TypeVersion:  v.version,
-		Control:      v.control,
-		CreatedAt:    scope.At,
-		ReportedBy:   scope.By,
-		ReportedByID: scope.ByID,
+		ID: evidence.NewID(), Org: scope.Org, Trail: scope.Trail, Name: sent.AttestationName, Type: v.kind, Compliant: v.compliant,
+		Fingerprint: resource.ZeroIfNil(sent.ArtifactFingerprint), Targets: sent.TargetArtifacts,
+		Commit: resource.CommitOf(sent.GitCommitInfo), OriginURL: sent.OriginURL, Description: sent.Description,
+		ExternalURLs: sent.ExternalURLs.Evidence(), Annotations: sent.Annotations, UserData: sent.UserData.Sent(),
+		Payload: v.payload, TypeVersion: v.version, Control: v.control,
+		CreatedAt: scope.At, ReportedBy: scope.By, ReportedByID: scope.ByID,
 	}
 	repo, err := h.ReportRepo(ctx, scope, sent.RepoInfo)
 	if repo != nil {
@@ -103,8 +86,5 @@ func (h *handlers) overrideAttestation(ctx context.Context, in *resource.NewTrai
 		return nil, err
 	}
 	record.Override = &evidence.Override{Reason: body.Reason}
-	if err := h.Recorder.Override(ctx, scope, record, repo); err != nil {
-		return nil, err
-	}
-	return server.OK(), nil
+	return server.OK(), h.Recorder.Override(ctx, scope, record, repo)
 }

@@ -35,8 +35,8 @@ const (
 )
 
 // storeEvidence streams the file of a form into the object store; nil when there
-// is none. It is stored, and kept from deletion, before the attestation that it belongs to:
-// what is left behind when that fails is found by its content when it is sent again.
+// is none. It is stored, and protected from deletion, before its attestation. If storing
+// the attestation fails, the file is found by its content when it is sent again.
 func (h *handlers) storeEvidence(ctx context.Context, files func(func(server.FormFile) error) error) (*evidence.EvidenceFile, error) {
 	var stored *evidence.EvidenceFile
 	err := files(func(file server.FormFile) error {
@@ -98,7 +98,7 @@ func cleanFilename(sent string) string {
 // cutBytes shortens text to its last bytes, which hold the extension.
 func cutBytes(text string, most int) string { return text[max(len(text)-most, 0):] }
 
-// cleanContentType returns a type as it may stand in a header.
+// cleanContentType returns a type that is valid in a header.
 func cleanContentType(sent string) string {
 	kind, parameters, err := mime.ParseMediaType(sent)
 	if err != nil || !strings.Contains(kind, "/") {
@@ -117,18 +117,11 @@ type EvidencePath struct {
 	Attestation string `path:"attestation_id" doc:"Id of the attestation."`
 }
 
-// getEvidence sends the file that is attached to an attestation. Browsers are told
-// to save it and not to guess its type: it may be a page full of scripts.
+// getEvidence sends the file that is attached to an attestation. Its headers make
+// browsers save it and not guess its type: it may be a page full of scripts.
 func (h *handlers) getEvidence(ctx context.Context, in *EvidencePath) (*server.StreamOutput, error) {
 	org := server.Access(ctx)
-	trail, err := h.LoadTrail(ctx, org, &in.TrailPath)
-	if err != nil {
-		return nil, err
-	}
-	found, err := h.Attestations.Get(ctx, org.OrgID, in.Attestation)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && evidence.TrailKey(found.Flow, found.Trail) != trail.Key() {
-		return nil, resource.AttestationNotFound(org, &in.TrailPath, in.Attestation)
-	}
+	_, found, err := h.LoadAttestation(ctx, org, &in.TrailPath, in.Attestation)
 	if err != nil {
 		return nil, err
 	}

@@ -13,9 +13,5 @@ type handlers struct{ *resource.Base }
 // Routes are those of attestations and their types.
 func Routes(base *resource.Base) []server.Route {
 	h := &handlers{base}
-	return slices.Concat(
-		h.attestationTypeRoutes(),
-		h.attestationRoutes(),
-		h.attestationReadRoutes(),
-	)
+	return slices.Concat(h.attestationTypeRoutes(), h.attestationRoutes(), h.attestationReadRoutes())
 }

@@ -16,18 +16,14 @@ import (
 // (docs/semantics.md 14.3).
 func (h *handlers) buildRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/builds/{org}", OperationID: "list_builds", Tag: "Builds",
-			Summary: "List builds", MinRole: evidence.Reader, Serve: server.Handle(h.listBuilds),
-		},
-		{
-			Method: http.MethodGet, Path: "/builds/{org}/statistics", OperationID: "build_statistics", Tag: "Builds",
-			Summary: "List build times", MinRole: evidence.Reader, Serve: server.Handle(h.getBuildStatistics),
-		},
+		{Method: http.MethodGet, Path: "/builds/{org}", OperationID: "list_builds", Tag: "Builds",
+			Summary: "List builds", MinRole: evidence.Reader, Serve: server.Handle(h.listBuilds)},
+		{Method: http.MethodGet, Path: "/builds/{org}/statistics", OperationID: "build_statistics", Tag: "Builds",
+			Summary: "List build times", MinRole: evidence.Reader, Serve: server.Handle(h.getBuildStatistics)},
 	}
 }
 
-// BuildFilter says which builds are asked for. It is exported because huma passes
+// BuildFilter selects builds. It is exported because huma passes
 // over embedded types that are not.
 type BuildFilter struct {
 	RepoID      string `query:"repo_id" doc:"The id of the repository at its provider. With it, repo_name is ignored."`
@@ -67,7 +63,7 @@ func (h *handlers) reposAtProvider(ctx context.Context, org evidence.OrgAccess, 
 	if len(repos) == 0 {
 		return nil, resource.RepoNotFound(id)
 	}
-	return idsOf(repos), nil
+	return resource.Map(repos, func(repo *evidence.Repo) string { return repo.ID }), nil
 }
 
 type listBuildsInput struct {
@@ -87,7 +83,7 @@ func (in *listBuildsInput) window(ctx context.Context, h *handlers) resource.Win
 }
 
 // BuildListResponse is a page of builds, newest first (docs/semantics.md 14.3). Totals
-// beyond 100,000 are told as 100,000.
+// beyond 100,000 are shown as 100,000.
 type BuildListResponse struct {
 	server.PageEnvelope
 	Builds []BuildItemResponse `json:"builds"`
@@ -131,24 +127,15 @@ func (h *handlers) listBuilds(ctx context.Context, in *listBuildsInput) (*server
 // showBuilds describes builds: two commands, for the names of flows and
 // repositories.
 func (h *handlers) showBuilds(ctx context.Context, org evidence.OrgAccess, builds []pipelines.Provenance) ([]BuildItemResponse, error) {
-	origins := make([]*evidence.Origin, 0, len(builds))
-	for i := range builds {
-		origins = append(origins, &builds[i].Build)
-	}
-	flows, repos, err := h.sourcesOf(ctx, org, origins)
-	if err != nil {
-		return nil, err
-	}
-	shown := make([]BuildItemResponse, 0, len(builds))
-	for _, one := range builds {
-		flow := flows[one.Build.Flow].Name
-		shown = append(shown, BuildItemResponse{
-			CreatedAt: one.Build.Time, Fingerprint: one.Fingerprint, FlowName: flow, TrailName: one.Build.Trail,
-			RepoInfo: resource.OrNull[BuildRepoInfo]{Value: showBuildRepo(repos, one.Build.Repo)},
-			Links:    h.artifactLinks(org, flow, one.Fingerprint, one.Build.Record),
-		})
-	}
-	return shown, nil
+	flows, repos, err := h.sourcesOf(ctx, org, resource.Map(builds, func(p *pipelines.Provenance) *evidence.Origin { return &p.Build }))
+	return resource.Map(builds, func(p *pipelines.Provenance) BuildItemResponse {
+		flow := flows[p.Build.Flow].Name
+		return BuildItemResponse{
+			CreatedAt: p.Build.Time, Fingerprint: p.Fingerprint, FlowName: flow, TrailName: p.Build.Trail,
+			RepoInfo: resource.OrNull[BuildRepoInfo]{Value: showBuildRepo(repos, p.Build.Repo)},
+			Links:    h.artifactLinks(org, flow, p.Fingerprint, p.Build.Record),
+		}
+	}), err
 }
 
 type buildStatisticsInput struct {
@@ -156,7 +143,7 @@ type buildStatisticsInput struct {
 	BuildFilter
 }
 
-// BuildStatisticsResponse tells when was built (docs/semantics.md 14.4). Counting by
+// BuildStatisticsResponse lists the times of builds (docs/semantics.md 14.4). Counting by
 // day is left to the client.
 type BuildStatisticsResponse struct {
 	StartTS float64   `json:"start_ts" doc:"Unix seconds, included."`
@@ -165,7 +152,6 @@ type BuildStatisticsResponse struct {
 	BuiltAt []float64 `json:"built_at" doc:"Unix seconds, oldest first; the newest 100,000."`
 }
 
-// getBuildStatistics tells when was built.
 func (h *handlers) getBuildStatistics(ctx context.Context, in *buildStatisticsInput) (*server.Answer[BuildStatisticsResponse], error) {
 	span := h.WindowOf(ctx, in.WindowQuery)
 	query, err := h.builds(ctx, server.Access(ctx), &in.BuildFilter, span)
@@ -174,11 +160,6 @@ func (h *handlers) getBuildStatistics(ctx context.Context, in *buildStatisticsIn
 	}
 	query.Limit = resource.MaxSeries
 	built, err := h.Provenances.BuildTimes(ctx, query)
-	if err != nil {
-		return nil, err
-	}
 	slices.Reverse(built)
-	return server.Answered(BuildStatisticsResponse{
-		StartTS: span.From, EndTS: span.To, Count: len(built), BuiltAt: built,
-	}), nil
+	return server.Answered(BuildStatisticsResponse{StartTS: span.From, EndTS: span.To, Count: len(built), BuiltAt: built}), err
 }

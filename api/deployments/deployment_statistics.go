@@ -17,7 +17,7 @@ type deploymentFrequencyInput struct {
 	FlowID string `query:"flow_id" doc:"The id of a flow: deployments of its artifacts alone."`
 }
 
-// DeploymentFrequencyResponse tells when an environment was deployed to in the last
+// DeploymentFrequencyResponse lists the times of deployments to an environment in the last
 // 28 days. Counting by day or week is left to the client.
 type DeploymentFrequencyResponse struct {
 	EnvironmentName string    `json:"environment_name"`
@@ -28,8 +28,7 @@ type DeploymentFrequencyResponse struct {
 	DeployedAt      []float64 `json:"deployed_at" doc:"Unix seconds, oldest first; the newest 100,000."`
 }
 
-// getDeploymentFrequency tells when an environment, or the members of a logical one,
-// were deployed to.
+// getDeploymentFrequency lists the times of deployments to an environment, or to the members of a logical one.
 func (h *handlers) getDeploymentFrequency(ctx context.Context, in *deploymentFrequencyInput) (*server.Answer[DeploymentFrequencyResponse], error) {
 	org, now := server.Access(ctx), evidence.Seconds(h.Clock())
 	span := resource.Window{From: now - resource.DefaultWindow, To: now}
@@ -52,8 +51,7 @@ func (h *handlers) getDeploymentFrequency(ctx context.Context, in *deploymentFre
 	return server.Answered(body), nil
 }
 
-// deployedAt is when environments were deployed to, newest first: by artifacts of
-// a flow if one was asked for.
+// deployedAt is when environments were deployed to, newest first: by artifacts of the flow of the query, if it has one.
 func (h *handlers) deployedAt(ctx context.Context, org evidence.OrgAccess, ids []string, flow string, span resource.Window) ([]float64, error) {
 	if server.QueryHas(ctx, "flow_id") {
 		known, err := h.Flows.Names(ctx, org.OrgID, []string{flow})
@@ -77,8 +75,8 @@ type repoDeploymentStatisticsInput struct {
 	resource.WindowQuery
 }
 
-// RepoDeploymentStatisticsResponse tells when a repository was deployed within a
-// window, and how long that took. Buckets, medians and percentiles are left to the
+// RepoDeploymentStatisticsResponse lists the deployments of a repository within a
+// window, and how long they took. Buckets, medians and percentiles are left to the
 // client.
 type RepoDeploymentStatisticsResponse struct {
 	StartTS      float64                           `json:"start_ts" doc:"Unix seconds, included."`
@@ -95,7 +93,6 @@ type EnvironmentDeploymentStatistics struct {
 	LeadTimeSeconds []*float64 `json:"lead_time_seconds" doc:"From the commit until it ran; null when the commit's time is not known."`
 }
 
-// getRepoDeploymentStatistics tells when a repository was deployed, by environment.
 func (h *handlers) getRepoDeploymentStatistics(ctx context.Context, in *repoDeploymentStatisticsInput) (*server.Answer[RepoDeploymentStatisticsResponse], error) {
 	org, span := server.Access(ctx), h.WindowOf(ctx, in.WindowQuery)
 	query, err := h.repoQuery(ctx, org, in.Repo, in.Environments, span)
@@ -108,12 +105,7 @@ func (h *handlers) getRepoDeploymentStatistics(ctx context.Context, in *repoDepl
 		return nil, err
 	}
 	reached, err := h.groupByEnvironment(ctx, org, moments)
-	if err != nil {
-		return nil, err
-	}
-	return server.Answered(RepoDeploymentStatisticsResponse{
-		StartTS: span.From, EndTS: span.To, Environments: reached,
-	}), nil
+	return server.Answered(RepoDeploymentStatisticsResponse{StartTS: span.From, EndTS: span.To, Environments: reached}), err
 }
 
 // groupByEnvironment sorts moments, newest first, into series that are oldest first.

@@ -2,7 +2,6 @@ package deployments
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -21,33 +20,22 @@ import (
 // the request says so (docs/semantics.md 14.1).
 const environmentWindow = 30 * 24 * time.Hour
 
-// deploymentRoutes are those of what was deployed: what newly ran in environments.
+// deploymentRoutes are those of deployments: artifacts that newly ran in environments.
 func (h *handlers) deploymentRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/deployments/{org}", OperationID: "list_deployments", Tag: "Deployments",
-			Summary: "List deployments", MinRole: evidence.Reader, Serve: server.Handle(h.listDeployments),
-		},
-		{
-			Method: http.MethodGet, Path: "/deployments/{org}/{env_name}/{fingerprint}", OperationID: "get_deployment", Tag: "Deployments",
-			Summary: "Read the last deployment of an artifact to an environment", MinRole: evidence.Reader, Serve: server.Handle(h.getDeployment),
-		},
-		{
-			Method: http.MethodGet, Path: "/environments/{org}/{env_name}/deployments", OperationID: "list_env_deployments", Tag: "Environments",
-			Summary: "List the deployments to an environment", MinRole: evidence.Reader, Serve: server.Handle(h.listEnvironmentDeployments),
-		},
-		{
-			Method: http.MethodGet, Path: "/environments/{org}/{env_name}/deployment_frequency", OperationID: "get_deployment_frequency", Tag: "Environments",
-			Summary: "List deployment times of an environment", MinRole: evidence.Reader, Serve: server.Handle(h.getDeploymentFrequency),
-		},
-		{
-			Method: http.MethodGet, Path: "/repos/{org}/{repo}/deployments", OperationID: "list_repo_deployments", Tag: "Repos",
-			Summary: "List the deployments of a repository", MinRole: evidence.Reader, Serve: server.Handle(h.listRepoDeployments),
-		},
-		{
-			Method: http.MethodGet, Path: "/repos/{org}/{repo}/deployment-statistics", OperationID: "get_repo_deployment_statistics", Tag: "Repos",
-			Summary: "List deployment times and lead times of a repository", MinRole: evidence.Reader, Serve: server.Handle(h.getRepoDeploymentStatistics),
-		},
+		{Method: http.MethodGet, Path: "/deployments/{org}", OperationID: "list_deployments", Tag: "Deployments",
+			Summary: "List deployments", MinRole: evidence.Reader, Serve: server.Handle(h.listDeployments)},
+		{Method: http.MethodGet, Path: "/deployments/{org}/{env_name}/{fingerprint}", OperationID: "get_deployment", Tag: "Deployments",
+			Summary: "Read the last deployment of an artifact to an environment", MinRole: evidence.Reader, Serve: server.Handle(h.getDeployment)},
+		{Method: http.MethodGet, Path: "/environments/{org}/{env_name}/deployments", OperationID: "list_env_deployments", Tag: "Environments",
+			Summary: "List the deployments to an environment", MinRole: evidence.Reader, Serve: server.Handle(h.listEnvironmentDeployments)},
+		{Method: http.MethodGet, Path: "/environments/{org}/{env_name}/deployment_frequency", OperationID: "get_deployment_frequency", Tag: "Environments",
+			Summary: "List deployment times of an environment", MinRole: evidence.Reader, Serve: server.Handle(h.getDeploymentFrequency)},
+		{Method: http.MethodGet, Path: "/repos/{org}/{repo}/deployments", OperationID: "list_repo_deployments", Tag: "Repos",
+			Summary: "List the deployments of a repository", MinRole: evidence.Reader, Serve: server.Handle(h.listRepoDeployments)},
+		{Method: http.MethodGet, Path: "/repos/{org}/{repo}/deployment-statistics", OperationID: "get_repo_deployment_statistics", Tag: "Repos",
+			Summary: "List deployment times and lead times of a repository", MinRole: evidence.Reader,
+			Serve: server.Handle(h.getRepoDeploymentStatistics)},
 	}
 }
 
@@ -62,7 +50,7 @@ type listDeploymentsInput struct {
 }
 
 // DeploymentListResponse is a page of deployments, newest first
-// (docs/semantics.md 1.10, style 4). Totals beyond 100,000 are told as 100,000.
+// (docs/semantics.md 1.10, style 4). Totals beyond 100,000 are shown as 100,000.
 type DeploymentListResponse struct {
 	server.PageEnvelope
 	Deployments []Deployment `json:"deployments"`
@@ -91,26 +79,18 @@ func (h *handlers) listDeployments(ctx context.Context, in *listDeploymentsInput
 	return h.pageOfDeployments(ctx, org, query, in.Page, in.PerPage)
 }
 
-func idsOf(repos []evidence.Repo) []string {
-	return resource.Map(repos, func(repo *evidence.Repo) string { return repo.ID })
-}
-
 func (h *handlers) pageOfDeployments(ctx context.Context, org evidence.OrgAccess, query environments.DeploymentQuery, number, size int) (*server.Answer[DeploymentListResponse], error) {
-	found, page, err := h.findDeployments(ctx, org, query, number, size)
-	if err != nil {
-		return nil, err
-	}
-	shown := resource.Map(found, (*renderedDeployment).inSeconds)
-	return server.Answered(DeploymentListResponse{PageEnvelope: page.Envelope(), Deployments: shown}), nil
+	shown, page, err := h.findDeployments(ctx, org, query, number, size)
+	return server.Answered(DeploymentListResponse{PageEnvelope: page.Envelope(), Deployments: shown}), err
 }
 
 // findDeployments reads one page: two commands, and three for what the deployments
 // refer to.
-func (h *handlers) findDeployments(ctx context.Context, org evidence.OrgAccess, query environments.DeploymentQuery, number, size int) ([]renderedDeployment, server.Page, error) {
+func (h *handlers) findDeployments(ctx context.Context, org evidence.OrgAccess, query environments.DeploymentQuery, number, size int) ([]Deployment, server.Page, error) {
 	total, err := h.Deployments.Count(ctx, query)
 	asked := server.PageOf(ctx, h.Links, number, size, total)
 	if err != nil || asked.Beyond() {
-		return nil, asked, err
+		return []Deployment{}, asked, err
 	}
 	query.Offset, query.Limit = server.OffsetOf(number, size), size
 	found, err := h.Deployments.List(ctx, query)
@@ -141,7 +121,7 @@ func (h *handlers) getDeployment(ctx context.Context, in *getDeploymentInput) (*
 	if err != nil {
 		return nil, err
 	}
-	return server.Answered(shown[0].inSeconds()), nil
+	return server.Answered(shown[0]), nil
 }
 
 type listEnvironmentDeploymentsInput struct {
@@ -154,7 +134,7 @@ type listEnvironmentDeploymentsInput struct {
 
 // EnvironmentDeploymentListResponse is a page of an environment's deployments,
 // newest first. It is that of other lists of deployments, but for how the size of
-// the page is called. Totals beyond 100,000 are told as 100,000.
+// the page is called. Totals beyond 100,000 are shown as 100,000.
 type EnvironmentDeploymentListResponse struct {
 	Links       map[string]server.Href  `json:"_links"`
 	Page        int                     `json:"page"`
@@ -178,16 +158,12 @@ func (h *handlers) listEnvironmentDeployments(ctx context.Context, in *listEnvir
 	}
 	query := environments.DeploymentQuery{Org: org.OrgID, Environments: physicalIDs(&environment), From: span.From, To: span.To}
 	found, page, err := h.findDeployments(ctx, org, query, in.Page, in.PageSize)
-	if err != nil {
-		return nil, err
-	}
-	shown := resource.Map(found, (*renderedDeployment).inISO)
 	page.SizeName = "page_size"
 	envelope := page.Envelope()
 	return server.Answered(EnvironmentDeploymentListResponse{
-		Links: envelope.Links, Page: envelope.Page, PageSize: envelope.PerPage,
-		TotalPages: envelope.TotalPages, TotalCount: envelope.TotalCount, Deployments: shown,
-	}), nil
+		Links: envelope.Links, Page: envelope.Page, PageSize: envelope.PerPage, TotalPages: envelope.TotalPages,
+		TotalCount: envelope.TotalCount, Deployments: resource.Map(found, (*Deployment).inISO),
+	}), err
 }
 
 // isoWindow reads the bounds of an environment's deployments.
@@ -205,7 +181,7 @@ func readISO(at, text string, instead time.Time, found validation.Findings) time
 	}
 	plain := text
 	if strings.Contains(text, "T") {
-		// In a query, a plus sign that is not escaped stands for a blank.
+		// In a query, a plus sign that is not escaped means a blank.
 		plain = strings.ReplaceAll(text, " ", "+")
 	}
 	if read, ok := evidence.ParseTime(plain); ok {
@@ -262,8 +238,7 @@ func (h *handlers) loadCurrentEnvironment(ctx context.Context, org evidence.OrgA
 	return environment, h.Intake.CatchUp(ctx, environment.ID, resource.CatchUpSpan)
 }
 
-// physicalIDs are the ids of the environments in which things run when one is asked
-// for: a logical one stands for its members.
+// physicalIDs are the ids of the environment, or of the members of a logical one.
 func physicalIDs(environment *evidence.Environment) []string {
 	if environment.Logical() {
 		return append([]string{}, environment.Included...)
@@ -302,9 +277,157 @@ func (h *handlers) resolvePhysicalEnvironments(ctx context.Context, org evidence
 		ids = append(ids, physicalIDs(&found[i])...)
 	}
 	if ids = resource.SortUnique(ids); len(ids) > storage.MaxMany {
-		return nil, evidence.ValidationError(map[string]string{
-			"query.env": fmt.Sprintf("Too many environments: %d, where %d are allowed", len(ids), storage.MaxMany),
-		})
+		return nil, resource.FieldError("query.env", "Too many environments: %d, where %d are allowed", len(ids), storage.MaxMany)
 	}
 	return ids, nil
+}
+
+// Deployment is an artifact that newly ran in an environment
+// (docs/semantics.md 14.1).
+type Deployment struct {
+	DeployedAt float64 `json:"deployed_at" doc:"Unix seconds."`
+	DeploymentFacts
+}
+
+// EnvironmentDeployment is a Deployment as lists of one environment show it.
+type EnvironmentDeployment struct {
+	DeployedAt string `json:"deployed_at" format:"date-time" doc:"ISO 8601 in UTC."`
+	DeploymentFacts
+}
+
+// DeploymentFacts is a deployment without its time. It is exported
+// because huma passes over embedded types that are not.
+type DeploymentFacts struct {
+	Fingerprint      string                              `json:"fingerprint" pattern:"^[a-f0-9]{64}$"`
+	ArtifactName     string                              `json:"artifact_name"`
+	EnvName          string                              `json:"env_name" doc:"The name that the environment has now, or had when it was archived."`
+	SnapshotIndex    int64                               `json:"snapshot_index" doc:"The snapshot with which it began to run."`
+	Artifact         resource.OrNull[DeploymentArtifact] `json:"artifact" doc:"Where the artifact comes from; null while no flow knows it."`
+	ReplacedArtifact resource.OrNull[ReplacedArtifact]   `json:"replaced_artifact" doc:"What ran there before of the same flow and reference name; null when nothing did."`
+	DiffURL          *string                             `json:"diff_url" nullable:"true" doc:"Where the change of the code can be looked at."`
+	LeadTimeSeconds  *float64                            `json:"lead_time_seconds" nullable:"true" doc:"From the commit until it ran; null when the commit's time is not known."`
+	Links            map[string]server.Href              `json:"_links" doc:"self is the last deployment of the artifact there, html the snapshot, and environment the environment. Empty when that is archived."`
+}
+
+// DeploymentArtifact is where a deployed artifact comes from.
+type DeploymentArtifact struct {
+	FlowName              string                                  `json:"flow_name"`
+	TrailName             string                                  `json:"trail_name"`
+	TemplateReferenceName string                                  `json:"template_reference_name"`
+	GitCommit             *string                                 `json:"git_commit" nullable:"true"`
+	GitCommitInfo         resource.OrNull[resource.GitCommitInfo] `json:"git_commit_info"`
+	RepoInfo              resource.OrNull[BuildRepoInfo]          `json:"repo_info"`
+}
+
+// ReplacedArtifact is the artifact that a deployment replaced.
+type ReplacedArtifact struct {
+	Fingerprint   string                              `json:"fingerprint" pattern:"^[a-f0-9]{64}$"`
+	ArtifactName  string                              `json:"artifact_name"`
+	SnapshotIndex int64                               `json:"snapshot_index" doc:"The snapshot with which it had begun to run."`
+	Artifact      resource.OrNull[DeploymentArtifact] `json:"artifact"`
+}
+
+// BuildRepoInfo is the repository of a build or of a deployment
+// (docs/semantics.md 14.1).
+type BuildRepoInfo struct {
+	Name   string `json:"name"`
+	RepoID string `json:"repo_id" doc:"At the provider; empty when unknown."`
+}
+
+func (d *Deployment) inISO() EnvironmentDeployment {
+	return EnvironmentDeployment{DeployedAt: resource.ZeroIfNil(resource.ISOTime(d.DeployedAt)), DeploymentFacts: d.DeploymentFacts}
+}
+
+// deploymentSources is what deployments refer to, by id.
+type deploymentSources struct {
+	environments map[string]evidence.Environment
+	flows        map[string]evidence.Flow
+	repos        map[string]evidence.Repo
+}
+
+// showDeployments describes deployments: three commands, for the names of what they
+// refer to.
+func (h *handlers) showDeployments(ctx context.Context, org evidence.OrgAccess, deployments []snapshot.Deployment) ([]Deployment, error) {
+	var environments []string
+	var origins []*evidence.Origin
+	for i := range deployments {
+		environments = append(environments, deployments[i].Environment)
+		if origin := deployments[i].Origin; origin != nil {
+			origins = append(origins, &origin.Origin)
+			if origin.Previous != nil {
+				origins = append(origins, &origin.Previous.Origin)
+			}
+		}
+	}
+	var sources deploymentSources
+	var err error
+	if sources.environments, err = h.Environments.Names(ctx, org.OrgID, resource.SortUnique(environments)); err != nil {
+		return nil, err
+	}
+	if sources.flows, sources.repos, err = h.sourcesOf(ctx, org, origins); err != nil {
+		return nil, err
+	}
+	return resource.Map(deployments, func(d *snapshot.Deployment) Deployment {
+		return Deployment{DeployedAt: d.Timestamp, DeploymentFacts: h.showDeployment(org, d, &sources)}
+	}), nil
+}
+
+// sourcesOf finds the flows and repositories of origins by id: two commands.
+func (h *handlers) sourcesOf(ctx context.Context, org evidence.OrgAccess, origins []*evidence.Origin) (map[string]evidence.Flow, map[string]evidence.Repo, error) {
+	var flowIDs, repoIDs []string
+	for _, origin := range origins {
+		flowIDs = append(flowIDs, origin.Flow)
+		if origin.Repo != "" {
+			repoIDs = append(repoIDs, origin.Repo)
+		}
+	}
+	flows, err := h.Flows.Names(ctx, org.OrgID, resource.SortUnique(flowIDs))
+	if err != nil {
+		return nil, nil, err
+	}
+	repos, err := h.Repos.GetMany(ctx, org.OrgID, resource.SortUnique(repoIDs))
+	return flows, repos, err
+}
+
+func (h *handlers) showDeployment(org evidence.OrgAccess, d *snapshot.Deployment, sources *deploymentSources) DeploymentFacts {
+	environment := sources.environments[d.Environment]
+	facts := DeploymentFacts{
+		Fingerprint: d.Fingerprint, ArtifactName: d.Name, EnvName: environment.Name, SnapshotIndex: d.Snapshot,
+		LeadTimeSeconds: d.LeadTime(), Links: map[string]server.Href{},
+	}
+	// Another environment may have the name of an archived one.
+	if !environment.Archived {
+		facts.Links["self"] = server.Href{Href: h.Links.DeploymentSelf(org.OrgName, environment.Name, d.Fingerprint)}
+		facts.Links["html"] = server.Href{Href: h.Links.Snapshot(org.OrgName, environment.Name, d.Snapshot)}
+		facts.Links["environment"] = server.Href{Href: h.Links.EnvironmentSelf(org.OrgName, environment.Name)}
+	}
+	if d.Origin == nil {
+		return facts
+	}
+	facts.DiffURL = d.Origin.CodeDiff()
+	facts.Artifact.Value = sources.show(&d.Origin.Origin)
+	if before := d.Origin.Previous; before != nil {
+		facts.ReplacedArtifact.Value = &ReplacedArtifact{
+			Fingerprint: before.Fingerprint, ArtifactName: before.Name, SnapshotIndex: before.Since,
+			Artifact: resource.OrNull[DeploymentArtifact]{Value: sources.show(&before.Origin)},
+		}
+	}
+	return facts
+}
+
+func (s *deploymentSources) show(origin *evidence.Origin) *DeploymentArtifact {
+	return &DeploymentArtifact{
+		FlowName: s.flows[origin.Flow].Name, TrailName: origin.Trail, TemplateReferenceName: origin.Slot,
+		GitCommit:     resource.NilIfEmpty(origin.CommitSHA),
+		GitCommitInfo: resource.OrNull[resource.GitCommitInfo]{Value: resource.NewGitCommitInfo(origin.Commit)},
+		RepoInfo:      resource.OrNull[BuildRepoInfo]{Value: showBuildRepo(s.repos, origin.Repo)},
+	}
+}
+
+func showBuildRepo(repos map[string]evidence.Repo, id string) *BuildRepoInfo {
+	repo, ok := repos[id]
+	if !ok {
+		return nil
+	}
+	return &BuildRepoInfo{Name: repo.Name, RepoID: repo.ExternalID}
 }

@@ -22,7 +22,7 @@ func (h *handlers) liveArtifactRoutes() []server.Route {
 	}}
 }
 
-// RepoLiveStatusResponse tells what of a repository runs (docs/semantics.md 14.5).
+// RepoLiveStatusResponse lists where artifacts of a repository run (docs/semantics.md 14.5).
 // Archived environments are left out.
 type RepoLiveStatusResponse struct {
 	Links         map[string]server.Href      `json:"_links"`
@@ -66,8 +66,7 @@ type LiveArtifactEntryResponse struct {
 	Links         map[string]server.Href `json:"_links"`
 }
 
-// getLiveArtifacts tells what of a repository runs where: a constant number of
-// commands for a thousand artifacts.
+// getLiveArtifacts takes a constant number of commands for a thousand artifacts.
 func (h *handlers) getLiveArtifacts(ctx context.Context, in *resource.GetRepoInput) (*server.Answer[RepoLiveStatusResponse], error) {
 	org := server.Access(ctx)
 	repo, err := h.LoadRepoOf(ctx, org, in)
@@ -75,9 +74,6 @@ func (h *handlers) getLiveArtifacts(ctx context.Context, in *resource.GetRepoInp
 		return nil, err
 	}
 	live, err := h.liveArtifacts(ctx, org, repo.ID)
-	if err != nil {
-		return nil, err
-	}
 	return server.Answered(RepoLiveStatusResponse{
 		Links: map[string]server.Href{
 			"self": {Href: h.Links.LiveArtifacts(org.OrgName, repo.Name, repo.ID)},
@@ -85,7 +81,7 @@ func (h *handlers) getLiveArtifacts(ctx context.Context, in *resource.GetRepoInp
 		},
 		Embedded:      RepoLiveStatusEmbedded{Artifacts: h.showLiveArtifacts(org, &live), Environments: h.showLiveEnvironments(org, &live)},
 		LiveArtifacts: h.showLiveEntries(org, &live),
-	}), nil
+	}), err
 }
 
 // runningKey is a fingerprint in an environment.
@@ -110,11 +106,8 @@ func (h *handlers) liveArtifacts(ctx context.Context, org evidence.OrgAccess, re
 	if err != nil {
 		return live, err
 	}
-	var ids []string
-	for _, entry := range found {
-		ids = append(ids, entry.Environment)
-	}
-	if live.environments, err = h.Environments.Names(ctx, org.OrgID, resource.SortUnique(ids)); err != nil {
+	ids := resource.UniqueOf(found, func(entry *environments.Running) string { return entry.Environment })
+	if live.environments, err = h.Environments.Names(ctx, org.OrgID, ids); err != nil {
 		return live, err
 	}
 	maps.DeleteFunc(live.environments, func(_ string, e evidence.Environment) bool { return e.Archived })
@@ -148,11 +141,7 @@ func (l *liveArtifacts) addRunning(found []environments.Running) {
 }
 
 func (l *liveArtifacts) fingerprints() []string {
-	fingerprints := make([]string, 0, len(l.entries))
-	for _, entry := range l.entries {
-		fingerprints = append(fingerprints, entry.Fingerprint)
-	}
-	return resource.SortUnique(fingerprints)
+	return resource.UniqueOf(l.entries, func(entry *environments.Running) string { return entry.Fingerprint })
 }
 
 // findOrigins finds where fingerprints come from: their newest record in the
@@ -194,15 +183,13 @@ func (h *handlers) latestVerdicts(ctx context.Context, org evidence.OrgAccess, f
 }
 
 func (h *handlers) showLiveArtifacts(org evidence.OrgAccess, live *liveArtifacts) []EmbeddedArtifactResponse {
-	shown := []EmbeddedArtifactResponse{}
-	for _, fingerprint := range live.fingerprints() {
-		origin := live.origins[fingerprint]
-		shown = append(shown, EmbeddedArtifactResponse{
-			ID: origin.Record, Fingerprint: fingerprint, CommitSHA: resource.NilIfEmpty(origin.CommitSHA), CommitURL: resource.NilIfEmpty(origin.CommitURL),
-			Links: h.artifactLinks(org, live.flows[origin.Flow].Name, fingerprint, origin.Record),
-		})
-	}
-	return shown
+	return resource.Map(live.fingerprints(), func(fingerprint *string) EmbeddedArtifactResponse {
+		origin := live.origins[*fingerprint]
+		return EmbeddedArtifactResponse{
+			ID: origin.Record, Fingerprint: *fingerprint, CommitSHA: resource.NilIfEmpty(origin.CommitSHA), CommitURL: resource.NilIfEmpty(origin.CommitURL),
+			Links: h.artifactLinks(org, live.flows[origin.Flow].Name, *fingerprint, origin.Record),
+		}
+	})
 }
 
 func (h *handlers) artifactLinks(org evidence.OrgAccess, flow, fingerprint, record string) map[string]server.Href {
@@ -230,11 +217,10 @@ func (h *handlers) showLiveEnvironments(org evidence.OrgAccess, live *liveArtifa
 }
 
 func (h *handlers) showLiveEntries(org evidence.OrgAccess, live *liveArtifacts) []LiveArtifactEntryResponse {
-	shown := make([]LiveArtifactEntryResponse, 0, len(live.entries))
-	for _, entry := range live.entries {
+	return resource.Map(live.entries, func(entry *environments.Running) LiveArtifactEntryResponse {
 		origin, environment := live.origins[entry.Fingerprint], live.environments[entry.Environment]
 		number := max(live.heads[entry.Environment].Last, entry.Since)
-		shown = append(shown, LiveArtifactEntryResponse{
+		return LiveArtifactEntryResponse{
 			EnvironmentID: entry.Environment, ArtifactID: origin.Record, ArtifactName: entry.Name, Fingerprint: entry.Fingerprint,
 			CommitSHA: resource.NilIfEmpty(origin.CommitSHA), SnapshotIndex: number, StartedAt: entry.StartedAt,
 			Compliance: complianceText(live.verdicts[runningKey{environment: entry.Environment, fingerprint: entry.Fingerprint}]),
@@ -243,9 +229,8 @@ func (h *handlers) showLiveEntries(org evidence.OrgAccess, live *liveArtifacts) 
 				"snapshot": {Href: h.Links.SnapshotSelf(org.OrgName, environment.Name, number)},
 				"html":     {Href: h.Links.Snapshot(org.OrgName, environment.Name, number)},
 			},
-		})
-	}
-	return shown
+		}
+	})
 }
 
 // complianceText is a verdict in words, nil when there is none.

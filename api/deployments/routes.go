@@ -13,9 +13,5 @@ type handlers struct{ *resource.Base }
 // Routes are those of deployments, builds and what runs.
 func Routes(base *resource.Base) []server.Route {
 	h := &handlers{base}
-	return slices.Concat(
-		h.deploymentRoutes(),
-		h.buildRoutes(),
-		h.liveArtifactRoutes(),
-	)
+	return slices.Concat(h.deploymentRoutes(), h.buildRoutes(), h.liveArtifactRoutes())
 }

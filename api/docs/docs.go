@@ -3,9 +3,14 @@
 package docs
 
 import (
+	"bytes"
+	"crypto/sha256"
 	_ "embed" // for interceptor
+	"encoding/base64"
 	"fmt"
 	"net/http"
+	"regexp"
+	"strings"
 
 	"github.com/swaggest/swgui"
 	"github.com/swaggest/swgui/v5emb"
@@ -60,4 +65,45 @@ func render(config swgui.Config) ([]byte, error) {
 		return nil, fmt.Errorf("status %d: %s", written.status, written.body.String())
 	}
 	return written.body.Bytes(), nil
+}
+
+// recorder is an http.ResponseWriter that keeps what is written.
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (r *recorder) Header() http.Header               { return r.header }
+func (r *recorder) WriteHeader(status int)            { r.status = status }
+func (r *recorder) Write(content []byte) (int, error) { return r.body.Write(content) }
+
+var (
+	inlineScript = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
+	inlineStyle  = regexp.MustCompile(`(?s)<style>(.*?)</style>`)
+)
+
+// policy allows only what the page needs: files and requests of its own origin, and the scripts and styles in the
+// page itself, by their hashes.
+func policy(html []byte) string {
+	return strings.Join([]string{
+		"default-src 'none'",
+		"script-src 'self'" + hashes(inlineScript, html),
+		"style-src 'self'" + hashes(inlineStyle, html),
+		// The style sheet holds its icons as data.
+		"img-src 'self' data:",
+		"connect-src 'self'",
+		"base-uri 'none'",
+		"form-action 'none'",
+		"frame-ancestors 'none'",
+	}, "; ")
+}
+
+func hashes(inline *regexp.Regexp, html []byte) string {
+	var b strings.Builder
+	for _, match := range inline.FindAllSubmatch(html, -1) {
+		sum := sha256.Sum256(match[1])
+		b.WriteString(" 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'")
+	}
+	return b.String()
 }

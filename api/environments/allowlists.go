@@ -2,7 +2,6 @@ package environments
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"attestry/api/jsonstream"
@@ -16,15 +15,11 @@ import (
 // whatever the policies say.
 func (h *handlers) allowlistRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/allowlists/{org}", OperationID: "list_allowlist", Tag: "Allowlists",
-			Summary: "List the artifacts that are permitted in environments", MinRole: evidence.Reader, Serve: server.Handle(h.listAllowlist),
-		},
-		{
-			Method: http.MethodPut, Path: "/allowlists/{org}/{env_name}", OperationID: "allow_artifact_for_env", Tag: "Allowlists",
-			Summary: "Permit an artifact in an environment", MinRole: evidence.Member,
-			Statuses: []int{http.StatusCreated}, Serve: server.WithBody(h.allowArtifact),
-		},
+		{Method: http.MethodGet, Path: "/allowlists/{org}", OperationID: "list_allowlist", Tag: "Allowlists",
+			Summary: "List the artifacts that are permitted in environments", MinRole: evidence.Reader, Serve: server.Handle(h.listAllowlist)},
+		{Method: http.MethodPut, Path: "/allowlists/{org}/{env_name}", OperationID: "allow_artifact_for_env", Tag: "Allowlists",
+			Summary: "Permit an artifact in an environment", MinRole: evidence.Member, Statuses: []int{http.StatusCreated},
+			Serve: server.WithBody(h.allowArtifact)},
 	}
 }
 
@@ -56,9 +51,7 @@ func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPa
 		return nil, err
 	}
 	if ref.Type == evidence.LogicalType {
-		return nil, evidence.ValidationError(map[string]string{
-			"env_name": fmt.Sprintf("Only physical environments have an allow list [input: %s]", in.Environment),
-		})
+		return nil, resource.FieldError("env_name", "Only physical environments have an allow list [input: %s]", in.Environment)
 	}
 	by := server.Principal(ctx)
 	_, err = h.Allowlist.Put(ctx, evidence.Allowance{
@@ -72,10 +65,8 @@ func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPa
 	if err := h.Generations.Bump(ctx, org.OrgID); err != nil {
 		return nil, err
 	}
-	if err := h.evaluateAgain(ctx, ref, body.ArtifactFingerprint); err != nil {
-		return nil, err
-	}
-	return &server.StatusAnswer[AllowlistPutInput]{Status: http.StatusCreated, Body: *body}, nil
+	answer := &server.StatusAnswer[AllowlistPutInput]{Status: http.StatusCreated, Body: *body}
+	return answer, h.evaluateAgain(ctx, ref, body.ArtifactFingerprint)
 }
 
 // evaluateAgain has an environment evaluated again and waits for the snapshot, if an artifact runs there. An artifact is

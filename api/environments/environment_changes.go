@@ -3,7 +3,6 @@ package environments
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"attestry/api/resource"
@@ -95,7 +94,7 @@ func (h *handlers) joinEnvironment(ctx context.Context, in *resource.Environment
 		return nil, err
 	}
 	if logical.Type != evidence.LogicalType || member.Type == evidence.LogicalType {
-		return nil, notPhysical()
+		return nil, errNotPhysical
 	}
 	err = h.Environments.Join(ctx, logical.ID, member.ID, evidence.Seconds(h.Clock()))
 	if err == nil {
@@ -106,15 +105,10 @@ func (h *handlers) joinEnvironment(ctx context.Context, in *resource.Environment
 
 // environmentChanged answers a change of the environment of a name.
 func environmentChanged(org evidence.OrgAccess, name string, err error) (*server.TextAnswer, error) {
-	if err != nil {
-		return nil, resource.EnvironmentNotFound(org, name, err)
-	}
-	return server.OK(), nil
+	return server.OK(), resource.EnvironmentNotFound(org, name, err)
 }
 
-func notPhysical() error {
-	return evidence.NewError(evidence.Invalid, "Can only add physical environments to logical environments")
-}
+var errNotPhysical = evidence.NewError(evidence.Invalid, "Can only add physical environments to logical environments")
 
 // resolveMembers resolves the names that a write sends for the members of the environment
 // called owner, which is of the given type. It is nil when none were sent.
@@ -123,9 +117,7 @@ func (h *handlers) resolveMembers(ctx context.Context, org evidence.OrgAccess, o
 		return nil, nil
 	}
 	if kind != evidence.LogicalType && len(*names) > 0 {
-		return nil, evidence.ValidationError(map[string]string{
-			"included_environments": fmt.Sprintf("Only logical environments include others [input: %s]", kind),
-		})
+		return nil, resource.FieldError("included_environments", "Only logical environments include others [input: %s]", kind)
 	}
 	members, err := h.physicalMembers(ctx, org, owner, *names)
 	return &members, err
@@ -175,7 +167,7 @@ func (h *handlers) physicalMembers(ctx context.Context, org evidence.OrgAccess, 
 			return nil, err
 		}
 		if ref.Type == evidence.LogicalType {
-			return nil, notPhysical()
+			return nil, errNotPhysical
 		}
 		if !seen[ref.ID] {
 			seen[ref.ID] = true

@@ -17,41 +17,27 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-// defaultEnvironmentsPerPage applies when a page is asked for without its size.
+// defaultEnvironmentsPerPage is the size of a page if the query has only its number.
 const defaultEnvironmentsPerPage = 15
 
-// environmentLifeRoutes are those of what is configured about environments.
+// environmentLifeRoutes are those of environments and their configuration.
 func (h *handlers) environmentLifeRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodPut, Path: "/environments/{org}", OperationID: "create_env", Tag: "Environments",
-			Summary: "Create or update an environment", MinRole: evidence.Snapshotter,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(h.createEnvironment),
-		},
-		{
-			Method: http.MethodGet, Path: "/environments/{org}", OperationID: "list_envs", Tag: "Environments",
-			Summary: "List environments", MinRole: evidence.Reader, Serve: server.Handle(h.listEnvironments),
-		},
-		{
-			Method: http.MethodGet, Path: "/environments/{org}/{env_name}", OperationID: "get_environment", Tag: "Environments",
-			Summary: "Read an environment", MinRole: evidence.Reader, Serve: server.Handle(h.getEnvironment),
-		},
-		{
-			Method: http.MethodPatch, Path: "/environments/{org}/{env_name}", OperationID: "update_env", Tag: "Environments",
-			Summary: "Change an environment", MinRole: evidence.Member, Serve: server.WithBody(h.updateEnvironment),
-		},
-		{
-			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/archive", OperationID: "archive_env", Tag: "Environments",
-			Summary: "Archive an environment", MinRole: evidence.Member, Serve: server.Handle(h.archiveEnvironment),
-		},
-		{
-			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/rename", OperationID: "rename_environment", Tag: "Environments",
-			Summary: "Rename an environment", MinRole: evidence.Member, Serve: server.WithBody(h.renameEnvironment),
-		},
-		{
-			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/join", OperationID: "join_physical_to_logical", Tag: "Environments",
-			Summary: "Add an environment to a logical one", MinRole: evidence.Member, Serve: server.WithBody(h.joinEnvironment),
-		},
+		{Method: http.MethodPut, Path: "/environments/{org}", OperationID: "create_env", Tag: "Environments",
+			Summary: "Create or update an environment", MinRole: evidence.Snapshotter, Statuses: []int{http.StatusCreated, http.StatusOK},
+			Serve: server.WithBody(h.createEnvironment)},
+		{Method: http.MethodGet, Path: "/environments/{org}", OperationID: "list_envs", Tag: "Environments",
+			Summary: "List environments", MinRole: evidence.Reader, Serve: server.Handle(h.listEnvironments)},
+		{Method: http.MethodGet, Path: "/environments/{org}/{env_name}", OperationID: "get_environment", Tag: "Environments",
+			Summary: "Read an environment", MinRole: evidence.Reader, Serve: server.Handle(h.getEnvironment)},
+		{Method: http.MethodPatch, Path: "/environments/{org}/{env_name}", OperationID: "update_env", Tag: "Environments",
+			Summary: "Change an environment", MinRole: evidence.Member, Serve: server.WithBody(h.updateEnvironment)},
+		{Method: http.MethodPut, Path: "/environments/{org}/{env_name}/archive", OperationID: "archive_env", Tag: "Environments",
+			Summary: "Archive an environment", MinRole: evidence.Member, Serve: server.Handle(h.archiveEnvironment)},
+		{Method: http.MethodPut, Path: "/environments/{org}/{env_name}/rename", OperationID: "rename_environment", Tag: "Environments",
+			Summary: "Rename an environment", MinRole: evidence.Member, Serve: server.WithBody(h.renameEnvironment)},
+		{Method: http.MethodPut, Path: "/environments/{org}/{env_name}/join", OperationID: "join_physical_to_logical", Tag: "Environments",
+			Summary: "Add an environment to a logical one", MinRole: evidence.Member, Serve: server.WithBody(h.joinEnvironment)},
 	}
 }
 
@@ -93,13 +79,8 @@ func (h *handlers) createEnvironment(ctx context.Context, _ *server.OrgPath, bod
 	}
 	now := evidence.Seconds(h.Clock())
 	fresh := evidence.Environment{
-		ID:             evidence.NewID(),
-		Org:            org.OrgID,
-		Name:           body.Name,
-		Type:           evidence.EnvironmentType(body.Type),
-		CreatedAt:      now,
-		CreatedBy:      server.Principal(ctx).Name,
-		LastModifiedAt: now,
+		ID: evidence.NewID(), Org: org.OrgID, Name: body.Name, Type: evidence.EnvironmentType(body.Type),
+		CreatedAt: now, CreatedBy: server.Principal(ctx).Name, LastModifiedAt: now,
 	}
 	fresh.Apply(change)
 	created, err := h.Environments.Put(ctx, fresh, change)
@@ -110,11 +91,9 @@ func (h *handlers) createEnvironment(ctx context.Context, _ *server.OrgPath, bod
 		return nil, err
 	}
 	if change.Policies != nil && !created {
-		if err := h.applyPoliciesOf(ctx, org, body.Name); err != nil {
-			return nil, err
-		}
+		err = h.applyPoliciesOf(ctx, org, body.Name)
 	}
-	return server.CreatedOrOK(created), nil
+	return server.CreatedOrOK(created), err
 }
 
 // updateLogical adds the snapshots that follow from a PUT of an environment: of itself
@@ -137,8 +116,7 @@ func (h *handlers) updateLogical(ctx context.Context, org evidence.OrgAccess, pu
 	return h.Logical.Update(ctx, ref.ID)
 }
 
-// environmentChange is what the body asks for. An empty description is as good as none, as
-// a repeated PUT does not clear it
+// environmentChange is what the body asks for. An empty description counts as none: a repeated PUT does not clear it
 // (docs/semantics.md 1.11).
 func (h *handlers) environmentChange(ctx context.Context, org evidence.OrgAccess, body *CreateEnvironmentPutInput) (evidence.EnvironmentChange, error) {
 	change := evidence.EnvironmentChange{IncludeScaling: body.IncludeScaling, RequireProvenance: body.RequireProvenance}
@@ -185,7 +163,7 @@ type listEnvironmentsInput struct {
 	Tag           []string `query:"tag,explode" doc:"key or key:value"`
 }
 
-// environmentList is a bare array, or an envelope when a page was asked for.
+// environmentList is a bare array, or an envelope if the query has a page.
 type environmentList struct {
 	paged        *server.PageEnvelope
 	environments []GetEnvironmentResponse
@@ -196,7 +174,7 @@ type environmentsPage struct {
 	Environments []GetEnvironmentResponse `json:"environments"`
 }
 
-// JSONForm returns whichever form was asked for.
+// JSONForm returns the envelope if there is one, else the array.
 func (l environmentList) JSONForm() any {
 	if l.paged == nil {
 		return l.environments
@@ -239,13 +217,8 @@ func (h *handlers) listEnvironments(ctx context.Context, in *listEnvironmentsInp
 // matches applies the filters. Empty filters are ignored, except that an empty tag matches nothing
 // (docs/semantics.md 1.12). There are no spaces, so a filter by space matches nothing.
 func (in *listEnvironmentsInput) matches(ctx context.Context, e *evidence.Environment) bool {
-	if !strings.Contains(strings.ToLower(e.Name), strings.ToLower(in.Name)) {
-		return false
-	}
-	if len(in.Type) > 0 && !slices.Contains(in.Type, string(e.Type)) {
-		return false
-	}
-	if slices.ContainsFunc(in.SpaceID, func(id string) bool { return id != "" }) {
+	if !strings.Contains(strings.ToLower(e.Name), strings.ToLower(in.Name)) || len(in.Type) > 0 && !slices.Contains(in.Type, string(e.Type)) ||
+		slices.ContainsFunc(in.SpaceID, func(id string) bool { return id != "" }) {
 		return false
 	}
 	return !server.QueryHas(ctx, "tag") || slices.ContainsFunc(in.Tag, func(tag string) bool { return resource.HasTag(e.Tags, tag) })
@@ -267,8 +240,7 @@ func (in *listEnvironmentsInput) compare(shown []GetEnvironmentResponse) {
 	})
 }
 
-// showEnvironments describes environments with what their heads tell, and those of
-// their members, which may be archived.
+// showEnvironments describes environments by their heads and by those of their members, which may be archived.
 func (h *handlers) showEnvironments(ctx context.Context, org evidence.OrgAccess, shown []evidence.Environment) ([]GetEnvironmentResponse, error) {
 	if err := h.Environments.FollowRevivals(ctx, org.OrgID, shown); err != nil {
 		return nil, err
@@ -286,33 +258,25 @@ func (h *handlers) showEnvironments(ctx context.Context, org evidence.OrgAccess,
 	if err != nil {
 		return nil, err
 	}
-	answers := make([]GetEnvironmentResponse, 0, len(shown))
-	for _, e := range shown {
-		answer := showConfigured(org, &e)
+	return resource.Map(shown, func(e *evidence.Environment) GetEnvironmentResponse {
+		answer := showConfigured(org, e)
 		if e.Logical() {
-			answer.showMembers(&e, named, heads)
+			answer.showMembers(e, named, heads)
 		} else {
-			answer.showHead(&e, heads[e.ID])
+			answer.showHead(e, heads[e.ID])
 		}
-		answers = append(answers, answer)
-	}
-	return answers, nil
+		return answer
+	}), nil
 }
 
 func showConfigured(org evidence.OrgAccess, e *evidence.Environment) GetEnvironmentResponse {
 	return GetEnvironmentResponse{
-		Org:            org.OrgName,
-		Name:           e.Name,
-		Type:           string(e.Type),
-		Description:    e.Description,
-		LastModifiedAt: e.LastModifiedAt,
-		IncludeScaling: e.IncludeScaling,
-		Tags:           resource.EmptyIfNil(e.Tags),
-		Policies:       append([]string{}, e.Policies...),
+		Org: org.OrgName, Name: e.Name, Type: string(e.Type), Description: e.Description, LastModifiedAt: e.LastModifiedAt,
+		IncludeScaling: e.IncludeScaling, Tags: resource.EmptyIfNil(e.Tags), Policies: append([]string{}, e.Policies...),
 	}
 }
 
-// showHead adds what reports have brought.
+// showHead adds the state after the last report.
 func (r *GetEnvironmentResponse) showHead(e *evidence.Environment, head snapshot.Head) {
 	r.LastReportedAt = resource.NilUnlessPositive(head.LastReportedAt)
 	r.LastChangedAt = resource.NilUnlessPositive(head.Timestamp)

@@ -17,14 +17,10 @@ import (
 // policyRoutes are those of the policies that are attached to an environment.
 func (h *handlers) policyRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodPost, Path: "/environments/{org}/{env_name}/policies", OperationID: "attach_policy_to_env", Tag: "Environments",
-			Summary: "Attach policies to an environment", MinRole: evidence.Member, Serve: server.WithBody(h.attachPolicies),
-		},
-		{
-			Method: http.MethodDelete, Path: "/environments/{org}/{env_name}/policies", OperationID: "detach_policy_from_env", Tag: "Environments",
-			Summary: "Detach policies from an environment", MinRole: evidence.Member, Serve: server.WithBody(h.detachPolicies),
-		},
+		{Method: http.MethodPost, Path: "/environments/{org}/{env_name}/policies", OperationID: "attach_policy_to_env", Tag: "Environments",
+			Summary: "Attach policies to an environment", MinRole: evidence.Member, Serve: server.WithBody(h.attachPolicies)},
+		{Method: http.MethodDelete, Path: "/environments/{org}/{env_name}/policies", OperationID: "detach_policy_from_env", Tag: "Environments",
+			Summary: "Detach policies from an environment", MinRole: evidence.Member, Serve: server.WithBody(h.detachPolicies)},
 	}
 }
 
@@ -78,9 +74,7 @@ func (h *handlers) resolvePolicies(ctx context.Context, org evidence.OrgAccess, 
 		}
 	}
 	if kind == evidence.LogicalType && len(names) > 0 {
-		return nil, evidence.ValidationError(map[string]string{
-			"policies": "Only physical environments have policies [input: logical]",
-		})
+		return nil, resource.FieldError("policies", "Only physical environments have policies [input: logical]")
 	}
 	return &names, nil
 }
@@ -109,8 +103,7 @@ func (h *handlers) applyPolicies(ctx context.Context, ref environments.Environme
 	if err != nil {
 		return err
 	}
-	applied := slices.EqualFunc(head.Policies, environment.Policies, func(r policy.Reference, name string) bool { return r.Name == name })
-	if applied {
+	if slices.EqualFunc(head.Policies, environment.Policies, func(r policy.Reference, name string) bool { return r.Name == name }) {
 		return nil
 	}
 	if err := h.Generations.Bump(ctx, environment.Org); err != nil {

@@ -50,29 +50,19 @@ var reportTypes = []reportType{
 
 func takenBy(types ...evidence.EnvironmentType) []evidence.EnvironmentType { return types }
 
-// serveReport serves the operation of a type whose body is a T.
-func serveReport[T any](h *handlers, t *reportType) server.Binder {
-	return server.WithUndecodedBody(reportHandler[T](h, t.kind, t.takers...))
-}
-
-// reportRoutes are those by which environments tell what runs in them.
+// reportRoutes are those of reports of what runs in environments.
 func (h *handlers) reportRoutes() []server.Route {
-	routes := make([]server.Route, 0, len(reportTypes))
-	for i := range reportTypes {
-		t := &reportTypes[i]
-		routes = append(routes, server.Route{
+	return resource.Map(reportTypes, func(t *reportType) server.Route {
+		return server.Route{
 			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/" + string(t.kind), OperationID: t.operation + "_report",
 			Tag: "Environments", Summary: t.summary, MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
 			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: t.serve(h, t),
-		})
-	}
-	return routes
+		}
+	})
 }
 
-// reportBody is what every type of report can tell.
-type reportBody interface {
-	instances() []snapshot.Instance
-}
+// reportBody is the body of a report of any type.
+type reportBody interface{ instances() []snapshot.Instance }
 
 // ReportType is the `type` of a report's body: that of its operation, or absent.
 type ReportType string
@@ -90,13 +80,12 @@ func (t *ReportType) UnmarshalJSON(data []byte) error {
 
 func (t ReportType) matches(kind ReportType) bool { return t == "" || t == kind }
 
-// reportHandler makes the handler for reports of one type, which environments of the given
-// types take.
-func reportHandler[T any](h *handlers, kind ReportType, takers ...evidence.EnvironmentType) func(context.Context, *resource.EnvironmentPath, *server.Body[T]) (*server.TextAnswer, error) {
-	return func(ctx context.Context, in *resource.EnvironmentPath, body *server.Body[T]) (*server.TextAnswer, error) {
+// serveReport serves the operation of a type whose body is a T.
+func serveReport[T any](h *handlers, t *reportType) server.Binder {
+	return server.WithUndecodedBody(func(ctx context.Context, in *resource.EnvironmentPath, body *server.Body[T]) (*server.TextAnswer, error) {
 		ref, resolveErr := h.ResolveEnvironment(ctx, server.Access(ctx), in.Environment)
-		takes := slices.Contains(takers, ref.Type)
-		hash, hashed := h.Recognition.Hash(string(kind), body.Raw)
+		takes := slices.Contains(t.takers, ref.Type)
+		hash, hashed := h.Recognition.Hash(string(t.kind), body.Raw)
 		if resolveErr == nil && takes && hashed && body.ParametersValid {
 			unchanged, err := h.recognize(ctx, ref.ID, hash)
 			if err != nil {
@@ -106,7 +95,7 @@ func reportHandler[T any](h *handlers, kind ReportType, takers ...evidence.Envir
 				return textAnswer(snapshot.NoChange), nil
 			}
 		}
-		// What is wrong with the body comes before what is wrong with the environment.
+		// Findings on the body take precedence over those on the environment.
 		decoded, err := body.Decode()
 		switch {
 		case err != nil:
@@ -114,7 +103,7 @@ func reportHandler[T any](h *handlers, kind ReportType, takers ...evidence.Envir
 		case resolveErr != nil:
 			return nil, resolveErr
 		case !takes:
-			return nil, reportTypeMismatch(in.Environment, ref.Type, kind)
+			return nil, reportTypeMismatch(in.Environment, ref.Type, t.kind)
 		}
 		canonical, err := canonicalReport(server.RequestOf(ctx).Memory, ref.Type, any(decoded).(reportBody).instances())
 		if err != nil {
@@ -129,7 +118,7 @@ func reportHandler[T any](h *handlers, kind ReportType, takers ...evidence.Envir
 			h.Recognition.Remember(ref.ID, hash, digest)
 		}
 		return textAnswer(verdict), nil
-	}
+	})
 }
 
 // recognize reports whether a body with that hash is the last report of the environment, with
@@ -174,7 +163,7 @@ func canonicalReport(m *admission.Memory, kind evidence.EnvironmentType, instanc
 	if err != nil {
 		return snapshot.Report{}, err
 	}
-	// The body, and what was decoded of it, give way to what is encoded.
+	// From here on the encoded report needs memory, and no longer the body and what was decoded of it.
 	return report, m.Keep(gathered + encodedSizeMultiple*int64(size))
 }
 
@@ -184,22 +173,15 @@ func reportTypeMismatch(name string, of evidence.EnvironmentType, sent ReportTyp
 	if of == evidence.LogicalType {
 		text = fmt.Sprintf("Environment '%s' is logical and takes no reports", name)
 	}
-	return &evidence.Error{
-		Code:    evidence.Invalid,
-		Message: "Invalid report data",
-		Fields:  map[string]string{"type": fmt.Sprintf("%s [input: %s]", text, sent)},
-	}
+	fields := map[string]string{"type": fmt.Sprintf("%s [input: %s]", text, sent)}
+	return &evidence.Error{Code: evidence.Invalid, Message: "Invalid report data", Fields: fields}
 }
 
 // acceptReport takes a report and returns its verdict, which is not snapshot.Failed.
 func (h *handlers) acceptReport(ctx context.Context, ref environments.EnvironmentRef, report snapshot.Report, digest string) (snapshot.Verdict, error) {
 	verdict, err := h.Intake.Accept(ctx, reports.Submission{
-		Org:         server.Access(ctx).OrgID,
-		Environment: ref.ID,
-		ReportedBy:  server.Principal(ctx).Name,
-		Report:      report,
-		Digest:      digest,
-		Stored:      server.RequestOf(ctx).Memory.Release,
+		Org: server.Access(ctx).OrgID, Environment: ref.ID, ReportedBy: server.Principal(ctx).Name,
+		Report: report, Digest: digest, Stored: server.RequestOf(ctx).Memory.Release,
 	})
 	if err == nil && verdict == snapshot.Failed {
 		err = errors.New("the report was given up by the worker")
@@ -207,7 +189,7 @@ func (h *handlers) acceptReport(ctx context.Context, ref environments.Environmen
 	return verdict, err
 }
 
-// textAnswer is how a report is answered that was not given up.
+// textAnswer is the answer to a report with a verdict other than snapshot.Failed.
 func textAnswer(verdict snapshot.Verdict) *server.TextAnswer {
 	switch verdict {
 	case snapshot.Created:

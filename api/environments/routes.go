@@ -13,10 +13,5 @@ type handlers struct{ *resource.Base }
 // Routes are those of environments, reports and allow lists.
 func Routes(base *resource.Base) []server.Route {
 	h := &handlers{base}
-	return slices.Concat(
-		h.environmentLifeRoutes(),
-		h.allowlistRoutes(),
-		h.policyRoutes(),
-		h.reportRoutes(),
-	)
+	return slices.Concat(h.environmentLifeRoutes(), h.allowlistRoutes(), h.policyRoutes(), h.reportRoutes())
 }

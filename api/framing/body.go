@@ -26,17 +26,17 @@ const (
 	strangerLingered = 1 << 20
 )
 
-// Announcement is what the head of a request tells of its body.
+// Announcement is what the head of a request says about its body.
 type Announcement struct {
 	// Length is in bytes, -1 for chunks, -2 for no body.
 	Length int
-	// AwaitsContinue tells that the client sends the body once it is asked for it.
+	// AwaitsContinue is set if the client sends the body only after a status 100.
 	AwaitsContinue bool
 }
 
 // WithholdBody is a HeaderReceived of fasthttp. Before it calls the handler, fasthttp would wait for the first
-// 8 KiB of a body, and ask clients for bodies that they withhold. It does neither for an empty body that nobody
-// withholds, which is what it is told here. Check tells the handler what the client has announced.
+// 8 KiB of a body, and send status 100 to clients that expect it. It does neither for an empty body, so the header
+// is changed to announce one. Check returns what the client has announced.
 func WithholdBody(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	if header.ContentLength() > 0 {
 		header.SetContentLength(0)
@@ -45,7 +45,7 @@ func WithholdBody(header *fasthttp.RequestHeader) fasthttp.RequestConfig {
 	return fasthttp.RequestConfig{}
 }
 
-// announcement is what valid fields tell of the body. It gives the header its length back, by which fasthttp reads.
+// announcement is what valid fields say about the body. It restores the length in the header, by which fasthttp reads.
 func (f *fields) announcement(header *fasthttp.RequestHeader) (Announcement, error) {
 	if len(f.lengths) == 1 {
 		length, err := strconv.Atoi(string(f.lengths[0]))
@@ -116,7 +116,7 @@ func (b *Body) begin() error {
 }
 
 // Finish reads what the handler left of the body, so that it is not taken for the next request, and
-// tells whether nothing is left. Else the connection must be closed, and lingers.
+// reports whether nothing is left. Else the connection must be closed, and lingers.
 func (b *Body) Finish() bool {
 	finished := b.Stream == nil || b.ended || b.drain()
 	if !finished && b.admitted {

@@ -17,7 +17,7 @@ type fields struct {
 	hosts, lengths, encodings, expectations [][]byte
 }
 
-// Check returns what the head of a request tells of its body, or why it is refused. fasthttp has
+// Check returns what the head of a request says about its body, or why it is refused. fasthttp has
 // read the head by then, more generously than RFC 9112 allows, so Check reads the fields
 // again. What fasthttp has not kept is the end of the request line: it may be a line
 // feed alone. No parser takes such a line for anything else, as without a line end

@@ -9,7 +9,7 @@ import (
 // lingerTimeout bounds how long a closing connection still takes what the client sends.
 const lingerTimeout = 2 * time.Second
 
-// Listener hands out connections that can be told to linger.
+// Listener accepts connections that can linger.
 type Listener struct {
 	net.Listener
 	// FirstRead is how long a new connection may take for its first byte.
@@ -38,7 +38,7 @@ type lingeringConn struct {
 	takes int64
 }
 
-// LingerBriefly has a connection linger behind a request that could not be read.
+// LingerBriefly has a connection linger after a request that could not be read.
 func LingerBriefly(conn net.Conn) { linger(conn, strangerLingered) }
 
 // linger has a connection take so many bytes before it closes. What is beyond stays unread for as

@@ -2,39 +2,33 @@ package governance
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
+	"slices"
 
+	"attestry/api/jsonstream"
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/evidence"
 	"attestry/evidence/approval"
+	"attestry/storage"
 )
 
 // approvalRoutes are those of approvals. They are deprecated, and keep working.
 func (h *handlers) approvalRoutes() []server.Route {
 	routes := []server.Route{
-		{
-			Method: http.MethodGet, Path: "/approvals/{org}/{flow_name}", OperationID: "list_approvals",
-			Summary: "List the approvals of a flow", MinRole: evidence.Reader, Serve: server.Handle(h.listApprovals),
-		},
-		{
-			Method: http.MethodPost, Path: "/approvals/{org}/{flow_name}", OperationID: "post_approval",
-			Summary: "Approve an artifact, or ask for its approval", MinRole: evidence.Member,
-			Statuses: []int{http.StatusCreated}, Serve: server.WithBody(h.postApproval),
-		},
-		{
-			Method: http.MethodGet, Path: "/approvals/{org}/{flow_name}/{approval_number}", OperationID: "get_approval",
-			Summary: "Read an approval", MinRole: evidence.Reader, Serve: server.Handle(h.getApproval),
-		},
-		{
-			Method: http.MethodGet, Path: "/approvals/{org}/{flow_name}/artifact-commit/{env_name}", OperationID: "get_commit_of_running_artifact",
+		{Method: http.MethodGet, Path: "/approvals/{org}/{flow_name}", OperationID: "list_approvals",
+			Summary: "List the approvals of a flow", MinRole: evidence.Reader, Serve: server.Handle(h.listApprovals)},
+		{Method: http.MethodPost, Path: "/approvals/{org}/{flow_name}", OperationID: "post_approval",
+			Summary: "Approve an artifact, or ask for its approval", MinRole: evidence.Member, Statuses: []int{http.StatusCreated},
+			Serve: server.WithBody(h.postApproval)},
+		{Method: http.MethodGet, Path: "/approvals/{org}/{flow_name}/{approval_number}", OperationID: "get_approval",
+			Summary: "Read an approval", MinRole: evidence.Reader, Serve: server.Handle(h.getApproval)},
+		{Method: http.MethodGet, Path: "/approvals/{org}/{flow_name}/artifact-commit/{env_name}", OperationID: "get_commit_of_running_artifact",
 			Summary: "Read the commit of a flow's artifact that runs in an environment", MinRole: evidence.Reader,
-			Serve: server.Handle(h.getCommitOfRunningArtifact),
-		},
-		{
-			Method: http.MethodGet, Path: "/artifacts/{org}/{flow_name}/{fingerprint}/approvals", OperationID: "list_artifact_approvals",
-			Summary: "List the approvals of an artifact", MinRole: evidence.Reader, Serve: server.Handle(h.listArtifactApprovals),
-		},
+			Serve: server.Handle(h.getCommitOfRunningArtifact)},
+		{Method: http.MethodGet, Path: "/artifacts/{org}/{flow_name}/{fingerprint}/approvals", OperationID: "list_artifact_approvals",
+			Summary: "List the approvals of an artifact", MinRole: evidence.Reader, Serve: server.Handle(h.listArtifactApprovals)},
 	}
 	for i := range routes {
 		routes[i].Tag, routes[i].Deprecated, routes[i].BasicToo = "Approvals", true, true
@@ -61,8 +55,7 @@ type ApprovalReviewInput struct {
 	ApprovalURL *string `json:"approval_url,omitempty" nullable:"true"`
 }
 
-func (in *ApprovalPostInput) reviews() []approval.Review {
-	var reviews []approval.Review
+func (in *ApprovalPostInput) reviews() (reviews []approval.Review) {
 	for _, sent := range in.Approvals {
 		reviews = append(reviews, approval.Review{
 			State: approval.State(sent.State), Comment: resource.ZeroIfNil(sent.Comment),
@@ -99,8 +92,262 @@ func (h *handlers) postApproval(ctx context.Context, in *resource.FlowPath, body
 		}
 		fresh.Environment = environment.ID
 	}
-	if err := h.Recorder.Approve(ctx, fresh); err != nil {
+	return &server.StatusAnswer[ApprovalPostInput]{Status: http.StatusCreated, Body: *body}, h.Recorder.Approve(ctx, fresh)
+}
+
+type listApprovalsInput struct {
+	resource.FlowPath
+	Page    int `query:"page" minimum:"1" default:"1"`
+	PerPage int `query:"per_page" minimum:"1" default:"20"`
+}
+
+// listApprovals lists the approvals of a flow, newest first.
+func (h *handlers) listApprovals(ctx context.Context, in *listApprovalsInput) (*server.Answer[jsonstream.List[ApprovalRecord]], error) {
+	org := server.Access(ctx)
+	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	if err != nil {
 		return nil, err
 	}
-	return &server.StatusAnswer[ApprovalPostInput]{Status: http.StatusCreated, Body: *body}, nil
+	return h.listOfApprovals(org, h.Approvals.List(ref.ID, server.OffsetOf(in.Page, in.PerPage), in.PerPage)), nil
+}
+
+type listArtifactApprovalsInput struct {
+	resource.FlowPath
+	Fingerprint string `path:"fingerprint" pattern:"^[a-f0-9]{5,64}$" doc:"The fingerprint, or how it begins."`
+}
+
+// listArtifactApprovals lists the approvals of an artifact in a flow, newest first.
+func (h *handlers) listArtifactApprovals(ctx context.Context, in *listArtifactApprovalsInput) (*server.Answer[jsonstream.List[ApprovalRecord]], error) {
+	org := server.Access(ctx)
+	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	if err != nil {
+		return nil, err
+	}
+	record, err := h.Artifacts.Latest(ctx, org.OrgID, ref.ID, "", in.Fingerprint)
+	if err != nil {
+		return nil, resource.ArtifactNotFound(org, in.Flow, in.Fingerprint, err)
+	}
+	return h.listOfApprovals(org, h.Approvals.OfArtifact(ref.ID, record.Fingerprint)), nil
+}
+
+func (h *handlers) listOfApprovals(org evidence.OrgAccess, batches *storage.Batches[approval.Approval]) *server.Answer[jsonstream.List[ApprovalRecord]] {
+	show := func(ctx context.Context, batch []approval.Approval) ([]ApprovalRecord, error) {
+		environments, err := h.environmentsOf(ctx, org, batch)
+		return resource.Map(batch, func(one *approval.Approval) ApprovalRecord {
+			return ApprovalRecord{ApprovalCommon: showApproval(one, environments), SrcCommitList: append([]string{}, one.Commits...)}
+		}), err
+	}
+	return server.Answered(server.PartsOf(h.BatchBytes, batches, show))
+}
+
+// environmentsOf returns the environments that approvals name, by id.
+func (h *handlers) environmentsOf(ctx context.Context, org evidence.OrgAccess, approvals []approval.Approval) (map[string]evidence.Environment, error) {
+	ids := resource.UniqueOf(approvals, func(a *approval.Approval) string { return a.Environment })
+	return h.Environments.Names(ctx, org.OrgID, slices.DeleteFunc(ids, func(id string) bool { return id == "" }))
+}
+
+type getApprovalInput struct {
+	resource.FlowPath
+	Number int `path:"approval_number" doc:"The release number."`
+}
+
+// getApproval reads an approval with the reported details of its commits.
+func (h *handlers) getApproval(ctx context.Context, in *getApprovalInput) (*server.Answer[ApprovalWithCommits], error) {
+	org := server.Access(ctx)
+	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	if err != nil {
+		return nil, err
+	}
+	found, err := h.Approvals.Get(ctx, ref.ID, in.Number)
+	if err != nil {
+		return nil, resource.NotFound(err, "Approval number '%d' does not exist in flow '%s' belonging to organization '%s'", in.Number, in.Flow, org.OrgName)
+	}
+	environments, err := h.environmentsOf(ctx, org, []approval.Approval{found})
+	if err != nil {
+		return nil, err
+	}
+	commits, err := h.knownCommits(ctx, org, &found)
+	if err != nil {
+		return nil, err
+	}
+	return server.Answered(ApprovalWithCommits{
+		ApprovalCommon: showApproval(&found, environments),
+		SrcCommitList: resource.Map(found.Commits, func(sha *string) ApprovalCommit {
+			commit := commits[*sha]
+			commit.SHA1 = *sha
+			return ApprovalCommit(commit)
+		}),
+	}), nil
+}
+
+// knownCommits returns commits by SHA: those of the approved record and its trail, then those of the records
+// that were built from them, in any flow.
+func (h *handlers) knownCommits(ctx context.Context, org evidence.OrgAccess, a *approval.Approval) (map[string]evidence.GitCommit, error) {
+	approved, err := h.Artifacts.GetMany(ctx, []string{a.Record})
+	if err != nil {
+		return nil, err
+	}
+	trail, err := h.Trails.Get(ctx, a.Flow, a.Trail)
+	if err != nil {
+		return nil, err
+	}
+	builds, err := h.Artifacts.Builds(ctx, org.OrgID, a.Commits)
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]evidence.GitCommit{}
+	add := func(commit *evidence.GitCommit) {
+		sha := evidence.CommitSHA(commit)
+		if _, ok := known[sha]; commit != nil && !ok {
+			known[sha] = *commit
+		}
+	}
+	addRecord := func(record *evidence.ArtifactRecord) {
+		add(record.Commit)
+		for i := range record.Commits {
+			add(&record.Commits[i])
+		}
+	}
+	for i := range approved {
+		addRecord(&approved[i])
+	}
+	add(trail.Commit)
+	for _, sha := range a.Commits {
+		if record, ok := builds[sha]; ok {
+			addRecord(&record)
+		}
+	}
+	return known, nil
+}
+
+// ApprovalCommon is what all answers show of an approval (docs/semantics.md 19.1). It is
+// exported because huma passes over embedded types that are not.
+type ApprovalCommon struct {
+	ReleaseNumber  int              `json:"release_number"`
+	BaseArtifact   string           `json:"base_artifact" doc:"Fingerprint of the artifact that was approved before, empty if there was none."`
+	TargetArtifact string           `json:"target_artifact" pattern:"^[a-f0-9]{64}$"`
+	ArtifactName   string           `json:"artifact_name"`
+	Description    string           `json:"description"`
+	CreatedAt      float64          `json:"created_at"`
+	LastModifiedAt float64          `json:"last_modified_at"`
+	State          string           `json:"state" enum:"APPROVED,UNAPPROVED,PENDING"`
+	Approvals      []ApprovalReview `json:"approvals"`
+	Environment    *string          `json:"environment" nullable:"true" doc:"Name of the environment that the release is for."`
+	UserData       json.RawMessage  `json:"user_data"`
+}
+
+// ApprovalRecord is an approval in a list.
+type ApprovalRecord struct {
+	ApprovalCommon
+	SrcCommitList []string `json:"src_commit_list"`
+}
+
+// ApprovalWithCommits is an approval by itself.
+type ApprovalWithCommits struct {
+	ApprovalCommon
+	SrcCommitList []ApprovalCommit `json:"src_commit_list"`
+}
+
+// ApprovalReview is what one person says about the release.
+type ApprovalReview struct {
+	ApprovalURL string  `json:"approval_url"`
+	ApprovedBy  string  `json:"approved_by"`
+	Comment     string  `json:"comment"`
+	State       string  `json:"state" enum:"APPROVED,UNAPPROVED"`
+	Timestamp   float64 `json:"timestamp"`
+}
+
+// ApprovalCommit is what was reported of a commit. Its members are those of evidence.GitCommit.
+type ApprovalCommit struct {
+	SHA1           string   `json:"sha1"`
+	Message        *string  `json:"message" nullable:"true"`
+	Author         *string  `json:"author" nullable:"true"`
+	AuthorUsername *string  `json:"author_username" nullable:"true"`
+	Branch         *string  `json:"branch" nullable:"true"`
+	Timestamp      *float64 `json:"timestamp" nullable:"true" doc:"Unix seconds."`
+	URL            *string  `json:"url" nullable:"true"`
+	Parents        []string `json:"parents" nullable:"true"`
+	Verified       *bool    `json:"verified" nullable:"true"`
+	SignatureState *string  `json:"signature_state" nullable:"true"`
+}
+
+// showApproval shows an approval with the names that environments have now, by id.
+func showApproval(a *approval.Approval, environments map[string]evidence.Environment) ApprovalCommon {
+	shown := ApprovalCommon{
+		ReleaseNumber: a.Number, BaseArtifact: a.Base, TargetArtifact: a.Target, ArtifactName: a.ArtifactName,
+		Description: a.Description, CreatedAt: a.CreatedAt, LastModifiedAt: a.CreatedAt,
+		State: string(a.State), UserData: resource.ObjectIfNil(a.UserData),
+		Approvals: resource.Map(a.Reviews, func(r *approval.Review) ApprovalReview {
+			return ApprovalReview{ApprovalURL: r.URL, ApprovedBy: r.ApprovedBy, Comment: r.Comment, State: string(r.State), Timestamp: a.CreatedAt}
+		}),
+	}
+	if environment, ok := environments[a.Environment]; ok {
+		shown.Environment = &environment.Name
+	}
+	return shown
+}
+
+type getRunningCommitInput struct {
+	resource.FlowPath
+	Environment string `path:"env_name" doc:"Name of the environment."`
+}
+
+// RunningCommit is the commit of a flow's artifact that runs in an environment
+// (docs/semantics.md 19.1).
+type RunningCommit struct {
+	CommitSHA *string `json:"commit_sha" nullable:"true"`
+}
+
+// getCommitOfRunningArtifact reads the commit of what a flow has built and an environment
+// runs, null when it runs nothing of the flow or the commit is not known. Of several
+// artifacts the one that was reported last counts.
+func (h *handlers) getCommitOfRunningArtifact(ctx context.Context, in *getRunningCommitInput) (*server.Answer[RunningCommit], error) {
+	org := server.Access(ctx)
+	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	if err != nil {
+		return nil, err
+	}
+	environment, err := h.LoadEnvironment(ctx, org, in.Environment)
+	if err != nil {
+		return nil, err
+	}
+	fingerprints, err := h.runningIn(ctx, &environment)
+	if err != nil {
+		return nil, err
+	}
+	known, err := h.Provenances.GetMany(ctx, org.OrgID, fingerprints)
+	if err != nil {
+		return nil, err
+	}
+	var newest evidence.Origin
+	for _, one := range known {
+		if origin, ok := one.Flows[ref.ID]; ok && origin.Later(&newest) {
+			newest = origin
+		}
+	}
+	return server.Answered(RunningCommit{CommitSHA: resource.NilIfEmpty(newest.CommitSHA)}), nil
+}
+
+// runningIn returns the fingerprints that run in an environment by its latest snapshot. In a
+// logical one runs what runs in its members.
+func (h *handlers) runningIn(ctx context.Context, environment *evidence.Environment) ([]string, error) {
+	ids := []string{environment.ID}
+	if environment.Logical() {
+		ids = environment.Active
+	}
+	heads, err := h.Heads.GetMany(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	running, err := h.Running.In(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	var fingerprints []string
+	for _, one := range running {
+		if one.Since <= heads[one.Environment].Last {
+			fingerprints = append(fingerprints, one.Fingerprint)
+		}
+	}
+	return resource.SortUnique(fingerprints), nil
 }

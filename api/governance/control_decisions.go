@@ -97,16 +97,10 @@ func (h *handlers) listControlDecisions(ctx context.Context, in *listControlDeci
 	}
 	flows := resource.UniqueOf(decisions, func(a *evidence.Attestation) string { return a.Flow })
 	names, err := h.Flows.Names(ctx, org.OrgID, flows)
-	if err != nil {
-		return nil, err
-	}
-	body := ControlDecisionList{
-		PageEnvelope: server.PageOf(ctx, h.Links, in.Page, in.PerPage, total).Envelope(), Decisions: []ControlDecision{},
-	}
-	for _, decision := range decisions {
-		body.Decisions = append(body.Decisions, h.showDecision(org, &decision, names[decision.Flow]))
-	}
-	return server.Answered(body), nil
+	return server.Answered(ControlDecisionList{
+		PageEnvelope: server.PageOf(ctx, h.Links, in.Page, in.PerPage, total).Envelope(),
+		Decisions:    resource.Map(decisions, func(a *evidence.Attestation) ControlDecision { return h.showDecision(org, a, names[a.Flow]) }),
+	}), err
 }
 
 type getControlDecisionInput struct {
@@ -127,8 +121,5 @@ func (h *handlers) getControlDecision(ctx context.Context, in *getControlDecisio
 		return nil, err
 	}
 	names, err := h.Flows.Names(ctx, org.OrgID, []string{decision.Flow})
-	if err != nil {
-		return nil, err
-	}
-	return server.Answered(h.showDecision(org, &decision, names[decision.Flow])), nil
+	return server.Answered(h.showDecision(org, &decision, names[decision.Flow])), err
 }

@@ -1,11 +1,13 @@
 package governance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -13,62 +15,39 @@ import (
 	"attestry/api/server"
 	"attestry/evidence"
 	"attestry/evidence/control"
+	"attestry/evidence/policy"
 	"attestry/storage"
 )
 
 // controlRoutes are those of controls. Only administrators change them.
 func (h *handlers) controlRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/controls/{org}", OperationID: "list_controls", Tag: "Controls",
-			Summary: "List controls", MinRole: evidence.Reader, Beta: true, Serve: server.Handle(h.listControls),
-		},
-		{
-			Method: http.MethodPost, Path: "/controls/{org}", OperationID: "post_control", Tag: "Controls",
-			Summary: "Create a control", MinRole: evidence.Admin, Beta: true,
-			Statuses: []int{http.StatusCreated}, Serve: server.WithBody(h.postControl),
-		},
-		{
-			Method: http.MethodGet, Path: "/controls/{org}/tags", OperationID: "list_control_tag_choices", Tag: "Controls",
+		{Method: http.MethodGet, Path: "/controls/{org}", OperationID: "list_controls", Tag: "Controls",
+			Summary: "List controls", MinRole: evidence.Reader, Beta: true, Serve: server.Handle(h.listControls)},
+		{Method: http.MethodPost, Path: "/controls/{org}", OperationID: "post_control", Tag: "Controls",
+			Summary: "Create a control", MinRole: evidence.Admin, Beta: true, Statuses: []int{http.StatusCreated},
+			Serve: server.WithBody(h.postControl)},
+		{Method: http.MethodGet, Path: "/controls/{org}/tags", OperationID: "list_control_tag_choices", Tag: "Controls",
 			Summary: "List the tags that controls have", MinRole: evidence.Reader, Beta: true, BasicToo: true,
-			Serve: server.Handle(h.listControlTagChoices),
-		},
-		{
-			Method: http.MethodGet, Path: "/controls/{org}/{identifier}", OperationID: "get_control", Tag: "Controls",
-			Summary: "Read a control", MinRole: evidence.Reader, Beta: true, Serve: server.Handle(h.getControl),
-		},
-		{
-			Method: http.MethodPut, Path: "/controls/{org}/{identifier}", OperationID: "put_control", Tag: "Controls",
-			Summary: "Change a control", MinRole: evidence.Admin, Beta: true, Serve: server.WithBody(h.putControl),
-		},
-		{
-			Method: http.MethodPost, Path: "/controls/{org}/{identifier}/archive", OperationID: "archive_control", Tag: "Controls",
-			Summary: "Archive a control", MinRole: evidence.Admin, Beta: true, Serve: server.Handle(h.archiveControl),
-		},
-		{
-			Method: http.MethodPost, Path: "/controls/{org}/{identifier}/unarchive", OperationID: "unarchive_control", Tag: "Controls",
-			Summary: "Bring an archived control back", MinRole: evidence.Admin, Beta: true, Serve: server.Handle(h.unarchiveControl),
-		},
-		{
-			Method: http.MethodGet, Path: "/controls/{org}/{identifier}/versions", OperationID: "list_control_versions", Tag: "Controls",
-			Summary: "List the versions of a control", MinRole: evidence.Reader, Beta: true, Serve: server.Handle(h.listControlVersions),
-		},
-		{
-			Method: http.MethodGet, Path: "/controls/{org}/{identifier}/versions/{version_number}", OperationID: "get_control_version", Tag: "Controls",
-			Summary: "Read a version of a control", MinRole: evidence.Reader, Beta: true, Serve: server.Handle(h.getControlVersion),
-		},
-		{
-			Method: http.MethodGet, Path: "/controls/{org}/{identifier}/coverage", OperationID: "get_control_coverage", Tag: "Controls",
-			Summary: "List which environments a control covers", MinRole: evidence.Reader, Beta: true, Serve: server.Handle(h.getControlCoverage),
-		},
-		{
-			Method: http.MethodGet, Path: "/controls/{org}/{identifier}/decisions", OperationID: "list_control_decisions", Tag: "Controls",
-			Summary: "List the decisions on a control", MinRole: evidence.Reader, Beta: true, Serve: server.Handle(h.listControlDecisions),
-		},
-		{
-			Method: http.MethodGet, Path: "/controls/{org}/{identifier}/decisions/{decision_id}", OperationID: "get_control_decision", Tag: "Controls",
-			Summary: "Read a decision on a control", MinRole: evidence.Reader, Beta: true, Serve: server.Handle(h.getControlDecision),
-		},
+			Serve: server.Handle(h.listControlTagChoices)},
+		{Method: http.MethodGet, Path: "/controls/{org}/{identifier}", OperationID: "get_control", Tag: "Controls",
+			Summary: "Read a control", MinRole: evidence.Reader, Beta: true, Serve: server.Handle(h.getControl)},
+		{Method: http.MethodPut, Path: "/controls/{org}/{identifier}", OperationID: "put_control", Tag: "Controls",
+			Summary: "Change a control", MinRole: evidence.Admin, Beta: true, Serve: server.WithBody(h.putControl)},
+		{Method: http.MethodPost, Path: "/controls/{org}/{identifier}/archive", OperationID: "archive_control", Tag: "Controls",
+			Summary: "Archive a control", MinRole: evidence.Admin, Beta: true, Serve: server.Handle(h.archiveControl)},
+		{Method: http.MethodPost, Path: "/controls/{org}/{identifier}/unarchive", OperationID: "unarchive_control", Tag: "Controls",
+			Summary: "Bring an archived control back", MinRole: evidence.Admin, Beta: true, Serve: server.Handle(h.unarchiveControl)},
+		{Method: http.MethodGet, Path: "/controls/{org}/{identifier}/versions", OperationID: "list_control_versions", Tag: "Controls",
+			Summary: "List the versions of a control", MinRole: evidence.Reader, Beta: true, Serve: server.Handle(h.listControlVersions)},
+		{Method: http.MethodGet, Path: "/controls/{org}/{identifier}/versions/{version_number}", OperationID: "get_control_version", Tag: "Controls",
+			Summary: "Read a version of a control", MinRole: evidence.Reader, Beta: true, Serve: server.Handle(h.getControlVersion)},
+		{Method: http.MethodGet, Path: "/controls/{org}/{identifier}/coverage", OperationID: "get_control_coverage", Tag: "Controls",
+			Summary: "List which environments a control covers", MinRole: evidence.Reader, Beta: true, Serve: server.Handle(h.getControlCoverage)},
+		{Method: http.MethodGet, Path: "/controls/{org}/{identifier}/decisions", OperationID: "list_control_decisions", Tag: "Controls",
+			Summary: "List the decisions on a control", MinRole: evidence.Reader, Beta: true, Serve: server.Handle(h.listControlDecisions)},
+		{Method: http.MethodGet, Path: "/controls/{org}/{identifier}/decisions/{decision_id}", OperationID: "get_control_decision", Tag: "Controls",
+			Summary: "Read a decision on a control", MinRole: evidence.Reader, Beta: true, Serve: server.Handle(h.getControlDecision)},
 	}
 }
 
@@ -141,7 +120,6 @@ type ControlPath struct {
 	Identifier string `path:"identifier" doc:"Identifier of the control."`
 }
 
-// controlNotFound words that a control does not exist; other errors it returns as they are.
 func controlNotFound(org evidence.OrgAccess, identifier string, err error) error {
 	return resource.NotFound(err, "Control '%s' does not exist in organization '%s'", identifier, org.OrgName)
 }
@@ -204,4 +182,215 @@ func (h *handlers) changeControl(ctx context.Context, in *ControlPath, change co
 		return nil, controlNotFound(org, in.Identifier, err)
 	}
 	return h.answerControl(ctx, org, &changed)
+}
+
+type listControlsInput struct {
+	server.OrgPath
+	Page          int      `query:"page" minimum:"1" default:"1"`
+	PerPage       int      `query:"per_page" minimum:"1" maximum:"100" default:"15"`
+	SortDirection string   `query:"sort_direction" enum:"asc,desc" default:"asc"`
+	Search        string   `query:"search" doc:"Part of the name or identifier, in any letter case."`
+	Tag           []string `query:"tag,explode" doc:"key or key:value"`
+	Archived      bool     `query:"archived" default:"false" doc:"List archived controls instead."`
+}
+
+// matches applies the filters. An empty tag matches nothing (docs/semantics.md 1.12).
+func (in *listControlsInput) matches(ctx context.Context, c *control.Control) bool {
+	search := strings.ToLower(in.Search)
+	if c.Archived != in.Archived || !strings.Contains(strings.ToLower(c.Name), search) && !strings.Contains(strings.ToLower(c.Identifier), search) {
+		return false
+	}
+	return !server.QueryHas(ctx, "tag") || slices.ContainsFunc(in.Tag, func(tag string) bool { return resource.HasTag(c.Tags, tag) })
+}
+
+// ControlList is a page of controls (docs/semantics.md 1.10, style 4).
+type ControlList struct {
+	server.PageEnvelope
+	Controls []Control `json:"controls"`
+}
+
+// listControls lists controls by name, those of one name by identifier. There are thousands at most, and so they are
+// filtered and sorted in memory.
+func (h *handlers) listControls(ctx context.Context, in *listControlsInput) (*server.Answer[ControlList], error) {
+	all, err := h.Controls.List(ctx, server.Access(ctx).OrgID)
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(c control.Control) bool { return !in.matches(ctx, &c) })
+	slices.SortFunc(all, func(a, b control.Control) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Identifier, b.Identifier))
+	})
+	if in.SortDirection == "desc" {
+		slices.Reverse(all)
+	}
+	return server.Answered(ControlList{
+		PageEnvelope: server.PageOf(ctx, h.Links, in.Page, in.PerPage, int64(len(all))).Envelope(),
+		Controls:     resource.Map(server.CutPage(all, in.Page, in.PerPage), showControl),
+	}), nil
+}
+
+// ControlTagChoice is a tag that a control has.
+type ControlTagChoice struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
+
+// ControlTagChoices lists distinct tags by key, then by value.
+type ControlTagChoices struct {
+	TagChoices []ControlTagChoice `json:"tag_choices"`
+}
+
+func (h *handlers) listControlTagChoices(ctx context.Context, _ *server.OrgPath) (*server.Answer[ControlTagChoices], error) {
+	all, err := h.Controls.List(ctx, server.Access(ctx).OrgID)
+	choices := resource.TagChoices(all, func(c *control.Control) map[string]string { return c.Tags })
+	return server.Answered(ControlTagChoices{TagChoices: resource.Map(choices, func(tag *resource.Tag) ControlTagChoice {
+		return ControlTagChoice(*tag)
+	})}), err
+}
+
+// ControlVersion is a version of a control as answers show it (docs/semantics.md 18.5).
+type ControlVersion struct {
+	Version     int               `json:"version"`
+	Status      string            `json:"status" enum:"Created,Edited,Archived,Unarchived"`
+	Name        string            `json:"name"`
+	Description *string           `json:"description" nullable:"true"`
+	Links       map[string]string `json:"links"`
+	Timestamp   float64           `json:"timestamp"`
+	CreatedBy   string            `json:"created_by"`
+}
+
+func showControlVersion(v *control.Version) ControlVersion {
+	return ControlVersion{
+		Version: v.Version, Status: string(v.Status), Name: v.Name, Description: v.Description,
+		Links: resource.EmptyIfNil(v.Links), Timestamp: v.CreatedAt, CreatedBy: v.CreatedBy,
+	}
+}
+
+type listControlVersionsInput struct {
+	ControlPath
+	Page          int    `query:"page" minimum:"1" default:"1"`
+	PerPage       int    `query:"per_page" minimum:"1" maximum:"100" default:"15"`
+	SortDirection string `query:"sort_direction" enum:"asc,desc" default:"desc"`
+}
+
+// ControlVersionList is a page of versions (docs/semantics.md 1.10, style 4).
+type ControlVersionList struct {
+	server.PageEnvelope
+	Versions []ControlVersion `json:"versions"`
+}
+
+func (h *handlers) listControlVersions(ctx context.Context, in *listControlVersionsInput) (*server.Answer[ControlVersionList], error) {
+	org := server.Access(ctx)
+	found, err := h.loadControl(ctx, org, in.Identifier)
+	if err != nil {
+		return nil, err
+	}
+	page := server.PageOf(ctx, h.Links, in.Page, in.PerPage, int64(found.Version))
+	var versions []control.Version
+	if !page.Beyond() {
+		versions, err = h.Controls.Versions(ctx, &found, in.SortDirection == "desc", server.OffsetOf(in.Page, in.PerPage), in.PerPage)
+	}
+	return server.Answered(ControlVersionList{PageEnvelope: page.Envelope(), Versions: resource.Map(versions, showControlVersion)}), err
+}
+
+type getControlVersionInput struct {
+	ControlPath
+	Version int `path:"version_number"`
+}
+
+func (h *handlers) getControlVersion(ctx context.Context, in *getControlVersionInput) (*server.Answer[ControlVersion], error) {
+	org := server.Access(ctx)
+	found, err := h.loadControl(ctx, org, in.Identifier)
+	if err != nil {
+		return nil, err
+	}
+	version, err := h.Controls.Version(ctx, org.OrgID, in.Identifier, in.Version)
+	if errors.Is(err, storage.ErrNotFound) || in.Version > found.Version {
+		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf("Version %d does not exist for control '%s'", in.Version, in.Identifier))
+	}
+	return server.Answered(showControlVersion(&version)), err
+}
+
+// ControlCoverage says which environments a control covers: those with an attached policy
+// whose latest version names it (docs/semantics.md 18.5).
+type ControlCoverage struct {
+	server.PageEnvelope
+	Total           int                  `json:"total"`
+	Covered         int                  `json:"covered"`
+	CoveragePercent float64              `json:"coverage_percent"`
+	Environments    []ControlEnvironment `json:"environments"`
+}
+
+// ControlEnvironment is an environment that a control covers, or not.
+type ControlEnvironment struct {
+	Name     string   `json:"name"`
+	Type     string   `json:"type"`
+	Covered  bool     `json:"covered"`
+	Policies []string `json:"policies" doc:"The attached policies that name the control."`
+}
+
+type controlCoverageInput struct {
+	ControlPath
+	Page    int    `query:"page" minimum:"1" default:"1"`
+	PerPage int    `query:"per_page" minimum:"1" maximum:"100" default:"15"`
+	Search  string `query:"search" doc:"Part of the environment's name, in any letter case."`
+	Covered bool   `query:"covered" doc:"Only covered environments, or only those that are not."`
+}
+
+// getControlCoverage leaves out archived and logical environments. The totals are those of
+// all others, whatever the page is narrowed down to.
+func (h *handlers) getControlCoverage(ctx context.Context, in *controlCoverageInput) (*server.Answer[ControlCoverage], error) {
+	org := server.Access(ctx)
+	if _, err := h.loadControl(ctx, org, in.Identifier); err != nil {
+		return nil, err
+	}
+	policies, err := h.Policies.List(ctx, org.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	environments, err := h.Environments.List(ctx, org.OrgID)
+	if err != nil {
+		return nil, err
+	}
+	covered := resource.IfSent(ctx, "covered", in.Covered)
+	body := ControlCoverage{}
+	var listed []ControlEnvironment
+	for _, shown := range coverage(in.Identifier, policies, environments) {
+		body.Total++
+		if shown.Covered {
+			body.Covered++
+		}
+		if strings.Contains(strings.ToLower(shown.Name), strings.ToLower(in.Search)) && (covered == nil || *covered == shown.Covered) {
+			listed = append(listed, shown)
+		}
+	}
+	if body.Total > 0 {
+		body.CoveragePercent = 100 * float64(body.Covered) / float64(body.Total)
+	}
+	body.PageEnvelope = server.PageOf(ctx, h.Links, in.Page, in.PerPage, int64(len(listed))).Envelope()
+	body.Environments = append([]ControlEnvironment{}, server.CutPage(listed, in.Page, in.PerPage)...)
+	return server.Answered(body), nil
+}
+
+// coverage lists the physical environments by name.
+func coverage(identifier string, policies []policy.Head, environments []evidence.Environment) []ControlEnvironment {
+	naming := map[string]bool{}
+	for _, head := range policies {
+		naming[head.Name] = slices.Contains(head.Controls, identifier)
+	}
+	var shown []ControlEnvironment
+	for _, environment := range environments {
+		if environment.Logical() || environment.Archived {
+			continue
+		}
+		one := ControlEnvironment{Name: environment.Name, Type: string(environment.Type), Policies: []string{}}
+		for _, name := range environment.Policies {
+			if naming[name] {
+				one.Covered, one.Policies = true, append(one.Policies, name)
+			}
+		}
+		shown = append(shown, one)
+	}
+	slices.SortFunc(shown, func(a, b ControlEnvironment) int { return cmp.Compare(a.Name, b.Name) })
+	return shown
 }

@@ -3,7 +3,6 @@ package governance
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"net/http"
 	"slices"
@@ -28,24 +27,16 @@ const (
 func (h *handlers) policyRoutes() []server.Route {
 	statuses := []int{http.StatusCreated, http.StatusOK}
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/policies/{org}", OperationID: "list_policies", Tag: "Policies",
-			Summary: "List policies", MinRole: evidence.Reader, Serve: server.Handle(h.listPolicies),
-		},
-		{
-			Method: http.MethodPut, Path: "/policies/{org}", OperationID: "put_policy", Tag: "Policies",
+		{Method: http.MethodGet, Path: "/policies/{org}", OperationID: "list_policies", Tag: "Policies",
+			Summary: "List policies", MinRole: evidence.Reader, Serve: server.Handle(h.listPolicies)},
+		{Method: http.MethodPut, Path: "/policies/{org}", OperationID: "put_policy", Tag: "Policies",
 			Summary: "Create or update a policy", MinRole: evidence.Member, Statuses: statuses,
-			Serve: server.WithForm("payload", []string{policyField}, h.putPolicy),
-		},
-		{
-			Method: http.MethodPut, Path: "/policies/{org}/{name}", OperationID: "put_named_policy", Tag: "Policies",
+			Serve: server.WithForm("payload", []string{policyField}, h.putPolicy)},
+		{Method: http.MethodPut, Path: "/policies/{org}/{name}", OperationID: "put_named_policy", Tag: "Policies",
 			Summary: "Create or update the policy of a name", MinRole: evidence.Member, Statuses: statuses,
-			Serve: server.WithForm("payload", []string{policyField}, h.putNamedPolicy),
-		},
-		{
-			Method: http.MethodGet, Path: "/policies/{org}/{policy_name}", OperationID: "get_policy", Tag: "Policies",
-			Summary: "Read a policy", MinRole: evidence.Reader, Serve: server.Handle(h.getPolicy),
-		},
+			Serve: server.WithForm("payload", []string{policyField}, h.putNamedPolicy)},
+		{Method: http.MethodGet, Path: "/policies/{org}/{policy_name}", OperationID: "get_policy", Tag: "Policies",
+			Summary: "Read a policy", MinRole: evidence.Reader, Serve: server.Handle(h.getPolicy)},
 	}
 }
 
@@ -116,9 +107,7 @@ func (h *handlers) putPolicy(ctx context.Context, _ *server.OrgPath, f *server.F
 // putNamedPolicy is putPolicy under the address that has the name.
 func (h *handlers) putNamedPolicy(ctx context.Context, in *NamedPolicyPath, f *server.Form[NamedPolicyPutInput]) (*server.StatusAnswer[PolicyResponse], error) {
 	if f.Data.Name != nil && *f.Data.Name != in.Name {
-		return nil, evidence.ValidationError(map[string]string{
-			"name": fmt.Sprintf("Value error, the name must be that of the path, '%s' [input: %s]", in.Name, *f.Data.Name),
-		})
+		return nil, resource.FieldError("name", "Value error, the name must be that of the path, '%s' [input: %s]", in.Name, *f.Data.Name)
 	}
 	return h.storePolicy(ctx, governance.Change{Name: in.Name, Description: f.Data.Description, Comment: f.Data.Comment}, f.Files)
 }
@@ -170,8 +159,7 @@ func policyFileRequired() error {
 // checkPolicy parses a file. The controls that it names must exist and not be archived.
 func (h *handlers) checkPolicy(ctx context.Context, org evidence.OrgAccess, content []byte) (*policy.Policy, error) {
 	parsed, err := policy.Parse(content)
-	var faults *yamlfile.Error
-	if errors.As(err, &faults) {
+	if faults, ok := errors.AsType[*yamlfile.Error](err); ok {
 		return nil, evidence.ValidationError(map[string]string{policyField: faults.Error()})
 	}
 	if err != nil {
@@ -188,13 +176,9 @@ func (h *handlers) checkPolicy(ctx context.Context, org evidence.OrgAccess, cont
 	for _, identifier := range named {
 		switch found, ok := known[identifier]; {
 		case !ok:
-			return nil, evidence.ValidationError(map[string]string{
-				policyField: fmt.Sprintf("Control '%s' does not exist in organization '%s'", identifier, org.OrgName),
-			})
+			return nil, resource.FieldError(policyField, "Control '%s' does not exist in organization '%s'", identifier, org.OrgName)
 		case found.Archived:
-			return nil, evidence.ValidationError(map[string]string{
-				policyField: fmt.Sprintf("Control '%s' is archived in organization '%s'", identifier, org.OrgName),
-			})
+			return nil, resource.FieldError(policyField, "Control '%s' is archived in organization '%s'", identifier, org.OrgName)
 		}
 	}
 	return &parsed, nil
@@ -210,13 +194,9 @@ func (h *handlers) answerPolicy(ctx context.Context, org evidence.OrgAccess, nam
 		return nil, policyNotFound(org, name, err)
 	}
 	consuming, err := h.consumingEnvironments(ctx, org)
-	if err != nil {
-		return nil, err
-	}
-	return &server.StatusAnswer[PolicyResponse]{Status: http.StatusOK, Body: h.showPolicy(history, consuming)}, nil
+	return &server.StatusAnswer[PolicyResponse]{Status: http.StatusOK, Body: h.showPolicy(history, consuming)}, err
 }
 
-// policyNotFound words that a policy does not exist; other errors it returns as they are.
 func policyNotFound(org evidence.OrgAccess, name string, err error) error {
 	return resource.NotFound(err, "Policy '%s' does not exist in organization '%s'", name, org.OrgName)
 }
@@ -254,7 +234,7 @@ func (h *handlers) showPolicy(history governance.History, consuming map[string][
 		return listed, nil
 	})
 	events := jsonstream.NewList(func(context.Context) ([]PolicyEvent, bool, error) {
-		return showPolicyEvents(history.Events(shown)), false, nil
+		return resource.Map(history.Events(shown), showPolicyEvent), false, nil
 	})
 	return PolicyResponse{
 		Name: history.Name, Description: history.Description, Type: policyType, CreatedBy: history.CreatedBy,
@@ -270,14 +250,10 @@ func showPolicyVersion(version *policy.Version) VersionedPolicy {
 	}
 }
 
-func showPolicyEvents(events []policy.Event) []PolicyEvent {
-	shown := make([]PolicyEvent, 0, len(events))
-	for _, event := range events {
-		one := PolicyEvent{Type: string(event.Type), Timestamp: int64(event.At), User: event.By, Data: map[string]any{}}
-		if event.Version > 0 {
-			one.Data["version"] = event.Version
-		}
-		shown = append(shown, one)
+func showPolicyEvent(event *policy.Event) PolicyEvent {
+	shown := PolicyEvent{Type: string(event.Type), Timestamp: int64(event.At), User: event.By, Data: map[string]any{}}
+	if event.Version > 0 {
+		shown.Data["version"] = event.Version
 	}
 	return shown
 }
@@ -290,11 +266,7 @@ func (h *handlers) listPolicies(ctx context.Context, _ *server.OrgPath) (*server
 		return nil, err
 	}
 	show := func(_ context.Context, batch []governance.History) ([]PolicyResponse, error) {
-		shown := make([]PolicyResponse, 0, len(batch))
-		for _, history := range batch {
-			shown = append(shown, h.showPolicy(history, consuming))
-		}
-		return shown, nil
+		return resource.Map(batch, func(history *governance.History) PolicyResponse { return h.showPolicy(*history, consuming) }), nil
 	}
 	return server.Answered(server.ListOf(h.BatchBytes, h.Policies.Histories(org.OrgID), show)), nil
 }

@@ -3,9 +3,10 @@ package governance
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
+	"sync"
+	"time"
 
 	"attestry/api/jsonstream"
 	"attestry/api/resource"
@@ -81,9 +82,7 @@ func (h *handlers) evaluatePolicy(ctx context.Context, _ *server.OrgPath, f *ser
 	}
 	defer leave()
 	if (f.Data.EnvironmentName == "") == (f.Data.Fingerprint == "") {
-		return nil, evidence.ValidationError(map[string]string{
-			"environment_name": fmt.Sprintf("Give either environment_name or fingerprint [input: %s]", f.Data.EnvironmentName),
-		})
+		return nil, resource.FieldError("environment_name", "Give either environment_name or fingerprint [input: %s]", f.Data.EnvironmentName)
 	}
 	var parsed *policy.Policy
 	err = f.Files(func(file server.FormFile) error {
@@ -122,14 +121,10 @@ func (h *handlers) loadRun(ctx context.Context, run *dryRun, name, replaced stri
 		return nil, err
 	}
 	if run.environment.Logical() {
-		return nil, evidence.ValidationError(map[string]string{
-			"environment_name": fmt.Sprintf("Only physical environments have policies [input: %s]", name),
-		})
+		return nil, resource.FieldError("environment_name", "Only physical environments have policies [input: %s]", name)
 	}
 	if replaced != "" && !slices.Contains(run.environment.Policies, replaced) {
-		return nil, evidence.ValidationError(map[string]string{
-			"policy_name": fmt.Sprintf("The policy must be attached to environment '%s' [input: %s]", run.environment.Name, replaced),
-		})
+		return nil, resource.FieldError("policy_name", "The policy must be attached to environment '%s' [input: %s]", run.environment.Name, replaced)
 	}
 	attached := slices.DeleteFunc(slices.Clone(run.environment.Policies), func(one string) bool { return one == replaced })
 	if run.applied, err = h.Policies.Latest(ctx, run.org.OrgID, attached); err != nil {
@@ -150,9 +145,7 @@ const artifactsPerRead = 500
 func (h *handlers) evaluateAll(ctx context.Context, run *dryRun, artifacts []snapshot.Artifact) (shown []EvaluatedArtifact, leftOut map[string]int, err error) {
 	memory := server.RequestOf(ctx).Memory
 	mark, left := memory.Mark(), maxEvaluated
-	for rest := artifacts; len(rest) > 0; {
-		part := rest[:min(len(rest), artifactsPerRead)]
-		rest = rest[len(part):]
+	for part := range slices.Chunk(artifacts, artifactsPerRead) {
 		before := run.reasons.Left()
 		evaluated, err := h.evaluateSome(ctx, run, part)
 		if err != nil {
@@ -180,13 +173,7 @@ func (h *handlers) evaluateAll(ctx context.Context, run *dryRun, artifacts []sna
 }
 
 func (h *handlers) evaluateSome(ctx context.Context, run *dryRun, artifacts []snapshot.Artifact) ([]EvaluatedArtifact, error) {
-	if len(artifacts) == 0 {
-		return nil, nil
-	}
-	fingerprints := make([]string, 0, len(artifacts))
-	for _, artifact := range artifacts {
-		fingerprints = append(fingerprints, artifact.Fingerprint)
-	}
+	fingerprints := resource.Map(artifacts, func(a *snapshot.Artifact) string { return a.Fingerprint })
 	provenances, err := h.Provenances.GetMany(ctx, run.org.OrgID, fingerprints)
 	if err != nil {
 		return nil, err
@@ -198,10 +185,9 @@ func (h *handlers) evaluateSome(ctx context.Context, run *dryRun, artifacts []sn
 	if run.environment.ID == "" && len(provenances) == 0 {
 		return nil, artifactNotFound(run.org, fingerprints[0])
 	}
-	subjects := make([]facts.Subject, 0, len(artifacts))
-	for _, artifact := range artifacts {
-		subjects = append(subjects, facts.Subject{Fingerprint: artifact.Fingerprint, Name: artifact.Name, Origins: origins[artifact.Fingerprint]})
-	}
+	subjects := resource.Map(artifacts, func(a *snapshot.Artifact) facts.Subject {
+		return facts.Subject{Fingerprint: a.Fingerprint, Name: a.Name, Origins: origins[a.Fingerprint]}
+	})
 	loaded, err := h.Facts.Load(ctx, run.org.OrgID, subjects, run.controls)
 	if err != nil {
 		return nil, err
@@ -253,4 +239,38 @@ func (h *handlers) evaluateArtifact(ctx context.Context, run *dryRun, artifact *
 		shown.Change = string(snapshot.BecameNonCompliant)
 	}
 	return shown, nil
+}
+
+// maxDryRuns is how many dry runs of one organization are under way at once. Each may take all the
+// time that a request has.
+const maxDryRuns = 2
+
+// dryRuns counts the dry runs that are under way, by organization.
+type dryRuns struct {
+	mu       sync.Mutex
+	underWay map[string]int
+}
+
+// enter counts a dry run until leave is called. Too many are Unavailable.
+func (d *dryRuns) enter(org string) (leave func(), err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.underWay[org] >= maxDryRuns {
+		return nil, &evidence.Error{
+			Code: evidence.Unavailable, Message: "Too many evaluations of this organization are under way, please try again.", RetryAfter: time.Second,
+		}
+	}
+	if d.underWay == nil {
+		d.underWay = map[string]int{}
+	}
+	d.underWay[org]++
+	return func() { d.leave(org) }, nil
+}
+
+func (d *dryRuns) leave(org string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.underWay[org]--; d.underWay[org] == 0 {
+		delete(d.underWay, org)
+	}
 }

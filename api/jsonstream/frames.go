@@ -42,8 +42,7 @@ func (o *object) reads(r *Reader) bool {
 	return slices.ContainsFunc(o.members, func(m member) bool { return r.holdsList(m.value.Type()) })
 }
 
-// delimiter stands before an element: what opens the whole before the first one, a comma
-// before the others.
+// delimiter is the character before an element: opens before the first one, a comma before the others.
 func delimiter(begun *bool, opens byte) byte {
 	if *begun {
 		return ','
@@ -136,7 +135,7 @@ func membersOf(value reflect.Value) []member {
 	return members
 }
 
-// isEmpty tells what omitempty leaves out.
+// isEmpty reports whether omitempty leaves a value out.
 func isEmpty(value reflect.Value) bool {
 	switch value.Kind() {
 	case reflect.Array, reflect.Map, reflect.Slice, reflect.String:
@@ -152,7 +151,7 @@ var (
 	jsonMarshaler = reflect.TypeFor[json.Marshaler]()
 	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 
-	// specialTypes are those of the values that pending tells from all others.
+	// specialTypes are the types that pending encodes in their own way.
 	specialTypes = []reflect.Type{
 		reflect.TypeFor[lister](), reflect.TypeFor[mapper](), reflect.TypeFor[deferred](), reflect.TypeFor[Form](),
 	}
@@ -185,7 +184,7 @@ func marshals(t reflect.Type) bool {
 	return false
 }
 
-// plain reports whether membersOf knows all that the tags of a struct say: no member hides
+// plain reports whether membersOf encodes a struct as its tags say: no member hides
 // another, and no option but omitempty is used.
 func plain(t reflect.Type) bool {
 	names := map[string]bool{}
@@ -220,7 +219,7 @@ func plain(t reflect.Type) bool {
 	return true
 }
 
-// holdsList reports whether values of a type may have in them what has yet to be read.
+// holdsList reports whether values of a type may contain lists that are read while they are sent.
 func (r *Reader) holdsList(t reflect.Type) bool {
 	holds, known := r.open[t]
 	if !known {

@@ -17,7 +17,7 @@ type List[T any] struct {
 }
 
 // NewList makes a list of what next returns: the next elements, and whether there may be
-// more. A batch may be empty and have others behind it.
+// more. An empty batch may have others after it.
 func NewList[T any](next func(ctx context.Context) (batch []T, more bool, err error)) List[T] {
 	return List[T]{next: next}
 }
@@ -61,7 +61,7 @@ func (List[T]) Schema(registry huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeArray, Items: registry.Schema(reflect.TypeFor[T](), true, "")}
 }
 
-// MarshalJSON refuses: only a Reader can read a list.
+// MarshalJSON fails: only a Reader can read a list.
 func (List[T]) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("a list is encoded as a whole")
 }
@@ -84,7 +84,7 @@ type Later[T any] struct {
 	value func() T
 }
 
-// NewLater makes a member of what value returns when its turn has come.
+// NewLater makes a member that value returns once the members before it have been sent.
 func NewLater[T any](value func() T) Later[T] { return Later[T]{value: value} }
 
 // Schema is that of the value.
@@ -92,7 +92,7 @@ func (Later[T]) Schema(registry huma.Registry) *huma.Schema {
 	return registry.Schema(reflect.TypeFor[T](), true, "")
 }
 
-// MarshalJSON refuses: only a Reader knows when the turn of a member has come.
+// MarshalJSON fails: only a Reader encodes members in order.
 func (Later[T]) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("a member that is known later is encoded at once")
 }
@@ -102,7 +102,7 @@ func (l Later[T]) known() reflect.Value { return reflect.ValueOf(l.value()) }
 // deferred is a Later of any type.
 type deferred interface{ known() reflect.Value }
 
-// Map is a JSON object whose members are made when their turn has come.
+// Map is a JSON object whose members are made one by one, while it is sent.
 type Map[T any] struct {
 	keys  []string
 	value func(key string) T
@@ -121,7 +121,7 @@ func (Map[T]) Schema(registry huma.Registry) *huma.Schema {
 	}
 }
 
-// MarshalJSON refuses: only a Reader knows when the turn of a member has come.
+// MarshalJSON fails: only a Reader encodes members in order.
 func (Map[T]) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("an object is encoded as a whole")
 }

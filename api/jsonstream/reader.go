@@ -16,7 +16,7 @@ type Reader struct {
 	encoder *json.Encoder
 	// frames are what has been begun, the innermost last.
 	frames []frame
-	// open are the types of which is known whether they may hold what is read later.
+	// open caches the results of holdsList.
 	open map[reflect.Type]bool
 	err  error
 }
@@ -59,7 +59,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 		innermost := len(r.frames) - 1
 		done, err := r.frames[innermost].step(r)
 		if done {
-			// What a last step has begun is encoded in its place.
+			// Frames that the last step has appended take the place of the completed one.
 			r.frames = append(r.frames[:innermost], r.frames[innermost+1:]...)
 		}
 		r.err = err
@@ -89,7 +89,7 @@ func (r *Reader) encode(value reflect.Value) error {
 	return nil
 }
 
-// pending is a value whose turn has come.
+// pending is the value that is encoded next.
 type pending struct{ value reflect.Value }
 
 func (p *pending) step(r *Reader) (bool, error) {

@@ -24,14 +24,11 @@ const (
 )
 
 // Attempts limits how many failed attempts to authenticate of a client address are answered as
-// such in a minute; further ones are told to wait. It counts in the memory of the process. A nil *Attempts limits nothing.
+// such in a minute; further ones are answered 429. It counts in the memory of the process. A nil *Attempts limits nothing.
 type Attempts struct {
-	perMinute int
-	proxies   Proxies
-	clock     evidence.Clock
-	log       *slog.Logger
-	refused   prometheus.Counter
-	warned    sync.Once
+	AttemptsOptions
+	refused prometheus.Counter
+	warned  sync.Once
 
 	mu sync.Mutex
 	// failed holds a bucket for each address with failures, which each failure takes from.
@@ -52,23 +49,19 @@ type AttemptsOptions struct {
 // NewAttempts makes a limit of failed attempts.
 func NewAttempts(options AttemptsOptions) *Attempts {
 	return &Attempts{
-		perMinute: options.PerMinute,
-		proxies:   options.Proxies,
-		clock:     options.Clock,
-		log:       options.Log,
-		refused:   options.Metrics.refused.WithLabelValues(ofAddress),
-		failed:    cache.NewLRU[*rate.Limiter](maxAddresses),
+		AttemptsOptions: options, refused: options.Metrics.refused.WithLabelValues(ofAddress),
+		failed: cache.NewLRU[*rate.Limiter](maxAddresses),
 	}
 }
 
 // Client names the address that a request comes from, by which attempts are limited.
-func (a *Attempts) Client(from Origin) string { return addressOf(a.proxies.Client(from)) }
+func (a *Attempts) Client(from Origin) string { return addressOf(a.Proxies.Client(from)) }
 
 // Judge counts an evidence.Unauthorized error of an attempt to authenticate as a failed one. It
 // returns the error that answers the attempt: beyond the limit, an evidence.RateLimited error.
 //
-// Attempts are judged after the look-up and never before it: clients behind one address must not
-// lock each other out, and a good secret cannot be told from others without its look-up.
+// Attempts are judged after the secret was looked up, never before. Clients that share an address must not lock
+// each other out, and only the look-up shows whether a secret is good.
 func (a *Attempts) Judge(from Origin, err error) error {
 	if a == nil || evidence.CodeOf(err) != evidence.Unauthorized {
 		return err
@@ -89,25 +82,25 @@ func (a *Attempts) count(address string) time.Duration {
 	defer a.mu.Unlock()
 	bucket, ok := a.failed.Get(address)
 	if !ok {
-		bucket = rate.NewLimiter(rate.Limit(a.perMinute)/60, a.perMinute)
+		bucket = rate.NewLimiter(rate.Limit(a.PerMinute)/60, a.PerMinute)
 		a.failed.Put(address, bucket, 1)
 	}
-	now := a.clock()
+	now := a.Clock()
 	if bucket.AllowN(now, 1) {
 		return 0
 	}
 	missing := 1 - bucket.TokensAt(now)
-	return time.Duration(missing * float64(time.Minute) / float64(a.perMinute))
+	return time.Duration(missing * float64(time.Minute) / float64(a.PerMinute))
 }
 
 // warn says once that requests come through a proxy that is not trusted, so that all its
 // clients count as one.
 func (a *Attempts) warn(from Origin) {
-	if len(from.ForwardedFor) == 0 || a.proxies.trusts(plain(from.Peer)) {
+	if len(from.ForwardedFor) == 0 || a.Proxies.trusts(plain(from.Peer)) {
 		return
 	}
 	a.warned.Do(func() {
-		a.log.Warn("refused an address that forwards requests and is no trusted proxy", "address", from.Peer.String())
+		a.Log.Warn("refused an address that forwards requests and is no trusted proxy", "address", from.Peer.String())
 	})
 }
 

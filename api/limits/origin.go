@@ -20,8 +20,8 @@ type Proxies []netip.Prefix
 
 // Client returns the address of the client. It is the peer, unless that is a trusted proxy.
 // Then it is the last address in X-Forwarded-For that is not a trusted proxy's, since each
-// proxy appends the address that it was called from. What stands before an entry that cannot
-// be read may be forged: where the trusted proxies name no client, the farthest of them is it.
+// proxy appends the address that it was called from. Entries before one that cannot be
+// parsed may be forged. If the trusted proxies name no client, the farthest of them counts as the client.
 func (p Proxies) Client(from Origin) netip.Addr {
 	client := plain(from.Peer)
 	for _, header := range slices.Backward(from.ForwardedFor) {

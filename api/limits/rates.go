@@ -3,6 +3,7 @@ package limits
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/go-redis/redis_rate/v10"
@@ -74,19 +75,22 @@ func (r *Rates) Take(ctx context.Context, principal evidence.Principal, orgID st
 	if r == nil {
 		return State{}, nil
 	}
-	asked := r.bucketsOf(principal, orgID)
-	if len(asked) == 0 {
+	wanted := r.bucketsOf(principal, orgID)
+	if len(wanted) == 0 {
 		return State{}, nil
 	}
 	away, due := r.outage.state()
 	if due {
-		goroutine.Start(func() error { return r.probe(ctx, asked) }, r.probed)
+		goroutine.Start(func() error {
+			_, err := r.take(ctx, wanted)
+			return err
+		}, r.probed)
 	}
 	if away {
 		r.metrics.unlimited.Inc()
 		return State{}, nil
 	}
-	answer, err := r.take(ctx, asked)
+	answer, err := r.take(ctx, wanted)
 	if err != nil {
 		r.outage.begin(err)
 		r.metrics.unlimited.Inc()
@@ -108,18 +112,18 @@ type bucket struct {
 // bucketsOf lists the buckets of a request. That of the key is first, so that a request
 // beyond the limit of its key does not count for the organization.
 func (r *Rates) bucketsOf(principal evidence.Principal, orgID string) []bucket {
-	var asked []bucket
+	var wanted []bucket
 	if r.key.Rate > 0 {
 		name := "attestry:key:" + principal.KeyID
 		if principal.KeyID == "" {
 			name = "attestry:user:" + principal.UserID
 		}
-		asked = append(asked, bucket{kind: ofKey, name: name, limit: r.key})
+		wanted = append(wanted, bucket{kind: ofKey, name: name, limit: r.key})
 	}
 	if r.organization.Rate > 0 && orgID != "" {
-		asked = append(asked, bucket{kind: ofOrganization, name: "attestry:organization:" + orgID, limit: r.organization})
+		wanted = append(wanted, bucket{kind: ofOrganization, name: "attestry:organization:" + orgID, limit: r.organization})
 	}
-	return asked
+	return wanted
 }
 
 // answer is what buckets have answered to a request.
@@ -132,11 +136,11 @@ type answer struct {
 
 // take takes a request from its buckets, up to the first that has no room. An error means
 // that Redis does not answer, whatever becomes of the request meanwhile.
-func (r *Rates) take(ctx context.Context, asked []bucket) (answer, error) {
+func (r *Rates) take(ctx context.Context, wanted []bucket) (answer, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timeout)
 	defer cancel()
 	var least answer
-	for i, one := range asked {
+	for i, one := range wanted {
 		result, err := r.buckets.Allow(ctx, one.name, one.limit)
 		if err != nil {
 			return answer{}, err
@@ -152,14 +156,58 @@ func (r *Rates) take(ctx context.Context, asked []bucket) (answer, error) {
 	return least, nil
 }
 
-// probe asks for a request that was let through whether the buckets are back.
-func (r *Rates) probe(ctx context.Context, asked []bucket) error {
-	_, err := r.take(ctx, asked)
-	return err
-}
-
+// probed ends the outage if a request that was let through found that Redis answers.
 func (r *Rates) probed(err error) {
 	if err == nil {
 		r.outage.end()
+	}
+}
+
+// probePause is how long Redis is left alone after it did not answer.
+const probePause = time.Second
+
+// outage records whether Redis is away, so that only the first requests wait for it. It logs changes.
+type outage struct {
+	clock evidence.Clock
+	log   *slog.Logger
+
+	mu      sync.Mutex
+	away    bool
+	probeAt time.Time
+}
+
+// state reports whether Redis is away, and whether the caller should probe it: one caller in each probePause.
+func (o *outage) state() (away, due bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.away {
+		return false, false
+	}
+	now := o.clock()
+	if now.Before(o.probeAt) {
+		return true, false
+	}
+	o.probeAt = now.Add(probePause)
+	return true, true
+}
+
+// begin records that Redis did not answer.
+func (o *outage) begin(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.away {
+		return
+	}
+	o.away, o.probeAt = true, o.clock().Add(probePause)
+	o.log.Warn("Redis is away, rates are not limited", "error", err.Error())
+}
+
+// end records that Redis answers again.
+func (o *outage) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.away {
+		o.away = false
+		o.log.Info("Redis is back, rates are limited")
 	}
 }

@@ -151,7 +151,7 @@ const (
 	accepted
 )
 
-// message answers a token that meets no provider better than that. It tells nothing of the provider.
+// message is the answer to a token whose best match is f. It says nothing about the provider.
 func (f fit) message() string {
 	switch f {
 	case otherAudience:

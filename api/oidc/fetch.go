@@ -30,12 +30,10 @@ const (
 // failureOf turns the error of an attempt into that of requests. A wrong document is no reason to
 // try again.
 func failureOf(err error) error {
-	var other *openid.IssuerMismatchError
-	var reason refusal
-	switch {
-	case errors.As(err, &other):
+	if _, other := errors.AsType[*openid.IssuerMismatchError](err); other {
 		return refusal("the discovery document of the issuer is of another issuer")
-	case errors.As(err, &reason):
+	}
+	if reason, ok := errors.AsType[refusal](err); ok {
 		return reason
 	}
 	return &evidence.Error{Code: evidence.Unavailable, Message: unreachableMessage, RetryAfter: attemptPause}

@@ -47,16 +47,16 @@ type LoginOptions struct {
 type Login struct {
 	LoginOptions
 
-	// mu is held while the issuer is asked, so that one of those who sign in at once asks it.
+	// mu is held while the discovery document is fetched, so that concurrent sign-ins fetch it once.
 	mu sync.Mutex
-	// provider is what the issuer said of itself at readAt, nil until it was asked.
+	// provider is the discovery document as fetched at readAt, nil before that.
 	provider *oidc.Provider
 	readAt   time.Time
-	// failedAt is when the issuer was asked in vain.
+	// failedAt is when fetching the document failed last.
 	failedAt time.Time
 }
 
-// NewLogin makes a login. The issuer is asked when the first person signs in.
+// NewLogin makes a login. The discovery document is fetched when the first person signs in.
 func NewLogin(options LoginOptions) *Login { return &Login{LoginOptions: options} }
 
 // Attempt is what ties the answer of the issuer to the browser that was sent there.
@@ -105,14 +105,11 @@ func (l *Login) exchange(ctx context.Context, provider *oidc.Provider, a Attempt
 	}
 	sent, _ := token.Extra("id_token").(string)
 	verified, err := l.verify(ctx, provider, sent)
-	if err != nil {
-		return nil, nil, err
-	}
-	return token, verified, nil
+	return token, verified, err
 }
 
-// verify verifies the token that says who has signed in. One that is not good may have a key that
-// the issuer's document did not lead to when it was read: it is read again, after a pause.
+// verify verifies the token that says who has signed in. If that fails, the issuer may have a new key:
+// the discovery document is fetched again, unless that was done within attemptPause.
 func (l *Login) verify(ctx context.Context, provider *oidc.Provider, sent string) (*oidc.IDToken, error) {
 	config := &oidc.Config{ClientID: l.ClientID, Now: l.Clock}
 	verified, err := provider.VerifierContext(ctx, config).Verify(ctx, sent)
@@ -132,8 +129,8 @@ func (l *Login) verify(ctx context.Context, provider *oidc.Provider, sent string
 	return verified, nil
 }
 
-// userOf returns the claim that names the user. Issuers may leave it out of the token, and tell it at their
-// UserInfo endpoint alone (OpenID Connect Core 5.4).
+// userOf returns the claim that names the user. Issuers may return it from their
+// UserInfo endpoint only (OpenID Connect Core 5.4).
 func (l *Login) userOf(ctx context.Context, token *oauth2.Token, verified *oidc.IDToken) (string, error) {
 	if user := l.claimOf(verified); user != "" {
 		return user, nil
@@ -181,10 +178,9 @@ func (l *Login) claimOf(source interface{ Claims(into any) error }) string {
 	return user
 }
 
-// refuseOrRetry tells an issuer that refuses a code from one that does not answer.
+// refuseOrRetry refuses the sign-in if the issuer refused the code, and asks for a retry if it did not answer.
 func (l *Login) refuseOrRetry(ctx context.Context, err error) error {
-	var refused *oauth2.RetrieveError
-	if errors.As(err, &refused) && refused.Response.StatusCode < http.StatusInternalServerError {
+	if refused, ok := errors.AsType[*oauth2.RetrieveError](err); ok && refused.Response.StatusCode < http.StatusInternalServerError {
 		return l.refuse(ctx, err)
 	}
 	return l.unreachable(ctx, err)
@@ -195,17 +191,17 @@ func (l *Login) unreachable(ctx context.Context, err error) error {
 	return errUnreachable
 }
 
-// refuse logs why somebody is not signed in, and tells the browser nothing of it.
+// refuse logs why a sign-in is refused. The error does not repeat the reason.
 func (l *Login) refuse(ctx context.Context, reason error) error {
 	l.Log.InfoContext(ctx, "sign-in by the issuer refused", slog.String("issuer", l.Issuer), slog.Any("reason", reason))
 	return evidence.NewError(evidence.Unauthorized, "The identity provider's answer is not accepted. Please try again.")
 }
 
-// ask returns what the issuer says of itself.
+// ask returns the discovery document.
 func (l *Login) ask(ctx context.Context) (*oidc.Provider, error) { return l.read(ctx, documentAge) }
 
-// read returns what the issuer said of itself within an age. While it cannot be reached, it is asked
-// again after a pause.
+// read returns the discovery document, which is not older than maxAge. After a failure it is not fetched again
+// within attemptPause.
 func (l *Login) read(ctx context.Context, maxAge time.Duration) (*oidc.Provider, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

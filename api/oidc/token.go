@@ -45,8 +45,7 @@ func parseToken(token string) (parsedToken, error) {
 		return parsedToken{}, refusal("the token is not a signed JWT")
 	}
 	jws, err := jose.ParseSignedCompact(token, algorithms())
-	var algorithm *jose.ErrUnexpectedSignatureAlgorithm
-	if errors.As(err, &algorithm) {
+	if _, other := errors.AsType[*jose.ErrUnexpectedSignatureAlgorithm](err); other {
 		return parsedToken{}, refusal("the token is not signed with RS256, ES256 or EdDSA")
 	}
 	if err != nil {

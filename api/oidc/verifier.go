@@ -19,7 +19,7 @@ import (
 // maxLoggedIssuer is how much of an issuer is logged, in bytes: anybody may send any.
 const maxLoggedIssuer = 256
 
-// Providers knows whom organizations trust.
+// Providers reads the identity providers that organizations trust.
 type Providers interface {
 	// IdentityProviders returns the providers of an organization: none for one that does not exist.
 	IdentityProviders(ctx context.Context, orgName string) ([]identity.IdentityProvider, error)
@@ -55,8 +55,8 @@ func NewVerifier(providers Providers, client *http.Client, clock evidence.Clock,
 // trust its issuer and whose audience and condition it meets, the one with the greatest
 // privilege. Nothing is fetched for an issuer that no organization trusts.
 //
-// What is done until the signature is verified does not depend on the organization, nor on whether
-// it exists. Then the time that it takes to refuse a forged token cannot tell whom it trusts.
+// Until the signature is verified, the work does not depend on the organization or on whether it exists. So the
+// time that it takes to refuse a forged token does not reveal whom an organization trusts.
 //
 // A token that is refused gives an evidence.Unauthorized error; the reason is logged. If nothing but
 // the audience or the condition of the organization's providers is not met, the error says which of
@@ -125,11 +125,10 @@ type refusal string
 
 func (r refusal) Error() string { return string(r) }
 
-// refuse logs a refusal and returns the error that tells nothing of it. Other errors stay as
-// they are.
+// refuse logs a refusal and returns an error that does not repeat the reason. Other errors are returned unchanged.
 func (v *Verifier) refuse(ctx context.Context, r request, err error) error {
-	var reason refusal
-	if !errors.As(err, &reason) {
+	reason, ok := errors.AsType[refusal](err)
+	if !ok {
 		return err
 	}
 	var names []string

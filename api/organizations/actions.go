@@ -3,39 +3,34 @@ package organizations
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 
 	"attestry/api/jsonstream"
+	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/evidence/notification"
+	"attestry/storage/notifications"
 )
 
 func (h *handlers) actionRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/actions/{org}", OperationID: "list_actions", Tag: "Actions",
-			Summary: "List the actions of an organization", MinRole: evidence.Reader, MembersOnly: true, Serve: server.Handle(h.listActions),
-		},
-		{
-			Method: http.MethodPut, Path: "/actions/{org}/environments", OperationID: "create_or_update_env_action", Tag: "Actions",
+		{Method: http.MethodGet, Path: "/actions/{org}", OperationID: "list_actions", Tag: "Actions",
+			Summary: "List the actions of an organization", MinRole: evidence.Reader, MembersOnly: true, Serve: server.Handle(h.listActions)},
+		{Method: http.MethodPut, Path: "/actions/{org}/environments", OperationID: "create_or_update_env_action", Tag: "Actions",
 			Summary: "Create or replace an action that fires on events in environments", MinRole: evidence.Member,
-			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putEnvAction),
-		},
-		{
-			Method: http.MethodPut, Path: "/actions/{org}/flows", OperationID: "create_or_update_flow_action", Tag: "Actions",
+			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putEnvAction)},
+		{Method: http.MethodPut, Path: "/actions/{org}/flows", OperationID: "create_or_update_flow_action", Tag: "Actions",
 			Summary: "Create or replace an action that fires on events in flows", MinRole: evidence.Member,
-			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putFlowAction),
-		},
-		{
-			Method: http.MethodGet, Path: "/actions/{org}/{action_number}", OperationID: "get_action", Tag: "Actions",
-			Summary: "Read an action", MinRole: evidence.Reader, MembersOnly: true, Serve: server.Handle(h.getAction),
-		},
-		{
-			Method: http.MethodDelete, Path: "/actions/{org}/{action_number}", OperationID: "delete_action", Tag: "Actions",
-			Summary: "Delete an action", MinRole: evidence.Member, Serve: server.Handle(h.deleteAction),
-		},
+			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putFlowAction)},
+		{Method: http.MethodGet, Path: "/actions/{org}/{action_number}", OperationID: "get_action", Tag: "Actions",
+			Summary: "Read an action", MinRole: evidence.Reader, MembersOnly: true, Serve: server.Handle(h.getAction)},
+		{Method: http.MethodDelete, Path: "/actions/{org}/{action_number}", OperationID: "delete_action", Tag: "Actions",
+			Summary: "Delete an action", MinRole: evidence.Member, Serve: server.Handle(h.deleteAction)},
 	}
 }
 
@@ -72,7 +67,8 @@ func (h *handlers) listActions(ctx context.Context, _ *server.OrgPath) (*server.
 	if err != nil {
 		return nil, err
 	}
-	return h.showActions(ctx, stored.All)
+	read, err := h.readAround(ctx, stored.All...)
+	return server.Answered(jsonstream.Show(stored.All, read.show)), err
 }
 
 func (h *handlers) getAction(ctx context.Context, in *ActionPath) (*server.Answer[ActionResponse], error) {
@@ -117,7 +113,7 @@ func (h *handlers) envAction(ctx context.Context, body *EnvActionPutInput) (noti
 	return h.newAction(ctx, notification.OfEnvironments, body.Name, body.Targets, body.Environments, body.Triggers)
 }
 
-// newAction makes an action of what was sent; subjects are names.
+// newAction makes the action of a request; subjects are names.
 func (h *handlers) newAction(ctx context.Context, kind notification.Kind, name string, targets []ActionTarget, subjects, triggers []string) (notification.Action, error) {
 	by := server.Principal(ctx)
 	now := evidence.Seconds(h.Clock())
@@ -140,10 +136,7 @@ func (h *handlers) putAction(ctx context.Context, sent notification.Action) (*se
 		stored, created, err = all.Put(sent)
 		return former, stored, err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return server.CreatedOrOK(created), nil
+	return server.CreatedOrOK(created), err
 }
 
 // storeAction stores an action by put, which returns the former action, if any, and the stored one. It
@@ -185,4 +178,261 @@ func (h *handlers) removeAction(ctx context.Context, number int64, kinds ...noti
 		return nil, err
 	}
 	return server.OK(), h.Targets.Remove(ctx, org, number, removed.DistinctTargets()...)
+}
+
+// ActionResponse is an action as answers show it (docs/semantics.md 20.1).
+type ActionResponse struct {
+	ActionHead
+	Flows        *[]string `json:"flows" nullable:"true" doc:"Names of flows, null for an action about environments."`
+	Environments *[]string `json:"environments" nullable:"true" doc:"Names of environments, null for an action about flows."`
+}
+
+// ActionHead is what answers show of actions of both types.
+type ActionHead struct {
+	Name                  string           `json:"name"`
+	Type                  string           `json:"type" enum:"env,flow"`
+	Number                int64            `json:"number"`
+	Targets               []TargetResponse `json:"targets"`
+	Triggers              []string         `json:"triggers"`
+	CreatedBy             string           `json:"created_by"`
+	IsCreatedFromSlackApp bool             `json:"is_created_from_slack_app" doc:"Always false."`
+	IsFailing             *bool            `json:"is_failing" nullable:"true" doc:"Whether one of the targets fails. Null before any of them was told something."`
+	LastSuccessTimestamp  *float64         `json:"last_success_timestamp" nullable:"true" doc:"The latest of all targets, Unix seconds."`
+	LastFailureTimestamp  *float64         `json:"last_failure_timestamp" nullable:"true" doc:"The latest of all targets, Unix seconds."`
+	CreatedAt             float64          `json:"created_at"`
+	LastModifiedAt        float64          `json:"last_modified_at"`
+}
+
+// actionReader holds what is read to show actions.
+type actionReader struct {
+	// names are those of environments and flows by id.
+	names     map[string]string
+	states    map[notifications.TargetKey]notification.TargetState
+	addresses bool // whether the addresses of webhooks are shown
+}
+
+// readAround reads what actions are shown with: at most three commands per storage.MaxMany
+// environments, flows and targets.
+func (h *handlers) readAround(ctx context.Context, actions ...notification.Action) (*actionReader, error) {
+	names, err := h.subjectNames(ctx, actions)
+	if err != nil {
+		return &actionReader{}, err
+	}
+	access := server.Access(ctx)
+	states, err := h.Targets.States(ctx, access.OrgID, actions...)
+	return &actionReader{names: names, states: states, addresses: seesAddresses(access)}, err
+}
+
+func (r *actionReader) show(a *notification.Action) ActionResponse {
+	shown := ActionResponse{ActionHead: r.head(a)}
+	subjects := r.subjects(a)
+	if a.Kind == notification.OfFlows {
+		shown.Flows = &subjects
+	} else {
+		shown.Environments = &subjects
+	}
+	return shown
+}
+
+// head shows what actions of both types have.
+func (r *actionReader) head(a *notification.Action) ActionHead {
+	shown := ActionHead{
+		Name: a.Name, Type: string(a.Kind), Number: a.Number, Targets: []TargetResponse{},
+		Triggers:  resource.Map(a.Triggers, func(t *notification.Trigger) string { return string(*t) }),
+		CreatedBy: a.CreatedBy, CreatedAt: a.CreatedAt, LastModifiedAt: a.LastModifiedAt,
+	}
+	var health notification.Health
+	for i := range a.Targets {
+		target := &a.Targets[i]
+		state := r.states[notifications.TargetKey{Action: a.Number, Target: target.ID()}]
+		health.Add(&state)
+		shown.Targets = append(shown.Targets, showTarget(target, &state, r.addresses))
+	}
+	if health.Told {
+		shown.IsFailing = &health.Failing
+	}
+	shown.LastSuccessTimestamp = resource.NilUnlessPositive(health.LastSuccessAt)
+	shown.LastFailureTimestamp = resource.NilUnlessPositive(health.LastFailureAt)
+	return shown
+}
+
+// subjects are the names of the action's environments or flows, without archived ones.
+func (r *actionReader) subjects(a *notification.Action) []string {
+	names := []string{}
+	for _, id := range a.Subjects {
+		if name, ok := r.names[id]; ok {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// subjectIDs resolves the names of environments or flows in their order; those that do not exist
+// are findings.
+func (h *handlers) subjectIDs(ctx context.Context, kind notification.Kind, names []string, found validation.Findings) ([]string, error) {
+	resolve, noun := h.environmentIDs, "Environment"
+	if kind == notification.OfFlows {
+		resolve, noun = h.flowIDs, "Flow"
+	}
+	org := server.Access(ctx)
+	ids, err := resolve(ctx, org.OrgID, resource.SortUnique(slices.Clone(names)))
+	if err != nil {
+		return nil, err
+	}
+	subjects := make([]string, 0, len(names))
+	for i, name := range names {
+		id, ok := ids[name]
+		if !ok {
+			text := fmt.Sprintf("%s named '%s' does not exist for organization '%s'", noun, validation.Cut(name), org.OrgName)
+			found.Add(fmt.Sprintf("%s[%d]", kind.Subjects(), i), text, name)
+		}
+		subjects = append(subjects, id)
+	}
+	return subjects, nil
+}
+
+// environmentIDs are the ids of the environments that exist, by name.
+func (h *handlers) environmentIDs(ctx context.Context, org string, names []string) (map[string]string, error) {
+	refs, err := h.Environments.ResolveMany(ctx, org, names)
+	ids := make(map[string]string, len(refs))
+	for name, ref := range refs {
+		ids[name] = ref.ID
+	}
+	return ids, err
+}
+
+// flowIDs are the ids of the flows that exist, by name.
+func (h *handlers) flowIDs(ctx context.Context, org string, names []string) (map[string]string, error) {
+	refs, err := h.Flows.ResolveMany(ctx, org, names)
+	ids := make(map[string]string, len(refs))
+	for _, ref := range refs {
+		ids[ref.Name] = ref.ID
+	}
+	return ids, err
+}
+
+// subjectNames returns the names that the environments and flows of actions have now, by id.
+// Archived ones are left out.
+func (h *handlers) subjectNames(ctx context.Context, actions []notification.Action) (map[string]string, error) {
+	ids := map[notification.Kind][]string{}
+	for i := range actions {
+		ids[actions[i].Kind] = append(ids[actions[i].Kind], actions[i].Subjects...)
+	}
+	names := map[string]string{}
+	org := server.Access(ctx).OrgID
+	environments, err := h.Environments.Names(ctx, org, resource.SortUnique(ids[notification.OfEnvironments]))
+	if err != nil {
+		return nil, err
+	}
+	for id, environment := range environments {
+		if !environment.Archived {
+			names[id] = environment.Name
+		}
+	}
+	flows, err := h.Flows.Names(ctx, org, resource.SortUnique(ids[notification.OfFlows]))
+	for id, flow := range flows {
+		if !flow.Archived {
+			names[id] = flow.Name
+		}
+	}
+	return names, err
+}
+
+// environmentNotificationRoutes are those of a second address of environment actions.
+func (h *handlers) environmentNotificationRoutes() []server.Route {
+	return []server.Route{
+		{Method: http.MethodGet, Path: "/organizations/{org}/environments_notifications", OperationID: "get_environment_notifications", Tag: "Organizations",
+			Summary: "List the actions that fire on events in environments", MinRole: evidence.Reader, MembersOnly: true,
+			Serve: server.Handle(h.listEnvironmentNotifications)},
+		{Method: http.MethodPut, Path: "/organizations/{org}/environments_notifications", OperationID: "put_environment_notifications", Tag: "Organizations",
+			Summary: "Create or replace an action that fires on events in environments", MinRole: evidence.Member,
+			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putEnvironmentNotification)},
+		{Method: http.MethodGet, Path: "/organizations/{org}/environments_notifications/{notification_number}", OperationID: "get_environment_notification", Tag: "Organizations",
+			Summary: "Read an action that fires on events in environments", MinRole: evidence.Reader, MembersOnly: true,
+			Serve: server.Handle(h.getEnvironmentNotification)},
+		{Method: http.MethodPut, Path: "/organizations/{org}/environments_notifications/{notification_number}", OperationID: "update_environment_notification", Tag: "Organizations",
+			Summary: "Replace an action that fires on events in environments, by its number", MinRole: evidence.Member,
+			Serve: server.WithBody(h.replaceEnvironmentNotification)},
+		{Method: http.MethodDelete, Path: "/organizations/{org}/environments_notifications/{notification_number}", OperationID: "delete_environment_notification", Tag: "Organizations",
+			Summary: "Delete an action that fires on events in environments", MinRole: evidence.Member,
+			Serve: server.Handle(h.deleteEnvironmentNotification)},
+	}
+}
+
+// NotificationPath is the path of an environment action at its second address.
+type NotificationPath struct {
+	server.OrgPath
+	Number int64 `path:"notification_number" doc:"Number of the action in its organization."`
+}
+
+// EnvNotificationsResponse is an environment action as answers of its second address show it.
+type EnvNotificationsResponse struct {
+	ActionHead
+	Environments []string `json:"environments" doc:"Names of environments."`
+}
+
+func (r *actionReader) showNotification(a *notification.Action) EnvNotificationsResponse {
+	return EnvNotificationsResponse{ActionHead: r.head(a), Environments: r.subjects(a)}
+}
+
+func (h *handlers) listEnvironmentNotifications(ctx context.Context, _ *server.OrgPath) (*server.Answer[jsonstream.List[EnvNotificationsResponse]], error) {
+	stored, err := h.Actions.Of(ctx, server.Access(ctx).OrgID)
+	if err != nil {
+		return nil, err
+	}
+	actions := slices.DeleteFunc(stored.All, func(a notification.Action) bool { return a.Kind != notification.OfEnvironments })
+	read, err := h.readAround(ctx, actions...)
+	return server.Answered(jsonstream.Show(actions, read.showNotification)), err
+}
+
+func (h *handlers) getEnvironmentNotification(ctx context.Context, in *NotificationPath) (*server.Answer[EnvNotificationsResponse], error) {
+	found, err := h.findAction(ctx, in.Number)
+	if err != nil {
+		return nil, err
+	}
+	if found.Kind != notification.OfEnvironments {
+		return nil, actionNotFound()
+	}
+	read, err := h.readAround(ctx, found)
+	return server.Answered(read.showNotification(&found)), err
+}
+
+func (h *handlers) putEnvironmentNotification(ctx context.Context, _ *server.OrgPath, body *EnvActionPutInput) (*server.TextAnswer, error) {
+	sent, err := h.envAction(ctx, body)
+	if err != nil {
+		return nil, invalidNotification(err)
+	}
+	answer, err := h.putAction(ctx, sent)
+	return answer, invalidNotification(err)
+}
+
+// replaceEnvironmentNotification replaces an action by its number, which may change its name.
+func (h *handlers) replaceEnvironmentNotification(ctx context.Context, in *NotificationPath, body *EnvActionPutInput) (*server.TextAnswer, error) {
+	sent, err := h.envAction(ctx, body)
+	if err != nil {
+		return nil, invalidNotification(err)
+	}
+	sent.Number = in.Number
+	err = h.storeAction(ctx, func(all *notification.Actions) (former, stored notification.Action, err error) {
+		former, _ = all.Find(in.Number)
+		stored, ok, err := all.Replace(sent)
+		if !ok {
+			return former, stored, actionNotFound()
+		}
+		return former, stored, err
+	})
+	return server.OK(), invalidNotification(err)
+}
+
+func (h *handlers) deleteEnvironmentNotification(ctx context.Context, in *NotificationPath) (*server.TextAnswer, error) {
+	return h.removeAction(ctx, in.Number, notification.OfEnvironments)
+}
+
+// invalidNotification sets the message that the contract has for findings on these bodies. It returns other errors
+// unchanged.
+func invalidNotification(err error) error {
+	if found, ok := errors.AsType[*evidence.Error](err); ok && found.Code == evidence.Invalid && found.Fields != nil {
+		return &evidence.Error{Code: found.Code, Message: "Invalid notification payload", Fields: found.Fields}
+	}
+	return err
 }

@@ -3,12 +3,15 @@ package organizations
 import (
 	"cmp"
 	"context"
+	"errors"
+	"net/http"
 	"time"
 
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/evidence"
 	"attestry/evidence/identity"
+	"attestry/storage"
 	"attestry/storage/tenancy"
 )
 
@@ -60,12 +63,6 @@ type ApiKeyCreatedResponse struct {
 	ExpiresAt   int64  `json:"expires_at" doc:"0 for never."`
 }
 
-func showNewKey(k *evidence.Key, secret evidence.Secret) ApiKeyCreatedResponse {
-	return ApiKeyCreatedResponse{
-		ID: k.ID, Key: secret.Reveal(), Description: k.Description, CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt,
-	}
-}
-
 // ApiKeyRotatedResponse is a new key with its secret, and when the one that it replaces ends.
 type ApiKeyRotatedResponse struct {
 	ID                   string `json:"id"`
@@ -76,10 +73,10 @@ type ApiKeyRotatedResponse struct {
 	GracePeriodExpiresAt int64  `json:"grace_period_expires_at" doc:"From when on the key that was replaced does not work any more."`
 }
 
-// keyNotFound words that a key does not exist; other errors it returns as they are.
-func keyNotFound(err error) error {
-	return resource.NotFound(err, "API key not found")
-}
+func keyNotFound(err error) error { return resource.NotFound(err, "API key not found") }
+
+// keyOwner reads the user or service account that the keys of a request belong to.
+type keyOwner func(context.Context) (identity.KeyOwner, error)
 
 // checkExpiry refuses a new key that would expire in the past.
 func (h *handlers) checkExpiry(sent *int64) error {
@@ -90,49 +87,153 @@ func (h *handlers) checkExpiry(sent *int64) error {
 	return nil
 }
 
-func (h *handlers) listKeys(ctx context.Context, owner identity.KeyOwner) (*server.Answer[[]ApiKeyListItemResponse], error) {
+func (h *handlers) listKeys(ctx context.Context, read keyOwner) (*server.Answer[[]ApiKeyListItemResponse], error) {
+	owner, err := read(ctx)
+	if err != nil {
+		return nil, err
+	}
 	found, err := h.Tenancy.Keys(ctx, owner.ID)
 	return server.Answered(resource.Map(found, showKey)), err
 }
 
-func (h *handlers) readKey(ctx context.Context, owner identity.KeyOwner, id string) (*server.Answer[ApiKeyListItemResponse], error) {
-	found, err := h.Tenancy.Key(ctx, owner.ID, id)
+func (h *handlers) readKey(ctx context.Context, read keyOwner, id string) (*server.Answer[ApiKeyListItemResponse], error) {
+	owner, err := read(ctx)
 	if err != nil {
-		return nil, keyNotFound(err)
+		return nil, err
 	}
-	return server.Answered(showKey(&found)), nil
+	found, err := h.Tenancy.Key(ctx, owner.ID, id)
+	return server.Answered(showKey(&found)), keyNotFound(err)
 }
 
-func (h *handlers) issueKey(ctx context.Context, owner identity.KeyOwner, body *ApiKeyPostInput) (*server.Answer[ApiKeyCreatedResponse], error) {
+func (h *handlers) issueKey(ctx context.Context, read keyOwner, body *ApiKeyPostInput) (*server.Answer[ApiKeyCreatedResponse], error) {
+	owner, err := read(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if err := h.checkExpiry(body.ExpiresAt); err != nil {
 		return nil, err
 	}
-	asked := tenancy.NewKey{Description: body.Description, ExpiresAt: resource.ZeroIfNil(body.ExpiresAt)}
-	key, secret, err := h.Tenancy.IssueKey(ctx, owner, actor(ctx), asked)
+	wanted := tenancy.NewKey{Description: body.Description, ExpiresAt: resource.ZeroIfNil(body.ExpiresAt)}
+	key, secret, err := h.Tenancy.IssueKey(ctx, owner, actor(ctx), wanted)
+	return server.Answered(ApiKeyCreatedResponse{
+		ID: key.ID, Key: secret.Reveal(), Description: key.Description, CreatedAt: key.CreatedAt, ExpiresAt: key.ExpiresAt,
+	}), err
+}
+
+func (h *handlers) revokeKey(ctx context.Context, read keyOwner, id string) (*server.TextAnswer, error) {
+	owner, err := read(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return server.Answered(showNewKey(&key, secret)), nil
+	return &server.TextAnswer{Body: "revoked"}, keyNotFound(h.Tenancy.RevokeKey(ctx, owner, actor(ctx), id))
 }
 
-func (h *handlers) revokeKey(ctx context.Context, owner identity.KeyOwner, id string) (*server.TextAnswer, error) {
-	if err := h.Tenancy.RevokeKey(ctx, owner, actor(ctx), id); err != nil {
-		return nil, keyNotFound(err)
+func (h *handlers) rotateKey(ctx context.Context, read keyOwner, id string, body *ApiKeyRotateInput) (*server.Answer[ApiKeyRotatedResponse], error) {
+	owner, err := read(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return &server.TextAnswer{Body: "revoked"}, nil
-}
-
-func (h *handlers) rotateKey(ctx context.Context, owner identity.KeyOwner, id string, body *ApiKeyRotateInput) (*server.Answer[ApiKeyRotatedResponse], error) {
 	if err := h.checkExpiry(body.ExpiresAt); err != nil {
 		return nil, err
 	}
 	grace := time.Duration(cmp.Or(body.GracePeriodHours, defaultGraceHours)) * time.Hour
 	key, secret, oldEnds, err := h.Tenancy.RotateKey(ctx, owner, actor(ctx), id, grace, body.ExpiresAt)
-	if err != nil {
-		return nil, keyNotFound(err)
-	}
 	return server.Answered(ApiKeyRotatedResponse{
 		ID: key.ID, Key: secret.Reveal(), Description: key.Description, CreatedAt: key.CreatedAt, ExpiresAt: key.ExpiresAt,
 		GracePeriodExpiresAt: oldEnds,
-	}), nil
+	}), keyNotFound(err)
+}
+
+func (h *handlers) userKeyRoutes() []server.Route {
+	return []server.Route{
+		{Method: http.MethodGet, Path: "/user/api-keys", OperationID: "list_user_api_keys", Tag: "User", UsersOnly: true,
+			Summary: "List one's active API keys", Serve: server.Handle(h.listUserAPIKeys)},
+		{Method: http.MethodPost, Path: "/user/api-keys", OperationID: "create_user_api_key", Tag: "User", UsersOnly: true,
+			Summary: "Issue an API key for oneself; the answer shows it once", Statuses: []int{http.StatusCreated},
+			Serve: server.WithBody(h.createUserAPIKey)},
+		{Method: http.MethodGet, Path: "/user/api-keys/{key_id}", OperationID: "get_user_api_key", Tag: "User", UsersOnly: true,
+			Summary: "Read one of one's active API keys", Serve: server.Handle(h.getUserAPIKey)},
+		{Method: http.MethodDelete, Path: "/user/api-keys/{key_id}", OperationID: "delete_user_api_key", Tag: "User", UsersOnly: true,
+			Summary: "Revoke one of one's API keys", Serve: server.Handle(h.deleteUserAPIKey)},
+		{Method: http.MethodPost, Path: "/user/api-keys/{key_id}/rotate", OperationID: "rotate_user_api_key", Tag: "User", UsersOnly: true,
+			Summary: "Issue a new API key in the place of one, which works for a grace period yet", Statuses: []int{http.StatusCreated},
+			Serve: server.WithBody(h.rotateUserAPIKey)},
+	}
+}
+
+// UserKeyPath is the path of a personal key.
+type UserKeyPath struct {
+	KeyID string `path:"key_id" doc:"Id of the key."`
+}
+
+// ownKeys reads the user who sent the request.
+func (h *handlers) ownKeys(ctx context.Context) (identity.KeyOwner, error) {
+	owner, err := h.Tenancy.UserKeys(ctx, server.Principal(ctx).Name)
+	if errors.Is(err, storage.ErrNotFound) {
+		// The user was removed a moment ago.
+		err = evidence.NewError(evidence.Unauthorized, evidence.InvalidKeyMessage)
+	}
+	return owner, err
+}
+
+func (h *handlers) listUserAPIKeys(ctx context.Context, _ *noInput) (*server.Answer[[]ApiKeyListItemResponse], error) {
+	return h.listKeys(ctx, h.ownKeys)
+}
+
+func (h *handlers) getUserAPIKey(ctx context.Context, in *UserKeyPath) (*server.Answer[ApiKeyListItemResponse], error) {
+	return h.readKey(ctx, h.ownKeys, in.KeyID)
+}
+
+func (h *handlers) createUserAPIKey(ctx context.Context, _ *noInput, body *ApiKeyPostInput) (*server.Answer[ApiKeyCreatedResponse], error) {
+	return h.issueKey(ctx, h.ownKeys, body)
+}
+
+func (h *handlers) deleteUserAPIKey(ctx context.Context, in *UserKeyPath) (*server.TextAnswer, error) {
+	return h.revokeKey(ctx, h.ownKeys, in.KeyID)
+}
+
+func (h *handlers) rotateUserAPIKey(ctx context.Context, in *UserKeyPath, body *ApiKeyRotateInput) (*server.Answer[ApiKeyRotatedResponse], error) {
+	return h.rotateKey(ctx, h.ownKeys, in.KeyID, body)
+}
+
+// AccountKeysPath is the path of the keys of a service account.
+type AccountKeysPath struct {
+	server.OrgPath
+	Name string `path:"name" doc:"Name of the service account."`
+}
+
+// AccountKeyPath is the path of a key of a service account.
+type AccountKeyPath struct {
+	AccountKeysPath
+	KeyID string `path:"key_id" doc:"Id of the key."`
+}
+
+// accountKeys reads a service account, which the principal must manage.
+func (h *handlers) accountKeys(name string) keyOwner {
+	return func(ctx context.Context) (identity.KeyOwner, error) {
+		org := server.Access(ctx)
+		account, err := h.managedAccount(ctx, name)
+		return identity.KeyOwner{ID: account.ID, Name: account.Name, OrgID: org.OrgID, OrgName: org.OrgName, ServiceAccount: true}, err
+	}
+}
+
+func (h *handlers) listServiceAccountAPIKeys(ctx context.Context, in *AccountKeysPath) (*server.Answer[[]ApiKeyListItemResponse], error) {
+	return h.listKeys(ctx, h.accountKeys(in.Name))
+}
+
+func (h *handlers) getServiceAccountAPIKey(ctx context.Context, in *AccountKeyPath) (*server.Answer[ApiKeyListItemResponse], error) {
+	return h.readKey(ctx, h.accountKeys(in.Name), in.KeyID)
+}
+
+func (h *handlers) createServiceAccountAPIKey(ctx context.Context, in *AccountKeysPath, body *ApiKeyPostInput) (*server.Answer[ApiKeyCreatedResponse], error) {
+	issued, err := h.issueKey(ctx, h.accountKeys(in.Name), body)
+	return issued, accountNotFound(err)
+}
+
+func (h *handlers) deleteServiceAccountAPIKey(ctx context.Context, in *AccountKeyPath) (*server.TextAnswer, error) {
+	return h.revokeKey(ctx, h.accountKeys(in.Name), in.KeyID)
+}
+
+func (h *handlers) rotateServiceAccountAPIKey(ctx context.Context, in *AccountKeyPath, body *ApiKeyRotateInput) (*server.Answer[ApiKeyRotatedResponse], error) {
+	return h.rotateKey(ctx, h.accountKeys(in.Name), in.KeyID, body)
 }

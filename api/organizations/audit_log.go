@@ -68,16 +68,9 @@ func (h *handlers) listAuditLog(ctx context.Context, in *listAuditLogInput) (*se
 		Order: tenancy.AuditOrder(in.SortBy), Ascending: in.SortDir == "asc",
 		Offset: server.OffsetOf(in.Page, in.PerPage), Limit: in.PerPage,
 	})
-	if err != nil {
-		return nil, err
-	}
-	body := AuditLogPage{
-		PageEnvelope: server.PageOf(ctx, h.Links, in.Page, in.PerPage, total).Envelope(), Entries: []AuditLogEntry{},
-	}
-	for i := range entries {
-		body.Entries = append(body.Entries, showAuditEntry(&entries[i]))
-	}
-	return server.Answered(body), nil
+	return server.Answered(AuditLogPage{
+		PageEnvelope: server.PageOf(ctx, h.Links, in.Page, in.PerPage, total).Envelope(), Entries: resource.Map(entries, showAuditEntry),
+	}), err
 }
 
 // notEmpty leaves out the empty texts of a filter, which are no filter.

@@ -16,18 +16,12 @@ import (
 
 func (h *handlers) deliveryRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/actions/{org}/{action_number}/deliveries", OperationID: "list_deliveries", Tag: "Actions",
-			Summary: "List the deliveries of an action", MinRole: evidence.Reader, MembersOnly: true, Serve: server.Handle(h.listDeliveries),
-		},
-		{
-			Method: http.MethodPost, Path: "/actions/{org}/{action_number}/deliveries/{delivery_id}/redeliver", OperationID: "redeliver", Tag: "Actions",
-			Summary: "Repeat a delivery", MinRole: evidence.Member, Serve: server.Handle(h.redeliver),
-		},
-		{
-			Method: http.MethodPost, Path: "/actions/{org}/{action_number}/test", OperationID: "test_action", Tag: "Actions",
-			Summary: "Send a test to the targets of an action", MinRole: evidence.Member, Serve: server.Handle(h.testAction),
-		},
+		{Method: http.MethodGet, Path: "/actions/{org}/{action_number}/deliveries", OperationID: "list_deliveries", Tag: "Actions",
+			Summary: "List the deliveries of an action", MinRole: evidence.Reader, MembersOnly: true, Serve: server.Handle(h.listDeliveries)},
+		{Method: http.MethodPost, Path: "/actions/{org}/{action_number}/deliveries/{delivery_id}/redeliver", OperationID: "redeliver", Tag: "Actions",
+			Summary: "Repeat a delivery", MinRole: evidence.Member, Serve: server.Handle(h.redeliver)},
+		{Method: http.MethodPost, Path: "/actions/{org}/{action_number}/test", OperationID: "test_action", Tag: "Actions",
+			Summary: "Send a test to the targets of an action", MinRole: evidence.Member, Serve: server.Handle(h.testAction)},
 	}
 }
 
@@ -66,7 +60,7 @@ type DeliveryAttempt struct {
 	Reason   *string `json:"reason" nullable:"true" doc:"Why the attempt failed, null if it did not."`
 }
 
-// DeliveriesPage is a page of a list that goes on by a cursor.
+// DeliveriesPage is a page of a list with cursors.
 type DeliveriesPage struct {
 	Data       jsonstream.List[Delivery]                `json:"data"`
 	Links      jsonstream.Later[map[string]server.Href] `json:"_links"`
@@ -173,7 +167,7 @@ type TestDeliveries struct {
 	Deliveries []Delivery `json:"deliveries"`
 }
 
-// testAction tells every target of an action of a test, those that are switched off too.
+// testAction sends a test to every target of an action, also to those that are switched off.
 func (h *handlers) testAction(ctx context.Context, in *ActionPath) (*server.Answer[TestDeliveries], error) {
 	action, err := h.findAction(ctx, in.Number)
 	if err != nil {
@@ -184,12 +178,9 @@ func (h *handlers) testAction(ctx context.Context, in *ActionPath) (*server.Answ
 		ID: evidence.NewID(), EventType: notification.EventTest, Org: org.OrgName, Timestamp: now, Action: action.Name,
 		Description: fmt.Sprintf("Test of the action '%s'", action.Name), Link: h.Links.Base,
 	}
-	var deliveries []notification.Delivery
-	for _, target := range action.DistinctTargets() {
-		deliveries = append(deliveries, notification.NewDelivery(org.OrgID, action.Number, &target, notice, now, 0))
-	}
-	if err := h.Deliveries.Add(ctx, deliveries); err != nil {
-		return nil, err
-	}
-	return server.Answered(TestDeliveries{Deliveries: showDeliveries(deliveries, seesAddresses(org))}), nil
+	deliveries := resource.Map(action.DistinctTargets(), func(target *notification.Target) notification.Delivery {
+		return notification.NewDelivery(org.OrgID, action.Number, target, notice, now, 0)
+	})
+	err = h.Deliveries.Add(ctx, deliveries)
+	return server.Answered(TestDeliveries{Deliveries: showDeliveries(deliveries, seesAddresses(org))}), err
 }

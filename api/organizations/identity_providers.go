@@ -17,23 +17,17 @@ import (
 
 func (h *handlers) identityProviderRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/organizations/{org}/identity-providers", OperationID: "list_identity_providers", Tag: "Organizations",
-			Summary: "List the identity providers that an organization trusts", MinRole: evidence.Reader, Serve: server.Handle(h.listIdentityProviders),
-		},
-		{
-			Method: http.MethodGet, Path: "/organizations/{org}/identity-providers/{name}", OperationID: "get_identity_provider", Tag: "Organizations",
-			Summary: "Read an identity provider", MinRole: evidence.Reader, Serve: server.Handle(h.getIdentityProvider),
-		},
-		{
-			Method: http.MethodPut, Path: "/organizations/{org}/identity-providers/{name}", OperationID: "put_identity_provider", Tag: "Organizations",
+		{Method: http.MethodGet, Path: "/organizations/{org}/identity-providers", OperationID: "list_identity_providers", Tag: "Organizations",
+			Summary: "List the identity providers that an organization trusts", MinRole: evidence.Reader,
+			Serve: server.Handle(h.listIdentityProviders)},
+		{Method: http.MethodGet, Path: "/organizations/{org}/identity-providers/{name}", OperationID: "get_identity_provider", Tag: "Organizations",
+			Summary: "Read an identity provider", MinRole: evidence.Reader, Serve: server.Handle(h.getIdentityProvider)},
+		{Method: http.MethodPut, Path: "/organizations/{org}/identity-providers/{name}", OperationID: "put_identity_provider", Tag: "Organizations",
 			Summary: "Trust an identity provider, or change how it is trusted", MinRole: evidence.Admin, RefuseTokens: true,
-			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putIdentityProvider),
-		},
-		{
-			Method: http.MethodDelete, Path: "/organizations/{org}/identity-providers/{name}", OperationID: "delete_identity_provider", Tag: "Organizations",
-			Summary: "Trust an identity provider no more", MinRole: evidence.Admin, RefuseTokens: true, Serve: server.Handle(h.deleteIdentityProvider),
-		},
+			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putIdentityProvider)},
+		{Method: http.MethodDelete, Path: "/organizations/{org}/identity-providers/{name}", OperationID: "delete_identity_provider", Tag: "Organizations",
+			Summary: "Trust an identity provider no more", MinRole: evidence.Admin, RefuseTokens: true,
+			Serve: server.Handle(h.deleteIdentityProvider)},
 	}
 }
 
@@ -69,8 +63,6 @@ func showProvider(p *identity.IdentityProvider) IdentityProvider {
 	}
 }
 
-// providerNotFound words that an identity provider does not exist; other errors it returns as
-// they are.
 func providerNotFound(orgName, name string, err error) error {
 	return resource.NotFound(err, "Identity provider '%s' does not exist in organization '%s'", name, orgName)
 }
@@ -83,10 +75,7 @@ func (h *handlers) listIdentityProviders(ctx context.Context, _ *server.OrgPath)
 func (h *handlers) getIdentityProvider(ctx context.Context, in *ProviderPath) (*server.StatusAnswer[IdentityProvider], error) {
 	org := server.Access(ctx)
 	found, err := h.Tenancy.IdentityProvider(ctx, org.OrgID, in.Name)
-	if err != nil {
-		return nil, providerNotFound(org.OrgName, in.Name, err)
-	}
-	return &server.StatusAnswer[IdentityProvider]{Status: http.StatusOK, Body: showProvider(&found)}, nil
+	return &server.StatusAnswer[IdentityProvider]{Status: http.StatusOK, Body: showProvider(&found)}, providerNotFound(org.OrgName, in.Name, err)
 }
 
 // putIdentityProvider trusts an issuer. The issuer is not looked up: it may be away for now.
@@ -101,14 +90,11 @@ func (h *handlers) putIdentityProvider(ctx context.Context, in *ProviderPath, bo
 	stored, created, err := h.Tenancy.PutIdentityProvider(ctx, server.Access(ctx).OrgName, actor(ctx), identity.IdentityProvider{
 		Name: in.Name, Issuer: body.Issuer, Audience: body.Audience, Condition: body.Condition, Privilege: privilege,
 	})
-	if err != nil {
-		return nil, err
-	}
 	answer := &server.StatusAnswer[IdentityProvider]{Status: http.StatusOK, Body: showProvider(&stored)}
 	if created {
 		answer.Status = http.StatusCreated
 	}
-	return answer, nil
+	return answer, err
 }
 
 // check refuses issuers that are no https URL, and conditions that are none or restrict nothing: an
@@ -116,9 +102,7 @@ func (h *handlers) putIdentityProvider(ctx context.Context, in *ProviderPath, bo
 func (b *IdentityProviderPutInput) check() error {
 	issuer, err := url.Parse(b.Issuer)
 	if err != nil || issuer.Scheme != "https" || issuer.Host == "" || issuer.User != nil || strings.ContainsAny(b.Issuer, "?#") {
-		return evidence.ValidationError(map[string]string{
-			"issuer": "Input should be an https URL without user, query and fragment [input: " + validation.Cut(b.Issuer) + "]",
-		})
+		return resource.FieldError("issuer", "Input should be an https URL without user, query and fragment [input: %s]", validation.Cut(b.Issuer))
 	}
 	condition, err := expression.ParseClaims(b.Condition)
 	if err == nil && !condition.Restricts() {
@@ -132,8 +116,6 @@ func (b *IdentityProviderPutInput) check() error {
 
 func (h *handlers) deleteIdentityProvider(ctx context.Context, in *ProviderPath) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
-	if err := h.Tenancy.DeleteIdentityProvider(ctx, org.OrgName, actor(ctx), in.Name); err != nil {
-		return nil, providerNotFound(org.OrgName, in.Name, err)
-	}
-	return server.OK(), nil
+	err := h.Tenancy.DeleteIdentityProvider(ctx, org.OrgName, actor(ctx), in.Name)
+	return server.OK(), providerNotFound(org.OrgName, in.Name, err)
 }

@@ -7,28 +7,21 @@ import (
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/evidence"
+	"attestry/evidence/identity"
 	"attestry/storage/tenancy"
 )
 
 func (h *handlers) memberRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/organizations/{org}/members", OperationID: "list_members", Tag: "Organizations",
-			Summary: "List the users who are members of an organization", MinRole: evidence.Reader, Serve: server.Handle(h.listMembers),
-		},
-		{
-			Method: http.MethodGet, Path: "/organizations/{org}/members/{user}", OperationID: "get_member", Tag: "Organizations",
-			Summary: "Read the membership of a user", MinRole: evidence.Reader, Serve: server.Handle(h.getMember),
-		},
-		{
-			Method: http.MethodPut, Path: "/organizations/{org}/members/{user}", OperationID: "put_member", Tag: "Organizations",
+		{Method: http.MethodGet, Path: "/organizations/{org}/members", OperationID: "list_members", Tag: "Organizations",
+			Summary: "List the users who are members of an organization", MinRole: evidence.Reader, Serve: server.Handle(h.listMembers)},
+		{Method: http.MethodGet, Path: "/organizations/{org}/members/{user}", OperationID: "get_member", Tag: "Organizations",
+			Summary: "Read the membership of a user", MinRole: evidence.Reader, Serve: server.Handle(h.getMember)},
+		{Method: http.MethodPut, Path: "/organizations/{org}/members/{user}", OperationID: "put_member", Tag: "Organizations",
 			Summary: "Make a user a member, or change the role of one", MinRole: evidence.Admin, RefuseTokens: true,
-			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putMember),
-		},
-		{
-			Method: http.MethodDelete, Path: "/organizations/{org}/members/{user}", OperationID: "delete_member", Tag: "Organizations",
-			Summary: "Remove a member", MinRole: evidence.Admin, RefuseTokens: true, Serve: server.Handle(h.deleteMember),
-		},
+			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putMember)},
+		{Method: http.MethodDelete, Path: "/organizations/{org}/members/{user}", OperationID: "delete_member", Tag: "Organizations",
+			Summary: "Remove a member", MinRole: evidence.Admin, RefuseTokens: true, Serve: server.Handle(h.deleteMember)},
 	}
 }
 
@@ -44,7 +37,7 @@ type MemberChangePath struct {
 	RevokeServiceAccounts bool `query:"revoke_service_accounts" default:"false" doc:"Whether to revoke all keys of the service accounts that the member has created and does not manage any more."`
 }
 
-// MemberChange tells what a change of a member has led to (docs/semantics.md 2.4).
+// MemberChange is the answer to a change of a member (docs/semantics.md 2.4).
 type MemberChange struct {
 	Message             string               `json:"message"`
 	LeftServiceAccounts []LeftServiceAccount `json:"left_service_accounts" doc:"Those that the user has created and does not manage any more; administrators do."`
@@ -73,7 +66,6 @@ func showMember(m *evidence.Membership) OrganizationMember {
 	return OrganizationMember{User: m.UserName, Role: m.Role.String(), CreatedAt: m.CreatedAt}
 }
 
-// memberNotFound words that a user is no member; other errors it returns as they are.
 func memberNotFound(orgName, user string, err error) error {
 	return resource.NotFound(err, "User '%s' is not a member of organization '%s'", user, orgName)
 }
@@ -86,10 +78,7 @@ func (h *handlers) listMembers(ctx context.Context, _ *server.OrgPath) (*server.
 func (h *handlers) getMember(ctx context.Context, in *MemberPath) (*server.Answer[OrganizationMember], error) {
 	org := server.Access(ctx)
 	found, err := h.Tenancy.Member(ctx, org.OrgID, in.User)
-	if err != nil {
-		return nil, memberNotFound(org.OrgName, in.User, err)
-	}
-	return server.Answered(showMember(&found)), nil
+	return server.Answered(showMember(&found)), memberNotFound(org.OrgName, in.User, err)
 }
 
 func (h *handlers) putMember(ctx context.Context, in *MemberChangePath, body *MemberPutInput) (*server.StatusAnswer[MemberChange], error) {
@@ -113,16 +102,15 @@ func (h *handlers) deleteMember(ctx context.Context, in *MemberChangePath) (*ser
 	return h.answerMemberChange(ctx, in, change)
 }
 
-// answerMemberChange tells which service accounts the member has left, and revokes their keys if that is
-// asked for.
+// answerMemberChange lists the service accounts that the member has left, and revokes their keys if the
+// request says so.
 func (h *handlers) answerMemberChange(ctx context.Context, in *MemberChangePath, change tenancy.MemberChange) (*server.StatusAnswer[MemberChange], error) {
-	answer := &server.StatusAnswer[MemberChange]{Status: http.StatusOK, Body: MemberChange{Message: "OK", LeftServiceAccounts: []LeftServiceAccount{}}}
+	left := resource.Map(change.Left, func(account *identity.ServiceAccount) LeftServiceAccount {
+		return LeftServiceAccount{Name: account.Name, Privilege: account.Privilege.String(), KeysRevoked: in.RevokeServiceAccounts}
+	})
+	answer := &server.StatusAnswer[MemberChange]{Status: http.StatusOK, Body: MemberChange{Message: "OK", LeftServiceAccounts: left}}
 	if change.Created {
 		answer.Status = http.StatusCreated
-	}
-	for _, account := range change.Left {
-		shown := LeftServiceAccount{Name: account.Name, Privilege: account.Privilege.String(), KeysRevoked: in.RevokeServiceAccounts}
-		answer.Body.LeftServiceAccounts = append(answer.Body.LeftServiceAccounts, shown)
 	}
 	if !in.RevokeServiceAccounts {
 		return answer, nil

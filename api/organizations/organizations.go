@@ -21,21 +21,15 @@ type GetOrganization struct {
 
 func showOrganization(org *evidence.Organization) *server.Answer[GetOrganization] {
 	return server.Answered(GetOrganization{
-		Name:                        org.Name,
-		Kind:                        string(org.Kind),
-		ExperimentalFeaturesEnabled: org.Beta,
-		CreatedAt:                   org.CreatedAt,
-		LastModifiedAt:              org.LastModifiedAt,
+		Name: org.Name, Kind: string(org.Kind), ExperimentalFeaturesEnabled: org.Beta,
+		CreatedAt: org.CreatedAt, LastModifiedAt: org.LastModifiedAt,
 	})
 }
 
 func (h *handlers) getOrganization(ctx context.Context, _ *server.OrgPath) (*server.Answer[GetOrganization], error) {
 	name := server.Access(ctx).OrgName
 	org, err := h.Tenancy.Organization(ctx, name)
-	if err != nil {
-		return nil, organizationNotFound(name, err)
-	}
-	return showOrganization(&org), nil
+	return showOrganization(&org), organizationNotFound(name, err)
 }
 
 // OrganizationPostInput is the body of create_organization (docs/semantics.md 2.1).
@@ -43,8 +37,7 @@ type OrganizationPostInput struct {
 	Name string `json:"name" doc:"At most 64 characters. It cannot be changed."`
 }
 
-// createOrganization creates a shared organization, of which whoever asks becomes the
-// administrator.
+// createOrganization creates a shared organization. The principal becomes its administrator.
 func (h *handlers) createOrganization(ctx context.Context, _ *noInput, body *OrganizationPostInput) (*server.Answer[GetOrganization], error) {
 	principal := server.Principal(ctx)
 	if err := evidence.CheckOrganizationName(body.Name); err != nil {
@@ -52,14 +45,9 @@ func (h *handlers) createOrganization(ctx context.Context, _ *noInput, body *Org
 	}
 	admin := evidence.User{ID: principal.UserID, Name: principal.Name}
 	created, err := h.Tenancy.CreateOrganization(ctx, body.Name, admin, actor(ctx))
-	if err != nil {
-		return nil, err
-	}
-	return showOrganization(&created), nil
+	return showOrganization(&created), err
 }
 
-// organizationNotFound words that an organization does not exist; other errors it returns
-// as they are.
 func organizationNotFound(name string, err error) error {
 	return resource.NotFound(err, "Organization named '%s' does not exist", name)
 }
@@ -72,35 +60,38 @@ type ExperimentalFeaturesPutInput struct {
 
 func (h *handlers) updateExperimentalFeatures(ctx context.Context, _ *server.OrgPath, body *ExperimentalFeaturesPutInput) (*server.TextAnswer, error) {
 	name := server.Access(ctx).OrgName
-	if err := h.Tenancy.SetBeta(ctx, name, body.ExperimentalFeaturesEnabled); err != nil {
-		return nil, organizationNotFound(name, err)
-	}
-	return server.OK(), nil
+	return server.OK(), organizationNotFound(name, h.Tenancy.SetBeta(ctx, name, body.ExperimentalFeaturesEnabled))
 }
 
 func (h *handlers) organizationRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/organizations/{org}", OperationID: "get_organization", Tag: "Organizations",
-			Summary: "Read an organization", MinRole: evidence.Reader, Serve: server.Handle(h.getOrganization),
-		},
-		{
-			Method: http.MethodPost, Path: "/organizations", OperationID: "create_organization", Tag: "Organizations", UsersOnly: true,
+		{Method: http.MethodGet, Path: "/organizations/{org}", OperationID: "get_organization", Tag: "Organizations",
+			Summary: "Read an organization", MinRole: evidence.Reader, Serve: server.Handle(h.getOrganization)},
+		{Method: http.MethodPost, Path: "/organizations", OperationID: "create_organization", Tag: "Organizations", UsersOnly: true,
 			Summary: "Create a shared organization and administer it", Statuses: []int{http.StatusCreated},
-			Serve: server.WithBody(h.createOrganization),
-		},
-		{
-			Method: http.MethodPut, Path: "/organizations/{org}/experimental_features", OperationID: "update_experimental_features", Tag: "Organizations",
+			Serve: server.WithBody(h.createOrganization)},
+		{Method: http.MethodPut, Path: "/organizations/{org}/experimental_features", OperationID: "update_experimental_features", Tag: "Organizations",
 			Summary: "Enable or disable the beta features of an organization", MinRole: evidence.Admin, Deprecated: true,
-			Serve: server.WithBody(h.updateExperimentalFeatures),
-		},
-		{
-			Method: http.MethodGet, Path: "/user/default-org", OperationID: "get_user_default_org", Tag: "User",
-			Summary: "Read one's default organization", Serve: server.Handle(h.getDefaultOrg),
-		},
-		{
-			Method: http.MethodPut, Path: "/user/{org}", OperationID: "put_user_default_org", Tag: "User",
-			Summary: "Make an organization one's default", MinRole: evidence.Reader, UsersOnly: true, Serve: server.Handle(h.putDefaultOrg),
-		},
+			Serve: server.WithBody(h.updateExperimentalFeatures)},
+		{Method: http.MethodGet, Path: "/user/default-org", OperationID: "get_user_default_org", Tag: "User",
+			Summary: "Read one's default organization", Serve: server.Handle(h.getDefaultOrg)},
+		{Method: http.MethodPut, Path: "/user/{org}", OperationID: "put_user_default_org", Tag: "User",
+			Summary: "Make an organization one's default", MinRole: evidence.Reader, UsersOnly: true, Serve: server.Handle(h.putDefaultOrg)},
 	}
+}
+
+// UserDefaultOrg names the organization that a user's interface opens.
+type UserDefaultOrg struct {
+	DefaultOrgName string `json:"default_org_name" doc:"Empty when none is set."`
+}
+
+type noInput struct{}
+
+func (h *handlers) getDefaultOrg(ctx context.Context, _ *noInput) (*server.Answer[UserDefaultOrg], error) {
+	name, err := h.Tenancy.DefaultOrganization(ctx, server.Principal(ctx))
+	return server.Answered(UserDefaultOrg{DefaultOrgName: name}), err
+}
+
+func (h *handlers) putDefaultOrg(ctx context.Context, _ *server.OrgPath) (*server.TextAnswer, error) {
+	return server.OK(), h.Tenancy.SetDefaultOrganization(ctx, server.Principal(ctx), server.Access(ctx).OrgName)
 }

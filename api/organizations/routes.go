@@ -3,10 +3,12 @@
 package organizations
 
 import (
+	"context"
 	"slices"
 
 	"attestry/api/resource"
 	"attestry/api/server"
+	"attestry/evidence/identity"
 )
 
 // Routes are those of the package.
@@ -16,3 +18,11 @@ func Routes(base *resource.Base) []server.Route {
 		h.identityProviderRoutes(), h.auditLogRoutes(),
 		h.actionRoutes(), h.environmentNotificationRoutes(), h.targetSecretRoutes(), h.deliveryRoutes())
 }
+
+type handlers struct {
+	*resource.Base
+	targets *targetReader
+}
+
+// actor is the principal of the request, as the audit log names it.
+func actor(ctx context.Context) identity.Actor { return identity.ActorOf(server.Principal(ctx)) }

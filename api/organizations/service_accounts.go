@@ -18,49 +18,32 @@ import (
 func (h *handlers) serviceAccountRoutes() []server.Route {
 	const tag = "Service Accounts"
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/service-accounts/{org}", OperationID: "list_service_accounts", Tag: tag,
-			Summary: "List service accounts", MinRole: evidence.Reader, Serve: server.Handle(h.listServiceAccounts),
-		},
-		{
-			Method: http.MethodPost, Path: "/service-accounts/{org}", OperationID: "create_service_account", Tag: tag,
+		{Method: http.MethodGet, Path: "/service-accounts/{org}", OperationID: "list_service_accounts", Tag: tag,
+			Summary: "List service accounts", MinRole: evidence.Reader, Serve: server.Handle(h.listServiceAccounts)},
+		{Method: http.MethodPost, Path: "/service-accounts/{org}", OperationID: "create_service_account", Tag: tag,
 			Summary: "Create a service account", MinRole: evidence.Snapshotter, RefuseTokens: true, Statuses: []int{http.StatusCreated},
-			Serve: server.WithBody(h.createServiceAccount),
-		},
-		{
-			Method: http.MethodGet, Path: "/service-accounts/{org}/{name}", OperationID: "get_service_account", Tag: tag,
-			Summary: "Read a service account", MinRole: evidence.Reader, Serve: server.Handle(h.getServiceAccount),
-		},
-		{
-			Method: http.MethodPatch, Path: "/service-accounts/{org}/{name}", OperationID: "update_service_account", Tag: tag,
-			Summary: "Change a service account", MinRole: evidence.Snapshotter, RefuseTokens: true, Serve: server.WithBody(h.updateServiceAccount),
-		},
-		{
-			Method: http.MethodDelete, Path: "/service-accounts/{org}/{name}", OperationID: "delete_service_account", Tag: tag,
-			Summary: "Delete a service account; its keys stop working", MinRole: evidence.Snapshotter, RefuseTokens: true, Serve: server.Handle(h.deleteServiceAccount),
-		},
-		{
-			Method: http.MethodGet, Path: "/service-accounts/{org}/{name}/api-keys", OperationID: "list_service_account_api_keys", Tag: tag,
-			Summary: "List the active API keys of a service account", MinRole: evidence.Snapshotter, Serve: server.Handle(h.listServiceAccountAPIKeys),
-		},
-		{
-			Method: http.MethodPost, Path: "/service-accounts/{org}/{name}/api-keys", OperationID: "create_service_account_api_key", Tag: tag,
+			Serve: server.WithBody(h.createServiceAccount)},
+		{Method: http.MethodGet, Path: "/service-accounts/{org}/{name}", OperationID: "get_service_account", Tag: tag,
+			Summary: "Read a service account", MinRole: evidence.Reader, Serve: server.Handle(h.getServiceAccount)},
+		{Method: http.MethodPatch, Path: "/service-accounts/{org}/{name}", OperationID: "update_service_account", Tag: tag,
+			Summary: "Change a service account", MinRole: evidence.Snapshotter, RefuseTokens: true, Serve: server.WithBody(h.updateServiceAccount)},
+		{Method: http.MethodDelete, Path: "/service-accounts/{org}/{name}", OperationID: "delete_service_account", Tag: tag,
+			Summary: "Delete a service account; its keys stop working", MinRole: evidence.Snapshotter, RefuseTokens: true,
+			Serve: server.Handle(h.deleteServiceAccount)},
+		{Method: http.MethodGet, Path: "/service-accounts/{org}/{name}/api-keys", OperationID: "list_service_account_api_keys", Tag: tag,
+			Summary: "List the active API keys of a service account", MinRole: evidence.Snapshotter,
+			Serve: server.Handle(h.listServiceAccountAPIKeys)},
+		{Method: http.MethodPost, Path: "/service-accounts/{org}/{name}/api-keys", OperationID: "create_service_account_api_key", Tag: tag,
 			Summary: "Issue an API key of a service account; the answer shows it once", MinRole: evidence.Snapshotter, RefuseTokens: true,
-			Statuses: []int{http.StatusCreated}, Serve: server.WithBody(h.createServiceAccountAPIKey),
-		},
-		{
-			Method: http.MethodGet, Path: "/service-accounts/{org}/{name}/api-keys/{key_id}", OperationID: "get_service_account_api_key", Tag: tag,
-			Summary: "Read an active API key of a service account", MinRole: evidence.Snapshotter, Serve: server.Handle(h.getServiceAccountAPIKey),
-		},
-		{
-			Method: http.MethodDelete, Path: "/service-accounts/{org}/{name}/api-keys/{key_id}", OperationID: "delete_service_account_api_key", Tag: tag,
-			Summary: "Revoke an API key of a service account", MinRole: evidence.Snapshotter, RefuseTokens: true, Serve: server.Handle(h.deleteServiceAccountAPIKey),
-		},
-		{
-			Method: http.MethodPost, Path: "/service-accounts/{org}/{name}/api-keys/{key_id}/rotate", OperationID: "rotate_service_account_api_key", Tag: tag,
+			Statuses: []int{http.StatusCreated}, Serve: server.WithBody(h.createServiceAccountAPIKey)},
+		{Method: http.MethodGet, Path: "/service-accounts/{org}/{name}/api-keys/{key_id}", OperationID: "get_service_account_api_key", Tag: tag,
+			Summary: "Read an active API key of a service account", MinRole: evidence.Snapshotter, Serve: server.Handle(h.getServiceAccountAPIKey)},
+		{Method: http.MethodDelete, Path: "/service-accounts/{org}/{name}/api-keys/{key_id}", OperationID: "delete_service_account_api_key", Tag: tag,
+			Summary: "Revoke an API key of a service account", MinRole: evidence.Snapshotter, RefuseTokens: true,
+			Serve: server.Handle(h.deleteServiceAccountAPIKey)},
+		{Method: http.MethodPost, Path: "/service-accounts/{org}/{name}/api-keys/{key_id}/rotate", OperationID: "rotate_service_account_api_key", Tag: tag,
 			Summary: "Issue a new API key in the place of one, which works for a grace period yet", MinRole: evidence.Snapshotter, RefuseTokens: true,
-			Statuses: []int{http.StatusCreated}, Serve: server.WithBody(h.rotateServiceAccountAPIKey),
-		},
+			Statuses: []int{http.StatusCreated}, Serve: server.WithBody(h.rotateServiceAccountAPIKey)},
 	}
 }
 
@@ -132,11 +115,7 @@ type AccountPath struct {
 	Name string `path:"name" minLength:"1" maxLength:"64" pattern:"^[a-zA-Z0-9\\-]+$" doc:"Name of the service account."`
 }
 
-// accountNotFound words that a service account does not exist; other errors it returns as they
-// are.
-func accountNotFound(err error) error {
-	return resource.NotFound(err, "Service account not found")
-}
+func accountNotFound(err error) error { return resource.NotFound(err, "Service account not found") }
 
 func (h *handlers) listServiceAccounts(ctx context.Context, _ *server.OrgPath) (*server.Answer[[]ServiceAccount], error) {
 	org := server.Access(ctx)
@@ -149,13 +128,11 @@ func (h *handlers) listServiceAccounts(ctx context.Context, _ *server.OrgPath) (
 		return nil, err
 	}
 	roles := rolesByID(members, found)
-	shown := make([]ServiceAccount, 0, len(found))
-	for i := range found {
-		account := showAccount(&found[i])
-		account.Left = found[i].Left(roles)
-		shown = append(shown, account)
-	}
-	return server.Answered(shown), nil
+	return server.Answered(resource.Map(found, func(a *identity.ServiceAccount) ServiceAccount {
+		shown := showAccount(a)
+		shown.Left = a.Left(roles)
+		return shown
+	})), nil
 }
 
 // rolesByID are the roles of users and service accounts by their ids.
@@ -172,10 +149,7 @@ func rolesByID(members []evidence.Membership, accounts []identity.ServiceAccount
 
 func (h *handlers) getServiceAccount(ctx context.Context, in *AccountPath) (*server.Answer[ServiceAccount], error) {
 	found, err := h.Tenancy.ServiceAccount(ctx, server.Access(ctx).OrgID, in.Name)
-	if err != nil {
-		return nil, accountNotFound(err)
-	}
-	return answerAccount(&found), nil
+	return answerAccount(&found), accountNotFound(err)
 }
 
 // createServiceAccount creates a service account that may do no more than its creator.
@@ -191,13 +165,10 @@ func (h *handlers) createServiceAccount(ctx context.Context, _ *server.OrgPath, 
 	created, err := h.Tenancy.CreateServiceAccount(ctx, org.OrgName, actor(ctx), identity.ServiceAccount{
 		Name: body.Name, Description: body.Description, Privilege: privilege,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return answerAccount(&created), nil
+	return answerAccount(&created), err
 }
 
-// managedAccount reads a service account that whoever asks has to manage.
+// managedAccount reads a service account, which the principal must manage.
 func (h *handlers) managedAccount(ctx context.Context, name string) (identity.ServiceAccount, error) {
 	org := server.Access(ctx)
 	account, err := h.Tenancy.ServiceAccount(ctx, org.OrgID, name)
@@ -235,10 +206,7 @@ func (h *handlers) updateServiceAccount(ctx context.Context, in *AccountPath, bo
 			account.Privilege = privilege
 		}
 	})
-	if err != nil {
-		return nil, accountNotFound(err)
-	}
-	return answerAccount(&changed), nil
+	return answerAccount(&changed), accountNotFound(err)
 }
 
 func (h *handlers) deleteServiceAccount(ctx context.Context, in *AccountPath) (*server.TextAnswer, error) {
@@ -246,9 +214,5 @@ func (h *handlers) deleteServiceAccount(ctx context.Context, in *AccountPath) (*
 	if err != nil {
 		return nil, err
 	}
-	err = h.Tenancy.DeleteServiceAccount(ctx, server.Access(ctx).OrgName, actor(ctx), account)
-	if err != nil {
-		return nil, accountNotFound(err)
-	}
-	return server.OK(), nil
+	return server.OK(), accountNotFound(h.Tenancy.DeleteServiceAccount(ctx, server.Access(ctx).OrgName, actor(ctx), account))
 }

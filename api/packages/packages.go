@@ -1,8 +1,10 @@
+// Package packages has the operations on audit packages.
 package packages
 
 import (
 	"context"
 	"io"
+	"net/http"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -14,7 +16,7 @@ import (
 	"attestry/tasks/auditpackage"
 )
 
-// retryAfter is how long a client is told to wait for a package that is being assembled.
+// retryAfter is the Retry-After of answers while a package is being assembled.
 const retryAfter = 3 * time.Second
 
 // WaitQuery says how long a request waits for its package.
@@ -43,7 +45,7 @@ type form struct {
 	// encoding is the Content-Encoding, "" for none. What a client decodes has another suffix.
 	encoding string
 	suffix   string
-	// report tells that the report is sent instead of the archive.
+	// report is set if the report is sent instead of the archive.
 	report bool
 }
 
@@ -114,7 +116,7 @@ func (f form) stored(ready *audit.Assembled) audit.Stored {
 	return ready.Archive
 }
 
-// notReady tells the client to come back.
+// notReady is the answer if the package is not assembled.
 func notReady(answer *auditpackage.Answer) error {
 	message := "The audit package is being assembled, please try again."
 	if answer.Reason != "" {
@@ -125,7 +127,7 @@ func notReady(answer *auditpackage.Answer) error {
 	return unavailable
 }
 
-// AuditPackage says how far a package has come (docs/semantics.md 21.1).
+// AuditPackage is the progress of a package (docs/semantics.md 21.1).
 type AuditPackage struct {
 	State  audit.Progress `json:"state" enum:"pending,ready,failed"`
 	Size   *int64         `json:"size" nullable:"true" doc:"Bytes; null unless it is ready."`
@@ -154,7 +156,7 @@ func (h *handlers) assembleAttestation(ctx context.Context, in *AttestationPath)
 	return h.assemble(ctx, of, err, "", gzipStream)
 }
 
-// assemble has a package assembled, and tells how far it has come.
+// assemble requests a package and answers its progress.
 func (h *handlers) assemble(ctx context.Context, of *subject, lookUp error, path string, as form) (*server.Answer[AuditPackage], error) {
 	if lookUp != nil {
 		return nil, lookUp
@@ -169,4 +171,50 @@ func (h *handlers) assemble(ctx context.Context, of *subject, lookUp error, path
 		shown.Size, shown.SHA256 = &stored.Size, &stored.SHA256
 	}
 	return server.Answered(shown), nil
+}
+
+type handlers struct {
+	*resource.Base
+	requests *auditpackage.Requests
+	// maxWait is the longest that a request waits for its package.
+	maxWait time.Duration
+}
+
+// waitReserve is what a request has left of its time when it has waited for its package.
+const waitReserve = 2 * time.Second
+
+// Routes are those of audit packages. A request may take requestTimeout.
+func Routes(base *resource.Base, requests *auditpackage.Requests, requestTimeout time.Duration) []server.Route {
+	h := &handlers{Base: base, requests: requests, maxWait: max(0, min(auditpackage.MaxWait, requestTimeout-waitReserve))}
+	return []server.Route{
+		download("/trails/{org}/{flow_name}/{trail_name}/audit_package", "download_trail_audit_package", "Trails",
+			"Download the audit package of a trail", server.Handle(h.downloadTrail)),
+		assemble("/trails/{org}/{flow_name}/{trail_name}/audit_package", "assemble_trail_audit_package", "Trails",
+			"Have the audit package of a trail assembled", server.Handle(h.assembleTrail)),
+		download("/trails/{org}/{flow_name}/{trail_name}/audit_pdf", "download_trail_audit_pdf", "Trails",
+			"Download the report of a trail as PDF", server.Handle(h.downloadReport)),
+		assemble("/trails/{org}/{flow_name}/{trail_name}/audit_pdf", "assemble_trail_audit_pdf", "Trails",
+			"Have the report of a trail rendered", server.Handle(h.assembleReport)),
+		download("/artifacts/{org}/{flow_name}/{fingerprint}/audit_package", "get_audit_package", "Artifacts",
+			"Download the audit package of an artifact", server.Handle(h.downloadArtifact)),
+		assemble("/artifacts/{org}/{flow_name}/{fingerprint}/audit_package", "assemble_artifact_audit_package", "Artifacts",
+			"Have the audit package of an artifact assembled", server.Handle(h.assembleArtifact)),
+		download("/attestations/{org}/{flow_name}/trail/{trail_name}/attestation/{attestation_id}/audit_package",
+			"download_attestation_audit_package", "Attestation",
+			"Download the audit package of an attestation", server.Handle(h.downloadAttestation)),
+		assemble("/attestations/{org}/{flow_name}/trail/{trail_name}/attestation/{attestation_id}/audit_package",
+			"assemble_attestation_audit_package", "Attestation",
+			"Have the audit package of an attestation assembled", server.Handle(h.assembleAttestation)),
+	}
+}
+
+func download(path, id, tag, summary string, serve server.Binder) server.Route {
+	return server.Route{
+		Method: http.MethodGet, Path: path, OperationID: id, Tag: tag, Summary: summary, MinRole: evidence.Reader,
+		Statuses: []int{http.StatusOK, http.StatusPartialContent}, Serve: serve,
+	}
+}
+
+func assemble(path, id, tag, summary string, serve server.Binder) server.Route {
+	return server.Route{Method: http.MethodPost, Path: path, OperationID: id, Tag: tag, Summary: summary, MinRole: evidence.Reader, Serve: serve}
 }

@@ -2,13 +2,11 @@ package packages
 
 import (
 	"context"
-	"errors"
 
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/evidence"
 	"attestry/evidence/audit"
-	"attestry/storage"
 )
 
 // subject is what a package is of, with what its download is called and where it is.
@@ -72,14 +70,7 @@ func (h *handlers) artifactSubject(ctx context.Context, in *ArtifactPath) (*subj
 // attestationSubject looks up the attestation of a path.
 func (h *handlers) attestationSubject(ctx context.Context, in *AttestationPath) (*subject, error) {
 	org := server.Access(ctx)
-	trail, err := h.LoadTrail(ctx, org, &in.TrailPath)
-	if err != nil {
-		return nil, err
-	}
-	found, err := h.Attestations.Get(ctx, org.OrgID, in.Attestation)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && evidence.TrailKey(found.Flow, found.Trail) != trail.Key() {
-		return nil, resource.AttestationNotFound(org, &in.TrailPath, in.Attestation)
-	}
+	trail, found, err := h.LoadAttestation(ctx, org, &in.TrailPath, in.Attestation)
 	if err != nil {
 		return nil, err
 	}

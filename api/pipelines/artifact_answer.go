@@ -3,6 +3,7 @@ package pipelines
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,6 +11,8 @@ import (
 	"attestry/app/states"
 	"attestry/evidence"
 	"attestry/evidence/compliance"
+	"attestry/evidence/snapshot"
+	"attestry/evidence/template"
 	"attestry/storage/pipelines"
 )
 
@@ -24,8 +27,8 @@ type evaluatedArtifact struct {
 	attested pipelines.Attested
 }
 
-// evaluate evaluates records by what is known now, with a constant number of commands for
-// a thousand. Those that slots had to drop take some more: see states.Evaluator.
+// evaluate evaluates records by the current facts, with a constant number of commands for a thousand. Those that slots
+// had to drop take some more: see states.Evaluator.
 func (h *handlers) evaluate(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]evaluatedArtifact, error) {
 	return h.evaluateFrom(ctx, org, records, nil)
 }
@@ -123,55 +126,47 @@ func showRepoInfo(repo *evidence.Repo) *RepoInfoResponse {
 // showArtifacts shows records of one flow in full: the commands of evaluateWithHistory, three
 // more for where they run, and those of Approvals.Numbers.
 func (h *handlers) showArtifacts(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]ArtifactResponse, error) {
-	shown := make([]ArtifactResponse, 0, len(records))
 	if len(records) == 0 {
-		return shown, nil
+		return []ArtifactResponse{}, nil
 	}
 	evaluated, err := h.evaluateWithHistory(ctx, org, records)
 	if err != nil {
 		return nil, err
 	}
 	fingerprints := fingerprintsOf(records)
-	places, err := h.loadEnvironmentRuns(ctx, org, fingerprints)
+	runs, err := h.loadEnvironmentRuns(ctx, org, fingerprints)
 	if err != nil {
 		return nil, err
 	}
 	approvals, err := h.Approvals.Numbers(ctx, records[0].Flow, fingerprints)
-	if err != nil {
-		return nil, err
-	}
-	for _, artifact := range evaluated {
-		of := artifact.record.Fingerprint
-		shown = append(shown, h.showArtifact(org, &artifact, places[of], approvals[of]))
-	}
-	return shown, nil
+	return resource.Map(evaluated, func(a *evaluatedArtifact) ArtifactResponse {
+		return h.showArtifact(org, a, runs[a.record.Fingerprint], approvals[a.record.Fingerprint])
+	}), err
 }
 
 func fingerprintsOf(records []evidence.ArtifactRecord) []string {
 	return resource.UniqueOf(records, func(r *evidence.ArtifactRecord) string { return r.Fingerprint })
 }
 
-func (h *handlers) showArtifact(org evidence.OrgAccess, a *evaluatedArtifact, places []environmentRuns, approvals []int) ArtifactResponse {
+func (h *handlers) showArtifact(org evidence.OrgAccess, a *evaluatedArtifact, runs []environmentRuns, approvals []int) ArtifactResponse {
 	answer := ArtifactResponse{
 		ArtifactCommon: h.showCommon(org, a),
-		Template:       []string{},
 		FlowName:       a.flow.Name,
 		StateInfo:      stateInfo(a),
 		Approvals:      append([]int{}, approvals...),
-		Running:        showEnvironmentRuns(currentlyRunningIn(places)),
-		Exited:         showEnvironmentRuns(exitedFrom(places)),
-		History:        a.history(places),
-		BuildLeadTimes: leadTimes(places, &a.record.CreatedAt),
+		Running:        showEnvironmentRuns(currentlyRunningIn(runs)),
+		Exited:         showEnvironmentRuns(exitedFrom(runs)),
+		History:        a.history(runs),
+		BuildLeadTimes: leadTimes(runs, &a.record.CreatedAt),
 	}
 	var committed *float64
 	if a.record.Commit != nil {
 		committed = a.record.Commit.Timestamp
 	}
-	answer.CommitLeadTimes = leadTimes(places, committed)
+	answer.CommitLeadTimes = leadTimes(runs, committed)
 	required, _ := a.Template.Artifact(a.record.Name)
-	for _, one := range slices.Concat(required.Attestations, a.Template.Trail.Attestations) {
-		answer.Template = append(answer.Template, one.Name)
-	}
+	all := slices.Concat(required.Attestations, a.Template.Trail.Attestations)
+	answer.Template = resource.Map(all, func(one *template.Attestation) string { return one.Name })
 	return answer
 }
 
@@ -201,10 +196,9 @@ func stateInfo(a *evaluatedArtifact) string {
 	return strings.Join(sentences, ". ")
 }
 
-// history tells what happened to an artifact, oldest first: it was reported, was
-// attested, by fingerprint or by name, and began and ceased to run. An attestation by
-// name may have come before the report.
-func (a *evaluatedArtifact) history(places []environmentRuns) []ArtifactHistory {
+// history lists what happened to an artifact, oldest first: its report, its attestations, and when it started and
+// stopped running. An attestation by name may have come before the report.
+func (a *evaluatedArtifact) history(runs []environmentRuns) []ArtifactHistory {
 	reported := a.record.Name + " reported"
 	if a.record.TrailUnnamed {
 		reported = "Artifact created"
@@ -213,9 +207,120 @@ func (a *evaluatedArtifact) history(places []environmentRuns) []ArtifactHistory 
 	for _, entry := range a.attested.Of(&a.record) {
 		history = append(history, ArtifactHistory{Event: entry.Name + " evidence received", Timestamp: entry.Time})
 	}
-	for _, place := range places {
+	for _, place := range runs {
 		history = append(history, place.history()...)
 	}
 	slices.SortStableFunc(history, func(a, b ArtifactHistory) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
 	return history
+}
+
+// environmentRuns is an environment in which an artifact runs, or has run.
+type environmentRuns struct {
+	environment string // name
+	// archived is set if the environment is archived. Nothing runs in it.
+	archived bool
+	// index is the number of the environment's latest snapshot while the artifact
+	// runs, and then of the one in which it exited.
+	index   int64
+	running bool
+	// events are its starts and exits, oldest first.
+	events []snapshot.Event
+}
+
+// firstStart is when the artifact began to run here for the first time.
+func (p environmentRuns) firstStart() float64 { return p.events[0].Timestamp }
+
+// history lists when the artifact started and stopped running here (docs/semantics.md 5.3).
+func (p environmentRuns) history() []ArtifactHistory {
+	return resource.Map(p.events, func(event *snapshot.Event) ArtifactHistory {
+		sentence := "Started running in %s#%d environment"
+		if event.Type == snapshot.Exited {
+			sentence = "No longer running in %s#%d environment"
+		}
+		return ArtifactHistory{Event: fmt.Sprintf(sentence, p.environment, event.Snapshot), Timestamp: event.Timestamp}
+	})
+}
+
+// currentlyRunningIn and exitedFrom select by whether the artifact still runs. Both leave out archived environments.
+func currentlyRunningIn(places []environmentRuns) []environmentRuns {
+	return slices.DeleteFunc(slices.Clone(places), func(p environmentRuns) bool { return p.archived || !p.running })
+}
+
+func exitedFrom(places []environmentRuns) []environmentRuns {
+	return slices.DeleteFunc(slices.Clone(places), func(p environmentRuns) bool { return p.archived || p.running })
+}
+
+func showEnvironmentRuns(places []environmentRuns) []ArtifactPlace {
+	return resource.Map(places, func(p *environmentRuns) ArtifactPlace {
+		return ArtifactPlace{EnvironmentName: p.environment, SnapshotIndex: p.index}
+	})
+}
+
+func environmentsOf(places []environmentRuns) []string {
+	return resource.Map(places, func(p *environmentRuns) string { return p.environment })
+}
+
+// leadTimes returns the seconds from a point in time to the artifact's first start, by environment. It leaves out
+// environments where the artifact ran before that time, and archived ones, whose names other environments may have now.
+func leadTimes(places []environmentRuns, since *float64) map[string]float64 {
+	times := map[string]float64{}
+	for _, place := range places {
+		if since != nil && !place.archived && place.firstStart() >= *since {
+			times[place.environment] = evidence.RoundSeconds(place.firstStart() - *since)
+		}
+	}
+	return times
+}
+
+// loadEnvironmentRuns finds where fingerprints run and have run, by fingerprint, in order of
+// the names.
+func (h *handlers) loadEnvironmentRuns(ctx context.Context, org evidence.OrgAccess, fingerprints []string) (map[string][]environmentRuns, error) {
+	events, err := h.Events.OfArtifacts(ctx, org.OrgID, fingerprints)
+	if err != nil {
+		return nil, err
+	}
+	type spot struct{ fingerprint, environment string }
+	spots := map[spot]*environmentRuns{}
+	var ids []string
+	for _, event := range events {
+		if !event.Type.Started() && event.Type != snapshot.Exited {
+			continue
+		}
+		at := spot{fingerprint: event.Fingerprint, environment: event.Environment}
+		if spots[at] == nil {
+			spots[at] = &environmentRuns{}
+		}
+		spots[at].events = append(spots[at].events, event)
+		ids = append(ids, event.Environment)
+	}
+	ids = resource.SortUnique(ids)
+	heads, err := h.Heads.GetMany(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	environments, err := h.Environments.Names(ctx, org.OrgID, ids)
+	if err != nil {
+		return nil, err
+	}
+	places := map[string][]environmentRuns{}
+	for at, one := range spots {
+		one.summarize(environments[at.environment], heads[at.environment].Last)
+		places[at.fingerprint] = append(places[at.fingerprint], *one)
+	}
+	for _, found := range places {
+		slices.SortFunc(found, func(a, b environmentRuns) int {
+			return cmp.Or(cmp.Compare(a.environment, b.environment), cmp.Compare(a.firstStart(), b.firstStart()))
+		})
+	}
+	return places, nil
+}
+
+// summarize sets all else by the events, the name of the environment and the number of its latest snapshot.
+func (p *environmentRuns) summarize(environment evidence.Environment, latest int64) {
+	slices.SortFunc(p.events, func(a, b snapshot.Event) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	last := p.events[len(p.events)-1]
+	p.environment, p.archived, p.index = environment.Name, environment.Archived, last.Snapshot
+	if p.running = last.Type.Started(); p.running {
+		p.index = max(last.Snapshot, latest)
+	}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// defaultFlowsPerPage applies when a page is asked for without its size.
+	// defaultFlowsPerPage is the size of a page if the query has only its number.
 	defaultFlowsPerPage = 20
 	// flowsPerLookUp bounds how many trails are held while flows are sorted by them.
 	flowsPerLookUp = 100
@@ -26,33 +26,20 @@ const (
 
 func (h *handlers) flowRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/flows/{org}", OperationID: "get_flows", Tag: "Flows",
-			Summary: "List flows", MinRole: evidence.Reader, Serve: server.Handle(h.listFlows),
-		},
-		{
-			Method: http.MethodPut, Path: "/flows/{org}", OperationID: "create_flow", Tag: "Flows",
+		{Method: http.MethodGet, Path: "/flows/{org}", OperationID: "get_flows", Tag: "Flows",
+			Summary: "List flows", MinRole: evidence.Reader, Serve: server.Handle(h.listFlows)},
+		{Method: http.MethodPut, Path: "/flows/{org}", OperationID: "create_flow", Tag: "Flows",
 			Summary: "Create or update a flow with a list of attestation names", MinRole: evidence.Member, Deprecated: true,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(h.createLegacyFlow),
-		},
-		{
-			Method: http.MethodPut, Path: "/flows/{org}/template_file", OperationID: "create_flow_with_template", Tag: "Flows",
-			Summary: "Create or update a flow", MinRole: evidence.Member,
-			Statuses: []int{http.StatusCreated, http.StatusOK},
-			Serve:    server.WithForm("data_json", []string{templateField}, h.createFlow),
-		},
-		{
-			Method: http.MethodGet, Path: "/flows/{org}/{flow_name}", OperationID: "get_flow", Tag: "Flows",
-			Summary: "Read a flow", MinRole: evidence.Reader, Serve: server.Handle(h.getFlow),
-		},
-		{
-			Method: http.MethodPut, Path: "/flows/{org}/{flow_name}/archive", OperationID: "archive_flow", Tag: "Flows",
-			Summary: "Archive a flow", MinRole: evidence.Member, Serve: server.Handle(h.archiveFlow),
-		},
-		{
-			Method: http.MethodPut, Path: "/flows/{org}/{flow_name}/rename", OperationID: "rename_flow", Tag: "Flows",
-			Summary: "Rename a flow", MinRole: evidence.Member, Serve: server.WithBody(h.renameFlow),
-		},
+			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(h.createLegacyFlow)},
+		{Method: http.MethodPut, Path: "/flows/{org}/template_file", OperationID: "create_flow_with_template", Tag: "Flows",
+			Summary: "Create or update a flow", MinRole: evidence.Member, Statuses: []int{http.StatusCreated, http.StatusOK},
+			Serve: server.WithForm("data_json", []string{templateField}, h.createFlow)},
+		{Method: http.MethodGet, Path: "/flows/{org}/{flow_name}", OperationID: "get_flow", Tag: "Flows",
+			Summary: "Read a flow", MinRole: evidence.Reader, Serve: server.Handle(h.getFlow)},
+		{Method: http.MethodPut, Path: "/flows/{org}/{flow_name}/archive", OperationID: "archive_flow", Tag: "Flows",
+			Summary: "Archive a flow", MinRole: evidence.Member, Serve: server.Handle(h.archiveFlow)},
+		{Method: http.MethodPut, Path: "/flows/{org}/{flow_name}/rename", OperationID: "rename_flow", Tag: "Flows",
+			Summary: "Rename a flow", MinRole: evidence.Member, Serve: server.WithBody(h.renameFlow)},
 	}
 }
 
@@ -93,8 +80,8 @@ type FlowGet struct {
 	Tags        map[string]string `json:"tags"`
 }
 
-// FlowList is a flow as lists show it: with what its latest trail has come to, if
-// there is one (docs/semantics.md 3.1).
+// FlowList is a flow as lists show it: with the state of its latest trail, if there is one
+// (docs/semantics.md 3.1).
 type FlowList struct {
 	FlowGet
 	LatestActivityAt *float64 `json:"latest_activity_at" nullable:"true"`
@@ -105,8 +92,7 @@ type FlowList struct {
 // file, a flow that exists keeps its template.
 func (h *handlers) createFlow(ctx context.Context, _ *server.OrgPath, f *server.Form[CreateFlow]) (*server.TextAnswer, error) {
 	own, err := h.templateOf(ctx, server.Access(ctx), f.Files)
-	var wrong *yamlfile.Error
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*yamlfile.Error](err); ok {
 		return nil, evidence.ValidationError(map[string]string{templateField: wrong.Error()})
 	}
 	if err != nil {
@@ -147,10 +133,7 @@ func (h *handlers) putFlow(ctx context.Context, fresh evidence.Flow) (*server.Te
 	fresh.Visibility = cmp.Or(fresh.Visibility, evidence.PrivateFlow)
 	fresh.CreatedAt, fresh.CreatedBy, fresh.LastModifiedAt = now, server.Principal(ctx).Name, now
 	created, _, err := h.Flows.Put(ctx, fresh)
-	if err != nil {
-		return nil, err
-	}
-	return server.CreatedOrOK(created), nil
+	return server.CreatedOrOK(created), err
 }
 
 func (h *handlers) getFlow(ctx context.Context, in *resource.FlowPath) (*server.Answer[FlowGet], error) {
@@ -164,10 +147,7 @@ func (h *handlers) getFlow(ctx context.Context, in *resource.FlowPath) (*server.
 		return nil, fmt.Errorf("flow %s has a name but no document: %w", ref.ID, err)
 	}
 	stored, err := h.Templates.Get(ctx, org.OrgID, flow.Template)
-	if err != nil {
-		return nil, err
-	}
-	return server.Answered(showFlow(org, &flow, new(string(stored.Content)))), nil
+	return server.Answered(showFlow(org, &flow, new(string(stored.Content)))), err
 }
 
 func showFlow(org evidence.OrgAccess, flow *evidence.Flow, template *string) FlowGet {
@@ -195,10 +175,7 @@ func (h *handlers) flowChanged(ctx context.Context, org evidence.OrgAccess, name
 	if err != nil {
 		return nil, resource.FlowNotFound(org, name, err)
 	}
-	if err := h.Generations.Bump(ctx, org.OrgID); err != nil {
-		return nil, err
-	}
-	return server.OK(), nil
+	return server.OK(), h.Generations.Bump(ctx, org.OrgID)
 }
 
 type listFlowsInput struct {
@@ -245,11 +222,7 @@ func (h *handlers) sortFlows(ctx context.Context, in *listFlowsInput, flows []ev
 	active := map[string]float64{}
 	if in.Sort == "latest_activity" {
 		for part := range slices.Chunk(flows, flowsPerLookUp) {
-			ids := make([]string, 0, len(part))
-			for i := range part {
-				ids = append(ids, part[i].ID)
-			}
-			latest, err := h.Trails.Latest(ctx, ids)
+			latest, err := h.Trails.Latest(ctx, resource.Map(part, func(f *evidence.Flow) string { return f.ID }))
 			if err != nil {
 				return err
 			}
@@ -275,10 +248,7 @@ func (in *listFlowsInput) matches(ctx context.Context, flow *evidence.Flow) bool
 	if !in.CaseSensitive {
 		name, part = strings.ToLower(name), strings.ToLower(part)
 	}
-	if !strings.Contains(name, part) {
-		return false
-	}
-	if slices.ContainsFunc(in.SpaceID, func(id string) bool { return id != "" }) {
+	if !strings.Contains(name, part) || slices.ContainsFunc(in.SpaceID, func(id string) bool { return id != "" }) {
 		return false
 	}
 	return !server.QueryHas(ctx, "tag") || slices.ContainsFunc(in.Tag, func(tag string) bool { return resource.HasTag(flow.Tags, tag) })
@@ -295,25 +265,18 @@ func listedTemplate(text []byte) *string {
 
 // showFlows describes flows with their templates and latest trails.
 func (h *handlers) showFlows(ctx context.Context, org evidence.OrgAccess, flows []evidence.Flow) ([]FlowList, error) {
-	ids, templates := make([]string, 0, len(flows)), make([]string, 0, len(flows))
-	for _, flow := range flows {
-		ids, templates = append(ids, flow.ID), append(templates, flow.Template)
-	}
+	ids := resource.Map(flows, func(f *evidence.Flow) string { return f.ID })
+	templates := resource.Map(flows, func(f *evidence.Flow) string { return f.Template })
 	texts, err := h.Templates.Texts(ctx, org.OrgID, templates)
 	if err != nil {
 		return nil, err
 	}
 	latest, err := h.Trails.Latest(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	shown := make([]FlowList, 0, len(flows))
-	for _, flow := range flows {
-		one := FlowList{FlowGet: showFlow(org, &flow, listedTemplate(texts[flow.Template]))}
+	return resource.Map(flows, func(flow *evidence.Flow) FlowList {
+		shown := FlowList{FlowGet: showFlow(org, flow, listedTemplate(texts[flow.Template]))}
 		if trail, ok := latest[flow.ID]; ok {
-			one.LatestActivityAt, one.LatestState = new(trail.LastModifiedAt), new(string(trail.Status))
+			shown.LatestActivityAt, shown.LatestState = new(trail.LastModifiedAt), new(string(trail.Status))
 		}
-		shown = append(shown, one)
-	}
-	return shown, nil
+		return shown
+	}), err
 }

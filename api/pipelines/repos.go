@@ -17,22 +17,14 @@ import (
 // time they are routed (api/framing/repo_path.go).
 func (h *handlers) repoRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/repos/{org}", OperationID: "list_repos", Tag: "Repos",
-			Summary: "List repositories", MinRole: evidence.Reader, Serve: server.Handle(h.listRepos),
-		},
-		{
-			Method: http.MethodGet, Path: "/repos/{org}/filter-options", OperationID: "list_repo_filter_options", Tag: "Repos",
-			Summary: "List what repositories can be filtered by", MinRole: evidence.Reader, Serve: server.Handle(h.listRepoFilterOptions),
-		},
-		{
-			Method: http.MethodGet, Path: "/repos/{org}/tags", OperationID: "list_repo_tag_choices", Tag: "Repos",
-			Summary: "List the tags that repositories have", MinRole: evidence.Reader, Serve: server.Handle(h.listRepoTagChoices),
-		},
-		{
-			Method: http.MethodGet, Path: "/repos/{org}/{repo_name}", OperationID: "get_repo", Tag: "Repos",
-			Summary: "Read a repository", MinRole: evidence.Reader, Serve: server.Handle(h.getRepo),
-		},
+		{Method: http.MethodGet, Path: "/repos/{org}", OperationID: "list_repos", Tag: "Repos",
+			Summary: "List repositories", MinRole: evidence.Reader, Serve: server.Handle(h.listRepos)},
+		{Method: http.MethodGet, Path: "/repos/{org}/filter-options", OperationID: "list_repo_filter_options", Tag: "Repos",
+			Summary: "List what repositories can be filtered by", MinRole: evidence.Reader, Serve: server.Handle(h.listRepoFilterOptions)},
+		{Method: http.MethodGet, Path: "/repos/{org}/tags", OperationID: "list_repo_tag_choices", Tag: "Repos",
+			Summary: "List the tags that repositories have", MinRole: evidence.Reader, Serve: server.Handle(h.listRepoTagChoices)},
+		{Method: http.MethodGet, Path: "/repos/{org}/{repo_name}", OperationID: "get_repo", Tag: "Repos",
+			Summary: "Read a repository", MinRole: evidence.Reader, Serve: server.Handle(h.getRepo)},
 	}
 }
 
@@ -99,14 +91,10 @@ func (h *handlers) listRepos(ctx context.Context, in *listReposInput) (*server.A
 		}
 		return order
 	})
-	body := RepoListResponse{
+	return server.Answered(RepoListResponse{
 		PageEnvelope: server.PageOf(ctx, h.Links, in.Page, in.PerPage, int64(len(repos))).Envelope(),
-		Repos:        []RepoResponse{},
-	}
-	for _, repo := range server.CutPage(repos, in.Page, in.PerPage) {
-		body.Repos = append(body.Repos, h.showRepo(org, &repo))
-	}
-	return server.Answered(body), nil
+		Repos:        resource.Map(server.CutPage(repos, in.Page, in.PerPage), func(r *evidence.Repo) RepoResponse { return h.showRepo(org, r) }),
+	}), nil
 }
 
 // matchesName applies the filters that look for certain repositories. Empty ones are no
@@ -125,11 +113,10 @@ func (in *listReposInput) matchesName(r *evidence.Repo) bool {
 // filters, apart from the tags: an empty one matches nothing
 // (docs/semantics.md 1.12).
 type repoFacets struct {
-	provider  string
-	instance  string
-	namespace []string
-	tagged    bool
-	tags      []string
+	provider, instance string
+	namespace          []string
+	tagged             bool
+	tags               []string
 }
 
 func facetsOf(ctx context.Context, provider, instance, namespace string, tags []string) repoFacets {
@@ -140,10 +127,7 @@ func facetsOf(ctx context.Context, provider, instance, namespace string, tags []
 }
 
 func (f repoFacets) matches(r *evidence.Repo) bool {
-	if f.provider != "" && r.Provider != f.provider {
-		return false
-	}
-	if f.instance != "" && r.Instance() != f.instance {
+	if f.provider != "" && r.Provider != f.provider || f.instance != "" && r.Instance() != f.instance {
 		return false
 	}
 	if f.tagged && !slices.ContainsFunc(f.tags, func(tag string) bool { return resource.HasTag(r.Tags, tag) }) {
@@ -171,7 +155,7 @@ type repoFilterOptionsInput struct {
 
 // RepoFilterOptionsResponse lists distinct values, sorted. Each member honours all
 // filters but its own; namespace_values are the groups right beneath the namespace
-// that is asked for.
+// of the query.
 type RepoFilterOptionsResponse struct {
 	Providers       []string `json:"providers"`
 	Instances       []string `json:"vcs_instances"`
@@ -200,7 +184,7 @@ func (h *handlers) listRepoFilterOptions(ctx context.Context, in *repoFilterOpti
 	}), nil
 }
 
-// distinct collects a value of the repositories that facets want; "" is none.
+// distinct returns the distinct values of the repositories that match facets, sorted, without "".
 func distinct(repos []evidence.Repo, facets repoFacets, value func(*evidence.Repo) string) []string {
 	values := map[string]bool{}
 	for _, repo := range repos {
@@ -226,26 +210,12 @@ type TagChoicesResponse struct {
 
 func (h *handlers) listRepoTagChoices(ctx context.Context, _ *server.OrgPath) (*server.Answer[TagChoicesResponse], error) {
 	repos, err := h.Repos.List(ctx, server.Access(ctx).OrgID)
-	if err != nil {
-		return nil, err
-	}
-	choices := []TagChoice{}
-	for _, repo := range repos {
-		for key, value := range repo.Tags {
-			choices = append(choices, TagChoice{Key: key, Value: value})
-		}
-	}
-	slices.SortFunc(choices, func(a, b TagChoice) int {
-		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value))
-	})
-	return server.Answered(TagChoicesResponse{TagChoices: slices.Compact(choices)}), nil
+	choices := resource.TagChoices(repos, func(r *evidence.Repo) map[string]string { return r.Tags })
+	return server.Answered(TagChoicesResponse{TagChoices: resource.Map(choices, func(tag *resource.Tag) TagChoice { return TagChoice(*tag) })}), err
 }
 
 func (h *handlers) getRepo(ctx context.Context, in *resource.GetRepoInput) (*server.Answer[RepoResponse], error) {
 	org := server.Access(ctx)
 	repo, err := h.LoadRepoOf(ctx, org, in)
-	if err != nil {
-		return nil, err
-	}
-	return server.Answered(h.showRepo(org, &repo)), nil
+	return server.Answered(h.showRepo(org, &repo)), err
 }

@@ -38,7 +38,7 @@ type SearchResultGetResponse struct {
 	Artifacts  jsonstream.List[SearchFoundArtifactModel] `json:"artifacts"`
 }
 
-// SearchResolvedModel says what the digits stand for.
+// SearchResolvedModel lists the fingerprints and commits that the digits match.
 type SearchResolvedModel struct {
 	Type         string               `json:"type" enum:"fingerprint,commit,mixed"`
 	FullMatch    *string              `json:"full_match" nullable:"true" doc:"The fingerprint or commit, when there is only one."`
@@ -53,8 +53,8 @@ type SearchResolvedSubset struct {
 	Matches []string `json:"matches"`
 }
 
-// SearchFoundArtifactModel is an artifact that was found. What no flow knows of is
-// only running; all that flows tell, but for the commit, is empty then.
+// SearchFoundArtifactModel is an artifact that was found. One that was reported to
+// no flow runs or ran; the members from its report are empty then, except for the commit.
 type SearchFoundArtifactModel struct {
 	Fingerprint           string            `json:"fingerprint"`
 	Name                  string            `json:"name"`
@@ -75,7 +75,7 @@ type SearchFoundArtifactModel struct {
 }
 
 // search finds the artifacts whose fingerprint or commit is, or begins with, the
-// given digits: what flows know, and what runs or ran though no flow knows of it.
+// given digits: those that were reported to flows, and those that run or ran without a report.
 func (h *handlers) search(ctx context.Context, in *getSearchInput) (*server.Answer[SearchResultGetResponse], error) {
 	org, digits := server.Access(ctx), strings.ToLower(in.Value)
 	traces, ran, err := h.traceProvenance(ctx, org, digits)
@@ -104,7 +104,7 @@ func (h *handlers) search(ctx context.Context, in *getSearchInput) (*server.Answ
 	}), nil
 }
 
-// traceProvenance looks for the digits among what flows know and among what runs or ran.
+// traceProvenance looks for the digits among reported artifacts and among what runs or ran.
 func (h *handlers) traceProvenance(ctx context.Context, org evidence.OrgAccess, digits string) (pipelines.Traces, []string, error) {
 	traces, err := h.Artifacts.Search(ctx, org.OrgID, digits)
 	if err != nil {
@@ -114,7 +114,7 @@ func (h *handlers) traceProvenance(ctx context.Context, org evidence.OrgAccess, 
 	return traces, ran, err
 }
 
-// resolved sums up what the digits stand for.
+// resolved sums up what the digits match.
 func resolved(fingerprints, commits []string) SearchResolvedModel {
 	model := SearchResolvedModel{
 		Type:         "mixed",
@@ -133,19 +133,19 @@ func resolved(fingerprints, commits []string) SearchResolvedModel {
 	return model
 }
 
-// findReported shows artifacts that flows know.
+// findReported shows artifacts that were reported to flows.
 func (h *handlers) findReported(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]SearchFoundArtifactModel, error) {
 	evaluated, err := h.evaluateWithHistory(ctx, org, records)
 	if err != nil {
 		return nil, err
 	}
-	places, err := h.loadEnvironmentRuns(ctx, org, fingerprintsOf(records))
+	runs, err := h.loadEnvironmentRuns(ctx, org, fingerprintsOf(records))
 	return resource.Map(evaluated, func(a *evaluatedArtifact) SearchFoundArtifactModel {
-		return h.showFound(org, a, places[a.record.Fingerprint])
+		return h.showFound(org, a, runs[a.record.Fingerprint])
 	}), err
 }
 
-// findRunning shows artifacts that run or ran though no flow knows of them.
+// findRunning shows artifacts that run or ran and were reported to no flow.
 func (h *handlers) findRunning(ctx context.Context, org evidence.OrgAccess, traces pipelines.Traces, ran []string) ([]SearchFoundArtifactModel, error) {
 	unknown := slices.DeleteFunc(slices.Clone(ran), func(fingerprint string) bool {
 		return slices.Contains(traces.Fingerprints, fingerprint)
@@ -153,17 +153,17 @@ func (h *handlers) findRunning(ctx context.Context, org evidence.OrgAccess, trac
 	if len(unknown) == 0 {
 		return nil, nil
 	}
-	places, err := h.loadEnvironmentRuns(ctx, org, unknown)
+	runs, err := h.loadEnvironmentRuns(ctx, org, unknown)
 	shown := make([]SearchFoundArtifactModel, 0, len(unknown))
 	for _, fingerprint := range unknown {
-		if len(places[fingerprint]) > 0 {
-			shown = append(shown, h.showUnknown(org, fingerprint, places[fingerprint]))
+		if len(runs[fingerprint]) > 0 {
+			shown = append(shown, h.showUnknown(org, fingerprint, runs[fingerprint]))
 		}
 	}
 	return shown, err
 }
 
-func (h *handlers) showFound(org evidence.OrgAccess, a *evaluatedArtifact, places []environmentRuns) SearchFoundArtifactModel {
+func (h *handlers) showFound(org evidence.OrgAccess, a *evaluatedArtifact, runs []environmentRuns) SearchFoundArtifactModel {
 	common := h.showCommon(org, a)
 	return SearchFoundArtifactModel{
 		Fingerprint:           common.Fingerprint,
@@ -177,26 +177,25 @@ func (h *handlers) showFound(org evidence.OrgAccess, a *evaluatedArtifact, place
 		BuildURL:              common.BuildURL,
 		CommitURL:             common.CommitURL,
 		ComplianceState:       string(a.Status),
-		RunningIn:             environmentsOf(currentlyRunningIn(places)),
-		ExitedFrom:            environmentsOf(exitedFrom(places)),
+		RunningIn:             environmentsOf(currentlyRunningIn(runs)),
+		ExitedFrom:            environmentsOf(exitedFrom(runs)),
 		HTMLURL:               common.HTMLURL,
 		APIURL:                common.APIURL,
-		History:               a.history(places),
+		History:               a.history(runs),
 	}
 }
 
-// showUnknown shows what runs or ran though no flow knows of it, by the name it had
-// when it was seen last.
-func (h *handlers) showUnknown(org evidence.OrgAccess, fingerprint string, places []environmentRuns) SearchFoundArtifactModel {
+// showUnknown shows an artifact that runs or ran and was reported to no flow, by the last name it ran under.
+func (h *handlers) showUnknown(org evidence.OrgAccess, fingerprint string, runs []environmentRuns) SearchFoundArtifactModel {
 	shown := SearchFoundArtifactModel{
 		Fingerprint: fingerprint,
 		GitCommit:   evidence.NoCommit,
-		RunningIn:   environmentsOf(currentlyRunningIn(places)),
-		ExitedFrom:  environmentsOf(exitedFrom(places)),
+		RunningIn:   environmentsOf(currentlyRunningIn(runs)),
+		ExitedFrom:  environmentsOf(exitedFrom(runs)),
 		History:     []ArtifactHistory{},
 	}
 	seen := 0.0
-	for _, place := range places {
+	for _, place := range runs {
 		shown.History = append(shown.History, place.history()...)
 		if last := place.events[len(place.events)-1]; last.Timestamp >= seen {
 			seen, shown.Name = last.Timestamp, last.Name

@@ -17,10 +17,8 @@ const tagKeyPattern = `^[a-zA-Z0-9][a-zA-Z0-9\-_\.~]*$`
 
 func (h *handlers) tagRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodPatch, Path: "/tags/{org}/{resource_type}/{resource_id}", OperationID: "patch_tags", Tag: "Tags",
-			Summary: "Set and remove tags", MinRole: evidence.Member, Serve: server.WithBody(h.patchTags),
-		},
+		{Method: http.MethodPatch, Path: "/tags/{org}/{resource_type}/{resource_id}", OperationID: "patch_tags", Tag: "Tags",
+			Summary: "Set and remove tags", MinRole: evidence.Member, Serve: server.WithBody(h.patchTags)},
 	}
 }
 
@@ -58,10 +56,7 @@ func (h *handlers) patchTags(ctx context.Context, in *patchTagsInput, body *TagP
 	default:
 		err = h.tagEnvironment(ctx, org, in.ID, body)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return server.OK(), nil
+	return server.OK(), err
 }
 
 // tagFlow has what runs evaluated again, as policies may refer to the tags of flows.
@@ -70,8 +65,7 @@ func (h *handlers) tagFlow(ctx context.Context, org evidence.OrgAccess, name str
 	if err != nil {
 		return err
 	}
-	err = h.Flows.SetTags(ctx, ref.ID, body.SetTags, body.RemoveTags, evidence.Seconds(h.Clock()))
-	if err != nil {
+	if err := h.Flows.SetTags(ctx, ref.ID, body.SetTags, body.RemoveTags, evidence.Seconds(h.Clock())); err != nil {
 		return err
 	}
 	return h.Generations.Bump(ctx, org.OrgID)

@@ -9,8 +9,8 @@ import (
 	"attestry/evidence"
 )
 
-// TrailEvent is an event of a trail (docs/semantics.md 4.4). Its members are a
-// trailEventCommon, or one of the structs that embed it.
+// TrailEvent is an event of a trail (docs/semantics.md 4.4). Its members are a trailEventCommon, or a struct that
+// embeds it.
 type TrailEvent struct{ members any }
 
 // trailEventCommon holds the members that the events of all types have.
@@ -38,58 +38,6 @@ type trailEventRepo struct {
 	CreatedAt      float64           `json:"created_at"`
 	LastModifiedAt float64           `json:"last_modified_at"`
 	Tags           map[string]string `json:"tags"`
-}
-
-type trailBeginEvent struct {
-	trailEventCommon
-	SettingUserID string          `json:"setting_user_id"`
-	Trail         trailEventTrail `json:"trail_data_json"`
-	Changes       []string        `json:"changes,omitempty"`
-}
-
-type trailEventTrail struct {
-	OrgID          string                          `json:"org_id,omitempty"`
-	FlowID         string                          `json:"flow_id,omitempty"`
-	Name           string                          `json:"name,omitempty"`
-	CreatingUserID string                          `json:"creating_user_id,omitempty"`
-	Description    string                          `json:"description"`
-	GitCommitInfo  *evidence.GitCommit             `json:"git_commit_info"`
-	TemplateID     string                          `json:"template_id"`
-	OriginURL      *string                         `json:"origin_url"`
-	UserData       string                          `json:"user_data"`
-	RepoIDs        []string                        `json:"repo_ids,omitempty"`
-	ExternalURLs   map[string]evidence.ExternalURL `json:"external_urls,omitempty"`
-}
-
-type artifactReportEvent struct {
-	trailEventCommon
-	Fingerprint   string `json:"artifact_fingerprint"`
-	ArtifactName  string `json:"artifact_name"`
-	ArtifactID    string `json:"artifact_id"`
-	ReferenceName string `json:"template_reference_name"`
-	GitCommit     string `json:"git_commit"`
-}
-
-type attestationReportEvent struct {
-	trailEventCommon
-	AttestationType string `json:"attestation_type"`
-	IsCompliant     bool   `json:"is_compliant"`
-	AttestationID   string `json:"attestation_id"`
-	ReferenceName   string `json:"template_reference_name"`
-	Fingerprint     string `json:"artifact_fingerprint,omitempty"`
-	ArtifactName    string `json:"artifact_name,omitempty"`
-	TargetArtifact  string `json:"target_artifact,omitempty"`
-	IsReattestation *bool  `json:"is_reattestation"`
-}
-
-type artifactRunEvent struct {
-	trailEventCommon
-	Fingerprint     string `json:"artifact_fingerprint"`
-	EnvironmentID   string `json:"environment_id"`
-	EnvironmentName string `json:"environment_name"`
-	SnapshotIndex   int64  `json:"snapshot_index"`
-	ReplicaNumber   *int   `json:"replica_number,omitempty"`
-	ReferenceName   string `json:"template_reference_name"`
 }
 
 type approvalEvent struct {
@@ -123,7 +71,7 @@ func showTrailEvents(trail *evidence.Trail, events []evidence.TrailEvent) []Trai
 	return resource.Map(events, func(event *evidence.TrailEvent) TrailEvent { return TrailEvent{showTrailEvent(trail, event)} })
 }
 
-// showTrailEvent shows the members of an event: of those of its type, what is known.
+// showTrailEvent shows the members of an event. Those of one type only are shown as they are stored, except for approvals.
 func showTrailEvent(trail *evidence.Trail, event *evidence.TrailEvent) any {
 	common := trailEventCommon{
 		OrgID: event.Org, FlowID: event.Flow, TrailID: trail.ID, Timestamp: event.Time, Type: event.Type,
@@ -131,25 +79,25 @@ func showTrailEvent(trail *evidence.Trail, event *evidence.TrailEvent) any {
 	}
 	switch data := event.Data.(type) {
 	case *evidence.TrailBeginData:
-		return trailBeginEvent{
-			trailEventCommon: common, SettingUserID: data.SettingUserID, Trail: showEventTrail(&data.Trail), Changes: data.Changes,
-		}
+		return struct {
+			trailEventCommon
+			*evidence.TrailBeginData
+		}{common, data}
 	case *evidence.ArtifactReportData:
-		return artifactReportEvent{
-			trailEventCommon: common, Fingerprint: data.Fingerprint, ArtifactName: data.Filename, ArtifactID: data.Record,
-			ReferenceName: data.Name, GitCommit: data.CommitSHA,
-		}
+		return struct {
+			trailEventCommon
+			*evidence.ArtifactReportData
+		}{common, data}
 	case *evidence.AttestationReportData:
-		return attestationReportEvent{
-			trailEventCommon: common, AttestationType: data.Type, IsCompliant: data.Compliant, AttestationID: data.Attestation,
-			ReferenceName: data.Name, Fingerprint: data.Fingerprint, ArtifactName: data.Filename, TargetArtifact: data.Target,
-			IsReattestation: data.Reattestation,
-		}
+		return struct {
+			trailEventCommon
+			*evidence.AttestationReportData
+		}{common, data}
 	case *evidence.ArtifactRunData:
-		return artifactRunEvent{
-			trailEventCommon: common, Fingerprint: data.Fingerprint, EnvironmentID: data.Environment, EnvironmentName: data.EnvironmentName,
-			SnapshotIndex: data.Snapshot, ReplicaNumber: data.Instances, ReferenceName: data.Name,
-		}
+		return struct {
+			trailEventCommon
+			*evidence.ArtifactRunData
+		}{common, data}
 	case *evidence.ApprovalData:
 		return approvalEvent{
 			trailEventCommon: common, Fingerprint: data.Fingerprint, ApprovalID: data.Approval, ApprovalNumber: data.Number,
@@ -157,14 +105,6 @@ func showTrailEvent(trail *evidence.Trail, event *evidence.TrailEvent) any {
 		}
 	default:
 		return common
-	}
-}
-
-func showEventTrail(trail *evidence.TrailValues) trailEventTrail {
-	return trailEventTrail{
-		OrgID: trail.Org, FlowID: trail.Flow, Name: trail.Name, CreatingUserID: trail.CreatingUserID,
-		Description: trail.Description, GitCommitInfo: trail.Commit, TemplateID: trail.Template, OriginURL: trail.OriginURL,
-		UserData: trail.UserData, RepoIDs: trail.RepoIDs, ExternalURLs: trail.ExternalURLs,
 	}
 }
 

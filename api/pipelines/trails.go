@@ -3,6 +3,7 @@ package pipelines
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/evidence"
+	"attestry/evidence/compliance"
 	"attestry/evidence/template"
 	"attestry/evidence/yamlfile"
 	"attestry/storage"
@@ -22,24 +24,15 @@ const defaultTrailsPerPage = 20
 
 func (h *handlers) trailRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/trails/{org}", OperationID: "list_trails_for_org", Tag: "Trails",
-			Summary: "List the trails of an organization", MinRole: evidence.Reader, Serve: server.Handle(h.listOrgTrails),
-		},
-		{
-			Method: http.MethodGet, Path: "/trails/{org}/{flow_name}", OperationID: "list_trails", Tag: "Trails",
-			Summary: "List the trails of a flow", MinRole: evidence.Reader, Serve: server.Handle(h.listFlowTrails),
-		},
-		{
-			Method: http.MethodPut, Path: "/trails/{org}/{flow_name}", OperationID: "create_trail", Tag: "Trails",
-			Summary: "Begin a trail, or change what is known of it", MinRole: evidence.Member,
-			Statuses: []int{http.StatusCreated, http.StatusOK},
-			Serve:    server.WithForm("data_json", []string{templateField}, h.beginTrail),
-		},
-		{
-			Method: http.MethodGet, Path: "/trails/{org}/{flow_name}/{trail_name}", OperationID: "get_trail", Tag: "Trails",
-			Summary: "Read a trail", MinRole: evidence.Reader, Serve: server.Handle(h.getTrail),
-		},
+		{Method: http.MethodGet, Path: "/trails/{org}", OperationID: "list_trails_for_org", Tag: "Trails",
+			Summary: "List the trails of an organization", MinRole: evidence.Reader, Serve: server.Handle(h.listOrgTrails)},
+		{Method: http.MethodGet, Path: "/trails/{org}/{flow_name}", OperationID: "list_trails", Tag: "Trails",
+			Summary: "List the trails of a flow", MinRole: evidence.Reader, Serve: server.Handle(h.listFlowTrails)},
+		{Method: http.MethodPut, Path: "/trails/{org}/{flow_name}", OperationID: "create_trail", Tag: "Trails",
+			Summary: "Begin a trail, or change what is known of it", MinRole: evidence.Member, Statuses: []int{http.StatusCreated, http.StatusOK},
+			Serve: server.WithForm("data_json", []string{templateField}, h.beginTrail)},
+		{Method: http.MethodGet, Path: "/trails/{org}/{flow_name}/{trail_name}", OperationID: "get_trail", Tag: "Trails",
+			Summary: "Read a trail", MinRole: evidence.Reader, Serve: server.Handle(h.getTrail)},
 	}
 }
 
@@ -64,8 +57,7 @@ func (h *handlers) beginTrail(ctx context.Context, in *resource.FlowPath, f *ser
 		return nil, err
 	}
 	own, err := h.templateOf(ctx, org, f.Files)
-	var wrong *yamlfile.Error
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*yamlfile.Error](err); ok {
 		return nil, evidence.NewError(evidence.Invalid, wrong.Error())
 	}
 	if err != nil {
@@ -77,21 +69,14 @@ func (h *handlers) beginTrail(ctx context.Context, in *resource.FlowPath, f *ser
 		return nil, err
 	}
 	change := evidence.TrailChange{
-		Description:  f.Data.Description,
-		Commit:       resource.CommitOf(f.Data.GitCommitInfo),
-		OriginURL:    f.Data.OriginURL,
-		ExternalURLs: f.Data.ExternalURLs.Evidence(),
-		UserData:     f.Data.UserData.Sent(),
-		Template:     own,
+		Description: f.Data.Description, Commit: resource.CommitOf(f.Data.GitCommitInfo), OriginURL: f.Data.OriginURL,
+		ExternalURLs: f.Data.ExternalURLs.Evidence(), UserData: f.Data.UserData.Sent(), Template: own,
 	}
 	if repo != nil {
 		change.Repo = repo.ID
 	}
 	created, err := h.Recorder.Begin(ctx, scope, ref.ID, change, repo)
-	if err != nil {
-		return nil, err
-	}
-	return server.CreatedOrOK(created), nil
+	return server.CreatedOrOK(created), err
 }
 
 const templateField = "template_file"
@@ -150,12 +135,9 @@ func (h *handlers) listOrgTrails(ctx context.Context, in *listOrgTrailsInput) (*
 		return nil, err
 	}
 	trails, total, err := h.pageOfTrails(ctx, org, in, flows)
-	if err != nil {
-		return nil, err
-	}
 	return server.Answered(ListTrails{
 		Data: h.listOfTrails(org, trails), Pagination: server.PaginationOf(in.Page, in.PerPage, total),
-	}), nil
+	}), err
 }
 
 func (h *handlers) listOfTrails(org evidence.OrgAccess, trails *storage.Batches[evidence.Trail]) jsonstream.List[GetTrail] {
@@ -164,7 +146,7 @@ func (h *handlers) listOfTrails(org evidence.OrgAccess, trails *storage.Batches[
 	})
 }
 
-// restrict returns the ids of the flows whose trails are asked for, nil for all.
+// restrict returns the ids of the flows that the query selects, nil for all.
 func (h *handlers) restrict(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput) ([]string, error) {
 	var flows []string
 	if server.QueryHas(ctx, "flow") {
@@ -276,4 +258,141 @@ func (h *handlers) showTrails(ctx context.Context, org evidence.OrgAccess, trail
 		sources.slots[slot.ID()] = slot
 	}
 	return resource.Map(trails, func(trail *evidence.Trail) GetTrail { return h.showTrail(org, trail, sources, listed) }), nil
+}
+
+// GetTrail is a trail as answers show it (docs/semantics.md 4.3). Lists leave
+// the events out.
+type GetTrail struct {
+	Name             string                                    `json:"name"`
+	Description      string                                    `json:"description"`
+	GitCommitInfo    resource.OrNull[resource.GitCommitInfo]   `json:"git_commit_info"`
+	OriginURL        *string                                   `json:"origin_url" nullable:"true"`
+	UserData         json.RawMessage                           `json:"user_data"`
+	RepoIDs          []string                                  `json:"repo_ids"`
+	LastModifiedAt   float64                                   `json:"last_modified_at"`
+	CreatedAt        float64                                   `json:"created_at"`
+	ComplianceStatus TrailComplianceStatus                     `json:"compliance_status"`
+	Template         Template                                  `json:"template"`
+	ComplianceState  evidence.Status                           `json:"compliance_state" enum:"INCOMPLETE,COMPLIANT,NON-COMPLIANT"`
+	IsCompliant      bool                                      `json:"is_compliant"`
+	Events           []TrailEvent                              `json:"events,omitempty"`
+	CreatedBy        string                                    `json:"created_by"`
+	Flow             FlowInfo                                  `json:"flow"`
+	ExternalURLs     map[string]resource.ExternalAttachmentUrl `json:"external_urls" nullable:"true"`
+	HTMLURL          string                                    `json:"html_url"`
+}
+
+// TrailComplianceStatus is the state of a trail and of what its template requires.
+type TrailComplianceStatus struct {
+	Status               evidence.Status                              `json:"status" enum:"INCOMPLETE,COMPLIANT,NON-COMPLIANT"`
+	IsCompliant          *bool                                        `json:"is_compliant" nullable:"true"`
+	AttestationsStatuses []resource.AttestationComplianceStatus       `json:"attestations_statuses"`
+	ArtifactsStatuses    map[string]resource.ArtifactComplianceStatus `json:"artifacts_statuses"`
+	EvaluatedAt          *float64                                     `json:"evaluated_at" nullable:"true"`
+	FlowTemplateID       *string                                      `json:"flow_template_id" nullable:"true"`
+}
+
+// Template is a flow template, parsed and as it was sent.
+type Template struct {
+	Version int                     `json:"version"`
+	Trail   TemplateTrailDefinition `json:"trail"`
+	Content *string                 `json:"content" nullable:"true" doc:"The YAML text as it was sent; null in lists when it is longer than 64 KiB."`
+}
+
+// TemplateTrailDefinition lists what a template requires.
+type TemplateTrailDefinition struct {
+	Attestations []TemplateAttestation `json:"attestations"`
+	Artifacts    []TemplateArtifact    `json:"artifacts"`
+}
+
+// TemplateArtifact is an artifact that a template requires.
+type TemplateArtifact struct {
+	Name         string                `json:"name"`
+	Attestations []TemplateAttestation `json:"attestations"`
+}
+
+// TemplateAttestation is an attestation that a template requires.
+type TemplateAttestation struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+// FlowInfo is what a trail shows of its flow.
+type FlowInfo struct {
+	Name string            `json:"name"`
+	Tags map[string]string `json:"tags"`
+}
+
+// trailSources holds what is read to show trails.
+type trailSources struct {
+	flows     map[string]evidence.Flow            // by id
+	templates map[string]pipelines.StoredTemplate // by id
+	slots     map[string]evidence.Slot            // by trail key and name
+}
+
+func (h *handlers) showTrail(org evidence.OrgAccess, trail *evidence.Trail, sources trailSources, listed bool) GetTrail {
+	stored := sources.templates[trail.Template]
+	flow := sources.flows[trail.Flow]
+	slots := make(map[string]evidence.Slot, len(trail.Slots))
+	for name := range trail.Slots {
+		slots[name] = sources.slots[evidence.SlotID(trail.Key(), name)]
+	}
+	report := compliance.Describe(&stored.Template, trail, slots)
+	return GetTrail{
+		Name:             trail.Name,
+		Description:      trail.Description,
+		GitCommitInfo:    resource.OrNull[resource.GitCommitInfo]{Value: resource.NewGitCommitInfo(trail.Commit)},
+		OriginURL:        trail.OriginURL,
+		UserData:         resource.ObjectIfNil(trail.UserData),
+		RepoIDs:          append([]string{}, trail.RepoIDs...),
+		LastModifiedAt:   trail.LastModifiedAt,
+		CreatedAt:        trail.CreatedAt,
+		ComplianceStatus: showReport(report),
+		Template:         showTemplate(stored, listed),
+		ComplianceState:  report.Status,
+		IsCompliant:      report.Status == evidence.Compliant,
+		CreatedBy:        trail.CreatedBy,
+		Flow:             FlowInfo{Name: flow.Name, Tags: resource.EmptyIfNil(flow.Tags)},
+		ExternalURLs:     resource.ShowURLs(trail.ExternalURLs),
+		HTMLURL:          h.Links.Trail(org.OrgName, flow.Name, trail.Name),
+	}
+}
+
+func showReport(report compliance.Report) TrailComplianceStatus {
+	artifacts := make(map[string]resource.ArtifactComplianceStatus, len(report.Artifacts))
+	for _, artifact := range report.Artifacts {
+		artifacts[artifact.Name] = resource.ShowArtifactStatus(artifact, report.Template)
+	}
+	return TrailComplianceStatus{
+		Status:               report.Status,
+		IsCompliant:          new(report.Status == evidence.Compliant),
+		AttestationsStatuses: resource.ShowAttestationStatuses(report.Attestations),
+		ArtifactsStatuses:    artifacts,
+		EvaluatedAt:          resource.NilUnlessPositive(report.EvaluatedAt),
+		FlowTemplateID:       resource.NilIfEmpty(report.Template),
+	}
+}
+
+// maxListedTemplate is the longest text of a template that lists repeat with each
+// trail, in bytes. The answer about one trail has longer ones.
+const maxListedTemplate = 64 << 10
+
+func showTemplate(stored pipelines.StoredTemplate, listed bool) Template {
+	content := new(string(stored.Content))
+	if listed && len(*content) > maxListedTemplate {
+		content = nil
+	}
+	return Template{
+		Version: stored.Template.Version, Content: content,
+		Trail: TemplateTrailDefinition{
+			Attestations: showRequirements(stored.Template.Trail.Attestations),
+			Artifacts: resource.Map(stored.Template.Trail.Artifacts, func(a *template.Artifact) TemplateArtifact {
+				return TemplateArtifact{Name: a.Name, Attestations: showRequirements(a.Attestations)}
+			}),
+		},
+	}
+}
+
+func showRequirements(required []template.Attestation) []TemplateAttestation {
+	return resource.Map(required, func(one *template.Attestation) TemplateAttestation { return TemplateAttestation(*one) })
 }

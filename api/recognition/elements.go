@@ -2,11 +2,11 @@ package recognition
 
 import "bytes"
 
-// maxFrame bounds what a report may have beside its elements, in bytes: the names of its
+// maxFrame bounds a report without its elements, in bytes: the names of its
 // members, its type, and some white space.
 const maxFrame = 256
 
-// frame is what a report has beside its elements, as it was sent: from the first byte to the
+// frame is a report without its elements, as it was sent: from the first byte to the
 // bracket that opens the array, and from the bracket that closes it to the last byte.
 type frame struct{ before, after []byte }
 

@@ -31,11 +31,8 @@ type ArtifactComplianceStatus struct {
 // ShowArtifactStatus shows an artifact of a trail that is evaluated by the template of an id.
 func ShowArtifactStatus(artifact compliance.ArtifactStatus, template string) ArtifactComplianceStatus {
 	shown := ArtifactComplianceStatus{
-		Status:               artifact.Status,
-		AttestationsStatuses: ShowAttestationStatuses(artifact.Attestations),
-		Unexpected:           artifact.Unexpected,
-		EvaluatedAt:          NilUnlessPositive(artifact.EvaluatedAt),
-		FlowTemplateID:       NilIfEmpty(template),
+		Status: artifact.Status, AttestationsStatuses: ShowAttestationStatuses(artifact.Attestations), Unexpected: artifact.Unexpected,
+		EvaluatedAt: NilUnlessPositive(artifact.EvaluatedAt), FlowTemplateID: NilIfEmpty(template),
 	}
 	if artifact.Artifact != nil {
 		shown.ArtifactFingerprint, shown.ArtifactID = &artifact.Artifact.Fingerprint, &artifact.Artifact.Record
@@ -46,18 +43,37 @@ func ShowArtifactStatus(artifact compliance.ArtifactStatus, template string) Art
 
 // ShowAttestationStatuses shows attestations of a trail or an artifact.
 func ShowAttestationStatuses(statuses []compliance.AttestationStatus) []AttestationComplianceStatus {
-	shown := make([]AttestationComplianceStatus, 0, len(statuses))
-	for _, status := range statuses {
-		one := AttestationComplianceStatus{
-			AttestationName: status.Name, AttestationType: NilIfEmpty(status.Type),
-			Status: "MISSING", Unexpected: status.Unexpected,
+	return Map(statuses, func(status *compliance.AttestationStatus) AttestationComplianceStatus {
+		shown := AttestationComplianceStatus{
+			AttestationName: status.Name, AttestationType: NilIfEmpty(status.Type), Status: "MISSING", Unexpected: status.Unexpected,
 		}
 		if entry := status.Entry; entry != nil {
-			one.Status = "COMPLETE"
-			one.AttestationID, one.IsCompliant = &entry.ID, &entry.Compliant
-			one.OverriddenAttestationID = NilIfEmpty(entry.Overridden)
+			shown.Status, shown.AttestationID, shown.IsCompliant = "COMPLETE", &entry.ID, &entry.Compliant
+			shown.OverriddenAttestationID = NilIfEmpty(entry.Overridden)
 		}
-		shown = append(shown, one)
+		return shown
+	})
+}
+
+// GitCommitInfo is a commit as trails and attestations show it. Clients rely on
+// author, message and timestamp, so members that are not shown are empty
+// (docs/semantics.md 16.3).
+type GitCommitInfo struct {
+	SHA1      string  `json:"sha1"`
+	Message   string  `json:"message"`
+	Author    string  `json:"author"`
+	Branch    string  `json:"branch"`
+	Timestamp float64 `json:"timestamp"`
+	URL       *string `json:"url" nullable:"true"`
+}
+
+// NewGitCommitInfo shows a commit; nil where none is known.
+func NewGitCommitInfo(commit *evidence.GitCommit) *GitCommitInfo {
+	if commit == nil {
+		return nil
 	}
-	return shown
+	return &GitCommitInfo{
+		SHA1: commit.SHA1, Message: ZeroIfNil(commit.Message), Author: ZeroIfNil(commit.Author),
+		Branch: ZeroIfNil(commit.Branch), Timestamp: ZeroIfNil(commit.Timestamp), URL: commit.URL,
+	}
 }

@@ -1,11 +1,14 @@
 package resource
 
 import (
+	"context"
 	"encoding/json"
+	"io"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"attestry/api/server"
 	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/evidence/attestation"
@@ -18,7 +21,7 @@ const (
 	externalURLKeyPattern = `^[^=.]+$`
 )
 
-// GitCommit is a commit as requests tell of it (docs/semantics.md 6.1).
+// GitCommit is a commit in a request (docs/semantics.md 6.1).
 type GitCommit = attestation.GitCommit
 
 // OrNull is a T that a request may leave out or send as null; Value is nil then.
@@ -33,7 +36,7 @@ func (OrNull[T]) Schema(registry huma.Registry) *huma.Schema {
 // UnmarshalJSON decodes a T or null.
 func (o *OrNull[T]) UnmarshalJSON(data []byte) error { return json.Unmarshal(data, &o.Value) }
 
-// MarshalJSON gives back what was decoded.
+// MarshalJSON encodes the value, or null.
 func (o OrNull[T]) MarshalJSON() ([]byte, error) { return json.Marshal(o.Value) }
 
 // SentOrRemoved is a text that a request may leave out, or send as null to remove what there
@@ -63,7 +66,7 @@ func CommitOf(sent OrNull[GitCommit]) *evidence.GitCommit {
 	return &commit
 }
 
-// RepoInfoPostInput is a repository as requests tell of it (docs/semantics.md 15.1).
+// RepoInfoPostInput is a repository in a request (docs/semantics.md 15.1).
 type RepoInfoPostInput struct {
 	_              struct{}        `json:"-" additionalProperties:"true"`
 	Name           string          `json:"name" format:"plain-text"`
@@ -90,7 +93,7 @@ type ExternalAttachmentUrl struct {
 	Fingerprint *string `json:"fingerprint,omitempty" nullable:"true" pattern:"^[a-f0-9]{64}$"`
 }
 
-// ExternalURLs maps labels to what is outside. It may be absent or null.
+// ExternalURLs maps labels to external URLs. It may be absent or null.
 type ExternalURLs map[string]ExternalAttachmentUrl
 
 // Schema describes labels and values.
@@ -174,4 +177,20 @@ type AttestationBase struct {
 	ExternalURLs        ExternalURLs              `json:"external_urls,omitempty"`
 	Annotations         Annotations               `json:"annotations,omitempty"`
 	UserData            UserData                  `json:"user_data,omitempty"`
+}
+
+// ReadFormFile reads a YAML or JSON file of at most max bytes. Of a greater one the rest is
+// read as well, as a file beyond the limit of all files has its own error.
+func ReadFormFile(ctx context.Context, file server.FormFile, max int) ([]byte, error) {
+	m := server.RequestOf(ctx).Memory
+	content, err := m.ReadAll(file, max+1)
+	if err == nil && len(content) > max {
+		if _, err = io.Copy(io.Discard, file); err == nil {
+			return nil, server.PartTooLarge(file.Field, int64(max))
+		}
+	}
+	if err != nil {
+		return nil, server.MalformedForm(err)
+	}
+	return content, m.Take(server.DocumentMultiple * int64(len(content)))
 }

@@ -1,9 +1,12 @@
 package resource
 
 import (
+	"encoding/json"
+
 	"attestry/evidence"
 	"attestry/evidence/expression"
 	"attestry/evidence/policy"
+	"attestry/links"
 )
 
 // PolicyEvaluation is what a policy says of an artifact (docs/semantics.md 18.3).
@@ -61,16 +64,14 @@ type PolicyView struct {
 
 // NewPolicyViews makes a view of each policy.
 func NewPolicyViews(applied []policy.Applied) []PolicyView {
-	views := make([]PolicyView, 0, len(applied))
-	for _, one := range applied {
-		view := PolicyView{Applied: one}
+	return Map(applied, func(one *policy.Applied) PolicyView {
+		view := PolicyView{Applied: *one}
 		for number := range one.Policy.Rules() {
 			rule := showRule(one.Policy, number)
 			view.rules, view.sizes = append(view.rules, rule), append(view.sizes, sizeOf(&rule))
 		}
-		views = append(views, view)
-	}
-	return views
+		return view
+	})
 }
 
 // Show shows how the policy evaluated an artifact that flows know. Rules that fail come first where
@@ -165,47 +166,37 @@ func showRule(p *policy.Policy, number int) PolicyRule {
 	kind, requirement, rule := p.Rule(number)
 	shown := PolicyRule{Type: kind}
 	if requirement != nil {
-		exceptions := []map[string]any{}
-		for _, exception := range requirement.Exceptions {
-			exceptions = append(exceptions, map[string]any{"if": showCondition(exception)})
-		}
-		shown.Definition = map[string]any{"required": requirement.Required, "exceptions": exceptions}
+		shown.Definition = showRequirement(requirement, "if")
 		return shown
 	}
-	shown.Definition = map[string]any{
-		"if": showCondition(rule.If), "name": rule.Name, "type": rule.Type, "must_be_compliant": rule.MustBeCompliant,
-	}
-	if rule.ForControl != "" {
-		shown.Definition["for_control"] = rule.ForControl
-	}
+	shown.Definition = showAttestationRule(rule, "if")
 	return shown
 }
 
-// PolicyDump shows a policy with the internal names that the public API uses for it beside
-// snapshots.
+// PolicyDump shows a policy with the internal names that snapshots use for its members.
 func PolicyDump(p *policy.Policy) map[string]any {
-	attestations := []map[string]any{}
-	for i := range p.Attestations {
-		rule := &p.Attestations[i]
-		one := map[string]any{
-			"if_condition": showCondition(rule.If), "name": rule.Name, "type": rule.Type, "must_be_compliant": rule.MustBeCompliant,
-		}
-		if rule.ForControl != "" {
-			one["for_control"] = rule.ForControl
-		}
-		attestations = append(attestations, one)
-	}
+	attestations := Map(p.Attestations, func(rule *policy.AttestationRule) map[string]any { return showAttestationRule(rule, "if_condition") })
 	return map[string]any{"schema_version": "1", "artifacts": map[string]any{
-		"provenance": dumpRequirement(&p.Provenance), "trail_compliance": dumpRequirement(&p.TrailCompliance), "attestations": attestations,
+		"provenance":       showRequirement(&p.Provenance, "if_condition"),
+		"trail_compliance": showRequirement(&p.TrailCompliance, "if_condition"), "attestations": attestations,
 	}}
 }
 
-func dumpRequirement(requirement *policy.Requirement) map[string]any {
-	exceptions := []map[string]any{}
-	for _, exception := range requirement.Exceptions {
-		exceptions = append(exceptions, map[string]any{"if_condition": showCondition(exception)})
-	}
+// showRequirement shows a requirement; the member of an exception that has its condition is named as given.
+func showRequirement(requirement *policy.Requirement, name string) map[string]any {
+	exceptions := Map(requirement.Exceptions, func(e **expression.Expression) map[string]any { return map[string]any{name: showCondition(*e)} })
 	return map[string]any{"required": requirement.Required, "exceptions": exceptions}
+}
+
+// showAttestationRule shows a rule; the member that has its condition is named as given.
+func showAttestationRule(rule *policy.AttestationRule, name string) map[string]any {
+	shown := map[string]any{
+		name: showCondition(rule.If), "name": rule.Name, "type": rule.Type, "must_be_compliant": rule.MustBeCompliant,
+	}
+	if rule.ForControl != "" {
+		shown["for_control"] = rule.ForControl
+	}
+	return shown
 }
 
 // showCondition shows a condition, nil if there is none.
@@ -214,4 +205,161 @@ func showCondition(condition *expression.Expression) any {
 		return nil
 	}
 	return map[string]any{"text": condition.Text}
+}
+
+// Explanation says in plain English why an artifact is compliant or not, for one rule and
+// flow (docs/semantics.md 18.8).
+type Explanation struct {
+	Cause         string                `json:"cause" doc:"The type of the resolution, or allow_listed or no_policies."`
+	Failing       bool                  `json:"failing" doc:"Whether it keeps the artifact from being compliant."`
+	Text          string                `json:"text"`
+	Remedy        *string               `json:"remedy" nullable:"true" doc:"What would make it compliant; null if nothing is wrong."`
+	PolicyName    *string               `json:"policy_name" nullable:"true"`
+	PolicyVersion *int                  `json:"policy_version" nullable:"true"`
+	Rule          *int                  `json:"rule" nullable:"true" doc:"Number of the rule in the policy's evaluation, from 0."`
+	FlowName      *string               `json:"flow_name" nullable:"true"`
+	TrailName     *string               `json:"trail_name" nullable:"true"`
+	Attestation   *ExplainedAttestation `json:"attestation,omitempty" doc:"The attestation that decided."`
+	Control       *string               `json:"control" nullable:"true"`
+	Links         map[string]string     `json:"links" doc:"Addresses of what is named, by flow, trail, attestation, policy, control and environment."`
+}
+
+// ExplainedAttestation is an attestation that decided about a rule.
+type ExplainedAttestation struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+// Explain explains how a policy evaluated an artifact: what fails, or what does not. It also
+// returns how many explanations do not fit in the list.
+func Explain(l links.Links, org evidence.OrgAccess, applied *policy.Applied, evaluation policy.Evaluation, facts *policy.Facts, failing bool, list *ReasonList) (explained []Explanation, leftOut int) {
+	for number, rule := range evaluation {
+		for _, resolution := range rule.Resolutions {
+			if resolution.Outcome.Failing() != failing {
+				continue
+			}
+			if !list.full {
+				if one := explain(l, org, applied, number, resolution, facts); list.take(one.size()) {
+					explained = append(explained, one)
+					continue
+				}
+			}
+			leftOut++
+		}
+	}
+	return explained, leftOut
+}
+
+func explain(l links.Links, org evidence.OrgAccess, applied *policy.Applied, number int, resolution policy.Resolution, facts *policy.Facts) Explanation {
+	sentence := applied.Policy.Explain(number, resolution, facts)
+	shown := Explanation{
+		Cause: string(sentence.Outcome), Failing: sentence.Outcome.Failing(), Text: sentence.Text, Remedy: NilIfEmpty(sentence.Remedy),
+		PolicyName: &applied.Name, PolicyVersion: &applied.Version, Rule: &number,
+		Links: map[string]string{"policy": l.PolicySelf(org.OrgName, applied.Name)},
+	}
+	if resolution.Flow != policy.NoFlow {
+		shown.addFlow(l, org, &facts.Flows[resolution.Flow])
+	}
+	if _, _, rule := applied.Policy.Rule(number); rule != nil && rule.ForControl != "" {
+		shown.Control = &rule.ForControl
+		shown.Links["control"] = l.ControlSelf(org.OrgName, rule.ForControl)
+	}
+	if found := resolution.Attestation; found != nil {
+		shown.Attestation = &ExplainedAttestation{ID: found.ID, Name: found.Name, Type: found.Type}
+		shown.Links["attestation"] = l.Attestation(org.OrgName, found.Flow, found.Trail, found.ID)
+	}
+	return shown
+}
+
+func (e *Explanation) addFlow(l links.Links, org evidence.OrgAccess, flow *policy.Flow) {
+	e.FlowName, e.TrailName = &flow.Name, &flow.Trail
+	e.Links["flow"], e.Links["trail"] = l.Flow(org.OrgName, flow.Name), l.Trail(org.OrgName, flow.Name, flow.Trail)
+}
+
+const (
+	// maxListedReasons bounds each list of reasons that an artifact has in an answer about many, and
+	// MaxReasons that of an answer about one artifact, in bytes.
+	maxListedReasons = 128 << 10
+	MaxReasons       = 1 << 20
+	// resolutionFrame and explanationFrame are what a resolution and an explanation take up
+	// beside the names and texts in them, in bytes.
+	resolutionFrame  = 200
+	explanationFrame = 350
+)
+
+// Reasons bounds what an answer says about why artifacts are compliant or not, in bytes
+// (docs/semantics.md 18.10). Verdicts do not depend on it.
+type Reasons struct{ left int }
+
+// NewReasons bounds the reasons of an answer about many artifacts.
+func NewReasons(bytes int) *Reasons { return &Reasons{left: bytes} }
+
+// Left is how many bytes there may still be.
+func (r *Reasons) Left() int { return r.left }
+
+// List bounds one list of an artifact, too.
+func (r *Reasons) List() *ReasonList { return &ReasonList{reasons: r, left: maxListedReasons} }
+
+// OneList bounds the only list of an answer.
+func OneList() *ReasonList {
+	return &ReasonList{reasons: NewReasons(MaxReasons), left: MaxReasons}
+}
+
+// ReasonList bounds a list, or several that count as one. It takes the first that fit.
+type ReasonList struct {
+	reasons *Reasons
+	left    int
+	full    bool
+}
+
+// take reserves so many bytes, and reports whether they fit.
+func (l *ReasonList) take(bytes int) bool {
+	if l.full = l.full || bytes > min(l.left, l.reasons.left); l.full {
+		return false
+	}
+	l.left -= bytes
+	l.reasons.left -= bytes
+	return true
+}
+
+// sizeOf is what a rule takes up in an answer.
+func sizeOf(rule *PolicyRule) int {
+	encoded, err := json.Marshal(rule)
+	if err != nil {
+		return maxListedReasons // it cannot be shown at all
+	}
+	return len(encoded)
+}
+
+// resolutionSize is what a resolution takes up in an answer, about.
+func resolutionSize(resolution *policy.Resolution, flows []policy.Flow, rule *policy.AttestationRule) int {
+	size := resolutionFrame
+	if resolution.Flow != policy.NoFlow {
+		size += len(flows[resolution.Flow].Name) + len(flows[resolution.Flow].Trail)
+	}
+	if rule != nil {
+		size += len(rule.Name) + len(rule.Type) + len(rule.ForControl)
+	}
+	if found := resolution.Attestation; found != nil {
+		size += len(found.ID) + len(found.Name) + len(found.Type)
+	}
+	return size
+}
+
+// size is what an explanation takes up in an answer, about.
+func (e *Explanation) size() int {
+	size := explanationFrame + len(e.Text)
+	for _, text := range []*string{e.Remedy, e.PolicyName, e.FlowName, e.TrailName, e.Control} {
+		if text != nil {
+			size += len(*text)
+		}
+	}
+	if e.Attestation != nil {
+		size += len(e.Attestation.ID) + len(e.Attestation.Name) + len(e.Attestation.Type)
+	}
+	for _, link := range e.Links {
+		size += len(link)
+	}
+	return size
 }

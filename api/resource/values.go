@@ -1,7 +1,9 @@
 package resource
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -28,6 +30,26 @@ func Map[S, T any](items []S, convert func(*S) T) []T {
 	return converted
 }
 
+// Tag is a tag of something.
+type Tag struct{ Key, Value string }
+
+// TagChoices returns the distinct tags of items by key, then by value.
+func TagChoices[T any](items []T, tagsOf func(*T) map[string]string) []Tag {
+	var choices []Tag
+	for i := range items {
+		for key, value := range tagsOf(&items[i]) {
+			choices = append(choices, Tag{Key: key, Value: value})
+		}
+	}
+	slices.SortFunc(choices, func(a, b Tag) int { return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value)) })
+	return slices.Compact(choices)
+}
+
+// FieldError is the answer to a request in which one field is not valid.
+func FieldError(field, format string, values ...any) error {
+	return evidence.ValidationError(map[string]string{field: fmt.Sprintf(format, values...)})
+}
+
 // NilIfEmpty is null for an empty text.
 func NilIfEmpty(text string) *string {
 	if text == "" {
@@ -44,7 +66,7 @@ func EmptyIfNil(tags map[string]string) map[string]string {
 	return tags
 }
 
-// ZeroIfNil is the value that a pointer leads to, zero for nil.
+// ZeroIfNil is the value of a pointer, zero for nil.
 func ZeroIfNil[T any](value *T) (zero T) {
 	if value == nil {
 		return zero

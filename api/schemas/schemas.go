@@ -21,14 +21,10 @@ var (
 // Routes are those of the published schemas.
 func Routes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/schemas/flow-template/v1", OperationID: "flow_template_schema_v1", Tag: "Schemas",
-			Summary: "Read the JSON Schema of flow templates", Serve: server.Handle(serve(flowTemplate)),
-		},
-		{
-			Method: http.MethodGet, Path: "/schemas/environment-policy/v1", OperationID: "environment_policy_schema_v1", Tag: "Schemas",
-			Summary: "Read the JSON Schema of environment policies", Serve: server.Handle(serve(environmentPolicy)),
-		},
+		{Method: http.MethodGet, Path: "/schemas/flow-template/v1", OperationID: "flow_template_schema_v1", Tag: "Schemas",
+			Summary: "Read the JSON Schema of flow templates", Serve: server.Handle(serve(flowTemplate))},
+		{Method: http.MethodGet, Path: "/schemas/environment-policy/v1", OperationID: "environment_policy_schema_v1", Tag: "Schemas",
+			Summary: "Read the JSON Schema of environment policies", Serve: server.Handle(serve(environmentPolicy))},
 	}
 }
 

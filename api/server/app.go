@@ -13,6 +13,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -132,8 +133,8 @@ func New(deps Deps, table []Route) (*Server, error) {
 		sessions:        deps.Sessions,
 		links:           addresses,
 		readiness:       monitor.NewReadiness(deps.Checks, deps.Clock),
-		requestTimeout:  orDefault(deps.RequestTimeout, defaultRequestTimeout),
-		shutdownTimeout: orDefault(deps.ShutdownTimeout, defaultShutdownTimeout),
+		requestTimeout:  cmp.Or(deps.RequestTimeout, defaultRequestTimeout),
+		shutdownTimeout: cmp.Or(deps.ShutdownTimeout, defaultShutdownTimeout),
 		budget:          budget,
 		batchBytes:      batchBytes(budget.Total()),
 		pace:            defaultReadRate(),
@@ -143,17 +144,7 @@ func New(deps Deps, table []Route) (*Server, error) {
 	s.api = humafiber.NewWithGroup(s.app, headRouter{s.app.Group(links.Prefix)}, describe(addresses))
 	s.registry = s.api.OpenAPI().Components.Schemas
 	s.validator = validation.NewValidator(s.registry)
-	if err := s.serve(table); err != nil {
-		return nil, err
-	}
-	return s, nil
-}
-
-func orDefault(value, fallback time.Duration) time.Duration {
-	if value == 0 {
-		return fallback
-	}
-	return value
+	return s, s.serve(table)
 }
 
 func newApp(s *Server) *fiber.App {
@@ -170,7 +161,7 @@ func newApp(s *Server) *fiber.App {
 		WriteTimeout:                 writeTimeout,
 		IdleTimeout:                  idleTimeout,
 		// With it, each answer is sent at once, even if the client has sent the next request along: a body
-		// must not be asked for before the answer is sent that precedes it.
+		// must not be requested before the answer to the request before it is sent.
 		ReduceMemoryUsage: true,
 		ErrorHandler:      s.fail,
 	})
@@ -260,9 +251,26 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	if err != nil {
 		return fmt.Errorf("shut down: %w", err)
 	}
-	// A server that was told to stop before it knew its listener would serve on.
+	// fiber does not close a listener that it was not yet given when it was shut down.
 	if err := listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		return fmt.Errorf("close listener: %w", err)
 	}
 	return <-served
+}
+
+// ready is the public probe: `OK`, or 503 with a sentence on each store that does not
+// answer or refuses writes. Causes are for operators, on the monitoring port.
+func (s *Server) ready(c *fiber.Ctx) error {
+	states, ready := s.readiness.States(c.UserContext())
+	if ready {
+		c.Set(fiber.HeaderContentType, fiber.MIMETextPlainCharsetUTF8)
+		return c.SendString("OK")
+	}
+	message := "Not ready:"
+	for _, state := range states {
+		if state.Required && !state.Ready {
+			message += " " + state.Message
+		}
+	}
+	return retryable(newProblem(http.StatusServiceUnavailable, message), time.Second)
 }

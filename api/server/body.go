@@ -27,9 +27,9 @@ const (
 	minMultiple = 3
 )
 
-// readAll reads what is left of a body; more than limit is TooLarge, and stays
-// unread. A body for which there is no memory is Unavailable: as far as its length is
-// announced before it is read, else as far as it has come.
+// readAll reads the rest of a body. More than limit is TooLarge, and stays unread. Unavailable
+// means that there is no memory for the body: before it is read if its length is announced, else
+// while it is read.
 func readAll(b *framing.Body, limit int64, m *admission.Memory) ([]byte, error) {
 	if b == nil || b.Stream == nil {
 		return nil, nil
@@ -65,8 +65,7 @@ func bodyTooLarge(limit int64) error {
 
 // bodyBroken words an error of reading: it is the client's, or the network's.
 func bodyBroken(err error) error {
-	var network net.Error
-	if errors.As(err, &network) && network.Timeout() {
+	if network, ok := errors.AsType[net.Error](err); ok && network.Timeout() {
 		return newProblem(http.StatusRequestTimeout, "The request body did not arrive in time")
 	}
 	return evidence.NewError(evidence.Invalid, "The request body could not be read to its end")

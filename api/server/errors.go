@@ -55,8 +55,8 @@ func describeHuma(status int, _ string, _ ...error) huma.StatusError {
 	return newProblem(status, http.StatusText(status))
 }
 
-// ConfigureHuma settles what huma keeps globally: how it words errors, and that
-// arrays are null only where a type says so.
+// ConfigureHuma sets the global settings of huma: the form of errors, and that arrays are
+// null only if their type says so.
 var ConfigureHuma = sync.OnceFunc(func() {
 	huma.NewError = describeHuma
 	huma.DefaultArrayNullable = false
@@ -79,9 +79,8 @@ func statusOf(code evidence.Code) int {
 	return cmp.Or(statuses[code], http.StatusInternalServerError)
 }
 
-// problemOf is the funnel: every error that leaves as an answer passes it.
-// Whatever is not meant for clients is logged and answered plainly. Keys are hidden:
-// a client may have put its key where the answer repeats what was sent.
+// problemOf makes the answer to every error. Errors that are not meant for clients are logged and answered without
+// their text. Keys are redacted: a client may have put its key where the answer repeats what was sent.
 func (s *Server) problemOf(ctx context.Context, err error) *problem {
 	p := *s.classify(ctx, err)
 	p.Message = redact.Text(ctx, p.Message)
@@ -95,7 +94,7 @@ func (s *Server) problemOf(ctx context.Context, err error) *problem {
 	return &p
 }
 
-// classify chooses the answer to an error and logs what its client is not told.
+// classify chooses the answer to an error, and logs errors that the answer does not explain.
 func (s *Server) classify(ctx context.Context, err error) *problem {
 	var ready *problem
 	var ours *evidence.Error
@@ -146,7 +145,7 @@ func problemOfFiber(e *fiber.Error) *problem {
 	}
 }
 
-// retryable tells the client when to come back: in whole seconds, at least one.
+// retryable sets Retry-After: whole seconds, at least one.
 func retryable(p *problem, after time.Duration) *problem {
 	p.headers.Set("Retry-After", strconv.Itoa(max(1, wholeSeconds(after))))
 	return p

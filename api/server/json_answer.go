@@ -27,9 +27,9 @@ const initialAnswerSize = 64 << 10
 type jsonAnswer struct {
 	// text is the answer, or its beginning.
 	text []byte
-	// rest makes what is behind text as it is sent; nil when there is nothing.
+	// rest encodes what follows text while it is sent; nil if nothing does.
 	rest *restOfAnswer
-	// headOnly tells that the answer is one to HEAD whose length is not known.
+	// headOnly is set for an answer to HEAD whose length is not known.
 	headOnly bool
 }
 
@@ -95,7 +95,7 @@ type EscapesHTML interface{ EscapesHTML() }
 // read, decoded and shown, and as much again for what is looked up for it.
 func StreamCost(batchBytes int) int64 { return (admission.ReadMultiple + 1) * int64(batchBytes) }
 
-// swapAnswer gives huma the answer that was begun in place of the value that it knows.
+// swapAnswer has huma write the answer that was begun instead of the value that the handler returned.
 func swapAnswer(ctx huma.Context, _ string, value any) (any, error) {
 	if begun := RequestOf(ctx.Context()).answer; begun != nil {
 		return begun, nil

@@ -1,24 +1,28 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"maps"
+	"net/url"
+	"strconv"
+	"strings"
 
 	"attestry/api/admission"
 	"attestry/api/jsonstream"
+	"attestry/links"
 	"attestry/storage"
 )
 
 const (
-	// MaxPage ends a page of a list that goes on by a cursor once that many bytes of it
-	// have been read. Lists without cursors are not cut: they are never in memory as a
-	// whole.
+	// MaxPage ends a page of a list with cursors once that many bytes of it have been read.
+	// Lists without cursors have no such limit: they are never in memory as a whole.
 	MaxPage = 32 * Mebibyte
-	// firstPart is how many documents of a batch are shown at first, before it is known
-	// how much is read beside them: as many as the pages of most lists have at most.
+	// firstPart is the size of the first part, in documents: the largest page of most lists.
 	firstPart = 100
 )
 
-// ListOf makes the list of an answer of what is read batch by batch.
+// ListOf makes a list that is read batch by batch.
 func ListOf[S, T any](batchBytes int, batches *storage.Batches[S], show func(context.Context, []S) ([]T, error)) jsonstream.List[T] {
 	return jsonstream.NewList(func(ctx context.Context) ([]T, bool, error) {
 		RequestOf(ctx).Memory.Rewind(0)
@@ -31,9 +35,9 @@ func ListOf[S, T any](batchBytes int, batches *storage.Batches[S], show func(con
 	})
 }
 
-// PartsOf is ListOf for documents beside which others are read, of which it is not known
-// how large they are. Each batch is shown in parts: as many documents at a time as keep
-// what is read beside them, going by the part before, within a batch.
+// PartsOf is ListOf for documents that are shown together with others, whose size is not known before. Each batch is
+// shown in parts. The size of a part follows from how much was read for the part before, so that what is read for a
+// part is no larger than a batch.
 func PartsOf[S, T any](batchBytes int, batches *storage.Batches[S], show func(context.Context, []S) ([]T, error)) jsonstream.List[T] {
 	p := &partReader[S]{batches: batches, batchBytes: batchBytes, size: firstPart}
 	return jsonstream.NewList(func(ctx context.Context) ([]T, bool, error) {
@@ -56,7 +60,7 @@ type partReader[S any] struct {
 	batches    *storage.Batches[S]
 	batchBytes int
 	pending    []S
-	// mark is what is reserved for the batch itself.
+	// mark is the memory that is reserved for the batch itself.
 	mark int64
 	// size is how many documents the next part has at most.
 	size int
@@ -76,7 +80,152 @@ func (p *partReader[S]) next(ctx context.Context, memory *admission.Memory) (par
 	return part, nil
 }
 
-// resize sizes the next part by how many bytes were read beside a document.
+// resize sizes the next part by how many more bytes were read for each document.
 func (p *partReader[S]) resize(beside int) {
 	p.size = max(1, min(p.batchBytes/max(1, beside), 4*p.size, storage.MaxMany))
+}
+
+// Page is one page of a list that is cut by page numbers.
+type Page struct {
+	number int // from 1
+	size   int
+	total  int64
+	// address is that of the list, without the query.
+	address string
+	Query   url.Values
+	// SizeName is the parameter that sets the size, "" for per_page.
+	SizeName string
+}
+
+// PageOf describes the page that a request asks for, once the total is known.
+func PageOf(ctx context.Context, links links.Links, number, size int, total int64) Page {
+	r := RequestOf(ctx)
+	return Page{number: number, size: size, total: total, address: links.Base + r.path, Query: r.query}
+}
+
+// OffsetOf is how many entries lie before a page. It stays within what a query
+// can skip, however great the number.
+func OffsetOf(number, size int) int {
+	const most = 1 << 40
+	if number < 1 || size < 1 {
+		return 0
+	}
+	return min(number-1, most/size) * size
+}
+
+// CutPage returns a page of a list that is in memory.
+func CutPage[T any](all []T, number, size int) []T {
+	start := min(OffsetOf(number, size), len(all))
+	return all[start:min(start+size, len(all))]
+}
+
+// count is the number of pages: 0 for an empty list, and for a size of 0, which asks for the total alone.
+func (p Page) count() int {
+	if p.size == 0 {
+		return 0
+	}
+	return int((p.total + int64(p.size) - 1) / int64(p.size))
+}
+
+// Beyond reports whether the page is behind the last one. Of a list that is longer than
+// storage.MaxCount no more can be reached by pages.
+func (p Page) Beyond() bool {
+	return p.size == 0 || int64(OffsetOf(p.number, p.size)) >= p.total
+}
+
+// at is the address of another page, all else of the query unchanged.
+func (p Page) at(number int) string {
+	query := maps.Clone(p.Query)
+	if query == nil {
+		query = url.Values{}
+	}
+	query.Set("page", strconv.Itoa(number))
+	query.Set(cmp.Or(p.SizeName, "per_page"), strconv.Itoa(p.size))
+	return p.address + "?" + query.Encode()
+}
+
+// Self is the address of the request.
+func (p Page) Self() string {
+	if len(p.Query) == 0 {
+		return p.address
+	}
+	return p.address + "?" + p.Query.Encode()
+}
+
+// neighbours lists the pages one can go to, by relation.
+func (p Page) neighbours() []relation {
+	last := max(p.count(), 1)
+	relations := []relation{{"first", p.at(1)}}
+	if p.number > 1 {
+		relations = append(relations, relation{"prev", p.at(min(p.number-1, last))})
+	}
+	if p.number < last {
+		relations = append(relations, relation{"next", p.at(p.number + 1)})
+	}
+	return append(relations, relation{"last", p.at(last)})
+}
+
+type relation struct{ name, address string }
+
+// PageHeaders is pagination by headers (docs/semantics.md 1.10, style 2). Answers
+// embed it; it is exported because huma passes over embedded types that are not.
+type PageHeaders struct {
+	TotalCount  int64  `header:"X-Total-Count"`
+	PerPage     int    `header:"X-Per-Page"`
+	CurrentPage int    `header:"X-Current-Page"`
+	TotalPages  int    `header:"X-Total-Pages"`
+	Link        string `header:"Link" doc:"Only when there is more than one page."`
+}
+
+// Headers returns the headers that describe the page.
+func (p Page) Headers() PageHeaders {
+	headers := PageHeaders{TotalCount: p.total, PerPage: p.size, CurrentPage: p.number, TotalPages: p.count()}
+	if p.count() < 2 {
+		return headers
+	}
+	var links []string
+	for _, relation := range p.neighbours() {
+		links = append(links, "<"+relation.address+`>; rel="`+relation.name+`"`)
+	}
+	headers.Link = strings.Join(links, ", ")
+	return headers
+}
+
+// PageEnvelope is pagination by members of the body (docs/semantics.md 1.10, style 4). Bodies embed it, exported for
+// the same reason.
+type PageEnvelope struct {
+	Links      map[string]Href `json:"_links"`
+	Page       int             `json:"page"`
+	PerPage    int             `json:"per_page"`
+	TotalPages int             `json:"total_pages"`
+	TotalCount int64           `json:"total_count"`
+}
+
+// Href is a link.
+type Href struct {
+	Href string `json:"href"`
+}
+
+// Envelope returns the members of an answer that describe the page.
+func (p Page) Envelope() PageEnvelope {
+	links := map[string]Href{"self": {p.Self()}}
+	for _, relation := range p.neighbours() {
+		links[relation.name] = Href{relation.address}
+	}
+	return PageEnvelope{Links: links, Page: p.number, PerPage: p.size, TotalPages: p.count(), TotalCount: p.total}
+}
+
+// PaginationInfo is pagination by a member of its own
+// (docs/semantics.md 1.10, style 3).
+type PaginationInfo struct {
+	Total     int64 `json:"total"`
+	Page      int   `json:"page"`
+	PerPage   int   `json:"per_page"`
+	PageCount int   `json:"page_count"`
+}
+
+// PaginationOf describes a page of a list.
+func PaginationOf(number, size int, total int64) PaginationInfo {
+	p := Page{number: number, size: size, total: total}
+	return PaginationInfo{Total: total, Page: number, PerPage: size, PageCount: p.count()}
 }

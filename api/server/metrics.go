@@ -41,7 +41,7 @@ func newMetrics(registerer prometheus.Registerer, budget *admission.Budget) (*me
 	return m, nil
 }
 
-// budgetMetrics tell how much memory requests take up, and what that has refused.
+// budgetMetrics show how much memory requests take up, and how many requests were refused for a lack of it.
 func budgetMetrics(budget *admission.Budget) []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
@@ -58,8 +58,6 @@ func budgetMetrics(budget *admission.Budget) []prometheus.Collector {
 		}, func() float64 { return float64(budget.Refused()) }),
 	}
 }
-
-func (m *metrics) requestStarted() { m.inFlight.Inc() }
 
 func (m *metrics) requestFinished(r *Request, status int, took time.Duration) {
 	m.inFlight.Dec()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"runtime/debug"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -47,7 +49,7 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	}
 	c.SetUserContext(ctx)
 	c.Set(requestIDHeader, r.id)
-	s.metrics.requestStarted()
+	s.metrics.inFlight.Inc()
 	if err := s.protect(c); err != nil {
 		c.Response().ResetBody()
 		s.problemOf(c.UserContext(), err).write(c.Response())
@@ -121,10 +123,7 @@ func (s *Server) protect(c *fiber.Ctx) (err error) {
 			err = newProblem(fiber.StatusInternalServerError, internalMessage)
 		}
 	}()
-	if err := c.Next(); err != nil {
-		return err
-	}
-	return nil
+	return c.Next()
 }
 
 // setSecurityHeaders keeps browsers and proxies from guessing the type of an answer and
@@ -142,4 +141,52 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 	s.reject(c.Context(), s.problemOf(c.UserContext(), err))
 	framing.LingerBriefly(c.Context().Conn())
 	return nil
+}
+
+// strangerTimeout bounds the arrival of a body that comes without a good key.
+const strangerTimeout = 10 * time.Second
+
+type bodyKey struct{}
+
+// guard refuses requests whose framing is doubtful or whose method is unknown, and
+// keeps the unread rest of a body from being read as the next request: a short rest is
+// read and dropped, for a longer one the connection is closed. It runs before fiber, so that it also
+// sees the answers that fiber makes itself.
+func (s *Server) guard(methods []string, next fasthttp.RequestHandler) fasthttp.RequestHandler {
+	return func(ctx *fasthttp.RequestCtx) {
+		announced, err := framing.Check(&ctx.Request.Header)
+		if err != nil {
+			s.reject(ctx, newProblem(fasthttp.StatusBadRequest, "The request is malformed: "+err.Error()))
+			ctx.SetConnectionClose()
+			framing.LingerBriefly(ctx.Conn())
+			return
+		}
+		body := &framing.Body{Announcement: announced, Stream: ctx.RequestBodyStream(), Conn: ctx.Conn(), StrangerTimeout: s.strangerTimeout}
+		ctx.SetUserValue(bodyKey{}, body)
+		if slices.Contains(methods, string(ctx.Method())) {
+			next(ctx)
+		} else {
+			// fiber would answer it as plain text, past all middleware.
+			s.reject(ctx, newProblem(fasthttp.StatusNotImplemented, "The request method is unknown"))
+		}
+		if !body.Finish() {
+			ctx.SetConnectionClose()
+		}
+	}
+}
+
+// reject answers, logs and counts a request that does not reach the middleware.
+func (s *Server) reject(ctx *fasthttp.RequestCtx, p *problem) {
+	header := &ctx.Request.Header
+	private := redact.With(ctx, access.Credentials(string(header.Peek(fiber.HeaderAuthorization)))...)
+	id := requestIDOf(private, string(header.Peek(requestIDHeader)))
+	ctx.Response.Header.Set(requestIDHeader, id)
+	setSecurityHeaders(&ctx.Response.Header)
+	p.write(&ctx.Response)
+	s.metrics.rejected.WithLabelValues(strconv.Itoa(p.status)).Inc()
+	s.logger.LogAttrs(private, slog.LevelInfo, "request rejected",
+		slog.String("request_id", id),
+		slog.Int("status", p.status),
+		slog.String("reason", p.Message),
+	)
 }

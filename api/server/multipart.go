@@ -25,7 +25,7 @@ const (
 	fileTooLargeMessage = "File size exceeds 10MB limit"
 	formBrokenMessage   = "The form is malformed or breaks off"
 	// formOverhead is what a form may hold beside its data and one file: headers,
-	// boundaries, parts that nobody asked for.
+	// boundaries, unknown parts.
 	formOverhead = Mebibyte
 	// maxHeldInMemory is the greatest file that is held in memory until the data of its
 	// form are known, in bytes. Greater ones are held in a temporary file.
@@ -102,7 +102,7 @@ func (f *Form[T]) Files(take func(FormFile) error) error {
 	}
 }
 
-// next returns the next part that the operation knows, or io.EOF.
+// next returns the next part that the operation has a name for, or io.EOF.
 func (f *Form[T]) next() (*multipart.Part, error) {
 	for {
 		part, err := f.parts.NextPart()
@@ -132,23 +132,20 @@ func (f *Form[T]) file(part *multipart.Part) (*FormFile, error) {
 		return nil, err
 	}
 	if f.fields[field] {
-		found := validation.Findings{}
-		found.Add(field, "Input should be a single file", filename)
-		return nil, validation.Invalid(found)
+		return nil, validation.Fault(field, "Input should be a single file", filename)
 	}
 	f.fields[field] = true
 	return &FormFile{Field: field, Filename: filename, ContentType: part.Header.Get("Content-Type"), Reader: content}, nil
 }
 
 func checkFilename(field, filename string) error {
-	found := validation.Findings{}
-	at := field + ".filename"
-	if !utf8.ValidString(filename) {
-		found.Add(at, validation.UnreadableText, filename)
-	} else if utf8.RuneCountInString(filename) > maxSentFilename {
-		found.Add(at, validation.TooLongText(maxSentFilename), filename)
+	switch at := field + ".filename"; {
+	case !utf8.ValidString(filename):
+		return validation.Fault(at, validation.UnreadableText, filename)
+	case utf8.RuneCountInString(filename) > maxSentFilename:
+		return validation.Fault(at, validation.TooLongText(maxSentFilename), filename)
 	}
-	return validation.Invalid(found)
+	return nil
 }
 
 // sentContent is the content of a file part; nil for one without name and content.
@@ -173,9 +170,7 @@ func repeatedData(part *multipart.Part) error {
 	if err != nil {
 		return MalformedForm(err)
 	}
-	found := validation.Findings{}
-	found.Add(part.FormName(), "Input should be a single part", string(beginning))
-	return validation.Invalid(found)
+	return validation.Fault(part.FormName(), "Input should be a single part", string(beginning))
 }
 
 // hold keeps a file that comes before the JSON part.
@@ -185,8 +180,7 @@ func (f *Form[T]) hold(part *multipart.Part) error {
 		return err
 	}
 	content, err := spool.New(file.Reader, maxHeldInMemory)
-	var refused *spool.FileError
-	if errors.As(err, &refused) {
+	if _, refused := errors.AsType[*spool.FileError](err); refused {
 		return fmt.Errorf("hold a file of a form: %w: %w", err, errNotBuffered)
 	}
 	if err != nil {
@@ -261,7 +255,7 @@ func newForm[T any](r *Request, name string, files []string) (*Form[T], error) {
 	}
 	kind, parameters, err := mime.ParseMediaType(f.sentAs)
 	if err == nil && kind == "multipart/form-data" && parameters["boundary"] != "" {
-		// All of it is bounded, so that parts that are passed over cost no more than those that are asked for.
+		// All of it is bounded, so that skipped parts cost no more than the others.
 		f.parts = multipart.NewReader(&limitedFile{reader: r.Body, left: limit}, parameters["boundary"])
 	}
 	return f, nil
@@ -360,13 +354,11 @@ func ReadFile(ctx context.Context, file io.Reader) ([]byte, error) {
 
 // MalformedForm words what goes wrong between the parts of a form.
 func MalformedForm(err error) error {
-	var ours *evidence.Error
-	if errors.As(err, &ours) {
+	if ours, ok := errors.AsType[*evidence.Error](err); ok {
 		return ours
 	}
 	broken := bodyBroken(err)
-	var late *problem
-	if errors.As(broken, &late) && late.status == http.StatusRequestTimeout {
+	if late, ok := errors.AsType[*problem](broken); ok && late.status == http.StatusRequestTimeout {
 		return broken
 	}
 	return evidence.NewError(evidence.Invalid, formBrokenMessage)

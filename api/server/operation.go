@@ -125,7 +125,7 @@ func register[I, O any](s *Server, route Route, body *huma.RequestBody, handler 
 	return err
 }
 
-// enter is where a request meets its operation.
+// enter admits a request to its operation and validates its parameters.
 func (s *Server) enter(ctx huma.Context, route Route, parameters []parameter, next func(huma.Context)) {
 	r := RequestOf(ctx.Context())
 	r.route = route.Path
@@ -146,8 +146,8 @@ func (s *Server) enter(ctx huma.Context, route Route, parameters []parameter, ne
 	next(normalized)
 }
 
-// admit lets a request through to an operation, or says why not. What is found out stays in
-// the request. org is as it stands in the path.
+// admit lets a request through to an operation, or returns why not. It stores the principal and the access in
+// the request. org is the escaped name in the path.
 func (s *Server) admit(ctx context.Context, route Route, r *Request, org string) error {
 	if route.Public {
 		return nil
@@ -168,7 +168,7 @@ func (s *Server) admit(ctx context.Context, route Route, r *Request, org string)
 	return cmp.Or(err, malformed)
 }
 
-// setRateLimit tells the client what its requests have left, if they are limited.
+// setRateLimit sets the headers of the rate limit, if there is one.
 func setRateLimit(ctx huma.Context, left limits.State) {
 	if left.Limit == 0 {
 		return
@@ -258,4 +258,38 @@ func operationAt(document *huma.OpenAPI, method, path string) *huma.Operation {
 	default:
 		return item.Delete
 	}
+}
+
+// OrgPath is the path of an operation on an organization.
+type OrgPath struct {
+	Org string `path:"org" doc:"Name of the organization."`
+}
+
+// Answer is an answer that consists of a body. Its status is the first one of its route.
+type Answer[T any] struct{ Body T }
+
+// Answered makes the answer of a body.
+func Answered[T any](body T) *Answer[T] { return &Answer[T]{Body: body} }
+
+// StatusAnswer is an answer whose status the handler chooses among those of its route.
+type StatusAnswer[T any] struct {
+	Status int
+	Body   T
+}
+
+// TextAnswer is the bare JSON string that most writes answer.
+type TextAnswer = StatusAnswer[string]
+
+// OK is the answer of a write that made nothing new.
+func OK() *TextAnswer { return &TextAnswer{Status: http.StatusOK, Body: "OK"} }
+
+// Created is the answer of a write that made something new.
+func Created() *TextAnswer { return &TextAnswer{Status: http.StatusCreated, Body: "OK"} }
+
+// CreatedOrOK is Created if the write made something new, and else OK.
+func CreatedOrOK(created bool) *TextAnswer {
+	if created {
+		return Created()
+	}
+	return OK()
 }

@@ -19,7 +19,7 @@ import (
 	"attestry/links"
 )
 
-// Sessions knows who is signed in to the pages.
+// Sessions reads who is signed in to the pages.
 type Sessions interface {
 	// Principal returns whoever a request comes from by its cookie, or an evidence.Unauthorized error
 	// if nobody is signed in.
@@ -33,7 +33,7 @@ func (s *Server) ServePage(method, path string, serve ...fiber.Handler) {
 }
 
 // ServeOtherPages has serve answer browsers that ask for a page at a path that nothing else serves. It
-// comes behind all other paths. Whoever does not ask for HTML gets the answer of the API.
+// must be called after all other paths are registered. Requests that do not accept HTML get the answer of the API.
 func (s *Server) ServeOtherPages(serve fiber.Handler) {
 	s.app.Use(func(c *fiber.Ctx) error {
 		read := c.Method() == fiber.MethodGet || c.Method() == fiber.MethodHead
@@ -73,8 +73,8 @@ func (*Server) ReadForm(c *fiber.Ctx, limit int64) error {
 	return nil
 }
 
-// Explain tells what clients are told of an error: the status, the sentence and the head of the answer. It logs what
-// they are not told.
+// Explain returns the answer to an error: its status, its sentence and its head. It logs errors that the sentence
+// does not explain.
 func (s *Server) Explain(ctx context.Context, err error) (status int, sentence string, head http.Header) {
 	p := s.problemOf(ctx, err)
 	sentence = p.Message
@@ -84,8 +84,8 @@ func (s *Server) Explain(ctx context.Context, err error) (status int, sentence s
 	return p.status, sentence, p.headers
 }
 
-// recognizeSession finds out who is signed in, for requests without an Authorization header. Only what
-// changes nothing can be asked for in that way, as another site could have the browser send it.
+// recognizeSession finds out who is signed in, for requests without an Authorization header. Sessions
+// are good for reads only, as another site could make the browser send a write.
 func (s *Server) recognizeSession(c *fiber.Ctx, r *Request) error {
 	if s.sessions == nil || r.signedIn != nil || r.header(fiber.HeaderAuthorization) != "" {
 		return nil
@@ -172,8 +172,7 @@ func (s *Server) Ask(c *fiber.Ctx, query PageQuery) *PageAnswer {
 	return NewPageAnswer(&inner.Response)
 }
 
-// pageConn stands for the connection of a request that has none. What is sent is read at once, so
-// it has no deadlines.
+// pageConn is the connection of a request that came over none. Its body is in memory, so it needs no deadlines.
 type pageConn struct {
 	net.Conn
 	remote, local net.Addr

@@ -196,9 +196,7 @@ func unescape(name, segment string) (string, error) {
 		return "", evidence.NewError(evidence.Invalid, "The path is not validly escaped text")
 	}
 	if !validation.PlainText(value) {
-		found := validation.Findings{}
-		found.Add("path."+name, validation.UnreadableText, value)
-		return "", validation.Invalid(found)
+		return "", validation.Fault("path."+name, validation.UnreadableText, value)
 	}
 	return value, nil
 }

@@ -15,8 +15,7 @@ import (
 	"attestry/evidence"
 )
 
-// Request is what the shell knows of the request under way. One goroutine at a
-// time uses it: the one that serves the request.
+// Request is the state of a request under way. Only the goroutine that serves the request uses it.
 type Request struct {
 	id     string
 	method string
@@ -32,7 +31,7 @@ type Request struct {
 	// from is where the request comes from.
 	from limits.Origin
 	Body *framing.Body
-	// http11 tells that the client understands answers of unknown length.
+	// http11 is set if the client understands answers of unknown length.
 	http11 bool
 	// Memory is what the request takes up, until its answer is sent.
 	Memory *admission.Memory
@@ -86,8 +85,8 @@ func Access(ctx context.Context) evidence.OrgAccess { return RequestOf(ctx).acce
 // RequestID returns the id that the answer carries as X-Request-ID.
 func RequestID(ctx context.Context) string { return RequestOf(ctx).id }
 
-// QueryError says which parameters of the query cannot be read; nil if all can. It is for
-// what is no operation, as operations tell it with all else that is wrong.
+// QueryError lists the parameters of the query that cannot be read; nil if all can. It is for pages and other paths
+// that are no operations. Operations report these findings with all others.
 func QueryError(ctx context.Context) error { return validation.Invalid(RequestOf(ctx).findings) }
 
 // QueryHas reports whether a query parameter was sent, be it empty: huma itself
@@ -97,9 +96,8 @@ func QueryHas(ctx context.Context, name string) bool {
 	return ok
 }
 
-// SentText is the text of a query parameter as it was sent, for one that has a
-// default: huma puts the default in the place of an empty text. The last one counts
-// when a parameter is repeated; it is "" when none was sent.
+// SentText is the text of a query parameter as it was sent, "" if it was not. For a parameter with a default, huma
+// replaces an empty text by the default. The last one counts when a parameter is repeated.
 func SentText(ctx context.Context, name string) string {
 	values := RequestOf(ctx).query[name]
 	if len(values) == 0 {

@@ -9,12 +9,16 @@ import (
 	"net"
 	"time"
 
+	"attestry/api/access"
+	"attestry/api/oidc"
 	"attestry/api/recognition"
 	"attestry/api/resource"
 	"attestry/api/server"
+	"attestry/api/web"
 	"attestry/app/evaluation"
 	"attestry/goroutine"
 	"attestry/links"
+	"attestry/outbound"
 	"attestry/process"
 	"attestry/tasks"
 	"attestry/tasks/auditpackage"
@@ -22,7 +26,7 @@ import (
 	"attestry/tasks/reports"
 )
 
-// verdictGrace is how long requests may still wait for a verdict when the process is told to stop. A report without a
+// verdictGrace is how long requests may still wait for a verdict once the process is stopping. A report without a
 // verdict by then is answered as accepted.
 const verdictGrace = time.Second
 
@@ -94,7 +98,7 @@ func New(p *process.Process) (*Service, error) {
 }
 
 // Serve answers on the listener until ctx ends, then lets the requests under way
-// finish and hands over what is still to be dispatched.
+// finish and dispatches the tasks that are left.
 func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var loops goroutine.Group
@@ -112,7 +116,7 @@ func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// endWaiting lets no request wait for a verdict any more, a while after the process was told to stop.
+// endWaiting ends the waiting for verdicts, verdictGrace after the process was asked to stop.
 func (s *Service) endWaiting(ctx, background context.Context) {
 	select {
 	case <-ctx.Done():
@@ -138,4 +142,22 @@ func (s *Service) awaitSubscription(ctx context.Context) {
 	case <-end.C:
 	case <-ctx.Done():
 	}
+}
+
+// newSite makes the pages for people, nil if the settings have none.
+func newSite(p *process.Process, gate *access.Gate, addresses links.Links) (*web.Site, error) {
+	if !p.Settings.HTTP.Web {
+		return nil, nil
+	}
+	options := web.Options{
+		Links: addresses, Identities: p.Store.Tenancy, Storage: p.Store.Sessions, Attempts: gate.Attempts, Clock: p.Clock, Log: p.Log,
+	}
+	if issuer := p.Settings.SignIn; issuer.Issuer != "" {
+		options.Login = oidc.NewLogin(oidc.LoginOptions{
+			Issuer: string(issuer.Issuer), ClientID: issuer.ClientID, ClientSecret: issuer.ClientSecret, UserClaim: issuer.UserClaim,
+			Redirect: addresses.Base + web.CallbackPath, Client: outbound.NewClient(outbound.Options{Allowed: p.Settings.Outbound.Allow}),
+			Clock: p.Clock, Log: p.Log,
+		})
+	}
+	return web.New(options)
 }

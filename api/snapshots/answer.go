@@ -9,7 +9,9 @@ import (
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/evidence"
+	"attestry/evidence/policy"
 	"attestry/evidence/snapshot"
+	"attestry/links"
 )
 
 // GetSnapshotResponse is a snapshot as answers show it
@@ -27,8 +29,8 @@ type GetSnapshotResponse struct {
 	AppliedPolicies         []AppliedPolicy                   `json:"applied_policies"`
 }
 
-// SnapshotArtifact is an artifact of a snapshot. The members that flows tell repeat
-// those of the first one; they are null while no flow knows the fingerprint.
+// SnapshotArtifact is an artifact of a snapshot. The members about its flow repeat those of the first of Flows, and
+// are null if the fingerprint was reported to no flow.
 type SnapshotArtifact struct {
 	Name                   string                          `json:"name"`
 	Compliant              *bool                           `json:"compliant" nullable:"true"`
@@ -53,7 +55,7 @@ type SnapshotArtifact struct {
 	ArtifactContext
 }
 
-// SnapshotAnnotation says how an artifact stands to the snapshot before.
+// SnapshotAnnotation says what changed of an artifact since the snapshot before.
 type SnapshotAnnotation struct {
 	Type string `json:"type" enum:"started-compliant,started-non-compliant,started-unknown,became-compliant,became-non-compliant,updated-provenance,changed,unchanged,exited"`
 	Was  int    `json:"was" doc:"Instances before."`
@@ -62,12 +64,12 @@ type SnapshotAnnotation struct {
 
 // SnapshotPod is a pod that an artifact runs in.
 type SnapshotPod struct {
-	Namespace         string           `json:"namespace"`
-	CreationTimestamp int64            `json:"creationTimestamp"`
-	Owners            []snapshot.Owner `json:"owners"`
+	Namespace string           `json:"namespace"`
+	CreatedAt int64            `json:"creationTimestamp"`
+	Owners    []snapshot.Owner `json:"owners"`
 }
 
-// shownArtifact is an artifact beside what orders it.
+// shownArtifact is an artifact with its change, by which it is sorted.
 type shownArtifact struct {
 	artifact snapshot.Artifact
 	change   snapshot.Change
@@ -133,13 +135,9 @@ func (o *snapshotOrigins) showArtifact(one *shownArtifact) SnapshotArtifact {
 		Fingerprint:            one.artifact.Fingerprint,
 		CreationTimestamp:      one.artifact.CreatedAt,
 		Pods:                   showPods(one.artifact.Pods),
-		Annotation: SnapshotAnnotation{
-			Type: string(one.change.Type),
-			Was:  one.change.Was,
-			Now:  one.change.Now,
-		},
-		Flows:           o.showFlows(&one.artifact),
-		ArtifactContext: showContext(&one.artifact),
+		Annotation:             SnapshotAnnotation{Type: string(one.change.Type), Was: one.change.Was, Now: one.change.Now},
+		Flows:                  o.showFlows(&one.artifact),
+		ArtifactContext:        showContext(&one.artifact),
 	}
 	o.policies.show(&shown, one)
 	if len(shown.Flows) > 0 {
@@ -148,15 +146,11 @@ func (o *snapshotOrigins) showArtifact(one *shownArtifact) SnapshotArtifact {
 	return shown
 }
 
-// copyFirstFlow shows what the flow that built the artifact tells beside the list, too.
+// copyFirstFlow repeats the members of the first flow, which built the artifact.
 func (a *SnapshotArtifact) copyFirstFlow(first *SnapshotArtifactFlow) {
-	a.FlowName = &first.FlowName
-	a.GitCommit = &first.GitCommit
-	a.CommitURL = first.CommitURL
-	a.HTMLURL = &first.HTMLURL
-	a.FlowHTMLURL = &first.FlowHTMLURL
-	a.DeploymentDiff = first.DeploymentDiff
-	a.CommitLeadTime = first.CommitLeadTime
+	a.FlowName, a.GitCommit, a.CommitURL = &first.FlowName, &first.GitCommit, first.CommitURL
+	a.HTMLURL, a.FlowHTMLURL = &first.HTMLURL, &first.FlowHTMLURL
+	a.DeploymentDiff, a.CommitLeadTime = first.DeploymentDiff, first.CommitLeadTime
 }
 
 func showPods(pods map[string]snapshot.Pod) map[string]SnapshotPod {
@@ -165,7 +159,247 @@ func showPods(pods map[string]snapshot.Pod) map[string]SnapshotPod {
 	}
 	shown := make(map[string]SnapshotPod, len(pods))
 	for name, pod := range pods {
-		shown[name] = SnapshotPod{Namespace: pod.Namespace, CreationTimestamp: pod.CreatedAt, Owners: pod.Owners}
+		shown[name] = SnapshotPod(pod)
 	}
 	return shown
+}
+
+// ArtifactContext is what reports of one type of environment say about an artifact's
+// youngest instance (docs/semantics.md 10.2). At most one member is set.
+type ArtifactContext struct {
+	// ECS is shown everywhere, null elsewhere than in ECS environments
+	// (docs/semantics.md 10.2).
+	ECS resource.OrNull[ECSContext] `json:"ecs_context"`
+	// The contract has no names for the other contexts; they are shown where they
+	// apply.
+	AzureApps *AzureAppsContext `json:"azure_apps_context,omitempty"`
+	CloudRun  *CloudRunContext  `json:"cloud_run_context,omitempty"`
+}
+
+// ECSContext is the task that an artifact runs in.
+type ECSContext struct {
+	TaskARN     string  `json:"task_arn"`
+	ClusterName *string `json:"cluster_name" nullable:"true"`
+	ServiceName *string `json:"service_name" nullable:"true"`
+}
+
+// AzureAppsContext is the app that an artifact runs as.
+type AzureAppsContext struct {
+	AppName       string `json:"app_name"`
+	AppKind       string `json:"app_kind"`
+	DigestsSource string `json:"digests_source" enum:"acr,logs,kosli-cli" doc:"Where the fingerprint was learned."`
+}
+
+// CloudRunContext is the revision of a service, or the job, that an artifact runs
+// as.
+type CloudRunContext struct {
+	Kind         string  `json:"kind" enum:"service,job"`
+	ServiceName  *string `json:"service_name" nullable:"true"`
+	RevisionName *string `json:"revision_name" nullable:"true"`
+	JobName      *string `json:"job_name" nullable:"true"`
+}
+
+// showContext shows the stored context of an artifact.
+func showContext(a *snapshot.Artifact) ArtifactContext {
+	if a.Context == nil {
+		return ArtifactContext{}
+	}
+	return ArtifactContext{
+		ECS:       resource.OrNull[ECSContext]{Value: (*ECSContext)(a.Context.ECS)},
+		AzureApps: (*AzureAppsContext)(a.Context.Azure), CloudRun: (*CloudRunContext)(a.Context.CloudRun),
+	}
+}
+
+// SnapshotArtifactFlow is the newest record of a snapshot's artifact in a flow
+// (docs/semantics.md 11.3).
+type SnapshotArtifactFlow struct {
+	FlowName                    string                                  `json:"flow_name"`
+	TrailName                   string                                  `json:"trail_name"`
+	TemplateReferenceName       string                                  `json:"template_reference_name"`
+	GitCommit                   string                                  `json:"git_commit" doc:"40 zeros when it is unknown or shorter than 7 characters."`
+	CommitURL                   *string                                 `json:"commit_url" nullable:"true"`
+	GitCommitInfo               resource.OrNull[resource.GitCommitInfo] `json:"git_commit_info"`
+	HTMLURL                     string                                  `json:"html_url"`
+	FlowHTMLURL                 string                                  `json:"flow_html_url"`
+	DeploymentDiff              resource.OrNull[DeploymentDiff]         `json:"deployment_diff"`
+	CommitLeadTime              *float64                                `json:"commit_lead_time" nullable:"true" doc:"Seconds from the commit until the artifact first ran in the environment; negative when it ran before. Null when the time of the commit is unknown."`
+	ArtifactComplianceInFlow    bool                                    `json:"artifact_compliance_in_flow"`
+	FlowReasonsForNonCompliance []resource.RuleResolution               `json:"flow_reasons_for_non_compliance"`
+	FlowReasonsLeftOut          int                                     `json:"flow_reasons_left_out,omitempty" doc:"How many reasons are not shown, as there are too many."`
+}
+
+// DeploymentDiff compares an artifact with what ran here before from the same flow
+// under the same template reference name.
+type DeploymentDiff struct {
+	DiffURL                         *string         `json:"diff_url" nullable:"true" doc:"Null when the provider of the repository is not known."`
+	PreviousGitCommit               *string         `json:"previous_git_commit" nullable:"true"`
+	PreviousFingerprint             string          `json:"previous_fingerprint"`
+	PreviousArtifactName            string          `json:"previous_artifact_name"`
+	PreviousArtifactComplianceState evidence.Status `json:"previous_artifact_compliance_state" enum:"MISSING,INCOMPLETE,COMPLIANT,NON-COMPLIANT"`
+	PreviousRunning                 bool            `json:"previous_running" doc:"Whether it still runs by this snapshot."`
+	PreviousGitCommitURL            *string         `json:"previous_git_commit_url" nullable:"true"`
+	PreviousTrailName               string          `json:"previous_trail_name"`
+	PreviousTemplateReferenceName   string          `json:"previous_template_reference_name"`
+}
+
+// snapshotOrigins holds what is read to show the flows of artifacts.
+type snapshotOrigins struct {
+	links   links.Links
+	org     string                   // name
+	flows   map[string]evidence.Flow // by id
+	running map[string]bool          // by fingerprint
+	// policies are those that the snapshot applied.
+	policies *policyDecisions
+}
+
+func (h *handlers) loadOrigins(ctx context.Context, org evidence.OrgAccess, shown []shownArtifact) (*snapshotOrigins, error) {
+	origins := &snapshotOrigins{links: h.Links, org: org.OrgName, running: make(map[string]bool, len(shown))}
+	var flows []string
+	for i := range shown {
+		one := &shown[i]
+		origins.running[one.artifact.Fingerprint] = one.change.Type != snapshot.Exited
+		for j := range one.artifact.Origins {
+			flows = append(flows, one.artifact.Origins[j].Flow)
+		}
+	}
+	var err error
+	origins.flows, err = h.Flows.Names(ctx, org.OrgID, resource.SortUnique(flows))
+	return origins, err
+}
+
+func (o *snapshotOrigins) showFlows(artifact *snapshot.Artifact) []SnapshotArtifactFlow {
+	return resource.Map(artifact.Origins, func(origin *snapshot.Origin) SnapshotArtifactFlow { return o.showFlow(artifact, origin) })
+}
+
+func (o *snapshotOrigins) showFlow(artifact *snapshot.Artifact, origin *snapshot.Origin) SnapshotArtifactFlow {
+	flow := o.flows[origin.Flow].Name
+	return SnapshotArtifactFlow{
+		FlowName:                    flow,
+		TrailName:                   origin.Trail,
+		TemplateReferenceName:       origin.Slot,
+		GitCommit:                   evidence.ShownSHA(origin.CommitSHA),
+		CommitURL:                   resource.NilIfEmpty(origin.CommitURL),
+		GitCommitInfo:               resource.OrNull[resource.GitCommitInfo]{Value: resource.NewGitCommitInfo(origin.Commit)},
+		HTMLURL:                     o.links.Artifact(o.org, flow, artifact.Fingerprint, origin.Record),
+		FlowHTMLURL:                 o.links.Flow(o.org, flow),
+		DeploymentDiff:              resource.OrNull[DeploymentDiff]{Value: o.showDiff(origin)},
+		CommitLeadTime:              artifact.CommitLeadTime(&origin.Origin),
+		ArtifactComplianceInFlow:    origin.Status == evidence.Compliant,
+		FlowReasonsForNonCompliance: []resource.RuleResolution{},
+	}
+}
+
+func (o *snapshotOrigins) showDiff(origin *snapshot.Origin) *DeploymentDiff {
+	previous := origin.Previous
+	if previous == nil {
+		return nil
+	}
+	return &DeploymentDiff{
+		DiffURL:                         origin.CodeDiff(),
+		PreviousGitCommit:               resource.NilIfEmpty(previous.Origin.CommitSHA),
+		PreviousFingerprint:             previous.Fingerprint,
+		PreviousArtifactName:            previous.Name,
+		PreviousArtifactComplianceState: previous.Status,
+		PreviousRunning:                 o.running[previous.Fingerprint],
+		PreviousGitCommitURL:            resource.NilIfEmpty(previous.Origin.CommitURL),
+		PreviousTrailName:               previous.Origin.Trail,
+		PreviousTemplateReferenceName:   previous.Origin.Slot,
+	}
+}
+
+// AppliedPolicy is a policy that a snapshot applied (docs/semantics.md 11.3).
+type AppliedPolicy struct {
+	ID               string                           `json:"id"`
+	Name             string                           `json:"name"`
+	Version          int                              `json:"version"`
+	PolicyDump       map[string]any                   `json:"policy_dump"`
+	FailingArtifacts jsonstream.List[FailingArtifact] `json:"failing_artifacts"`
+}
+
+// FailingArtifact is an artifact that a policy finds not compliant.
+type FailingArtifact struct {
+	Fingerprint string `json:"fingerprint"`
+	Name        string `json:"name"`
+}
+
+// policyDecisions holds what is read to show the evaluations of artifacts.
+type policyDecisions struct {
+	links   links.Links
+	org     evidence.OrgAccess
+	applied []resource.PolicyView
+	// explain asks for explanations of what is not compliant.
+	explain bool
+	// reasons bounds the reasons of all artifacts.
+	reasons *resource.Reasons
+}
+
+// loadPolicies reads the versions of policies that a snapshot applied.
+func (h *handlers) loadPolicies(ctx context.Context, org evidence.OrgAccess, s *loadedSnapshot, explain bool) (*policyDecisions, error) {
+	applied, err := h.Policies.Applied(ctx, org.OrgID, s.Policies)
+	return &policyDecisions{links: h.Links, org: org, applied: resource.NewPolicyViews(applied), explain: explain, reasons: resource.NewReasons(maxReasons)}, err
+}
+
+// showApplied shows the policies with those of the running artifacts that fail them.
+func (d *policyDecisions) showApplied(artifacts []snapshot.Artifact) []AppliedPolicy {
+	shown := make([]AppliedPolicy, 0, len(d.applied))
+	for i, one := range d.applied {
+		shown = append(shown, AppliedPolicy{
+			ID: one.ID, Name: one.Name, Version: one.Version, PolicyDump: resource.PolicyDump(one.Policy), FailingArtifacts: failingArtifacts(artifacts, i),
+		})
+	}
+	return shown
+}
+
+// maxReasons bounds what a snapshot says about why artifacts are compliant or not, in bytes.
+const maxReasons = 64 << 20
+
+// artifactsAtOnce is how many artifacts are looked at for those that fail a policy, before
+// these are sent.
+const artifactsAtOnce = 1000
+
+// failingArtifacts lists the artifacts that fail the policy of a number, as they are sent: there
+// may be as many for each policy.
+func failingArtifacts(artifacts []snapshot.Artifact, number int) jsonstream.List[FailingArtifact] {
+	return jsonstream.NewList(func(context.Context) ([]FailingArtifact, bool, error) {
+		part := artifacts[:min(artifactsAtOnce, len(artifacts))]
+		artifacts = artifacts[len(part):]
+		var failing []FailingArtifact
+		for i := range part {
+			if one := &part[i]; number < len(one.Decisions) && !one.Decisions[number].Compliant() {
+				failing = append(failing, FailingArtifact{Fingerprint: one.Fingerprint, Name: one.Name})
+			}
+		}
+		return failing, len(artifacts) > 0, nil
+	})
+}
+
+// show adds to an artifact what the policies said of it. An artifact that has exited shows
+// nothing, as its decisions are those of other policies, perhaps.
+func (d *policyDecisions) show(shown *SnapshotArtifact, one *shownArtifact) {
+	artifact := &one.artifact
+	if one.change.Type == snapshot.Exited || len(artifact.Decisions) != len(d.applied) {
+		return
+	}
+	facts := artifact.Facts(resource.Map(shown.Flows, func(flow *SnapshotArtifactFlow) string { return flow.FlowName }))
+	decisions, reasons, ofFlows, sentences := d.reasons.List(), d.reasons.List(), d.reasons.List(), d.reasons.List()
+	for i := range d.applied {
+		applied := &d.applied[i]
+		evaluation := artifact.Decisions[i].Evaluation(len(artifact.Origins))
+		decision := applied.Show(evaluation, facts.Flows, decisions)
+		decision.DetailsLeftOut = artifact.Decisions[i].LeftOut
+		shown.PolicyDecisions = append(shown.PolicyDecisions, decision)
+		if *artifact.Compliant { // it may be on the allow list
+			continue
+		}
+		shown.ReasonsLeftOut += applied.Failing(&shown.ReasonsForIncompliance, evaluation, facts.Flows, policy.NoFlow, reasons)
+		for number := range shown.Flows {
+			flow := &shown.Flows[number]
+			flow.FlowReasonsLeftOut += applied.Failing(&flow.FlowReasonsForNonCompliance, evaluation, facts.Flows, number, ofFlows)
+		}
+		if d.explain {
+			explained, leftOut := resource.Explain(d.links, d.org, &applied.Applied, evaluation, &facts, true, sentences)
+			shown.Explanation = append(shown.Explanation, explained...)
+			shown.ExplanationLeftOut += leftOut
+		}
+	}
 }

@@ -19,7 +19,7 @@ import (
 
 const (
 	csvContentType = "text/csv; charset=utf-8"
-	// noProvenance selects the artifacts that no flow knows, among the names of flows.
+	// noProvenance is the name that selects artifacts which were reported to no flow.
 	noProvenance = "no provenance"
 )
 
@@ -83,10 +83,10 @@ func (h *handlers) getAuditLog(ctx context.Context, in *auditLogInput) (*server.
 // events pass.
 type auditFilter struct {
 	kinds, repos []string
-	// flows are ids, flowNames the names that were asked for: those of archived flows
-	// lead to no id, but are in the log.
+	// flows are ids, flowNames the names in the query: those of archived flows resolve
+	// to no id, but are in the log.
 	flows, flowNames []string
-	// unknown lets those pass that no flow knows.
+	// unknown lets events pass whose artifact was reported to no flow.
 	unknown bool
 }
 
@@ -118,7 +118,7 @@ func commaList(text string) []string {
 	return items
 }
 
-// The kinds of events that an audit log tells apart.
+// The kinds of events that an audit log can be filtered by.
 const (
 	kindStarted = "started"
 	kindExited  = "exited"
@@ -130,9 +130,7 @@ func auditKinds(text string) ([]string, error) {
 	kinds := commaList(text)
 	for _, kind := range kinds {
 		if kind != kindStarted && kind != kindExited && kind != kindChanged {
-			found := validation.Findings{}
-			found.Add("query.event_types", "Input should be a comma list of 'started', 'exited' or 'changed'", kind)
-			return nil, validation.Invalid(found)
+			return nil, validation.Fault("query.event_types", "Input should be a comma list of 'started', 'exited' or 'changed'", kind)
 		}
 	}
 	return kinds, nil
@@ -154,8 +152,7 @@ func (f *auditFilter) matches(event *snapshot.Event) bool {
 		(f.repos == nil || slices.ContainsFunc(event.Repos, func(id string) bool { return slices.Contains(f.repos, id) }))
 }
 
-// matchesFlows reports whether the flows of an event, and their names, are among those
-// asked for.
+// matchesFlows reports whether the flows of an event pass the filter.
 func (f *auditFilter) matchesFlows(ids []string, named []EventFlow) bool {
 	return len(f.flowNames) == 0 || f.unknown && len(ids) == 0 ||
 		slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(f.flows, id) }) ||
@@ -180,14 +177,8 @@ func (h *handlers) auditRows(ctx context.Context, log *eventLog, filter auditFil
 }
 
 func auditRow(event *GetEnvironmentEventResponse) []string {
-	var flows []string
-	for _, flow := range event.Flows {
-		flows = append(flows, flow.FlowName)
-	}
-	artifact := EventLink{}
-	if known := event.Links.Artifact.Value; known != nil {
-		artifact = *known
-	}
+	flows := resource.Map(event.Flows, func(flow *EventFlow) string { return flow.FlowName })
+	artifact := resource.ZeroIfNil(event.Links.Artifact.Value)
 	row := []string{
 		event.EnvironmentName, strconv.FormatInt(event.SnapshotIndex, 10), event.ArtifactName, event.SHA256, event.Description,
 		strconv.FormatFloat(event.ReportedAt, 'f', -1, 64), resource.ZeroIfNil(resource.ISOTime(event.ReportedAt)),
@@ -208,8 +199,8 @@ func verdictText(verdict *bool) string {
 	return strconv.FormatBool(*verdict)
 }
 
-// escapeFormula keeps spreadsheets from taking a cell for a formula: names come from whoever
-// reports, and the log is opened by auditors. The quote before it is not shown there.
+// escapeFormula keeps spreadsheets from running a cell as a formula: reporters choose the names, and auditors open
+// the log. Spreadsheets do not show the quote before it.
 func escapeFormula(cell string) string {
 	if cell != "" && strings.ContainsRune("=+-@\t\r\n", rune(cell[0])) {
 		return "'" + cell
@@ -219,7 +210,7 @@ func escapeFormula(cell string) string {
 
 // auditReader writes an audit log as it is read, and holds one page of it at a time.
 type auditReader struct {
-	// rows makes the page behind a cursor and gives the next cursor, "" at the end.
+	// rows makes the page after a cursor and returns the next cursor, "" at the end.
 	rows  func(after string) (page [][]string, next string, err error)
 	after string
 	ended bool

@@ -55,7 +55,7 @@ type ArtifactInfo struct {
 	Pods                []string `json:"pods,omitempty" doc:"Names, in order."`
 }
 
-// diffSide is one of the two snapshots that are asked for.
+// diffSide is one of the two snapshots of a request.
 type diffSide struct {
 	environment evidence.Environment
 	expression  timeline.Expression
@@ -89,7 +89,7 @@ func (h *handlers) environmentDiff(ctx context.Context, in *environmentDiffInput
 	}), nil
 }
 
-// diffSides reads what is asked for, both before either is looked up.
+// diffSides parses both snapshots of a request before it looks up their environments.
 func (h *handlers) diffSides(ctx context.Context, org evidence.OrgAccess, in *environmentDiffInput) (first, second *diffSide, err error) {
 	sides := make([]diffSide, 0, 2)
 	var names []string
@@ -130,7 +130,7 @@ func (h *handlers) compareSides(ctx context.Context, org evidence.OrgAccess, fir
 	return h.Snapshots.Comparison(ctx, &loaded[0].Snapshot, &loaded[1].Snapshot)
 }
 
-// diffFlows are the flows that built what a diff tells of, by id.
+// diffFlows are the flows that built the artifacts of a diff, by id.
 type diffFlows map[string]evidence.Flow
 
 // loadDiffFlows looks the flows up: one command for a thousand.
@@ -156,39 +156,32 @@ func (h *handlers) loadDiffFlows(ctx context.Context, org evidence.OrgAccess, co
 
 // onlyIn shows what runs by one of the snapshots.
 func (f diffFlows) onlyIn(artifacts []snapshot.Artifact) []ArtifactInfo {
-	infos := make([]ArtifactInfo, 0, len(artifacts))
-	for i := range artifacts {
-		info := f.info(&artifacts[i])
-		info.InstanceCount = new(artifacts[i].Instances())
-		infos = append(infos, info)
-	}
-	return sortByName(infos)
+	return sortByName(resource.Map(artifacts, func(artifact *snapshot.Artifact) ArtifactInfo {
+		info := f.info(artifact)
+		info.InstanceCount = new(artifact.Instances())
+		return info
+	}))
 }
 
 // changed shows what runs by both snapshots, in other numbers of instances.
 func (f diffFlows) changed(pairs []snapshot.Pair) []ArtifactInfo {
-	infos := make([]ArtifactInfo, 0, len(pairs))
-	for i := range pairs {
-		info := f.inBoth(&pairs[i])
-		info.S1InstanceCount, info.S2InstanceCount = new(pairs[i].First.Instances()), new(pairs[i].Second.Instances())
-		infos = append(infos, info)
-	}
-	return sortByName(infos)
+	return sortByName(resource.Map(pairs, func(pair *snapshot.Pair) ArtifactInfo {
+		info := f.inBoth(pair)
+		info.S1InstanceCount, info.S2InstanceCount = new(pair.First.Instances()), new(pair.Second.Instances())
+		return info
+	}))
 }
 
 // unchanged shows what runs by both snapshots, in the same number.
 func (f diffFlows) unchanged(pairs []snapshot.Pair) []ArtifactInfo {
-	infos := make([]ArtifactInfo, 0, len(pairs))
-	for i := range pairs {
-		info := f.inBoth(&pairs[i])
-		info.InstanceCount = new(pairs[i].Second.Instances())
-		infos = append(infos, info)
-	}
-	return sortByName(infos)
+	return sortByName(resource.Map(pairs, func(pair *snapshot.Pair) ArtifactInfo {
+		info := f.inBoth(pair)
+		info.InstanceCount = new(pair.Second.Instances())
+		return info
+	}))
 }
 
-// inBoth shows what runs by both snapshots as the second one knows it, with the pods of
-// both.
+// inBoth shows what runs by both snapshots as it is in the second one, with the pods of both.
 func (f diffFlows) inBoth(pair *snapshot.Pair) ArtifactInfo {
 	info := f.info(&pair.Second)
 	info.MostRecentTimestamp = max(info.MostRecentTimestamp, pair.First.NewestInstance())
@@ -198,10 +191,8 @@ func (f diffFlows) inBoth(pair *snapshot.Pair) ArtifactInfo {
 
 func (f diffFlows) info(artifact *snapshot.Artifact) ArtifactInfo {
 	info := ArtifactInfo{
-		Fingerprint:         artifact.Fingerprint,
-		Name:                artifact.Name,
-		MostRecentTimestamp: artifact.NewestInstance(),
-		Pods:                slices.Sorted(maps.Keys(artifact.Pods)),
+		Fingerprint: artifact.Fingerprint, Name: artifact.Name,
+		MostRecentTimestamp: artifact.NewestInstance(), Pods: slices.Sorted(maps.Keys(artifact.Pods)),
 	}
 	if len(artifact.Origins) > 0 {
 		origin := &artifact.Origins[0]

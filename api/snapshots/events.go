@@ -16,14 +16,10 @@ import (
 // eventRoutes are those of what happened in environments.
 func (h *handlers) eventRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/environments/{org}/{env_name}/events", OperationID: "get_env_events", Tag: "Environments",
-			Summary: "List what happened in an environment", MinRole: evidence.Reader, Serve: server.Handle(h.listEvents),
-		},
-		{
-			Method: http.MethodGet, Path: "/environments/{org}/{env_name}/auditlog", OperationID: "get_env_auditlog", Tag: "Environments",
-			Summary: "Download what happened in an environment as CSV", MinRole: evidence.Reader, Serve: server.Handle(h.getAuditLog),
-		},
+		{Method: http.MethodGet, Path: "/environments/{org}/{env_name}/events", OperationID: "get_env_events", Tag: "Environments",
+			Summary: "List what happened in an environment", MinRole: evidence.Reader, Serve: server.Handle(h.listEvents)},
+		{Method: http.MethodGet, Path: "/environments/{org}/{env_name}/auditlog", OperationID: "get_env_auditlog", Tag: "Environments",
+			Summary: "Download what happened in an environment as CSV", MinRole: evidence.Reader, Serve: server.Handle(h.getAuditLog)},
 	}
 }
 
@@ -62,13 +58,13 @@ type GetEnvironmentEventResponse struct {
 	Links              EventLinks  `json:"_links"`
 }
 
-// EventFlow is a flow that knows the artifact of an event.
+// EventFlow is a flow that the artifact of an event was reported to.
 type EventFlow struct {
 	FlowName    string  `json:"flow_name"`
 	Deployments []int64 `json:"deployments" nullable:"true"`
 }
 
-// EventLinks lead from an event to what it is about.
+// EventLinks are the addresses of what an event is about.
 type EventLinks struct {
 	Artifact resource.OrNull[EventLink] `json:"artifact" doc:"Null when no flow knows the artifact."`
 	Snapshot EventLink                  `json:"snapshot"`
@@ -80,8 +76,8 @@ type EventLink struct {
 	HTML string `json:"html"`
 }
 
-// bounds reads which part of the log is asked for. Times win over start and end, each on
-// its side, and these win over the interval.
+// bounds reads the bounds of the log in the query. Times win over start and end, each on its side, and these win over
+// the interval.
 func (in *listEventsInput) bounds(ctx context.Context, now time.Time) (start, end timeline.Moment, err error) {
 	start, end = timeline.Beginning(), timeline.End()
 	if in.Interval != "" && !server.QueryHas(ctx, "start") && !server.QueryHas(ctx, "end") {
@@ -142,10 +138,7 @@ func (h *handlers) listEvents(ctx context.Context, in *listEventsInput) (*listEv
 		return nil, err
 	}
 	shown, err := h.showEvents(ctx, log, found)
-	if err != nil {
-		return nil, err
-	}
-	return &listEventsAnswer{PageHeaders: server.PageOf(ctx, h.Links, in.Page, in.PerPage, total).Headers(), Body: shown}, nil
+	return &listEventsAnswer{PageHeaders: server.PageOf(ctx, h.Links, in.Page, in.PerPage, total).Headers(), Body: shown}, err
 }
 
 // eventPage finds a page of a log and how many events there are in all. Those of
@@ -214,11 +207,7 @@ func (h *handlers) showEvents(ctx context.Context, log *eventLog, events []snaps
 	if names.environments, err = h.Environments.Names(ctx, log.org.OrgID, resource.SortUnique(members)); err != nil {
 		return nil, err
 	}
-	shown := make([]GetEnvironmentEventResponse, 0, len(events))
-	for i := range events {
-		shown = append(shown, h.showEvent(log, &events[i], &names))
-	}
-	return shown, nil
+	return resource.Map(events, func(e *snapshot.Event) GetEnvironmentEventResponse { return h.showEvent(log, e, &names) }), nil
 }
 
 // showEvent describes an event. That of a logical environment names the member in which
@@ -237,7 +226,7 @@ func (h *handlers) showEvent(log *eventLog, event *snapshot.Event, names *eventN
 		Description:        event.Description,
 		ReportedAt:         event.Timestamp,
 		Deployments:        []int64{},
-		Flows:              make([]EventFlow, 0, len(event.Flows)),
+		Flows:              resource.Map(event.Flows, func(id *string) EventFlow { return EventFlow{FlowName: names.flows[*id].Name} }),
 		ArtifactCompliance: event.Compliant,
 		SnapshotCompliance: event.SnapshotCompliant,
 		Type:               string(event.Type),
@@ -247,9 +236,6 @@ func (h *handlers) showEvent(log *eventLog, event *snapshot.Event, names *eventN
 			HTML: h.Links.Snapshot(org, environment, event.Snapshot),
 		}},
 	}
-	for _, id := range event.Flows {
-		shown.Flows = append(shown.Flows, EventFlow{FlowName: names.flows[id].Name})
-	}
 	if len(shown.Flows) > 0 {
 		shown.Pipeline = shown.Flows[0].FlowName
 		shown.Links.Artifact.Value = &EventLink{
@@ -258,4 +244,71 @@ func (h *handlers) showEvent(log *eventLog, event *snapshot.Event, names *eventN
 		}
 	}
 	return shown
+}
+
+// eventLog is the log of an environment.
+type eventLog struct {
+	org         evidence.OrgAccess
+	environment evidence.Environment
+	// bounds is the part that is read.
+	bounds environments.EventRange
+	// latest is the number of the last snapshot.
+	latest int64
+}
+
+// eventLogNamed finds the log of the environment of a name. It ends with the last
+// snapshot of the head. All events of that one are stored; those of a snapshot that is being made may not be.
+func (h *handlers) eventLogNamed(ctx context.Context, org evidence.OrgAccess, name string) (*eventLog, error) {
+	environment, err := h.LoadEnvironment(ctx, org, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.catchUp(ctx, &environment); err != nil {
+		return nil, err
+	}
+	head, err := h.Heads.Get(ctx, environment.ID)
+	return &eventLog{
+		org: org, environment: environment,
+		bounds: environments.EventRange{Environment: environment.ID, To: head.Timestamp},
+		latest: head.Last,
+	}, err
+}
+
+// limitRange narrows a log down to what lies between two ends. Times in the wrong order have
+// nothing between them.
+func (h *handlers) limitRange(ctx context.Context, log *eventLog, start, end timeline.Moment) error {
+	if start.IsBeginning() && end.IsEnd() {
+		return nil
+	}
+	timeline := h.timelineUntil(ctx, log.org, log.environment, log.latest)
+	first, last, err := timeline.Ends(start, end)
+	if err != nil {
+		return err
+	}
+	log.bounds.From = start.At
+	if start.Snapshot != nil {
+		if log.bounds.From, err = h.snapshotTime(ctx, log, first); err != nil {
+			return err
+		}
+	}
+	until := end.At
+	if end.Snapshot != nil {
+		if until, err = h.snapshotTime(ctx, log, last); err != nil {
+			return err
+		}
+	}
+	log.bounds.To = min(log.bounds.To, until)
+	return nil
+}
+
+// snapshotTime is the timestamp of a snapshot of the log's environment; 0 when it has none.
+func (h *handlers) snapshotTime(ctx context.Context, log *eventLog, number int64) (float64, error) {
+	if number == 0 {
+		return 0, nil
+	}
+	found, err := h.Snapshots.GetMany(ctx, log.environment.ID, []int64{number})
+	if err != nil || len(found) == 0 {
+		return 0, err
+	}
+	return found[0].Timestamp, nil
 }

@@ -3,6 +3,7 @@ package snapshots
 import (
 	"context"
 
+	"attestry/api/resource"
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/evidence/timeline"
@@ -39,7 +40,7 @@ func (h *handlers) timelineUntil(ctx context.Context, org evidence.OrgAccess, en
 	}
 }
 
-// resolveSnapshot finds the snapshot that is asked for, without what runs by it.
+// resolveSnapshot finds the snapshot of an expression, without what runs by it.
 func (h *handlers) resolveSnapshot(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, asked timeline.Expression) (loadedSnapshot, error) {
 	timeline, err := h.timeline(ctx, org, environment)
 	if err != nil {
@@ -63,7 +64,7 @@ func (h *handlers) resolveSnapshot(ctx context.Context, org evidence.OrgAccess, 
 	return picked, nil
 }
 
-// loadSnapshot reads the snapshot that is asked for: as many commands for each of its
+// loadSnapshot reads the snapshot of an expression: as many commands for each of its
 // two trees as that has levels, and six beside them.
 func (h *handlers) loadSnapshot(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, asked timeline.Expression) (loadedSnapshot, error) {
 	loaded, err := h.resolveSnapshot(ctx, org, environment, asked)
@@ -79,4 +80,65 @@ func (h *handlers) loadSnapshot(ctx context.Context, org evidence.OrgAccess, env
 	}
 	loaded.Changes, err = h.Snapshots.Changes(ctx, &loaded.Snapshot)
 	return loaded, err
+}
+
+// catchUp waits for the reports under way to an environment, and adds to a logical one
+// the snapshots that are missing.
+func (h *handlers) catchUp(ctx context.Context, environment *evidence.Environment) error {
+	if environment.Logical() {
+		return h.Logical.CatchUp(ctx, environment)
+	}
+	return h.Intake.CatchUp(ctx, environment.ID, resource.CatchUpSpan)
+}
+
+// loadMembers adds what runs by a snapshot of a logical environment, and what has
+// changed against the one before: three commands, and one for each level of the
+// highest of all members' trees.
+func (h *handlers) loadMembers(ctx context.Context, loaded *loadedSnapshot) error {
+	shown := []snapshot.Snapshot{loaded.Snapshot}
+	before, err := h.Snapshots.GetMany(ctx, loaded.Environment, []int64{loaded.Number - 1})
+	if err != nil {
+		return err
+	}
+	united, err := h.unionOf(ctx, append(shown, before...))
+	if err != nil {
+		return err
+	}
+	loaded.Artifacts = united[0]
+	loaded.Counts = snapshot.Count(loaded.Artifacts)
+	var former []snapshot.Artifact
+	if len(united) > 1 {
+		former = united[1]
+	}
+	loaded.Changes = snapshot.Diff(former, loaded.Artifacts)
+	return nil
+}
+
+// unionOf returns what runs by each of several snapshots of a logical environment.
+func (h *handlers) unionOf(ctx context.Context, of []snapshot.Snapshot) ([][]snapshot.Artifact, error) {
+	var members []snapshot.Member
+	for i := range of {
+		members = append(members, of[i].Members...)
+	}
+	parts, err := h.Snapshots.Of(ctx, members)
+	if err != nil {
+		return nil, err
+	}
+	lists, err := h.Snapshots.ArtifactsOf(ctx, parts)
+	if err != nil {
+		return nil, err
+	}
+	type key struct {
+		environment string
+		number      int64
+	}
+	artifacts := make(map[key][]snapshot.Artifact, len(parts))
+	for i := range parts {
+		artifacts[key{parts[i].Environment, parts[i].Number}] = lists[i]
+	}
+	return resource.Map(of, func(one *snapshot.Snapshot) []snapshot.Artifact {
+		return snapshot.Union(resource.Map(one.Members, func(m *snapshot.Member) []snapshot.Artifact {
+			return artifacts[key{m.Environment, m.Number}]
+		}))
+	}), nil
 }

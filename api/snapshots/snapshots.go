@@ -19,14 +19,10 @@ const snapshotsPerRead = 100
 
 func (h *handlers) snapshotRoutes() []server.Route {
 	return []server.Route{
-		{
-			Method: http.MethodGet, Path: "/snapshots/{org}/{env_name}", OperationID: "list_snapshots", Tag: "Snapshots",
-			Summary: "List the snapshots of an environment", MinRole: evidence.Reader, Serve: server.Handle(h.listSnapshots),
-		},
-		{
-			Method: http.MethodGet, Path: "/snapshots/{org}/{env_name}/{snapshot_expression}", OperationID: "get_snapshot", Tag: "Snapshots",
-			Summary: "Read a snapshot", MinRole: evidence.Reader, Serve: server.Handle(h.getSnapshot),
-		},
+		{Method: http.MethodGet, Path: "/snapshots/{org}/{env_name}", OperationID: "list_snapshots", Tag: "Snapshots",
+			Summary: "List the snapshots of an environment", MinRole: evidence.Reader, Serve: server.Handle(h.listSnapshots)},
+		{Method: http.MethodGet, Path: "/snapshots/{org}/{env_name}/{snapshot_expression}", OperationID: "get_snapshot", Tag: "Snapshots",
+			Summary: "Read a snapshot", MinRole: evidence.Reader, Serve: server.Handle(h.getSnapshot)},
 	}
 }
 
@@ -46,7 +42,7 @@ type GetSnapshotListItem struct {
 	To        float64 `json:"to" doc:"0 for the snapshot now in force"`
 	Compliant bool    `json:"compliant"`
 	Duration  float64 `json:"duration" doc:"seconds"`
-	// State tells apart what Compliant does not: false, and what nothing is known of.
+	// State distinguishes not compliant from unknown; Compliant is false for both.
 	State *bool `json:"state" nullable:"true" doc:"The verdict on all that ran; null if it is unknown."`
 }
 

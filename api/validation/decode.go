@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/url"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -18,9 +20,8 @@ import (
 // maxDepth is how deep JSON may nest; nothing in the contract comes near it.
 const maxDepth = 100
 
-// checker is a body type that can tell by itself that a value surely meets its
-// schema, required members included. Such bodies are decoded in one strict pass.
-// Check may be false for a valid value: the schema then decides.
+// checker is a body type with a quick check of its schema, required members included. Such bodies are decoded in one
+// strict pass. Check is true only for valid values; if it is false, the schema decides.
 type checker interface{ Check() bool }
 
 // knownOnly refuses members that a type does not have.
@@ -137,4 +138,60 @@ func reason(err error) string {
 	default:
 		return errTrailing.Error()
 	}
+}
+
+// What decoding takes up follows less from the length of a body than from how many values
+// are in it: three bytes may become a whole struct. The figures are upper bounds of what
+// was measured, for bodies of every shape, as the growth of the heap.
+
+// StrictSize is what a body takes up, at most, that is decoded in one strict pass, in
+// bytes and without the body itself.
+func StrictSize(body []byte) int64 {
+	return int64(len(body)) + 200*occurrences(body, "{") + 64*occurrences(body, ",") + 32*occurrences(body, "[")
+}
+
+// ParsedSize is what a body takes up, at most, that is parsed and validated by its
+// schema, in bytes and without the body itself.
+func ParsedSize(body []byte) int64 {
+	return 4*int64(len(body)) + 200*occurrences(body, "{") + 160*occurrences(body, ",") + 64*occurrences(body, "[")
+}
+
+func occurrences(body []byte, character string) int64 {
+	return int64(bytes.Count(body, []byte(character)))
+}
+
+const (
+	unescapableText = "Input should be a valid string, unable to undo its escapes"
+	semicolonText   = "Input should be a valid string, with ';' sent as %3B"
+)
+
+// ParseQuery returns the parameters of a query. One that cannot be read is a finding: it
+// must not be taken for one that was not sent. That includes a `;`, which some parsers
+// take for the end of a parameter.
+func ParseQuery(raw string, found Findings) url.Values {
+	query := url.Values{}
+	for pair := range strings.SplitSeq(raw, "&") {
+		parsed, err := url.ParseQuery(pair)
+		if err != nil {
+			addUnreadable(pair, found)
+			continue
+		}
+		for name, values := range parsed {
+			query[name] = append(query[name], values...)
+		}
+	}
+	return query
+}
+
+// addUnreadable notes that a parameter cannot be read, at its name as far as that can be.
+func addUnreadable(pair string, found Findings) {
+	name, value, _ := strings.Cut(pair, "=")
+	if plain, err := url.QueryUnescape(name); err == nil {
+		name = plain
+	}
+	text := unescapableText
+	if strings.Contains(pair, ";") {
+		text = semicolonText
+	}
+	found.Add("query."+Cut(name), text, value)
 }

@@ -90,8 +90,8 @@ func writeDictionary(b *strings.Builder, members map[string]any) {
 	b.WriteByte('}')
 }
 
-// showChoices lists the values of an enum: 'a', 'b' or 'c'.
-func showChoices(values []any) string {
+// ShowChoices lists the values of an enum: 'a', 'b' or 'c'.
+func ShowChoices(values []any) string {
 	shown := make([]string, len(values))
 	for i, value := range values {
 		var b strings.Builder
@@ -117,6 +117,4 @@ func Cut(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
-func sortedKeys(members map[string]any) []string {
-	return slices.Sorted(maps.Keys(members))
-}
+func sortedKeys(members map[string]any) []string { return slices.Sorted(maps.Keys(members)) }

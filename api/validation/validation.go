@@ -1,8 +1,8 @@
-// Package validation holds inputs to their schemas, and tells what does not fit as the
-// contract words it.
+// Package validation checks inputs by their schemas, and describes what is wrong in the contract's words.
 package validation
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -37,7 +37,7 @@ const (
 // them (docs/semantics.md 1.8).
 type Findings map[string]string
 
-// Add notes what is wrong with the input at a place; "" is the body as a whole.
+// Add notes what is wrong with the input at a location; "" is the whole body.
 func (f Findings) Add(at, text string, input any) {
 	if at == "" {
 		at = "body"
@@ -48,7 +48,7 @@ func (f Findings) Add(at, text string, input any) {
 	f[at] = text + " [input: " + showInput(input) + "]"
 }
 
-// Merge adds the findings of other, unless there is one at their place.
+// Merge adds the findings of other at locations that have none.
 func (f Findings) Merge(other Findings) {
 	// In order, so that what the limit cuts is always the same.
 	for _, at := range slices.Sorted(maps.Keys(other)) {
@@ -165,22 +165,14 @@ func (v *Validator) checkUnion(branches []*huma.Schema, value any, at string, fo
 
 // branchName is what pydantic calls a branch of a union.
 func branchName(s *huma.Schema) string {
-	switch {
-	case s.Ref != "":
+	if s.Ref != "" {
 		return s.Ref[strings.LastIndexByte(s.Ref, '/')+1:]
-	case s.Type == huma.TypeObject:
-		return "dict[any,any]"
-	case s.Type == huma.TypeArray:
-		return "list[any]"
-	case s.Type == huma.TypeString:
-		return "str"
-	case s.Type == huma.TypeInteger:
-		return "int"
-	case s.Type == huma.TypeNumber:
-		return "float"
-	default:
-		return "bool"
 	}
+	return cmp.Or(branchNames[s.Type], "bool")
+}
+
+var branchNames = map[string]string{
+	huma.TypeObject: "dict[any,any]", huma.TypeArray: "list[any]", huma.TypeString: "str", huma.TypeInteger: "int", huma.TypeNumber: "float",
 }
 
 func checkBoolean(value any, at string, found Findings) any {
@@ -316,7 +308,7 @@ func choicesOf(s *huma.Schema) string {
 	if text, ok := s.Extensions[ChoicesText].(string); ok {
 		return text
 	}
-	return showChoices(s.Enum)
+	return ShowChoices(s.Enum)
 }
 
 func (v *Validator) checkString(s *huma.Schema, value any, at string, found Findings) any {
@@ -344,19 +336,15 @@ func (v *Validator) checkString(s *huma.Schema, value any, at string, found Find
 	return value
 }
 
-// TooLongText words that a string has more characters than most.
-func TooLongText(most int) string {
-	return "String should have at most " + count(most, "character")
-}
+// TooLongText is the finding on a string of more than most characters.
+func TooLongText(most int) string { return "String should have at most " + count(most, "character") }
 
 // UnreadableText is the finding on text that is not UTF-8.
 const UnreadableText = "Input should be a valid string, unable to parse raw data as a unicode string"
 
 // PlainText reports whether text is valid UTF-8 without NUL, which no engine keeps in
 // a name or an index.
-func PlainText(text string) bool {
-	return utf8.ValidString(text) && strings.IndexByte(text, 0) < 0
-}
+func PlainText(text string) bool { return utf8.ValidString(text) && strings.IndexByte(text, 0) < 0 }
 
 // PlainTextFormat is the format of names, descriptions, values of tags and reasons, which people write and
 // read: they have no control characters but tab and newline (docs/semantics.md 1.6).
@@ -494,7 +482,7 @@ func (v *Validator) checkKeyed(keyed map[string]*huma.Schema, name string, value
 	return value
 }
 
-// Join is the place of a member within another place.
+// Join is the location of a member within another location.
 func Join(at, name string) string {
 	if at == "" {
 		return name
@@ -509,7 +497,14 @@ func count(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
-// Invalid is the answer that tells of findings, nil when there are none.
+// Fault is the answer to a request with one finding.
+func Fault(at, text string, input any) error {
+	found := Findings{}
+	found.Add(at, text, input)
+	return Invalid(found)
+}
+
+// Invalid is the answer that lists findings, nil when there are none.
 func Invalid(found Findings) error {
 	if len(found) == 0 {
 		return nil

@@ -60,7 +60,7 @@ type verdict struct {
 	Deployment  *latestDeployment   `json:"-"`
 }
 
-// latestDeployment tells when an artifact began to run somewhere, and in the place of what.
+// latestDeployment is when an artifact began to run in an environment, and which artifact it replaced.
 type latestDeployment struct {
 	At       float64  `json:"deployed_at"`
 	DiffURL  *string  `json:"diff_url"`
@@ -87,8 +87,8 @@ type artifactPage struct {
 	Unasked  []place
 	// MoreUnasked, MoreExited and MoreHistory are how many entries are left out.
 	MoreUnasked, MoreExited, MoreHistory int
-	// Superseded tells that another record than the newest was asked for, and Unknown that it was not
-	// found, so that the newest is shown.
+	// Superseded is set if an older record than the newest is shown. Unknown is set if the record of the
+	// address was not found, so that the newest is shown.
 	Superseded, Unknown bool
 	Package             string
 }
@@ -144,8 +144,8 @@ func (a *artifactPage) loadNewest(p *page) error {
 	return a.attest(p, asserted.Status.Entries)
 }
 
-// loadRecord shows the record of an id instead of the newest. The API has no records by id, but the
-// trails of a fingerprint tell which records they have.
+// loadRecord shows the record of an id instead of the newest. The API does not read records by id, but
+// the trails of a fingerprint list their records.
 func (a *artifactPage) loadRecord(p *page, id string) error {
 	var found struct {
 		Data []trail `json:"data"`
@@ -184,7 +184,7 @@ func (a *artifactPage) attest(p *page, entries []entry) error {
 	return p.detail(a.Org, &a.Attested)
 }
 
-// loadVerdicts asks for what is said of the artifact where it runs.
+// loadVerdicts reads the verdicts on the artifact where it runs.
 func (a *artifactPage) loadVerdicts(p *page) error {
 	asked := min(len(a.Artifact.Running), maxPlaces)
 	a.Unasked, a.MoreUnasked = first(a.Artifact.Running[asked:], maxOthers)
@@ -206,8 +206,8 @@ func (a *artifactPage) verdict(p *page, at place) (verdict, error) {
 		return said, err
 	}
 	var known latestDeployment
-	there, err := p.getIfThere(target("/deployments/%s/%s/%s", a.Org, at.Environment, a.Artifact.Fingerprint), &known)
-	if there {
+	found, err := p.getIfThere(target("/deployments/%s/%s/%s", a.Org, at.Environment, a.Artifact.Fingerprint), &known)
+	if found {
 		said.Deployment = &known
 	}
 	return said, err

@@ -75,14 +75,14 @@ type entry struct {
 	Unexpected bool    `json:"unexpected"`
 	// Details is nil for what is missing, and for what is beyond maxDetails.
 	Details *attestation `json:"-"`
-	// Asked tells that the page was opened for this one.
+	// Asked is set if the address names this one.
 	Asked bool `json:"-"`
-	// Anchor tells that addresses can lead to it. One attestation of several artifacts has as many
-	// entries, and only the first of them on a page can be led to.
+	// Anchor is set if the entry has an HTML id. An attestation of several artifacts has an entry for each, and
+	// only the first on a page has the id.
 	Anchor bool `json:"-"`
 }
 
-// Missing tells that nothing was attested.
+// Missing reports whether nothing was attested.
 func (e *entry) Missing() bool { return e.ID == nil }
 
 // State is the verdict, as the function state of templates takes it.
@@ -93,7 +93,7 @@ func (e *entry) State() any {
 	return e.Compliant
 }
 
-// failing tells that the entry keeps its trail from being compliant.
+// failing reports whether the entry keeps its trail from being compliant.
 func (e *entry) failing() bool { return !e.Missing() && e.Compliant != nil && !*e.Compliant }
 
 // section lists the attestations of a trail itself, or of one of its artifacts.
@@ -114,8 +114,7 @@ func newSection(entries []entry) section {
 	return section{Entries: shown, More: more}
 }
 
-// mark marks the entries of one attestation among those of a page, and what addresses can lead to. It
-// tells whether there is one.
+// mark sets Asked and Anchor of the entries of a page. It reports whether one of them is the attestation asked.
 func mark(asked string, sections ...*section) bool {
 	seen := map[string]bool{}
 	for _, section := range sections {
@@ -131,7 +130,7 @@ func mark(asked string, sections ...*section) bool {
 	return seen[asked]
 }
 
-// detail reads what the state of a trail does not tell of its attestations: who made them, when, why.
+// detail reads what the state of a trail leaves out of its attestations: who made them, when, why.
 func (p *page) detail(org string, sections ...*section) error {
 	waiting, query := map[string][]*entry{}, url.Values{}
 	for _, section := range sections {

@@ -7,7 +7,7 @@ import (
 	"attestry/api/web/view"
 )
 
-// listed tells which page of a list an answer is.
+// listed is the pagination of an answer.
 type listed struct {
 	Last  int   `json:"total_pages"`
 	Total int64 `json:"total_count"`

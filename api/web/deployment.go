@@ -37,7 +37,7 @@ type deployment struct {
 	Links map[string]any `json:"_links"`
 }
 
-// Archived tells that the environment is archived, and so has no page.
+// Archived reports whether the environment is archived, and so has no page.
 func (d *deployment) Archived() bool { return len(d.Links) == 0 }
 
 // deploymentList is a page of deployments as the API lists them.

@@ -53,12 +53,12 @@ func (s *Site) showDiff(p *page) error {
 	p.apiPath = target("/env-diff/%s", shown.Org) + "?" + url.Values{
 		"snappish1": {snappish(shown.Environment, shown.From)}, "snappish2": {snappish(shown.Environment, shown.To)},
 	}.Encode()
-	var refused *apiError
-	switch err := shown.load(p); {
-	case errors.As(err, &refused):
+	err = shown.load(p)
+	if refused, ok := errors.AsType[*apiError](err); ok {
 		p.c.Status(refused.status)
-		shown.Failed = refused.Message
-	case err != nil:
+		shown.Failed, err = refused.Message, nil
+	}
+	if err != nil {
 		return err
 	}
 	return p.render("diff", "What changed in "+shown.Environment, shown)

@@ -1,12 +1,20 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
 	"strconv"
+	"time"
 
+	"github.com/gofiber/fiber/v2"
+
+	"attestry/api/web/chart"
 	"attestry/api/web/snapshot"
 	"attestry/api/web/view"
+	"attestry/evidence"
 )
 
 const (
@@ -59,7 +67,7 @@ func (s *Site) showEnvironment(p *page) error {
 // load reads the snapshot and the history.
 func (e *environmentPage) load(p *page) error {
 	name, number := e.Environment.Name, p.parameter("snapshot")
-	p.apiPath = target("/snapshots/%s/%s/%s?explain=true", e.Org, name, orLatest(number))
+	p.apiPath = target("/snapshots/%s/%s/%s?explain=true", e.Org, name, cmp.Or(number, "-1"))
 	history := target("/snapshots/%s/%s?per_page="+strconv.Itoa(historyLength), e.Org, name)
 	if err := p.get(history, &e.History); err != nil {
 		return err
@@ -74,13 +82,6 @@ func (e *environmentPage) load(p *page) error {
 	e.Snapshot = read
 	e.link()
 	return nil
-}
-
-func orLatest(number string) string {
-	if number == "" {
-		return "-1"
-	}
-	return number
 }
 
 // link sets the addresses of what is beside the page.
@@ -117,4 +118,111 @@ func (p *page) filter() snapshot.Filter {
 		state = ""
 	}
 	return snapshot.Filter{State: state, Name: p.c.Query("name"), Flow: p.c.Query("flow"), From: int(from)}
+}
+
+// event is an entry of the log of an environment.
+type event struct {
+	Environment string  `json:"environment_name"`
+	Snapshot    int64   `json:"snapshot_index"`
+	Artifact    string  `json:"artifact_name"`
+	Fingerprint string  `json:"sha256"`
+	Description string  `json:"description"`
+	At          float64 `json:"reported_at"`
+	Flow        string  `json:"pipeline"`
+	Compliant   *bool   `json:"artifact_compliance"`
+	CodeDiff    *string `json:"code_diff"`
+}
+
+type eventsPage struct {
+	Org, Environment string
+	Events           []event
+	Pager            pager
+}
+
+func (s *Site) showEvents(p *page) error {
+	shown := eventsPage{Org: p.org()}
+	moved, err := p.findEnvironment(&shown.Environment)
+	if err != nil || moved {
+		return err
+	}
+	number := p.number("page")
+	p.apiPath = target("/environments/%s/%s/events", shown.Org, shown.Environment) +
+		"?per_page=" + strconv.Itoa(rowsPerPage) + "&page=" + strconv.Itoa(number)
+	last, err := p.list(p.apiPath, &shown.Events)
+	if err != nil {
+		return err
+	}
+	shown.Pager = p.pager("page", number, last)
+	return p.render("events", "Events of "+shown.Environment, shown)
+}
+
+const (
+	// sparklineSpan is how far back a sparkline reaches, and sparklineInterval how the API calls that.
+	sparklineSpan     = 30 * 24 * time.Hour
+	sparklineInterval = "@{30.days.ago}..NOW"
+	// maxSparkline is how many snapshots a sparkline shows, the newest of them. The API reads 100 of them
+	// at a time.
+	maxSparkline = 1000
+)
+
+// sparkline draws when an environment was compliant.
+type sparkline struct {
+	environment string
+	spans       []historyEntry
+	now         float64
+}
+
+func (s *Site) showSparkline(p *page) error {
+	drawn := sparkline{environment: p.parameter("environment"), now: evidence.Seconds(s.Clock())}
+	history := target("/snapshots/%s/%s", p.org(), drawn.environment) +
+		"?per_page=" + strconv.Itoa(maxSparkline) + "&interval=" + url.QueryEscape(sparklineInterval)
+	if err := p.get(history, &drawn.spans); err != nil {
+		return err
+	}
+	spans := make([]chart.Span, 0, len(drawn.spans))
+	for _, one := range drawn.spans {
+		to := one.To
+		if to == 0 {
+			to = drawn.now
+		}
+		spans = append(spans, chart.Span{From: one.From, To: to, Verdict: one.verdict()})
+	}
+	return p.sendDrawing(chart.Sparkline(drawn.title(), drawn.now-sparklineSpan.Seconds(), drawn.now, spans))
+}
+
+func (p *page) sendDrawing(content []byte) error {
+	p.c.Set(fiber.HeaderContentType, "image/svg+xml")
+	p.c.Set(fiber.HeaderContentSecurityPolicy, policy)
+	p.c.Set(fiber.HeaderCacheControl, "private, max-age=60")
+	return p.c.Status(http.StatusOK).Send(content)
+}
+
+// title says the same in words.
+func (s *sparkline) title() string {
+	if len(s.spans) == 0 {
+		return "No snapshots of " + s.environment + " in the last 30 days"
+	}
+	count := map[chart.Verdict]int{}
+	for i := range s.spans {
+		count[s.spans[i].verdict()]++
+	}
+	of := view.Plural(len(s.spans), "snapshot")
+	if len(s.spans) == maxSparkline {
+		of = fmt.Sprintf("the newest %d snapshots", maxSparkline)
+	}
+	text := fmt.Sprintf("%s in the last 30 days: %s, %d not compliant", s.environment, of, count[chart.NotCompliant])
+	if n := count[chart.NotJudged]; n > 0 {
+		text += fmt.Sprintf(", %d not judged", n)
+	}
+	return text
+}
+
+func (h *historyEntry) verdict() chart.Verdict {
+	switch {
+	case h.State == nil:
+		return chart.NotJudged
+	case *h.State:
+		return chart.Compliant
+	}
+	return chart.NotCompliant
 }

@@ -40,7 +40,7 @@ type evaluation struct {
 	Told  int
 }
 
-// evaluationPage is the form of a dry run, and what has come out of it.
+// evaluationPage is the form of a dry run, and its result.
 type evaluationPage struct {
 	Org, Policy  string
 	Environment  string
@@ -71,7 +71,7 @@ func (s *Site) showEvaluation(p *page) error {
 }
 
 // evaluatePolicy shows what the file of the form would say of what runs in an environment. Where the
-// policy is attached, the file stands for its next version; elsewhere it is one more policy.
+// policy is attached, the file counts as its next version; elsewhere it is one more policy.
 func (s *Site) evaluatePolicy(p *page) error {
 	shown, err := p.newEvaluation()
 	if err != nil {
@@ -91,8 +91,7 @@ func (s *Site) evaluatePolicy(p *page) error {
 	}
 	shown.Result = &evaluation{}
 	err = p.ask(query, func(answer *server.PageAnswer) error { return shown.Result.decode(answer.Body()) })
-	var refused *apiError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*apiError](err); ok {
 		shown.Result, shown.Failed, shown.Details = nil, refused.Message, refused.details()
 		p.c.Status(refused.status)
 		err = nil

@@ -40,8 +40,7 @@ func (s *Site) showFlows(p *page) error {
 	}
 	p.apiPath = target("/flows/%s", shown.Org) + "?" + query.Encode()
 	err := p.get(p.apiPath, &shown)
-	var refused *apiError
-	if errors.As(err, &refused) && refused.status == http.StatusBadRequest && shown.Name != "" {
+	if refused, ok := errors.AsType[*apiError](err); ok && refused.status == http.StatusBadRequest && shown.Name != "" {
 		shown.Refused, p.apiPath, err = refused.Error(), "", nil
 		p.c.Status(http.StatusBadRequest)
 	}
@@ -87,7 +86,7 @@ type required struct {
 	Rows []requirement
 	// Total is how many requirements there are, also of those that are not in Rows.
 	Total int
-	// Unread tells that the template cannot be read.
+	// Unread is set if the template cannot be read.
 	Unread bool
 }
 

@@ -24,12 +24,12 @@ type environment struct {
 	Policies       []string         `json:"policies"`
 	Included       []string         `json:"included_environments"`
 	Counts         *snapshot.Counts `json:"artifact_compliance_count"`
-	// Silent tells that its reporter has not been heard of for a while.
+	// Silent is set if its last report is older than silentAfter.
 	Silent bool   `json:"-"`
 	Link   string `json:"-"`
 }
 
-// prepare sets what the API does not tell.
+// prepare sets the members that are not in the answer of the API.
 func (e *environment) prepare(org string, now time.Time) {
 	e.Link = view.Pages.Environment(org, e.Name)
 	if e.Type != "logical" && e.LastReportedAt != nil {
@@ -43,7 +43,7 @@ type organizationPage struct {
 	Pager        pager
 }
 
-// showHome leads to the organization that a person opens first, or to a choice.
+// showHome redirects to the default organization of a person, or to the list of organizations.
 func (s *Site) showHome(p *page) error {
 	org, err := s.Identities.DefaultOrganization(p.c.UserContext(), p.viewer)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *Site) showHome(p *page) error {
 	return p.c.Redirect(address, http.StatusSeeOther)
 }
 
-// organizationsPage leads to the organizations of whoever is signed in.
+// organizationsPage lists the organizations of whoever is signed in.
 type organizationsPage struct {
 	Organizations []string
 	Pager         pager

@@ -39,7 +39,7 @@ type page struct {
 // org is the name of the organization in the path, "" for none.
 func (p *page) org() string { return p.parameter("org") }
 
-// shownOrg is the organization that the page leads around in, "" for people who are not signed in.
+// shownOrg is the organization whose navigation the page shows, "" for people who are not signed in.
 func (p *page) shownOrg() string {
 	if p.viewer.Name == "" {
 		return ""
@@ -47,8 +47,7 @@ func (p *page) shownOrg() string {
 	return p.org()
 }
 
-// beta tells whether the organization has the beta features. Where it cannot be told, as for people who do not
-// see the organization, what needs them is left out.
+// beta reports whether the organization has the beta features. It is false for people who do not see the organization.
 func (p *page) beta() bool {
 	if p.shownOrg() == "" {
 		return false
@@ -77,7 +76,7 @@ func (p *page) parameter(name string) string {
 // namedSegment is the part of a page's path that names its flow or environment: /org/flows/name.
 const namedSegment = 3
 
-// redirect leads to the page of a flow or an environment by the name that it has now.
+// redirect redirects to the page of a flow or an environment under its current name.
 func (p *page) redirect(name string) error {
 	segments := strings.Split(p.c.Path(), "/")
 	segments[namedSegment] = url.PathEscape(name)
@@ -188,17 +187,16 @@ func (p *page) decode(into any) func(*server.PageAnswer) error {
 	}
 }
 
-// getIfThere is get for what need not exist: it tells whether it does.
+// getIfThere is get for what need not exist: it reports whether it does.
 func (p *page) getIfThere(target string, into any) (bool, error) {
 	err := p.get(target, into)
-	var refused *apiError
-	if errors.As(err, &refused) && refused.status == http.StatusNotFound {
+	if refused, ok := errors.AsType[*apiError](err); ok && refused.status == http.StatusNotFound {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// list is get for an answer that tells in its head how many pages there are. It returns that.
+// list is get for an answer that has the number of pages in its head, which it returns.
 func (p *page) list(target string, into any) (last int, err error) {
 	err = p.ask(server.PageQuery{Method: http.MethodGet, Target: target}, func(answer *server.PageAnswer) error {
 		if last, err = strconv.Atoi(answer.Header("X-Total-Pages")); err != nil {
@@ -233,8 +231,7 @@ func (p *page) fail(err error) error {
 	if errors.Is(err, session.ErrSignedOut) {
 		return p.c.Redirect("/signin?next="+url.QueryEscape(p.c.OriginalURL()), http.StatusSeeOther)
 	}
-	var refused *apiError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*apiError](err); ok {
 		if refused.retryAfter != "" {
 			p.c.Set(fiber.HeaderRetryAfter, refused.retryAfter)
 		}
@@ -250,7 +247,7 @@ func (p *page) fail(err error) error {
 // errorPage says what went wrong.
 type errorPage struct {
 	Title, Reason, Org string
-	// Unknown tells that what was asked for does not exist. People can search for it.
+	// Unknown is set for status 404. The page then has a search.
 	Unknown bool
 }
 
@@ -281,4 +278,62 @@ func (p *page) render(name, title string, data any) error {
 	}
 	p.c.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
 	return p.c.Send(content)
+}
+
+// pagination is how a list of the API is divided into pages.
+type pagination struct {
+	Total int64 `json:"total"`
+	Page  int   `json:"page"`
+	Pages int   `json:"page_count"`
+}
+
+// paged is the query for a page of a list in the API.
+func (p *page) paged() url.Values {
+	return url.Values{"page": {strconv.Itoa(p.number("page"))}, "per_page": {strconv.Itoa(rowsPerPage)}}
+}
+
+// pager links to other pages of a list.
+type pager struct {
+	// Label names the list for screen readers.
+	Label          string
+	Number, Last   int
+	Previous, Next string // addresses, "" for none
+}
+
+// number is the number of the page that the query asks for, from 1.
+func (p *page) number(parameter string) int {
+	asked, _ := strconv.Atoi(p.c.Query(parameter))
+	return max(1, asked)
+}
+
+// pager makes a pager of the list whose page is in a parameter of the query. All else of the query
+// stays.
+func (p *page) pager(parameter string, number, last int) pager {
+	at := func(number int) string {
+		values := url.Values{}
+		for name, value := range p.c.Queries() {
+			values.Set(name, value)
+		}
+		values.Set(parameter, strconv.Itoa(number))
+		return "?" + values.Encode()
+	}
+	made := pager{Label: "Pages", Number: number, Last: last}
+	if parameter != "page" {
+		made.Label = "Pages of " + parameter
+	}
+	if number > 1 {
+		made.Previous = at(min(number-1, max(1, last)))
+	}
+	if number < last {
+		made.Next = at(number + 1)
+	}
+	return made
+}
+
+// cutPage is the page of a whole list that the query asks for.
+func cutPage[T any](p *page, all []T) ([]T, pager) {
+	last := (len(all) + rowsPerPage - 1) / rowsPerPage
+	number := min(p.number("page"), max(1, last))
+	begin := (number - 1) * rowsPerPage
+	return all[begin:min(begin+rowsPerPage, len(all))], p.pager("page", number, last)
 }

@@ -27,7 +27,7 @@ type policyVersion struct {
 	At      float64 `json:"timestamp"`
 	By      string  `json:"created_by"`
 	File    string  `json:"policy_yaml"`
-	// Truncated tells that only the beginning of the file is here.
+	// Truncated is set if only the beginning of the file is here.
 	Truncated bool `json:"-"`
 }
 
@@ -48,7 +48,7 @@ type policyEvent struct {
 	} `json:"data"`
 }
 
-// policyEvents are what people call what happens to policies.
+// policyEvents are the names of the types of events on pages.
 var policyEvents = map[string]string{
 	"policy_created": "created", "metadata_update": "description changed", "new_version": "new version",
 }
@@ -112,7 +112,7 @@ func (s *Site) showPolicies(p *page) error {
 type policyPage struct {
 	Org    string
 	Policy storedPolicy
-	// File is the newest version; instead of it Left and Right are compared if both are asked for.
+	// File is the newest version; instead of it Left and Right are compared if the query has both.
 	File        *policyVersion
 	Compared    bool
 	Left, Right comparedVersion

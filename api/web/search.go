@@ -37,7 +37,7 @@ type foundArtifact struct {
 	Link        string   `json:"-"`
 }
 
-// foundName is a thing whose name has what is searched for.
+// foundName is a thing whose name has the text of the search.
 type foundName struct{ Kind, Name, Description, Link string }
 
 type searchPage struct {
@@ -49,13 +49,13 @@ type searchPage struct {
 	Artifacts []foundArtifact
 	Total     int
 	Pager     pager
-	// Reason says why the API has found no artifacts, "" if it has or was not asked.
+	// Reason says why the API has found no artifacts, "" if it has or was not searched.
 	Reason string
-	// only is the fingerprint that the digits stand for, "" if they stand for several things.
+	// only is the one fingerprint that the digits match, "" if they match several things.
 	only string
 }
 
-// Nothing tells that nothing was found.
+// Nothing reports whether nothing was found.
 func (s *searchPage) Nothing() bool { return len(s.Names)+s.Total == 0 }
 
 func (s *Site) showSearch(p *page) error {
@@ -78,7 +78,7 @@ func (s *Site) showSearch(p *page) error {
 	return p.render("search", "Search", &shown)
 }
 
-// onlyPage is the page that all results lead to, "" if they lead to several or to none. A fingerprint that
+// onlyPage is the page that all results link to, "" if they link to several or to none. A fingerprint that
 // several flows have reported has a page in each.
 func (s *searchPage) onlyPage() string {
 	if s.only == "" || len(s.Names) > 0 || len(s.Artifacts) == 0 {
@@ -103,7 +103,7 @@ func (s *searchPage) findNames(p *page) error {
 	for _, one := range environments.Found {
 		s.Names = append(s.Names, foundName{"Environment", one.Name, one.Description, view.Pages.Environment(s.Org, one.Name)})
 	}
-	s.note("environments", environments.Total > maxNamed)
+	s.noteMore("environments", environments.Total)
 	if err := s.findFlows(p); err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (s *searchPage) findFlows(p *page) error {
 	for _, one := range flows.Found {
 		s.Names = append(s.Names, foundName{"Flow", one.Name, one.Description, view.Pages.Flow(s.Org, one.Name)})
 	}
-	s.note("flows", flows.Pagination.Total > maxNamed)
+	s.noteMore("flows", flows.Pagination.Total)
 	return nil
 }
 
@@ -143,8 +143,7 @@ func (s *searchPage) findControls(p *page) error {
 		Found []control `json:"controls"`
 	}
 	err := p.get(target("/controls/%s", s.Org)+firstOf("search", s.Query), &controls)
-	var refused *apiError
-	if errors.As(err, &refused) && refused.status == http.StatusForbidden {
+	if refused, ok := errors.AsType[*apiError](err); ok && refused.status == http.StatusForbidden {
 		return nil
 	}
 	if err != nil {
@@ -153,12 +152,12 @@ func (s *searchPage) findControls(p *page) error {
 	for _, one := range controls.Found {
 		s.Names = append(s.Names, foundName{"Control", one.Identifier, one.Name, view.Pages.Control(s.Org, one.Identifier)})
 	}
-	s.note("controls", controls.Total > maxNamed)
+	s.noteMore("controls", controls.Total)
 	return nil
 }
 
-func (s *searchPage) note(kind string, more bool) {
-	if more {
+func (s *searchPage) noteMore(kind string, total int64) {
+	if total > maxNamed {
 		s.More = append(s.More, kind)
 	}
 }
@@ -167,8 +166,7 @@ func (s *searchPage) note(kind string, more bool) {
 func (s *searchPage) findArtifacts(p *page) error {
 	p.apiPath = target("/search/%s/sha/%s", s.Org, s.Query)
 	err := p.read(p.apiPath, s.decode)
-	var refused *apiError
-	if errors.As(err, &refused) && refused.status == http.StatusNotFound {
+	if refused, ok := errors.AsType[*apiError](err); ok && refused.status == http.StatusNotFound {
 		s.Reason = refused.Message
 		return nil
 	}

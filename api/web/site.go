@@ -9,7 +9,6 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
-	"slices"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -29,17 +28,17 @@ const maxForm = server.Mebibyte + 64<<10
 type API interface {
 	// ServePage serves a path for people.
 	ServePage(method, path string, serve ...fiber.Handler)
-	// ServeOtherPages answers browsers at addresses that lead nowhere.
+	// ServeOtherPages answers browsers at unknown addresses.
 	ServeOtherPages(serve fiber.Handler)
 	// ReadForm reads the form that a page sends, of at most limit bytes.
 	ReadForm(c *fiber.Ctx, limit int64) error
 	// Ask answers an operation on behalf of whoever is signed in.
 	Ask(c *fiber.Ctx, query server.PageQuery) *server.PageAnswer
-	// Explain tells what clients are told of an error.
+	// Explain returns the answer to an error.
 	Explain(ctx context.Context, err error) (status int, sentence string, head http.Header)
 }
 
-// Identities knows who signs in.
+// Identities reads who signs in.
 type Identities interface {
 	session.Identities
 	// Authenticate returns whoever an API key speaks for, or an evidence.Unauthorized error.
@@ -73,7 +72,7 @@ type Site struct {
 	templates *view.Templates
 }
 
-// New makes the pages. They are served once Mount has told the server of them.
+// New makes the pages. Mount has the server serve them.
 func New(options Options) (*Site, error) {
 	made, err := view.New(options.Clock, template.FuncMap{
 		"states": func() map[string]string { return snapshot.States },
@@ -85,7 +84,7 @@ func New(options Options) (*Site, error) {
 	return &Site{Options: options, sessions: sessions, templates: made}, err
 }
 
-// Mount has the pages served by api, behind all other paths that it has.
+// Mount has api serve the pages. Its other paths must be registered before.
 func (s *Site) Mount(api API) {
 	s.api = api
 	for _, asset := range view.Assets {
@@ -134,11 +133,6 @@ type route struct {
 
 // pages lists the pages that only people see who are signed in.
 func (s *Site) pages() []route {
-	return slices.Concat(s.environmentPages(), s.pipelinePages(), s.governancePages())
-}
-
-// environmentPages are those of organizations and environments.
-func (s *Site) environmentPages() []route {
 	return []route{
 		{"/", s.showHome},
 		{view.Pages.Organizations(), s.showOrganizations},
@@ -149,23 +143,11 @@ func (s *Site) environmentPages() []route {
 		{"/:org/environments/:environment/sparkline.svg", s.showSparkline},
 		{"/:org/environments/:environment/diff", s.showDiff},
 		{"/:org/environments/:environment/events", s.showEvents},
-	}
-}
-
-// pipelinePages are those of flows, trails and artifacts.
-func (s *Site) pipelinePages() []route {
-	return []route{
 		{"/:org/flows", s.showFlows},
 		{"/:org/flows/:flow", s.showFlow},
 		{"/:org/flows/:flow/trails/:trail", s.showTrail},
 		{"/:org/flows/:flow/trails/:trail/package", s.showPackage},
 		{"/:org/flows/:flow/artifacts/:fingerprint", s.showArtifact},
-	}
-}
-
-// governancePages are those of policies, controls, deployments, searches and members.
-func (s *Site) governancePages() []route {
-	return []route{
 		{"/:org/policies", s.showPolicies},
 		{"/:org/policies/:policy", s.showPolicy},
 		{"/:org/controls", s.showControls},
@@ -180,7 +162,7 @@ func (s *Site) governancePages() []route {
 // Principal returns who is signed in, or an evidence.Unauthorized error. It is what the API asks.
 func (s *Site) Principal(c *fiber.Ctx) (evidence.Principal, error) { return s.sessions.Principal(c) }
 
-// showUnknown shows that an address leads nowhere, with a search for people who are signed in.
+// showUnknown shows that there is no page at an address, with a search for people who are signed in.
 func (s *Site) showUnknown(p *page) error {
 	var err error
 	if p.viewer, err = s.sessions.Principal(p.c); err != nil && !errors.Is(err, session.ErrSignedOut) {

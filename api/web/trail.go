@@ -63,7 +63,7 @@ type artifactStatus struct {
 	Link        string  `json:"-"`
 }
 
-// has tells whether an attestation counts for the artifact.
+// has reports whether an attestation counts for the artifact.
 func (a *artifactStatus) has(attestation string) bool {
 	return slices.ContainsFunc(a.Entries, func(e entry) bool { return !e.Missing() && *e.ID == attestation })
 }
@@ -110,7 +110,7 @@ type wrong struct {
 	State    any
 }
 
-// trailPage shows a trail: what its template requires beside what came.
+// trailPage shows a trail: what its template requires and what was reported.
 type trailPage struct {
 	Org       string
 	Trail     trail
@@ -123,8 +123,8 @@ type trailPage struct {
 	// Wrong are the first entries that fail or are missing, of WrongTotal.
 	Wrong      []wrong
 	WrongTotal int
-	// Asked is the attestation that the page was opened for. AskedID is what was asked for, be it there
-	// or not. Listed tells that it has a row in a table.
+	// Asked is the attestation that the address names by AskedID, nil if the trail does not have it. Listed is set
+	// if it has a row in a table.
 	Asked   *attestation
 	AskedID string
 	Listed  bool
@@ -151,8 +151,8 @@ func (s *Site) showTrail(p *page) error {
 	return p.render("trail", shown.Trail.Name, &shown)
 }
 
-// prepare divides what the API has told into what the page shows. from is the number of the first
-// artifact; without it, the page begins with the one that has the attestation that was asked for.
+// prepare selects what the page shows of the answer. from is the number of the first artifact; without it, the page
+// begins with the artifact that has the attestation AskedID.
 func (t *trailPage) prepare(from string) {
 	of := &t.Trail
 	t.Package = view.Pages.Trail(t.Org, of.Flow.Name, of.Name) + "/package"
@@ -229,7 +229,7 @@ func (t *trailPage) noteOne(one wrong) {
 	}
 }
 
-// load reads the attestations, and with them the one that was asked for.
+// load reads the attestations, and AskedID with them.
 func (t *trailPage) load(p *page) error {
 	if t.AskedID == "" {
 		return p.detail(t.Org, t.sections()...)
@@ -243,4 +243,51 @@ func (t *trailPage) load(p *page) error {
 		t.Asked = found
 	}
 	return nil
+}
+
+// assembled is the progress of an audit package.
+type assembled struct {
+	State  string  `json:"state"`
+	Size   *int64  `json:"size"`
+	SHA256 *string `json:"sha256"`
+	Reason *string `json:"reason"`
+}
+
+// Ready reports whether it can be downloaded.
+func (a *assembled) Ready() bool { return a.State == "ready" }
+
+// Failed reports whether assembling it failed.
+func (a *assembled) Failed() bool { return a.State == "failed" }
+
+// packagePage shows the audit package of a trail, or its progress.
+type packagePage struct {
+	Org, Flow, Trail string
+	// Package has the progress of both. Report is the size of the PDF, once they are ready.
+	Package, Report assembled
+	// Archive and PDF are where to download them.
+	Archive, PDF string
+}
+
+func (s *Site) showPackage(p *page) error {
+	shown := packagePage{Org: p.org(), Trail: p.parameter("trail")}
+	var found flow
+	if err := p.get(target("/flows/%s/%s", shown.Org, p.parameter("flow")), &found); err != nil {
+		return err
+	}
+	if shown.Flow = found.Name; shown.Flow != p.parameter("flow") { // it was renamed
+		return p.redirect(shown.Flow)
+	}
+	self := view.Pages.TrailSelf(shown.Org, shown.Flow, shown.Trail)
+	shown.Archive, shown.PDF = self+"/audit_package", self+"/audit_pdf"
+	of := target("/trails/%s/%s/%s", shown.Org, shown.Flow, shown.Trail)
+	if err := p.post(of+"/audit_package", &shown.Package); err != nil {
+		return err
+	}
+	// Both are made at once. To ask for the other one as well would begin an attempt anew that has failed.
+	if shown.Package.Ready() {
+		if err := p.post(of+"/audit_pdf", &shown.Report); err != nil {
+			return err
+		}
+	}
+	return p.render("package", "Audit package of "+shown.Trail, &shown)
 }

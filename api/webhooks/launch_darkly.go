@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// flagReporter is who reports what LaunchDarkly tells of.
+	// flagReporter is the reporter of LaunchDarkly's changes.
 	flagReporter = "launch-darkly-webhook"
 	// flagFlowPrefix begins the names of the flows of LaunchDarkly's environments.
 	flagFlowPrefix = "launch-darkly-"
@@ -51,13 +51,8 @@ type LaunchDarklyTarget struct {
 // UnmarshalJSON decodes the named members and keeps all.
 func (in *LaunchDarklyWebhookInput) UnmarshalJSON(data []byte) error {
 	type plain LaunchDarklyWebhookInput
-	var decoded plain
-	if err := json.Unmarshal(data, &decoded); err != nil {
-		return err
-	}
-	decoded.raw = bytes.Clone(data)
-	*in = LaunchDarklyWebhookInput(decoded)
-	return nil
+	in.raw = bytes.Clone(data)
+	return json.Unmarshal(data, (*plain)(in))
 }
 
 func (h *handlers) verifyLaunchDarkly(ctx context.Context, in *launchDarklyInput, body []byte) (err error) {

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// sonarReporter is who reports what SonarQube tells of.
+	// sonarReporter is the reporter of SonarQube's analyses.
 	sonarReporter = "sonar-webhook"
 	// sonarName is the name of an attestation unless the analysis says another one.
 	sonarName = "sonar"
@@ -38,7 +38,7 @@ type sonarInput struct {
 	hook      identity.Hook // once the signature is verified
 }
 
-// SonarWebhookInput is what SonarQube tells of an analysis. Members beyond those that are
+// SonarWebhookInput is an analysis as SonarQube sends it. Members beyond those that are
 // named here are kept.
 type SonarWebhookInput struct {
 	_           struct{}            `json:"-" additionalProperties:"true"`
@@ -71,13 +71,8 @@ type SonarWebhookGate struct {
 // UnmarshalJSON decodes the named members and keeps all.
 func (in *SonarWebhookInput) UnmarshalJSON(data []byte) error {
 	type plain SonarWebhookInput
-	var decoded plain
-	if err := json.Unmarshal(data, &decoded); err != nil {
-		return err
-	}
-	decoded.raw = bytes.Clone(data)
-	*in = SonarWebhookInput(decoded)
-	return nil
+	in.raw = bytes.Clone(data)
+	return json.Unmarshal(data, (*plain)(in))
 }
 
 func (h *handlers) verifySonar(ctx context.Context, in *sonarInput, body []byte) (err error) {
@@ -100,10 +95,7 @@ func (h *handlers) recordAnalysis(ctx context.Context, in *sonarInput, body *Son
 		Compliant: body.compliant(), Fingerprint: target.fingerprint, Targets: target.artifacts, Commit: body.commit(),
 		Payload: map[string]json.RawMessage{"sonar_results": body.raw}, CreatedAt: scope.At, ReportedBy: scope.By,
 	}
-	if err := h.Recorder.Attest(ctx, scope, record, nil); err != nil {
-		return nil, err
-	}
-	return server.OK(), nil
+	return server.OK(), h.Recorder.Attest(ctx, scope, record, nil)
 }
 
 func (in *SonarWebhookInput) compliant() bool {

@@ -23,7 +23,7 @@ const (
 	NotCompliant
 )
 
-// looks are how verdicts are drawn. They differ in height as well, so that nobody has to tell colors apart.
+// looks are how verdicts are drawn. They differ in height as well, for people who cannot distinguish the colors.
 var looks = map[Verdict]struct {
 	height int
 	color  string

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"net/url"
 	"strings"
 	"time"
 
@@ -30,7 +31,7 @@ const (
 // ErrSignedOut says that nobody is signed in.
 var ErrSignedOut = evidence.NewError(evidence.Unauthorized, "Nobody is signed in")
 
-// Identities knows who a session speaks for.
+// Identities reads whose session it is.
 type Identities interface {
 	// AuthenticateHash returns whoever the API key of a hash speaks for, or an evidence.Unauthorized
 	// error.
@@ -42,7 +43,7 @@ type Identities interface {
 
 // Storage keeps sessions by their ids. One that has ended stays so.
 type Storage interface {
-	// Get returns a session that has not expired; ok tells whether there is one.
+	// Get returns a session that has not expired; ok reports whether there is one.
 	Get(ctx context.Context, id string) (found identity.Session, ok bool, err error)
 	// Begin stores a session for a lifetime.
 	Begin(ctx context.Context, id string, begun identity.Session, lifetime time.Duration) error
@@ -116,8 +117,8 @@ func (s *Sessions) extend(ctx context.Context, id string) error {
 	return s.Storage.Extend(ctx, id, lifetime)
 }
 
-// Begin signs a person in who has a key or a name. The session has a new id, so that nobody knows it who
-// has given the browser one before; the session that the browser had ends.
+// Begin signs a person in who has a key or a name, and ends the session that the browser had. The new session has a
+// new id, so that an attacker who planted an id before does not know it.
 func (s *Sessions) Begin(c *fiber.Ctx, begun identity.Session) error {
 	if err := s.end(c); err != nil {
 		return err
@@ -146,7 +147,7 @@ func (s *Sessions) end(c *fiber.Ctx) error {
 	return s.Storage.End(c.UserContext(), id)
 }
 
-// secure tells that the service is used over https.
+// secure reports whether the service is used over https.
 func (s *Sessions) secure() bool { return strings.HasPrefix(s.Base, "https:") }
 
 // nameOf is what a cookie is called in the browser. Over https its name has a prefix by which browsers
@@ -174,3 +175,66 @@ func (s *Sessions) setCookie(c *fiber.Ctx, set fiber.Cookie) {
 func (s *Sessions) clearCookie(c *fiber.Ctx, name string) {
 	s.setCookie(c, fiber.Cookie{Name: name, Expires: time.Unix(1, 0)})
 }
+
+// CheckForm refuses a form that was not sent by a page of this service. Browsers say where a form comes
+// from: over https in Sec-Fetch-Site, and else in Origin. What says nothing is no browser, and has no
+// business with forms.
+func (s *Sessions) CheckForm(c *fiber.Ctx) error {
+	switch site := c.Get("Sec-Fetch-Site"); {
+	case site == "same-origin" || site == "none":
+		return nil
+	case site == "" && c.Get(fiber.HeaderOrigin) == s.origin():
+		return nil
+	}
+	return evidence.NewError(evidence.Forbidden, "The form was not sent from a page of this service, which is at "+s.Base+".")
+}
+
+// origin is what browsers call the address of the service: in lower case, without the port that the
+// scheme implies.
+func (s *Sessions) origin() string {
+	base := strings.ToLower(s.Base)
+	if s.secure() {
+		return strings.TrimSuffix(base, ":443")
+	}
+	return strings.TrimSuffix(base, ":80")
+}
+
+const (
+	loginCookie = "attestry-login"
+	// loginTime is how long people may take at the identity provider.
+	loginTime = 10 * time.Minute
+	// maxNext bounds where people go once they are signed in, as browsers drop cookies of more than 4 KiB.
+	maxNext = 2048
+)
+
+// Attempt is a sign-in with the identity provider that is under way. The browser keeps it, as nothing is
+// stored before somebody has signed in. Nobody else can give the browser one, which is what state and nonce
+// rely on.
+type Attempt struct {
+	State, Nonce, Verifier string
+	// Next is where the person goes once signed in.
+	Next string
+}
+
+// KeepAttempt has the browser keep an attempt.
+func (s *Sessions) KeepAttempt(c *fiber.Ctx, kept Attempt) {
+	if len(kept.Next) > maxNext {
+		kept.Next = ""
+	}
+	members := url.Values{"state": {kept.State}, "nonce": {kept.Nonce}, "verifier": {kept.Verifier}, "next": {kept.Next}}
+	s.setCookie(c, fiber.Cookie{Name: loginCookie, Value: members.Encode(), MaxAge: int(loginTime.Seconds())})
+}
+
+// Attempt returns the attempt that the browser has kept, the zero value for none.
+func (s *Sessions) Attempt(c *fiber.Ctx) Attempt {
+	members, err := url.ParseQuery(s.cookie(c, loginCookie))
+	if err != nil {
+		return Attempt{}
+	}
+	return Attempt{
+		State: members.Get("state"), Nonce: members.Get("nonce"), Verifier: members.Get("verifier"), Next: members.Get("next"),
+	}
+}
+
+// EndAttempt has the browser forget its attempt.
+func (s *Sessions) EndAttempt(c *fiber.Ctx) { s.clearCookie(c, loginCookie) }

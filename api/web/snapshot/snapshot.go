@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,17 +40,20 @@ type Artifact struct {
 		Type string `json:"type"`
 		Now  int    `json:"now"`
 	} `json:"annotation"`
-	Flows []struct {
-		Name  string `json:"flow_name"`
-		Trail string `json:"trail_name"`
-	} `json:"flows"`
-	Link string `json:"-"`
+	Flows []ArtifactFlow `json:"flows"`
+	Link  string         `json:"-"`
 }
 
-// Exited tells that the artifact runs no more.
+// ArtifactFlow is a flow that an artifact was reported to, with the trail of its newest record.
+type ArtifactFlow struct {
+	Name  string `json:"flow_name"`
+	Trail string `json:"trail_name"`
+}
+
+// Exited reports whether the artifact has stopped running.
 func (r *Artifact) Exited() bool { return r.Annotation.Type == "exited" }
 
-// Failing tells that the artifact may not run.
+// Failing reports whether the artifact runs and is not compliant.
 func (r *Artifact) Failing() bool { return !r.Exited() && r.Compliant != nil && !*r.Compliant }
 
 // Change says in words what has happened to the artifact since the snapshot before.
@@ -71,38 +75,29 @@ type Filter struct {
 	From              int // how many selected ones are skipped
 }
 
-// takes tells whether an artifact is selected.
+// takes reports whether an artifact is selected.
 func (f *Filter) takes(r *Artifact) bool {
-	switch f.State {
-	case "failing":
-		if !r.Failing() {
-			return false
-		}
-	case "compliant":
-		if r.Exited() || r.Compliant == nil || !*r.Compliant {
-			return false
-		}
-	case "unknown":
-		if r.Exited() || r.Compliant != nil {
-			return false
-		}
-	case "changed":
-		if r.Annotation.Type == "unchanged" {
-			return false
-		}
+	if !f.takesState(r) {
+		return false
 	}
 	if f.Name != "" && !strings.Contains(strings.ToLower(r.Name), strings.ToLower(f.Name)) && !strings.HasPrefix(r.Fingerprint, f.Name) {
 		return false
 	}
-	if f.Flow == "" {
-		return true
+	return f.Flow == "" || slices.ContainsFunc(r.Flows, func(flow ArtifactFlow) bool { return flow.Name == f.Flow })
+}
+
+func (f *Filter) takesState(r *Artifact) bool {
+	switch f.State {
+	case "failing":
+		return r.Failing()
+	case "compliant":
+		return !r.Exited() && r.Compliant != nil && *r.Compliant
+	case "unknown":
+		return !r.Exited() && r.Compliant == nil
+	case "changed":
+		return r.Annotation.Type != "unchanged"
 	}
-	for _, flow := range r.Flows {
-		if flow.Name == f.Flow {
-			return true
-		}
-	}
-	return false
+	return true
 }
 
 // Query is the filter as a query, from another artifact on.

@@ -77,9 +77,7 @@ func newMoment(value any, now time.Time) moment {
 const shownDigits = 12
 
 // short is the beginning of a fingerprint.
-func short(fingerprint string) string {
-	return fingerprint[:min(len(fingerprint), shownDigits)]
-}
+func short(fingerprint string) string { return fingerprint[:min(len(fingerprint), shownDigits)] }
 
 // shortCommit is the beginning of a commit, "" for one that is not known.
 func shortCommit(commit string) string {

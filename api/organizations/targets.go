@@ -1,0 +1,337 @@
+package organizations
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/mail"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"unicode"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/api/validation"
+	"attestry/evidence"
+	"attestry/evidence/notification"
+)
+
+// ActionTarget is a target of an action in a request. The contract accepts any object; targetReader checks whether
+// the target can be delivered to.
+type ActionTarget struct{ json.RawMessage }
+
+// Schema is the union of the contract, in its order.
+func (ActionTarget) Schema(registry huma.Registry) *huma.Schema {
+	union := &huma.Schema{AnyOf: []*huma.Schema{{Type: huma.TypeObject, AdditionalProperties: true}}}
+	for _, form := range targetForms {
+		union.AnyOf = append(union.AnyOf, registry.Schema(form.request, true, ""))
+	}
+	return union
+}
+
+// IgnoredTimes are members of answers that requests may repeat.
+type IgnoredTimes struct {
+	LastSuccessAt *float64 `json:"last_success_at,omitempty" nullable:"true" doc:"Ignored."`
+	LastFailureAt *float64 `json:"last_failure_at,omitempty" nullable:"true" doc:"Ignored."`
+}
+
+// targetReader reads targets of requests.
+type targetReader struct {
+	validator *validation.Validator
+	schemas   map[notification.TargetType]*huma.Schema
+}
+
+func newTargetReader() *targetReader {
+	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
+	reader := &targetReader{validator: validation.NewValidator(registry), schemas: map[notification.TargetType]*huma.Schema{}}
+	for _, form := range targetForms {
+		reader.schemas[form.kind] = registry.Schema(form.request, false, "")
+	}
+	return reader
+}
+
+// readAll reads targets in their order. What cannot be delivered to is a finding.
+func (r *targetReader) readAll(sent []ActionTarget, found validation.Findings) []notification.Target {
+	targets := make([]notification.Target, 0, len(sent))
+	for i := range sent {
+		targets = append(targets, r.read(sent[i].RawMessage, "targets["+strconv.Itoa(i)+"]", found))
+	}
+	return targets
+}
+
+// read reads a target, which is an object. Members that its type does not have are ignored,
+// as answers have more than requests need, and null ones are taken for absent.
+func (r *targetReader) read(raw json.RawMessage, at string, found validation.Findings) notification.Target {
+	parsed, _ := validation.ParseJSON(raw, at, found)
+	sent, _ := parsed.(map[string]any)
+	kind, _ := sent["type"].(string)
+	schema, ok := r.schemas[notification.TargetType(kind)]
+	switch {
+	case sent["type"] == nil:
+		found.Add(at+".type", validation.MissingText, nil)
+		return notification.Target{}
+	case !ok:
+		types := resource.Map(targetForms, func(form *targetForm) any { return string(form.kind) })
+		found.Add(at+".type", "Input should be "+validation.ShowChoices(types), sent["type"])
+		return notification.Target{}
+	}
+	known := map[string]any{}
+	for name := range schema.Properties {
+		if value := sent[name]; value != nil && name != "last_success_at" && name != "last_failure_at" {
+			known[name] = value
+		}
+	}
+	before := len(found)
+	known, _ = r.validator.Check(schema, known, at, found).(map[string]any)
+	if len(found) > before {
+		return notification.Target{}
+	}
+	target := targetOf(known)
+	checkAddresses(&target, at, found)
+	return target
+}
+
+// targetOf is the target that members describe which fit its schema.
+func targetOf(members map[string]any) notification.Target {
+	text := func(members map[string]any, name string) string {
+		value, _ := members[name].(string)
+		return value
+	}
+	target := notification.Target{Type: notification.TargetType(text(members, "type")), Webhook: text(members, "webhook")}
+	emails, _ := members["emails"].([]any)
+	for _, email := range emails {
+		address, _ := email.(string)
+		target.Emails = append(target.Emails, address)
+	}
+	if channel, ok := members["context"].(map[string]any); ok {
+		target.Context = &notification.SlackContext{
+			ChannelID: text(channel, "channel_id"), ChannelName: text(channel, "channel_name"), TeamID: text(channel, "team_id"),
+		}
+	}
+	return target
+}
+
+func checkAddresses(target *notification.Target, at string, found validation.Findings) {
+	if !target.Type.Channel().ByMail && !isWebhook(target.Webhook) {
+		found.Add(at+".webhook", "Input should be an http or https URL with a host", target.Webhook)
+	}
+	for i, address := range target.Emails {
+		if !isMailbox(address) {
+			found.Add(at+".emails["+strconv.Itoa(i)+"]", "Input should be an e-mail address without a display name", address)
+		}
+	}
+}
+
+// isWebhook reports whether a text is an address that can be posted to.
+func isWebhook(text string) bool {
+	parsed, err := url.Parse(text)
+	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Hostname() == "" {
+		return false
+	}
+	if parsed.Port() == "" {
+		return true
+	}
+	port, err := strconv.ParseUint(parsed.Port(), 10, 16)
+	return err == nil && port > 0
+}
+
+// isMailbox reports whether a text is an e-mail address without a display name and without control characters, which
+// could begin another line for a mail server.
+func isMailbox(text string) bool {
+	for _, r := range text {
+		if unicode.IsControl(r) {
+			return false
+		}
+	}
+	parsed, err := mail.ParseAddress(text)
+	return err == nil && parsed.Name == "" && parsed.Address == text
+}
+
+// targetForm is the form of targets of a type in requests and answers: a row of targetForms.
+type targetForm struct {
+	kind            notification.TargetType
+	request, answer reflect.Type
+	// show makes the answer. webhook is the part of the address that may be seen.
+	show func(target *notification.Target, webhook string, status TargetStatus) any
+}
+
+// targetForms are those of all types, in the order of the contract.
+var targetForms = []targetForm{
+	{notification.Slack, reflect.TypeFor[SlackActionTarget](), reflect.TypeFor[SlackTargetResponse](), showSlack},
+	{notification.Webhook, reflect.TypeFor[WebhookActionTarget](), reflect.TypeFor[WebhookTargetResponse](), showWebhook},
+	{notification.Email, reflect.TypeFor[EmailActionTarget](), reflect.TypeFor[EmailTargetResponse](), showEmail},
+}
+
+// formOf returns the form of a type, that of Slack for an unknown one.
+func formOf(kind notification.TargetType) targetForm {
+	return targetForms[max(0, slices.IndexFunc(targetForms, func(f targetForm) bool { return f.kind == kind }))]
+}
+
+// SlackActionTarget is an incoming webhook of Slack, or of a chat service that takes the same.
+type SlackActionTarget struct {
+	Type    string                           `json:"type" enum:"SLACK"`
+	Webhook string                           `json:"webhook" maxLength:"2048" format:"uri"`
+	Context resource.OrNull[SlackAppContext] `json:"context,omitempty"`
+	IgnoredTimes
+}
+
+// SlackAppContext is the channel that an incoming webhook of Slack posts to.
+type SlackAppContext struct {
+	ChannelID   string `json:"channel_id" maxLength:"255"`
+	ChannelName string `json:"channel_name" maxLength:"255"`
+	TeamID      string `json:"team_id" maxLength:"255"`
+}
+
+// WebhookActionTarget is an address that JSON is posted to (docs/semantics.md 20.4).
+type WebhookActionTarget struct {
+	Type           string `json:"type" enum:"WEBHOOK"`
+	Webhook        string `json:"webhook" maxLength:"2048" format:"uri"`
+	PayloadVersion string `json:"payload_version,omitempty" enum:"1.0" default:"1.0"`
+	IgnoredTimes
+}
+
+// EmailActionTarget are addresses that e-mails are sent to.
+type EmailActionTarget struct {
+	Type   string   `json:"type" enum:"EMAIL"`
+	Emails []string `json:"emails" minItems:"1" maxItems:"50" maxLength:"254" doc:"Addresses without display names."`
+	IgnoredTimes
+}
+
+// SlackTargetResponse is a target of the type SLACK.
+type SlackTargetResponse struct {
+	Type    string                                   `json:"type" enum:"SLACK"`
+	Webhook string                                   `json:"webhook" doc:"As it was saved; scheme and host alone for roles below member."`
+	Context resource.OrNull[SlackAppContextResponse] `json:"context"`
+	TargetStatus
+}
+
+// SlackAppContextResponse is the channel that an incoming webhook of Slack posts to.
+type SlackAppContextResponse struct {
+	ChannelID   string `json:"channel_id"`
+	ChannelName string `json:"channel_name"`
+	TeamID      string `json:"team_id"`
+}
+
+// WebhookTargetResponse is a target of the type WEBHOOK.
+type WebhookTargetResponse struct {
+	Type           string `json:"type" enum:"WEBHOOK"`
+	Webhook        string `json:"webhook" doc:"As it was saved; scheme and host alone for roles below member."`
+	PayloadVersion string `json:"payload_version" enum:"1.0"`
+	TargetStatus
+}
+
+// EmailTargetResponse is a target of the type EMAIL.
+type EmailTargetResponse struct {
+	Type   string   `json:"type" enum:"EMAIL"`
+	Emails []string `json:"emails"`
+	TargetStatus
+}
+
+func showSlack(target *notification.Target, webhook string, status TargetStatus) any {
+	shown := SlackTargetResponse{Type: string(target.Type), Webhook: webhook, TargetStatus: status}
+	if target.Context != nil {
+		shown.Context.Value = new(SlackAppContextResponse(*target.Context))
+	}
+	return shown
+}
+
+func showWebhook(target *notification.Target, webhook string, status TargetStatus) any {
+	return WebhookTargetResponse{
+		Type: string(target.Type), Webhook: webhook, PayloadVersion: notification.PayloadVersion, TargetStatus: status,
+	}
+}
+
+func showEmail(target *notification.Target, _ string, status TargetStatus) any {
+	return EmailTargetResponse{Type: string(target.Type), Emails: target.Emails, TargetStatus: status}
+}
+
+// TargetResponse is a target of an action as answers show it: in the form of its type.
+type TargetResponse struct{ form any }
+
+// Schema is the union of the forms.
+func (TargetResponse) Schema(registry huma.Registry) *huma.Schema {
+	union := &huma.Schema{}
+	for _, form := range targetForms {
+		union.AnyOf = append(union.AnyOf, registry.Schema(form.answer, true, ""))
+	}
+	return union
+}
+
+// MarshalJSON encodes the form.
+func (t TargetResponse) MarshalJSON() ([]byte, error) { return json.Marshal(t.form) }
+
+// TargetStatus is the state of a target.
+type TargetStatus struct {
+	ID                string   `json:"id" doc:"Follows from the type and the addresses: it stays when the action is stored again."`
+	LastSuccessAt     *float64 `json:"last_success_at" nullable:"true"`
+	LastFailureAt     *float64 `json:"last_failure_at" nullable:"true"`
+	IsFailing         bool     `json:"is_failing" doc:"Whether the last attempt failed."`
+	SwitchedOffAt     *float64 `json:"switched_off_at" nullable:"true" doc:"Since when the target is told no more, as it failed for long or is gone."`
+	SwitchedOffReason string   `json:"switched_off_reason,omitempty" doc:"Why the target is told no more. Absent while it is told."`
+}
+
+// seesAddresses reports whether a principal sees the addresses of webhooks, which are secrets of chat
+// services, and what receivers answer, as answers may repeat them.
+func seesAddresses(access evidence.OrgAccess) bool { return access.Role.Allows(evidence.Member) }
+
+// showTarget shows a target. Whoever may not see addresses sees the origin of a webhook.
+func showTarget(target *notification.Target, state *notification.TargetState, addresses bool) TargetResponse {
+	webhook := target.Webhook
+	if !addresses {
+		webhook = originOf(webhook)
+	}
+	status := TargetStatus{
+		ID: target.ID(), LastSuccessAt: resource.NilUnlessPositive(state.LastSuccessAt), LastFailureAt: resource.NilUnlessPositive(state.LastFailureAt),
+		IsFailing: state.FailingSince > 0, SwitchedOffAt: resource.NilUnlessPositive(state.SwitchedOffAt),
+		SwitchedOffReason: state.SwitchedOffReason(),
+	}
+	return TargetResponse{formOf(target.Type).show(target, webhook, status)}
+}
+
+// originOf is the scheme and the host of an address, with the port if it names one.
+func originOf(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return (&url.URL{Scheme: parsed.Scheme, Host: parsed.Host}).String()
+}
+
+func (h *handlers) targetSecretRoutes() []server.Route {
+	return []server.Route{{
+		Method: http.MethodPost, Path: "/actions/{org}/{action_number}/targets/{target_id}/secret", OperationID: "rotate_target_secret", Tag: "Actions",
+		Summary: "Make a new signing secret for a webhook", MinRole: evidence.Member, Serve: server.Handle(h.rotateTargetSecret),
+	}}
+}
+
+// TargetPath is the path of a target of an action.
+type TargetPath struct {
+	ActionPath
+	Target string `path:"target_id" doc:"Id of the target."`
+}
+
+// TargetSecret is the signing secret of a target (docs/semantics.md 20.5).
+type TargetSecret struct {
+	TargetID string `json:"target_id"`
+	Secret   string `json:"secret" doc:"Shown this once."`
+}
+
+func (h *handlers) rotateTargetSecret(ctx context.Context, in *TargetPath) (*server.Answer[TargetSecret], error) {
+	action, err := h.findAction(ctx, in.Number)
+	if err != nil {
+		return nil, err
+	}
+	target, ok := action.Target(in.Target)
+	if !ok {
+		return nil, evidence.NewError(evidence.NotFound, "Target not found")
+	}
+	if !target.Type.Channel().Signed {
+		return nil, evidence.NewError(evidence.Invalid, "Only targets of the type WEBHOOK have a signing secret")
+	}
+	secret, err := h.Targets.RotateSecret(ctx, server.Access(ctx).OrgID, in.Number, in.Target, evidence.Seconds(h.Clock()))
+	return server.Answered(TargetSecret{TargetID: in.Target, Secret: secret}), err
+}

@@ -1,0 +1,136 @@
+package resource
+
+import (
+	"context"
+	"maps"
+	"net/url"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/api/jsonstream"
+	"attestry/api/server"
+	"attestry/api/validation"
+	"attestry/evidence"
+	"attestry/links"
+)
+
+// ParseCursor reads the parameter `after` of a list with cursors (docs/semantics.md 1.10, style 5): the number of
+// the page, and the cursor of the store.
+func ParseCursor(after string) (number int, cursor string, err error) {
+	if after == "" {
+		return 1, "", nil
+	}
+	digits, cursor, found := strings.Cut(after, ".")
+	number, err = strconv.Atoi(digits)
+	if err != nil || !found || number < 2 || cursor == "" {
+		return 0, "", WrongCursor(after)
+	}
+	return number, cursor, nil
+}
+
+// WrongCursor is the answer to a cursor that is not one of this list.
+func WrongCursor(after string) error {
+	return FieldError("query.after", "Input should be the cursor of a page of this list [input: %s]", validation.Cut(after))
+}
+
+// CursorLinks are the links of a page of a list with cursors: its own, and that of the page of the number next. cursor
+// is that of the store, "" if there is no next page.
+func CursorLinks(ctx context.Context, all links.Links, next int, cursor string) map[string]server.Href {
+	page := server.PageOf(ctx, all, 1, 1, 0)
+	links := map[string]server.Href{"self": {Href: page.Self()}}
+	if cursor == "" {
+		return links
+	}
+	page.Query = maps.Clone(page.Query)
+	if page.Query == nil {
+		page.Query = url.Values{}
+	}
+	page.Query.Set("after", strconv.Itoa(next)+"."+cursor)
+	links["next"] = server.Href{Href: page.Self()}
+	return links
+}
+
+// DataPage is a page of a list with its pagination beside it
+// (docs/semantics.md 1.10, style 3).
+type DataPage[T any] struct {
+	Data       jsonstream.List[T]    `json:"data"`
+	Pagination server.PaginationInfo `json:"pagination"`
+}
+
+// DataList is a bare array, or a page if the query has one.
+type DataList[T any] struct {
+	Paged *server.PaginationInfo
+	Items jsonstream.List[T]
+}
+
+// JSONForm returns the page if there is one, else the array.
+func (l DataList[T]) JSONForm() any {
+	if l.Paged == nil {
+		return l.Items
+	}
+	return DataPage[T]{Data: l.Items, Pagination: *l.Paged}
+}
+
+// EscapesHTML marks the answers in which <, > and & are written as escapes.
+func (DataList[T]) EscapesHTML() {}
+
+// Schema describes both forms.
+func (DataList[T]) Schema(registry huma.Registry) *huma.Schema {
+	return &huma.Schema{OneOf: []*huma.Schema{
+		{Type: huma.TypeArray, Items: registry.Schema(reflect.TypeFor[T](), true, "")},
+		registry.Schema(reflect.TypeFor[DataPage[T]](), true, ""),
+	}}
+}
+
+const (
+	// DefaultWindow is how far back a window reaches unless it says so, in seconds: 28
+	// days (docs/semantics.md 14.4).
+	DefaultWindow = 28 * 24 * 3600
+	// MaxSeries is how many moments a series holds at most, the newest of them.
+	MaxSeries = 100_000
+)
+
+// WindowQuery bounds a query in time. It is exported because huma passes
+// over embedded types that are not.
+type WindowQuery struct {
+	Start float64 `query:"start_ts" doc:"Unix seconds, included. 28 days before end_ts when left out."`
+	End   float64 `query:"end_ts" doc:"Unix seconds, included. Now when left out."`
+}
+
+// Window is a span between two times in Unix seconds, both included. One that ends
+// before it begins holds nothing.
+type Window struct{ From, To float64 }
+
+// WindowOf fills in what was left out of a query. It is rounded, as answers repeat it.
+func (b *Base) WindowOf(ctx context.Context, in WindowQuery) Window {
+	return b.WindowBetween(IfSent(ctx, "start_ts", in.Start), IfSent(ctx, "end_ts", in.End))
+}
+
+// WindowBetween fills in the bounds that are nil.
+func (b *Base) WindowBetween(start, end *float64) Window {
+	if end == nil {
+		end = new(evidence.Seconds(b.Clock()))
+	}
+	if start == nil {
+		start = new(*end - DefaultWindow)
+	}
+	return Window{From: evidence.RoundSeconds(*start), To: evidence.RoundSeconds(*end)}
+}
+
+// Bounds are the times to search between: half a microsecond before and behind the
+// window, as earlier versions stored some times that were not rounded.
+func (w Window) Bounds() (from, to float64) {
+	const rounding = 0.5e-6
+	return w.From - rounding, w.To + rounding
+}
+
+// IfSent is the value of a query parameter, nil when it was not sent.
+func IfSent[T any](ctx context.Context, name string, value T) *T {
+	if !server.QueryHas(ctx, name) {
+		return nil
+	}
+	return &value
+}

@@ -1,0 +1,283 @@
+// Package resource has what the operations on several kinds of resource share: look-ups of
+// what a path names, inputs, and the parts of answers.
+package resource
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"attestry/api/recognition"
+	"attestry/api/server"
+	"attestry/api/validation"
+	"attestry/app"
+	"attestry/app/evaluation"
+	"attestry/app/recording"
+	"attestry/evidence"
+	"attestry/evidence/signing"
+	"attestry/links"
+	"attestry/storage"
+	"attestry/storage/environments"
+	"attestry/storage/names"
+	"attestry/tasks/logical"
+	"attestry/tasks/reports"
+)
+
+// Base is what the handlers of every kind of resource need.
+type Base struct {
+	*app.Store
+	Clock  evidence.Clock
+	Links  links.Links
+	Intake *reports.Intake
+	// Recognition recognizes reports that were accepted before.
+	Recognition *recognition.Cache
+	// Evaluator judges payloads of custom attestation types.
+	Evaluator *evaluation.Evaluator
+	// Logical numbers the snapshots of logical environments.
+	Logical *logical.Updater
+	// SigningKey signs verdicts, nil if the operator has set none.
+	SigningKey *signing.Key
+	Log        *slog.Logger
+	// BatchBytes is how much a list reads at a time, in bytes.
+	BatchBytes int
+}
+
+// ResolveFlow resolves a name, or answers in the contract's words.
+func (b *Base) ResolveFlow(ctx context.Context, org evidence.OrgAccess, name string) (names.Entry, error) {
+	ref, err := b.Flows.Resolve(ctx, org.OrgID, name)
+	return ref, FlowNotFound(org, name, err)
+}
+
+// FlowNotFound is NotFound for a flow.
+func FlowNotFound(org evidence.OrgAccess, name string, err error) error {
+	return NotFound(err, "Flow named '%s' does not exist for organization '%s'", name, org.OrgName)
+}
+
+// FlowPath is the path of an operation on a flow.
+type FlowPath struct {
+	server.OrgPath
+	Flow string `path:"flow_name" doc:"Name of the flow."`
+}
+
+// NewFlowPath is the path of an operation that makes the flow when there is none.
+type NewFlowPath struct {
+	server.OrgPath
+	Flow string `path:"flow_name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$" doc:"Name of the flow."`
+}
+
+// NewTrailPath is the path of an operation that makes the flow and the trail when
+// there are none.
+type NewTrailPath struct {
+	NewFlowPath
+	Trail string `path:"trail_name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_.~]*$" doc:"Name of the trail."`
+}
+
+var validTrailName = regexp.MustCompile(trailNamePattern)
+
+// CheckTrailName refuses a name under which no trail can be made.
+func CheckTrailName(name string) error {
+	switch {
+	case utf8.RuneCountInString(name) > evidence.MaxResourceName:
+		return validation.Fault("trail_name", validation.TooLongText(evidence.MaxResourceName), name)
+	case !validTrailName.MatchString(name):
+		return validation.Fault("trail_name", "String should match pattern '"+trailNamePattern+"'", name)
+	}
+	return nil
+}
+
+// TrailPath is the path of an operation on a trail.
+type TrailPath struct {
+	FlowPath
+	Trail string `path:"trail_name" doc:"Name of the trail."`
+}
+
+// LoadTrail reads the trail of a path, or answers in the contract's words.
+func (b *Base) LoadTrail(ctx context.Context, org evidence.OrgAccess, in *TrailPath) (evidence.Trail, error) {
+	ref, err := b.ResolveFlow(ctx, org, in.Flow)
+	if err != nil {
+		return evidence.Trail{}, err
+	}
+	trail, err := b.Trails.Get(ctx, ref.ID, in.Trail)
+	return trail, NotFound(err, "Trail with name '%s' does not exist for Organization '%s' and Flow '%s'", in.Trail, org.OrgName, in.Flow)
+}
+
+// LoadAttestation reads the trail of a path and an attestation in it, or answers in the contract's words.
+func (b *Base) LoadAttestation(ctx context.Context, org evidence.OrgAccess, in *TrailPath, id string) (evidence.Trail, evidence.Attestation, error) {
+	trail, err := b.LoadTrail(ctx, org, in)
+	if err != nil {
+		return trail, evidence.Attestation{}, err
+	}
+	found, err := b.Attestations.Get(ctx, org.OrgID, id)
+	if err == nil && evidence.TrailKey(found.Flow, found.Trail) != trail.Key() {
+		err = storage.ErrNotFound
+	}
+	return trail, found, NotFound(err, "Attestation with id '%s' does not exist in trail '%s' of flow '%s' belonging to organization '%s'",
+		id, in.Trail, in.Flow, org.OrgName)
+}
+
+// Scope says who reports what where, now.
+func (b *Base) Scope(ctx context.Context, flow, trail string) recording.Scope {
+	org, who := server.Access(ctx), server.Principal(ctx)
+	return recording.Scope{
+		Org: org.OrgID, OrgName: org.OrgName, Flow: flow, Trail: trail,
+		By: who.Name, ByID: who.UserID, At: evidence.Seconds(b.Clock()),
+	}
+}
+
+// ReportRepo notes the repository that a request names; nil when it names none.
+func (b *Base) ReportRepo(ctx context.Context, scope recording.Scope, sent OrNull[RepoInfoPostInput]) (*evidence.Repo, error) {
+	if sent.Value == nil {
+		return nil, nil
+	}
+	repo, err := b.Repos.Report(ctx, scope.Org, sent.Value.Evidence(), scope.At)
+	if err != nil || repo.ID == "" {
+		return nil, err
+	}
+	return &repo, nil
+}
+
+// ArtifactNotFound is NotFound and Unambiguous for an artifact of a flow.
+func ArtifactNotFound(org evidence.OrgAccess, flow, fingerprint string, err error) error {
+	return Unambiguous(NotFound(err, "Artifact with fingerprint '%s' does not exist in flow '%s' belonging to organization '%s'",
+		fingerprint, flow, org.OrgName), fingerprint)
+}
+
+// NotFound turns storage.ErrNotFound into an answer with the given text. It returns other errors unchanged.
+func NotFound(err error, format string, values ...any) error {
+	if errors.Is(err, storage.ErrNotFound) {
+		return evidence.NewError(evidence.NotFound, fmt.Sprintf(format, values...))
+	}
+	return err
+}
+
+// Unambiguous turns storage.ErrAmbiguous into an answer. It returns other errors unchanged.
+func Unambiguous(err error, digits string) error {
+	if errors.Is(err, storage.ErrAmbiguous) {
+		return evidence.NewError(evidence.Invalid, fmt.Sprintf("'%s' is too ambiguous, please give more digits", digits))
+	}
+	return err
+}
+
+// ResolveEnvironment resolves a name, or answers in the contract's words.
+func (b *Base) ResolveEnvironment(ctx context.Context, org evidence.OrgAccess, name string) (environments.EnvironmentRef, error) {
+	ref, err := b.Environments.Resolve(ctx, org.OrgID, name)
+	return ref, EnvironmentNotFound(org, name, err)
+}
+
+// EnvironmentNotFound is NotFound for an environment, which may be archived.
+func EnvironmentNotFound(org evidence.OrgAccess, name string, err error) error {
+	switch {
+	case errors.Is(err, storage.ErrArchived):
+		return evidence.NewError(evidence.NotFound,
+			fmt.Sprintf("Environment named '%s' has been archived for organization '%s'", name, org.OrgName))
+	case errors.Is(err, storage.ErrNotFound):
+		return evidence.NewError(evidence.NotFound,
+			fmt.Sprintf("Environment named '%s' does not exist for organization '%s'", name, org.OrgName))
+	default:
+		return err
+	}
+}
+
+// LoadEnvironment reads the environment of a name, which may be a former one, or answers
+// in the contract's words: two commands, and up to three more for the members of a
+// logical one.
+func (b *Base) LoadEnvironment(ctx context.Context, org evidence.OrgAccess, name string) (evidence.Environment, error) {
+	ref, err := b.ResolveEnvironment(ctx, org, name)
+	if err != nil {
+		return evidence.Environment{}, err
+	}
+	found, err := b.Environments.Get(ctx, ref.ID)
+	if err != nil || !found.Logical() {
+		return found, err
+	}
+	one := []evidence.Environment{found}
+	err = b.Environments.FollowRevivals(ctx, org.OrgID, one)
+	return one[0], err
+}
+
+// CatchUpSpan bounds how long a reader waits for reports that are under way.
+const CatchUpSpan = 2 * time.Second
+
+// EnvironmentPath is the path of an operation on an environment.
+type EnvironmentPath struct {
+	server.OrgPath
+	Environment string `path:"env_name" doc:"Name of the environment."`
+}
+
+// LoadRepoOf returns the repository that a request names, by its id if it has one.
+func (b *Base) LoadRepoOf(ctx context.Context, org evidence.OrgAccess, in *GetRepoInput) (evidence.Repo, error) {
+	if in.ID != "" {
+		return b.LoadRepoByID(ctx, org, in.ID)
+	}
+	return b.LoadRepo(ctx, org, in.Name, in.Provider)
+}
+
+// LoadRepoByID returns the repository of an internal id, or an evidence.NotFound error.
+func (b *Base) LoadRepoByID(ctx context.Context, org evidence.OrgAccess, id string) (evidence.Repo, error) {
+	repo, err := b.Repos.Get(ctx, org.OrgID, id)
+	if errors.Is(err, storage.ErrNotFound) {
+		err = RepoNotFound(id)
+	}
+	return repo, err
+}
+
+// LoadRepo returns the repository of a name: one command.
+func (b *Base) LoadRepo(ctx context.Context, org evidence.OrgAccess, name, provider string) (evidence.Repo, error) {
+	repos, err := b.Repos.Named(ctx, org.OrgID, name)
+	if err != nil {
+		return evidence.Repo{}, err
+	}
+	return PickRepo(repos, name, provider)
+}
+
+// PickRepo picks, from all repositories of a name, the one that a client means. If
+// there are several it has to say the provider; of several at that provider the newest
+// one has the name now. An empty provider means any.
+func PickRepo(repos []evidence.Repo, name, provider string) (evidence.Repo, error) {
+	if provider != "" {
+		repos = slices.DeleteFunc(repos, func(r evidence.Repo) bool { return r.Provider != provider })
+	}
+	if len(repos) == 0 {
+		return evidence.Repo{}, RepoNotFound(name)
+	}
+	if provider == "" && len(repos) > 1 {
+		providers := map[string]bool{}
+		for i := range repos {
+			providers[shownProvider(&repos[i])] = true
+		}
+		return evidence.Repo{}, evidence.NewError(evidence.Invalid, fmt.Sprintf(
+			"Multiple repos named '%s' exist (%s). Specify the 'provider'", name, strings.Join(slices.Sorted(maps.Keys(providers)), ", ")))
+	}
+	return slices.MaxFunc(repos, func(a, b evidence.Repo) int {
+		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
+	}), nil
+}
+
+// RepoNotFound is the answer for a repository that does not exist.
+func RepoNotFound(name string) error {
+	return evidence.NewError(evidence.NotFound, fmt.Sprintf("Repo '%s' not found", name))
+}
+
+// RepoProviderQuery goes with a filter by the name of a repository. It is exported
+// because huma passes over embedded types that are not.
+type RepoProviderQuery struct {
+	Provider string `query:"provider" enum:"github,gitlab,bitbucket,bitbucket_cloud,bitbucket_dc,azure-devops,azure_devops_services,azure_devops_server,circleci,git,subversion" doc:"Provider of the repository. Needed when several have the name."`
+}
+
+// GetRepoInput names a repository by its name or its internal id.
+type GetRepoInput struct {
+	server.OrgPath
+	Name string `path:"repo_name" doc:"Name of the repository; it may have slashes."`
+	RepoProviderQuery
+	ID string `query:"id" doc:"The internal id. With it, name and provider are ignored."`
+}
+
+func shownProvider(r *evidence.Repo) string { return cmp.Or(r.Provider, "unknown") }
