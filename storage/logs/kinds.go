@@ -77,11 +77,14 @@ func (k *kind) leaf(record *storage.Record, at float64) (Leaf, error) {
 	leaf := newLeaf(org, k.name, id, record.Body)
 	leaf.Group, leaf.At = k.group(record), at
 	if k.replaced {
-		leaf.ID = fmt.Sprintf("%s:%x", id, record.Revision)
+		leaf.ID = versionID(id, record.Revision)
 		leaf.Fact = record.Body
 	}
 	return leaf, nil
 }
+
+// versionID is the id that the entry of a version of a document has.
+func versionID(id string, revision int64) string { return fmt.Sprintf("%s:%x", id, revision) }
 
 // entryID is the id that the entry of a document has. The ids of some collections begin with the organization.
 func entryID(org, id string) string {
