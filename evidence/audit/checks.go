@@ -23,6 +23,8 @@ type Result struct {
 	// NotEvaluated is how many attestations have a verdict that should follow from their payload, but
 	// could not be evaluated again.
 	NotEvaluated int
+	// Log is nil for packages without a transparency log.
+	Log *LogResult
 }
 
 // Finish tells what is wrong with the package. Verdicts are evaluated only if the content of all
@@ -30,6 +32,7 @@ type Result struct {
 func (v *Verifier) Finish() Result {
 	v.checkPending()
 	v.checkManifest()
+	v.checkLog()
 	for _, check := range []func(){v.checkLayout, v.checkSubject, v.checkEvents, v.checkEvidence, v.checkVerdicts} {
 		if len(v.findings) == 0 {
 			check()
@@ -41,7 +44,7 @@ func (v *Verifier) Finish() Result {
 	return Result{
 		Manifest: v.manifest, Findings: v.findings, OmittedFindings: v.omitted,
 		Members: len(v.members), Attestations: len(v.attestations), Artifacts: len(v.artifacts),
-		NotEvaluated: v.notEvaluated,
+		NotEvaluated: v.notEvaluated, Log: v.logResult(),
 	}
 }
 

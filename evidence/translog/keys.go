@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/sumdb/note"
@@ -56,6 +57,26 @@ func (k Keys) Verifiers(origin string) ([]string, error) {
 			return nil, err
 		}
 		verifiers = append(verifiers, verifier)
+	}
+	return verifiers, nil
+}
+
+// ParseVerifiers reads public keys in the form of signed notes, name+hash+key, a line for each. Errors go after the name of
+// the file.
+func ParseVerifiers(file string) ([]string, error) {
+	var verifiers []string
+	for line := range strings.Lines(file) {
+		line = strings.TrimSpace(line)
+		if line == "" || slices.Contains(verifiers, line) {
+			continue
+		}
+		if _, err := note.NewVerifier(line); err != nil {
+			return nil, fmt.Errorf("has as key %d no verifier key in the form of signed notes, name+hash+key", len(verifiers)+1)
+		}
+		verifiers = append(verifiers, line)
+	}
+	if len(verifiers) == 0 {
+		return nil, errors.New("has no key")
 	}
 	return verifiers, nil
 }

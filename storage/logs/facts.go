@@ -8,9 +8,11 @@ import (
 	"attestry/storage"
 )
 
-// FactName is the name of the leaf of a fact of a kind, by the id of its document. Those of kinds whose documents are
-// replaced are returned by VersionNames.
-func FactName(org, kind, document string) string { return leafName(kind, entryID(org, document)) }
+// FactName is the name of the leaf of a fact of a kind, kind/id, by the parts of its id. Those of documents that are replaced
+// are returned by VersionNames.
+func FactName(kind string, id ...string) string {
+	return leafName(kind, strings.ReplaceAll(strings.Join(id, ":"), "/", ":"))
+}
 
 // collectionOf is the collection that the facts of a kind are in, "" if there is no such kind.
 func collectionOf(name string) string {

@@ -15,6 +15,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/audit"
 	"attestry/evidence/job"
+	"attestry/evidence/translog"
 	"attestry/goroutine"
 	"attestry/links"
 	"attestry/storage"
@@ -38,6 +39,8 @@ type Options struct {
 	Log       *slog.Logger
 	// Generator names this program and its version in the packages.
 	Generator string
+	// LogKeys sign the packages of organizations that have a transparency log. Without any, packages say nothing of it.
+	LogKeys translog.Keys
 }
 
 // Assembler assembles packages.
@@ -84,6 +87,9 @@ func (a *Assembler) attempt(ctx context.Context, id string) (int64, error) {
 	fresh, err := a.hold(ctx, &assembly, holder)
 	if errors.Is(err, errTaken) {
 		return 0, nil
+	}
+	if errors.Is(err, errNotCovered) {
+		return 0, a.postpone(ctx, id, holder)
 	}
 	if err != nil {
 		return 0, a.fail(ctx, &assembly, holder, request, err)
@@ -153,8 +159,15 @@ func (a *Assembler) assemble(ctx context.Context, assembly *audit.Assembly) (aud
 	if err != nil {
 		return audit.Assembled{}, err
 	}
-	d := &draft{store: a.store, objects: storage.Progressive(a.store.Objects), links: a.Links, generator: a.Generator}
+	before, err := logOf(ctx, a.store, assembly.Org)
+	if err != nil {
+		return audit.Assembled{}, err
+	}
+	d := &draft{store: a.store, objects: storage.Progressive(a.store.Objects), links: a.Links, generator: a.Generator, keys: a.LogKeys}
 	if err := d.load(ctx, assembly); err != nil {
+		return audit.Assembled{}, err
+	}
+	if err := d.loadProofs(ctx, before.Signed); err != nil {
 		return audit.Assembled{}, err
 	}
 	assembled := audit.Assembled{State: state}
@@ -219,6 +232,17 @@ func (a *Assembler) storeArchive(ctx context.Context, d *draft) (stored audit.St
 		return audit.Stored{}, nil, fmt.Errorf("store a package: %w", err)
 	}
 	return newStored(object), report, nil
+}
+
+// postpone ends an attempt that is made again when the log has come further.
+func (a *Assembler) postpone(ctx context.Context, id, holder string) error {
+	due := evidence.Seconds(a.Clock().Add(coverPause))
+	_, err := a.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) {
+		if assembly.Holder == holder {
+			assembly.Postpone(due, notCovered)
+		}
+	})
+	return err
 }
 
 // fail notes why an attempt failed. An outage, or the end of this worker, is no attempt; a store that

@@ -32,13 +32,17 @@ func newPackager(p *process.Process) (*packager, error) {
 	if err != nil {
 		return nil, err
 	}
+	keys, err := p.Settings.Log.Keys()
+	if err != nil {
+		return nil, err
+	}
 	build := buildinfo.Read()
 	return &packager{
 		relay:   relay.New(job.QueuePackages, p.Tasks, p.Clock, everyWorker, p.Store.Assemblies.Due),
 		cleaner: auditpackage.NewCleaner(p.Store, time.Duration(p.Settings.Worker.PackageDays)*24*time.Hour, p.Clock, p.Log),
 		assembler: auditpackage.NewAssembler(p.Store, auditpackage.Options{
 			Links: address, Publisher: tasks.NewPublisher(p.Redis), Clock: p.Clock, Log: p.Log,
-			Generator: "Attestry " + build.Version + ", commit " + build.Commit,
+			Generator: "Attestry " + build.Version + ", commit " + build.Commit, LogKeys: keys,
 		}),
 	}, nil
 }

@@ -1,0 +1,275 @@
+package auditpackage_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+	rulesof "attestry/evidence/attestation"
+	"attestry/evidence/audit"
+	"attestry/evidence/translog"
+	"attestry/storage"
+	"attestry/tasks/sequencer"
+)
+
+// withLog makes a scene whose organization has a log.
+func withLog(t *testing.T) *scene {
+	t.Helper()
+	s := newScene(t)
+	file, err := translog.NewKeyFile()
+	s.must(err)
+	s.keys, err = translog.ParseKeys(file)
+	s.must(err)
+	s.start(s.docs, s.engine)
+	return s
+}
+
+// OrganizationOf knows the organization of the tests.
+func (s *scene) OrganizationOf(context.Context, string) (evidence.Organization, error) {
+	return evidence.Organization{ID: acme.OrgID, Name: acme.OrgName}, nil
+}
+
+// sequence has everything logged that was recorded.
+func (s *scene) sequence() {
+	s.t.Helper()
+	s.clock.Advance(2 * time.Second)
+	s.must(sequencer.New(s.store.Logs, s.keys, s, "attestry.example.com", s.clock.Now).Sequence(s.t.Context(), acme.OrgID))
+}
+
+func (s *scene) verifiers() []string {
+	s.t.Helper()
+	verifiers, err := s.keys.Verifiers("attestry.example.com/acme")
+	s.must(err)
+	return verifiers
+}
+
+// prove verifies a package by the key of the log.
+func (s *scene) prove(members []member) audit.Result {
+	s.t.Helper()
+	verifier := audit.NewVerifier(rulesof.Evaluate, audit.DefaultMemory)
+	verifier.Trust(s.verifiers())
+	for _, one := range members {
+		s.must(verifier.Add(one.header.Name, int64(len(one.content)), bytes.NewReader(one.content)))
+	}
+	return verifier.Finish()
+}
+
+// allow permits an artifact in the environment.
+func (s *scene) allow(fingerprint string) {
+	s.t.Helper()
+	_, err := s.store.Allowlist.Put(s.t.Context(), evidence.Allowance{ID: evidence.NewID(), Org: acme.OrgID, Environment: s.env, Fingerprint: fingerprint, At: s.now()})
+	s.must(err)
+}
+
+func TestPackageProvesThatItsFactsAreInTheLog(t *testing.T) {
+	s := withLog(t)
+	s.deliver()
+	s.allow(current)
+	s.sequence()
+	for kind, c := range map[string]struct {
+		subject audit.Assembly
+		facts   map[string]int
+	}{
+		"a trail":     {s.ofTrail("1"), map[string]int{"artifact": 3, "attestation": 6, "template": 1, "policy": 1, "control": 1, "attestation_type": 1, "environment": 1, "snapshot": 1, "allowance": 1}},
+		"an artifact": {s.ofArtifact(current), map[string]int{"artifact": 1, "attestation": 5, "template": 1, "policy": 1, "control": 1, "attestation_type": 1, "environment": 1, "snapshot": 1, "allowance": 1}},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			members := s.packageOf(c.subject)
+			result := s.prove(members)
+			if len(result.Findings) > 0 || result.Log == nil || len(result.Log.Unlogged) > 0 {
+				t.Fatalf("verified: %+v", result)
+			}
+			found := map[string]int{}
+			for name := range result.Log.Entries {
+				kind, _, _ := strings.Cut(name, "/")
+				found[kind]++
+			}
+			want, _ := json.Marshal(c.facts)
+			if got, _ := json.Marshal(found); !bytes.Equal(got, want) {
+				t.Errorf("it proves %s, want %s", got, want)
+			}
+			if groups := slices.Sorted(maps.Values(result.Log.Groups)); !slices.Equal(groups, slices.Sorted(slices.Values([]string{evidence.TrailKey(s.flow, "1"), s.env}))) {
+				t.Errorf("groups %q", groups)
+			}
+			if !slices.IsSortedFunc(names(members), audit.CompareMembers) {
+				t.Error("the members are not in order")
+			}
+		})
+	}
+}
+
+func TestSameFactsMakeTheSameProofs(t *testing.T) {
+	s := withLog(t)
+	s.deliver()
+	s.sequence()
+	first := s.assemble(s.ofTrail("1"))
+	_, err := s.store.Recorder.Begin(t.Context(), s.scope("2"), s.flow, evidence.TrailChange{}, nil)
+	s.must(err)
+	for range 300 {
+		s.attest("2", attestation("later", evidence.TypeGeneric))
+	}
+	s.sequence()
+	_, err = s.store.Assemblies.Update(t.Context(), s.ofTrail("1").ID, func(a *audit.Assembly) { *a = s.ofTrail("1") })
+	s.must(err)
+	s.start(s.docs, s.engine)
+	if second := s.assemble(s.ofTrail("1")); second.Archive != first.Archive || *second.Report != *first.Report {
+		t.Errorf("the package is %+v, then %+v", first, second)
+	}
+}
+
+func TestPackageWaitsForTheCheckpointThatCoversItsFacts(t *testing.T) {
+	for name, c := range map[string]struct {
+		logged func(s *scene)
+	}{
+		"nothing is in the log":  {func(*scene) {}},
+		"the last fact is not":   {func(s *scene) { s.sequence(); s.attest("1", attestation("last", evidence.TypeGeneric)) }},
+		"it has no checkpoint":   {(*scene).place},
+		"another trail's are in": {func(s *scene) { s.sequence(); s.attest("1", attestation("last", evidence.TypeGeneric)); s.place() }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := withLog(t)
+			s.deliver()
+			c.logged(s)
+			for range 7 { // more often than an attempt may fail
+				s.ask(s.ofTrail("1"))
+				s.must(s.work())
+				if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Pending || !strings.Contains(answer.Reason, "transparency log") {
+					t.Fatalf("the package is %s: %s", answer.Progress, answer.Reason)
+				}
+				if s.must(s.work()); len(s.queue) > 0 {
+					t.Fatal("it is tried again at once")
+				}
+				s.clock.Advance(time.Second)
+			}
+			s.sequence()
+			s.must(s.work())
+			if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Complete {
+				t.Errorf("the package is %s: %s", answer.Progress, answer.Reason)
+			}
+		})
+	}
+}
+
+// place gives facts their places in the log as a sequencer does that is killed before it signs.
+func (s *scene) place() {
+	s.t.Helper()
+	ctx := s.t.Context()
+	s.must(s.store.Logs.Begin(ctx, acme.OrgID, "attestry.example.com/acme"))
+	log, err := s.store.Logs.GetVersioned(ctx, acme.OrgID)
+	s.must(err)
+	leaves, err := s.store.Logs.Pending(ctx, acme.OrgID, storage.MaxMany)
+	s.must(err)
+	s.must(s.store.Logs.Place(ctx, acme.OrgID, log.Value.Tree.Size, leaves))
+}
+
+// TestPackageIsNotReadyWhileItsCheckpointCoversMoreOfItsTrail records a fact between the reads of an assembly.
+func TestPackageIsNotReadyWhileItsCheckpointCoversMoreOfItsTrail(t *testing.T) {
+	s := withLog(t)
+	s.deliver()
+	interrupted := &interruptedReads{Documents: s.docs, collection: "log_leaves"}
+	s.start(interrupted, s.engine)
+	interrupted.then = func() { s.attest("1", attestation("meanwhile", evidence.TypeGeneric)); s.sequence() }
+	s.ask(s.ofTrail("1"))
+	s.must(s.work())
+	if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Pending || interrupted.then != nil {
+		t.Fatalf("the package is %s: %s", answer.Progress, answer.Reason)
+	}
+	s.clock.Advance(time.Second)
+	s.must(s.work())
+	result := s.prove(s.packageOf(s.ofTrail("1")))
+	if len(result.Findings) > 0 || result.Attestations != 7 {
+		t.Errorf("verified: %+v", result)
+	}
+}
+
+// interruptedReads calls a function once, before documents of a collection are read.
+type interruptedReads struct {
+	storage.Documents
+	collection string
+	then       func()
+}
+
+func (d *interruptedReads) GetMany(ctx context.Context, schema *storage.Schema, ids []string) ([]storage.Record, error) {
+	if then := d.then; then != nil && schema.Name == d.collection {
+		d.then = nil
+		then()
+	}
+	return d.Documents.GetMany(ctx, schema, ids)
+}
+
+func TestFactsWithoutALeafAreNamed(t *testing.T) {
+	s := withLog(t)
+	s.deliver()
+	s.store.Logged.Off()
+	id := s.attest("1", attestation("unlogged", evidence.TypeGeneric))
+	s.sequence()
+	members := s.packageOf(s.ofTrail("1"))
+	if got := string(contentOf(t, members, audit.UnloggedPath)); got != "attestation/"+id+"\n" {
+		t.Errorf("it names %q", got)
+	}
+	if result := s.prove(members); len(result.Findings) > 0 || !slices.Equal(result.Log.Unlogged, []string{"attestation/" + id}) {
+		t.Errorf("verified: %+v", result)
+	}
+}
+
+func TestWithoutALogThePackageSaysNothingOfOne(t *testing.T) {
+	s := newScene(t)
+	s.store.Logged.Off()
+	s.deliver()
+	before := s.assemble(s.ofTrail("1"))
+	with := withLog(t)
+	s.keys = with.keys
+	_, err := s.store.Assemblies.Update(t.Context(), s.ofTrail("1").ID, func(a *audit.Assembly) { *a = s.ofTrail("1") })
+	s.must(err)
+	s.start(s.docs, s.engine)
+	if after := s.assemble(s.ofTrail("1")); after.Archive != before.Archive {
+		t.Errorf("the package is %+v, then %+v", before, after)
+	}
+}
+
+func TestPackageIsAssembledAgainWhenTheLogBegins(t *testing.T) {
+	s := withLog(t)
+	keys := s.keys
+	s.keys = nil
+	s.start(s.docs, s.engine)
+	s.deliver()
+	without := s.assemble(s.ofTrail("1"))
+	s.keys = keys
+	s.start(s.docs, s.engine)
+	s.sequence()
+	if with := s.assemble(s.ofTrail("1")); with.Archive == without.Archive {
+		t.Error("the package still says nothing of the log")
+	}
+}
+
+func TestProofsTakeFewCommands(t *testing.T) {
+	s := withLog(t)
+	s.begin("1")
+	for range 40 {
+		s.attest("1", attestation("check", evidence.TypeGeneric))
+	}
+	s.sequence()
+	count := &countedReads{Documents: s.docs, collections: map[string]int{}}
+	s.start(count, s.engine)
+	s.assemble(s.ofTrail("1"))
+	if n := count.collections["log_leaves"]; n != 1 {
+		t.Errorf("the leaves take %d commands", n)
+	}
+}
+
+// countedReads counts the commands that read documents by id.
+type countedReads struct {
+	storage.Documents
+	collections map[string]int
+}
+
+func (d *countedReads) GetMany(ctx context.Context, schema *storage.Schema, ids []string) ([]storage.Record, error) {
+	d.collections[schema.Name]++
+	return d.Documents.GetMany(ctx, schema, ids)
+}
