@@ -23,8 +23,7 @@ type Result struct {
 	// NotEvaluated is how many attestations have a verdict that should follow from their payload, but
 	// could not be evaluated again.
 	NotEvaluated int
-	// Log is nil for packages without a transparency log.
-	Log *LogResult
+	Log          *Log
 }
 
 // Finish tells what is wrong with the package. Verdicts are evaluated only if the content of all
@@ -44,7 +43,7 @@ func (v *Verifier) Finish() Result {
 	return Result{
 		Manifest: v.manifest, Findings: v.findings, OmittedFindings: v.omitted,
 		Members: len(v.members), Attestations: len(v.attestations), Artifacts: len(v.artifacts),
-		NotEvaluated: v.notEvaluated, Log: v.logResult(),
+		NotEvaluated: v.notEvaluated, Log: &v.log,
 	}
 }
 

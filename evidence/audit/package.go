@@ -77,7 +77,9 @@ func FactFolder(kind, id string) string {
 }
 
 // GroupFolder is where the files of a group are, by the commitment that entries have.
-func GroupFolder(commitment string) string { return LogFolder + "groups/" + commitment + "/" }
+func GroupFolder(commitment string) string { return groupsFolder + commitment + "/" }
+
+const groupsFolder = LogFolder + "groups/"
 
 // ArtifactPath is the member that describes the artifact of a fingerprint.
 func ArtifactPath(fingerprint string) string { return "artifacts/" + fingerprint + "/artifact.json" }

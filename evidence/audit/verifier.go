@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -53,7 +52,7 @@ type Verifier struct {
 	policies     map[string]*policy.Policy
 	environments []EnvironmentDocument
 	events       []EventDocument
-	log          logCheck
+	log          Log
 }
 
 type evidenceRef struct {
@@ -68,7 +67,7 @@ func NewVerifier(evaluator Evaluator, memory int64) *Verifier {
 	return &Verifier{
 		evaluator: evaluator, limits: newLimits(memory), known: map[string]bool{}, trails: map[string]*TrailDocument{}, templates: map[string]template.Template{},
 		evidence: map[string]evidenceRef{}, types: map[string]*customType{}, policies: map[string]*policy.Policy{},
-		log: logCheck{files: map[string]map[string][]byte{}, entries: map[string]logged{}, groups: map[string]string{}, unlogged: map[string]bool{}, documents: map[string]shownFact{}},
+		log: Log{Entries: map[string]LoggedFact{}, files: map[string]map[string][]byte{}, groups: map[string]string{}, shown: map[string]shownFact{}},
 	}
 }
 
@@ -146,8 +145,6 @@ func (v *Verifier) reader(path string) func(path string, content []byte) error {
 		return func(_ string, content []byte) error { v.log.signature = string(content); return nil }
 	case folder == "log":
 		return v.readLog
-	case folder == "controls":
-		return v.readControl
 	case path == EventsPath:
 		return func(_ string, content []byte) error { return decodeList(v, content, &v.events) }
 	case path == TrailPath, folder == "trails":
@@ -181,12 +178,8 @@ func (v *Verifier) readPolicy(path string, content []byte) error {
 	if err != nil {
 		return err
 	}
-	escaped, version, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(path, "policies/"), ".yml"), "/")
-	name, err := url.PathUnescape(escaped)
-	if err != nil {
-		return err
-	}
-	return v.show("policy", name+":"+version, path, content)
+	name := strings.TrimSuffix(strings.TrimPrefix(path, "policies/"), ".yml")
+	return v.show("policy", strings.ReplaceAll(name, "/", ":"), path, nil)
 }
 
 func (v *Verifier) readType(path string, content []byte) error {

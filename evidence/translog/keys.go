@@ -61,19 +61,14 @@ func (k Keys) Verifiers(origin string) ([]string, error) {
 	return verifiers, nil
 }
 
-// ParseVerifiers reads public keys in the form of signed notes, name+hash+key, a line for each. Errors go after the name of
-// the file.
+// ParseVerifiers reads public keys in the form of signed notes, name+hash+key, a line for each. Errors go after the
+// name of the file.
 func ParseVerifiers(file string) ([]string, error) {
-	var verifiers []string
-	for line := range strings.Lines(file) {
-		line = strings.TrimSpace(line)
-		if line == "" || slices.Contains(verifiers, line) {
-			continue
+	verifiers := slices.Compact(slices.Sorted(slices.Values(strings.Fields(file))))
+	for _, verifier := range verifiers {
+		if _, err := note.NewVerifier(verifier); err != nil {
+			return nil, fmt.Errorf("has '%s', which is no verifier key in the form of signed notes, name+hash+key", verifier)
 		}
-		if _, err := note.NewVerifier(line); err != nil {
-			return nil, fmt.Errorf("has as key %d no verifier key in the form of signed notes, name+hash+key", len(verifiers)+1)
-		}
-		verifiers = append(verifiers, line)
 	}
 	if len(verifiers) == 0 {
 		return nil, errors.New("has no key")

@@ -22,12 +22,10 @@ const (
 
 var client = &http.Client{Timeout: readTimeout}
 
-// trailKinds are the kinds of facts of which packages of trails have all.
-var trailKinds = []string{"artifact", "attestation", "approval"}
-
 // comparison compares a package with the log.
 type comparison struct {
 	result *audit.Result
+	groups map[string]bool // commitments
 	// ofTrail is how many facts of its trails the package has, and more how many others the log has of them.
 	ofTrail, more int
 }
@@ -38,7 +36,10 @@ func compareLog(ctx context.Context, o *options, result *audit.Result) (*compari
 	if o.log == "" || len(result.Findings) > 0 {
 		return nil, nil
 	}
-	c := &comparison{result: result}
+	c := &comparison{result: result, groups: map[string]bool{}}
+	for _, fact := range result.Log.Entries {
+		c.groups[fact.Group] = true
+	}
 	own := &result.Log.Checkpoint
 	size := own.Size
 	if o.kept != nil {
@@ -85,13 +86,13 @@ func (c *comparison) compareEntry(index int64, text []byte) {
 	if err := json.Unmarshal(text, &entry); err != nil {
 		return // the root shows that it is another one
 	}
-	trail := c.result.Log.Groups[entry.Group]
+	_, ok := c.result.Log.Entries[entry.Kind+"/"+entry.ID]
 	switch {
-	case trail == "" || !slices.Contains(trailKinds, entry.Kind):
-	case c.result.Log.Entries[entry.Kind+"/"+entry.ID]:
+	case !c.groups[entry.Group] || !slices.Contains(audit.TrailKinds, entry.Kind):
+	case ok:
 		c.ofTrail++
 	case c.result.Manifest.Subject.Kind == audit.OfTrail:
-		c.report(fmt.Sprintf("entry %d", index), "the log has %s %s of trail %s, and the package has not", entry.Kind, entry.ID, trail)
+		c.report(fmt.Sprintf("entry %d of the log", index), "it is of the trail, and the package does not have %s %s", entry.Kind, entry.ID)
 	default:
 		c.more++
 	}

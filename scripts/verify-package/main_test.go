@@ -168,7 +168,7 @@ func TestUnavailableEvaluationsArePrinted(t *testing.T) {
 func TestFindingsThatAreNotPrintedAreCounted(t *testing.T) {
 	var out bytes.Buffer
 	printResult(&out, &audit.Result{
-		Manifest: &audit.Manifest{}, Findings: make([]audit.Finding, maxPrinted+1), OmittedFindings: 2,
+		Manifest: &audit.Manifest{}, Log: &audit.Log{}, Findings: make([]audit.Finding, maxPrinted+1), OmittedFindings: 2,
 	}, &options{}, nil)
 	if !strings.Contains(out.String(), "FAILED   and 3 more\n") {
 		t.Errorf("printed:\n%s", out.String())

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"strings"
 
@@ -74,7 +73,7 @@ func parse(args []string, out io.Writer) (options, error) {
 		fmt.Fprintf(out, usage, defaultMemory, minMemory)
 		return options{}, errHelp
 	}
-	o := options{file: flags.Arg(0), sha256: strings.ToLower(*digest), memory: *memory << 20}
+	o := options{file: flags.Arg(0), sha256: strings.ToLower(*digest), memory: *memory << 20, log: strings.TrimSuffix(*log, "/")}
 	given := false
 	flags.Visit(func(f *flag.Flag) { given = given || f.Name == "sha256" })
 	sum, malformed := hex.DecodeString(o.sha256)
@@ -91,32 +90,23 @@ func parse(args []string, out io.Writer) (options, error) {
 		return options{}, errors.New("--log takes --log-key, by which the log is verified")
 	case *kept != "" && *log == "":
 		return options{}, errors.New("--checkpoint takes --log: that a log goes on from a checkpoint is not to be proven without its entries")
-	case *token != "" && *log == "":
-		return options{}, errors.New("--token takes --log, which is read with it")
 	}
-	return o, o.readFiles(*keys, *log, *token, *kept)
+	return o, o.readFiles(*keys, *token, *kept)
 }
 
 // readFiles reads what the flags for logs name.
-func (o *options) readFiles(keys, log, token, kept string) (err error) {
+func (o *options) readFiles(keys, token, kept string) (err error) {
 	if keys == "" {
 		return nil
 	}
 	if o.keys, err = translog.ParseVerifiers(keys); err != nil {
 		content, err := os.ReadFile(keys)
+		if err == nil {
+			o.keys, err = translog.ParseVerifiers(string(content))
+		}
 		if err != nil {
-			return fmt.Errorf("--log-key is no verifier key, and no file: %w", err)
+			return fmt.Errorf("--log-key takes a verifier key, name+hash+key, or a file of them: %s %w", keys, err)
 		}
-		if o.keys, err = translog.ParseVerifiers(string(content)); err != nil {
-			return fmt.Errorf("--log-key: %s %w", keys, err)
-		}
-	}
-	if log != "" {
-		parsed, err := url.Parse(log)
-		if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" || parsed.User != nil {
-			return errors.New("--log takes a URL, such as https://attestry.example.com/-/log/acme")
-		}
-		o.log = strings.TrimSuffix(log, "/")
 	}
 	if token != "" {
 		content, err := os.ReadFile(token)
@@ -133,9 +123,9 @@ func (o *options) readFiles(keys, log, token, kept string) (err error) {
 		return fmt.Errorf("--checkpoint: %w", err)
 	}
 	checkpoint, err := translog.OpenCheckpoint(string(content), o.keys...)
+	o.kept = &checkpoint
 	if err != nil {
 		return fmt.Errorf("--checkpoint: %s is no checkpoint that a trusted key has signed: %w", kept, err)
 	}
-	o.kept = &checkpoint
 	return nil
 }

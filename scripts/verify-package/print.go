@@ -48,20 +48,14 @@ func exceptions(result *audit.Result) (text string) {
 	if n := len(result.Manifest.LostEvidence); n > 0 {
 		text = fmt.Sprintf("; evidence files that the service had lost: %d", n)
 	}
-	if result.Log != nil && len(result.Log.Unlogged) > 0 {
-		text += fmt.Sprintf("; facts that are not in the log: %d", len(result.Log.Unlogged))
+	if n := len(result.Log.Unlogged); n > 0 {
+		text += fmt.Sprintf("; facts that are not in the log: %d", n)
 	}
 	return text
 }
 
 // printProofs prints what the log proves of a package, and what was not proven.
 func printProofs(out io.Writer, result *audit.Result, o *options, compared *comparison) {
-	if len(o.keys) == 0 {
-		fmt.Fprintln(out, "note     not proven without --log-key: that the service has issued the package, and recorded what is in it")
-	}
-	if result.Log == nil {
-		return
-	}
 	for i, name := range result.Log.Unlogged {
 		if i == maxPrinted {
 			fmt.Fprintf(out, "UNLOGGED and %d more\n", len(result.Log.Unlogged)-maxPrinted)
@@ -69,25 +63,27 @@ func printProofs(out io.Writer, result *audit.Result, o *options, compared *comp
 		}
 		fmt.Fprintf(out, "UNLOGGED %s: the log does not have it\n", printable(name))
 	}
-	if len(o.keys) == 0 || len(result.Findings) > 0 {
+	if len(o.keys) == 0 {
+		fmt.Fprintln(out, "note     not proven without --log-key: that the service has issued the package, and recorded what is in it")
 		return
 	}
-	checkpoint := &result.Log.Checkpoint
-	fmt.Fprintf(out, "log      %s has signed the package, and its first %d entries have %d facts of it\n",
-		printable(checkpoint.Origin), checkpoint.Size, len(result.Log.Entries))
+	if len(result.Findings) > 0 {
+		return
+	}
+	fmt.Fprintf(out, "log      %s has signed the package, and has %d facts of it among its first %d entries\n",
+		printable(result.Log.Checkpoint.Origin), len(result.Log.Entries), result.Log.Checkpoint.Size)
 	switch {
 	case compared == nil:
 		fmt.Fprintln(out, "note     not proven without --log: that nothing was left out")
-		return
 	case result.Manifest.Subject.Kind != audit.OfTrail:
-		fmt.Fprintf(out, "note     the log has %d more facts of the trails, which packages of this kind need not have\n", compared.more)
+		fmt.Fprintf(out, "note     the log has %d more facts of the trails, which are not all in packages of this kind\n", compared.more)
 	case compared.ofTrail == 0:
-		fmt.Fprintln(out, "note     not proven: that nothing was left out, as the package has no entry by which its trail is known")
+		fmt.Fprintln(out, "note     not proven: that nothing was left out, as the package has no entry that shows what the trail is called in the log")
 	default:
-		fmt.Fprintln(out, "log      it has nothing else of the trail up to there")
+		fmt.Fprintln(out, "log      these have nothing else of the trail")
 	}
 	if o.kept != nil {
-		fmt.Fprintf(out, "log      nothing has changed in the first %d entries\n", o.kept.Size)
+		fmt.Fprintf(out, "log      the %d entries of the earlier checkpoint are the same now\n", o.kept.Size)
 	}
 }
 

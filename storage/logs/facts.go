@@ -4,7 +4,6 @@ import (
 	"context"
 	"strings"
 
-	"attestry/evidence/translog"
 	"attestry/storage"
 )
 
@@ -14,29 +13,13 @@ func FactName(kind string, id ...string) string {
 	return leafName(kind, strings.ReplaceAll(strings.Join(id, ":"), "/", ":"))
 }
 
-// collectionOf is the collection that the facts of a kind are in, "" if there is no such kind.
-func collectionOf(name string) string {
-	for collection, kind := range kinds {
-		if kind.name == name {
-			return collection
-		}
-	}
-	return ""
-}
-
 // VersionNames returns the names of the leaves of the present versions of documents that exist, which are of one kind.
 func (l *Logs) VersionNames(ctx context.Context, org, kind string, documents []string) (names []string, err error) {
-	records := storage.RecordsByID(l.docs, &storage.Schema{Name: collectionOf(kind)}, documents)
-	for records.More() {
-		batch, err := records.Next(ctx, factBytes)
-		if err != nil {
-			return nil, err
-		}
-		for i := range batch {
-			names = append(names, leafName(kind, versionID(entryID(org, batch[i].ID), batch[i].Revision)))
-		}
-	}
-	return names, nil
+	err = l.eachRecord(ctx, kind, documents, func(record *storage.Record) error {
+		names = append(names, leafName(kind, versionID(entryID(org, record.ID), record.Revision)))
+		return nil
+	})
+	return names, err
 }
 
 // LeavesOf returns the leaves of an organization that exist among names, kind/id, in their order: one command for each
@@ -45,87 +28,71 @@ func (l *Logs) LeavesOf(ctx context.Context, org string, names []string) ([]Leaf
 	return l.leaves.GetMany(ctx, storage.IDs(names, func(name string) string { return leafKey(org, name) }))
 }
 
-// factBytes is how much of facts is held at a time, in bytes.
-const factBytes = 4 << 20
-
-// EachFact passes the canonical bytes of the facts of leaves, which are of one kind, in their order. Those that are lost
-// are left out.
+// EachFact passes the canonical bytes of the facts of leaves in their order. Leaves of one kind are behind one another.
+// Facts that are lost are left out.
 func (l *Logs) EachFact(ctx context.Context, leaves []Leaf, pass func(*Leaf, []byte) error) error {
-	byDocument := map[string]*Leaf{}
-	var documents []string
-	for i := range leaves {
-		if leaves[i].Fact != nil {
-			if err := pass(&leaves[i], leaves[i].Fact); err != nil {
-				return err
+	for len(leaves) > 0 {
+		kind, byDocument := leaves[0].Kind, map[string]*Leaf{}
+		var documents []string
+		for len(leaves) > 0 && leaves[0].Kind == kind {
+			leaf := &leaves[0]
+			leaves = leaves[1:]
+			if leaf.Fact != nil {
+				if err := pass(leaf, leaf.Fact); err != nil {
+					return err
+				}
+				continue
 			}
-			continue
+			documents = append(documents, leaf.document())
+			byDocument[leaf.document()] = leaf
 		}
-		document := leaves[i].document()
-		byDocument[document] = &leaves[i]
-		documents = append(documents, document)
-	}
-	if len(documents) == 0 {
-		return nil
-	}
-	records := storage.RecordsByID(l.docs, &storage.Schema{Name: collectionOf(leaves[0].Kind)}, documents)
-	for records.More() {
-		batch, err := records.Next(ctx, factBytes)
+		err := l.eachRecord(ctx, kind, documents, func(record *storage.Record) error { return pass(byDocument[record.ID], record.Body) })
 		if err != nil {
 			return err
 		}
-		for i := range batch {
-			if err := pass(byDocument[batch[i].ID], batch[i].Body); err != nil {
+	}
+	return nil
+}
+
+// factBytes is how much of facts is held at a time, in bytes.
+const factBytes = 4 << 20
+
+// eachRecord passes the documents of a kind that exist, in the order of their ids.
+func (l *Logs) eachRecord(ctx context.Context, kind string, ids []string, pass func(*storage.Record) error) error {
+	for collection, of := range kinds {
+		if of.name != kind {
+			continue
+		}
+		for records := storage.RecordsByID(l.docs, &storage.Schema{Name: collection}, ids); records.More(); {
+			batch, err := records.Next(ctx, factBytes)
+			if err != nil {
 				return err
+			}
+			for i := range batch {
+				if err := pass(&batch[i]); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	return nil
 }
 
-// document is the id of the document of the fact, which is not replaced.
+// document is the id of the document of the fact, which is not replaced. Names may have colons of their own, numbers have
+// none.
 func (l *Leaf) document() string {
-	switch l.Kind {
-	case "template":
-		return l.Org + "/" + l.ID
-	case "policy", "control", "attestation_type":
-		return l.Org + "/" + numberedID(l.ID)
-	case "approval", "snapshot":
-		return numberedID(l.ID)
+	id := l.ID
+	if last := strings.LastIndexByte(id, ':'); last >= 0 && l.Kind != "audit_entry" {
+		id = id[:last] + "/" + id[last+1:]
 	}
-	return l.ID
-}
-
-// numberedID has the slash again that entryID replaced before the number: names may have colons of their own.
-func numberedID(id string) string {
-	last := strings.LastIndexByte(id, ':')
-	return id[:max(0, last)] + "/" + id[last+1:]
+	switch l.Kind {
+	case "template", "policy", "control", "attestation_type":
+		id = l.Org + "/" + id
+	}
+	return id
 }
 
 // Covering returns the first checkpoint that was published of so many entries or more, or storage.ErrNotFound.
 func (l *Logs) Covering(ctx context.Context, org string, size int64) (Checkpoint, error) {
 	return storage.FindFirst(ctx, l.checkpoints, storage.Query{Index: "size", Equal: []any{org}, From: &storage.Bound{Value: size}, Limit: 1})
-}
-
-// EachEntry passes the entries of a log from one place to before another: one command for each bundle that is not in
-// memory.
-func (l *Logs) EachEntry(ctx context.Context, log *Log, from, to int64, pass func(text []byte) error) error {
-	for from < to {
-		number := from / translog.Width
-		width := int(min(to-number*translog.Width, translog.Width))
-		bundle, err := l.Part(ctx, log, translog.Part{Level: translog.Entries, Number: number, Width: width})
-		if err != nil {
-			return err
-		}
-		texts, err := translog.ReadBundle(bundle, width)
-		if err != nil {
-			return err
-		}
-		for _, text := range texts[from%translog.Width:] {
-			if err := pass(text); err != nil {
-				return err
-			}
-		}
-		from = (number + 1) * translog.Width
-	}
-	return nil
 }

@@ -159,16 +159,22 @@ func (a *Assembler) assemble(ctx context.Context, assembly *audit.Assembly) (aud
 	if err != nil {
 		return audit.Assembled{}, err
 	}
-	before, err := logOf(ctx, a.store, assembly.Org)
-	if err != nil {
-		return audit.Assembled{}, err
-	}
 	d := &draft{store: a.store, objects: storage.Progressive(a.store.Objects), links: a.Links, generator: a.Generator, keys: a.LogKeys}
 	if err := d.load(ctx, assembly); err != nil {
 		return audit.Assembled{}, err
 	}
-	if err := d.loadProofs(ctx, before.Signed); err != nil {
+	if err := d.loadProofs(ctx); err != nil {
 		return audit.Assembled{}, err
+	}
+	if d.proofs != nil {
+		// Whatever the checkpoint covers was recorded by now. Verifiers would take what is not in the package for left out.
+		now, err := stateOf(ctx, a.store, assembly)
+		if err == nil && now != state {
+			err = errNotCovered
+		}
+		if err != nil {
+			return audit.Assembled{}, err
+		}
 	}
 	assembled := audit.Assembled{State: state}
 	if err := d.noteShown(&assembled); err != nil {

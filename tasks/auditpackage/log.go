@@ -2,7 +2,6 @@ package auditpackage
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -48,9 +47,8 @@ func logOf(ctx context.Context, store *app.Store, org string) (logs.Log, error) 
 	return log, err
 }
 
-// loadProofs reads what the package says of the log. before is the size of the log's last checkpoint before the facts of the
-// package were read.
-func (d *draft) loadProofs(ctx context.Context, before int64) error {
+// loadProofs reads what the package says of the log.
+func (d *draft) loadProofs(ctx context.Context) error {
 	if len(d.keys) == 0 {
 		return nil
 	}
@@ -58,35 +56,29 @@ func (d *draft) loadProofs(ctx context.Context, before int64) error {
 	if err != nil {
 		return err
 	}
-	leaves, err := d.store.Logs.LeavesOf(ctx, d.org, names)
-	if err != nil {
+	p := &proofs{}
+	if p.leaves, err = d.store.Logs.LeavesOf(ctx, d.org, names); err != nil {
 		return err
 	}
-	p := &proofs{leaves: leaves}
 	last, known := int64(1), map[string]bool{}
-	for i := range leaves {
-		known[logs.FactName(leaves[i].Kind, leaves[i].ID)] = true
-		last = max(last, leaves[i].Index)
+	for i := range p.leaves {
+		known[logs.FactName(p.leaves[i].Kind, p.leaves[i].ID)] = true
+		if last = max(last, p.leaves[i].Index); p.leaves[i].Index == 0 {
+			return errNotCovered
+		}
 	}
 	covering, err := d.store.Logs.Covering(ctx, d.org, last)
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return err
 	}
 	// The log is read behind its checkpoint, and then is at least as large.
-	if p.log, err = logOf(ctx, d.store, d.org); err != nil {
-		return err
+	if p.log, err = logOf(ctx, d.store, d.org); err != nil || p.log.Origin == "" {
+		return err // or nothing was ever logged
 	}
-	if p.log.Origin == "" && len(leaves) == 0 {
-		return nil // nothing was ever logged
-	}
-	placed := !slices.ContainsFunc(leaves, func(l logs.Leaf) bool { return l.Index == 0 })
-	if !placed || covering.Size == 0 || p.log.Tree.Size < covering.Size {
+	if covering.Size == 0 || p.log.Tree.Size < covering.Size {
 		return errNotCovered
 	}
 	p.log.Checkpoint = covering.Note
-	if err := d.checkComplete(ctx, &p.log, known, before, covering.Size); err != nil {
-		return err
-	}
 	slices.SortFunc(p.leaves, func(a, b logs.Leaf) int {
 		return audit.CompareMembers(audit.FactFolder(a.Kind, a.ID), audit.FactFolder(b.Kind, b.ID))
 	})
@@ -94,25 +86,6 @@ func (d *draft) loadProofs(ctx context.Context, before int64) error {
 	slices.Sort(p.unlogged)
 	d.proofs = p
 	return nil
-}
-
-// checkComplete is errNotCovered if the checkpoint of the package covers facts of its trail that were recorded after those of
-// the package were read. Verifiers would take them for left out.
-func (d *draft) checkComplete(ctx context.Context, log *logs.Log, known map[string]bool, before, size int64) error {
-	if d.of.Kind != audit.OfTrail {
-		return nil
-	}
-	group := translog.GroupCommitment(log.Secret, d.trails[0].Key())
-	return d.store.Logs.EachEntry(ctx, log, before, size, func(text []byte) error {
-		var entry translog.Entry
-		if err := json.Unmarshal(text, &entry); err != nil {
-			return err
-		}
-		if entry.Group == group && !known[logs.FactName(entry.Kind, entry.ID)] {
-			return errNotCovered
-		}
-		return nil
-	})
 }
 
 // factNames returns the names that the leaves of all facts of the package have.
@@ -158,22 +131,18 @@ func (d *draft) writeLog(ctx context.Context, out *archive) error {
 	if err := out.add(audit.CheckpointPath, at, []byte(p.log.Checkpoint)); err != nil {
 		return err
 	}
-	for first := 0; first < len(p.leaves); {
-		kind := p.leaves[first].Kind
-		end := first
-		for end < len(p.leaves) && p.leaves[end].Kind == kind {
-			end++
+	var groups []string
+	for i := range p.leaves {
+		if group := p.leaves[i].Group; group != "" {
+			groups = append(groups, group)
 		}
-		err := d.store.Logs.EachFact(ctx, p.leaves[first:end], func(leaf *logs.Leaf, fact []byte) error {
-			return d.writeFact(ctx, out, leaf, fact)
-		})
-		if err != nil {
-			return err
-		}
-		first = end
+	}
+	err := d.store.Logs.EachFact(ctx, p.leaves, func(leaf *logs.Leaf, fact []byte) error { return d.writeFact(ctx, out, leaf, fact) })
+	if err != nil {
+		return err
 	}
 	var rest []member
-	for _, group := range p.groups() {
+	for _, group := range storage.Distinct(groups) {
 		folder := audit.GroupFolder(translog.GroupCommitment(p.log.Secret, group))
 		rest = append(rest, member{folder + audit.GroupFile, at, []byte(group)},
 			member{folder + audit.SaltFile, at, translog.GroupSalt(p.log.Secret, group)})
@@ -189,17 +158,6 @@ func (d *draft) writeLog(ctx context.Context, out *archive) error {
 		member{audit.VerifierKeysPath, at, []byte(strings.Join(verifiers, "\n") + "\n")})
 	slices.SortFunc(rest, compareMembers)
 	return out.addAll(rest)
-}
-
-// groups are the trails and environments of the facts.
-func (p *proofs) groups() []string {
-	var groups []string
-	for i := range p.leaves {
-		if p.leaves[i].Group != "" {
-			groups = append(groups, p.leaves[i].Group)
-		}
-	}
-	return storage.Distinct(groups)
 }
 
 // writeFact writes the files of a fact.
