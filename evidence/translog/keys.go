@@ -62,12 +62,12 @@ func (k Keys) Verifiers(origin string) ([]string, error) {
 }
 
 // ParseVerifiers reads public keys in the form of signed notes, name+hash+key, a line for each. Errors go after the
-// name of the file.
+// name of the file, and do not repeat what is in it.
 func ParseVerifiers(file string) ([]string, error) {
 	verifiers := slices.Compact(slices.Sorted(slices.Values(strings.Fields(file))))
 	for _, verifier := range verifiers {
 		if _, err := note.NewVerifier(verifier); err != nil {
-			return nil, fmt.Errorf("has '%s', which is no verifier key in the form of signed notes, name+hash+key", verifier)
+			return nil, errors.New("has something else than verifier keys in the form of signed notes, name+hash+key")
 		}
 	}
 	if len(verifiers) == 0 {

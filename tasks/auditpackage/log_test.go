@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -268,4 +271,42 @@ type countedReads struct {
 func (d *countedReads) GetMany(ctx context.Context, schema *storage.Schema, ids []string) ([]storage.Record, error) {
 	d.collections[schema.Name]++
 	return d.Documents.GetMany(ctx, schema, ids)
+}
+
+// TestAuditorsProveAFactByHand runs the commands in the README of the log.
+func TestAuditorsProveAFactByHand(t *testing.T) {
+	for _, tool := range []string{"sh", "openssl", "xxd", "sha256sum", "base64"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip("there is no " + tool)
+		}
+	}
+	s := withLog(t)
+	s.deliver()
+	s.sequence()
+	members := s.packageOf(s.ofTrail("1"))
+	folder := t.TempDir()
+	for _, one := range members {
+		path := filepath.Join(folder, filepath.FromSlash(one.header.Name))
+		s.must(os.MkdirAll(filepath.Dir(path), 0o700))
+		s.must(os.WriteFile(path, one.content, 0o600))
+	}
+	script := "set -e\n"
+	for _, block := range strings.Split(string(contentOf(t, members, audit.LogInstructionsPath)), "```sh\n")[1:] {
+		block, _, _ = strings.Cut(block, "```")
+		script += strings.ReplaceAll(block, "/tmp/", t.TempDir()+"/")
+	}
+	facts, err := filepath.Glob(filepath.Join(folder, "log/facts/*/*"))
+	s.must(err)
+	for _, fact := range facts {
+		fact, err = filepath.Rel(folder, fact)
+		s.must(err)
+		command := exec.Command("sh", "-c", script)
+		command.Dir, command.Env = folder, append(os.Environ(), "KEY="+s.verifiers()[0], "FACT="+fact)
+		printed, err := command.CombinedOutput()
+		lines := strings.Split(strings.TrimSpace(string(printed)), "\n")
+		if n := len(lines); err != nil || strings.Count(string(printed), "Signature Verified Successfully") != 2 || n < 4 ||
+			lines[n-1] != lines[n-2] || !strings.Contains(lines[n-3], strings.TrimSuffix(lines[n-4], "  -")) {
+			t.Fatalf("%s: %v\n%s", fact, err, printed)
+		}
+	}
 }
