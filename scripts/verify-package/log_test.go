@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -124,7 +125,7 @@ func attested(id string) evidence.Attestation {
 	return evidence.Attestation{ID: id, Name: "check-" + id, Type: evidence.TypeGeneric, Flow: "f-id", Trail: "t", Compliant: true}
 }
 
-func saltOf(id string) []byte { return []byte(fmt.Sprintf("%016s", id)) }
+func saltOf(id string) []byte { sum := sha256.Sum256([]byte(id)); return sum[:translog.SaltSize] }
 
 func factOf(t *testing.T, a evidence.Attestation) []byte {
 	t.Helper()
