@@ -220,7 +220,7 @@ func (v *Verifier) checkLog() {
 		if _, ok := l.shown[name]; !ok && slices.Contains(TrailKinds, kind) {
 			v.report(FactFolder(kind, id)+FactFile, "no other member shows this fact")
 		}
-		if group := l.groups[logged.Group]; group == "" && logged.Group != "" || logged.trail != "" && logged.trail != group {
+		if logged.trail != "" && logged.trail != l.groups[logged.Group] {
 			v.report(FactFolder(kind, id)+EntryFile, "the package does not have its group, or that is not its trail")
 		}
 	}

@@ -29,6 +29,8 @@ import (
 const (
 	testOrigin = "attestry.example.com/acme"
 	testGroup  = "f-id/t"
+	// otherOrigin is that of a log with the same keys, which is trusted, too.
+	otherOrigin = "attestry.example.com/other"
 )
 
 var testSecret = []byte("the log's secret")
@@ -79,6 +81,19 @@ func (l *testLog) add(entry []byte) {
 		l.hashes[int64(len(l.hashes))] = hash
 	}
 	l.entries = append(l.entries, entry)
+}
+
+// replace makes the history anew with another entry.
+func (l *testLog) replace(index int, entry []byte) {
+	l.t.Helper()
+	entries := l.entries
+	l.entries, l.hashes = nil, map[int64]tlog.Hash{}
+	for i, before := range entries {
+		if i == index {
+			before = entry
+		}
+		l.add(before)
+	}
 }
 
 // checkpoint signs the first entries.
@@ -309,6 +324,14 @@ func TestForgeriesAreFound(t *testing.T) {
 		}, true, "FAILED   " + folder + "proof.tlog-proof: it does not prove that the log has the entry", false},
 		"its entry is that of another": {func(p *trailPackage) { p.files[folder+"entry.json"] = p.files["log/facts/attestation/a/entry.json"] }, true,
 			"FAILED   " + folder + "entry.json: it is not the entry of this fact", false},
+		"its entry has a space more": {func(p *trailPackage) { p.edit(folder+"entry.json", "{", "{ ") }, true,
+			"FAILED   " + folder + "entry.json: it is not the entry of this fact", false},
+		"its entry is of another trail": {func(p *trailPackage) {
+			p.log.replace(300, entryOf("b", factOf(p.t, attested("b")), "f-id/another"))
+			p.fill(p.log.checkpoint(302, p.log.keys), "a", "b")
+			group := audit.GroupFolder(translog.GroupCommitment(testSecret, "f-id/another"))
+			p.files[group+audit.GroupFile], p.files[group+audit.SaltFile] = "f-id/another", string(translog.GroupSalt(testSecret, "f-id/another"))
+		}, true, "FAILED   " + folder + "entry.json: the package does not have its group, or that is not its trail", false},
 		"its proof is that of another": {func(p *trailPackage) {
 			p.files[folder+"proof.tlog-proof"] = p.files["log/facts/attestation/a/proof.tlog-proof"]
 		}, true,
@@ -322,6 +345,22 @@ func TestForgeriesAreFound(t *testing.T) {
 		"the group has another name": {func(p *trailPackage) {
 			p.edit(audit.GroupFolder(translog.GroupCommitment(testSecret, testGroup))+"group", "t", "u")
 		}, true, "its hash is not the name of its folder", false},
+		"the group was moved into the salt": {func(p *trailPackage) {
+			group := audit.GroupFolder(translog.GroupCommitment(testSecret, testGroup))
+			p.files[group+"salt"], p.files[group+"group"] = p.files[group+"salt"]+"f", "-id/t"
+		}, true, "its hash is not the name of its folder", false},
+		"the checkpoint was signed by another log": {func(p *trailPackage) {
+			text, _, _ := strings.Cut(p.files["log/checkpoint"], "\n\n")
+			signed, err := p.log.keys.SignText(otherOrigin, text+"\n")
+			must(p.t, err)
+			p.fill(signed, "a", "b")
+		}, true, "FAILED   log/checkpoint: no key that is trusted has signed it: the key of the log " + testOrigin + " has not signed", false},
+		"the package was signed by another log": {func(p *trailPackage) {
+			text, _, _ := strings.Cut(p.files["SHA256SUMS.note"], "\n\n")
+			signed, err := p.log.keys.SignText(otherOrigin, text+"\n")
+			must(p.t, err)
+			p.files["SHA256SUMS.note"] = signed
+		}, false, "FAILED   SHA256SUMS.note: it was signed for other checksums, or by another log", false},
 		"the checkpoint is of another key": {func(p *trailPackage) { p.fill(p.log.checkpoint(302, newKeys(p.t)), "a", "b") }, true,
 			"FAILED   log/checkpoint: no key that is trusted has signed it", false},
 		"the checkpoint is another one": {func(p *trailPackage) { p.files["log/checkpoint"] = p.log.checkpoint(301, p.log.keys) }, true,
@@ -330,15 +369,8 @@ func TestForgeriesAreFound(t *testing.T) {
 		"the signature is the log's checkpoint":  {func(p *trailPackage) { p.files["SHA256SUMS.note"] = p.files["log/checkpoint"] }, false, "FAILED   SHA256SUMS.note: it was signed for other", false},
 		"an attestation and its entry were left": {func(p *trailPackage) { p.fill(p.files["log/checkpoint"], "a") }, true, "FAILED   entry 300 of the log: it is of the trail, and the package does not have attestation b", true},
 		"the history was rewritten": {func(p *trailPackage) {
-			rewritten := newLog(p.t)
-			rewritten.keys = p.log.keys
-			for i, entry := range p.log.entries {
-				if i != 100 {
-					rewritten.add(entry)
-				}
-			}
-			*p.log = *rewritten
-			p.fill(p.log.checkpoint(301, p.log.keys), "a", "b")
+			p.log.replace(100, p.log.entries[101])
+			p.fill(p.log.checkpoint(302, p.log.keys), "a", "b")
 		}, true, "FAILED   --checkpoint: the first 200 entries of the log are not those", true},
 		"the log is another one": {func(p *trailPackage) { p.log.entries[100] = p.log.entries[101] }, true,
 			"FAILED   log/checkpoint: the first 302 entries of the log are not those", true},
@@ -347,8 +379,11 @@ func TestForgeriesAreFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newTrailPackage(t)
 			p.seal(p.log.keys)
-			keys, err := p.log.keys.Verifiers(testOrigin)
+			trusted, err := p.log.keys.Verifiers(testOrigin)
 			must(t, err)
+			others, err := p.log.keys.Verifiers(otherOrigin)
+			must(t, err)
+			keys := write(t, "keys", []byte(trusted[0]+"\n"+others[0]+"\n"))
 			kept := write(t, "checkpoint", []byte(p.log.checkpoint(200, p.log.keys)))
 			c.forge(p)
 			var signers translog.Keys
@@ -357,7 +392,7 @@ func TestForgeriesAreFound(t *testing.T) {
 			}
 			path := write(t, "package.tgz", p.seal(signers))
 			var out bytes.Buffer
-			code := run([]string{"--log-key", keys[0], path}, &out, &out, false)
+			code := run([]string{"--log-key", keys, path}, &out, &out, false)
 			if found := strings.Contains(out.String(), c.finds); found == c.readsLog || found != (code == unsound) {
 				t.Errorf("by the key: exit code %d, printed:\n%s", code, &out)
 			}
@@ -365,7 +400,7 @@ func TestForgeriesAreFound(t *testing.T) {
 				return
 			}
 			out.Reset()
-			args := []string{"--log-key", keys[0], "--log", p.log.serve("secret"), "--token", write(t, "token", []byte("secret\n")), "--checkpoint", kept, path}
+			args := []string{"--log-key", keys, "--log", p.log.serve("secret"), "--token", write(t, "token", []byte("secret\n")), "--checkpoint", kept, path}
 			if code := run(args, &out, &out, false); code != unsound || !strings.Contains(out.String(), c.finds) {
 				t.Errorf("by the log: exit code %d, printed:\n%s", code, &out)
 			}
@@ -422,6 +457,15 @@ func TestWhatIsProvenIsPrinted(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestProofsWithoutACheckpointAreRefusedWithoutAKey(t *testing.T) {
+	p := newTrailPackage(t)
+	p.drop(audit.CheckpointPath)
+	var out bytes.Buffer
+	if code := run([]string{write(t, "package.tgz", p.seal(p.log.keys))}, &out, &out, false); code != unsound || !strings.Contains(out.String(), "FAILED   log/checkpoint: it is missing") {
+		t.Errorf("exit code %d, printed:\n%s", code, &out)
 	}
 }
 

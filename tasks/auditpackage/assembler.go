@@ -88,9 +88,6 @@ func (a *Assembler) attempt(ctx context.Context, id string) (int64, error) {
 	if errors.Is(err, errTaken) {
 		return 0, nil
 	}
-	if errors.Is(err, errNotCovered) {
-		return 0, a.postpone(ctx, id, holder)
-	}
 	if err != nil {
 		return 0, a.fail(ctx, &assembly, holder, request, err)
 	}
@@ -240,19 +237,8 @@ func (a *Assembler) storeArchive(ctx context.Context, d *draft) (stored audit.St
 	return newStored(object), report, nil
 }
 
-// postpone ends an attempt that is made again when the log has come further.
-func (a *Assembler) postpone(ctx context.Context, id, holder string) error {
-	due := evidence.Seconds(a.Clock().Add(coverPause))
-	_, err := a.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) {
-		if assembly.Holder == holder {
-			assembly.Postpone(due, notCovered)
-		}
-	})
-	return err
-}
-
-// fail notes why an attempt failed. An outage, or the end of this worker, is no attempt; a store that
-// refuses writes, or the end of the task's time, is one.
+// fail notes why an attempt failed. An outage, the end of this worker, or a log that has to come further first, is no
+// attempt; a store that refuses writes, or the end of the task's time, is one.
 func (a *Assembler) fail(ctx context.Context, assembly *audit.Assembly, holder string, request int64, cause error) error {
 	away := errors.Is(cause, storage.ErrOutage) && !errors.Is(cause, storage.ErrWriteRefused)
 	outage := away || errors.Is(ctx.Err(), context.Canceled)
@@ -263,6 +249,8 @@ func (a *Assembler) fail(ctx context.Context, assembly *audit.Assembly, holder s
 	_, err := a.store.Assemblies.Update(ctx, assembly.ID, func(assembly *audit.Assembly) {
 		switch {
 		case assembly.Holder != holder:
+		case errors.Is(cause, errNotCovered):
+			assembly.Postpone(now+coverPause.Seconds(), reason)
 		case outage:
 			assembly.Postpone(now, reason)
 		default:
@@ -270,6 +258,9 @@ func (a *Assembler) fail(ctx context.Context, assembly *audit.Assembly, holder s
 		}
 	})
 	a.Publisher.Settled(ctx, assembly.ID)
+	if errors.Is(cause, errNotCovered) {
+		return err
+	}
 	return errors.Join(fmt.Errorf("assemble %s: %w", assembly.ID, cause), err)
 }
 

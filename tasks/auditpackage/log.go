@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"attestry/app"
+	"attestry/evidence"
 	"attestry/evidence/audit"
 	"attestry/evidence/template"
 	"attestry/evidence/translog"
@@ -19,14 +20,10 @@ import (
 )
 
 // errNotCovered ends an attempt to assemble what is not in the log yet.
-var errNotCovered = errors.New("the log does not cover the package yet")
+var errNotCovered = evidence.NewError(evidence.Unavailable, "No checkpoint of the transparency log covers all facts of the package yet.")
 
-const (
-	// notCovered says so in words for clients.
-	notCovered = "No checkpoint of the transparency log covers all facts of the package yet."
-	// coverPause is when such an attempt is made again: a checkpoint is signed every second.
-	coverPause = time.Second
-)
+// coverPause is when such an attempt is made again: a checkpoint is signed every second.
+const coverPause = time.Second
 
 // proofs are what a package says of the log of its organization.
 type proofs struct {

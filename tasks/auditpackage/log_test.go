@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/approval"
 	rulesof "attestry/evidence/attestation"
 	"attestry/evidence/audit"
 	"attestry/evidence/translog"
@@ -73,13 +74,17 @@ func TestPackageProvesThatItsFactsAreInTheLog(t *testing.T) {
 	s := withLog(t)
 	s.deliver()
 	s.allow(current)
+	s.must(s.store.Recorder.Approve(t.Context(), approval.Approval{
+		ID: evidence.NewID(), Org: acme.OrgID, Flow: s.flow, Record: trailOf(t, s).Slots["web"].Record, Trail: "1", Target: current, State: approval.Approved,
+		Commits: []string{}, Reviews: []approval.Review{{State: approval.Approved, Comment: "<well>"}}, UserData: json.RawMessage(`{"a": "<b>"}`), CreatedAt: s.now(),
+	}))
 	s.sequence()
 	for kind, c := range map[string]struct {
 		subject audit.Assembly
 		facts   map[string]int
 	}{
-		"a trail":     {s.ofTrail("1"), map[string]int{"artifact": 3, "attestation": 6, "template": 1, "policy": 1, "control": 1, "attestation_type": 1, "environment": 1, "snapshot": 1, "allowance": 1}},
-		"an artifact": {s.ofArtifact(current), map[string]int{"artifact": 1, "attestation": 5, "template": 1, "policy": 1, "control": 1, "attestation_type": 1, "environment": 1, "snapshot": 1, "allowance": 1}},
+		"a trail":     {s.ofTrail("1"), map[string]int{"approval": 1, "artifact": 3, "attestation": 6, "template": 1, "policy": 1, "control": 1, "attestation_type": 1, "environment": 1, "snapshot": 1, "allowance": 1}},
+		"an artifact": {s.ofArtifact(current), map[string]int{"approval": 1, "artifact": 1, "attestation": 5, "template": 1, "policy": 1, "control": 1, "attestation_type": 1, "environment": 1, "snapshot": 1, "allowance": 1}},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			members := s.packageOf(c.subject)
@@ -126,10 +131,18 @@ func TestPackageWaitsForTheCheckpointThatCoversItsFacts(t *testing.T) {
 	for name, c := range map[string]struct {
 		logged func(s *scene)
 	}{
-		"nothing is in the log":  {func(*scene) {}},
-		"the last fact is not":   {func(s *scene) { s.sequence(); s.attest("1", attestation("last", evidence.TypeGeneric)) }},
-		"it has no checkpoint":   {(*scene).place},
-		"another trail's are in": {func(s *scene) { s.sequence(); s.attest("1", attestation("last", evidence.TypeGeneric)); s.place() }},
+		"nothing is in the log":     {func(*scene) {}},
+		"the last fact is not":      {func(s *scene) { s.sequence(); s.attest("1", attestation("last", evidence.TypeGeneric)) }},
+		"it has no checkpoint":      {(*scene).place},
+		"the last fact has a place": {func(s *scene) { s.sequence(); s.attest("1", attestation("last", evidence.TypeGeneric)); s.place() }},
+		"a checkpoint was stored by a process that was killed": {func(s *scene) {
+			s.sequence()
+			s.attest("1", attestation("last", evidence.TypeGeneric))
+			s.place()
+			s.must(s.docs.Put(s.t.Context(), &storage.Schema{Name: "log_checkpoints", Fields: []string{"org", "size"}}, storage.Record{
+				ID: acme.OrgID + "/99", Revision: 1, Fields: map[string]any{"org": acme.OrgID, "size": int64(99)}, Body: []byte(`{"org":"org","size":99}`),
+			}))
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := withLog(t)
@@ -141,7 +154,7 @@ func TestPackageWaitsForTheCheckpointThatCoversItsFacts(t *testing.T) {
 				if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Pending || !strings.Contains(answer.Reason, "transparency log") {
 					t.Fatalf("the package is %s: %s", answer.Progress, answer.Reason)
 				}
-				if s.must(s.work()); len(s.queue) > 0 {
+				if s.must(s.relay.Relay(t.Context())); len(s.queue) > 0 {
 					t.Fatal("it is tried again at once")
 				}
 				s.clock.Advance(time.Second)
@@ -176,8 +189,8 @@ func TestPackageIsNotReadyWhileItsCheckpointCoversMoreOfItsTrail(t *testing.T) {
 	interrupted.then = func() { s.attest("1", attestation("meanwhile", evidence.TypeGeneric)); s.sequence() }
 	s.ask(s.ofTrail("1"))
 	s.must(s.work())
-	if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Pending || interrupted.then != nil {
-		t.Fatalf("the package is %s: %s", answer.Progress, answer.Reason)
+	if assembly, err := s.store.Assemblies.Get(t.Context(), s.ofTrail("1").ID); err != nil || assembly.Ready != nil || interrupted.then != nil {
+		t.Fatalf("a package was assembled: %+v, %v", assembly.Ready, err)
 	}
 	s.clock.Advance(time.Second)
 	s.must(s.work())
@@ -244,6 +257,21 @@ func TestPackageIsAssembledAgainWhenTheLogBegins(t *testing.T) {
 	s.sequence()
 	if with := s.assemble(s.ofTrail("1")); with.Archive == without.Archive {
 		t.Error("the package still says nothing of the log")
+	}
+}
+
+func TestPackageIsSignedAgainWhenTheKeysChange(t *testing.T) {
+	s := withLog(t)
+	s.deliver()
+	s.sequence()
+	first := s.assemble(s.ofTrail("1"))
+	s.keys = append(withLog(t).keys, s.keys...)
+	s.start(s.docs, s.engine)
+	s.allow(current)
+	s.sequence()
+	next := s.packageOf(s.ofTrail("1"))
+	if result := s.prove(next); len(result.Findings) > 0 || strings.Count(string(contentOf(t, next, audit.VerifierKeysPath)), "\n") != 2 {
+		t.Errorf("%+v is signed again: %+v", first, result)
 	}
 }
 
