@@ -7,6 +7,9 @@ import (
 	"attestry/storage"
 )
 
+// CheckpointSchemas are the collections that change when a checkpoint is published.
+func CheckpointSchemas() []*storage.Schema { return []*storage.Schema{checkpointSchema} }
+
 // FactName is the name of the leaf of a fact of a kind, kind/id, by the parts of its id. Those of documents that are replaced
 // are returned by VersionNames.
 func FactName(kind string, id ...string) string {

@@ -250,7 +250,7 @@ func (a *Assembler) fail(ctx context.Context, assembly *audit.Assembly, holder s
 		switch {
 		case assembly.Holder != holder:
 		case errors.Is(cause, errNotCovered):
-			assembly.Postpone(now+coverPause.Seconds(), reason)
+			assembly.Postpone(now+CoverPause.Seconds(), reason)
 		case outage:
 			assembly.Postpone(now, reason)
 		default:

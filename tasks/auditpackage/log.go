@@ -22,8 +22,8 @@ import (
 // errNotCovered ends an attempt to assemble what is not in the log yet.
 var errNotCovered = evidence.NewError(evidence.Unavailable, "No checkpoint of the transparency log covers all facts of the package yet.")
 
-// coverPause is when such an attempt is made again: a checkpoint is signed every second.
-const coverPause = time.Second
+// CoverPause is when such an attempt is made again: a checkpoint is signed every second.
+const CoverPause = 500 * time.Millisecond
 
 // proofs are what a package says of the log of its organization.
 type proofs struct {
