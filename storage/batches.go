@@ -97,6 +97,15 @@ const firstIDs = 100
 // BatchesByID reads documents by id, in the order of ids, without those that do not exist. The sizes of those
 // before decide how many it reads at a time; a batch that is too large is read again as a smaller one.
 func BatchesByID[T any](collection Collection[T], ids []string) *Batches[T] {
+	return batchesByID(collection.GetMany, ids)
+}
+
+// RecordsByID is BatchesByID for documents as they are stored.
+func RecordsByID(docs Documents, schema *Schema, ids []string) *Batches[Record] {
+	return batchesByID(func(ctx context.Context, ids []string) ([]Record, error) { return docs.GetMany(ctx, schema, ids) }, ids)
+}
+
+func batchesByID[T any](getMany func(context.Context, []string) ([]T, error), ids []string) *Batches[T] {
 	read, bytes := 0, 0
 	b := &Batches[T]{more: len(ids) > 0}
 	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
@@ -106,11 +115,11 @@ func BatchesByID[T any](collection Collection[T], ids []string) *Batches[T] {
 		}
 		n = min(n, len(ids))
 		part := &boundedRead{maxBytes: maxBytes}
-		found, err := collection.GetMany(part.context(ctx, n), ids[:n])
+		found, err := getMany(part.context(ctx, n), ids[:n])
 		for n > 1 && errors.Is(err, errTooLarge) {
 			n = max(1, min(part.documents, n/2))
 			part = &boundedRead{maxBytes: maxBytes}
-			found, err = collection.GetMany(part.context(ctx, n), ids[:n])
+			found, err = getMany(part.context(ctx, n), ids[:n])
 		}
 		if err == nil {
 			err = ChargeRead(ctx, part.bytes)

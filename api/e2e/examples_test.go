@@ -96,7 +96,7 @@ func (s *service) prepareExample(operation string) {
 		s.createControl("OLD-REVIEW")
 	case "list_deliveries":
 		s.addDelivered()
-	case "get_log":
+	case "assemble_trail_audit_package", "get_log":
 		s.awaitLogged(s.org)
 	}
 }

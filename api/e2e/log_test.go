@@ -23,6 +23,7 @@ type shownLog struct {
 
 type shownProof struct {
 	Entry     string `json:"entry"`
+	Fact      string `json:"fact"`
 	Salt      []byte `json:"salt"`
 	Index     int64  `json:"index"`
 	TlogProof string `json:"tlog_proof"`
@@ -123,6 +124,9 @@ func TestEveryFactIsInTheLogAndProven(t *testing.T) {
 		proof := s.prove(s.org, entry.Kind, strings.ReplaceAll(entry.ID, "%", "%25"), shown.VerifierKeys)
 		if proof.Entry != text || proof.Index != int64(index) {
 			t.Errorf("entry %d is %s, its proof is of %s", index, text, proof.Entry)
+		}
+		if secret := entry.Kind == "audit_entry"; secret != (proof.Fact == "") || !secret && translog.Commitment(proof.Salt, []byte(proof.Fact)) != entry.Hash {
+			t.Errorf("entry %d, %s, is not of the fact %s", index, text, proof.Fact)
 		}
 	}
 	if kinds["attestation"] != 300 || kinds["environment"] != 1 || kinds["snapshot"] != 1 || kinds["audit_entry"] == 0 {

@@ -133,6 +133,7 @@ type proofPath struct {
 // ProofResponse proves that a fact is in the log (docs/semantics.md 24.4).
 type ProofResponse struct {
 	Entry      string   `json:"entry" doc:"The entry as it stands in the log."`
+	Fact       string   `json:"fact,omitempty" doc:"The fact, byte for byte as it is stored; not of entries of the audit log."`
 	Salt       string   `json:"salt" doc:"Salt of the fact, in base64: the hash of the entry is that of the salt and the fact."`
 	Index      int64    `json:"index" doc:"Place of the entry in the log, from 0."`
 	Proof      []string `json:"proof" doc:"Hashes that lead from the entry to the root, in base64."`
@@ -172,5 +173,12 @@ func (h *handlers) getProof(ctx context.Context, in *proofPath) (*server.Answer[
 	for _, hash := range proof.Hashes {
 		body.Proof = append(body.Proof, base64.StdEncoding.EncodeToString(hash[:]))
 	}
-	return server.Answered(body), nil
+	if in.Kind == "audit_entry" {
+		return server.Answered(body), nil
+	}
+	err = h.Logs.EachFact(ctx, []logs.Leaf{leaf}, func(_ *logs.Leaf, fact []byte) error {
+		body.Fact = string(fact)
+		return nil
+	})
+	return server.Answered(body), err
 }

@@ -22,12 +22,14 @@ type Result struct {
 	Members, Attestations, Artifacts int
 	// NotEvaluated is how many verdicts should follow from payloads that could not be evaluated again.
 	NotEvaluated int
+	Log          *Log
 }
 
 // Finish returns what is wrong with the package. Verdicts are evaluated only if all members are unaltered.
 func (v *Verifier) Finish() Result {
 	v.checkPending()
 	v.checkManifest()
+	v.checkLog()
 	for _, check := range []func(){v.checkLayout, v.checkSubject, v.checkEvents, v.checkEvidence, v.checkVerdicts} {
 		if len(v.findings) == 0 {
 			check()
@@ -39,7 +41,7 @@ func (v *Verifier) Finish() Result {
 	return Result{
 		Manifest: v.manifest, Findings: v.findings, OmittedFindings: v.omitted,
 		Members: len(v.members), Attestations: len(v.attestations), Artifacts: len(v.artifacts),
-		NotEvaluated: v.notEvaluated,
+		NotEvaluated: v.notEvaluated, Log: &v.log,
 	}
 }
 

@@ -6,3 +6,8 @@ import _ "embed"
 //
 //go:embed VERIFY.md
 var Instructions []byte
+
+// LogInstructions is the content of the member at LogInstructionsPath.
+//
+//go:embed LOG.md
+var LogInstructions []byte

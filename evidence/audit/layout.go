@@ -30,9 +30,11 @@ var folders = map[string]folder{
 	"attestation-types": {kinds, regexp.MustCompile(`^[^/]+/(0|[1-9][0-9]*)\.json$`)},
 	"attestations":      {kinds, regexp.MustCompile(`^[^/]+/(attestation\.json|evidence\.tgz)$`)},
 	"controls":          {kinds, regexp.MustCompile(`^[^/]+\.json$`)},
-	"policies":          {judgedKinds, regexp.MustCompile(`^[^/]+/[1-9][0-9]*\.yml$`)},
-	"templates":         {kinds, regexp.MustCompile(`^[0-9a-f-]+\.yml$`)},
-	"trails":            {[]Kind{OfArtifact, OfAttestation}, regexp.MustCompile(`^[^/]+\.json$`)},
+	"log": {kinds, regexp.MustCompile(
+		`^(checkpoint|README\.md|verifier-keys|not-logged|facts/[a-z_]+/[^/]+/(entry\.json|fact\.json|proof\.tlog-proof|salt)|groups/[0-9a-f]{64}/(group|salt))$`)},
+	"policies":  {judgedKinds, regexp.MustCompile(`^[^/]+/[1-9][0-9]*\.yml$`)},
+	"templates": {kinds, regexp.MustCompile(`^[0-9a-f-]+\.yml$`)},
+	"trails":    {[]Kind{OfArtifact, OfAttestation}, regexp.MustCompile(`^[^/]+\.json$`)},
 }
 
 // checkLayout checks the members' paths by the kind of package (docs/semantics.md 21.2).
@@ -59,8 +61,11 @@ func allowed(kind Kind, path string) bool {
 	if of, ok := required[path]; ok {
 		return slices.Contains(of, kind)
 	}
-	if path == ApprovalsPath {
+	switch path {
+	case ApprovalsPath:
 		return slices.Contains(judgedKinds, kind)
+	case SignaturePath:
+		return true
 	}
 	name, rest, _ := strings.Cut(path, "/")
 	in, ok := folders[name]

@@ -95,7 +95,8 @@ func ParseManifest(content []byte) (Manifest, error) {
 	return m, nil
 }
 
-// Checksums is the content of SHA256SUMS: all members but the report, which shows the SHA-256 of these lines.
+// Checksums is the content of SHA256SUMS, as sha256sum reads it: all members but the report, which
+// shows the SHA-256 of these lines, and the signature.
 func Checksums(members []Member) []byte {
 	var lines bytes.Buffer
 	for _, member := range members {
@@ -107,6 +108,12 @@ func Checksums(members []Member) []byte {
 // SummedMembers are those of the members whose checksums SHA256SUMS has.
 func SummedMembers(members []Member) []Member {
 	return slices.DeleteFunc(slices.Clone(members), func(member Member) bool {
-		return member.Path == ReportPath || member.Path == ChecksumsPath || member.Path == ManifestPath
+		return member.Path == ReportPath || member.Path == ChecksumsPath || member.Path == ManifestPath || member.Path == SignaturePath
 	})
+}
+
+// Statement is the text of the member at SignaturePath, which the keys of a log sign in the name of its origin: the checksums
+// of SHA256SUMS and, in packages of trails, of the report. No checkpoint begins like this.
+func Statement(origin string, members []Member) string {
+	return "Attestry audit package v1\n" + origin + "\n" + string(Checksums(members))
 }

@@ -49,6 +49,37 @@ const (
 	ApprovalsPath = "approvals.json"
 )
 
+// The members of packages of organizations that have a transparency log.
+const (
+	SignaturePath       = "SHA256SUMS.note"
+	CheckpointPath      = LogFolder + "checkpoint"
+	LogInstructionsPath = LogFolder + "README.md"
+	VerifierKeysPath    = LogFolder + "verifier-keys"
+	// UnloggedPath is there if some facts of the package are not in the log.
+	UnloggedPath = LogFolder + "not-logged"
+	// LogFolder is where all but the first of these are.
+	LogFolder = "log/"
+)
+
+// The files of a fact that is in the log, and of a group of entries.
+const (
+	EntryFile = "entry.json"
+	FactFile  = "fact.json"
+	ProofFile = "proof.tlog-proof"
+	SaltFile  = "salt"
+	GroupFile = "group"
+)
+
+// FactFolder is where the files of a fact are whose entry has a kind and an id.
+func FactFolder(kind, id string) string {
+	return LogFolder + "facts/" + kind + "/" + url.PathEscape(id) + "/"
+}
+
+// GroupFolder is where the files of a group are, by the commitment that entries have.
+func GroupFolder(commitment string) string { return groupsFolder + commitment + "/" }
+
+const groupsFolder = LogFolder + "groups/"
+
 // ArtifactPath is the member that describes the artifact of a fingerprint.
 func ArtifactPath(fingerprint string) string { return "artifacts/" + fingerprint + "/artifact.json" }
 

@@ -52,6 +52,7 @@ type Verifier struct {
 	policies     map[string]*policy.Policy
 	environments []EnvironmentDocument
 	events       []EventDocument
+	log          Log
 }
 
 type evidenceRef struct {
@@ -65,6 +66,7 @@ func NewVerifier(evaluator Evaluator, memory int64) *Verifier {
 	return &Verifier{
 		evaluator: evaluator, limits: newLimits(memory), known: map[string]bool{}, trails: map[string]*TrailDocument{}, templates: map[string]template.Template{},
 		evidence: map[string]evidenceRef{}, types: map[string]*customType{}, policies: map[string]*policy.Policy{},
+		log: Log{Entries: map[string]LoggedFact{}, files: map[string]map[string][]byte{}, groups: map[string]string{}, shown: map[string]shownFact{}},
 	}
 }
 
@@ -114,8 +116,8 @@ func (v *Verifier) readDocument(path string, content []byte, read func(path stri
 	if err := read(path, content); err != nil {
 		v.report(path, "%v", err)
 	}
-	if strings.HasPrefix(path, attestationsFolder) {
-		return v.hold(0) // what is kept of attestations was counted where it was read
+	if strings.HasPrefix(path, attestationsFolder) || strings.HasPrefix(path, LogFolder) {
+		return v.hold(0) // what is kept of them was counted where it was read
 	}
 	return v.hold(len(content))
 }
@@ -136,6 +138,12 @@ func (v *Verifier) reader(path string) func(path string, content []byte) error {
 		return func(_ string, content []byte) error { v.page = content; return nil }
 	case path == EnvironmentsPath:
 		return func(_ string, content []byte) error { return decodeList(v, content, &v.environments) }
+	case path == ApprovalsPath:
+		return v.readApprovals
+	case path == SignaturePath:
+		return func(_ string, content []byte) error { v.log.signature = string(content); return nil }
+	case folder == "log":
+		return v.readLog
 	case path == EventsPath:
 		return func(_ string, content []byte) error { return decodeList(v, content, &v.events) }
 	case path == TrailPath, folder == "trails":
@@ -166,7 +174,11 @@ func (v *Verifier) readManifest(_ string, content []byte) error {
 func (v *Verifier) readPolicy(path string, content []byte) error {
 	parsed, err := policy.ParseStored(content)
 	v.policies[path] = &parsed
-	return err
+	if err != nil {
+		return err
+	}
+	name := strings.TrimSuffix(strings.TrimPrefix(path, "policies/"), ".yml")
+	return v.show("policy", strings.ReplaceAll(name, "/", ":"), path, nil)
 }
 
 func (v *Verifier) readType(path string, content []byte) error {
@@ -181,7 +193,7 @@ func (v *Verifier) readType(path string, content []byte) error {
 		version: document.Version, definition: attestation.Definition{Schema: document.Schema, Rules: document.Rules},
 		varies: slices.ContainsFunc(document.Rules, varies),
 	}
-	return nil
+	return v.show("attestation_type", document.Name+":"+strconv.Itoa(document.Version), path, nil)
 }
 
 func (v *Verifier) readTrail(path string, content []byte) error {
@@ -209,6 +221,9 @@ func (v *Verifier) readArtifact(path string, content []byte) error {
 		if record.Fingerprint != document.Fingerprint {
 			return fmt.Errorf("report %s is about the artifact %s", record.ID, record.Fingerprint)
 		}
+		if err := v.show("artifact", record.ID, path, record); err != nil {
+			return err
+		}
 	}
 	v.artifacts = append(v.artifacts, document)
 	return nil
@@ -221,7 +236,10 @@ func (v *Verifier) readTemplate(path string, content []byte) error {
 	}
 	parsed, err := template.ParseStored(content)
 	v.templates[id] = parsed
-	return err
+	if err != nil || string(content) == template.Empty { // the empty one is of all organizations, and no fact of any
+		return err
+	}
+	return v.show("template", id, path, nil)
 }
 
 // readAttestation evaluates the payload. Of the attestation it keeps what later checks read.
@@ -243,7 +261,7 @@ func (v *Verifier) readAttestation(path string, content []byte) error {
 	facts := attestationFacts{flow: read.Flow, trail: read.Trail, control: read.Control, targets: read.Targets, entry: read.SlotEntry()}
 	v.held += facts.size()
 	v.attestations = append(v.attestations, facts)
-	return nil
+	return v.show("attestation", read.ID, path, &read)
 }
 
 func (v *Verifier) readEvidence(document *AttestationDocument) error {

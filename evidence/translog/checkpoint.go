@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,14 +21,52 @@ type Checkpoint struct {
 
 // Sign signs the state of the log of an origin.
 func (k Keys) Sign(origin string, tree *Tree) (string, error) {
+	root := tree.Root()
+	return k.SignText(origin, fmt.Sprintf("%s\n%d\n%s\n", origin, tree.Size, base64.StdEncoding.EncodeToString(root[:])))
+}
+
+// SignText signs a text, which ends with a line break and is no checkpoint, in the name of an origin.
+func (k Keys) SignText(origin, text string) (string, error) {
 	signers, err := k.signers(origin)
 	if err != nil {
 		return "", err
 	}
-	root := tree.Root()
-	text := fmt.Sprintf("%s\n%d\n%s\n", origin, tree.Size, base64.StdEncoding.EncodeToString(root[:]))
 	signed, err := note.Sign(&note.Note{Text: text}, signers...)
 	return string(signed), err
+}
+
+// OpenText returns the text of a signed note that one of the verifiers, name+hash+key, has signed, and the names of those
+// that have.
+func OpenText(signed string, verifiers ...string) (text string, signers []string, err error) {
+	known := make([]note.Verifier, 0, len(verifiers))
+	for _, one := range verifiers {
+		verifier, err := note.NewVerifier(one)
+		if err != nil {
+			return "", nil, err
+		}
+		known = append(known, verifier)
+	}
+	opened, err := note.Open([]byte(signed), note.VerifierList(known...))
+	if err != nil {
+		return "", nil, err
+	}
+	for _, signature := range opened.Sigs {
+		signers = append(signers, signature.Name)
+	}
+	return opened.Text, signers, nil
+}
+
+// OpenCheckpoint reads a checkpoint that one of the verifiers, name+hash+key, has signed in the name of its origin.
+func OpenCheckpoint(signed string, verifiers ...string) (Checkpoint, error) {
+	text, signers, err := OpenText(signed, verifiers...)
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	checkpoint, err := ParseCheckpoint(text)
+	if err == nil && !slices.Contains(signers, checkpoint.Origin) {
+		err = fmt.Errorf("the key of the log %s has not signed its checkpoint", checkpoint.Origin)
+	}
+	return checkpoint, err
 }
 
 var errCheckpoint = errors.New("the text is no checkpoint")
@@ -70,4 +109,34 @@ func (p *Proof) Text() string {
 		text = append(base64.StdEncoding.AppendEncode(text, hash[:]), '\n')
 	}
 	return string(text) + "\n" + p.Checkpoint
+}
+
+var errProof = errors.New("it is no file of tlog-proof")
+
+// ParseProof reads a file of tlog-proof without verifying it.
+func ParseProof(file string) (p Proof, err error) {
+	head, checkpoint, ok := strings.Cut(file, "\n\n")
+	lines := strings.Split(head, "\n")
+	if !ok || len(lines) < 2 || lines[0] != proofHeader {
+		return p, errProof
+	}
+	p.Checkpoint = checkpoint
+	index, ok := strings.CutPrefix(lines[1], "index ")
+	if p.Index, err = strconv.ParseInt(index, 10, 64); err != nil || !ok || p.Index < 0 {
+		return p, errProof
+	}
+	for _, line := range lines[2:] {
+		hash, err := parseHash(line)
+		if err != nil {
+			return p, err
+		}
+		p.Hashes = append(p.Hashes, hash)
+	}
+	return p, nil
+}
+
+// Check proves that a log with a checkpoint has an entry. Whether that is the checkpoint of the proof, and who has signed
+// it, is not examined.
+func (p *Proof) Check(entry []byte, checkpoint *Checkpoint) error {
+	return tlog.CheckRecord(p.Hashes, checkpoint.Size, checkpoint.Root, p.Index, tlog.RecordHash(entry))
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/sumdb/note"
@@ -56,6 +57,21 @@ func (k Keys) Verifiers(origin string) ([]string, error) {
 			return nil, err
 		}
 		verifiers = append(verifiers, verifier)
+	}
+	return verifiers, nil
+}
+
+// ParseVerifiers reads public keys in the form of signed notes, name+hash+key, a line for each. Errors go after the
+// name of the file, and do not repeat what is in it.
+func ParseVerifiers(file string) ([]string, error) {
+	verifiers := slices.Compact(slices.Sorted(slices.Values(strings.Fields(file))))
+	for _, verifier := range verifiers {
+		if _, err := note.NewVerifier(verifier); err != nil {
+			return nil, errors.New("has something else than verifier keys in the form of signed notes, name+hash+key")
+		}
+	}
+	if len(verifiers) == 0 {
+		return nil, errors.New("has no key")
 	}
 	return verifiers, nil
 }

@@ -1,7 +1,8 @@
-// Command verify-package verifies an audit package, without a network and without a database: that
-// its members are those of its manifest, and that the verdicts in it follow from the facts in it. It
-// ends with 0 if that holds, with 1 if something was altered or does not follow, or if verifying it takes
-// more memory than allowed, and with 2 if the file is no package.
+// Command verify-package verifies an audit package, without a database, and without a network unless it is to
+// read a transparency log: that its members are those of its manifest, that the verdicts in it follow from the
+// facts in it, and, by the keys of the log, that the service has issued it and nothing was left out. It ends with 0
+// if that holds, with 1 if something was altered or does not follow, or if verifying it takes more memory than
+// allowed, and with 2 if the file is no package.
 package main
 
 import (
@@ -68,6 +69,7 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 	verifier := audit.NewVerifier(func(definition attestation.Definition, payload json.RawMessage) (attestation.Verdict, error) {
 		return evaluator.Evaluate(context.Background(), "", definition, payload)
 	}, o.memory)
+	verifier.Trust(o.keys)
 	result, err := verify(io.TeeReader(file, digest), verifier, func(name string) { member.Store(name) })
 	end()
 	if o.sha256 != "" {
@@ -85,7 +87,12 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 		fmt.Fprintf(out, "FAILED   %s\n", printable(err.Error()))
 		return unsound
 	}
-	printResult(out, &result)
+	compared, err := compareLog(context.Background(), &o, &result)
+	if err != nil {
+		fmt.Fprintf(out, "FAILED   %s\n", printable("the log "+o.log+" cannot be read: "+err.Error()))
+		return unsound
+	}
+	printResult(out, &result, &o, compared)
 	if len(result.Findings) > 0 {
 		return unsound
 	}

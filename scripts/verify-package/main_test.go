@@ -157,7 +157,7 @@ func TestUnavailableEvaluationsArePrinted(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	printResult(&out, &result)
+	printResult(&out, &result, &options{}, nil)
 	for _, line := range []string{"note     attestations whose verdict could not be evaluated again: 1\n", "agrees with itself\n"} {
 		if !strings.Contains(out.String(), line) || strings.Contains(out.String(), "FAILED") {
 			t.Errorf("there is no %q in\n%s", line, out.String())
@@ -168,8 +168,8 @@ func TestUnavailableEvaluationsArePrinted(t *testing.T) {
 func TestFindingsThatAreNotPrintedAreCounted(t *testing.T) {
 	var out bytes.Buffer
 	printResult(&out, &audit.Result{
-		Manifest: &audit.Manifest{}, Findings: make([]audit.Finding, maxPrinted+1), OmittedFindings: 2,
-	})
+		Manifest: &audit.Manifest{}, Log: &audit.Log{}, Findings: make([]audit.Finding, maxPrinted+1), OmittedFindings: 2,
+	}, &options{}, nil)
 	if !strings.Contains(out.String(), "FAILED   and 3 more\n") {
 		t.Errorf("printed:\n%s", out.String())
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/audit"
+	"attestry/evidence/translog"
 )
 
 // buildProgram builds the command: a test has memory of its own.
@@ -124,9 +126,11 @@ func TestLargePackagesAreVerified(t *testing.T) {
 	program := buildProgram(t)
 	for name, c := range map[string]struct {
 		attestations, evidence int // number, and bytes of each file
+		logged                 bool
 	}{
-		"much evidence":     {500, 2 << 20},
-		"many attestations": {10_000, 100},
+		"much evidence":              {500, 2 << 20, false},
+		"many attestations":          {10_000, 100, false},
+		"many attestations in a log": {4_000, 100, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if testing.Short() {
@@ -143,10 +147,37 @@ func TestLargePackagesAreVerified(t *testing.T) {
 				more = append(more, file{name: audit.EvidencePath(attested.ID), content: attached},
 					file{name: audit.AttestationPath(attested.ID), content: encode(t, audit.NewAttestationDocument(attested, ""))})
 			}
+			if c.logged {
+				more = append(more, logFiles(t, more)...)
+			}
 			first := evidence.Attestation{ID: "a", Name: "check", Type: evidence.TypeGeneric, Flow: "f-id", Trail: "t", Compliant: true}
 			if code, printed := execute(t, program, pack(t, true, newPackageOf(t, first, more...)...)); code != sound {
 				t.Errorf("exit code %d, printed %.1000s", code, printed)
 			}
 		})
 	}
+}
+
+// logFiles makes what a package says of a log that has the attestations among the files, but "a", which is not in the log.
+func logFiles(t *testing.T, files []file) (of []file) {
+	t.Helper()
+	log, facts := newLog(t), map[string][]byte{}
+	var ids []string
+	for _, one := range files {
+		if id, ok := strings.CutSuffix(strings.TrimPrefix(one.name, "attestations/"), "/attestation.json"); ok {
+			var document audit.AttestationDocument
+			must(t, json.Unmarshal([]byte(one.content), &document))
+			ids, facts[id] = append(ids, id), factOf(t, document.Attestation)
+			log.add(entryOf(id, facts[id], testGroup))
+		}
+	}
+	checkpoint := log.checkpoint(len(ids), log.keys)
+	for index, id := range ids {
+		folder := audit.FactFolder("attestation", id)
+		of = append(of, file{name: folder + audit.EntryFile, content: string(log.entries[index])}, file{name: folder + audit.FactFile, content: string(facts[id])},
+			file{name: folder + audit.ProofFile, content: log.proof(index, checkpoint)}, file{name: folder + audit.SaltFile, content: string(saltOf(id))})
+	}
+	group := audit.GroupFolder(translog.GroupCommitment(testSecret, testGroup))
+	return append(of, file{name: audit.CheckpointPath, content: checkpoint}, file{name: audit.UnloggedPath, content: "attestation/a\n"},
+		file{name: group + audit.GroupFile, content: testGroup}, file{name: group + audit.SaltFile, content: string(translog.GroupSalt(testSecret, testGroup))})
 }

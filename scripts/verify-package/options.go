@@ -6,25 +6,37 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"attestry/evidence/audit"
+	"attestry/evidence/translog"
 )
 
-const usage = `usage: verify-package [--sha256 DIGEST] [--memory MIB] PACKAGE
+const usage = `usage: verify-package [flags] PACKAGE
 
-Verifies an audit package, without a network and without a database: that its
-members are those of its manifest, that nothing follows them, and that the
-verdicts in it follow from the facts in it.
+Verifies an audit package, without a database, and without a network unless
+--log is given: that its members are those of its manifest, that nothing follows
+them, and that the verdicts in it follow from the facts in it. With --log-key,
+also that the service has signed the package, and that the transparency log of
+the organization has what is in it.
 
+  --log-key KEY    verifier key of the log, name+hash+key, or a file with a line
+                   for each key
+  --log URL        reads the log, such as https://attestry.example.com/-/log/acme,
+                   and lists what it has of the trail that the package has not
+  --token FILE     has the API key with which the log is read
+  --checkpoint FILE
+                   has a checkpoint of the log from an earlier visit: nothing that
+                   it covers may have changed since (needs --log)
   --sha256 DIGEST  also compares the SHA-256 of the file with the one that the
                    service told (64 hexadecimal digits)
   --memory MIB     takes so much memory at most (default %d; at least %d)
   --help           prints this text
 
-It ends with 0 if all of that holds, with 1 if something was altered or does not
-follow, or if to verify it takes more memory, and with 2 if the file is no audit
-package. Rules of custom attestation types are evaluated in other processes.
+It ends with 0 if all of that holds, with 1 if something was altered, was left
+out or does not follow, if the log cannot be read, or if to verify it takes more
+memory, and with 2 if the file is no audit package. Rules of custom attestation types are evaluated in other processes.
 `
 
 const (
@@ -39,6 +51,12 @@ type options struct {
 	file   string
 	sha256 string // "" to compare none
 	memory int64  // bytes
+	// keys are the verifier keys that are trusted, none to verify no signature.
+	keys []string
+	// log is the address of the log, "" to read none, and token the API key for it.
+	log, token string
+	// kept is an earlier checkpoint of the log, nil to compare none.
+	kept *translog.Checkpoint
 }
 
 func parse(args []string, out io.Writer) (options, error) {
@@ -46,12 +64,16 @@ func parse(args []string, out io.Writer) (options, error) {
 	flags.SetOutput(io.Discard)
 	digest := flags.String("sha256", "", "")
 	memory := flags.Int64("memory", defaultMemory, "")
+	keys := flags.String("log-key", "", "")
+	log := flags.String("log", "", "")
+	token := flags.String("token", "", "")
+	kept := flags.String("checkpoint", "", "")
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintf(out, usage, defaultMemory, minMemory)
 		return options{}, errHelp
 	}
-	o := options{file: flags.Arg(0), sha256: strings.ToLower(*digest), memory: *memory << 20}
+	o := options{file: flags.Arg(0), sha256: strings.ToLower(*digest), memory: *memory << 20, log: strings.TrimSuffix(*log, "/")}
 	given := false
 	flags.Visit(func(f *flag.Flag) { given = given || f.Name == "sha256" })
 	sum, malformed := hex.DecodeString(o.sha256)
@@ -64,6 +86,46 @@ func parse(args []string, out io.Writer) (options, error) {
 		return options{}, errors.New("--sha256 takes 64 hexadecimal digits")
 	case *memory < minMemory || *memory > 1<<20:
 		return options{}, fmt.Errorf("--memory takes a number of MiB, from %d", minMemory)
+	case *log != "" && *keys == "":
+		return options{}, errors.New("--log takes --log-key, by which the log is verified")
+	case *kept != "" && *log == "":
+		return options{}, errors.New("--checkpoint takes --log: that a log goes on from a checkpoint is not to be proven without its entries")
 	}
-	return o, nil
+	return o, o.readFiles(*keys, *token, *kept)
+}
+
+// readFiles reads what the flags for logs name.
+func (o *options) readFiles(keys, token, kept string) (err error) {
+	if keys == "" {
+		return nil
+	}
+	if o.keys, err = translog.ParseVerifiers(keys); err != nil {
+		content, err := os.ReadFile(keys)
+		if err == nil {
+			o.keys, err = translog.ParseVerifiers(string(content))
+		}
+		if err != nil {
+			return fmt.Errorf("--log-key takes a verifier key, name+hash+key, or a file of them: %s %w", keys, err)
+		}
+	}
+	if token != "" {
+		content, err := os.ReadFile(token)
+		if err != nil {
+			return fmt.Errorf("--token: %w", err)
+		}
+		o.token = strings.TrimSpace(string(content))
+	}
+	if kept == "" {
+		return nil
+	}
+	content, err := os.ReadFile(kept)
+	if err != nil {
+		return fmt.Errorf("--checkpoint: %w", err)
+	}
+	checkpoint, err := translog.OpenCheckpoint(string(content), o.keys...)
+	o.kept = &checkpoint
+	if err != nil {
+		return fmt.Errorf("--checkpoint: %s is no checkpoint that a trusted key has signed: %w", kept, err)
+	}
+	return nil
 }

@@ -85,7 +85,7 @@ func (k *kind) leaf(fact *storage.Record, stored float64) (Leaf, error) {
 	}
 	id := entryID(org, fact.ID)
 	if k.replaced {
-		id = fmt.Sprintf("%s:%x", id, fact.Revision)
+		id = versionID(id, fact.Revision)
 	}
 	leaf := newLeaf(org, k.name, id, fact.Body)
 	leaf.Group, leaf.At = k.group(fact), k.at(fact, stored)
@@ -102,6 +102,9 @@ func (k *kind) writes(leaf *Leaf, fact *storage.Record, of storage.WriteKind) ([
 	version := storage.Record{ID: leaf.key(), Revision: fact.Revision, Body: fact.Body}
 	return []storage.Write{{Kind: storage.WriteAdd, Schema: versionSchema, Record: version}, pending}, err
 }
+
+// versionID is the id that the entry of a version of a document has.
+func versionID(id string, revision int64) string { return fmt.Sprintf("%s:%x", id, revision) }
 
 // entryID is the id that the entry of a document has. The ids of some collections begin with the organization.
 func entryID(org, id string) string {

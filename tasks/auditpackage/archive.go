@@ -37,6 +37,16 @@ func (a *archive) add(path string, at float64, content []byte) error {
 	return a.stream(path, at, int64(len(content)), bytes.NewReader(content))
 }
 
+// addAll writes members.
+func (a *archive) addAll(members []member) error {
+	for _, one := range members {
+		if err := a.add(one.path, one.at, one.content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // stream writes a member of so many bytes.
 func (a *archive) stream(path string, at float64, size int64, content io.Reader) error {
 	err := a.tar.WriteHeader(&tar.Header{

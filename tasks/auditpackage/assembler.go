@@ -15,6 +15,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/audit"
 	"attestry/evidence/job"
+	"attestry/evidence/translog"
 	"attestry/goroutine"
 	"attestry/links"
 	"attestry/storage"
@@ -38,6 +39,8 @@ type Options struct {
 	Log       *slog.Logger
 	// Generator names this program and its version in the packages.
 	Generator string
+	// LogKeys sign the packages of organizations that have a transparency log. Without any, packages say nothing of it.
+	LogKeys translog.Keys
 }
 
 // Assembler assembles packages.
@@ -153,9 +156,22 @@ func (a *Assembler) assemble(ctx context.Context, assembly *audit.Assembly) (aud
 	if err != nil {
 		return audit.Assembled{}, err
 	}
-	d := &draft{store: a.store, objects: storage.Progressive(a.store.Objects), links: a.Links, generator: a.Generator}
+	d := &draft{store: a.store, objects: storage.Progressive(a.store.Objects), links: a.Links, generator: a.Generator, keys: a.LogKeys}
 	if err := d.load(ctx, assembly); err != nil {
 		return audit.Assembled{}, err
+	}
+	if err := d.loadProofs(ctx); err != nil {
+		return audit.Assembled{}, err
+	}
+	if d.proofs != nil {
+		// Whatever the checkpoint covers was recorded by now. Verifiers would take what is not in the package for left out.
+		now, err := stateOf(ctx, a.store, assembly)
+		if err == nil && now != state {
+			err = errNotCovered
+		}
+		if err != nil {
+			return audit.Assembled{}, err
+		}
 	}
 	assembled := audit.Assembled{State: state}
 	if err := d.noteShown(&assembled); err != nil {
@@ -221,8 +237,8 @@ func (a *Assembler) storeArchive(ctx context.Context, d *draft) (stored audit.St
 	return newStored(object), report, nil
 }
 
-// fail notes why an attempt failed. An outage, or the end of this worker, is no attempt; a store that
-// refuses writes, or the end of the task's time, is one.
+// fail notes why an attempt failed. An outage, the end of this worker, or a log that has to come further first, is no
+// attempt; a store that refuses writes, or the end of the task's time, is one.
 func (a *Assembler) fail(ctx context.Context, assembly *audit.Assembly, holder string, request int64, cause error) error {
 	away := errors.Is(cause, storage.ErrOutage) && !errors.Is(cause, storage.ErrWriteRefused)
 	outage := away || errors.Is(ctx.Err(), context.Canceled)
@@ -233,6 +249,8 @@ func (a *Assembler) fail(ctx context.Context, assembly *audit.Assembly, holder s
 	_, err := a.store.Assemblies.Update(ctx, assembly.ID, func(assembly *audit.Assembly) {
 		switch {
 		case assembly.Holder != holder:
+		case errors.Is(cause, errNotCovered):
+			assembly.Postpone(now+CoverPause.Seconds(), reason)
 		case outage:
 			assembly.Postpone(now, reason)
 		default:
@@ -240,6 +258,9 @@ func (a *Assembler) fail(ctx context.Context, assembly *audit.Assembly, holder s
 		}
 	})
 	a.Publisher.Settled(ctx, assembly.ID)
+	if errors.Is(cause, errNotCovered) {
+		return err
+	}
 	return errors.Join(fmt.Errorf("assemble %s: %w", assembly.ID, cause), err)
 }
 

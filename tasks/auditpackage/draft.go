@@ -12,6 +12,7 @@ import (
 	"attestry/evidence/approval"
 	"attestry/evidence/audit"
 	"attestry/evidence/policy"
+	"attestry/evidence/translog"
 	"attestry/links"
 	"attestry/storage"
 	"attestry/tasks/auditpackage/pdf"
@@ -27,6 +28,7 @@ type draft struct {
 	objects   storage.Objects
 	links     links.Links
 	generator string
+	keys      translog.Keys
 
 	*facts
 	judged    *judged
@@ -36,6 +38,7 @@ type draft struct {
 	environments map[string]string
 	policies     []policy.Version
 	types        []audit.TypeDocument
+	proofs       *proofs // nil if the organization has no log
 
 	// held is the memory that one evidence file after the other is held in.
 	held bytes.Buffer

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 
 	"attestry/app"
 	appfacts "attestry/app/facts"
@@ -13,6 +14,7 @@ import (
 	"attestry/links"
 	"attestry/storage"
 	"attestry/storage/environments"
+	"attestry/storage/logs"
 	"attestry/storage/pipelines"
 )
 
@@ -21,6 +23,9 @@ type judged struct {
 	documents []audit.EnvironmentDocument
 	applied   []policy.Applied // each version once
 	controls  []string
+	// ids are those of the environments, snapshots the names of the snapshots in the log, and allowances the ids of the
+	// allowances.
+	ids, snapshots, allowances []string
 }
 
 // judge evaluates the artifacts of a package by the policies of the environments in which they run,
@@ -86,13 +91,16 @@ func (j *judged) addEnvironment(ctx context.Context, store *app.Store, link link
 		}
 		if allowance, ok := allowed[entry.Fingerprint]; ok {
 			document.Allowed = &audit.Allowance{Reason: allowance.Description, By: allowance.UserName, At: allowance.At}
+			j.allowances = append(j.allowances, environment.ID+"/"+entry.Fingerprint)
 		}
 		f.refer(&document, known[i].origins)
 		if err := document.Judge(applied, f.evaluations); err != nil {
 			return err
 		}
 		j.documents = append(j.documents, document)
+		j.snapshots = append(j.snapshots, logs.FactName("snapshot", environment.ID, strconv.FormatInt(entry.Since, 10)))
 	}
+	j.ids = append(j.ids, environment.ID)
 	j.add(applied)
 	return nil
 }

@@ -25,6 +25,7 @@ import (
 	"attestry/evidence/evidencetest"
 	"attestry/evidence/job"
 	"attestry/evidence/snapshot"
+	"attestry/evidence/translog"
 	"attestry/links"
 	"attestry/storage"
 	"attestry/storage/filesystem"
@@ -82,6 +83,7 @@ type scene struct {
 	assembler *auditpackage.Assembler
 	requests  *auditpackage.Requests
 	flow, env string // ids
+	keys      translog.Keys
 }
 
 func (s *scene) Enqueue(_ context.Context, ref job.Ref, _ int64) error {
@@ -124,7 +126,7 @@ func (s *scene) start(docs storage.Documents, objects storage.Objects) {
 	s.relay = relay.New(job.QueuePackages, s, s.clock.Now, func(context.Context) (bool, error) { return true, nil }, s.store.Assemblies.Due)
 	s.cleaner = auditpackage.NewCleaner(s.store, keptFor, s.clock.Now, log)
 	s.assembler = auditpackage.NewAssembler(s.store, auditpackage.Options{
-		Links: address, Publisher: s, Clock: s.clock.Now, Log: log, Generator: "Attestry test",
+		Links: address, Publisher: s, Clock: s.clock.Now, Log: log, Generator: "Attestry test", LogKeys: s.keys,
 	})
 	s.requests = auditpackage.NewRequests(s.store, s, s.clock.Now)
 }

@@ -23,6 +23,8 @@ type state struct {
 	// Events are those of the trails: how many there are, and when the last one happened.
 	Events    int64
 	LastEvent float64
+	// Log is the origin of the organization's log and the keys that sign it.
+	Log []string `json:",omitempty"`
 	// Running is where artifacts of the package run. Whatever policies judge them by moves the
 	// generation (docs/semantics.md 10.4).
 	Running []runningState
@@ -64,6 +66,14 @@ func stateOf(ctx context.Context, store *app.Store, assembly *audit.Assembly) (s
 	}
 	if s.Events, s.LastEvent, err = store.TrailEvents.Extent(ctx, assembly.Org, keys); err != nil {
 		return "", err
+	}
+	log, err := logOf(ctx, store, assembly.Org)
+	if err != nil {
+		return "", err
+	}
+	if log.Checkpoint != "" {
+		s.Log = append(s.Log, log.Origin)
+		s.Log = append(s.Log, log.Verifiers...)
 	}
 	if s.Running, err = runningStates(ctx, store, assembly, trails); err != nil {
 		return "", err

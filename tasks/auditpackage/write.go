@@ -41,14 +41,25 @@ func (d *draft) write(ctx context.Context, w io.Writer) (report []byte, err erro
 	if err := d.writeAttestations(ctx, out); err != nil {
 		return nil, err
 	}
-	rest, report, err := d.rest(out.members)
+	documents, err := d.documents()
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range rest {
-		if err := out.add(one.path, one.at, one.content); err != nil {
+	behind, _ := slices.BinarySearchFunc(documents, audit.LogFolder, func(m member, folder string) int { return audit.CompareMembers(m.path, folder) })
+	if err := out.addAll(documents[:behind]); err != nil {
+		return nil, err
+	}
+	if d.proofs != nil {
+		if err := d.writeLog(ctx, out); err != nil {
 			return nil, err
 		}
+	}
+	rest, report, err := d.rest(out.members, documents[behind:])
+	if err != nil {
+		return nil, err
+	}
+	if err := out.addAll(rest); err != nil {
+		return nil, err
 	}
 	return report, out.close()
 }
@@ -162,12 +173,9 @@ type member struct {
 	content []byte
 }
 
-// rest makes the members that come behind the attestations, in their order. written are those that
-// come before.
-func (d *draft) rest(written []audit.Member) (rest []member, report []byte, err error) {
-	if rest, err = d.documents(); err != nil {
-		return nil, nil, err
-	}
+// rest makes the members that come behind those that are written, in their order: documents and what follows from all.
+func (d *draft) rest(written []audit.Member, documents []member) (rest []member, report []byte, err error) {
+	rest = documents
 	all := slices.Clone(written)
 	for _, one := range rest {
 		all = append(all, audit.NewMember(one.path, one.content))
@@ -183,12 +191,22 @@ func (d *draft) rest(written []audit.Member) (rest []member, report []byte, err 
 		rest = append(rest, member{audit.ReportPath, d.latest(), report})
 		all = append(all, audit.NewMember(audit.ReportPath, report))
 	}
+	if d.proofs != nil {
+		signed, err := d.signature(checksums, report)
+		if err != nil {
+			return nil, nil, err
+		}
+		rest = append(rest, member{audit.SignaturePath, d.latest(), signed})
+		all = append(all, audit.NewMember(audit.SignaturePath, signed))
+	}
 	sortMembers(all)
 	manifest, err := d.manifest(all).Encode()
 	rest = append(rest, member{audit.ManifestPath, d.latest(), manifest})
-	slices.SortFunc(rest, func(a, b member) int { return audit.CompareMembers(a.path, b.path) })
+	slices.SortFunc(rest, compareMembers)
 	return rest, report, err
 }
+
+func compareMembers(a, b member) int { return audit.CompareMembers(a.path, b.path) }
 
 func sortMembers(members []audit.Member) {
 	slices.SortFunc(members, func(a, b audit.Member) int { return audit.CompareMembers(a.Path, b.Path) })
@@ -205,7 +223,7 @@ func (d *draft) manifest(members []audit.Member) audit.Manifest {
 	return manifest
 }
 
-// documents makes the members that follow from what was loaded, besides artifacts and types.
+// documents makes the members that follow from what was loaded, besides artifacts and types, in their order.
 func (d *draft) documents() ([]member, error) {
 	values := map[string]any{}
 	if d.of.Kind != audit.OfAttestation {
@@ -233,6 +251,7 @@ func (d *draft) documents() ([]member, error) {
 	for _, version := range d.policies {
 		made = append(made, member{audit.PolicyPath(version.Policy, version.Version), version.CreatedAt, version.Content})
 	}
+	slices.SortFunc(made, compareMembers)
 	return made, nil
 }
 

@@ -15,7 +15,9 @@ import (
 
 // packager is what assembles audit packages.
 type packager struct {
-	relay     *relay.Relay
+	relay *relay.Relay
+	// covered enqueues the packages that waited for a checkpoint, in a process that is woken by it.
+	covered   *relay.Relay
 	assembler *auditpackage.Assembler
 	cleaner   *auditpackage.Cleaner
 }
@@ -32,13 +34,24 @@ func newPackager(p *process.Process) (*packager, error) {
 	if err != nil {
 		return nil, err
 	}
+	keys, err := p.Settings.Log.Keys()
+	if err != nil {
+		return nil, err
+	}
 	build := buildinfo.Read()
 	return &packager{
 		relay:   relay.New(job.QueuePackages, p.Tasks, p.Clock, everyWorker, p.Store.Assemblies.Due),
+		covered: relay.New(job.QueuePackages, p.Tasks, p.Clock, everyWorker, p.Store.Assemblies.Due),
 		cleaner: auditpackage.NewCleaner(p.Store, time.Duration(p.Settings.Worker.PackageDays)*24*time.Hour, p.Clock, p.Log),
 		assembler: auditpackage.NewAssembler(p.Store, auditpackage.Options{
 			Links: address, Publisher: tasks.NewPublisher(p.Redis), Clock: p.Clock, Log: p.Log,
-			Generator: "Attestry " + build.Version + ", commit " + build.Commit,
+			Generator: "Attestry " + build.Version + ", commit " + build.Commit, LogKeys: keys,
 		}),
 	}, nil
+}
+
+// enqueueCovered has the packages assembled that waited for a checkpoint, once the attempts that came before it are due again.
+func (p *packager) enqueueCovered(ctx context.Context) error {
+	pause(ctx, auditpackage.CoverPause)
+	return p.covered.Relay(ctx)
 }

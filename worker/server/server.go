@@ -184,6 +184,9 @@ func (s *Server) Run(ctx context.Context) error {
 	repeat(notificationInterval, "relay of notifications", s.notifier.relay.Relay, notifications.Schemas()...)
 	repeat(notification.CleanInterval, "deletion of old deliveries", s.notifier.deliverer.Clean)
 	repeat(packageInterval, "relay of audit packages", s.packager.relay.Relay, packages.Schemas()...)
+	if s.process.Written != nil {
+		repeat(aloneInterval, "relay of audit packages that a log covers", s.packager.enqueueCovered, logs.CheckpointSchemas()...)
+	}
 	repeat(auditpackage.CleanInterval, "deletion of replaced audit packages", s.packager.cleaner.Clean)
 	repeat(reports.SweepInterval, "sweep", s.sweeper.Sweep)
 	for _, collector := range s.collectors {

@@ -1,0 +1,115 @@
+package e2e_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"attestry/evidence/audit"
+)
+
+// auditor has the command that verifies packages, and an API key in a file.
+type auditor struct {
+	t       *testing.T
+	program string
+	args    []string
+}
+
+func newAuditor(t *testing.T, s *service, verifiers []string) *auditor {
+	t.Helper()
+	a := &auditor{t: t, program: filepath.Join(t.TempDir(), "verify-package")}
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", a.program, "attestry/scripts/verify-package").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	a.args = []string{
+		"--log-key", a.write("keys", []byte(strings.Join(verifiers, "\n"))), "--log", s.URL + "/-/log/" + s.org, "--token", a.write("token", []byte(readerKey)),
+	}
+	return a
+}
+
+func (a *auditor) write(name string, content []byte) (path string) {
+	a.t.Helper()
+	path = filepath.Join(a.t.TempDir(), name)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		a.t.Fatal(err)
+	}
+	return path
+}
+
+// verify wants the command to accept a package and to print lines.
+func (a *auditor) verify(content []byte, lines []string, args ...string) {
+	a.t.Helper()
+	args = append(append(append([]string{}, a.args...), args...), a.write("package.tgz", content))
+	printed, err := exec.CommandContext(a.t.Context(), a.program, args...).CombinedOutput()
+	for _, line := range lines {
+		if err != nil || !strings.Contains(string(printed), line) {
+			a.t.Fatalf("%v: there is no %q in\n%s", err, line, printed)
+		}
+	}
+}
+
+// contentIn returns the content of a member of a package.
+func contentIn(t *testing.T, packed []byte, member string) []byte {
+	t.Helper()
+	content, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for archive := tar.NewReader(content); ; {
+		header, err := archive.Next()
+		if err != nil {
+			t.Fatalf("%s: %v", member, err)
+		}
+		if header.Name == member {
+			found, err := io.ReadAll(archive)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return found
+		}
+	}
+}
+
+// TestAuditorProvesPackagesByTheLog downloads packages right after their facts were recorded, at two visits.
+func TestAuditorProvesPackagesByTheLog(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{settings: []string{logKeyFile(t)}})
+	s.createFlow("build")
+	fingerprint, attestation := s.deliverRelease("1.0")
+	trail := "/trails/" + s.org + "/build/1.0/audit_package"
+	get := func(path string) []byte {
+		t.Helper()
+		got := s.get(http.MethodGet, path)
+		if got.status != http.StatusOK {
+			t.Fatalf("%s: %d %s", path, got.status, got.body)
+		}
+		return got.body
+	}
+	first := get(trail)
+	shown := s.awaitLogged(s.org)
+	a := newAuditor(t, s, shown.VerifierKeys)
+	signed := "log      " + shown.Origin + " has signed the package, and has %d facts of it"
+	complete := "log      these have nothing else of the trail\n"
+	a.verify(first, []string{fmt.Sprintf(signed, 3), complete, "verdict  COMPLIANT"})
+
+	for _, path := range []string{
+		"/artifacts/" + s.org + "/build/" + fingerprint + "/audit_package",
+		s.trailPath("1.0") + "/attestation/" + attestation + "/audit_package",
+	} {
+		a.verify(get(path), []string{"the log has ", "more facts of the trails"})
+	}
+	for range 300 {
+		s.attestGeneric("1.0", "again", true, "")
+	}
+	kept := a.write("checkpoint", contentIn(t, first, audit.CheckpointPath))
+	a.verify(first, []string{fmt.Sprintf(signed, 3), complete})
+	a.verify(get(trail), []string{fmt.Sprintf(signed, 303), complete, "entries of the earlier checkpoint are the same now\n"}, "--checkpoint", kept)
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"attestry/evidence/audit"
+	"attestry/evidence/translog"
+)
+
+const (
+	// readTimeout bounds the reading of a bundle of entries.
+	readTimeout = time.Minute
+	// maxEntry is the longest that an entry can be, with its length.
+	maxEntry = 2 + 1<<16
+)
+
+var client = &http.Client{Timeout: readTimeout}
+
+// comparison compares a package with the log.
+type comparison struct {
+	result *audit.Result
+	groups map[string]bool // commitments
+	// ofTrail is how many facts of its trails the package has, and more how many others the log has of them.
+	ofTrail, more int
+}
+
+// compareLog reads the log up to the checkpoint of the package and the one that was kept, and adds to the findings what is
+// not as they say. It returns nil if no log is to be read, or the package is wrong anyhow.
+func compareLog(ctx context.Context, o *options, result *audit.Result) (*comparison, error) {
+	if o.log == "" || len(result.Findings) > 0 {
+		return nil, nil
+	}
+	c := &comparison{result: result, groups: map[string]bool{}}
+	for _, fact := range result.Log.Entries {
+		c.groups[fact.Group] = true
+	}
+	own := &result.Log.Checkpoint
+	size := own.Size
+	if o.kept != nil {
+		if o.kept.Origin != own.Origin {
+			c.report(keptName, "it is of the log %s, not of %s", o.kept.Origin, own.Origin)
+			return c, nil
+		}
+		size = max(size, o.kept.Size)
+	}
+	var tree translog.Tree
+	c.compareRoot(keptName, o.kept, &tree)
+	for tree.Size < size {
+		texts, err := readBundle(ctx, o, translog.Part{
+			Level: translog.Entries, Number: tree.Size / translog.Width, Width: int(min(size-tree.Size, translog.Width)),
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, text := range texts {
+			if tree.Size < own.Size {
+				c.compareEntry(tree.Size, text)
+			}
+			tree.Append(text)
+			c.compareRoot(audit.CheckpointPath, own, &tree)
+			c.compareRoot(keptName, o.kept, &tree)
+		}
+	}
+	return c, nil
+}
+
+// keptName is how findings call the checkpoint that was kept.
+const keptName = "--checkpoint"
+
+// compareRoot compares the tree with a checkpoint, unless there is none or it is of another size.
+func (c *comparison) compareRoot(name string, checkpoint *translog.Checkpoint, tree *translog.Tree) {
+	if checkpoint != nil && checkpoint.Size == tree.Size && checkpoint.Root != tree.Root() {
+		c.report(name, "the first %d entries of the log are not those that it is of", tree.Size)
+	}
+}
+
+// compareEntry looks for the fact of an entry in the package, if it is of one of its trails.
+func (c *comparison) compareEntry(index int64, text []byte) {
+	var entry translog.Entry
+	if err := json.Unmarshal(text, &entry); err != nil {
+		return // the root shows that it is another one
+	}
+	_, ok := c.result.Log.Entries[entry.Kind+"/"+entry.ID]
+	switch {
+	case !c.groups[entry.Group] || !slices.Contains(audit.TrailKinds, entry.Kind):
+	case ok:
+		c.ofTrail++
+	case c.result.Manifest.Subject.Kind == audit.OfTrail:
+		c.report(fmt.Sprintf("entry %d of the log", index), "it is of the trail, and the package does not have %s %s", entry.Kind, entry.ID)
+	default:
+		c.more++
+	}
+}
+
+func (c *comparison) report(member, format string, args ...any) {
+	c.result.Findings = append(c.result.Findings, audit.Finding{Member: member, Reason: fmt.Sprintf(format, args...)})
+}
+
+// readBundle reads entries of the log.
+func readBundle(ctx context.Context, o *options, of translog.Part) ([][]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, o.log+"/tile/"+of.Path(), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	if o.token != "" {
+		request.Header.Set("Authorization", "Bearer "+o.token)
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	bundle, err := io.ReadAll(io.LimitReader(answer.Body, int64(of.Width)*maxEntry))
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %s: %.200s", o.log, answer.Status, bundle)
+	}
+	return translog.ReadBundle(bundle, of.Width)
+}

@@ -1,0 +1,139 @@
+package logs
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"attestry/storage"
+)
+
+// CheckpointSchemas are the collections that change when a checkpoint is published.
+func CheckpointSchemas() []*storage.Schema { return []*storage.Schema{checkpointSchema} }
+
+// FactName is the name of the leaf of a fact of a kind, kind/id, by the parts of its id. Those of documents that are replaced
+// are returned by VersionNames.
+func FactName(kind string, id ...string) string {
+	return leafName(kind, strings.ReplaceAll(strings.Join(id, ":"), "/", ":"))
+}
+
+// VersionNames returns the names of the leaves of the present versions of documents that exist, which are of one kind.
+func (l *Logs) VersionNames(ctx context.Context, org, kind string, documents []string) (names []string, err error) {
+	err = l.eachRecord(ctx, &storage.Schema{Name: collectionOf(kind)}, documents, func(record *storage.Record) error {
+		names = append(names, leafName(kind, versionID(entryID(org, record.ID), record.Revision)))
+		return nil
+	})
+	return names, err
+}
+
+// LeavesOf returns the leaves of an organization that exist among names, kind/id, in their order. Those that have no place are
+// searched for among all that wait.
+func (l *Logs) LeavesOf(ctx context.Context, org string, names []string) ([]Leaf, error) {
+	places, err := l.places.GetMany(ctx, storage.IDs(names, func(name string) string { return leafKey(org, name) }))
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]Leaf{}
+	blocks, err := l.blocks.GetMany(ctx, storage.Distinct(storage.IDs(places, func(at place) string { return numbered(org, at.First) })))
+	for i := range blocks {
+		for _, leaf := range blocks[i].leaves() {
+			found[leaf.name()] = leaf
+		}
+	}
+	missing := func(name string) bool { return found[name].Org == "" }
+	for after := leafKey(org, ""); err == nil && slices.ContainsFunc(names, missing); {
+		var pending []Leaf
+		if pending, err = l.list(ctx, after, org, storage.MaxMany); len(pending) == 0 {
+			break
+		}
+		for _, leaf := range pending {
+			if missing(leaf.name()) {
+				found[leaf.name()] = leaf
+			}
+		}
+		after = pending[len(pending)-1].pendingKey()
+	}
+	existing := slices.DeleteFunc(slices.Clone(names), missing)
+	leaves := make([]Leaf, 0, len(existing))
+	for _, name := range existing {
+		leaves = append(leaves, found[name])
+	}
+	return leaves, err
+}
+
+// EachFact passes the canonical bytes of the facts of leaves in their order. Leaves of one kind are behind one another.
+// Facts that are lost are left out.
+func (l *Logs) EachFact(ctx context.Context, leaves []Leaf, pass func(*Leaf, []byte) error) error {
+	for len(leaves) > 0 {
+		schema, byDocument := factSchema(leaves[0].Kind), map[string]*Leaf{}
+		var documents []string
+		for kind := leaves[0].Kind; len(leaves) > 0 && leaves[0].Kind == kind; leaves = leaves[1:] {
+			id := leaves[0].document(schema)
+			documents = append(documents, id)
+			byDocument[id] = &leaves[0]
+		}
+		err := l.eachRecord(ctx, schema, documents, func(record *storage.Record) error { return pass(byDocument[record.ID], record.Body) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// factBytes is how much of facts is held at a time, in bytes.
+const factBytes = 4 << 20
+
+// factSchema is the collection that has the canonical bytes of facts of a kind.
+func factSchema(kind string) *storage.Schema {
+	if collection := collectionOf(kind); !kinds[collection].replaced {
+		return &storage.Schema{Name: collection}
+	}
+	return versionSchema
+}
+
+func collectionOf(kind string) string {
+	for collection, of := range kinds {
+		if of.name == kind {
+			return collection
+		}
+	}
+	return ""
+}
+
+// eachRecord passes the documents of a collection that exist, in the order of their ids.
+func (l *Logs) eachRecord(ctx context.Context, schema *storage.Schema, ids []string, pass func(*storage.Record) error) error {
+	for records := storage.RecordsByID(l.docs, schema, ids); records.More(); {
+		batch, err := records.Next(ctx, factBytes)
+		if err != nil {
+			return err
+		}
+		for i := range batch {
+			if err := pass(&batch[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// document is the id of the document of the fact in the collection of its kind. Names may have colons of their own, numbers
+// have none.
+func (l *Leaf) document(schema *storage.Schema) string {
+	if schema == versionSchema {
+		return l.key()
+	}
+	id := l.ID
+	if last := strings.LastIndexByte(id, ':'); last >= 0 && l.Kind != "audit_entry" {
+		id = id[:last] + "/" + id[last+1:]
+	}
+	switch l.Kind {
+	case "template", "policy", "control", "attestation_type":
+		id = l.Org + "/" + id
+	}
+	return id
+}
+
+// Covering returns the first checkpoint that was published of so many entries or more, or storage.ErrNotFound.
+func (l *Logs) Covering(ctx context.Context, org string, size int64) (Checkpoint, error) {
+	return storage.FindFirst(ctx, l.checkpoints, storage.Query{Index: "size", Equal: []any{org}, From: &storage.Bound{Value: size}, Limit: 1})
+}

@@ -1,0 +1,74 @@
+package logs_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"attestry/app/apptest"
+	"attestry/evidence/translog"
+	"attestry/storage"
+	"attestry/storage/logs"
+)
+
+// TestFactsAreReadByTheirLeaves reads a fact of each kind.
+func TestFactsAreReadByTheirLeaves(t *testing.T) {
+	s := apptest.NewFixture(t)
+	record(t, s)
+	var names []string
+	for _, leaf := range leavesIn(t, s.Db) {
+		if leaf.Org == "org" {
+			names = append(names, logs.FactName(leaf.Kind, leaf.ID))
+		}
+	}
+	slices.Sort(names)
+	leaves, err := s.Logs.LeavesOf(t.Context(), "org", append([]string{"attestation/unknown"}, names...))
+	s.Must(err)
+	var read []string
+	s.Must(s.Logs.EachFact(t.Context(), leaves, func(leaf *logs.Leaf, fact []byte) error {
+		if leaf.Hash != translog.Commitment(leaf.Salt, fact) {
+			t.Errorf("%s %s is read as %s", leaf.Kind, leaf.ID, fact)
+		}
+		read = append(read, logs.FactName(leaf.Kind, leaf.ID))
+		return nil
+	}))
+	if !slices.Equal(read, names) || len(names) < 10 {
+		t.Errorf("read %q, want %q", read, names)
+	}
+	failed := errors.New("it cannot be written")
+	if err := s.Logs.EachFact(t.Context(), leaves, func(*logs.Leaf, []byte) error { return failed }); !errors.Is(err, failed) {
+		t.Errorf("an error becomes %v", err)
+	}
+}
+
+func TestNamesOfPresentVersionsAreThoseOfTheirLeaves(t *testing.T) {
+	s := apptest.NewFixture(t)
+	record(t, s)
+	for kind, document := range map[string]string{"environment": "env", "allowance": "env/" + apptest.Sha("f1", 64)} {
+		names, err := s.Logs.VersionNames(t.Context(), "org", kind, []string{document, "unknown"})
+		s.Must(err)
+		leaves, err := s.Logs.LeavesOf(t.Context(), "org", names)
+		s.Must(err)
+		if len(leaves) != 1 || leaves[0].Kind != kind || !strings.HasPrefix(leaves[0].ID, strings.ReplaceAll(document, "/", ":")+":") {
+			t.Errorf("the leaves of %q are %+v", names, leaves)
+		}
+	}
+}
+
+func TestTheFirstCheckpointThatCoversEntriesIsFound(t *testing.T) {
+	s := apptest.NewFixture(t)
+	s.Must(s.Logs.Begin(t.Context(), "org", "attestry.example.com/acme"))
+	for _, size := range []int64{3, 100, 20} {
+		log, err := s.Logs.GetVersioned(t.Context(), "org")
+		s.Must(err)
+		_, err = s.Logs.Commit(t.Context(), &log.Value, log.Revision, &logs.Change{Checkpoint: &logs.Checkpoint{Org: "org", Size: size}})
+		s.Must(err)
+	}
+	for entries, want := range map[int64]int64{1: 3, 3: 3, 4: 20, 20: 20, 21: 100, 101: 0} {
+		found, err := s.Logs.Covering(t.Context(), "org", entries)
+		if found.Size != want || errors.Is(err, storage.ErrNotFound) != (want == 0) {
+			t.Errorf("of %d entries: %d, want %d, %v", entries, found.Size, want, err)
+		}
+	}
+}
