@@ -21,13 +21,23 @@ func (l *Logs) Unplaced(ctx context.Context, _ float64, after string) ([]job.Ref
 
 // Unsigned names, for a relay, a page of the logs of which a checkpoint is due.
 func (l *Logs) Unsigned(ctx context.Context, now float64, after string) ([]job.Ref, string, error) {
+	return l.due(ctx, "due", &job.Sequence, now, after)
+}
+
+// Uncosigned names, for a relay, a page of the logs whose witnesses are to be asked.
+func (l *Logs) Uncosigned(ctx context.Context, now float64, after string) ([]job.Ref, string, error) {
+	return l.due(ctx, cosignIndex.Name, &job.Cosign, now, after)
+}
+
+// due names the logs on which work of a kind is due, by the index of its time, which has the name of its field.
+func (l *Logs) due(ctx context.Context, index string, kind *job.Kind, now float64, after string) ([]job.Ref, string, error) {
 	found, next, err := l.logs.FindFields(ctx, storage.Query{
-		Index: "due", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: now}, After: after, Limit: storage.MaxMany,
+		Index: index, From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: now}, After: after, Limit: storage.MaxMany,
 	})
 	refs := make([]job.Ref, 0, len(found))
 	for _, record := range found {
-		due, _ := record.Fields["due"].(float64)
-		refs = append(refs, job.Ref{Kind: &job.Sequence, Key: record.ID, Payload: job.Payload{Org: record.ID}, Due: due})
+		due, _ := record.Fields[index].(float64)
+		refs = append(refs, job.Ref{Kind: kind, Key: record.ID, Payload: job.Payload{Org: record.ID}, Due: due})
 	}
 	return refs, next, err
 }

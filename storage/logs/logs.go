@@ -33,6 +33,21 @@ type Log struct {
 	Verifiers []string `json:"verifiers,omitempty"`
 	// Due is when the next checkpoint is due, in Unix seconds; 0 if nothing has changed since the last one.
 	Due float64 `json:"due,omitempty"`
+	// CosignAt is when witnesses are to be asked for cosignatures of the last checkpoint, in Unix seconds; 0 if all have
+	// given theirs. Witnesses is what is known of each, by its name.
+	CosignAt  float64            `json:"cosign_at,omitempty"`
+	Witnesses map[string]Witness `json:"witnesses,omitempty"`
+}
+
+func (l *Log) fields() map[string]any {
+	fields := map[string]any{}
+	if l.Due != 0 {
+		fields["due"] = l.Due
+	}
+	if l.CosignAt != 0 {
+		fields["cosign"] = l.CosignAt
+	}
+	return fields
 }
 
 // block says which leaves have the places behind First. Inserting it gives them these places.
@@ -60,8 +75,8 @@ type part struct {
 var (
 	logSchema = &storage.Schema{
 		Name:    "logs",
-		Fields:  []string{"due"},
-		Indexes: []storage.Index{{Name: "due", Fields: []string{"due"}, Required: "due"}},
+		Fields:  []string{"due", "cosign"},
+		Indexes: []storage.Index{{Name: "due", Fields: []string{"due"}, Required: "due"}, cosignIndex},
 	}
 	blockSchema = &storage.Schema{
 		Name:    "log_blocks",
@@ -84,6 +99,9 @@ func Schemas() []*storage.Schema {
 // LeafSchemas are the collections that change when something is to be logged.
 func LeafSchemas() []*storage.Schema { return []*storage.Schema{leafSchema} }
 
+// StateSchemas are the collections that change when a checkpoint is signed.
+func StateSchemas() []*storage.Schema { return []*storage.Schema{logSchema} }
+
 // maxCachedParts bounds the tiles and bundles that are kept in memory, in bytes.
 const maxCachedParts = 4 << 20
 
@@ -105,12 +123,7 @@ func New(docs storage.Documents, objects storage.Objects) *Logs {
 	return &Logs{
 		docs: docs, objects: objects, cached: cache.NewLRU[[]byte](maxCachedParts),
 		leaves: storage.NewCollection(docs, leafSchema, (*Leaf).key, (*Leaf).fields),
-		logs: storage.NewCollection(docs, logSchema, func(l *Log) string { return l.Org }, func(l *Log) map[string]any {
-			if l.Due == 0 {
-				return nil
-			}
-			return map[string]any{"due": l.Due}
-		}),
+		logs:   storage.NewCollection(docs, logSchema, func(l *Log) string { return l.Org }, (*Log).fields),
 		blocks: storage.NewCollection(docs, blockSchema,
 			func(b *block) string { return numbered(b.Org, b.First) },
 			func(b *block) map[string]any { return map[string]any{"org": b.Org, "first": b.First} }),

@@ -10,12 +10,11 @@ import (
 
 // Prove proves that the last checkpoint of a log covers the entry at an index, which must be below its size.
 func (l *Logs) Prove(ctx context.Context, log *Log, index int64) (translog.Proof, error) {
-	checkpoint, err := translog.ParseCheckpoint(log.Checkpoint)
+	reader, err := l.hashReader(ctx, log)
 	if err != nil {
 		return translog.Proof{}, err
 	}
-	tree := tlog.Tree{N: checkpoint.Size, Hash: checkpoint.Root}
-	hashes, err := tlog.ProveRecord(checkpoint.Size, index, tlog.TileHashReader(tree, &tiles{ctx: ctx, logs: l, log: log}))
+	hashes, err := tlog.ProveRecord(log.Signed, index, reader)
 	return translog.Proof{Index: index, Hashes: hashes, Checkpoint: log.Checkpoint}, err
 }
 

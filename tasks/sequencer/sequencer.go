@@ -190,7 +190,7 @@ func (s *Sequencer) commit(ctx context.Context, log *storage.Versioned[logs.Log]
 		}
 		next.Checkpoint, next.Signed, next.SignedAt = signed, next.Tree.Size, evidence.Seconds(s.clock())
 		checkpoint = &logs.Checkpoint{Org: next.Org, Size: next.Signed, Note: signed, At: next.SignedAt}
-		next.Due = 0
+		next.Due, next.CosignAt = 0, next.SignedAt
 	} else {
 		next.Due = evidence.RoundSeconds(next.SignedAt + signInterval.Seconds())
 	}

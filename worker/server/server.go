@@ -58,6 +58,8 @@ type Server struct {
 	packager   *packager
 	// logging is nil without a key.
 	logging *logging
+	// cosigning is nil without witnesses.
+	cosigning *cosigning
 }
 
 // New makes a worker; nothing runs yet.
@@ -89,8 +91,13 @@ func New(p *process.Process) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	cosigning, err := newCosigning(p)
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{
 		logging:    logging,
+		cosigning:  cosigning,
 		process:    p,
 		log:        p.Log,
 		processor:  processor,
@@ -194,6 +201,9 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.logging != nil {
 		jobs.Go(func() error { s.logging.addExisting(ctx); return nil })
 		repeat(logInterval, "transparency logs", s.logging.enqueue, logs.LeafSchemas()...)
+	}
+	if s.cosigning != nil {
+		repeat(logInterval, "relay of checkpoints to witnesses", s.cosigning.relay.Relay, logs.StateSchemas()...)
 	}
 	err := jobs.Wait()
 	shutDown(s.servers)
