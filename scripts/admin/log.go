@@ -4,16 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 
 	"attestry/evidence"
 	"attestry/evidence/translog"
 	"attestry/storage"
+	"attestry/tasks/sequencer"
 )
 
 // logCommands are those for the transparency logs.
 func logCommands() []command {
 	return []command{
 		{"log key", "[--new]", "print the verifier keys of all transparency logs, by which their checkpoints are verified; or, with --new, a new private key for ATTESTRY_LOG_KEY_FILE", parseLogKey, ""},
+		{"log continue", "ORG", "begin another log for an organization whose database was restored from a backup, and print its verifier keys", parseLogContinue,
+			"log continue: a worker continues no log of which the database lacks entries that were published. The other log has the entries\n" +
+				"of the database, another origin, and an entry that cites the last checkpoint of the old log. Tell auditors and witnesses."},
 	}
 }
 
@@ -36,28 +41,74 @@ func printNewKey(_ context.Context, c caller) error {
 	return err
 }
 
+func parseLogContinue(args []string) (action, error) {
+	if err := words(args, 1, 1); err != nil {
+		return nil, err
+	}
+	return withStores(func(ctx context.Context, s *session) error { return continueLog(ctx, s, args[0]) }), nil
+}
+
+// continueLog begins another log for an organization, and signs its first checkpoint.
+func continueLog(ctx context.Context, s *session, org string) error {
+	keys, err := logKeys(s)
+	if err != nil {
+		return err
+	}
+	found, err := organization(ctx, s.Store.Tenancy, org)
+	if err != nil {
+		return err
+	}
+	base, err := url.Parse(string(s.Settings.HTTP.BaseURL))
+	if err != nil {
+		return err
+	}
+	work := sequencer.New(s.Store.Logs, keys, s.Store.Tenancy, base.Host, s.Clock)
+	// A database that is older than its log begins one.
+	if err := work.Sequence(ctx, found.ID); err != nil {
+		return err
+	}
+	if err := s.Store.Logs.Continue(ctx, found.ID); err != nil {
+		return fmt.Errorf("the log of %s is not to be continued by another one: %w", org, err)
+	}
+	if err := work.Sequence(ctx, found.ID); err != nil {
+		return err
+	}
+	if err := work.Keep(ctx, s.Store.Retention); err != nil {
+		return err
+	}
+	return printVerifiersOf(ctx, s, keys, found.ID)
+}
+
+func logKeys(s *session) (translog.Keys, error) {
+	if s.Settings.Log.KeyFile == "" {
+		return nil, errors.New("there is no ATTESTRY_LOG_KEY_FILE, so nothing is logged")
+	}
+	return s.Settings.Log.Keys()
+}
+
 // printVerifiers prints the keys of the file that the settings name in the form that each log has them. Logs that have
 // not begun are left out, as their origins are not fixed.
 func printVerifiers(ctx context.Context, s *session) error {
-	if s.Settings.Log.KeyFile == "" {
-		return errors.New("there is no ATTESTRY_LOG_KEY_FILE, so nothing is logged")
-	}
-	keys, err := s.Settings.Log.Keys()
+	keys, err := logKeys(s)
 	if err != nil {
 		return err
 	}
 	return s.Store.Tenancy.EachOrganization(ctx, func(org *evidence.Organization) error {
-		log, err := s.Store.Logs.Get(ctx, org.ID)
-		if errors.Is(err, storage.ErrNotFound) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		verifiers, err := keys.Verifiers(log.Origin)
-		for _, verifier := range verifiers {
-			fmt.Fprintln(s.out, verifier)
-		}
-		return err
+		return printVerifiersOf(ctx, s, keys, org.ID)
 	})
+}
+
+func printVerifiersOf(ctx context.Context, s *session, keys translog.Keys, org string) error {
+	log, err := s.Store.Logs.Get(ctx, org)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	verifiers, err := keys.Verifiers(log.Origin)
+	for _, verifier := range verifiers {
+		fmt.Fprintln(s.out, verifier)
+	}
+	return err
 }

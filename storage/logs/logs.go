@@ -37,6 +37,10 @@ type Log struct {
 	// given theirs. Witnesses is what is known of each, by its name.
 	CosignAt  float64            `json:"cosign_at,omitempty"`
 	Witnesses map[string]Witness `json:"witnesses,omitempty"`
+	// Generation is how many logs the organization had before this one, and Continues the last checkpoint that was kept of
+	// the one before it, a signed note.
+	Generation int    `json:"generation,omitempty"`
+	Continues  string `json:"continues,omitempty"`
 }
 
 func (l *Log) fields() map[string]any {
@@ -116,12 +120,13 @@ type Logs struct {
 	parts       storage.Collection[part]
 	progress    storage.Collection[progress]
 	cached      cache.LRU[[]byte]
+	halted      halted
 }
 
 // New binds the repository to engines.
 func New(docs storage.Documents, objects storage.Objects) *Logs {
 	return &Logs{
-		docs: docs, objects: objects, cached: cache.NewLRU[[]byte](maxCachedParts),
+		docs: docs, objects: objects, cached: cache.NewLRU[[]byte](maxCachedParts), halted: halted{logs: map[string]string{}},
 		leaves: storage.NewCollection(docs, leafSchema, (*Leaf).key, (*Leaf).fields),
 		logs:   storage.NewCollection(docs, logSchema, func(l *Log) string { return l.Org }, (*Log).fields),
 		blocks: storage.NewCollection(docs, blockSchema,

@@ -25,6 +25,7 @@ type Sequencer struct {
 	names Names
 	host  string
 	clock evidence.Clock
+	kept  keeper
 }
 
 // Names finds organizations.
@@ -35,10 +36,11 @@ type Names interface {
 
 // New makes a sequencer that signs with keys. The origin of a log that begins is the host and the organization's name.
 func New(of *logs.Logs, keys translog.Keys, names Names, host string, clock evidence.Clock) *Sequencer {
-	return &Sequencer{logs: of, keys: keys, names: names, host: host, clock: clock}
+	return &Sequencer{logs: of, keys: keys, names: names, host: host, clock: clock, kept: keeper{logs: map[string]*opened{}}}
 }
 
-// Sequence gives places to all leaves of an organization that have none, and signs a checkpoint if one is due.
+// Sequence gives places to all leaves of an organization that have none, and signs a checkpoint if one is due. It does nothing
+// on a log that must not be continued.
 func (s *Sequencer) Sequence(ctx context.Context, org string) error {
 	for {
 		log, err := s.begin(ctx, org)
@@ -46,6 +48,9 @@ func (s *Sequencer) Sequence(ctx context.Context, org string) error {
 			return nil // what is to be logged was left behind by the creation of an organization that failed
 		}
 		if err != nil {
+			return err
+		}
+		if ok, err := s.open(ctx, &log.Value); err != nil || !ok {
 			return err
 		}
 		err = s.work(ctx, &log)
@@ -197,6 +202,9 @@ func (s *Sequencer) commit(ctx context.Context, log *storage.Versioned[logs.Log]
 	revision, err := s.logs.Commit(ctx, next, log.Revision, parts, checkpoint)
 	if err == nil {
 		log.Value, log.Revision = *next, revision
+	}
+	if err == nil && sign {
+		s.signed(next)
 	}
 	return err
 }

@@ -24,6 +24,8 @@ const (
 	logPause = 500 * time.Millisecond
 	// existingPause is how long the search for facts without leaves rests after it has failed.
 	existingPause = 10 * time.Second
+	// haltedInterval is how often the log of the worker says which logs it does not continue.
+	haltedInterval = time.Hour
 )
 
 // logging is what writes the transparency logs.
@@ -33,6 +35,8 @@ type logging struct {
 	sequencer *sequencer.Sequencer
 	// complete tells that all facts of earlier versions have leaves: they come first in the log.
 	complete atomic.Bool
+	// warned is when it was logged that logs are not continued.
+	warned time.Time
 }
 
 // newLogging returns nil without a key, for then nothing is logged.
@@ -88,6 +92,25 @@ func (l *logging) enqueue(ctx context.Context) error {
 		pause(ctx, logPause)
 	}
 	return err
+}
+
+// keep keeps the last checkpoints in the object store, and says which logs are not continued.
+func (l *logging) keep(ctx context.Context) error {
+	now, halted := l.process.Clock(), l.process.Store.Logs.Halted()
+	if halted != "" && now.Sub(l.warned) >= haltedInterval {
+		l.warned = now
+		l.process.Log.Error("transparency logs are not continued: restore the database as it was, or see admin log continue", "reason", halted)
+	}
+	return l.sequencer.Keep(ctx, l.process.Store.Retention)
+}
+
+// keepLast is keep when the process ends.
+func (l *logging) keepLast(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), jobsTimeout)
+	defer cancel()
+	if err := l.keep(ctx); err != nil {
+		l.process.Log.Warn("could not keep the last checkpoints of transparency logs in the object store", "error", err.Error())
+	}
 }
 
 // lag is NaN if the database is away.

@@ -24,6 +24,7 @@ import (
 	"attestry/tasks/notification"
 	"attestry/tasks/orphans"
 	"attestry/tasks/reports"
+	"attestry/tasks/sequencer"
 )
 
 const (
@@ -176,6 +177,9 @@ func (s *Server) Run(ctx context.Context) error {
 			return fmt.Errorf("start the worker: %w", err)
 		}
 	}
+	if s.logging != nil {
+		defer s.logging.keepLast(ctx) // what the tasks under way have signed
+	}
 	if s.process.Written != nil {
 		stop := s.process.Tasks.WorkHere(s.mux, concurrencyOf(&s.process.Settings.Worker))
 		defer stop(s.process.Settings.Process.ShutdownTimeout)
@@ -201,6 +205,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.logging != nil {
 		jobs.Go(func() error { s.logging.addExisting(ctx); return nil })
 		repeat(logInterval, "transparency logs", s.logging.enqueue, logs.LeafSchemas()...)
+		repeat(sequencer.KeepInterval, "checkpoints in the object store", s.logging.keep)
 	}
 	if s.cosigning != nil {
 		repeat(logInterval, "relay of checkpoints to witnesses", s.cosigning.relay.Relay, logs.StateSchemas()...)
