@@ -5,11 +5,15 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,6 +21,7 @@ import (
 
 	"attestry/evidence/translog"
 	"attestry/evidence/translog/translogtest"
+	"attestry/monitor"
 )
 
 // witnessedOrigin is that of the log of the test's organization in services with witnessSettings.
@@ -196,4 +201,65 @@ func writeFile(t *testing.T, name, content string) {
 	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// logWarning is what /readyz warns of about the log.
+func (s *service) logWarning() string {
+	s.t.Helper()
+	recorder := httptest.NewRecorder()
+	monitor.New(s.Process.Metrics, s.Process.Checks(), s.Process.Clock).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+	var body struct{ Dependencies []monitor.Dependency }
+	s.must(json.Unmarshal(recorder.Body.Bytes(), &body))
+	if recorder.Code != http.StatusOK {
+		s.t.Errorf("/readyz answers %d: %s", recorder.Code, recorder.Body)
+	}
+	return body.Dependencies[slices.IndexFunc(body.Dependencies, func(d monitor.Dependency) bool { return d.Name == "log" })].Warning
+}
+
+func TestALogOfARestoredDatabaseStopsUntilAnotherOneContinuesIt(t *testing.T) {
+	t.Parallel()
+	skipOnRealEngines(t)
+	witness := translogtest.NewWitness(t, "witness.example/w1")
+	key, err := translog.ParseWitnessKey(witness.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, verifiers := witnessSettings(t, witness.Setting())
+	witness.Trust(witnessedOrigin, verifiers...)
+	data := t.TempDir()
+	documents, backup := filepath.Join(data, "documents"), filepath.Join(t.TempDir(), "backup")
+	s := begin(t, options{data: data, settings: settings, keepsRedis: true})
+	s.createFlow("build")
+	s.recordMore(5)
+	s.restart(func() { s.must(os.CopyFS(backup, os.DirFS(documents))) })
+	s.recordMore(5)
+	s.restart(func() {
+		s.must(os.RemoveAll(documents))
+		s.must(os.CopyFS(documents, os.DirFS(backup)))
+	})
+	s.attestGeneric("release", "checked", true, "")
+	eventually(t, "the log is not continued", func() bool { return strings.Contains(s.logWarning(), witnessedOrigin+": the database has ") })
+	eventually(t, "the worker says so", func() bool { return strings.Contains(s.log.String(), "transparency logs are not continued") })
+	s.attestGeneric("release", "checked", true, "")
+	if lag := s.read("/log/" + s.org).(map[string]any)["lag_seconds"]; lag == 0.0 {
+		t.Errorf("the lag is %v", lag)
+	}
+
+	published, _, err := s.Process.Store.Logs.LastKept(t.Context(), s.orgID())
+	s.must(err)
+	s.must(s.Process.Store.Logs.Continue(t.Context(), s.orgID()))
+	eventually(t, "the log is continued by another one", func() bool { return !strings.Contains(s.logWarning(), witnessedOrigin) })
+	shown := s.awaitLogged(s.org)
+	if shown.Origin != witnessedOrigin+"/1" || shown.Continues != published.Note {
+		t.Errorf("the log is %+v, and %+v was published", shown, published)
+	}
+	if cited, err := translogtest.OpenCheckpoint(shown.Continues, verifiers...); err != nil || cited.Origin != witnessedOrigin || cited.Size < 10 {
+		t.Errorf("the log continues %+v: %v", cited, err)
+	}
+	if texts := s.entriesOf(s.org, shown.VerifierKeys); int64(len(texts)) != shown.Size {
+		t.Errorf("the log has %d entries, and %d are read", shown.Size, len(texts))
+	}
+	s.prove(s.org, "continuation", "1", shown.VerifierKeys)
+	witness.Trust(shown.Origin, shown.VerifierKeys...)
+	eventually(t, "the log that continues the old one is cosigned", func() bool { return s.cosigned(key) })
 }
