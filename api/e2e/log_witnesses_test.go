@@ -247,7 +247,8 @@ func TestALogOfARestoredDatabaseStopsUntilAnotherOneContinuesIt(t *testing.T) {
 
 	published, _, err := s.Process.Store.Logs.LastKept(t.Context(), s.orgID())
 	s.must(err)
-	s.must(s.Process.Store.Logs.Continue(t.Context(), s.orgID()))
+	_, err = s.Process.Store.Logs.Continue(t.Context(), s.orgID())
+	s.must(err)
 	eventually(t, "the log is continued by another one", func() bool { return !strings.Contains(s.logWarning(), witnessedOrigin) })
 	shown := s.awaitLogged(s.org)
 	if shown.Origin != witnessedOrigin+"/1" || shown.Continues != published.Note {

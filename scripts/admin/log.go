@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 
 	"attestry/evidence"
 	"attestry/evidence/translog"
 	"attestry/storage"
-	"attestry/tasks/sequencer"
+	"attestry/storage/logs"
 )
 
 // logCommands are those for the transparency logs.
@@ -48,7 +47,7 @@ func parseLogContinue(args []string) (action, error) {
 	return withStores(func(ctx context.Context, s *session) error { return continueLog(ctx, s, args[0]) }), nil
 }
 
-// continueLog begins another log for an organization, and signs its first checkpoint.
+// continueLog begins another log for an organization. Workers go on with it.
 func continueLog(ctx context.Context, s *session, org string) error {
 	keys, err := logKeys(s)
 	if err != nil {
@@ -58,25 +57,11 @@ func continueLog(ctx context.Context, s *session, org string) error {
 	if err != nil {
 		return err
 	}
-	base, err := url.Parse(string(s.Settings.HTTP.BaseURL))
+	log, err := s.Store.Logs.Continue(ctx, found.ID)
 	if err != nil {
-		return err
-	}
-	work := sequencer.New(s.Store.Logs, keys, s.Store.Tenancy, base.Host, s.Clock)
-	// A database that is older than its log begins one.
-	if err := work.Sequence(ctx, found.ID); err != nil {
-		return err
-	}
-	if err := s.Store.Logs.Continue(ctx, found.ID); err != nil {
 		return fmt.Errorf("the log of %s is not to be continued by another one: %w", org, err)
 	}
-	if err := work.Sequence(ctx, found.ID); err != nil {
-		return err
-	}
-	if err := work.Keep(ctx, s.Store.Retention); err != nil {
-		return err
-	}
-	return printVerifiersOf(ctx, s, keys, found.ID)
+	return printVerifiersOf(s, keys, &log)
 }
 
 func logKeys(s *session) (translog.Keys, error) {
@@ -94,18 +79,18 @@ func printVerifiers(ctx context.Context, s *session) error {
 		return err
 	}
 	return s.Store.Tenancy.EachOrganization(ctx, func(org *evidence.Organization) error {
-		return printVerifiersOf(ctx, s, keys, org.ID)
+		log, err := s.Store.Logs.Get(ctx, org.ID)
+		if errors.Is(err, storage.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return printVerifiersOf(s, keys, &log)
 	})
 }
 
-func printVerifiersOf(ctx context.Context, s *session, keys translog.Keys, org string) error {
-	log, err := s.Store.Logs.Get(ctx, org)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
+func printVerifiersOf(s *session, keys translog.Keys, log *logs.Log) error {
 	verifiers, err := keys.Verifiers(log.Origin)
 	for _, verifier := range verifiers {
 		fmt.Fprintln(s.out, verifier)

@@ -6,10 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"strings"
-	"sync"
 
 	"golang.org/x/mod/sumdb/tlog"
 
@@ -17,9 +14,15 @@ import (
 	"attestry/storage"
 )
 
-// keptScope begins the scope of the checkpoints of an organization's log that are kept in the object store, where they
-// outlive a database that is restored from a backup. Its keys begin with it.
-const keptScope = "log-checkpoints."
+const (
+	// keptScope begins the scope of the checkpoints that are kept in the object store, where they outlive a database that is
+	// restored from a backup. The id of the organization follows.
+	keptScope = "log-checkpoints."
+	// Continuation is the kind of the entry that cites the log before.
+	Continuation = "continuation"
+	// beforeAll is a time before those of all facts, some of which have none, in Unix seconds.
+	beforeAll = -1
+)
 
 // Kept is a checkpoint in the object store.
 type Kept struct {
@@ -29,18 +32,30 @@ type Kept struct {
 	Note       string `json:"note"`
 }
 
-// Keep stores a checkpoint of an organization's log in the object store. It returns the key.
-func (l *Logs) Keep(ctx context.Context, org string, kept Kept) (key string, err error) {
-	content, err := json.Marshal(kept)
-	if err != nil {
-		return "", err
-	}
-	stored, err := l.objects.Put(ctx, keptScope+org, bytes.NewReader(content), int64(len(content)))
-	return stored.Key, err
+// replaces reports whether a checkpoint was signed after another one.
+func (k *Kept) replaces(other *Kept) bool {
+	return k.Generation > other.Generation || k.Generation == other.Generation && k.Size > other.Size
 }
 
-// Forgo deletes a checkpoint that a later one replaces, unless it is under retention.
-func (l *Logs) Forgo(ctx context.Context, key string) error {
+// Keep stores a checkpoint of an organization's log in the object store, and deletes the one with the key replaced, unless that
+// is "". It returns the key.
+func (l *Logs) Keep(ctx context.Context, org string, kept *Kept, replaced string) (string, error) {
+	content, err := json.Marshal(kept)
+	if err != nil {
+		return replaced, err
+	}
+	stored, err := l.objects.Put(ctx, keptScope+org, bytes.NewReader(content), int64(len(content)))
+	if err != nil || replaced == stored.Key {
+		return replaced, err
+	}
+	return stored.Key, l.forgo(ctx, replaced)
+}
+
+// forgo deletes a checkpoint that is replaced, unless it is under retention.
+func (l *Logs) forgo(ctx context.Context, key string) error {
+	if key == "" {
+		return nil
+	}
 	err := l.objects.Delete(ctx, key)
 	if errors.Is(err, storage.ErrRetained) {
 		return nil
@@ -48,52 +63,27 @@ func (l *Logs) Forgo(ctx context.Context, key string) error {
 	return err
 }
 
-// LastKept returns the last checkpoint of an organization's logs that is kept in the object store, and its key, which is "" if
-// there is none. It deletes those that it has replaced.
+// LastKept returns the last checkpoint of an organization's logs in the object store, and its key, which is "" if there is
+// none. It deletes those that it has replaced.
 func (l *Logs) LastKept(ctx context.Context, org string) (last Kept, key string, err error) {
 	prefix := keptScope + org + "/"
-	for after := prefix; ; {
-		page, err := l.objects.List(ctx, after, storage.MaxMany)
-		if err != nil {
+	page, err := l.objects.List(ctx, prefix, storage.MaxMany)
+	for i := 0; err == nil && i < len(page) && strings.HasPrefix(page[i].Key, prefix); i++ {
+		var content []byte
+		var found Kept
+		if content, err = l.readObject(ctx, page[i].Key); err != nil {
 			return last, key, err
 		}
-		for _, object := range page {
-			if !strings.HasPrefix(object.Key, prefix) {
-				return last, key, nil
-			}
-			after = object.Key
-			found, err := l.readKept(ctx, after)
-			if err != nil {
-				return last, key, err
-			}
-			replaced := after
-			if key == "" || found.Generation > last.Generation || found.Generation == last.Generation && found.Size > last.Size {
-				replaced, last, key = key, found, after
-			}
-			if replaced == "" {
-				continue
-			}
-			if err := l.Forgo(ctx, replaced); err != nil {
-				return last, key, err
-			}
+		if err = json.Unmarshal(content, &found); err != nil {
+			return last, key, err
 		}
-		if len(page) == 0 {
-			return last, key, nil
+		replaced := page[i].Key
+		if found.replaces(&last) {
+			last, key, replaced = found, replaced, key
 		}
+		err = l.forgo(ctx, replaced)
 	}
-}
-
-func (l *Logs) readKept(ctx context.Context, key string) (kept Kept, err error) {
-	reader, err := l.objects.Get(ctx, key, 0, -1)
-	if err != nil {
-		return kept, err
-	}
-	defer reader.Close()
-	content, err := io.ReadAll(reader)
-	if err == nil {
-		err = json.Unmarshal(content, &kept)
-	}
-	return kept, err
+	return last, key, err
 }
 
 // Behind compares a log with the last checkpoint that was kept of it. It returns why the log must not be continued, "" if it
@@ -111,8 +101,7 @@ func (l *Logs) Behind(ctx context.Context, log *Log, last Kept) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	reader := tlog.TileHashReader(tlog.Tree{N: log.Tree.Size, Hash: log.Tree.Root()}, &tiles{ctx: ctx, logs: l, log: log})
-	root, err := tlog.TreeHash(published.Size, reader)
+	root, err := tlog.TreeHash(published.Size, l.hashReader(ctx, log, tlog.Tree{N: log.Tree.Size, Hash: log.Tree.Root()}))
 	if err != nil || root == published.Root {
 		return "", err
 	}
@@ -124,69 +113,50 @@ var ErrNotBehind = errors.New("the database has all entries of the last checkpoi
 
 // Continue begins another log for an organization whose log must not be continued. It has the entries of the database and is
 // named by another origin. Its next entry cites the last checkpoint that was kept of the old log.
-func (l *Logs) Continue(ctx context.Context, org string) error {
-	log, err := l.logs.GetVersioned(ctx, org)
+func (l *Logs) Continue(ctx context.Context, org string) (Log, error) {
+	old, err := l.logs.GetVersioned(ctx, org)
 	if err != nil {
-		return err
+		return Log{}, err
 	}
 	last, _, err := l.LastKept(ctx, org)
 	if err != nil {
-		return err
+		return Log{}, err
 	}
-	why, err := l.Behind(ctx, &log.Value, last)
+	why, err := l.Behind(ctx, &old.Value, last)
 	if err != nil {
-		return err
+		return Log{}, err
 	}
 	if why == "" {
-		return ErrNotBehind
+		return Log{}, ErrNotBehind
 	}
-	old, generation := log.Value, last.Generation+1
+	first := strings.TrimSuffix(old.Value.Origin, fmt.Sprintf("/%d", old.Value.Generation))
 	next := Log{
-		Org: org, Origin: fmt.Sprintf("%s/%d", firstOrigin(&old), generation), Secret: old.Secret, Tree: old.Tree,
-		Generation: generation, Continues: last.Note,
+		Org: org, Origin: fmt.Sprintf("%s/%d", first, last.Generation+1), Secret: old.Value.Secret, Tree: old.Value.Tree,
+		Generation: last.Generation + 1, Continues: last.Note,
 	}
-	cites := newLeaf(org, Continuation, fmt.Sprint(generation), []byte(last.Note))
+	cites := newLeaf(org, Continuation, fmt.Sprint(next.Generation), []byte(last.Note))
 	cites.Fact, cites.At = []byte(last.Note), beforeAll
 	batch := &storage.Batch{}
 	l.leaves.PutIn(batch, cites)
-	l.logs.ReplaceIn(batch, &next, log.Revision)
-	return batch.Write(ctx, l.docs)
+	l.logs.ReplaceIn(batch, &next, old.Revision)
+	return next, batch.Write(ctx, l.docs)
 }
 
-// Continuation is the kind of the entry that cites the log before.
-const Continuation = "continuation"
-
-// beforeAll is a time before those of all facts, some of which have none, in Unix seconds.
-const beforeAll = -1
-
-func firstOrigin(log *Log) string {
-	return strings.TrimSuffix(log.Origin, fmt.Sprintf("/%d", log.Generation))
-}
-
-// halted are the logs that this process does not continue: organization → why.
-type halted struct {
-	mu   sync.Mutex
-	logs map[string]string
-}
-
-// Halt notes why a log is not continued, "" if it is.
+// Halt notes why this process does not continue a log, "" if it does.
 func (l *Logs) Halt(log *Log, why string) {
-	l.halted.mu.Lock()
-	defer l.halted.mu.Unlock()
-	delete(l.halted.logs, log.Org)
-	if why != "" {
-		l.halted.logs[log.Org] = log.Origin + ": " + why
+	if why == "" {
+		l.halted.Delete(log.Org)
+		return
 	}
+	l.halted.Store(log.Org, log.Origin+": "+why)
 }
 
 // Halted says which logs this process does not continue and why, "" if there are none.
 func (l *Logs) Halted() string {
-	l.halted.mu.Lock()
-	defer l.halted.mu.Unlock()
 	var all []string
-	for _, why := range l.halted.logs {
-		all = append(all, why)
-	}
-	slices.Sort(all)
+	l.halted.Range(func(_, why any) bool {
+		all = append(all, why.(string))
+		return true
+	})
 	return strings.Join(all, "; ")
 }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"attestry/evidence/translog"
 	"attestry/storage"
@@ -120,13 +121,13 @@ type Logs struct {
 	parts       storage.Collection[part]
 	progress    storage.Collection[progress]
 	cached      cache.LRU[[]byte]
-	halted      halted
+	halted      sync.Map // why logs are not continued, by their organizations
 }
 
 // New binds the repository to engines.
 func New(docs storage.Documents, objects storage.Objects) *Logs {
 	return &Logs{
-		docs: docs, objects: objects, cached: cache.NewLRU[[]byte](maxCachedParts), halted: halted{logs: map[string]string{}},
+		docs: docs, objects: objects, cached: cache.NewLRU[[]byte](maxCachedParts),
 		leaves: storage.NewCollection(docs, leafSchema, (*Leaf).key, (*Leaf).fields),
 		logs:   storage.NewCollection(docs, logSchema, func(l *Log) string { return l.Org }, (*Log).fields),
 		blocks: storage.NewCollection(docs, blockSchema,
@@ -324,7 +325,11 @@ func (l *Logs) readPart(ctx context.Context, org, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader, err := l.objects.Get(ctx, found.Object, 0, -1)
+	return l.readObject(ctx, found.Object)
+}
+
+func (l *Logs) readObject(ctx context.Context, key string) ([]byte, error) {
+	reader, err := l.objects.Get(ctx, key, 0, -1)
 	if err != nil {
 		return nil, err
 	}

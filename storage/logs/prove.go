@@ -10,12 +10,17 @@ import (
 
 // Prove proves that the last checkpoint of a log covers the entry at an index, which must be below its size.
 func (l *Logs) Prove(ctx context.Context, log *Log, index int64) (translog.Proof, error) {
-	reader, err := l.hashReader(ctx, log)
+	checkpoint, err := translog.ParseCheckpoint(log.Checkpoint)
 	if err != nil {
 		return translog.Proof{}, err
 	}
-	hashes, err := tlog.ProveRecord(log.Signed, index, reader)
+	hashes, err := tlog.ProveRecord(checkpoint.Size, index, l.hashReader(ctx, log, tlog.Tree{N: checkpoint.Size, Hash: checkpoint.Root}))
 	return translog.Proof{Index: index, Hashes: hashes, Checkpoint: log.Checkpoint}, err
+}
+
+// hashReader reads the hashes of a tree of a log, and verifies them.
+func (l *Logs) hashReader(ctx context.Context, log *Log, tree tlog.Tree) tlog.HashReader {
+	return tlog.TileHashReader(tree, &tiles{ctx: ctx, logs: l, log: log})
 }
 
 // tiles reads the tiles of a log for the library, which verifies them.

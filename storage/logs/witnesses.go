@@ -23,13 +23,13 @@ type Witness struct {
 	Retry  float64 `json:"retry,omitempty"`
 }
 
-// Consistency proves that the last checkpoint of a log has all entries of an earlier one, of a size above 0.
+// Consistency proves that the last checkpoint of a log has all entries of an earlier one of a size. That of 0 needs no proof.
 func (l *Logs) Consistency(ctx context.Context, log *Log, size int64) ([]tlog.Hash, error) {
-	reader, err := l.hashReader(ctx, log)
-	if err != nil {
+	checkpoint, err := translog.ParseCheckpoint(log.Checkpoint)
+	if err != nil || size == 0 {
 		return nil, err
 	}
-	return tlog.ProveTree(log.Signed, size, reader)
+	return tlog.ProveTree(checkpoint.Size, size, l.hashReader(ctx, log, tlog.Tree{N: checkpoint.Size, Hash: checkpoint.Root}))
 }
 
 // Witnessed records what became of asking a witness for a cosignature of the checkpoint of a size: what is known of it now,
@@ -81,13 +81,4 @@ func (l *Log) nextCosign(all []string) (next float64) {
 		}
 	}
 	return next
-}
-
-// hashReader reads the hashes of the tree of the last checkpoint, and verifies them.
-func (l *Logs) hashReader(ctx context.Context, log *Log) (tlog.HashReader, error) {
-	checkpoint, err := translog.ParseCheckpoint(log.Checkpoint)
-	if err != nil {
-		return nil, err
-	}
-	return tlog.TileHashReader(tlog.Tree{N: checkpoint.Size, Hash: checkpoint.Root}, &tiles{ctx: ctx, logs: l, log: log}), nil
 }

@@ -3,43 +3,35 @@ package sequencer
 import (
 	"context"
 	"fmt"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"attestry/storage/logs"
+	"attestry/storage/retention"
 )
 
 const (
 	// KeepInterval is how often the last checkpoints of logs are to be kept in the object store.
 	KeepInterval = 5 * time.Second
-	// retainInterval is how often one of them is kept from deletion by those who may delete objects, and retainDays for how
-	// many days at most. Most are replaced a moment later.
+	// retainInterval is how often one of them is kept from deletion, and retainDays for how many days at most. The others are
+	// replaced a moment later.
 	retainInterval = 24 * time.Hour
 	retainDays     = 30
 )
 
-// keeper is what this process knows of the logs that it works on.
-type keeper struct {
-	mu   sync.Mutex
-	logs map[string]*opened // by organization
-}
-
-// opened is a log that may be continued.
+// opened is a log that this process continues.
 type opened struct {
-	// next is the checkpoint that is to be kept, nil if it is. key is that of the one that it replaces, "" for none.
-	next *logs.Kept
-	key  string
-	// retained is when a checkpoint was kept from deletion.
+	// next is the checkpoint that is to be kept, nil if it is.
+	next atomic.Pointer[logs.Kept]
+	// key is that of the checkpoint that is kept, "" for none, and retained when one was kept from deletion.
+	key      string
 	retained time.Time
 }
 
 // open reports whether a log may be continued. When this process sees it for the first time, it is compared with the last
 // checkpoint of it that was kept.
 func (s *Sequencer) open(ctx context.Context, log *logs.Log) (bool, error) {
-	s.kept.mu.Lock()
-	_, known := s.kept.logs[log.Org]
-	s.kept.mu.Unlock()
-	if known {
+	if _, known := s.opened.Load(log.Org); known {
 		return true, nil
 	}
 	last, key, err := s.logs.LastKept(ctx, log.Org)
@@ -51,57 +43,37 @@ func (s *Sequencer) open(ctx context.Context, log *logs.Log) (bool, error) {
 		return false, err
 	}
 	s.logs.Halt(log, why)
-	if why != "" {
-		return false, nil
+	if why == "" {
+		s.opened.LoadOrStore(log.Org, &opened{key: key})
 	}
-	s.kept.mu.Lock()
-	defer s.kept.mu.Unlock()
-	s.kept.logs[log.Org] = &opened{key: key}
-	return true, nil
+	return why == "", nil
 }
 
 // signed notes the last checkpoint of a log, for Keep.
 func (s *Sequencer) signed(log *logs.Log) {
-	s.kept.mu.Lock()
-	defer s.kept.mu.Unlock()
-	s.kept.logs[log.Org].next = &logs.Kept{Generation: log.Generation, Size: log.Signed, Note: log.Checkpoint}
-}
-
-// Retention keeps objects from deletion.
-type Retention interface {
-	// KeepAtMost keeps an object of an organization, by its name, from deletion for as long as the settings say, but at most
-	// for a number of days.
-	KeepAtMost(ctx context.Context, org, key string, most int) error
+	if state, known := s.opened.Load(log.Org); known {
+		state.(*opened).next.Store(&logs.Kept{Generation: log.Generation, Size: log.Signed, Note: log.Checkpoint})
+	}
 }
 
 // Keep stores the last checkpoints of the logs that were signed since in the object store. Without any it does nothing. It is
 // called by one goroutine.
-func (s *Sequencer) Keep(ctx context.Context, retention Retention) error {
-	for _, org := range s.unkept() {
-		if err := s.keep(ctx, org, retention); err != nil {
-			return fmt.Errorf("keep a checkpoint of the log of organization %s: %w", org, err)
+func (s *Sequencer) Keep(ctx context.Context, retention *retention.Retention) (err error) {
+	s.opened.Range(func(org, log any) bool {
+		if err = s.keep(ctx, org.(string), log.(*opened), retention); err != nil {
+			err = fmt.Errorf("keep a checkpoint of the log of organization %v: %w", org, err)
 		}
-	}
-	return nil
+		return err == nil
+	})
+	return err
 }
 
-func (s *Sequencer) unkept() (orgs []string) {
-	s.kept.mu.Lock()
-	defer s.kept.mu.Unlock()
-	for org, log := range s.kept.logs {
-		if log.next != nil {
-			orgs = append(orgs, org)
-		}
+func (s *Sequencer) keep(ctx context.Context, org string, log *opened, retention *retention.Retention) (err error) {
+	next := log.next.Load()
+	if next == nil {
+		return nil
 	}
-	return orgs
-}
-
-func (s *Sequencer) keep(ctx context.Context, org string, retention Retention) error {
-	s.kept.mu.Lock()
-	log := *s.kept.logs[org]
-	s.kept.mu.Unlock()
-	key, err := s.logs.Keep(ctx, org, *log.next)
-	if err != nil {
+	if log.key, err = s.logs.Keep(ctx, org, next, log.key); err != nil {
 		return err
 	}
 	if now := s.clock(); now.Sub(log.retained) >= retainInterval {
@@ -109,22 +81,11 @@ func (s *Sequencer) keep(ctx context.Context, org string, retention Retention) e
 		if err != nil {
 			return err
 		}
-		if err := retention.KeepAtMost(ctx, named.Name, key, retainDays); err != nil {
+		if err := retention.KeepAtMost(ctx, named.Name, log.key, retainDays); err != nil {
 			return err
 		}
 		log.retained = now
 	}
-	if log.key != "" && log.key != key {
-		if err := s.logs.Forgo(ctx, log.key); err != nil {
-			return err
-		}
-	}
-	s.kept.mu.Lock()
-	defer s.kept.mu.Unlock()
-	state := s.kept.logs[org]
-	state.key, state.retained = key, log.retained
-	if state.next == log.next {
-		state.next = nil
-	}
+	log.next.CompareAndSwap(next, nil)
 	return nil
 }

@@ -17,21 +17,33 @@ import (
 	"attestry/storage"
 	"attestry/storage/logs"
 	"attestry/storage/pebble/pebbletest"
+	"attestry/storage/retention"
 	"attestry/tasks/sequencer"
 )
 
-// retained notes what is kept from deletion.
+// retained is an object store that notes what is kept from deletion, for how many days.
 type retained struct {
+	storage.Objects
+	f    *fixture
 	keys []string
+	days float64
 	err  error
 }
 
-func (r *retained) KeepAtMost(_ context.Context, org, key string, most int) error {
-	if org != "name-of-acme" || most != 30 {
-		return fmt.Errorf("keep an object of %s for %d days", org, most)
-	}
+func (r *retained) Retain(_ context.Context, key string, until time.Time) error {
 	r.keys = append(r.keys, key)
+	r.days = until.Sub(r.f.clock.Now()).Hours() / 24
 	return r.err
+}
+
+// retention keeps objects of the organization acme for a year, and others not at all.
+func (r *retained) retention() *retention.Retention {
+	return retention.New(r, retention.Settings{Organizations: map[string]int{"name-of-acme": 365}}, r.f.clock.Now)
+}
+
+// noRetention keeps nothing.
+func (f *fixture) noRetention() *retention.Retention {
+	return retention.New(f.objs, retention.Settings{}, f.clock.Now)
 }
 
 // backup is a database with the documents that the one of the fixture has now.
@@ -70,7 +82,7 @@ func (f *fixture) sequenceAndKeep() *logs.Logs {
 	repository := logs.New(f.docs, f.objs)
 	worker := sequencer.New(repository, f.keys, organizations{}, "example.com", f.clock.Now)
 	must(f.t, worker.Sequence(f.t.Context(), "acme"))
-	must(f.t, worker.Keep(f.t.Context(), &retained{}))
+	must(f.t, worker.Keep(f.t.Context(), f.noRetention()))
 	return repository
 }
 
@@ -85,11 +97,11 @@ func TestTheLastCheckpointIsKept(t *testing.T) {
 	f := newFixture(t)
 	worker := f.process(f.docs, f.objs)
 	repository := logs.New(f.docs, f.objs)
-	retention := &retained{}
+	kept := &retained{Objects: f.objs, f: f}
 	for round := range 5 {
 		f.add("acme", 100)
 		must(t, worker.Sequence(t.Context(), "acme"))
-		must(t, worker.Keep(t.Context(), retention))
+		must(t, worker.Keep(t.Context(), kept.retention()))
 		last, key, err := repository.LastKept(t.Context(), "acme")
 		if log := f.log(); err != nil || last.Note != log.Checkpoint || last.Size != log.Signed || last.Size != int64(100*round+100) {
 			t.Errorf("kept %+v: %v", last, err)
@@ -98,16 +110,19 @@ func TestTheLastCheckpointIsKept(t *testing.T) {
 			t.Errorf("%d checkpoints are in the object store", len(keys))
 		}
 	}
-	if len(retention.keys) != 1 {
-		t.Errorf("%d checkpoints were retained", len(retention.keys))
+	if len(kept.keys) != 1 {
+		t.Errorf("%d checkpoints were retained", len(kept.keys))
 	}
 	f.clock.Advance(24 * time.Hour)
 	f.add("acme", 1)
 	must(t, worker.Sequence(t.Context(), "acme"))
-	must(t, worker.Keep(t.Context(), retention))
-	must(t, worker.Keep(t.Context(), &retained{err: errors.New("nothing is to be kept")}))
-	if len(retention.keys) != 2 || retention.keys[1] != f.keptKeys()[0] {
-		t.Errorf("retained %v", retention.keys)
+	must(t, worker.Keep(t.Context(), kept.retention()))
+	must(t, worker.Keep(t.Context(), (&retained{Objects: f.objs, f: f, err: errors.New("nothing is to be kept")}).retention()))
+	if kept.days < 29.9 || kept.days > 30 {
+		t.Errorf("retained for %v days", kept.days)
+	}
+	if len(kept.keys) != 2 || kept.keys[1] != f.keptKeys()[0] {
+		t.Errorf("retained %v", kept.keys)
 	}
 }
 
@@ -116,13 +131,14 @@ func TestACheckpointThatCouldNotBeKeptIsKeptLater(t *testing.T) {
 	worker := f.process(f.docs, f.objs)
 	f.add("acme", 1)
 	must(t, worker.Sequence(t.Context(), "acme"))
-	if err := worker.Keep(t.Context(), &retained{err: errors.New("away")}); err == nil {
-		t.Error("no error")
+	kept := &retained{Objects: f.objs, f: f, err: errors.New("away")}
+	if err := worker.Keep(t.Context(), kept.retention()); !errors.Is(err, kept.err) {
+		t.Errorf("the error is %v", err)
 	}
-	retention := &retained{}
-	must(t, worker.Keep(t.Context(), retention))
-	if len(retention.keys) != 1 {
-		t.Errorf("retained %v", retention.keys)
+	kept.err, kept.keys = nil, nil
+	must(t, worker.Keep(t.Context(), kept.retention()))
+	if len(kept.keys) != 1 {
+		t.Errorf("retained %v", kept.keys)
 	}
 }
 
@@ -213,7 +229,7 @@ func TestAnotherLogContinuesOneThatWasRestored(t *testing.T) {
 	f.facts.Store(10_000)
 	f.add("acme", 100)
 	repository := f.sequenceAndKeep()
-	must(t, repository.Continue(t.Context(), "acme"))
+	continued(t, repository)
 	repository = f.sequenceAndKeep()
 	log := f.log()
 	if log.Origin != "example.com/name-of-acme/1" || log.Tree.Size != 401 || log.Signed != 401 || log.Continues != last || repository.Halted() != "" {
@@ -236,12 +252,19 @@ func TestAnotherLogContinuesOneThatWasRestored(t *testing.T) {
 	if kept, _, err := repository.LastKept(t.Context(), "acme"); err != nil || kept.Generation != 1 || kept.Note != log.Checkpoint || len(f.keptKeys()) != 1 {
 		t.Errorf("kept %+v: %v", kept, err)
 	}
-	if err := repository.Continue(t.Context(), "acme"); !errors.Is(err, logs.ErrNotBehind) {
+	if _, err := repository.Continue(t.Context(), "acme"); !errors.Is(err, logs.ErrNotBehind) {
 		t.Errorf("continued once more: %v", err)
 	}
 	if old.Origin != "example.com/name-of-acme" {
 		t.Errorf("the old origin is %s", old.Origin)
 	}
+}
+
+// continued begins another log.
+func continued(t *testing.T, repository *logs.Logs) {
+	t.Helper()
+	_, err := repository.Continue(t.Context(), "acme")
+	must(t, err)
 }
 
 func TestALogIsContinuedTwice(t *testing.T) {
@@ -256,7 +279,7 @@ func TestALogIsContinuedTwice(t *testing.T) {
 		if why := repository.Halted(); generation == 2 && !strings.Contains(why, "continued by another one") {
 			t.Error(why)
 		}
-		must(t, repository.Continue(t.Context(), "acme"))
+		continued(t, repository)
 		f.sequenceAndKeep()
 		if log := f.log(); log.Origin != fmt.Sprint("example.com/name-of-acme/", generation) || log.Signed != 302 {
 			t.Errorf("the log %s has %d entries", log.Origin, log.Signed)
@@ -272,7 +295,7 @@ func TestAnEmptyDatabaseDoesNotBeginItsLogAgain(t *testing.T) {
 	if why := repository.Halted(); !strings.Contains(why, "has 0 entries") {
 		t.Error(why)
 	}
-	must(t, repository.Continue(t.Context(), "acme"))
+	continued(t, repository)
 	f.sequenceAndKeep()
 	if log := f.log(); log.Signed != 4 || log.Continues != last {
 		t.Errorf("%d entries are signed", log.Signed)

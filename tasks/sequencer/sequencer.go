@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"attestry/evidence"
@@ -25,7 +26,8 @@ type Sequencer struct {
 	names Names
 	host  string
 	clock evidence.Clock
-	kept  keeper
+	// opened are the logs that this process continues: organization → *opened.
+	opened sync.Map
 }
 
 // Names finds organizations.
@@ -36,7 +38,7 @@ type Names interface {
 
 // New makes a sequencer that signs with keys. The origin of a log that begins is the host and the organization's name.
 func New(of *logs.Logs, keys translog.Keys, names Names, host string, clock evidence.Clock) *Sequencer {
-	return &Sequencer{logs: of, keys: keys, names: names, host: host, clock: clock, kept: keeper{logs: map[string]*opened{}}}
+	return &Sequencer{logs: of, keys: keys, names: names, host: host, clock: clock}
 }
 
 // Sequence gives places to all leaves of an organization that have none, and signs a checkpoint if one is due. It does nothing

@@ -25,37 +25,8 @@ import (
 // timeLimit is how long a witness may take to answer.
 const timeLimit = 5 * time.Second
 
-// Reason is why a witness has not cosigned a checkpoint.
-type Reason string
-
-// The reasons.
-const (
-	// Away is a witness that does not answer, or that cannot do now what it is asked.
-	Away Reason = "away"
-	// Refused is an answer by which the witness does not know the log, or does not trust its key.
-	Refused Reason = "refused"
-	// Unsigned is an answer without a signature by the key of the witness.
-	Unsigned Reason = "unsigned"
-	// Fork is an answer by which the witness has cosigned a history that is not the one of the log.
-	Fork Reason = "fork"
-)
-
-// failure is an answer without a cosignature, or none.
-type failure struct {
-	reason Reason
-	cause  error
-}
-
-// Error says what happened.
-func (f *failure) Error() string { return f.cause.Error() }
-
-// stale is the answer of a witness that has cosigned another size last than it was told.
-type stale struct{ size int64 }
-
-// Error says which size that is.
-func (s *stale) Error() string {
-	return fmt.Sprintf("the witness has cosigned %d entries, which is another size than it was told", s.size)
-}
+// errFork reports that a witness has cosigned a history that is not the one of the log.
+var errFork = errors.New("the log here is a fork of the one that the witness has cosigned")
 
 // Asker asks witnesses.
 type Asker struct {
@@ -64,11 +35,11 @@ type Asker struct {
 	client    *http.Client
 	clock     evidence.Clock
 	log       *slog.Logger
-	count     func(witness string, reason Reason)
+	count     func(witness, reason string)
 }
 
-// New makes an asker of witnesses. count is told of each that has not cosigned.
-func New(of *logs.Logs, witnesses config.Witnesses, client *http.Client, clock evidence.Clock, log *slog.Logger, count func(witness string, reason Reason)) *Asker {
+// New makes an asker of witnesses. count is told of each that has not cosigned, with the reason "fork" or "failed".
+func New(of *logs.Logs, witnesses config.Witnesses, client *http.Client, clock evidence.Clock, log *slog.Logger, count func(witness, reason string)) *Asker {
 	return &Asker{logs: of, witnesses: witnesses, client: client, clock: clock, log: log, count: count}
 }
 
@@ -76,7 +47,7 @@ func New(of *logs.Logs, witnesses config.Witnesses, client *http.Client, clock e
 // not to be left alone for now. Each cosignature is published when it arrives.
 func (a *Asker) Ask(ctx context.Context, org string) error {
 	log, err := a.logs.Get(ctx, org)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && log.Signed == 0 {
+	if errors.Is(err, storage.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
@@ -96,100 +67,81 @@ func (a *Asker) ask(ctx context.Context, log *logs.Log, witness *config.Witness,
 	name, signature := witness.Key.Name(), ""
 	if known.Retry <= evidence.Seconds(a.clock()) {
 		var err error
-		signature, err = a.cosignature(ctx, log, witness, known.Size)
-		var failed *failure
-		if err != nil && !errors.As(err, &failed) {
-			return err
-		}
-		if known = (logs.Witness{Size: log.Signed}); failed != nil {
-			known = a.failed(log, name, failed)
+		if signature, err = a.cosign(ctx, log, witness, known.Size); err == nil {
+			known = logs.Witness{Size: log.Signed}
+		} else {
+			a.report(log, name, err)
+			known.Failed++
+			known.Retry = evidence.Seconds(a.clock().Add(job.Cosign.Pause(known.Failed, rand.Float64())))
 		}
 	}
 	return a.logs.Witnessed(ctx, log.Org, log.Signed, name, known, signature, a.witnesses.Names())
 }
 
-// failed reports that a witness has not cosigned. It returns what is known of the witness then.
-func (a *Asker) failed(log *logs.Log, name string, why *failure) logs.Witness {
-	a.count(name, why.reason)
-	entry := a.log.With("witness", name, "origin", log.Origin, "size", log.Signed, "reason", string(why.reason), "error", why.Error())
-	if why.reason == Fork {
+// report tells operators that a witness has not cosigned.
+func (a *Asker) report(log *logs.Log, name string, err error) {
+	entry := a.log.With("witness", name, "origin", log.Origin, "size", log.Signed, "error", err.Error())
+	if errors.Is(err, errFork) {
+		a.count(name, "fork")
 		entry.Error("fork: a witness has cosigned another history of a transparency log")
-	} else {
-		entry.Warn("a witness has not cosigned a checkpoint and will be asked again")
+		return
 	}
-	known := log.Witnesses[name]
-	known.Failed++
-	known.Retry = evidence.Seconds(a.clock().Add(job.Cosign.Pause(known.Failed, rand.Float64())))
-	return known
+	a.count(name, "failed")
+	entry.Warn("a witness has not cosigned a checkpoint and will be asked again")
 }
 
-// cosignature returns the line of a witness's signature of the last checkpoint of a log. The witness should have cosigned a
-// size last; if it answers that it was another one, it is asked once more.
-func (a *Asker) cosignature(ctx context.Context, log *logs.Log, witness *config.Witness, size int64) (string, error) {
-	signature, err := a.post(ctx, log, witness, size)
-	var other *stale
-	if !errors.As(err, &other) {
+// cosign returns the line of a witness's signature of the last checkpoint of a log. The witness should have cosigned a size
+// last; if it answers that it was another one, it is asked once more.
+func (a *Asker) cosign(ctx context.Context, log *logs.Log, witness *config.Witness, size int64) (string, error) {
+	signature, size, err := a.post(ctx, log, witness, size)
+	if err != nil || signature != "" {
 		return signature, err
 	}
-	if other.size > log.Signed {
-		return "", &failure{Fork, fmt.Errorf("the witness has cosigned %d entries, the log has a checkpoint of %d", other.size, log.Signed)}
+	if size > log.Signed {
+		return "", fmt.Errorf("%w: that one had %d entries, this one has %d", errFork, size, log.Signed)
 	}
-	if signature, err = a.post(ctx, log, witness, other.size); errors.As(err, &other) {
-		return "", &failure{Away, err}
+	signature, size, err = a.post(ctx, log, witness, size)
+	if err == nil && signature == "" {
+		err = fmt.Errorf("the witness has cosigned %d entries meanwhile", size)
 	}
 	return signature, err
 }
 
-// post sends the last checkpoint of a log with the proof that it has all entries of an earlier one.
-func (a *Asker) post(ctx context.Context, log *logs.Log, witness *config.Witness, size int64) (string, error) {
-	body := fmt.Appendf(nil, "old %d\n", size)
-	if size > 0 {
-		proof, err := a.logs.Consistency(ctx, log, size)
-		if err != nil {
-			return "", err
-		}
-		for _, hash := range proof {
-			body = append(base64.StdEncoding.AppendEncode(body, hash[:]), '\n')
-		}
+// post sends the last checkpoint of a log with the proof that it has all entries of an earlier one. It returns the line of
+// the signature or, if the witness has cosigned another size last, "" and that size.
+func (a *Asker) post(ctx context.Context, log *logs.Log, witness *config.Witness, size int64) (string, int64, error) {
+	proof, err := a.logs.Consistency(ctx, log, size)
+	if err != nil {
+		return "", 0, err
+	}
+	body := fmt.Sprintf("old %d\n", size)
+	for _, hash := range proof {
+		body += base64.StdEncoding.EncodeToString(hash[:]) + "\n"
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, witness.Address+"/add-checkpoint", strings.NewReader(string(body)+"\n"+log.Checkpoint))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, witness.Address+"/add-checkpoint", strings.NewReader(body+"\n"+log.Checkpoint))
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	response, err := a.client.Do(request)
 	if err != nil {
-		return "", &failure{Away, err}
+		return "", 0, err
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(response.Body)
 	if err != nil {
-		return "", &failure{Away, err}
+		return "", 0, err
 	}
-	return read(log, witness, response, string(answer))
-}
-
-// read takes the line of the signature from the answer of a witness.
-func read(log *logs.Log, witness *config.Witness, response *http.Response, answer string) (string, error) {
-	status := fmt.Errorf("the witness answered %s", response.Status)
-	switch response.StatusCode {
-	case http.StatusOK:
-		signature, err := witness.Key.Cosignature(log.Checkpoint, answer)
-		if err != nil {
-			return "", &failure{Unsigned, err}
-		}
-		return signature, nil
-	case http.StatusConflict:
-		size, err := strconv.ParseInt(strings.TrimSuffix(answer, "\n"), 10, 64)
-		if response.Header.Get("Content-Type") != "text/x.tlog.size" || err != nil || size < 0 {
-			return "", &failure{Away, fmt.Errorf("%w without a size", status)}
-		}
-		return "", &stale{size}
-	case http.StatusUnprocessableEntity:
-		return "", &failure{Fork, fmt.Errorf("%w: its last checkpoint is not consistent with this one", status)}
-	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound:
-		return "", &failure{Refused, status}
+	switch {
+	case response.StatusCode == http.StatusOK:
+		signature, err := witness.Key.Cosignature(log.Checkpoint, string(answer))
+		return signature, 0, err
+	case response.StatusCode == http.StatusConflict && response.Header.Get("Content-Type") == "text/x.tlog.size":
+		known, err := strconv.ParseUint(strings.TrimSuffix(string(answer), "\n"), 10, 63)
+		return "", int64(known), err
+	case response.StatusCode == http.StatusUnprocessableEntity:
+		return "", 0, fmt.Errorf("%w: it answered %s", errFork, response.Status)
 	}
-	return "", &failure{Away, status}
+	return "", 0, fmt.Errorf("the witness answered %s", response.Status)
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"net/url"
 	"sync/atomic"
@@ -12,9 +13,11 @@ import (
 	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/job"
+	"attestry/outbound"
 	"attestry/process"
 	"attestry/tasks/relay"
 	"attestry/tasks/sequencer"
+	"attestry/tasks/witness"
 )
 
 const (
@@ -128,4 +131,31 @@ func (l *logging) lag() float64 {
 		}
 		org, longest = next, max(longest, now-since)
 	}
+}
+
+// cosigning is what has witnesses cosign the transparency logs.
+type cosigning struct {
+	relay *relay.Relay
+	asker *witness.Asker
+}
+
+// newCosigning returns nil without witnesses.
+func newCosigning(p *process.Process) (*cosigning, error) {
+	witnesses := p.Settings.Log.Witnesses
+	if len(witnesses) == 0 {
+		return nil, nil
+	}
+	failures := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "attestry_log_witness_errors_total",
+		Help: "How often witnesses have not cosigned a checkpoint of a transparency log, by reason.",
+	}, []string{"witness", "reason"})
+	if err := p.Metrics.Register(failures); err != nil {
+		return nil, fmt.Errorf("register the metric of witnesses: %w", err)
+	}
+	count := func(name, reason string) { failures.WithLabelValues(name, reason).Inc() }
+	client := outbound.NewClient(outbound.Options{Allowed: p.Settings.Outbound.Allow})
+	return &cosigning{
+		relay: relay.New(job.QueueNotifications, p.Tasks, p.Clock, everyWorker, p.Store.Logs.Uncosigned),
+		asker: witness.New(p.Store.Logs, witnesses, client, p.Clock, p.Log, count),
+	}, nil
 }
