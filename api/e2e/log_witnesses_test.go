@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -22,6 +23,7 @@ import (
 	"attestry/evidence/translog"
 	"attestry/evidence/translog/translogtest"
 	"attestry/monitor"
+	"attestry/storage"
 )
 
 // witnessedOrigin is that of the log of the test's organization in services with witnessSettings.
@@ -52,13 +54,21 @@ func (s *service) cosigned(key translog.WitnessKey) bool {
 	return err == nil
 }
 
-// recordMore has some more facts logged.
+// recordMore records some more facts, and waits until a checkpoint covers them.
 func (s *service) recordMore(count int) {
 	s.t.Helper()
+	size := func() int64 {
+		log, err := s.Process.Store.Logs.Get(s.t.Context(), s.orgID())
+		if !errors.Is(err, storage.ErrNotFound) {
+			s.must(err)
+		}
+		return log.Signed
+	}
+	before := size()
 	for range count {
 		s.attestGeneric("release", "checked", true, "")
 	}
-	s.awaitLogged(s.org)
+	eventually(s.t, "a checkpoint covers what was recorded", func() bool { return size() >= before+int64(count) })
 }
 
 // checkWitnessed lets a service be cosigned by a witness, then be restored from a backup, then be as before again.
@@ -71,6 +81,13 @@ func checkWitnessed(t *testing.T, settings, verifiers []string, witness string, 
 	}
 	data, away := t.TempDir(), t.TempDir()
 	s := begin(t, options{data: data, settings: settings, keepsRedis: true})
+	t.Cleanup(func() {
+		for line := range strings.Lines(s.log.String()) {
+			if t.Failed() && (strings.Contains(line, "witness") || strings.Contains(line, "log:")) {
+				t.Log(line)
+			}
+		}
+	})
 	exchange := func(from, to string) {
 		s.must(os.RemoveAll(to))
 		s.must(os.CopyFS(to, os.DirFS(from)))
