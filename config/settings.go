@@ -45,7 +45,7 @@ type SignIn struct {
 
 // Outbound is what calls to addresses that users choose may reach.
 type Outbound struct {
-	Allow OutboundNetworks `env:"OUTBOUND_ALLOW" doc:"networks or addresses, such as 10.0.0.0/8,192.168.7.5, in which identity providers and receivers of notifications may be called although the addresses are not public; link-local ones never are"`
+	Allow OutboundNetworks `env:"OUTBOUND_ALLOW" doc:"networks or addresses, such as 10.0.0.0/8,192.168.7.5, in which identity providers, receivers of notifications and witnesses may be called although the addresses are not public; link-local ones never are"`
 }
 
 // SMTP is the mail server that sends notifications by e-mail. It may be in any network.
@@ -81,7 +81,8 @@ type Retention struct {
 
 // Log is the transparency log of each organization.
 type Log struct {
-	KeyFile string `env:"LOG_KEY_FILE" doc:"file of the private keys that sign the transparency logs, a line for each: PRIVATE+KEY+name+hash+key, as scripts/admin log key --new makes one; if unset, nothing is logged"`
+	KeyFile   string    `env:"LOG_KEY_FILE" doc:"file of the private keys that sign the transparency logs, a line for each: PRIVATE+KEY+name+hash+key, as scripts/admin log key --new makes one; if unset, nothing is logged"`
+	Witnesses Witnesses `env:"LOG_WITNESSES" doc:"witnesses that cosign the checkpoints of the transparency logs, address=verifier key, such as https://witness.example=witness.example/w1+5f2c1a09+BAiq...; if unset, none"`
 }
 
 // Worker is how the worker process works.

@@ -115,18 +115,20 @@ func (p *Process) Checks() []monitor.Check {
 	if p.embedded != nil {
 		database.Warning = p.embedded.Damage
 	}
-	checks := []monitor.Check{
+	return []monitor.Check{
 		database,
 		{Name: storage.ObjectStore, Ping: p.Store.Objects.Ping, Required: true, Retention: p.Store.Retention.State(), KeepFor: 5 * time.Second},
 		{Name: "redis", Ping: func(ctx context.Context) error { return tasks.Ping(ctx, p.Redis) }, KeepFor: time.Second},
+		{Name: "log", Ping: func(context.Context) error { return nil }, Warning: p.logWarning},
 	}
+}
+
+// logWarning says why something is not logged, "" if everything is.
+func (p *Process) logWarning() string {
 	if p.Settings.Log.KeyFile == "" {
-		checks = append(checks, monitor.Check{
-			Name: "log", Ping: func(context.Context) error { return nil },
-			Warning: func() string { return "there is no ATTESTRY_LOG_KEY_FILE, so nothing is logged" },
-		})
+		return "there is no ATTESTRY_LOG_KEY_FILE, so nothing is logged"
 	}
-	return checks
+	return p.Store.Logs.Halted()
 }
 
 // RecordAcceptedLoss notes in all audit logs the loss that the operator has accepted, if any.

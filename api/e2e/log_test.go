@@ -19,6 +19,7 @@ type shownLog struct {
 	VerifierKeys []string `json:"verifier_keys"`
 	Size         int64    `json:"size"`
 	LagSeconds   float64  `json:"lag_seconds"`
+	Continues    string   `json:"continues"`
 }
 
 type shownProof struct {

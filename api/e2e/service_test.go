@@ -106,6 +106,12 @@ func start(t *testing.T, o options) *service {
 	if !o.real {
 		skipOnRealEngines(t)
 	}
+	return begin(t, o)
+}
+
+// begin is start for a test that has its own reason to run, or not to, where there are real engines.
+func begin(t *testing.T, o options) *service {
+	t.Helper()
 	o.data = cmp.Or(o.data, t.TempDir())
 	o.redisDatabase = 1
 	if o.keepsRedis {

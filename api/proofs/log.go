@@ -46,6 +46,7 @@ type LogResponse struct {
 	RootHash     string   `json:"root_hash" doc:"Of the last checkpoint, in base64."`
 	Timestamp    float64  `json:"timestamp" doc:"When it was signed, in Unix seconds."`
 	LagSeconds   float64  `json:"lag_seconds" doc:"For how long the oldest fact waits that is not in the log yet; 0 if none does."`
+	Continues    string   `json:"continues,omitempty" doc:"Last checkpoint of the log that this one continues: the database was restored from a backup. Absent from a first log."`
 }
 
 func (h *handlers) getLog(ctx context.Context, _ *server.OrgPath) (*server.Answer[LogResponse], error) {
@@ -64,6 +65,7 @@ func (h *handlers) getLog(ctx context.Context, _ *server.OrgPath) (*server.Answe
 	}
 	body := LogResponse{
 		Origin: log.Origin, VerifierKeys: log.Verifiers, Size: checkpoint.Size, RootHash: base64.StdEncoding.EncodeToString(checkpoint.Root[:]), Timestamp: log.SignedAt,
+		Continues: log.Continues,
 	}
 	if len(waiting) > 0 {
 		body.LagSeconds = evidence.RoundSeconds(max(0, evidence.Seconds(h.Clock())-waiting[0].At))

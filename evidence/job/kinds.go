@@ -70,10 +70,17 @@ var (
 	// Sequence gives what is to be logged in an organization its places in the log, and signs a checkpoint. It takes no
 	// lease: whatever two workers do at the same time has one outcome.
 	Sequence = Kind{Name: "log:sequence", Queue: QueueLog, Timeout: 2 * time.Minute}
+	// Cosign asks the witnesses of a log for cosignatures of its last checkpoint. It waits for them as notifications wait
+	// for receivers, and is in their queue, as it would keep others waiting in that of the logs. The pauses are those of
+	// each witness.
+	Cosign = Kind{
+		Name: "log:cosign", Queue: QueueNotifications, Timeout: 25 * time.Second,
+		Backoff: Backoff{First: time.Second, Factor: 2, Longest: 5 * time.Minute},
+	}
 )
 
 // Kinds are all kinds of work.
-var Kinds = []*Kind{&Report, &Evaluate, &Fanout, &Send, &Assemble, &Sequence}
+var Kinds = []*Kind{&Report, &Evaluate, &Fanout, &Send, &Assemble, &Sequence, &Cosign}
 
 // concurrency is how many tasks of a queue a worker runs at once. Other queues share the number of the settings.
 var concurrency = map[string]int{

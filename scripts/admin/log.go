@@ -8,12 +8,16 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/translog"
 	"attestry/storage"
+	"attestry/storage/logs"
 )
 
 // logCommands are those for the transparency logs.
 func logCommands() []command {
 	return []command{
 		{"log key", "[--new]", "print the verifier keys of all transparency logs, by which their checkpoints are verified; or, with --new, a new private key for ATTESTRY_LOG_KEY_FILE", parseLogKey, ""},
+		{"log continue", "ORG", "begin another log for an organization whose database was restored from a backup, and print its verifier keys", parseLogContinue,
+			"log continue: a worker continues no log of which the database lacks entries that were published. The other log has the entries\n" +
+				"of the database, another origin, and an entry that cites the last checkpoint of the old log. Tell auditors and witnesses."},
 	}
 }
 
@@ -36,13 +40,41 @@ func printNewKey(_ context.Context, c caller) error {
 	return err
 }
 
+func parseLogContinue(args []string) (action, error) {
+	if err := words(args, 1, 1); err != nil {
+		return nil, err
+	}
+	return withStores(func(ctx context.Context, s *session) error { return continueLog(ctx, s, args[0]) }), nil
+}
+
+// continueLog begins another log for an organization. Workers go on with it.
+func continueLog(ctx context.Context, s *session, org string) error {
+	keys, err := logKeys(s)
+	if err != nil {
+		return err
+	}
+	found, err := organization(ctx, s.Store.Tenancy, org)
+	if err != nil {
+		return err
+	}
+	log, err := s.Store.Logs.Continue(ctx, found.ID)
+	if err != nil {
+		return fmt.Errorf("the log of %s is not to be continued by another one: %w", org, err)
+	}
+	return printVerifiersOf(s, keys, &log)
+}
+
+func logKeys(s *session) (translog.Keys, error) {
+	if s.Settings.Log.KeyFile == "" {
+		return nil, errors.New("there is no ATTESTRY_LOG_KEY_FILE, so nothing is logged")
+	}
+	return s.Settings.Log.Keys()
+}
+
 // printVerifiers prints the keys of the file that the settings name in the form that each log has them. Logs that have
 // not begun are left out, as their origins are not fixed.
 func printVerifiers(ctx context.Context, s *session) error {
-	if s.Settings.Log.KeyFile == "" {
-		return errors.New("there is no ATTESTRY_LOG_KEY_FILE, so nothing is logged")
-	}
-	keys, err := s.Settings.Log.Keys()
+	keys, err := logKeys(s)
 	if err != nil {
 		return err
 	}
@@ -54,10 +86,14 @@ func printVerifiers(ctx context.Context, s *session) error {
 		if err != nil {
 			return err
 		}
-		verifiers, err := keys.Verifiers(log.Origin)
-		for _, verifier := range verifiers {
-			fmt.Fprintln(s.out, verifier)
-		}
-		return err
+		return printVerifiersOf(s, keys, &log)
 	})
+}
+
+func printVerifiersOf(s *session, keys translog.Keys, log *logs.Log) error {
+	verifiers, err := keys.Verifiers(log.Origin)
+	for _, verifier := range verifiers {
+		fmt.Fprintln(s.out, verifier)
+	}
+	return err
 }

@@ -81,6 +81,12 @@ build_services() {
     build ferretdb .
 }
 
+# build_log_tools builds what judges transparency logs: a witness, and tessera's check of whole logs.
+build_log_tools() {
+    build omniwitness github.com/transparency-dev/witness/cmd/omniwitness
+    build fsck github.com/transparency-dev/tessera/cmd/fsck
+}
+
 # prepare_npm NAME installs the npm packages of the folder of that name below scripts/services, unless the
 # cache holds them as of the same files.
 prepare_npm() {

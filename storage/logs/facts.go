@@ -85,7 +85,7 @@ const factBytes = 4 << 20
 
 // factSchema is the collection that has the canonical bytes of facts of a kind.
 func factSchema(kind string) *storage.Schema {
-	if collection := collectionOf(kind); !kinds[collection].replaced {
+	if collection := collectionOf(kind); collection != "" && !kinds[collection].replaced {
 		return &storage.Schema{Name: collection}
 	}
 	return versionSchema

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -34,6 +35,25 @@ type Log struct {
 	Verifiers []string `json:"verifiers,omitempty"`
 	// Due is when the next checkpoint is due, in Unix seconds; 0 if nothing has changed since the last one.
 	Due float64 `json:"due,omitempty"`
+	// CosignAt is when witnesses are to be asked for cosignatures of the last checkpoint, in Unix seconds; 0 if all have
+	// given theirs. Witnesses is what is known of each, by its name.
+	CosignAt  float64            `json:"cosign_at,omitempty"`
+	Witnesses map[string]Witness `json:"witnesses,omitempty"`
+	// Generation is how many logs the organization had before this one, and Continues the last checkpoint that was kept of
+	// the one before it, a signed note.
+	Generation int    `json:"generation,omitempty"`
+	Continues  string `json:"continues,omitempty"`
+}
+
+func (l *Log) fields() map[string]any {
+	fields := map[string]any{}
+	if l.Due != 0 {
+		fields["due"] = l.Due
+	}
+	if l.CosignAt != 0 {
+		fields["cosign"] = l.CosignAt
+	}
+	return fields
 }
 
 // block has the leaves of the places behind First. Inserting it gives them these places.
@@ -76,8 +96,8 @@ type part struct {
 var (
 	logSchema = &storage.Schema{
 		Name:    "logs",
-		Fields:  []string{"due"},
-		Indexes: []storage.Index{{Name: "due", Fields: []string{"due"}, Required: "due"}},
+		Fields:  []string{"due", "cosign"},
+		Indexes: []storage.Index{{Name: "due", Fields: []string{"due"}, Required: "due"}, cosignIndex},
 	}
 	blockSchema = &storage.Schema{
 		Name:    "log_blocks",
@@ -101,6 +121,9 @@ func Schemas() []*storage.Schema {
 // LeafSchemas are the collections that change when something is to be logged.
 func LeafSchemas() []*storage.Schema { return []*storage.Schema{pendingSchema} }
 
+// StateSchemas are the collections that change when a checkpoint is signed.
+func StateSchemas() []*storage.Schema { return []*storage.Schema{logSchema} }
+
 // maxCachedParts bounds the tiles and bundles that are kept in memory, in bytes.
 const maxCachedParts = 4 << 20
 
@@ -109,6 +132,7 @@ type Logs struct {
 	docs        storage.Documents
 	objects     storage.Objects
 	pending     storage.Collection[Leaf]
+	versions    storage.Collection[Leaf]
 	places      storage.Collection[place]
 	logs        storage.Collection[Log]
 	blocks      storage.Collection[block]
@@ -116,20 +140,17 @@ type Logs struct {
 	parts       storage.Collection[part]
 	progress    storage.Collection[progress]
 	cached      cache.LRU[[]byte]
+	halted      sync.Map // why logs are not continued, by their organizations
 }
 
 // New binds the repository to engines.
 func New(docs storage.Documents, objects storage.Objects) *Logs {
 	return &Logs{
 		docs: docs, objects: objects, cached: cache.NewLRU[[]byte](maxCachedParts),
-		pending: storage.NewCollection(docs, pendingSchema, (*Leaf).pendingKey, nil),
-		places:  storage.NewCollection(docs, placeSchema, func(p *place) string { return leafKey(p.Org, p.Name) }, nil),
-		logs: storage.NewCollection(docs, logSchema, func(l *Log) string { return l.Org }, func(l *Log) map[string]any {
-			if l.Due == 0 {
-				return nil
-			}
-			return map[string]any{"due": l.Due}
-		}),
+		pending:  storage.NewCollection(docs, pendingSchema, (*Leaf).pendingKey, nil),
+		versions: storage.NewCollection(docs, versionSchema, (*Leaf).key, nil),
+		places:   storage.NewCollection(docs, placeSchema, func(p *place) string { return leafKey(p.Org, p.Name) }, nil),
+		logs:     storage.NewCollection(docs, logSchema, func(l *Log) string { return l.Org }, (*Log).fields),
 		blocks: storage.NewCollection(docs, blockSchema,
 			func(b *block) string { return numbered(b.Org, b.First) },
 			func(b *block) map[string]any { return map[string]any{"org": b.Org, "first": b.First} }),
@@ -301,7 +322,11 @@ func (l *Logs) readPart(ctx context.Context, org, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	reader, err := l.objects.Get(ctx, found.Object, 0, -1)
+	return l.readObject(ctx, found.Object)
+}
+
+func (l *Logs) readObject(ctx context.Context, key string) ([]byte, error) {
+	reader, err := l.objects.Get(ctx, key, 0, -1)
 	if err != nil {
 		return nil, err
 	}

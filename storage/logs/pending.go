@@ -14,10 +14,14 @@ import (
 // pageBytes bounds the documents that are read with one command.
 const pageBytes = 8 << 20
 
-// Pending returns the leaves of an organization from a time on, in Unix seconds, that have no place yet, in the order of
-// their times: at most limit.
+// Pending returns the leaves of an organization from a time on, in Unix seconds, or 0 for all times, that have no place yet, in
+// the order of their times: at most limit.
 func (l *Logs) Pending(ctx context.Context, org string, since float64, limit int) ([]Leaf, error) {
-	return l.list(ctx, pendingKey(org, since, ""), org, limit)
+	after := leafKey(org, "")
+	if since > 0 {
+		after = pendingKey(org, since, "")
+	}
+	return l.list(ctx, after, org, limit)
 }
 
 // list returns pending leaves behind a key, of one organization or, if org is "", of all.
@@ -89,13 +93,23 @@ func (l *Logs) Oldest(ctx context.Context, after string) (org string, since floa
 
 // Unsigned names, for a relay, a page of the logs of which a checkpoint is due.
 func (l *Logs) Unsigned(ctx context.Context, now float64, after string) ([]job.Ref, string, error) {
+	return l.due(ctx, "due", &job.Sequence, now, after)
+}
+
+// Uncosigned names, for a relay, a page of the logs whose witnesses are to be asked.
+func (l *Logs) Uncosigned(ctx context.Context, now float64, after string) ([]job.Ref, string, error) {
+	return l.due(ctx, cosignIndex.Name, &job.Cosign, now, after)
+}
+
+// due names the logs on which work of a kind is due, by the index of its time, which has the name of its field.
+func (l *Logs) due(ctx context.Context, index string, kind *job.Kind, now float64, after string) ([]job.Ref, string, error) {
 	found, next, err := l.logs.FindFields(ctx, storage.Query{
-		Index: "due", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: now}, After: after, Limit: storage.MaxMany,
+		Index: index, From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: now}, After: after, Limit: storage.MaxMany,
 	})
 	refs := make([]job.Ref, 0, len(found))
 	for _, record := range found {
-		due, _ := record.Fields["due"].(float64)
-		refs = append(refs, job.Ref{Kind: &job.Sequence, Key: record.ID, Payload: job.Payload{Org: record.ID}, Due: due})
+		due, _ := record.Fields[index].(float64)
+		refs = append(refs, job.Ref{Kind: kind, Key: record.ID, Payload: job.Payload{Org: record.ID}, Due: due})
 	}
 	return refs, next, err
 }

@@ -14,9 +14,13 @@ func (l *Logs) Prove(ctx context.Context, log *Log, index int64) (translog.Proof
 	if err != nil {
 		return translog.Proof{}, err
 	}
-	tree := tlog.Tree{N: checkpoint.Size, Hash: checkpoint.Root}
-	hashes, err := tlog.ProveRecord(checkpoint.Size, index, tlog.TileHashReader(tree, &tiles{ctx: ctx, logs: l, log: log}))
+	hashes, err := tlog.ProveRecord(checkpoint.Size, index, l.hashReader(ctx, log, tlog.Tree{N: checkpoint.Size, Hash: checkpoint.Root}))
 	return translog.Proof{Index: index, Hashes: hashes, Checkpoint: log.Checkpoint}, err
+}
+
+// hashReader reads the hashes of a tree of a log, and verifies them.
+func (l *Logs) hashReader(ctx context.Context, log *Log, tree tlog.Tree) tlog.HashReader {
+	return tlog.TileHashReader(tree, &tiles{ctx: ctx, logs: l, log: log})
 }
 
 // tiles reads the tiles of a log for the library, which verifies them.

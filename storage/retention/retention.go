@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -66,7 +67,12 @@ func New(objects storage.Objects, settings Settings, clock evidence.Clock) *Rete
 // Keep keeps an object of an organization, by its name, from deletion, counted from now. It is called after Put and
 // before anything refers to the object.
 func (r *Retention) Keep(ctx context.Context, org, key string) error {
-	days := r.settings.days(org)
+	return r.KeepAtMost(ctx, org, key, math.MaxInt)
+}
+
+// KeepAtMost is Keep for at most a number of days.
+func (r *Retention) KeepAtMost(ctx context.Context, org, key string, most int) error {
+	days := min(r.settings.days(org), most)
 	if days == 0 {
 		return nil
 	}

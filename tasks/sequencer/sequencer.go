@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"attestry/evidence"
@@ -26,6 +27,8 @@ type Sequencer struct {
 	host  string
 	clock evidence.Clock
 	seen  seen
+	// opened are the logs that this process continues: organization → *opened.
+	opened sync.Map
 }
 
 // Names finds organizations.
@@ -39,7 +42,8 @@ func New(of *logs.Logs, keys translog.Keys, names Names, host string, clock evid
 	return &Sequencer{logs: of, keys: keys, names: names, host: host, clock: clock}
 }
 
-// Sequence gives places to all leaves of an organization that have none, and signs a checkpoint if one is due.
+// Sequence gives places to all leaves of an organization that have none, and signs a checkpoint if one is due. It does nothing
+// on a log that must not be continued.
 func (s *Sequencer) Sequence(ctx context.Context, org string) error {
 	for {
 		log, err := s.begin(ctx, org)
@@ -47,6 +51,9 @@ func (s *Sequencer) Sequence(ctx context.Context, org string) error {
 			return nil // what is to be logged was left behind by the creation of an organization that failed
 		}
 		if err != nil {
+			return err
+		}
+		if ok, err := s.open(ctx, &log.Value); err != nil || !ok {
 			return err
 		}
 		err = s.work(ctx, &log)
@@ -206,13 +213,16 @@ func (s *Sequencer) commit(ctx context.Context, log *storage.Versioned[logs.Log]
 		}
 		next.Checkpoint, next.Signed, next.SignedAt = signed, next.Tree.Size, evidence.Seconds(s.clock())
 		change.Checkpoint = &logs.Checkpoint{Org: next.Org, Size: next.Signed, Note: signed, At: next.SignedAt}
-		next.Due = 0
+		next.Due, next.CosignAt = 0, next.SignedAt
 	} else {
 		next.Due = evidence.RoundSeconds(next.SignedAt + signInterval.Seconds())
 	}
 	revision, err := s.logs.Commit(ctx, next, log.Revision, change)
 	if err == nil {
 		log.Value, log.Revision = *next, revision
+	}
+	if err == nil && sign {
+		s.signed(next)
 	}
 	return err
 }

@@ -36,6 +36,12 @@ func (s *Server) newMux(m *metrics) *asynq.ServeMux {
 			}
 			return s.logging.sequencer.Sequence(ctx, of.Org)
 		},
+		&job.Cosign: func(ctx context.Context, of *job.Payload) error {
+			if s.cosigning == nil {
+				return nil // another worker, which has witnesses, enqueues it again
+			}
+			return s.cosigning.asker.Ask(ctx, of.Org)
+		},
 	} {
 		mux.Handle(kind.Name, newHandler(kind, m, s.log, do))
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"net/url"
 	"sync/atomic"
@@ -12,9 +13,11 @@ import (
 	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/job"
+	"attestry/outbound"
 	"attestry/process"
 	"attestry/tasks/relay"
 	"attestry/tasks/sequencer"
+	"attestry/tasks/witness"
 )
 
 const (
@@ -24,6 +27,8 @@ const (
 	logPause = 500 * time.Millisecond
 	// existingPause is how long the search for facts without leaves rests after it has failed.
 	existingPause = 10 * time.Second
+	// haltedInterval is how often the log of the worker says which logs it does not continue.
+	haltedInterval = time.Hour
 )
 
 // logging is what writes the transparency logs.
@@ -33,6 +38,8 @@ type logging struct {
 	sequencer *sequencer.Sequencer
 	// complete tells that all facts of earlier versions have leaves: they come first in the log.
 	complete atomic.Bool
+	// warned is when it was logged that logs are not continued.
+	warned time.Time
 }
 
 // newLogging returns nil without a key, for then nothing is logged.
@@ -90,6 +97,25 @@ func (l *logging) enqueue(ctx context.Context) error {
 	return err
 }
 
+// keep keeps the last checkpoints in the object store, and says which logs are not continued.
+func (l *logging) keep(ctx context.Context) error {
+	now, halted := l.process.Clock(), l.process.Store.Logs.Halted()
+	if halted != "" && now.Sub(l.warned) >= haltedInterval {
+		l.warned = now
+		l.process.Log.Error("transparency logs are not continued: restore the database as it was, or see admin log continue", "reason", halted)
+	}
+	return l.sequencer.Keep(ctx, l.process.Store.Retention)
+}
+
+// keepLast is keep when the process ends.
+func (l *logging) keepLast(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), jobsTimeout)
+	defer cancel()
+	if err := l.keep(ctx); err != nil {
+		l.process.Log.Warn("could not keep the last checkpoints of transparency logs in the object store", "error", err.Error())
+	}
+}
+
 // lag is NaN if the database is away.
 func (l *logging) lag() float64 {
 	ctx, cancel := context.WithTimeout(context.Background(), jobsTimeout)
@@ -105,4 +131,31 @@ func (l *logging) lag() float64 {
 		}
 		org, longest = next, max(longest, now-since)
 	}
+}
+
+// cosigning is what has witnesses cosign the transparency logs.
+type cosigning struct {
+	relay *relay.Relay
+	asker *witness.Asker
+}
+
+// newCosigning returns nil without witnesses.
+func newCosigning(p *process.Process) (*cosigning, error) {
+	witnesses := p.Settings.Log.Witnesses
+	if len(witnesses) == 0 {
+		return nil, nil
+	}
+	failures := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "attestry_log_witness_errors_total",
+		Help: "How often witnesses have not cosigned a checkpoint of a transparency log, by reason.",
+	}, []string{"witness", "reason"})
+	if err := p.Metrics.Register(failures); err != nil {
+		return nil, fmt.Errorf("register the metric of witnesses: %w", err)
+	}
+	count := func(name, reason string) { failures.WithLabelValues(name, reason).Inc() }
+	client := outbound.NewClient(outbound.Options{Allowed: p.Settings.Outbound.Allow})
+	return &cosigning{
+		relay: relay.New(job.QueueNotifications, p.Tasks, p.Clock, everyWorker, p.Store.Logs.Uncosigned),
+		asker: witness.New(p.Store.Logs, witnesses, client, p.Clock, p.Log, count),
+	}, nil
 }

@@ -24,6 +24,7 @@ import (
 	"attestry/tasks/notification"
 	"attestry/tasks/orphans"
 	"attestry/tasks/reports"
+	"attestry/tasks/sequencer"
 )
 
 const (
@@ -58,6 +59,8 @@ type Server struct {
 	packager   *packager
 	// logging is nil without a key.
 	logging *logging
+	// cosigning is nil without witnesses.
+	cosigning *cosigning
 }
 
 // New makes a worker; nothing runs yet.
@@ -89,8 +92,13 @@ func New(p *process.Process) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	cosigning, err := newCosigning(p)
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{
 		logging:    logging,
+		cosigning:  cosigning,
 		process:    p,
 		log:        p.Log,
 		processor:  processor,
@@ -169,6 +177,9 @@ func (s *Server) Run(ctx context.Context) error {
 			return fmt.Errorf("start the worker: %w", err)
 		}
 	}
+	if s.logging != nil {
+		defer s.logging.keepLast(ctx) // what the tasks under way have signed
+	}
 	if s.process.Written != nil {
 		stop := s.process.Tasks.WorkHere(s.mux, concurrencyOf(&s.process.Settings.Worker))
 		defer stop(s.process.Settings.Process.ShutdownTimeout)
@@ -197,6 +208,10 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.logging != nil {
 		jobs.Go(func() error { s.logging.addExisting(ctx); return nil })
 		repeat(logInterval, "transparency logs", s.logging.enqueue, logs.LeafSchemas()...)
+		repeat(sequencer.KeepInterval, "checkpoints in the object store", s.logging.keep)
+	}
+	if s.cosigning != nil {
+		repeat(logInterval, "relay of checkpoints to witnesses", s.cosigning.relay.Relay, logs.StateSchemas()...)
 	}
 	err := jobs.Wait()
 	shutDown(s.servers)

@@ -1,0 +1,92 @@
+package e2e_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"attestry/goroutine"
+)
+
+// logWriters is how many clients write a log at once.
+const logWriters = 16
+
+// TestFsckFindsWholeLogs has tessera's fsck read logs and judge them.
+func TestFsckFindsWholeLogs(t *testing.T) {
+	t.Parallel()
+	program := os.Getenv("ATTESTRY_TEST_FSCK")
+	if program == "" {
+		t.Skip("scripts/test --real checks logs with tessera's fsck")
+	}
+	for name, real := range map[string]bool{"embedded engines": false, "real engines": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := begin(t, options{real: real, settings: []string{logKeyFile(t)}})
+			s.createFlow("build")
+			var writers goroutine.Group
+			each := scaled(200, 100_000/logWriters)
+			for writer := range logWriters {
+				path := s.trailPath(fmt.Sprint("release-", writer)) + "/generic"
+				writers.Go(func() error {
+					for range each {
+						got := s.form(http.MethodPost, path, adminKey, "data_json", `{"attestation_name":"checked","is_compliant":true}`)
+						if got.status != http.StatusCreated {
+							return fmt.Errorf("status %d: %s", got.status, got.body)
+						}
+					}
+					return nil
+				})
+			}
+			s.must(writers.Wait())
+			shown := s.awaitLogged(s.org)
+			if shown.Size < int64(each*logWriters) {
+				t.Errorf("the log has %d entries", shown.Size)
+			}
+			key := filepath.Join(t.TempDir(), "key")
+			writeFile(t, key, shown.VerifierKeys[0])
+			if said := s.fsck(program, key, s.URL); !strings.Contains(said, "Completed ranges") || strings.Contains(said, "fsck failed") {
+				t.Error(said)
+			}
+			if said := s.fsck(program, key, s.altering(t, "/tile/entries/001")); !strings.Contains(said, "fsck failed") {
+				t.Error("fsck accepts an entry that was altered: " + said)
+			}
+		})
+	}
+}
+
+// altering is the address of a server that answers as the service, but for one letter of what is at a path.
+func (s *service) altering(t *testing.T, path string) string {
+	t.Helper()
+	target, err := url.Parse(s.URL)
+	s.must(err)
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.ModifyResponse = func(response *http.Response) error {
+		if !strings.HasSuffix(response.Request.URL.Path, path) {
+			return nil
+		}
+		content, err := io.ReadAll(response.Body)
+		content[len(content)/2] ^= 1
+		response.Body = io.NopCloser(bytes.NewReader(content))
+		return err
+	}
+	server := httptest.NewServer(proxy)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// fsck returns what the program says of the log at an address. Its exit status says nothing.
+func (s *service) fsck(program, key, address string) string {
+	s.t.Helper()
+	said, _ := exec.CommandContext(s.t.Context(), program, "-storage_url", address+"/-/log/"+s.org+"/", "-bearer_token", adminKey,
+		"-public_key", key, "-ui=false", "-v=1", "-N=4").CombinedOutput()
+	return string(said)
+}

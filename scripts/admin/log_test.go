@@ -1,0 +1,88 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"attestry/evidence/translog"
+	"attestry/storage/logs"
+	"attestry/tasks/sequencer"
+)
+
+// withLog is a site with a key for the transparency logs, which are named logs.example.
+func withLog(t *testing.T) *site {
+	t.Helper()
+	s := newSite(t)
+	key, err := translog.NewKeyFile()
+	s.must(err)
+	file := filepath.Join(t.TempDir(), "log.key")
+	s.must(os.WriteFile(file, key, 0o600))
+	s.environ = append(s.environ, "ATTESTRY_LOG_KEY_FILE="+file, "ATTESTRY_BASE_URL=https://logs.example")
+	s.must(s.process.Close())
+	s.open()
+	return s
+}
+
+// logMore logs the creation of environments, as a worker does that runs for a moment.
+func (s *site) logMore(names ...string) (log logs.Log) {
+	s.t.Helper()
+	for _, name := range names {
+		s.create(name)
+	}
+	keys, err := s.process.Settings.Log.Keys()
+	s.must(err)
+	worker := sequencer.New(s.store.Logs, keys, s.store.Tenancy, "logs.example", s.process.Clock)
+	s.must(worker.Sequence(s.t.Context(), s.org))
+	s.must(worker.Keep(s.t.Context(), s.store.Retention))
+	log, err = s.store.Logs.Get(s.t.Context(), s.org)
+	s.must(err)
+	return log
+}
+
+func TestALogIsContinuedAfterARestore(t *testing.T) {
+	s := withLog(t)
+	s.logMore("a", "b")
+	s.want(failed, "log continue acme", "", "the log of acme is not to be continued by another one: the database has all entries of the last checkpoint that was published")
+	documents := strings.TrimPrefix(s.environ[0], "ATTESTRY_DATABASE_URL=pebble://")
+	backup := filepath.Join(t.TempDir(), "backup")
+	s.must(s.process.Close())
+	s.must(os.CopyFS(backup, os.DirFS(documents)))
+	s.open()
+	published := s.logMore("c")
+
+	s.must(s.process.Close())
+	s.must(os.RemoveAll(documents))
+	s.must(os.CopyFS(documents, os.DirFS(backup)))
+	s.open()
+	if log := s.logMore("d"); log.Tree.Size != published.Tree.Size-1 || !strings.Contains(s.store.Logs.Halted(), "logs.example/acme: ") {
+		t.Errorf("%d entries, halted %q", log.Tree.Size, s.store.Logs.Halted())
+	}
+	status, out, errs := s.run("log", "continue", "acme")
+	log := s.logMore("e")
+	if status != succeeded || errs != "" || out != strings.Join(log.Verifiers, "\n")+"\n" || !strings.HasPrefix(out, "logs.example/acme/1+") {
+		t.Errorf("status %d: %s%s, want %v", status, out, errs, log.Verifiers)
+	}
+	// The environments of the backup, the citation, and the two that were created since.
+	if log.Signed != published.Signed+2 || log.Continues != published.Checkpoint {
+		t.Errorf("the log has %d entries and continues %q", log.Signed, log.Continues)
+	}
+}
+
+func TestLogsThatCannotBeContinued(t *testing.T) {
+	s := withLog(t)
+	for line, row := range map[string]struct {
+		status int
+		errs   string
+	}{
+		"log continue":           {misused, "log continue: wrong arguments"},
+		"log continue acme more": {misused, "log continue: wrong arguments"},
+		"log continue nowhere":   {failed, "there is no organization nowhere"},
+		"log continue other":     {failed, "the log of other is not to be continued"},
+	} {
+		s.want(row.status, line, "", row.errs)
+	}
+	s.environ = s.environ[:4]
+	s.want(failed, "log continue acme", "", "there is no ATTESTRY_LOG_KEY_FILE")
+}

@@ -1,0 +1,163 @@
+package logs
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"attestry/evidence/translog"
+	"attestry/storage"
+)
+
+const (
+	// keptScope begins the scope of the checkpoints that are kept in the object store, where they outlive a database that is
+	// restored from a backup. The id of the organization follows.
+	keptScope = "log-checkpoints."
+	// Continuation is the kind of the entry that cites the log before.
+	Continuation = "continuation"
+	// beforeAll is a time before those of all facts, some of which have none, in Unix seconds.
+	beforeAll = -1
+)
+
+// Kept is a checkpoint in the object store.
+type Kept struct {
+	// Generation is how many logs the organization had before the one of the checkpoint.
+	Generation int    `json:"generation"`
+	Size       int64  `json:"size"`
+	Note       string `json:"note"`
+}
+
+// replaces reports whether a checkpoint was signed after another one.
+func (k *Kept) replaces(other *Kept) bool {
+	return k.Generation > other.Generation || k.Generation == other.Generation && k.Size > other.Size
+}
+
+// Keep stores a checkpoint of an organization's log in the object store, and deletes the one with the key replaced, unless that
+// is "". It returns the key.
+func (l *Logs) Keep(ctx context.Context, org string, kept *Kept, replaced string) (string, error) {
+	content, err := json.Marshal(kept)
+	if err != nil {
+		return replaced, err
+	}
+	stored, err := l.objects.Put(ctx, keptScope+org, bytes.NewReader(content), int64(len(content)))
+	if err != nil || replaced == stored.Key {
+		return replaced, err
+	}
+	return stored.Key, l.forgo(ctx, replaced)
+}
+
+// forgo deletes a checkpoint that is replaced, unless it is under retention.
+func (l *Logs) forgo(ctx context.Context, key string) error {
+	if key == "" {
+		return nil
+	}
+	err := l.objects.Delete(ctx, key)
+	if errors.Is(err, storage.ErrRetained) {
+		return nil
+	}
+	return err
+}
+
+// LastKept returns the last checkpoint of an organization's logs in the object store, and its key, which is "" if there is
+// none. It deletes those that it has replaced.
+func (l *Logs) LastKept(ctx context.Context, org string) (last Kept, key string, err error) {
+	prefix := keptScope + org + "/"
+	page, err := l.objects.List(ctx, prefix, storage.MaxMany)
+	for i := 0; err == nil && i < len(page) && strings.HasPrefix(page[i].Key, prefix); i++ {
+		var content []byte
+		var found Kept
+		if content, err = l.readObject(ctx, page[i].Key); err != nil {
+			return last, key, err
+		}
+		if err = json.Unmarshal(content, &found); err != nil {
+			return last, key, err
+		}
+		replaced := page[i].Key
+		if found.replaces(&last) {
+			last, key, replaced = found, replaced, key
+		}
+		err = l.forgo(ctx, replaced)
+	}
+	return last, key, err
+}
+
+// Behind compares a log with the last checkpoint that was kept of it. It returns why the log must not be continued, "" if it
+// may be: each checkpoint that was ever published has to be consistent with all later ones.
+func (l *Logs) Behind(ctx context.Context, log *Log, last Kept) (string, error) {
+	switch {
+	case last.Note == "" || last.Generation < log.Generation:
+		return "", nil // a log that continues another one has no checkpoint yet
+	case last.Generation > log.Generation:
+		return "the database does not know that the log was continued by another one", nil
+	case last.Size > log.Tree.Size:
+		return fmt.Sprintf("the database has %d entries, and a checkpoint of %d was published", log.Tree.Size, last.Size), nil
+	}
+	published, err := translog.ParseCheckpoint(last.Note)
+	if err != nil {
+		return "", err
+	}
+	root, err := tlog.TreeHash(published.Size, l.hashReader(ctx, log, tlog.Tree{N: log.Tree.Size, Hash: log.Tree.Root()}))
+	if err != nil || root == published.Root {
+		return "", err
+	}
+	return fmt.Sprintf("the first %d entries in the database are not those of a checkpoint that was published", last.Size), nil
+}
+
+// ErrNotBehind reports that a log needs no other one to continue it.
+var ErrNotBehind = errors.New("the database has all entries of the last checkpoint that was published")
+
+// Continue begins another log for an organization whose log must not be continued. It has the entries of the database and is
+// named by another origin. Its next entry cites the last checkpoint that was kept of the old log.
+func (l *Logs) Continue(ctx context.Context, org string) (Log, error) {
+	old, err := l.logs.GetVersioned(ctx, org)
+	if err != nil {
+		return Log{}, err
+	}
+	last, _, err := l.LastKept(ctx, org)
+	if err != nil {
+		return Log{}, err
+	}
+	why, err := l.Behind(ctx, &old.Value, last)
+	if err != nil {
+		return Log{}, err
+	}
+	if why == "" {
+		return Log{}, ErrNotBehind
+	}
+	first := strings.TrimSuffix(old.Value.Origin, fmt.Sprintf("/%d", old.Value.Generation))
+	next := Log{
+		Org: org, Origin: fmt.Sprintf("%s/%d", first, last.Generation+1), Secret: old.Value.Secret, Tree: old.Value.Tree,
+		Generation: last.Generation + 1, Continues: last.Note,
+	}
+	cites := newLeaf(org, Continuation, fmt.Sprint(next.Generation), []byte(last.Note))
+	cites.At = beforeAll
+	batch := &storage.Batch{}
+	l.versions.AddEncodedIn(batch, &cites, []byte(last.Note))
+	l.pending.PutIn(batch, cites)
+	l.logs.ReplaceIn(batch, &next, old.Revision)
+	return next, batch.Write(ctx, l.docs)
+}
+
+// Halt notes why this process does not continue a log, "" if it does.
+func (l *Logs) Halt(log *Log, why string) {
+	if why == "" {
+		l.halted.Delete(log.Org)
+		return
+	}
+	l.halted.Store(log.Org, log.Origin+": "+why)
+}
+
+// Halted says which logs this process does not continue and why, "" if there are none.
+func (l *Logs) Halted() string {
+	var all []string
+	l.halted.Range(func(_, why any) bool {
+		all = append(all, why.(string))
+		return true
+	})
+	return strings.Join(all, "; ")
+}

@@ -1,0 +1,91 @@
+package sequencer
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"attestry/storage/logs"
+	"attestry/storage/retention"
+)
+
+const (
+	// KeepInterval is how often the last checkpoints of logs are to be kept in the object store.
+	KeepInterval = 5 * time.Second
+	// retainInterval is how often one of them is kept from deletion, and retainDays for how many days at most. The others are
+	// replaced a moment later.
+	retainInterval = 24 * time.Hour
+	retainDays     = 30
+)
+
+// opened is a log that this process continues.
+type opened struct {
+	// next is the checkpoint that is to be kept, nil if it is.
+	next atomic.Pointer[logs.Kept]
+	// key is that of the checkpoint that is kept, "" for none, and retained when one was kept from deletion.
+	key      string
+	retained time.Time
+}
+
+// open reports whether a log may be continued. When this process sees it for the first time, it is compared with the last
+// checkpoint of it that was kept.
+func (s *Sequencer) open(ctx context.Context, log *logs.Log) (bool, error) {
+	if _, known := s.opened.Load(log.Org); known {
+		return true, nil
+	}
+	last, key, err := s.logs.LastKept(ctx, log.Org)
+	if err != nil {
+		return false, err
+	}
+	why, err := s.logs.Behind(ctx, log, last)
+	if err != nil {
+		return false, err
+	}
+	s.logs.Halt(log, why)
+	if why == "" {
+		s.opened.LoadOrStore(log.Org, &opened{key: key})
+	}
+	return why == "", nil
+}
+
+// signed notes the last checkpoint of a log, for Keep.
+func (s *Sequencer) signed(log *logs.Log) {
+	if state, known := s.opened.Load(log.Org); known {
+		state.(*opened).next.Store(&logs.Kept{Generation: log.Generation, Size: log.Signed, Note: log.Checkpoint})
+	}
+}
+
+// Keep stores the last checkpoints of the logs that were signed since in the object store. Without any it does nothing. It is
+// called by one goroutine.
+func (s *Sequencer) Keep(ctx context.Context, retention *retention.Retention) (err error) {
+	s.opened.Range(func(org, log any) bool {
+		if err = s.keep(ctx, org.(string), log.(*opened), retention); err != nil {
+			err = fmt.Errorf("keep a checkpoint of the log of organization %v: %w", org, err)
+		}
+		return err == nil
+	})
+	return err
+}
+
+func (s *Sequencer) keep(ctx context.Context, org string, log *opened, retention *retention.Retention) (err error) {
+	next := log.next.Load()
+	if next == nil {
+		return nil
+	}
+	if log.key, err = s.logs.Keep(ctx, org, next, log.key); err != nil {
+		return err
+	}
+	if now := s.clock(); now.Sub(log.retained) >= retainInterval {
+		named, err := s.names.OrganizationOf(ctx, org)
+		if err != nil {
+			return err
+		}
+		if err := retention.KeepAtMost(ctx, named.Name, log.key, retainDays); err != nil {
+			return err
+		}
+		log.retained = now
+	}
+	log.next.CompareAndSwap(next, nil)
+	return nil
+}

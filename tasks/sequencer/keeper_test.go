@@ -1,0 +1,307 @@
+package sequencer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/sumdb/tlog"
+
+	"attestry/evidence/translog"
+	"attestry/evidence/translog/translogtest"
+	"attestry/storage"
+	"attestry/storage/logs"
+	"attestry/storage/pebble/pebbletest"
+	"attestry/storage/retention"
+	"attestry/tasks/sequencer"
+)
+
+// retained is an object store that notes what is kept from deletion, for how many days.
+type retained struct {
+	storage.Objects
+	f    *fixture
+	keys []string
+	days float64
+	err  error
+}
+
+func (r *retained) Retain(_ context.Context, key string, until time.Time) error {
+	r.keys = append(r.keys, key)
+	r.days = until.Sub(r.f.clock.Now()).Hours() / 24
+	return r.err
+}
+
+// retention keeps objects of the organization acme for a year, and others not at all.
+func (r *retained) retention() *retention.Retention {
+	return retention.New(r, retention.Settings{Organizations: map[string]int{"name-of-acme": 365}}, r.f.clock.Now)
+}
+
+// noRetention keeps nothing.
+func (f *fixture) noRetention() *retention.Retention {
+	return retention.New(f.objs, retention.Settings{}, f.clock.Now)
+}
+
+// backup is a database with the documents that the one of the fixture has now.
+func (f *fixture) backup() storage.Documents {
+	f.t.Helper()
+	schemas := append(logs.Schemas(), factSchema)
+	copied := pebbletest.Open(f.t, filepath.Join(f.t.TempDir(), "documents"), schemas)
+	for _, schema := range schemas {
+		page, err := f.docs.List(f.t.Context(), schema, "", storage.MaxMany, 64<<20)
+		must(f.t, err)
+		for len(page) > 0 {
+			must(f.t, copied.Put(f.t.Context(), schema, page...))
+			page, err = f.docs.List(f.t.Context(), schema, page[len(page)-1].ID, storage.MaxMany, 64<<20)
+			must(f.t, err)
+		}
+	}
+	return copied
+}
+
+// keptKeys are those of the checkpoints in the object store.
+func (f *fixture) keptKeys() (keys []string) {
+	f.t.Helper()
+	page, err := f.objs.List(f.t.Context(), "log-checkpoints.", storage.MaxMany)
+	must(f.t, err)
+	for _, object := range page {
+		if strings.HasPrefix(object.Key, "log-checkpoints.acme/") {
+			keys = append(keys, object.Key)
+		}
+	}
+	return keys
+}
+
+// sequenceAndKeep does what a worker does that is started, and ends again.
+func (f *fixture) sequenceAndKeep() *logs.Logs {
+	f.t.Helper()
+	repository := logs.New(f.docs, f.objs)
+	worker := sequencer.New(repository, f.keys, organizations{}, "example.com", f.clock.Now)
+	must(f.t, worker.Sequence(f.t.Context(), "acme"))
+	must(f.t, worker.Keep(f.t.Context(), f.noRetention()))
+	return repository
+}
+
+func (f *fixture) log() logs.Log {
+	f.t.Helper()
+	log, err := logs.New(f.docs, f.objs).Get(f.t.Context(), "acme")
+	must(f.t, err)
+	return log
+}
+
+func TestTheLastCheckpointIsKept(t *testing.T) {
+	f := newFixture(t)
+	worker := f.process(f.docs, f.objs)
+	repository := logs.New(f.docs, f.objs)
+	kept := &retained{Objects: f.objs, f: f}
+	for round := range 5 {
+		f.add("acme", 100)
+		must(t, worker.Sequence(t.Context(), "acme"))
+		must(t, worker.Keep(t.Context(), kept.retention()))
+		last, key, err := repository.LastKept(t.Context(), "acme")
+		if log := f.log(); err != nil || last.Note != log.Checkpoint || last.Size != log.Signed || last.Size != int64(100*round+100) {
+			t.Errorf("kept %+v: %v", last, err)
+		}
+		if keys := f.keptKeys(); !slices.Equal(keys, []string{key}) {
+			t.Errorf("%d checkpoints are in the object store", len(keys))
+		}
+	}
+	if len(kept.keys) != 1 {
+		t.Errorf("%d checkpoints were retained", len(kept.keys))
+	}
+	f.clock.Advance(24 * time.Hour)
+	f.add("acme", 1)
+	must(t, worker.Sequence(t.Context(), "acme"))
+	must(t, worker.Keep(t.Context(), kept.retention()))
+	must(t, worker.Keep(t.Context(), (&retained{Objects: f.objs, f: f, err: errors.New("nothing is to be kept")}).retention()))
+	if kept.days < 29.9 || kept.days > 30 {
+		t.Errorf("retained for %v days", kept.days)
+	}
+	if len(kept.keys) != 2 || kept.keys[1] != f.keptKeys()[0] {
+		t.Errorf("retained %v", kept.keys)
+	}
+}
+
+func TestACheckpointThatCouldNotBeKeptIsKeptLater(t *testing.T) {
+	f := newFixture(t)
+	worker := f.process(f.docs, f.objs)
+	f.add("acme", 1)
+	must(t, worker.Sequence(t.Context(), "acme"))
+	kept := &retained{Objects: f.objs, f: f, err: errors.New("away")}
+	if err := worker.Keep(t.Context(), kept.retention()); !errors.Is(err, kept.err) {
+		t.Errorf("the error is %v", err)
+	}
+	kept.err, kept.keys = nil, nil
+	must(t, worker.Keep(t.Context(), kept.retention()))
+	if len(kept.keys) != 1 {
+		t.Errorf("retained %v", kept.keys)
+	}
+}
+
+// withoutList is an object store whose lists nobody may read any more.
+type withoutList struct {
+	storage.Objects
+	off bool
+}
+
+func (w *withoutList) List(ctx context.Context, after string, limit int) ([]storage.Object, error) {
+	if w.off {
+		return nil, errors.New("read once more")
+	}
+	return w.Objects.List(ctx, after, limit)
+}
+
+func TestALogIsComparedOnceByAProcess(t *testing.T) {
+	f := newFixture(t)
+	objects := &withoutList{Objects: f.objs}
+	worker := f.process(f.docs, objects)
+	f.add("acme", 1)
+	must(t, worker.Sequence(t.Context(), "acme"))
+	objects.off = true
+	f.add("acme", 1)
+	must(t, worker.Sequence(t.Context(), "acme"))
+	f.check("acme", 2)
+}
+
+// published signs a checkpoint of 300 entries, copies the database, and signs one of 700.
+func published(t *testing.T) (f *fixture, backup storage.Documents, last string) {
+	f = newFixture(t)
+	f.add("acme", 300)
+	f.sequenceAndKeep()
+	backup = f.backup()
+	f.add("acme", 400)
+	f.sequenceAndKeep()
+	return f, backup, f.log().Checkpoint
+}
+
+func TestARestoredDatabaseDoesNotForkItsLog(t *testing.T) {
+	f, backup, last := published(t)
+	f.docs = backup
+	f.facts.Store(10_000)
+	for name, add := range map[string]int{"behind": 100, "with other entries": 600} {
+		t.Run(name, func(t *testing.T) {
+			f.t = t
+			before := f.log()
+			f.add("acme", add)
+			repository := f.sequenceAndKeep()
+			after := f.log()
+			if after.Tree.Size != before.Tree.Size || after.Checkpoint != before.Checkpoint {
+				t.Errorf("the log went on to %d entries", after.Tree.Size)
+			}
+			if why := repository.Halted(); !strings.HasPrefix(why, "example.com/name-of-acme: ") || !strings.Contains(why, "300 entries") || !strings.Contains(why, "700") {
+				t.Error(why)
+			}
+			if kept, _, err := repository.LastKept(t.Context(), "acme"); err != nil || kept.Note != last {
+				t.Errorf("kept %+v: %v", kept, err)
+			}
+		})
+	}
+}
+
+func TestALogWithOtherEntriesIsNotContinued(t *testing.T) {
+	f, backup, _ := published(t)
+	objects := f.objs
+	f.docs, f.objs = backup, &withoutKept{objects}
+	f.facts.Store(10_000)
+	f.add("acme", 600)
+	f.sequence("acme")
+	f.objs = objects
+	f.add("acme", 1)
+	repository := f.sequenceAndKeep()
+	if why := repository.Halted(); !strings.Contains(why, "the first 700 entries in the database are not those") || f.log().Tree.Size != 900 {
+		t.Errorf("%d entries: %s", f.log().Tree.Size, why)
+	}
+}
+
+// withoutKept is an object store that lists nothing, as to a process that does not compare.
+type withoutKept struct{ storage.Objects }
+
+func (*withoutKept) List(context.Context, string, int) ([]storage.Object, error) { return nil, nil }
+
+func TestAnotherLogContinuesOneThatWasRestored(t *testing.T) {
+	f, backup, last := published(t)
+	old := f.log()
+	f.docs = backup
+	f.facts.Store(10_000)
+	f.add("acme", 100)
+	repository := f.sequenceAndKeep()
+	continued(t, repository)
+	repository = f.sequenceAndKeep()
+	log := f.log()
+	if log.Origin != "example.com/name-of-acme/1" || log.Tree.Size != 401 || log.Signed != 401 || log.Continues != last || repository.Halted() != "" {
+		t.Fatalf("the log %s has %d entries, halted: %q", log.Origin, log.Tree.Size, repository.Halted())
+	}
+	checkpoint, err := translogtest.OpenCheckpoint(log.Checkpoint, log.Verifiers...)
+	if err != nil || checkpoint.Origin != log.Origin {
+		t.Errorf("checkpoint %+v: %v", checkpoint, err)
+	}
+	texts, tree := f.entries(&log, 401)
+	root, err := tlog.TreeHash(401, tree)
+	if err != nil || root != checkpoint.Root {
+		t.Errorf("root %v, want %v: %v", checkpoint.Root, root, err)
+	}
+	f.checkProofs(repository, &log, texts, 10)
+	leaf, err := repository.Leaf(t.Context(), "acme", "continuation", "1")
+	if err != nil || leaf.Index != 301 || leaf.Hash != translog.Commitment(leaf.Salt, []byte(last)) {
+		t.Errorf("the entry of the continuation is %+v: %v", leaf, err)
+	}
+	if kept, _, err := repository.LastKept(t.Context(), "acme"); err != nil || kept.Generation != 1 || kept.Note != log.Checkpoint || len(f.keptKeys()) != 1 {
+		t.Errorf("kept %+v: %v", kept, err)
+	}
+	if _, err := repository.Continue(t.Context(), "acme"); !errors.Is(err, logs.ErrNotBehind) {
+		t.Errorf("continued once more: %v", err)
+	}
+	if old.Origin != "example.com/name-of-acme" {
+		t.Errorf("the old origin is %s", old.Origin)
+	}
+}
+
+// continued begins another log.
+func continued(t *testing.T, repository *logs.Logs) {
+	t.Helper()
+	_, err := repository.Continue(t.Context(), "acme")
+	must(t, err)
+}
+
+func TestALogIsContinuedTwice(t *testing.T) {
+	f, backup, _ := published(t)
+	f.docs = backup
+	first := f.backup()
+	for generation := 1; generation < 3; generation++ {
+		f.docs = first
+		first = f.backup() // once more from the same backup
+		f.add("acme", 1)
+		repository := f.sequenceAndKeep()
+		if why := repository.Halted(); generation == 2 && !strings.Contains(why, "continued by another one") {
+			t.Error(why)
+		}
+		continued(t, repository)
+		f.sequenceAndKeep()
+		if log := f.log(); log.Origin != fmt.Sprint("example.com/name-of-acme/", generation) || log.Signed != 302 {
+			t.Errorf("the log %s has %d entries", log.Origin, log.Signed)
+		}
+	}
+}
+
+func TestAnEmptyDatabaseDoesNotBeginItsLogAgain(t *testing.T) {
+	f, _, last := published(t)
+	f.docs = pebbletest.Open(t, filepath.Join(t.TempDir(), "documents"), append(logs.Schemas(), factSchema))
+	f.add("acme", 3)
+	repository := f.sequenceAndKeep()
+	if why := repository.Halted(); !strings.Contains(why, "has 0 entries") {
+		t.Error(why)
+	}
+	continued(t, repository)
+	f.sequenceAndKeep()
+	if log := f.log(); log.Signed != 4 || log.Continues != last {
+		t.Errorf("%d entries are signed", log.Signed)
+	}
+	leaf, err := repository.Leaf(t.Context(), "acme", "continuation", "1")
+	if err != nil || leaf.Index != 1 {
+		t.Errorf("the continuation is entry %d: %v", leaf.Index, err)
+	}
+}

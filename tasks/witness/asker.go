@@ -1,0 +1,147 @@
+// Package witness has witnesses cosign the checkpoints of transparency logs (in a worker), as C2SP tlog-witness says.
+package witness
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"attestry/config"
+	"attestry/evidence"
+	"attestry/evidence/job"
+	"attestry/goroutine"
+	"attestry/storage"
+	"attestry/storage/logs"
+)
+
+// timeLimit is how long a witness may take to answer.
+const timeLimit = 5 * time.Second
+
+// errFork reports that a witness has cosigned a history that is not the one of the log.
+var errFork = errors.New("the log here is a fork of the one that the witness has cosigned")
+
+// Asker asks witnesses.
+type Asker struct {
+	logs      *logs.Logs
+	witnesses config.Witnesses
+	client    *http.Client
+	clock     evidence.Clock
+	log       *slog.Logger
+	count     func(witness, reason string)
+}
+
+// New makes an asker of witnesses. count is told of each that has not cosigned, with the reason "fork" or "failed".
+func New(of *logs.Logs, witnesses config.Witnesses, client *http.Client, clock evidence.Clock, log *slog.Logger, count func(witness, reason string)) *Asker {
+	return &Asker{logs: of, witnesses: witnesses, client: client, clock: clock, log: log, count: count}
+}
+
+// Ask asks, beside one another, those witnesses that have not cosigned the last checkpoint of an organization's log and are
+// not to be left alone for now. Each cosignature is published when it arrives.
+func (a *Asker) Ask(ctx context.Context, org string) error {
+	log, err := a.logs.Get(ctx, org)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var group goroutine.Group
+	for i := range a.witnesses {
+		if known := log.Witnesses[a.witnesses[i].Key.Name()]; known.Size < log.Signed {
+			group.Go(func() error { return a.ask(ctx, &log, &a.witnesses[i], known) })
+		}
+	}
+	return group.Wait()
+}
+
+// ask asks a witness, unless it is to be left alone, and records what became of it.
+func (a *Asker) ask(ctx context.Context, log *logs.Log, witness *config.Witness, known logs.Witness) error {
+	name, signature := witness.Key.Name(), ""
+	if known.Retry <= evidence.Seconds(a.clock()) {
+		var err error
+		if signature, err = a.cosign(ctx, log, witness, known.Size); err == nil {
+			known = logs.Witness{Size: log.Signed}
+		} else {
+			a.report(log, name, err)
+			known.Failed++
+			known.Retry = evidence.Seconds(a.clock().Add(job.Cosign.Pause(known.Failed, rand.Float64())))
+		}
+	}
+	return a.logs.Witnessed(ctx, log.Org, log.Signed, name, known, signature, a.witnesses.Names())
+}
+
+// report tells operators that a witness has not cosigned.
+func (a *Asker) report(log *logs.Log, name string, err error) {
+	entry := a.log.With("witness", name, "origin", log.Origin, "size", log.Signed, "error", err.Error())
+	if errors.Is(err, errFork) {
+		a.count(name, "fork")
+		entry.Error("fork: a witness has cosigned another history of a transparency log")
+		return
+	}
+	a.count(name, "failed")
+	entry.Warn("a witness has not cosigned a checkpoint and will be asked again")
+}
+
+// cosign returns the line of a witness's signature of the last checkpoint of a log. The witness should have cosigned a size
+// last; if it answers that it was another one, it is asked once more.
+func (a *Asker) cosign(ctx context.Context, log *logs.Log, witness *config.Witness, size int64) (string, error) {
+	signature, size, err := a.post(ctx, log, witness, size)
+	if err != nil || signature != "" {
+		return signature, err
+	}
+	if size > log.Signed {
+		return "", fmt.Errorf("%w: that one had %d entries, this one has %d", errFork, size, log.Signed)
+	}
+	signature, size, err = a.post(ctx, log, witness, size)
+	if err == nil && signature == "" {
+		err = fmt.Errorf("the witness has cosigned %d entries meanwhile", size)
+	}
+	return signature, err
+}
+
+// post sends the last checkpoint of a log with the proof that it has all entries of an earlier one. It returns the line of
+// the signature or, if the witness has cosigned another size last, "" and that size.
+func (a *Asker) post(ctx context.Context, log *logs.Log, witness *config.Witness, size int64) (string, int64, error) {
+	proof, err := a.logs.Consistency(ctx, log, size)
+	if err != nil {
+		return "", 0, err
+	}
+	body := fmt.Sprintf("old %d\n", size)
+	for _, hash := range proof {
+		body += base64.StdEncoding.EncodeToString(hash[:]) + "\n"
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeLimit)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, witness.Address+"/add-checkpoint", strings.NewReader(body+"\n"+log.Checkpoint))
+	if err != nil {
+		return "", 0, err
+	}
+	response, err := a.client.Do(request)
+	if err != nil {
+		return "", 0, err
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		return "", 0, err
+	}
+	switch {
+	case response.StatusCode == http.StatusOK:
+		signature, err := witness.Key.Cosignature(log.Checkpoint, string(answer))
+		return signature, 0, err
+	case response.StatusCode == http.StatusConflict && response.Header.Get("Content-Type") == "text/x.tlog.size":
+		known, err := strconv.ParseUint(strings.TrimSuffix(string(answer), "\n"), 10, 63)
+		return "", int64(known), err
+	case response.StatusCode == http.StatusUnprocessableEntity:
+		return "", 0, fmt.Errorf("%w: it answered %s", errFork, response.Status)
+	}
+	return "", 0, fmt.Errorf("the witness answered %s", response.Status)
+}
