@@ -140,7 +140,7 @@ func (h hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	return found, nil
 }
 
-// leaves returns the leaves of all facts of an organization, by their places.
+// leaves returns the leaves of all facts of an organization, and of a continuation, by their places.
 func (f *fixture) leaves(org string) (leaves []logs.Leaf) {
 	f.t.Helper()
 	reader := logs.New(f.docs, f.objs)
@@ -157,6 +157,9 @@ func (f *fixture) leaves(org string) (leaves []logs.Leaf) {
 			leaves = append(leaves, leaf)
 		}
 		if len(page) == 0 {
+			if cites, err := reader.Leaf(f.t.Context(), org, logs.Continuation, "1"); err == nil {
+				leaves = append(leaves, cites)
+			}
 			slices.SortFunc(leaves, func(a, b logs.Leaf) int { return int(a.Index - b.Index) })
 			return leaves
 		}
