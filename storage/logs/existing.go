@@ -16,7 +16,7 @@ type progress struct {
 	Done  bool   `json:"done"`
 }
 
-var progressSchema = &storage.Schema{Name: "log_progress"}
+var progressSchema = &storage.Schema{Name: "log_search"}
 
 // AddExisting stores the leaves of the facts in a collection that have none, as those of earlier versions. It continues
 // where an earlier call has ended, and does nothing once it has come to the end.

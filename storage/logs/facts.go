@@ -26,39 +26,93 @@ func (l *Logs) VersionNames(ctx context.Context, org, kind string, documents []s
 	return names, err
 }
 
-// LeavesOf returns the leaves of an organization that exist among names, kind/id, in their order. Those that have no place are
-// searched for among all that wait.
-func (l *Logs) LeavesOf(ctx context.Context, org string, names []string) ([]Leaf, error) {
-	places, err := l.places.GetMany(ctx, storage.IDs(names, func(name string) string { return leafKey(org, name) }))
+// blocksAtOnce bounds the blocks, of up to 256 leaves, that are in memory at once.
+const blocksAtOnce = 32
+
+// Leaf returns the leaf of a fact, or storage.ErrNotFound.
+func (l *Logs) Leaf(ctx context.Context, org, kind, id string) (Leaf, error) {
+	leaves, err := l.LeavesOf(ctx, org, []string{leafName(kind, id)})
+	if err == nil && len(leaves) == 0 {
+		err = storage.ErrNotFound
+	}
 	if err != nil {
-		return nil, err
+		return Leaf{}, err
 	}
+	return leaves[0], nil
+}
+
+// LeavesOf returns the leaves of an organization that exist among names, kind/id, in their order.
+func (l *Logs) LeavesOf(ctx context.Context, org string, names []string) ([]Leaf, error) {
 	found := map[string]Leaf{}
-	blocks, err := l.blocks.GetMany(ctx, storage.Distinct(storage.IDs(places, func(at place) string { return numbered(org, at.First) })))
-	for i := range blocks {
-		for _, leaf := range blocks[i].leaves() {
-			found[leaf.name()] = leaf
-		}
-	}
 	missing := func(name string) bool { return found[name].Org == "" }
-	for after := leafKey(org, ""); err == nil && slices.ContainsFunc(names, missing); {
-		var pending []Leaf
-		if pending, err = l.list(ctx, after, org, storage.MaxMany); len(pending) == 0 {
+	// A leaf may get its place behind the first look at places, and then is pending no more.
+	for _, find := range []func(context.Context, string, []string, map[string]Leaf) error{l.findPlaced, l.findPending, l.findPlaced} {
+		rest := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !missing(name) })
+		if len(rest) == 0 {
 			break
 		}
+		if err := find(ctx, org, rest, found); err != nil {
+			return nil, err
+		}
+	}
+	var leaves []Leaf
+	for _, name := range names {
+		if !missing(name) {
+			leaves = append(leaves, found[name])
+		}
+	}
+	return leaves, nil
+}
+
+// findPlaced adds those of the leaves that have a place.
+func (l *Logs) findPlaced(ctx context.Context, org string, names []string, found map[string]Leaf) error {
+	places, err := l.places.GetMany(ctx, storage.IDs(names, func(name string) string { return leafKey(org, name) }))
+	if err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for i := range places {
+		wanted[places[i].Name] = true
+	}
+	blocks := storage.Distinct(storage.IDs(places, func(at place) string { return numbered(org, at.First) }))
+	for some := range slices.Chunk(blocks, blocksAtOnce) {
+		read, err := l.blocks.GetMany(ctx, some)
+		if err != nil {
+			return err
+		}
+		for i := range read {
+			for _, leaf := range read[i].leaves() {
+				if wanted[leaf.name()] {
+					found[leaf.name()] = leaf
+					delete(wanted, leaf.name())
+				}
+			}
+		}
+	}
+	if len(wanted) > 0 {
+		return storage.Damaged("Entries of the log are lost", storage.ErrNotFound)
+	}
+	return nil
+}
+
+// findPending adds those of the leaves that have no place. It looks at all that have none, usually a few.
+func (l *Logs) findPending(ctx context.Context, org string, names []string, found map[string]Leaf) error {
+	wanted := map[string]bool{}
+	for _, name := range names {
+		wanted[name] = true
+	}
+	for after := leafKey(org, ""); ; {
+		pending, err := l.list(ctx, after, org, storage.MaxMany)
+		if err != nil || len(pending) == 0 {
+			return err
+		}
 		for _, leaf := range pending {
-			if missing(leaf.name()) {
+			if wanted[leaf.name()] {
 				found[leaf.name()] = leaf
 			}
 		}
 		after = pending[len(pending)-1].pendingKey()
 	}
-	existing := slices.DeleteFunc(slices.Clone(names), missing)
-	leaves := make([]Leaf, 0, len(existing))
-	for _, name := range existing {
-		leaves = append(leaves, found[name])
-	}
-	return leaves, err
 }
 
 // EachFact passes the canonical bytes of the facts of leaves in their order. Leaves of one kind are behind one another.

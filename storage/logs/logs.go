@@ -95,21 +95,21 @@ type part struct {
 
 var (
 	logSchema = &storage.Schema{
-		Name:    "logs",
+		Name:    "log_states",
 		Fields:  []string{"due", "cosign"},
 		Indexes: []storage.Index{{Name: "due", Fields: []string{"due"}, Required: "due"}, cosignIndex},
 	}
 	blockSchema = &storage.Schema{
-		Name:    "log_blocks",
+		Name:    "log_entries",
 		Fields:  []string{"org", "first"},
 		Indexes: []storage.Index{{Name: "first", Fields: []string{"org", "first"}}},
 	}
 	checkpointSchema = &storage.Schema{
-		Name:    "log_checkpoints",
+		Name:    "log_notes",
 		Fields:  []string{"org", "size"},
 		Indexes: []storage.Index{{Name: "size", Fields: []string{"org", "size"}}},
 	}
-	partSchema  = &storage.Schema{Name: "log_tiles"}
+	partSchema  = &storage.Schema{Name: "log_parts"}
 	placeSchema = &storage.Schema{Name: "log_places", Unconditional: true}
 )
 

@@ -2,7 +2,6 @@ package logs
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/bytedance/sonic"
@@ -112,37 +111,4 @@ func (l *Logs) due(ctx context.Context, index string, kind *job.Kind, now float6
 		refs = append(refs, job.Ref{Kind: kind, Key: record.ID, Payload: job.Payload{Org: record.ID}, Due: due})
 	}
 	return refs, next, err
-}
-
-// Leaf returns the leaf of a fact, or storage.ErrNotFound.
-func (l *Logs) Leaf(ctx context.Context, org, kind, id string) (Leaf, error) {
-	name := leafName(kind, id)
-	at, err := l.places.Get(ctx, leafKey(org, name))
-	if errors.Is(err, storage.ErrNotFound) {
-		return l.pendingLeaf(ctx, org, name, err)
-	}
-	if err != nil {
-		return Leaf{}, err
-	}
-	in, err := l.blocks.Get(ctx, numbered(org, at.First))
-	if err != nil {
-		return Leaf{}, lost(at.First, err)
-	}
-	for _, leaf := range in.leaves() {
-		if leaf.name() == name {
-			return leaf, nil
-		}
-	}
-	return Leaf{}, lost(at.First, storage.ErrNotFound)
-}
-
-// pendingLeaf looks for a leaf among those that wait the longest, which are all unless the sequencer is behind.
-func (l *Logs) pendingLeaf(ctx context.Context, org, name string, missing error) (Leaf, error) {
-	waiting, err := l.Pending(ctx, org, 0, storage.MaxMany)
-	for i := range waiting {
-		if waiting[i].name() == name {
-			return waiting[i], nil
-		}
-	}
-	return Leaf{}, errors.Join(err, missing)
 }

@@ -140,7 +140,7 @@ func TestPackageWaitsForTheCheckpointThatCoversItsFacts(t *testing.T) {
 			s.sequence()
 			s.attest("1", attestation("last", evidence.TypeGeneric))
 			s.place()
-			s.must(s.docs.Put(s.t.Context(), &storage.Schema{Name: "log_checkpoints", Fields: []string{"org", "size"}}, storage.Record{
+			s.must(s.docs.Put(s.t.Context(), &storage.Schema{Name: "log_notes", Fields: []string{"org", "size"}}, storage.Record{
 				ID: acme.OrgID + "/99", Revision: 1, Fields: map[string]any{"org": acme.OrgID, "size": int64(99)}, Body: []byte(`{"org":"org","size":99}`),
 			}))
 		}},
@@ -290,7 +290,7 @@ func TestProofsTakeFewCommands(t *testing.T) {
 	count := &countedReads{Documents: s.docs, collections: map[string]int{}}
 	s.start(count, s.engine)
 	s.assemble(s.ofTrail("1"))
-	if places, blocks := count.collections["log_places"], count.collections["log_blocks"]; places != 1 || blocks != 1 {
+	if places, blocks := count.collections["log_places"], count.collections["log_entries"]; places != 1 || blocks != 1 {
 		t.Errorf("the leaves take %d and %d commands", places, blocks)
 	}
 }

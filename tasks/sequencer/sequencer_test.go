@@ -221,7 +221,7 @@ func (f *fixture) checkCheckpoints(log *logs.Log, tree hashes) {
 	root, err := tlog.TreeHash(log.Tree.Size, tree)
 	must(f.t, err)
 	sizes := map[int64]bool{}
-	for _, checkpoint := range stored[logs.Checkpoint](f, "log_checkpoints", log.Org) {
+	for _, checkpoint := range stored[logs.Checkpoint](f, "log_notes", log.Org) {
 		opened, err := translogtest.OpenCheckpoint(checkpoint.Note, log.Verifiers...)
 		must(f.t, err)
 		sizes[opened.Size] = true
@@ -587,7 +587,7 @@ func TestNothingIsMadeForAnOrganizationThatDoesNotExist(t *testing.T) {
 	if pending, err := reader.Pending(t.Context(), "nobody", 0, 10); err != nil || len(pending) != 2 {
 		t.Errorf("%d leaves have no place: %v", len(pending), err)
 	}
-	for _, collection := range []string{"log_blocks", "log_checkpoints", "log_tiles"} {
+	for _, collection := range []string{"log_entries", "log_notes", "log_parts"} {
 		if made := stored[json.RawMessage](f, collection, "nobody"); len(made) > 0 {
 			t.Errorf("%s has %s", collection, made)
 		}

@@ -350,7 +350,7 @@ func TestASlowWitnessDelaysNeitherOthersNorTheNextCheckpoint(t *testing.T) {
 	if f.due() > 0 || f.due() == -1 {
 		t.Errorf("the new one is due in %v s", f.due())
 	}
-	record, err := f.docs.Get(t.Context(), &storage.Schema{Name: "log_checkpoints"}, "acme/3")
+	record, err := f.docs.Get(t.Context(), &storage.Schema{Name: "log_notes"}, "acme/3")
 	must(t, err)
 	if !strings.Contains(string(record.Body), "— w1 ") || !strings.Contains(string(record.Body), "— w2 ") {
 		t.Errorf("the checkpoint is stored as %s", record.Body)
