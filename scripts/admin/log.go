@@ -24,7 +24,7 @@ func logCommands() []command {
 func parseLogKey(args []string) (action, error) {
 	switch {
 	case len(args) == 0:
-		return withStores(printVerifiers), nil
+		return withoutRedis(printVerifiers), nil
 	case len(args) == 1 && args[0] == "--new":
 		return printNewKey, nil
 	}
@@ -44,7 +44,7 @@ func parseLogContinue(args []string) (action, error) {
 	if err := words(args, 1, 1); err != nil {
 		return nil, err
 	}
-	return withStores(func(ctx context.Context, s *session) error { return continueLog(ctx, s, args[0]) }), nil
+	return withoutRedis(func(ctx context.Context, s *session) error { return continueLog(ctx, s, args[0]) }), nil
 }
 
 // continueLog begins another log for an organization. Workers go on with it.

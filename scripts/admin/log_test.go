@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,10 +60,14 @@ func TestALogIsContinuedAfterARestore(t *testing.T) {
 	if log := s.logMore("d"); log.Tree.Size != published.Tree.Size-1 || !strings.Contains(s.store.Logs.Halted(), "logs.example/acme: ") {
 		t.Errorf("%d entries, halted %q", log.Tree.Size, s.store.Logs.Halted())
 	}
-	status, out, errs := s.run("log", "continue", "acme")
+	s.must(s.process.Close())
+	var out, errs strings.Builder
+	withoutRedis := slices.DeleteFunc(slices.Clone(s.environ), func(variable string) bool { return strings.HasPrefix(variable, "ATTESTRY_REDIS_URL=") })
+	status := run(t.Context(), []string{"log", "continue", "acme"}, withoutRedis, &out, &errs)
+	s.open()
 	log := s.logMore("e")
-	if status != succeeded || errs != "" || out != strings.Join(log.Verifiers, "\n")+"\n" || !strings.HasPrefix(out, "logs.example/acme/1+") {
-		t.Errorf("status %d: %s%s, want %v", status, out, errs, log.Verifiers)
+	if status != succeeded || errs.String() != "" || out.String() != strings.Join(log.Verifiers, "\n")+"\n" || !strings.HasPrefix(out.String(), "logs.example/acme/1+") {
+		t.Errorf("status %d: %s%s, want %v", status, out.String(), errs.String(), log.Verifiers)
 	}
 	// The environments of the backup, the citation, and the two that were created since.
 	if log.Signed != published.Signed+2 || log.Continues != published.Checkpoint {

@@ -19,9 +19,16 @@ type session struct {
 }
 
 // withStores makes an action of f, for which the stores of the service are opened.
-func withStores(f func(ctx context.Context, s *session) error) action {
+func withStores(f func(ctx context.Context, s *session) error) action { return opened(nil, f) }
+
+// withoutRedis is withStores for actions that enqueue nothing: no Redis need be set, as nothing connects to it.
+func withoutRedis(f func(ctx context.Context, s *session) error) action {
+	return opened(map[string]string{"ATTESTRY_REDIS_URL": "redis://localhost"}, f)
+}
+
+func opened(defaults map[string]string, f func(ctx context.Context, s *session) error) action {
 	return func(ctx context.Context, c caller) error {
-		settings, err := config.Load(c.environ)
+		settings, err := config.LoadFrom(config.Sources{Environ: c.environ, Defaults: defaults})
 		if err != nil {
 			return err
 		}

@@ -56,17 +56,15 @@ func (l *Logs) addLeaves(ctx context.Context, kind *kind, facts []storage.Record
 	leaves := make([]Leaf, 0, len(facts))
 	of := map[string]*storage.Record{}
 	for i := range facts {
-		leaf, err := kind.leaf(&facts[i], 0)
+		created, _ := facts[i].Fields[kind.time].(float64)
+		leaf, err := kind.leaf(&facts[i], created)
 		if err != nil {
 			return err
-		}
-		if own, ok := facts[i].Fields[kind.time].(float64); ok {
-			leaf.At = own
 		}
 		leaves = append(leaves, leaf)
 		of[leaf.key()] = &facts[i]
 	}
-	leaves, err := l.New(ctx, leaves)
+	leaves, err := l.DropPlaced(ctx, leaves)
 	if err != nil {
 		return err
 	}

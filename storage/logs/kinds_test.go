@@ -13,6 +13,7 @@ import (
 	"attestry/evidence/identity"
 	"attestry/evidence/snapshot"
 	"attestry/evidence/translog"
+	"attestry/storage"
 	"attestry/storage/governance"
 	"attestry/storage/logs"
 )
@@ -107,9 +108,31 @@ func TestAFactWhoseLeafWasCutOffGetsItWhenItIsSentAgain(t *testing.T) {
 				t.Errorf("write %d: the leaf is not of what is stored", at)
 			}
 		}
-		if leaves, err = logs.New(s.Db, nil).New(t.Context(), leaves); err != nil || len(leaves) != 1 {
+		if leaves, err = logs.New(s.Db, nil).DropPlaced(t.Context(), leaves); err != nil || len(leaves) != 1 {
 			t.Errorf("write %d: %d leaves get a place: %v", at, len(leaves), err)
 		}
+	}
+}
+
+func TestFactsWithoutALeafAreFound(t *testing.T) {
+	s := apptest.NewFixture(t)
+	record(t, s)
+	pending := all(t, s.Db, "log_pending")
+	unlogged := func() (found int) {
+		for _, collection := range []string{"artifacts", "attestations", "approvals"} {
+			facts := all(t, s.Db, collection)
+			ids, err := s.Logged.Unlogged(t.Context(), collection, "org", facts)
+			s.Must(err)
+			found += len(ids)
+		}
+		return found
+	}
+	if n := unlogged(); n != 0 {
+		t.Errorf("%d facts whose leaves are pending are taken for unlogged", n)
+	}
+	s.Must(s.Db.Delete(t.Context(), schemaNamed(t, "log_pending"), storage.RecordIDs(pending)...))
+	if n := unlogged(); n != 3 {
+		t.Errorf("%d of 3 facts without leaves are found", n)
 	}
 }
 

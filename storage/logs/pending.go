@@ -43,8 +43,8 @@ func (l *Logs) list(ctx context.Context, after, org string, limit int) ([]Leaf, 
 	return leaves, nil
 }
 
-// New returns those of the leaves of an organization that are not in the log, each of them once, and deletes the others.
-func (l *Logs) New(ctx context.Context, leaves []Leaf) ([]Leaf, error) {
+// DropPlaced returns those of the leaves of an organization that are not in the log, each of them once. The others wait no more.
+func (l *Logs) DropPlaced(ctx context.Context, leaves []Leaf) ([]Leaf, error) {
 	placed, err := l.places.GetMany(ctx, storage.IDs(leaves, func(leaf Leaf) string { return leaf.key() }))
 	if err != nil {
 		return nil, err

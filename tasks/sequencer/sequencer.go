@@ -124,11 +124,12 @@ func (s *Sequencer) finish(ctx context.Context, log *storage.Versioned[logs.Log]
 // place gives places to all leaves that had none when it was called.
 func (s *Sequencer) place(ctx context.Context, log *storage.Versioned[logs.Log]) error {
 	for {
-		found, err := s.pending(ctx, log.Value.Org)
+		now := evidence.Seconds(s.clock())
+		found, err := s.pending(ctx, log.Value.Org, now)
 		if err != nil || len(found) == 0 {
 			return err
 		}
-		leaves, err := s.logs.New(ctx, found)
+		leaves, err := s.logs.DropPlaced(ctx, found)
 		if err != nil {
 			return err
 		}
@@ -141,7 +142,8 @@ func (s *Sequencer) place(ctx context.Context, log *storage.Versioned[logs.Log])
 			}
 			leaves = leaves[len(placed):]
 		}
-		s.seen.set(log.Value.Org, found[len(found)-1].At)
+		// By the clock of another process, a leaf may be of the future: leaves before it are still to come.
+		s.seen.set(log.Value.Org, min(found[len(found)-1].At, now))
 		if len(found) < storage.MaxMany {
 			return nil // those that were stored meanwhile wake a sequencer again
 		}
@@ -150,8 +152,7 @@ func (s *Sequencer) place(ctx context.Context, log *storage.Versioned[logs.Log])
 
 // pending returns the oldest leaves of an organization without a place. Databases keep what was deleted for a while, so that it
 // takes long to look at all times: this is done every searchInterval, and recent times are looked at otherwise.
-func (s *Sequencer) pending(ctx context.Context, org string) ([]logs.Leaf, error) {
-	now := evidence.Seconds(s.clock())
+func (s *Sequencer) pending(ctx context.Context, org string, now float64) ([]logs.Leaf, error) {
 	since := s.seen.since(org, now)
 	leaves, err := s.logs.Pending(ctx, org, since, storage.MaxMany)
 	if err == nil && since == 0 && len(leaves) < storage.MaxMany {

@@ -335,6 +335,19 @@ func TestALeafThatWasStoredLateGetsAPlace(t *testing.T) {
 	f.check("acme", 5)
 }
 
+func TestALeafOfTheFutureDelaysNoOthers(t *testing.T) {
+	f := newFixture(t)
+	f.clock = evidencetest.NewClock(time.Unix(1_800_000_000, 0))
+	process := f.process(f.docs, f.objs)
+	for _, ahead := range []time.Duration{time.Hour, 0} {
+		f.clock.Advance(ahead)
+		f.add("acme", 1)
+		f.clock.Advance(2*time.Second - ahead)
+		must(t, process.Sequence(t.Context(), "acme"))
+	}
+	f.check("acme", 2)
+}
+
 func TestLeavesGetTheirPlacesInTheOrderOfTheirTimes(t *testing.T) {
 	f := newFixture(t)
 	f.add("acme", 300)
