@@ -153,6 +153,9 @@ func (l Links) Evidence(org, flow, trail, id string) string {
 	return l.api("attestations", org, flow, "trail", trail, "attestation", id, "evidence")
 }
 
+// LogProof is the address of the proof that a fact of a kind is in the transparency log.
+func (l Links) LogProof(org, kind, id string) string { return l.api("log", org, "proof", kind, id) }
+
 // ArtifactPackage is the address of the audit package of an artifact.
 func (l Links) ArtifactPackage(org, flow, fingerprint string) string {
 	return l.api("artifacts", org, flow, fingerprint, "audit_package")

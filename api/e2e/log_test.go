@@ -3,11 +3,14 @@ package e2e_test
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"attestry/api/proofs"
 	"attestry/evidence"
 	"attestry/evidence/translog"
 	"attestry/evidence/translog/translogtest"
@@ -130,9 +133,34 @@ func TestEveryFactIsInTheLogAndProven(t *testing.T) {
 			t.Errorf("entry %d, %s, is not of the fact %s", index, text, proof.Fact)
 		}
 	}
+	s.findEntries(texts)
 	if kinds["attestation"] != 300 || kinds["environment"] != 1 || kinds["snapshot"] != 1 || kinds["audit_entry"] == 0 {
 		t.Errorf("logged %v", kinds)
 	}
+}
+
+// findEntries looks up entries of the log by their facts. The name of an environment stands for its id.
+func (s *service) findEntries(texts []string) {
+	s.t.Helper()
+	query := url.Values{"facts": {"attestation/none", "snapshot/production:1"}}
+	want := []proofs.LogEntry{{Fact: "snapshot/production:1"}}
+	for index, text := range texts {
+		var entry translog.Entry
+		s.must(json.Unmarshal([]byte(text), &entry))
+		if entry.Kind == "snapshot" {
+			want[0].Index = int64(index)
+		}
+		if entry.Kind == "attestation" && len(want) < 200 {
+			query.Add("facts", "attestation/"+entry.ID)
+			want = append(want, proofs.LogEntry{Fact: "attestation/" + entry.ID, Index: int64(index)})
+		}
+	}
+	var found proofs.LogEntriesResponse
+	s.must(json.Unmarshal(s.readRaw(s.logPath(s.org)+"/entries?"+query.Encode()), &found))
+	if !slices.Equal(found.Entries, want) {
+		s.t.Errorf("found %v, want %v", found.Entries, want)
+	}
+	s.prove(s.org, "snapshot", "production:1", s.awaitLogged(s.org).VerifierKeys)
 }
 
 func TestWhatIsNotInTheLogIsAnswered(t *testing.T) {
@@ -151,6 +179,9 @@ func TestWhatIsNotInTheLogIsAnswered(t *testing.T) {
 		"a stranger's proof":    {s.logPath(s.org) + "/proof/attestation/1", strangerKey, http.StatusForbidden, "Access denied"},
 		"an unknown fact":       {s.logPath(s.org) + "/proof/attestation/1", adminKey, http.StatusNotFound, "attestation '1' does not exist in organization"},
 		"an unknown kind":       {s.logPath(s.org) + "/proof/secret/1", adminKey, http.StatusNotFound, "secret '1' does not exist"},
+		"a stranger's entries":  {s.logPath(s.org) + "/entries?facts=attestation/1", strangerKey, http.StatusForbidden, "Access denied"},
+		"no facts":              {s.logPath(s.org) + "/entries", adminKey, http.StatusBadRequest, "facts"},
+		"too many facts":        {s.logPath(s.org) + "/entries?" + strings.Repeat("facts=attestation/1&", 257), adminKey, http.StatusBadRequest, "facts"},
 		"beyond the size":       {"/-/log/" + s.org + "/tile/0/000", adminKey, http.StatusNotFound, "no tile '0/000'"},
 		"a width that does not": {"/-/log/" + s.org + "/tile/0/000.p/256", adminKey, http.StatusBadRequest, `"tile"`},
 		"no tile":               {"/-/log/" + s.org + "/tile/x", adminKey, http.StatusBadRequest, `"tile"`},

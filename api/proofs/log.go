@@ -34,6 +34,7 @@ func Routes(base *resource.Base) []server.Route {
 		get("", "get_log", "Describe the transparency log of an organization", server.Handle(h.getLog)),
 		get("/checkpoint", "get_log_checkpoint", "Read the last checkpoint", server.Handle(h.getCheckpoint)),
 		get("/tile/{tile}", "get_log_tile", "Read a tile of hashes or a bundle of entries", server.Handle(h.getTile)),
+		get("/entries", "list_log_entries", "Find the entries of facts", server.Handle(h.listEntries)),
 		get("/proof/{kind}/{id}", "get_log_proof", "Prove that a fact is in the log", server.Handle(h.getProof)),
 	}
 }
@@ -129,7 +130,7 @@ func send(contentType, cache string, content []byte) *server.StreamOutput {
 type proofPath struct {
 	server.OrgPath
 	Kind string `path:"kind" doc:"What the fact is, such as artifact, attestation, snapshot or approval."`
-	ID   string `path:"id" doc:"Which one it is, as its entry says."`
+	ID   string `path:"id" doc:"Which one it is, as its entry says. The name of an environment or a flow may stand for its id."`
 }
 
 // ProofResponse proves that a fact is in the log (docs/semantics.md 24.4).
@@ -148,7 +149,11 @@ const retryAfter = time.Second
 
 func (h *handlers) getProof(ctx context.Context, in *proofPath) (*server.Answer[ProofResponse], error) {
 	org := server.Access(ctx)
-	leaf, err := h.Logs.Leaf(ctx, org.OrgID, in.Kind, in.ID)
+	name, err := h.entryNames(ctx, org, []string{in.Kind + "/" + in.ID})
+	if err != nil {
+		return nil, err
+	}
+	leaf, err := h.Logs.Leaf(ctx, org.OrgID, name[0])
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf("%s '%s' does not exist in organization '%s'", in.Kind, in.ID, org.OrgName))
 	}

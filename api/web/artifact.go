@@ -91,6 +91,7 @@ type artifactPage struct {
 	// address was not found, so that the newest is shown.
 	Superseded, Unknown bool
 	Package             string
+	Logged              *logged
 }
 
 func (s *Site) showArtifact(p *page) error {
@@ -111,6 +112,10 @@ func (s *Site) showArtifact(p *page) error {
 		return err
 	}
 	if err := shown.loadVerdicts(p); err != nil {
+		return err
+	}
+	var err error
+	if shown.Logged, err = p.loggedOne(shown.Org, "artifact", shown.Artifact.ID); err != nil {
 		return err
 	}
 	shown.shorten()

@@ -28,6 +28,7 @@ func artifactAPI(t *testing.T) *fakeAPI {
 		"GET /deployments/acme/production/" + fingerprint: canned(`{"deployed_at":1793612280.5,"snapshot_index":2,"diff_url":"https://github.com/acme/checkout/compare/a...b","lead_time_seconds":90.4,
 			"replaced_artifact":{"fingerprint":"` + fingerprint + `","artifact_name":"` + script + `","artifact":{"flow_name":"checkout","git_commit":"0ab2c0e1f5d9","git_commit_info":null}}}`),
 		"GET /attestations/acme": canned(`{"data":[` + scanText + `]}`),
+		"GET /log/acme/entries":  canned(`{"entries":[{"fact":"artifact/new","index":3}]}`),
 		"GET /trails/acme?fingerprint=" + fingerprint + "&flow=checkout&per_page=100": canned(`{"data":[{"name":"t1","compliance_status":{"artifacts_statuses":{"api":
 			{"artifact_id":"old","attestations_statuses":[{"attestation_name":"scan","attestation_type":"snyk","attestation_id":"` + scanID + `","is_compliant":true}]}}}}]}`),
 	})
@@ -37,8 +38,9 @@ func TestArtifactIsShown(t *testing.T) {
 	api := artifactAPI(t)
 	api.open(t, artifactPath).has(t, `data-copy="`+fingerprint+`"`, `href="/acme/environments/production/snapshots/9"`, "not compliant",
 		`href="/acme/environments/staging/snapshots/4"`, `href="https://github.com/acme/checkout/compare/a...b"`, "1.5 min after its commit", "0ab2c0e1f5d9",
-		`href="/api/v2/artifacts/acme/checkout/`+fingerprint+`/audit_package"`, `/attestation/`+scanID+`/evidence" download`, "robot", "javascript:alert(1)")
-	if len(api.asked) != 5 {
+		`href="/api/v2/artifacts/acme/checkout/`+fingerprint+`/audit_package"`, `/attestation/`+scanID+`/evidence" download`, "robot", "javascript:alert(1)",
+		`<a href="/api/v2/log/acme/proof/artifact/new" download>logged as entry 3</a>`)
+	if len(api.asked) != 7 {
 		t.Errorf("asked %v", api.asked)
 	}
 }
@@ -57,7 +59,7 @@ func TestVerdictsAreAskedForInFewEnvironments(t *testing.T) {
 	}
 	api.answers["GET /artifacts/acme/checkout/fingerprint/"+fingerprint] = canned(artifactText("new", "t2", strings.Join(running, ",")))
 	api.open(t, artifactPath).has(t, "Where it runs as well", `href="/acme/environments/e11/snapshots/1"`)
-	if len(api.asked) != 3+2*maxPlaces {
+	if len(api.asked) != 5+2*maxPlaces {
 		t.Errorf("asked %d times", len(api.asked))
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/url"
+	"slices"
 
 	"attestry/api/jsonstream"
 )
@@ -38,6 +39,8 @@ type attestation struct {
 	// where nothing had been reported.
 	Reason     *string `json:"reason"`
 	Overridden *string `json:"overridden_attestation_id"`
+	// Logged is where the transparency log has it, nil if it has not.
+	Logged *logged `json:"-"`
 }
 
 // UserText is the data that its client has sent along, "" for none.
@@ -151,10 +154,20 @@ func (p *page) detail(org string, sections ...*section) error {
 	if len(waiting) == 0 {
 		return nil
 	}
+	var facts []string
+	for id := range waiting {
+		facts = append(facts, "attestation/"+id)
+	}
+	slices.Sort(facts)
+	entries, err := p.logged(org, facts)
+	if err != nil {
+		return err
+	}
 	return p.read(target("/attestations/%s", org)+"?"+query.Encode(), func(content io.Reader) error {
 		return eachOf(content, "data", func(decoder *jsonstream.Decoder) error {
 			one := &attestation{}
 			err := decoder.Decode(one)
+			one.Logged = entries["attestation/"+one.ID]
 			for _, entry := range waiting[one.ID] {
 				entry.Details = one
 			}

@@ -67,7 +67,9 @@ type controlVersions struct {
 		At      float64 `json:"timestamp"`
 		By      string  `json:"created_by"`
 	} `json:"versions"`
-	Pager pager `json:"-"`
+	// Logged are the entries of the transparency log, by version.
+	Logged map[int]*logged `json:"-"`
+	Pager  pager           `json:"-"`
 }
 
 // controlCoverage is a page of the environments that a control covers or not.
@@ -119,6 +121,13 @@ func (s *Site) showControl(p *page) error {
 	}
 	var err error
 	if shown.Versions.Pager, err = p.part("versions", &shown.Versions.listed, &shown.Versions); err != nil {
+		return err
+	}
+	versions := make([]int, 0, len(shown.Versions.Versions))
+	for _, one := range shown.Versions.Versions {
+		versions = append(versions, one.Version)
+	}
+	if shown.Versions.Logged, err = p.loggedVersions(org, "control", shown.Control.Identifier, versions); err != nil {
 		return err
 	}
 	if shown.Coverage.Pager, err = p.part("coverage", &shown.Coverage.listed, &shown.Coverage); err != nil {

@@ -35,6 +35,8 @@ type environmentPage struct {
 	Previous, Next string // addresses of other snapshots
 	History        []historyEntry
 	Diff           string
+	// Logged is where the transparency log has the snapshot, nil if it has not.
+	Logged *logged
 }
 
 // historyEntry is a snapshot in the history.
@@ -81,7 +83,9 @@ func (e *environmentPage) load(p *page) error {
 	}
 	e.Snapshot = read
 	e.link()
-	return nil
+	var err error
+	e.Logged, err = p.loggedOne(e.Org, "snapshot", name+":"+strconv.FormatInt(read.Index, 10))
+	return err
 }
 
 // link sets the addresses of what is beside the page.

@@ -45,8 +45,9 @@ func TestEnvironmentPageExplainsFirstWhatFails(t *testing.T) {
 				"git_commit":"4ab2c0e1f5d9a7b3c8e6f0d1a2b3c4d5e6f70819","commit_url":"`+link+`","flows":[{"flow_name":"a/b","trail_name":"`+attribute+`"}],
 				"explanation":[{"text":"`+attribute+`","failing":true,"remedy":"Report `+script+`"}]}]}`,
 		`[{"index":3,"state":true,"from":1774950000.5},{"index":2,"state":null,"from":1774900000.5},{"index":1,"state":false,"from":1774800000.5}]`)
+	api.answers["GET /log/acme/entries"] = canned(`{"entries":[{"fact":"snapshot/production:2","index":6}]}`)
 	shown := api.open(t, "/acme/environments/production/snapshots/2")
-	shown.has(t, escapedScript, `<span class="state bad">silent</span>`, "1 compliant, 1 not compliant, 0 not judged", "Report &lt;script&gt;", "4ab2c0e1f5d9",
+	shown.has(t, escapedScript, `<a href="/api/v2/log/acme/proof/snapshot/production:2" download>logged as entry 6</a>`, `<span class="state bad">silent</span>`, "1 compliant, 1 not compliant, 0 not judged", "Report &lt;script&gt;", "4ab2c0e1f5d9",
 		`href="/acme/flows/a%2Fb/artifacts/`+fingerprint+`"`, "became non compliant",
 		`href="/acme/environments/production/snapshots/1" rel="prev"`, `href="/acme/environments/production/snapshots/3" rel="next"`, "/diff?from=1&amp;to=2",
 		`snapshots/3">Snapshot 3</a> <span class="state good">compliant<`,

@@ -119,9 +119,11 @@ type policyPage struct {
 	Users       []string
 	More        int // how many environments are not named
 	Versions    []policyVersion
-	Pager       pager
-	Events      []policyEvent
-	JSON        string
+	// Logged are the entries of the transparency log, by version.
+	Logged map[int]*logged
+	Pager  pager
+	Events []policyEvent
+	JSON   string
 }
 
 // comparedVersion is one of two versions beside each other. Version is nil if there is none of the number.
@@ -139,6 +141,14 @@ func (s *Site) showPolicy(p *page) error {
 	}
 	shown.JSON = p.apiAddress()
 	shown.arrange(p)
+	versions := make([]int, 0, len(shown.Versions))
+	for i := range shown.Versions {
+		versions = append(versions, shown.Versions[i].Version)
+	}
+	var err error
+	if shown.Logged, err = p.loggedVersions(org, "policy", name, versions); err != nil {
+		return err
+	}
 	return p.render("policy", name, &shown)
 }
 

@@ -19,9 +19,11 @@ func TestPoliciesAreListed(t *testing.T) {
 }
 
 func TestPolicyShowsItsNewestVersion(t *testing.T) {
-	api := newFakeAPI(t, cannedAnswers{"GET /policies/acme/p1": withHostile(hostilePolicy)})
+	api := newFakeAPI(t, cannedAnswers{
+		"GET /policies/acme/p1": withHostile(hostilePolicy), "GET /log/acme/entries": canned(`{"entries":[{"fact":"policy/p1:2","index":5}]}`),
+	})
 	shown := api.open(t, "/acme/policies/p1")
-	shown.has(t, escapedScript, "second: ", "new version 2")
+	shown.has(t, escapedScript, "second: ", "new version 2", `<a href="/api/v2/log/acme/proof/policy/p1:2" download>logged as entry 5</a>`)
 	shown.lacks(t, "first: ")
 }
 

@@ -49,6 +49,7 @@ func trailAPI(t *testing.T) *fakeAPI {
 	t.Helper()
 	return newFakeAPI(t, cannedAnswers{
 		"GET /trails/acme/checkout/t1": canned(trailText),
+		"GET /log/acme/entries":        canned(`{"entries":[{"fact":"attestation/` + reviewID + `","index":41}]}`),
 		"GET /attestations/acme":       canned(`{"data":[` + reviewText + `,` + overrideText + `,` + scanText + `,` + testText + `],"_links":{}}`),
 	})
 }
@@ -60,7 +61,8 @@ func TestTrailIsShownBesideItsTemplate(t *testing.T) {
 		"accepted risk", "in place of", "?attestation_id="+scanID, "unexpected", "It was not reported.",
 		`href="/api/v2/attestations/acme/checkout/trail/t1/attestation/`+testID+`/evidence" download`,
 		`href="https://ci.example.com/?a=1&amp;b=2"`, "javascript:alert(1)", `href="/acme/flows/checkout/trails/t1/package"`,
-		`href="/acme/environments/production/snapshots/7"`, "started running")
+		`href="/acme/environments/production/snapshots/7"`, "started running",
+		`<a href="/api/v2/log/acme/proof/attestation/`+reviewID+`" download>logged as entry 41</a>`)
 	verdict, own := strings.Index(shown.text, "Something fails."), strings.Index(shown.text, "The trail itself")
 	expected, more := strings.Index(shown.text, "<bdi>web</bdi>"), strings.LastIndex(shown.text, "<bdi>unknown</bdi>")
 	if verdict > own || expected > more {
@@ -69,7 +71,7 @@ func TestTrailIsShownBesideItsTemplate(t *testing.T) {
 	if strings.Index(shown.text, "started running") > strings.Index(shown.text, "trail reported") {
 		t.Error("the newest event is not the first")
 	}
-	if len(api.asked) != 2 {
+	if len(api.asked) != 3 {
 		t.Errorf("asked %v", api.asked)
 	}
 }
@@ -78,7 +80,7 @@ func TestAttestationThatWasAskedForIsShown(t *testing.T) {
 	const path = "/acme/flows/checkout/trails/t1?attestation_id="
 	api := trailAPI(t)
 	api.open(t, path+overrideID).has(t, `aria-current="true"`, `href="#attestation-`+overrideID+`"`, "accepted risk")
-	if len(api.asked) != 2 || strings.Count(api.asked[1].Target, overrideID) != 1 {
+	if len(api.asked) != 3 || strings.Count(api.asked[2].Target, overrideID) != 1 {
 		t.Errorf("the attestation is not read once: %v", api.asked)
 	}
 	trailAPI(t).open(t, path+scanID).has(t, "It has no row below", "Download its evidence", "&lt;script&gt;alert(1)&lt;/script&gt;", "javascript:alert(1)")
@@ -105,7 +107,7 @@ func TestLongTrailsStaySmall(t *testing.T) {
 	})
 	api.answers["GET /attestations/acme"] = canned(`{"data":[]}`)
 	api.open(t, "/acme/flows/checkout/trails/t1").has(t, "The latest 100 of 300", `href="?from=25"`, "300 artifacts in all")
-	if len(api.asked) != 2 {
+	if len(api.asked) != 3 {
 		t.Errorf("asked %d times", len(api.asked))
 	}
 	api.open(t, "/acme/flows/checkout/trails/t1?from=25").has(t, `href="?from=0"`, `href="?from=50"`, "<bdi>a025")

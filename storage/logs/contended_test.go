@@ -37,7 +37,7 @@ func TestLeavesCommitToWhatProcessesThatContendHaveStored(t *testing.T) {
 	}
 	processes.Wait()
 	for _, stored := range all(t, s.Db, "artifacts") {
-		leaf, err := logs.New(s.Db, nil).Leaf(t.Context(), "org", "artifact", stored.ID)
+		leaf, err := logs.New(s.Db, nil).Leaf(t.Context(), "org", "artifact/"+stored.ID)
 		if err != nil || leaf.Hash != translog.Commitment(leaf.Salt, stored.Body) {
 			t.Errorf("the leaf of %s is not of what is stored: %v", stored.ID, err)
 		}

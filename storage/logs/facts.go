@@ -29,9 +29,9 @@ func (l *Logs) VersionNames(ctx context.Context, org, kind string, documents []s
 // blocksAtOnce bounds the blocks, of up to 256 leaves, that are in memory at once.
 const blocksAtOnce = 32
 
-// Leaf returns the leaf of a fact, or storage.ErrNotFound.
-func (l *Logs) Leaf(ctx context.Context, org, kind, id string) (Leaf, error) {
-	leaves, err := l.LeavesOf(ctx, org, []string{leafName(kind, id)})
+// Leaf returns the leaf of a name, kind/id, or storage.ErrNotFound.
+func (l *Logs) Leaf(ctx context.Context, org, name string) (Leaf, error) {
+	leaves, err := l.LeavesOf(ctx, org, []string{name})
 	if err == nil && len(leaves) == 0 {
 		err = storage.ErrNotFound
 	}

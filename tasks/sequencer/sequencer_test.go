@@ -30,7 +30,7 @@ import (
 )
 
 // factSchema is a collection of facts.
-var factSchema = &storage.Schema{Name: "artifacts", Fields: []string{"org"}}
+var factSchema = &storage.Schema{Name: "artifacts", Fields: []string{"org", "trail"}}
 
 // organizations are those that exist: all but "nobody".
 type organizations struct{}
@@ -44,35 +44,36 @@ func (organizations) OrganizationOf(_ context.Context, id string) (evidence.Orga
 
 // fixture is logs over embedded engines.
 type fixture struct {
-	t     *testing.T
-	docs  storage.Documents
-	objs  storage.Objects
-	keys  translog.Keys
-	clock *evidencetest.Clock
-	facts atomic.Int64
+	t      testing.TB
+	folder string
+	docs   storage.Documents
+	objs   storage.Objects
+	keys   translog.Keys
+	clock  *evidencetest.Clock
+	facts  atomic.Int64
 }
 
-func newFixture(t *testing.T) *fixture {
+func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	folder := t.TempDir()
 	objects, err := filesystem.Open(filepath.Join(folder, "objects"))
 	must(t, err)
 	return &fixture{
-		t: t, objs: objects, keys: newKeys(t),
+		t: t, folder: folder, objs: objects, keys: newKeys(t),
 		docs: pebbletest.Open(t, filepath.Join(folder, "documents"), append(logs.Schemas(), factSchema)),
 		// Checkpoints are due whenever the clock is read.
 		clock: evidencetest.NewSteppingClock(time.Unix(1_800_000_000, 0), 2*time.Second),
 	}
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func newKeys(t *testing.T) translog.Keys {
+func newKeys(t testing.TB) translog.Keys {
 	t.Helper()
 	file, err := translog.NewKeyFile()
 	must(t, err)
@@ -152,12 +153,12 @@ func (f *fixture) leaves(org string) (leaves []logs.Leaf) {
 			if record.Fields["org"] != org {
 				continue
 			}
-			leaf, err := reader.Leaf(f.t.Context(), org, "artifact", record.ID)
+			leaf, err := reader.Leaf(f.t.Context(), org, "artifact/"+record.ID)
 			must(f.t, err)
 			leaves = append(leaves, leaf)
 		}
 		if len(page) == 0 {
-			if cites, err := reader.Leaf(f.t.Context(), org, logs.Continuation, "1"); err == nil {
+			if cites, err := reader.Leaf(f.t.Context(), org, logs.Continuation+"/1"); err == nil {
 				leaves = append(leaves, cites)
 			}
 			slices.SortFunc(leaves, func(a, b logs.Leaf) int { return int(a.Index - b.Index) })

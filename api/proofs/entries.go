@@ -1,0 +1,107 @@
+package proofs
+
+import (
+	"context"
+	"strings"
+
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/storage"
+	"attestry/storage/names"
+)
+
+type entriesQuery struct {
+	server.OrgPath
+	Facts []string `query:"facts,explode" required:"true" minItems:"1" maxItems:"256" doc:"Kind and id of each fact, such as attestation/{id}."`
+}
+
+// LogEntry is where the log has a fact.
+type LogEntry struct {
+	Fact  string `json:"fact" doc:"Kind and id, as they were asked for."`
+	Index int64  `json:"index" doc:"Place of the entry in the log, from 0."`
+}
+
+// LogEntriesResponse lists entries of a log (docs/semantics.md 24.4).
+type LogEntriesResponse struct {
+	Entries []LogEntry `json:"entries" doc:"Those of the facts that are in the last checkpoint, in the order in which they were asked for."`
+}
+
+func (h *handlers) listEntries(ctx context.Context, in *entriesQuery) (*server.Answer[LogEntriesResponse], error) {
+	org := server.Access(ctx)
+	log, err := h.load(ctx, org)
+	if err != nil {
+		return nil, err
+	}
+	asked, err := h.entryNames(ctx, org, in.Facts)
+	if err != nil {
+		return nil, err
+	}
+	leaves, err := h.Logs.LeavesOf(ctx, org.OrgID, storage.Distinct(asked))
+	if err != nil {
+		return nil, err
+	}
+	places := map[string]int64{}
+	for i := range leaves {
+		places[leaves[i].Kind+"/"+leaves[i].ID] = leaves[i].Index
+	}
+	body := LogEntriesResponse{Entries: []LogEntry{}}
+	for i, fact := range in.Facts {
+		if place := places[asked[i]]; place > 0 && place <= log.Signed {
+			body.Entries = append(body.Entries, LogEntry{Fact: fact, Index: place - 1})
+		}
+	}
+	return server.Answered(body), nil
+}
+
+// entryNames are the names, kind/id, of facts in the log. The ids of some begin with that of an environment or a flow, for
+// which its name may stand.
+func (h *handlers) entryNames(ctx context.Context, org evidence.OrgAccess, facts []string) ([]string, error) {
+	resolvers := map[string]func(ctx context.Context, org string, names []string) ([]names.Entry, error){
+		environmentOwner: h.Environments.Registry.ResolveMany, flowOwner: h.Flows.ResolveMany,
+	}
+	owners := map[string][]string{}
+	for _, fact := range facts {
+		kind, owner, _ := split(fact)
+		owners[ownerOf[kind]] = append(owners[ownerOf[kind]], owner)
+	}
+	ids := map[string]string{}
+	for owner, resolve := range resolvers {
+		if len(owners[owner]) == 0 {
+			continue
+		}
+		entries, err := resolve(ctx, org.OrgID, storage.Distinct(owners[owner]))
+		if err != nil {
+			return nil, err
+		}
+		for _, entry := range entries {
+			ids[owner+"/"+entry.Name] = entry.ID
+		}
+	}
+	resolved := make([]string, 0, len(facts))
+	for _, fact := range facts {
+		kind, owner, rest := split(fact)
+		if id := ids[ownerOf[kind]+"/"+owner]; id != "" {
+			fact = kind + "/" + id + rest
+		}
+		resolved = append(resolved, fact)
+	}
+	return resolved, nil
+}
+
+const (
+	environmentOwner = "environment"
+	flowOwner        = "flow"
+)
+
+// ownerOf says what the ids of facts of a kind begin with; "" for nothing that has a name.
+var ownerOf = map[string]string{"snapshot": environmentOwner, "environment": environmentOwner, "allowance": environmentOwner, "approval": flowOwner}
+
+// split divides kind/owner:rest. The rest has its colon.
+func split(fact string) (kind, owner, rest string) {
+	kind, id, _ := strings.Cut(fact, "/")
+	owner, rest, found := strings.Cut(id, ":")
+	if found {
+		rest = ":" + rest
+	}
+	return kind, owner, rest
+}

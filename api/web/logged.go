@@ -1,0 +1,62 @@
+package web
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+
+	"attestry/api/web/view"
+)
+
+// logged is where the transparency log has a fact.
+type logged struct {
+	Index int64 // from 0
+	Proof string
+}
+
+// logged finds facts, each as kind/id, in the log of an organization. There are at most maxDetails; nothing is found without
+// a log.
+func (p *page) logged(org string, facts []string) (map[string]*logged, error) {
+	if len(facts) == 0 {
+		return nil, nil
+	}
+	var answer struct {
+		Entries []struct {
+			Fact  string `json:"fact"`
+			Index int64  `json:"index"`
+		} `json:"entries"`
+	}
+	if _, err := p.getIfThere(target("/log/%s/entries", org)+"?"+url.Values{"facts": facts}.Encode(), &answer); err != nil {
+		return nil, err
+	}
+	found := map[string]*logged{}
+	for _, entry := range answer.Entries {
+		kind, id, _ := strings.Cut(entry.Fact, "/")
+		found[entry.Fact] = &logged{Index: entry.Index, Proof: view.Pages.LogProof(org, kind, id)}
+	}
+	return found, nil
+}
+
+// loggedOne is logged for one fact, nil if it is not found.
+func (p *page) loggedOne(org, kind, id string) (*logged, error) {
+	found, err := p.logged(org, []string{kind + "/" + id})
+	return found[kind+"/"+id], err
+}
+
+// loggedVersions is logged for versions of something that has a name.
+func (p *page) loggedVersions(org, kind, name string, versions []int) (map[int]*logged, error) {
+	facts := make([]string, 0, len(versions))
+	for _, version := range versions {
+		facts = append(facts, versionFact(kind, name, version))
+	}
+	found, err := p.logged(org, facts)
+	byVersion := map[int]*logged{}
+	for _, version := range versions {
+		byVersion[version] = found[versionFact(kind, name, version)]
+	}
+	return byVersion, err
+}
+
+func versionFact(kind, name string, version int) string {
+	return kind + "/" + name + ":" + strconv.Itoa(version)
+}
