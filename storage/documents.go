@@ -122,7 +122,7 @@ type Query struct {
 	Offset int
 	// Limit is how many entries are wanted, 1 to MaxMany.
 	Limit int
-	// MaxBytes ends a page before its bodies exceed it, but behind the first record. 0 is no bound.
+	// MaxBytes ends a page before its bodies exceed it; a page has at least one record. 0 is no bound.
 	MaxBytes int
 	// Where keeps entries that meet all conditions.
 	Where []Condition

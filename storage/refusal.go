@@ -1,6 +1,3 @@
-// Package storage stores the documents and objects of Attestry. It declares two ports, Documents and Objects, that
-// engines implement (storage/pebble, storage/mongodb, storage/filesystem, storage/s3), and holds the repositories
-// built on them.
 package storage
 
 import (

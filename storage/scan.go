@@ -62,7 +62,7 @@ func (s *Scan) Need() int {
 	return need + 1
 }
 
-// Skip returns how many of the first entries an engine may leave unread because of the offset. It is 0 with
+// Skip skips, and returns, how many of the first entries an engine may leave unread because of the offset. It is 0 with
 // conditions, and leaves at least one entry for the cursor.
 func (s *Scan) Skip() int {
 	if len(s.query.Where) > 0 {

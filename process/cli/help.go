@@ -1,4 +1,3 @@
-// Package cli is what the command lines of the programs share: flags, help with the table of settings, and the version.
 package cli
 
 import (

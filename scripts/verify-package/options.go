@@ -36,7 +36,8 @@ the organization has what is in it.
 
 It ends with 0 if all of that holds, with 1 if something was altered, was left
 out or does not follow, if the log cannot be read, or if to verify it takes more
-memory, and with 2 if the file is no audit package. Rules of custom attestation types are evaluated in other processes.
+memory, and with 2 if the file is no audit package. Rules of custom attestation
+types are evaluated in other processes.
 `
 
 const (

@@ -1,4 +1,3 @@
-// Package filesystem keeps objects as files below one directory: the embedded engine of storage.Objects.
 package filesystem
 
 import (

@@ -129,7 +129,10 @@ func (l *Logs) Continue(ctx context.Context, org string) (Log, error) {
 	if why == "" {
 		return Log{}, ErrNotBehind
 	}
-	first := strings.TrimSuffix(old.Value.Origin, fmt.Sprintf("/%d", old.Value.Generation))
+	first := old.Value.Origin
+	if old.Value.Generation > 0 { // the first log has no number, and its organization may be called 0
+		first = strings.TrimSuffix(first, fmt.Sprintf("/%d", old.Value.Generation))
+	}
 	next := Log{
 		Org: org, Origin: fmt.Sprintf("%s/%d", first, last.Generation+1), Secret: old.Value.Secret, Tree: old.Value.Tree,
 		Generation: last.Generation + 1, Continues: last.Note,

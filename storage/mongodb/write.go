@@ -65,6 +65,7 @@ func (db *DB) Put(ctx context.Context, schema *storage.Schema, records ...storag
 	for _, record := range storage.FirstOfEach(latestFirst, func(record storage.Record) string { return record.ID }) {
 		models = append(models, model(&storage.Write{Kind: storage.WritePut, Record: record}))
 	}
+	slices.Reverse(models) // ascending ids are the fastest to insert
 	_, err = bulkWrite(ctx, collection, models, false)
 	raced, err := duplicates(err)
 	if err != nil || len(raced) == 0 {

@@ -42,7 +42,7 @@ type Entry struct {
 	Org  string `json:"org"`
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// ID is the id of the thing, Detail the part of it that never changes.
+	// ID is that of the thing.
 	ID string `json:"target"`
 	// Detail never changes. Each name of a thing has it.
 	Detail string `json:"detail"`

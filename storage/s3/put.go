@@ -1,5 +1,3 @@
-// Package s3 keeps objects in a bucket of any S3-compatible server: MinIO, AWS, Ceph, versitygw. It is the production
-// engine of storage.Objects.
 package s3
 
 import (

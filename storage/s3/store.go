@@ -20,7 +20,7 @@ const maxAttempts = 5
 
 // Options say where a bucket is and who opens it.
 type Options struct {
-	// Endpoint is the host of the server, with an unusual port.
+	// Endpoint is the host of the server, with its port unless that is the usual one.
 	Endpoint string
 	// Secure asks for TLS.
 	Secure bool

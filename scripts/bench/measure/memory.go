@@ -1,4 +1,3 @@
-// Package measure lets clients call a service and a baseline alternately, and computes statistics of both.
 package measure
 
 import (
