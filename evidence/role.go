@@ -28,8 +28,13 @@ func ParseRole(name string) (Role, error) {
 	return NoRole, fmt.Errorf("unknown role %q", name)
 }
 
-// String returns the role's name as the contract writes it.
-func (r Role) String() string { return roleNames[r] }
+// String returns the role's name as the contract writes it. A role that is not known is "none".
+func (r Role) String() string {
+	if r < NoRole || r > Admin {
+		return roleNames[NoRole]
+	}
+	return roleNames[r]
+}
 
 // Allows reports whether whoever holds r may do what needs at least least.
 func (r Role) Allows(least Role) bool { return r >= least }

@@ -46,3 +46,11 @@ func TestRoleSurvivesJSON(t *testing.T) {
 		t.Errorf("an unknown role was read as %v", role)
 	}
 }
+
+func TestARoleThatIsNotKnownIsNone(t *testing.T) {
+	for _, role := range []Role{-1, NoRole, Admin + 1} {
+		if got := role.String(); got != "none" {
+			t.Errorf("role %d is %q", int(role), got)
+		}
+	}
+}
