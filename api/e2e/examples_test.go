@@ -59,7 +59,7 @@ var exampleOrder = []string{
 	"list_deliveries", "redeliver", "rotate_target_secret", "test_action", "delete_environment_notification", "delete_action",
 	"assemble_trail_audit_package", "download_trail_audit_package", "assemble_trail_audit_pdf", "download_trail_audit_pdf",
 	"assemble_artifact_audit_package", "get_audit_package", "assemble_attestation_audit_package", "download_attestation_audit_package",
-	"get_log", "get_log_checkpoint", "get_log_tile", "get_log_proof",
+	"get_log", "get_log_checkpoint", "get_log_tile", "list_log_entries", "get_log_proof",
 	"sign_verdict", "get_signing_key",
 }
 
@@ -307,6 +307,7 @@ var (
 		{`/acme\\n\d+\\n`, `/acme\n57\n`},
 		{`(\\"(hash|group)\\":\\")[0-9a-f]{64}`, "${1}6d12290f746151d6bc6c09d19ca705922df8813379b5031a3a1a6c63505386ff"},
 		{`"salt":"[^"]*","index":\d+,"proof":\[[^]]*\]`, `"salt":"FdS90/pxDGk12mAtsZH5pA==","index":3,"proof":["l1bg+HgANOlzZq9JMSpR+uvjGhQxk03BpXkw2JRf4nw="]`},
+		{`("fact":"[^"]*","index":)\d+`, "${1}3"},
 		{`index \d+\\n([A-Za-z0-9+/=]{44}\\n)*`, `index 3\nl1bg+HgANOlzZq9JMSpR+uvjGhQxk03BpXkw2JRf4nw=\n`},
 		{`"timestamp":[0-9.]+,"lag`, `"timestamp":1793618280.5,"lag`},
 		{`(\\n|\n|")[A-Za-z0-9+/]{43}=`, "${1}l1bg+HgANOlzZq9JMSpR+uvjGhQxk03BpXkw2JRf4nw="},

@@ -50,7 +50,8 @@ type fixture struct {
 }
 
 // openFixture starts the service, which logs into a file, and the baseline.
-func openFixture(ctx context.Context, engines Engines, directory string) (f *fixture, err error) {
+// Facts are logged if they are to be, or with a key in the environment of this process.
+func openFixture(ctx context.Context, engines Engines, directory string, logged bool) (f *fixture, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -66,14 +67,19 @@ func openFixture(ctx context.Context, engines Engines, directory string) (f *fix
 	if f.log, err = os.Create(filepath.Join(f.data, "log")); err != nil {
 		return f, err
 	}
+	logKey := os.Getenv("ATTESTRY_LOG_KEY_FILE")
+	if logged && logKey == "" {
+		if logKey, err = f.makeLogKey(); err != nil {
+			return f, err
+		}
+	}
 	f.instance, err = instance.Start(ctx, instance.Options{
 		Listen: "127.0.0.1:0", Data: f.data,
 		Redis: engines.Redis, Database: engines.MongoDB, S3: engines.S3,
 		ReportWait: reports.MaxWait,
-		// With a key, facts are logged.
-		Environ: []string{"ATTESTRY_OUTBOUND_ALLOW=127.0.0.1", "ATTESTRY_LOG_KEY_FILE=" + os.Getenv("ATTESTRY_LOG_KEY_FILE")},
-		Clock:   time.Now,
-		Log:     process.NewLog(f.log, slog.LevelInfo),
+		Environ:    []string{"ATTESTRY_OUTBOUND_ALLOW=127.0.0.1", "ATTESTRY_LOG_KEY_FILE=" + logKey},
+		Clock:      time.Now,
+		Log:        process.NewLog(f.log, slog.LevelInfo),
 	})
 	if err != nil {
 		return f, err

@@ -18,6 +18,8 @@ type kind struct {
 	bytes int64
 	// beside is done once in each round while the service is measured; nil is nothing.
 	beside func(c *client) error
+	// logged lets the service keep transparency logs; it does in all workloads if there is a key in the environment.
+	logged bool
 	// seeds write what all clients need.
 	seeds []seed
 	// setup creates what one client needs, and returns what it sends.
@@ -104,6 +106,9 @@ var kinds = []kind{
 	{name: "report changed, 100 artifacts known to two flows, beside {size} packages",
 		measures: "a cluster reports that one image was replaced while packages are assembled; in the baseline, while none are",
 		baseline: ofService, seeds: []seed{ofSize(reportedPods, seedImages), seedPackages}, setup: reportBeside, beside: assembleAll, variants: []variant{{50, 1}}},
+
+	{name: "proof of one of {size} artifacts", measures: "a client asks for the proof that an artifact is in the transparency log",
+		baseline: baseline.BytesPath, logged: true, seeds: []seed{seedArtifacts, awaitLogged}, setup: getProofs, variants: []variant{{100_000, 1}}},
 
 	{name: "at rest", measures: "nothing but a small request a second: CPU ms is what the service takes in a second, also during the baseline",
 		baseline: ofService, setup: rest, variants: []variant{{0, 1}}},

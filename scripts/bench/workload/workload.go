@@ -50,7 +50,7 @@ func (w Workload) Measures() string { return w.measures }
 // Run measures the workload on a new service and a new baseline, for duration on each. Data and logs are in a new
 // directory below directory, which is left there after an error.
 func (w Workload) Run(ctx context.Context, engines Engines, directory string, duration time.Duration) (result measure.Result, err error) {
-	f, err := openFixture(ctx, engines, directory)
+	f, err := openFixture(ctx, engines, directory, w.logged)
 	if err != nil {
 		return measure.Result{}, err
 	}

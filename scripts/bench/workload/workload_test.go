@@ -93,7 +93,7 @@ func TestRunFailsOnAnUnexpectedAnswer(t *testing.T) {
 // openFixtureOf opens a fixture until the test ends.
 func openFixtureOf(t *testing.T) *fixture {
 	t.Helper()
-	f, err := openFixture(t.Context(), Engines{}, t.TempDir())
+	f, err := openFixture(t.Context(), Engines{}, t.TempDir(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
