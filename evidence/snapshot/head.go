@@ -36,7 +36,8 @@ type Head struct {
 	Processed int64     `json:"processed"`
 	Outcomes  []Outcome `json:"outcomes,omitempty"`
 
-	// Lease is that of the worker which processes the environment. It only saves double work.
+	// Lease is that of the worker which processes the environment. It only saves double work: the numbering of the
+	// snapshots decides which result counts.
 	Lease   job.Lease `json:"lease"`
 	Attempt Attempt   `json:"attempt"`
 
@@ -62,7 +63,8 @@ type Outcome struct {
 	Failed   bool   `json:"failed,omitempty"`
 }
 
-// MaxOutcomes is how many outcomes a head keeps: enough for all reports that somebody may wait for.
+// MaxOutcomes is how many outcomes a head keeps: enough for all reports of a busy environment that somebody may wait
+// for.
 const MaxOutcomes = 256
 
 // Verdict is what a report came to.

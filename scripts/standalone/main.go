@@ -21,6 +21,7 @@ import (
 	"attestry/config"
 	"attestry/evidence/identity"
 	"attestry/evidence/signing"
+	"attestry/evidence/translog"
 	"attestry/process"
 	"attestry/process/cli"
 	"attestry/scripts/standalone/instance"
@@ -53,8 +54,12 @@ func (c *command) main(ctx context.Context, args []string) int {
 	return cli.Success
 }
 
-// signingKey is the file in the data folder with the key that verdicts are signed with.
-const signingKey = "signing-key.pem"
+const (
+	// signingKey is the file in the data folder with the key that verdicts are signed with.
+	signingKey = "signing-key.pem"
+	// logKey is the file in the data folder with the key that transparency logs are signed with.
+	logKey = "log.key"
+)
 
 func (c *command) run(ctx context.Context, a arguments) error {
 	data, cleanUp, err := dataDirectory(a)
@@ -79,13 +84,9 @@ func (c *command) run(ctx context.Context, a arguments) error {
 	if err := refuseLostDatabase(settings.Stores, a.acceptLoss); err != nil {
 		return fmt.Errorf("standalone cannot start: %w", err)
 	}
-	environ := sources.Environment()
-	if settings.HTTP.SigningKeyFile == "" {
-		file, err := instance.KeyFile(data, signingKey, signing.NewKey)
-		if err != nil {
-			return fmt.Errorf("standalone cannot start: make a signing key: %w", err)
-		}
-		environ = append(environ, "ATTESTRY_SIGNING_KEY_FILE="+file)
+	keys, err := keyFiles(data, &settings)
+	if err != nil {
+		return fmt.Errorf("standalone cannot start: make a key: %w", err)
 	}
 	var made []identity.MadeKey
 	running, err := instance.Start(ctx, instance.Options{
@@ -93,7 +94,7 @@ func (c *command) run(ctx context.Context, a arguments) error {
 		Data:       data,
 		Redis:      settings.Stores.Redis.URL.Reveal(),
 		ReportWait: settings.HTTP.ReportWait,
-		Environ:    environ,
+		Environ:    append(sources.Environment(), keys...),
 		Clock:      time.Now,
 		AcceptLoss: a.acceptLoss,
 		Prepare: func(ctx context.Context, p *process.Process) (err error) {
@@ -113,6 +114,27 @@ func (c *command) run(ctx context.Context, a arguments) error {
 	}
 	err = c.serve(ctx, a, data, made, running)
 	return errors.Join(err, running.Close())
+}
+
+// keyFiles are the settings of the keys that nobody has set. They are made in the data folder.
+func keyFiles(data string, settings *config.Settings) (environ []string, err error) {
+	for _, key := range []struct {
+		set, variable, name string
+		newKey              func() ([]byte, error)
+	}{
+		{settings.HTTP.SigningKeyFile, "ATTESTRY_SIGNING_KEY_FILE", signingKey, signing.NewKey},
+		{settings.Log.KeyFile, "ATTESTRY_LOG_KEY_FILE", logKey, translog.NewKeyFile},
+	} {
+		if key.set != "" {
+			continue
+		}
+		file, err := instance.KeyFile(data, key.name, key.newKey)
+		if err != nil {
+			return nil, err
+		}
+		environ = append(environ, key.variable+"="+file)
+	}
+	return environ, nil
 }
 
 // serve introduces the service, plays the demonstration if wanted, and waits for the end.

@@ -70,7 +70,7 @@ func printedAs(want, got string) bool {
 // TestTourOfReadme enters the commands of README.md and compares what they print. Then it does
 // what the last answer asks for, which makes the environment compliant.
 func TestTourOfReadme(t *testing.T) {
-	for _, program := range []string{"bash", "curl"} {
+	for _, program := range []string{"bash", "curl", "openssl", "xxd"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skip(err)
 		}

@@ -340,6 +340,7 @@ func TestASlowWitnessDelaysNeitherOthersNorTheNextCheckpoint(t *testing.T) {
 	}()
 	<-began
 	for len(f.cosigners(f.log().Checkpoint)) == 0 && t.Context().Err() == nil { // until the other one has cosigned
+		time.Sleep(time.Millisecond)
 	}
 	f.want("while it is asked", []string{"w2"}, nil)
 	f.sign(4)

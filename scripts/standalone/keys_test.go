@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"attestry/evidence/signing"
+	"attestry/evidence/translog"
 	"attestry/scripts/standalone/instance"
 )
 
@@ -64,6 +65,19 @@ func TestStandaloneSignsWithTheKeyOfItsFolder(t *testing.T) {
 	}
 	if key, err := signing.ParseKey(content); err != nil || key.PublicKey() != told.PublicKey {
 		t.Errorf("it tells %q, %v", told.PublicKey, err)
+	}
+}
+
+func TestStandaloneKeepsLogsWithTheKeyOfItsFolder(t *testing.T) {
+	address, data := freeAddress(t), t.TempDir()
+	tr := newTrial()
+	tr.serve(t, "--listen", address, "--data", data)
+	content, err := os.ReadFile(filepath.Join(data, "log.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := translog.ParseKeys(content); err != nil {
+		t.Error(err)
 	}
 }
 
