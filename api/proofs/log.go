@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -153,10 +154,7 @@ func (h *handlers) getProof(ctx context.Context, in *proofPath) (*server.Answer[
 	if err != nil {
 		return nil, err
 	}
-	leaf, err := h.Logs.Leaf(ctx, org.OrgID, name[0])
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf("%s '%s' does not exist in organization '%s'", in.Kind, in.ID, org.OrgName))
-	}
+	leaves, err := h.Logs.Entered(ctx, org.OrgID, name)
 	if err != nil {
 		return nil, err
 	}
@@ -164,11 +162,10 @@ func (h *handlers) getProof(ctx context.Context, in *proofPath) (*server.Answer[
 	if err != nil {
 		return nil, err
 	}
-	if leaf.Index == 0 || leaf.Index > log.Signed {
-		waiting := evidence.NewError(evidence.Unavailable, fmt.Sprintf("%s '%s' is not in the log yet, please try again", in.Kind, in.ID))
-		waiting.RetryAfter = retryAfter
-		return nil, waiting
+	if len(leaves) == 0 || leaves[0].Index > log.Signed {
+		return nil, h.notProven(ctx, org, in, name[0])
 	}
+	leaf := leaves[0]
 	proof, err := h.Logs.Prove(ctx, &log, leaf.Index-1)
 	if err != nil {
 		return nil, err
@@ -188,4 +185,19 @@ func (h *handlers) getProof(ctx context.Context, in *proofPath) (*server.Answer[
 		return nil
 	})
 	return server.Answered(body), err
+}
+
+// notProven says why there is no proof of a fact that no checkpoint covers: there is no such fact, or it is to be waited for.
+func (h *handlers) notProven(ctx context.Context, org evidence.OrgAccess, in *proofPath, name string) error {
+	kind, id, _ := strings.Cut(name, "/")
+	exists, err := h.Logs.HasFact(ctx, org.OrgID, kind, id)
+	if err != nil {
+		return err
+	}
+	if !exists {
+		return evidence.NewError(evidence.NotFound, fmt.Sprintf("%s '%s' does not exist in organization '%s'", in.Kind, in.ID, org.OrgName))
+	}
+	waiting := evidence.NewError(evidence.Unavailable, fmt.Sprintf("%s '%s' is not in the log yet, please try again", in.Kind, in.ID))
+	waiting.RetryAfter = retryAfter
+	return waiting
 }

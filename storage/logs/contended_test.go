@@ -37,8 +37,8 @@ func TestLeavesCommitToWhatProcessesThatContendHaveStored(t *testing.T) {
 	}
 	processes.Wait()
 	for _, stored := range all(t, s.Db, "artifacts") {
-		leaf, err := logs.New(s.Db, nil).Leaf(t.Context(), "org", "artifact/"+stored.ID)
-		if err != nil || leaf.Hash != translog.Commitment(leaf.Salt, stored.Body) {
+		leaves, err := logs.New(s.Db, nil).LeavesOf(t.Context(), "org", []string{"artifact/" + stored.ID})
+		if err != nil || len(leaves) != 1 || leaves[0].Hash != translog.Commitment(leaves[0].Salt, stored.Body) {
 			t.Errorf("the leaf of %s is not of what is stored: %v", stored.ID, err)
 		}
 	}

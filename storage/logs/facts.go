@@ -29,16 +29,28 @@ func (l *Logs) VersionNames(ctx context.Context, org, kind string, documents []s
 // blocksAtOnce bounds the blocks, of up to 256 leaves, that are in memory at once.
 const blocksAtOnce = 32
 
-// Leaf returns the leaf of a name, kind/id, or storage.ErrNotFound.
-func (l *Logs) Leaf(ctx context.Context, org, name string) (Leaf, error) {
-	leaves, err := l.LeavesOf(ctx, org, []string{name})
-	if err == nil && len(leaves) == 0 {
-		err = storage.ErrNotFound
-	}
-	if err != nil {
-		return Leaf{}, err
-	}
-	return leaves[0], nil
+// Entered returns those of the leaves of an organization with names, kind/id, that have a place in the log, in the order of the
+// names.
+func (l *Logs) Entered(ctx context.Context, org string, names []string) ([]Leaf, error) {
+	found := map[string]Leaf{}
+	err := l.findPlaced(ctx, org, names, found)
+	return inOrder(names, found), err
+}
+
+// HasFact reports whether an organization has a fact, which need not have a place in the log yet.
+func (l *Logs) HasFact(ctx context.Context, org, kind, id string) (has bool, err error) {
+	leaf := Leaf{Org: org, Kind: kind, ID: id}
+	schema := factSchema(kind)
+	err = l.eachRecord(ctx, schema, []string{leaf.document(schema)}, func(record *storage.Record) error {
+		has = schema == versionSchema
+		if has {
+			return nil
+		}
+		fact, err := kindNamed(schema.Name).leaf(record, 0)
+		has = fact.Org == org
+		return err
+	})
+	return has, err
 }
 
 // LeavesOf returns the leaves of an organization that exist among names, kind/id, in their order.
@@ -55,13 +67,17 @@ func (l *Logs) LeavesOf(ctx context.Context, org string, names []string) ([]Leaf
 			return nil, err
 		}
 	}
-	var leaves []Leaf
+	return inOrder(names, found), nil
+}
+
+// inOrder returns those of the leaves that were found, in the order of their names.
+func inOrder(names []string, found map[string]Leaf) (leaves []Leaf) {
 	for _, name := range names {
-		if !missing(name) {
-			leaves = append(leaves, found[name])
+		if leaf, ok := found[name]; ok {
+			leaves = append(leaves, leaf)
 		}
 	}
-	return leaves, nil
+	return leaves
 }
 
 // findPlaced adds those of the leaves that have a place.

@@ -72,3 +72,29 @@ func TestTheFirstCheckpointThatCoversEntriesIsFound(t *testing.T) {
 		}
 	}
 }
+
+func TestFactsAreKnownBeforeTheyHaveAPlace(t *testing.T) {
+	s := apptest.NewFixture(t)
+	record(t, s)
+	reader := s.Logs
+	pending, err := reader.Pending(t.Context(), "org", 0, storage.MaxMany)
+	s.Must(err)
+	for _, leaf := range pending {
+		for org, want := range map[string]bool{"org": true, "other": false} {
+			if has, err := reader.HasFact(t.Context(), org, leaf.Kind, leaf.ID); err != nil || has != want {
+				t.Errorf("%s has %s %s: %v, %v", org, leaf.Kind, leaf.ID, has, err)
+			}
+		}
+		if entered, err := reader.Entered(t.Context(), "org", []string{leaf.Kind + "/" + leaf.ID}); err != nil || len(entered) > 0 {
+			t.Errorf("%s %s has a place: %v, %v", leaf.Kind, leaf.ID, entered, err)
+		}
+	}
+	for _, kind := range []string{"artifact", "environment", "secret", ""} {
+		if has, err := reader.HasFact(t.Context(), "org", kind, "none"); err != nil || has {
+			t.Errorf("there is a %s that nobody recorded: %v", kind, err)
+		}
+	}
+	if len(pending) < 9 {
+		t.Errorf("only %d facts were recorded", len(pending))
+	}
+}

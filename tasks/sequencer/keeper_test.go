@@ -245,7 +245,7 @@ func TestAnotherLogContinuesOneThatWasRestored(t *testing.T) {
 		t.Errorf("root %v, want %v: %v", checkpoint.Root, root, err)
 	}
 	f.checkProofs(repository, &log, texts, 10)
-	leaf, err := repository.Leaf(t.Context(), "acme", "continuation/1")
+	leaf, err := leafOf(t, repository, "acme", "continuation/1")
 	if err != nil || leaf.Index != 301 || leaf.Hash != translog.Commitment(leaf.Salt, []byte(last)) {
 		t.Errorf("the entry of the continuation is %+v: %v", leaf, err)
 	}
@@ -300,7 +300,7 @@ func TestAnEmptyDatabaseDoesNotBeginItsLogAgain(t *testing.T) {
 	if log := f.log(); log.Signed != 4 || log.Continues != last {
 		t.Errorf("%d entries are signed", log.Signed)
 	}
-	leaf, err := repository.Leaf(t.Context(), "acme", "continuation/1")
+	leaf, err := leafOf(t, repository, "acme", "continuation/1")
 	if err != nil || leaf.Index != 1 {
 		t.Errorf("the continuation is entry %d: %v", leaf.Index, err)
 	}

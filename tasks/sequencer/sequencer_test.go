@@ -141,6 +141,15 @@ func (h hashes) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
 	return found, nil
 }
 
+// leafOf returns the leaf of a name, or storage.ErrNotFound.
+func leafOf(t testing.TB, reader *logs.Logs, org, name string) (logs.Leaf, error) {
+	leaves, err := reader.LeavesOf(t.Context(), org, []string{name})
+	if err == nil && len(leaves) == 0 {
+		err = storage.ErrNotFound
+	}
+	return append(leaves, logs.Leaf{})[0], err
+}
+
 // leaves returns the leaves of all facts of an organization, and of a continuation, by their places.
 func (f *fixture) leaves(org string) (leaves []logs.Leaf) {
 	f.t.Helper()
@@ -153,12 +162,12 @@ func (f *fixture) leaves(org string) (leaves []logs.Leaf) {
 			if record.Fields["org"] != org {
 				continue
 			}
-			leaf, err := reader.Leaf(f.t.Context(), org, "artifact/"+record.ID)
+			leaf, err := leafOf(f.t, reader, org, "artifact/"+record.ID)
 			must(f.t, err)
 			leaves = append(leaves, leaf)
 		}
 		if len(page) == 0 {
-			if cites, err := reader.Leaf(f.t.Context(), org, logs.Continuation+"/1"); err == nil {
+			if cites, err := leafOf(f.t, reader, org, logs.Continuation+"/1"); err == nil {
 				leaves = append(leaves, cites)
 			}
 			slices.SortFunc(leaves, func(a, b logs.Leaf) int { return int(a.Index - b.Index) })
