@@ -14,7 +14,7 @@ import (
 )
 
 // repoRoutes are those of repositories. Names with slashes are one segment by the
-// time they are routed (api/framing/repo_path.go).
+// time they are routed (api/framing/paths.go).
 func (h *handlers) repoRoutes() []server.Route {
 	return []server.Route{
 		{Method: http.MethodGet, Path: "/repos/{org}", OperationID: "list_repos", Tag: "Repos",
