@@ -100,7 +100,8 @@ func (u *trailUpdate) concern(fingerprints ...string) {
 	}
 }
 
-// concernAttested notes the artifacts whose state an attestation may change, also unknown older ones.
+// concernAttested notes the artifacts whose state an attestation may change. A trail and a slot do not know the
+// fingerprints of all their older artifacts, which may run as well.
 func (u *trailUpdate) concernAttested(slots []*slotUpdate, a *evidence.Attestation) {
 	switch {
 	case a.OfTrail():

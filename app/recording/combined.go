@@ -198,7 +198,8 @@ func pause(ctx context.Context, try int) error {
 	}
 }
 
-// changeExisting records something in the trail of a scope, or returns errNoTrail.
+// changeExisting records something in the trail of a scope, or returns errNoTrail if the trail or its flow does not
+// exist.
 func (r *Recorder) changeExisting(ctx context.Context, scope Scope, apply func(context.Context, *trailUpdate) error) error {
 	ref, err := r.Flows.Resolve(ctx, scope.Org, scope.Flow)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -210,7 +211,8 @@ func (r *Recorder) changeExisting(ctx context.Context, scope Scope, apply func(c
 	return r.change(ctx, evidence.TrailKey(ref.ID, scope.Trail), apply)
 }
 
-// changeOpened records something in the trail of a scope, which it begins with its flow if need be.
+// changeOpened records something in the trail of a scope, which it begins with its flow if need be. at is the time that
+// the change will choose.
 func (r *Recorder) changeOpened(ctx context.Context, scope Scope, at *recordingTime, apply func(context.Context, *trailUpdate) error) error {
 	flow, err := r.flow(ctx, scope)
 	if err != nil {

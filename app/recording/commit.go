@@ -52,7 +52,8 @@ func (u *trailUpdate) addTrail(batch *storage.Batch) {
 	u.trail.Revision = u.recorder.Trails.Collection.ReplaceIn(batch, trail, u.trail.Revision)
 }
 
-// changesShared reports whether shared documents change. If not, a second batch is of no use.
+// changesShared reports whether documents that trails share are to be written. Without them, two batches would be refused
+// as often as one.
 func (u *trailUpdate) changesShared() bool { return len(u.provenances) > 0 || len(u.decisions) > 0 }
 
 // addShared adds what trails share, provenances and decisions, to a batch.
@@ -100,7 +101,8 @@ func (u *trailUpdate) affected(ctx context.Context) (affected, error) {
 	return u.recorder.whereRunning.of(ctx, u.trail.Value.Org, fingerprints, u.repeated)
 }
 
-// announceIn adds new generations of environments to a batch, and a check that nothing has started.
+// announceIn adds new generations of the affected environments to a batch, and the condition that nothing has started to
+// run since they were read.
 func (r *Recorder) announceIn(batch *storage.Batch, org string, a affected) {
 	if a.all {
 		r.Generations.BumpIn(batch, org)

@@ -62,7 +62,8 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 	}
 }
 
-// waiting is what waits in an environment. Reports and evaluations have tasks on different queues.
+// waiting is what waits in an environment. Reports and evaluations have tasks of their own, as workers of different queues
+// serve them.
 type waiting struct {
 	environment string
 	repeat      bool
