@@ -56,45 +56,38 @@ func (h *handlers) listEntries(ctx context.Context, in *entriesQuery) (*server.A
 // entryNames are the names, kind/id, of facts in the log. The ids of some begin with that of an environment or a flow, for
 // which its name may stand.
 func (h *handlers) entryNames(ctx context.Context, org evidence.OrgAccess, facts []string) ([]string, error) {
-	resolvers := map[string]func(ctx context.Context, org string, names []string) ([]names.Entry, error){
-		environmentOwner: h.Environments.Registry.ResolveMany, flowOwner: h.Flows.ResolveMany,
-	}
-	owners := map[string][]string{}
-	for _, fact := range facts {
-		kind, owner, _ := split(fact)
-		owners[ownerOf[kind]] = append(owners[ownerOf[kind]], owner)
-	}
+	environment, flow := h.Environments.Registry.ResolveMany, h.Flows.ResolveMany
 	ids := map[string]string{}
-	for owner, resolve := range resolvers {
-		if len(owners[owner]) == 0 {
+	for kind, resolve := range map[string]func(ctx context.Context, org string, names []string) ([]names.Entry, error){
+		"snapshot": environment, "environment": environment, "allowance": environment, "approval": flow,
+	} {
+		var owners []string
+		for _, fact := range facts {
+			if of, owner, _ := split(fact); of == kind {
+				owners = append(owners, owner)
+			}
+		}
+		if len(owners) == 0 {
 			continue
 		}
-		entries, err := resolve(ctx, org.OrgID, storage.Distinct(owners[owner]))
+		entries, err := resolve(ctx, org.OrgID, storage.Distinct(owners))
 		if err != nil {
 			return nil, err
 		}
 		for _, entry := range entries {
-			ids[owner+"/"+entry.Name] = entry.ID
+			ids[kind+"/"+entry.Name] = entry.ID
 		}
 	}
 	resolved := make([]string, 0, len(facts))
 	for _, fact := range facts {
 		kind, owner, rest := split(fact)
-		if id := ids[ownerOf[kind]+"/"+owner]; id != "" {
+		if id := ids[kind+"/"+owner]; id != "" {
 			fact = kind + "/" + id + rest
 		}
 		resolved = append(resolved, fact)
 	}
 	return resolved, nil
 }
-
-const (
-	environmentOwner = "environment"
-	flowOwner        = "flow"
-)
-
-// ownerOf says what the ids of facts of a kind begin with; "" for nothing that has a name.
-var ownerOf = map[string]string{"snapshot": environmentOwner, "environment": environmentOwner, "allowance": environmentOwner, "approval": flowOwner}
 
 // split divides kind/owner:rest. The rest has its colon.
 func split(fact string) (kind, owner, rest string) {

@@ -91,7 +91,8 @@ type artifactPage struct {
 	// address was not found, so that the newest is shown.
 	Superseded, Unknown bool
 	Package             string
-	Logged              *logged
+	// Logged is where the transparency log has the report, nil if it has not.
+	Logged *logged
 }
 
 func (s *Site) showArtifact(p *page) error {
@@ -112,10 +113,6 @@ func (s *Site) showArtifact(p *page) error {
 		return err
 	}
 	if err := shown.loadVerdicts(p); err != nil {
-		return err
-	}
-	var err error
-	if shown.Logged, err = p.loggedOne(shown.Org, "artifact", shown.Artifact.ID); err != nil {
 		return err
 	}
 	shown.shorten()
@@ -186,7 +183,10 @@ func (a *artifactPage) attest(p *page, entries []entry) error {
 	a.Attested = newSection(entries)
 	mark("", &a.Attested)
 	a.Attested.Label, a.Attested.Org, a.Attested.Flow, a.Attested.Trail = "the artifact", a.Org, a.Artifact.Flow, a.Artifact.Trail
-	return p.detail(a.Org, &a.Attested)
+	own := "artifact/" + a.Artifact.ID
+	found, err := p.detail(a.Org, []string{own}, &a.Attested)
+	a.Logged = found[own]
+	return err
 }
 
 // loadVerdicts reads the verdicts on the artifact where it runs.

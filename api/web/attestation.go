@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/url"
-	"slices"
 
 	"attestry/api/jsonstream"
 )
@@ -133,8 +132,9 @@ func mark(asked string, sections ...*section) bool {
 	return seen[asked]
 }
 
-// detail reads what the state of a trail leaves out of its attestations: who made them, when, why.
-func (p *page) detail(org string, sections ...*section) error {
+// detail reads what the state of a trail leaves out of its attestations: who made them, when, why. It returns where the
+// transparency log has them, and other facts of the page, each kind/id.
+func (p *page) detail(org string, facts []string, sections ...*section) (map[string]*logged, error) {
 	waiting, query := map[string][]*entry{}, url.Values{}
 	for _, section := range sections {
 		for i := range section.Entries {
@@ -147,23 +147,16 @@ func (p *page) detail(org string, sections ...*section) error {
 					continue
 				}
 				query.Add("ids", *one.ID)
+				facts = append(facts, "attestation/"+*one.ID)
 			}
 			waiting[*one.ID] = append(waiting[*one.ID], one)
 		}
 	}
-	if len(waiting) == 0 {
-		return nil
-	}
-	var facts []string
-	for id := range waiting {
-		facts = append(facts, "attestation/"+id)
-	}
-	slices.Sort(facts)
 	entries, err := p.logged(org, facts)
-	if err != nil {
-		return err
+	if err != nil || len(waiting) == 0 {
+		return entries, err
 	}
-	return p.read(target("/attestations/%s", org)+"?"+query.Encode(), func(content io.Reader) error {
+	return entries, p.read(target("/attestations/%s", org)+"?"+query.Encode(), func(content io.Reader) error {
 		return eachOf(content, "data", func(decoder *jsonstream.Decoder) error {
 			one := &attestation{}
 			err := decoder.Decode(one)

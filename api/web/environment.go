@@ -83,8 +83,9 @@ func (e *environmentPage) load(p *page) error {
 	}
 	e.Snapshot = read
 	e.link()
-	var err error
-	e.Logged, err = p.loggedOne(e.Org, "snapshot", name+":"+strconv.FormatInt(read.Index, 10))
+	own := fmt.Sprintf("snapshot/%s:%d", name, read.Index)
+	entries, err := p.logged(e.Org, []string{own})
+	e.Logged = entries[own]
 	return err
 }
 

@@ -1,8 +1,8 @@
 package web
 
 import (
+	"fmt"
 	"net/url"
-	"strconv"
 	"strings"
 
 	"attestry/api/web/view"
@@ -37,26 +37,16 @@ func (p *page) logged(org string, facts []string) (map[string]*logged, error) {
 	return found, nil
 }
 
-// loggedOne is logged for one fact, nil if it is not found.
-func (p *page) loggedOne(org, kind, id string) (*logged, error) {
-	found, err := p.logged(org, []string{kind + "/" + id})
-	return found[kind+"/"+id], err
-}
-
 // loggedVersions is logged for versions of something that has a name.
 func (p *page) loggedVersions(org, kind, name string, versions []int) (map[int]*logged, error) {
 	facts := make([]string, 0, len(versions))
 	for _, version := range versions {
-		facts = append(facts, versionFact(kind, name, version))
+		facts = append(facts, fmt.Sprintf("%s/%s:%d", kind, name, version))
 	}
 	found, err := p.logged(org, facts)
 	byVersion := map[int]*logged{}
-	for _, version := range versions {
-		byVersion[version] = found[versionFact(kind, name, version)]
+	for i, version := range versions {
+		byVersion[version] = found[facts[i]]
 	}
 	return byVersion, err
-}
-
-func versionFact(kind, name string, version int) string {
-	return kind + "/" + name + ":" + strconv.Itoa(version)
 }

@@ -232,10 +232,11 @@ func (t *trailPage) noteOne(one wrong) {
 // load reads the attestations, and AskedID with them.
 func (t *trailPage) load(p *page) error {
 	if t.AskedID == "" {
-		return p.detail(t.Org, t.sections()...)
+		_, err := p.detail(t.Org, nil, t.sections()...)
+		return err
 	}
 	asked := section{Entries: []entry{{ID: &t.AskedID}}}
-	if err := p.detail(t.Org, append([]*section{&asked}, t.sections()...)...); err != nil {
+	if _, err := p.detail(t.Org, nil, append([]*section{&asked}, t.sections()...)...); err != nil {
 		return err
 	}
 	found := asked.Entries[0].Details
