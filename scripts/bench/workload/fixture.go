@@ -14,6 +14,7 @@ import (
 	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/identity"
+	"attestry/evidence/translog"
 	"attestry/process"
 	"attestry/scripts/bench/baseline"
 	"attestry/scripts/standalone/instance"
@@ -49,8 +50,8 @@ type fixture struct {
 	scope string
 }
 
-// openFixture starts the service, which logs into a file, and the baseline.
-// Facts are logged if they are to be, or with a key in the environment of this process.
+// openFixture starts the service and the baseline. If logged is set, or there is a key in the environment of this process,
+// the service keeps transparency logs.
 func openFixture(ctx context.Context, engines Engines, directory string, logged bool) (f *fixture, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -69,7 +70,7 @@ func openFixture(ctx context.Context, engines Engines, directory string, logged 
 	}
 	logKey := os.Getenv("ATTESTRY_LOG_KEY_FILE")
 	if logged && logKey == "" {
-		if logKey, err = f.makeLogKey(); err != nil {
+		if logKey, err = instance.KeyFile(f.data, "log.key", translog.NewKeyFile); err != nil {
 			return f, err
 		}
 	}

@@ -5,21 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"os"
-	"path/filepath"
 	"time"
 
 	"attestry/evidence/translog"
 	"attestry/storage"
 	"attestry/storage/logs"
 )
-
-// makeLogKey makes a file with a key that signs transparency logs, and returns its path.
-func (f *fixture) makeLogKey() (string, error) {
-	key, err := translog.NewKeyFile()
-	path := filepath.Join(f.data, "log.key")
-	return path, errors.Join(err, os.WriteFile(path, key, 0o600))
-}
 
 // awaitLogged waits until a checkpoint covers as many facts as the size says.
 func awaitLogged(ctx context.Context, f *fixture, size int) error {
