@@ -42,8 +42,8 @@ func (l *Logs) HasFact(ctx context.Context, org, kind, id string) (has bool, err
 	leaf := Leaf{Org: org, Kind: kind, ID: id}
 	schema := factSchema(kind)
 	err = l.eachRecord(ctx, schema, []string{leaf.document(schema)}, func(record *storage.Record) error {
-		has = schema == versionSchema
-		if has {
+		if schema == versionSchema { // its ids begin with the organization
+			has = true
 			return nil
 		}
 		fact, err := kindNamed(schema.Name).leaf(record, 0)

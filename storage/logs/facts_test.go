@@ -98,3 +98,20 @@ func TestFactsAreKnownBeforeTheyHaveAPlace(t *testing.T) {
 		t.Errorf("only %d facts were recorded", len(pending))
 	}
 }
+
+func TestTheOriginOfAContinuationKeepsTheOrganization(t *testing.T) {
+	for _, row := range []struct {
+		of         logs.Log
+		generation int
+		want       string
+	}{
+		{logs.Log{Origin: "example.com/acme"}, 1, "example.com/acme/1"},
+		{logs.Log{Origin: "example.com/acme/1", Generation: 1}, 2, "example.com/acme/2"},
+		{logs.Log{Origin: "example.com/0"}, 1, "example.com/0/1"},
+		{logs.Log{Origin: "example.com/1/1", Generation: 1}, 3, "example.com/1/3"},
+	} {
+		if got := logs.NextOrigin(row.of, row.generation); got != row.want {
+			t.Errorf("%s is continued as %s, want %s", row.of.Origin, got, row.want)
+		}
+	}
+}

@@ -129,12 +129,8 @@ func (l *Logs) Continue(ctx context.Context, org string) (Log, error) {
 	if why == "" {
 		return Log{}, ErrNotBehind
 	}
-	first := old.Value.Origin
-	if old.Value.Generation > 0 { // the first log has no number, and its organization may be called 0
-		first = strings.TrimSuffix(first, fmt.Sprintf("/%d", old.Value.Generation))
-	}
 	next := Log{
-		Org: org, Origin: fmt.Sprintf("%s/%d", first, last.Generation+1), Secret: old.Value.Secret, Tree: old.Value.Tree,
+		Org: org, Origin: old.Value.nextOrigin(last.Generation + 1), Secret: old.Value.Secret, Tree: old.Value.Tree,
 		Generation: last.Generation + 1, Continues: last.Note,
 	}
 	cites := newLeaf(org, Continuation, fmt.Sprint(next.Generation), []byte(last.Note))
@@ -144,6 +140,15 @@ func (l *Logs) Continue(ctx context.Context, org string) (Log, error) {
 	l.pending.PutIn(batch, cites)
 	l.logs.ReplaceIn(batch, &next, old.Revision)
 	return next, batch.Write(ctx, l.docs)
+}
+
+// nextOrigin is the origin of the log of a generation that continues this one.
+func (l *Log) nextOrigin(generation int) string {
+	first := l.Origin
+	if l.Generation > 0 { // the first log has no number, and its organization may be called 0
+		first = strings.TrimSuffix(first, fmt.Sprintf("/%d", l.Generation))
+	}
+	return fmt.Sprintf("%s/%d", first, generation)
 }
 
 // Halt notes why this process does not continue a log, "" if it does.
