@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -76,8 +77,36 @@ func TestStandaloneKeepsLogsWithTheKeyOfItsFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := translog.ParseKeys(content); err != nil {
-		t.Error(err)
+	keys, err := translog.ParseKeys(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := keys.Verifiers(address + "/acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What the first start made is in the audit log, and so in the transparency log.
+	asked, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+address+"/api/v2/log/acme", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked.SetBasicAuth(keyShown.FindStringSubmatch(tr.out.String())[1], "")
+	var told struct {
+		VerifierKeys []string `json:"verifier_keys"`
+	}
+	for deadline := time.Now().Add(20 * time.Second); len(told.VerifierKeys) == 0; time.Sleep(5 * time.Millisecond) {
+		response, err := http.DefaultClient.Do(asked)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = json.NewDecoder(response.Body).Decode(&told)
+		response.Body.Close()
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("there is no log: %v", err)
+		}
+	}
+	if !slices.Equal(told.VerifierKeys, want) {
+		t.Errorf("the log is signed by %q, want %q", told.VerifierKeys, want)
 	}
 }
 
