@@ -228,11 +228,19 @@ func (l *Logs) PutPart(ctx context.Context, org string, of translog.Part, conten
 	return Object{Part: of, Key: stored.Key}, err
 }
 
+// compressors are kept, as each takes up 1 MiB.
+var compressors = sync.Pool{New: func() any {
+	writer, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // a level that exists
+	return writer
+}}
+
 // compressed is a bundle as it is stored: half of it are hexadecimal digits.
 func compressed(content []byte) []byte {
+	writer := compressors.Get().(*gzip.Writer)
+	defer compressors.Put(writer)
 	var buffer bytes.Buffer
-	writer, _ := gzip.NewWriterLevel(&buffer, gzip.BestSpeed) // a level that exists
-	_, _ = writer.Write(content)                              // a buffer takes all
+	writer.Reset(&buffer)
+	_, _ = writer.Write(content) // a buffer takes all
 	_ = writer.Close()
 	return buffer.Bytes()
 }
