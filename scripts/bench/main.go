@@ -22,12 +22,14 @@ import (
 	"time"
 
 	"attestry/app/evaluation"
+	"attestry/process"
 	"attestry/scripts/bench/measure"
 	"attestry/scripts/bench/workload"
 )
 
 func main() {
 	evaluation.ServeChild()
+	process.CollectGarbage(100) // as the processes do
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {

@@ -28,8 +28,12 @@ import (
 	"attestry/storage/tenancy"
 )
 
+// garbagePercent is less than what Go has by default, as without cgo the cache and the newest tables of Pebble are in the heap.
+const garbagePercent = 50
+
 func main() {
 	evaluation.ServeChild()
+	process.CollectGarbage(garbagePercent)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	c := command{environ: os.Environ(), out: os.Stdout, errs: os.Stderr}
