@@ -38,7 +38,7 @@ var layers = []layer{
 	{name: "operations", packages: []string{"api/..."}, apart: true},
 	{name: "resources", packages: []string{"api/resource"}},
 	{name: "HTTP", packages: []string{
-		"api/server", "api/access", "api/limits", "api/oidc", "api/admission", "api/validation", "api/jsonstream",
+		"api/server", "api/access", "api/limits", "api/oidc", "api/memory", "api/validation", "api/jsonstream",
 		"api/framing", "api/representation", "api/recognition", "api/docs", "api/examples",
 	}},
 	{name: "tasks", packages: []string{"tasks/..."}},

@@ -6,7 +6,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"attestry/api/admission"
+	"attestry/api/memory"
 	"attestry/api/validation"
 	"attestry/evidence/attestation"
 )
@@ -63,7 +63,7 @@ func TestPayloadsAreAdmittedAsTheContractHasThem(t *testing.T) {
 
 // decodeType decodes a body for which there is memory.
 func decodeType[T any](v *validation.Validator, s *huma.Schema, body []byte, found validation.Findings) *T {
-	value, err := validation.DecodeStrict[T](admission.UnlimitedMemory(), v, s, body, found)
+	value, err := validation.DecodeStrict[T](memory.Unlimited(), v, s, body, found)
 	if err != nil {
 		panic(err)
 	}

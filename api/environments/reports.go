@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"slices"
 
-	"attestry/api/admission"
+	"attestry/api/memory"
 	"attestry/api/recognition"
 	"attestry/api/resource"
 	"attestry/api/server"
@@ -146,7 +146,7 @@ const (
 
 // canonicalReport brings a report into its canonical form, if there is memory for it. That
 // repeats an instance for each of its images, and so may be far larger than the body.
-func canonicalReport(m *admission.Memory, kind evidence.EnvironmentType, instances []snapshot.Instance) (snapshot.Report, error) {
+func canonicalReport(m *memory.Account, kind evidence.EnvironmentType, instances []snapshot.Instance) (snapshot.Report, error) {
 	images := 0
 	for i := range instances {
 		images += len(instances[i].Digests)

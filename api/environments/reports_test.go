@@ -11,7 +11,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"attestry/api/admission"
+	"attestry/api/memory"
 	"attestry/api/server"
 	"attestry/api/validation"
 	"attestry/evidence/snapshot"
@@ -310,7 +310,7 @@ func TestContextsAreReadInEverySpelling(t *testing.T) {
 
 // decodeReport decodes a body for which there is memory.
 func decodeReport[T any](v *validation.Validator, s *huma.Schema, body []byte, found validation.Findings) *T {
-	value, err := validation.DecodeStrict[T](admission.UnlimitedMemory(), v, s, body, found)
+	value, err := validation.DecodeStrict[T](memory.Unlimited(), v, s, body, found)
 	if err != nil {
 		panic(err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"attestry/api/admission"
+	"attestry/api/memory"
 	"attestry/api/server"
 	"attestry/api/validation"
 )
@@ -86,7 +86,7 @@ func TestKeysOfMapsMustMatchTheirPattern(t *testing.T) {
 
 // decodeInput decodes a body for which there is memory.
 func decodeInput[T any](v *validation.Validator, s *huma.Schema, body []byte, found validation.Findings) *T {
-	value, err := validation.DecodeStrict[T](admission.UnlimitedMemory(), v, s, body, found)
+	value, err := validation.DecodeStrict[T](memory.Unlimited(), v, s, body, found)
 	if err != nil {
 		panic(err)
 	}

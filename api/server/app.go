@@ -23,9 +23,9 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"attestry/api/access"
-	"attestry/api/admission"
 	"attestry/api/examples"
 	"attestry/api/framing"
+	"attestry/api/memory"
 	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/goroutine"
@@ -68,7 +68,7 @@ type Deps struct {
 	// Serve has ended; 0 means 15 s.
 	ShutdownTimeout time.Duration
 	// MemoryBudget is how much memory the bodies and answers of all requests under way
-	// may take up, in bytes; 0 means admission.DefaultTotal.
+	// may take up, in bytes; 0 means memory.DefaultTotal.
 	MemoryBudget int64
 }
 
@@ -89,14 +89,14 @@ type Server struct {
 	readiness       *monitor.Readiness
 	requestTimeout  time.Duration
 	shutdownTimeout time.Duration
-	budget          *admission.Budget
+	budget          *memory.Budget
 	batchBytes      int
 	pace            readRate
 	strangerTimeout time.Duration
 }
 
 // budget is the memory budget in bytes.
-func (d *Deps) budget() int64 { return cmp.Or(d.MemoryBudget, admission.DefaultTotal()) }
+func (d *Deps) budget() int64 { return cmp.Or(d.MemoryBudget, memory.DefaultTotal()) }
 
 // BatchBytes is how much lists read at a time, in bytes.
 func (d *Deps) BatchBytes() int { return batchBytes(d.budget()) }
@@ -116,7 +116,7 @@ func New(deps Deps, table []Route) (*Server, error) {
 		return nil, err
 	}
 	ConfigureHuma()
-	budget := admission.NewBudget(deps.budget())
+	budget := memory.NewBudget(deps.budget())
 	measured, err := newMetrics(deps.Registerer, budget)
 	if err != nil {
 		return nil, err

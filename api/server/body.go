@@ -8,8 +8,8 @@ import (
 	"net"
 	"net/http"
 
-	"attestry/api/admission"
 	"attestry/api/framing"
+	"attestry/api/memory"
 	"attestry/api/representation"
 	"attestry/evidence"
 )
@@ -30,7 +30,7 @@ const (
 // readAll reads the rest of a body. More than limit is TooLarge, and stays unread. Unavailable
 // means that there is no memory for the body: before it is read if its length is announced, else
 // while it is read.
-func readAll(b *framing.Body, limit int64, m *admission.Memory) ([]byte, error) {
+func readAll(b *framing.Body, limit int64, m *memory.Account) ([]byte, error) {
 	if b == nil || b.Stream == nil {
 		return nil, nil
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"attestry/api/admission"
+	"attestry/api/memory"
 	"attestry/monitor"
 	"attestry/storage"
 )
@@ -85,7 +85,7 @@ func TestTheMonitorTellsEveryDependencyWithItsReason(t *testing.T) {
 	documents, queue := &fakeStore{}, &fakeStore{}
 	queue.down.Store(true)
 	registry := prometheus.NewRegistry()
-	if _, err := newMetrics(registry, admission.NewBudget(1)); err != nil {
+	if _, err := newMetrics(registry, memory.NewBudget(1)); err != nil {
 		t.Fatal(err)
 	}
 	served := monitor.New(registry, []monitor.Check{{Name: "documents", Ping: documents.Ping, Required: true}, {Name: "queue", Ping: queue.Ping}}, time.Now)

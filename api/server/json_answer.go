@@ -14,8 +14,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/valyala/fasthttp"
 
-	"attestry/api/admission"
 	"attestry/api/jsonstream"
+	"attestry/api/memory"
 	"attestry/api/representation"
 )
 
@@ -93,7 +93,7 @@ type EscapesHTML interface{ EscapesHTML() }
 
 // StreamCost is what an answer takes up that is read batch by batch: a batch as it is
 // read, decoded and shown, and as much again for what is looked up for it.
-func StreamCost(batchBytes int) int64 { return (admission.ReadMultiple + 1) * int64(batchBytes) }
+func StreamCost(batchBytes int) int64 { return (memory.ReadMultiple + 1) * int64(batchBytes) }
 
 // swapAnswer has huma write the answer that was begun instead of the value that the handler returned.
 func swapAnswer(ctx huma.Context, _ string, value any) (any, error) {

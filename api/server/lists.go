@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"attestry/api/admission"
 	"attestry/api/jsonstream"
+	"attestry/api/memory"
 	"attestry/links"
 	"attestry/storage"
 )
@@ -66,7 +66,7 @@ type partReader[S any] struct {
 	size int
 }
 
-func (p *partReader[S]) next(ctx context.Context, memory *admission.Memory) (part []S, err error) {
+func (p *partReader[S]) next(ctx context.Context, memory *memory.Account) (part []S, err error) {
 	if len(p.pending) == 0 {
 		memory.Rewind(0)
 		if p.pending, err = p.batches.Next(ctx, p.batchBytes); err != nil {

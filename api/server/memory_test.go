@@ -13,7 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"attestry/api/admission"
+	"attestry/api/memory"
 	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/links"
@@ -28,7 +28,7 @@ func withBudget(t *testing.T, size int64, more ...Route) *running {
 }
 
 // exhaust reserves all that large requests may have of a budget.
-func (r *running) exhaust(t *testing.T) *admission.Reservation {
+func (r *running) exhaust(t *testing.T) *memory.Reservation {
 	t.Helper()
 	reservation := r.budget.Reserve()
 	if err := reservation.Resize(r.budget.Total() - r.budget.Total()/8); err != nil {
@@ -225,7 +225,7 @@ func TestListThatIsReadOnNeedsMemoryBeforeItsFirstByte(t *testing.T) {
 	s := startBatched(t, list, func(d *Deps) { d.MemoryBudget = 16 * Mebibyte })
 	other := s.exhaust(t)
 	for range 2 { // what is kept for small requests, as this one is
-		if err := s.budget.Reserve().Resize(admission.Small); err != nil {
+		if err := s.budget.Reserve().Resize(memory.Small); err != nil {
 			t.Fatal(err)
 		}
 	}

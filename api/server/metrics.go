@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"attestry/api/admission"
+	"attestry/api/memory"
 )
 
 // metrics measures requests by operation.
@@ -17,7 +17,7 @@ type metrics struct {
 	rejected *prometheus.CounterVec
 }
 
-func newMetrics(registerer prometheus.Registerer, budget *admission.Budget) (*metrics, error) {
+func newMetrics(registerer prometheus.Registerer, budget *memory.Budget) (*metrics, error) {
 	m := &metrics{
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "attestry_http_request_duration_seconds",
@@ -42,7 +42,7 @@ func newMetrics(registerer prometheus.Registerer, budget *admission.Budget) (*me
 }
 
 // budgetMetrics show how much memory requests take up, and how many requests were refused for a lack of it.
-func budgetMetrics(budget *admission.Budget) []prometheus.Collector {
+func budgetMetrics(budget *memory.Budget) []prometheus.Collector {
 	return []prometheus.Collector{
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "attestry_memory_budget_bytes",

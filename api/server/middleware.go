@@ -12,8 +12,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"attestry/api/access"
-	"attestry/api/admission"
 	"attestry/api/framing"
+	"attestry/api/memory"
 	"attestry/api/representation"
 	"attestry/api/validation"
 	"attestry/evidence"
@@ -36,7 +36,7 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	}
 	c.SetUserContext(redact.With(c.UserContext(), access.Credentials(c.Get(fiber.HeaderAuthorization))...))
 	r := newRequest(c)
-	r.Memory, r.pace = admission.NewMemory(s.budget), s.pace
+	r.Memory, r.pace = memory.NewAccount(s.budget), s.pace
 	defer func() {
 		if !c.Response().IsBodyStream() {
 			r.Memory.Release()

@@ -15,7 +15,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"attestry/api/admission"
+	"attestry/api/memory"
 	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/storage/spool"
@@ -51,7 +51,7 @@ type FormFile struct {
 // that part or behind it, in any order, each at most once.
 type Form[T any] struct {
 	Data   *T
-	memory *admission.Memory
+	memory *memory.Account
 	// sentAs is the content type of the body.
 	sentAs string
 	parts  *multipart.Reader

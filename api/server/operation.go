@@ -83,7 +83,7 @@ func WithUndecodedBody[I, T, O any](handler func(context.Context, *I, *Body[T]) 
 }
 
 // register describes a route to huma and has it served. huma derives the
-// document, fills in the parameters and writes the answer; admission, validation
+// document, fills in the parameters and writes the answer; access, validation
 // and the body are the shell's.
 func register[I, O any](s *Server, route Route, body *huma.RequestBody, handler func(context.Context, *I) (*O, error)) (err error) {
 	// huma reports mistakes in a type by panicking.

@@ -8,9 +8,9 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"attestry/api/admission"
 	"attestry/api/framing"
 	"attestry/api/limits"
+	"attestry/api/memory"
 	"attestry/api/validation"
 	"attestry/evidence"
 )
@@ -34,7 +34,7 @@ type Request struct {
 	// http11 is set if the client understands answers of unknown length.
 	http11 bool
 	// Memory is what the request takes up, until its answer is sent.
-	Memory *admission.Memory
+	Memory *memory.Account
 	// readRate is how fast the client has to take a streamed answer that takes up memory.
 	pace readRate
 	// answer is the answer, once it has begun.
@@ -57,7 +57,7 @@ func RequestOf(ctx context.Context) *Request {
 		return r
 	}
 	return &Request{
-		header: http.Header{}.Get, Memory: admission.UnlimitedMemory(), pace: defaultReadRate(),
+		header: http.Header{}.Get, Memory: memory.Unlimited(), pace: defaultReadRate(),
 	}
 }
 

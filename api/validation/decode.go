@@ -13,7 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	strictjson "github.com/go-json-experiment/json"
 
-	"attestry/api/admission"
+	"attestry/api/memory"
 	"attestry/evidence/jsontext"
 )
 
@@ -29,7 +29,7 @@ var knownOnly = strictjson.RejectUnknownMembers(true)
 
 // DecodeStrict decodes a JSON body whose schema is s, if there is memory for it. Whatever
 // is wrong goes to found; the value is then worthless.
-func DecodeStrict[T any](m *admission.Memory, v *Validator, s *huma.Schema, body []byte, found Findings) (*T, error) {
+func DecodeStrict[T any](m *memory.Account, v *Validator, s *huma.Schema, body []byte, found Findings) (*T, error) {
 	if _, ok := any(new(T)).(checker); ok {
 		if err := m.Take(StrictSize(body)); err != nil {
 			return nil, err

@@ -12,7 +12,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"attestry/api/admission"
+	"attestry/api/memory"
 )
 
 // Tolerant is a body that tolerates members it does not know.
@@ -206,7 +206,7 @@ func BenchmarkDecodeReport(b *testing.B) {
 
 // mustDecode decodes a body for which there is memory.
 func mustDecode[T any](v *Validator, s *huma.Schema, body []byte, found Findings) *T {
-	value, err := DecodeStrict[T](admission.UnlimitedMemory(), v, s, body, found)
+	value, err := DecodeStrict[T](memory.Unlimited(), v, s, body, found)
 	if err != nil {
 		panic(err)
 	}

@@ -1,7 +1,7 @@
-// Package admission bounds the memory that the bodies and answers of all requests under
+// Package memory bounds the memory that the bodies and answers of all requests under
 // way take up together. What would exceed it is refused at once, never queued: a queue of
 // large requests would take up memory itself, and keep the small ones waiting.
-package admission
+package memory
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package admission
+package memory
 
 import (
 	"errors"
@@ -14,9 +14,9 @@ const ReadMultiple = 3
 // initialReadSize is set aside for what is still to be read, in bytes.
 const initialReadSize = 64 << 10
 
-// Memory is the memory of one request within the budget that all share: for its body and the decoded body, and for
+// Account is the memory of one request within the budget that all share: for its body and the decoded body, and for
 // what is read for its answer.
-type Memory struct {
+type Account struct {
 	reservation *Reservation
 
 	mu sync.Mutex
@@ -31,50 +31,50 @@ type Memory struct {
 }
 
 // Take reserves more for the body, or for values that are not read from storage.
-func (m *Memory) Take(bytes int64) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.resize(m.taken+bytes, m.read, m.held)
+func (a *Account) Take(bytes int64) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.resize(a.taken+bytes, a.read, a.held)
 }
 
 // Fits reports whether so much more could be taken now.
-func (m *Memory) Fits(bytes int64) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.reservation.Fits(m.taken + bytes + max(m.read, m.held))
+func (a *Account) Fits(bytes int64) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.reservation.Fits(a.taken + bytes + max(a.read, a.held))
 }
 
 // Keep reserves so much and no more, for what is left of the body once it is decoded.
-func (m *Memory) Keep(bytes int64) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.resize(bytes, m.read, m.held)
+func (a *Account) Keep(bytes int64) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.resize(bytes, a.read, a.held)
 }
 
 // Charge reserves what was read; it is a storage.Charge.
-func (m *Memory) Charge(bytes int) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.bytes += int64(bytes)
-	return m.resize(m.taken, m.read+ReadMultiple*int64(bytes), m.held)
+func (a *Account) Charge(bytes int) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.bytes += int64(bytes)
+	return a.resize(a.taken, a.read+ReadMultiple*int64(bytes), a.held)
 }
 
 // Hold reserves what an answer needs at least until it is sent, so that it does not break
 // off for a lack of memory.
-func (m *Memory) Hold(bytes int64) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.resize(m.taken, m.read, bytes)
+func (a *Account) Hold(bytes int64) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.resize(a.taken, a.read, bytes)
 }
 
 // ReadAll reads to the end, at most so many bytes, and reserves memory as they arrive.
 // So a slow sender takes up no more than twice what it has sent.
-func (m *Memory) ReadAll(from io.Reader, most int) ([]byte, error) {
+func (a *Account) ReadAll(from io.Reader, most int) ([]byte, error) {
 	var text []byte
 	for len(text) < most {
 		if len(text) == cap(text) {
 			room := min(max(2*cap(text), initialReadSize), most)
-			if err := m.Take(int64(room - cap(text))); err != nil {
+			if err := a.Take(int64(room - cap(text))); err != nil {
 				return nil, err
 			}
 			text = append(make([]byte, 0, room), text...)
@@ -92,46 +92,46 @@ func (m *Memory) ReadAll(from io.Reader, most int) ([]byte, error) {
 }
 
 // Mark is how much is reserved for what was read, for Rewind.
-func (m *Memory) Mark() int64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.read
+func (a *Account) Mark() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.read
 }
 
 // Rewind releases what was reserved for reads since a mark.
-func (m *Memory) Rewind(mark int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (a *Account) Rewind(mark int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	// A reservation that shrinks is not refused.
-	_ = m.resize(m.taken, mark, m.held)
+	_ = a.resize(a.taken, mark, a.held)
 }
 
 // BytesRead is how much was read in all.
-func (m *Memory) BytesRead() int64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.bytes
+func (a *Account) BytesRead() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.bytes
 }
 
 // Release gives up everything.
-func (m *Memory) Release() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.taken, m.read, m.held = 0, 0, 0
-	m.reservation.Release()
+func (a *Account) Release() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.taken, a.read, a.held = 0, 0, 0
+	a.reservation.Release()
 }
 
 // resize reserves what the three take up together, or leaves all as it is.
-func (m *Memory) resize(taken, read, held int64) error {
-	err := m.reservation.Resize(taken + max(read, held))
+func (a *Account) resize(taken, read, held int64) error {
+	err := a.reservation.Resize(taken + max(read, held))
 	if err == nil {
-		m.taken, m.read, m.held = taken, read, held
+		a.taken, a.read, a.held = taken, read, held
 	}
 	return err
 }
 
-// UnlimitedMemory is that of work that no budget bounds.
-func UnlimitedMemory() *Memory { return NewMemory(NewBudget(math.MaxInt64)) }
+// Unlimited is that of work that no budget bounds.
+func Unlimited() *Account { return NewAccount(NewBudget(math.MaxInt64)) }
 
-// NewMemory is that of a request, of which nothing is taken yet.
-func NewMemory(budget *Budget) *Memory { return &Memory{reservation: budget.Reserve()} }
+// NewAccount is that of a request, of which nothing is taken yet.
+func NewAccount(budget *Budget) *Account { return &Account{reservation: budget.Reserve()} }
