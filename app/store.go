@@ -51,6 +51,7 @@ type Store struct {
 	Provenances  *pipelines.Provenances
 	Decisions    *pipelines.Decisions
 	Allowlist    *environments.Allowlist
+	Admissions   *environments.Admissions
 	Scalings     *environments.Scalings
 	Policies     *governance.Policies
 	Controls     *governance.Controls
@@ -106,6 +107,7 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 		Provenances:  pipelines.NewProvenances(docs),
 		Decisions:    pipelines.NewDecisions(docs),
 		Allowlist:    environments.NewAllowlist(docs, outbox),
+		Admissions:   environments.NewAdmissions(docs, outbox),
 		Scalings:     environments.NewScalings(docs),
 		Policies:     governance.NewPolicies(docs),
 		Controls:     governance.NewControls(docs),

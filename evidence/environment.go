@@ -1,8 +1,10 @@
 package evidence
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // EnvironmentType is the kind of runtime of an environment, spelled as in the contract (docs/semantics.md 9.1).
@@ -35,6 +37,8 @@ type Environment struct {
 	Included []string `json:"included,omitempty"`
 	// Policies are the names of the attached policies, in the order in which they were attached.
 	Policies []string `json:"policies,omitempty"`
+	// Admission is nil if nobody has set it.
+	Admission *AdmissionSettings `json:"admission,omitempty"`
 	// Active holds those of Included that are not archived, if they were read.
 	Active []string          `json:"-"`
 	Tags   map[string]string `json:"tags,omitempty"`
@@ -171,4 +175,78 @@ func (e *Environment) Apply(change EnvironmentChange) bool {
 		before.RequireProvenance != e.RequireProvenance ||
 		!slices.Equal(before.Included, e.Included) ||
 		!slices.Equal(before.Policies, e.Policies)
+}
+
+// AdmissionMode says whether an environment keeps what it must not run from starting (docs/semantics.md 25.1).
+type AdmissionMode string
+
+// The modes.
+const (
+	AdmissionOff  AdmissionMode = "off"
+	AdmissionWarn AdmissionMode = "warn"
+	AdmissionDeny AdmissionMode = "deny"
+)
+
+// AdmissionRule says what becomes of an image, or of a request, that is not judged by the policies.
+type AdmissionRule string
+
+// The rules. Resolve is for images that have a tag alone, Policies for artifacts that no flow knows.
+const (
+	RuleAdmit    AdmissionRule = "admit"
+	RuleWarn     AdmissionRule = "warn"
+	RuleDeny     AdmissionRule = "deny"
+	RuleResolve  AdmissionRule = "resolve"
+	RulePolicies AdmissionRule = "policies"
+)
+
+// AdmissionSettings say how an environment answers clusters that ask before they start something.
+type AdmissionSettings struct {
+	Mode AdmissionMode `json:"mode"`
+	// Tags is for images without a digest: RuleDeny, RuleWarn or RuleResolve.
+	Tags AdmissionRule `json:"tags"`
+	// UnknownArtifacts is for artifacts that no flow knows: RulePolicies, RuleDeny, RuleWarn or RuleAdmit.
+	UnknownArtifacts AdmissionRule `json:"unknown_artifacts"`
+	// Failure is for reviews that cannot be read: RuleDeny or RuleAdmit.
+	Failure AdmissionRule `json:"failure"`
+	// ExemptNamespaces are not judged.
+	ExemptNamespaces []string `json:"exempt_namespaces"`
+	// BreakGlass is the key of a label or annotation whose value is the reason to admit whatever the verdict is; "" for none.
+	BreakGlass string `json:"break_glass"`
+}
+
+// DefaultAdmission is that of an environment that nobody has set: clusters are told that all is admitted.
+func DefaultAdmission() AdmissionSettings {
+	return AdmissionSettings{
+		Mode: AdmissionOff, Tags: RuleDeny, UnknownArtifacts: RulePolicies, Failure: RuleDeny, ExemptNamespaces: []string{"kube-system"},
+	}
+}
+
+// AdmissionOf are the settings of an environment.
+func (e *Environment) AdmissionOf() AdmissionSettings {
+	if e.Admission == nil {
+		return DefaultAdmission()
+	}
+	return *e.Admission
+}
+
+// Changes says for the audit log what other settings change, "" if nothing.
+func (s *AdmissionSettings) Changes(to *AdmissionSettings) string {
+	var changes []string
+	note := func(name, from, to string) {
+		if from != to {
+			changes = append(changes, fmt.Sprintf("%s %s to %s", name, cmp.Or(from, "none"), cmp.Or(to, "none")))
+		}
+	}
+	note("mode", string(s.Mode), string(to.Mode))
+	note("tags", string(s.Tags), string(to.Tags))
+	note("unknown_artifacts", string(s.UnknownArtifacts), string(to.UnknownArtifacts))
+	note("failure", string(s.Failure), string(to.Failure))
+	note("exempt_namespaces", strings.Join(s.ExemptNamespaces, ","), strings.Join(to.ExemptNamespaces, ","))
+	note("break_glass", s.BreakGlass, to.BreakGlass)
+	return strings.Join(changes, ", ")
+}
+
+// Exempts reports whether what runs in a namespace is not judged.
+func (s *AdmissionSettings) Exempts(namespace string) bool {
+	return slices.Contains(s.ExemptNamespaces, namespace)
 }

@@ -34,6 +34,8 @@ func happened(n *notification.Notice) string {
 		return "no longer compliant"
 	case notification.EventCompliant:
 		return "compliant again"
+	case notification.EventBreakGlass:
+		return "something was admitted against the verdict"
 	case notification.EventTrailStarted:
 		return trailName(n) + " was started"
 	case notification.EventArtifactReported:

@@ -36,7 +36,7 @@ var layers = []layer{
 	{name: "engines", packages: []string{"storage/mongodb", "storage/pebble/...", "storage/s3", "storage/filesystem", "storage/guard", "storage/written"}},
 	{name: "pages", packages: []string{"api/web/..."}},
 	{name: "operations", packages: []string{"api/..."}, apart: true},
-	{name: "resources", packages: []string{"api/resource"}},
+	{name: "resources", packages: []string{"api/resource", "api/assessment"}},
 	{name: "HTTP", packages: []string{
 		"api/server", "api/access", "api/limits", "api/oidc", "api/memory", "api/validation", "api/jsonstream",
 		"api/framing", "api/representation", "api/recognition", "api/docs", "api/examples",

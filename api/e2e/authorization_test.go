@@ -30,11 +30,11 @@ func leastRole(method, path string) evidence.Role {
 		return evidence.Snapshotter
 	case reads, strings.HasSuffix(path, "/evaluate"), strings.Contains(path, "/audit_p"), under("/user/"):
 		return evidence.Reader
-	case under("/environments/{org}/{env_name}/report/"), method == http.MethodPut && path == "/environments/{org}":
+	case under("/environments/{org}/{env_name}/report/"), under("/admission/"), method == http.MethodPut && path == "/environments/{org}":
 		return evidence.Snapshotter
 	case under("/organizations/{org}/environments_notifications"):
 		return evidence.Member
-	case under("/controls/"), under("/organizations/"):
+	case under("/controls/"), under("/organizations/"), path == "/environments/{org}/{env_name}/admission":
 		return evidence.Admin
 	}
 	return evidence.Member

@@ -47,7 +47,7 @@ type EnvActionPutInput struct {
 	Targets      []ActionTarget `json:"targets" minItems:"1"`
 	Type         string         `json:"type,omitempty" enum:"env" default:"env"`
 	Environments []string       `json:"environments" maxItems:"1000" maxLength:"255" doc:"Names of environments."`
-	Triggers     []string       `json:"triggers" maxItems:"100" enum:"ON_STARTED_ARTIFACT,ON_EXITED_ARTIFACT,ON_SCALED_ARTIFACT,ON_ALLOWED_ARTIFACT,ON_NON_COMPLIANT_ENV,ON_COMPLIANT_ENV"`
+	Triggers     []string       `json:"triggers" maxItems:"100" enum:"ON_STARTED_ARTIFACT,ON_EXITED_ARTIFACT,ON_SCALED_ARTIFACT,ON_ALLOWED_ARTIFACT,ON_NON_COMPLIANT_ENV,ON_COMPLIANT_ENV,ON_ADMISSION_BREAK_GLASS"`
 }
 
 // FlowActionPutInput is the body that creates or replaces a flow action

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"attestry/api/admission"
 	"attestry/api/attestations"
 	"attestry/api/deployments"
 	"attestry/api/environments"
@@ -25,6 +26,7 @@ func Routes(base *resource.Base, requests *auditpackage.Requests, requestTimeout
 	return slices.Concat(
 		organizations.Routes(base),
 		environments.Routes(base),
+		admission.Routes(base),
 		snapshots.Routes(base),
 		pipelines.Routes(base),
 		attestations.Routes(base),

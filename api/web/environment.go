@@ -36,7 +36,19 @@ type environmentPage struct {
 	History        []historyEntry
 	Diff           string
 	// Logged is where the transparency log has the snapshot, nil if it has not.
-	Logged *logged
+	Logged  *logged
+	Refused refusedWorkloads
+}
+
+// refusedWorkloads are the newest of those that a cluster was refused, warned of, or admitted for a reason.
+type refusedWorkloads struct {
+	Total      int `json:"total_count"`
+	Admissions []struct {
+		Outcome, Kind, Namespace, Name, User, Reason string
+		Count                                        int64
+		LastAt                                       float64 `json:"last_at"`
+		Images                                       []struct{ Image, Reason string }
+	}
 }
 
 // historyEntry is a snapshot in the history.
@@ -69,6 +81,9 @@ func (s *Site) showEnvironment(p *page) error {
 // load reads the snapshot and the history.
 func (e *environmentPage) load(p *page) error {
 	name, number := e.Environment.Name, p.parameter("snapshot")
+	if err := e.loadRefused(p, number); err != nil {
+		return err
+	}
 	p.apiPath = target("/snapshots/%s/%s/%s?explain=true", e.Org, name, cmp.Or(number, "-1"))
 	history := target("/snapshots/%s/%s?per_page="+strconv.Itoa(historyLength), e.Org, name)
 	if err := p.get(history, &e.History); err != nil {
@@ -87,6 +102,14 @@ func (e *environmentPage) load(p *page) error {
 	entries, err := p.logged(e.Org, []string{own})
 	e.Logged = entries[own]
 	return err
+}
+
+// loadRefused reads what the cluster was refused, for its latest state.
+func (e *environmentPage) loadRefused(p *page, snapshot string) error {
+	if snapshot != "" || e.Environment.Type != string(evidence.K8S) {
+		return nil
+	}
+	return p.get(target("/environments/%s/%s/admissions?per_page=10", e.Org, e.Environment.Name), &e.Refused)
 }
 
 // link sets the addresses of what is beside the page.

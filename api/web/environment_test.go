@@ -11,11 +11,23 @@ import (
 func environmentAPI(t *testing.T, environment, snapshot, history string) *fakeAPI {
 	t.Helper()
 	return newFakeAPI(t, cannedAnswers{
-		"GET /environments/acme/production":              canned(environment),
-		"GET /snapshots/acme/production?per_page=30":     canned(history),
-		"GET /snapshots/acme/production/-1?explain=true": canned(snapshot),
-		"GET /snapshots/acme/production/2?explain=true":  canned(snapshot),
+		"GET /environments/acme/production":                        canned(environment),
+		"GET /environments/acme/production/admissions?per_page=10": canned(refusedInstead),
+		"GET /snapshots/acme/production?per_page=30":               canned(history),
+		"GET /snapshots/acme/production/-1?explain=true":           canned(snapshot),
+		"GET /snapshots/acme/production/2?explain=true":            canned(snapshot),
 	})
+}
+
+// refusedInstead is what a cluster was refused.
+const refusedInstead = `{"total_count":12,"admissions":[{"outcome":"denied","kind":"Pod","namespace":"shop","name":"` + script + `","user":null,"reason":null,
+	"count":2,"last_at":1774900000.5,"images":[{"image":"` + script + `","reason":"a"},{"image":"b","reason":"c"},{"image":"d","reason":"e"},{"image":"f","reason":"g"}]}]}`
+
+func TestEnvironmentShowsWhatItsClusterWasRefused(t *testing.T) {
+	api := environmentAPI(t, `{"name":"production","type":"K8S"}`, "", `[]`)
+	api.open(t, "/acme/environments/production").has(t, "Not admitted in 30 days", `<span class="state bad">denied</span>`, escapedScript, "2 times", "<p>and 1 more</p>", "<p>and 11 more</p>")
+	other := environmentAPI(t, `{"name":"production","type":"ECS"}`, "", `[]`)
+	other.open(t, "/acme/environments/production").lacks(t, "Not admitted")
 }
 
 func TestEnvironmentsWithMuchTextStaySmall(t *testing.T) {

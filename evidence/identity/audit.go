@@ -33,6 +33,8 @@ const (
 	AuditIdentityProvider AuditSubject = "identity_provider"
 	// AuditDatabase is the embedded database, of which an operator accepted that data is missing. The name says what.
 	AuditDatabase AuditSubject = "database"
+	// AuditEnvironment is an environment whose admission settings were changed. The name says how.
+	AuditEnvironment AuditSubject = "environment"
 )
 
 // Actor is who changes something.

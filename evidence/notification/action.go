@@ -21,6 +21,7 @@ const (
 	AllowedArtifact Trigger = "ON_ALLOWED_ARTIFACT"
 	NonCompliantEnv Trigger = "ON_NON_COMPLIANT_ENV"
 	CompliantEnv    Trigger = "ON_COMPLIANT_ENV"
+	BrokenGlass     Trigger = "ON_ADMISSION_BREAK_GLASS"
 )
 
 // The triggers of flow actions. Release is never fired (docs/semantics.md 20.2).

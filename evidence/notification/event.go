@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"attestry/evidence"
+	"attestry/evidence/admission"
 	"attestry/evidence/job"
 )
 
@@ -22,6 +23,7 @@ type Event struct {
 	Snapshot *SnapshotMade        `json:"snapshot,omitempty"`
 	Scaled   *ArtifactsScaled     `json:"scaled,omitempty"`
 	Allowed  *evidence.Allowance  `json:"allowed,omitempty"`
+	Admitted *admission.Record    `json:"admitted,omitempty"`
 	Trail    *evidence.TrailEvent `json:"trail,omitempty"`
 }
 
@@ -98,6 +100,11 @@ func AllowedEvent(allowed evidence.Allowance, actions []int64) Event {
 		ID:  allowed.Environment + "/allowed/" + allowed.ID + "/" + strconv.FormatFloat(allowed.At, 'f', -1, 64),
 		Org: allowed.Org, At: allowed.At, Actions: actions, Allowed: &allowed,
 	}
+}
+
+// BreakGlassEvent is the event of a workload that was admitted for the reason it gave.
+func BreakGlassEvent(record admission.Record, actions []int64) Event {
+	return Event{ID: record.Environment + "/admitted/" + record.ID, Org: record.Org, At: record.FirstAt, Actions: actions, Admitted: &record}
 }
 
 // TrailEvent is the event of something that happened to a trail.

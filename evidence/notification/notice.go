@@ -14,6 +14,7 @@ const (
 	EventArtifactAllowed  = "ARTIFACT_ALLOWED"
 	EventNonCompliant     = "ENVIRONMENT_NON_COMPLIANT"
 	EventCompliant        = "ENVIRONMENT_COMPLIANT"
+	EventBreakGlass       = "ADMISSION_BREAK_GLASS"
 	EventTrailStarted     = "TRAIL_STARTED"
 	EventArtifactReported = "ARTIFACT_REPORTED"
 	EventAttestation      = "ATTESTATION_REPORTED"

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"attestry/evidence"
+	"attestry/evidence/admission"
 	"attestry/storage"
 )
 
@@ -18,6 +19,8 @@ var allowlistSchema = &storage.Schema{
 type Outbox interface {
 	// AddAllowanceIn adds the event of an allowance to a batch.
 	AddAllowanceIn(ctx context.Context, batch *storage.Batch, allowed evidence.Allowance) error
+	// AddBreakGlassIn adds the event of a workload that was admitted for the reason it gave to a batch.
+	AddBreakGlassIn(ctx context.Context, batch *storage.Batch, record admission.Record) error
 }
 
 // Allowlist keeps which artifacts are permitted in which environments.

@@ -209,6 +209,27 @@ func (e *Environments) DetachPolicies(ctx context.Context, id string, names []st
 	})
 }
 
+// SetAdmissionIn adds to a batch that an environment gets other admission settings; at is the time in Unix seconds. It says
+// what that changes, "" for nothing. ErrArchived means that it was archived meanwhile.
+func (e *Environments) SetAdmissionIn(ctx context.Context, batch *storage.Batch, id string, next evidence.AdmissionSettings, at float64) (string, error) {
+	stored, err := e.collection.GetVersioned(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	environment := stored.Value
+	if environment.Archived {
+		return "", storage.ErrArchived
+	}
+	before := environment.AdmissionOf()
+	changes := before.Changes(&next)
+	if changes == "" {
+		return "", nil
+	}
+	environment.Admission, environment.LastModifiedAt = &next, max(environment.LastModifiedAt, at)
+	e.collection.StoreIn(batch, &environment, stored.Revision)
+	return environment.Name + ": " + changes, nil
+}
+
 // modify changes an environment that is not archived. change reports whether it did.
 func (e *Environments) modify(ctx context.Context, id string, at float64, change func(*evidence.Environment) (bool, error)) error {
 	_, err := e.collection.Update(ctx, id, func(stored *evidence.Environment) error {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"attestry/evidence"
+	"attestry/evidence/admission"
 	"attestry/evidence/job"
 	"attestry/evidence/notification"
 	"attestry/evidence/snapshot"
@@ -77,6 +78,14 @@ func (o *Outbox) AddAllowanceIn(ctx context.Context, batch *storage.Batch, allow
 	actions, err := o.actions.Of(ctx, allowed.Org)
 	wanting := actions.Wanting(allowed.Environment, allowed.At, notification.AllowedArtifact)
 	o.addIn(batch, notification.AllowedEvent(allowed, wanting))
+	return err
+}
+
+// AddBreakGlassIn adds the event of a workload that was admitted for the reason it gave to a batch: one command.
+func (o *Outbox) AddBreakGlassIn(ctx context.Context, batch *storage.Batch, record admission.Record) error {
+	actions, err := o.actions.Of(ctx, record.Org)
+	wanting := actions.Wanting(record.Environment, record.FirstAt, notification.BrokenGlass)
+	o.addIn(batch, notification.BreakGlassEvent(record, wanting))
 	return err
 }
 

@@ -11,7 +11,7 @@ import (
 
 var artifactSchema = &storage.Schema{
 	Name:   "artifacts",
-	Fields: []string{"org", "flow", "trail", "repo", "fingerprint", "commit", "branch", "created"},
+	Fields: []string{"org", "flow", "trail", "repo", "fingerprint", "commit", "branch", "name", "created"},
 	Indexes: []storage.Index{
 		{Name: "created", Fields: []string{"org", "created"}},
 		{Name: "flow", Fields: []string{"org", "flow", "created"}},
@@ -20,6 +20,8 @@ var artifactSchema = &storage.Schema{
 		{Name: "flow_fingerprint", Fields: []string{"org", "flow", "fingerprint", "created"}},
 		{Name: "flow_branch", Fields: []string{"org", "flow", "branch", "created"}},
 		{Name: "commit", Fields: []string{"org", "commit", "created"}},
+		// Only records of this version and later ones have a name here.
+		{Name: "name", Fields: []string{"org", "name", "created"}, Required: "name"},
 	},
 }
 
@@ -35,7 +37,7 @@ func NewArtifacts(docs storage.Documents) *Artifacts {
 		func(a *evidence.ArtifactRecord) map[string]any {
 			return map[string]any{
 				"org": a.Org, "flow": a.Flow, "trail": evidence.TrailKey(a.Flow, a.Trail), "repo": a.Repo,
-				"fingerprint": a.Fingerprint, "commit": a.CommitSHA, "branch": a.Branch(), "created": a.CreatedAt,
+				"fingerprint": a.Fingerprint, "commit": a.CommitSHA, "branch": a.Branch(), "name": a.Filename, "created": a.CreatedAt,
 			}
 		})}
 }
@@ -60,6 +62,25 @@ func (a *Artifacts) Known(ctx context.Context, org, fingerprint string) (bool, e
 		Index: "fingerprint", Equal: []any{org, fingerprint}, Limit: 1,
 	})
 	return len(found) > 0, err
+}
+
+// NewestNamed returns the fingerprints of the newest records of file names, by name: one command for a thousand records of
+// these names.
+func (a *Artifacts) NewestNamed(ctx context.Context, org string, names []string) (map[string]string, error) {
+	newest := map[string]string{}
+	if len(names) == 0 {
+		return newest, nil
+	}
+	since := map[string]float64{}
+	query := storage.Query{Index: "name", Equal: []any{org, storage.OneOrSet(names)}, Descending: true, Limit: storage.MaxMany}
+	err := storage.ForEachFields(ctx, a.Collection, query, func(record *storage.Record) error {
+		name, created := record.Text("name"), record.Float("created")
+		if _, known := newest[name]; !known || created > since[name] {
+			newest[name], since[name] = record.Text("fingerprint"), created
+		}
+		return nil
+	})
+	return newest, err
 }
 
 // ArtifactQuery asks for a page of an organization's records, newest first.

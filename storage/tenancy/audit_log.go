@@ -89,6 +89,18 @@ func (q *AuditQuery) query() storage.Query {
 	return query
 }
 
+// RecordEnvironment notes in the audit log of an organization that settings of an environment were changed, in one batch
+// with the change: change adds it to the batch and says what it is, "" if nothing changes. It may be called again.
+func (t *Tenancy) RecordEnvironment(ctx context.Context, orgName string, by identity.Actor, change func(*storage.Batch) (string, error)) error {
+	return t.change(ctx, orgName, by, func(c *orgChange) error {
+		what, err := change(&c.batch)
+		if err == nil && what != "" {
+			c.record(identity.AuditEntry{Event: identity.AuditChanged, Subject: identity.AuditEnvironment, Name: what})
+		}
+		return err
+	})
+}
+
 // RecordLoss notes in the audit log of every organization that the operator opened a database without some data. reason
 // says what is missing.
 func (t *Tenancy) RecordLoss(ctx context.Context, reason string) error {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/admission"
 	"attestry/evidence/notification"
 	"attestry/evidence/snapshot"
 )
@@ -205,6 +206,20 @@ func (w *writer) ofAllowed(ctx context.Context, allowed *evidence.Allowance) (no
 	}
 	notice.Artifact, err = w.knownArtifact(ctx, allowed.Fingerprint, allowed.ArtifactName)
 	return same(notice), err
+}
+
+// ofAdmitted tells of a workload that was admitted for the reason it gave.
+func (w *writer) ofAdmitted(ctx context.Context, record *admission.Record) (noticeSet, error) {
+	found, err := w.store.Environments.GetMany(ctx, []string{record.Environment})
+	if err != nil || len(found) == 0 || found[0].Archived {
+		return noticeSet{}, err
+	}
+	notice := w.environmentNotice(&environmentSnapshot{name: found[0].Name}, notification.EventBreakGlass,
+		fmt.Sprintf("%s %s in namespace %s was admitted against the verdict: %s", record.Kind, record.Name, record.Namespace, record.Reason))
+	for _, refusal := range record.Refusals[:min(len(record.Refusals), notification.MaxDetails)] {
+		notice.Details = append(notice.Details, refusal.Image+": "+refusal.Reason)
+	}
+	return same(notice), nil
 }
 
 const (

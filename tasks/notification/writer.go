@@ -37,6 +37,8 @@ func (w *writer) notices(ctx context.Context) (noticeSet, error) {
 		return w.ofScaled(ctx, event.Scaled)
 	case event.Allowed != nil:
 		return w.ofAllowed(ctx, event.Allowed)
+	case event.Admitted != nil:
+		return w.ofAdmitted(ctx, event.Admitted)
 	case event.Trail != nil:
 		return w.ofTrail(ctx, event.Trail)
 	}

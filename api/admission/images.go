@@ -1,0 +1,145 @@
+package admission
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/evidence/admission"
+)
+
+const (
+	imageReviewVersion = "imagepolicy.k8s.io/v1alpha1"
+	imageReviewKind    = "ImageReview"
+)
+
+// imageReview is an ImageReview of Kubernetes as far as it is read.
+type imageReview struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Spec       *struct {
+		Containers []struct {
+			Image string `json:"image"`
+		} `json:"containers"`
+		Annotations map[string]string `json:"annotations"`
+		Namespace   string            `json:"namespace"`
+	} `json:"spec"`
+}
+
+// ImageReviewResponse is an ImageReview with the answer to one.
+type ImageReviewResponse struct {
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Status     ImageReviewStatus `json:"status"`
+}
+
+// ImageReviewStatus tells a cluster whether images may run.
+type ImageReviewStatus struct {
+	Allowed bool   `json:"allowed"`
+	Reason  string `json:"reason,omitempty" doc:"Why they may not, at most 2 KiB."`
+}
+
+// reviewImages answers an ImageReview. A cluster sends the annotations of the pod whose keys it was told of.
+func (h *handlers) reviewImages(ctx context.Context, in *resource.EnvironmentPath, body *AnyReview) (*server.Answer[ImageReviewResponse], error) {
+	org := server.Access(ctx)
+	environment, err := h.LoadEnvironment(ctx, org, in.Environment)
+	if err != nil {
+		return nil, err
+	}
+	var sent imageReview
+	err = json.Unmarshal(body.RawMessage, &sent)
+	answer := ImageReviewResponse{APIVersion: cmp.Or(sent.APIVersion, imageReviewVersion), Kind: cmp.Or(sent.Kind, imageReviewKind)}
+	if err != nil || sent.APIVersion != imageReviewVersion || sent.Kind != imageReviewKind || sent.Spec == nil {
+		answer.Status = ImageReviewStatus{
+			Allowed: failureAdmits(&environment), Reason: "The review is not an " + imageReviewKind + " of " + imageReviewVersion,
+		}
+		return server.Answered(answer), nil
+	}
+	var images []string
+	for _, container := range sent.Spec.Containers {
+		images = append(images, container.Image)
+	}
+	workload := admission.NewWorkload("Pod", sent.Spec.Namespace, sent.Spec.Annotations, images...)
+	decision, err := h.judge(ctx, &asked{org: org, environment: environment, workload: workload})
+	if err != nil {
+		return nil, err
+	}
+	if answer.Status.Allowed = decision.Allowed(); !answer.Status.Allowed {
+		answer.Status.Reason = decision.Message(environment.Name, h.Links.Environment(org.OrgName, environment.Name))
+	}
+	return server.Answered(answer), nil
+}
+
+const (
+	providerVersion = "externaldata.gatekeeper.sh/v1beta1"
+	providerRequest = "ProviderRequest"
+)
+
+// ProviderResponse is Gatekeeper's answer of a provider of external data.
+type ProviderResponse struct {
+	APIVersion string           `json:"apiVersion"`
+	Kind       string           `json:"kind"`
+	Response   ProvidedResponse `json:"response"`
+}
+
+// ProvidedResponse has an item for each key of the request.
+type ProvidedResponse struct {
+	Idempotent  bool           `json:"idempotent"`
+	Items       []ProvidedItem `json:"items,omitempty"`
+	SystemError string         `json:"systemError,omitempty" doc:"Why nothing could be said of any key."`
+}
+
+// ProvidedItem says of an image whether it may run.
+type ProvidedItem struct {
+	Key   string `json:"key" doc:"The reference of the image."`
+	Value string `json:"value,omitempty" doc:"allowed, or warned with the reason."`
+	Error string `json:"error,omitempty" doc:"Why it may not run."`
+}
+
+// provide answers a ProviderRequest, whose keys are references of images. Gatekeeper does not say what is to run, so that
+// nothing is recorded.
+func (h *handlers) provide(ctx context.Context, in *resource.EnvironmentPath, body *AnyReview) (*server.Answer[ProviderResponse], error) {
+	org := server.Access(ctx)
+	environment, err := h.LoadEnvironment(ctx, org, in.Environment)
+	if err != nil {
+		return nil, err
+	}
+	answer := ProviderResponse{APIVersion: providerVersion, Kind: "ProviderResponse"}
+	var sent struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Request    struct {
+			Keys []string `json:"keys"`
+		} `json:"request"`
+	}
+	if err := json.Unmarshal(body.RawMessage, &sent); err != nil || sent.APIVersion != providerVersion || sent.Kind != providerRequest {
+		answer.Response.SystemError = "The request is not a " + providerRequest + " of " + providerVersion
+		return server.Answered(answer), nil
+	}
+	decision, err := h.judge(ctx, &asked{org: org, environment: environment, dry: true, workload: admission.NewWorkload("Pod", "", nil, sent.Request.Keys...)})
+	if err != nil {
+		return nil, err
+	}
+	refused := make(map[string]admission.Refusal, len(decision.Refusals))
+	for _, refusal := range decision.Refusals {
+		refused[refusal.Image] = refusal
+	}
+	for _, key := range sent.Request.Keys {
+		answer.Response.Items = append(answer.Response.Items, provided(key, refused, environment.AdmissionOf().Mode))
+	}
+	return server.Answered(answer), nil
+}
+
+func provided(key string, refused map[string]admission.Refusal, mode evidence.AdmissionMode) ProvidedItem {
+	refusal, found := refused[key]
+	switch {
+	case !found:
+		return ProvidedItem{Key: key, Value: "allowed"}
+	case refusal.Denied && mode == evidence.AdmissionDeny:
+		return ProvidedItem{Key: key, Error: refusal.Reason}
+	}
+	return ProvidedItem{Key: key, Value: "warned: " + refusal.Reason}
+}

@@ -1,0 +1,119 @@
+package admission
+
+import (
+	"context"
+
+	"attestry/api/assessment"
+	"attestry/api/resource"
+	"attestry/evidence"
+	"attestry/evidence/admission"
+)
+
+// maxReasons is how many sentences say why an image fails: those that come first.
+const maxReasons = 3
+
+// asked is a workload that a cluster asks about.
+type asked struct {
+	org         evidence.OrgAccess
+	environment evidence.Environment
+	workload    *admission.Workload
+	// user is who asked the cluster.
+	user string
+	// dry tells that nothing will run, and nothing is recorded.
+	dry bool
+}
+
+// judge decides on a workload and keeps the record of what is refused: a constant number of commands.
+func (h *handlers) judge(ctx context.Context, asked *asked) (admission.Decision, error) {
+	settings := asked.environment.AdmissionOf()
+	if !admission.Judged(&settings, asked.workload) {
+		return admission.Decision{Outcome: admission.Admitted}, nil
+	}
+	findings, err := h.find(ctx, asked.org, &asked.environment, &settings, asked.workload.Images)
+	if err != nil {
+		return admission.Decision{}, err
+	}
+	decision := admission.Decide(&settings, asked.workload, findings)
+	if decision.Outcome == admission.Admitted || asked.dry {
+		return decision, nil
+	}
+	record := admission.NewRecord(asked.org.OrgID, asked.environment.ID, asked.user, asked.workload, &decision, evidence.Seconds(h.Clock()))
+	return decision, h.Admissions.Record(ctx, record)
+}
+
+// find returns what is known of images.
+func (h *handlers) find(ctx context.Context, org evidence.OrgAccess, environment *evidence.Environment, settings *evidence.AdmissionSettings, references []string) ([]admission.Finding, error) {
+	findings := resource.Map(references, func(reference *string) admission.Finding {
+		image, valid := admission.ParseImage(*reference)
+		if !valid {
+			image.Reference = *reference
+		}
+		return admission.Finding{Image: image, Valid: valid}
+	})
+	if settings.Tags == evidence.RuleResolve {
+		if err := h.resolve(ctx, org.OrgID, findings); err != nil {
+			return nil, err
+		}
+	}
+	var images []assessment.Image
+	for i := range findings {
+		if image := &findings[i].Image; image.Fingerprint != "" {
+			images = append(images, assessment.Image{Fingerprint: image.Fingerprint, Name: image.Reference})
+		}
+	}
+	if len(images) == 0 {
+		return findings, nil
+	}
+	assessed, err := h.assess(ctx, org.OrgID, *environment, images)
+	if err != nil {
+		return nil, err
+	}
+	for i := range findings {
+		if findings[i].Image.Fingerprint != "" {
+			h.conclude(org, &findings[i], assessed[0])
+			assessed = assessed[1:]
+		}
+	}
+	return findings, nil
+}
+
+func (h *handlers) assess(ctx context.Context, org string, environment evidence.Environment, images []assessment.Image) ([]*assessment.Assessment, error) {
+	basis, err := assessment.OfEnvironment(ctx, h.Base, environment)
+	if err != nil {
+		return nil, err
+	}
+	return assessment.Assess(ctx, h.Base, org, basis, images)
+}
+
+// resolve gives images without a digest that of the newest artifact that was reported under their name and tag.
+func (h *handlers) resolve(ctx context.Context, org string, findings []admission.Finding) error {
+	var names []string
+	for i := range findings {
+		if findings[i].Valid && findings[i].Image.Fingerprint == "" {
+			names = append(names, findings[i].Image.Reference)
+		}
+	}
+	newest, err := h.Artifacts.NewestNamed(ctx, org, names)
+	for i := range findings {
+		if image := &findings[i].Image; image.Fingerprint == "" {
+			image.Fingerprint = newest[image.Reference]
+		}
+	}
+	return err
+}
+
+// conclude adds what an assessment says of an image.
+func (h *handlers) conclude(org evidence.OrgAccess, found *admission.Finding, assessed *assessment.Assessment) {
+	found.Known, found.Allowed, found.Compliant = len(assessed.Origins) > 0, assessed.Allowance != nil, assessed.Compliant()
+	if found.Compliant || !found.Known && len(assessed.Applied) == 0 {
+		return
+	}
+	sentences, _ := assessed.Explain(h.Links, org, true, resource.OneList())
+	for _, sentence := range sentences[:min(len(sentences), maxReasons)] {
+		reason := sentence.Text
+		if sentence.Remedy != nil {
+			reason += " " + *sentence.Remedy
+		}
+		found.Reasons = append(found.Reasons, reason)
+	}
+}

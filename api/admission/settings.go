@@ -1,0 +1,68 @@
+package admission
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/evidence/identity"
+	"attestry/storage"
+)
+
+// AdmissionSettings say how an environment answers clusters (docs/semantics.md 25.1). What a request leaves out has its
+// default.
+type AdmissionSettings struct {
+	Mode             string   `json:"mode" enum:"off,warn,deny" doc:"Whether what is not right is admitted, admitted with a warning or denied."`
+	Tags             string   `json:"tags,omitempty" enum:"deny,warn,resolve" default:"deny" doc:"For images without a digest. To resolve takes the newest artifact that was reported under the name and tag."`
+	UnknownArtifacts string   `json:"unknown_artifacts,omitempty" enum:"policies,deny,warn,admit" default:"policies" doc:"For artifacts that no flow knows. Policies decide about them if they ask for provenance; without a policy they are denied."`
+	Failure          string   `json:"failure,omitempty" enum:"deny,admit" default:"deny" doc:"For reviews that cannot be read."`
+	ExemptNamespaces []string `json:"exempt_namespaces,omitempty" maxItems:"100" doc:"Namespaces that are not judged; kube-system if left out."`
+	BreakGlass       string   `json:"break_glass,omitempty" maxLength:"317" doc:"Key of a label or annotation whose value is the reason to admit a workload whatever the verdict is. Left out for none."`
+}
+
+func (h *handlers) getSettings(ctx context.Context, in *resource.EnvironmentPath) (*server.Answer[AdmissionSettings], error) {
+	environment, err := h.LoadEnvironment(ctx, server.Access(ctx), in.Environment)
+	if err != nil {
+		return nil, err
+	}
+	return server.Answered(showSettings(environment.AdmissionOf())), nil
+}
+
+func showSettings(s evidence.AdmissionSettings) AdmissionSettings {
+	return AdmissionSettings{
+		Mode: string(s.Mode), Tags: string(s.Tags), UnknownArtifacts: string(s.UnknownArtifacts), Failure: string(s.Failure),
+		ExemptNamespaces: slices.Concat([]string{}, s.ExemptNamespaces), BreakGlass: s.BreakGlass,
+	}
+}
+
+// putSettings replaces the settings, in one batch with the entry of the audit log that says what has changed.
+func (h *handlers) putSettings(ctx context.Context, in *resource.EnvironmentPath, body *AdmissionSettings) (*server.Answer[AdmissionSettings], error) {
+	org := server.Access(ctx)
+	ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
+	if err != nil {
+		return nil, err
+	}
+	if ref.Type != evidence.K8S {
+		return nil, resource.FieldError("env_name", "Only environments of the type K8S have admission settings [input: %s]", in.Environment)
+	}
+	next := body.evidence()
+	err = h.Tenancy.RecordEnvironment(ctx, org.OrgName, identity.ActorOf(server.Principal(ctx)), func(batch *storage.Batch) (string, error) {
+		return h.Environments.SetAdmissionIn(ctx, batch, ref.ID, next, evidence.Seconds(h.Clock()))
+	})
+	return server.Answered(showSettings(next)), resource.EnvironmentNotFound(org, in.Environment, err)
+}
+
+func (s *AdmissionSettings) evidence() evidence.AdmissionSettings {
+	settings := evidence.DefaultAdmission()
+	settings.Mode, settings.BreakGlass = evidence.AdmissionMode(s.Mode), s.BreakGlass
+	settings.Tags = cmp.Or(evidence.AdmissionRule(s.Tags), settings.Tags)
+	settings.UnknownArtifacts = cmp.Or(evidence.AdmissionRule(s.UnknownArtifacts), settings.UnknownArtifacts)
+	settings.Failure = cmp.Or(evidence.AdmissionRule(s.Failure), settings.Failure)
+	if s.ExemptNamespaces != nil {
+		settings.ExemptNamespaces = storage.Distinct(s.ExemptNamespaces)
+	}
+	return settings
+}

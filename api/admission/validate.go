@@ -1,0 +1,154 @@
+package admission
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/evidence"
+	"attestry/evidence/admission"
+)
+
+const (
+	reviewVersion = "admission.k8s.io/v1"
+	reviewKind    = "AdmissionReview"
+)
+
+// AnyReview is a body that is read without a check of its members: what is wrong with it is for the settings to answer.
+type AnyReview struct{ json.RawMessage }
+
+// Schema is that of any object.
+func (AnyReview) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
+}
+
+// UnmarshalJSON keeps the object.
+func (r *AnyReview) UnmarshalJSON(data []byte) error {
+	r.RawMessage = bytes.Clone(data)
+	return nil
+}
+
+// review is an AdmissionReview of Kubernetes as far as it is read.
+type review struct {
+	APIVersion string         `json:"apiVersion"`
+	Kind       string         `json:"kind"`
+	Request    *reviewRequest `json:"request"`
+}
+
+type reviewRequest struct {
+	UID  string `json:"uid"`
+	Kind struct {
+		Kind string `json:"kind"`
+	} `json:"kind"`
+	Namespace string          `json:"namespace"`
+	Operation string          `json:"operation"`
+	Object    json.RawMessage `json:"object"`
+	OldObject json.RawMessage `json:"oldObject"`
+	DryRun    bool            `json:"dryRun"`
+	UserInfo  struct {
+		Username string `json:"username"`
+	} `json:"userInfo"`
+}
+
+// AdmissionReviewResponse is an AdmissionReview with the answer to one.
+type AdmissionReviewResponse struct {
+	APIVersion string          `json:"apiVersion"`
+	Kind       string          `json:"kind"`
+	Response   AdmissionAnswer `json:"response"`
+}
+
+// AdmissionAnswer tells a cluster whether an object is admitted.
+type AdmissionAnswer struct {
+	UID      string           `json:"uid"`
+	Allowed  bool             `json:"allowed"`
+	Status   *AdmissionStatus `json:"status,omitempty" doc:"Why it is denied."`
+	Warnings []string         `json:"warnings,omitempty" doc:"What the person at the terminal is told, at most 256 characters each."`
+}
+
+// AdmissionStatus says why an object is denied.
+type AdmissionStatus struct {
+	Code    int    `json:"code"`
+	Message string `json:"message" doc:"At most 2 KiB."`
+}
+
+// validate answers an AdmissionReview. One that cannot be read is answered as the settings say.
+func (h *handlers) validate(ctx context.Context, in *resource.EnvironmentPath, body *AnyReview) (*server.Answer[AdmissionReviewResponse], error) {
+	org := server.Access(ctx)
+	environment, err := h.LoadEnvironment(ctx, org, in.Environment)
+	if err != nil {
+		return nil, err
+	}
+	var sent review
+	workload, fault := readReview(body.RawMessage, &sent)
+	if fault != "" {
+		return server.Answered(sent.unread(&environment, fault)), nil
+	}
+	decision, err := h.judge(ctx, &asked{
+		org: org, environment: environment, workload: workload, user: sent.Request.UserInfo.Username, dry: sent.Request.DryRun,
+	})
+	if err != nil {
+		return nil, err
+	}
+	answer := AdmissionAnswer{UID: sent.Request.UID, Allowed: decision.Allowed()}
+	if answer.Allowed {
+		answer.Warnings = decision.Warnings()
+	} else {
+		page := h.Links.Environment(org.OrgName, environment.Name)
+		answer.Status = &AdmissionStatus{Code: http.StatusForbidden, Message: decision.Message(environment.Name, page)}
+	}
+	return server.Answered(sent.answer(answer)), nil
+}
+
+// readReview returns the workload of a review, or what is wrong with the review.
+func readReview(content json.RawMessage, into *review) (workload *admission.Workload, fault string) {
+	if err := json.Unmarshal(content, into); err != nil {
+		return nil, "The review cannot be read: " + err.Error()
+	}
+	switch {
+	case into.APIVersion != reviewVersion || into.Kind != reviewKind:
+		return nil, "The review is not an " + reviewKind + " of " + reviewVersion
+	case into.Request == nil || into.Request.UID == "":
+		return nil, "The review has no request"
+	}
+	request := into.Request
+	workload, err := admission.ReadWorkload(request.Kind.Kind, request.Object)
+	if err != nil {
+		return nil, "The object of the review cannot be read: " + err.Error()
+	}
+	if running, err := admission.ReadWorkload(request.Kind.Kind, request.OldObject); err == nil {
+		workload.Without(running)
+	}
+	workload.Namespace = cmp.Or(request.Namespace, workload.Namespace)
+	return workload, ""
+}
+
+// answer has the version and kind of the review, so that a cluster of another version can read it.
+func (r *review) answer(answer AdmissionAnswer) AdmissionReviewResponse {
+	return AdmissionReviewResponse{APIVersion: cmp.Or(r.APIVersion, reviewVersion), Kind: cmp.Or(r.Kind, reviewKind), Response: answer}
+}
+
+// unread answers a review that cannot be read as the environment's settings say.
+func (r *review) unread(environment *evidence.Environment, fault string) AdmissionReviewResponse {
+	answer := AdmissionAnswer{Allowed: failureAdmits(environment)}
+	if r.Request != nil {
+		answer.UID = r.Request.UID
+	}
+	if !answer.Allowed {
+		answer.Status = &AdmissionStatus{Code: http.StatusBadRequest, Message: fault}
+	} else if environment.AdmissionOf().Mode != evidence.AdmissionOff {
+		answer.Warnings = []string{fault}
+	}
+	return r.answer(answer)
+}
+
+// failureAdmits reports whether what cannot be read is admitted: also if nothing is judged.
+func failureAdmits(environment *evidence.Environment) bool {
+	settings := environment.AdmissionOf()
+	return settings.Mode == evidence.AdmissionOff || settings.Failure == evidence.RuleAdmit
+}

@@ -1,0 +1,63 @@
+package assessment
+
+import (
+	"fmt"
+
+	"attestry/api/resource"
+	"attestry/evidence"
+	"attestry/evidence/policy"
+	"attestry/links"
+)
+
+// Causes of sentences that are about no rule of a policy.
+const (
+	allowListed = "allow_listed"
+	noPolicies  = "no_policies"
+)
+
+// Explain lists what fails, or what does not, in the order in which it was evaluated (docs/semantics.md 18.8). It also
+// returns how many sentences do not fit in the list.
+func (a *Assessment) Explain(l links.Links, org evidence.OrgAccess, failing bool, list *resource.ReasonList) (sentences []resource.Explanation, leftOut int) {
+	if allowance := a.Allowance; allowance != nil && !failing {
+		sentences = append(sentences, resource.Explanation{
+			Cause: allowListed, Links: map[string]string{"environment": l.Environment(org.OrgName, a.Environment.Name)},
+			Text: fmt.Sprintf("'%s' has allowed the artifact in environment '%s', whatever policies say: %s",
+				allowance.UserName, a.Environment.Name, allowance.Description),
+		})
+	}
+	if len(a.Applied) == 0 {
+		explained, leftOut := a.explainFlows(l, org, failing, list)
+		return append(sentences, explained...), leftOut
+	}
+	for i := range a.Applied {
+		explained, more := resource.Explain(l, org, &a.Applied[i], a.Evaluations[i], &a.Artifact.Facts, failing, list)
+		sentences, leftOut = append(sentences, explained...), leftOut+more
+	}
+	return sentences, leftOut
+}
+
+// explainFlows explains the artifact's own compliance in the words of a policy that requires it.
+func (a *Assessment) explainFlows(l links.Links, org evidence.OrgAccess, failing bool, list *resource.ReasonList) (sentences []resource.Explanation, leftOut int) {
+	if a.Scope == EnvironmentScope && !failing {
+		sentences = append(sentences, resource.Explanation{
+			Cause: noPolicies, Links: map[string]string{"environment": l.Environment(org.OrgName, a.Environment.Name)},
+			Text: fmt.Sprintf("No policy is attached to environment '%s', so the compliance of the artifact's trails decides.", a.Environment.Name),
+		})
+	}
+	required := policy.Policy{TrailCompliance: policy.Requirement{Required: true}}
+	facts := a.Artifact.Facts
+	facts.Flows = resource.Map(a.Flows, func(number *int) policy.Flow { return a.Artifact.Flows[*number] })
+	evaluation := required.Evaluate(&facts)
+	for number := range evaluation {
+		if number != policy.TrailComplianceNumber {
+			evaluation[number].Resolutions = nil
+		}
+	}
+	explained, leftOut := resource.Explain(l, org, &policy.Applied{Policy: &required}, evaluation, &facts, failing, list)
+	for _, sentence := range explained {
+		sentence.PolicyName, sentence.PolicyVersion, sentence.Rule = nil, nil, nil
+		delete(sentence.Links, "policy")
+		sentences = append(sentences, sentence)
+	}
+	return sentences, leftOut
+}

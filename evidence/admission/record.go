@@ -1,0 +1,71 @@
+package admission
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"attestry/evidence"
+)
+
+const (
+	// KeepFor is how long records are kept.
+	KeepFor = 30 * 24 * time.Hour
+	// together is how long repeats of a decision are one record, in seconds.
+	together = 60
+	// maxRefusals and maxReason bound a record: how many images it names, and how long each reason is, in characters.
+	maxRefusals = 50
+	maxReason   = 1000
+)
+
+// Record keeps a decision that refused, warned or was overruled by the reason that the workload gave.
+type Record struct {
+	ID          string  `json:"id"`
+	Org         string  `json:"org"`         // id
+	Environment string  `json:"environment"` // id
+	Outcome     Outcome `json:"outcome"`
+	Kind        string  `json:"kind"`
+	Namespace   string  `json:"namespace"`
+	Name        string  `json:"name"`
+	// User is who asked the cluster, as the cluster names them; "" if it does not say.
+	User     string    `json:"user,omitempty"`
+	Refusals []Refusal `json:"refusals"`
+	// Others is how many more images were refused.
+	Others int `json:"others,omitempty"`
+	// Reason is the one that the workload gave to be admitted.
+	Reason string `json:"reason,omitempty"`
+	// FirstAt and LastAt are Unix seconds. Count is how often the same was asked between them.
+	FirstAt float64 `json:"first_at"`
+	LastAt  float64 `json:"last_at"`
+	Count   int64   `json:"count"`
+}
+
+// NewRecord makes the record of a decision at a time in Unix seconds. The same decision on the same workload has the same
+// id within a minute.
+func NewRecord(org, environment, user string, workload *Workload, decision *Decision, at float64) Record {
+	record := Record{
+		Org: org, Environment: environment, Outcome: decision.Outcome,
+		Kind: workload.Kind, Namespace: workload.Namespace, Name: workload.Name, User: user,
+		Reason: cutCharacters(decision.Reason, maxReason), FirstAt: at, LastAt: at, Count: 1,
+	}
+	for i, refusal := range decision.Refusals {
+		if i == maxRefusals {
+			record.Others = len(decision.Refusals) - i
+			break
+		}
+		refusal.Image, refusal.Reason = cutCharacters(refusal.Image, maxReason), cutCharacters(refusal.Reason, maxReason)
+		record.Refusals = append(record.Refusals, refusal)
+	}
+	what := []string{environment, string(record.Outcome), record.Kind, record.Namespace, record.Name, user, record.Reason, fmt.Sprint(int64(at) / together)}
+	for _, refusal := range record.Refusals {
+		what = append(what, refusal.Image, refusal.Reason)
+	}
+	record.ID = environment + "/" + evidence.DerivedID([]byte(strings.Join(what, "\n")))
+	return record
+}
+
+// Repeat counts another decision of the same id.
+func (r *Record) Repeat(later Record) {
+	r.Count++
+	r.LastAt = max(r.LastAt, later.LastAt)
+}

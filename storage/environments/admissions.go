@@ -1,0 +1,94 @@
+package environments
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"attestry/evidence"
+	"attestry/evidence/admission"
+	"attestry/storage"
+)
+
+var admissionSchema = &storage.Schema{
+	Name:   "admissions",
+	Fields: []string{"environment", "time"},
+	Indexes: []storage.Index{
+		{Name: "environment", Fields: []string{"environment", "time"}},
+		{Name: "time", Fields: []string{"time"}},
+	},
+}
+
+// expiredAdmissions is how many old records are deleted whenever one is stored.
+const expiredAdmissions = 20
+
+// Admissions keeps what clusters were refused or warned of.
+type Admissions struct {
+	docs       storage.Documents
+	outbox     Outbox
+	collection storage.Collection[admission.Record]
+}
+
+// NewAdmissions binds the repository to an engine.
+func NewAdmissions(docs storage.Documents, outbox Outbox) *Admissions {
+	return &Admissions{docs: docs, outbox: outbox, collection: storage.NewCollection(docs, admissionSchema,
+		func(r *admission.Record) string { return r.ID },
+		func(r *admission.Record) map[string]any {
+			return map[string]any{"environment": r.Environment, "time": r.FirstAt}
+		})}
+}
+
+// Record stores a record, or counts a repeat of one, and notifies actions of a new one that has broken the glass. It
+// deletes some that are too old.
+func (a *Admissions) Record(ctx context.Context, fresh admission.Record) error {
+	if err := a.deleteExpired(ctx, fresh.LastAt); err != nil {
+		return err
+	}
+	for {
+		seen, err := storage.GetOrZero(ctx, a.collection, fresh.ID)
+		if err != nil {
+			return err
+		}
+		stored, batch := fresh, &storage.Batch{}
+		if seen.Revision != 0 {
+			stored = seen.Value
+			stored.Repeat(fresh)
+		}
+		a.collection.StoreIn(batch, &stored, seen.Revision)
+		if seen.Revision == 0 && stored.Outcome == admission.BreakGlass {
+			if err := a.outbox.AddBreakGlassIn(ctx, batch, stored); err != nil {
+				return err
+			}
+		}
+		err = batch.Write(ctx, a.docs)
+		var refused *storage.RefusedWrite
+		if !errors.As(err, &refused) {
+			return err
+		}
+	}
+}
+
+func (a *Admissions) deleteExpired(ctx context.Context, now float64) error {
+	expired, _, err := a.collection.FindFields(ctx, storage.Query{
+		Index: "time", To: &storage.Bound{Value: now - admission.KeepFor.Seconds()}, Limit: expiredAdmissions,
+	})
+	if err != nil || len(expired) == 0 {
+		return err
+	}
+	return a.collection.Delete(ctx, storage.RecordIDs(expired)...)
+}
+
+// List returns a page of the records of an environment that are not too old by the time, newest first, and how many there
+// are, at most storage.MaxCount.
+func (a *Admissions) List(ctx context.Context, environment string, now time.Time, offset, limit int) ([]admission.Record, int64, error) {
+	query := storage.Query{
+		Index: "environment", Equal: []any{environment}, From: &storage.Bound{Value: evidence.Seconds(now.Add(-admission.KeepFor))}, Descending: true,
+	}
+	total, err := a.collection.Count(ctx, query)
+	if err != nil || int64(offset) >= total {
+		return nil, total, err
+	}
+	query.Offset, query.Limit = offset, limit
+	records, err := storage.FindAll(ctx, a.collection, query)
+	return records, total, err
+}
