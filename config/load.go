@@ -154,11 +154,12 @@ func (l *loader) complete(settings *Settings) {
 		l.fault(prefix+"LISTEN", "cannot be off")
 	}
 	if settings.HTTP.BaseURL == "" && !l.faulty(baseURL) {
-		settings.HTTP.BaseURL = settings.HTTP.Listen.URL()
+		settings.HTTP.BaseURL = settings.HTTP.URL(settings.HTTP.Listen)
 	}
 	if settings.HTTP.ReportWait >= settings.HTTP.RequestTimeout && !l.faulty(prefix+"REQUEST_TIMEOUT") {
 		l.fault(reportWait, "must be less than %sREQUEST_TIMEOUT", prefix)
 	}
+	l.checkCertificate(&settings.HTTP)
 	l.completeSMTP(&settings.SMTP)
 	l.checkRetention(settings)
 	l.checkSignIn(settings.SignIn)

@@ -27,7 +27,9 @@ type Settings struct {
 // HTTP is how the api process answers.
 type HTTP struct {
 	Listen         Address       `env:"LISTEN" envDefault:"127.0.0.1:8001" doc:"host:port on which the API answers"`
-	BaseURL        BaseURL       `env:"BASE_URL" doc:"scheme and host, without a path, that links are built from; if unset, http:// and the listen address"`
+	BaseURL        BaseURL       `env:"BASE_URL" doc:"scheme and host, without a path, that links are built from; if unset, http:// (or https://, with a certificate) and the listen address"`
+	TLSCertFile    string        `env:"TLS_CERT_FILE" doc:"PEM file of the certificate, with its chain, that the API is served with over HTTPS, read again when it changes; if unset, over HTTP"`
+	TLSKeyFile     string        `env:"TLS_KEY_FILE" doc:"PEM file of the key of that certificate; required with a certificate"`
 	RequestTimeout time.Duration `env:"REQUEST_TIMEOUT" envDefault:"30s" min:"1s" max:"10m" doc:"how long a request may take"`
 	Web            Switch        `env:"WEB" envDefault:"on" doc:"on or off: whether the pages for people are served beside the API"`
 	ReportWait     time.Duration `env:"REPORT_WAIT" envDefault:"10s" min:"0s" max:"10s" doc:"how long the answer to a report waits for its verdict, at most 10s and less than the request timeout"`

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"attestry/api/server"
 	"attestry/api/web"
 	"attestry/app/evaluation"
+	"attestry/config"
 	"attestry/goroutine"
 	"attestry/links"
 	"attestry/outbound"
@@ -41,7 +43,9 @@ type Service struct {
 	waiters    *tasks.Waiters
 	evaluator  *evaluation.Evaluator
 	// rates are the connections to Redis of the rate limits, nil without any.
-	rates io.Closer
+	rates    io.Closer
+	settings config.HTTP
+	log      *slog.Logger
 }
 
 // New puts the api process together; nothing runs yet.
@@ -94,7 +98,9 @@ func New(p *process.Process) (*Service, error) {
 	if err == nil && site != nil {
 		site.Mount(answering)
 	}
-	return &Service{server: answering, dispatcher: dispatcher, waiters: waiters, evaluator: evaluator, rates: rates}, err
+	return &Service{
+		server: answering, dispatcher: dispatcher, waiters: waiters, evaluator: evaluator, rates: rates, settings: settings, log: p.Log,
+	}, err
 }
 
 // Serve answers on the listener until ctx ends, then lets the requests under way
@@ -106,7 +112,7 @@ func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 	loops.Go(func() error { s.waiters.Run(background); return nil })
 	loops.Go(func() error { s.endWaiting(ctx, background); return nil })
 	s.awaitSubscription(ctx)
-	err := s.server.Serve(ctx, listener)
+	err := s.answer(ctx, listener)
 	stop()
 	err = errors.Join(err, loops.Wait())
 	s.evaluator.Close()
@@ -114,6 +120,15 @@ func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 		err = errors.Join(err, s.rates.Close())
 	}
 	return err
+}
+
+// answer serves HTTP, or HTTPS if the settings say so.
+func (s *Service) answer(ctx context.Context, listener net.Listener) error {
+	listener, err := listenTLS(listener, s.settings, s.log)
+	if err != nil {
+		return err
+	}
+	return s.server.Serve(ctx, listener)
 }
 
 // endWaiting ends the waiting for verdicts, verdictGrace after the process was asked to stop.

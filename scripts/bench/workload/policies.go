@@ -62,6 +62,42 @@ func assertArtifact(c *client) (service, baseline requests, err error) {
 	return next, next, nil
 }
 
+// admittedContainers is how many containers the pod has that a cluster asks about.
+const admittedContainers = 10
+
+// admitPod asks whether a pod may run in an environment with as many policies as the size says.
+func admitPod(c *client) (service, baseline requests, err error) {
+	name := "admitted-" + strconv.Itoa(c.number)
+	var containers []string
+	for i := range admittedContainers {
+		fingerprint := digest(c.scope, name, i)
+		if _, err := c.connection.send(c.artifactReport(name, fingerprint)); err != nil {
+			return nil, nil, err
+		}
+		containers = append(containers, fmt.Sprintf(`{"name":"c%d","image":"registry.example.com/team/component@sha256:%s"}`, i, fingerprint))
+	}
+	environment, err := c.createEnvironment(c.connection, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := c.connection.send(c.changePolicies(environment, c.size)); err != nil {
+		return nil, nil, err
+	}
+	settings := request{
+		method: http.MethodPut, path: c.path("/environments/{org}/" + environment + "/admission"), body: []byte(`{"mode":"deny"}`),
+		want: answer{status: http.StatusOK},
+	}
+	if _, err := c.connection.send(settings); err != nil {
+		return nil, nil, err
+	}
+	next := always(request{
+		method: http.MethodPost, path: c.path("/admission/{org}/" + environment + "/validate"), want: answer{status: http.StatusOK},
+		body: []byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","kind":{"group":"","version":"v1","kind":"Pod"},
+			"namespace":"team","operation":"CREATE","object":{"metadata":{"name":"web","namespace":"team"},"spec":{"containers":[` + strings.Join(containers, ",") + `]}}}}`),
+	})
+	return next, next, nil
+}
+
 // reevaluate attaches a policy and detaches it again, in turn, where five others stay attached.
 func reevaluate(c *client) (service, baseline requests, err error) {
 	name := "policed-" + strconv.Itoa(c.number)

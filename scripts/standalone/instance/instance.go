@@ -110,6 +110,7 @@ func (i *Instance) open(ctx context.Context, options Options, listener net.Liste
 	if err != nil {
 		return err
 	}
+	i.URL = string(settings.HTTP.URL(config.Address(listener.Addr().String())))
 	settings.Stores.Database.AcceptLoss = options.AcceptLoss
 	// With a Redis of its own, which no other process reaches, the instance knows all that is written.
 	var watched *written.Documents
