@@ -9,6 +9,9 @@ import (
 	"attestry/evidence/admission"
 )
 
+// maxImages is how many different images a workload may have.
+const maxImages = 1000
+
 // maxReasons is how many sentences say why an image fails: those that come first.
 const maxReasons = 3
 
@@ -28,6 +31,9 @@ func (h *handlers) judge(ctx context.Context, asked *asked) (admission.Decision,
 	settings := asked.environment.AdmissionOf()
 	if !admission.Judged(&settings, asked.workload) {
 		return admission.Decision{Outcome: admission.Admitted}, nil
+	}
+	if number := len(asked.workload.Images); number > maxImages {
+		return admission.Decision{}, resource.FieldError("images", "There should be at most %d different images [input: %d]", maxImages, number)
 	}
 	findings, err := h.find(ctx, asked.org, &asked.environment, &settings, asked.workload.Images)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -108,7 +109,7 @@ func (h *handlers) validate(ctx context.Context, in *resource.EnvironmentPath, b
 // readReview returns the workload of a review, or what is wrong with the review.
 func readReview(content json.RawMessage, into *review) (workload *admission.Workload, fault string) {
 	if err := json.Unmarshal(content, into); err != nil {
-		return nil, "The review cannot be read: " + err.Error()
+		return nil, "The review cannot be read: " + faultOf(err)
 	}
 	switch {
 	case into.APIVersion != reviewVersion || into.Kind != reviewKind:
@@ -119,13 +120,22 @@ func readReview(content json.RawMessage, into *review) (workload *admission.Work
 	request := into.Request
 	workload, err := admission.ReadWorkload(request.Kind.Kind, request.Object)
 	if err != nil {
-		return nil, "The object of the review cannot be read: " + err.Error()
+		return nil, "The object of the review cannot be read: " + faultOf(err)
 	}
 	if running, err := admission.ReadWorkload(request.Kind.Kind, request.OldObject); err == nil {
 		workload.Without(running)
 	}
 	workload.Namespace = cmp.Or(request.Namespace, workload.Namespace)
 	return workload, ""
+}
+
+// faultOf says what is wrong with JSON.
+func faultOf(err error) string {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
+		return wrong.Field + " should not be of the type " + wrong.Value
+	}
+	return "it is not valid JSON"
 }
 
 // answer has the version and kind of the review, so that a cluster of another version can read it.

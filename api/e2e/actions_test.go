@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"reflect"
 	"slices"
@@ -315,9 +316,13 @@ func TestListingManyActionsTakesAsManyCommandsAsOne(t *testing.T) {
 	}
 	commands := func(method, path, body string) int {
 		t.Helper()
-		counting.Reset()
-		s.want(http.StatusOK, method, path, []byte(body))
-		return counting.Snapshot().Commands()
+		least := math.MaxInt
+		for range 3 { // once a second, a request also asks whether anybody's rights have changed
+			counting.Reset()
+			s.want(http.StatusOK, method, path, []byte(body))
+			least = min(least, counting.Snapshot().Commands())
+		}
+		return least
 	}
 	flow := `{"name":"flow","targets":[` + deadTarget + `],"flows":["web"],"triggers":[]}`
 	s.putAction(http.StatusCreated, "environments", envActionBody("a", deadTarget, "one"))

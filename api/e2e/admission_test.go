@@ -214,6 +214,8 @@ func TestAdmissionOfThousandContainersAndLargeObjects(t *testing.T) {
 	if got.Response.Allowed || len(got.Response.Status.Message) > 2048 || !strings.Contains(got.Response.Status.Message, "does not admit 999 images") {
 		t.Errorf("answered %+v", got)
 	}
+	images = append(images, "registry.example.com/shop/x@sha256:"+digestOf("one more"))
+	s.wantError(http.StatusBadRequest, "Input payload validation failed", http.MethodPost, "/admission/"+s.org+"/prod/validate", string(review("Pod", pod("", images...), false)))
 	if got := s.admit("prod", review("Pod", pod(`"large":"`+strings.Repeat("x", 3<<20)+`"`, compliant), false)); !got.Response.Allowed {
 		t.Errorf("answered %+v", got)
 	}

@@ -95,7 +95,7 @@ func admitPod(c *client) (service, baseline requests, err error) {
 		body: []byte(`{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"1","kind":{"group":"","version":"v1","kind":"Pod"},
 			"namespace":"team","operation":"CREATE","object":{"metadata":{"name":"web","namespace":"team"},"spec":{"containers":[` + strings.Join(containers, ",") + `]}}}}`),
 	})
-	return next, next, nil
+	return next, always(request{method: http.MethodPatch, body: []byte("{}")}), nil
 }
 
 // reevaluate attaches a policy and detaches it again, in turn, where five others stay attached.
