@@ -44,28 +44,18 @@ func (a *Admissions) Record(ctx context.Context, fresh admission.Record) error {
 	if err := a.deleteExpired(ctx, fresh.LastAt); err != nil {
 		return err
 	}
-	for {
-		seen, err := storage.GetOrZero(ctx, a.collection, fresh.ID)
-		if err != nil {
-			return err
-		}
-		stored, batch := fresh, &storage.Batch{}
-		if seen.Revision != 0 {
-			stored = seen.Value
-			stored.Repeat(fresh)
-		}
-		a.collection.StoreIn(batch, &stored, seen.Revision)
-		if seen.Revision == 0 && stored.Outcome == admission.BreakGlass {
-			if err := a.outbox.AddBreakGlassIn(ctx, batch, stored); err != nil {
-				return err
-			}
-		}
-		err = batch.Write(ctx, a.docs)
-		var refused *storage.RefusedWrite
-		if !errors.As(err, &refused) {
+	batch := &storage.Batch{}
+	a.collection.InsertIn(batch, &fresh)
+	if fresh.Outcome == admission.BreakGlass {
+		if err := a.outbox.AddBreakGlassIn(ctx, batch, fresh); err != nil {
 			return err
 		}
 	}
+	err := batch.Write(ctx, a.docs)
+	if errors.Is(err, storage.ErrExists) {
+		_, err = a.collection.Update(ctx, fresh.ID, storage.WithoutError(func(stored *admission.Record) { stored.Repeat(fresh) }))
+	}
+	return err
 }
 
 func (a *Admissions) deleteExpired(ctx context.Context, now float64) error {
