@@ -64,23 +64,20 @@ func (a *Artifacts) Known(ctx context.Context, org, fingerprint string) (bool, e
 	return len(found) > 0, err
 }
 
-// NewestNamed returns the fingerprints of the newest records of file names, by name: one command for a thousand records of
-// these names.
+// NewestNamed returns the fingerprints of the newest records of file names, by name: a command for each name, so that a name
+// with many records hides no other.
 func (a *Artifacts) NewestNamed(ctx context.Context, org string, names []string) (map[string]string, error) {
-	newest := map[string]string{}
-	if len(names) == 0 {
-		return newest, nil
-	}
-	since := map[string]float64{}
-	query := storage.Query{Index: "name", Equal: []any{org, storage.OneOrSet(names)}, Descending: true, Limit: storage.MaxMany}
-	err := storage.ForEachFields(ctx, a.Collection, query, func(record *storage.Record) error {
-		name, created := record.Text("name"), record.Float("created")
-		if _, known := newest[name]; !known || created > since[name] {
-			newest[name], since[name] = record.Text("fingerprint"), created
+	newest := make(map[string]string, len(names))
+	for _, name := range names {
+		found, _, err := a.FindFields(ctx, storage.Query{Index: "name", Equal: []any{org, name}, Descending: true, Limit: 1})
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	return newest, err
+		if len(found) > 0 {
+			newest[name] = found[0].Text("fingerprint")
+		}
+	}
+	return newest, nil
 }
 
 // ArtifactQuery asks for a page of an organization's records, newest first.
