@@ -22,7 +22,7 @@ type certificates struct {
 
 	mu       sync.Mutex
 	lookedAt time.Time
-	// state tells the files that were read last from later ones.
+	// state tells the files that were last looked at from later ones.
 	state   string
 	current *tls.Certificate
 }
@@ -58,13 +58,13 @@ func (c *certificates) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 }
 
 func (c *certificates) read() error {
-	state := c.filesState()
+	// It is taken before the files are read, and whether they can be: so each change is read, and warned of, once.
+	c.state = c.filesState()
 	read, err := c.settings.Certificate()
-	if err != nil {
-		return err
+	if err == nil {
+		c.current = read
 	}
-	c.current, c.state = read, state
-	return nil
+	return err
 }
 
 // filesState changes when a file does.

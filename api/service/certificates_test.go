@@ -83,6 +83,14 @@ func TestCertificateIsReadAgainWhenItChanges(t *testing.T) {
 	if got := name(); got != "the-second.example.com" || !bytes.Contains(logged.Bytes(), []byte("cannot be read")) {
 		t.Errorf("with a damaged key it is that of %s, and the log has %s", got, &logged)
 	}
+	name()
+	if got := bytes.Count(logged.Bytes(), []byte("cannot be read")); got != 1 {
+		t.Errorf("one change is warned of %d times", got)
+	}
+	writeCertificate(t, settings, "third.example.com")
+	if got := name(); got != "third.example.com" {
+		t.Errorf("once mended it is that of %s", got)
+	}
 }
 
 func TestListenerSpeaksHTTPSWithACertificate(t *testing.T) {
