@@ -13,8 +13,8 @@ const heapFloor = 128 << 20
 // smallestHeap is what Go takes the heap to have at least, in bytes.
 const smallestHeap = 4 << 20
 
-// usualGarbage is by how many percent the heap exceeds what is in use by Go's own rule.
-const usualGarbage = 100
+// UsualGarbage is by how many percent the heap exceeds what is in use by Go's own rule.
+const UsualGarbage = 100
 
 // CollectGarbage has garbage collected once the heap has heapFloor, or exceeds what is in use by so many percent if that
 // is more. By Go's own rule a small heap is collected many times a second. GOGC in the environment switches this off.

@@ -42,7 +42,7 @@ func NewProgram(name, summary string) *cli.Program {
 // otherwise. name is that of the process in its log.
 func Main(name string, program *cli.Program, work Work) int {
 	evaluation.ServeChild()
-	CollectGarbage(usualGarbage)
+	CollectGarbage(UsualGarbage)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	c := command{name: name, program: program, work: work, environ: os.Environ(), out: os.Stdout, errs: os.Stderr}

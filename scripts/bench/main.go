@@ -29,7 +29,7 @@ import (
 
 func main() {
 	evaluation.ServeChild()
-	process.CollectGarbage(100) // as the processes do
+	process.CollectGarbage(process.UsualGarbage)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
