@@ -26,7 +26,8 @@ type asked struct {
 	dry bool
 }
 
-// judge decides on a workload and keeps the record of what is refused: a constant number of commands.
+// judge decides on a workload and keeps the record of what is refused: as many commands for many images as for one, and one
+// more for each that is resolved by its tag.
 func (h *handlers) judge(ctx context.Context, asked *asked) (admission.Decision, error) {
 	settings := asked.environment.AdmissionOf()
 	if !admission.Judged(&settings, asked.workload) {
@@ -35,7 +36,7 @@ func (h *handlers) judge(ctx context.Context, asked *asked) (admission.Decision,
 	if number := len(asked.workload.Images); number > maxImages {
 		return admission.Decision{}, resource.FieldError("images", "There should be at most %d different images [input: %d]", maxImages, number)
 	}
-	findings, err := h.find(ctx, asked.org, &asked.environment, &settings, asked.workload.Images)
+	findings, err := h.find(ctx, asked, &settings)
 	if err != nil {
 		return admission.Decision{}, err
 	}
@@ -47,9 +48,9 @@ func (h *handlers) judge(ctx context.Context, asked *asked) (admission.Decision,
 	return decision, h.Admissions.Record(ctx, record)
 }
 
-// find returns what is known of images.
-func (h *handlers) find(ctx context.Context, org evidence.OrgAccess, environment *evidence.Environment, settings *evidence.AdmissionSettings, references []string) ([]admission.Finding, error) {
-	findings := resource.Map(references, func(reference *string) admission.Finding {
+// find returns what is known of the images of a workload.
+func (h *handlers) find(ctx context.Context, asked *asked, settings *evidence.AdmissionSettings) ([]admission.Finding, error) {
+	findings := resource.Map(asked.workload.Images, func(reference *string) admission.Finding {
 		image, valid := admission.ParseImage(*reference)
 		if !valid {
 			image.Reference = *reference
@@ -57,7 +58,7 @@ func (h *handlers) find(ctx context.Context, org evidence.OrgAccess, environment
 		return admission.Finding{Image: image, Valid: valid}
 	})
 	if settings.Tags == evidence.RuleResolve {
-		if err := h.resolve(ctx, org.OrgID, findings); err != nil {
+		if err := h.resolve(ctx, asked.org.OrgID, findings); err != nil {
 			return nil, err
 		}
 	}
@@ -70,25 +71,21 @@ func (h *handlers) find(ctx context.Context, org evidence.OrgAccess, environment
 	if len(images) == 0 {
 		return findings, nil
 	}
-	assessed, err := h.assess(ctx, org.OrgID, *environment, images)
+	basis, err := assessment.OfEnvironment(ctx, h.Base, asked.environment)
+	if err != nil {
+		return nil, err
+	}
+	assessed, err := assessment.Assess(ctx, h.Base, asked.org.OrgID, basis, images)
 	if err != nil {
 		return nil, err
 	}
 	for i := range findings {
 		if findings[i].Image.Fingerprint != "" {
-			h.conclude(org, &findings[i], assessed[0])
+			h.conclude(asked.org, &findings[i], assessed[0])
 			assessed = assessed[1:]
 		}
 	}
 	return findings, nil
-}
-
-func (h *handlers) assess(ctx context.Context, org string, environment evidence.Environment, images []assessment.Image) ([]*assessment.Assessment, error) {
-	basis, err := assessment.OfEnvironment(ctx, h.Base, environment)
-	if err != nil {
-		return nil, err
-	}
-	return assessment.Assess(ctx, h.Base, org, basis, images)
 }
 
 // resolve gives images without a digest that of the newest artifact that was reported under their name and tag.
