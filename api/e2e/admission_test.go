@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -93,6 +94,10 @@ func TestAdmissionDeniesWhatAssertsDoNotAccept(t *testing.T) {
 		!strings.Contains(message, "provenance") || !strings.HasSuffix(message, s.page("environments/prod")) {
 		t.Errorf("answered %+v", denied)
 	}
+	_, digest, _ := strings.Cut(compliant, "@")
+	if got := s.admit("prod", review("Pod", pod("", compliant, "mirror.example.com/web:1@"+digest, "mirror.example.com/web@"+digest), false)); !got.Response.Allowed {
+		t.Errorf("one artifact under three names is answered %+v", got)
+	}
 	s.allowIntruder()
 	if got := s.admit("prod", review("Pod", pod("", compliant, unknown), false)); !got.Response.Allowed {
 		t.Errorf("answered %+v although it is allowed", got)
@@ -134,6 +139,43 @@ func TestAdmissionRecordsWhatItRefuses(t *testing.T) {
 	s.admit("prod", review("Pod", pod("", unknown), false))
 	if got := s.admissionLines("prod"); got != "warned Pod shop web-5d9f- deployer 1 <nil> 1\n" {
 		t.Errorf("recorded\n%s", got)
+	}
+}
+
+func TestRolloutIsOneRecordThatCountsAllPods(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{real: true, stoppedAt: noonOf30March})
+	_, unknown := s.guardedEnvironment(`{"mode":"deny"}`)
+	const pods = 50
+	var group sync.WaitGroup
+	for range pods {
+		group.Go(func() {
+			if got := s.do(http.MethodPost, "/api/v2/admission/"+s.org+"/prod/validate", adminKey, review("Pod", pod("", unknown), false)); got.status != http.StatusOK {
+				t.Errorf("answered %d %s", got.status, got.body)
+			}
+		})
+	}
+	group.Wait()
+	if got, want := s.admissionLines("prod"), fmt.Sprintf("denied Pod shop web-5d9f- deployer %d <nil> 1\n", pods); got != want {
+		t.Errorf("recorded\n%s", got)
+	}
+}
+
+func TestAdmissionTakesAsManyCommandsForManyImagesAsForOne(t *testing.T) {
+	t.Parallel()
+	s, counting := startCounting(t, options{withoutWorker: true, reportWait: time.Millisecond, stoppedAt: noonOf30March})
+	compliant, unknown := s.guardedEnvironment(`{"mode":"deny"}`)
+	images := []string{compliant, unknown}
+	for i := range 40 {
+		name := fmt.Sprint(s.org, "web-", i)
+		s.reportArtifact(fmt.Sprint("shop-", i), "build-1", "web", digestOf(name), strings.Repeat("a", 40))
+		images = append(images, "registry.example.com/shop/x@sha256:"+digestOf(name))
+	}
+	commands := func(images []string) int {
+		return fewestCommands(counting, func() { s.admit("prod", review("Pod", pod("", images...), true)) })
+	}
+	if few, many := commands(images[:2]), commands(images); few != many || few == 0 {
+		t.Errorf("2 images take %d commands, %d take %d", few, len(images), many)
 	}
 }
 
@@ -305,6 +347,9 @@ func TestBrokenGlassIsNotified(t *testing.T) {
 		s.admit("prod", review("Pod", pod(`"example.com/why":"INC-7"`, unknown), false))
 	}
 	eventually(t, "the receiver is told", func() bool { return len(told.at("/hook-0")) > 0 })
+	if listed := lookup(t, s.read("/actions/"+s.org+"/1/deliveries"), "data").([]any); len(listed) != 3 { // one for each of the targets
+		t.Errorf("two pods of one template have %d deliveries", len(listed))
+	}
 	var payload map[string]any
 	if err := json.Unmarshal(told.at("/hook-0")[0].body, &payload); err != nil || payload["event_type"] != "ADMISSION_BREAK_GLASS" ||
 		!strings.Contains(fmt.Sprint(payload["description"]), "INC-7") || len(told.at("/hook-0")) != 1 {
