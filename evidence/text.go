@@ -18,6 +18,14 @@ func Equal[T comparable](a, b *T) bool {
 	return *a == *b
 }
 
+// ShortenTo cuts a text of more than so many characters to that number, the last of which is then an ellipsis.
+func ShortenTo(text string, characters int) string {
+	if all := []rune(text); len(all) > characters {
+		return string(all[:characters-1]) + "…"
+	}
+	return text
+}
+
 // Shorten cuts a text of more than so many bytes, never within a character, and adds an ellipsis. What it returns shares
 // no memory with a longer text.
 func Shorten(text string, most int) string {

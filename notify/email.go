@@ -8,6 +8,7 @@ import (
 
 	"github.com/wneessen/go-mail"
 
+	"attestry/evidence"
 	"attestry/evidence/notification"
 )
 
@@ -48,9 +49,9 @@ func (m *mailer) write(delivery *notification.Delivery, to []*netmail.Address) (
 
 func subject(m message) string {
 	if m.Org == "" {
-		return cut(m.Title, maxSubject)
+		return evidence.ShortenTo(m.Title, maxSubject)
 	}
-	return cut("["+cut(m.Org, maxName)+"] "+m.Title, maxSubject)
+	return evidence.ShortenTo("["+evidence.ShortenTo(m.Org, maxName)+"] "+m.Title, maxSubject)
 }
 
 // domain is the part of an address behind the @.

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"strings"
 	"unicode"
+
+	"attestry/evidence"
 )
 
 const (
@@ -25,16 +27,7 @@ func plain(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\uFFFD"))
-	return cut(strings.Join(strings.Fields(cleaned), " "), maxText)
-}
-
-// cut shortens a text to a number of characters, the last of which is then an ellipsis.
-func cut(text string, most int) string {
-	runes := []rune(text)
-	if len(runes) <= most {
-		return text
-	}
-	return string(runes[:most-1]) + "…"
+	return evidence.ShortenTo(strings.Join(strings.Fields(cleaned), " "), maxText)
 }
 
 // webLink returns an address that can be a link, or "": javascript: and others could do harm.

@@ -3,6 +3,7 @@ package notify
 import (
 	"cmp"
 
+	"attestry/evidence"
 	"attestry/evidence/approval"
 	"attestry/evidence/notification"
 )
@@ -13,7 +14,7 @@ const maxName = 80
 // title says where something happened, and what.
 func title(n *notification.Notice) string {
 	what := cmp.Or(happened(n), plain(n.Description), "Something happened")
-	if subject := cut(plain(cmp.Or(n.Environment, n.Flow)), maxName); subject != "" {
+	if subject := evidence.ShortenTo(plain(cmp.Or(n.Environment, n.Flow)), maxName); subject != "" {
 		return subject + ": " + what
 	}
 	return what
@@ -85,4 +86,4 @@ func approved(a *notification.NoticeApproval) string {
 	return "awaits approval"
 }
 
-func short(name string) string { return cut(plain(name), maxName) }
+func short(name string) string { return evidence.ShortenTo(plain(name), maxName) }

@@ -3,7 +3,6 @@ package admission
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"attestry/evidence"
 )
@@ -110,7 +109,7 @@ const (
 	maxWarning = 256
 	// maxWarnings is how many warnings there are at most: clusters show no more than 4 KiB.
 	maxWarnings = 15
-	// moreRoom is room to say how many more images there are, in bytes.
+	// moreRoom is room for an ellipsis and to say how many more images there are, in bytes.
 	moreRoom = 32
 )
 
@@ -131,7 +130,7 @@ func (d *Decision) Message(environment, page string) string {
 			message += fmt.Sprintf("\n... and %s more", count(len(lines)-i))
 			break
 		}
-		line = cut(line, room)
+		line = evidence.Shorten(line, room)
 		message, room = message+line, room-len(line)
 	}
 	return message + end
@@ -148,27 +147,7 @@ func count(images int) string {
 func (d *Decision) Warnings() []string {
 	var warnings []string
 	for _, refusal := range d.Refusals[:min(len(d.Refusals), maxWarnings)] {
-		warnings = append(warnings, cutCharacters(refusal.Image+": "+refusal.Reason, maxWarning))
+		warnings = append(warnings, evidence.ShortenTo(refusal.Image+": "+refusal.Reason, maxWarning))
 	}
 	return warnings
-}
-
-// cut cuts a text to a length in bytes, at the end of a character.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	end := max(most-len("…"), 0)
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
-}
-
-func cutCharacters(text string, most int) string {
-	characters := []rune(text)
-	if len(characters) <= most {
-		return text
-	}
-	return string(characters[:most-1]) + "…"
 }

@@ -46,14 +46,14 @@ func NewRecord(org, environment, user string, workload *Workload, decision *Deci
 	record := Record{
 		Org: org, Environment: environment, Outcome: decision.Outcome,
 		Kind: workload.Kind, Namespace: workload.Namespace, Name: workload.Name, User: user,
-		Reason: cutCharacters(decision.Reason, maxReason), FirstAt: at, LastAt: at, Count: 1,
+		Reason: evidence.ShortenTo(decision.Reason, maxReason), FirstAt: at, LastAt: at, Count: 1,
 	}
 	for i, refusal := range decision.Refusals {
 		if i == maxRefusals {
 			record.Others = len(decision.Refusals) - i
 			break
 		}
-		refusal.Image, refusal.Reason = cutCharacters(refusal.Image, maxReason), cutCharacters(refusal.Reason, maxReason)
+		refusal.Image, refusal.Reason = evidence.ShortenTo(refusal.Image, maxReason), evidence.ShortenTo(refusal.Reason, maxReason)
 		record.Refusals = append(record.Refusals, refusal)
 	}
 	what := []string{environment, string(record.Outcome), record.Kind, record.Namespace, record.Name, user, record.Reason, fmt.Sprint(int64(at) / together)}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"attestry/evidence"
 	"attestry/evidence/policy"
 )
 
@@ -84,7 +85,7 @@ func (d *Decision) note(rule int, resolution policy.Resolution, space *decisionS
 	if !resolution.Outcome.Failing() || resolution.Attestation == nil && resolution.Fault == "" {
 		return
 	}
-	reason := Reason{Rule: rule, Flow: resolution.Flow, Attestation: resolution.Attestation, Fault: shorten(resolution.Fault)}
+	reason := Reason{Rule: rule, Flow: resolution.Flow, Attestation: resolution.Attestation, Fault: evidence.ShortenTo(resolution.Fault, maxFault)}
 	size := reason.size()
 	if len(d.Reasons) == maxReasons || size > space.reasons {
 		d.LeftOut++
@@ -92,14 +93,6 @@ func (d *Decision) note(rule int, resolution policy.Resolution, space *decisionS
 	}
 	space.reasons -= size
 	d.Reasons = append(d.Reasons, reason)
-}
-
-// shorten leaves out the end of a text that is too long to be kept.
-func shorten(fault string) string {
-	if characters := []rune(fault); len(characters) > maxFault {
-		return string(characters[:maxFault-1]) + "…"
-	}
-	return fault
 }
 
 // letters writes resolutions down: one letter if all are alike.
