@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -29,12 +28,6 @@ func (AnyReview) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
 }
 
-// UnmarshalJSON keeps the object.
-func (r *AnyReview) UnmarshalJSON(data []byte) error {
-	r.RawMessage = bytes.Clone(data)
-	return nil
-}
-
 // review is an AdmissionReview of Kubernetes as far as it is read.
 type review struct {
 	APIVersion string         `json:"apiVersion"`
@@ -48,7 +41,6 @@ type reviewRequest struct {
 		Kind string `json:"kind"`
 	} `json:"kind"`
 	Namespace string          `json:"namespace"`
-	Operation string          `json:"operation"`
 	Object    json.RawMessage `json:"object"`
 	OldObject json.RawMessage `json:"oldObject"`
 	DryRun    bool            `json:"dryRun"`

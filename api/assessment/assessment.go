@@ -72,7 +72,7 @@ func Assess(ctx context.Context, base *resource.Base, org string, basis *Basis, 
 			return nil, err
 		}
 	}
-	subjects, err := subjectsOf(ctx, base, org, images)
+	subjects, err := subjectsOf(ctx, base, org, fingerprints, images)
 	if err != nil {
 		return nil, err
 	}
@@ -101,8 +101,7 @@ func Assess(ctx context.Context, base *resource.Base, org string, basis *Basis, 
 }
 
 // subjectsOf reads which flows know the artifacts.
-func subjectsOf(ctx context.Context, base *resource.Base, org string, images []Image) ([]facts.Subject, error) {
-	fingerprints := resource.Map(images, func(image *Image) string { return image.Fingerprint })
+func subjectsOf(ctx context.Context, base *resource.Base, org string, fingerprints []string, images []Image) ([]facts.Subject, error) {
 	known, err := base.Provenances.GetMany(ctx, org, fingerprints)
 	if err != nil {
 		return nil, err
