@@ -125,7 +125,7 @@ func readReview(content json.RawMessage, into *review) (workload *admission.Work
 func faultOf(err error) string {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		return wrong.Field + " should not be of the type " + wrong.Value
+		return cmp.Or(wrong.Field, "it") + " should not be of the type " + wrong.Value
 	}
 	return "it is not valid JSON"
 }

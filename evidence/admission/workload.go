@@ -17,6 +17,8 @@ type Workload struct {
 	Images []string
 	// labels has the labels and annotations of the object and of the template of its pods.
 	labels []map[string]string
+	// has tells which images were named.
+	has map[string]bool
 }
 
 type metadata struct {
@@ -31,7 +33,14 @@ type container struct {
 	Image string `json:"image"`
 }
 
-type podSpec struct {
+// object has the members that name images, of all kinds.
+type object struct {
+	Metadata metadata `json:"metadata"`
+	Spec     spec     `json:"spec"`
+}
+
+// spec has the containers of a pod, or the template of pods.
+type spec struct {
 	Containers          []container `json:"containers"`
 	InitContainers      []container `json:"initContainers"`
 	EphemeralContainers []container `json:"ephemeralContainers"`
@@ -40,25 +49,8 @@ type podSpec struct {
 			Reference string `json:"reference"`
 		} `json:"image"`
 	} `json:"volumes"`
-}
-
-type podTemplate struct {
-	Metadata metadata `json:"metadata"`
-	Spec     podSpec  `json:"spec"`
-}
-
-// object has the members that name images, of all kinds. Containers of a pod are in the spec itself.
-type object struct {
-	Metadata metadata `json:"metadata"`
-	Spec     struct {
-		podSpec
-		Template    *podTemplate `json:"template"`
-		JobTemplate *struct {
-			Spec struct {
-				Template podTemplate `json:"template"`
-			} `json:"spec"`
-		} `json:"jobTemplate"`
-	} `json:"spec"`
+	Template    *object `json:"template"`
+	JobTemplate *object `json:"jobTemplate"`
 }
 
 // kinds are those that are judged.
@@ -66,7 +58,7 @@ var kinds = []string{"Pod", "Deployment", "StatefulSet", "DaemonSet", "ReplicaSe
 
 // ReadWorkload reads an object of Kubernetes. One of a kind that runs nothing, or that is to be deleted, has no images.
 func ReadWorkload(kind string, content json.RawMessage) (*Workload, error) {
-	workload := &Workload{Kind: kind}
+	workload := &Workload{Kind: kind, has: map[string]bool{}}
 	if !slices.Contains(kinds, kind) || len(content) == 0 || string(content) == "null" {
 		return workload, nil
 	}
@@ -75,44 +67,40 @@ func ReadWorkload(kind string, content json.RawMessage) (*Workload, error) {
 		return nil, err
 	}
 	workload.Namespace, workload.Name = read.Metadata.Namespace, cmp.Or(read.Metadata.GenerateName, read.Metadata.Name)
-	workload.labels = append(workload.labels, read.Metadata.Annotations, read.Metadata.Labels)
-	workload.add(&read.Spec.podSpec)
-	if read.Spec.Template != nil {
-		workload.addTemplate(read.Spec.Template)
-	}
-	if read.Spec.JobTemplate != nil {
-		workload.addTemplate(&read.Spec.JobTemplate.Spec.Template)
-	}
+	workload.add(&read)
 	return workload, nil
 }
 
-func (w *Workload) addTemplate(template *podTemplate) {
-	w.labels = append(w.labels, template.Metadata.Annotations, template.Metadata.Labels)
-	w.add(&template.Spec)
-}
-
-func (w *Workload) add(spec *podSpec) {
-	for _, containers := range [][]container{spec.InitContainers, spec.Containers, spec.EphemeralContainers} {
+// add adds an object, and the template in it.
+func (w *Workload) add(read *object) {
+	w.labels = append(w.labels, read.Metadata.Annotations, read.Metadata.Labels)
+	for _, containers := range [][]container{read.Spec.InitContainers, read.Spec.Containers, read.Spec.EphemeralContainers} {
 		for _, one := range containers {
 			w.addImage(one.Image)
 		}
 	}
-	for _, volume := range spec.Volumes {
+	for _, volume := range read.Spec.Volumes {
 		if volume.Image != nil {
 			w.addImage(volume.Image.Reference)
+		}
+	}
+	for _, template := range []*object{read.Spec.JobTemplate, read.Spec.Template} {
+		if template != nil {
+			w.add(template)
 		}
 	}
 }
 
 func (w *Workload) addImage(reference string) {
-	if !slices.Contains(w.Images, reference) {
+	if !w.has[reference] {
+		w.has[reference] = true
 		w.Images = append(w.Images, reference)
 	}
 }
 
 // NewWorkload makes a workload of which only the annotations and images are known.
 func NewWorkload(kind, namespace string, annotations map[string]string, images ...string) *Workload {
-	workload := &Workload{Kind: kind, Namespace: namespace, labels: []map[string]string{annotations}}
+	workload := &Workload{Kind: kind, Namespace: namespace, labels: []map[string]string{annotations}, has: map[string]bool{}}
 	for _, image := range images {
 		workload.addImage(image)
 	}
@@ -122,7 +110,7 @@ func NewWorkload(kind, namespace string, annotations map[string]string, images .
 // Without leaves out the images of another state of the workload: what runs already is not judged again, so that it can
 // still be changed, and deleted.
 func (w *Workload) Without(running *Workload) {
-	w.Images = slices.DeleteFunc(w.Images, func(image string) bool { return slices.Contains(running.Images, image) })
+	w.Images = slices.DeleteFunc(w.Images, func(image string) bool { return running.has[image] })
 }
 
 // Reason returns the value of an annotation or label of the workload or its pods, "" if there is none.

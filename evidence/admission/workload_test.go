@@ -1,6 +1,8 @@
 package admission
 
 import (
+	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -44,6 +46,10 @@ func TestReadWorkloadRefusesWhatIsNoObject(t *testing.T) {
 		if _, err := ReadWorkload("Pod", []byte(object)); err == nil {
 			t.Errorf("%s was read", object)
 		}
+	}
+	var wrong *json.UnmarshalTypeError
+	if _, err := ReadWorkload("Deployment", []byte(`{"spec":{"template":{"spec":{"containers":{}}}}}`)); !errors.As(err, &wrong) || wrong.Field != "spec.template.spec.containers" {
+		t.Errorf("%v does not name the field", err)
 	}
 }
 
