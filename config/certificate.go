@@ -2,25 +2,54 @@ package config
 
 import (
 	"crypto/tls"
+	"crypto/x509"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
+
+	"attestry/evidence"
 )
 
 const (
-	tlsCertFile = prefix + "TLS_CERT_FILE"
-	tlsKeyFile  = prefix + "TLS_KEY_FILE"
+	tlsCertFile       = prefix + "TLS_CERT_FILE"
+	tlsKeyFile        = prefix + "TLS_KEY_FILE"
+	tlsClientCAFile   = prefix + "TLS_CLIENT_CA_FILE"
+	tlsClientAccounts = prefix + "TLS_CLIENT_ACCOUNTS"
 )
 
 // HTTPS reports whether the API is served over HTTPS.
 func (h *HTTP) HTTPS() bool { return h.TLSCertFile != "" }
 
-// Certificate reads the certificate that the API is served with, as its files are now.
-func (h *HTTP) Certificate() (*tls.Certificate, error) {
+// TLSFiles are the files that TLS reads.
+func (h *HTTP) TLSFiles() []string { return []string{h.TLSCertFile, h.TLSKeyFile, h.TLSClientCAFile} }
+
+// TLS is how the API is served over HTTPS, as its files are now.
+func (h *HTTP) TLS() (*tls.Config, error) {
 	certificate, err := tls.LoadX509KeyPair(h.TLSCertFile, h.TLSKeyFile)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", tlsCertFile, err)
 	}
-	return &certificate, nil
+	settings := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}, NextProtos: []string{"http/1.1"}}
+	if h.TLSClientCAFile != "" {
+		settings.ClientAuth = tls.VerifyClientCertIfGiven
+		if settings.ClientCAs, err = readAuthorities(h.TLSClientCAFile); err != nil {
+			return nil, fmt.Errorf("%s: %w", tlsClientCAFile, err)
+		}
+	}
+	return settings, nil
+}
+
+func readAuthorities(file string) (*x509.CertPool, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	authorities := x509.NewCertPool()
+	if !authorities.AppendCertsFromPEM(content) {
+		return nil, errors.New("has no certificate in PEM")
+	}
+	return authorities, nil
 }
 
 // URL is where a browser on the same machine finds the API at an address.
@@ -31,19 +60,52 @@ func (h *HTTP) URL(at Address) BaseURL {
 	return at.URL()
 }
 
-// checkCertificate finds a certificate without a key, a key without a certificate, and, where files are checked, what is
-// wrong with them.
-func (l *loader) checkCertificate(h *HTTP) {
-	switch {
-	case h.TLSCertFile != "" && h.TLSKeyFile == "":
-		l.fault(tlsKeyFile, "is required with %s", tlsCertFile)
-	case h.TLSCertFile == "" && h.TLSKeyFile != "":
-		l.fault(tlsCertFile, "is required with %s", tlsKeyFile)
-	case h.HTTPS() && l.sources.CheckFiles:
-		l.checkFile(tlsCertFile, h.TLSCertFile)
-		l.checkFile(tlsKeyFile, h.TLSKeyFile)
-		if _, err := tls.LoadX509KeyPair(h.TLSCertFile, h.TLSKeyFile); err != nil && !l.faulty(tlsKeyFile) {
-			l.fault(tlsCertFile, "is no certificate with the key of %s: %v", tlsKeyFile, err)
+// ClientAccounts are the service accounts that certificates of clients speak for, by a name in the certificate.
+type ClientAccounts map[string]ClientAccount
+
+// ClientAccount is a service account by the names of it and of its organization.
+type ClientAccount struct{ Org, Name string }
+
+// UnmarshalText reads a list such as "gatekeeper.example=acme/gatekeeper".
+func (c *ClientAccounts) UnmarshalText(text []byte) error {
+	accounts := ClientAccounts{}
+	for entry := range strings.SplitSeq(string(text), ",") {
+		subject, account, _ := strings.Cut(strings.TrimSpace(entry), "=")
+		org, name, _ := strings.Cut(account, "/")
+		if _, double := accounts[subject]; double {
+			return fmt.Errorf("names the certificate %s twice", subject)
 		}
+		if subject == "" || name == "" || strings.Contains(name, "/") || evidence.CheckOrganizationName(org) != nil {
+			return fmt.Errorf("has %q, which is not like certificate=organization/account", entry)
+		}
+		accounts[subject] = ClientAccount{Org: org, Name: name}
+	}
+	*c = accounts
+	return nil
+}
+
+// checkCertificate reports what is missing or cannot be used for HTTPS.
+func (l *loader) checkCertificate(h *HTTP) {
+	missing := func(set bool, variable string, given bool, by string) {
+		if given && !set {
+			l.fault(variable, "is required with %s", by)
+		}
+	}
+	missing(h.TLSKeyFile != "", tlsKeyFile, h.HTTPS(), tlsCertFile)
+	missing(h.HTTPS(), tlsCertFile, h.TLSKeyFile != "", tlsKeyFile)
+	missing(h.HTTPS(), tlsCertFile, h.TLSClientCAFile != "", tlsClientCAFile)
+	missing(h.TLSClientCAFile != "", tlsClientCAFile, len(h.TLSClientAccounts) > 0, tlsClientAccounts)
+	missing(len(h.TLSClientAccounts) > 0, tlsClientAccounts, h.TLSClientCAFile != "", tlsClientCAFile)
+	if !h.HTTPS() || h.TLSKeyFile == "" || !l.sources.CheckFiles {
+		return
+	}
+	l.checkFile(tlsCertFile, h.TLSCertFile)
+	l.checkFile(tlsKeyFile, h.TLSKeyFile)
+	l.checkFile(tlsClientCAFile, h.TLSClientCAFile)
+	if _, err := tls.LoadX509KeyPair(h.TLSCertFile, h.TLSKeyFile); err != nil && !l.faulty(tlsKeyFile) {
+		l.fault(tlsCertFile, "is no certificate with the key of %s: %v", tlsKeyFile, err)
+	}
+	if _, err := readAuthorities(h.TLSClientCAFile); err != nil && h.TLSClientCAFile != "" {
+		l.fault(tlsClientCAFile, "%v", err)
 	}
 }

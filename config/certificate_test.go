@@ -1,6 +1,8 @@
 package config_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -9,6 +11,10 @@ import (
 
 func TestWrongCertificatesAreFaults(t *testing.T) {
 	required := []string{"ATTESTRY_DATABASE_URL=pebble:///tmp/x", "ATTESTRY_OBJECTS_URL=file:///tmp/x", "ATTESTRY_REDIS_URL=redis://localhost"}
+	empty := filepath.Join(t.TempDir(), "empty.pem")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, one := range []struct {
 		name    string
 		environ []string
@@ -16,6 +22,15 @@ func TestWrongCertificatesAreFaults(t *testing.T) {
 	}{
 		{"no key", []string{"ATTESTRY_TLS_CERT_FILE=/none/c"}, "ATTESTRY_TLS_KEY_FILE: is required with ATTESTRY_TLS_CERT_FILE"},
 		{"no certificate", []string{"ATTESTRY_TLS_KEY_FILE=/none/k"}, "ATTESTRY_TLS_CERT_FILE: is required with ATTESTRY_TLS_KEY_FILE"},
+		{"authorities without HTTPS", []string{"ATTESTRY_TLS_CLIENT_CA_FILE=/none/a", "ATTESTRY_TLS_CLIENT_ACCOUNTS=a=acme/b"},
+			"ATTESTRY_TLS_CERT_FILE: is required with ATTESTRY_TLS_CLIENT_CA_FILE"},
+		{"authorities alone", []string{"ATTESTRY_TLS_CLIENT_CA_FILE=/none/a"}, "ATTESTRY_TLS_CLIENT_ACCOUNTS: is required with ATTESTRY_TLS_CLIENT_CA_FILE"},
+		{"accounts alone", []string{"ATTESTRY_TLS_CLIENT_ACCOUNTS=a=acme/b"}, "ATTESTRY_TLS_CLIENT_CA_FILE: is required with ATTESTRY_TLS_CLIENT_ACCOUNTS"},
+		{"an account twice", []string{"ATTESTRY_TLS_CLIENT_ACCOUNTS=a=acme/b,a=acme/c"}, "ATTESTRY_TLS_CLIENT_ACCOUNTS: names the certificate a twice"},
+		{"an account without organization", []string{"ATTESTRY_TLS_CLIENT_ACCOUNTS=a=b"}, `ATTESTRY_TLS_CLIENT_ACCOUNTS: has "a=b", which is not like certificate=organization/account`},
+		{"no certificate name", []string{"ATTESTRY_TLS_CLIENT_ACCOUNTS==acme/b"}, "ATTESTRY_TLS_CLIENT_ACCOUNTS: has "},
+		{"authorities that are none", []string{"ATTESTRY_TLS_CERT_FILE=/none/c", "ATTESTRY_TLS_KEY_FILE=/none/k", "ATTESTRY_TLS_CLIENT_CA_FILE=" + empty,
+			"ATTESTRY_TLS_CLIENT_ACCOUNTS=a=acme/b"}, "ATTESTRY_TLS_CLIENT_CA_FILE: has no certificate in PEM"},
 		{"no files", []string{"ATTESTRY_TLS_CERT_FILE=/none/c", "ATTESTRY_TLS_KEY_FILE=/none/k"}, "ATTESTRY_TLS_CERT_FILE: cannot be read: "},
 	} {
 		t.Run(one.name, func(t *testing.T) {

@@ -26,15 +26,17 @@ type Settings struct {
 
 // HTTP is how the api process answers.
 type HTTP struct {
-	Listen         Address       `env:"LISTEN" envDefault:"127.0.0.1:8001" doc:"host:port on which the API answers"`
-	BaseURL        BaseURL       `env:"BASE_URL" doc:"scheme and host, without a path, that links are built from; if unset, http:// (or https://, with a certificate) and the listen address"`
-	TLSCertFile    string        `env:"TLS_CERT_FILE" doc:"PEM file of the certificate, with its chain, that the API is served with over HTTPS, read again when it changes; if unset, over HTTP"`
-	TLSKeyFile     string        `env:"TLS_KEY_FILE" doc:"PEM file of the key of that certificate; required with a certificate"`
-	RequestTimeout time.Duration `env:"REQUEST_TIMEOUT" envDefault:"30s" min:"1s" max:"10m" doc:"how long a request may take"`
-	Web            Switch        `env:"WEB" envDefault:"on" doc:"on or off: whether the pages for people are served beside the API"`
-	ReportWait     time.Duration `env:"REPORT_WAIT" envDefault:"10s" min:"0s" max:"10s" doc:"how long the answer to a report waits for its verdict, at most 10s and less than the request timeout"`
-	SigningKeyFile string        `env:"SIGNING_KEY_FILE" doc:"PEM file of the ECDSA P-256 key, PKCS#8 or SEC 1, that the api signs verdicts with; if unset, it signs none"`
-	MemoryBudget   MemoryBudget  `env:"MEMORY_BUDGET" doc:"how much memory the bodies and answers of all requests under way may take up, such as 512MiB, at least 16MiB; if unset, a quarter of the memory of the machine or of the limit of the cgroup"`
+	Listen            Address        `env:"LISTEN" envDefault:"127.0.0.1:8001" doc:"host:port on which the API answers"`
+	BaseURL           BaseURL        `env:"BASE_URL" doc:"scheme and host, without a path, that links are built from; if unset, http:// (or https://, with a certificate) and the listen address"`
+	TLSCertFile       string         `env:"TLS_CERT_FILE" doc:"PEM file of the certificate, with its chain, that the API is served with over HTTPS, read again when it changes; if unset, over HTTP"`
+	TLSKeyFile        string         `env:"TLS_KEY_FILE" doc:"PEM file of the key of that certificate; required with a certificate"`
+	TLSClientCAFile   string         `env:"TLS_CLIENT_CA_FILE" doc:"PEM file of the authorities that certificates of clients are verified by, read again when it changes; if unset, clients are asked for none"`
+	TLSClientAccounts ClientAccounts `env:"TLS_CLIENT_ACCOUNTS" doc:"service accounts that certificates of clients speak for where a request has no key, by the common name or a DNS name of the certificate, such as gatekeeper.example=acme/gatekeeper; required with authorities"`
+	RequestTimeout    time.Duration  `env:"REQUEST_TIMEOUT" envDefault:"30s" min:"1s" max:"10m" doc:"how long a request may take"`
+	Web               Switch         `env:"WEB" envDefault:"on" doc:"on or off: whether the pages for people are served beside the API"`
+	ReportWait        time.Duration  `env:"REPORT_WAIT" envDefault:"10s" min:"0s" max:"10s" doc:"how long the answer to a report waits for its verdict, at most 10s and less than the request timeout"`
+	SigningKeyFile    string         `env:"SIGNING_KEY_FILE" doc:"PEM file of the ECDSA P-256 key, PKCS#8 or SEC 1, that the api signs verdicts with; if unset, it signs none"`
+	MemoryBudget      MemoryBudget   `env:"MEMORY_BUDGET" doc:"how much memory the bodies and answers of all requests under way may take up, such as 512MiB, at least 16MiB; if unset, a quarter of the memory of the machine or of the limit of the cgroup"`
 }
 
 // SignIn is the OpenID Connect issuer with which people sign in to the pages, beside their API keys.

@@ -5,10 +5,12 @@ package access
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"errors"
 
 	"attestry/api/limits"
 	"attestry/api/oidc"
+	"attestry/config"
 	"attestry/evidence"
 )
 
@@ -18,6 +20,9 @@ type Authenticator interface {
 	// unknown, expired or revoked gives an evidence.Unauthorized error; one that is no key at
 	// all gives evidence.ErrUnknownKey.
 	Authenticate(ctx context.Context, secret string) (evidence.Principal, error)
+	// AuthenticateAccount returns the service account of that name in an organization; if there is
+	// none, an evidence.Unauthorized error.
+	AuthenticateAccount(ctx context.Context, org, name string) (evidence.Principal, error)
 }
 
 // Memberships reads what principals may do in organizations.
@@ -49,6 +54,9 @@ type Gate struct {
 	Keys        Authenticator
 	Memberships Memberships
 	Tokens      Tokens
+	// Certificates tells which service accounts certificates of clients speak for.
+	Certificates config.ClientAccounts
+	Clock        evidence.Clock
 	// Attempts and Rates are the limits of requests; nil for none.
 	Attempts *limits.Attempts
 	Rates    *limits.Rates
@@ -63,6 +71,8 @@ type Request struct {
 	SignedIn *evidence.Principal
 	// Authorization is the header of that name.
 	Authorization string
+	// Certificate is the verified certificate of the client, nil without one.
+	Certificate *x509.Certificate
 	// Path is the path as it was sent.
 	Path string
 	// Org is the name of the organization in the path, if OfOrg.
@@ -91,7 +101,13 @@ type Rule struct {
 // their address. The principal and the access are returned with an error, too, as far as they are known.
 func (g *Gate) Admit(ctx context.Context, r Request, rule Rule) (principal evidence.Principal, org evidence.OrgAccess, err error) {
 	if r.SignedIn != nil {
-		return g.admitSignedIn(ctx, r, rule)
+		return g.admitPrincipal(ctx, *r.SignedIn, r, rule)
+	}
+	if r.Authorization == "" && r.Certificate != nil {
+		if principal, err = g.certified(ctx, r.Certificate); err != nil {
+			return principal, org, err
+		}
+		return g.admitPrincipal(ctx, principal, r, rule)
 	}
 	secret, err := secretOf(r.Authorization)
 	if err != nil {
@@ -108,9 +124,9 @@ func (g *Gate) Admit(ctx context.Context, r Request, rule Rule) (principal evide
 	return principal, org, g.Attempts.Judge(r.From, err)
 }
 
-// admitSignedIn is Admit for requests of pages.
-func (g *Gate) admitSignedIn(ctx context.Context, r Request, rule Rule) (principal evidence.Principal, org evidence.OrgAccess, err error) {
-	principal = *r.SignedIn
+// admitPrincipal is Admit for requests whose sender is known already.
+func (g *Gate) admitPrincipal(ctx context.Context, sender evidence.Principal, r Request, rule Rule) (principal evidence.Principal, org evidence.OrgAccess, err error) {
+	principal = sender
 	if rule.OfOrg {
 		org, err = g.Memberships.Access(ctx, principal, r.Org)
 		err = deniedAt(r.Path, err)

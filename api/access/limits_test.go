@@ -33,6 +33,10 @@ func (k *keyring) Access(_ context.Context, _ evidence.Principal, org string) (e
 	return evidence.OrgAccess{OrgID: "1", OrgName: org, Role: evidence.Member}, nil
 }
 
+func (*keyring) AuthenticateAccount(_ context.Context, org, name string) (evidence.Principal, error) {
+	return evidence.Principal{UserID: "account " + org + "/" + name, ServiceAccount: true}, nil
+}
+
 func (*keyring) FederatedAccess(context.Context, string, evidence.Role) (evidence.OrgAccess, error) {
 	panic("there are no identity providers")
 }

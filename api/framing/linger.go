@@ -1,6 +1,8 @@
 package framing
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"io"
 	"net"
 	"time"
@@ -43,6 +45,21 @@ func LingerBriefly(conn net.Conn) { linger(conn, strangerLingered) }
 
 // linger has a connection take so many bytes before it closes. What is beyond stays unread for as
 // long, so that the client cannot send it, but can still read its answer.
+// ClientCertificate is the certificate that the client of a connection has shown and that was verified, nil without one.
+func ClientCertificate(conn net.Conn) *x509.Certificate {
+	if lingering, ok := conn.(*lingeringConn); ok {
+		conn = lingering.Conn
+	}
+	encrypted, ok := conn.(*tls.Conn)
+	if !ok {
+		return nil
+	}
+	if chains := encrypted.ConnectionState().VerifiedChains; len(chains) > 0 {
+		return chains[0][0]
+	}
+	return nil
+}
+
 func linger(conn net.Conn, most int64) {
 	if conn, ok := conn.(*lingeringConn); ok {
 		conn.takes = most

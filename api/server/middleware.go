@@ -86,6 +86,9 @@ func newRequest(c *fiber.Ctx) *Request {
 
 		findings: found,
 	}
+	if c.Get(fiber.HeaderAuthorization) == "" && c.Get(fiber.HeaderOrigin) == "" {
+		r.certificate = framing.ClientCertificate(c.Context().Conn())
+	}
 	if query := pageQueryOf(c); query != nil {
 		r.signedIn = &query.Principal
 	}

@@ -159,7 +159,8 @@ func (s *Server) admit(ctx context.Context, route Route, r *Request, org string)
 		r.org, malformed = unescape("org", org)
 		rule.OfOrg = malformed == nil
 	}
-	asked := access.Request{From: r.from, SignedIn: r.signedIn, Authorization: r.header("Authorization"), Path: r.path, Org: r.org}
+	asked := access.Request{From: r.from, SignedIn: r.signedIn, Authorization: r.header("Authorization"), Certificate: r.certificate,
+		Path: r.path, Org: r.org}
 	var err error
 	if r.principal, r.access, err = s.gate.Admit(ctx, asked, rule); err == nil {
 		r.Body.Admit()

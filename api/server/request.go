@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/x509"
 	"net"
 	"net/http"
 	"net/url"
@@ -30,7 +31,10 @@ type Request struct {
 	signedIn *evidence.Principal
 	// from is where the request comes from.
 	from limits.Origin
-	Body *framing.Body
+	// certificate is the client's, nil for requests with an Authorization. Those of browsers have none either: a browser
+	// also sends its certificate with requests that pages of others make.
+	certificate *x509.Certificate
+	Body        *framing.Body
 	// http11 is set if the client understands answers of unknown length.
 	http11 bool
 	// Memory is what the request takes up, until its answer is sent.

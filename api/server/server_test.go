@@ -47,6 +47,10 @@ func (keyring) Access(_ context.Context, p evidence.Principal, org string) (evid
 	return evidence.OrgAccess{OrgID: "1", OrgName: org, Role: role}, nil
 }
 
+func (keyring) AuthenticateAccount(context.Context, string, string) (evidence.Principal, error) {
+	return evidence.Principal{}, errors.New("there are no service accounts")
+}
+
 func (keyring) FederatedAccess(context.Context, string, evidence.Role) (evidence.OrgAccess, error) {
 	return evidence.OrgAccess{}, errors.New("there are no identity providers")
 }

@@ -12,10 +12,11 @@ import (
 	"attestry/config"
 )
 
-// certificateInterval is how often the files of the certificate are looked at, when connections come.
+// certificateInterval is how often the files of TLS are looked at, when connections come.
 const certificateInterval = time.Second
 
-// certificates has the certificate that connections are encrypted with. It is read again when its files have changed.
+// certificates has the certificate that connections are encrypted with, and the authorities of clients' certificates.
+// They are read again when their files have changed.
 type certificates struct {
 	settings config.HTTP
 	log      *slog.Logger
@@ -24,7 +25,7 @@ type certificates struct {
 	lookedAt time.Time
 	// state tells the files that were last looked at from later ones.
 	state   string
-	current *tls.Certificate
+	current *tls.Config
 }
 
 // listenTLS has a listener take HTTPS if the settings have a certificate.
@@ -36,10 +37,10 @@ func listenTLS(listener net.Listener, settings config.HTTP, log *slog.Logger) (n
 	if err := c.read(); err != nil {
 		return nil, err
 	}
-	return tls.NewListener(listener, &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.get, NextProtos: []string{"http/1.1"}}), nil
+	return tls.NewListener(listener, &tls.Config{GetConfigForClient: c.get}), nil
 }
 
-func (c *certificates) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (c *certificates) get(*tls.ClientHelloInfo) (*tls.Config, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if time.Since(c.lookedAt) < certificateInterval {
@@ -60,7 +61,7 @@ func (c *certificates) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 func (c *certificates) read() error {
 	// It is taken before the files are read, and whether they can be: so each change is read, and warned of, once.
 	c.state = c.filesState()
-	read, err := c.settings.Certificate()
+	read, err := c.settings.TLS()
 	if err == nil {
 		c.current = read
 	}
@@ -69,7 +70,7 @@ func (c *certificates) read() error {
 
 // filesState changes when a file does.
 func (c *certificates) filesState() (state string) {
-	for _, file := range []string{c.settings.TLSCertFile, c.settings.TLSKeyFile} {
+	for _, file := range c.settings.TLSFiles() {
 		if info, err := os.Stat(file); err == nil {
 			state += fmt.Sprintf("%d %d\n", info.ModTime().UnixNano(), info.Size())
 		}

@@ -68,7 +68,7 @@ func TestCertificateIsReadAgainWhenItChanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return got.Leaf.Subject.CommonName
+		return got.Certificates[0].Leaf.Subject.CommonName
 	}
 	if got := name(); got != "first.example.com" {
 		t.Errorf("it is that of %s", got)

@@ -24,6 +24,7 @@ func newGate(p *process.Process) (*access.Gate, io.Closer, error) {
 	client := outbound.NewClient(outbound.Options{Allowed: p.Settings.Outbound.Allow})
 	gate := &access.Gate{
 		Keys: p.Store.Tenancy, Memberships: p.Store.Tenancy,
+		Certificates: p.Settings.HTTP.TLSClientAccounts, Clock: p.Clock,
 		Tokens: oidc.NewVerifier(p.Store.Tenancy, client, p.Clock, p.Log),
 	}
 	if settings.FailedKeyLimit > 0 {

@@ -119,6 +119,7 @@ func (t *Tenancy) forget() {
 	t.knownKeys.Clear()
 	t.unknownKeys.Clear()
 	t.accesses.Clear()
+	t.certified.Clear()
 	t.providers.Clear()
 	t.issuers.Clear()
 }

@@ -33,6 +33,27 @@ func (t *Tenancy) ServiceAccount(ctx context.Context, orgID, name string) (ident
 	return t.accounts.Get(ctx, accountID(orgID, name))
 }
 
+// AuthenticateAccount returns the service account of that name in an organization as a principal; it may be
+// tenancyCacheAge old, unless it was deleted. Without one the error is Unauthorized.
+func (t *Tenancy) AuthenticateAccount(ctx context.Context, orgName, name string) (evidence.Principal, error) {
+	now := t.clock()
+	if err := t.version.look(ctx, now, t.forget); err != nil {
+		return evidence.Principal{}, err
+	}
+	principal, err := t.certified.Load(orgName+"/"+name, now, func() (evidence.Principal, error) {
+		org, err := t.organizations.Get(ctx, orgName)
+		if err != nil {
+			return evidence.Principal{}, err
+		}
+		account, err := t.ServiceAccount(ctx, org.ID, name)
+		return evidence.Principal{UserID: account.ID, Name: account.Name, ServiceAccount: true}, err
+	})
+	if errors.Is(err, storage.ErrNotFound) {
+		err = invalidKey()
+	}
+	return principal, err
+}
+
 // leftAccounts returns the service accounts that a user created and cannot manage with a role.
 func (t *Tenancy) leftAccounts(ctx context.Context, org evidence.Organization, user evidence.User, role evidence.Role) ([]identity.ServiceAccount, error) {
 	if role == evidence.Admin {

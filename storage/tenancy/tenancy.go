@@ -43,6 +43,8 @@ type Tenancy struct {
 	// unknownKeys holds hashes of secrets that are no keys, such as tokens of identity providers.
 	unknownKeys cache.TTL[struct{}]
 	accesses    cache.TTL[evidence.OrgAccess]
+	// certified are service accounts that clients with certificates speak for, by organization and name.
+	certified cache.TTL[evidence.Principal]
 	// providers are those of organizations, by their names.
 	providers cache.TTL[[]identity.IdentityProvider]
 	// issuers tells whether any organization trusts an issuer.
@@ -75,6 +77,7 @@ func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenanc
 		knownKeys:   cache.NewTTL[*knownKey](tenancyCacheAge, tenancyCacheSize),
 		unknownKeys: cache.NewTTL[struct{}](tenancyCacheAge, tenancyCacheSize),
 		accesses:    cache.NewTTL[evidence.OrgAccess](tenancyCacheAge, tenancyCacheSize),
+		certified:   cache.NewTTL[evidence.Principal](tenancyCacheAge, tenancyCacheSize),
 		providers:   cache.NewTTL[[]identity.IdentityProvider](tenancyCacheAge, tenancyCacheSize),
 		issuers:     cache.NewTTL[bool](tenancyCacheAge, maxIssuersKnown),
 		uses:        newKeyUses(keys, log),
