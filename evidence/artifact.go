@@ -13,8 +13,10 @@ type ArtifactRecord struct {
 	TrailUnnamed bool   `json:"trail_unnamed,omitempty"`
 	Name         string `json:"name"` // the reference name in the template
 	Fingerprint  string `json:"fingerprint"`
-	Filename     string `json:"filename"`
-	Description  string `json:"description,omitempty"`
+	// ChildFingerprints are other digests that the artifact runs under (docs/semantics.md 5.5).
+	ChildFingerprints []string `json:"child_fingerprints,omitempty"`
+	Filename          string   `json:"filename"`
+	Description       string   `json:"description,omitempty"`
 	// CommitSHA is the commit that the artifact was built from, "" when unknown.
 	CommitSHA    string                 `json:"commit_sha,omitempty"`
 	Commit       *GitCommit             `json:"commit,omitempty"`

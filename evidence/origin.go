@@ -12,6 +12,8 @@ type Origin struct {
 	Trail  string `json:"trail"`  // name
 	Slot   string `json:"slot"`   // the reference name in the template
 	Record string `json:"record"` // id
+	// Parent is the fingerprint of the record if the origin is that of a child (docs/semantics.md 5.5).
+	Parent string `json:"parent,omitempty"`
 	// Repo is the inner id of the repository that the record named, "" when none.
 	Repo      string `json:"repo,omitempty"`
 	CommitSHA string `json:"commit_sha,omitempty"` // "" when unknown
@@ -30,6 +32,20 @@ func (a *ArtifactRecord) Origin() Origin {
 		CommitSHA: a.CommitSHA, CommitURL: shortURL(a.CommitURL), Commit: a.Commit.brief(),
 		Time: a.CreatedAt, First: a.CreatedAt,
 	}
+}
+
+// Fingerprint is the one that the flow knows an artifact by which runs as another.
+func (o *Origin) Fingerprint(runs string) string { return cmp.Or(o.Parent, runs) }
+
+// Fingerprints are those that an artifact goes by: its own, and those of its origins.
+func Fingerprints(own string, origins []Origin) []string {
+	fingerprints := []string{own}
+	for i := range origins {
+		if other := origins[i].Parent; other != "" && !slices.Contains(fingerprints, other) {
+			fingerprints = append(fingerprints, other)
+		}
+	}
+	return fingerprints
 }
 
 // TrailKey is the key of the origin's trail.

@@ -65,16 +65,15 @@ func (a *Assessment) Compliant() bool {
 // artifact under the file name of its newest report.
 func Assess(ctx context.Context, base *resource.Base, org string, basis *Basis, images []Image) ([]*Assessment, error) {
 	fingerprints := resource.Map(images, func(image *Image) string { return image.Fingerprint })
-	allowed := map[string]evidence.Allowance{}
-	if basis.Environment.ID != "" {
-		var err error
-		if allowed, err = base.Allowlist.Of(ctx, basis.Environment.ID, fingerprints); err != nil {
-			return nil, err
-		}
-	}
 	subjects, err := subjectsOf(ctx, base, org, fingerprints, images)
 	if err != nil {
 		return nil, err
+	}
+	allowed := map[string]evidence.Allowance{}
+	if basis.Environment.ID != "" {
+		if allowed, err = base.Allowlist.Of(ctx, basis.Environment.ID, resource.Map(subjects, (*facts.Subject).Fingerprints)); err != nil {
+			return nil, err
+		}
 	}
 	loaded, err := base.Facts.Load(ctx, org, subjects, policy.ControlsOf(basis.Applied))
 	if err != nil {

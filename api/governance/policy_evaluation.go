@@ -194,7 +194,7 @@ func (h *handlers) evaluateSome(ctx context.Context, run *dryRun, artifacts []sn
 	}
 	allowed := map[string]evidence.Allowance{}
 	if run.environment.ID != "" {
-		if allowed, err = h.Allowlist.Of(ctx, run.environment.ID, fingerprints); err != nil {
+		if allowed, err = h.Allowlist.Of(ctx, run.environment.ID, resource.Map(subjects, (*facts.Subject).Fingerprints)); err != nil {
 			return nil, err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"attestry/evidence/compliance"
 	"attestry/evidence/snapshot"
 	"attestry/evidence/template"
+	"attestry/storage"
 	"attestry/storage/pipelines"
 )
 
@@ -134,7 +136,7 @@ func (h *handlers) showArtifacts(ctx context.Context, org evidence.OrgAccess, re
 		return nil, err
 	}
 	fingerprints := fingerprintsOf(records)
-	runs, err := h.loadEnvironmentRuns(ctx, org, fingerprints)
+	runs, err := h.loadEnvironmentRuns(ctx, org, runningAs(records))
 	if err != nil {
 		return nil, err
 	}
@@ -150,14 +152,15 @@ func fingerprintsOf(records []evidence.ArtifactRecord) []string {
 
 func (h *handlers) showArtifact(org evidence.OrgAccess, a *evaluatedArtifact, runs []environmentRuns, approvals []int) ArtifactResponse {
 	answer := ArtifactResponse{
-		ArtifactCommon: h.showCommon(org, a),
-		FlowName:       a.flow.Name,
-		StateInfo:      stateInfo(a),
-		Approvals:      append([]int{}, approvals...),
-		Running:        showEnvironmentRuns(currentlyRunningIn(runs)),
-		Exited:         showEnvironmentRuns(exitedFrom(runs)),
-		History:        a.history(runs),
-		BuildLeadTimes: leadTimes(runs, &a.record.CreatedAt),
+		ArtifactCommon:    h.showCommon(org, a),
+		FlowName:          a.flow.Name,
+		StateInfo:         stateInfo(a),
+		Approvals:         append([]int{}, approvals...),
+		Running:           showEnvironmentRuns(currentlyRunningIn(runs)),
+		Exited:            showEnvironmentRuns(exitedFrom(runs)),
+		History:           a.history(runs),
+		ChildFingerprints: a.record.ChildFingerprints,
+		BuildLeadTimes:    leadTimes(runs, &a.record.CreatedAt),
 	}
 	var committed *float64
 	if a.record.Commit != nil {
@@ -272,10 +275,21 @@ func leadTimes(places []environmentRuns, since *float64) map[string]float64 {
 	return times
 }
 
-// loadEnvironmentRuns finds where fingerprints run and have run, by fingerprint, in order of
-// the names.
-func (h *handlers) loadEnvironmentRuns(ctx context.Context, org evidence.OrgAccess, fingerprints []string) (map[string][]environmentRuns, error) {
-	events, err := h.Events.OfArtifacts(ctx, org.OrgID, fingerprints)
+// runningAs returns the artifacts that run by a fingerprint, by that: their own or that of a child.
+func runningAs(records []evidence.ArtifactRecord) map[string][]string {
+	artifacts := map[string][]string{}
+	for i := range records {
+		for _, fingerprint := range append([]string{records[i].Fingerprint}, records[i].ChildFingerprints...) {
+			artifacts[fingerprint] = storage.Distinct(append(artifacts[fingerprint], records[i].Fingerprint))
+		}
+	}
+	return artifacts
+}
+
+// loadEnvironmentRuns finds where artifacts run and have run, by their fingerprints, in order of the names. It gets which
+// artifacts run by a fingerprint.
+func (h *handlers) loadEnvironmentRuns(ctx context.Context, org evidence.OrgAccess, artifacts map[string][]string) (map[string][]environmentRuns, error) {
+	events, err := h.Events.OfArtifacts(ctx, org.OrgID, slices.Sorted(maps.Keys(artifacts)))
 	if err != nil {
 		return nil, err
 	}
@@ -286,11 +300,13 @@ func (h *handlers) loadEnvironmentRuns(ctx context.Context, org evidence.OrgAcce
 		if !event.Type.Started() && event.Type != snapshot.Exited {
 			continue
 		}
-		at := spot{fingerprint: event.Fingerprint, environment: event.Environment}
-		if spots[at] == nil {
-			spots[at] = &environmentRuns{}
+		for _, artifact := range artifacts[event.Fingerprint] {
+			at := spot{fingerprint: artifact, environment: event.Environment}
+			if spots[at] == nil {
+				spots[at] = &environmentRuns{}
+			}
+			spots[at].events = append(spots[at].events, event)
 		}
-		spots[at].events = append(spots[at].events, event)
 		ids = append(ids, event.Environment)
 	}
 	ids = resource.SortUnique(ids)
@@ -320,7 +336,13 @@ func (p *environmentRuns) summarize(environment evidence.Environment, latest int
 	slices.SortFunc(p.events, func(a, b snapshot.Event) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
 	last := p.events[len(p.events)-1]
 	p.environment, p.archived, p.index = environment.Name, environment.Archived, last.Snapshot
-	if p.running = last.Type.Started(); p.running {
+	running := map[string]bool{}
+	for _, event := range p.events {
+		if running[event.Fingerprint] = true; event.Type == snapshot.Exited {
+			delete(running, event.Fingerprint)
+		}
+	}
+	if p.running = len(running) > 0; p.running {
 		p.index = max(last.Snapshot, latest)
 	}
 }

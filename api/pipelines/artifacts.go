@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -257,15 +258,16 @@ type ArtifactListItemResponse struct {
 // ArtifactResponse is an artifact by itself (docs/semantics.md 5.3).
 type ArtifactResponse struct {
 	ArtifactCommon
-	Template        []string           `json:"template" nullable:"true" doc:"The attestations that are required of it."`
-	FlowName        string             `json:"flow_name"`
-	StateInfo       string             `json:"state_info"`
-	Approvals       []int              `json:"approvals" doc:"The release numbers of its approvals in the flow."`
-	Running         []ArtifactPlace    `json:"running"`
-	Exited          []ArtifactPlace    `json:"exited"`
-	History         []ArtifactHistory  `json:"history"`
-	CommitLeadTimes map[string]float64 `json:"commit_lead_times"`
-	BuildLeadTimes  map[string]float64 `json:"build_lead_times"`
+	Template          []string           `json:"template" nullable:"true" doc:"The attestations that are required of it."`
+	ChildFingerprints []string           `json:"child_fingerprints,omitempty" doc:"Other digests that it runs under."`
+	FlowName          string             `json:"flow_name"`
+	StateInfo         string             `json:"state_info"`
+	Approvals         []int              `json:"approvals" doc:"The release numbers of its approvals in the flow."`
+	Running           []ArtifactPlace    `json:"running"`
+	Exited            []ArtifactPlace    `json:"exited"`
+	History           []ArtifactHistory  `json:"history"`
+	CommitLeadTimes   map[string]float64 `json:"commit_lead_times"`
+	BuildLeadTimes    map[string]float64 `json:"build_lead_times"`
 }
 
 // ArtifactPlace is an environment that an artifact runs or ran in.
@@ -309,6 +311,7 @@ type CreateArtifact struct {
 	IsCompliant           *bool                                       `json:"is_compliant,omitempty" nullable:"true" doc:"Ignored; what counts are the attestations."`
 	BuildURL              string                                      `json:"build_url" format:"uri-reference"`
 	CommitURL             string                                      `json:"commit_url" format:"uri-reference"`
+	ChildFingerprints     []string                                    `json:"child_fingerprints,omitempty" nullable:"true" maxItems:"100" pattern:"^[a-f0-9]{64}$" doc:"Other digests that the artifact runs under: those of the manifests for platforms, if the fingerprint is that of an index."`
 	Template              ArtifactTemplate                            `json:"template,omitempty" doc:"Ignored; what counts is the trail's template."`
 	ExternalURLs          resource.ExternalURLs                       `json:"external_urls,omitempty"`
 	Annotations           resource.OptionalMembers                    `json:"annotations,omitempty"`
@@ -363,20 +366,21 @@ func (b *CreateArtifact) record() evidence.ArtifactRecord {
 	commit := resource.CommitOf(b.GitCommitInfo)
 	sha := cmp.Or(resource.ZeroIfNil(b.GitCommit), evidence.CommitSHA(commit))
 	record := evidence.ArtifactRecord{
-		Trail:        cmp.Or(resource.ZeroIfNil(b.TrailName), sha, b.Fingerprint),
-		TrailUnnamed: b.TrailName == nil,
-		Name:         cmp.Or(resource.ZeroIfNil(b.TemplateReferenceName), legacyArtifactName),
-		Fingerprint:  b.Fingerprint,
-		Filename:     b.Filename,
-		Description:  resource.ZeroIfNil(b.Description),
-		CommitSHA:    sha,
-		Commit:       commit,
-		BuildURL:     b.BuildURL,
-		CommitURL:    b.CommitURL,
-		RepoURL:      b.RepoURL,
-		ExternalURLs: b.ExternalURLs.Evidence(),
-		Annotations:  resource.Present(b.Annotations.RawMessage),
-		UserData:     b.UserData.Sent(),
+		Trail:             cmp.Or(resource.ZeroIfNil(b.TrailName), sha, b.Fingerprint),
+		TrailUnnamed:      b.TrailName == nil,
+		Name:              cmp.Or(resource.ZeroIfNil(b.TemplateReferenceName), legacyArtifactName),
+		Fingerprint:       b.Fingerprint,
+		Filename:          b.Filename,
+		Description:       resource.ZeroIfNil(b.Description),
+		CommitSHA:         sha,
+		Commit:            commit,
+		BuildURL:          b.BuildURL,
+		CommitURL:         b.CommitURL,
+		RepoURL:           b.RepoURL,
+		ExternalURLs:      b.ExternalURLs.Evidence(),
+		ChildFingerprints: slices.DeleteFunc(storage.Distinct(b.ChildFingerprints), func(child string) bool { return child == b.Fingerprint }),
+		Annotations:       resource.Present(b.Annotations.RawMessage),
+		UserData:          b.UserData.Sent(),
 	}
 	for _, sent := range b.CommitsList {
 		record.Commits = append(record.Commits, sent.Evidence().Redacted())

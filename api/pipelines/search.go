@@ -139,7 +139,7 @@ func (h *handlers) findReported(ctx context.Context, org evidence.OrgAccess, rec
 	if err != nil {
 		return nil, err
 	}
-	runs, err := h.loadEnvironmentRuns(ctx, org, fingerprintsOf(records))
+	runs, err := h.loadEnvironmentRuns(ctx, org, runningAs(records))
 	return resource.Map(evaluated, func(a *evaluatedArtifact) SearchFoundArtifactModel {
 		return h.showFound(org, a, runs[a.record.Fingerprint])
 	}), err
@@ -148,12 +148,16 @@ func (h *handlers) findReported(ctx context.Context, org evidence.OrgAccess, rec
 // findRunning shows artifacts that run or ran and were reported to no flow.
 func (h *handlers) findRunning(ctx context.Context, org evidence.OrgAccess, traces pipelines.Traces, ran []string) ([]SearchFoundArtifactModel, error) {
 	unknown := slices.DeleteFunc(slices.Clone(ran), func(fingerprint string) bool {
-		return slices.Contains(traces.Fingerprints, fingerprint)
+		return slices.Contains(traces.Fingerprints, fingerprint) || slices.Contains(traces.Children, fingerprint)
 	})
 	if len(unknown) == 0 {
 		return nil, nil
 	}
-	runs, err := h.loadEnvironmentRuns(ctx, org, unknown)
+	own := make(map[string][]string, len(unknown))
+	for _, fingerprint := range unknown {
+		own[fingerprint] = []string{fingerprint}
+	}
+	runs, err := h.loadEnvironmentRuns(ctx, org, own)
 	shown := make([]SearchFoundArtifactModel, 0, len(unknown))
 	for _, fingerprint := range unknown {
 		if len(runs[fingerprint]) > 0 {

@@ -22,6 +22,9 @@ type Subject struct {
 	Origins []evidence.Origin
 }
 
+// Fingerprints are all that the artifact goes by, its own first.
+func (s *Subject) Fingerprints() []string { return evidence.Fingerprints(s.Fingerprint, s.Origins) }
+
 // Artifact is what is known of an artifact now.
 type Artifact struct {
 	policy.Facts

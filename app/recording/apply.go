@@ -70,6 +70,8 @@ func (u *trailUpdate) applyArtifact(in artifactInput, record *evidence.ArtifactR
 	u.trail.Value.Touch(record.CreatedAt)
 	u.provenances = append(u.provenances, provenanceUpdate{record: record, seen: in.provenance})
 	u.concern(record.Fingerprint)
+	u.children[record.Fingerprint] = slices.Concat(in.provenance.Value.Children, record.ChildFingerprints)
+	u.givesChildren = u.givesChildren || len(record.ChildFingerprints) > 0
 	u.events = append(u.events, u.trail.Value.ArtifactEvent(record, repo))
 }
 

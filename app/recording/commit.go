@@ -28,7 +28,7 @@ func (u *trailUpdate) write(ctx context.Context) error {
 		u.addShared(batch)
 	}
 	if u.concernsAll || len(u.concerned) > 0 {
-		u.recorder.announceIn(batch, u.trail.Value.Org, concerned)
+		u.recorder.announceIn(batch, u.trail.Value.Org, concerned, u.givesChildren)
 	}
 	if err := u.recorder.TrailEvents.TellIn(ctx, batch, u.events...); err != nil {
 		return err
@@ -98,16 +98,22 @@ func (u *trailUpdate) affected(ctx context.Context) (affected, error) {
 		return affected{all: true}, nil
 	}
 	fingerprints := slices.Sorted(maps.Keys(u.concerned))
-	return u.recorder.whereRunning.of(ctx, u.trail.Value.Org, fingerprints, u.repeated)
+	return u.recorder.whereRunning.of(ctx, u.trail.Value.Org, fingerprints, u.children, u.repeated || u.givesChildren)
 }
 
-// announceIn adds new generations of the affected environments to a batch, and the condition that nothing has started to
-// run since they were read.
-func (r *Recorder) announceIn(batch *storage.Batch, org string, a affected) {
+// announceIn adds new generations of the affected environments to a batch, behind the condition that nothing has started to
+// run since they were read. Children that are given change the version of what runs, before the generations. Whoever has
+// looked up where the artifact runs without these children is refused then, or has stored its fact before.
+func (r *Recorder) announceIn(batch *storage.Batch, org string, a affected, givesChildren bool) {
+	if !a.all {
+		r.Running.CheckIn(batch, org, a.version)
+	}
+	if givesChildren {
+		r.Running.ChangeIn(batch, org)
+	}
 	if a.all {
 		r.Generations.BumpIn(batch, org)
-		return
+	} else {
+		r.Generations.BumpEnvironmentsIn(batch, org, a.environments)
 	}
-	r.Generations.BumpEnvironmentsIn(batch, org, a.environments)
-	r.Running.CheckIn(batch, org, a.version)
 }

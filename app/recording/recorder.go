@@ -54,7 +54,7 @@ type Repositories struct {
 func NewRecorder(to Repositories, docs storage.Documents, clock evidence.Clock) *Recorder {
 	r := &Recorder{
 		Repositories: to, docs: docs, marks: newHighWaterMarks(docs, clock),
-		remembered: cache.NewLRU[*trailUpdate](maxRemembered), whereRunning: newWhereRunning(to.Running),
+		remembered: cache.NewLRU[*trailUpdate](maxRemembered), whereRunning: newWhereRunning(to.Running, to.Provenances),
 	}
 	r.changes = storage.NewCombiner(r.applyChanges)
 	r.begins = storage.NewCombiner(r.beginAll)

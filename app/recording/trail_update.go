@@ -29,6 +29,10 @@ type trailUpdate struct {
 	// concerned are the fingerprints whose state may change. concernsAll tells that they are not all known.
 	concerned   map[string]bool
 	concernsAll bool
+	// children are those of artifacts that are reported now, by fingerprint.
+	children map[string][]string
+	// givesChildren tells that a record names children of its artifact, which an earlier attempt may have stored already.
+	givesChildren bool
 	// events are those of the facts. The last one of each fact has the fact's id.
 	events []evidence.TrailEvent
 }
@@ -52,7 +56,7 @@ type provenanceUpdate struct {
 func (u *trailUpdate) forgetFacts() {
 	u.facts, u.decisions, u.provenances, u.events = storage.Batch{}, map[pipelines.DecisionKey]*decisionUpdate{}, nil, nil
 	u.attested, u.reported = map[string]bool{}, map[string]bool{}
-	u.concerned, u.concernsAll = map[string]bool{}, false
+	u.concerned, u.concernsAll, u.children, u.givesChildren = map[string]bool{}, false, map[string][]string{}, false
 }
 
 // pending reports whether there is something to be written.

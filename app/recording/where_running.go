@@ -2,11 +2,13 @@ package recording
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"attestry/storage"
 	"attestry/storage/cache"
 	"attestry/storage/environments"
+	"attestry/storage/pipelines"
 )
 
 // maxKnownRunning is of how many fingerprints a process remembers where they run.
@@ -15,8 +17,9 @@ const maxKnownRunning = 20_000
 // whereRunning finds the environments of an organization in which fingerprints run. It remembers each answer with the
 // version of the running set. The batch that relies on an answer checks the version, so nothing can have started since.
 type whereRunning struct {
-	set   *environments.RunningSet
-	known cache.LRU[knownRunning]
+	set         *environments.RunningSet
+	provenances *pipelines.Provenances
+	known       cache.LRU[knownRunning]
 }
 
 type knownRunning struct {
@@ -33,12 +36,13 @@ type affected struct {
 	version int64
 }
 
-func newWhereRunning(set *environments.RunningSet) *whereRunning {
-	return &whereRunning{set: set, known: cache.NewLRU[knownRunning](maxKnownRunning)}
+func newWhereRunning(set *environments.RunningSet, provenances *pipelines.Provenances) *whereRunning {
+	return &whereRunning{set: set, provenances: provenances, known: cache.NewLRU[knownRunning](maxKnownRunning)}
 }
 
-// of returns where fingerprints run, or are about to. anew ignores what is remembered.
-func (w *whereRunning) of(ctx context.Context, org string, fingerprints []string, anew bool) (affected, error) {
+// of returns where fingerprints run, or their children, or are about to. It looks up the children of those that are not
+// given. anew ignores what is remembered.
+func (w *whereRunning) of(ctx context.Context, org string, fingerprints []string, children map[string][]string, anew bool) (affected, error) {
 	if found, ok := w.remembered(org, fingerprints); ok && !anew {
 		return found, nil
 	}
@@ -46,14 +50,24 @@ func (w *whereRunning) of(ctx context.Context, org string, fingerprints []string
 	if err != nil {
 		return affected{}, err
 	}
-	where, complete, err := w.set.Where(ctx, org, fingerprints)
+	if len(children) < len(fingerprints) {
+		if children, err = w.provenances.Children(ctx, org, fingerprints); err != nil {
+			return affected{}, err
+		}
+	}
+	all := slices.Concat(fingerprints, slices.Concat(slices.Collect(maps.Values(children))...))
+	where, complete, err := w.set.Where(ctx, org, storage.Distinct(all))
 	if err != nil || !complete {
 		return affected{all: true}, err
 	}
 	found := affected{version: version}
 	for _, fingerprint := range fingerprints {
-		found.environments = append(found.environments, where[fingerprint]...)
-		w.known.Put(org+"/"+fingerprint, knownRunning{environments: where[fingerprint], version: version}, 1+len(where[fingerprint]))
+		environments := where[fingerprint]
+		for _, child := range children[fingerprint] {
+			environments = append(environments, where[child]...)
+		}
+		found.environments = append(found.environments, environments...)
+		w.known.Put(org+"/"+fingerprint, knownRunning{environments: environments, version: version}, 1+len(environments))
 	}
 	found.environments = storage.Distinct(found.environments)
 	return found, nil

@@ -12,7 +12,7 @@ type Query struct {
 
 // QueryOf asks for the state of a fingerprint where an origin knows it from.
 func QueryOf(fingerprint string, origin *evidence.Origin) Query {
-	return Query{Fingerprint: fingerprint, Trail: origin.TrailKey(), Slot: origin.Slot, Record: origin.Record}
+	return Query{Fingerprint: origin.Fingerprint(fingerprint), Trail: origin.TrailKey(), Slot: origin.Slot, Record: origin.Record}
 }
 
 func queriesOf(records []evidence.ArtifactRecord) []Query {

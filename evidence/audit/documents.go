@@ -2,6 +2,7 @@ package audit
 
 import (
 	"encoding/json"
+	"slices"
 
 	"attestry/evidence"
 	"attestry/evidence/compliance"
@@ -127,6 +128,13 @@ type ArtifactDocument struct {
 	// Reports are the oldest first.
 	Reports []evidence.ArtifactRecord `json:"reports"`
 	States  []ArtifactState           `json:"states"`
+}
+
+// runsAs reports whether a fingerprint is that of the artifact or of a child.
+func (a *ArtifactDocument) runsAs(fingerprint string) bool {
+	return a.Fingerprint == fingerprint || slices.ContainsFunc(a.Reports, func(record evidence.ArtifactRecord) bool {
+		return slices.Contains(record.ChildFingerprints, fingerprint)
+	})
 }
 
 // ArtifactState is the state that an artifact has in a trail, under one of its names there.

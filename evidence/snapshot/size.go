@@ -87,7 +87,7 @@ func bounded(origins []Origin) []Origin {
 
 // OriginSize is the most that an origin takes up in JSON, in bytes.
 func OriginSize(o *evidence.Origin) int {
-	size := originFrame + textSize(o.Flow, o.Trail, o.Slot, o.Record, o.Repo, o.CommitSHA, o.CommitURL)
+	size := originFrame + textSize(o.Flow, o.Trail, o.Slot, o.Record, o.Parent, o.Repo, o.CommitSHA, o.CommitURL)
 	if c := o.Commit; c != nil {
 		size += textSize(c.SHA1, evidence.Text(c.Message), evidence.Text(c.Author), evidence.Text(c.Branch), evidence.Text(c.URL))
 	}

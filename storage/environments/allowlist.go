@@ -3,6 +3,7 @@ package environments
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"attestry/evidence"
 	"attestry/evidence/admission"
@@ -64,11 +65,21 @@ func (a *Allowlist) Put(ctx context.Context, fresh evidence.Allowance) (evidence
 	}
 }
 
-// Of returns which fingerprints are permitted in an environment: one command per MaxMany.
-func (a *Allowlist) Of(ctx context.Context, environment string, fingerprints []string) (map[string]evidence.Allowance, error) {
-	ids := storage.IDs(fingerprints, func(fingerprint string) string { return allowanceID(environment, fingerprint) })
-	found, err := a.collection.GetMany(ctx, ids)
-	return storage.ByKey(found, func(allowed *evidence.Allowance) string { return allowed.Fingerprint }), err
+// Of returns which artifacts are permitted in an environment: one command per MaxMany. Of each artifact it gets all
+// fingerprints, and returns the allowance by the first one.
+func (a *Allowlist) Of(ctx context.Context, environment string, artifacts [][]string) (map[string]evidence.Allowance, error) {
+	ids := storage.IDs(slices.Concat(artifacts...), func(fingerprint string) string { return allowanceID(environment, fingerprint) })
+	found, err := a.collection.GetMany(ctx, storage.Distinct(ids))
+	byFingerprint := storage.ByKey(found, func(allowed *evidence.Allowance) string { return allowed.Fingerprint })
+	allowed := map[string]evidence.Allowance{}
+	for _, fingerprints := range artifacts {
+		for _, fingerprint := range slices.Backward(fingerprints) {
+			if allowance, ok := byFingerprint[fingerprint]; ok {
+				allowed[fingerprints[0]] = allowance
+			}
+		}
+	}
+	return allowed, err
 }
 
 // List reads everything that an organization permits, newest first.

@@ -83,7 +83,7 @@ func (r *RunningSet) Start(ctx context.Context, entries []Running) error {
 	}
 	batch := &storage.Batch{}
 	r.collection.PutIn(batch, entries...)
-	r.versions.PutIn(batch, runningVersion{Org: entries[0].Org})
+	r.ChangeIn(batch, entries[0].Org)
 	return batch.Write(ctx, r.docs)
 }
 
@@ -97,6 +97,11 @@ func (r *RunningSet) AddIn(batch *storage.Batch, entries ...Running) {
 func (r *RunningSet) Version(ctx context.Context, org string) (int64, error) {
 	seen, err := storage.GetOrZero(ctx, r.versions, org)
 	return seen.Revision, err
+}
+
+// ChangeIn adds a new version of what runs in an organization to a batch.
+func (r *RunningSet) ChangeIn(batch *storage.Batch, org string) {
+	r.versions.PutIn(batch, runningVersion{Org: org})
 }
 
 // CheckIn adds to a batch the condition that nothing was added to what runs in an organization since a version.

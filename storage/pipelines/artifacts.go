@@ -3,6 +3,7 @@ package pipelines
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"attestry/evidence"
@@ -28,11 +29,12 @@ var artifactSchema = &storage.Schema{
 // Artifacts keeps the reports of artifacts, each a record of its own.
 type Artifacts struct {
 	storage.Collection[evidence.ArtifactRecord]
+	children children
 }
 
 // NewArtifacts binds the repository to an engine.
 func NewArtifacts(docs storage.Documents) *Artifacts {
-	return &Artifacts{Collection: storage.NewCollection(docs, artifactSchema,
+	return &Artifacts{children: newChildren(docs), Collection: storage.NewCollection(docs, artifactSchema,
 		func(a *evidence.ArtifactRecord) string { return a.ID },
 		func(a *evidence.ArtifactRecord) map[string]any {
 			return map[string]any{
@@ -125,7 +127,7 @@ func (a *Artifacts) Latest(ctx context.Context, org, flow, trail, fingerprint st
 	if trail != "" {
 		query.Where = []storage.Condition{{Field: "trail", Operator: storage.Equals, Value: evidence.TrailKey(flow, trail)}}
 	}
-	return a.newest(ctx, query, fingerprint)
+	return a.newest(ctx, org, query, fingerprint)
 }
 
 // LatestOnBranch is Latest of those built from a branch unless that is "".
@@ -134,14 +136,25 @@ func (a *Artifacts) LatestOnBranch(ctx context.Context, org, flow, branch, finge
 	if branch != "" {
 		query.Where = []storage.Condition{{Field: "branch", Operator: storage.Equals, Value: branch}}
 	}
-	return a.newest(ctx, query, fingerprint)
+	return a.newest(ctx, org, query, fingerprint)
 }
 
-// newest returns the newest record that a query over fingerprints finds, or ErrNotFound.
-func (a *Artifacts) newest(ctx context.Context, query storage.Query, fingerprint string) (evidence.ArtifactRecord, error) {
+// newest returns the newest record that a query over fingerprints finds, or ErrNotFound. A whole fingerprint that has no
+// record may be that of a child.
+func (a *Artifacts) newest(ctx context.Context, org string, query storage.Query, fingerprint string) (evidence.ArtifactRecord, error) {
 	if len(fingerprint) == fingerprintDigits {
-		query.Equal = append(query.Equal, fingerprint)
+		scope := query.Equal
 		query.Descending, query.Limit = true, 1
+		query.Equal = append(slices.Clip(scope), fingerprint)
+		found, err := storage.FindFirst(ctx, a.Collection, query)
+		if !errors.Is(err, storage.ErrNotFound) {
+			return found, err
+		}
+		parents, err := a.children.parents(ctx, org, []string{fingerprint})
+		if err != nil || len(parents) == 0 {
+			return evidence.ArtifactRecord{}, cmp.Or(err, storage.ErrNotFound)
+		}
+		query.Equal = append(slices.Clip(scope), storage.OneOrSet(parents[fingerprint]))
 		return storage.FindFirst(ctx, a.Collection, query)
 	}
 	found, err := storage.FindByPrefix(ctx, a.Collection, query, "fingerprint", fingerprint)
@@ -235,6 +248,8 @@ func (a *Artifacts) OfCommit(ctx context.Context, org, flow, trail, commit strin
 type Traces struct {
 	// Fingerprints and Commits are the different ones found, sorted.
 	Fingerprints, Commits []string
+	// Children are those that were found; their artifacts are among Fingerprints.
+	Children []string
 	// Records are the ids of the newest record of each fingerprint in each flow, newest first.
 	Records []string
 }
@@ -246,11 +261,25 @@ func (a *Artifacts) Search(ctx context.Context, org, digits string) (Traces, err
 	if err != nil {
 		return Traces{}, err
 	}
+	children, err := storage.FindByPrefix(ctx, a.children.Collection, storage.Query{Index: "child", Equal: []any{org}}, "child", digits)
+	if err != nil {
+		return Traces{}, err
+	}
 	byCommit, err := storage.FindByPrefix(ctx, a.Collection, storage.Query{Index: "commit", Equal: []any{org}}, "commit", digits)
 	if err != nil {
 		return Traces{}, err
 	}
-	traces := Traces{Fingerprints: storage.DistinctValues(byFingerprint, "fingerprint"), Commits: storage.DistinctValues(byCommit, "commit")}
+	if parents := storage.DistinctValues(children, "parent"); len(parents) > 0 {
+		of, err := storage.FindAllFields(ctx, a.Collection, storage.Query{
+			Index: "fingerprint", Equal: []any{org, storage.OneOrSet(parents[:min(len(parents), storage.MaxMany)])}, Descending: true, Limit: storage.MaxMany,
+		})
+		if err != nil {
+			return Traces{}, err
+		}
+		byFingerprint = append(byFingerprint, of...)
+	}
+	traces := Traces{Fingerprints: storage.DistinctValues(byFingerprint, "fingerprint"), Commits: storage.DistinctValues(byCommit, "commit"),
+		Children: storage.DistinctValues(children, "child")}
 	if len(traces.Fingerprints)+len(traces.Commits) > storage.MaxPrefixMatches {
 		return Traces{}, storage.ErrAmbiguous
 	}

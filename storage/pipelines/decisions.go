@@ -101,7 +101,7 @@ func decisionSubject(of evidence.Subject) string {
 // ArtifactSubjects are the subjects that decisions about an artifact may have: itself, and the trails of its origins,
 // by name and commit too.
 func ArtifactSubjects(fingerprint string, origins []evidence.Origin) []string {
-	subjects := []string{fingerprint}
+	subjects := evidence.Fingerprints(fingerprint, origins)
 	for i := range origins {
 		trail, slot := origins[i].TrailKey(), origins[i].Slot
 		subjects = append(subjects,

@@ -3,6 +3,8 @@ package pipelines
 import (
 	"cmp"
 	"context"
+	"maps"
+	"slices"
 
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
@@ -29,6 +31,8 @@ type Provenance struct {
 	Fingerprint string `json:"fingerprint"`
 	// Flows holds the newest record of each flow, by the flow's id.
 	Flows map[string]evidence.Origin `json:"flows"`
+	// Children are those of all its records, sorted.
+	Children []string `json:"children,omitempty"`
 	// Build is the first record of all.
 	Build evidence.Origin `json:"build"`
 	// Latest is the time of the newest record of all, in Unix seconds; 0 in documents of earlier versions (see newest).
@@ -55,7 +59,13 @@ func (p *Provenance) Origins() []evidence.Origin {
 }
 
 // add adds a record, in whichever order they come.
-func (p *Provenance) add(origin evidence.Origin) {
+func (p *Provenance) add(record *evidence.ArtifactRecord) {
+	p.Children = slices.Compact(slices.Sorted(slices.Values(slices.Concat(p.Children, record.ChildFingerprints))))
+	p.addOrigin(record.Origin())
+	p.prune()
+}
+
+func (p *Provenance) addOrigin(origin evidence.Origin) {
 	p.Latest = max(p.Newest(), origin.Time)
 	if p.Build.Record == "" || earlier(&origin, &p.Build) {
 		p.Build = origin
@@ -68,7 +78,6 @@ func (p *Provenance) add(origin evidence.Origin) {
 		origin.First = first
 	}
 	p.Flows[origin.Flow] = origin
-	p.prune()
 }
 
 // prune drops the flows that had the fingerprint last, if there are too many or they are too large.
@@ -93,12 +102,14 @@ func earlier(a, b *evidence.Origin) bool {
 
 // Provenances keeps the provenance of fingerprints.
 type Provenances struct {
+	docs       storage.Documents
 	collection storage.Collection[Provenance]
+	children   children
 }
 
 // NewProvenances binds the repository to an engine.
 func NewProvenances(docs storage.Documents) *Provenances {
-	return &Provenances{collection: storage.NewCollection(docs, provenanceSchema,
+	return &Provenances{docs: docs, children: newChildren(docs), collection: storage.NewCollection(docs, provenanceSchema,
 		func(p *Provenance) string { return provenanceID(p.Org, p.Fingerprint) },
 		func(p *Provenance) map[string]any {
 			return map[string]any{"org": p.Org, "repo": p.Build.Repo, "built": p.Build.Time}
@@ -116,26 +127,76 @@ func (p *Provenances) LookUp(ctx context.Context, org, fingerprint string) (stor
 func (p *Provenances) AddIn(batch *storage.Batch, record *evidence.ArtifactRecord, seen storage.Versioned[Provenance]) {
 	known := seen.Value
 	if seen.Revision == 0 {
-		known = newProvenance(record)
+		known = newProvenance(record.Org, record.Fingerprint)
 	}
-	known.add(record.Origin())
+	known.add(record)
 	p.collection.StoreIn(batch, &known, seen.Revision)
+	p.children.addIn(batch, record)
 }
 
 // Add notes a record. Those of one fingerprint that meet in this process share one write.
 func (p *Provenances) Add(ctx context.Context, record *evidence.ArtifactRecord) error {
 	_, err := storage.Upsert(ctx, p.collection, provenanceID(record.Org, record.Fingerprint),
-		func() Provenance { return newProvenance(record) },
-		storage.WithoutError(func(known *Provenance) { known.add(record.Origin()) }))
-	return err
+		func() Provenance { return newProvenance(record.Org, record.Fingerprint) },
+		storage.WithoutError(func(known *Provenance) { known.add(record) }))
+	if err != nil || len(record.ChildFingerprints) == 0 {
+		return err
+	}
+	batch := &storage.Batch{}
+	p.children.addIn(batch, record)
+	return batch.Write(ctx, p.docs)
 }
 
-func newProvenance(record *evidence.ArtifactRecord) Provenance {
-	return Provenance{Org: record.Org, Fingerprint: record.Fingerprint, Flows: map[string]evidence.Origin{}}
+func newProvenance(org, fingerprint string) Provenance {
+	return Provenance{Org: org, Fingerprint: fingerprint, Flows: map[string]evidence.Origin{}}
 }
 
-// GetMany returns what is known of fingerprints; unknown ones are left out.
+// GetMany returns what is known of fingerprints. That of a child is what is known of the artifacts that have it. Unknown
+// ones are left out: looking for them takes a command more for MaxMany, and two if some are children.
 func (p *Provenances) GetMany(ctx context.Context, org string, fingerprints []string) ([]Provenance, error) {
+	found, err := p.ofArtifacts(ctx, org, fingerprints)
+	if err != nil || len(found) == len(fingerprints) {
+		return found, err
+	}
+	known := storage.ByKey(found, func(p *Provenance) string { return p.Fingerprint })
+	unknown := slices.DeleteFunc(slices.Clone(fingerprints), func(fingerprint string) bool {
+		_, ok := known[fingerprint]
+		return ok
+	})
+	parents, err := p.children.parents(ctx, org, unknown)
+	if err != nil || len(parents) == 0 {
+		return found, err
+	}
+	artifacts, err := p.ofArtifacts(ctx, org, storage.Distinct(slices.Concat(slices.Collect(maps.Values(parents))...)))
+	if err != nil {
+		return nil, err
+	}
+	byFingerprint := storage.ByKey(artifacts, func(p *Provenance) string { return p.Fingerprint })
+	for _, child := range slices.Sorted(maps.Keys(parents)) {
+		united := newProvenance(org, child)
+		for _, parent := range parents[child] {
+			for _, origin := range byFingerprint[parent].Flows {
+				origin.Parent = parent
+				united.addOrigin(origin)
+			}
+		}
+		united.prune()
+		found = append(found, united)
+	}
+	return found, nil
+}
+
+// Children returns the children of artifacts, by fingerprint: one command for MaxMany.
+func (p *Provenances) Children(ctx context.Context, org string, fingerprints []string) (map[string][]string, error) {
+	found, err := p.ofArtifacts(ctx, org, fingerprints)
+	children := map[string][]string{}
+	for i := range found {
+		children[found[i].Fingerprint] = found[i].Children
+	}
+	return children, err
+}
+
+func (p *Provenances) ofArtifacts(ctx context.Context, org string, fingerprints []string) ([]Provenance, error) {
 	return p.collection.GetMany(ctx, storage.IDs(fingerprints, func(fingerprint string) string { return provenanceID(org, fingerprint) }))
 }
 

@@ -8,6 +8,6 @@ import "attestry/storage"
 func Schemas() []*storage.Schema {
 	return []*storage.Schema{
 		templateSchema, flowSchema, repoSchema, trailSchema, slotSchema, artifactSchema, attestationSchema,
-		trailEventSchema, trailTallySchema, provenanceSchema, decisionSchema, attestationTypeSchema, attestationTypeVersionSchema,
+		trailEventSchema, trailTallySchema, provenanceSchema, childSchema, decisionSchema, attestationTypeSchema, attestationTypeVersionSchema,
 	}
 }

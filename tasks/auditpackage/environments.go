@@ -32,7 +32,7 @@ type judged struct {
 // by what is known now, as an assert does. What is known of them in trails of the package follows
 // from the facts in the package.
 func judge(ctx context.Context, store *app.Store, link links.Links, f *facts) (*judged, error) {
-	entries, err := store.Running.Entries(ctx, f.org, f.fingerprints())
+	entries, err := runningOf(ctx, store, f.org, f.fingerprints())
 	if err != nil || len(entries) == 0 {
 		return &judged{}, err
 	}
@@ -54,6 +54,18 @@ func judge(ctx context.Context, store *app.Store, link links.Links, f *facts) (*
 	return j, nil
 }
 
+// runningOf returns what runs of artifacts, also by their children.
+func runningOf(ctx context.Context, store *app.Store, org string, fingerprints []string) ([]environments.Running, error) {
+	children, err := store.Provenances.Children(ctx, org, fingerprints)
+	if err != nil {
+		return nil, err
+	}
+	for _, some := range children {
+		fingerprints = append(fingerprints, some...)
+	}
+	return store.Running.Entries(ctx, org, storage.Distinct(fingerprints))
+}
+
 // addEnvironment judges the artifacts that run in an environment.
 func (j *judged) addEnvironment(ctx context.Context, store *app.Store, link links.Links, f *facts, environment *evidence.Environment, entries []environments.Running) error {
 	slices.SortFunc(entries, func(a, b environments.Running) int {
@@ -73,7 +85,11 @@ func (j *judged) addEnvironment(ctx context.Context, store *app.Store, link link
 	if err != nil {
 		return err
 	}
-	allowed, err := store.Allowlist.Of(ctx, environment.ID, fingerprints)
+	goBy := make([][]string, 0, len(known))
+	for i := range known {
+		goBy = append(goBy, evidence.Fingerprints(known[i].facts.Fingerprint, known[i].origins))
+	}
+	allowed, err := store.Allowlist.Of(ctx, environment.ID, goBy)
 	if err != nil {
 		return err
 	}

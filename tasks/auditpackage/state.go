@@ -109,7 +109,7 @@ func runningStates(ctx context.Context, store *app.Store, assembly *audit.Assemb
 	if err != nil || len(fingerprints) == 0 {
 		return nil, err
 	}
-	entries, err := store.Running.Entries(ctx, assembly.Org, fingerprints)
+	entries, err := runningOf(ctx, store, assembly.Org, fingerprints)
 	if err != nil || len(entries) == 0 {
 		return nil, err
 	}

@@ -236,16 +236,17 @@ func (p *Processor) evaluate(ctx context.Context, in *snapshot.Input, applied []
 		return !ok
 	})
 	for some := range slices.Chunk(images, factsPerRead) {
-		subjects, fingerprints := subjectsOf(some, in.Known)
+		subjects, goBy := subjectsOf(some, in.Known)
 		loaded, err := p.store.Facts.Load(ctx, in.Report.Org, subjects, controls)
 		if err != nil {
 			return err
 		}
-		allowed, err := p.store.Allowlist.Of(ctx, in.Report.Environment, fingerprints)
+		allowed, err := p.store.Allowlist.Of(ctx, in.Report.Environment, goBy)
 		if err != nil {
 			return err
 		}
-		for i, fingerprint := range fingerprints {
+		for i := range subjects {
+			fingerprint := subjects[i].Fingerprint
 			// Policies can be made to take long; the task has a time limit.
 			if err := ctx.Err(); err != nil {
 				return err
@@ -260,16 +261,16 @@ func (p *Processor) evaluate(ctx context.Context, in *snapshot.Input, applied []
 	return nil
 }
 
-// subjectsOf names the artifacts whose facts are to be read, and their fingerprints.
-func subjectsOf(images []snapshot.Reported, known map[string]snapshot.Known) (subjects []facts.Subject, fingerprints []string) {
+// subjectsOf names the artifacts whose facts are to be read, and the fingerprints that each goes by.
+func subjectsOf(images []snapshot.Reported, known map[string]snapshot.Known) (subjects []facts.Subject, goBy [][]string) {
 	for _, image := range images {
 		subject := facts.Subject{Fingerprint: image.Fingerprint, Name: image.Name}
 		for _, origin := range known[image.Fingerprint].Origins {
 			subject.Origins = append(subject.Origins, origin.Origin)
 		}
-		subjects, fingerprints = append(subjects, subject), append(fingerprints, image.Fingerprint)
+		subjects, goBy = append(subjects, subject), append(goBy, subject.Fingerprints())
 	}
-	return subjects, fingerprints
+	return subjects, goBy
 }
 
 // setStates sets the states of an artifact in its trails, and what it lacks there.

@@ -26,28 +26,34 @@ func testRecorderAnnounces(t *testing.T, engine storagetest.DocumentsEngine, kil
 	ofTrail := operation{Kind: "attest", Trail: "other", Attestation: "n", Type: "generic"}
 	retemplate := operation{Kind: "begin", Trail: "other", Template: 3}
 	report := operation{Kind: "report", Trail: "other", Name: "web", Fingerprint: printC}
+	family := report
+	family.Children = []string{printD}
 	decision := operation{Kind: "attest", Trail: "trail", Fingerprint: printC, Attestation: "n", Type: "system:decision", Control: "ctl"}
 	for name, c := range map[string]struct {
 		runs      string
 		operation operation
 		moves     bool
 	}{
-		"by fingerprint, and it runs":                  {printB, byPrint(printB), true},
-		"by fingerprint of an older one that runs":     {printA, byPrint(printA), true},
-		"by fingerprint, and another one runs":         {printA, byPrint(printB), false},
-		"by name, and the commit fits":                 {printB, byName(commitB), true},
-		"by name, and an older one's commit fits":      {printA, byName(commitA), true},
-		"by name, and one of another commit runs":      {printB, byName(commitA), false},
-		"by name without a commit":                     {printA, byName(""), true},
-		"of the trail, and its artifact runs":          {printC, ofTrail, true},
-		"of the trail, and another trail's runs":       {printB, ofTrail, false},
-		"template, and an artifact runs":               {printC, retemplate, true},
-		"template, and another trail's artifact runs":  {printB, retemplate, false},
-		"description, and an artifact runs":            {printC, operation{Kind: "begin", Trail: "other", Description: "d"}, false},
-		"artifact that runs":                           {printC, report, true},
-		"artifact that does not":                       {printB, report, false},
-		"decision about another trail's that runs":     {printC, decision, true},
-		"decision about another trail's that does not": {printB, decision, false},
+		"by fingerprint, and it runs":                    {printB, byPrint(printB), true},
+		"by fingerprint of an older one that runs":       {printA, byPrint(printA), true},
+		"by fingerprint, and another one runs":           {printA, byPrint(printB), false},
+		"by name, and the commit fits":                   {printB, byName(commitB), true},
+		"by name, and an older one's commit fits":        {printA, byName(commitA), true},
+		"by name, and one of another commit runs":        {printB, byName(commitA), false},
+		"by name without a commit":                       {printA, byName(""), true},
+		"of the trail, and its artifact runs":            {printC, ofTrail, true},
+		"of the trail, and another trail's runs":         {printB, ofTrail, false},
+		"template, and an artifact runs":                 {printC, retemplate, true},
+		"template, and another trail's artifact runs":    {printB, retemplate, false},
+		"description, and an artifact runs":              {printC, operation{Kind: "begin", Trail: "other", Description: "d"}, false},
+		"artifact that runs":                             {printC, report, true},
+		"artifact that does not":                         {printB, report, false},
+		"child of an artifact that is reported":          {printD, family, true},
+		"artifact whose new child does not run":          {printB, family, false},
+		"by fingerprint of an artifact whose child runs": {childOfB, byPrint(printB), true},
+		"of a trail with an artifact whose child runs":   {childOfB, operation{Kind: "attest", Trail: "trail", Attestation: "n", Type: "generic"}, true},
+		"decision about another trail's that runs":       {printC, decision, true},
+		"decision about another trail's that does not":   {printB, decision, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := running(t, docs, c.runs)

@@ -14,11 +14,11 @@ import (
 )
 
 // The most commands that a report may cost in a trail that is there, and the next one like it
-// of the same process. The first one reads the actions that may want to be told of it, as does
+// of the same process. The first one reads the actions that may want to be told of it, and the children of artifacts, as does
 // one half a second later.
 var (
-	attestCommands = commands{8, 2}
-	decideCommands = commands{10, 5}
+	attestCommands = commands{9, 2}
+	decideCommands = commands{11, 5}
 	reportCommands = commands{11, 5}
 	beginCommands  = commands{8, 2}
 )

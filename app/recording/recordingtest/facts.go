@@ -494,7 +494,12 @@ func checkEvents(t testing.TB, trail *evidence.Trail, f *facts) {
 func (c *model) checkProvenance(t testing.TB, store *app.Store, artifacts []evidence.ArtifactRecord) {
 	t.Helper()
 	newest, oldest := map[string]evidence.ArtifactRecord{}, map[string]evidence.ArtifactRecord{}
+	children, parents := map[string][]string{}, map[string][]string{}
 	for _, record := range artifacts {
+		for _, child := range record.ChildFingerprints {
+			children[record.Fingerprint] = append(children[record.Fingerprint], child)
+			parents[child] = append(parents[child], record.Fingerprint)
+		}
 		known, ok := newest[record.Fingerprint]
 		if !ok || record.CreatedAt > known.CreatedAt || record.CreatedAt == known.CreatedAt && record.ID > known.ID {
 			newest[record.Fingerprint] = record
@@ -514,9 +519,32 @@ func (c *model) checkProvenance(t testing.TB, store *app.Store, artifacts []evid
 			Org: c.org, Fingerprint: fingerprint, Build: first.Origin(), Latest: record.CreatedAt,
 			Flows: map[string]evidence.Origin{c.flow.ID: record.Origin()},
 		}
+		slices.Sort(children[fingerprint])
+		want.Children = slices.Compact(children[fingerprint])
 		want.Flows[c.flow.ID] = since(want.Flows[c.flow.ID], first.CreatedAt)
 		if len(known) != 1 || !reflect.DeepEqual(known[0], want) {
 			t.Errorf("%s is known from %+v, want %+v", fingerprint, known, want)
+		}
+	}
+	c.checkChildren(t, store, parents, newest)
+}
+
+// checkChildren wants children to be known as the artifact that the flow recorded last of those that have them.
+func (c *model) checkChildren(t testing.TB, store *app.Store, parents map[string][]string, newest map[string]evidence.ArtifactRecord) {
+	t.Helper()
+	for child, artifacts := range parents {
+		want := newest[artifacts[0]]
+		for _, fingerprint := range artifacts {
+			if other := newest[fingerprint]; other.CreatedAt > want.CreatedAt {
+				want = other
+			}
+		}
+		known, err := store.Provenances.GetMany(t.Context(), c.org, []string{child})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(known) != 1 || known[0].Flows[c.flow.ID].Record != want.ID || known[0].Flows[c.flow.ID].Parent != want.Fingerprint {
+			t.Errorf("the child %s is known from %+v, want the record %s", child, known, want.ID)
 		}
 	}
 }

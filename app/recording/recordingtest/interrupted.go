@@ -14,6 +14,7 @@ import (
 
 var (
 	printA, printB, printC = strings.Repeat("a", 64), strings.Repeat("b", 64), strings.Repeat("c", 64)
+	printD, childOfB       = strings.Repeat("d", 64), strings.Repeat("e", 64)
 	commitA, commitB       = strings.Repeat("1", 40), strings.Repeat("2", 40)
 )
 
@@ -22,7 +23,7 @@ var (
 var before = []operation{
 	{Kind: "report", Trail: "other", Name: "api", Fingerprint: printC, At: 5},
 	{Kind: "report", Trail: "trail", Name: "api", Fingerprint: printA, Commit: commitA, At: 10},
-	{Kind: "report", Trail: "trail", Name: "api", Fingerprint: printB, Commit: commitB, At: 20},
+	{Kind: "report", Trail: "trail", Name: "api", Fingerprint: printB, Children: []string{childOfB}, Commit: commitB, At: 20},
 	{Kind: "report", Trail: "trail", Name: "web", Fingerprint: printA, Commit: commitA, At: 30},
 	{Kind: "attest", Trail: "trail", Attestation: "x", Type: "generic", At: 31},
 	{Kind: "attest", Trail: "trail", Targets: []string{"api", "job"}, Commit: commitB, Attestation: "y", Type: "junit", At: 32},
@@ -38,6 +39,7 @@ var interruptible = map[string]operation{
 	"artifact under a new name": {Kind: "report", Trail: "trail", Name: "job", Fingerprint: printA, Commit: commitB},
 	"artifact that replaces":    {Kind: "report", Trail: "trail", Name: "web", Fingerprint: printB, Commit: commitB},
 	"artifact that comes back":  {Kind: "report", Trail: "trail", Name: "api", Fingerprint: printA, Commit: commitA},
+	"artifact with a child":     {Kind: "report", Trail: "trail", Name: "web", Fingerprint: printB, Children: []string{printD}, Commit: commitB},
 	"of the trail":              {Kind: "attest", Trail: "trail", Attestation: "x", Type: "generic", Compliant: true},
 	"of a new trail":            {Kind: "attest", Trail: "new", Attestation: "x", Type: "generic", Compliant: true},
 	"by fingerprint":            {Kind: "attest", Trail: "trail", Fingerprint: printA, Attestation: "y", Type: "snyk", Compliant: true},

@@ -144,6 +144,7 @@ type operation struct {
 	Description string
 	Name        string // report: the artifact's
 	Fingerprint string
+	Children    []string // report: the artifact's
 	Commit      string
 	Targets     []string
 	Attestation string // attest, override: the name
@@ -214,7 +215,7 @@ func (c *model) perform(ctx context.Context, store *app.Store, d operation, id s
 		return err
 	case "report":
 		return store.Recorder.Report(ctx, scope, evidence.ArtifactRecord{
-			ID: id, Org: c.org, Trail: d.Trail, Name: d.Name, Fingerprint: d.Fingerprint,
+			ID: id, Org: c.org, Trail: d.Trail, Name: d.Name, Fingerprint: d.Fingerprint, ChildFingerprints: d.Children,
 			Filename: d.Name + ".tgz", CommitSHA: d.Commit, CreatedAt: d.At,
 		}, nil)
 	case "attest":

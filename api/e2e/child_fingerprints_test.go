@@ -1,0 +1,180 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+)
+
+// reportIndex reports an artifact that is the index of images for platforms.
+func (s *service) reportIndex(flow, trail, name string, platforms ...string) {
+	s.t.Helper()
+	var children []string
+	for _, platform := range platforms {
+		children = append(children, digestOf(platform))
+	}
+	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/"+flow, fmt.Appendf(nil,
+		`{"fingerprint":%q,"filename":%q,"git_commit":%q,"build_url":"https://ci.example.com/1","commit_url":"https://git.example.com/1",
+		"template_reference_name":"image","trail_name":%q,"child_fingerprints":%s}`, digestOf(name), name, strings.Repeat("a", 40), trail, asJSON(children)))
+}
+
+// runImages reports images of a container runtime by their names.
+func (s *service) runImages(environment string, names ...string) {
+	s.t.Helper()
+	var artifacts []string
+	for _, name := range names {
+		artifacts = append(artifacts, fmt.Sprintf(`{"digests":{%q:%q},"creationTimestamp":1700000000}`, name, digestOf(name)))
+	}
+	body := s.do(http.MethodPut, "/api/v2"+s.environmentsPath()+"/"+environment+"/report/docker", adminKey, []byte(`{"artifacts":[`+strings.Join(artifacts, ",")+`]}`))
+	if body.status != http.StatusCreated && body.status != http.StatusOK {
+		s.t.Fatalf("the report is answered %d %s", body.status, body.body)
+	}
+}
+
+func (s *service) attestImage(flow, trail, name string, compliant bool) {
+	s.t.Helper()
+	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/"+flow+"/trail/"+trail+"/generic", fmt.Sprintf(
+		`{"attestation_name":"scan","is_compliant":%t,"artifact_fingerprint":%q}`, compliant, digestOf(name)))
+}
+
+// runningStates are the names and verdicts of what runs.
+func (s *service) runningStates(environment string) string {
+	s.t.Helper()
+	var states []string
+	for _, artifact := range s.getSnapshot(environment, "-1").Artifacts {
+		if annotation(artifact) != "exited" {
+			states = append(states, fmt.Sprint(artifact["name"], " ", asJSON(artifact["compliant"])))
+		}
+	}
+	slices.Sort(states)
+	return strings.Join(states, ", ")
+}
+
+func (s *service) wantStates(when, environment, want string) {
+	s.t.Helper()
+	if got := s.runningStates(environment); got != want {
+		s.t.Errorf("%s %s runs %s, want %s", when, environment, got, want)
+	}
+}
+
+// guardByScan makes flows whose artifacts need a scan, and environments that need compliant trails.
+func (s *service) guardByScan(environments ...string) {
+	s.t.Helper()
+	for _, flow := range []string{"images", "release"} {
+		s.createFlow(flow, yamlFile("version: 1\ntrail:\n  artifacts:\n    - {name: image, attestations: [{name: scan, type: generic}]}\n"))
+	}
+	s.storePolicy("guard", "provenance: {required: true}\n  trail-compliance: {required: true}")
+	for _, environment := range environments {
+		s.createEnvironment(environment, evidence.Docker)
+		s.attach(environment, "guard")
+	}
+}
+
+func TestChildFingerprintsAreTheSameArtifact(t *testing.T) {
+	t.Parallel()
+	s := shareOnAnyEngine(t)
+	s.guardByScan("prod", "edge")
+	s.reportIndex("images", "build-1", "web", "web/amd64", "web/arm64")
+	s.runImages("prod", "web/amd64")
+	s.wantStates("without a scan", "prod", "web/amd64 false")
+	s.attestImage("images", "build-1", "web", true)
+	s.runImages("prod", "web/amd64")
+	s.wantStates("with a scan", "prod", "web/amd64 true")
+	for _, name := range []string{"web", "web/amd64", "web/arm64"} {
+		if got := lookup(t, s.read("/asserts/"+s.org+"/fingerprint/"+digestOf(name)+"?environment_name=prod"), "compliant"); got != true {
+			t.Errorf("%s is asserted %v", name, got)
+		}
+		artifact := s.read("/artifacts/" + s.org + "/images/fingerprint/" + digestOf(name))
+		if lookup(t, artifact, "fingerprint") != digestOf("web") || asJSON(lookup(t, artifact, "running")) != `[{"environment_name":"prod","snapshot_index":2}]` ||
+			asJSON(lookup(t, artifact, "child_fingerprints")) != asJSON([]string{digestOf("web/amd64"), digestOf("web/arm64")}) {
+			t.Errorf("%s is read as %s", name, asJSON(artifact))
+		}
+		found := s.read("/search/" + s.org + "/sha/" + digestOf(name)[:20])
+		if artifacts := lookup(t, found, "artifacts").([]any); len(artifacts) != 1 || lookup(t, artifacts[0], "fingerprint") != digestOf("web") ||
+			asJSON(lookup(t, artifacts[0], "running_in")) != `["prod"]` || lookup(t, found, "resolved_to", "full_match") != digestOf("web") {
+			t.Errorf("the search for %s finds %s", name, asJSON(found))
+		}
+	}
+	s.createEnvironment("cluster", evidence.K8S)
+	s.attach("cluster", "guard")
+	s.setAdmission("cluster", `{"mode":"deny"}`)
+	if got := s.admit("cluster", review("Pod", pod("", "web@sha256:"+digestOf("web/arm64"), "web@sha256:"+digestOf("web")), false)); !got.Response.Allowed {
+		t.Errorf("admission answers %+v", got)
+	}
+	packed := s.want(http.StatusOK, http.MethodGet, "/trails/"+s.org+"/images/build-1/audit_package", nil).body
+	if got := verifyCompressed(t, packed); len(got.Findings) > 0 || !strings.Contains(string(contentIn(t, packed, "environments.json")), digestOf("web/amd64")) {
+		t.Errorf("the package has the problems %v", got.Findings)
+	}
+	s.runImages("prod", "web/amd64", "web/arm64")
+	if got := asJSON(lookup(t, s.read("/artifacts/"+s.org+"/images/fingerprint/"+digestOf("web")), "running")); got != `[{"environment_name":"prod","snapshot_index":3}]` {
+		t.Errorf("on two platforms it runs in %s", got)
+	}
+	// A failing scan in a flow that was told of no children concerns what runs as one.
+	s.reportArtifact("release", "r-1", "image", digestOf("web"), strings.Repeat("a", 40))
+	s.attestImage("release", "r-1", "web", false)
+	s.runImages("prod", "web/amd64", "web/arm64")
+	s.wantStates("with a failing scan in another flow", "prod", "web/amd64 false, web/arm64 false")
+	s.want(http.StatusCreated, http.MethodPut, s.allowlistsPath()+"/edge",
+		fmt.Appendf(nil, `{"artifact_name":"web","artifact_fingerprint":%q,"description":"until Friday"}`, digestOf("web")))
+	s.runImages("edge", "web/arm64")
+	s.wantStates("allowed by the fingerprint of the artifact", "edge", "web/arm64 true")
+}
+
+func TestChildrenThatRunAlreadyBecomeKnown(t *testing.T) {
+	t.Parallel()
+	s := shareOnAnyEngine(t)
+	s.guardByScan("prod")
+	s.runImages("prod", "api/amd64")
+	s.wantStates("unknown", "prod", "api/amd64 false")
+	s.reportIndex("images", "build-1", "api")
+	s.attestImage("images", "build-1", "api", true)
+	s.runImages("prod", "api/amd64")
+	s.wantStates("reported without children", "prod", "api/amd64 false")
+	s.reportIndex("images", "build-1", "api", "api/amd64", "api")
+	s.runImages("prod", "api/amd64")
+	s.wantStates("reported with children", "prod", "api/amd64 true")
+	if got := asJSON(lookup(t, s.read("/artifacts/"+s.org+"/images/fingerprint/"+digestOf("api")), "child_fingerprints")); got != asJSON([]string{digestOf("api/amd64")}) {
+		t.Errorf("the children are %s", got)
+	}
+	// What a flow knows itself counts, and not what it is a child of.
+	s.reportArtifact("release", "r-1", "image", digestOf("api/amd64"), strings.Repeat("b", 40))
+	s.runImages("prod", "api/amd64")
+	s.wantStates("reported itself", "prod", "api/amd64 false")
+	s.attestImage("release", "r-1", "api/amd64", true)
+	s.runImages("prod", "api/amd64")
+	s.wantStates("attested itself", "prod", "api/amd64 true")
+}
+
+func TestWrongChildFingerprintsAreNamed(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createFlow("images")
+	report := func(children string) (string, []byte) {
+		return "/artifacts/" + s.org + "/images", fmt.Appendf(nil,
+			`{"fingerprint":%q,"filename":"x","build_url":"https://ci.example.com/1","commit_url":"https://git.example.com/1","child_fingerprints":%s}`, digestOf("x"), children)
+	}
+	many := func(number int) string {
+		var children []string
+		for i := range number {
+			children = append(children, `"`+digestOf(fmt.Sprint(i))+`"`)
+		}
+		return "[" + strings.Join(children, ",") + "]"
+	}
+	for name, children := range map[string]string{"no digest": `["abc"]`, "no list": `"` + digestOf("y") + `"`, "too many": many(101), "a number": `[1]`} {
+		t.Run(name, func(t *testing.T) {
+			path, body := report(children)
+			got := s.do(http.MethodPost, "/api/v2"+path, adminKey, body)
+			if got.status != http.StatusBadRequest || !strings.Contains(string(got.body), "child_fingerprints") {
+				t.Errorf("answered %d %s", got.status, got.body)
+			}
+		})
+	}
+	for _, children := range []string{"null", "[]", many(100)} {
+		path, body := report(children)
+		s.want(http.StatusCreated, http.MethodPost, path, body)
+	}
+}
