@@ -2,44 +2,48 @@ package expression
 
 import "fmt"
 
+func (n node) fault(format string, args ...any) error {
+	return &Error{Column: n.column, Reason: fmt.Sprintf(format, args...)}
+}
+
 func requireType(n node, wanted valueType, what string) error {
-	if got := n.valueType(); got != wanted {
-		return &Error{Column: n.column(), Reason: fmt.Sprintf("%s must be %s, not %s", what, wanted, got)}
+	if n.kind != wanted {
+		return n.fault("%s must be %s, not %s", what, wanted, n.kind)
 	}
 	return nil
 }
 
 // checkComparison refuses what cannot be compared whatever the subject is.
-func checkComparison(c comparison) error {
-	left, right := c.left.valueType(), c.right.valueType()
-	if left == flowType || left == listType {
-		return &Error{Column: c.left.column(), Reason: fmt.Sprintf("%s cannot be compared with '%s'", left, c.operator)}
+func checkComparison(operator string, left, right node) error {
+	if left.kind == flowType || left.kind == listType {
+		return left.fault("%s cannot be compared with '%s'", left.kind, operator)
 	}
-	if c.operator == "in" {
-		return requireType(c.right, listType, "the right side of 'in'")
+	if operator == "in" {
+		return requireType(right, listType, "the right side of 'in'")
 	}
-	ordered := c.operator != "==" && c.operator != "!="
+	ordered := operator != "==" && operator != "!="
 	switch {
-	case right == flowType || right == listType || ordered && right == booleanType:
-		return &Error{Column: c.right.column(), Reason: fmt.Sprintf("%s cannot be compared with '%s'", right, c.operator)}
-	case (left == booleanType) != (right == booleanType):
-		return &Error{Column: c.left.column(), Reason: fmt.Sprintf("%s cannot be compared with %s", left, right)}
-	case ordered && left == booleanType:
-		return &Error{Column: c.left.column(), Reason: fmt.Sprintf("%s cannot be compared with '%s'", left, c.operator)}
+	case right.kind == flowType || right.kind == listType || ordered && right.kind == booleanType:
+		return right.fault("%s cannot be compared with '%s'", right.kind, operator)
+	case (left.kind == booleanType) != (right.kind == booleanType):
+		return left.fault("%s cannot be compared with %s", left.kind, right.kind)
+	case ordered && left.kind == booleanType:
+		return left.fault("%s cannot be compared with '%s'", left.kind, operator)
 	}
-	return checkLiterals(c)
+	if err := checkConstant(left, right); err != nil {
+		return err
+	}
+	return checkConstant(right, left)
 }
 
-// checkLiterals refuses a constant that is compared with a number and is none.
-func checkLiterals(c comparison) error {
-	for _, side := range []struct{ constant, other node }{{c.left, c.right}, {c.right, c.left}} {
-		constant, ok := side.constant.(literal)
-		if !ok || constant.value.kind != stringType || side.other.valueType() != numberType {
-			continue
-		}
-		if _, err := toNumber(constant.value); err != nil {
-			return &Error{Column: constant.column(), Reason: err.Error()}
-		}
+// checkConstant refuses a constant that is compared with a number and is none.
+func checkConstant(n, other node) error {
+	if !n.constant || n.kind != stringType || other.kind != numberType {
+		return nil
+	}
+	text, _ := n.evaluate(scope{})
+	if _, err := toNumber(text); err != nil {
+		return n.fault("%v", err)
 	}
 	return nil
 }

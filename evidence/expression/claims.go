@@ -26,7 +26,7 @@ type ClaimsExpression struct {
 // in the grammar of Parse. The name of a nested claim is joined of its parts by dots. Only claims whose names hold
 // nothing but letters, digits and '_', '.', '-', '~' can be named. Its error is an *Error.
 func ParseClaims(text string) (*ClaimsExpression, error) {
-	root, err := parse(text, claimContexts(), NewPatterns(maxClaimPatterns))
+	root, err := parse(text, claimContexts, NewPatterns(maxClaimPatterns))
 	if err != nil {
 		return nil, err
 	}
@@ -45,28 +45,28 @@ func (e *ClaimsExpression) Restricts() bool {
 	return err != nil || !holds
 }
 
-func claimContexts() contexts { return contexts{find: claimContext, listed: "claims.<name>"} }
+var claimContexts = contexts{find: claimContext, listed: "claims.<name>"}
 
 // claimContext reads a claim as a text or as a list. A text is a list of one, as the claim aud may be either.
-func claimContext(name string) (found context, ok bool) {
+func claimContext(name string) (found node, ok bool) {
 	name, ok = strings.CutPrefix(name, "claims.")
 	if !ok || name == "" {
-		return context{}, false
+		return node{}, false
 	}
-	text := func(in scope) value {
+	found = context(stringType, func(in scope) value {
 		if claim := in.claims.values[name]; claim.kind == stringType {
 			return claim
 		}
 		return value{}
-	}
-	list := func(in scope) value {
+	})
+	found.asList = func(in scope) (value, error) {
 		claim := in.claims.values[name]
 		if claim.kind == stringType {
-			return value{kind: listType, items: []value{claim}}
+			return value{kind: listType, items: []value{claim}}, nil
 		}
-		return claim
+		return claim, nil
 	}
-	return context{kind: stringType, read: text, list: list}, true
+	return found, true
 }
 
 // Claims are the claims of a token under the names by which conditions read them.
@@ -107,6 +107,7 @@ func (f *flattener) claim(name string, claim any, depth int) error {
 	if f.count++; f.count > maxClaims {
 		return errors.New("there are too many claims")
 	}
+	var flat value
 	switch claim := claim.(type) {
 	case map[string]any:
 		return f.object(name+".", claim, depth+1)
@@ -114,19 +115,17 @@ func (f *flattener) claim(name string, claim any, depth int) error {
 		if f.count += len(claim); f.count > maxClaims {
 			return errors.New("there are too many claims")
 		}
-		return f.put(name, listClaim(claim))
+		flat = listClaim(claim)
+	default:
+		flat = textClaim(claim)
 	}
-	return f.put(name, textClaim(claim))
-}
-
-func (f *flattener) put(name string, claim value) error {
-	if claim.kind == nullType {
+	if flat.kind == nullType {
 		return nil
 	}
 	if _, taken := f.values[name]; taken {
 		return errors.New("two claims have the same name when nested names are joined")
 	}
-	f.values[name] = claim
+	f.values[name] = flat
 	return nil
 }
 

@@ -49,7 +49,7 @@ func (e *Error) Error() string { return fmt.Sprintf("column %d: %s", e.Column, e
 // result cannot be a boolean is refused, as are comparisons that can never be evaluated.
 // Its patterns are compiled in a set of NewPatterns, which expressions that are kept together share.
 func Parse(text string, patterns *pattern.Set) (*Expression, error) {
-	root, err := parse(text, policyContexts(), patterns)
+	root, err := parse(text, policyContexts, patterns)
 	if err != nil {
 		return nil, err
 	}
@@ -59,19 +59,19 @@ func Parse(text string, patterns *pattern.Set) (*Expression, error) {
 // parse reads an expression over the given contexts.
 func parse(text string, contexts contexts, patterns *pattern.Set) (node, error) {
 	if len(text) > MaxLength {
-		return nil, &Error{Column: 1, Reason: fmt.Sprintf("the expression is longer than %d bytes", MaxLength)}
+		return node{}, &Error{Column: 1, Reason: fmt.Sprintf("the expression is longer than %d bytes", MaxLength)}
 	}
 	tokens, err := scan(text)
 	if err != nil {
-		return nil, err
+		return node{}, err
 	}
 	p := &parser{tokens: tokens, contexts: contexts, patterns: patterns}
 	root, err := p.or()
 	if err != nil {
-		return nil, err
+		return node{}, err
 	}
-	if next := p.next(); next.kind != endToken {
-		return nil, p.unexpected("an operator or the end of the expression")
+	if p.next().kind != endToken {
+		return node{}, p.unexpected("an operator or the end of the expression")
 	}
 	return root, requireType(root, booleanType, "the result")
 }

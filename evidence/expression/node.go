@@ -1,13 +1,17 @@
 package expression
 
-import "attestry/evidence/pattern"
-
-type node interface {
-	// column is where it begins, in characters from 1.
-	column() int
-	valueType() valueType
-	evaluate(scope) (value, error)
+// node is a part of an expression.
+type node struct {
+	column   int // where it begins, in characters from 1
+	kind     valueType
+	evaluate evaluation
+	// asList evaluates a context as a list, for exists() and the right side of 'in'; nil for what is never one.
+	asList evaluation
+	// constant tells that evaluate always returns the same and needs no scope.
+	constant bool
 }
+
+type evaluation func(scope) (value, error)
 
 // scope is what an expression is evaluated for: a subject of policies, or claims.
 type scope struct {
@@ -15,124 +19,82 @@ type scope struct {
 	claims  Claims
 }
 
-// position is the column of a node.
-type position int
-
-func (p position) column() int { return int(p) }
-
-type literal struct {
-	position
-	value value
+func constant(column int, v value) node {
+	return node{column: column, kind: v.kind, constant: true, evaluate: func(scope) (value, error) { return v, nil }}
 }
 
-func (l literal) valueType() valueType { return l.value.kind }
-
-func (l literal) evaluate(scope) (value, error) { return l.value, nil }
-
-// list has items that are evaluated anew each time.
-type list struct {
-	position
-	items []node
+func boolean(column int, holds func(scope) (bool, error)) node {
+	return node{column: column, kind: booleanType, evaluate: func(in scope) (value, error) {
+		result, err := holds(in)
+		return booleanValue(result), err
+	}}
 }
 
-func (l list) valueType() valueType { return listType }
+// context reads a value of what the expression is evaluated for. The value may be null whatever the kind is.
+func context(kind valueType, read func(scope) value) node {
+	return node{kind: kind, evaluate: func(in scope) (value, error) { return read(in), nil }}
+}
 
-func (l list) evaluate(in scope) (value, error) {
-	items := make([]value, 0, len(l.items))
-	for _, item := range l.items {
-		evaluated, err := item.evaluate(in)
+// preferList is a context as a list if it may be one.
+func (n node) preferList() node {
+	if n.asList != nil {
+		n.kind, n.evaluate = listType, n.asList
+	}
+	return n
+}
+
+// listOf evaluates its items anew each time.
+func listOf(column int, items []node) node {
+	return node{column: column, kind: listType, evaluate: func(in scope) (value, error) {
+		values := make([]value, 0, len(items))
+		for _, item := range items {
+			evaluated, err := item.evaluate(in)
+			if err != nil {
+				return value{}, err
+			}
+			values = append(values, evaluated)
+		}
+		return value{kind: listType, items: values}, nil
+	}}
+}
+
+func not(column int, operand node) node {
+	return boolean(column, func(in scope) (bool, error) {
+		result, err := operand.evaluate(in)
+		return !result.boolean, err
+	})
+}
+
+// logical is "and" or "or". It evaluates operands from the left until one decides: false for and, true for or.
+func logical(operands []node, decisive bool) node {
+	return boolean(operands[0].column, func(in scope) (bool, error) {
+		for _, operand := range operands {
+			evaluated, err := operand.evaluate(in)
+			if err != nil || evaluated.boolean == decisive {
+				return evaluated.boolean, err
+			}
+		}
+		return !decisive, nil
+	})
+}
+
+func comparison(operator string, left, right node) node {
+	return boolean(left.column, func(in scope) (bool, error) {
+		first, err := left.evaluate(in)
 		if err != nil {
-			return value{}, err
+			return false, err
 		}
-		items = append(items, evaluated)
-	}
-	return value{kind: listType, items: items}, nil
-}
-
-// exists is true for what is not null.
-type exists struct {
-	position
-	argument node
-}
-
-func (e exists) valueType() valueType { return booleanType }
-
-func (e exists) evaluate(in scope) (value, error) {
-	argument, err := e.argument.evaluate(in)
-	return booleanValue(argument.kind != nullType), err
-}
-
-// matches is true if the beginning of a string matches a pattern; false for null.
-type matches struct {
-	position
-	argument node
-	pattern  *pattern.Pattern
-}
-
-func (m matches) valueType() valueType { return booleanType }
-
-func (m matches) evaluate(in scope) (value, error) {
-	argument, err := m.argument.evaluate(in)
-	return booleanValue(argument.kind == stringType && m.pattern.MatchString(argument.text)), err
-}
-
-// not negates a boolean.
-type not struct {
-	position
-	operand node
-}
-
-func (n not) valueType() valueType { return booleanType }
-
-func (n not) evaluate(in scope) (value, error) {
-	operand, err := n.operand.evaluate(in)
-	return booleanValue(!operand.boolean), err
-}
-
-// logical is "and" or "or". It evaluates operands from the left until one decides.
-type logical struct {
-	position
-	operands []node
-	// decisive is the value of an operand that decides: false for and, true for or.
-	decisive bool
-}
-
-func (l logical) valueType() valueType { return booleanType }
-
-func (l logical) evaluate(in scope) (value, error) {
-	for _, operand := range l.operands {
-		evaluated, err := operand.evaluate(in)
-		if err != nil || evaluated.boolean == l.decisive {
-			return evaluated, err
+		second, err := right.evaluate(in)
+		if err != nil {
+			return false, err
 		}
-	}
-	return booleanValue(!l.decisive), nil
+		return compare(operator, first, second)
+	})
 }
 
-// comparison compares two values. With null, only == and != can be true.
-type comparison struct {
-	position
-	operator    string
-	left, right node
-}
-
-func (c comparison) valueType() valueType { return booleanType }
-
-func (c comparison) evaluate(in scope) (value, error) {
-	left, err := c.left.evaluate(in)
-	if err != nil {
-		return value{}, err
-	}
-	right, err := c.right.evaluate(in)
-	if err != nil {
-		return value{}, err
-	}
-	holds, err := c.compare(left, right)
-	return booleanValue(holds), err
-}
-
-func (c comparison) compare(left, right value) (bool, error) {
-	switch c.operator {
+// compare compares two values. With null, only == and != can be true.
+func compare(operator string, left, right value) (bool, error) {
+	switch operator {
 	case "==":
 		return equalValues(left, right)
 	case "!=":
@@ -145,7 +107,7 @@ func (c comparison) compare(left, right value) (bool, error) {
 		return false, nil
 	}
 	order, err := compareValues(left, right)
-	switch c.operator {
+	switch operator {
 	case "<":
 		return order < 0, err
 	case ">":

@@ -59,7 +59,7 @@ func (p *parser) enter() (leave func(), err error) {
 func (p *parser) or() (node, error) {
 	leave, err := p.enter()
 	if err != nil {
-		return nil, err
+		return node{}, err
 	}
 	defer leave()
 	return p.logical("or", true, p.and)
@@ -70,13 +70,13 @@ func (p *parser) and() (node, error) { return p.logical("and", false, p.not) }
 func (p *parser) logical(keyword string, decisive bool, operand func() (node, error)) (node, error) {
 	first, err := operand()
 	if err != nil {
-		return nil, err
+		return node{}, err
 	}
 	operands := []node{first}
 	for p.accept(keyword) {
 		another, err := operand()
 		if err != nil {
-			return nil, err
+			return node{}, err
 		}
 		operands = append(operands, another)
 	}
@@ -85,10 +85,10 @@ func (p *parser) logical(keyword string, decisive bool, operand func() (node, er
 	}
 	for _, operand := range operands {
 		if err := requireType(operand, booleanType, "each side of '"+keyword+"'"); err != nil {
-			return nil, err
+			return node{}, err
 		}
 	}
-	return logical{position: position(first.column()), operands: operands, decisive: decisive}, nil
+	return logical(operands, decisive), nil
 }
 
 func (p *parser) not() (node, error) {
@@ -98,14 +98,14 @@ func (p *parser) not() (node, error) {
 	}
 	leave, err := p.enter()
 	if err != nil {
-		return nil, err
+		return node{}, err
 	}
 	defer leave()
 	operand, err := p.not()
 	if err != nil {
-		return nil, err
+		return node{}, err
 	}
-	return not{position: position(column), operand: operand}, requireType(operand, booleanType, "the operand of 'not'")
+	return not(column, operand), requireType(operand, booleanType, "the operand of 'not'")
 }
 
 var comparisons = []string{"==", "!=", "<=", ">=", "<", ">", "in"}
@@ -113,14 +113,11 @@ var comparisons = []string{"==", "!=", "<=", ">=", "<", ">", "in"}
 func (p *parser) comparison() (node, error) {
 	left, err := p.term()
 	if err != nil {
-		return nil, err
+		return node{}, err
 	}
-	negated := p.next().text == "not" && p.next().kind == nameToken
-	if negated {
-		p.take()
-		if p.next().text != "in" {
-			return nil, p.unexpected("'in' after 'not'")
-		}
+	negated := p.accept("not")
+	if negated && p.next().text != "in" {
+		return node{}, p.unexpected("'in' after 'not'")
 	}
 	operator := p.next()
 	if operator.kind == stringToken || !slices.Contains(comparisons, operator.text) {
@@ -129,35 +126,34 @@ func (p *parser) comparison() (node, error) {
 	p.take()
 	right, err := p.term()
 	if err != nil {
-		return nil, err
+		return node{}, err
 	}
 	if operator.text == "in" {
-		right = asList(right)
+		right = right.preferList()
 	}
-	compared := comparison{position: position(left.column()), operator: operator.text, left: left, right: right}
-	if err := checkComparison(compared); err != nil {
-		return nil, err
+	if err := checkComparison(operator.text, left, right); err != nil {
+		return node{}, err
 	}
+	compared := comparison(operator.text, left, right)
 	if negated {
-		return not{position: compared.position, operand: compared}, nil
+		return not(left.column, compared), nil
 	}
 	return compared, nil
 }
 
 func (p *parser) term() (node, error) {
 	next := p.next()
-	at := position(next.column)
 	switch next.kind {
 	case stringToken:
 		p.take()
-		return literal{at, stringValue(next.text)}, nil
+		return constant(next.column, stringValue(next.text)), nil
 	case numberToken:
 		p.take()
 		number, ok := parseNumber(next.text)
 		if !ok {
-			return nil, &Error{Column: next.column, Reason: next.String() + " is not a number"}
+			return node{}, &Error{Column: next.column, Reason: next.String() + " is not a number"}
 		}
-		return literal{at, value{kind: numberType, number: number}}, nil
+		return constant(next.column, value{kind: numberType, number: number}), nil
 	case nameToken:
 		return p.named()
 	}
@@ -165,29 +161,29 @@ func (p *parser) term() (node, error) {
 	case p.accept("("):
 		inner, err := p.or()
 		if err != nil {
-			return nil, err
+			return node{}, err
 		}
 		return inner, p.expect(")")
 	case p.accept("["):
-		return p.list(at)
+		return p.list(next.column)
 	}
-	return nil, p.unexpected("a value")
+	return node{}, p.unexpected("a value")
 }
 
 // list reads the items of a list, of which there is at least one.
-func (p *parser) list(at position) (node, error) {
+func (p *parser) list(column int) (node, error) {
 	var items []node
 	for {
 		item, err := p.or()
 		if err != nil {
-			return nil, err
+			return node{}, err
 		}
-		if kind := item.valueType(); kind == listType || kind == flowType {
-			return nil, &Error{Column: item.column(), Reason: "an item of a list cannot be " + kind.String()}
+		if item.kind == listType || item.kind == flowType {
+			return node{}, item.fault("an item of a list cannot be %s", item.kind)
 		}
 		items = append(items, item)
 		if !p.accept(",") {
-			return list{at, items}, p.expect("]")
+			return listOf(column, items), p.expect("]")
 		}
 	}
 }
@@ -195,42 +191,50 @@ func (p *parser) list(at position) (node, error) {
 // named reads what begins with a name: a constant, a function or a context.
 func (p *parser) named() (node, error) {
 	name := p.take()
-	at := position(name.column)
 	switch name.text {
 	case "true", "false":
-		return literal{at, booleanValue(name.text == "true")}, nil
+		return constant(name.column, booleanValue(name.text == "true")), nil
 	case "exists", "matches":
 		return p.call(name)
 	}
 	found, ok := p.contexts.find(name.text)
 	if !ok {
-		return nil, &Error{Column: name.column, Reason: name.String() + " is unknown: there are " + p.contexts.listed +
+		return node{}, &Error{Column: name.column, Reason: name.String() + " is unknown: there are " + p.contexts.listed +
 			", exists(), matches(), true, false, and, or, not, in"}
 	}
-	found.position = at
+	found.column = name.column
 	return found, nil
 }
 
+// call reads a function: exists() is true for what is not null, and matches() if the beginning of a string matches a
+// pattern; it is false for null.
 func (p *parser) call(name token) (node, error) {
 	if err := p.expect("("); err != nil {
-		return nil, err
+		return node{}, err
 	}
 	argument, err := p.or()
 	if err != nil {
-		return nil, err
+		return node{}, err
 	}
 	if name.text == "exists" {
-		return exists{position(name.column), asList(argument)}, p.expect(")")
+		argument = argument.preferList()
+		return boolean(name.column, func(in scope) (bool, error) {
+			read, err := argument.evaluate(in)
+			return read.kind != nullType, err
+		}), p.expect(")")
 	}
 	if err := requireType(argument, stringType, "the first argument of matches()"); err != nil {
-		return nil, err
+		return node{}, err
 	}
 	if err := p.expect(","); err != nil {
-		return nil, err
+		return node{}, err
 	}
 	compiled, err := p.pattern()
 	if err != nil {
-		return nil, err
+		return node{}, err
 	}
-	return matches{position(name.column), argument, compiled}, p.expect(")")
+	return boolean(name.column, func(in scope) (bool, error) {
+		text, err := argument.evaluate(in)
+		return text.kind == stringType && compiled.MatchString(text.text), err
+	}), p.expect(")")
 }

@@ -28,7 +28,7 @@ func (p *parser) pattern() (*pattern.Pattern, error) {
 		return nil, p.unexpected("a regular expression in quotes")
 	}
 	p.take()
-	compiled, err := p.compilePattern(quoted.text)
+	compiled, err := compilePattern(quoted.text, p.patterns)
 	if err != nil {
 		return nil, &Error{Column: quoted.column, Reason: "the regular expression is not valid: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")}
 	}
@@ -36,7 +36,7 @@ func (p *parser) pattern() (*pattern.Pattern, error) {
 }
 
 // compilePattern anchors a regular expression at the beginning of a string, not at its end (docs/semantics.md 18.2).
-func (p *parser) compilePattern(text string) (*pattern.Pattern, error) {
+func compilePattern(text string, patterns *pattern.Set) (*pattern.Pattern, error) {
 	if len(text) > maxPattern {
 		return nil, fmt.Errorf("it is longer than %d bytes", maxPattern)
 	}
@@ -44,5 +44,5 @@ func (p *parser) compilePattern(text string) (*pattern.Pattern, error) {
 	if _, err := syntax.Parse(text, syntax.Perl); err != nil {
 		return nil, err
 	}
-	return p.patterns.Compile(`\A(?:` + text + `)`)
+	return patterns.Compile(`\A(?:` + text + `)`)
 }
