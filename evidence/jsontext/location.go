@@ -2,72 +2,39 @@ package jsontext
 
 import (
 	"bytes"
-	"encoding/json"
-	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Location returns the path to the value at an offset of JSON, such as
-// artifacts[0].digests.name or "" for the whole, and the value if it is a string.
-// That of a member's name ends in [key].
+// Location returns the path to the value at an offset of JSON, such as artifacts[0].digests.name or "" for the whole,
+// and the value if it is a string. That of a member's name ends in [key].
 func Location(data []byte, offset int) (path, text string) {
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber()
-	var open []container
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	for {
-		token, err := decoder.Token()
-		if err != nil {
-			return pathOf(open), ""
-		}
-		reached := decoder.InputOffset() > int64(offset)
-		text, isText := token.(string)
-		if n := len(open); n > 0 && open[n-1].expectsName && isText {
-			open[n-1].name, open[n-1].expectsName = text, false
-			if reached {
-				return join(pathOf(open), "[key]"), text
-			}
+		token, err := decoder.ReadToken()
+		if err == nil && decoder.InputOffset() <= int64(offset) {
 			continue
 		}
-		if reached {
-			return pathOf(open), text
+		if err == nil && token.Kind() == '"' {
+			text = token.String()
 		}
-		switch token {
-		case json.Delim('{'):
-			open = append(open, container{expectsName: true})
-			continue
-		case json.Delim('['):
-			open = append(open, container{isList: true})
-			continue
-		case json.Delim('}'), json.Delim(']'):
-			open = open[:len(open)-1]
-		}
-		if n := len(open); n > 0 {
-			open[n-1].next()
-		}
+		return pathOf(decoder), text
 	}
 }
 
-type container struct {
-	isList      bool
-	index       int
-	name        string
-	expectsName bool
-}
-
-// next moves behind a value.
-func (c *container) next() {
-	c.index++
-	c.expectsName = !c.isList
-}
-
-func pathOf(open []container) string {
-	path := ""
-	for _, c := range open {
-		switch {
-		case c.isList:
-			path += "[" + strconv.Itoa(c.index) + "]"
-		case !c.expectsName:
-			path = join(path, c.name)
+// pathOf is the path to the token that was read last.
+func pathOf(decoder *jsontext.Decoder) (path string) {
+	depth := 0
+	for token := range decoder.StackPointer().Tokens() {
+		depth++
+		if kind, _ := decoder.StackIndex(depth); kind == '[' {
+			path += "[" + token + "]"
+		} else {
+			path = join(path, token)
 		}
+	}
+	if kind, length := decoder.StackIndex(decoder.StackDepth()); kind == '{' && length%2 == 1 {
+		path = join(path, "[key]")
 	}
 	return path
 }
