@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -82,16 +81,20 @@ func (f Format) unreadable(line int, text string) *Error {
 	return &Error{Format: f, Count: 1, Findings: []Finding{{Line: line, Text: text}}}
 }
 
-// Member is the location of a member of a mapping.
-func Member(at, key string) string {
+// member is the location of a member of a mapping, or of an item of a list by its index.
+func member(at, key string) string {
 	if at == "" {
 		return key
 	}
 	return at + "." + key
 }
 
-// Item is the location of an item of a list.
-func Item(at string, index int) string { return Member(at, strconv.Itoa(index)) }
-
 // Shown repeats the beginning of a value, so that it can be found.
 func Shown(value string) string { return " [input: " + cut(value) + "]" }
+
+func cut(value string) string {
+	if runes := []rune(value); len(runes) > MaxShown {
+		return string(runes[:MaxShown]) + "..."
+	}
+	return value
+}

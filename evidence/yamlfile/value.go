@@ -1,0 +1,195 @@
+package yamlfile
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+const (
+	// maxReads bounds what aliases may expand a file to, in nodes.
+	maxReads = 500_000
+
+	// FieldRequired is the fault of a mapping without one of its members.
+	FieldRequired = "Field required"
+)
+
+// Format is a kind of file.
+type Format struct {
+	// Name begins with a capital letter, such as Template.
+	Name string
+	// Columns makes errors name columns beside lines.
+	Columns bool
+}
+
+func (f Format) tooManyParts() string {
+	return "The " + strings.ToLower(f.Name) + " has too many parts"
+}
+
+// Faults collects what is wrong with the values of a file.
+type Faults struct {
+	faults Error
+	reads  int
+}
+
+// Value is a value of a file, with its location.
+type Value struct {
+	// Node is nil if the value is left out.
+	Node   *yaml.Node
+	parent *yaml.Node
+	at     string
+	faults *Faults
+}
+
+// Root is the value of the whole file, and collects what is wrong with it.
+func (f Format) Root(node *yaml.Node) (Value, *Faults) {
+	faults := &Faults{faults: Error{Format: f}}
+	return Value{Node: node, faults: faults}, faults
+}
+
+// Err is an *Error with what was found, nil when nothing was.
+func (f *Faults) Err() error { return f.faults.orNil() }
+
+func (f *Faults) add(node *yaml.Node, at, text string) {
+	finding := Finding{Location: at, Line: 1, Text: text}
+	if node != nil {
+		finding.Line, finding.Column = node.Line, node.Column
+	}
+	f.faults.add(finding)
+}
+
+// within spends one of the reads that a file may take, which only aliases can use up.
+func (f *Faults) within(node *yaml.Node) bool {
+	f.reads++
+	if f.reads == maxReads+1 {
+		f.add(node, "", f.faults.Format.tooManyParts())
+	}
+	return f.reads <= maxReads
+}
+
+// Fault notes what is wrong with a value; one that is left out is a fault of what it should be in.
+func (v Value) Fault(text string) {
+	if v.Node == nil {
+		v.Node = v.parent
+	}
+	v.faults.add(v.Node, v.at, text)
+}
+
+// Text reads a required text. Numbers and words such as true are none: they need quotes.
+func (v Value) Text() (string, bool) {
+	if v.Node == nil {
+		v.Fault(FieldRequired)
+		return "", false
+	}
+	value := v.Resolve()
+	switch {
+	case value.Node == nil:
+		return "", false
+	case !isText(value.Node):
+		v.Fault("Input should be a valid string" + value.Shown())
+		return "", false
+	}
+	return value.Node.Value, true
+}
+
+// isText reports whether a scalar is a text. Dates are names as well, and so are 08 and 1e3, which may begin a
+// commit: in YAML 1.1, as clients read it, a number with fraction or exponent has a point.
+func isText(node *yaml.Node) bool {
+	return node.Tag == "!!str" || node.Tag == "!!timestamp" || node.Tag == "!!float" && !strings.Contains(node.Value, ".")
+}
+
+// Bool reads a boolean; one that is left out is absent.
+func (v Value) Bool(absent bool) (result bool) {
+	value := v.Resolve()
+	if value.Node == nil {
+		return absent
+	}
+	if value.Node.Tag != "!!bool" || value.Node.Decode(&result) != nil {
+		v.Fault("Input should be a valid boolean" + value.Shown())
+	}
+	return result
+}
+
+// List returns the items of a list; one that is left out is empty.
+func (v Value) List() []Value {
+	v = v.Resolve()
+	if v.Node == nil {
+		return nil
+	}
+	if v.Node.Kind != yaml.SequenceNode {
+		v.Fault("Input should be a valid list" + v.Shown())
+		return nil
+	}
+	items := make([]Value, 0, len(v.Node.Content))
+	for i, node := range v.Node.Content {
+		items = append(items, Value{Node: node, at: member(v.at, strconv.Itoa(i)), faults: v.faults})
+	}
+	return items
+}
+
+// Mapping returns a mapping's values by key, all of which must be known; ok is false for other nodes.
+func (v Value) Mapping(kind string, known ...string) (fields map[string]Value, ok bool) {
+	mapping := v.Resolve()
+	if mapping.Node == nil || mapping.Node.Kind != yaml.MappingNode {
+		if mapping.Node != nil || v.Node == nil {
+			mapping.Fault("Input should be a valid dictionary or instance of " + kind + mapping.Shown())
+		}
+		return nil, false
+	}
+	fields = map[string]Value{}
+	for _, key := range known {
+		fields[key] = Value{parent: v.Node, at: member(v.at, key), faults: v.faults}
+	}
+	for pair := range slices.Chunk(mapping.Node.Content, 2) {
+		key, value := pair[0].Value, Value{Node: pair[1]}
+		field, isKnown := fields[key]
+		switch {
+		case !v.faults.within(value.Node):
+			return nil, false
+		case pair[0].Kind != yaml.ScalarNode || !isKnown:
+			v.faults.add(pair[0], member(v.at, cut(key)), "Extra inputs are not permitted"+value.Shown())
+		case field.Node != nil:
+			v.faults.add(pair[0], field.at, "Invalid YAML: the key is given twice")
+		default:
+			field.Node = value.Node
+			fields[key] = field
+		}
+	}
+	return fields, true
+}
+
+// Resolve follows aliases, within the budget of reads. A value that cannot be read is a fault, and then left out.
+func (v Value) Resolve() Value {
+	for v.Node != nil {
+		switch {
+		case !v.faults.within(v.Node):
+			v.Node = nil
+			return v
+		case v.Node.Style&yaml.TaggedStyle != 0:
+			v.Fault("Tags are not supported" + Shown(v.Node.Tag))
+			v.Node = nil
+			return v
+		case v.Node.Kind != yaml.AliasNode:
+			return v
+		}
+		v.Node = v.Node.Alias
+	}
+	return v
+}
+
+// IsAbsent reports whether a value is left out or null.
+func (v Value) IsAbsent() bool { return v.Node == nil || v.Node.Tag == "!!null" }
+
+// Shown repeats a value that is wrong, when it is a scalar on one line.
+func (v Value) Shown() string {
+	switch {
+	case v.IsAbsent():
+		return Shown("None")
+	case v.Node.Kind != yaml.ScalarNode || v.Node.Style&(yaml.LiteralStyle|yaml.FoldedStyle|yaml.TaggedStyle) != 0:
+		return ""
+	default:
+		return Shown(v.Node.Value)
+	}
+}
