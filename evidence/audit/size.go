@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 const (
@@ -14,14 +16,14 @@ const (
 	entrySize = 64
 	// growth is how much room there is for the entries of a list while it grows.
 	growth = 2
+	// customGrowth is how much longer JSON may become that a type decodes by itself: a list of empty strings.
+	customGrowth = 8
 )
 
-// customGrowth is how much longer JSON may become that a type decodes by itself: a list of empty strings.
-const customGrowth = 8
-
-var rawMessage = reflect.TypeFor[json.RawMessage]()
-
-var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+var (
+	rawMessage  = reflect.TypeFor[json.RawMessage]()
+	unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+)
 
 // decode reads a JSON member as Decode does, unless that takes too much memory.
 func (v *Verifier) decode(content []byte, value any) error {
@@ -33,10 +35,7 @@ func (v *Verifier) decode(content []byte, value any) error {
 
 // checkSize is an error if a value that JSON is decoded to can take more bytes of memory than a limit.
 func checkSize(content []byte, value any, limit int64) error {
-	if !json.Valid(content) {
-		return nil // it will not be decoded
-	}
-	s := sizer{rest: content}
+	s := sizer{Decoder: jsontext.NewDecoder(bytes.NewBuffer(content), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))}
 	s.value(reflect.TypeOf(value).Elem())
 	if s.size > limit {
 		return fmt.Errorf("decoded, it takes more than %d bytes of memory", limit)
@@ -44,10 +43,12 @@ func checkSize(content []byte, value any, limit int64) error {
 	return nil
 }
 
-// sizer walks through valid JSON and counts what it takes when it is decoded to a type.
+// sizer walks through JSON and counts what it takes when it is decoded to a type. It ends where the JSON is not valid,
+// as that will not be decoded.
 type sizer struct {
-	rest []byte
+	*jsontext.Decoder
 	size int64 // bytes
+	err  error
 }
 
 // value counts a value beside what its type has by itself.
@@ -56,117 +57,55 @@ func (s *sizer) value(of reflect.Type) {
 		s.size += int64(of.Elem().Size())
 		of = of.Elem()
 	}
-	first := s.next()
+	first := s.PeekKind()
 	switch {
 	case of != nil && of != rawMessage && (reflect.PointerTo(of).Implements(unmarshaler) || of.Kind() == reflect.Interface):
-		s.size += customGrowth * s.skip(first)
-	case of == nil || of == rawMessage:
-		s.size += s.skip(first)
-	case first == '{' && (of.Kind() == reflect.Struct || of.Kind() == reflect.Map):
+		s.skip(customGrowth)
+	case of != nil && of != rawMessage && first == '{' && (of.Kind() == reflect.Struct || of.Kind() == reflect.Map):
 		s.object(of)
-	case first == '[' && of.Kind() == reflect.Slice:
-		s.list(of.Elem())
+	case of != nil && of != rawMessage && first == '[' && of.Kind() == reflect.Slice:
+		s.token()
+		for s.err == nil && s.PeekKind() != ']' {
+			s.size += growth * int64(of.Elem().Size())
+			s.value(of.Elem())
+		}
+		s.token()
 	default:
-		s.size += s.skip(first)
+		s.skip(1)
 	}
 }
 
 func (s *sizer) object(of reflect.Type) {
-	s.rest = s.rest[1:]
-	for s.next() != '}' {
-		name := s.text()
-		s.next() // the colon
-		s.rest = s.rest[1:]
+	s.token()
+	for s.err == nil && s.PeekKind() != '}' {
+		name := s.token().String()
 		if of.Kind() == reflect.Map {
 			s.size += entrySize + int64(of.Elem().Size()) + int64(len(name))
 			s.value(of.Elem())
 		} else {
 			s.value(fieldType(of, name))
 		}
-		s.separator()
 	}
-	s.rest = s.rest[1:]
+	s.token()
 }
 
-func (s *sizer) list(of reflect.Type) {
-	s.rest = s.rest[1:]
-	for s.next() != ']' {
-		s.size += growth * int64(of.Size())
-		s.value(of)
-		s.separator()
+// token reads a token, unless there was an error before.
+func (s *sizer) token() (token jsontext.Token) {
+	if s.err == nil {
+		token, s.err = s.ReadToken()
 	}
-	s.rest = s.rest[1:]
+	return token
 }
 
-// next skips white space and returns the first byte behind it.
-func (s *sizer) next() byte {
-	s.rest = bytes.TrimLeft(s.rest, " \t\r\n")
-	return s.rest[0]
-}
-
-func (s *sizer) separator() {
-	if s.next() == ',' {
-		s.rest = s.rest[1:]
-	}
-}
-
-// text skips a string and returns it with its quotes.
-func (s *sizer) text() []byte {
-	end := 1
-	for s.rest[end] != '"' {
-		if s.rest[end] == '\\' {
-			end++
-		}
-		end++
-	}
-	text := s.rest[:end+1]
-	s.rest = s.rest[end+1:]
-	return text
-}
-
-// skip skips a value that begins with a byte, and returns its length.
-func (s *sizer) skip(first byte) int64 {
-	before := len(s.rest)
-	switch first {
-	case '"':
-		s.text()
-	case '{', '[':
-		s.nested()
-	default:
-		end := bytes.IndexAny(s.rest, ",]} \t\r\n")
-		if end < 0 {
-			end = len(s.rest)
-		}
-		s.rest = s.rest[end:]
-	}
-	return int64(before - len(s.rest))
-}
-
-// nested skips an object or a list.
-func (s *sizer) nested() {
-	for depth := 0; ; {
-		switch s.rest[0] {
-		case '"':
-			s.text()
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			depth--
-		}
-		s.rest = s.rest[1:]
-		if depth == 0 {
-			return
-		}
-	}
+// skip skips a value, each byte of which takes so many in memory.
+func (s *sizer) skip(times int64) {
+	before := s.InputOffset()
+	s.err = cmp.Or(s.err, s.SkipValue())
+	s.size += times * (s.InputOffset() - before)
 }
 
 // fieldType returns the type of the field that a member is decoded to, in whichever case, or nil.
-func fieldType(of reflect.Type, quoted []byte) reflect.Type {
-	var name string
-	if json.Unmarshal(quoted, &name) != nil {
-		return nil
-	}
+func fieldType(of reflect.Type, name string) reflect.Type {
 	for _, field := range reflect.VisibleFields(of) {
 		known, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if strings.EqualFold(cmp.Or(known, field.Name), name) {

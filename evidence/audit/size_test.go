@@ -1,0 +1,30 @@
+package audit
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// TestSizeOfInvalidJSONIsFound has JSON that ends, or is not valid, at every place where something is read.
+func TestSizeOfInvalidJSONIsFound(t *testing.T) {
+	const whole = `{"reports":[{"fingerprint":"a","annotations":{"b":[1,{"c":null}]},"targets":["d",true]}],"states":[],"x":-1.5}`
+	for i := range len(whole) {
+		for _, content := range []string{whole[:i], whole[:i] + "\x00" + whole[i:], whole[:i] + `"` + whole[i:], whole[:i] + whole[i+1:]} {
+			if err := checkSize([]byte(content), &ArtifactDocument{}, 1<<20); err != nil {
+				t.Errorf("%s: %v", content, err)
+			}
+		}
+	}
+}
+
+func TestSizeIsNoLessThanWhatDecodingTakes(t *testing.T) {
+	content := []byte(`{"reports":[` + strings.TrimSuffix(strings.Repeat(`{},`, 1_000), ",") + `]}`)
+	var document ArtifactDocument
+	if err := json.Unmarshal(content, &document); err != nil {
+		t.Fatal(err)
+	}
+	if checkSize(content, &document, 100_000) == nil || checkSize(content, &document, 10_000_000) != nil {
+		t.Error("1,000 empty reports take less than 100 KB, or more than 10 MB")
+	}
+}
