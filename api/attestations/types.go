@@ -28,20 +28,20 @@ func (h *handlers) attestationRoutes() []server.Route {
 		attestationRoute("custom", "Record an attestation of a custom type", recordAttestation(h, h.evaluateCustom)),
 		attestationRoute("generic", "Record a generic attestation", recordAttestation(h, h.evaluateGeneric)),
 		attestationRoute("jira", "Record which Jira issues are referred to", recordAttestation(h, evaluateBy(evidence.TypeJira,
-			func(b *JiraAttestationPostInput) result {
-				return result{&b.AttestationBase, attestation.EvaluateJira(b.JiraResults), b.JiraResults}
+			func(b *JiraAttestationPostInput) (*resource.AttestationBase, any) {
+				return &b.AttestationBase, b.JiraResults
 			}))),
 		attestationRoute("junit", "Record the results of JUnit tests", recordAttestation(h, evaluateBy(evidence.TypeJUnit,
-			func(b *JUnitAttestationPostInput) result {
-				return result{&b.AttestationBase, attestation.EvaluateJUnit(b.JUnitResults), b.JUnitResults}
+			func(b *JUnitAttestationPostInput) (*resource.AttestationBase, any) {
+				return &b.AttestationBase, b.JUnitResults
 			}))),
 		attestationRoute("pull_request", "Record the pull requests of a commit", recordAttestation(h, h.evaluatePullRequests)),
-		attestationRoute("snyk", "Record the results of a Snyk scan", recordAttestation(h, evaluateBy(evidence.TypeSnyk, func(b *SnykAttestationPostInput) result {
-			return result{&b.AttestationBase, attestation.EvaluateSnyk(b.SnykResults), attestation.ProcessSnyk(b.SnykResults)}
+		attestationRoute("snyk", "Record the results of a Snyk scan", recordAttestation(h, evaluateBy(evidence.TypeSnyk, func(b *SnykAttestationPostInput) (*resource.AttestationBase, any) {
+			return &b.AttestationBase, attestation.ProcessSnyk(b.SnykResults)
 		}))),
 		attestationRoute("sonar", "Record the results of a Sonar analysis", recordAttestation(h, evaluateBy(evidence.TypeSonar,
-			func(b *SonarAttestationPostInput) result {
-				return result{&b.AttestationBase, attestation.EvaluateSonar(b.SonarResults), b.SonarResults}
+			func(b *SonarAttestationPostInput) (*resource.AttestationBase, any) {
+				return &b.AttestationBase, b.SonarResults
 			}))),
 		attestationRoute("system", "Record an attestation of a built-in, versioned type", recordAttestation(h, h.evaluateSystem)),
 		{Method: http.MethodPost, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/override", OperationID: "post_override_attestation", Tag: "Attestation",
@@ -143,22 +143,24 @@ func showPayload(a *evidence.Attestation) AttestationPayload {
 	return shown
 }
 
-// result is the result of judging a body of a built-in type.
-type result struct {
-	base      *resource.AttestationBase
-	compliant bool
-	// payload is the value of the type's member.
-	payload any
+// evaluateBy makes the function that evaluates bodies of a built-in type. read returns the value of the one member that
+// its payload has.
+func evaluateBy[T any](kind string, read func(*T) (*resource.AttestationBase, any)) func(context.Context, *T) (verdict, error) {
+	return func(_ context.Context, body *T) (verdict, error) {
+		base, value := read(body)
+		return evaluateBuiltIn(kind, base, payload{}, value)
+	}
 }
 
-// evaluateBy makes the function that evaluates bodies of a built-in type, whose payload has one member.
-func evaluateBy[T any](kind string, evaluate func(*T) result) func(context.Context, *T) (verdict, error) {
+// evaluateBuiltIn evaluates a value by the rule of a built-in type, and adds it to the payload.
+func evaluateBuiltIn(kind string, base *resource.AttestationBase, members payload, value any) (verdict, error) {
 	of, _ := attestation.TypeOf(kind)
-	return func(_ context.Context, body *T) (verdict, error) {
-		result := evaluate(body)
-		members, err := payload{}.with(of.Member, result.payload)
-		return verdict{base: result.base, kind: kind, compliant: result.compliant, payload: members}, err
+	members, err := members.with(of.Member, value)
+	if err != nil {
+		return verdict{}, err
 	}
+	compliant, err := of.IsCompliant(members)
+	return verdict{base: base, kind: kind, compliant: compliant, payload: members}, err
 }
 
 func (h *handlers) evaluateGeneric(_ context.Context, body *GenericAttestationPostInput) (verdict, error) {
@@ -169,11 +171,8 @@ func (h *handlers) evaluatePullRequests(_ context.Context, body *PullRequestAtte
 	if err := validation.Invalid(body.PullRequests.check()); err != nil {
 		return verdict{}, err
 	}
-	members, err := payload{"git_provider": json.RawMessage(`"` + body.GitProvider + `"`)}.with("pull_requests", body.PullRequests)
-	return verdict{
-		base: &body.AttestationBase, kind: evidence.TypePullRequest,
-		compliant: attestation.EvaluatePullRequests(body.PullRequests), payload: members,
-	}, err
+	members := payload{"git_provider": json.RawMessage(`"` + body.GitProvider + `"`)}
+	return evaluateBuiltIn(evidence.TypePullRequest, &body.AttestationBase, members, body.PullRequests)
 }
 
 // evaluateSystem judges by the only built-in type that has versions, the decision.

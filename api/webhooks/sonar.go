@@ -99,10 +99,7 @@ func (h *handlers) recordAnalysis(ctx context.Context, in *sonarInput, body *Son
 }
 
 func (in *SonarWebhookInput) compliant() bool {
-	if in.QualityGate == nil {
-		return attestation.EvaluateSonar(attestation.SonarResults{})
-	}
-	return attestation.EvaluateSonar(attestation.SonarResults{QualityGate: &attestation.QualityGate{Status: in.QualityGate.Status}})
+	return in.QualityGate != nil && attestation.IsSonarOK(in.QualityGate.Status)
 }
 
 var wholeSHA = regexp.MustCompile(`^[a-f0-9]{40}$`)

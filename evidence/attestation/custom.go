@@ -41,7 +41,11 @@ func Check(definition Definition) error {
 	}
 	checkExpressions(found, "summary", ".expression", expressions)
 	if definition.Schema != nil {
-		if err := checkSchema(definition.Schema); err != nil {
+		schema, err := compileSchema(definition.Schema)
+		if err == nil {
+			err = checkLoops(schema.root)
+		}
+		if err != nil {
 			found["type_schema"] = "Input should be a valid JSON Schema: " + err.Error() + " [input: type_schema]"
 		}
 	}
@@ -91,12 +95,8 @@ func EvaluateBy(schema *Schema, rules []string, data json.RawMessage) (Verdict, 
 			return Verdict{}, err
 		}
 	}
-	return evaluateByRules(rules, normalize(payload))
-}
-
-func evaluateByRules(rules []string, input any) (Verdict, error) {
 	verdict := Verdict{Compliant: true}
-	budget := newSteps()
+	input, budget := normalize(payload), newSteps()
 	for i, source := range rules {
 		code, err := compileRule(source)
 		if err != nil {

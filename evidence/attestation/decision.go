@@ -4,8 +4,11 @@ import "encoding/json"
 
 // Decision is the payload of the system type decision, with the verdict (docs/semantics.md 6.5).
 type Decision struct {
-	IsCompliant bool
+	IsCompliant bool `json:"is_compliant"`
 }
+
+// Compliant returns the verdict that was reported.
+func (d *Decision) Compliant() bool { return d.IsCompliant }
 
 const (
 	// DecisionName and DecisionVersion name the one system type there is.
@@ -34,10 +37,3 @@ func ReadDecision(data json.RawMessage) (Decision, error) {
 	}
 	return decision, nil
 }
-
-type decisionRuleInput struct {
-	IsCompliant bool `json:"is_compliant"`
-}
-
-// Compliant returns the verdict that was reported.
-func (in *decisionRuleInput) Compliant() bool { return in.IsCompliant }

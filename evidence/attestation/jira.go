@@ -11,27 +11,18 @@ type JiraItem struct {
 	IssueFields map[string]json.RawMessage `json:"issue_fields,omitempty"`
 }
 
-// EvaluateJira reports whether issues are referred to, and all of them exist.
-func EvaluateJira(items []JiraItem) bool {
-	for _, item := range items {
-		if !item.IssueExists {
-			return false
-		}
-	}
-	return len(items) > 0
-}
-
-type jiraRuleInput []struct {
+type jiraRule []struct {
 	Exists bool `json:"issue_exists"`
 }
 
-// Compliant applies EvaluateJira.
-func (in *jiraRuleInput) Compliant() bool {
-	items := make([]JiraItem, 0, len(*in))
-	for _, issue := range *in {
-		items = append(items, JiraItem{IssueExists: issue.Exists})
+// Compliant reports whether there are issues, and all of them exist.
+func (r *jiraRule) Compliant() bool {
+	for _, item := range *r {
+		if !item.Exists {
+			return false
+		}
 	}
-	return EvaluateJira(items)
+	return len(*r) > 0
 }
 
 func summarizeJira(items []JiraItem) []string {

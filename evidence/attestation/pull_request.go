@@ -40,8 +40,10 @@ type PullRequestApprover struct {
 	Timestamp *float64 `json:"timestamp,omitempty" nullable:"true" doc:"Unix seconds."`
 }
 
-// EvaluatePullRequests reports whether at least one pull request was found; its state and its approvals do not matter.
-func EvaluatePullRequests(found []json.RawMessage) bool { return len(found) > 0 }
+type pullRequestRule []json.RawMessage
+
+// Compliant reports whether there is a pull request; its state and its approvals do not matter.
+func (r *pullRequestRule) Compliant() bool { return len(*r) > 0 }
 
 // CheckPullRequest returns what is wrong with a member of pull_requests, by location within it, in the contract's words;
 // nil when nothing is. A member with a creation time, a title or a head is checked as V2, any other as V1.
@@ -54,12 +56,36 @@ func CheckPullRequest(raw json.RawMessage) map[string]string {
 		return map[string]string{"": objectText + shown(raw)}
 	}
 	c := shapeCheck{members: members, found: map[string]string{}}
-	if resemblesV2(members) {
+	if saysSomething(members["title"]) || saysSomething(members["created_at"]) || saysSomething(members["head_ref"]) {
 		c.prefix = "FoundPullRequestV2."
-		c.asV2()
+		c.fields(fieldsOfV2)
+		c.objects("approvers", fieldsOfApprover, true)
+		if _, sent := members["commits"]; !sent {
+			c.report("commits", missingText, nil)
+		}
 	} else {
 		c.prefix = "FoundPullRequestV1."
-		c.asV1()
+		c.fields(fieldsOfV1)
+		c.texts("approvers")
+		for _, name := range onlyV2 {
+			if raw := members[name]; saysSomething(raw) {
+				c.report(name, extraText, raw)
+			}
+		}
+	}
+	c.link("url")
+	var commit string
+	if raw := members["merge_commit"]; json.Unmarshal(raw, &commit) == nil && !revision.MatchString(commit) {
+		c.report("merge_commit", fmt.Sprintf("String should match pattern '%s'", revision), raw)
+	}
+	for _, commit := range c.objects("commits", fieldsOfCommit, false) {
+		commit.link("url")
+		commit.texts("parents")
+	}
+	for name, raw := range members {
+		if !slices.Contains(inBoth, name) && !slices.Contains(onlyV2, name) {
+			c.report(name, extraText, raw)
+		}
 	}
 	if len(c.found) == 0 {
 		return nil
@@ -67,15 +93,32 @@ func CheckPullRequest(raw json.RawMessage) map[string]string {
 	return c.found
 }
 
+// field is a member of an object that has a JSON type.
+type field struct {
+	name, kind string
+	required   bool // and not null
+}
+
 var (
 	inBoth   = []string{"url", "state", "merge_commit", "approvers", "author", "commits"}
 	onlyV2   = []string{"title", "created_at", "merged_at", "head_ref", "base_ref"}
 	revision = regexp.MustCompile("^([a-f0-9]{40})?$")
-)
 
-func resemblesV2(members map[string]json.RawMessage) bool {
-	return saysSomething(members["title"]) || saysSomething(members["created_at"]) || saysSomething(members["head_ref"])
-}
+	fieldsOfV1 = []field{
+		{"url", "string", true}, {"state", "string", true}, {"merge_commit", "string", true}, {"author", "string", false},
+	}
+	fieldsOfV2 = []field{
+		{"url", "string", true}, {"state", "string", true}, {"author", "string", true}, {"title", "string", true},
+		{"head_ref", "string", true}, {"created_at", "number", true}, {"merged_at", "number", false},
+		{"base_ref", "string", false}, {"merge_commit", "string", false},
+	}
+	fieldsOfApprover = []field{{"username", "string", true}, {"state", "string", false}, {"timestamp", "number", false}}
+	fieldsOfCommit   = []field{
+		{"sha1", "string", true}, {"message", "string", false}, {"author", "string", false},
+		{"author_username", "string", false}, {"branch", "string", false}, {"url", "string", false},
+		{"signature_state", "string", false}, {"timestamp", "number", false}, {"verified", "boolean", false},
+	}
+)
 
 // saysSomething is false of values that a client sends for want of one.
 func saysSomething(raw json.RawMessage) bool {
@@ -93,56 +136,28 @@ type shapeCheck struct {
 	found   map[string]string
 }
 
-func (c *shapeCheck) asV1() {
-	needed[string](c, "url", "string")
-	c.link("url")
-	needed[string](c, "state", "string")
-	needed[string](c, "merge_commit", "string")
-	c.revision()
-	c.strings("approvers")
-	optional[string](c, "author", "string")
-	c.commits()
-	for _, name := range onlyV2 {
-		if raw := c.members[name]; saysSomething(raw) {
-			c.report(name, extraText, raw)
+func (c *shapeCheck) fields(fields []field) {
+	for _, of := range fields {
+		raw, sent := c.members[of.name]
+		switch {
+		case !sent && of.required:
+			c.report(of.name, missingText, nil)
+		case sent && (!fits(raw, of.kind) || of.required && isNull(raw)):
+			c.report(of.name, "Input should be a valid "+of.kind, raw)
 		}
 	}
-	c.nothingElse()
 }
 
-func (c *shapeCheck) asV2() {
-	for _, name := range []string{"url", "state", "author", "title", "head_ref"} {
-		needed[string](c, name, "string")
+// fits reports whether a value is of a type, or null.
+func fits(raw json.RawMessage, kind string) bool {
+	var value any = new(string)
+	switch kind {
+	case "number":
+		value = new(float64)
+	case "boolean":
+		value = new(bool)
 	}
-	c.link("url")
-	needed[float64](c, "created_at", "number")
-	optional[float64](c, "merged_at", "number")
-	optional[string](c, "base_ref", "string")
-	optional[string](c, "merge_commit", "string")
-	c.revision()
-	c.objects("approvers", []string{"username", "state", "timestamp"}, func(item *shapeCheck) {
-		needed[string](item, "username", "string")
-		optional[string](item, "state", "string")
-		optional[float64](item, "timestamp", "number")
-	})
-	if _, sent := c.members["commits"]; !sent {
-		c.report("commits", missingText, nil)
-	}
-	c.commits()
-	c.nothingElse()
-}
-
-func (c *shapeCheck) commits() {
-	c.objects("commits", nil, func(item *shapeCheck) {
-		needed[string](item, "sha1", "string")
-		for _, name := range []string{"message", "author", "author_username", "branch", "url", "signature_state"} {
-			optional[string](item, name, "string")
-		}
-		item.link("url")
-		optional[float64](item, "timestamp", "number")
-		optional[bool](item, "verified", "boolean")
-		item.strings("parents")
-	})
+	return json.Unmarshal(raw, value) == nil
 }
 
 func (c *shapeCheck) report(name, text string, raw json.RawMessage) {
@@ -162,22 +177,6 @@ func (c *shapeCheck) link(name string) {
 	}
 }
 
-func (c *shapeCheck) nothingElse() {
-	for name, raw := range c.members {
-		if !slices.Contains(inBoth, name) && !slices.Contains(onlyV2, name) {
-			c.report(name, extraText, raw)
-		}
-	}
-}
-
-func (c *shapeCheck) revision() {
-	var text string
-	raw := c.members["merge_commit"]
-	if json.Unmarshal(raw, &text) == nil && !revision.MatchString(text) {
-		c.report("merge_commit", fmt.Sprintf("String should match pattern '%s'", revision), raw)
-	}
-}
-
 // items returns the members of a list, which may be null or absent.
 func (c *shapeCheck) items(name string) []json.RawMessage {
 	raw, sent := c.members[name]
@@ -191,17 +190,16 @@ func (c *shapeCheck) items(name string) []json.RawMessage {
 	return items
 }
 
-func (c *shapeCheck) strings(name string) {
+func (c *shapeCheck) texts(name string) {
 	for i, item := range c.items(name) {
-		var text string
-		if isNull(item) || json.Unmarshal(item, &text) != nil {
+		if isNull(item) || !fits(item, "string") {
 			c.report(fmt.Sprintf("%s[%d]", name, i), "Input should be a valid string", item)
 		}
 	}
 }
 
-// objects checks a list of objects, which may be null, with the members that each may have; nil for any.
-func (c *shapeCheck) objects(name string, known []string, check func(*shapeCheck)) {
+// objects checks a list of objects, which may be null, and returns them. They may have other members unless closed.
+func (c *shapeCheck) objects(name string, fields []field, closed bool) (objects []*shapeCheck) {
 	for i, item := range c.items(name) {
 		at := fmt.Sprintf("%s[%d]", name, i)
 		var members map[string]json.RawMessage
@@ -210,40 +208,18 @@ func (c *shapeCheck) objects(name string, known []string, check func(*shapeCheck
 			continue
 		}
 		inner := &shapeCheck{members: members, prefix: c.prefix + at + ".", found: c.found}
-		check(inner)
+		inner.fields(fields)
 		for member, value := range members {
-			if known != nil && !slices.Contains(known, member) {
+			if closed && !slices.ContainsFunc(fields, func(f field) bool { return f.name == member }) {
 				inner.report(member, extraText, value)
 			}
 		}
+		objects = append(objects, inner)
 	}
-}
-
-func needed[T any](c *shapeCheck, name, kind string) {
-	raw, sent := c.members[name]
-	switch {
-	case !sent:
-		c.report(name, missingText, nil)
-	case isNull(raw):
-		c.report(name, "Input should be a valid "+kind, raw)
-	default:
-		optional[T](c, name, kind)
-	}
-}
-
-func optional[T any](c *shapeCheck, name, kind string) {
-	var value T
-	if raw, sent := c.members[name]; sent && json.Unmarshal(raw, &value) != nil {
-		c.report(name, "Input should be a valid "+kind, raw)
-	}
+	return objects
 }
 
 func isNull(raw json.RawMessage) bool { return strings.TrimSpace(string(raw)) == "null" }
-
-type pullRequestRuleInput []json.RawMessage
-
-// Compliant applies EvaluatePullRequests.
-func (in *pullRequestRuleInput) Compliant() bool { return EvaluatePullRequests(*in) }
 
 func summarizePullRequests(found []json.RawMessage) []string {
 	return []string{count(len(found), "pull request") + " found"}

@@ -30,15 +30,6 @@ func (refusedLoader) Load(url string) (any, error) {
 	return nil, fmt.Errorf("reference to '%s' is not available: a schema refers to itself only", url)
 }
 
-// checkSchema returns what keeps a JSON Schema from being compiled or evaluated, for the client.
-func checkSchema(source json.RawMessage) error {
-	schema, err := compileSchema(source)
-	if err != nil {
-		return err
-	}
-	return checkLoops(schema.root)
-}
-
 // Schema is a compiled JSON Schema. It is not safe for concurrent use.
 type Schema struct {
 	root *jsonschema.Schema
@@ -59,7 +50,11 @@ func CompileSchema(source json.RawMessage) (*Schema, error) {
 	if err := checkLoops(schema.root); err != nil {
 		return nil, evidence.ValidationError(map[string]string{dataField: notApplicable})
 	}
-	schema.work.countParts(schema.root)
+	// The library checks a part's format before the parts within, so a format counts how often the part is applied. What it
+	// does before, such as comparing with an enum, counts for the part around.
+	for _, part := range reachable(schema.root) {
+		part.Format = schema.work.countedFormat(part)
+	}
 	return schema, nil
 }
 

@@ -2,6 +2,7 @@ package attestation
 
 import (
 	"fmt"
+	"slices"
 )
 
 // SnykResultsSummary is what a Snyk scan found, as clients send it.
@@ -45,16 +46,6 @@ type IssueLocation struct {
 	Lines string `json:"lines,omitempty"`
 }
 
-// EvaluateSnyk reports whether nothing was found, of whatever severity.
-func EvaluateSnyk(summary SnykResultsSummary) bool {
-	for _, project := range summary.Results {
-		if project.LowCount != 0 || project.MediumCount != 0 || project.HighCount != 0 {
-			return false
-		}
-	}
-	return true
-}
-
 // ProcessedSnykResults is what answers show of a scan: counts without issues (docs/semantics.md 6.3).
 type ProcessedSnykResults struct {
 	SchemaVersion int64                 `json:"schema_version"`
@@ -83,23 +74,13 @@ func ProcessSnyk(summary SnykResultsSummary) ProcessedSnykResults {
 	return processed
 }
 
-type snykRuleInput struct {
-	Results []struct {
-		Low    int64 `json:"low_count"`
-		Medium int64 `json:"medium_count"`
-		High   int64 `json:"high_count"`
-	} `json:"results"`
+type snykRule struct {
+	Results []ProcessedScanResult `json:"results"`
 }
 
-// Compliant applies EvaluateSnyk.
-func (in *snykRuleInput) Compliant() bool {
-	var summary SnykResultsSummary
-	for _, project := range in.Results {
-		summary.Results = append(summary.Results, ProjectScanResult{
-			LowCount: project.Low, MediumCount: project.Medium, HighCount: project.High,
-		})
-	}
-	return EvaluateSnyk(summary)
+// Compliant reports whether nothing was found, of whatever severity.
+func (r *snykRule) Compliant() bool {
+	return !slices.ContainsFunc(r.Results, func(project ProcessedScanResult) bool { return project != ProcessedScanResult{} })
 }
 
 func summarizeSnyk(results ProcessedSnykResults) []string {

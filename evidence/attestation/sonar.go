@@ -69,26 +69,17 @@ func (s SonarResults) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(s))
 }
 
-// EvaluateSonar reports whether the quality gate says OK, and fails closed (docs/semantics.md
-// 6.3).
-func EvaluateSonar(results SonarResults) bool {
-	return results.QualityGate != nil && results.QualityGate.Status == "OK"
-}
-
-type sonarRuleInput struct {
-	Gate *struct {
+type sonarRule struct {
+	Gate struct {
 		Status string `json:"status"`
 	} `json:"qualityGate"`
 }
 
-// Compliant applies EvaluateSonar.
-func (in *sonarRuleInput) Compliant() bool {
-	var results SonarResults
-	if in.Gate != nil {
-		results.QualityGate = &QualityGate{Status: in.Gate.Status}
-	}
-	return EvaluateSonar(results)
-}
+// Compliant reports whether the quality gate says OK. Without a gate it is false (docs/semantics.md 6.3).
+func (r *sonarRule) Compliant() bool { return IsSonarOK(r.Gate.Status) }
+
+// IsSonarOK reports whether the status of a quality gate makes an attestation compliant.
+func IsSonarOK(status string) bool { return status == "OK" }
 
 func summarizeSonar(results SonarResults) []string {
 	gate := "none"

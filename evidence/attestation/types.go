@@ -2,6 +2,7 @@ package attestation
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 
 	"attestry/evidence"
@@ -17,14 +18,14 @@ type Type struct {
 	AnswerVersion int
 	// Member is the member of the payload that the type's rule reads, "" if the verdict is reported.
 	Member string
-	// NewRuleInput makes what that member is decoded to, to evaluate it again. It is nil without a Member.
+	// NewRuleInput makes what that member is decoded to. It is nil without a Member.
 	NewRuleInput func() RuleInput
 	// Summarize sums the member up for people, one element a line. It returns nil for payloads of another
 	// form than those that are recorded now. It is nil for types that are shown by their verdict alone.
 	Summarize func(payload json.RawMessage) []string
 }
 
-// RuleInput is a pointer to what a type's rule reads of a payload, and no more.
+// RuleInput is a pointer to what a type's rule reads of a payload, and no more: what else is stored may have any form.
 type RuleInput interface {
 	// Compliant applies the rule.
 	Compliant() bool
@@ -33,12 +34,12 @@ type RuleInput interface {
 // Types are all built-in attestation types, in the order in which messages name them. See also api/attestations.
 var Types = []Type{
 	{Name: "generic", Recorded: evidence.TypeGeneric, AnswerVersion: 1},
-	{Name: "junit", Recorded: evidence.TypeJUnit, AnswerVersion: 1, Member: "junit_results", NewRuleInput: inputOf[junitRuleInput], Summarize: summaryBy(summarizeJUnit)},
-	{Name: "snyk", Recorded: evidence.TypeSnyk, AnswerVersion: 2, Member: "processed_snyk_results", NewRuleInput: inputOf[snykRuleInput], Summarize: summaryBy(summarizeSnyk)},
-	{Name: "pull_request", Recorded: evidence.TypePullRequest, AnswerVersion: 1, Member: "pull_requests", NewRuleInput: inputOf[pullRequestRuleInput], Summarize: summaryBy(summarizePullRequests)},
-	{Name: "jira", Recorded: evidence.TypeJira, AnswerVersion: 1, Member: "jira_results", NewRuleInput: inputOf[jiraRuleInput], Summarize: summaryBy(summarizeJira)},
-	{Name: "sonar", Recorded: evidence.TypeSonar, AnswerVersion: 1, Member: "sonar_results", NewRuleInput: inputOf[sonarRuleInput], Summarize: summaryBy(summarizeSonar)},
-	{Name: DecisionName, Recorded: evidence.TypeDecision, AnswerVersion: 1, Member: DataMember, NewRuleInput: inputOf[decisionRuleInput]},
+	{Name: "junit", Recorded: evidence.TypeJUnit, AnswerVersion: 1, Member: "junit_results", NewRuleInput: inputOf[junitRule], Summarize: summaryBy(summarizeJUnit)},
+	{Name: "snyk", Recorded: evidence.TypeSnyk, AnswerVersion: 2, Member: "processed_snyk_results", NewRuleInput: inputOf[snykRule], Summarize: summaryBy(summarizeSnyk)},
+	{Name: "pull_request", Recorded: evidence.TypePullRequest, AnswerVersion: 1, Member: "pull_requests", NewRuleInput: inputOf[pullRequestRule], Summarize: summaryBy(summarizePullRequests)},
+	{Name: "jira", Recorded: evidence.TypeJira, AnswerVersion: 1, Member: "jira_results", NewRuleInput: inputOf[jiraRule], Summarize: summaryBy(summarizeJira)},
+	{Name: "sonar", Recorded: evidence.TypeSonar, AnswerVersion: 1, Member: "sonar_results", NewRuleInput: inputOf[sonarRule], Summarize: summaryBy(summarizeSonar)},
+	{Name: DecisionName, Recorded: evidence.TypeDecision, AnswerVersion: 1, Member: DataMember, NewRuleInput: inputOf[Decision]},
 }
 
 // DataMember is the member of the payload with what a custom or system type evaluates.
@@ -61,6 +62,15 @@ func summaryBy[T any](summarize func(T) []string) func(json.RawMessage) []string
 		}
 		return summarize(decoded)
 	}
+}
+
+// IsCompliant applies the rule of the type to the member of a payload.
+func (t *Type) IsCompliant(payload map[string]json.RawMessage) (bool, error) {
+	input := t.NewRuleInput()
+	if err := json.Unmarshal(payload[t.Member], input); err != nil {
+		return false, fmt.Errorf("read its %s: %w", t.Member, err)
+	}
+	return input.Compliant(), nil
 }
 
 // TypeOf returns the built-in type of recorded attestations, or false for a custom one.

@@ -7,35 +7,38 @@ import (
 )
 
 func TestVerdictsOfBuiltInTypes(t *testing.T) {
-	gate := func(status string) SonarResults {
-		return SonarResults{QualityGate: &QualityGate{Status: status}}
+	gate := func(status string) *sonarRule {
+		rule := new(sonarRule)
+		rule.Gate.Status = status
+		return rule
 	}
-	snyk := func(low, medium, high int64) SnykResultsSummary {
-		return SnykResultsSummary{Results: []ProjectScanResult{{}, {LowCount: low, MediumCount: medium, HighCount: high}}}
+	snyk := func(low, medium, high int64) *snykRule {
+		processed := ProcessSnyk(SnykResultsSummary{Results: []ProjectScanResult{{}, {LowCount: low, MediumCount: medium, HighCount: high}}})
+		return &snykRule{processed.Results}
 	}
 	for name, c := range map[string]struct{ got, want bool }{
-		"junit without suites":          {EvaluateJUnit(nil), true},
-		"junit, all passed":             {EvaluateJUnit([]JUnitResult{{Total: 5, Skipped: 2}, {}}), true},
-		"junit, a failure":              {EvaluateJUnit([]JUnitResult{{}, {Failures: 1}}), false},
-		"junit, an error":               {EvaluateJUnit([]JUnitResult{{Errors: 1}, {}}), false},
-		"junit, counts that cancel out": {EvaluateJUnit([]JUnitResult{{Errors: 1, Failures: -1}}), false},
-		"snyk without results":          {EvaluateSnyk(SnykResultsSummary{}), true},
-		"snyk, nothing found":           {EvaluateSnyk(snyk(0, 0, 0)), true},
-		"snyk, low":                     {EvaluateSnyk(snyk(1, 0, 0)), false},
-		"snyk, medium":                  {EvaluateSnyk(snyk(0, 1, 0)), false},
-		"snyk, high":                    {EvaluateSnyk(snyk(0, 0, 1)), false},
-		"snyk, counts that cancel out":  {EvaluateSnyk(snyk(-1, 1, 0)), false},
-		"no pull request":               {EvaluatePullRequests([]json.RawMessage{}), false},
-		"a pull request":                {EvaluatePullRequests([]json.RawMessage{json.RawMessage(`{}`)}), true},
-		"no issue":                      {EvaluateJira(nil), false},
-		"issues that exist":             {EvaluateJira([]JiraItem{{IssueExists: true}, {IssueExists: true}}), true},
-		"an issue that does not exist":  {EvaluateJira([]JiraItem{{IssueExists: true}, {IssueExists: false}}), false},
-		"sonar, OK":                     {EvaluateSonar(gate("OK")), true},
-		"sonar, ok in small letters":    {EvaluateSonar(gate("ok")), false},
-		"sonar, ERROR":                  {EvaluateSonar(gate("ERROR")), false},
-		"sonar, WARN":                   {EvaluateSonar(gate("WARN")), false},
-		"sonar, NONE":                   {EvaluateSonar(gate("NONE")), false},
-		"sonar without gate":            {EvaluateSonar(SonarResults{}), false},
+		"junit without suites":          {new(junitRule).Compliant(), true},
+		"junit, all passed":             {(&junitRule{{}, {}}).Compliant(), true},
+		"junit, a failure":              {(&junitRule{{}, {Failures: 1}}).Compliant(), false},
+		"junit, an error":               {(&junitRule{{Errors: 1}, {}}).Compliant(), false},
+		"junit, counts that cancel out": {(&junitRule{{Errors: 1, Failures: -1}}).Compliant(), false},
+		"snyk without results":          {new(snykRule).Compliant(), true},
+		"snyk, nothing found":           {snyk(0, 0, 0).Compliant(), true},
+		"snyk, low":                     {snyk(1, 0, 0).Compliant(), false},
+		"snyk, medium":                  {snyk(0, 1, 0).Compliant(), false},
+		"snyk, high":                    {snyk(0, 0, 1).Compliant(), false},
+		"snyk, counts that cancel out":  {snyk(-1, 1, 0).Compliant(), false},
+		"no pull request":               {(&pullRequestRule{}).Compliant(), false},
+		"a pull request":                {(&pullRequestRule{json.RawMessage(`{}`)}).Compliant(), true},
+		"no issue":                      {new(jiraRule).Compliant(), false},
+		"issues that exist":             {(&jiraRule{{Exists: true}, {Exists: true}}).Compliant(), true},
+		"an issue that does not exist":  {(&jiraRule{{Exists: true}, {Exists: false}}).Compliant(), false},
+		"sonar, OK":                     {gate("OK").Compliant(), true},
+		"sonar, ok in small letters":    {gate("ok").Compliant(), false},
+		"sonar, ERROR":                  {gate("ERROR").Compliant(), false},
+		"sonar, WARN":                   {gate("WARN").Compliant(), false},
+		"sonar, NONE":                   {gate("NONE").Compliant(), false},
+		"sonar without gate":            {new(sonarRule).Compliant(), false},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: compliant is %v", name, c.got)
@@ -67,7 +70,7 @@ func TestSonarResultsKeepWhatTheyCameWith(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept, err := json.Marshal(results)
-	if err != nil || string(kept) != sent || results.Project.Key != "k" || !EvaluateSonar(results) {
+	if err != nil || string(kept) != sent || results.Project.Key != "k" {
 		t.Errorf("got %s %v", kept, err)
 	}
 }

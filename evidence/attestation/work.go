@@ -32,14 +32,7 @@ func (w *work) do(n int) {
 	}
 }
 
-// countParts counts each part of a schema when it is applied, by giving it a format that counts. The library checks a
-// part's format before the parts within. Its earlier work, such as comparing with an enum, counts for the part around.
-func (w *work) countParts(root *jsonschema.Schema) {
-	for _, part := range reachable(root) {
-		part.Format = w.countedFormat(part)
-	}
-}
-
+// countedFormat is the format of a part of a schema, which also counts what is done to apply the part.
 func (w *work) countedFormat(part *jsonschema.Schema) *jsonschema.Format {
 	format := part.Format
 	if format == nil {

@@ -38,14 +38,11 @@ func evaluateBuiltIn(a *evidence.Attestation, limit int64) (compliant, ok bool, 
 	if !builtIn || of.NewRuleInput == nil || !sent {
 		return false, false, nil
 	}
-	input := of.NewRuleInput()
-	if err := checkSize(content, input, limit); err != nil {
+	if err := checkSize(content, of.NewRuleInput(), limit); err != nil {
 		return false, false, fmt.Errorf("read its %s: %w", of.Member, err)
 	}
-	if err := json.Unmarshal(content, input); err != nil {
-		return false, false, fmt.Errorf("read its %s: %w", of.Member, err)
-	}
-	return input.Compliant(), true, nil
+	compliant, err = of.IsCompliant(a.Payload)
+	return compliant, true, err
 }
 
 // dataAsSent returns the payload of a custom type as short as a client can have sent it: members of
