@@ -1,6 +1,9 @@
 package evidence
 
-import "unicode/utf8"
+import (
+	"fmt"
+	"unicode/utf8"
+)
 
 // Text is a text that may be nil, which stands for "".
 func Text(text *string) string {
@@ -16,6 +19,14 @@ func Equal[T comparable](a, b *T) bool {
 		return a == b
 	}
 	return *a == *b
+}
+
+// Count words a number of things: "1 test", "2 tests".
+func Count[N int | int64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // ShortenTo cuts a text of more than so many characters to that number, the last of which is then an ellipsis.

@@ -122,25 +122,18 @@ func (d *Decision) Message(environment, page string) string {
 			lines = append(lines, "\n"+refusal.Image+": "+refusal.Reason)
 		}
 	}
-	message := fmt.Sprintf("environment '%s' does not admit %s", environment, count(len(lines)))
+	message := fmt.Sprintf("environment '%s' does not admit %s", environment, evidence.Count(len(lines), "image"))
 	end := "\nSee " + page
 	room := maxMessage - len(message) - len(end) - moreRoom
 	for i, line := range lines {
 		if i > 0 && len(line) > room {
-			message += fmt.Sprintf("\n... and %s more", count(len(lines)-i))
+			message += fmt.Sprintf("\n... and %s more", evidence.Count(len(lines)-i, "image"))
 			break
 		}
 		line = evidence.Shorten(line, room)
 		message, room = message+line, room-len(line)
 	}
 	return message + end
-}
-
-func count(images int) string {
-	if images == 1 {
-		return "1 image"
-	}
-	return fmt.Sprintf("%d images", images)
 }
 
 // Warnings say which images are not right, each in at most 256 characters.

@@ -1,6 +1,10 @@
 package attestation
 
-import "fmt"
+import (
+	"fmt"
+
+	"attestry/evidence"
+)
 
 // JUnitResult is what one JUnit test suite came to.
 type JUnitResult struct {
@@ -39,5 +43,5 @@ func summarizeJUnit(suites []JUnitResult) []string {
 		sum.Skipped += suite.Skipped
 	}
 	return []string{fmt.Sprintf("%s in %s: %d failed, %s, %d skipped",
-		count(sum.Total, "test"), count(len(suites), "suite"), sum.Failures, count(sum.Errors, "error"), sum.Skipped)}
+		evidence.Count(sum.Total, "test"), evidence.Count(len(suites), "suite"), sum.Failures, evidence.Count(sum.Errors, "error"), sum.Skipped)}
 }

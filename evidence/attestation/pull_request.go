@@ -222,5 +222,5 @@ func (c *shapeCheck) objects(name string, fields []field, closed bool) (objects 
 func isNull(raw json.RawMessage) bool { return strings.TrimSpace(string(raw)) == "null" }
 
 func summarizePullRequests(found []json.RawMessage) []string {
-	return []string{count(len(found), "pull request") + " found"}
+	return []string{evidence.Count(len(found), "pull request") + " found"}
 }

@@ -3,6 +3,8 @@ package attestation
 import (
 	"fmt"
 	"slices"
+
+	"attestry/evidence"
 )
 
 // SnykResultsSummary is what a Snyk scan found, as clients send it.
@@ -91,5 +93,5 @@ func summarizeSnyk(results ProcessedSnykResults) []string {
 		sum.HighCount += project.HighCount
 	}
 	return []string{fmt.Sprintf("Findings in %s: %d high, %d medium, %d low",
-		count(len(results.Results), "project"), sum.HighCount, sum.MediumCount, sum.LowCount)}
+		evidence.Count(len(results.Results), "project"), sum.HighCount, sum.MediumCount, sum.LowCount)}
 }

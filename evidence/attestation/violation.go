@@ -11,6 +11,8 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"attestry/evidence"
 )
 
 const (
@@ -149,17 +151,17 @@ func describe(invalid *jsonschema.ValidationError) string {
 	case *kind.Pattern:
 		return "String should match pattern '" + k.Want + "'"
 	case *kind.MinLength:
-		return "String should have at least " + count(k.Want, "character")
+		return "String should have at least " + evidence.Count(k.Want, "character")
 	case *kind.MaxLength:
-		return "String should have at most " + count(k.Want, "character")
+		return "String should have at most " + evidence.Count(k.Want, "character")
 	case *kind.MinItems:
-		return fmt.Sprintf("List should have at least %s after validation, not %d", count(k.Want, "item"), k.Got)
+		return fmt.Sprintf("List should have at least %s after validation, not %d", evidence.Count(k.Want, "item"), k.Got)
 	case *kind.MaxItems:
-		return fmt.Sprintf("List should have at most %s after validation, not %d", count(k.Want, "item"), k.Got)
+		return fmt.Sprintf("List should have at most %s after validation, not %d", evidence.Count(k.Want, "item"), k.Got)
 	case *kind.MinProperties:
-		return fmt.Sprintf("Dictionary should have at least %s after validation, not %d", count(k.Want, "item"), k.Got)
+		return fmt.Sprintf("Dictionary should have at least %s after validation, not %d", evidence.Count(k.Want, "item"), k.Got)
 	case *kind.MaxProperties:
-		return fmt.Sprintf("Dictionary should have at most %s after validation, not %d", count(k.Want, "item"), k.Got)
+		return fmt.Sprintf("Dictionary should have at most %s after validation, not %d", evidence.Count(k.Want, "item"), k.Got)
 	case *kind.Format:
 		return "Input should be a valid " + k.Want
 	default:
@@ -198,14 +200,6 @@ func describeNumber(number *big.Rat) string {
 	}
 	float, _ := number.Float64()
 	return strconv.FormatFloat(float, 'g', -1, 64)
-}
-
-// count words a number of things: "1 test", "2 tests".
-func count[N int | int64](n N, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // either lists choices, the last one after an or.

@@ -94,6 +94,20 @@ func (a *Artifact) Repos() []string {
 	return repos
 }
 
+// Facts returns what a snapshot keeps of an artifact's facts. flows names its origins' flows.
+func (a *Artifact) Facts(flows []string) policy.Facts {
+	facts := policy.Facts{Name: a.Name, Fingerprint: a.Fingerprint}
+	for i := range a.Origins {
+		origin := &a.Origins[i]
+		flow := policy.Flow{Name: flows[i], Trail: origin.Trail, Status: origin.Status}
+		if origin.Shortfall != nil {
+			flow.Shortfall = *origin.Shortfall
+		}
+		facts.Flows = append(facts.Flows, flow)
+	}
+	return facts
+}
+
 // CommitLeadTime is the time from an origin's commit until the artifact first ran here: see Origin.LeadTime.
 func (a *Artifact) CommitLeadTime(origin *evidence.Origin) *float64 {
 	return origin.LeadTime(a.FirstAt)

@@ -46,18 +46,26 @@ type Change struct {
 }
 
 // Diff returns the changes between artifacts that two snapshots do not share, all sorted by fingerprint.
-func Diff(before, after []Artifact) []Change {
+func Diff(before, after []Artifact) []Change { return diff(before, after, false) }
+
+// diff is Diff of two whole snapshots. With other policies, or other versions of them, all that runs on has changed.
+func diff(before, after []Artifact, otherPolicies bool) []Change {
 	var changes []Change
 	for len(before) > 0 || len(after) > 0 {
 		switch {
 		case len(after) == 0 || len(before) > 0 && before[0].Fingerprint < after[0].Fingerprint:
-			changes = append(changes, exited(before[0]))
-			before = before[1:]
+			former := before[0]
+			one := change(former, Exited, former.Instances())
+			one.Now, one.Former = 0, &former
+			changes, before = append(changes, one), before[1:]
 		case len(before) == 0 || after[0].Fingerprint < before[0].Fingerprint:
 			changes = append(changes, change(after[0], started(after[0].Compliant), 0))
 			after = after[1:]
 		default:
 			kind, was := changedVerdict(before[0], after[0]), before[0].Instances()
+			if kind == Unchanged && otherPolicies {
+				kind = Changed
+			}
 			if kind != Unchanged || was != after[0].Instances() {
 				one := change(after[0], kind, was)
 				one.Learned = len(before[0].Origins) == 0 && len(after[0].Origins) > 0
@@ -79,13 +87,6 @@ func change(artifact Artifact, kind Annotation, was int) Change {
 		Fingerprint: artifact.Fingerprint, Name: artifact.Name, Type: kind, Was: was, Now: artifact.Instances(),
 		Compliant: artifact.Compliant, Newest: artifact.NewestInstance(),
 	}
-}
-
-func exited(artifact Artifact) Change {
-	c := change(artifact, Exited, artifact.Instances())
-	c.Now = 0
-	c.Former = &artifact
-	return c
 }
 
 func started(compliant *bool) Annotation {
@@ -124,26 +125,6 @@ func sameDecisions(a, b *Artifact) bool {
 		slices.EqualFunc(a.Origins, b.Origins, func(a, b Origin) bool { return reflect.DeepEqual(a.Shortfall, b.Shortfall) })
 }
 
-// WithOtherPolicies adds to changes that what runs on was evaluated by other policies, or
-// other versions of them, than before. Both lists are sorted by fingerprint, as is the result.
-func WithOtherPolicies(changes []Change, artifacts []Artifact) []Change {
-	var all []Change
-	for _, artifact := range artifacts {
-		for len(changes) > 0 && changes[0].Fingerprint < artifact.Fingerprint {
-			all, changes = append(all, changes[0]), changes[1:]
-		}
-		one := change(artifact, Changed, artifact.Instances())
-		if len(changes) > 0 && changes[0].Fingerprint == artifact.Fingerprint {
-			one, changes = changes[0], changes[1:]
-		}
-		if one.Type == Unchanged {
-			one.Type = Changed
-		}
-		all = append(all, one)
-	}
-	return append(all, changes...)
-}
-
 // artifact is what the change happened to, of those that run in its snapshot.
 func (c *Change) artifact(running map[string]Artifact) Artifact {
 	if c.Former != nil {
@@ -156,20 +137,12 @@ func (c *Change) artifact(running map[string]Artifact) Artifact {
 func (c *Change) Description() string {
 	switch {
 	case c.Type == Exited:
-		return fmt.Sprintf("%s stopped running (from %d to 0)", CountInstances(c.Was), c.Was)
+		return fmt.Sprintf("%s stopped running (from %d to 0)", evidence.Count(c.Was, "instance"), c.Was)
 	case c.Type.Started():
-		return fmt.Sprintf("%s started running (from 0 to %d)", CountInstances(c.Now), c.Now)
+		return fmt.Sprintf("%s started running (from 0 to %d)", evidence.Count(c.Now, "instance"), c.Now)
 	default:
-		return CountInstances(c.Now) + " changed"
+		return evidence.Count(c.Now, "instance") + " changed"
 	}
-}
-
-// CountInstances words a number of instances.
-func CountInstances(n int) string {
-	if n == 1 {
-		return "1 instance"
-	}
-	return fmt.Sprintf("%d instances", n)
 }
 
 // RunsOn is the change of an artifact to which nothing happened.

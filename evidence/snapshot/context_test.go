@@ -144,10 +144,10 @@ func TestReportComesToTheSameWhenItIsRepeated(t *testing.T) {
 	}
 	for range 5_000 {
 		former := Canonical(evidence.ECS, instances())
-		before := Evaluate(former.Resolve(nil), &Basis{Number: 1})
+		before := (&Input{Images: former.Resolve(nil)}).evaluate(&Snapshot{Number: 1})
 		report := Canonical(evidence.ECS, instances())
-		made := Evaluate(report.Resolve(ByFingerprint(before)), &Basis{Number: 2})
-		again := Evaluate(report.Resolve(ByFingerprint(made)), &Basis{Number: 2})
+		made := (&Input{Images: report.Resolve(ByFingerprint(before))}).evaluate(&Snapshot{Number: 2})
+		again := (&Input{Images: report.Resolve(ByFingerprint(made))}).evaluate(&Snapshot{Number: 2})
 		if string(encode(made)) != string(encode(again)) {
 			t.Fatalf("%s\nbehind %s came to\n%s\nand then to\n%s", encode(report), encode(before), encode(made), encode(again))
 		}

@@ -132,14 +132,9 @@ func Decide(in *Input) (Result, error) {
 		return result, nil
 	}
 	next := in.next()
-	artifacts := Evaluate(in.Images, &Basis{
-		Before: in.Before, Number: next.Number, Timestamp: next.Timestamp, Known: in.Known,
-	})
-	changes := Diff(in.Artifacts, artifacts)
+	artifacts := in.evaluate(next)
 	newPolicies := in.Head.Last > 0 && in.otherPolicies()
-	if newPolicies {
-		changes = WithOtherPolicies(changes, artifacts)
-	}
+	changes := diff(in.Artifacts, artifacts, newPolicies)
 	significant := in.Head.Last == 0 || newPolicies || Significant(changes)
 	result.scale(in, changes, significant)
 	if !significant {
@@ -185,8 +180,13 @@ func (r *Result) add(in *Input, next *Snapshot, artifacts []Artifact, changes []
 	if err != nil {
 		return err
 	}
-	next.Root, next.Changes, next.Events = tree.Root, changes, CountEvents(changes)
+	next.Root, next.Changes = tree.Root, changes
 	next.Sum(artifacts)
+	for _, change := range changes {
+		if change.Type != Unchanged {
+			next.Events++
+		}
+	}
 	r.Snapshot, r.Chunks, r.Superseded = next, difference.Chunks, difference.Superseded
 	if !Inline(changes) {
 		changeTree := NewChangeTree(changes)

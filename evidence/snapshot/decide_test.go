@@ -44,9 +44,7 @@ func (d *decided) decide(t *testing.T, in *Input) Result {
 	}
 	result.ApplyTo(&d.head)
 	if result.Snapshot != nil {
-		d.tree = new(Tree).Next(Evaluate(in.Images, &Basis{
-			Before: in.Before, Number: in.Number(), Timestamp: result.Snapshot.Timestamp, Known: in.Known,
-		}))
+		d.tree = new(Tree).Next(in.evaluate(result.Snapshot))
 	}
 	return result
 }

@@ -58,8 +58,6 @@ var outcomes = []outcomeLetter{
 // decisionSpace is what is left for the decisions on one artifact, in bytes.
 type decisionSpace struct{ rules, reasons int }
 
-func newDecisionSpace() *decisionSpace { return &decisionSpace{maxDecisionsSize, maxDecisionsSize} }
-
 // newDecision keeps what an evaluation has come to.
 func newDecision(evaluation policy.Evaluation, space *decisionSpace) Decision {
 	var decision Decision
@@ -72,27 +70,24 @@ func newDecision(evaluation policy.Evaluation, space *decisionSpace) Decision {
 		}
 		words = append(words, word)
 		for _, resolution := range rule.Resolutions {
-			decision.note(number, resolution, space)
+			if !resolution.Outcome.Failing() || resolution.Attestation == nil && resolution.Fault == "" {
+				continue
+			}
+			reason := Reason{
+				Rule: number, Flow: resolution.Flow, Attestation: resolution.Attestation,
+				Fault: evidence.ShortenTo(resolution.Fault, maxFault),
+			}
+			if size := reason.size(); len(decision.Reasons) == maxReasons || size > space.reasons {
+				decision.LeftOut++
+			} else {
+				space.reasons -= size
+				decision.Reasons = append(decision.Reasons, reason)
+			}
 		}
 	}
 	decision.Rules = strings.Join(words, " ")
 	space.rules = max(space.rules-len(decision.Rules), 0)
 	return decision
-}
-
-// note adds the reason of a resolution, if it has one and there is space for it.
-func (d *Decision) note(rule int, resolution policy.Resolution, space *decisionSpace) {
-	if !resolution.Outcome.Failing() || resolution.Attestation == nil && resolution.Fault == "" {
-		return
-	}
-	reason := Reason{Rule: rule, Flow: resolution.Flow, Attestation: resolution.Attestation, Fault: evidence.ShortenTo(resolution.Fault, maxFault)}
-	size := reason.size()
-	if len(d.Reasons) == maxReasons || size > space.reasons {
-		d.LeftOut++
-		return
-	}
-	space.reasons -= size
-	d.Reasons = append(d.Reasons, reason)
 }
 
 // letters writes resolutions down: one letter if all are alike.
@@ -196,7 +191,7 @@ func EvaluatePolicies(applied []policy.Applied, facts *policy.Facts, allowed boo
 	if len(applied) == 0 {
 		return nil, nil
 	}
-	verdict, space := true, newDecisionSpace()
+	verdict, space := true, &decisionSpace{maxDecisionsSize, maxDecisionsSize}
 	for _, one := range applied {
 		evaluation := one.Policy.Evaluate(facts)
 		verdict = verdict && evaluation.Compliant()

@@ -51,7 +51,7 @@ func TestDecisionsKeepOutcomesAndWhatDecidedFailures(t *testing.T) {
 		t.Run(fmt.Sprint(flows, " flows"), func(t *testing.T) {
 			facts := artifactFacts(flows, 2, 1)
 			want := applied[0].Policy.Evaluate(facts)
-			decision := newDecision(want, newDecisionSpace())
+			decision := newDecision(want, &decisionSpace{maxDecisionsSize, maxDecisionsSize})
 			got := decision.Evaluation(flows)
 			for number := range want {
 				for flow, resolution := range want[number].Resolutions {
@@ -80,7 +80,7 @@ func TestDecisionsStaySmall(t *testing.T) {
 	}
 	applied := parsePolicies(t, rules.String())
 	evaluation := applied[0].Policy.Evaluate(artifactFacts(500, 1, 0))
-	decision := newDecision(evaluation, newDecisionSpace())
+	decision := newDecision(evaluation, &decisionSpace{maxDecisionsSize, maxDecisionsSize})
 	if len(decision.Rules) > 2*maxRulesSize || len(decision.Reasons) > maxReasons {
 		t.Errorf("%d letters, %d reasons", len(decision.Rules), len(decision.Reasons))
 	}
@@ -130,7 +130,7 @@ func TestReasonsOfAnArtifactAreBoundedAndCounted(t *testing.T) {
 
 func TestDecisionsKeepTheBeginningOfLongFaults(t *testing.T) {
 	applied := parsePolicies(t, "  attestations: [{type: generic, name: check-0, if: \"${{ flow.tags.kind < 3 or artifact.name == '"+strings.Repeat("ä", 4000)+"' }}\"}]\n")
-	decision := newDecision(applied[0].Policy.Evaluate(artifactFacts(1, 1, 5)), newDecisionSpace())
+	decision := newDecision(applied[0].Policy.Evaluate(artifactFacts(1, 1, 5)), &decisionSpace{maxDecisionsSize, maxDecisionsSize})
 	if len(decision.Reasons) != 1 || len([]rune(decision.Reasons[0].Fault)) != maxFault || !strings.HasPrefix(decision.Reasons[0].Fault, "the condition") {
 		t.Errorf("kept %+v", decision.Reasons)
 	}
@@ -138,7 +138,7 @@ func TestDecisionsKeepTheBeginningOfLongFaults(t *testing.T) {
 
 func TestDecisionsOfOriginsThatWereCutStillFail(t *testing.T) {
 	applied := parsePolicies(t, "  attestations: [{type: generic, name: check-0, if: \"${{ flow.name == 'flow-2' }}\"}]\n")
-	decision := newDecision(applied[0].Policy.Evaluate(artifactFacts(3, 1, 0)), newDecisionSpace())
+	decision := newDecision(applied[0].Policy.Evaluate(artifactFacts(3, 1, 0)), &decisionSpace{maxDecisionsSize, maxDecisionsSize})
 	for origins := range 4 {
 		if evaluation := decision.Evaluation(origins); evaluation.Compliant() || len(evaluation[0].Resolutions) != max(origins, 1) {
 			t.Errorf("with %d origins kept: %+v", origins, evaluation)

@@ -1,6 +1,12 @@
 package snapshot
 
-import "attestry/evidence"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"attestry/evidence"
+)
 
 // Effects are what follows from a snapshot. They may be repeated and late: they undo nothing of later snapshots.
 type Effects struct {
@@ -19,49 +25,64 @@ type Effects struct {
 
 // EffectsOf returns what follows from a snapshot of an environment of that name. The lists are sorted by fingerprint.
 func EffectsOf(made *Snapshot, changes []Change, artifacts []Artifact, environment string) Effects {
-	running := changedArtifacts(changes, artifacts)
-	e := Effects{Events: made.EventsOf(changes, running), TrailEvents: made.TrailEventsOf(changes, running, environment)}
+	changed := make(map[string]Artifact, len(changes))
+	for _, change := range changes {
+		i, runs := slices.BinarySearchFunc(artifacts, change.Fingerprint, func(a Artifact, fingerprint string) int {
+			return cmp.Compare(a.Fingerprint, fingerprint)
+		})
+		if runs {
+			changed[change.Fingerprint] = artifacts[i]
+		}
+	}
+	e := Effects{Events: made.EventsOf(changes, changed), TrailEvents: made.trailEventsOf(changes, changed, environment)}
 	for i := range changes {
 		change := &changes[i]
 		if change.Type == Exited {
 			e.Exited = append(e.Exited, change.Fingerprint)
 			continue
 		}
-		artifact := running[change.Fingerprint]
-		e.deploy(made, change, &artifact)
+		artifact := changed[change.Fingerprint]
+		deployments := made.Deployments(&artifact)
+		e.ByRepo = append(e.ByRepo, deployments[1:]...)
+		if change.Type == Unchanged {
+			continue
+		}
+		if change.Type.Started() {
+			e.FirstSeen = append(e.FirstSeen, FirstSeen{
+				Environment: made.Environment, Fingerprint: artifact.Fingerprint, At: made.Timestamp,
+			})
+		}
+		if change.Learned {
+			e.Learned = append(e.Learned, deployments[0])
+		}
+		e.Deployments = append(e.Deployments, deployments...)
+		e.Successions = append(e.Successions, made.Successions(&artifact)...)
 	}
 	return e
 }
 
-// changedArtifacts returns the artifacts that are among the changes, by fingerprint.
-func changedArtifacts(changes []Change, artifacts []Artifact) map[string]Artifact {
-	changed := make(map[string]Artifact, len(changes))
-	for _, change := range changes {
-		for len(artifacts) > 0 && artifacts[0].Fingerprint < change.Fingerprint {
-			artifacts = artifacts[1:]
+// trailEventsOf tells the trails of the artifacts that began or ceased to run with a snapshot: those of the newest record
+// in each flow (docs/semantics.md 11.7). environment is the environment's name now. The ids follow from the snapshot.
+func (s *Snapshot) trailEventsOf(changes []Change, artifacts map[string]Artifact, environment string) []evidence.TrailEvent {
+	var events []evidence.TrailEvent
+	for _, c := range changes {
+		kind := evidence.ArtifactStartedRunning
+		instances := new(c.Now)
+		if c.Type == Exited {
+			kind, instances = evidence.ArtifactStoppedRunning, nil
+		} else if !c.Type.Started() {
+			continue
 		}
-		if len(artifacts) > 0 && artifacts[0].Fingerprint == change.Fingerprint {
-			changed[change.Fingerprint] = artifacts[0]
+		for _, origin := range c.artifact(artifacts).Origins {
+			events = append(events, evidence.TrailEvent{
+				ID:  fmt.Sprintf("%s/%d/%s", s.Environment, s.Number, c.Fingerprint),
+				Org: s.Org, Flow: origin.Flow, Trail: origin.TrailKey(), Time: s.Timestamp, Type: kind,
+				Data: &evidence.ArtifactRunData{
+					Fingerprint: c.Fingerprint, Environment: s.Environment, EnvironmentName: environment,
+					Snapshot: s.Number, Instances: instances, Name: origin.Slot,
+				},
+			})
 		}
 	}
-	return changed
-}
-
-// deploy adds an artifact that runs to the histories of its environment.
-func (e *Effects) deploy(made *Snapshot, change *Change, artifact *Artifact) {
-	deployments := made.Deployments(artifact)
-	e.ByRepo = append(e.ByRepo, deployments[1:]...)
-	if change.Type == Unchanged {
-		return
-	}
-	if change.Type.Started() {
-		e.FirstSeen = append(e.FirstSeen, FirstSeen{
-			Environment: made.Environment, Fingerprint: artifact.Fingerprint, At: made.Timestamp,
-		})
-	}
-	if change.Learned {
-		e.Learned = append(e.Learned, deployments[0])
-	}
-	e.Deployments = append(e.Deployments, deployments...)
-	e.Successions = append(e.Successions, made.Successions(artifact)...)
+	return events
 }

@@ -18,27 +18,17 @@ type Known struct {
 	FirstAt float64
 }
 
-// Basis is what a report is evaluated by.
-type Basis struct {
-	// Before is what runs by the last snapshot, by fingerprint.
-	Before map[string]Artifact
-	// Number and Timestamp are those that the next snapshot will have.
-	Number    int64
-	Timestamp float64
-	// Known has what was read, by fingerprint. What runs on and is not in it keeps what the last snapshot has.
-	Known map[string]Known
-}
-
-// Evaluate makes the artifacts of a snapshot, sorted by fingerprint, of a report whose fingerprints are resolved.
-func Evaluate(images []Reported, basis *Basis) []Artifact {
-	artifacts := make([]Artifact, 0, len(images))
-	for _, image := range images {
+// evaluate makes the artifacts of the next snapshot, sorted by fingerprint. What runs on and is not in Known keeps what
+// the last snapshot has.
+func (in *Input) evaluate(next *Snapshot) []Artifact {
+	artifacts := make([]Artifact, 0, len(in.Images))
+	for _, image := range in.Images {
 		artifact := Artifact{
 			Fingerprint: image.Fingerprint, Name: image.Name, Names: image.names, CreatedAt: image.CreatedAt, Pods: image.Pods,
-			Context: image.Context, Since: basis.Number, StartedAt: basis.Timestamp, FirstAt: basis.Timestamp,
+			Context: image.Context, Since: next.Number, StartedAt: next.Timestamp, FirstAt: next.Timestamp,
 		}
-		known, ok := basis.Known[image.Fingerprint]
-		if before, runs := basis.Before[image.Fingerprint]; runs {
+		known, ok := in.Known[image.Fingerprint]
+		if before, runs := in.Before[image.Fingerprint]; runs {
 			artifact.Since, artifact.StartedAt, artifact.FirstAt = before.Since, before.StartedAt, before.FirstAt
 			artifact.Origins = before.Origins
 			artifact.Decisions, artifact.Compliant, artifact.Allowed = before.Decisions, before.Compliant, before.Allowed

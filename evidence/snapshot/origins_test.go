@@ -30,7 +30,9 @@ func TestReportDoesNotFailForWhatFlowsTell(t *testing.T) {
 	} {
 		report := Canonical(evidence.Server, []Instance{{Digests: map[string]string{"app": fingerprint("app")}, CreatedAt: 1}})
 		told := toldBy(c.flows, c.length)
-		judged := Evaluate(report.Fingerprints(), &Basis{Number: 1, Known: map[string]Known{fingerprint("app"): {Origins: told}}})[0]
+		judged := (&Input{
+			Images: report.Fingerprints(), Known: map[string]Known{fingerprint("app"): {Origins: told}},
+		}).evaluate(&Snapshot{Number: 1})[0]
 		kept := len(judged.Origins)
 		if kept < c.least || kept > c.most || judged.Origins[kept-1].Flow != fmt.Sprint("flow-", kept-1) {
 			t.Errorf("of %d flows with names of %d bytes, %d are kept", c.flows, c.length, kept)

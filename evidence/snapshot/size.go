@@ -34,7 +34,7 @@ func (r *Report) Size() (int, error) {
 	total, artifact := 0, 0
 	for i := range r.Artifacts {
 		image := &r.Artifacts[i]
-		size := sizeOf(image.Fingerprint, image.Name, image.CreatedAt, image.Pods, MaxArtifactSize) + image.Context.size()
+		size := sizeOf(image.Fingerprint, image.Name, image.CreatedAt, image.Pods) + image.Context.size()
 		if i == 0 || image.Fingerprint != r.Artifacts[i-1].Fingerprint || image.Fingerprint == "" {
 			artifact = 0
 		}
@@ -53,7 +53,7 @@ func (r *Report) Size() (int, error) {
 
 // size is the most that the artifact takes up in JSON, in bytes.
 func (a *Artifact) size() int {
-	size := runFrame + sizeOf(a.Fingerprint, a.Name, a.CreatedAt, a.Pods, 1<<62) + a.Context.size() + textSize(a.Names...)
+	size := runFrame + sizeOf(a.Fingerprint, a.Name, a.CreatedAt, a.Pods) + a.Context.size() + textSize(a.Names...)
 	for i := range a.Origins {
 		size += a.Origins[i].size()
 	}
@@ -114,13 +114,9 @@ func (c *Chunk) Size() int {
 	return size
 }
 
-// sizeOf stops adding up beyond enough.
-func sizeOf(fingerprint, name string, createdAt []int64, pods map[string]Pod, enough int) int {
+func sizeOf(fingerprint, name string, createdAt []int64, pods map[string]Pod) int {
 	size := artifactFrame + textSize(fingerprint, name) + instanceSize*len(createdAt)
 	for name, pod := range pods {
-		if size > enough {
-			return size
-		}
 		size += textSize(name) + pod.size()
 	}
 	return size

@@ -131,11 +131,11 @@ func evaluated(report *Report) []Artifact {
 		}},
 		{Origin: evidence.Origin{}},
 	}}
-	basis := Basis{Number: 1 << 60, Timestamp: 1790000000.123456, Known: map[string]Known{}}
+	in := Input{Images: images, Known: map[string]Known{}}
 	for _, image := range images {
-		basis.Known[image.Fingerprint] = known
+		in.Known[image.Fingerprint] = known
 	}
-	artifacts := Evaluate(images, &basis)
+	artifacts := in.evaluate(&Snapshot{Number: 1 << 60, Timestamp: 1790000000.123456})
 	for i := range artifacts {
 		artifacts[i].Context = &Context{ECS: &ECSContext{TaskARN: "arn:<>", ClusterName: new("c")}}
 	}

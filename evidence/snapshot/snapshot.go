@@ -103,33 +103,17 @@ func (s *Snapshot) EventsOf(changes []Change, artifacts map[string]Artifact) []E
 			Fingerprint: c.Fingerprint, Name: c.Name, Type: c.Type, Description: c.Description(),
 			Compliant: c.Compliant, SnapshotCompliant: s.Compliant(),
 		}
-		event.describe(c.artifact(artifacts))
+		artifact := c.artifact(artifacts)
+		for _, origin := range artifact.Origins {
+			event.Flows = append(event.Flows, origin.Flow)
+		}
+		if len(artifact.Origins) > 0 {
+			event.Record, event.CodeDiff = artifact.Origins[0].Record, artifact.Origins[0].CodeDiff()
+		}
+		event.Repos = artifact.Repos()
 		events = append(events, event)
 	}
 	return events
-}
-
-// CountEvents is how many log entries changes make.
-func CountEvents(changes []Change) int64 {
-	count := int64(0)
-	for _, c := range changes {
-		if c.Type != Unchanged {
-			count++
-		}
-	}
-	return count
-}
-
-// describe adds where the artifact comes from.
-func (e *Event) describe(artifact Artifact) {
-	for _, origin := range artifact.Origins {
-		e.Flows = append(e.Flows, origin.Flow)
-	}
-	if len(artifact.Origins) > 0 {
-		e.Record = artifact.Origins[0].Record
-		e.CodeDiff = artifact.Origins[0].CodeDiff()
-	}
-	e.Repos = artifact.Repos()
 }
 
 // ByFingerprint finds artifacts by their fingerprints.
@@ -143,20 +127,6 @@ func ByFingerprint(artifacts []Artifact) map[string]Artifact {
 
 // ByAppearance orders changes as answers show them: changed, running on, exited, each from the youngest on.
 func ByAppearance(a, b Change) int {
-	return cmp.Or(
-		cmp.Compare(rank(a.Type), rank(b.Type)),
-		cmp.Compare(b.Newest, a.Newest),
-		cmp.Compare(a.Fingerprint, b.Fingerprint),
-	)
-}
-
-func rank(a Annotation) int {
-	switch a {
-	case Exited:
-		return 2
-	case Unchanged:
-		return 1
-	default:
-		return 0
-	}
+	rank := func(c Change) int { return slices.Index([]Annotation{Unchanged, Exited}, c.Type) } // -1 for those that changed
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(b.Newest, a.Newest), cmp.Compare(a.Fingerprint, b.Fingerprint))
 }

@@ -182,7 +182,7 @@ func (w *writer) ofScaled(ctx context.Context, scaled *notification.ArtifactsSca
 	var notices []notification.Notice
 	for i, one := range scaled.Artifacts {
 		notice := w.environmentNotice(env, notification.EventArtifactScaled,
-			fmt.Sprintf("scaled to %s (from %d to %d)", snapshot.CountInstances(one.Now), one.Was, one.Now), one.Fingerprint)
+			fmt.Sprintf("scaled to %s (from %d to %d)", evidence.Count(one.Now, "instance"), one.Was, one.Now), one.Fingerprint)
 		artifacts[i].Name, artifacts[i].Fingerprint = one.Name, one.Fingerprint
 		notice.Artifact = w.artifact(&artifacts[i], known)
 		notices = append(notices, notice)
