@@ -2,8 +2,7 @@ package evidence
 
 import "encoding/json"
 
-// AttestationType is a custom type without its versions (docs/semantics.md
-// 8.1).
+// AttestationType is a custom type without its versions (docs/semantics.md 8.1).
 type AttestationType struct {
 	Org  string `json:"org"`
 	Name string `json:"name"`
@@ -27,8 +26,7 @@ type AttestationTypeVersion struct {
 	CreatedBy string  `json:"created_by"`
 	// Description is what the type's becomes with this version.
 	Description *string `json:"description,omitempty"`
-	// Schema is the JSON Schema of payloads, or nil; SchemaObject has a large
-	// one.
+	// Schema is the JSON Schema of payloads, or nil; SchemaObject has a large one.
 	Schema       json.RawMessage `json:"schema,omitempty"`
 	SchemaObject string          `json:"schema_object,omitempty"`
 	// Evaluator is nil when null was sent.

@@ -3,6 +3,7 @@ package evidence
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 )
 
@@ -18,22 +19,18 @@ type commitForm struct {
 // commitForms are those of the providers that can compare two commits. GitLab, with nested groups, has its own path.
 var commitForms = []commitForm{
 	{"/-/commit/", func(*url.URL) bool { return true }, "%s/-/compare/%s...%s"},
-	{"/commits/", atBitbucket, "%[1]s/branches/compare/%[3]s..%[2]s"},
-	{"/commit/", atAzure, "%s/branchCompare?baseVersion=GC%s&targetVersion=GC%s&_a=commits"},
-	{"/commit/", atGitHub, "%s/compare/%s...%s"},
+	// Bitbucket Cloud. GitHub writes /commits/ as well, for a list.
+	{"/commits/", func(repo *url.URL) bool { return repo.Host == "bitbucket.org" }, "%[1]s/branches/compare/%[3]s..%[2]s"},
+	// Azure DevOps, on whichever host.
+	{
+		"/commit/", func(repo *url.URL) bool { return strings.Contains(repo.Path, "/_git/") },
+		"%s/branchCompare?baseVersion=GC%s&targetVersion=GC%s&_a=commits",
+	},
+	// GitHub and its imitators, on whichever host.
+	{"/commit/", func(repo *url.URL) bool { return ownerAndName.MatchString(repo.Path) }, "%s/compare/%s...%s"},
 }
 
-// atBitbucket fits Bitbucket Cloud. GitHub writes /commits/ as well, for a list.
-func atBitbucket(repo *url.URL) bool { return repo.Host == "bitbucket.org" }
-
-// atAzure fits Azure DevOps, on whichever host.
-func atAzure(repo *url.URL) bool { return strings.Contains(repo.Path, "/_git/") }
-
-// atGitHub fits GitHub and its imitators, on whichever host.
-func atGitHub(repo *url.URL) bool {
-	owner, name, found := strings.Cut(strings.TrimPrefix(repo.Path, "/"), "/")
-	return found && owner != "" && name != "" && !strings.Contains(name, "/")
-}
+var ownerAndName = regexp.MustCompile(`^/?[^/]+/[^/]+$`)
 
 // CompareURL is where the difference between the commits of two origins can be looked at. It is nil unless both are in
 // one repository at a provider that is known by the form of its addresses.

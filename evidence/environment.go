@@ -136,11 +136,6 @@ func (e *Environment) DetachPolicies(names []string) (changed bool) {
 	return len(e.Policies) < before
 }
 
-// sameSet reports whether two lists without repetition have the same elements.
-func sameSet(a, b []string) bool {
-	return len(a) == len(b) && !slices.ContainsFunc(a, func(one string) bool { return !slices.Contains(b, one) })
-}
-
 // EnvironmentChange is a write to an environment; nil members were not sent.
 type EnvironmentChange struct {
 	Description       *string
@@ -167,7 +162,8 @@ func (e *Environment) Apply(change EnvironmentChange) bool {
 	if change.Included != nil {
 		e.Included = *change.Included
 	}
-	if change.Policies != nil && !sameSet(*change.Policies, e.Policies) {
+	// Another order of the same policies changes nothing.
+	if change.Policies != nil && !slices.Equal(slices.Sorted(slices.Values(*change.Policies)), slices.Sorted(slices.Values(e.Policies))) {
 		e.Policies = *change.Policies
 	}
 	return before.Description != e.Description ||
@@ -246,7 +242,23 @@ func (s *AdmissionSettings) Changes(to *AdmissionSettings) string {
 	return strings.Join(changes, ", ")
 }
 
-// Exempts reports whether what runs in a namespace is not judged.
-func (s *AdmissionSettings) Exempts(namespace string) bool {
-	return slices.Contains(s.ExemptNamespaces, namespace)
+// Allowance permits one artifact in one environment (docs/semantics.md 9.5).
+type Allowance struct {
+	ID          string `json:"id"`
+	Org         string `json:"org"`
+	Environment string `json:"environment"` // id
+	Fingerprint string `json:"fingerprint"`
+	// ArtifactName and Description are as sent; the latter says why.
+	ArtifactName string `json:"artifact_name"`
+	Description  string `json:"description"`
+	// UserID and UserName tell who permitted it last, At when, in Unix seconds.
+	UserID   string  `json:"user_id"`
+	UserName string  `json:"user_name"`
+	At       float64 `json:"at"`
+}
+
+// Repeat takes over what a later request says. Its time never goes back.
+func (a *Allowance) Repeat(later Allowance) {
+	later.ID, later.At = a.ID, TimeAfter(a.At, later.At)
+	*a = later
 }

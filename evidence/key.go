@@ -81,6 +81,23 @@ func (k *Key) Principal() Principal {
 	return Principal{UserID: k.OwnerID, Name: k.OwnerName, ServiceAccount: k.AccountOrgID != "", KeyID: k.ID}
 }
 
+// Secret is a text that prints, logs and marshals as a placeholder.
+type Secret string
+
+const hiddenSecret = "[hidden]"
+
+// Reveal returns the text.
+func (s Secret) Reveal() string { return string(s) }
+
+// String hides the text.
+func (Secret) String() string { return hiddenSecret }
+
+// GoString hides the text from %#v.
+func (Secret) GoString() string { return hiddenSecret }
+
+// MarshalText hides the text from JSON, and so from slog.
+func (Secret) MarshalText() ([]byte, error) { return []byte(hiddenSecret), nil }
+
 // NewAPIKey makes the secret of a key: a prefix that secret scanners can look for, 32 random bytes, and a CRC-32 that
 // tells a typing error from an unknown key. Digits are base 62, so that a double click selects all of it.
 func NewAPIKey() Secret {
@@ -110,7 +127,7 @@ func IsSignedToken(text string) bool {
 	}
 	for _, part := range parts {
 		// Decoders skip line breaks.
-		if part == "" || strings.ContainsFunc(part, isNotBase64URL) {
+		if part == "" || strings.ContainsFunc(part, func(r rune) bool { return isNotBase62(r) && r != '-' && r != '_' }) {
 			return false
 		}
 	}
@@ -136,8 +153,6 @@ func toBase62(n *big.Int, width int) string {
 	digits := n.Text(base62)
 	return strings.Repeat("0", width-len(digits)) + digits
 }
-
-func isNotBase64URL(r rune) bool { return isNotBase62(r) && r != '-' && r != '_' }
 
 func isNotBase62(r rune) bool {
 	return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')

@@ -15,8 +15,6 @@ var (
 	browserSchemes = []string{"about", "blob", "data", "file", "filesystem", "javascript", "mailto", "tel", "vbscript", "view-source"}
 )
 
-const linkSchemeText = "URL scheme should be 'http' or 'https'"
-
 // AbsoluteURLFault returns what is wrong with a URL that is shown as a link and has a scheme, "" for nothing.
 func AbsoluteURLFault(text string) string {
 	if text == "" {
@@ -34,7 +32,7 @@ func LinkFault(text string) string {
 	if scheme, rest := schemeOf(text); scheme == "" || slices.Contains(linkSchemes, scheme) || isHostPort(scheme, rest) {
 		return ""
 	}
-	return linkSchemeText
+	return "URL scheme should be 'http' or 'https'"
 }
 
 // RepoURLFault is LinkFault for the URL of a repository, which may also be of the form

@@ -43,6 +43,13 @@ type Organization struct {
 
 var organizationName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9\-_.~]*$`)
 
+// reservedNames would be taken for fixed parts of an address: of the API where it has an organization, and of the
+// service beside the pages of organizations.
+var reservedNames = []string{
+	"default-org", "api-keys", "system-attestation-types",
+	"api", "docs", "ready", "healthz", "readyz", "metrics", "openapi.json", "signin", "signout",
+}
+
 // Membership gives a user a role in an organization.
 type Membership struct {
 	OrgID     string  `json:"org_id"`
@@ -60,17 +67,8 @@ func CheckOrganizationName(name string) error {
 		return errors.New("name is longer than 64 characters")
 	case !organizationName.MatchString(name):
 		return errors.New("name must begin with a letter or digit and hold only letters, digits, '-', '_', '.' and '~'")
-	case isReservedName(name):
+	case slices.Contains(reservedNames, strings.ToLower(name)):
 		return errors.New("name is reserved: addresses of the service use it")
 	}
 	return nil
-}
-
-// isReservedName finds the names that would be taken for fixed parts of an address: of the API where it has an
-// organization, and of the service beside the pages of organizations.
-func isReservedName(name string) bool {
-	return slices.Contains([]string{
-		"default-org", "api-keys", "system-attestation-types",
-		"api", "docs", "ready", "healthz", "readyz", "metrics", "openapi.json", "signin", "signout",
-	}, strings.ToLower(name))
 }

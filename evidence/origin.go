@@ -51,9 +51,6 @@ func Fingerprints(own string, origins []Origin) []string {
 // TrailKey is the key of the origin's trail.
 func (o *Origin) TrailKey() string { return TrailKey(o.Flow, o.Trail) }
 
-// SlotID is the id of the origin's slot.
-func (o *Origin) SlotID() string { return SlotID(o.TrailKey(), o.Slot) }
-
 // LeadTime is the time from the commit until a time in Unix seconds, in seconds; negative if earlier, nil if unknown.
 func (o *Origin) LeadTime(until float64) *float64 {
 	if o.Commit == nil || o.Commit.Timestamp == nil {
@@ -87,21 +84,19 @@ func (c *GitCommit) brief() *GitCommit {
 	if c == nil {
 		return nil
 	}
-	brief := GitCommit{
-		SHA1: c.SHA1, Message: briefText(c.Message, maxBriefMessage), Author: briefText(c.Author, maxBriefName), Branch: briefText(c.Branch, maxBriefName),
-		Timestamp: c.Timestamp, URL: c.URL,
+	brief := GitCommit{SHA1: c.SHA1, Message: c.Message, Author: c.Author, Branch: c.Branch, Timestamp: c.Timestamp, URL: c.URL}
+	shorten := func(text **string, most int) {
+		if *text != nil {
+			*text = new(Shorten(**text, most))
+		}
 	}
-	if c.URL != nil && shortURL(*c.URL) == "" {
+	shorten(&brief.Message, maxBriefMessage)
+	shorten(&brief.Author, maxBriefName)
+	shorten(&brief.Branch, maxBriefName)
+	if shortURL(Text(c.URL)) == "" {
 		brief.URL = nil
 	}
 	return &brief
-}
-
-func briefText(text *string, most int) *string {
-	if text == nil || len(*text) <= most {
-		return text
-	}
-	return new(Shorten(*text, most))
 }
 
 // shortURL leaves a very long address out.

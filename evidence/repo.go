@@ -87,7 +87,7 @@ func (r *Repo) Match(info RepoInfo) RepoMatch {
 			return SameRepo
 		}
 		return OtherRepo
-	case !strings.EqualFold(hostOf(r.URL), hostOf(info.URL)):
+	case !strings.EqualFold(cmp.Or(hostOf(r.URL), r.URL), cmp.Or(hostOf(info.URL), info.URL)):
 		return OtherRepo
 	case provider != "":
 		return AdoptableRepo
@@ -160,12 +160,9 @@ func (r *Repo) Within(namespace []string) bool {
 }
 
 // Instance is the host of the repository, also of addresses like user@host:path, or "".
-func (r *Repo) Instance() string { return instanceOf(r.URL) }
+func (r *Repo) Instance() string { return hostOf(r.URL) }
 
-// hostOf is the host of an address, or the address itself when it names none.
-func hostOf(address string) string { return cmp.Or(instanceOf(address), address) }
-
-func instanceOf(address string) string {
+func hostOf(address string) string {
 	if parsed, err := url.Parse(address); err == nil && parsed.Host != "" {
 		return parsed.Host
 	}

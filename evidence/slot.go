@@ -131,12 +131,11 @@ func (s *Slot) Current() (SlotArtifact, bool) {
 
 // Artifact returns the newest record of a fingerprint.
 func (s *Slot) Artifact(fingerprint string) (SlotArtifact, bool) {
-	for _, artifact := range s.Artifacts {
-		if artifact.Fingerprint == fingerprint {
-			return artifact, true
-		}
+	i := slices.IndexFunc(s.Artifacts, func(a SlotArtifact) bool { return a.Fingerprint == fingerprint })
+	if i < 0 {
+		return SlotArtifact{}, false
 	}
-	return SlotArtifact{}, false
+	return s.Artifacts[i], true
 }
 
 // Complete returns the artifact of a fingerprint. It is not ok if the slot does not have it, or may lack attestations

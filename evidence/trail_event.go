@@ -32,13 +32,10 @@ type TrailEvent struct {
 	// Commit and Repo are as reported.
 	Commit *GitCommit `json:"commit,omitempty"`
 	Repo   *Repo      `json:"repo,omitempty"`
-	// Data is what only events of this type have; nil if there is nothing.
-	Data TrailEventData `json:"data,omitempty"`
+	// Data is what only events of this type have: a *TrailBeginData, *ArtifactReportData, *AttestationReportData,
+	// *ArtifactRunData or *ApprovalData; nil if there is nothing.
+	Data any `json:"data,omitempty"`
 }
-
-// TrailEventData is what only events of one type, or of a few, have: a *TrailBeginData,
-// *ArtifactReportData, *AttestationReportData, *ArtifactRunData or *ApprovalData.
-type TrailEventData interface{ ofTrailEvent() }
 
 // TrailBeginData belongs to TrailReported and TrailUpdated.
 type TrailBeginData struct {
@@ -112,12 +109,6 @@ type ApprovalData struct {
 	Reviewer string `json:"reviewer,omitempty"`
 }
 
-func (*TrailBeginData) ofTrailEvent()        {}
-func (*ArtifactReportData) ofTrailEvent()    {}
-func (*AttestationReportData) ofTrailEvent() {}
-func (*ArtifactRunData) ofTrailEvent()       {}
-func (*ApprovalData) ofTrailEvent()          {}
-
 // UnmarshalJSON reads a stored event, whose type names the type of its data. Data of unknown types are left out.
 func (e *TrailEvent) UnmarshalJSON(text []byte) error {
 	type event TrailEvent // has no UnmarshalJSON
@@ -129,30 +120,23 @@ func (e *TrailEvent) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	*e = TrailEvent(stored.event)
-	data := newTrailEventData(e.Type)
-	if stored.Data == nil || data == nil {
-		return nil
-	}
-	e.Data = data
-	return json.Unmarshal(stored.Data, data)
-}
-
-// newTrailEventData returns empty data for events of a type, nil for an unknown type.
-func newTrailEventData(kind string) TrailEventData {
-	switch kind {
+	switch e.Type {
 	case TrailReported, TrailUpdated:
-		return new(TrailBeginData)
+		e.Data = new(TrailBeginData)
 	case ArtifactCreation:
-		return new(ArtifactReportData)
+		e.Data = new(ArtifactReportData)
 	case TrailAttestation, TrailAttestationForArtifact, ArtifactAttestation:
-		return new(AttestationReportData)
+		e.Data = new(AttestationReportData)
 	case ArtifactStartedRunning, ArtifactStoppedRunning:
-		return new(ArtifactRunData)
+		e.Data = new(ArtifactRunData)
 	case ArtifactApproval:
-		return new(ApprovalData)
-	default:
+		e.Data = new(ApprovalData)
+	}
+	if stored.Data == nil || e.Data == nil {
+		e.Data = nil
 		return nil
 	}
+	return json.Unmarshal(stored.Data, e.Data)
 }
 
 // beginEventID is that of the event with which a trail begins. It comes before all
@@ -202,7 +186,8 @@ func (t *Trail) AttestationEvents(a *Attestation, repo *Repo) []TrailEvent {
 	case a.OfTrail():
 		return []TrailEvent{event(a.ID, TrailAttestation, a.ArtifactName, "")}
 	case a.Fingerprint != "":
-		return []TrailEvent{event(a.ID, ArtifactAttestation, a.ArtifactName, t.targetOf(a))}
+		target := append(slices.Concat(t.NamesOf(a.Fingerprint), a.Targets), "")[0]
+		return []TrailEvent{event(a.ID, ArtifactAttestation, a.ArtifactName, target)}
 	}
 	var events []TrailEvent
 	for i, target := range a.Targets {
@@ -215,15 +200,7 @@ func (t *Trail) AttestationEvents(a *Attestation, repo *Repo) []TrailEvent {
 	return events
 }
 
-// targetOf is the name of the artifact that was attested by fingerprint.
-func (t *Trail) targetOf(a *Attestation) string {
-	if names := slices.Concat(t.NamesOf(a.Fingerprint), a.Targets); len(names) > 0 {
-		return names[0]
-	}
-	return ""
-}
-
-func (t *Trail) event(id, kind string, at float64, commit *GitCommit, repo *Repo, data TrailEventData) TrailEvent {
+func (t *Trail) event(id, kind string, at float64, commit *GitCommit, repo *Repo, data any) TrailEvent {
 	return TrailEvent{
 		ID: id, Org: t.Org, Flow: t.Flow, Trail: t.Key(), Time: at, Type: kind,
 		Commit: commit, Repo: repo, Data: data,
