@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"attestry/evidence/job"
 )
@@ -259,11 +260,7 @@ func (a *Assembly) Uses(object string) bool {
 
 // AssemblyID is the id of the package of a subject.
 func AssemblyID(kind Kind, org string, parts ...string) string {
-	id := org + "/" + string(kind)
-	for _, part := range parts {
-		id += "/" + part
-	}
-	return id
+	return strings.Join(append([]string{org, string(kind)}, parts...), "/")
 }
 
 // Forget forgets what was replaced before a time in Unix seconds. Objects in kept are tried again at a later time.

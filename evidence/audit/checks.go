@@ -27,7 +27,11 @@ type Result struct {
 
 // Finish returns what is wrong with the package. Verdicts are evaluated only if all members are unaltered.
 func (v *Verifier) Finish() Result {
-	v.checkPending()
+	for i := range v.pending { // verdicts of custom types that came behind their attestations
+		if err := v.checkCustom(&v.pending[i]); err != nil {
+			v.report(v.pending[i].path, "%v", err)
+		}
+	}
 	v.checkManifest()
 	v.checkLog()
 	for _, check := range []func(){v.checkLayout, v.checkSubject, v.checkEvents, v.checkEvidence, v.checkVerdicts} {
@@ -42,15 +46,6 @@ func (v *Verifier) Finish() Result {
 		Manifest: v.manifest, Findings: v.findings, OmittedFindings: v.omitted,
 		Members: len(v.members), Attestations: len(v.attestations), Artifacts: len(v.artifacts),
 		NotEvaluated: v.notEvaluated, Log: &v.log,
-	}
-}
-
-// checkPending compares the verdicts of custom types that came behind their attestations.
-func (v *Verifier) checkPending() {
-	for i := range v.pending {
-		if err := v.checkCustom(&v.pending[i]); err != nil {
-			v.report(v.pending[i].path, "%v", err)
-		}
 	}
 }
 

@@ -69,7 +69,18 @@ func (d *EnvironmentDocument) Judge(applied []policy.Applied, evaluations map[st
 	d.Policies, d.Compliant = []PolicyEvaluation{}, nil
 	compliant := true
 	for i := range applied {
-		one := evaluatePolicy(&applied[i], &facts)
+		evaluation := applied[i].Policy.Evaluate(&facts)
+		one := PolicyEvaluation{
+			Policy: applied[i].Name, Version: applied[i].Version, Compliant: evaluation.Compliant(), Findings: []Sentence{},
+		}
+		for number, rule := range evaluation {
+			for _, resolution := range rule.Resolutions {
+				found := applied[i].Policy.Explain(number, resolution, &facts)
+				one.Findings = append(one.Findings, Sentence{
+					Rule: number, Cause: found.Outcome, Failing: found.Outcome.Failing(), Text: found.Text, Remedy: found.Remedy,
+				})
+			}
+		}
 		compliant = compliant && one.Compliant
 		d.Policies = append(d.Policies, one)
 	}
@@ -96,18 +107,4 @@ func (d *EnvironmentDocument) allFacts(evaluations map[string]*Evaluation) (poli
 		facts.Flows = slices.Insert(facts.Flows, trail.Position, known)
 	}
 	return facts, nil
-}
-
-func evaluatePolicy(applied *policy.Applied, facts *policy.Facts) PolicyEvaluation {
-	evaluation := applied.Policy.Evaluate(facts)
-	one := PolicyEvaluation{Policy: applied.Name, Version: applied.Version, Compliant: evaluation.Compliant(), Findings: []Sentence{}}
-	for number, rule := range evaluation {
-		for _, resolution := range rule.Resolutions {
-			sentence := applied.Policy.Explain(number, resolution, facts)
-			one.Findings = append(one.Findings, Sentence{
-				Rule: number, Cause: sentence.Outcome, Failing: sentence.Outcome.Failing(), Text: sentence.Text, Remedy: sentence.Remedy,
-			})
-		}
-	}
-	return one
 }

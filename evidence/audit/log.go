@@ -100,7 +100,12 @@ func (v *Verifier) readLog(member string, content []byte) error {
 	}
 	switch {
 	case strings.HasPrefix(folder, groupsFolder) && len(files) == 2:
-		v.readGroup(folder, files)
+		commitment := translog.Commitment(files[SaltFile], files[GroupFile])
+		if len(files[SaltFile]) != translog.SaltSize || folder != GroupFolder(commitment) {
+			v.report(folder+GroupFile, "its hash is not the name of its folder")
+		}
+		v.held += lengthOf(commitment, string(files[GroupFile])) + memberSize
+		l.groups[commitment] = string(files[GroupFile])
 	case len(files) == 4:
 		v.readFact(folder, files)
 	default:
@@ -111,15 +116,6 @@ func (v *Verifier) readLog(member string, content []byte) error {
 	}
 	delete(l.files, folder)
 	return nil
-}
-
-func (v *Verifier) readGroup(folder string, files map[string][]byte) {
-	commitment := translog.Commitment(files[SaltFile], files[GroupFile])
-	if len(files[SaltFile]) != translog.SaltSize || folder != GroupFolder(commitment) {
-		v.report(folder+GroupFile, "its hash is not the name of its folder")
-	}
-	v.held += lengthOf(commitment, string(files[GroupFile])) + memberSize
-	v.log.groups[commitment] = string(files[GroupFile])
 }
 
 // readFact compares a fact with its entry, and proves that a log with the checkpoint of the proof has the entry.

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -55,10 +56,7 @@ const (
 // CompareMembers orders the paths of members, without regard to case. Those at ChecksumsPath and
 // ManifestPath so come behind the evidence, whose checksums they hold.
 func CompareMembers(a, b string) int {
-	if c := strings.Compare(strings.ToLower(a), strings.ToLower(b)); c != 0 {
-		return c
-	}
-	return strings.Compare(a, b)
+	return cmp.Or(strings.Compare(strings.ToLower(a), strings.ToLower(b)), strings.Compare(a, b))
 }
 
 // NewMember describes a member with small content.

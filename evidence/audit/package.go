@@ -4,8 +4,9 @@
 package audit
 
 import (
+	_ "embed"
+	"fmt"
 	"net/url"
-	"strconv"
 )
 
 // SchemaVersion is that of the format. It grows when verifiers have to know of a change.
@@ -94,21 +95,27 @@ func TemplatePath(id string) string { return "templates/" + id + ".yml" }
 
 // PolicyPath is a version of the file of a policy.
 func PolicyPath(name string, version int) string {
-	return versionPath("policies", name, version, ".yml")
+	return fmt.Sprintf("policies/%s/%d.yml", url.PathEscape(name), version)
 }
 
 // TypePath is a version of a custom attestation type.
 func TypePath(name string, version int) string {
-	return versionPath("attestation-types", name, version, ".json")
+	return fmt.Sprintf("attestation-types/%s/%d.json", url.PathEscape(name), version)
 }
 
 // ControlPath is a control.
 func ControlPath(identifier string) string { return "controls/" + url.PathEscape(identifier) + ".json" }
 
-func versionPath(folder, name string, version int, suffix string) string {
-	return folder + "/" + url.PathEscape(name) + "/" + strconv.Itoa(version) + suffix
-}
-
 // EvidencePath is the member that has the evidence file of an attestation. It has the name under
 // which clients know every such file, whatever it is; the attestation says what it was called.
 func EvidencePath(attestation string) string { return "attestations/" + attestation + "/evidence.tgz" }
+
+// Instructions is the content of the member at InstructionsPath.
+//
+//go:embed VERIFY.md
+var Instructions []byte
+
+// LogInstructions is the content of the member at LogInstructionsPath.
+//
+//go:embed LOG.md
+var LogInstructions []byte

@@ -33,21 +33,13 @@ func NewTrail(flow FlowDocument, name, templateID string, parsed template.Templa
 // Report adds the report of an artifact.
 func (t *Trail) Report(record *evidence.ArtifactRecord) { t.records = append(t.records, *record) }
 
-// Attest adds an attestation.
-func (t *Trail) Attest(attestation *evidence.Attestation) {
-	t.AttestEntry(attestation.SlotEntry(), attestation.Targets)
-}
-
 // AttestEntry adds an attestation by what counts of it. Without fingerprint and targets it is about the trail.
 func (t *Trail) AttestEntry(entry evidence.SlotEntry, targets []string) {
-	switch {
-	case entry.Fingerprint != "":
-		t.attested = append(t.attested, attested{entry: entry})
-	case len(targets) > 0:
-		t.attested = append(t.attested, attested{entry: entry, targets: targets})
-	default:
+	if entry.Fingerprint == "" && len(targets) == 0 {
 		t.trail.Entries = evidence.AddEntry(t.trail.Entries, entry.Entry)
+		return
 	}
+	t.attested = append(t.attested, attested{entry, targets})
 }
 
 // Evaluation is what the facts of a trail come to.
@@ -61,7 +53,15 @@ type Evaluation struct {
 
 // Evaluate evaluates the trail by what was added.
 func (t *Trail) Evaluate() *Evaluation {
-	names := t.names()
+	names := map[string][]string{}
+	for i := range t.records {
+		if record := &t.records[i]; !slices.Contains(names[record.Fingerprint], record.Name) {
+			names[record.Fingerprint] = append(names[record.Fingerprint], record.Name)
+		}
+	}
+	for _, all := range names {
+		slices.Sort(all)
+	}
 	slots := t.slots(names)
 	trail := t.trail
 	trail.Slots = nil
@@ -89,20 +89,6 @@ func (e *Evaluation) Flow(name, fingerprint string) (policy.Flow, bool) {
 		known.Shortfall = policy.NewShortfall(compliance.Shortfall(&of.template, &of.trail, &slot, artifact))
 	}
 	return known, true
-}
-
-// names returns the names of each artifact, sorted, by fingerprint.
-func (t *Trail) names() map[string][]string {
-	names := map[string][]string{}
-	for i := range t.records {
-		fingerprint := t.records[i].Fingerprint
-		names[fingerprint] = append(names[fingerprint], t.records[i].Name)
-	}
-	for fingerprint, all := range names {
-		slices.Sort(all)
-		names[fingerprint] = slices.Compact(all)
-	}
-	return names
 }
 
 // slots makes the slots of all artifact names. names are those of each artifact.

@@ -108,18 +108,13 @@ func (v *Verifier) Add(path string, size int64, content io.Reader) error {
 		v.report(path, "it is longer than %d bytes, and would take too much memory", v.limits.document)
 		return nil
 	}
-	return v.readDocument(path, document, read)
-}
-
-// readDocument reads a member that something is evaluated from.
-func (v *Verifier) readDocument(path string, content []byte, read func(path string, content []byte) error) error {
-	if err := read(path, content); err != nil {
+	if err := read(path, document); err != nil {
 		v.report(path, "%v", err)
 	}
 	if strings.HasPrefix(path, attestationsFolder) || strings.HasPrefix(path, LogFolder) {
 		return v.hold(0) // what is kept of them was counted where it was read
 	}
-	return v.hold(len(content))
+	return v.hold(len(document))
 }
 
 const attestationsFolder = "attestations/"

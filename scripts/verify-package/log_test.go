@@ -196,7 +196,7 @@ func (p *trailPackage) fill(checkpoint string, ids ...string) {
 	}
 	for _, id := range ids {
 		one := attested(id)
-		evaluated.Attest(&one)
+		evaluated.AttestEntry(one.SlotEntry(), one.Targets)
 		p.files[audit.AttestationPath(id)] = encode(p.t, audit.NewAttestationDocument(one, ""))
 		fact := factOf(p.t, one)
 		index := slices.IndexFunc(p.log.entries, func(text []byte) bool { return strings.Contains(string(text), `"id":"`+id+`"`) })

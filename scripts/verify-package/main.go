@@ -56,11 +56,11 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 	member.Store("")
 	end := func() {}
 	if guarded {
-		end = newGuard(o.memory, func() {
+		end = guardMemory(o.memory, func() {
 			fmt.Fprintf(out, "FAILED   %s: to verify the package takes more than %d MiB of memory; --memory allows more\n",
 				printable(member.Load().(string)), o.memory>>20)
 			os.Exit(unsound)
-		}).end
+		})
 	}
 	digest := sha256.New()
 	// Rules in the package may be hostile, so child processes with limits evaluate them.

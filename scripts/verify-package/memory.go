@@ -18,24 +18,18 @@ const (
 	lookInterval = time.Millisecond
 )
 
-// guard ends the process before it takes more memory than it may.
-type guard struct {
-	done    chan struct{}
-	looking sync.WaitGroup
-}
-
-// newGuard begins to look how much memory the process has, and calls exceeded, which ends it, when that
-// nears a number of bytes. The sizes of documents are bounded, so that it cannot take much more in one step.
-func newGuard(memory int64, exceeded func()) *guard {
+// guardMemory begins to look how much memory the process has, and calls exceeded, which ends it, when that nears a number
+// of bytes. The sizes of documents are bounded, so that it cannot take much more in one step. It looks until end is called.
+func guardMemory(memory int64, exceeded func()) (end func()) {
 	own := float64(memory - programSize)
 	debug.SetMemoryLimit(int64(own * collectedShare))
-	g := &guard{done: make(chan struct{})}
-	g.looking.Go(func() {
+	done, looking := make(chan struct{}), new(sync.WaitGroup)
+	looking.Go(func() {
 		ticker := time.NewTicker(lookInterval)
 		defer ticker.Stop()
 		for {
 			select {
-			case <-g.done:
+			case <-done:
 				return
 			case <-ticker.C:
 			}
@@ -44,12 +38,10 @@ func newGuard(memory int64, exceeded func()) *guard {
 			}
 		}
 	})
-	return g
-}
-
-func (g *guard) end() {
-	close(g.done)
-	g.looking.Wait()
+	return func() {
+		close(done)
+		looking.Wait()
+	}
 }
 
 // inUse is how many bytes the Go runtime has and did not give back.
