@@ -3,7 +3,6 @@
 package compliance
 
 import (
-	"maps"
 	"slices"
 
 	"attestry/evidence"
@@ -108,18 +107,4 @@ func fulfilling(required template.Attestation, entries []evidence.Entry) (eviden
 		return evidence.Entry{}, false
 	}
 	return entries[i], true
-}
-
-// names lists the artifacts of a trail: those of the template in its order, then the others by name.
-func names(t *template.Template, slots map[string]evidence.SlotSummary) []string {
-	var all []string
-	for _, required := range t.Trail.Artifacts {
-		all = append(all, required.Name)
-	}
-	for _, name := range slices.Sorted(maps.Keys(slots)) {
-		if _, expected := t.Artifact(name); !expected {
-			all = append(all, name)
-		}
-	}
-	return all
 }

@@ -29,19 +29,15 @@ func Overridden(t *template.Template, trail *evidence.Trail, override *evidence.
 	return original, ok
 }
 
+// overriddenAmong is not ok unless the attestation is there, or required and missing.
 func overriddenAmong(required []template.Attestation, entries []evidence.Entry, override *evidence.Attestation) (evidence.Entry, bool) {
 	for _, entry := range entries {
 		if entry.Name == override.Name && entry.Type == override.Type {
 			return entry, true
 		}
 	}
-	return evidence.Entry{}, lacks(required, entries, override.Name, override.Type)
-}
-
-// lacks reports whether an attestation of a name is required and missing that one of the given type would fulfil.
-func lacks(required []template.Attestation, entries []evidence.Entry, name, kind string) bool {
-	return slices.ContainsFunc(required, func(one template.Attestation) bool {
+	return evidence.Entry{}, slices.ContainsFunc(required, func(one template.Attestation) bool {
 		_, found := fulfilling(one, entries)
-		return one.Name == name && one.Fits(kind) && !found
+		return one.Name == override.Name && one.Fits(override.Type) && !found
 	})
 }

@@ -44,7 +44,17 @@ func Describe(t *template.Template, trail *evidence.Trail, slots map[string]evid
 		Status: Trail(t, trail), Attestations: attestations(t.Trail.Attestations, trail.Entries),
 		EvaluatedAt: trail.EvaluatedAt, Template: trail.Template,
 	}
-	for _, name := range names(t, trail.Slots) {
+	// The artifacts of the template come in its order, then the others by name.
+	var names []string
+	for _, required := range t.Trail.Artifacts {
+		names = append(names, required.Name)
+	}
+	for _, name := range trail.SlotNames() {
+		if _, expected := t.Artifact(name); !expected {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
 		slot := slots[name]
 		slot.Name = name
 		report.Artifacts = append(report.Artifacts, describeSlot(t, trail, &slot))
@@ -92,4 +102,22 @@ func attestations(required []template.Attestation, entries []evidence.Entry) []A
 		}
 	}
 	return listed
+}
+
+// Shortfall names what keeps an artifact from being compliant in its trail: attestations of
+// the artifact or the trail that are not compliant, and required ones that are missing.
+func Shortfall(t *template.Template, trail *evidence.Trail, slot *evidence.Slot, artifact evidence.SlotArtifact) (failing, missing []string) {
+	required, _ := t.Artifact(slot.Name)
+	for _, status := range slices.Concat(
+		attestations(t.Trail.Attestations, trail.Entries),
+		attestations(required.Attestations, slot.Bound(artifact)),
+	) {
+		switch {
+		case status.Entry == nil:
+			missing = append(missing, status.Name)
+		case !status.Entry.Compliant:
+			failing = append(failing, status.Name)
+		}
+	}
+	return failing, missing
 }

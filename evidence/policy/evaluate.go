@@ -97,7 +97,10 @@ func (p *Policy) resolve(number int, facts *Facts, at int) Resolution {
 	resolution := Resolution{Outcome: NotApplicable, Flow: at}
 	applies, err := requirement.applies(facts.subject(flow))
 	if kind == AttestationRuleKind {
-		applies, err = attestation.applies(facts.subject(flow))
+		applies = true
+		if attestation.If != nil {
+			applies, err = evaluate(attestation.If, facts.subject(flow))
+		}
 	}
 	switch {
 	case err != nil:
@@ -143,13 +146,6 @@ func (r *Requirement) applies(subject *expression.Subject) (bool, error) {
 	return true, nil
 }
 
-func (r *AttestationRule) applies(subject *expression.Subject) (bool, error) {
-	if r.If == nil {
-		return true, nil
-	}
-	return evaluate(r.If, subject)
-}
-
 func evaluate(condition *expression.Expression, subject *expression.Subject) (bool, error) {
 	holds, err := condition.Evaluate(subject)
 	if err != nil {
@@ -162,7 +158,10 @@ func evaluate(condition *expression.Expression, subject *expression.Subject) (bo
 func (r *AttestationRule) resolve(facts *Facts, flow *Flow) (Outcome, *Attestation) {
 	var found *Attestation
 	if r.ForControl != "" {
-		found = r.findDecision(facts)
+		// The latest decision on the control counts, in whichever flow it was recorded (docs/semantics.md 18.3).
+		if decision, ok := facts.Decisions[r.ForControl]; ok && r.Accepts(decision.Entry) {
+			found = citation(&decision.Entry, decision.Flow, decision.Trail)
+		}
 	} else if entry := r.find(flow.Attestations); entry != nil {
 		found = citation(entry, flow.Name, flow.Trail)
 	}
@@ -180,30 +179,17 @@ func citation(entry *evidence.Entry, flow, trail string) *Attestation {
 	return &Attestation{ID: entry.ID, Name: entry.Name, Type: entry.Type, Flow: flow, Trail: trail, Compliant: entry.Compliant}
 }
 
-// findDecision returns the latest decision on the control, in whichever flow it was recorded (docs/semantics.md 18.3).
-func (r *AttestationRule) findDecision(facts *Facts) *Attestation {
-	decision, ok := facts.Decisions[r.ForControl]
-	if !ok || !r.Accepts(decision.Entry) {
-		return nil
-	}
-	return citation(&decision.Entry, decision.Flow, decision.Trail)
-}
-
 // find returns the attestation of a flow that decides: the latest, and of any name preferably a compliant one.
-func (r *AttestationRule) find(entries []evidence.Entry) *evidence.Entry {
-	var found *evidence.Entry
+func (r *AttestationRule) find(entries []evidence.Entry) (found *evidence.Entry) {
 	for i := range entries {
-		if r.Accepts(entries[i]) && (found == nil || r.prefers(&entries[i], found)) {
-			found = &entries[i]
+		entry := &entries[i]
+		switch {
+		case !r.Accepts(*entry):
+		case found == nil, r.Name == Any && entry.Compliant && !found.Compliant:
+			found = entry
+		case (r.Name != Any || entry.Compliant == found.Compliant) && evidence.CompareEntries(*entry, *found) > 0:
+			found = entry
 		}
 	}
 	return found
-}
-
-// prefers reports whether an attestation decides rather than another one.
-func (r *AttestationRule) prefers(entry, other *evidence.Entry) bool {
-	if r.Name == Any && entry.Compliant != other.Compliant {
-		return entry.Compliant
-	}
-	return evidence.CompareEntries(*entry, *other) > 0
 }

@@ -36,23 +36,17 @@ func FromNames(list []string) (content []byte, err error) {
 	if len(wrong) > 0 {
 		return nil, evidence.ValidationError(wrong)
 	}
-	content = []byte(legacyText(required))
-	if len(content) > MaxSize {
-		text := "List should have fewer items, as its template has at most 1 MiB"
-		return nil, evidence.ValidationError(map[string]string{"template": text + yamlfile.Shown(strings.Join(list[:min(len(list), yamlfile.MaxShown)], ", "))})
-	}
-	return content, nil
-}
-
-// legacyText writes names in quotes, as some of them would be read as numbers or as true else.
-func legacyText(required []string) string {
 	var b strings.Builder
 	b.WriteString(Empty + "trail:\n  artifacts:\n    - name: " + LegacyArtifact + "\n")
 	if len(required) > 0 {
 		b.WriteString("      attestations:\n")
 	}
-	for _, name := range required {
+	for _, name := range required { // in quotes, as some would be read as numbers or as true else
 		b.WriteString("        - name: \"" + name + "\"\n          type: \"" + AnyType + "\"\n")
 	}
-	return b.String()
+	if b.Len() > MaxSize {
+		text := "List should have fewer items, as its template has at most 1 MiB"
+		return nil, evidence.ValidationError(map[string]string{"template": text + yamlfile.Shown(strings.Join(list[:min(len(list), yamlfile.MaxShown)], ", "))})
+	}
+	return []byte(b.String()), nil
 }

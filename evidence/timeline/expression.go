@@ -51,14 +51,11 @@ func ParseSnappish(text string) (environment string, e Expression, err error) {
 		start = len(text)
 	}
 	environment, rest := text[:start], text[start:]
-	if environment == "" || strings.Count(rest, "#")+strings.Count(rest, "~")+strings.Count(rest, "@") > 1 {
-		return "", Expression{}, badSnappish(text)
+	e, ok := Latest, true
+	if rest != "" {
+		e, ok = parseExpression(rest)
 	}
-	if rest == "" {
-		return environment, Latest, nil
-	}
-	e, ok := parseExpression(rest)
-	if !ok {
+	if !ok || environment == "" || strings.Count(rest, "#")+strings.Count(rest, "~")+strings.Count(rest, "@") > 1 {
 		return "", Expression{}, badSnappish(text)
 	}
 	return environment, e, nil
@@ -87,19 +84,14 @@ func parseMoment(text string) (Expression, bool) {
 	if strings.EqualFold(text, "now") {
 		return Latest, true
 	}
-	if at, ok := parseTimestamp(text); ok {
-		return Expression{moment: func(time.Time) float64 { return at }}, true
+	// A timestamp is in UTC, with or without a Z, and has no longer form.
+	const layout = "2006-01-02T15:04:05"
+	timestamp := strings.TrimSuffix(text, "Z")
+	if at, err := time.Parse(layout, timestamp); err == nil && len(timestamp) == len(layout) {
+		return Expression{moment: func(time.Time) float64 { return float64(at.Unix()) }}, true
 	}
 	count, unit, ok := parseAgo(text)
 	return Expression{moment: func(now time.Time) float64 { return unit(now, count) }}, ok
-}
-
-// parseTimestamp reads `YYYY-MM-DDTHH:MM:SS`, in UTC with or without a Z, and no longer form.
-func parseTimestamp(text string) (float64, bool) {
-	text = strings.TrimSuffix(text, "Z")
-	const layout = "2006-01-02T15:04:05"
-	at, err := time.Parse(layout, text)
-	return float64(at.Unix()), err == nil && len(text) == len(layout)
 }
 
 // span goes back from now by a number of units; it gives Unix seconds.

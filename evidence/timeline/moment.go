@@ -31,8 +31,14 @@ func At(seconds float64) Moment { return Moment{At: seconds} }
 // back from now (`1hour`, `2days`, `30mins`), or a time in Unix seconds or ISO 8601
 // (docs/semantics.md 11.5). NOW is the latest snapshot. The error is the contract's.
 func ParseMoment(text string, now time.Time) (Moment, error) {
-	if at, ok := parsePoint(text, now); ok {
-		return Moment{At: at}, nil
+	if at, ok := parseSeconds(text); ok {
+		return At(at), nil
+	}
+	if at, ok := evidence.ParseTime(text); ok {
+		return At(evidence.Seconds(at)), nil
+	}
+	if at, ok := parseBack(text, now); ok {
+		return At(at), nil
 	}
 	if strings.EqualFold(text, "NOW") {
 		return End(), nil
@@ -53,7 +59,11 @@ func ParseMoments(text string, now time.Time) (start, end Moment, err error) {
 	start, end = Beginning(), End()
 	from, to, ranged := strings.Cut(text, "..")
 	if !ranged {
-		return parseSnapshotMoments(text)
+		picked, ok := parseSide(text, Expression{})
+		if !ok || text == "" {
+			return start, end, invalidMoment(text)
+		}
+		return Moment{Snapshot: &picked}, Moment{Snapshot: &picked}, nil
 	}
 	if from != "" {
 		start, err = ParseMoment(from, now)
@@ -65,14 +75,6 @@ func ParseMoments(text string, now time.Time) (start, end Moment, err error) {
 		return start, end, invalidMoment(text)
 	}
 	return start, end, nil
-}
-
-func parseSnapshotMoments(text string) (start, end Moment, err error) {
-	picked, ok := parseSide(text, Expression{})
-	if !ok || text == "" {
-		return Beginning(), End(), invalidMoment(text)
-	}
-	return Moment{Snapshot: &picked}, Moment{Snapshot: &picked}, nil
 }
 
 // IsBeginning reports whether the moment is the beginning of the log, by its number.
@@ -98,17 +100,6 @@ func (t *Timeline) Ends(start, end Moment) (first, last int64, err error) {
 		first, last = min(first, last), max(first, last)
 	}
 	return first, last, err
-}
-
-// parsePoint reads a point in time, in Unix seconds.
-func parsePoint(text string, now time.Time) (float64, bool) {
-	if seconds, ok := parseSeconds(text); ok {
-		return seconds, true
-	}
-	if at, ok := evidence.ParseTime(text); ok {
-		return evidence.Seconds(at), true
-	}
-	return parseBack(text, now)
 }
 
 // leastSeconds is where times in Unix seconds begin; smaller numbers are those of snapshots.

@@ -27,9 +27,17 @@ func (k Keys) Sign(origin string, tree *Tree) (string, error) {
 
 // SignText signs a text, which ends with a line break and is no checkpoint, in the name of an origin.
 func (k Keys) SignText(origin, text string) (string, error) {
-	signers, err := k.signers(origin)
+	verifiers, err := k.Verifiers(origin)
 	if err != nil {
 		return "", err
+	}
+	signers := make([]note.Signer, 0, len(k))
+	for i, one := range verifiers {
+		verifier, err := note.NewVerifier(one)
+		if err != nil {
+			return "", err
+		}
+		signers = append(signers, signer{verifier, k[i]})
 	}
 	signed, err := note.Sign(&note.Note{Text: text}, signers...)
 	return string(signed), err

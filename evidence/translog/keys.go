@@ -84,19 +84,3 @@ type signer struct {
 
 // Sign signs a message.
 func (s signer) Sign(message []byte) ([]byte, error) { return ed25519.Sign(s.key, message), nil }
-
-func (k Keys) signers(origin string) ([]note.Signer, error) {
-	verifiers, err := k.Verifiers(origin)
-	if err != nil {
-		return nil, err
-	}
-	signers := make([]note.Signer, 0, len(k))
-	for i, text := range verifiers {
-		verifier, err := note.NewVerifier(text)
-		if err != nil {
-			return nil, err
-		}
-		signers = append(signers, signer{verifier, k[i]})
-	}
-	return signers, nil
-}
