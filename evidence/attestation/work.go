@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// maxWork bounds how often parts of a schema are applied to values, for one payload. Parts that
-	// refer to each other can be applied more often than there are atoms. It is counted, not timed,
-	// so that equal payloads get equal answers. The largest payload has half a million values.
+	// maxWork bounds how often parts of a schema are applied to values, for one payload. Parts that refer to each
+	// other can multiply that without bound. It is counted, not timed, so that equal payloads get equal answers. The
+	// largest payload has half a million values.
 	maxWork = 5_000_000
 	// matchSteps is how many steps of a regular expression, by character and instruction, count as one part.
 	matchSteps = 200

@@ -40,8 +40,11 @@ func encodeLine(content *bytes.Buffer, value any) error {
 
 // Decode reads a JSON member. It must equal what Encode writes, so that all readers agree on it.
 func Decode(content []byte, value any) error {
-	if isIndented(content) && isLong(content) {
-		return errForm
+	if isIndented(content) && len(content) > maxIndented {
+		var compact bytes.Buffer
+		if json.Compact(&compact, content) != nil || compact.Len() >= maxIndented { // without the line break
+			return errForm
+		}
 	}
 	if err := json.Unmarshal(content, value); err != nil {
 		return err
@@ -106,11 +109,3 @@ func decodeList[T any](v *Verifier, content []byte, kept *[]T) error {
 
 // isIndented reports whether JSON has a line break before its last byte. Strings in JSON have none.
 func isIndented(content []byte) bool { return bytes.IndexByte(content, '\n') < len(content)-1 }
-
-func isLong(content []byte) bool {
-	if len(content) <= maxIndented {
-		return false
-	}
-	var compact bytes.Buffer
-	return json.Compact(&compact, content) != nil || compact.Len() >= maxIndented // without the line break
-}

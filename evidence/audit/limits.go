@@ -16,11 +16,6 @@ type limits struct {
 	findings  int
 }
 
-// newLimits share so many bytes of memory out. A document is held with its decoded form, and encoded again.
-func newLimits(memory int64) limits {
-	return limits{document: memory / 8, decoded: memory / 4, documents: memory / 2, members: 1_000_000, findings: 1_000}
-}
-
 const (
 	// DefaultMemory is enough for packages of some ten thousand attestations, in bytes.
 	DefaultMemory = 64 << 20
@@ -53,12 +48,9 @@ func (v *Verifier) report(member, format string, args ...any) {
 		v.omitted++
 		return
 	}
-	v.findings = append(v.findings, Finding{Member: member, Reason: shorten(fmt.Sprintf(format, args...))})
-}
-
-func shorten(reason string) string {
-	if len(reason) <= maxReason {
-		return reason
+	reason := fmt.Sprintf(format, args...)
+	if len(reason) > maxReason {
+		reason = strings.ToValidUTF8(reason[:maxReason], "") + " …"
 	}
-	return strings.ToValidUTF8(reason[:maxReason], "") + " …"
+	v.findings = append(v.findings, Finding{Member: member, Reason: reason})
 }

@@ -64,7 +64,10 @@ type evidenceRef struct {
 // NewVerifier begins to verify a package in so many bytes of memory. evaluator evaluates hostile rules.
 func NewVerifier(evaluator Evaluator, memory int64) *Verifier {
 	return &Verifier{
-		evaluator: evaluator, limits: newLimits(memory), known: map[string]bool{}, trails: map[string]*TrailDocument{}, templates: map[string]template.Template{},
+		evaluator: evaluator,
+		// A document is held with its decoded form, and encoded again.
+		limits: limits{document: memory / 8, decoded: memory / 4, documents: memory / 2, members: 1_000_000, findings: 1_000},
+		known:  map[string]bool{}, trails: map[string]*TrailDocument{}, templates: map[string]template.Template{},
 		evidence: map[string]evidenceRef{}, types: map[string]*customType{}, policies: map[string]*policy.Policy{},
 		log: Log{Entries: map[string]LoggedFact{}, files: map[string]map[string][]byte{}, groups: map[string]string{}, shown: map[string]shownFact{}},
 	}

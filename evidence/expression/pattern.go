@@ -21,28 +21,22 @@ const (
 // NewPatterns makes a set for the patterns of expressions that take up at most maxBytes together.
 func NewPatterns(maxBytes int) *pattern.Set { return pattern.NewSet(maxBytes, maxInstructions) }
 
-// pattern reads a regular expression in quotes.
-func (p *parser) pattern() (*pattern.Pattern, error) {
+// pattern reads a regular expression in quotes. It is anchored at the beginning of a string, not at its end
+// (docs/semantics.md 18.2).
+func (p *parser) pattern() (compiled *pattern.Pattern, err error) {
 	quoted := p.next()
 	if quoted.kind != stringToken {
 		return nil, p.unexpected("a regular expression in quotes")
 	}
 	p.take()
-	compiled, err := compilePattern(quoted.text, p.patterns)
+	// It has to be valid by itself: "a)(b" is valid in parentheses only.
+	if len(quoted.text) > maxPattern {
+		err = fmt.Errorf("it is longer than %d bytes", maxPattern)
+	} else if _, err = syntax.Parse(quoted.text, syntax.Perl); err == nil {
+		compiled, err = p.patterns.Compile(`\A(?:` + quoted.text + `)`)
+	}
 	if err != nil {
 		return nil, &Error{Column: quoted.column, Reason: "the regular expression is not valid: " + strings.TrimPrefix(err.Error(), "error parsing regexp: ")}
 	}
 	return compiled, nil
-}
-
-// compilePattern anchors a regular expression at the beginning of a string, not at its end (docs/semantics.md 18.2).
-func compilePattern(text string, patterns *pattern.Set) (*pattern.Pattern, error) {
-	if len(text) > maxPattern {
-		return nil, fmt.Errorf("it is longer than %d bytes", maxPattern)
-	}
-	// It has to be valid by itself: "a)(b" is valid in parentheses only.
-	if _, err := syntax.Parse(text, syntax.Perl); err != nil {
-		return nil, err
-	}
-	return patterns.Compile(`\A(?:` + text + `)`)
 }

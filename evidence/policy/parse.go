@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"math"
 	"net/url"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 
 	"attestry/evidence"
-	"attestry/evidence/attestation"
 	"attestry/evidence/control"
 	"attestry/evidence/expression"
 	"attestry/evidence/pattern"
@@ -21,9 +19,6 @@ import (
 
 // MaxRules is how many attestation rules and exceptions a policy may have. Each is evaluated for every artifact.
 const MaxRules = 1000
-
-// types are those that a rule may name, beside custom:<name>.
-var types = append(attestation.Names(), Any)
 
 var format = yamlfile.Format{Name: "Policy", Columns: true}
 
@@ -110,7 +105,7 @@ func (r *reader) attestations(list yamlfile.Value) []AttestationRule {
 }
 
 func (r *reader) attestation(entry yamlfile.Value, fields map[string]yamlfile.Value) AttestationRule {
-	rule := AttestationRule{Type: attestationType(fields["type"]), Name: Any}
+	rule := AttestationRule{Type: fields["type"].AttestationType(evidence.MaxResourceName), Name: Any}
 	if name := fields["name"]; name.Node != nil {
 		rule.Name = boundedText(name, evidence.MaxResourceName)
 	}
@@ -130,19 +125,6 @@ func (r *reader) attestation(entry yamlfile.Value, fields map[string]yamlfile.Va
 	return rule
 }
 
-func attestationType(value yamlfile.Value) string {
-	kind, ok := value.Text()
-	name, custom := strings.CutPrefix(kind, evidence.CustomPrefix)
-	switch {
-	case !ok:
-	case utf8.RuneCountInString(name) > evidence.MaxResourceName:
-		tooLong(value, kind, evidence.MaxResourceName)
-	case (!custom || strings.Contains(kind, "\n")) && !slices.Contains(types, kind):
-		value.Fault("Input should be '" + strings.Join(types, "', '") + "' or match pattern '^custom:.*$'" + yamlfile.Shown(kind))
-	}
-	return kind
-}
-
 // boundedText reads a text of 1 to most characters.
 func boundedText(value yamlfile.Value, most int) string {
 	text, ok := value.Text()
@@ -151,13 +133,9 @@ func boundedText(value yamlfile.Value, most int) string {
 	case text == "":
 		value.Fault("String should have at least 1 character" + yamlfile.Shown(text))
 	case utf8.RuneCountInString(text) > most:
-		tooLong(value, text, most)
+		value.TooLong(text, most)
 	}
 	return text
-}
-
-func tooLong(value yamlfile.Value, text string, most int) {
-	value.Fault(fmt.Sprintf("String should have at most %d characters", most) + yamlfile.Shown(text))
 }
 
 // condition reads an expression: a text in ${{ }}, or a mapping with the text without it.

@@ -1,11 +1,6 @@
 package snapshot
 
-import (
-	"cmp"
-	"strings"
-
-	"attestry/evidence"
-)
+import "attestry/evidence"
 
 // Context is what certain types of environments tell of an instance beyond what it runs and since when: one member is
 // set, that of the environment's type (docs/semantics.md 10.1).
@@ -53,11 +48,6 @@ func (c *Context) members() []string {
 		members = append(members, r.Kind, evidence.Text(r.ServiceName), evidence.Text(r.RevisionName), evidence.Text(r.JobName))
 	}
 	return members
-}
-
-// compareContexts orders contexts, so that the same one of several instances is always shown.
-func compareContexts(a, b *Context) int {
-	return cmp.Compare(strings.Join(a.members(), "\x00"), strings.Join(b.members(), "\x00"))
 }
 
 // size is the most that the context takes up in JSON, in bytes.

@@ -124,26 +124,23 @@ func worst(word string) string {
 // Evaluation returns what was kept of the evaluation, for an artifact with so many origins.
 func (d *Decision) Evaluation(origins int) policy.Evaluation {
 	words := strings.Fields(d.Rules)
-	evaluation := make(policy.Evaluation, 0, len(words))
+	evaluation := make(policy.Evaluation, len(words))
 	for number, word := range words {
-		evaluation = append(evaluation, policy.RuleEvaluation{Resolutions: d.resolutions(number, word, origins)})
+		if len(word) > max(origins, 1) { // a snapshot may leave out origins of an artifact
+			word = worst(word)
+		}
+		if origins == 0 {
+			evaluation[number].Resolutions = []policy.Resolution{d.resolution(number, policy.NoFlow, word[0])}
+			continue
+		}
+		resolutions := make([]policy.Resolution, 0, origins)
+		for flow := range origins {
+			// Of a single letter, the last is the first.
+			resolutions = append(resolutions, d.resolution(number, flow, word[min(flow, len(word)-1)]))
+		}
+		evaluation[number].Resolutions = resolutions
 	}
 	return evaluation
-}
-
-func (d *Decision) resolutions(rule int, word string, origins int) []policy.Resolution {
-	if len(word) > max(origins, 1) { // a snapshot may leave out origins of an artifact
-		word = worst(word)
-	}
-	if origins == 0 {
-		return []policy.Resolution{d.resolution(rule, policy.NoFlow, word[0])}
-	}
-	resolutions := make([]policy.Resolution, 0, origins)
-	for flow := range origins {
-		// Of a single letter, the last is the first.
-		resolutions = append(resolutions, d.resolution(rule, flow, word[min(flow, len(word)-1)]))
-	}
-	return resolutions
 }
 
 func (d *Decision) resolution(rule, flow int, letter byte) policy.Resolution {

@@ -72,7 +72,13 @@ func Canonical(kind evidence.EnvironmentType, instances []Instance) Report {
 				image = &reportedInstances{Reported: Reported{Fingerprint: fingerprint, Name: name}}
 				images[key{fingerprint, name}] = image
 			}
-			image.take(&instance)
+			if len(image.CreatedAt) == 0 || instance.CreatedAt >= image.youngest {
+				image.youngest, image.Context = instance.CreatedAt, instance.Context
+			}
+			image.CreatedAt = append(image.CreatedAt, instance.CreatedAt)
+			if instance.PodContext != nil {
+				image.addPod(instance.Pod, *instance.PodContext)
+			}
 		}
 	}
 	report := Report{Type: kind, Artifacts: make([]Reported, 0, len(images))}
@@ -91,56 +97,38 @@ type reportedInstances struct {
 	youngest int64
 }
 
-func (g *reportedInstances) take(instance *Instance) {
-	if len(g.CreatedAt) == 0 || instance.CreatedAt >= g.youngest {
-		g.youngest, g.Context = instance.CreatedAt, instance.Context
-	}
-	g.CreatedAt = append(g.CreatedAt, instance.CreatedAt)
-	if instance.PodContext != nil {
-		g.addPod(instance.Pod, *instance.PodContext)
-	}
-}
-
 func sortReported(images []Reported) {
 	slices.SortFunc(images, func(a, b Reported) int {
 		return cmp.Or(cmp.Compare(a.Fingerprint, b.Fingerprint), cmp.Compare(a.Name, b.Name))
 	})
 }
 
-// inOrder sorts instances so that those of one name always meet in the same order.
+// inOrder sorts instances so that those of one name always meet in the same order, and the same context is shown.
 func inOrder(instances []Instance) []Instance {
 	return slices.SortedStableFunc(slices.Values(instances), func(a, b Instance) int {
 		if order := cmp.Or(cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.namespace(), b.namespace()), cmp.Compare(a.CreatedAt, b.CreatedAt)); order != 0 {
 			return order
 		}
-		return cmp.Or(compareContexts(a.Context, b.Context), compareOwners(a.PodContext, b.PodContext))
+		return cmp.Or(slices.Compare(a.Context.members(), b.Context.members()), slices.CompareFunc(a.owners(), b.owners(), compareOwners))
 	})
 }
 
-// compareOwners orders pods that differ in their owners alone, if at all.
-func compareOwners(a, b *Pod) int {
-	if a == nil || b == nil {
-		return 0
-	}
-	return slices.CompareFunc(a.Owners, b.Owners, func(a, b Owner) int {
-		return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID),
-			compareFlags(a.Controller, b.Controller), compareFlags(a.BlockOwnerDeletion, b.BlockOwnerDeletion))
-	})
-}
-
-// compareFlags orders flags: absent, false, true.
-func compareFlags(a, b *bool) int {
-	rank := func(flag *bool) int {
-		switch {
-		case flag == nil:
-			return 0
-		case !*flag:
-			return 1
-		default:
-			return 2
+func compareOwners(a, b Owner) int {
+	flag := func(flag *bool) string { // "" for an absent one
+		if flag == nil {
+			return ""
 		}
+		return strconv.FormatBool(*flag)
 	}
-	return cmp.Compare(rank(a), rank(b))
+	return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID),
+		cmp.Compare(flag(a.Controller), flag(b.Controller)), cmp.Compare(flag(a.BlockOwnerDeletion), flag(b.BlockOwnerDeletion)))
+}
+
+func (i *Instance) owners() []Owner {
+	if i.PodContext == nil {
+		return nil
+	}
+	return i.PodContext.Owners
 }
 
 func (i *Instance) namespace() string {
@@ -160,9 +148,6 @@ func (r *Reported) addPod(name string, pod Pod) {
 	}
 	r.Pods[name] = pod
 }
-
-// newest is the start of the youngest instance; the starts are sorted.
-func (r *Reported) newest() int64 { return r.CreatedAt[len(r.CreatedAt)-1] }
 
 // Digest is the SHA-256 over the sorted names, fingerprints and numbers of instances that run.
 func (r *Report) Digest() string {
@@ -217,7 +202,7 @@ func united(names []Reported) Reported {
 		if n := len(all.names); n == 0 || all.names[n-1] != image.Name {
 			all.names = append(all.names, image.Name)
 		}
-		if newest := image.newest(); len(all.CreatedAt) == 0 || newest > youngest {
+		if newest := image.CreatedAt[len(image.CreatedAt)-1]; len(all.CreatedAt) == 0 || newest > youngest {
 			all.Context, youngest = image.Context, newest
 		}
 		all.CreatedAt = append(all.CreatedAt, image.CreatedAt...)

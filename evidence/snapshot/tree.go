@@ -201,14 +201,20 @@ type Difference struct {
 // Compare walks the former tree, by its root, only where its ids differ from this tree's: one fetch per level.
 func (t *Tree) Compare(root string, fetch Fetch) (Difference, error) {
 	var before []Artifact
-	var superseded []string
-	var frontier []string
+	var superseded, frontier []string
 	if root != "" {
 		frontier = []string{root}
 	}
 	shared := map[string]bool{}
 	for len(frontier) > 0 {
-		missing := t.missing(frontier, shared)
+		var missing []string
+		for _, id := range frontier {
+			if _, held := t.Chunks[id]; held {
+				shared[id] = true
+			} else {
+				missing = append(missing, id)
+			}
+		}
 		frontier = nil
 		if len(missing) == 0 {
 			break
@@ -254,19 +260,6 @@ func (t *Tree) Artifacts() []Artifact {
 	}
 	sortByFingerprint(artifacts)
 	return artifacts
-}
-
-// missing returns which ids this tree does not hold, and notes those it does.
-func (t *Tree) missing(ids []string, shared map[string]bool) []string {
-	var missing []string
-	for _, id := range ids {
-		if _, held := t.Chunks[id]; held {
-			shared[id] = true
-			continue
-		}
-		missing = append(missing, id)
-	}
-	return missing
 }
 
 // without returns the chunks that neither are nor hang below the given ones.

@@ -1,6 +1,7 @@
 package template
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -25,7 +26,7 @@ func FromNames(list []string) (content []byte, err error) {
 		case name == "":
 			wrong[at] = "Attestation names must not be empty" + yamlfile.Shown(name)
 		case utf8.RuneCountInString(name) > evidence.MaxResourceName:
-			wrong[at] = nameTooLong + yamlfile.Shown(name)
+			wrong[at] = fmt.Sprintf("String should have at most %d characters", evidence.MaxResourceName) + yamlfile.Shown(name)
 		case !validName.MatchString(name):
 			wrong[at] = "String should match pattern '" + namePattern + "'" + yamlfile.Shown(name)
 		case !taken[name]:

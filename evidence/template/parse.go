@@ -1,27 +1,18 @@
 package template
 
 import (
-	"fmt"
 	"regexp"
-	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 
 	"attestry/evidence"
-	"attestry/evidence/attestation"
 	"attestry/evidence/yamlfile"
 )
-
-// builtin are the types that an attestation can be required to have, beside AnyType and custom:<name>.
-var builtin = attestation.Names()
 
 const namePattern = `^[a-zA-Z0-9\-_]+$`
 
 var format = yamlfile.Format{Name: "Template"}
-
-var nameTooLong = fmt.Sprintf("String should have at most %d characters", evidence.MaxResourceName)
 
 var validName = regexp.MustCompile(namePattern)
 
@@ -82,7 +73,7 @@ func (r reader) attestations(list yamlfile.Value) []Attestation {
 	attestations, taken := []Attestation{}, names{}
 	for _, one := range list.List() {
 		if fields, ok := one.Mapping("Attestation", "name", "type"); ok {
-			attestations = append(attestations, Attestation{Name: r.name(fields["name"], taken), Type: r.kind(fields["type"])})
+			attestations = append(attestations, Attestation{Name: r.name(fields["name"], taken), Type: fields["type"].AttestationType(r.maxName)})
 		}
 	}
 	return attestations
@@ -97,7 +88,7 @@ func (r reader) name(value yamlfile.Value, taken names) string {
 	switch {
 	case !ok:
 	case utf8.RuneCountInString(name) > r.maxName:
-		value.Fault(nameTooLong + yamlfile.Shown(name))
+		value.TooLong(name, r.maxName)
 	case !validName.MatchString(name):
 		value.Fault("String should match pattern '" + namePattern + "'" + yamlfile.Shown(name))
 	case taken[name]:
@@ -105,19 +96,4 @@ func (r reader) name(value yamlfile.Value, taken names) string {
 	}
 	taken[name] = true
 	return name
-}
-
-// kind reads the type that an attestation is required to have.
-func (r reader) kind(value yamlfile.Value) string {
-	kind, ok := value.Text()
-	name, custom := strings.CutPrefix(kind, evidence.CustomPrefix)
-	switch {
-	case !ok:
-	case utf8.RuneCountInString(name) > r.maxName:
-		value.Fault(nameTooLong + yamlfile.Shown(kind))
-	case kind != AnyType && !slices.Contains(builtin, kind) && (!custom || strings.Contains(kind, "\n")):
-		value.Fault("Input should be '" + strings.Join(builtin, "', '") + "', '" + AnyType +
-			"' or match pattern '^custom:.*$'" + yamlfile.Shown(kind))
-	}
-	return kind
 }

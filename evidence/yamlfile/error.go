@@ -1,9 +1,7 @@
 package yamlfile
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -53,27 +51,6 @@ func (e *Error) Error() string {
 		fmt.Fprintf(&b, "\nand %d more", more)
 	}
 	return b.String()
-}
-
-func (e *Error) add(finding Finding) {
-	e.Count++
-	if len(e.Findings) < maxFindings {
-		e.Findings = append(e.Findings, finding)
-	}
-}
-
-// orNil is the error, or nil when nothing was found.
-func (e *Error) orNil() error {
-	if e.Count == 0 {
-		return nil
-	}
-	slices.SortStableFunc(e.Findings, func(a, b Finding) int {
-		if a.Line != b.Line || !e.Format.Columns {
-			return cmp.Compare(a.Line, b.Line)
-		}
-		return cmp.Compare(a.Column, b.Column)
-	})
-	return e
 }
 
 // unreadable is the error of a file that is not one YAML document within bounds.

@@ -1,11 +1,17 @@
 package yamlfile
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"attestry/evidence"
+	"attestry/evidence/attestation"
 )
 
 const (
@@ -50,14 +56,29 @@ func (f Format) Root(node *yaml.Node) (Value, *Faults) {
 }
 
 // Err is an *Error with what was found, nil when nothing was.
-func (f *Faults) Err() error { return f.faults.orNil() }
+func (f *Faults) Err() error {
+	if f.faults.Count == 0 {
+		return nil
+	}
+	slices.SortStableFunc(f.faults.Findings, func(a, b Finding) int {
+		if a.Line != b.Line || !f.faults.Format.Columns {
+			return cmp.Compare(a.Line, b.Line)
+		}
+		return cmp.Compare(a.Column, b.Column)
+	})
+	return &f.faults
+}
 
 func (f *Faults) add(node *yaml.Node, at, text string) {
+	f.faults.Count++
+	if len(f.faults.Findings) == maxFindings {
+		return
+	}
 	finding := Finding{Location: at, Line: 1, Text: text}
 	if node != nil {
 		finding.Line, finding.Column = node.Line, node.Column
 	}
-	f.faults.add(finding)
+	f.faults.Findings = append(f.faults.Findings, finding)
 }
 
 // within spends one of the reads that a file may take, which only aliases can use up.
@@ -92,6 +113,28 @@ func (v Value) Text() (string, bool) {
 		return "", false
 	}
 	return value.Node.Value, true
+}
+
+// TooLong notes that a text has more characters than it may have.
+func (v Value) TooLong(text string, most int) {
+	v.Fault(fmt.Sprintf("String should have at most %d characters", most) + Shown(text))
+}
+
+// attestationTypes are those that a file may name, beside custom:<name>; * stands for any.
+var attestationTypes = append(attestation.Names(), "*")
+
+// AttestationType reads a required type of attestations, the name of which has at most so many characters.
+func (v Value) AttestationType(most int) string {
+	kind, ok := v.Text()
+	name, custom := strings.CutPrefix(kind, evidence.CustomPrefix)
+	switch {
+	case !ok:
+	case utf8.RuneCountInString(name) > most:
+		v.TooLong(kind, most)
+	case (!custom || strings.Contains(kind, "\n")) && !slices.Contains(attestationTypes, kind):
+		v.Fault("Input should be '" + strings.Join(attestationTypes, "', '") + "' or match pattern '^custom:.*$'" + Shown(kind))
+	}
+	return kind
 }
 
 // isText reports whether a scalar is a text. Dates are names as well, and so are 08 and 1e3, which may begin a

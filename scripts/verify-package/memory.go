@@ -27,13 +27,16 @@ func guardMemory(memory int64, exceeded func()) (end func()) {
 	looking.Go(func() {
 		ticker := time.NewTicker(lookInterval)
 		defer ticker.Stop()
+		// What the Go runtime has, and what of it was given back.
+		samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 		for {
 			select {
 			case <-done:
 				return
 			case <-ticker.C:
 			}
-			if float64(inUse()) > own*endedShare {
+			metrics.Read(samples)
+			if inUse := samples[0].Value.Uint64() - samples[1].Value.Uint64(); float64(inUse) > own*endedShare {
 				exceeded()
 			}
 		}
@@ -42,11 +45,4 @@ func guardMemory(memory int64, exceeded func()) (end func()) {
 		close(done)
 		looking.Wait()
 	}
-}
-
-// inUse is how many bytes the Go runtime has and did not give back.
-func inUse() uint64 {
-	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-	metrics.Read(samples)
-	return samples[0].Value.Uint64() - samples[1].Value.Uint64()
 }
