@@ -109,19 +109,12 @@ func NewRepo(org string, info RepoInfo, ordinal int, at float64) Repo {
 // Apply takes over what a later report says; what it leaves out stays. A report that is older than the last one only
 // sets a provider that was unknown, as that identifies the repository.
 func (r *Repo) Apply(info RepoInfo, at float64) {
-	identified := r.Provider == "" && set(&r.Provider, Text(info.Provider))
+	changed := r.Provider == "" && set(&r.Provider, Text(info.Provider))
 	if at < r.LastModifiedAt {
 		return
 	}
-	if r.learn(info) || identified || at-r.LastModifiedAt >= repoActivityInterval {
-		r.LastModifiedAt = at
-	}
-}
-
-// learn reports whether info says anything new.
-func (r *Repo) learn(info RepoInfo) bool {
 	renamed := set(&r.Name, info.Name)
-	changed := set(&r.URL, info.URL) || renamed
+	changed = set(&r.URL, info.URL) || renamed || changed
 	if info.Description != nil {
 		changed = set(&r.Description, info.Description) || changed
 	}
@@ -133,7 +126,9 @@ func (r *Repo) learn(info RepoInfo) bool {
 		r.AdditionalInfo = info.AdditionalInfo
 		changed = true
 	}
-	return changed
+	if changed || at-r.LastModifiedAt >= repoActivityInterval {
+		r.LastModifiedAt = at
+	}
 }
 
 func sameJSON(a, b json.RawMessage) bool {

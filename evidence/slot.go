@@ -234,20 +234,7 @@ func (s *Slot) Prune() {
 	if excess <= 0 {
 		return
 	}
-	spare := s.spare()
-	slices.SortFunc(spare, func(a, b SlotEntry) int { return CompareEntries(a.Entry, b.Entry) })
-	spare = spare[:min(excess, len(spare))]
-	if len(spare) == 0 {
-		return
-	}
-	s.Pruned = true
-	s.Entries = slices.DeleteFunc(s.Entries, func(e SlotEntry) bool {
-		return slices.ContainsFunc(spare, func(dropped SlotEntry) bool { return dropped.ID == e.ID })
-	})
-}
-
-// spare returns the attestations that are not bound to the current artifact and have a later one of their name.
-func (s *Slot) spare() []SlotEntry {
+	// What neither is bound to the current artifact nor is the latest of its name can be spared.
 	current, reported := s.Current()
 	counting := map[string]bool{}
 	for _, entry := range s.Shown() {
@@ -259,5 +246,13 @@ func (s *Slot) spare() []SlotEntry {
 			spare = append(spare, entry)
 		}
 	}
-	return spare
+	slices.SortFunc(spare, func(a, b SlotEntry) int { return CompareEntries(a.Entry, b.Entry) })
+	spare = spare[:min(excess, len(spare))]
+	if len(spare) == 0 {
+		return
+	}
+	s.Pruned = true
+	s.Entries = slices.DeleteFunc(s.Entries, func(e SlotEntry) bool {
+		return slices.ContainsFunc(spare, func(dropped SlotEntry) bool { return dropped.ID == e.ID })
+	})
 }

@@ -283,7 +283,7 @@ func (o *snapshotOrigins) showFlow(artifact *snapshot.Artifact, origin *snapshot
 		HTMLURL:                     o.links.Artifact(o.org, flow, artifact.Fingerprint, origin.Record),
 		FlowHTMLURL:                 o.links.Flow(o.org, flow),
 		DeploymentDiff:              resource.OrNull[DeploymentDiff]{Value: o.showDiff(origin)},
-		CommitLeadTime:              artifact.CommitLeadTime(&origin.Origin),
+		CommitLeadTime:              origin.LeadTime(artifact.FirstAt),
 		ArtifactComplianceInFlow:    origin.Status == evidence.Compliant,
 		FlowReasonsForNonCompliance: []resource.RuleResolution{},
 	}

@@ -2,6 +2,7 @@ package attestation
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,9 +12,29 @@ import (
 // checkLoops refuses a schema that applies itself to the same value, as {"$ref":"#"} does: its evaluation would not end.
 // A schema may recur by way of members or items, since values end.
 func checkLoops(root *jsonschema.Schema) error {
-	search := loopSearch{finished: map[*jsonschema.Schema]bool{}}
+	var path []*jsonschema.Schema
+	finished := map[*jsonschema.Schema]bool{nil: true} // no loop can be reached from these
+	// find returns the schemas of a loop that can be reached, the first one again at the end; nil when there is none.
+	var find func(part *jsonschema.Schema) []*jsonschema.Schema
+	find = func(part *jsonschema.Schema) []*jsonschema.Schema {
+		if finished[part] {
+			return nil
+		}
+		if i := slices.Index(path, part); i >= 0 {
+			return append(slices.Clone(path[i:]), part)
+		}
+		path = append(path, part)
+		for _, next := range appliedToSame(part) {
+			if loop := find(next); loop != nil {
+				return loop
+			}
+		}
+		path = path[:len(path)-1]
+		finished[part] = true
+		return nil
+	}
 	for _, part := range reachable(root) {
-		if loop := search.from(part); loop != nil {
+		if loop := find(part); loop != nil {
 			steps := make([]string, 0, len(loop))
 			for _, part := range loop[1:] {
 				steps = append(steps, "'"+locationOf(part)+"'")
@@ -29,31 +50,6 @@ func locationOf(part *jsonschema.Schema) string {
 	return cut(strings.TrimPrefix(part.Location, schemaURL))
 }
 
-// loopSearch is a depth-first search along the schemas that apply to one value.
-type loopSearch struct {
-	path     []*jsonschema.Schema
-	finished map[*jsonschema.Schema]bool // no loop can be reached from these
-}
-
-// from returns the schemas of a loop that can be reached, the first one again at the end; nil when there is none.
-func (s *loopSearch) from(part *jsonschema.Schema) []*jsonschema.Schema {
-	if part == nil || s.finished[part] {
-		return nil
-	}
-	if i := slices.Index(s.path, part); i >= 0 {
-		return append(slices.Clone(s.path[i:]), part)
-	}
-	s.path = append(s.path, part)
-	for _, next := range appliedToSame(part) {
-		if loop := s.from(next); loop != nil {
-			return loop
-		}
-	}
-	s.path = s.path[:len(s.path)-1]
-	s.finished[part] = true
-	return nil
-}
-
 // reachable returns a schema with all that it consists of and refers to, by location.
 func reachable(root *jsonschema.Schema) []*jsonschema.Schema {
 	var found []*jsonschema.Schema
@@ -67,8 +63,8 @@ func reachable(root *jsonschema.Schema) []*jsonschema.Schema {
 		}
 		seen[part] = true
 		found = append(found, part)
-		queue = append(queue, appliedToSame(part)...)
-		queue = append(queue, appliedWithin(part)...)
+		queue = slices.Concat(queue, appliedToSame(part), appliedToEach(part), itemsOf(part), slices.Collect(maps.Values(part.Properties)))
+		queue = append(queue, part.ContentSchema)
 	}
 	slices.SortFunc(found, func(a, b *jsonschema.Schema) int { return strings.Compare(a.Location, b.Location) })
 	return found
@@ -83,9 +79,7 @@ func appliedToSame(part *jsonschema.Schema) []*jsonschema.Schema {
 		parts = append(parts, part.DynamicRef.Ref)
 	}
 	parts = slices.Concat(parts, part.AllOf, part.AnyOf, part.OneOf)
-	for _, schema := range part.DependentSchemas {
-		parts = append(parts, schema)
-	}
+	parts = slices.AppendSeq(parts, maps.Values(part.DependentSchemas))
 	for _, dependency := range part.Dependencies {
 		if schema, ok := dependency.(*jsonschema.Schema); ok {
 			parts = append(parts, schema)
@@ -94,22 +88,11 @@ func appliedToSame(part *jsonschema.Schema) []*jsonschema.Schema {
 	return parts
 }
 
-// appliedWithin returns the schemas that a schema applies to members, to their
-// names, and to items; nil ones among them are absent keywords.
-func appliedWithin(part *jsonschema.Schema) []*jsonschema.Schema {
-	parts := slices.Concat(appliedToEach(part), itemsOf(part), []*jsonschema.Schema{part.ContentSchema})
-	for _, schema := range part.Properties {
-		parts = append(parts, schema)
-	}
-	return parts
-}
-
-// appliedToEach returns the schemas that a schema may apply to every member, to every name of one, or to every item.
+// appliedToEach returns the schemas that a schema may apply to every member, to every name of one, or to every item; nil
+// ones among them are absent keywords.
 func appliedToEach(part *jsonschema.Schema) []*jsonschema.Schema {
 	parts := []*jsonschema.Schema{part.PropertyNames, part.UnevaluatedProperties, part.Contains, part.Items2020, part.UnevaluatedItems}
-	for _, schema := range part.PatternProperties {
-		parts = append(parts, schema)
-	}
+	parts = slices.AppendSeq(parts, maps.Values(part.PatternProperties))
 	for _, keyword := range []any{part.AdditionalProperties, part.Items, part.AdditionalItems} {
 		if schema, ok := keyword.(*jsonschema.Schema); ok {
 			parts = append(parts, schema)

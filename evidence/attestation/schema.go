@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -73,7 +75,13 @@ func compileSchema(source json.RawMessage) (schema *Schema, err error) {
 	compiler.DefaultDraft(jsonschema.Draft7)
 	compiler.UseLoader(refusedLoader{})
 	work, patterns := &work{most: maxWork}, pattern.NewSet(maxPatterns, maxPatterns)
-	compiler.UseRegexpEngine(work.compiler(patterns))
+	compiler.UseRegexpEngine(func(text string) (jsonschema.Regexp, error) {
+		compiled, err := patterns.Compile(text)
+		if err != nil {
+			return nil, err
+		}
+		return countedPattern{compiled, work}, nil
+	})
 	if err := compiler.AddResource(schemaURL, document); err != nil {
 		return nil, err
 	}
@@ -129,8 +137,12 @@ func schemaFault(err error, document any) string {
 	var broken *jsonschema.SchemaValidationError
 	var invalid *jsonschema.ValidationError
 	if errors.As(err, &broken) && errors.As(broken.Err, &invalid) {
-		at, text := deepestViolation(invalid, document)
-		return "at '#" + at + "': " + text
+		// A violation deepest in the value is most likely of the alternative that was meant.
+		found := violations(invalid, document)
+		at := slices.MaxFunc(slices.Sorted(maps.Keys(found)), func(a, b string) int {
+			return strings.Count(a, "/") - strings.Count(b, "/")
+		})
+		return "at '#" + at + "': " + found[at]
 	}
 	return cut(strings.ReplaceAll(err.Error(), schemaURL, ""))
 }

@@ -3,7 +3,6 @@ package attestation
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math/big"
 	"slices"
 	"strconv"
@@ -38,15 +37,6 @@ func violations(invalid *jsonschema.ValidationError, value any) map[string]strin
 		found[at] = strings.Join(texts, "; ") + c.inputs[at]
 	}
 	return found
-}
-
-// deepestViolation returns a violation deepest in the value: it is most likely of the alternative that was meant.
-func deepestViolation(invalid *jsonschema.ValidationError, value any) (at, text string) {
-	found := violations(invalid, value)
-	at = slices.MaxFunc(slices.Sorted(maps.Keys(found)), func(a, b string) int {
-		return strings.Count(a, "/") - strings.Count(b, "/")
-	})
-	return at, found[at]
 }
 
 type collector struct {

@@ -80,14 +80,3 @@ func (p countedPattern) MatchString(text string) bool {
 	p.work.do(1 + p.Instructions*len(text)/matchSteps)
 	return p.Pattern.MatchString(text)
 }
-
-// compiler compiles the regular expressions of a schema.
-func (w *work) compiler(patterns *pattern.Set) jsonschema.RegexpEngine {
-	return func(text string) (jsonschema.Regexp, error) {
-		compiled, err := patterns.Compile(text)
-		if err != nil {
-			return nil, err
-		}
-		return countedPattern{compiled, w}, nil
-	}
-}

@@ -108,11 +108,6 @@ func (a *Artifact) Facts(flows []string) policy.Facts {
 	return facts
 }
 
-// CommitLeadTime is the time from an origin's commit until the artifact first ran here: see Origin.LeadTime.
-func (a *Artifact) CommitLeadTime(origin *evidence.Origin) *float64 {
-	return origin.LeadTime(a.FirstAt)
-}
-
 // CodeDiff is the address of the difference to what ran before, nil if there is none.
 func (o *Origin) CodeDiff() *string {
 	if o.Previous == nil {
@@ -142,18 +137,6 @@ func Count(artifacts []Artifact) Counts {
 		}
 	}
 	return counts
-}
-
-// State is false if one verdict is false, else unknown if one is or there are none (docs/semantics.md 9.4).
-func (c Counts) State() *bool {
-	switch {
-	case c.False > 0:
-		return new(false)
-	case c.Null > 0 || c.True == 0:
-		return nil
-	default:
-		return new(true)
-	}
 }
 
 func encode(v any) []byte {

@@ -46,11 +46,14 @@ type Snapshot struct {
 // Compliant is the verdict where a plain bool is wanted: unknown gives false (docs/semantics.md 9.4).
 func (s *Snapshot) Compliant() bool { return s.State != nil && *s.State }
 
-// Sum sets the verdict on what runs. With policies and nothing running it is compliant (docs/semantics.md 9.4).
+// Sum sets the verdict on what runs: false if one verdict is false, else unknown if one is. Where nothing runs, it is true
+// with policies and unknown without (docs/semantics.md 9.4).
 func (s *Snapshot) Sum(artifacts []Artifact) {
-	s.Counts = Count(artifacts)
-	s.State = s.Counts.State()
-	if len(artifacts) == 0 && len(s.Policies) > 0 {
+	s.Counts, s.State = Count(artifacts), nil
+	switch {
+	case s.Counts.False > 0:
+		s.State = new(false)
+	case s.Counts.Null == 0 && (len(artifacts) > 0 || len(s.Policies) > 0):
 		s.State = new(true)
 	}
 }

@@ -72,7 +72,7 @@ func TestSnapshotTellsWhereArtifactsComeFrom(t *testing.T) {
 	if web.Origins[0].Status != evidence.Compliant || web.Origins[0].Previous != nil || web.Since != 1 || web.FirstAt != made.Timestamp {
 		t.Errorf("web is %+v", web)
 	}
-	if lead := web.CommitLeadTime(&web.Origins[0].Origin); lead == nil || *lead < 119 || *lead > 121 {
+	if lead := web.Origins[0].LeadTime(web.FirstAt); lead == nil || *lead < 119 || *lead > 121 {
 		t.Errorf("lead time is %v", lead)
 	}
 	if intruder := artifacts[fingerprint("intruder")]; len(intruder.Origins) != 0 {
