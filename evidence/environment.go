@@ -150,18 +150,10 @@ type EnvironmentChange struct {
 // Apply changes what was sent and reports whether that changed anything.
 func (e *Environment) Apply(change EnvironmentChange) bool {
 	before := *e
-	if change.Description != nil {
-		e.Description = *change.Description
-	}
-	if change.IncludeScaling != nil {
-		e.IncludeScaling = *change.IncludeScaling
-	}
-	if change.RequireProvenance != nil {
-		e.RequireProvenance = *change.RequireProvenance
-	}
-	if change.Included != nil {
-		e.Included = *change.Included
-	}
+	Assign(&e.Description, change.Description)
+	Assign(&e.IncludeScaling, change.IncludeScaling)
+	Assign(&e.RequireProvenance, change.RequireProvenance)
+	Assign(&e.Included, change.Included)
 	// Another order of the same policies changes nothing.
 	if change.Policies != nil && !slices.Equal(slices.Sorted(slices.Values(*change.Policies)), slices.Sorted(slices.Values(e.Policies))) {
 		e.Policies = *change.Policies

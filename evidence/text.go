@@ -21,6 +21,13 @@ func Equal[T comparable](a, b *T) bool {
 	return *a == *b
 }
 
+// Assign sets a member to a value that was sent, nil if it was not.
+func Assign[T any](member, sent *T) {
+	if sent != nil {
+		*member = *sent
+	}
+}
+
 // Count words a number of things: "1 test", "2 tests".
 func Count[N int | int64](n N, noun string) string {
 	if n == 1 {

@@ -69,15 +69,9 @@ func (c *Control) Next(change Change, by string, at float64) (next Version, ok b
 		Name: c.Name, Description: c.Description, Links: c.Links, Archived: c.Archived,
 		CreatedBy: by, CreatedAt: at,
 	}
-	if change.Name != nil {
-		next.Name = *change.Name
-	}
-	if change.Description != nil {
-		next.Description = *change.Description
-	}
-	if change.Links != nil {
-		next.Links = *change.Links
-	}
+	evidence.Assign(&next.Name, change.Name)
+	evidence.Assign(&next.Description, change.Description)
+	evidence.Assign(&next.Links, change.Links)
 	if change.Archived != nil && *change.Archived != c.Archived {
 		next.Archived, next.Status = *change.Archived, Unarchived
 		if next.Archived {

@@ -6,9 +6,6 @@ import (
 	"fmt"
 )
 
-// bundleMediaType is that of a Sigstore bundle, version 0.3.
-const bundleMediaType = "application/vnd.dev.sigstore.bundle.v0.3+json"
-
 // Envelope is a DSSE envelope, version 1.
 type Envelope struct {
 	Payload     []byte      `json:"payload" doc:"What is signed, in base64."`
@@ -40,7 +37,8 @@ type KeyIdentifier struct {
 
 // Sign puts a payload of a media type into an envelope. The same payload has the same signature (RFC 6979).
 func (k *Key) Sign(payloadType string, payload []byte) (Envelope, error) {
-	digest := sha256.Sum256(preAuthenticationEncoding(payloadType, payload))
+	// The pre-authentication encoding of DSSE: the lengths keep type and payload apart.
+	digest := sha256.Sum256(fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(payloadType), payloadType, len(payload), payload))
 	signature, err := k.private.Sign(nil, digest[:], crypto.SHA256)
 	if err != nil {
 		return Envelope{}, fmt.Errorf("sign: %w", err)
@@ -48,16 +46,11 @@ func (k *Key) Sign(payloadType string, payload []byte) (Envelope, error) {
 	return Envelope{Payload: payload, PayloadType: payloadType, Signatures: []Signature{{Sig: signature}}}, nil
 }
 
-// preAuthenticationEncoding is what DSSE signs: the lengths keep type and payload apart.
-func preAuthenticationEncoding(payloadType string, payload []byte) []byte {
-	return fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(payloadType), payloadType, len(payload), payload)
-}
-
 // Bundle signs a payload of a media type and puts the envelope into a bundle.
 func (k *Key) Bundle(payloadType string, payload []byte) (Bundle, error) {
 	envelope, err := k.Sign(payloadType, payload)
 	return Bundle{
-		MediaType: bundleMediaType, DSSEEnvelope: envelope,
+		MediaType: "application/vnd.dev.sigstore.bundle.v0.3+json", DSSEEnvelope: envelope,
 		VerificationMaterial: VerificationMaterial{PublicKey: KeyIdentifier{Hint: k.Hint()}},
 	}, err
 }

@@ -94,21 +94,13 @@ func newDecision(evaluation policy.Evaluation, space *decisionSpace) Decision {
 func letters(resolutions []policy.Resolution) string {
 	word := make([]byte, 0, len(resolutions))
 	for _, resolution := range resolutions {
-		word = append(word, letterOf(resolution.Outcome))
+		i := slices.IndexFunc(outcomes, func(one outcomeLetter) bool { return one.outcome == resolution.Outcome })
+		word = append(word, outcomes[i].letter)
 	}
 	if len(slices.Compact(slices.Clone(word))) == 1 {
 		word = word[:1]
 	}
 	return string(word)
-}
-
-func letterOf(outcome policy.Outcome) byte {
-	for _, one := range outcomes {
-		if one.outcome == outcome {
-			return one.letter
-		}
-	}
-	panic("snapshot: unknown outcome " + string(outcome))
 }
 
 // worst is the one letter of all flows where there are too many letters.

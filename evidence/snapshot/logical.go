@@ -40,47 +40,36 @@ func (s *Snapshot) HasMembers(environments []string) bool {
 	})
 }
 
-// WithMembers returns the logical snapshot after a change of members, at a time in Unix seconds, without events.
+// WithMembers returns the logical snapshot after a change of members, at a time in Unix seconds, without events. Its time is
+// later than that of s, even if the clocks differ. Its verdict is that on the members that have a snapshot.
 func (s *Snapshot) WithMembers(members []Member, at float64) Snapshot {
-	next := s.next(members, at)
-	next.unite()
-	return next
-}
-
-// WithSnapshot returns the logical snapshot after a snapshot of a member, whose events belong to it.
-func (s *Snapshot) WithSnapshot(made *Snapshot) Snapshot {
-	next := s.next(slices.Clone(s.Members), made.Timestamp)
-	for i := range next.Members {
-		if next.Members[i].Environment == made.Environment {
-			next.Members[i].Number, next.Members[i].State = made.Number, made.State
-		}
-	}
-	next.Events = made.Events
-	next.Cause = &Cause{Environment: made.Environment, Number: made.Number, EventsBefore: made.EventsBefore}
-	next.unite()
-	return next
-}
-
-// next is the snapshot after s without a verdict. Its time is later than that of s, even if the clocks differ.
-func (s *Snapshot) next(members []Member, at float64) Snapshot {
 	if s.Number > 0 {
 		at = evidence.TimeAfter(s.Timestamp, at)
 	}
-	return Snapshot{
-		Org: s.Org, Environment: s.Environment, Number: s.Number + 1, Timestamp: at, Type: evidence.LogicalType,
-		Members: members, EventsBefore: s.EventsBefore + s.Events,
-	}
-}
-
-// unite sets the verdict: that on the members that have a snapshot.
-func (s *Snapshot) unite() {
 	var states []*bool
-	for _, member := range s.Members {
+	for _, member := range members {
 		if member.Number > 0 {
 			states = append(states, member.State)
 		}
 	}
-	s.State = evidence.UnitedState(states)
+	return Snapshot{
+		Org: s.Org, Environment: s.Environment, Number: s.Number + 1, Timestamp: at, Type: evidence.LogicalType,
+		Members: members, State: evidence.UnitedState(states), EventsBefore: s.EventsBefore + s.Events,
+	}
+}
+
+// WithSnapshot returns the logical snapshot after a snapshot of a member, whose events belong to it.
+func (s *Snapshot) WithSnapshot(made *Snapshot) Snapshot {
+	members := slices.Clone(s.Members)
+	for i := range members {
+		if members[i].Environment == made.Environment {
+			members[i].Number, members[i].State = made.Number, made.State
+		}
+	}
+	next := s.WithMembers(members, made.Timestamp)
+	next.Events = made.Events
+	next.Cause = &Cause{Environment: made.Environment, Number: made.Number, EventsBefore: made.EventsBefore}
+	return next
 }
 
 // EventsOfMember are the log entries for the events of the member's snapshot that caused s, in order.

@@ -12,19 +12,6 @@ import (
 // PayloadType is the media type of a statement in a DSSE envelope.
 const PayloadType = "application/vnd.in-toto+json"
 
-const (
-	statementType = "https://in-toto.io/Statement/v1"
-	predicateType = "https://slsa.dev/verification_summary/v1"
-	slsaVersion   = "1.1"
-)
-
-const (
-	passed = "PASSED"
-	failed = "FAILED"
-	// unevaluated is the level of what has passed: policies do not evaluate levels of SLSA.
-	unevaluated = "SLSA_BUILD_LEVEL_UNEVALUATED"
-)
-
 // Verdict says whether an artifact has passed, and by what.
 type Verdict struct {
 	Passed bool
@@ -92,9 +79,9 @@ type verifier struct {
 // Statement writes the verdict as JSON; the same verdict has the same bytes. It names no attestations that were
 // verified: a list would have to be complete, with digests that attestations do not have.
 func (v *Verdict) Statement() ([]byte, error) {
-	result, level := failed, failed
+	result, level := "FAILED", "FAILED"
 	if v.Passed {
-		result, level = passed, unevaluated
+		result, level = "PASSED", "SLSA_BUILD_LEVEL_UNEVALUATED" // policies do not evaluate levels of SLSA
 	}
 	policy := descriptor{URI: v.PolicyURI, Annotations: &annotations{Policies: v.Policies, AllowlistID: v.AllowlistID}}
 	if v.PolicySum != "" {
@@ -107,11 +94,11 @@ func (v *Verdict) Statement() ([]byte, error) {
 	encoder := json.NewEncoder(&content)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(statement{
-		Type: statementType, Subject: []descriptor{{Name: v.Name, Digest: &DigestSet{SHA256: v.Fingerprint}}},
-		PredicateType: predicateType,
+		Type: "https://in-toto.io/Statement/v1", Subject: []descriptor{{Name: v.Name, Digest: &DigestSet{SHA256: v.Fingerprint}}},
+		PredicateType: "https://slsa.dev/verification_summary/v1",
 		Predicate: summary{
 			Verifier: verifier{ID: v.Verifier}, TimeVerified: v.At.UTC().Format(time.RFC3339), ResourceURI: v.Resource,
-			Policy: policy, VerificationResult: result, VerifiedLevels: []string{level}, SLSAVersion: slsaVersion,
+			Policy: policy, VerificationResult: result, VerifiedLevels: []string{level}, SLSAVersion: "1.1",
 		},
 	}); err != nil {
 		return nil, fmt.Errorf("encode a statement: %w", err)
