@@ -18,6 +18,17 @@ func TestSizeOfInvalidJSONIsFound(t *testing.T) {
 	}
 }
 
+// TestSizeBehindDeepNestingIsCounted nests as deep as encoding/json takes, before what is many times as long when decoded.
+func TestSizeBehindDeepNestingIsCounted(t *testing.T) {
+	for depth := 9_990; depth <= 10_010; depth++ {
+		content := []byte(`{"x":` + strings.Repeat("[", depth) + strings.Repeat("]", depth) + `,"reports":[` +
+			strings.TrimSuffix(strings.Repeat(`{},`, 10_000), ",") + `]}`)
+		if json.Valid(content) && checkSize(content, &ArtifactDocument{}, 1<<20) == nil {
+			t.Errorf("10,000 reports behind %d levels take no more than 1 MB", depth)
+		}
+	}
+}
+
 func TestSizeIsNoLessThanWhatDecodingTakes(t *testing.T) {
 	content := []byte(`{"reports":[` + strings.TrimSuffix(strings.Repeat(`{},`, 1_000), ",") + `]}`)
 	var document ArtifactDocument
