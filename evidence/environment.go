@@ -154,8 +154,9 @@ func (e *Environment) Apply(change EnvironmentChange) bool {
 	Assign(&e.IncludeScaling, change.IncludeScaling)
 	Assign(&e.RequireProvenance, change.RequireProvenance)
 	Assign(&e.Included, change.Included)
+	sorted := func(names []string) []string { return slices.Sorted(slices.Values(names)) }
 	// Another order of the same policies changes nothing.
-	if change.Policies != nil && !slices.Equal(slices.Sorted(slices.Values(*change.Policies)), slices.Sorted(slices.Values(e.Policies))) {
+	if change.Policies != nil && !slices.Equal(sorted(*change.Policies), sorted(e.Policies)) {
 		e.Policies = *change.Policies
 	}
 	return before.Description != e.Description ||

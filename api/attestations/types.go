@@ -36,9 +36,10 @@ func (h *handlers) attestationRoutes() []server.Route {
 				return &b.AttestationBase, b.JUnitResults
 			}))),
 		attestationRoute("pull_request", "Record the pull requests of a commit", recordAttestation(h, h.evaluatePullRequests)),
-		attestationRoute("snyk", "Record the results of a Snyk scan", recordAttestation(h, evaluateBy(evidence.TypeSnyk, func(b *SnykAttestationPostInput) (*resource.AttestationBase, any) {
-			return &b.AttestationBase, attestation.ProcessSnyk(b.SnykResults)
-		}))),
+		attestationRoute("snyk", "Record the results of a Snyk scan", recordAttestation(h, evaluateBy(evidence.TypeSnyk,
+			func(b *SnykAttestationPostInput) (*resource.AttestationBase, any) {
+				return &b.AttestationBase, attestation.ProcessSnyk(b.SnykResults)
+			}))),
 		attestationRoute("sonar", "Record the results of a Sonar analysis", recordAttestation(h, evaluateBy(evidence.TypeSonar,
 			func(b *SonarAttestationPostInput) (*resource.AttestationBase, any) {
 				return &b.AttestationBase, b.SonarResults
@@ -145,7 +146,9 @@ func showPayload(a *evidence.Attestation) AttestationPayload {
 
 // evaluateBy makes the function that evaluates bodies of a built-in type. read returns the value of the one member that
 // its payload has.
-func evaluateBy[T any](kind string, read func(*T) (*resource.AttestationBase, any)) func(context.Context, *T) (verdict, error) {
+func evaluateBy[T any](
+	kind string, read func(*T) (*resource.AttestationBase, any),
+) func(context.Context, *T) (verdict, error) {
 	return func(_ context.Context, body *T) (verdict, error) {
 		base, value := read(body)
 		return evaluateBuiltIn(kind, base, payload{}, value)

@@ -54,7 +54,8 @@ func (d *Decision) Allowed() bool { return d.Outcome != Denied }
 
 // Judged reports whether a workload is judged at all.
 func Judged(settings *evidence.AdmissionSettings, workload *Workload) bool {
-	return settings.Mode != evidence.AdmissionOff && len(workload.Images) > 0 && !slices.Contains(settings.ExemptNamespaces, workload.Namespace)
+	return settings.Mode != evidence.AdmissionOff && len(workload.Images) > 0 &&
+		!slices.Contains(settings.ExemptNamespaces, workload.Namespace)
 }
 
 // Decide decides on a workload that is judged, by what is known of its images.

@@ -42,6 +42,6 @@ func summarizeJUnit(suites []JUnitResult) []string {
 		sum.Errors += suite.Errors
 		sum.Skipped += suite.Skipped
 	}
-	return []string{fmt.Sprintf("%s in %s: %d failed, %s, %d skipped",
-		evidence.Count(sum.Total, "test"), evidence.Count(len(suites), "suite"), sum.Failures, evidence.Count(sum.Errors, "error"), sum.Skipped)}
+	return []string{fmt.Sprintf("%s in %s: %d failed, %s, %d skipped", evidence.Count(sum.Total, "test"),
+		evidence.Count(len(suites), "suite"), sum.Failures, evidence.Count(sum.Errors, "error"), sum.Skipped)}
 }

@@ -63,8 +63,8 @@ func reachable(root *jsonschema.Schema) []*jsonschema.Schema {
 		}
 		seen[part] = true
 		found = append(found, part)
-		queue = slices.Concat(queue, appliedToSame(part), appliedToEach(part), itemsOf(part), slices.Collect(maps.Values(part.Properties)))
-		queue = append(queue, part.ContentSchema)
+		queue = slices.Concat(queue, appliedToSame(part), appliedToEach(part), itemsOf(part))
+		queue = slices.AppendSeq(append(queue, part.ContentSchema), maps.Values(part.Properties))
 	}
 	slices.SortFunc(found, func(a, b *jsonschema.Schema) int { return strings.Compare(a.Location, b.Location) })
 	return found

@@ -35,7 +35,9 @@ func (v *Verifier) decode(content []byte, value any) error {
 
 // checkSize is an error if a value that JSON is decoded to can take more bytes of memory than a limit.
 func checkSize(content []byte, value any, limit int64) error {
-	s := sizer{Decoder: jsontext.NewDecoder(bytes.NewBuffer(content), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))}
+	s := sizer{Decoder: jsontext.NewDecoder(
+		bytes.NewBuffer(content), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true),
+	)}
 	s.value(reflect.TypeOf(value).Elem())
 	// What is not valid will not be decoded. What is, and could not be measured to its end, such as the deepest nesting
 	// that one library takes and the other does not, may be of any size.

@@ -141,7 +141,8 @@ func (s *Sentence) explainAttestation(rule *AttestationRule, found *Attestation,
 		s.Remedy = fmt.Sprintf("Record an %s for the artifact or its trail '%s' in flow '%s'.", rule.wanted(), flow.Trail, flow.Name)
 		return
 	case s.Outcome == Satisfied:
-		s.Text = fmt.Sprintf("%s there is the %s attestation '%s' of type %s.", flow.where(), verdict(found.Compliant), found.Name, found.Type)
+		s.Text = fmt.Sprintf("%s there is the %s attestation '%s' of type %s.",
+			flow.where(), verdict(found.Compliant), found.Name, found.Type)
 		return
 	case found == nil:
 		s.Text = fmt.Sprintf("%s the %s is non-compliant.", flow.where(), rule.wanted())

@@ -40,8 +40,8 @@ func (s *Snapshot) HasMembers(environments []string) bool {
 	})
 }
 
-// WithMembers returns the logical snapshot after a change of members, at a time in Unix seconds, without events. Its time is
-// later than that of s, even if the clocks differ. Its verdict is that on the members that have a snapshot.
+// WithMembers returns the logical snapshot after a change of members, at a time in Unix seconds, without events. Its time
+// is later than that of s, even if the clocks differ. Its verdict is that on the members that have a snapshot.
 func (s *Snapshot) WithMembers(members []Member, at float64) Snapshot {
 	if s.Number > 0 {
 		at = evidence.TimeAfter(s.Timestamp, at)

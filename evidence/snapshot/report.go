@@ -106,7 +106,8 @@ func sortReported(images []Reported) {
 // inOrder sorts instances so that those of one name always meet in the same order, and the same context is shown.
 func inOrder(instances []Instance) []Instance {
 	return slices.SortedStableFunc(slices.Values(instances), func(a, b Instance) int {
-		if order := cmp.Or(cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.namespace(), b.namespace()), cmp.Compare(a.CreatedAt, b.CreatedAt)); order != 0 {
+		order := cmp.Or(cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.namespace(), b.namespace()), cmp.Compare(a.CreatedAt, b.CreatedAt))
+		if order != 0 { // the rest takes long to compare
 			return order
 		}
 		return cmp.Or(slices.Compare(a.Context.members(), b.Context.members()), slices.CompareFunc(a.owners(), b.owners(), compareOwners))
@@ -120,8 +121,10 @@ func compareOwners(a, b Owner) int {
 		}
 		return strconv.FormatBool(*flag)
 	}
-	return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID),
-		cmp.Compare(flag(a.Controller), flag(b.Controller)), cmp.Compare(flag(a.BlockOwnerDeletion), flag(b.BlockOwnerDeletion)))
+	return slices.Compare(
+		[]string{a.APIVersion, a.Kind, a.Name, a.UID, flag(a.Controller), flag(a.BlockOwnerDeletion)},
+		[]string{b.APIVersion, b.Kind, b.Name, b.UID, flag(b.Controller), flag(b.BlockOwnerDeletion)},
+	)
 }
 
 func (i *Instance) owners() []Owner {

@@ -63,7 +63,9 @@ func (r reader) artifacts(list yamlfile.Value) []Artifact {
 	artifacts, taken := []Artifact{}, names{}
 	for _, one := range list.List() {
 		if fields, ok := one.Mapping("Artifact", "name", "attestations"); ok {
-			artifacts = append(artifacts, Artifact{Name: r.name(fields["name"], taken), Attestations: r.attestations(fields["attestations"])})
+			artifacts = append(artifacts, Artifact{
+				Name: r.name(fields["name"], taken), Attestations: r.attestations(fields["attestations"]),
+			})
 		}
 	}
 	return artifacts
@@ -73,7 +75,9 @@ func (r reader) attestations(list yamlfile.Value) []Attestation {
 	attestations, taken := []Attestation{}, names{}
 	for _, one := range list.List() {
 		if fields, ok := one.Mapping("Attestation", "name", "type"); ok {
-			attestations = append(attestations, Attestation{Name: r.name(fields["name"], taken), Type: fields["type"].AttestationType(r.maxName)})
+			attestations = append(attestations, Attestation{
+				Name: r.name(fields["name"], taken), Type: fields["type"].AttestationType(r.maxName),
+			})
 		}
 	}
 	return attestations
