@@ -78,7 +78,7 @@ func TestTourOfReadme(t *testing.T) {
 	exchanges, policy := tourOf(t)
 	exchanges = append(exchanges,
 		exchange{`call POST /attestations/acme/build/trail/1.0/generic -F 'data_json={"attestation_name": "approved-by-security", "is_compliant": true}'`, []string{`"OK"`}},
-		exchange{`call PUT /environments/acme/production/report/server -d '{"artifacts": [{"digests": {"/opt/web": "'$SHA'"}, "creationTimestamp": 1793613000}]}'`, []string{`"OK"`}},
+		exchange{`call PUT /environments/acme/production/report/K8S -d '{"artifacts": [{"podName": "web-1", "namespace": "shop", "digests": {"shop/web:1.0": "'$SHA'"}, "creationTimestamp": 1793613000}]}'`, []string{`"OK"`}},
 		exchange{`call GET /snapshots/acme/production/-1 | grep -oE '^."index":[0-9]*|"compliant":[a-z]*,"html_url"'`, []string{`{"index":2`, `"compliant":true,"html_url"`}},
 	)
 	address := freeAddress(t)
