@@ -55,18 +55,20 @@ install() {
     allow_services
 }
 
-# build NAME PACKAGE builds a server from the module of that name below scripts/services,
-# unless the cache holds it as of the same sources.
+# build NAME PACKAGE... builds a server from the module of that name below scripts/services, or several into a
+# folder, unless the cache holds it as of the same sources.
 build() {
-    local name=$1 package=$2 module=scripts/services/$1 sum
+    local name=$1 module=scripts/services/$1 sum
+    shift
     sum=$(cat "$module"/* | sha256sum)
     if [[ -x $cache/$name && $(cat "$cache/$name.sum" 2>/dev/null) == "$sum" ]]; then return; fi
     say "building $name"
     mkdir -p "$cache"
     rm -f "$cache/$name.sum"
+    if (($# > 1)); then mkdir -p "$cache/$name"; fi
     # The compiler takes more memory, up to 2 GiB, for less time, and less time without inlining. The standard library is
     # compiled as for the tests.
-    GOGC=off GOMEMLIMIT=2GiB go -C "$module" build -p 2 -gcflags 'all=-l -dwarf=false' -gcflags std=-dwarf=false -ldflags '-s -w' -o "$cache/$name" "$package"
+    GOGC=off GOMEMLIMIT=2GiB go -C "$module" build -p 2 -gcflags 'all=-l -dwarf=false' -gcflags std=-dwarf=false -ldflags '-s -w' -o "$cache/$name" "$@"
     printf '%s\n' "$sum" >"$cache/$name.sum"
 }
 
@@ -85,6 +87,13 @@ build_services() {
 build_log_tools() {
     build omniwitness github.com/transparency-dev/witness/cmd/omniwitness
     build fsck github.com/transparency-dev/tessera/cmd/fsck
+}
+
+# build_cluster_tools builds what asks before it starts something: the API server of Kubernetes with its client, about nine
+# minutes of a processor, and Gatekeeper's engine.
+build_cluster_tools() {
+    build kubernetes k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kubectl
+    build gatekeeper .
 }
 
 # prepare_npm NAME installs the npm packages of the folder of that name below scripts/services, unless the

@@ -1,0 +1,71 @@
+package e2e_test
+
+import (
+	"crypto/tls"
+	"encoding/base64"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+)
+
+// gatekeeperName is the name in the certificate that Gatekeeper makes for itself.
+const gatekeeperName = "gatekeeper-webhook-service.gatekeeper-system.svc"
+
+// TestGatekeeperAsksAsDocumented evaluates the rule of docs/admission.md with the engine of Gatekeeper, which is known by
+// its certificate.
+func TestGatekeeperAsksAsDocumented(t *testing.T) {
+	t.Parallel()
+	program := os.Getenv("ATTESTRY_TEST_GATEKEEPER")
+	if program == "" {
+		t.Skip("scripts/test --long asks with the engine of Gatekeeper")
+	}
+	ours := newAuthority(t)
+	caFile, _ := write(t, tls.Certificate{Certificate: [][]byte{ours.certificate.Raw}, PrivateKey: ours.key})
+	certFile, keyFile, _ := serverCertificate(t)
+	settings := []string{"ATTESTRY_TLS_CERT_FILE=" + certFile, "ATTESTRY_TLS_KEY_FILE=" + keyFile}
+	document, err := os.ReadFile("../../docs/admission.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range regexp.MustCompile("(?m)^ATTESTRY_TLS_CLIENT_.*$").FindAllString(string(document), -1) {
+		settings = append(settings, strings.ReplaceAll(line, "/etc/attestry/gatekeeper-ca.crt", caFile))
+	}
+	s := begin(t, options{settings: settings})
+	s.createEnvironment("production", evidence.K8S)
+	s.storePolicy("provenance", "provenance: {required: true}")
+	s.attach("production", "provenance")
+	s.reportArtifact("shop", "build-1", "web", digestOf("web"), strings.Repeat("a", 40))
+	s.setAdmission("production", `{"mode":"deny"}`)
+	s.want(http.StatusCreated, http.MethodPost, "/service-accounts/"+s.org, []byte(`{"name":"gatekeeper","privilege":"snapshotter"}`))
+	content, err := os.ReadFile(certFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &cluster{t: t, service: s, folder: t.TempDir(), address: s.URL, authority: base64.StdEncoding.EncodeToString(content)}
+	shownFile, shownKey := write(t, ours.client(t, gatekeeperName, gatekeeperName))
+	strangerFile, strangerKey := write(t, ours.client(t, "stranger"))
+	review := func(cert, key, images string) string {
+		t.Helper()
+		printed, err := exec.CommandContext(t.Context(), program, "-provider", k.write("provider.yaml", k.documented(t, "yaml", "kind: Provider")),
+			"-rule", k.write("rule.rego", k.documented(t, "rego", "package attestry")), "-object", k.write("pod.json", images), "-cert", cert, "-key", key).CombinedOutput()
+		if err != nil {
+			t.Errorf("%v: %s", err, printed)
+		}
+		return string(printed)
+	}
+	if got := review(shownFile, shownKey, pod("", knownImage)); got != "" {
+		t.Errorf("a compliant pod has the violations %s", got)
+	}
+	if got := review(shownFile, shownKey, pod("", knownImage, unknownImage)); strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, unknownImage+": ") ||
+		!strings.Contains(got, "provenance") {
+		t.Errorf("a pod without provenance has the violations %q", got)
+	}
+	if got := review(strangerFile, strangerKey, pod("", knownImage)); !strings.Contains(got, "answers 401") {
+		t.Errorf("a stranger's certificate has the violations %q", got)
+	}
+}

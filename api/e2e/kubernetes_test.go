@@ -1,0 +1,284 @@
+package e2e_test
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+)
+
+// The images of the tests: of a compliant trail, of a failing one, and of none.
+var (
+	knownImage   = "registry.example.com/shop/web@sha256:" + digestOf("web")
+	brokenImage  = "registry.example.com/shop/broken@sha256:" + digestOf("broken")
+	unknownImage = "registry.example.com/shop/intruder@sha256:" + digestOf("intruder")
+)
+
+// admissionDocument returns the parts of docs/admission.md that are in fences of a language, in their order.
+func admissionDocument(t *testing.T, language string) []string {
+	t.Helper()
+	content, err := os.ReadFile("../../docs/admission.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var parts []string
+	for _, found := range regexp.MustCompile("(?ms)^( *)```"+language+"\n(.*?)^ *```$").FindAllStringSubmatch(string(content), -1) {
+		parts = append(parts, strings.ReplaceAll("\n"+found[2], "\n"+found[1], "\n")[1:])
+	}
+	return parts
+}
+
+// documented returns the part of docs/admission.md that has a text, with the address of the service and a key.
+func (k *cluster) documented(t *testing.T, language, text string) string {
+	t.Helper()
+	for _, part := range admissionDocument(t, language) {
+		if strings.Contains(part, text) {
+			return strings.NewReplacer("https://attestry.example.com", k.address, "name: attestry.example.com", "name: "+strings.TrimPrefix(k.address, "https://"),
+				"/etc/kubernetes/", k.folder+"/", "THE-KEY", k.key, "THE-CERTIFICATE-AUTHORITY-IN-BASE64", k.authority,
+				"# caBundle: the certificate authority in base64, if it is not a public one", "caBundle: "+k.authority,
+				"# certificate-authority-data: the certificate authority in base64, if it is not a public one", "certificate-authority-data: "+k.authority).Replace(part)
+		}
+	}
+	t.Fatalf("docs/admission.md has no %q", text)
+	return ""
+}
+
+// cluster is an API server of Kubernetes with its database.
+type cluster struct {
+	t       *testing.T
+	service *service
+	// folder has the files of the cluster. address is where it finds the service, with a key and the authority of the service in base64.
+	folder, address, key, authority string
+	kubectl                         string // path
+}
+
+// run starts a program, which ends with the test.
+func (k *cluster) run(program string, args ...string) {
+	k.t.Helper()
+	var output bytes.Buffer
+	command := exec.Command(program, args...)
+	command.Stdout, command.Stderr = &output, &output
+	if err := command.Start(); err != nil {
+		k.t.Fatal(err)
+	}
+	k.t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+		if k.t.Failed() {
+			k.t.Log(program, output.String()[max(0, output.Len()-4000):])
+		}
+	})
+}
+
+func (k *cluster) write(name, content string) (path string) {
+	k.t.Helper()
+	path = filepath.Join(k.folder, name)
+	writeFile(k.t, path, content)
+	return path
+}
+
+// start runs etcd and kube-apiserver with the files that docs/admission.md has.
+func (k *cluster) start(programs string) {
+	k.t.Helper()
+	etcd, peer, server := freeAddress(k.t), freeAddress(k.t), freeAddress(k.t)
+	k.run("etcd", "--data-dir", filepath.Join(k.folder, "etcd"), "--listen-client-urls", "http://"+etcd, "--advertise-client-urls", "http://"+etcd,
+		"--listen-peer-urls", "http://"+peer, "--initial-advertise-peer-urls", "http://"+peer, "--initial-cluster", "default=http://"+peer)
+	k.write("attestry-kubeconfig.yaml", k.documented(k.t, "yaml", "token: THE-KEY"))
+	// So that ImagePolicyWebhook denies nothing that the other webhook is asked for, it asks for another environment.
+	k.write("attestry-images.yaml", strings.ReplaceAll(k.documented(k.t, "yaml", "/image-review"), "/production/", "/images/"))
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	encoded, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	accounts := k.write("accounts.pem", string(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: encoded})))
+	_, port, _ := strings.Cut(server, ":")
+	k.run(filepath.Join(programs, "kube-apiserver"), "--etcd-servers=http://"+etcd, "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
+		"--secure-port="+port, "--cert-dir="+filepath.Join(k.folder, "certs"), "--service-cluster-ip-range=10.0.0.0/24", "--endpoint-reconciler-type=none",
+		"--service-account-issuer=https://kubernetes.default.svc", "--service-account-key-file="+accounts, "--service-account-signing-key-file="+accounts,
+		"--authorization-mode=RBAC", "--token-auth-file="+k.write("tokens.csv", "admin-token,deployer,1,system:masters\n"),
+		"--disable-admission-plugins=ServiceAccount", "--enable-admission-plugins=ImagePolicyWebhook",
+		"--admission-control-config-file="+k.write("admission.yaml", k.documented(k.t, "yaml", "kind: AdmissionConfiguration")+k.documented(k.t, "yaml", "name: ImagePolicyWebhook")))
+	k.write("kubeconfig", fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","current-context":"test","contexts":[{"name":"test","context":{"cluster":"test","user":"test"}}],
+		"clusters":[{"name":"test","cluster":{"server":"https://%s","insecure-skip-tls-verify":true}}],"users":[{"name":"test","user":{"token":"admin-token"}}]}`, server))
+	k.kubectl = filepath.Join(programs, "kubectl")
+	eventually(k.t, "the cluster has its first namespace", func() bool {
+		_, err := k.command("", "get", "namespace", "default")
+		return err == nil
+	})
+}
+
+// command runs kubectl with a file on its standard input, and returns what it prints.
+func (k *cluster) command(input string, args ...string) (string, error) {
+	command := exec.CommandContext(k.t.Context(), k.kubectl, append([]string{"--kubeconfig", filepath.Join(k.folder, "kubeconfig"), "--cache-dir", filepath.Join(k.folder, "cache")}, args...)...)
+	command.Stdin = strings.NewReader(input)
+	printed, err := command.CombinedOutput()
+	return string(printed), err
+}
+
+// created wants an object to be stored.
+func (k *cluster) created(what, object string) {
+	k.t.Helper()
+	if printed, err := k.command(object, "create", "-f", "-"); err != nil || !strings.Contains(printed, "created") {
+		k.t.Errorf("%s: %v: %s", what, err, printed)
+	}
+}
+
+// refused wants an object not to be stored, and kubectl to print texts.
+func (k *cluster) refused(what, object string, texts ...string) {
+	k.t.Helper()
+	printed, err := k.command(object, "create", "-f", "-")
+	for _, text := range texts {
+		if err == nil || !strings.Contains(printed, text) {
+			k.t.Errorf("%s: %v: there is no %q in\n%s", what, err, text, printed)
+		}
+	}
+}
+
+// workload is an object of Kubernetes with the template of a pod.
+func workload(version, kind, name, spec, annotations, image string) string {
+	template := fmt.Sprintf(`{"metadata":{"labels":{"app":%q},"annotations":{%s}},"spec":{"containers":[{"name":"web","image":%q}]%s}}`,
+		name, annotations, image, map[bool]string{true: `,"restartPolicy":"Never"`}[version == "batch/v1"])
+	if kind == "CronJob" {
+		return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q,"namespace":"default"},"spec":{"schedule":"@daily","jobTemplate":{"spec":{"template":%s}}}}`,
+			version, kind, name, template)
+	}
+	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q,"namespace":"default"},"spec":{%s"template":%s}}`, version, kind, name, spec, template)
+}
+
+func runningPod(name, annotations, image string) string {
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"namespace":"default","annotations":{%s}},"spec":{"containers":[{"name":"web","image":%q}]}}`,
+		name, annotations, image)
+}
+
+// TestKubernetesAsksBeforeItStartsAnything has a real API server ask, as docs/admission.md sets it up.
+func TestKubernetesAsksBeforeItStartsAnything(t *testing.T) {
+	t.Parallel()
+	programs := os.Getenv("ATTESTRY_TEST_KUBERNETES")
+	if programs == "" {
+		t.Skip("scripts/test --long asks with the API server of Kubernetes")
+	}
+	certFile, keyFile, _ := serverCertificate(t)
+	told := newReceivers(t)
+	s := begin(t, options{settings: append(told.settings(), "ATTESTRY_TLS_CERT_FILE="+certFile, "ATTESTRY_TLS_KEY_FILE="+keyFile)})
+	content, err := os.ReadFile(certFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &cluster{t: t, service: s, folder: t.TempDir(), address: recorded(t, s.URL), key: s.accountKey(s.org, "cluster", evidence.Snapshotter), authority: base64.StdEncoding.EncodeToString(content)}
+	s.createEnvironment("production", evidence.K8S)
+	s.storePolicy("provenance", "provenance: {required: true}")
+	s.attach("production", "provenance")
+	s.reportArtifact("shop", "build-1", "web", digestOf("web"), strings.Repeat("a", 40))
+	s.setAdmission("production", `{"mode":"deny","break_glass":"attestry.example.com/reason"}`)
+	s.createEnvironment("images", evidence.K8S)
+	s.storePolicy("trails", "trail-compliance: {required: true}")
+	s.attach("images", "trails")
+	s.setAdmission("images", `{"mode":"deny","unknown_artifacts":"admit"}`)
+	s.reportArtifact("shop", "build-2", "broken", digestOf("broken"), strings.Repeat("b", 40))
+	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/shop/trail/build-2/generic", `{"attestation_name":"scan","is_compliant":false}`)
+	k.start(programs)
+	k.asksForImages()
+	k.asksByWebhook(told)
+}
+
+// asksForImages has ImagePolicyWebhook ask.
+func (k *cluster) asksForImages() {
+	k.refused("a pod of a failing trail", runningPod("broken", "", brokenImage), "image policy webhook", "scan", k.service.page("environments/images"))
+	k.created("a pod of a compliant trail", runningPod("first", "", knownImage))
+}
+
+// asksByWebhook has the webhook ask that docs/admission.md registers.
+func (k *cluster) asksByWebhook(told *receivers) {
+	k.t.Helper()
+	s, webhook := k.service, k.documented(k.t, "yaml", "kind: ValidatingWebhookConfiguration")
+	k.apply(webhook)
+	eventually(k.t, "the webhook is asked", func() bool {
+		_, err := k.command(runningPod("dry", "", unknownImage), "create", "--dry-run=server", "-f", "-")
+		return err != nil
+	})
+	targets, _, _ := told.targets(1)
+	s.want(http.StatusCreated, http.MethodPut, "/actions/"+s.org+"/environments", fmt.Appendf(nil,
+		`{"name":"glass","type":"env","environments":["production"],"triggers":["ON_ADMISSION_BREAK_GLASS"],"targets":%s}`, targets))
+
+	const denied, selector = `admission webhook "admission.attestry.example.com" denied the request`, `"selector":{"matchLabels":{"app":"web"}},`
+	k.created("a compliant pod", runningPod("web", "", knownImage))
+	k.refused("a pod without provenance", runningPod("intruder", "", unknownImage), denied, unknownImage, "provenance", s.page("environments/production"))
+	for kind, row := range map[string]struct{ version, spec string }{
+		"Deployment": {"apps/v1", selector}, "StatefulSet": {"apps/v1", selector + `"serviceName":"web",`}, "DaemonSet": {"apps/v1", selector},
+		"ReplicaSet": {"apps/v1", selector}, "Job": {"batch/v1", ""}, "CronJob": {"batch/v1", ""},
+	} {
+		k.refused(kind+" without provenance", workload(row.version, kind, "web", row.spec, "", unknownImage), denied, unknownImage)
+		k.created("a compliant "+kind, workload(row.version, kind, "web", row.spec, "", knownImage))
+	}
+	k.changes()
+	k.created("a pod with a reason", runningPod("urgent", `"attestry.example.com/reason":"INC-7: roll back"`, unknownImage))
+	eventually(k.t, "the receiver is told", func() bool { return len(told.at("/hook-0")) > 0 })
+	lines := s.admissionLines("production")
+	for _, line := range []string{
+		"break_glass Pod default urgent deployer 1 INC-7: roll back 1\n", "denied Pod default intruder deployer 1 <nil> 1\n", "denied Deployment default web deployer",
+		"denied CronJob default web deployer 1 <nil> 1\n",
+	} {
+		if !strings.Contains(lines, line) || strings.Contains(lines, " dry ") {
+			k.t.Errorf("there is no %q in\n%s", line, lines)
+		}
+	}
+	s.setAdmission("production", `{"mode":"warn"}`)
+	if printed, err := k.command(runningPod("warned", "", unknownImage), "create", "-f", "-"); err != nil || !strings.Contains(printed, "Warning: ") {
+		k.t.Errorf("%v: nobody is warned: %s", err, printed)
+	}
+	s.restart(func() {
+		k.created("a pod while the service is away", runningPod("away", "", unknownImage))
+		k.apply(strings.Replace(webhook, "failurePolicy: Ignore", "failurePolicy: Fail", 1))
+		eventually(k.t, "the other policy is in force", func() bool {
+			_, err := k.command(runningPod("dry", "", knownImage), "create", "--dry-run=server", "-f", "-")
+			return err != nil
+		})
+		k.refused("a pod while the service is away", runningPod("late", "", knownImage), "failed calling webhook")
+	})
+}
+
+func (k *cluster) apply(object string) {
+	k.t.Helper()
+	if printed, err := k.command(object, "apply", "-f", "-"); err != nil {
+		k.t.Fatalf("%v: %s", err, printed)
+	}
+}
+
+// changes changes what runs: to another image, without one, and by a container for debugging.
+func (k *cluster) changes() {
+	k.t.Helper()
+	if printed, err := k.command("", "set", "image", "deployment/web", "web="+unknownImage); err == nil || !strings.Contains(printed, unknownImage) {
+		k.t.Errorf("a Deployment gets an image without provenance: %v: %s", err, printed)
+	}
+	if printed, err := k.command("", "scale", "deployment/web", "--replicas=3"); err != nil {
+		k.t.Errorf("a Deployment is not scaled: %v: %s", err, printed)
+	}
+	for _, image := range []string{unknownImage, knownImage} {
+		running, err := k.command("", "get", "pod", "web", "-o", "json")
+		if err != nil {
+			k.t.Fatal(err, running)
+		}
+		debugged := strings.Replace(running, `"spec": {`, `"spec": {"ephemeralContainers":[{"name":"debug","image":"`+image+`"}],`, 1)
+		printed, err := k.command(debugged, "replace", "--raw", "/api/v1/namespaces/default/pods/web/ephemeralcontainers", "-f", "-")
+		if denied := err != nil && strings.Contains(printed, "denied the request") && strings.Contains(printed, image); denied != (image == unknownImage) || !denied && err != nil {
+			k.t.Errorf("a container for debugging with %s: %v: %s", image, err, printed)
+		}
+	}
+}

@@ -1,0 +1,129 @@
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+)
+
+const reviewsFolder = "testdata/reviews"
+
+// recorded returns the address of a service. With ATTESTRY_TEST_UPDATE it is that of a proxy, which writes what Kubernetes
+// asks to files.
+func recorded(t *testing.T, address string) string {
+	t.Helper()
+	if os.Getenv("ATTESTRY_TEST_UPDATE") == "" {
+		return address
+	}
+	proxy := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		record(t, body)
+		request, err := http.NewRequestWithContext(r.Context(), r.Method, address+r.URL.RequestURI(), bytes.NewReader(body))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		request.Header = r.Header
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		defer response.Body.Close()
+		w.Header().Set("Content-Type", response.Header.Get("Content-Type"))
+		w.WriteHeader(response.StatusCode)
+		_, _ = io.Copy(w, response.Body)
+	}))
+	t.Cleanup(proxy.Close)
+	return proxy.URL
+}
+
+// record writes a review to a file that is named for what it is about.
+func record(t *testing.T, body []byte) {
+	var review struct {
+		Kind    string `json:"kind"`
+		Request struct {
+			Kind        struct{ Kind string } `json:"kind"`
+			SubResource string                `json:"subResource"`
+			Operation   string                `json:"operation"`
+			DryRun      bool                  `json:"dryRun"`
+			Object      struct {
+				Metadata struct{ Annotations map[string]string } `json:"metadata"`
+			} `json:"object"`
+		} `json:"request"`
+	}
+	if err := json.Unmarshal(body, &review); err != nil {
+		t.Error(err)
+	}
+	parts := []string{review.Kind}
+	if review.Kind == "AdmissionReview" {
+		parts = []string{review.Request.Kind.Kind, strings.ToLower(review.Request.Operation), review.Request.SubResource}
+	}
+	image := "known"
+	for name, one := range map[string]string{"unknown": unknownImage, "broken": brokenImage} {
+		if bytes.Contains(body, []byte(one)) {
+			image = name
+		}
+	}
+	parts = append(parts, image)
+	if len(review.Request.Object.Metadata.Annotations) > 0 && review.Request.Object.Metadata.Annotations["attestry.example.com/reason"] != "" {
+		parts = append(parts, "reason")
+	}
+	if review.Request.DryRun {
+		parts = append(parts, "dry")
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, body, "", " "); err != nil {
+		t.Error(err)
+	}
+	name := strings.ReplaceAll(strings.Join(parts, "-"), "--", "-")
+	if err := os.WriteFile(filepath.Join(reviewsFolder, name+".json"), indented.Bytes(), 0o600); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRecordedReviewsAreDecided sends what an API server of Kubernetes has asked in TestKubernetesAsksBeforeItStartsAnything.
+func TestRecordedReviewsAreDecided(t *testing.T) {
+	t.Parallel()
+	s := shareOnAnyEngine(t)
+	s.createEnvironment("production", evidence.K8S)
+	s.storePolicy("provenance", "provenance: {required: true}")
+	s.attach("production", "provenance")
+	s.reportArtifact("shop", "build-1", "web", digestOf("web"), strings.Repeat("a", 40))
+	s.reportArtifact("shop", "build-2", "broken", digestOf("broken"), strings.Repeat("b", 40))
+	s.setAdmission("production", `{"mode":"deny","break_glass":"attestry.example.com/reason"}`)
+	files, err := filepath.Glob(reviewsFolder + "/*.json")
+	if err != nil || len(files) < 20 {
+		t.Fatalf("there are %d reviews, %v", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			body, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := !strings.Contains(file, "unknown") || strings.Contains(file, "reason")
+			if strings.Contains(file, "ImageReview") {
+				answer := s.want(http.StatusOK, http.MethodPost, "/admission/"+s.org+"/production/image-review", body)
+				if got := strings.Contains(string(answer.body), `"allowed":true`); got != want {
+					t.Errorf("answered %s", answer.body)
+				}
+				return
+			}
+			if got := s.in(t).admit("production", body); got.Response.Allowed != want || got.Response.UID == "" {
+				t.Errorf("answered %+v", got)
+			}
+		})
+	}
+}
