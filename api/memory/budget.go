@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
-
-	"attestry/evidence"
 )
 
 const (
@@ -54,55 +52,6 @@ func (b *Budget) Refused() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.refused
-}
-
-// Reserve opens the reservation of a request, which is empty.
-func (b *Budget) Reserve() *Reservation { return &Reservation{budget: b} }
-
-// Reservation is what one request takes up. It is safe for concurrent use.
-type Reservation struct {
-	budget *Budget
-	size   int64
-}
-
-// Resize makes the reservation one of so many bytes. A larger one that does not fit is an
-// evidence.Unavailable, and leaves the reservation as it was.
-func (r *Reservation) Resize(size int64) error {
-	r.budget.mu.Lock()
-	defer r.budget.mu.Unlock()
-	if err := r.check(size); err != nil {
-		return err
-	}
-	r.budget.inUse += chargeable(size) - chargeable(r.size)
-	r.size = size
-	return nil
-}
-
-// Fits reports whether the reservation could be resized now; if not, in Resize's words.
-func (r *Reservation) Fits(size int64) error {
-	r.budget.mu.Lock()
-	defer r.budget.mu.Unlock()
-	return r.check(size)
-}
-
-// Release gives up the reservation; it can be used anew.
-func (r *Reservation) Release() {
-	r.budget.mu.Lock()
-	defer r.budget.mu.Unlock()
-	r.budget.inUse -= chargeable(r.size)
-	r.size = 0
-}
-
-func (r *Reservation) check(size int64) error {
-	limit := r.budget.total
-	if size > Small {
-		limit -= limit / 8
-	}
-	if chargeable(size) <= chargeable(r.size) || r.budget.inUse-chargeable(r.size)+size <= limit {
-		return nil
-	}
-	r.budget.refused++
-	return &evidence.Error{Code: evidence.Unavailable, Message: exhausted, RetryAfter: retryAfter}
 }
 
 // chargeable is what of a size is counted.

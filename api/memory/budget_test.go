@@ -18,11 +18,11 @@ func refused(err error) bool {
 
 func TestRequestsShareTheBudget(t *testing.T) {
 	b := NewBudget(80 * mebibyte)
-	first, second := b.Reserve(), b.Reserve()
-	if err := first.Resize(50 * mebibyte); err != nil {
+	first, second := NewAccount(b), NewAccount(b)
+	if err := first.Keep(50 * mebibyte); err != nil {
 		t.Fatal(err)
 	}
-	if err := second.Resize(21 * mebibyte); !refused(err) {
+	if err := second.Keep(21 * mebibyte); !refused(err) {
 		t.Errorf("71 of 70 MiB were given out: %v", err)
 	}
 	if err := second.Fits(21 * mebibyte); !refused(err) {
@@ -31,14 +31,14 @@ func TestRequestsShareTheBudget(t *testing.T) {
 	if b.InUse() != 50*mebibyte || b.Refused() != 2 || b.Total() != 80*mebibyte {
 		t.Errorf("%d in use, %d refused", b.InUse(), b.Refused())
 	}
-	if err := first.Resize(10 * mebibyte); err != nil {
+	if err := first.Keep(10 * mebibyte); err != nil {
 		t.Fatal(err)
 	}
-	if err := second.Resize(60 * mebibyte); err != nil {
+	if err := second.Keep(60 * mebibyte); err != nil {
 		t.Errorf("what was given back is not to be had: %v", err)
 	}
-	if err := first.Resize(11 * mebibyte); !refused(err) || b.InUse() != 70*mebibyte {
-		t.Errorf("a reservation grew beyond the budget: %v", err)
+	if err := first.Keep(11 * mebibyte); !refused(err) || b.InUse() != 70*mebibyte {
+		t.Errorf("an account grew beyond the budget: %v", err)
 	}
 	first.Release()
 	second.Release()
@@ -50,26 +50,26 @@ func TestRequestsShareTheBudget(t *testing.T) {
 
 func TestSmallRequestsDoNotStarveBehindLargeOnes(t *testing.T) {
 	b := NewBudget(80 * mebibyte)
-	large := b.Reserve()
-	if err := large.Resize(70 * mebibyte); err != nil {
+	large := NewAccount(b)
+	if err := large.Keep(70 * mebibyte); err != nil {
 		t.Fatal(err)
 	}
-	var small []*Reservation
+	var small []*Account
 	for range 10 {
-		one := b.Reserve()
-		if err := one.Resize(Small); err != nil {
+		one := NewAccount(b)
+		if err := one.Keep(Small); err != nil {
 			t.Fatalf("small request %d is refused: %v", len(small), err)
 		}
 		small = append(small, one)
 	}
-	if err := b.Reserve().Resize(Small); !refused(err) {
+	if err := NewAccount(b).Keep(Small); !refused(err) {
 		t.Errorf("the eleventh small one exceeds the budget: %v", err)
 	}
-	if err := small[0].Resize(Small + 1); !refused(err) {
+	if err := small[0].Keep(Small + 1); !refused(err) {
 		t.Errorf("a small request became large in what is kept for small ones: %v", err)
 	}
 	for range 100 {
-		if err := b.Reserve().Resize(Free); err != nil {
+		if err := NewAccount(b).Keep(Free); err != nil {
 			t.Fatalf("a request that is free was refused: %v", err)
 		}
 	}
@@ -78,14 +78,14 @@ func TestSmallRequestsDoNotStarveBehindLargeOnes(t *testing.T) {
 	}
 }
 
-func TestReservationThatShrinksIsNeverRefused(t *testing.T) {
+func TestAccountThatShrinksIsNeverRefused(t *testing.T) {
 	b := NewBudget(16 * mebibyte)
-	one, other := b.Reserve(), b.Reserve()
-	if err := errors.Join(one.Resize(13*mebibyte), other.Resize(Small)); err != nil {
+	one, other := NewAccount(b), NewAccount(b)
+	if err := errors.Join(one.Keep(13*mebibyte), other.Keep(Small)); err != nil {
 		t.Fatal(err)
 	}
 	for _, size := range []int64{12 * mebibyte, Small, Free, 0} {
-		if err := one.Resize(size); err != nil {
+		if err := one.Keep(size); err != nil {
 			t.Errorf("down to %d: %v", size, err)
 		}
 	}
@@ -96,19 +96,19 @@ func TestReservationThatShrinksIsNeverRefused(t *testing.T) {
 
 func TestConcurrentRequestsNeverExceedTheBudget(t *testing.T) {
 	b := NewBudget(20 * mebibyte)
-	most := b.Reserve()
+	most := NewAccount(b)
 	// It leaves so little that there are refusals however the others run.
-	if err := most.Resize(16 * mebibyte); err != nil {
+	if err := most.Keep(16 * mebibyte); err != nil {
 		t.Fatal(err)
 	}
 	var group sync.WaitGroup
 	for i := range 16 {
 		group.Go(func() {
 			random := rand.New(rand.NewPCG(1, uint64(i)))
-			r := b.Reserve()
+			r := NewAccount(b)
 			defer r.Release()
 			for range 2000 {
-				if err := r.Resize(random.Int64N(4 * mebibyte)); err != nil && !refused(err) {
+				if err := r.Keep(random.Int64N(4 * mebibyte)); err != nil && !refused(err) {
 					t.Error(err)
 				}
 				if inUse := b.InUse(); inUse < 0 || inUse > b.Total() {

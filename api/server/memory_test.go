@@ -28,10 +28,10 @@ func withBudget(t *testing.T, size int64, more ...Route) *running {
 }
 
 // exhaust reserves all that large requests may have of a budget.
-func (r *running) exhaust(t *testing.T) *memory.Reservation {
+func (r *running) exhaust(t *testing.T) *memory.Account {
 	t.Helper()
-	reservation := r.budget.Reserve()
-	if err := reservation.Resize(r.budget.Total() - r.budget.Total()/8); err != nil {
+	reservation := memory.NewAccount(r.budget)
+	if err := reservation.Keep(r.budget.Total() - r.budget.Total()/8); err != nil {
 		t.Fatal(err)
 	}
 	return reservation
@@ -225,7 +225,7 @@ func TestListThatIsReadOnNeedsMemoryBeforeItsFirstByte(t *testing.T) {
 	s := startBatched(t, list, func(d *Deps) { d.MemoryBudget = 16 * Mebibyte })
 	other := s.exhaust(t)
 	for range 2 { // what is kept for small requests, as this one is
-		if err := s.budget.Reserve().Resize(memory.Small); err != nil {
+		if err := memory.NewAccount(s.budget).Keep(memory.Small); err != nil {
 			t.Fatal(err)
 		}
 	}
