@@ -33,8 +33,13 @@ const MaxEnvironments = 50_000
 
 // Cache remembers the last accepted report of each environment, of those used last. It is
 // safe for concurrent use.
+//
+// The keys of its hashes are random, and of this process. Without the keys and without seeing hashes, nobody can make a
+// body with the hash of another one, except by chance: 1 in 2^256.
 type Cache struct {
-	hasher     *hasher
+	// elementKey and bodyKey are the keys of the hashes of elements and of bodies.
+	elementKey, bodyKey [highwayhash.Size]byte
+
 	reports    cache.LRU[acceptedReport]
 	recognized prometheus.Counter
 }
@@ -47,14 +52,17 @@ type acceptedReport struct {
 
 // NewCache makes a cache for so many environments, with keys of its own.
 func NewCache(maxEnvironments int) *Cache {
-	return &Cache{
-		hasher:  newHasher(),
+	c := &Cache{
 		reports: cache.NewLRU[acceptedReport](maxEnvironments),
 		recognized: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "attestry_reports_recognized_total",
 			Help: "Reports that were answered as unchanged without being decoded.",
 		}),
 	}
+	// rand.Read ends the process rather than return an error.
+	_, _ = rand.Read(c.elementKey[:])
+	_, _ = rand.Read(c.bodyKey[:])
+	return c
 }
 
 // Metric returns the counter of recognized reports, for the registry of metrics.
@@ -62,10 +70,6 @@ func (c *Cache) Metric() prometheus.Collector { return c.recognized }
 
 // CountRecognized counts a report that was answered without being decoded.
 func (c *Cache) CountRecognized() { c.recognized.Inc() }
-
-// Hash returns the hash of a body that was sent as a report of a type, or false if the body
-// can never be recognized. It says nothing about whether the body is valid.
-func (c *Cache) Hash(kind string, body []byte) (BodyHash, bool) { return c.hasher.hash(kind, body) }
 
 // Remember keeps the hash of a report that was accepted, and its digest, as the last one of
 // an environment.
@@ -87,28 +91,16 @@ func (c *Cache) Digest(environment string, hash BodyHash) (digest string, ok boo
 // in its body as it was sent.
 type BodyHash [highwayhash.Size]byte
 
-// hasher makes hashes with random keys of this process. Without the keys and without seeing
-// hashes, nobody can make a body with the hash of another one, except by chance: 1 in 2^256.
-type hasher struct{ elements, bodies [highwayhash.Size]byte }
-
-func newHasher() *hasher {
-	var h hasher
-	// rand.Read ends the process rather than return an error.
-	_, _ = rand.Read(h.elements[:])
-	_, _ = rand.Read(h.bodies[:])
-	return &h
-}
-
-// hash returns the hash of the body of a report of a type, or false if it cannot be cut into
-// elements.
+// Hash returns the hash of a body that was sent as a report of a type, or false if it cannot be cut into elements, and
+// so can never be recognized. It says nothing about whether the body is valid.
 //
 // The elements are hashed as a multiset: the hashes of all of them are added up, so that
 // their order does not matter, and how often each is repeated does.
-func (h *hasher) hash(kind string, body []byte) (BodyHash, bool) {
+func (c *Cache) Hash(kind string, body []byte) (BodyHash, bool) {
 	var total sum
 	count := uint64(0)
 	around, ok := eachElement(body, func(element []byte) {
-		total.add(highwayhash.Sum(element, h.elements[:]))
+		total.add(highwayhash.Sum(element, c.elementKey[:]))
 		count++
 	})
 	if !ok {
@@ -123,7 +115,7 @@ func (h *hasher) hash(kind string, body []byte) (BodyHash, bool) {
 	for _, limb := range total {
 		whole = binary.LittleEndian.AppendUint64(whole, limb)
 	}
-	return highwayhash.Sum(whole, h.bodies[:]), true
+	return highwayhash.Sum(whole, c.bodyKey[:]), true
 }
 
 // sum is a number modulo 2^256, its lowest 64 bits first.
