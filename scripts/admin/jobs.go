@@ -34,18 +34,11 @@ type listedJob struct {
 	Reason   string `json:"reason"`
 }
 
-func parseJobsList(args []string) (action, error) {
-	args, asJSON, err := listOptions(args)
-	if err != nil || len(args) > 0 {
-		return nil, errUsage
-	}
-	return withStores(func(ctx context.Context, s *session) error { return listJobs(ctx, s, asJSON) }), nil
+func parseJobsList([]string) (action, error) {
+	return withStores(listJobs), nil
 }
 
 func parseJob(args []string, drop bool) (action, error) {
-	if err := words(args, 2, 2); err != nil {
-		return nil, err
-	}
 	kind := job.Named(args[0])
 	if kind == nil {
 		return nil, fmt.Errorf("%w: %q is not a kind of work", errUsage, args[0])
@@ -53,12 +46,12 @@ func parseJob(args []string, drop bool) (action, error) {
 	return withStores(func(ctx context.Context, s *session) error { return s.changeJob(ctx, kind, args[1], drop) }), nil
 }
 
-func listJobs(ctx context.Context, s *session, asJSON bool) error {
+func listJobs(ctx context.Context, s *session) error {
 	orgs, err := s.organizations(ctx, "")
 	if err != nil {
 		return err
 	}
-	list := newListing(s.out, asJSON, "KIND", "ORG", "KEY", "STATE", "SINCE", "ATTEMPTS", "REASON")
+	list := s.newListing("KIND", "ORG", "KEY", "STATE", "SINCE", "ATTEMPTS", "REASON")
 	for _, page := range s.jobPages() {
 		for after := ""; ; {
 			entries, next, err := page(ctx, after)

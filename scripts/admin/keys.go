@@ -37,16 +37,12 @@ type listedKey struct {
 }
 
 func parseListKeys(args []string) (action, error) {
-	args, asJSON, err := listOptions(args)
-	if err != nil || len(args) != 1 {
-		return nil, errUsage
-	}
 	return withOwner(args[0], func(ctx context.Context, a *administration, owner identity.KeyOwner) error {
 		keys, err := a.Keys(ctx, owner.ID)
 		if err != nil {
 			return err
 		}
-		list := newListing(a.out, asJSON, "ID", "CREATED", "ENDS", "LAST USED", "DESCRIPTION")
+		list := a.newListing("ID", "CREATED", "ENDS", "LAST USED", "DESCRIPTION")
 		for _, key := range keys {
 			shown := listedKey{
 				ID: key.ID, Description: key.Description, CreatedAt: wholeTime(key.CreatedAt), Ends: wholeTime(key.Ends()), LastUsedAt: wholeTime(key.LastUsedAt),
@@ -60,9 +56,6 @@ func parseListKeys(args []string) (action, error) {
 }
 
 func parseIssueKey(args []string) (action, error) {
-	if err := words(args, 2, 3); err != nil {
-		return nil, err
-	}
 	asked := tenancy.NewKey{Description: args[1]}
 	if n := utf8.RuneCountInString(asked.Description); n < 1 || n > evidence.MaxKeyDescription {
 		return nil, fmt.Errorf("a description has 1 to %d characters", evidence.MaxKeyDescription)
@@ -88,9 +81,6 @@ func parseIssueKey(args []string) (action, error) {
 }
 
 func parseRevokeKey(args []string) (action, error) {
-	if err := words(args, 2, 2); err != nil {
-		return nil, err
-	}
 	return withOwner(args[0], func(ctx context.Context, a *administration, owner identity.KeyOwner) error {
 		err := a.RevokeKey(ctx, owner, identity.Operator(), args[1])
 		if errors.Is(err, storage.ErrNotFound) {

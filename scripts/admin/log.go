@@ -41,9 +41,6 @@ func printNewKey(_ context.Context, c caller) error {
 }
 
 func parseLogContinue(args []string) (action, error) {
-	if err := words(args, 1, 1); err != nil {
-		return nil, err
-	}
 	return withoutRedis(func(ctx context.Context, s *session) error { return continueLog(ctx, s, args[0]) }), nil
 }
 

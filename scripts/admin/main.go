@@ -34,8 +34,11 @@ func main() {
 // command is one thing that an operator can do.
 type command struct {
 	// name is what is written to call it: one word or more.
-	name, arguments, summary string
-	// parse reads the arguments, before any store is opened.
+	name string
+	// arguments are shown in the help. Brackets stand around what may be left out. What is written is checked by them,
+	// unless there are flags other than --json.
+	arguments, summary string
+	// parse reads the arguments, without --json, before any store is opened.
 	parse func(args []string) (action, error)
 	// details follow the list of commands, unless they are "".
 	details string
@@ -48,6 +51,7 @@ type action func(ctx context.Context, c caller) error
 type caller struct {
 	environ   []string
 	out, errs io.Writer
+	asJSON    bool // lists are printed as JSON
 }
 
 // commands lists all there are.
@@ -88,7 +92,7 @@ func wantsHelp(args []string) bool {
 func parse(args []string) (action, error) {
 	for _, c := range commands() {
 		if words := strings.Fields(c.name); len(args) >= len(words) && slices.Equal(args[:len(words)], words) {
-			act, err := c.parse(args[len(words):])
+			act, err := c.actionOf(args[len(words):])
 			if err != nil {
 				err = fmt.Errorf("%s: %w", c.name, err)
 			}
@@ -97,6 +101,28 @@ func parse(args []string) (action, error) {
 	}
 	return nil, fmt.Errorf("unknown command %q", strings.Join(wordsOf(args), " "))
 }
+
+// actionOf checks the arguments of a command by what its help shows, and parses them.
+func (c command) actionOf(args []string) (action, error) {
+	shown, lists := strings.CutPrefix(c.arguments, "[--json]")
+	if strings.Contains(shown, "--") { // it has flags of its own, which parse checks
+		return c.parse(args)
+	}
+	most := len(strings.Fields(shown))
+	least := most - strings.Count(shown, "[")
+	words := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "--json" })
+	asJSON := len(words) < len(args)
+	if asJSON && !lists || len(words) < least || len(words) > most || slices.ContainsFunc(words, isFlag) {
+		return nil, errUsage
+	}
+	act, err := c.parse(words)
+	return func(ctx context.Context, by caller) error {
+		by.asJSON = asJSON
+		return act(ctx, by)
+	}, err
+}
+
+func isFlag(arg string) bool { return strings.HasPrefix(arg, "-") }
 
 // wordsOf returns the arguments before the first flag or URL: a URL may have a password.
 func wordsOf(args []string) []string {

@@ -32,13 +32,9 @@ type listedOrganization struct {
 	CreatedAt string `json:"created_at"`
 }
 
-func parseListOrganizations(args []string) (action, error) {
-	args, asJSON, err := listOptions(args)
-	if err != nil || len(args) > 0 {
-		return nil, errUsage
-	}
+func parseListOrganizations([]string) (action, error) {
 	return withTenancy(func(ctx context.Context, a *administration) error {
-		list := newListing(a.out, asJSON, "NAME", "KIND", "BETA", "PUBLIC", "CREATED")
+		list := a.newListing("NAME", "KIND", "BETA", "PUBLIC", "CREATED")
 		err := a.EachOrganization(ctx, func(org *evidence.Organization) error {
 			shown := listedOrganization{
 				Name: org.Name, Kind: string(org.Kind), Beta: org.Beta, Public: org.Public, CreatedAt: isoTime(org.CreatedAt),
@@ -50,9 +46,6 @@ func parseListOrganizations(args []string) (action, error) {
 }
 
 func parseCreateOrganization(args []string) (action, error) {
-	if err := words(args, 2, 2); err != nil {
-		return nil, err
-	}
 	name, admin := args[0], args[1]
 	if err := evidence.CheckOrganizationName(name); err != nil {
 		return nil, err
@@ -82,16 +75,12 @@ type listedMember struct {
 }
 
 func parseListMembers(args []string) (action, error) {
-	args, asJSON, err := listOptions(args)
-	if err != nil || len(args) != 1 {
-		return nil, errUsage
-	}
 	return withTenancy(func(ctx context.Context, a *administration) error {
 		members, err := a.members(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		list := newListing(a.out, asJSON, "KIND", "NAME", "ROLE", "SINCE")
+		list := a.newListing("KIND", "NAME", "ROLE", "SINCE")
 		for _, shown := range members {
 			if err := list.add(shown, shown.Kind, shown.Name, shown.Role, shown.CreatedAt); err != nil {
 				return err
@@ -126,9 +115,6 @@ func (a *administration) members(ctx context.Context, orgName string) ([]listedM
 }
 
 func parseSetMember(args []string) (action, error) {
-	if err := words(args, 3, 3); err != nil {
-		return nil, err
-	}
 	org, user := args[0], args[1]
 	role, err := evidence.ParseRole(args[2])
 	if err != nil {
@@ -148,9 +134,6 @@ func parseSetMember(args []string) (action, error) {
 }
 
 func parseRemoveMember(args []string) (action, error) {
-	if err := words(args, 2, 2); err != nil {
-		return nil, err
-	}
 	org, user := args[0], args[1]
 	return withTenancy(func(ctx context.Context, a *administration) error {
 		if _, err := organization(ctx, a.Tenancy, org); err != nil {

@@ -51,10 +51,6 @@ type selection struct {
 }
 
 func parseList(args []string) (action, error) {
-	args, asJSON, err := listOptions(args)
-	if err != nil || len(args) > 2 {
-		return nil, errUsage
-	}
 	chosen := selection{}
 	if len(args) > 0 {
 		chosen.org = args[0]
@@ -62,12 +58,11 @@ func parseList(args []string) (action, error) {
 	if len(args) > 1 {
 		chosen.environment = args[1]
 	}
-	return withStores(func(ctx context.Context, s *session) error { return listReports(ctx, s, chosen, asJSON) }), nil
+	return withStores(func(ctx context.Context, s *session) error { return listReports(ctx, s, chosen) }), nil
 }
 
 func parseRetry(args []string) (action, error) {
-	all := len(args) == 3 && args[2] == "all"
-	chosen, err := parseSelection(args, all)
+	chosen, err := parseSelection(args, args[2] == "all")
 	return withStores(func(ctx context.Context, s *session) error { return retryReports(ctx, s, chosen) }), err
 }
 
@@ -77,9 +72,6 @@ func parseDiscard(args []string) (action, error) {
 }
 
 func parseSelection(args []string, all bool) (selection, error) {
-	if len(args) != 3 || slices.ContainsFunc(args, isFlag) {
-		return selection{}, errUsage
-	}
 	chosen := selection{org: args[0], environment: args[1]}
 	if all {
 		return chosen, nil
@@ -92,14 +84,12 @@ func parseSelection(args []string, all bool) (selection, error) {
 	return chosen, nil
 }
 
-func isFlag(arg string) bool { return strings.HasPrefix(arg, "-") }
-
-func listReports(ctx context.Context, s *session, chosen selection, asJSON bool) error {
+func listReports(ctx context.Context, s *session, chosen selection) error {
 	orgs, err := s.organizations(ctx, chosen.org)
 	if err != nil {
 		return err
 	}
-	list := newListing(s.out, asJSON, "ORG", "ENVIRONMENT", "ARRIVAL", "ACCEPTED", "ATTEMPTS", "SIZE", "REASON")
+	list := s.newListing("ORG", "ENVIRONMENT", "ARRIVAL", "ACCEPTED", "ATTEMPTS", "SIZE", "REASON")
 	err = s.eachParked(ctx, chosen, orgs, func(record *environments.WaitingReport, environment *evidence.Environment) error {
 		shown, err := s.describe(ctx, record, environment)
 		if err != nil {

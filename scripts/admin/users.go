@@ -26,13 +26,9 @@ type listedUser struct {
 	CreatedAt string `json:"created_at"`
 }
 
-func parseListUsers(args []string) (action, error) {
-	args, asJSON, err := listOptions(args)
-	if err != nil || len(args) > 0 {
-		return nil, errUsage
-	}
+func parseListUsers([]string) (action, error) {
 	return withTenancy(func(ctx context.Context, a *administration) error {
-		list := newListing(a.out, asJSON, "NAME", "CREATED", "EMAIL")
+		list := a.newListing("NAME", "CREATED", "EMAIL")
 		err := a.EachUser(ctx, func(user *evidence.User) error {
 			shown := listedUser{Name: user.Name, Email: user.Email, CreatedAt: isoTime(user.CreatedAt)}
 			return list.add(shown, shown.Name, shown.CreatedAt, shown.Email)
@@ -42,9 +38,6 @@ func parseListUsers(args []string) (action, error) {
 }
 
 func parseCreateUser(args []string) (action, error) {
-	if err := words(args, 1, 2); err != nil {
-		return nil, err
-	}
 	name, email := args[0], ""
 	if err := evidence.CheckUserName(name); err != nil {
 		return nil, err
@@ -65,9 +58,6 @@ func parseCreateUser(args []string) (action, error) {
 }
 
 func parseRemoveUser(args []string) (action, error) {
-	if err := words(args, 1, 1); err != nil {
-		return nil, err
-	}
 	return withTenancy(func(ctx context.Context, a *administration) error {
 		err := a.RemoveUser(ctx, args[0], identity.Operator())
 		if errors.Is(err, storage.ErrNotFound) {
