@@ -13,30 +13,24 @@ const maxQueueWeight = 100
 // tasks that run at once in this proportion.
 type Queues map[string]int
 
-// parseQueues reads a list such as "reports=6,compliance=3".
-func parseQueues(text string) (Queues, error) {
+// UnmarshalText reads a list such as "reports=6,compliance=3".
+func (q *Queues) UnmarshalText(text []byte) error {
 	known := []string{"reports", "compliance", "notifications", "packages", "log"}
 	queues := Queues{}
-	for entry := range strings.SplitSeq(text, ",") {
+	for entry := range strings.SplitSeq(string(text), ",") {
 		name, weight, _ := strings.Cut(strings.TrimSpace(entry), "=")
 		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("%q is not a queue: there are %s", name, strings.Join(known, ", "))
+			return fmt.Errorf("%q is not a queue: there are %s", name, strings.Join(known, ", "))
 		}
 		if _, twice := queues[name]; twice {
-			return nil, fmt.Errorf("names the queue %s twice", name)
+			return fmt.Errorf("names the queue %s twice", name)
 		}
 		n, err := strconv.Atoi(weight)
 		if err != nil || n < 1 || n > maxQueueWeight {
-			return nil, fmt.Errorf("must give the queue %s a weight between 1 and %d", name, maxQueueWeight)
+			return fmt.Errorf("must give the queue %s a weight between 1 and %d", name, maxQueueWeight)
 		}
 		queues[name] = n
 	}
-	return queues, nil
-}
-
-// UnmarshalText reads a list such as "reports=6,compliance=3".
-func (q *Queues) UnmarshalText(text []byte) error {
-	queues, err := parseQueues(string(text))
 	*q = queues
-	return err
+	return nil
 }

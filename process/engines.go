@@ -21,7 +21,7 @@ import (
 
 // OpenDocuments opens a database with the collections of the service, unless it is an incomplete copy.
 func OpenDocuments(ctx context.Context, database config.Database) (storage.Documents, error) {
-	docs, err := openDocuments(ctx, database)
+	docs, err := OpenCopyTarget(ctx, database)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,8 @@ func OpenDocuments(ctx context.Context, database config.Database) (storage.Docum
 	return docs, nil
 }
 
-func openDocuments(ctx context.Context, database config.Database) (storage.Documents, error) {
+// OpenCopyTarget opens a database with the collections of the service, even if it is an incomplete copy.
+func OpenCopyTarget(ctx context.Context, database config.Database) (storage.Documents, error) {
 	schemas := append(app.Schemas(), copyMarkers)
 	if database.Engine == config.MongoDB {
 		return mongodb.Open(ctx, mongodb.Options{URI: database.URI.Reveal(), Database: database.Name}, schemas)
@@ -82,11 +83,6 @@ const copyMarker = "incomplete"
 
 // errIncompleteCopy reports a database that lacks some of its documents.
 var errIncompleteCopy = errors.New("the database is an incomplete copy: run the same `scripts/admin copy` again until its exit status is 0, or name another database")
-
-// OpenCopyTarget opens a database, even if it is an incomplete copy.
-func OpenCopyTarget(ctx context.Context, database config.Database) (storage.Documents, error) {
-	return openDocuments(ctx, database)
-}
 
 // BeginCopy marks a database as an incomplete copy: OpenDocuments refuses it until EndCopy.
 func BeginCopy(ctx context.Context, docs storage.Documents) error {

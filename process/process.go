@@ -20,6 +20,7 @@ import (
 	"attestry/process/redact"
 	"attestry/storage"
 	"attestry/storage/guard"
+	"attestry/storage/pebble"
 	"attestry/storage/retention"
 	"attestry/storage/written"
 	"attestry/tasks"
@@ -41,15 +42,7 @@ type Process struct {
 	Written *written.Documents
 	Metrics *prometheus.Registry
 	// embedded is nil if the database is a server.
-	embedded embeddedDatabase
-}
-
-// embeddedDatabase reports the state of its files.
-type embeddedDatabase interface {
-	// Damage names the files that are damaged, "" if none is known.
-	Damage() string
-	// AcceptedLoss says what is missing that the operator has accepted as lost, "" if nothing is.
-	AcceptedLoss() string
+	embedded *pebble.DB
 }
 
 // NewLog makes the log of a process: one JSON object per line, with API keys hidden.
@@ -78,7 +71,7 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 	if err != nil {
 		return nil, errors.Join(err, docs.Close())
 	}
-	embedded, _ := docs.(embeddedDatabase)
+	embedded, _ := docs.(*pebble.DB)
 	if wrap != nil {
 		docs = wrap(docs)
 	}
