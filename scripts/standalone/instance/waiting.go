@@ -34,9 +34,9 @@ func openWhenWritable(ctx context.Context, listener net.Listener, settings confi
 	log.Warn("the start waits until the store can be written to", "error", err.Error())
 	answering := []*waitingServer{serveWaiting(keptListener{listener.(*net.TCPListener)}, err)}
 	if address := string(settings.Process.MonitorListen); address != "" {
-		monitoring, err := net.Listen("tcp", address)
-		if err != nil {
-			return errors.Join(err, answering[0].end())
+		monitoring, listenErr := net.Listen("tcp", address)
+		if listenErr != nil {
+			return errors.Join(listenErr, answering[0].end())
 		}
 		answering = append(answering, serveWaiting(monitoring, err))
 	}

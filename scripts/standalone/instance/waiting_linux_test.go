@@ -1,8 +1,10 @@
 package instance_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -70,7 +72,11 @@ func statusOf(t *testing.T, address, path string) *http.Response {
 		}
 		response, err := http.DefaultClient.Do(request)
 		if err == nil {
-			response.Body.Close()
+			body, err := io.ReadAll(response.Body)
+			if err := errors.Join(err, response.Body.Close()); err != nil {
+				t.Fatal(err)
+			}
+			response.Body = io.NopCloser(bytes.NewReader(body))
 			return response
 		}
 		if ctx.Err() != nil || !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, syscall.ECONNRESET) {
@@ -116,9 +122,15 @@ func TestStartOnAFullDiskAnswersAndWaitsForRoom(t *testing.T) {
 			t.Errorf("%s: /healthz answers %s", one, response.Status)
 		}
 	}
-	response := statusOf(t, address, "/api/v2/environments/acme")
-	if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" {
-		t.Errorf("it answers %s", response.Status)
+	for at, path := range map[string]string{address: "/api/v2/environments/acme", monitor: "/readyz"} {
+		response := statusOf(t, at, path)
+		if response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Retry-After") == "" {
+			t.Errorf("%s answers %s", path, response.Status)
+		}
+		// It says why, on both ports.
+		if body, err := io.ReadAll(response.Body); err != nil || bytes.Contains(body, []byte("The service is starting.")) {
+			t.Errorf("%s answers %s, %v", path, body, err)
+		}
 	}
 	stop()
 	if stopped := <-result; !errors.Is(stopped.err, context.Canceled) {
