@@ -120,18 +120,16 @@ func copyStore(ctx context.Context, c caller, from, to location) error {
 	if err := from.requireExisting(); err != nil {
 		return err
 	}
-	err := copyDatabaseOrObjects(ctx, c, from, to)
+	var err error
+	if from.documents != nil {
+		err = copyDatabase(ctx, c, *from.documents, *to.documents)
+	} else {
+		err = copyObjectStore(ctx, c, *from.objects, *to.objects)
+	}
 	if err != nil && ctx.Err() != nil {
 		return fmt.Errorf("interrupted: %w; run the same command again to continue", err)
 	}
 	return err
-}
-
-func copyDatabaseOrObjects(ctx context.Context, c caller, from, to location) error {
-	if from.documents != nil {
-		return copyDatabase(ctx, c, *from.documents, *to.documents)
-	}
-	return copyObjectStore(ctx, c, *from.objects, *to.objects)
 }
 
 // requireExisting refuses a path at which there is no store: the engines would make an empty one

@@ -23,8 +23,8 @@ type documentCopy struct {
 	out, errs io.Writer
 }
 
-// stand says what of a collection the target has already.
-type stand struct {
+// targetState says what of a collection the target has already.
+type targetState struct {
 	// after is the last id up to which both databases are equal; equal is the number of
 	// documents up to there.
 	after string
@@ -35,7 +35,7 @@ type stand struct {
 }
 
 func (c *documentCopy) run(ctx context.Context) error {
-	stands, err := c.compareAll(ctx)
+	states, err := c.compareAll(ctx)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func (c *documentCopy) run(ctx context.Context) error {
 		return err
 	}
 	for i, schema := range c.schemas {
-		if err := c.copyCollection(ctx, schema, stands[i]); err != nil {
+		if err := c.copyCollection(ctx, schema, states[i]); err != nil {
 			return fmt.Errorf("collection %s: %w", schema.Name, err)
 		}
 	}
@@ -56,30 +56,30 @@ func (c *documentCopy) run(ctx context.Context) error {
 // compareAll compares all collections before any is written to. A target with documents
 // that the source lacks or has otherwise is refused: it was used meanwhile, or is that of
 // something else.
-func (c *documentCopy) compareAll(ctx context.Context) ([]stand, error) {
-	stands := make([]stand, len(c.schemas))
+func (c *documentCopy) compareAll(ctx context.Context) ([]targetState, error) {
+	states := make([]targetState, len(c.schemas))
 	var refusals []error
 	for i, schema := range c.schemas {
 		var err error
-		if stands[i], err = c.compare(ctx, schema); err != nil {
+		if states[i], err = c.compare(ctx, schema); err != nil {
 			return nil, fmt.Errorf("collection %s: %w", schema.Name, err)
 		}
-		if n := stands[i].foreign; n > 0 {
+		if n := states[i].foreign; n > 0 {
 			refusals = append(refusals, fmt.Errorf("collection %s of the target has %d documents that the source lacks", schema.Name, n))
 		}
-		if n := stands[i].differing; n > 0 {
+		if n := states[i].differing; n > 0 {
 			refusals = append(refusals, fmt.Errorf("collection %s of the target has %d documents that differ from those of the source", schema.Name, n))
 		}
 	}
 	if len(refusals) > 0 {
 		return nil, errors.Join(append(refusals, errors.New("nothing was copied; name an empty database"))...)
 	}
-	return stands, nil
+	return states, nil
 }
 
 // compare reads the target's documents, and the source's up to the last of them.
-func (c *documentCopy) compare(ctx context.Context, schema *storage.Schema) (stand, error) {
-	found, equal := stand{}, true
+func (c *documentCopy) compare(ctx context.Context, schema *storage.Schema) (targetState, error) {
+	found, equal := targetState{}, true
 	target := documentsIn(c.to, schema)
 	// Mostly the target is empty, and the source need not be read.
 	if first, err := target.peek(ctx); err != nil || first == nil {
@@ -88,7 +88,7 @@ func (c *documentCopy) compare(ctx context.Context, schema *storage.Schema) (sta
 	source := documentsIn(c.from, schema)
 	for p, err := range merge(ctx, source, target) {
 		if err != nil {
-			return stand{}, err
+			return targetState{}, err
 		}
 		if p.source == nil {
 			found.foreign++
@@ -115,7 +115,7 @@ func sameDocument(a, b *storage.Record) bool {
 
 // copyCollection inserts what comes behind the part that is equal. Documents of the target
 // are never overwritten: an interrupted copy leaves none that differ.
-func (c *documentCopy) copyCollection(ctx context.Context, schema *storage.Schema, found stand) error {
+func (c *documentCopy) copyCollection(ctx context.Context, schema *storage.Schema, found targetState) error {
 	copied, there, told := 0, found.equal, time.Now()
 	for after := found.after; ; {
 		page, err := listDocuments(ctx, c.from, schema, after)
@@ -160,7 +160,11 @@ func (c *documentCopy) verify(ctx context.Context) error {
 	var differences []error
 	documents := int64(0)
 	for _, schema := range c.schemas {
-		source, target, err := c.checksums(ctx, schema)
+		source, err := checksumOf(ctx, c.from, schema)
+		if err != nil {
+			return fmt.Errorf("collection %s: %w", schema.Name, err)
+		}
+		target, err := checksumOf(ctx, c.to, schema)
 		if err != nil {
 			return fmt.Errorf("collection %s: %w", schema.Name, err)
 		}
@@ -182,12 +186,4 @@ func (c *documentCopy) verify(ctx context.Context) error {
 	}
 	_, err := fmt.Fprintf(c.out, "%d documents are the same in both databases; collections that are not listed are empty\n", documents)
 	return err
-}
-
-func (c *documentCopy) checksums(ctx context.Context, schema *storage.Schema) (source, target *checksum, err error) {
-	if source, err = checksumOf(ctx, c.from, schema); err != nil {
-		return nil, nil, err
-	}
-	target, err = checksumOf(ctx, c.to, schema)
-	return source, target, err
 }
