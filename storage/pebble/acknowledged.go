@@ -111,26 +111,17 @@ func checkFiles(folder string, files *filesystem, settings func() *pebble.Option
 	return checkRoomToOpen(files, found.logged)
 }
 
-// recordAll writes what a closed database has. If it cannot, what was written before counts.
-func (db *DB) recordAll() {
-	used, err := manifest.Find(db.folder)
-	if err != nil {
-		return
-	}
-	last := acknowledged{Groups: db.acknowledged.Load(), Manifest: used.Name, ManifestBytes: used.Size}
-	_ = last.write(db.folder)
-}
-
-// recordAccepted replaces what a database had by what it has, as the loss was accepted. Otherwise it would have to be
-// accepted again at the next start after a crash.
-func (db *DB) recordAccepted() error {
+// record writes what a database has. The bytes of its manifest count only if all of them are synced.
+func (db *DB) record(synced bool) error {
 	used, err := manifest.Find(db.folder)
 	if err != nil {
 		return err
 	}
-	// Not all bytes of the manifest may be synced.
-	left := acknowledged{Groups: db.acknowledged.Load(), Manifest: used.Name}
-	return left.write(db.folder)
+	has := acknowledged{Groups: db.acknowledged.Load(), Manifest: used.Name}
+	if synced {
+		has.ManifestBytes = used.Size
+	}
+	return has.write(db.folder)
 }
 
 // recordAcknowledged writes what was acknowledged while the database is open.

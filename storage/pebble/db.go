@@ -93,7 +93,8 @@ func Open(ctx context.Context, options Options, schemas []*storage.Schema) (*DB,
 	}
 	err = db.prepare(ctx)
 	if err == nil && db.acceptedLoss != "" {
-		err = db.recordAccepted()
+		// Otherwise the loss would have to be accepted again at the next start after a crash.
+		err = db.record(false)
 	}
 	if err == nil {
 		err = db.health.failure()
@@ -152,7 +153,7 @@ func (db *DB) Close() error {
 		_ = db.recorded.Wait()
 		db.closed = db.engine.Close()
 		if db.closed == nil && db.health.failure() == nil {
-			db.recordAll()
+			_ = db.record(true) // if it fails, what was written before counts
 		}
 		if db.closed != nil {
 			db.closed = named(db.folder, db.closed)

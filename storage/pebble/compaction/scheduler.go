@@ -89,13 +89,6 @@ func (s *Scheduler) begin() bool {
 	return true
 }
 
-func (s *Scheduler) done() {
-	s.mu.Lock()
-	s.running--
-	s.mu.Unlock()
-	s.signal()
-}
-
 // Postpone lets no compaction begin during the pause.
 func (s *Scheduler) Postpone() {
 	s.mu.Lock()
@@ -131,7 +124,7 @@ func (s *Scheduler) run() {
 	}
 }
 
-// release takes back a permission that was not used.
+// release takes back a permission.
 func (s *Scheduler) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,4 +139,7 @@ func (grant) MeasureCPU(pebble.CompactionGoroutineKind)         {}
 func (grant) CumulativeStats(pebble.CompactionGrantHandleStats) {}
 
 // Done ends the compaction.
-func (g grant) Done() { g.scheduler.done() }
+func (g grant) Done() {
+	g.scheduler.release()
+	g.scheduler.signal()
+}
