@@ -36,8 +36,9 @@ func OfEnvironment(ctx context.Context, base *resource.Base, environment evidenc
 // Image is an artifact to be assessed.
 type Image struct {
 	Fingerprint string
-	// Name is the one under which policies see the artifact if no flow knows it.
-	Name string
+	// Name is the one under which policies see the artifact if no flow knows it, and always if it is Running under it.
+	Name    string
+	Running bool
 }
 
 // Assessment is what is known of an artifact, and what policies say of it.
@@ -61,9 +62,20 @@ func (a *Assessment) Compliant() bool {
 	return a.Allowance != nil || !slices.ContainsFunc(a.Evaluations, func(e policy.Evaluation) bool { return !e.Compliant() })
 }
 
-// Assess assesses artifacts of an organization, in their order: as many commands for many as for one. Policies see an
-// artifact under the file name of its newest report.
+// Assess loads artifacts and evaluates them.
 func Assess(ctx context.Context, base *resource.Base, org string, basis *Basis, images []Image) ([]*Assessment, error) {
+	assessed, err := Load(ctx, base, org, basis, images)
+	for _, one := range assessed {
+		if err := one.Evaluate(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return assessed, err
+}
+
+// Load reads what is known of artifacts of an organization, in their order: as many commands for many as for one.
+// Policies see an artifact under the file name of its newest report, unless it is Running.
+func Load(ctx context.Context, base *resource.Base, org string, basis *Basis, images []Image) ([]*Assessment, error) {
 	fingerprints := resource.Map(images, func(image *Image) string { return image.Fingerprint })
 	subjects, err := subjectsOf(ctx, base, org, fingerprints, images)
 	if err != nil {
@@ -82,7 +94,7 @@ func Assess(ctx context.Context, base *resource.Base, org string, basis *Basis, 
 	assessed := make([]*Assessment, 0, len(images))
 	for i := range loaded {
 		one := &Assessment{Basis: basis, Artifact: loaded[i], Origins: subjects[i].Origins}
-		if len(one.Origins) > 0 {
+		if len(one.Origins) > 0 && !images[i].Running {
 			one.Artifact.Name = facts.NewestName(one.Origins, one.Artifact.States)
 		}
 		if allowance, ok := allowed[images[i].Fingerprint]; ok {
@@ -90,9 +102,6 @@ func Assess(ctx context.Context, base *resource.Base, org string, basis *Basis, 
 		}
 		for number := range one.Artifact.Flows {
 			one.Flows = append(one.Flows, number)
-		}
-		if err := one.evaluate(ctx); err != nil {
-			return nil, err
 		}
 		assessed = append(assessed, one)
 	}
@@ -114,7 +123,8 @@ func subjectsOf(ctx context.Context, base *resource.Base, org string, fingerprin
 	}), nil
 }
 
-func (a *Assessment) evaluate(ctx context.Context) error {
+// Evaluate evaluates the artifact by all policies that are applied.
+func (a *Assessment) Evaluate(ctx context.Context) error {
 	for _, one := range a.Applied {
 		// Policies can be made to take long; the request has a time limit.
 		if err := ctx.Err(); err != nil {

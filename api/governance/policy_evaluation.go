@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"attestry/api/assessment"
 	"attestry/api/jsonstream"
 	"attestry/api/resource"
 	"attestry/api/server"
-	"attestry/app/facts"
 	"attestry/evidence"
 	"attestry/evidence/policy"
 	"attestry/evidence/snapshot"
@@ -54,13 +54,12 @@ type EvaluatedArtifact struct {
 
 // dryRun is what evaluating a policy that is not stored takes.
 type dryRun struct {
-	org         evidence.OrgAccess
-	environment evidence.Environment // zero for a single artifact
-	// applied are the policies that would be applied; the last is that of the file.
-	applied  []policy.Applied
-	file     resource.PolicyView
-	controls []string
-	reasons  *resource.Reasons
+	org evidence.OrgAccess
+	// Basis has the policies that would be applied; the last is that of the file. Its environment is zero for a single
+	// artifact.
+	assessment.Basis
+	file    resource.PolicyView
+	reasons *resource.Reasons
 }
 
 const (
@@ -105,11 +104,10 @@ func (h *handlers) evaluatePolicy(ctx context.Context, _ *server.OrgPath, f *ser
 		if artifacts, err = h.loadRun(ctx, run, f.Data.EnvironmentName, f.Data.PolicyName); err != nil {
 			return nil, err
 		}
-		body.Environment = &run.environment.Name
+		body.Environment = &run.Environment.Name
 	}
-	run.applied = append(run.applied, policy.Applied{Reference: policy.Reference{Name: cmp.Or(f.Data.PolicyName, policyField)}, Policy: parsed})
-	run.file = resource.NewPolicyViews(run.applied[len(run.applied)-1:])[0]
-	run.controls = policy.ControlsOf(run.applied)
+	run.Applied = append(run.Applied, policy.Applied{Reference: policy.Reference{Name: cmp.Or(f.Data.PolicyName, policyField)}, Policy: parsed})
+	run.file = resource.NewPolicyViews(run.Applied[len(run.Applied)-1:])[0]
 	evaluated, leftOut, err := h.evaluateAll(ctx, run, artifacts)
 	body.Artifacts, body.ArtifactsLeftOut = jsonstream.ListOf(evaluated), leftOut
 	return server.Answered(body), err
@@ -117,20 +115,20 @@ func (h *handlers) evaluatePolicy(ctx context.Context, _ *server.OrgPath, f *ser
 
 // loadRun reads what runs in an environment, and its policies but the one that is replaced.
 func (h *handlers) loadRun(ctx context.Context, run *dryRun, name, replaced string) (artifacts []snapshot.Artifact, err error) {
-	if run.environment, err = h.LoadEnvironment(ctx, run.org, name); err != nil {
+	if run.Environment, err = h.LoadEnvironment(ctx, run.org, name); err != nil {
 		return nil, err
 	}
-	if run.environment.Logical() {
+	if run.Environment.Logical() {
 		return nil, resource.FieldError("environment_name", "Only physical environments have policies [input: %s]", name)
 	}
-	if replaced != "" && !slices.Contains(run.environment.Policies, replaced) {
-		return nil, resource.FieldError("policy_name", "The policy must be attached to environment '%s' [input: %s]", run.environment.Name, replaced)
+	if replaced != "" && !slices.Contains(run.Environment.Policies, replaced) {
+		return nil, resource.FieldError("policy_name", "The policy must be attached to environment '%s' [input: %s]", run.Environment.Name, replaced)
 	}
-	attached := slices.DeleteFunc(slices.Clone(run.environment.Policies), func(one string) bool { return one == replaced })
-	if run.applied, err = h.Policies.Latest(ctx, run.org.OrgID, attached); err != nil {
+	attached := slices.DeleteFunc(slices.Clone(run.Environment.Policies), func(one string) bool { return one == replaced })
+	if run.Applied, err = h.Policies.Latest(ctx, run.org.OrgID, attached); err != nil {
 		return nil, err
 	}
-	last, err := h.Snapshots.Last(ctx, run.environment.ID)
+	last, err := h.Snapshots.Last(ctx, run.Environment.ID)
 	if err != nil || last.Number == 0 {
 		return nil, err
 	}
@@ -173,63 +171,35 @@ func (h *handlers) evaluateAll(ctx context.Context, run *dryRun, artifacts []sna
 }
 
 func (h *handlers) evaluateSome(ctx context.Context, run *dryRun, artifacts []snapshot.Artifact) ([]EvaluatedArtifact, error) {
-	fingerprints := resource.Map(artifacts, func(a *snapshot.Artifact) string { return a.Fingerprint })
-	provenances, err := h.Provenances.GetMany(ctx, run.org.OrgID, fingerprints)
-	if err != nil {
-		return nil, err
-	}
-	origins := map[string][]evidence.Origin{}
-	for i := range provenances {
-		origins[provenances[i].Fingerprint] = provenances[i].Origins()
-	}
-	if run.environment.ID == "" && len(provenances) == 0 {
-		return nil, artifactNotFound(run.org, fingerprints[0])
-	}
-	subjects := resource.Map(artifacts, func(a *snapshot.Artifact) facts.Subject {
-		return facts.Subject{Fingerprint: a.Fingerprint, Name: a.Name, Origins: origins[a.Fingerprint]}
+	images := resource.Map(artifacts, func(a *snapshot.Artifact) assessment.Image {
+		return assessment.Image{Fingerprint: a.Fingerprint, Name: a.Name, Running: run.Environment.ID != ""}
 	})
-	loaded, err := h.Facts.Load(ctx, run.org.OrgID, subjects, run.controls)
+	loaded, err := assessment.Load(ctx, h.Base, run.org.OrgID, &run.Basis, images)
 	if err != nil {
 		return nil, err
-	}
-	allowed := map[string]evidence.Allowance{}
-	if run.environment.ID != "" {
-		if allowed, err = h.Allowlist.Of(ctx, run.environment.ID, resource.Map(subjects, (*facts.Subject).Fingerprints)); err != nil {
-			return nil, err
-		}
 	}
 	evaluated := make([]EvaluatedArtifact, 0, len(artifacts))
-	for i := range artifacts {
-		if run.environment.ID == "" {
-			loaded[i].Name = facts.NewestName(subjects[i].Origins, loaded[i].States)
+	for i, one := range loaded {
+		if run.Environment.ID == "" && len(one.Origins) == 0 {
+			return nil, artifactNotFound(run.org, artifacts[i].Fingerprint)
 		}
-		_, permitted := allowed[artifacts[i].Fingerprint]
-		one, err := h.evaluateArtifact(ctx, run, &artifacts[i], &loaded[i].Facts, permitted)
-		if err != nil {
+		if err := one.Evaluate(ctx); err != nil {
 			return nil, err
 		}
-		evaluated = append(evaluated, one)
+		evaluated = append(evaluated, h.showEvaluated(run, &artifacts[i], one))
+		loaded[i] = nil // so that its evaluations are not held while the others are evaluated
 	}
 	return evaluated, nil
 }
 
-// evaluateArtifact evaluates one artifact by all policies that would be applied.
-func (h *handlers) evaluateArtifact(ctx context.Context, run *dryRun, artifact *snapshot.Artifact, known *policy.Facts, permitted bool) (EvaluatedArtifact, error) {
+func (h *handlers) showEvaluated(run *dryRun, artifact *snapshot.Artifact, assessed *assessment.Assessment) EvaluatedArtifact {
+	known, ofFile := &assessed.Artifact.Facts, assessed.Evaluations[len(assessed.Evaluations)-1]
 	shown := EvaluatedArtifact{
-		Fingerprint: artifact.Fingerprint, Name: known.Name, Now: artifact.Compliant, Then: true, Change: "unchanged", Explanation: []resource.Explanation{},
+		Fingerprint: artifact.Fingerprint, Name: known.Name, Now: artifact.Compliant, Then: assessed.Compliant(), Change: "unchanged",
+		Evaluation: run.file.Show(ofFile, known.Flows, run.reasons.List()), Explanation: []resource.Explanation{},
 	}
-	var evaluation policy.Evaluation // in the end that of the file
-	for _, one := range run.applied {
-		if err := ctx.Err(); err != nil {
-			return shown, err
-		}
-		evaluation = one.Policy.Evaluate(known)
-		shown.Then = shown.Then && evaluation.Compliant()
-	}
-	shown.Then = shown.Then || permitted
-	shown.Evaluation = run.file.Show(evaluation, known.Flows, run.reasons.List())
 	var explained []resource.Explanation
-	explained, shown.LeftOut = resource.Explain(h.Links, run.org, &run.file.Applied, evaluation, known, true, run.reasons.List())
+	explained, shown.LeftOut = resource.Explain(h.Links, run.org, &run.file.Applied, ofFile, known, true, run.reasons.List())
 	shown.Explanation = append(shown.Explanation, explained...)
 	switch {
 	case shown.Now != nil && *shown.Now == shown.Then:
@@ -238,7 +208,7 @@ func (h *handlers) evaluateArtifact(ctx context.Context, run *dryRun, artifact *
 	default:
 		shown.Change = string(snapshot.BecameNonCompliant)
 	}
-	return shown, nil
+	return shown
 }
 
 // maxDryRuns is how many dry runs of one organization are under way at once. Each may take all the

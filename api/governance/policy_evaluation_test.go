@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/api/assessment"
 	"attestry/api/resource"
 	"attestry/app"
 	"attestry/evidence"
@@ -40,9 +41,9 @@ func newDryRun(t *testing.T, rules int) *dryRun {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := &dryRun{environment: evidence.Environment{ID: "e"}, reasons: resource.NewReasons(maxEvaluationReasons)}
-	run.applied = []policy.Applied{{Reference: policy.Reference{Name: "p"}, Policy: &parsed}}
-	run.file = resource.NewPolicyViews(run.applied)[0]
+	run := &dryRun{Basis: assessment.Basis{Environment: evidence.Environment{ID: "e"}}, reasons: resource.NewReasons(maxEvaluationReasons)}
+	run.Applied = []policy.Applied{{Reference: policy.Reference{Name: "p"}, Policy: &parsed}}
+	run.file = resource.NewPolicyViews(run.Applied)[0]
 	return run
 }
 
