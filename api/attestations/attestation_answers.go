@@ -60,7 +60,8 @@ const customAttestationVersion = 1
 const archiveName = "evidence.tgz"
 
 // showAttestations shows attestations with the names that their flows have now.
-func (h *handlers) showAttestations(ctx context.Context, org evidence.OrgAccess, attestations []evidence.Attestation) ([]Attestation, error) {
+func (h *handlers) showAttestations(ctx context.Context, attestations []evidence.Attestation) ([]Attestation, error) {
+	org := server.Access(ctx)
 	flows, err := h.Flows.Names(ctx, org.OrgID, resource.UniqueOf(attestations, func(a *evidence.Attestation) string { return a.Flow }))
 	if err != nil {
 		return nil, err

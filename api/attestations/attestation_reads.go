@@ -92,15 +92,8 @@ func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInp
 	}
 	found := h.Attestations.List(query, cursor, in.PerPage)
 	answer := server.Answered(AttestationsPage{
-		Data: h.pageOfAttestations(org, found, func(err error) error {
-			if cursor != "" && evidence.CodeOf(err) == evidence.Invalid {
-				return resource.WrongCursor(in.After)
-			}
-			return err
-		}),
-		Links: jsonstream.NewLater(func() map[string]server.Href {
-			return resource.CursorLinks(ctx, h.Links, number+1, found.After())
-		}),
+		Data:  resource.CursorPage(h.BatchBytes, in.After, found, h.showAttestations),
+		Links: resource.LinksAfter(ctx, h.Links, number+1, found.After),
 	})
 	total, known, err := h.Attestations.Count(ctx, query)
 	if known {
@@ -109,24 +102,8 @@ func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInp
 	return answer, err
 }
 
-// pageOfAttestations lists attestations up to the batch that exceeds server.MaxPage. explain
-// words the errors of reading them.
-func (h *handlers) pageOfAttestations(org evidence.OrgAccess, found *storage.Batches[evidence.Attestation], explain func(error) error) jsonstream.List[Attestation] {
-	return jsonstream.NewList(func(ctx context.Context) ([]Attestation, bool, error) {
-		server.RequestOf(ctx).Memory.Rewind(0)
-		batch, err := found.Next(ctx, h.BatchBytes)
-		if err != nil {
-			return nil, false, explain(err)
-		}
-		shown, err := h.showAttestations(ctx, org, batch)
-		return shown, found.More() && found.Bytes() < server.MaxPage, err
-	})
-}
-
-func (h *handlers) listOfAttestations(org evidence.OrgAccess, found *storage.Batches[evidence.Attestation]) jsonstream.List[Attestation] {
-	return server.ListOf(h.BatchBytes, found, func(ctx context.Context, batch []evidence.Attestation) ([]Attestation, error) {
-		return h.showAttestations(ctx, org, batch)
-	})
+func (h *handlers) listOfAttestations(found *storage.Batches[evidence.Attestation]) jsonstream.List[Attestation] {
+	return server.ListOf(h.BatchBytes, found, h.showAttestations)
 }
 
 // findAttestation answers with one attestation, or none.
@@ -139,23 +116,26 @@ func (h *handlers) findAttestation(ctx context.Context, org evidence.OrgAccess, 
 	case !errors.Is(err, storage.ErrNotFound):
 		return nil, err
 	}
-	shown, err := h.showAttestations(ctx, org, picked)
+	shown, err := h.showAttestations(ctx, picked)
 	return server.Answered(AttestationsPage{
 		Data:       jsonstream.ListOf(shown),
-		Links:      jsonstream.NewLater(func() map[string]server.Href { return resource.CursorLinks(ctx, h.Links, 0, "") }),
+		Links:      resource.LinksAfter(ctx, h.Links, 0, noCursor),
 		Pagination: resource.OrNull[server.PaginationInfo]{Value: new(server.PaginationOf(1, in.PerPage, int64(len(picked))))},
 	}), err
 }
+
+// noCursor is the cursor behind a list that has one page.
+func noCursor() string { return "" }
 
 // pickAttestations lists those attestations of an organization that are there among ids.
 func (h *handlers) pickAttestations(ctx context.Context, org evidence.OrgAccess, ids []string) *server.Answer[AttestationsPage] {
 	show := func(ctx context.Context, batch []evidence.Attestation) ([]Attestation, error) {
 		own := slices.DeleteFunc(batch, func(a evidence.Attestation) bool { return a.Org != org.OrgID })
-		return h.showAttestations(ctx, org, own)
+		return h.showAttestations(ctx, own)
 	}
 	return server.Answered(AttestationsPage{
 		Data:  server.ListOf(h.BatchBytes, h.Attestations.OfIDs(resource.SortUnique(ids)), show),
-		Links: jsonstream.NewLater(func() map[string]server.Href { return resource.CursorLinks(ctx, h.Links, 0, "") }),
+		Links: resource.LinksAfter(ctx, h.Links, 0, noCursor),
 	})
 }
 
@@ -256,7 +236,7 @@ func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttesta
 	}
 	found, err := h.Attestations.ByCommit(ctx, query, maxCommitAttestations, h.BatchBytes)
 	return server.Answered(jsonstream.NewMap(query.Commits, func(commit string) jsonstream.List[Attestation] {
-		return h.listOfAttestations(org, found[commit])
+		return h.listOfAttestations(found[commit])
 	})), err
 }
 
@@ -294,7 +274,7 @@ func (h *handlers) listFlowAttestations(ctx context.Context, in *flowAttestation
 	page := FlowAttestations{Pagination: server.PaginationOf(number, size, total)}
 	// The count may be capped. Pages that are certainly beyond the end are not read.
 	if offset := server.OffsetOf(number, size); int64(offset) < total || total == storage.MaxCount {
-		page.Data = h.listOfAttestations(org, h.Attestations.Page(query, offset, size))
+		page.Data = h.listOfAttestations(h.Attestations.Page(query, offset, size))
 	}
 	return server.Answered(page), nil
 }
@@ -325,7 +305,7 @@ func (h *handlers) getArtifactAttestations(ctx context.Context, in *ArtifactAtte
 		fingerprint = reports[0].Fingerprint
 	}
 	found := h.Attestations.OfArtifact(org.OrgID, ref.ID, fingerprint, in.Name, reports, maxNamedAttestations)
-	return server.Answered(h.listOfAttestations(org, found)), nil
+	return server.Answered(h.listOfAttestations(found)), nil
 }
 
 // TrailAttestationPath is the path of the attestations of a name on a trail.
@@ -343,5 +323,5 @@ func (h *handlers) getTrailAttestations(ctx context.Context, in *TrailAttestatio
 		return nil, err
 	}
 	found := h.Attestations.Page(pipelines.AttestationQuery{Org: org.OrgID, Trail: trail.Key(), Name: in.Name}, 0, maxNamedAttestations)
-	return server.Answered(h.listOfAttestations(org, found)), nil
+	return server.Answered(h.listOfAttestations(found)), nil
 }

@@ -79,10 +79,8 @@ func (h *handlers) listDeliveries(ctx context.Context, in *listDeliveriesInput) 
 	}
 	found := h.Deliveries.List(org.OrgID, in.Number, notification.State(in.State), cursor, in.PerPage)
 	answer := server.Answered(DeliveriesPage{
-		Data: h.pageOfDeliveries(found, in.After),
-		Links: jsonstream.NewLater(func() map[string]server.Href {
-			return resource.CursorLinks(ctx, h.Links, number+1, found.After())
-		}),
+		Data:  resource.CursorPage(h.BatchBytes, in.After, found, showDeliveries),
+		Links: resource.LinksAfter(ctx, h.Links, number+1, found.After),
 	})
 	if in.State != "" {
 		return answer, nil
@@ -92,21 +90,9 @@ func (h *handlers) listDeliveries(ctx context.Context, in *listDeliveriesInput) 
 	return answer, err
 }
 
-// pageOfDeliveries lists deliveries up to the batch that exceeds server.MaxPage. after is the
-// cursor as it was sent.
-func (h *handlers) pageOfDeliveries(found *storage.Batches[notification.Delivery], after string) jsonstream.List[Delivery] {
-	return jsonstream.NewList(func(ctx context.Context) ([]Delivery, bool, error) {
-		server.RequestOf(ctx).Memory.Rewind(0)
-		batch, err := found.Next(ctx, h.BatchBytes)
-		if err != nil && after != "" && evidence.CodeOf(err) == evidence.Invalid {
-			err = resource.WrongCursor(after)
-		}
-		return showDeliveries(batch, seesAddresses(server.Access(ctx))), found.More() && found.Bytes() < server.MaxPage, err
-	})
-}
-
-func showDeliveries(deliveries []notification.Delivery, addresses bool) []Delivery {
-	return resource.Map(deliveries, func(d *notification.Delivery) Delivery { return showDelivery(d, addresses) })
+func showDeliveries(ctx context.Context, deliveries []notification.Delivery) ([]Delivery, error) {
+	addresses := seesAddresses(server.Access(ctx))
+	return resource.Map(deliveries, func(d *notification.Delivery) Delivery { return showDelivery(d, addresses) }), nil
 }
 
 // showDelivery shows a delivery. Whoever may not see addresses does not see the answers of webhooks.
@@ -181,6 +167,9 @@ func (h *handlers) testAction(ctx context.Context, in *ActionPath) (*server.Answ
 	deliveries := resource.Map(action.DistinctTargets(), func(target *notification.Target) notification.Delivery {
 		return notification.NewDelivery(org.OrgID, action.Number, target, notice, now, 0)
 	})
-	err = h.Deliveries.Add(ctx, deliveries)
-	return server.Answered(TestDeliveries{Deliveries: showDeliveries(deliveries, seesAddresses(org))}), err
+	if err := h.Deliveries.Add(ctx, deliveries); err != nil {
+		return nil, err
+	}
+	shown, err := showDeliveries(ctx, deliveries)
+	return server.Answered(TestDeliveries{Deliveries: shown}), err
 }

@@ -15,6 +15,7 @@ import (
 	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/links"
+	"attestry/storage"
 )
 
 // ParseCursor reads the parameter `after` of a list with cursors (docs/semantics.md 1.10, style 5): the number of
@@ -26,31 +27,48 @@ func ParseCursor(after string) (number int, cursor string, err error) {
 	digits, cursor, found := strings.Cut(after, ".")
 	number, err = strconv.Atoi(digits)
 	if err != nil || !found || number < 2 || cursor == "" {
-		return 0, "", WrongCursor(after)
+		return 0, "", wrongCursor(after)
 	}
 	return number, cursor, nil
 }
 
-// WrongCursor is the answer to a cursor that is not one of this list.
-func WrongCursor(after string) error {
+func wrongCursor(after string) error {
 	return FieldError("query.after", "Input should be the cursor of a page of this list [input: %s]", validation.Cut(after))
 }
 
-// CursorLinks are the links of a page of a list with cursors: its own, and that of the page of the number next. cursor
-// is that of the store, "" if there is no next page.
-func CursorLinks(ctx context.Context, all links.Links, next int, cursor string) map[string]server.Href {
-	page := server.PageOf(ctx, all, 1, 1, 0)
-	links := map[string]server.Href{"self": {Href: page.Self()}}
-	if cursor == "" {
+// CursorPage lists the documents of the page that after asks for, up to the batch that exceeds server.MaxPage.
+func CursorPage[S, T any](batchBytes int, after string, found *storage.Batches[S], show func(context.Context, []S) ([]T, error)) jsonstream.List[T] {
+	return jsonstream.NewList(func(ctx context.Context) ([]T, bool, error) {
+		server.RequestOf(ctx).Memory.Rewind(0)
+		batch, err := found.Next(ctx, batchBytes)
+		if err != nil && after != "" && evidence.CodeOf(err) == evidence.Invalid {
+			err = wrongCursor(after)
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		shown, err := show(ctx, batch)
+		return shown, found.More() && found.Bytes() < server.MaxPage, err
+	})
+}
+
+
+// LinksAfter are the links of a page of a list with cursors: its own, and that of the page of the number next. They are
+// made once the page has been sent. cursor returns that of the store, "" if there is no next page.
+func LinksAfter(ctx context.Context, all links.Links, next int, cursor func() string) jsonstream.Later[map[string]server.Href] {
+	return jsonstream.NewLater(func() map[string]server.Href {
+		page := server.PageOf(ctx, all, 1, 1, 0)
+		links := map[string]server.Href{"self": {Href: page.Self()}}
+		if after := cursor(); after != "" {
+			page.Query = maps.Clone(page.Query)
+			if page.Query == nil {
+				page.Query = url.Values{}
+			}
+			page.Query.Set("after", strconv.Itoa(next)+"."+after)
+			links["next"] = server.Href{Href: page.Self()}
+		}
 		return links
-	}
-	page.Query = maps.Clone(page.Query)
-	if page.Query == nil {
-		page.Query = url.Values{}
-	}
-	page.Query.Set("after", strconv.Itoa(next)+"."+cursor)
-	links["next"] = server.Href{Href: page.Self()}
-	return links
+	})
 }
 
 // DataPage is a page of a list with its pagination beside it
