@@ -52,7 +52,6 @@ func CursorPage[S, T any](batchBytes int, after string, found *storage.Batches[S
 	})
 }
 
-
 // LinksAfter are the links of a page of a list with cursors: its own, and that of the page of the number next. They are
 // made once the page has been sent. cursor returns that of the store, "" if there is no next page.
 func LinksAfter(ctx context.Context, all links.Links, next int, cursor func() string) jsonstream.Later[map[string]server.Href] {

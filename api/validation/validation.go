@@ -122,11 +122,7 @@ func finite(value any) bool {
 		number, ok := parseNumber(value.String())
 		return ok && !math.IsInf(number, 0)
 	case []any:
-		for _, item := range value {
-			if !finite(item) {
-				return false
-			}
-		}
+		return !slices.ContainsFunc(value, func(item any) bool { return !finite(item) })
 	case map[string]any:
 		for _, item := range value {
 			if !finite(item) {
@@ -199,57 +195,49 @@ func checkBoolean(value any, at string, found Findings) any {
 	return value
 }
 
+// checkInteger takes what fits in 64 bits.
 func checkInteger(s *huma.Schema, value any, at string, found Findings) any {
-	number, text := readInteger(value)
-	if text != "" {
-		found.Add(at, text, value)
-		return value
+	malformed := "Input should be a valid integer"
+	switch value.(type) {
+	case float64, json.Number:
+		malformed += ", got a number with a fractional part"
+	case string:
+		malformed += ", unable to parse string as an integer"
 	}
-	checkBounds(s, float64(number), value, at, found)
-	return number
+	digits := digitsOf(value)
+	integer, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		number, ok := parseNumber(digits)
+		_, isText := value.(string)
+		switch {
+		case !ok || number != math.Trunc(number) || isText && strings.ContainsAny(digits, "eE"):
+			found.Add(at, malformed, value)
+			return value
+		case math.Abs(number) >= 1<<63:
+			found.Add(at, "Unable to parse input string as an integer, exceeded maximum size", value)
+			return value
+		}
+		integer = int64(number)
+	}
+	checkBounds(s, float64(integer), value, at, found)
+	return integer
 }
 
-// readInteger returns an integer or what is wrong with the value. Integers are
-// kept in 64 bits.
-func readInteger(value any) (int64, string) {
-	const text = "Input should be a valid integer"
+// digitsOf writes a value as a number, "" if it is none. A number may be sent as text.
+func digitsOf(value any) string {
 	switch value := value.(type) {
 	case bool:
-		if value {
-			return 1, ""
-		}
-		return 0, ""
+		return map[bool]string{false: "0", true: "1"}[value]
 	case int64:
-		return value, ""
+		return strconv.FormatInt(value, 10)
 	case float64:
-		return parseInteger(strconv.FormatFloat(value, 'f', -1, 64), text+", got a number with a fractional part")
+		return strconv.FormatFloat(value, 'f', -1, 64)
 	case json.Number:
-		return parseInteger(value.String(), text+", got a number with a fractional part")
+		return value.String()
 	case string:
-		const malformed = text + ", unable to parse string as an integer"
-		if strings.ContainsAny(value, "eE") {
-			return 0, malformed
-		}
-		return parseInteger(strings.TrimSpace(value), malformed)
-	default:
-		return 0, text
+		return strings.TrimSpace(value)
 	}
-}
-
-func parseInteger(digits, malformed string) (int64, string) {
-	const tooLarge = "Unable to parse input string as an integer, exceeded maximum size"
-	if number, err := strconv.ParseInt(digits, 10, 64); err == nil {
-		return number, ""
-	}
-	number, ok := parseNumber(digits)
-	switch {
-	case !ok || number != math.Trunc(number):
-		return 0, malformed
-	case math.Abs(number) >= 1<<63:
-		return 0, tooLarge
-	default:
-		return int64(number), ""
-	}
+	return ""
 }
 
 // parseNumber reads a decimal number; those beyond float64 come out infinite.
@@ -263,21 +251,11 @@ func parseNumber(digits string) (float64, bool) {
 }
 
 func checkNumber(s *huma.Schema, value any, at string, found Findings) any {
-	const text = "Input should be a valid number"
-	digits, malformed := "", text
-	switch value := value.(type) {
-	case bool:
-		digits = map[bool]string{false: "0", true: "1"}[value]
-	case int64:
-		digits = strconv.FormatInt(value, 10)
-	case float64:
-		digits = strconv.FormatFloat(value, 'g', -1, 64)
-	case json.Number:
-		digits = value.String()
-	case string:
-		digits, malformed = strings.TrimSpace(value), text+", unable to parse string as a number"
+	malformed := "Input should be a valid number"
+	if _, ok := value.(string); ok {
+		malformed += ", unable to parse string as a number"
 	}
-	number, ok := parseNumber(digits)
+	number, ok := parseNumber(digitsOf(value))
 	switch {
 	case !ok:
 		found.Add(at, malformed, value)
@@ -303,20 +281,13 @@ func checkBounds(s *huma.Schema, number float64, value any, at string, found Fin
 	bound(s.MultipleOf, s.MultipleOf != nil && math.Mod(number, *s.MultipleOf) != 0, "Input should be a multiple of")
 }
 
-// choicesOf words the values of an enum.
-func choicesOf(s *huma.Schema) string {
-	if text, ok := s.Extensions[ChoicesText].(string); ok {
-		return text
-	}
-	return ShowChoices(s.Enum)
-}
-
 func (v *Validator) checkString(s *huma.Schema, value any, at string, found Findings) any {
 	text, ok := value.(string)
 	switch {
 	case len(s.Enum) > 0:
 		if !ok || !slices.Contains(s.Enum, any(text)) {
-			found.Add(at, "Input should be "+choicesOf(s), value)
+			words, _ := s.Extensions[ChoicesText].(string)
+			found.Add(at, "Input should be "+cmp.Or(words, ShowChoices(s.Enum)), value)
 		}
 	case !ok:
 		found.Add(at, "Input should be a valid string", value)
