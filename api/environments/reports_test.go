@@ -85,7 +85,7 @@ func decodedAs[T any](t *testing.T, body []byte) ([]snapshot.Instance, validatio
 	if fast, ok := validation.DecodeFast[T](body); ok {
 		doubts := validation.Findings{}
 		parsed, _ := validation.ParseJSON(body, "body", doubts)
-		if slow := validation.DecodeParsed[T](v, schema, parsed, doubts); len(doubts) > 0 || !reflect.DeepEqual(fast, slow) {
+		if slow := validation.DecodeParsed[T](v, schema, parsed, "", doubts); len(doubts) > 0 || !reflect.DeepEqual(fast, slow) {
 			t.Errorf("%s is surely valid for %T, but the schema says %v", body, fast, doubts)
 		}
 	}

@@ -2,7 +2,6 @@ package organizations
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 
@@ -14,8 +13,11 @@ import (
 	"attestry/storage"
 )
 
+// deliveryRoutes are those of signing secrets and deliveries.
 func (h *handlers) deliveryRoutes() []server.Route {
 	return []server.Route{
+		{Method: http.MethodPost, Path: "/actions/{org}/{action_number}/targets/{target_id}/secret", OperationID: "rotate_target_secret", Tag: "Actions",
+			Summary: "Make a new signing secret for a webhook", MinRole: evidence.Member, Serve: server.Handle(h.rotateTargetSecret)},
 		{Method: http.MethodGet, Path: "/actions/{org}/{action_number}/deliveries", OperationID: "list_deliveries", Tag: "Actions",
 			Summary: "List the deliveries of an action", MinRole: evidence.Reader, MembersOnly: true, Serve: server.Handle(h.listDeliveries)},
 		{Method: http.MethodPost, Path: "/actions/{org}/{action_number}/deliveries/{delivery_id}/redeliver", OperationID: "redeliver", Tag: "Actions",
@@ -128,11 +130,11 @@ func (h *handlers) redeliver(ctx context.Context, in *redeliverInput) (*server.A
 	}
 	org := server.Access(ctx).OrgID
 	found, err := h.Deliveries.Get(ctx, org, in.Delivery)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && found.Value.Action != in.Number {
-		return nil, deliveryNotFound()
+	if err == nil && found.Value.Action != in.Number {
+		err = storage.ErrNotFound
 	}
 	if err != nil {
-		return nil, err
+		return nil, resource.NotFound(err, "Delivery not found")
 	}
 	if _, ok := action.Target(found.Value.Target); !ok {
 		return nil, evidence.NewError(evidence.Invalid, "The target of this delivery is no longer a target of the action")
@@ -140,13 +142,8 @@ func (h *handlers) redeliver(ctx context.Context, in *redeliverInput) (*server.A
 	again, err := h.Deliveries.Update(ctx, org, in.Delivery, func(d *notification.Delivery) {
 		d.Again(evidence.Seconds(h.Clock()), 0)
 	})
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, deliveryNotFound()
-	}
-	return server.Answered(showDelivery(&again, seesAddresses(server.Access(ctx)))), err
+	return server.Answered(showDelivery(&again, seesAddresses(server.Access(ctx)))), resource.NotFound(err, "Delivery not found")
 }
-
-func deliveryNotFound() error { return evidence.NewError(evidence.NotFound, "Delivery not found") }
 
 // TestDeliveries are the deliveries of a test.
 type TestDeliveries struct {

@@ -16,7 +16,7 @@ func Routes(base *resource.Base) []server.Route {
 	h := &handlers{Base: base, targets: newTargetReader()}
 	return slices.Concat(h.organizationRoutes(), h.memberRoutes(), h.serviceAccountRoutes(), h.userKeyRoutes(),
 		h.identityProviderRoutes(), h.auditLogRoutes(),
-		h.actionRoutes(), h.environmentNotificationRoutes(), h.targetSecretRoutes(), h.deliveryRoutes())
+		h.actionRoutes(), h.environmentNotificationRoutes(), h.deliveryRoutes())
 }
 
 type handlers struct {

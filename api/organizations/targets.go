@@ -3,12 +3,12 @@ package organizations
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/mail"
 	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -85,34 +85,12 @@ func (r *targetReader) read(raw json.RawMessage, at string, found validation.Fin
 			known[name] = value
 		}
 	}
-	before := len(found)
-	known, _ = r.validator.Check(schema, known, at, found).(map[string]any)
-	if len(found) > before {
+	target := validation.DecodeParsed[notification.Target](r.validator, schema, known, at, found)
+	if target == nil {
 		return notification.Target{}
 	}
-	target := targetOf(known)
-	checkAddresses(&target, at, found)
-	return target
-}
-
-// targetOf is the target that members describe which fit its schema.
-func targetOf(members map[string]any) notification.Target {
-	text := func(members map[string]any, name string) string {
-		value, _ := members[name].(string)
-		return value
-	}
-	target := notification.Target{Type: notification.TargetType(text(members, "type")), Webhook: text(members, "webhook")}
-	emails, _ := members["emails"].([]any)
-	for _, email := range emails {
-		address, _ := email.(string)
-		target.Emails = append(target.Emails, address)
-	}
-	if channel, ok := members["context"].(map[string]any); ok {
-		target.Context = &notification.SlackContext{
-			ChannelID: text(channel, "channel_id"), ChannelName: text(channel, "channel_name"), TeamID: text(channel, "team_id"),
-		}
-	}
-	return target
+	checkAddresses(target, at, found)
+	return *target
 }
 
 func checkAddresses(target *notification.Target, at string, found validation.Findings) {
@@ -142,13 +120,8 @@ func isWebhook(text string) bool {
 // isMailbox reports whether a text is an e-mail address without a display name and without control characters, which
 // could begin another line for a mail server.
 func isMailbox(text string) bool {
-	for _, r := range text {
-		if unicode.IsControl(r) {
-			return false
-		}
-	}
 	parsed, err := mail.ParseAddress(text)
-	return err == nil && parsed.Name == "" && parsed.Address == text
+	return err == nil && parsed.Name == "" && parsed.Address == text && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
 // targetForm is the form of targets of a type in requests and answers: a row of targetForms.
@@ -299,13 +272,6 @@ func originOf(address string) string {
 		return ""
 	}
 	return (&url.URL{Scheme: parsed.Scheme, Host: parsed.Host}).String()
-}
-
-func (h *handlers) targetSecretRoutes() []server.Route {
-	return []server.Route{{
-		Method: http.MethodPost, Path: "/actions/{org}/{action_number}/targets/{target_id}/secret", OperationID: "rotate_target_secret", Tag: "Actions",
-		Summary: "Make a new signing secret for a webhook", MinRole: evidence.Member, Serve: server.Handle(h.rotateTargetSecret),
-	}}
 }
 
 // TargetPath is the path of a target of an action.

@@ -310,7 +310,7 @@ func (f *Form[T]) decode(part io.Reader, v *validation.Validator, schema *huma.S
 		v.Check(schema, parsed, f.name, found)
 		return nil
 	}
-	f.Data = validation.DecodeParsed[T](v, schema, parsed, found)
+	f.Data = validation.DecodeParsed[T](v, schema, parsed, "", found)
 	return nil
 }
 

@@ -45,7 +45,7 @@ func DecodeStrict[T any](m *memory.Account, v *Validator, s *huma.Schema, body [
 	if !ok {
 		return nil, nil
 	}
-	return DecodeParsed[T](v, s, parsed, found), nil
+	return DecodeParsed[T](v, s, parsed, "", found), nil
 }
 
 // DecodeFast decodes a body in one strict pass; it reports whether the body fits.
@@ -61,11 +61,11 @@ func DecodeFast[T any](body []byte) (*T, bool) {
 	return value, checked.Check()
 }
 
-// DecodeParsed validates and coerces a parsed body by its schema, then makes it
-// a T.
-func DecodeParsed[T any](v *Validator, s *huma.Schema, parsed any, found Findings) *T {
+// DecodeParsed validates and coerces a parsed value, which is at the given location, by its schema and makes it a T: nil
+// if something is wrong.
+func DecodeParsed[T any](v *Validator, s *huma.Schema, parsed any, at string, found Findings) *T {
 	before := len(found)
-	coerced := v.Check(s, parsed, "", found)
+	coerced := v.Check(s, parsed, at, found)
 	if len(found) > before {
 		return nil
 	}
@@ -75,7 +75,7 @@ func DecodeParsed[T any](v *Validator, s *huma.Schema, parsed any, found Finding
 		err = json.Unmarshal(canonical, value)
 	}
 	if err != nil {
-		found.Add("body", "Invalid JSON: "+reason(err), parsed)
+		found.Add(at, "Invalid JSON: "+reason(err), parsed)
 		return nil
 	}
 	return value

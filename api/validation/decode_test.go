@@ -155,7 +155,7 @@ func FuzzDecode(f *testing.F) {
 		// What the fast path takes, the schema takes too.
 		if fast, ok := DecodeFast[StrictReport](body); ok {
 			parsed, _ := ParseJSON(body, "body", found)
-			slow := DecodeParsed[StrictReport](v, schema, parsed, found)
+			slow := DecodeParsed[StrictReport](v, schema, parsed, "", found)
 			if len(found) > 0 || len(slow.Artifacts) != len(fast.Artifacts) {
 				t.Errorf("%q: fast %v, slow %v with %v", body, fast, slow, found)
 			}
@@ -188,7 +188,7 @@ func BenchmarkDecodeReport(b *testing.B) {
 		b.SetBytes(int64(len(body)))
 		for b.Loop() {
 			parsed, _ := ParseJSON(body, "body", Findings{})
-			if DecodeParsed[StrictReport](v, schema, parsed, Findings{}) == nil {
+			if DecodeParsed[StrictReport](v, schema, parsed, "", Findings{}) == nil {
 				b.Fatal("refused")
 			}
 		}
