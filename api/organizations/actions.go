@@ -372,7 +372,7 @@ type EnvNotificationsResponse struct {
 }
 
 func (r *actionReader) showNotification(a *notification.Action) EnvNotificationsResponse {
-	return EnvNotificationsResponse{ActionHead: r.head(a), Environments: r.subjects(a)}
+	return EnvNotificationsResponse{r.head(a), r.subjects(a)}
 }
 
 func (h *handlers) listEnvironmentNotifications(ctx context.Context, _ *server.OrgPath) (*server.Answer[jsonstream.List[EnvNotificationsResponse]], error) {
@@ -397,12 +397,8 @@ func (h *handlers) getEnvironmentNotification(ctx context.Context, in *Notificat
 	return server.Answered(read.showNotification(&found)), err
 }
 
-func (h *handlers) putEnvironmentNotification(ctx context.Context, _ *server.OrgPath, body *EnvActionPutInput) (*server.TextAnswer, error) {
-	sent, err := h.envAction(ctx, body)
-	if err != nil {
-		return nil, invalidNotification(err)
-	}
-	answer, err := h.putAction(ctx, sent)
+func (h *handlers) putEnvironmentNotification(ctx context.Context, in *server.OrgPath, body *EnvActionPutInput) (*server.TextAnswer, error) {
+	answer, err := h.putEnvAction(ctx, in, body)
 	return answer, invalidNotification(err)
 }
 
