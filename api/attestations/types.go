@@ -27,23 +27,23 @@ func (h *handlers) attestationRoutes() []server.Route {
 	return []server.Route{
 		attestationRoute("custom", "Record an attestation of a custom type", recordAttestation(h, h.evaluateCustom)),
 		attestationRoute("generic", "Record a generic attestation", recordAttestation(h, h.evaluateGeneric)),
-		attestationRoute("jira", "Record which Jira issues are referred to", recordAttestation(h, evaluateBy(evidence.TypeJira,
-			func(b *JiraAttestationPostInput) (*resource.AttestationBase, any) {
-				return &b.AttestationBase, b.JiraResults
-			}))),
-		attestationRoute("junit", "Record the results of JUnit tests", recordAttestation(h, evaluateBy(evidence.TypeJUnit,
-			func(b *JUnitAttestationPostInput) (*resource.AttestationBase, any) {
-				return &b.AttestationBase, b.JUnitResults
-			}))),
+		attestationRoute("jira", "Record which Jira issues are referred to", recordAttestation(h,
+			func(_ context.Context, b *JiraAttestationPostInput) (verdict, error) {
+				return evaluateBuiltIn(evidence.TypeJira, &b.AttestationBase, payload{}, b.JiraResults)
+			})),
+		attestationRoute("junit", "Record the results of JUnit tests", recordAttestation(h,
+			func(_ context.Context, b *JUnitAttestationPostInput) (verdict, error) {
+				return evaluateBuiltIn(evidence.TypeJUnit, &b.AttestationBase, payload{}, b.JUnitResults)
+			})),
 		attestationRoute("pull_request", "Record the pull requests of a commit", recordAttestation(h, h.evaluatePullRequests)),
-		attestationRoute("snyk", "Record the results of a Snyk scan", recordAttestation(h, evaluateBy(evidence.TypeSnyk,
-			func(b *SnykAttestationPostInput) (*resource.AttestationBase, any) {
-				return &b.AttestationBase, attestation.ProcessSnyk(b.SnykResults)
-			}))),
-		attestationRoute("sonar", "Record the results of a Sonar analysis", recordAttestation(h, evaluateBy(evidence.TypeSonar,
-			func(b *SonarAttestationPostInput) (*resource.AttestationBase, any) {
-				return &b.AttestationBase, b.SonarResults
-			}))),
+		attestationRoute("snyk", "Record the results of a Snyk scan", recordAttestation(h,
+			func(_ context.Context, b *SnykAttestationPostInput) (verdict, error) {
+				return evaluateBuiltIn(evidence.TypeSnyk, &b.AttestationBase, payload{}, attestation.ProcessSnyk(b.SnykResults))
+			})),
+		attestationRoute("sonar", "Record the results of a Sonar analysis", recordAttestation(h,
+			func(_ context.Context, b *SonarAttestationPostInput) (verdict, error) {
+				return evaluateBuiltIn(evidence.TypeSonar, &b.AttestationBase, payload{}, b.SonarResults)
+			})),
 		attestationRoute("system", "Record an attestation of a built-in, versioned type", recordAttestation(h, h.evaluateSystem)),
 		{Method: http.MethodPost, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/override", OperationID: "post_override_attestation", Tag: "Attestation",
 			Summary: "Override the verdict of an attestation", MinRole: evidence.Member, Serve: server.WithBody(h.overrideAttestation)},
@@ -142,17 +142,6 @@ func showPayload(a *evidence.Attestation) AttestationPayload {
 		shown.Control, shown.ControlVersion = jsonOrNull(a.Control), jsonOrNull(a.ControlVersion)
 	}
 	return shown
-}
-
-// evaluateBy makes the function that evaluates bodies of a built-in type. read returns the value of the one member that
-// its payload has.
-func evaluateBy[T any](
-	kind string, read func(*T) (*resource.AttestationBase, any),
-) func(context.Context, *T) (verdict, error) {
-	return func(_ context.Context, body *T) (verdict, error) {
-		base, value := read(body)
-		return evaluateBuiltIn(kind, base, payload{}, value)
-	}
 }
 
 // evaluateBuiltIn evaluates a value by the rule of a built-in type, and adds it to the payload.
