@@ -207,8 +207,10 @@ type PlainArtifact struct {
 	CreationTimestamp int64   `json:"creationTimestamp" doc:"Unix seconds"`
 }
 
-// plainArtifact is an artifact with the members of a PlainArtifact. Each type of report has a type of its own for it,
-// as it has a component of its own in the document.
+func (a PlainArtifact) plain() PlainArtifact { return a }
+
+// plainArtifact is an artifact that embeds a PlainArtifact. Each type of report has a type of its own for it, as it has a
+// component of its own in the document.
 type plainArtifact interface{ plain() PlainArtifact }
 
 func checkPlain[A plainArtifact](artifacts []A) bool {
@@ -234,9 +236,7 @@ type ServerReport struct {
 }
 
 // ServerArtifact is one file or directory.
-type ServerArtifact PlainArtifact
-
-func (a ServerArtifact) plain() PlainArtifact { return PlainArtifact(a) }
+type ServerArtifact struct{ PlainArtifact }
 
 // Check is true only if the report meets its schema.
 func (r *ServerReport) Check() bool { return r.Type.matches("server") && checkPlain(r.Artifacts) }
@@ -250,9 +250,7 @@ type DockerReport struct {
 }
 
 // DockerArtifact is one container.
-type DockerArtifact PlainArtifact
-
-func (a DockerArtifact) plain() PlainArtifact { return PlainArtifact(a) }
+type DockerArtifact struct{ PlainArtifact }
 
 // Check is true only if the report meets its schema.
 func (r *DockerReport) Check() bool { return r.Type.matches("docker") && checkPlain(r.Artifacts) }
@@ -266,9 +264,7 @@ type S3Report struct {
 }
 
 // S3Artifact is one object, or all of a bucket.
-type S3Artifact PlainArtifact
-
-func (a S3Artifact) plain() PlainArtifact { return PlainArtifact(a) }
+type S3Artifact struct{ PlainArtifact }
 
 // Check is true only if the report meets its schema.
 func (r *S3Report) Check() bool { return r.Type.matches("S3") && checkPlain(r.Artifacts) }
@@ -282,9 +278,7 @@ type LambdaReport struct {
 }
 
 // LambdaArtifact is one function.
-type LambdaArtifact PlainArtifact
-
-func (a LambdaArtifact) plain() PlainArtifact { return PlainArtifact(a) }
+type LambdaArtifact struct{ PlainArtifact }
 
 // Check is true only if the report meets its schema.
 func (r *LambdaReport) Check() bool { return r.Type.matches("lambda") && checkPlain(r.Artifacts) }
@@ -298,9 +292,7 @@ type ServerlessReport struct {
 }
 
 // ServerlessArtifact is one function.
-type ServerlessArtifact PlainArtifact
-
-func (a ServerlessArtifact) plain() PlainArtifact { return PlainArtifact(a) }
+type ServerlessArtifact struct{ PlainArtifact }
 
 // Check is true only if the report meets its schema.
 func (r *ServerlessReport) Check() bool {
