@@ -84,17 +84,13 @@ func (h *handlers) evaluateAgain(ctx context.Context, ref environments.Environme
 // listAllowlist lists what is permitted, newest first; what is permitted in archived
 // environments is left out.
 func (h *handlers) listAllowlist(ctx context.Context, _ *server.OrgPath) (*server.Answer[jsonstream.List[AllowlistResponse]], error) {
-	org := server.Access(ctx)
-	show := func(ctx context.Context, batch []evidence.Allowance) ([]AllowlistResponse, error) {
-		return h.showAllowances(ctx, org, batch)
-	}
-	return server.Answered(server.ListOf(h.BatchBytes, h.Allowlist.List(org.OrgID), show)), nil
+	return server.Answered(server.ListOf(h.BatchBytes, h.Allowlist.List(server.Access(ctx).OrgID), h.showAllowances)), nil
 }
 
 // showAllowances shows allowances with the names that their environments have now.
-func (h *handlers) showAllowances(ctx context.Context, org evidence.OrgAccess, all []evidence.Allowance) ([]AllowlistResponse, error) {
+func (h *handlers) showAllowances(ctx context.Context, all []evidence.Allowance) ([]AllowlistResponse, error) {
 	ids := resource.UniqueOf(all, func(one *evidence.Allowance) string { return one.Environment })
-	environments, err := h.Environments.Names(ctx, org.OrgID, ids)
+	environments, err := h.Environments.Names(ctx, server.Access(ctx).OrgID, ids)
 	if err != nil {
 		return nil, err
 	}

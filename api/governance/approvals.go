@@ -108,7 +108,7 @@ func (h *handlers) listApprovals(ctx context.Context, in *listApprovalsInput) (*
 	if err != nil {
 		return nil, err
 	}
-	return h.listOfApprovals(org, h.Approvals.List(ref.ID, server.OffsetOf(in.Page, in.PerPage), in.PerPage)), nil
+	return h.listOfApprovals(h.Approvals.List(ref.ID, server.OffsetOf(in.Page, in.PerPage), in.PerPage)), nil
 }
 
 type listArtifactApprovalsInput struct {
@@ -127,12 +127,12 @@ func (h *handlers) listArtifactApprovals(ctx context.Context, in *listArtifactAp
 	if err != nil {
 		return nil, resource.ArtifactNotFound(org, in.Flow, in.Fingerprint, err)
 	}
-	return h.listOfApprovals(org, h.Approvals.OfArtifact(ref.ID, record.Fingerprint)), nil
+	return h.listOfApprovals(h.Approvals.OfArtifact(ref.ID, record.Fingerprint)), nil
 }
 
-func (h *handlers) listOfApprovals(org evidence.OrgAccess, batches *storage.Batches[approval.Approval]) *server.Answer[jsonstream.List[ApprovalRecord]] {
+func (h *handlers) listOfApprovals(batches *storage.Batches[approval.Approval]) *server.Answer[jsonstream.List[ApprovalRecord]] {
 	show := func(ctx context.Context, batch []approval.Approval) ([]ApprovalRecord, error) {
-		environments, err := h.environmentsOf(ctx, org, batch)
+		environments, err := h.environmentsOf(ctx, batch)
 		return resource.Map(batch, func(one *approval.Approval) ApprovalRecord {
 			return ApprovalRecord{ApprovalCommon: showApproval(one, environments), SrcCommitList: append([]string{}, one.Commits...)}
 		}), err
@@ -141,9 +141,9 @@ func (h *handlers) listOfApprovals(org evidence.OrgAccess, batches *storage.Batc
 }
 
 // environmentsOf returns the environments that approvals name, by id.
-func (h *handlers) environmentsOf(ctx context.Context, org evidence.OrgAccess, approvals []approval.Approval) (map[string]evidence.Environment, error) {
+func (h *handlers) environmentsOf(ctx context.Context, approvals []approval.Approval) (map[string]evidence.Environment, error) {
 	ids := resource.UniqueOf(approvals, func(a *approval.Approval) string { return a.Environment })
-	return h.Environments.Names(ctx, org.OrgID, slices.DeleteFunc(ids, func(id string) bool { return id == "" }))
+	return h.Environments.Names(ctx, server.Access(ctx).OrgID, slices.DeleteFunc(ids, func(id string) bool { return id == "" }))
 }
 
 type getApprovalInput struct {
@@ -162,7 +162,7 @@ func (h *handlers) getApproval(ctx context.Context, in *getApprovalInput) (*serv
 	if err != nil {
 		return nil, resource.NotFound(err, "Approval number '%d' does not exist in flow '%s' belonging to organization '%s'", in.Number, in.Flow, org.OrgName)
 	}
-	environments, err := h.environmentsOf(ctx, org, []approval.Approval{found})
+	environments, err := h.environmentsOf(ctx, []approval.Approval{found})
 	if err != nil {
 		return nil, err
 	}

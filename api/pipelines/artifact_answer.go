@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"attestry/api/resource"
+	"attestry/api/server"
 	"attestry/app/states"
 	"attestry/evidence"
 	"attestry/evidence/compliance"
@@ -127,7 +128,8 @@ func showRepoInfo(repo *evidence.Repo) *RepoInfoResponse {
 
 // showArtifacts shows records of one flow in full: the commands of evaluateWithHistory, three
 // more for where they run, and those of Approvals.Numbers.
-func (h *handlers) showArtifacts(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]ArtifactResponse, error) {
+func (h *handlers) showArtifacts(ctx context.Context, records []evidence.ArtifactRecord) ([]ArtifactResponse, error) {
+	org := server.Access(ctx)
 	if len(records) == 0 {
 		return []ArtifactResponse{}, nil
 	}
@@ -213,8 +215,12 @@ func (a *evaluatedArtifact) history(runs []environmentRuns) []ArtifactHistory {
 	for _, place := range runs {
 		history = append(history, place.history()...)
 	}
-	slices.SortStableFunc(history, func(a, b ArtifactHistory) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
+	sortHistory(history)
 	return history
+}
+
+func sortHistory(history []ArtifactHistory) {
+	slices.SortStableFunc(history, func(a, b ArtifactHistory) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
 }
 
 // environmentRuns is an environment in which an artifact runs, or has run.

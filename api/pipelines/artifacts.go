@@ -28,6 +28,8 @@ const (
 
 func (h *handlers) artifactRoutes() []server.Route {
 	return []server.Route{
+		{Method: http.MethodPost, Path: "/artifacts/{org}/{flow_name}", OperationID: "create_artifact", Tag: "Artifacts",
+			Summary: "Report an artifact", MinRole: evidence.Member, Statuses: []int{http.StatusCreated}, Serve: server.WithBody(h.reportArtifact)},
 		{Method: http.MethodGet, Path: "/artifacts/{org}", OperationID: "list_artifacts", Tag: "Artifacts",
 			Summary: "List the artifacts of an organization", MinRole: evidence.Reader, Serve: server.Handle(h.listArtifacts)},
 		{Method: http.MethodGet, Path: "/artifacts/{org}/{flow_name}", OperationID: "list_flow_artifacts", Tag: "Artifacts",
@@ -133,7 +135,7 @@ func (h *handlers) getArtifact(ctx context.Context, in *getArtifactInput) (*serv
 	if err != nil {
 		return nil, resource.ArtifactNotFound(org, in.Flow, in.Fingerprint, err)
 	}
-	shown, err := h.showArtifacts(ctx, org, []evidence.ArtifactRecord{record})
+	shown, err := h.showArtifacts(ctx, []evidence.ArtifactRecord{record})
 	if err != nil {
 		return nil, err
 	}
@@ -176,10 +178,7 @@ func (h *handlers) getArtifactsOfCommit(ctx context.Context, in *getArtifactsOfC
 	if err != nil {
 		return nil, resource.Unambiguous(err, in.Commit)
 	}
-	show := func(ctx context.Context, records []evidence.ArtifactRecord) ([]ArtifactResponse, error) {
-		return h.showArtifacts(ctx, org, records)
-	}
-	return server.Answered(server.PartsOf(h.BatchBytes, records, show)), nil
+	return server.Answered(server.PartsOf(h.BatchBytes, records, h.showArtifacts)), nil
 }
 
 type getLatestCommitInput struct {
@@ -286,14 +285,6 @@ type ArtifactHistory struct {
 // without one: that of the template which the legacy list makes
 // (docs/semantics.md 5.1).
 const legacyArtifactName = "artifact"
-
-func (h *handlers) artifactReportRoutes() []server.Route {
-	return []server.Route{{
-		Method: http.MethodPost, Path: "/artifacts/{org}/{flow_name}", OperationID: "create_artifact", Tag: "Artifacts",
-		Summary: "Report an artifact", MinRole: evidence.Member,
-		Statuses: []int{http.StatusCreated}, Serve: server.WithBody(h.reportArtifact),
-	}}
-}
 
 // CreateArtifact is the body of create_artifact (docs/semantics.md 5.1).
 type CreateArtifact struct {

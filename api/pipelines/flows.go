@@ -54,12 +54,10 @@ type CreateFlow struct {
 // CreateLegacyFlow is the body of the deprecated way to make a flow
 // (docs/semantics.md 3.4).
 type CreateLegacyFlow struct {
-	_           struct{} `json:"-" additionalProperties:"true"`
-	Name        string   `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$"`
-	Description string   `json:"description" format:"plain-text"`
-	Visibility  *string  `json:"visibility,omitempty" enum:"public,private" nullable:"true"`
-	Template    []string `json:"template,omitempty" nullable:"true" maxLength:"255" doc:"Names of the attestations of the one artifact."`
-	RepoURL     *string  `json:"repo_url,omitempty" nullable:"true" format:"repository-url"`
+	_ struct{} `json:"-" additionalProperties:"true"`
+	CreateFlow
+	Template []string `json:"template,omitempty" nullable:"true" maxLength:"255" doc:"Names of the attestations of the one artifact."`
+	RepoURL  *string  `json:"repo_url,omitempty" nullable:"true" format:"repository-url"`
 }
 
 // RenameFlow is the body of rename_flow (docs/semantics.md 1.5).
@@ -196,8 +194,7 @@ func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*server.A
 	if server.QueryHas(ctx, "search_by_name") && in.SearchByName == "" {
 		return nil, evidence.NewError(evidence.Invalid, "Empty string is not allowed for flow names.")
 	}
-	org := server.Access(ctx)
-	flows, err := h.Flows.List(ctx, org.OrgID)
+	flows, err := h.Flows.List(ctx, server.Access(ctx).OrgID)
 	if err != nil {
 		return nil, err
 	}
@@ -210,9 +207,7 @@ func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*server.A
 		number, size := in.Page, cmp.Or(in.PerPage, defaultFlowsPerPage)
 		paged, flows = new(server.PaginationOf(number, size, int64(len(flows)))), server.CutPage(flows, number, size)
 	}
-	items := server.PartsOf(h.BatchBytes, storage.SingleBatch(flows), func(ctx context.Context, part []evidence.Flow) ([]FlowList, error) {
-		return h.showFlows(ctx, org, part)
-	})
+	items := server.PartsOf(h.BatchBytes, storage.SingleBatch(flows), h.showFlows)
 	return server.Answered(resource.DataList[FlowList]{Paged: paged, Items: items}), nil
 }
 
@@ -264,7 +259,8 @@ func listedTemplate(text []byte) *string {
 }
 
 // showFlows describes flows with their templates and latest trails.
-func (h *handlers) showFlows(ctx context.Context, org evidence.OrgAccess, flows []evidence.Flow) ([]FlowList, error) {
+func (h *handlers) showFlows(ctx context.Context, flows []evidence.Flow) ([]FlowList, error) {
+	org := server.Access(ctx)
 	ids := resource.Map(flows, func(f *evidence.Flow) string { return f.ID })
 	templates := resource.Map(flows, func(f *evidence.Flow) string { return f.Template })
 	texts, err := h.Templates.Texts(ctx, org.OrgID, templates)

@@ -14,6 +14,6 @@ type handlers struct{ *resource.Base }
 // Routes are those of flows, trails, artifacts, repositories, tags and the search.
 func Routes(base *resource.Base) []server.Route {
 	h := &handlers{base}
-	return slices.Concat(h.flowRoutes(), h.trailRoutes(), h.artifactReportRoutes(), h.artifactRoutes(), h.repoRoutes(),
+	return slices.Concat(h.flowRoutes(), h.trailRoutes(), h.artifactRoutes(), h.repoRoutes(),
 		h.tagRoutes(), h.searchRoutes())
 }

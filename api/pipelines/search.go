@@ -1,7 +1,6 @@
 package pipelines
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +77,11 @@ type SearchFoundArtifactModel struct {
 // given digits: those that were reported to flows, and those that run or ran without a report.
 func (h *handlers) search(ctx context.Context, in *getSearchInput) (*server.Answer[SearchResultGetResponse], error) {
 	org, digits := server.Access(ctx), strings.ToLower(in.Value)
-	traces, ran, err := h.traceProvenance(ctx, org, digits)
+	traces, err := h.Artifacts.Search(ctx, org.OrgID, digits)
+	var ran []string
+	if err == nil {
+		ran, err = h.Events.Beginning(ctx, org.OrgID, digits)
+	}
 	if errors.Is(err, storage.ErrAmbiguous) {
 		return nil, evidence.NewError(evidence.NotFound, "Search results are too ambiguous. Please give more digits.")
 	}
@@ -96,22 +99,10 @@ func (h *handlers) search(ctx context.Context, in *getSearchInput) (*server.Answ
 		traces.Fingerprints = append(traces.Fingerprints, artifact.Fingerprint)
 	}
 	records := h.Artifacts.OfIDs(traces.Records[:min(len(traces.Records), maxFound)])
-	known := server.PartsOf(h.BatchBytes, records, func(ctx context.Context, part []evidence.ArtifactRecord) ([]SearchFoundArtifactModel, error) {
-		return h.findReported(ctx, org, part)
-	})
+	known := server.PartsOf(h.BatchBytes, records, h.findReported)
 	return server.Answered(SearchResultGetResponse{
 		ResolvedTo: resolved(resource.SortUnique(traces.Fingerprints), traces.Commits), Artifacts: known.Append(unknown...),
 	}), nil
-}
-
-// traceProvenance looks for the digits among reported artifacts and among what runs or ran.
-func (h *handlers) traceProvenance(ctx context.Context, org evidence.OrgAccess, digits string) (pipelines.Traces, []string, error) {
-	traces, err := h.Artifacts.Search(ctx, org.OrgID, digits)
-	if err != nil {
-		return traces, nil, err
-	}
-	ran, err := h.Events.Beginning(ctx, org.OrgID, digits)
-	return traces, ran, err
 }
 
 // resolved sums up what the digits match.
@@ -134,7 +125,8 @@ func resolved(fingerprints, commits []string) SearchResolvedModel {
 }
 
 // findReported shows artifacts that were reported to flows.
-func (h *handlers) findReported(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]SearchFoundArtifactModel, error) {
+func (h *handlers) findReported(ctx context.Context, records []evidence.ArtifactRecord) ([]SearchFoundArtifactModel, error) {
+	org := server.Access(ctx)
 	evaluated, err := h.evaluateWithHistory(ctx, org, records)
 	if err != nil {
 		return nil, err
@@ -207,6 +199,6 @@ func (h *handlers) showUnknown(org evidence.OrgAccess, fingerprint string, runs 
 			shown.APIURL = h.Links.SnapshotSelf(org.OrgName, place.environment, place.index)
 		}
 	}
-	slices.SortStableFunc(shown.History, func(a, b ArtifactHistory) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
+	sortHistory(shown.History)
 	return shown
 }

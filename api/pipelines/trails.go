@@ -103,7 +103,7 @@ func (h *handlers) getTrail(ctx context.Context, in *resource.TrailPath) (*serve
 	if err != nil {
 		return nil, err
 	}
-	shown, err := h.showTrails(ctx, org, []evidence.Trail{trail}, false)
+	shown, err := h.showTrails(ctx, []evidence.Trail{trail}, false)
 	if err != nil {
 		return nil, err
 	}
@@ -136,13 +136,13 @@ func (h *handlers) listOrgTrails(ctx context.Context, in *listOrgTrailsInput) (*
 	}
 	trails, total, err := h.pageOfTrails(ctx, org, in, flows)
 	return server.Answered(ListTrails{
-		Data: h.listOfTrails(org, trails), Pagination: server.PaginationOf(in.Page, in.PerPage, total),
+		Data: h.listOfTrails(trails), Pagination: server.PaginationOf(in.Page, in.PerPage, total),
 	}), err
 }
 
-func (h *handlers) listOfTrails(org evidence.OrgAccess, trails *storage.Batches[evidence.Trail]) jsonstream.List[GetTrail] {
+func (h *handlers) listOfTrails(trails *storage.Batches[evidence.Trail]) jsonstream.List[GetTrail] {
 	return server.PartsOf(h.BatchBytes, trails, func(ctx context.Context, part []evidence.Trail) ([]GetTrail, error) {
-		return h.showTrails(ctx, org, part, true)
+		return h.showTrails(ctx, part, true)
 	})
 }
 
@@ -230,12 +230,13 @@ func (h *handlers) listFlowTrails(ctx context.Context, in *listFlowTrailsInput) 
 		query.Offset, query.Limit = server.OffsetOf(number, size), size
 	}
 	trails, err := h.Trails.List(ctx, query)
-	return server.Answered(resource.DataList[GetTrail]{Paged: paged, Items: h.listOfTrails(org, trails)}), err
+	return server.Answered(resource.DataList[GetTrail]{Paged: paged, Items: h.listOfTrails(trails)}), err
 }
 
 // showTrails shows trails with a constant number of commands for a thousand
 // slots.
-func (h *handlers) showTrails(ctx context.Context, org evidence.OrgAccess, trails []evidence.Trail, listed bool) ([]GetTrail, error) {
+func (h *handlers) showTrails(ctx context.Context, trails []evidence.Trail, listed bool) ([]GetTrail, error) {
+	org := server.Access(ctx)
 	var flows, templates, slots []string
 	for _, trail := range trails {
 		flows = append(flows, trail.Flow)
@@ -379,8 +380,8 @@ const maxListedTemplate = 64 << 10
 
 func showTemplate(stored pipelines.StoredTemplate, listed bool) Template {
 	content := new(string(stored.Content))
-	if listed && len(*content) > maxListedTemplate {
-		content = nil
+	if listed {
+		content = listedTemplate(stored.Content)
 	}
 	return Template{
 		Version: stored.Template.Version, Content: content,
