@@ -259,7 +259,10 @@ func (h *handlers) showEnvironments(ctx context.Context, org evidence.OrgAccess,
 		return nil, err
 	}
 	return resource.Map(shown, func(e *evidence.Environment) GetEnvironmentResponse {
-		answer := showConfigured(org, e)
+		answer := GetEnvironmentResponse{
+			Org: org.OrgName, Name: e.Name, Type: string(e.Type), Description: e.Description, LastModifiedAt: e.LastModifiedAt,
+			IncludeScaling: e.IncludeScaling, Tags: resource.EmptyIfNil(e.Tags), Policies: append([]string{}, e.Policies...),
+		}
 		if e.Logical() {
 			answer.showMembers(e, named, heads)
 		} else {
@@ -267,13 +270,6 @@ func (h *handlers) showEnvironments(ctx context.Context, org evidence.OrgAccess,
 		}
 		return answer
 	}), nil
-}
-
-func showConfigured(org evidence.OrgAccess, e *evidence.Environment) GetEnvironmentResponse {
-	return GetEnvironmentResponse{
-		Org: org.OrgName, Name: e.Name, Type: string(e.Type), Description: e.Description, LastModifiedAt: e.LastModifiedAt,
-		IncludeScaling: e.IncludeScaling, Tags: resource.EmptyIfNil(e.Tags), Policies: append([]string{}, e.Policies...),
-	}
 }
 
 // showHead adds the state after the last report.

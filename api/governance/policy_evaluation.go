@@ -234,13 +234,11 @@ func (d *dryRuns) enter(org string) (leave func(), err error) {
 		d.underWay = map[string]int{}
 	}
 	d.underWay[org]++
-	return func() { d.leave(org) }, nil
-}
-
-func (d *dryRuns) leave(org string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.underWay[org]--; d.underWay[org] == 0 {
-		delete(d.underWay, org)
-	}
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.underWay[org]--; d.underWay[org] == 0 {
+			delete(d.underWay, org)
+		}
+	}, nil
 }
