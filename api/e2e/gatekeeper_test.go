@@ -51,8 +51,12 @@ func TestGatekeeperAsksAsDocumented(t *testing.T) {
 	strangerFile, strangerKey := write(t, ours.client(t, "stranger"))
 	review := func(cert, key, images string) string {
 		t.Helper()
-		printed, err := exec.CommandContext(t.Context(), program, "-provider", k.write("provider.yaml", k.documented(t, "yaml", "kind: Provider")),
-			"-rule", k.write("rule.rego", k.documented(t, "rego", "package attestry")), "-object", k.write("pod.json", images), "-cert", cert, "-key", key).CombinedOutput()
+		command := exec.CommandContext(t.Context(), program,
+			"-provider", k.write("provider.yaml", k.documented(t, "yaml", "kind: Provider")),
+			"-rule", k.write("rule.rego", k.documented(t, "rego", "package attestry")),
+			"-object", k.write("pod.json", images), "-cert", cert, "-key", key)
+		command.Env = ownTrust()
+		printed, err := command.CombinedOutput()
 		if err != nil {
 			t.Errorf("%v: %s", err, printed)
 		}
