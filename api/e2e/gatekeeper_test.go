@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"crypto/tls"
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -68,6 +69,15 @@ func TestGatekeeperAsksAsDocumented(t *testing.T) {
 	if got := review(shownFile, shownKey, pod("", knownImage, unknownImage)); strings.Count(got, "\n") != 1 || !strings.HasPrefix(got, unknownImage+": ") ||
 		!strings.Contains(got, "provenance") {
 		t.Errorf("a pod without provenance has the violations %q", got)
+	}
+	for _, member := range []string{
+		`"initContainers":[{"name":"init","image":%q}]`, `"ephemeralContainers":[{"name":"debug","image":%q}]`,
+		`"volumes":[{"name":"files","image":{"reference":%q}}]`,
+	} {
+		object := fmt.Sprintf(`{"spec":{"containers":[{"image":%q}],`+member+`}}`, knownImage, unknownImage)
+		if got := review(shownFile, shownKey, object); !strings.HasPrefix(got, unknownImage+": ") {
+			t.Errorf("a pod with %s without provenance has the violations %q", member, got)
+		}
 	}
 	if got := review(strangerFile, strangerKey, pod("", knownImage)); !strings.Contains(got, "answers 401") {
 		t.Errorf("a stranger's certificate has the violations %q", got)
