@@ -42,7 +42,8 @@ type ImageReviewStatus struct {
 	Reason  string `json:"reason,omitempty" doc:"Why they may not, at most 2 KiB."`
 }
 
-// reviewImages answers an ImageReview. A cluster sends the annotations of the pod whose keys it was told of.
+// reviewImages answers an ImageReview. A cluster sends those annotations of the pod whose key contains
+// .image-policy.k8s.io/.
 func (h *handlers) reviewImages(ctx context.Context, in *resource.EnvironmentPath, body *AnyReview) (*server.Answer[ImageReviewResponse], error) {
 	org := server.Access(ctx)
 	environment, err := h.LoadEnvironment(ctx, org, in.Environment)

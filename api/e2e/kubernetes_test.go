@@ -199,7 +199,8 @@ func TestKubernetesAsksBeforeItStartsAnything(t *testing.T) {
 	s.createEnvironment("images", evidence.K8S)
 	s.storePolicy("trails", "trail-compliance: {required: true}")
 	s.attach("images", "trails")
-	s.setAdmission("images", `{"mode":"deny","unknown_artifacts":"admit"}`)
+	s.setAdmission("images", `{"mode":"deny","unknown_artifacts":"admit",
+		"break_glass":"attestry.image-policy.k8s.io/reason"}`)
 	s.reportArtifact("shop", "build-2", "broken", digestOf("broken"), strings.Repeat("b", 40))
 	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/shop/trail/build-2/generic", `{"attestation_name":"scan","is_compliant":false}`)
 	k.start(programs)
@@ -210,6 +211,8 @@ func TestKubernetesAsksBeforeItStartsAnything(t *testing.T) {
 // asksForImages has ImagePolicyWebhook ask.
 func (k *cluster) asksForImages() {
 	k.refused("a pod of a failing trail", runningPod("broken", "", brokenImage), "image policy webhook", "scan", k.service.page("environments/images"))
+	k.created("a pod of a failing trail with a reason",
+		runningPod("mended", `"attestry.image-policy.k8s.io/reason":"INC-8: mend"`, brokenImage))
 	k.created("a pod of a compliant trail", runningPod("first", "", knownImage))
 }
 
