@@ -52,7 +52,8 @@ func recorded(t *testing.T, address string) string {
 // record writes a review to a file that is named for what it is about.
 func record(t *testing.T, body []byte) {
 	var review struct {
-		Kind    string `json:"kind"`
+		Kind    string                                  `json:"kind"`
+		Spec    struct{ Annotations map[string]string } `json:"spec"` // of an ImageReview
 		Request struct {
 			Kind        struct{ Kind string } `json:"kind"`
 			SubResource string                `json:"subResource"`
@@ -77,7 +78,8 @@ func record(t *testing.T, body []byte) {
 		}
 	}
 	parts = append(parts, image)
-	if len(review.Request.Object.Metadata.Annotations) > 0 && review.Request.Object.Metadata.Annotations["attestry.example.com/reason"] != "" {
+	reason := review.Request.Object.Metadata.Annotations["attestry.example.com/reason"]
+	if reason != "" || len(review.Spec.Annotations) > 0 {
 		parts = append(parts, "reason")
 	}
 	if review.Request.DryRun {
@@ -93,6 +95,20 @@ func record(t *testing.T, body []byte) {
 	}
 }
 
+// recordedVerdicts tells of each file whether what it asks for is admitted where provenance is required.
+var recordedVerdicts = map[string]bool{
+	"CronJob-create-known": true, "CronJob-create-unknown": false,
+	"DaemonSet-create-known": true, "DaemonSet-create-unknown": false,
+	"Deployment-create-known": true, "Deployment-create-unknown": false, "Deployment-update-unknown": false,
+	"ImageReview-known": true, "ImageReview-broken": true, "ImageReview-broken-reason": true, "ImageReview-unknown": false,
+	"Job-create-known": true, "Job-create-unknown": false,
+	"Pod-create-known": true, "Pod-create-unknown": false, "Pod-create-unknown-reason": true,
+	"Pod-create-known-dry": true, "Pod-create-unknown-dry": false,
+	"Pod-update-ephemeralcontainers-known": true, "Pod-update-ephemeralcontainers-unknown": false,
+	"ReplicaSet-create-known": true, "ReplicaSet-create-unknown": false,
+	"StatefulSet-create-known": true, "StatefulSet-create-unknown": false,
+}
+
 // TestRecordedReviewsAreDecided sends what an API server of Kubernetes has asked in TestKubernetesAsksBeforeItStartsAnything.
 func TestRecordedReviewsAreDecided(t *testing.T) {
 	t.Parallel()
@@ -104,25 +120,30 @@ func TestRecordedReviewsAreDecided(t *testing.T) {
 	s.reportArtifact("shop", "build-2", "broken", digestOf("broken"), strings.Repeat("b", 40))
 	s.setAdmission("production", `{"mode":"deny","break_glass":"attestry.example.com/reason"}`)
 	files, err := filepath.Glob(reviewsFolder + "/*.json")
-	if err != nil || len(files) < 20 {
-		t.Fatalf("there are %d reviews, %v", len(files), err)
+	if err != nil || len(files) != len(recordedVerdicts) {
+		t.Fatalf("%d reviews are recorded and %d expected: %v", len(files), len(recordedVerdicts), err)
 	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			body, err := os.ReadFile(file)
+	for name, want := range recordedVerdicts {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			body, err := os.ReadFile(filepath.Join(reviewsFolder, name+".json"))
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := !strings.Contains(file, "unknown") || strings.Contains(file, "reason")
-			if strings.Contains(file, "ImageReview") {
+			if strings.HasPrefix(name, "ImageReview-") {
 				answer := s.want(http.StatusOK, http.MethodPost, "/admission/"+s.org+"/production/image-review", body)
 				if got := strings.Contains(string(answer.body), `"allowed":true`); got != want {
 					t.Errorf("answered %s", answer.body)
 				}
 				return
 			}
-			if got := s.in(t).admit("production", body); got.Response.Allowed != want || got.Response.UID == "" {
+			before := s.admissionLines("production")
+			if got := s.admit("production", body); got.Response.Allowed != want || got.Response.UID == "" {
 				t.Errorf("answered %+v", got)
+			}
+			after, admitted := s.admissionLines("production"), want && !strings.HasSuffix(name, "-reason")
+			if unrecorded := admitted || strings.HasSuffix(name, "-dry"); (after == before) != unrecorded {
+				t.Errorf("the records are\n%s\nand were\n%s", after, before)
 			}
 		})
 	}
