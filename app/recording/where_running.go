@@ -50,20 +50,24 @@ func (w *whereRunning) of(ctx context.Context, org string, fingerprints []string
 	if err != nil {
 		return affected{}, err
 	}
-	if len(children) < len(fingerprints) {
-		if children, err = w.provenances.Children(ctx, org, fingerprints); err != nil {
-			return affected{}, err
-		}
+	others := slices.DeleteFunc(slices.Clone(fingerprints), func(fingerprint string) bool {
+		_, given := children[fingerprint]
+		return given
+	})
+	stored, err := w.provenances.Children(ctx, org, others)
+	if err != nil {
+		return affected{}, err
 	}
-	all := slices.Concat(fingerprints, slices.Concat(slices.Collect(maps.Values(children))...))
+	maps.Copy(stored, children)
+	all := slices.Concat(fingerprints, slices.Concat(slices.Collect(maps.Values(stored))...))
 	where, complete, err := w.set.Where(ctx, org, storage.Distinct(all))
 	if err != nil || !complete {
 		return affected{all: true}, err
 	}
 	found := affected{version: version}
 	for _, fingerprint := range fingerprints {
-		environments := where[fingerprint]
-		for _, child := range children[fingerprint] {
+		environments := slices.Clip(where[fingerprint])
+		for _, child := range stored[fingerprint] {
 			environments = append(environments, where[child]...)
 		}
 		found.environments = append(found.environments, environments...)
