@@ -10,15 +10,20 @@ import (
 
 var childSchema = &storage.Schema{
 	Name:    "child_fingerprints",
-	Fields:  []string{"org", "child", "parent"},
-	Indexes: []storage.Index{{Name: "child", Fields: []string{"org", "child"}}},
+	Fields:  []string{"org", "child", "parent", "reported"},
+	Indexes: []storage.Index{{Name: "child", Fields: []string{"org", "child", "reported"}}},
 }
 
-// childFingerprint says that an artifact was reported with a child (docs/semantics.md 5.5). It never changes.
+// maxParents is how many artifacts count that have the same child: those that were reported last.
+const maxParents = 100
+
+// childFingerprint says that an artifact was reported with a child (docs/semantics.md 5.5).
 type childFingerprint struct {
 	Org    string `json:"org"`
 	Child  string `json:"child"`
 	Parent string `json:"parent"` // fingerprint of the artifact
+	// Reported is when that was last, in Unix seconds.
+	Reported float64 `json:"reported"`
 }
 
 type children struct {
@@ -29,26 +34,28 @@ func newChildren(docs storage.Documents) children {
 	return children{storage.NewCollection(docs, childSchema,
 		func(c *childFingerprint) string { return c.Org + "/" + c.Child + "/" + c.Parent },
 		func(c *childFingerprint) map[string]any {
-			return map[string]any{"org": c.Org, "child": c.Child, "parent": c.Parent}
+			return map[string]any{"org": c.Org, "child": c.Child, "parent": c.Parent, "reported": c.Reported}
 		})}
 }
 
 // addIn adds the children of a record to a batch.
 func (c children) addIn(batch *storage.Batch, record *evidence.ArtifactRecord) {
 	for _, child := range record.ChildFingerprints {
-		c.PutIn(batch, childFingerprint{Org: record.Org, Child: child, Parent: record.Fingerprint})
+		c.PutIn(batch, childFingerprint{Org: record.Org, Child: child, Parent: record.Fingerprint, Reported: record.CreatedAt})
 	}
 }
 
 // parents returns the fingerprints of the artifacts that have children of these fingerprints, by child: one command for
-// MaxMany of them, and one more for each MaxMany parents.
+// MaxMany of them, and one more for each MaxMany parents. Of one child it returns at most maxParents.
 func (c children) parents(ctx context.Context, org string, fingerprints []string) (map[string][]string, error) {
 	parents := map[string][]string{}
 	for some := range slices.Chunk(fingerprints, storage.MaxMany) {
-		query := storage.Query{Index: "child", Equal: []any{org, storage.OneOrSet(some)}, Limit: storage.MaxMany}
+		query := storage.Query{Index: "child", Equal: []any{org, storage.OneOrSet(some)}, Descending: true, Limit: storage.MaxMany}
 		err := storage.ForEachFields(ctx, c.Collection, query, func(entry *storage.Record) error {
 			child := entry.Text("child")
-			parents[child] = append(parents[child], entry.Text("parent"))
+			if len(parents[child]) < maxParents {
+				parents[child] = append(parents[child], entry.Text("parent"))
+			}
 			return nil
 		})
 		if err != nil {

@@ -186,7 +186,7 @@ func (p *Provenances) GetMany(ctx context.Context, org string, fingerprints []st
 	return found, nil
 }
 
-// Children returns the children of artifacts, by fingerprint: one command for MaxMany.
+// Children returns the children of artifacts, by fingerprint: one command for MaxMany, and none for no artifact.
 func (p *Provenances) Children(ctx context.Context, org string, fingerprints []string) (map[string][]string, error) {
 	found, err := p.ofArtifacts(ctx, org, fingerprints)
 	children := map[string][]string{}
