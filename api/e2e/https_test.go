@@ -185,7 +185,7 @@ func TestClientCertificatesSpeakForServiceAccounts(t *testing.T) {
 		"beyond the role":                  {shown: cluster, method: http.MethodPut, path: environments, status: http.StatusForbidden, text: "permission"},
 		"another organization":             {shown: cluster, path: "environments/elsewhere", status: http.StatusForbidden, text: "Access denied"},
 		"one that no account has":          {shown: []tls.Certificate{ours.client(t, "stranger")}, path: environments, status: http.StatusUnauthorized, text: "no service account"},
-		"an account that does not exist":   {shown: []tls.Certificate{ours.client(t, "later")}, path: environments, status: http.StatusUnauthorized},
+		"an account that does not exist":   {shown: []tls.Certificate{ours.client(t, "later")}, path: environments, status: http.StatusUnauthorized, text: "does not exist"},
 		"a key beside it":                  {shown: []tls.Certificate{ours.client(t, "stranger")}, headers: admin, path: environments, status: http.StatusOK},
 		"a wrong key beside it":            {shown: cluster, headers: map[string]string{"Authorization": "Bearer wrong"}, path: environments, status: http.StatusUnauthorized},
 		"a request of a page of others":    {shown: cluster, headers: map[string]string{"Origin": "https://evil.example"}, path: environments, status: http.StatusUnauthorized, text: "API key is required"},

@@ -49,7 +49,7 @@ func (t *Tenancy) AuthenticateAccount(ctx context.Context, orgName, name string)
 		return evidence.Principal{UserID: account.ID, Name: account.Name, ServiceAccount: true}, err
 	})
 	if errors.Is(err, storage.ErrNotFound) {
-		err = invalidKey()
+		err = evidence.NewError(evidence.Unauthorized, "The service account of the client's certificate does not exist")
 	}
 	return principal, err
 }
