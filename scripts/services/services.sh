@@ -89,8 +89,8 @@ build_log_tools() {
     build fsck github.com/transparency-dev/tessera/cmd/fsck
 }
 
-# build_cluster_tools builds what asks before it starts something: the API server of Kubernetes with its client, about nine
-# minutes of a processor, and Gatekeeper's engine.
+# build_cluster_tools builds what asks before it starts something: the API server of Kubernetes with its client, about ten
+# minutes of a processor and five of the system, and Gatekeeper's engine.
 build_cluster_tools() {
     build kubernetes k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kubectl
     build gatekeeper .
