@@ -62,11 +62,16 @@ func (h *handlers) find(ctx context.Context, asked *asked, settings *evidence.Ad
 			return nil, err
 		}
 	}
+	var unknown []*admission.Finding
 	var images []assessment.Image
+	now := h.Clock()
 	for i := range findings {
-		if image := &findings[i].Image; image.Fingerprint != "" {
-			images = append(images, assessment.Image{Fingerprint: image.Fingerprint, Name: image.Reference})
+		found := &findings[i]
+		if found.Image.Fingerprint == "" || h.verdicts.recall(&asked.environment, found, now) {
+			continue
 		}
+		unknown = append(unknown, found)
+		images = append(images, assessment.Image{Fingerprint: found.Image.Fingerprint, Name: found.Image.Reference})
 	}
 	if len(images) == 0 {
 		return findings, nil
@@ -79,11 +84,9 @@ func (h *handlers) find(ctx context.Context, asked *asked, settings *evidence.Ad
 	if err != nil {
 		return nil, err
 	}
-	for i := range findings {
-		if findings[i].Image.Fingerprint != "" {
-			h.conclude(asked.org, &findings[i], assessed[0])
-			assessed = assessed[1:]
-		}
+	for i, found := range unknown {
+		h.conclude(asked.org, found, assessed[i])
+		h.verdicts.keep(&asked.environment, found, now)
 	}
 	return findings, nil
 }

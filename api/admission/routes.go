@@ -15,11 +15,14 @@ const tag = "Admission"
 // reviewLimit bounds a review in bytes: a cluster sends an object, of at most 3 MiB, in its old and its new state.
 const reviewLimit = 8 << 20
 
-type handlers struct{ *resource.Base }
+type handlers struct {
+	*resource.Base
+	verdicts verdicts
+}
 
 // Routes are those of the admission of what clusters are to run.
 func Routes(base *resource.Base) []server.Route {
-	h := &handlers{base}
+	h := &handlers{base, newVerdicts()}
 	return []server.Route{
 		{Method: http.MethodGet, Path: "/environments/{org}/{env_name}/admission", OperationID: "get_admission_settings", Tag: tag,
 			Summary: "Read how an environment answers clusters that ask whether something may run", MinRole: evidence.Reader,

@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -27,6 +28,9 @@ type AnyReview struct{ json.RawMessage }
 func (AnyReview) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
 }
+
+// Check reports whether the body is an object, which is all that its schema asks.
+func (r AnyReview) Check() bool { return bytes.HasPrefix(r.RawMessage, []byte("{")) }
 
 // review is an AdmissionReview of Kubernetes as far as it is read.
 type review struct {

@@ -172,11 +172,42 @@ func TestAdmissionTakesAsManyCommandsForManyImagesAsForOne(t *testing.T) {
 		images = append(images, "registry.example.com/shop/x@sha256:"+digestOf(name))
 	}
 	commands := func(images []string) int {
-		return fewestCommands(counting, func() { s.admit("prod", review("Pod", pod("", images...), true)) })
+		return fewestCommands(counting, func() {
+			s.clock.advance(time.Second) // no verdict is kept as long
+			s.admit("prod", review("Pod", pod("", images...), true))
+		})
 	}
 	if few, many := commands(images[:2]), commands(images); few != many || few == 0 {
 		t.Errorf("2 images take %d commands, %d take %d", few, len(images), many)
 	}
+}
+
+func TestPodsOfARolloutAreJudgedOnceASecond(t *testing.T) {
+	t.Parallel()
+	s, counting := startCounting(t, options{withoutWorker: true, reportWait: time.Millisecond, stoppedAt: noonOf30March})
+	compliant, _ := s.guardedEnvironment(`{"mode":"deny"}`)
+	ask := review("Pod", pod("", compliant), false)
+	expect := func(allowed bool, when string) {
+		t.Helper()
+		if got := s.admit("prod", ask); got.Response.Allowed != allowed {
+			t.Errorf("%s the answer is %+v", when, got)
+		}
+	}
+	expect(true, "at first")
+	if commands := fewestCommands(counting, func() { s.admit("prod", ask) }); commands > 2 {
+		t.Errorf("each further pod takes %d commands", commands)
+	}
+	s.storePolicy("scan", "attestations: [{type: generic, name: scan}]")
+	s.attach("prod", "scan")
+	expect(false, "after another policy was attached")
+	scan := func(compliant bool) { s.attestImage("shop", "build-1", s.org+"web", compliant) }
+	scan(true)
+	expect(true, "as soon as what was missing is there")
+	scan(false)
+	s.clock.advance(time.Second)
+	expect(false, "a second after the scan failed")
+	scan(true)
+	expect(true, "as soon as the scan passed")
 }
 
 func TestAdmissionOffAdmitsAndRecordsNothing(t *testing.T) {
