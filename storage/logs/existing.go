@@ -8,19 +8,32 @@ import (
 	"attestry/storage"
 )
 
-// progress is how far the facts of a collection have been looked through that were stored by a version without logs.
+// searchAge is after how many seconds the facts of kinds that are searched are looked through again.
+const searchAge = 24 * 60 * 60
+
+// progress is how far the facts of a collection have been looked through for those without a leaf.
 type progress struct {
 	Collection string `json:"collection"`
 	// After is the id of the last document that was looked at.
 	After string `json:"after"`
 	Done  bool   `json:"done"`
+	// DoneAt is when all had been looked at, in Unix seconds.
+	DoneAt float64 `json:"done_at,omitempty"`
+}
+
+// begin begins anew where facts may have lost their leaves since all were looked at.
+func (p *progress) begin(kind *kind, now float64) {
+	if p.Done && kind.searched && now-p.DoneAt >= searchAge {
+		p.After, p.Done = "", false
+	}
 }
 
 var progressSchema = &storage.Schema{Name: "log_search"}
 
 // AddExisting stores the leaves of the facts in a collection that have none, as those of earlier versions. It continues
-// where an earlier call has ended, and does nothing once it has come to the end.
-func (l *Logs) AddExisting(ctx context.Context, schema *storage.Schema) error {
+// where an earlier call has ended, and does nothing once it has come to the end, for kinds that are searched at most for a
+// day. Now is the time in Unix seconds.
+func (l *Logs) AddExisting(ctx context.Context, schema *storage.Schema, now float64) error {
 	kind := kindNamed(schema.Name)
 	if kind == nil {
 		return nil
@@ -31,6 +44,7 @@ func (l *Logs) AddExisting(ctx context.Context, schema *storage.Schema) error {
 	}
 	at := seen.Value
 	at.Collection = schema.Name
+	at.begin(kind, now)
 	for !at.Done {
 		records, err := l.docs.List(ctx, schema, at.After, storage.MaxMany, pageBytes)
 		if err != nil {
@@ -39,9 +53,10 @@ func (l *Logs) AddExisting(ctx context.Context, schema *storage.Schema) error {
 		if err := l.addLeaves(ctx, kind, records); err != nil {
 			return err
 		}
-		at.Done = len(records) == 0
-		if !at.Done {
+		if len(records) > 0 {
 			at.After = records[len(records)-1].ID
+		} else {
+			at.Done, at.DoneAt = true, now
 		}
 		if err := l.progress.Put(ctx, at); err != nil {
 			return err

@@ -12,6 +12,9 @@ import (
 	"attestry/storage/logs"
 )
 
+// noon is a time in Unix seconds.
+const noon = 1774872000
+
 var errKilled = errors.New("the process was killed")
 
 // killed is an engine whose n-th write ends a process, before or after it is done.
@@ -84,12 +87,12 @@ func TestFactsOfEarlierVersionsGetLeavesOnce(t *testing.T) {
 				placed := place(t, engine, "01500")
 
 				process := &killed{Documents: engine, at: at, after: after}
-				err := logs.New(process, nil).AddExisting(t.Context(), schema)
+				err := logs.New(process, nil).AddExisting(t.Context(), schema, noon)
 				reached = process.writes >= at
 				if reached != errors.Is(err, errKilled) || !reached && err != nil {
 					t.Fatal(err)
 				}
-				must(t, logs.New(engine, nil).AddExisting(t.Context(), schema))
+				must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon))
 
 				leaves := leavesIn(t, engine)
 				if len(leaves) != count-1 {
@@ -114,18 +117,39 @@ func TestFactsAreLookedForOnce(t *testing.T) {
 	engine, schema := openEngine(t), schemaNamed(t, "environments")
 	must(t, engine.Insert(t.Context(), schema, fact("e", 1)))
 	for range 2 {
-		must(t, logs.New(engine, nil).AddExisting(t.Context(), schema))
+		must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon))
 	}
-	must(t, logs.New(engine, nil).AddExisting(t.Context(), schemaNamed(t, "flows")))
+	must(t, logs.New(engine, nil).AddExisting(t.Context(), schemaNamed(t, "flows"), noon))
 	leaves := leavesIn(t, engine)
 	if versions := all(t, engine, "log_versions"); len(leaves) != 1 || len(versions) != 1 || string(versions[0].Body) != string(fact("e", 1).Body) || leaves[0].ID != "e:1" {
 		t.Errorf("leaves %+v", leaves)
 	}
 	must(t, engine.Insert(t.Context(), schema, fact("f", 1)))
 	process := &killed{Documents: engine}
-	must(t, logs.New(process, nil).AddExisting(t.Context(), schema))
+	must(t, logs.New(process, nil).AddExisting(t.Context(), schema, noon))
 	if process.writes > 0 {
 		t.Error("facts were looked for again")
+	}
+}
+
+func TestFactsWhoseLeavesWereLostAreFoundWithinADay(t *testing.T) {
+	const day = 24 * 60 * 60
+	for collection, found := range map[string]bool{"environments": true, "audit_log": true, "policy_versions": true, "artifacts": false} {
+		t.Run(collection, func(t *testing.T) {
+			engine, schema := openEngine(t), schemaNamed(t, collection)
+			must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon))
+			must(t, engine.Insert(t.Context(), schema, fact("e", 1))) // without its leaf, as if the process had been killed
+			must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon+day-1))
+			if leaves := leavesIn(t, engine); len(leaves) != 0 {
+				t.Errorf("before a day has passed there are %d leaves", len(leaves))
+			}
+			for range 2 {
+				must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon+day))
+			}
+			if leaves := leavesIn(t, engine); (len(leaves) == 1) != found {
+				t.Errorf("after a day there are %d leaves", len(leaves))
+			}
+		})
 	}
 }
 
@@ -136,7 +160,7 @@ func TestLargeFactsOfEarlierVersionsAllGetLeaves(t *testing.T) {
 		record.Body = fmt.Appendf(nil, `{"org":"acme","text":"%01000000d"}`, i)
 		must(t, engine.Insert(t.Context(), schema, record))
 	}
-	must(t, logs.New(engine, nil).AddExisting(t.Context(), schema))
+	must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon))
 	if leaves := leavesIn(t, engine); len(leaves) != 20 {
 		t.Errorf("%d leaves", len(leaves))
 	}

@@ -20,6 +20,9 @@ type kind struct {
 	time string
 	// replaced tells that documents are replaced: each version of one is a fact of its own, of which a copy is kept.
 	replaced bool
+	// searched tells that facts without a leaf are looked for each day. An engine that does not write a batch as a whole may
+	// lose a leaf when a process is killed, and neither the reconciler nor a task that is repeated stores it again.
+	searched bool
 }
 
 // kinds are all facts that are logged, by the collections that they are in (docs/semantics.md 24.1).
@@ -28,13 +31,13 @@ var kinds = map[string]kind{
 	"attestations":              {name: "attestation", group: field("trail"), time: "time"},
 	"approvals":                 {name: "approval", group: field("trail"), time: "created"},
 	"snapshots":                 {name: "snapshot", group: field("environment"), time: "time"},
-	"environments":              {name: "environment", group: wholeID, time: "created", replaced: true},
-	"allowlist":                 {name: "allowance", group: beginningOfID, time: "time", replaced: true},
-	"templates":                 {name: "template", group: noGroup},
-	"policy_versions":           {name: "policy", group: noGroup},
-	"control_versions":          {name: "control", group: noGroup},
-	"attestation_type_versions": {name: "attestation_type", group: noGroup},
-	"audit_log":                 {name: "audit_entry", group: noGroup, time: "time"},
+	"environments":              {name: "environment", group: wholeID, time: "created", replaced: true, searched: true},
+	"allowlist":                 {name: "allowance", group: beginningOfID, time: "time", replaced: true, searched: true},
+	"templates":                 {name: "template", group: noGroup, searched: true},
+	"policy_versions":           {name: "policy", group: noGroup, searched: true},
+	"control_versions":          {name: "control", group: noGroup, searched: true},
+	"attestation_type_versions": {name: "attestation_type", group: noGroup, searched: true},
+	"audit_log":                 {name: "audit_entry", group: noGroup, time: "time", searched: true},
 }
 
 // kindNamed is how the documents of a collection are logged, nil if they are not.

@@ -25,8 +25,9 @@ const (
 	logInterval = time.Second
 	// logPause is how long facts are collected in a process that is woken by each of them.
 	logPause = 500 * time.Millisecond
-	// existingPause is how long the search for facts without leaves rests after it has failed.
-	existingPause = 10 * time.Second
+	// existingPause is how long the search for facts without leaves rests after it has failed, and existingInterval otherwise.
+	existingPause    = 10 * time.Second
+	existingInterval = time.Hour
 	// haltedInterval is how often the log of the worker says which logs it does not continue.
 	haltedInterval = time.Hour
 )
@@ -63,22 +64,23 @@ func newLogging(p *process.Process) (*logging, error) {
 	}, l.lag))
 }
 
-// addExisting gives leaves to the facts of earlier versions, until all have one.
+// addExisting gives leaves to the facts of earlier versions, and from then on to those whose leaves were lost.
 func (l *logging) addExisting(ctx context.Context) {
 	for ctx.Err() == nil {
-		err := l.addAllExisting(ctx)
-		if err == nil {
-			l.complete.Store(true)
-			return
+		if err := l.addAllExisting(ctx); err != nil {
+			l.process.Log.Warn("could not look for facts that are to be logged, and will try again", "error", err.Error())
+			pause(ctx, existingPause)
+			continue
 		}
-		l.process.Log.Warn("could not look for facts that are to be logged, and will try again", "error", err.Error())
-		pause(ctx, existingPause)
+		l.complete.Store(true)
+		pause(ctx, existingInterval)
 	}
 }
 
 func (l *logging) addAllExisting(ctx context.Context) error {
+	now := evidence.Seconds(l.process.Clock())
 	for _, schema := range app.Schemas() {
-		if err := l.process.Store.Logs.AddExisting(ctx, schema); err != nil {
+		if err := l.process.Store.Logs.AddExisting(ctx, schema, now); err != nil {
 			return err
 		}
 	}
