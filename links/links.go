@@ -145,6 +145,9 @@ func (l Links) AssertSelf(org, fingerprint string) string {
 	return l.api("asserts", org, "fingerprint", fingerprint)
 }
 
+// ProofSelf is the address of the proof that the log has a fact of a kind.
+func (l Links) ProofSelf(org, kind, id string) string { return l.api("log", org, "proof", kind, id) }
+
 // ControlSelf is the address of a control in the API.
 func (l Links) ControlSelf(org, identifier string) string { return l.api("controls", org, identifier) }
 

@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -174,6 +175,41 @@ func TestSignedVerdictIsASummaryOfTheArtifact(t *testing.T) {
 		fingerprint, s.URL, at, s.URL+"/api/v2/asserts/"+s.org+"/fingerprint/"+fingerprint, policy, digest, policy, digest), &want))
 	if asJSON(statement) != asJSON(want) {
 		t.Errorf("it is %s\nnot %s", asJSON(statement), asJSON(want))
+	}
+}
+
+func TestSignedVerdictNamesTheEntriesOfWhatDecided(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{settings: []string{newSigningKey(t), logKeyFile(t)}})
+	s.reportFile("build", "web")
+	s.reportFile("promote", "web")
+	s.attestGeneric("trail-of-web", "tested", true, "")
+	s.storePolicy("tests", "attestations: [{type: generic, name: tested}]")
+	s.awaitLogged(s.org)
+
+	predicate := lookup(t, s.verified("web", "?policy_name=tests"), "predicate")
+	checkEntry := func(fact string, index any) (entry string) {
+		t.Helper()
+		if found := lookup(t, s.read("/log/"+s.org+"/entries?facts="+url.QueryEscape(fact)), "entries", 0, "index"); found != index {
+			t.Errorf("%s is at %v, not at %v", fact, index, found)
+		}
+		kind, id, _ := strings.Cut(fact, "/")
+		return lookup(t, s.read("/log/"+s.org+"/proof/"+kind+"/"+id), "entry").(string)
+	}
+	checkEntry("policy/tests:1", lookup(t, predicate, "policy", "annotations", "policies", 0, "log_index"))
+	inputs := lookup(t, predicate, "inputAttestations").([]any)
+	if len(inputs) != 1 {
+		t.Fatalf("the inputs are %s", asJSON(inputs))
+	}
+	address := lookup(t, inputs[0], "uri").(string)
+	attestation, ours := strings.CutPrefix(address, s.URL+"/api/v2/log/"+s.org+"/proof/")
+	entry := checkEntry(attestation, lookup(t, inputs[0], "annotations", "log_index"))
+	if !ours || lookup(t, inputs[0], "digest", "sha256") != fmt.Sprintf("%x", sha256.Sum256([]byte(entry))) {
+		t.Errorf("the input is %s, its entry %s", asJSON(inputs[0]), entry)
+	}
+
+	if one := lookup(t, s.verified("web", "?flow_name=promote"), "predicate").(map[string]any); one["inputAttestations"] != nil {
+		t.Errorf("the flow without attestations has the inputs %s", asJSON(one["inputAttestations"]))
 	}
 }
 

@@ -249,6 +249,9 @@ func (h *handlers) signVerdict(ctx context.Context, in *assertInput) (*server.An
 	if err != nil {
 		return nil, err
 	}
+	if err := h.addEntries(ctx, org, found, decided); err != nil {
+		return nil, err
+	}
 	statement, err := decided.Statement()
 	if err != nil {
 		return nil, err

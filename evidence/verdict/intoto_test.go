@@ -1,17 +1,21 @@
 package verdict_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	vsa "github.com/in-toto/attestation/go/predicates/vsa/v1"
 	intoto "github.com/in-toto/attestation/go/v1"
 	"google.golang.org/protobuf/encoding/protojson"
+
+	"attestry/evidence/verdict"
 )
 
 // TestInTotoReadsStatements reads a statement with in-toto's own types, which refuse unknown members.
 func TestInTotoReadsStatements(t *testing.T) {
 	given := example()
+	given.Inputs = []verdict.Input{{URI: "https://a.example/e", Digest: verdict.DigestSet{SHA256: strings.Repeat("cd", 32)}, Index: 3}}
 	content, err := given.Statement()
 	if err != nil {
 		t.Fatal(err)
@@ -36,6 +40,9 @@ func TestInTotoReadsStatements(t *testing.T) {
 		t.Errorf("%v: the policy is %s", err, policy)
 	}
 	delete(statement.Predicate.Fields["policy"].GetStructValue().Fields, "annotations")
+	for _, input := range statement.Predicate.Fields["inputAttestations"].GetListValue().Values {
+		delete(input.GetStructValue().Fields, "annotations")
+	}
 	predicate, err := statement.Predicate.MarshalJSON()
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +52,8 @@ func TestInTotoReadsStatements(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !summary.TimeVerified.AsTime().Equal(given.At.Truncate(time.Second)) || summary.VerificationResult != "PASSED" ||
-		summary.ResourceUri != given.Resource || summary.Verifier.Id != given.Verifier || len(summary.VerifiedLevels) != 1 {
+		summary.ResourceUri != given.Resource || summary.Verifier.Id != given.Verifier || len(summary.VerifiedLevels) != 1 ||
+		len(summary.InputAttestations) != 1 || summary.InputAttestations[0].Uri != given.Inputs[0].URI {
 		t.Errorf("the summary is %s", predicate)
 	}
 }

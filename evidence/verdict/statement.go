@@ -27,6 +27,16 @@ type Verdict struct {
 	Policies []Policy
 	// AllowlistID is the id of the entry of the allow list that has decided, "" for none.
 	AllowlistID string
+	// Inputs are all attestations that were evaluated, by their entries in the log; none if one of them has no entry.
+	Inputs []Input
+}
+
+// Input is the entry of an attestation in the log.
+type Input struct {
+	URI    string
+	Digest DigestSet // of the entry
+	// Index is the place of the entry, from 0.
+	Index int64
 }
 
 // Policy is a version of a policy.
@@ -35,6 +45,8 @@ type Policy struct {
 	Version int       `json:"version"`
 	URI     string    `json:"uri"`
 	Digest  DigestSet `json:"digest"`
+	// LogIndex is the place of the version in the log, from 0; nil if it has none.
+	LogIndex *int64 `json:"log_index,omitempty"`
 }
 
 // DigestSet is the SHA-256 of a resource, in hexadecimal digits.
@@ -50,9 +62,11 @@ type descriptor struct {
 	Annotations *annotations `json:"annotations,omitempty"`
 }
 
+// annotations are those of what has decided, which has Policies, or of an attestation, which has an index.
 type annotations struct {
-	Policies    []Policy `json:"policies"`
-	AllowlistID string   `json:"allowlist_id,omitempty"`
+	Policies    *[]Policy `json:"policies,omitempty"`
+	AllowlistID string    `json:"allowlist_id,omitempty"`
+	LogIndex    *int64    `json:"log_index,omitempty"`
 }
 
 type statement struct {
@@ -63,32 +77,35 @@ type statement struct {
 }
 
 type summary struct {
-	Verifier           verifier   `json:"verifier"`
-	TimeVerified       string     `json:"timeVerified"` // RFC 3339
-	ResourceURI        string     `json:"resourceUri"`
-	Policy             descriptor `json:"policy"`
-	VerificationResult string     `json:"verificationResult"`
-	VerifiedLevels     []string   `json:"verifiedLevels"`
-	SLSAVersion        string     `json:"slsaVersion"`
+	Verifier           verifier     `json:"verifier"`
+	TimeVerified       string       `json:"timeVerified"` // RFC 3339
+	ResourceURI        string       `json:"resourceUri"`
+	Policy             descriptor   `json:"policy"`
+	InputAttestations  []descriptor `json:"inputAttestations,omitempty"`
+	VerificationResult string       `json:"verificationResult"`
+	VerifiedLevels     []string     `json:"verifiedLevels"`
+	SLSAVersion        string       `json:"slsaVersion"`
 }
 
 type verifier struct {
 	ID string `json:"id"`
 }
 
-// Statement writes the verdict as JSON; the same verdict has the same bytes. It names no attestations that were
-// verified: a list would have to be complete, with digests that attestations do not have.
+// Statement writes the verdict as JSON; the same verdict has the same bytes.
 func (v *Verdict) Statement() ([]byte, error) {
 	result, level := "FAILED", "FAILED"
 	if v.Passed {
 		result, level = "PASSED", "SLSA_BUILD_LEVEL_UNEVALUATED" // policies do not evaluate levels of SLSA
 	}
-	policy := descriptor{URI: v.PolicyURI, Annotations: &annotations{Policies: v.Policies, AllowlistID: v.AllowlistID}}
+	policies := append([]Policy{}, v.Policies...) // never null
+	policy := descriptor{URI: v.PolicyURI, Annotations: &annotations{Policies: &policies, AllowlistID: v.AllowlistID}}
 	if v.PolicySum != "" {
 		policy.Digest = &DigestSet{SHA256: v.PolicySum}
 	}
-	if v.Policies == nil {
-		policy.Annotations.Policies = []Policy{}
+	var inputs []descriptor
+	for i := range v.Inputs {
+		input := &v.Inputs[i]
+		inputs = append(inputs, descriptor{URI: input.URI, Digest: &input.Digest, Annotations: &annotations{LogIndex: &input.Index}})
 	}
 	var content bytes.Buffer
 	encoder := json.NewEncoder(&content)
@@ -98,7 +115,7 @@ func (v *Verdict) Statement() ([]byte, error) {
 		PredicateType: "https://slsa.dev/verification_summary/v1",
 		Predicate: summary{
 			Verifier: verifier{ID: v.Verifier}, TimeVerified: v.At.UTC().Format(time.RFC3339), ResourceURI: v.Resource,
-			Policy: policy, VerificationResult: result, VerifiedLevels: []string{level}, SLSAVersion: "1.1",
+			Policy: policy, InputAttestations: inputs, VerificationResult: result, VerifiedLevels: []string{level}, SLSAVersion: "1.1",
 		},
 	}); err != nil {
 		return nil, fmt.Errorf("encode a statement: %w", err)

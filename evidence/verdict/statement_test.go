@@ -33,6 +33,13 @@ func TestStatementIsAVerificationSummary(t *testing.T) {
 			`{"uri":"https://a.example/p","annotations":{"policies":[]}},"verificationResult":"FAILED","verifiedLevels":["FAILED"],"slsaVersion":"1.1"}}`},
 		"allowed": {func(v *verdict.Verdict) { v.Policies, v.PolicySum, v.AllowlistID = nil, "", "7" },
 			`{"uri":"https://a.example/p","annotations":{"policies":[],"allowlist_id":"7"}},"verificationResult":"PASSED","verifiedLevels":["SLSA_BUILD_LEVEL_UNEVALUATED"],"slsaVersion":"1.1"}}`},
+		"with entries of a log": {func(v *verdict.Verdict) {
+			index := int64(9)
+			v.Policies[0].LogIndex, v.PolicySum = &index, ""
+			v.Inputs = []verdict.Input{{URI: "https://a.example/e", Digest: verdict.DigestSet{SHA256: digest}, Index: 0}}
+		}, `{"uri":"https://a.example/p","annotations":{"policies":[{"name":"p","version":3,"uri":"https://a.example/p","digest":{"sha256":"` + digest + `"},"log_index":9}]}},` +
+			`"inputAttestations":[{"uri":"https://a.example/e","digest":{"sha256":"` + digest + `"},"annotations":{"log_index":0}}],` +
+			`"verificationResult":"PASSED","verifiedLevels":["SLSA_BUILD_LEVEL_UNEVALUATED"],"slsaVersion":"1.1"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			given := example()

@@ -1,0 +1,88 @@
+package governance
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+
+	"attestry/api/assessment"
+	"attestry/evidence"
+	"attestry/evidence/verdict"
+	"attestry/storage"
+	"attestry/storage/logs"
+)
+
+// maxInputs is how many attestations a signed verdict names at most.
+const maxInputs = 1000
+
+// addEntries adds to a verdict the entries that the log has of its policies and of the attestations that were evaluated.
+// The list of attestations must be complete: there is none while one of them has no entry.
+func (h *handlers) addEntries(ctx context.Context, org evidence.OrgAccess, found *assessment.Assessment, decided *verdict.Verdict) error {
+	log, err := h.Logs.Get(ctx, org.OrgID)
+	if errors.Is(err, storage.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	inputs := inputsOf(found)
+	names := slices.Clone(inputs)
+	for _, applied := range decided.Policies {
+		names = append(names, policyFact(applied))
+	}
+	leaves, err := h.Logs.Entered(ctx, org.OrgID, names)
+	if err != nil {
+		return err
+	}
+	entries := map[string]verdict.Input{}
+	for i := range leaves {
+		sum := sha256.Sum256(leaves[i].Entry(log.Secret).Text())
+		entries[logs.FactName(leaves[i].Kind, leaves[i].ID)] = verdict.Input{
+			URI: h.Links.ProofSelf(org.OrgName, leaves[i].Kind, leaves[i].ID), Index: leaves[i].Index - 1,
+			Digest: verdict.DigestSet{SHA256: hex.EncodeToString(sum[:])},
+		}
+	}
+	for i := range decided.Policies {
+		if entry, ok := entries[policyFact(decided.Policies[i])]; ok {
+			decided.Policies[i].LogIndex = &entry.Index
+		}
+	}
+	for _, name := range inputs {
+		entry, ok := entries[name]
+		if !ok {
+			decided.Inputs = nil
+			return nil
+		}
+		decided.Inputs = append(decided.Inputs, entry)
+	}
+	return nil
+}
+
+func policyFact(applied verdict.Policy) string {
+	return logs.FactName("policy", applied.Name, strconv.Itoa(applied.Version))
+}
+
+// inputsOf names the attestations and decisions that an artifact was judged by, none if there are too many.
+func inputsOf(found *assessment.Assessment) (names []string) {
+	add := func(entry evidence.Entry) { names = append(names, logs.FactName("attestation", entry.ID)) }
+	for number, flow := range found.Artifact.Flows {
+		if len(found.Applied) == 0 && !slices.Contains(found.Flows, number) {
+			continue
+		}
+		for _, entry := range flow.Attestations {
+			add(entry)
+		}
+	}
+	for _, control := range slices.Sorted(maps.Keys(found.Artifact.Decisions)) {
+		add(found.Artifact.Decisions[control].Entry)
+	}
+	names = storage.Distinct(names)
+	if len(names) > maxInputs {
+		return nil
+	}
+	return names
+}
