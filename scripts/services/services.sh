@@ -56,11 +56,11 @@ install() {
 }
 
 # build NAME PACKAGE... builds a server from the module of that name below scripts/services, or several into a
-# folder, unless the cache holds it as of the same sources.
+# folder, unless the cache holds it as of the same sources. link has what the linker is given.
 build() {
     local name=$1 module=scripts/services/$1 sum
     shift
-    sum=$(cat "$module"/* | sha256sum)
+    sum=$({ cat "$module"/* && printf '%s' "${link:-}"; } | sha256sum)
     if [[ -x $cache/$name && $(cat "$cache/$name.sum" 2>/dev/null) == "$sum" ]]; then return; fi
     say "building $name"
     mkdir -p "$cache"
@@ -68,7 +68,7 @@ build() {
     if (($# > 1)); then mkdir -p "$cache/$name"; fi
     # The compiler takes more memory, up to 2 GiB, for less time, and less time without inlining. The standard library is
     # compiled as for the tests.
-    GOGC=off GOMEMLIMIT=2GiB go -C "$module" build -p 2 -gcflags 'all=-l -dwarf=false' -gcflags std=-dwarf=false -ldflags '-s -w' -o "$cache/$name" "$@"
+    GOGC=off GOMEMLIMIT=2GiB go -C "$module" build -p 2 -gcflags 'all=-l -dwarf=false' -gcflags std=-dwarf=false -ldflags "-s -w ${link:-}" -o "$cache/$name" "$@"
     printf '%s\n' "$sum" >"$cache/$name.sum"
 }
 
@@ -90,10 +90,14 @@ build_log_tools() {
 }
 
 # build_cluster_tools builds what asks before it starts something: the API server of Kubernetes with its client, about ten
-# minutes of a processor and five of the system, and Gatekeeper's engine.
+# minutes of a processor and five of the system, and Gatekeeper's engine. It also builds Helm, which asks that API server
+# for its version.
 build_cluster_tools() {
-    build kubernetes k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kubectl
+    local version
+    version=$(go -C scripts/services/kubernetes list -m -f '{{.Version}}' k8s.io/kubernetes)
+    link="-X k8s.io/component-base/version.gitVersion=$version" build kubernetes k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kubectl
     build gatekeeper .
+    build helm helm.sh/helm/v3/cmd/helm
 }
 
 # prepare_npm NAME installs the npm packages of the folder of that name below scripts/services, unless the
