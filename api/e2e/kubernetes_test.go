@@ -204,6 +204,7 @@ func TestKubernetesAsksBeforeItStartsAnything(t *testing.T) {
 	s.reportArtifact("shop", "build-2", "broken", digestOf("broken"), strings.Repeat("b", 40))
 	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/shop/trail/build-2/generic", `{"attestation_name":"scan","is_compliant":false}`)
 	k.start(programs)
+	k.takesTheChart()
 	k.asksForImages()
 	k.asksByWebhook(told)
 }

@@ -1,0 +1,62 @@
+package e2e_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+const chart = "../../deploy/helm/"
+
+// nextSteps are what Helm prints once the chart is installed, by the values of the tests of the chart.
+var nextSteps = map[string]string{
+	"standalone":             "kubectl --namespace evidence logs attestry-0 | grep 'API key'",
+	"standalone-ingress":     "Attestry 0.1.0 answers at https://evidence.example.com\n",
+	"cluster":                "There are no users until a bootstrap file names some",
+	"cluster-full":           "Attestry 0.1.0 answers at https://evidence.example.com\n",
+	"admission-cert-manager": "The name of the user in that kubeconfig is attestry.evidence.svc.",
+	"admission-certificate":  "The name of the user in that kubeconfig is attestry.evidence.svc:8443.",
+}
+
+// takesTheChart has the cluster check what the chart installs with the values of its tests: without a fault, and in a
+// namespace that admits only pods with the security standard "restricted".
+func (k *cluster) takesTheChart() {
+	k.t.Helper()
+	helm := os.Getenv("ATTESTRY_TEST_HELM")
+	if helm == "" {
+		return
+	}
+	k.apply(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"evidence","labels":{
+		"pod-security.kubernetes.io/enforce":"restricted","pod-security.kubernetes.io/warn":"restricted"}}}`)
+	k.knows("cert-manager.io", "v1", "Certificate")
+	k.knows("gateway.networking.k8s.io", "v1", "HTTPRoute")
+	k.knows("monitoring.coreos.com", "v1", "ServiceMonitor")
+	for set, text := range nextSteps {
+		values := chart + "testdata/" + set + ".values.yaml"
+		install := exec.CommandContext(k.t.Context(), helm, "install", "attestry", chart+"attestry", "--namespace", "evidence", "--values", values,
+			"--dry-run=server", "--kubeconfig", filepath.Join(k.folder, "kubeconfig"))
+		if printed, err := install.CombinedOutput(); err != nil || !strings.Contains(string(printed), text) {
+			k.t.Errorf("Helm does not install %s: %v: there is no %q in\n%s", set, err, text, printed)
+		}
+		printed, err := k.command("", "create", "--namespace", "evidence", "--dry-run=server", "-f", chart+"testdata/"+set+".golden.yaml")
+		if err != nil || !strings.Contains(printed, "created (server dry run)") || strings.Contains(printed, "Warning") {
+			k.t.Errorf("the cluster does not take %s: %v: %s", set, err, printed)
+		}
+	}
+}
+
+// knows makes a kind of objects known that others define. Groups of k8s.io want an approval.
+func (k *cluster) knows(group, version, kind string) {
+	k.t.Helper()
+	plural := strings.ToLower(kind) + "s"
+	k.apply(fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"%[1]s.%[2]s",
+		"annotations":{"api-approved.kubernetes.io":"https://github.com/kubernetes/enhancements"}},
+		"spec":{"group":%[2]q,"scope":"Namespaced","names":{"plural":%[1]q,"kind":%[3]q},"versions":[{"name":%[4]q,"served":true,"storage":true,
+		"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`, plural, group, kind, version))
+	eventually(k.t, "the cluster knows "+kind, func() bool {
+		_, err := k.command("", "get", plural+"."+group)
+		return err == nil
+	})
+}
