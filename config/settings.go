@@ -33,6 +33,7 @@ type HTTP struct {
 	TLSClientCAFile   string         `env:"TLS_CLIENT_CA_FILE" doc:"PEM file of the authorities that certificates of clients are verified by, read again when it changes; if unset, clients are asked for none"`
 	TLSClientAccounts ClientAccounts `env:"TLS_CLIENT_ACCOUNTS" doc:"service accounts that certificates of clients speak for where a request has no key, by the common name or a DNS name of the certificate, such as gatekeeper.example=acme/gatekeeper; required with authorities"`
 	RequestTimeout    time.Duration  `env:"REQUEST_TIMEOUT" envDefault:"30s" min:"1s" max:"10m" doc:"how long a request may take"`
+	DrainDelay        time.Duration  `env:"DRAIN_DELAY" envDefault:"0s" min:"0s" max:"10m" doc:"how long requests are still answered when the process is told to stop, while /ready answers 503: the time in which load balancers notice"`
 	Web               Switch         `env:"WEB" envDefault:"on" doc:"on or off: whether the pages for people are served beside the API"`
 	ReportWait        time.Duration  `env:"REPORT_WAIT" envDefault:"10s" min:"0s" max:"10s" doc:"how long the answer to a report waits for its verdict, at most 10s and less than the request timeout"`
 	SigningKeyFile    string         `env:"SIGNING_KEY_FILE" doc:"PEM file of the ECDSA P-256 key, PKCS#8 or SEC 1, that the api signs verdicts with; if unset, it signs none"`

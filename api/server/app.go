@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -87,6 +88,7 @@ type Server struct {
 	sessions        Sessions
 	links           links.Links
 	readiness       *monitor.Readiness
+	draining        atomic.Bool
 	requestTimeout  time.Duration
 	shutdownTimeout time.Duration
 	budget          *memory.Budget
@@ -258,9 +260,15 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return <-served
 }
 
+// Drain has /ready tell that the process ends, so that load balancers send no more requests.
+func (s *Server) Drain() { s.draining.Store(true) }
+
 // ready is the public probe: `OK`, or 503 with a sentence on each store that does not
-// answer or refuses writes. Causes are for operators, on the monitoring port.
+// answer or refuses writes, or if the process ends. Causes are for operators, on the monitoring port.
 func (s *Server) ready(c *fiber.Ctx) error {
+	if s.draining.Load() {
+		return retryable(newProblem(http.StatusServiceUnavailable, "Not ready: The process ends."), time.Second)
+	}
 	states, ready := s.readiness.States(c.UserContext())
 	if ready {
 		c.Set(fiber.HeaderContentType, fiber.MIMETextPlainCharsetUTF8)

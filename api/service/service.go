@@ -103,16 +103,18 @@ func New(p *process.Process) (*Service, error) {
 	}, err
 }
 
-// Serve answers on the listener until ctx ends, then lets the requests under way
-// finish and dispatches the tasks that are left.
+// Serve answers on the listener until ctx ends and the load balancers had the time to notice, then lets the requests
+// under way finish and dispatches the tasks that are left.
 func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var loops goroutine.Group
 	loops.Go(func() error { s.dispatcher.Run(background); return nil })
 	loops.Go(func() error { s.waiters.Run(background); return nil })
-	loops.Go(func() error { s.endWaiting(ctx, background); return nil })
+	drained, end := context.WithCancel(background)
+	loops.Go(func() error { s.drain(ctx, background); end(); return nil })
+	loops.Go(func() error { s.endWaiting(drained, background); return nil })
 	s.awaitSubscription(ctx)
-	err := s.answer(ctx, listener)
+	err := s.answer(drained, listener)
 	stop()
 	err = errors.Join(err, loops.Wait())
 	s.evaluator.Close()
@@ -120,6 +122,22 @@ func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 		err = errors.Join(err, s.rates.Close())
 	}
 	return err
+}
+
+// drain returns when the listener is to be closed, or when the process does not answer any more.
+func (s *Service) drain(ctx, background context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-background.Done():
+		return
+	}
+	s.server.Drain()
+	delay := time.NewTimer(s.settings.DrainDelay)
+	defer delay.Stop()
+	select {
+	case <-delay.C:
+	case <-background.Done():
+	}
 }
 
 // answer serves HTTP, or HTTPS if the settings say so.

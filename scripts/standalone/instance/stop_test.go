@@ -48,12 +48,12 @@ type stoppable struct {
 	key         string
 }
 
-func startStoppable(t *testing.T, withoutWorker bool, wrap func(storage.Documents) storage.Documents) *stoppable {
+func startStoppable(t *testing.T, withoutWorker bool, wrap func(storage.Documents) storage.Documents, environ ...string) *stoppable {
 	t.Helper()
 	var made []identity.MadeKey
 	running, err := instance.Start(t.Context(), instance.Options{
 		Listen: "127.0.0.1:0", Data: t.TempDir(), Clock: time.Now, Log: slog.New(slog.DiscardHandler), ReportWait: 10 * time.Second,
-		WithoutWorker: withoutWorker, Wrap: wrap,
+		WithoutWorker: withoutWorker, Wrap: wrap, Environ: environ,
 		Prepare: func(ctx context.Context, p *process.Process) (err error) {
 			made, err = p.Store.Tenancy.ApplyBootstrap(ctx, identity.Bootstrap{
 				Users:         []identity.DeclaredUser{{Name: "ann", Keys: []identity.DeclaredKey{{Description: "test"}}}},
@@ -155,5 +155,29 @@ func TestStopProcessesReportsUnderWay(t *testing.T) {
 	}
 	if answer := <-answers; !strings.HasPrefix(answer, "201 ") {
 		t.Errorf("the report was answered %s", answer)
+	}
+}
+
+// TestLoadBalancersLearnOfAStopWhileRequestsAreAnswered stops a service behind a load balancer that asks whether it is
+// ready.
+func TestLoadBalancersLearnOfAStopWhileRequestsAreAnswered(t *testing.T) {
+	t.Parallel()
+	s := startStoppable(t, true, nil, "ATTESTRY_DRAIN_DELAY=5s")
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	for status := http.StatusOK; status != http.StatusServiceUnavailable; {
+		response, err := http.Get(s.URL + "/ready")
+		if err != nil {
+			t.Fatalf("it stopped without a word: %v", err)
+		}
+		response.Body.Close()
+		status = response.StatusCode
+	}
+	base := strings.TrimSuffix(s.reports, "/prod/report/K8S")
+	if answer, err := put(t.Context(), base, s.key, []byte(`{"name":"test","type":"K8S","description":""}`)); err != nil || !strings.HasPrefix(answer, "201") {
+		t.Error(answer, err)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
 	}
 }

@@ -73,10 +73,6 @@ spec:
         periodSeconds: 5
         timeoutSeconds: 5
         failureThreshold: 2
-      {{- if eq $program "api" }}
-      # Load balancers send requests until they know that the pod ends.
-      lifecycle: {preStop: {sleep: {seconds: {{ .component.preStopSleepSeconds }}}}}
-      {{- end }}
       securityContext:
         allowPrivilegeEscalation: false
         readOnlyRootFilesystem: true

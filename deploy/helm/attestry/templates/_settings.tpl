@@ -50,7 +50,7 @@ databaseUrl objectsUrl oidcClientSecret redisUrl smtpPassword
 
 {{/* "true" if a component takes a setting. A process gets no secret and no file that it does not need. */}}
 {{- define "attestry.takes" -}}
-{{- $apiOnly := list "bootstrapFile" "listen" "oidcClientSecret" "signingKeyFile" "tlsCertFile" "tlsClientAccounts" "tlsClientCaFile" "tlsKeyFile" }}
+{{- $apiOnly := list "bootstrapFile" "drainDelay" "listen" "oidcClientSecret" "signingKeyFile" "tlsCertFile" "tlsClientAccounts" "tlsClientCaFile" "tlsKeyFile" }}
 {{- $worker := eq .component.program "worker" }}
 {{- if and $worker (has .setting $apiOnly) }}
 {{- else if and (hasPrefix "smtp" .setting) (or (eq .component.program "api") (and $worker (not (contains "notifications" .component.queues)))) }}
@@ -62,6 +62,9 @@ databaseUrl objectsUrl oidcClientSecret redisUrl smtpPassword
 {{- define "attestry.environment" -}}
 {{- $secrets := include "attestry.secrets" .root | fromYaml }}
 {{- $settings := merge (dict "baseUrl" (include "attestry.baseUrl" .root)) .root.Values.settings }}
+{{- if not $settings.drainDelay }}
+{{- $settings = merge (dict "drainDelay" "5s") $settings }}
+{{- end }}
 {{- if eq .component.program "worker" }}
 {{- $settings = merge (dict "queues" .component.queues) $settings }}
 {{- end }}
