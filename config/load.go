@@ -33,7 +33,8 @@ func Load(environ []string) (Settings, error) { return LoadFrom(Sources{Environ:
 
 // LoadFrom is Load with more sources than the environment.
 func LoadFrom(sources Sources) (Settings, error) {
-	l := loader{sources: sources, environment: sources.merged(), variables: Table(), faults: map[string]string{}}
+	environment, faults := sources.merged()
+	l := loader{sources: sources, environment: environment, variables: Table(), faults: faults}
 	settings := l.parse()
 	l.checkBounds(settings)
 	l.complete(&settings)

@@ -28,9 +28,9 @@ type Sources struct {
 }
 
 // Environment returns all settings that are given or have a default here, in the
-// form of os.Environ.
+// form of os.Environ. Secrets in files are among them with their values.
 func (s Sources) Environment() []string {
-	merged := s.merged()
+	merged, _ := s.merged()
 	var entries []string
 	for _, name := range slices.Sorted(maps.Keys(merged)) {
 		entries = append(entries, name+"="+merged[name])
@@ -38,11 +38,14 @@ func (s Sources) Environment() []string {
 	return entries
 }
 
-func (s Sources) merged() map[string]string {
-	merged := attestryVariables(s.Environ)
+// merged returns the settings by their variables, and what is wrong with the files of secrets.
+func (s Sources) merged() (merged, faults map[string]string) {
+	merged = attestryVariables(s.Environ)
 	for _, flag := range s.Flags {
 		merged[flag.Variable] = flag.Value
+		delete(merged, flag.Variable+fileSuffix)
 	}
+	faults = readSecrets(merged)
 	// The parser takes an empty variable for an unset one.
 	if value, set := merged[monitorListen]; set && value == "" {
 		merged[monitorListen] = off
@@ -52,7 +55,7 @@ func (s Sources) merged() map[string]string {
 			merged[name] = value
 		}
 	}
-	return merged
+	return merged, faults
 }
 
 // nameOf returns how a variable is called in faults: by the flag that set it.

@@ -3,10 +3,16 @@ package config
 import (
 	"reflect"
 	"strings"
+
+	"attestry/evidence"
 )
 
-// prefix begins the name of every variable.
-const prefix = "ATTESTRY_"
+const (
+	// prefix begins the name of every variable.
+	prefix = "ATTESTRY_"
+	// fileSuffix makes, of the name of a variable with a secret, the name of the one that names a file with its value.
+	fileSuffix = "_FILE"
+)
 
 // Variable describes one environment variable.
 type Variable struct {
@@ -14,6 +20,8 @@ type Variable struct {
 	Default  string // "" when there is none
 	Required bool
 	Meaning  string
+	// Secret tells that the value is or has a secret, and so may be in a file instead: that of Name with _FILE.
+	Secret bool
 
 	field    string // name of the field, by which a parser's fault is traced back
 	min, max string // bounds, "" when there are none
@@ -36,11 +44,16 @@ func variablesOf(group reflect.Type, path []int) []Variable {
 			continue
 		}
 		name, options, _ := strings.Cut(tag, ",")
+		meaning, secret := field.Tag.Get("doc"), holdsSecret(field.Type)
+		if secret {
+			meaning += "; can be in a file that " + prefix + name + fileSuffix + " names"
+		}
 		variables = append(variables, Variable{
 			Name:     prefix + name,
 			Default:  field.Tag.Get("envDefault"),
 			Required: strings.Contains(options, "required"),
-			Meaning:  field.Tag.Get("doc"),
+			Meaning:  meaning,
+			Secret:   secret,
 			field:    field.Name,
 			min:      field.Tag.Get("min"),
 			max:      field.Tag.Get("max"),
@@ -48,4 +61,18 @@ func variablesOf(group reflect.Type, path []int) []Variable {
 		})
 	}
 	return variables
+}
+
+// holdsSecret reports whether a type is that of secrets or has a field of it.
+func holdsSecret(t reflect.Type) bool {
+	secret := reflect.TypeFor[evidence.Secret]()
+	if t.Kind() != reflect.Struct {
+		return t == secret
+	}
+	for i := range t.NumField() {
+		if t.Field(i).Type == secret {
+			return true
+		}
+	}
+	return false
 }
