@@ -1,6 +1,6 @@
-# Attestry's two processes, and the standalone with both, in one image without a shell. Every
-# setting comes from the environment; the api is what runs unless another is asked for.
-FROM golang:1.26-bookworm AS build
+# Attestry's processes, the standalone with all of them, and what operators and auditors run, in one image without a shell.
+# Every setting comes from the environment; the api is what runs unless something else is asked for.
+FROM golang:1.26.8-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN --mount=type=cache,target=/go/pkg/mod go mod download
@@ -10,10 +10,18 @@ ARG COMMIT=
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X attestry/process/buildinfo.commit=$COMMIT" -o /out/attestry-api ./api && \
     CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X attestry/process/buildinfo.commit=$COMMIT" -o /out/attestry-worker ./worker && \
-    CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X attestry/process/buildinfo.commit=$COMMIT" -o /out/attestry-standalone ./scripts/standalone
+    CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X attestry/process/buildinfo.commit=$COMMIT" -o /out/attestry-standalone ./scripts/standalone && \
+    CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X attestry/process/buildinfo.commit=$COMMIT" -o /out/attestry-admin ./scripts/admin && \
+    CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X attestry/process/buildinfo.commit=$COMMIT" -o /out/attestry-verify-package ./scripts/verify-package
+# All else that the image has: a folder for temporary files, a name for its user, and the authorities that receivers,
+# issuers and stores are verified by.
+RUN install -d -m 1777 /out/tmp && install -d /out/etc/ssl/certs && \
+    cp /etc/ssl/certs/ca-certificates.crt /out/etc/ssl/certs/ && \
+    echo 'attestry:x:65532:65532::/tmp:/sbin/nologin' >/out/etc/passwd && \
+    echo 'attestry:x:65532:' >/out/etc/group
 
-# It brings the certificates, the time zones, and the user nonroot (65532).
-FROM gcr.io/distroless/static-debian12:nonroot
-COPY --from=build /out/attestry-api /out/attestry-worker /out/attestry-standalone /
+FROM scratch
+COPY --from=build /out/ /
+USER 65532:65532
 EXPOSE 8001
 CMD ["/attestry-api"]

@@ -5,9 +5,11 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/dustin/go-humanize"
 	"go.yaml.in/yaml/v4"
 
 	"attestry/config"
@@ -16,6 +18,43 @@ import (
 // substituted is a variable that compose puts in: its name, and a default.
 var substituted = regexp.MustCompile(`\$\{(\w+)(?::-([^}]*))?[^}]*\}`)
 
+// composeService is a service of compose.yaml. A variable that has no value is passed on if it is set.
+type composeService struct {
+	Image       string             `yaml:"image"`
+	User        string             `yaml:"user"`
+	Restart     string             `yaml:"restart"`
+	Environment map[string]*string `yaml:"environment"`
+	Entrypoint  []string           `yaml:"entrypoint"`
+	Command     []string           `yaml:"command"`
+	Ports       []string           `yaml:"ports"`
+	Networks    []string           `yaml:"networks"`
+	ReadOnly    bool               `yaml:"read_only"`
+	CapDrop     []string           `yaml:"cap_drop"`
+	SecurityOpt []string           `yaml:"security_opt"`
+	Memory      string             `yaml:"mem_limit"`
+	CPUs        string             `yaml:"cpus"`
+	PIDs        int                `yaml:"pids_limit"`
+	Logging     struct {
+		Options map[string]string `yaml:"options"`
+	} `yaml:"logging"`
+	Health struct {
+		Test []string `yaml:"test"`
+	} `yaml:"healthcheck"`
+	DependsOn map[string]struct {
+		Condition string `yaml:"condition"`
+	} `yaml:"depends_on"`
+}
+
+func (s *composeService) ours() bool { return strings.HasPrefix(s.Image, "attestry:") }
+
+// once tells that the container ends by itself.
+func (s *composeService) once() bool { return s.Restart == "no" }
+
+// words are all that is on the command lines of the container.
+func (s *composeService) words() string {
+	return strings.Join(slices.Concat(s.Entrypoint, s.Command, s.Health.Test), " ")
+}
+
 func readCompose(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../compose.yaml")
@@ -23,6 +62,28 @@ func readCompose(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// composed returns the services as compose sees them if nothing but what is required is set: to the variable's name.
+func composed(t *testing.T) map[string]*composeService {
+	t.Helper()
+	filled := substituted.ReplaceAllStringFunc(readCompose(t), func(found string) string {
+		match := substituted.FindStringSubmatch(found)
+		switch {
+		case strings.Contains(found, ":-"):
+			return match[2]
+		case match[1] == "ATTESTRY_BASE_URL":
+			return "https://evidence.example.com"
+		}
+		return match[1]
+	})
+	var compose struct {
+		Services map[string]*composeService `yaml:"services"`
+	}
+	if err := yaml.Unmarshal([]byte(filled), &compose); err != nil {
+		t.Fatal(err)
+	}
+	return compose.Services
 }
 
 // An operator may hand the file with these variables to a process as it is.
@@ -37,33 +98,16 @@ func TestComposeSubstitutesNoVariableThatAProcessRefuses(t *testing.T) {
 }
 
 func TestComposeGivesEachProcessSettingsThatItAccepts(t *testing.T) {
-	filled := substituted.ReplaceAllStringFunc(readCompose(t), func(found string) string {
-		match := substituted.FindStringSubmatch(found)
-		switch {
-		case match[2] != "":
-			return match[2]
-		case match[1] == "ATTESTRY_BASE_URL":
-			return "https://evidence.example.com"
-		}
-		return "a1b2c3d4"
-	})
-	var compose struct {
-		Services map[string]struct {
-			Image       string            `yaml:"image"`
-			Environment map[string]string `yaml:"environment"`
-		} `yaml:"services"`
-	}
-	if err := yaml.Unmarshal([]byte(filled), &compose); err != nil {
-		t.Fatal(err)
-	}
 	served := config.Queues{}
-	for name, service := range compose.Services {
-		if !strings.HasPrefix(service.Image, "attestry:") {
+	for name, service := range composed(t) {
+		if !service.ours() {
 			continue
 		}
 		var environ []string
 		for variable, value := range service.Environment {
-			environ = append(environ, variable+"="+value)
+			if value != nil {
+				environ = append(environ, variable+"="+*value)
+			}
 		}
 		settings, err := config.Load(environ)
 		if err != nil {
@@ -73,7 +117,7 @@ func TestComposeGivesEachProcessSettingsThatItAccepts(t *testing.T) {
 		if settings.Stores.Database.Engine != config.MongoDB || settings.Stores.Objects.Engine != config.S3 {
 			t.Errorf("%s does not use the services", name)
 		}
-		if name == "api" {
+		if !strings.HasPrefix(name, "worker-") {
 			continue
 		}
 		for queue, weight := range settings.Worker.Queues {
@@ -82,5 +126,195 @@ func TestComposeGivesEachProcessSettingsThatItAccepts(t *testing.T) {
 	}
 	if want := (config.Queues{"reports": 1, "compliance": 1, "notifications": 1, "packages": 1, "log": 1}); !maps.Equal(served, want) {
 		t.Errorf("the workers serve %v, want %v", served, want)
+	}
+}
+
+// takers are the services that take a setting: those whose names begin so. All others are taken by all.
+var takers = map[string]string{
+	"ATTESTRY_LISTEN": "api", "ATTESTRY_TLS_": "api", "ATTESTRY_REQUEST_TIMEOUT": "api", "ATTESTRY_WEB": "api",
+	"ATTESTRY_REPORT_WAIT": "api", "ATTESTRY_SIGNING_KEY_FILE": "api", "ATTESTRY_MEMORY_BUDGET": "api", "ATTESTRY_OIDC_": "api",
+	"ATTESTRY_RATE_LIMIT_": "api", "ATTESTRY_FAILED_KEY_LIMIT": "api", "ATTESTRY_TRUSTED_PROXIES": "api",
+	// The file is applied once for all.
+	"ATTESTRY_BOOTSTRAP_FILE": "api",
+	"ATTESTRY_SMTP_":          "worker-notifications",
+	"ATTESTRY_QUEUES":         "worker-", "ATTESTRY_CONCURRENCY": "worker-", "ATTESTRY_PACKAGE_DAYS": "worker-",
+}
+
+// fixed are settings that follow from the file itself.
+var fixed = []string{
+	"ATTESTRY_LISTEN", "ATTESTRY_MONITOR_LISTEN", "ATTESTRY_BOOTSTRAP_FILE", "ATTESTRY_QUEUES",
+	"ATTESTRY_DATABASE_URL", "ATTESTRY_OBJECTS_URL", "ATTESTRY_REDIS_URL",
+}
+
+func takes(service, setting string) bool {
+	for prefix, taker := range takers {
+		if strings.HasPrefix(setting, prefix) {
+			return strings.HasPrefix(service, taker)
+		}
+	}
+	return true
+}
+
+func TestComposePassesOnEverySettingThatAProcessTakes(t *testing.T) {
+	seen := 0
+	for name, service := range composed(t) {
+		if !service.ours() {
+			continue
+		}
+		seen++
+		var want, got []string
+		for _, variable := range config.Table() {
+			if !takes(name, variable.Name) {
+				continue
+			}
+			want = append(want, variable.Name)
+			passed := !slices.Contains(fixed, variable.Name)
+			if value, found := service.Environment[variable.Name]; found && (value == nil) != (passed && variable.Name != "ATTESTRY_BASE_URL") {
+				t.Errorf("%s gives %s a value: %v", name, variable.Name, value != nil)
+			}
+			if variable.Secret && passed {
+				want = append(want, variable.Name+"_FILE")
+			}
+		}
+		got = slices.Sorted(maps.Keys(service.Environment))
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s gets %v, but takes %v", name, got, want)
+		}
+	}
+	if seen != 6 {
+		t.Errorf("there are %d services of ours", seen)
+	}
+}
+
+// A tag such as 8.0.17 or RELEASE.2025-09-07T16-13-09Z stays what it is.
+var pinned = regexp.MustCompile(`^[a-z/]+:(\d+\.\d+\.\d+(-[a-z]+)?|RELEASE\.[\dTZ-]+)$`)
+
+func TestImagesArePinned(t *testing.T) {
+	for name, service := range composed(t) {
+		if !service.ours() && !pinned.MatchString(service.Image) {
+			t.Errorf("%s is of %s", name, service.Image)
+		}
+	}
+	dockerfile, err := os.ReadFile("../Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bases := regexp.MustCompile(`(?m)^FROM (\S+)`).FindAllStringSubmatch(string(dockerfile), -1)
+	for _, base := range bases {
+		if base[1] != "scratch" && !pinned.MatchString(base[1]) {
+			t.Errorf("the Dockerfile begins with %s", base[1])
+		}
+	}
+	if len(bases) != 2 || !strings.Contains(string(dockerfile), "\nUSER 65532:65532\n") {
+		t.Error("the Dockerfile has another base, or another user than 65532")
+	}
+}
+
+func TestComposeConfinesEveryContainer(t *testing.T) {
+	for name, service := range composed(t) {
+		if !service.ReadOnly || !slices.Equal(service.CapDrop, []string{"ALL"}) || !slices.Contains(service.SecurityOpt, "no-new-privileges:true") {
+			t.Errorf("%s can write to its root, or has capabilities or may get some", name)
+		}
+		// Who owns the volume of MinIO is changed as root.
+		if root := name == "minio-owner"; !service.ours() && root != (service.User == "0:0" || service.User == "") {
+			t.Errorf("%s runs as %q", name, service.User)
+		}
+		if service.Memory == "" || service.CPUs != "2" || service.PIDs < 64 {
+			t.Errorf("%s is limited to %q bytes, %q processors and %d threads", name, service.Memory, service.CPUs, service.PIDs)
+		}
+		if service.Logging.Options["max-size"] == "" || service.Logging.Options["max-file"] == "" {
+			t.Errorf("the log of %s grows for ever", name)
+		}
+		if service.once() == (len(service.Health.Test) > 0) {
+			t.Errorf("%s ends: %v, and its health is checked by %q", name, service.once(), service.Health.Test)
+		}
+	}
+}
+
+// TestComposeMemoryIsEnough adds up what docs/operations.md says under "Memory" and "What runs": twice the budget, 100
+// MiB, and 300 MB for each child process; MongoDB's cache beside as much again; Redis while it rewrites its log.
+func TestComposeMemoryIsEnough(t *testing.T) {
+	services := composed(t)
+	limit := func(service string) uint64 {
+		bytes, err := humanize.ParseBytes(strings.TrimSuffix(services[service].Memory, "b") + "ib")
+		if err != nil {
+			t.Fatalf("%s: %v", service, err)
+		}
+		return bytes
+	}
+	children, err := strconv.Atoi(services["api"].CPUs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	budget := limit("api") / 4
+	if given := services["api"].Environment["ATTESTRY_MEMORY_BUDGET"]; given != nil {
+		t.Errorf("the budget %s does not follow API_MEMORY", *given)
+	}
+	if need := 2*budget + 100<<20 + uint64(children)*300e6; need > limit("api") {
+		t.Errorf("the api may need %d bytes and has %d", need, limit("api"))
+	}
+	cache := regexp.MustCompile(`--wiredTigerCacheSizeGB (\S+)`).FindStringSubmatch(services["mongodb"].words())
+	if gigabytes, err := strconv.ParseFloat(cache[1], 64); err != nil || 2*gigabytes*(1<<30) > float64(limit("mongodb")) {
+		t.Errorf("MongoDB has a cache of %s GB and %d bytes in all: %v", cache[1], limit("mongodb"), err)
+	}
+	if !strings.Contains(services["redis"].words(), "--maxmemory 512mb ") || limit("redis") < 2*512<<20 {
+		t.Errorf("Redis has %d bytes in all", limit("redis"))
+	}
+}
+
+func TestComposePublishesTheAPIOnThisMachineAlone(t *testing.T) {
+	for name, service := range composed(t) {
+		if want := map[string]string{"api": "127.0.0.1:8001:8001"}[name]; strings.Join(service.Ports, " ") != want {
+			t.Errorf("%s publishes %q", name, service.Ports)
+		}
+		outside := slices.Contains([]string{"api", "worker-notifications", "admin"}, name)
+		if slices.Contains(service.Networks, "frontend") != outside || !slices.Contains(service.Networks, "backend") {
+			t.Errorf("%s is in %v", name, service.Networks)
+		}
+	}
+}
+
+// TestComposeKeepsPasswordsToThoseWhoNeedThem looks for the names of variables, which composed puts in the place of values.
+func TestComposeKeepsPasswordsToThoseWhoNeedThem(t *testing.T) {
+	onCommandLine := regexp.MustCompile(`PASSWORD|MONGODB_KEY$|(?i)pass[a-z]*[ ="']+\$`)
+	for name, service := range composed(t) {
+		words := service.words()
+		// These are expanded by a shell, into a file or the standard input of the server.
+		for _, read := range []string{"requirepass $$REDISCLI_AUTH\nEND", `printf '%s' "$$MONGODB_KEY" >/tmp/replica.key`} {
+			words = strings.ReplaceAll(words, read, "")
+		}
+		if found := onCommandLine.FindString(words); found != "" {
+			t.Errorf("a command line of %s has %q", name, found)
+		}
+		for variable, value := range service.Environment {
+			if service.ours() && value != nil && strings.Contains(*value, "ROOT") {
+				t.Errorf("%s gets a password of root in %s", name, variable)
+			}
+		}
+	}
+}
+
+// TestComposeStartsProcessesWhenTheirStoresAreSetUp looks for what makes users, the replica set and the bucket.
+func TestComposeStartsProcessesWhenTheirStoresAreSetUp(t *testing.T) {
+	services := composed(t)
+	for name, service := range services {
+		for other, dependency := range service.DependsOn {
+			want := "service_healthy"
+			if services[other].once() {
+				want = "service_completed_successfully"
+			}
+			if dependency.Condition != want {
+				t.Errorf("%s waits until %s is %s", name, other, dependency.Condition)
+			}
+		}
+		if want := []string{"minio-setup", "mongodb-setup", "redis"}; service.ours() && !slices.Equal(slices.Sorted(maps.Keys(service.DependsOn)), want) {
+			t.Errorf("%s waits for %v", name, service.DependsOn)
+		}
+	}
+	for _, script := range []string{"../deploy/compose/minio.sh", "../deploy/compose/mongodb.js"} {
+		if _, err := os.Stat(script); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -2,12 +2,15 @@ package process
 
 import (
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"attestry/scripts/readmetest"
 )
 
-// TestImageIsBuiltFromAllThatItImports compares .dockerignore with what the programs in the image import.
+// TestImageIsBuiltFromAllThatItImports compares .dockerignore with what the programs of the image import.
 func TestImageIsBuiltFromAllThatItImports(t *testing.T) {
 	packages := packagesOf(t)
 	content, err := os.ReadFile("../.dockerignore")
@@ -30,9 +33,14 @@ func TestImageIsBuiltFromAllThatItImports(t *testing.T) {
 			visit(imported)
 		}
 	}
-	visit("api")
-	visit("worker")
-	visit("scripts/standalone")
+	var programs []string
+	for _, built := range regexp.MustCompile(`-o /out/attestry-\S+ \./(\S+)`).FindAllStringSubmatch(readmetest.Read(t, "../Dockerfile"), -1) {
+		programs = append(programs, built[1])
+		visit(built[1])
+	}
+	if want := []string{"api", "worker", "scripts/standalone", "scripts/admin", "scripts/verify-package"}; !slices.Equal(programs, want) {
+		t.Errorf("the image has %q, want %q", programs, want)
+	}
 	if len(seen) < 20 || len(missing) > 0 {
 		t.Errorf("of %d packages, .dockerignore lacks those of %q", len(seen), missing)
 	}

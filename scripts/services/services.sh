@@ -64,7 +64,7 @@ build() {
     if [[ -x $cache/$name && $(cat "$cache/$name.sum" 2>/dev/null) == "$sum" ]]; then return; fi
     say "building $name"
     mkdir -p "$cache"
-    rm -f "$cache/$name.sum"
+    rm -rf "$cache/$name.sum" "${cache:?}/$name"
     if (($# > 1)); then mkdir -p "$cache/$name"; fi
     # The compiler takes more memory, up to 2 GiB, for less time, and less time without inlining. The standard library is
     # compiled as for the tests.
@@ -79,7 +79,7 @@ prepare_services() {
 }
 
 build_services() {
-    build minio github.com/minio/minio
+    build minio github.com/minio/minio github.com/minio/mc
     build ferretdb .
 }
 
@@ -178,10 +178,10 @@ start_redis() {
         --save '' --maxmemory-policy noeviction "$@"
 }
 
-# start_minio PASSWORD starts a MinIO of the user attestry on the port.
+# start_minio USER PASSWORD starts a MinIO with that root user on the port.
 start_minio() {
-    start minio env MINIO_ROOT_USER=attestry MINIO_ROOT_PASSWORD="$1" MINIO_BROWSER=off MINIO_UPDATE=off \
-        "$cache/minio" server --address "127.0.0.1:$port" --certs-dir "$scratch/certs" "$scratch/minio"
+    start minio env MINIO_ROOT_USER="$1" MINIO_ROOT_PASSWORD="$2" MINIO_BROWSER=off MINIO_UPDATE=off \
+        "$cache/minio/minio" server --address "127.0.0.1:$port" --certs-dir "$scratch/certs" "$scratch/minio"
 }
 
 # start_ferretdb starts a server that speaks MongoDB's protocol on the port.
