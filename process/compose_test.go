@@ -131,7 +131,7 @@ func TestComposeGivesEachProcessSettingsThatItAccepts(t *testing.T) {
 
 // takers are the services that take a setting: those whose names begin so. All others are taken by all.
 var takers = map[string]string{
-	"ATTESTRY_LISTEN": "api", "ATTESTRY_TLS_": "api", "ATTESTRY_REQUEST_TIMEOUT": "api", "ATTESTRY_WEB": "api",
+	"ATTESTRY_LISTEN": "api", "ATTESTRY_TLS_": "api", "ATTESTRY_REQUEST_TIMEOUT": "api", "ATTESTRY_DRAIN_DELAY": "api", "ATTESTRY_WEB": "api",
 	"ATTESTRY_REPORT_WAIT": "api", "ATTESTRY_SIGNING_KEY_FILE": "api", "ATTESTRY_MEMORY_BUDGET": "api", "ATTESTRY_OIDC_": "api",
 	"ATTESTRY_RATE_LIMIT_": "api", "ATTESTRY_FAILED_KEY_LIMIT": "api", "ATTESTRY_TRUSTED_PROXIES": "api",
 	// The file is applied once for all.
