@@ -92,6 +92,28 @@ func TestKeysThatAreGivenTwiceAreFindings(t *testing.T) {
 	}
 }
 
+func TestFindingsWithinLongNamesStaySmall(t *testing.T) {
+	type link struct {
+		Href string `json:"href"`
+	}
+	v := NewValidator(huma.NewMapRegistry("#/", huma.DefaultSchemaNamer))
+	schema := &huma.Schema{Type: huma.TypeObject, AdditionalProperties: v.registry.Schema(reflect.TypeFor[link](), true, "")}
+	wrong := map[string]any{}
+	for i := range 2 * MaxFindings {
+		wrong[fmt.Sprint(i)] = true
+	}
+	found := Findings{}
+	v.Check(schema, map[string]any{strings.Repeat("é", 1<<19): wrong}, "links", found)
+	if len(found) != MaxFindings {
+		t.Errorf("%d findings", len(found))
+	}
+	for at := range found {
+		if shown := "links." + strings.Repeat("é", MaxShown) + "..."; !strings.HasPrefix(at, shown+".") || len(at) > len(shown)+5 {
+			t.Fatalf("a location of %d bytes", len(at))
+		}
+	}
+}
+
 func TestUnionsTakeTheFirstBranchThatFits(t *testing.T) {
 	v := NewValidator(huma.NewMapRegistry("#/", huma.DefaultSchemaNamer))
 	object := &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}

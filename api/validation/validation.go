@@ -394,7 +394,8 @@ func (v *Validator) checkObject(s *huma.Schema, value any, at string, found Find
 			delete(members, name)
 			continue
 		}
-		members[name] = v.checkMember(s, name, members[name], Join(at, name), found)
+		// Cut, as a client chooses the name: each finding within the member repeats its location.
+		members[name] = v.checkMember(s, name, members[name], Join(at, Cut(name)), found)
 	}
 	return members
 }
