@@ -19,17 +19,22 @@ func NewDecoder(content io.Reader) *Decoder {
 // Decode decodes the next value.
 func (d *Decoder) Decode(into any) error { return json.UnmarshalDecode(d.text, into) }
 
-// Skip reads a value that is not needed.
-func (d *Decoder) Skip() error { return d.text.SkipValue() }
-
-// EachMember hands the names of an object's members to take, which decodes their values.
-func (d *Decoder) EachMember(take func(name string) error) error {
+// Object decodes an object. members has by name what a member is decoded into: a pointer, or for an array a function that
+// decodes one of its elements. Other members are skipped.
+func (d *Decoder) Object(members map[string]any) error {
 	return d.EachElement(func() error {
 		name, err := d.text.ReadToken()
 		if err != nil {
 			return err
 		}
-		return take(name.String())
+		switch into := members[name.String()].(type) {
+		case nil:
+			return d.text.SkipValue()
+		case func() error:
+			return d.EachElement(into)
+		default:
+			return d.Decode(into)
+		}
 	})
 }
 

@@ -157,7 +157,8 @@ func (p *page) detail(org string, facts []string, sections ...*section) (map[str
 		return entries, err
 	}
 	return entries, p.read(target("/attestations/%s", org)+"?"+query.Encode(), func(content io.Reader) error {
-		return eachOf(content, "data", func(decoder *jsonstream.Decoder) error {
+		decoder := jsonstream.NewDecoder(content)
+		return decoder.Object(map[string]any{"data": func() error {
 			one := &attestation{}
 			err := decoder.Decode(one)
 			one.Logged = entries["attestation/"+one.ID]
@@ -165,6 +166,6 @@ func (p *page) detail(org string, facts []string, sections ...*section) (map[str
 				entry.Details = one
 			}
 			return err
-		})
+		}})
 	})
 }

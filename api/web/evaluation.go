@@ -144,18 +144,14 @@ func evaluationQuery(shown *evaluationPage, file *multipart.FileHeader) (server.
 // decode reads what came out, and keeps what a page shows.
 func (e *evaluation) decode(content io.Reader) error {
 	decoder := jsonstream.NewDecoder(content)
-	return decoder.EachMember(func(name string) error {
-		switch name {
-		case "artifacts":
-			return decoder.EachElement(func() error { return e.decodeArtifact(decoder) })
-		case "artifacts_left_out":
-			var leftOut map[string]int
-			err := decoder.Decode(&leftOut)
-			e.Better, e.Worse, e.Same = e.Better+leftOut["became-compliant"], e.Worse+leftOut["became-non-compliant"], e.Same+leftOut["unchanged"]
-			return err
-		}
-		return decoder.Skip()
+	var leftOut map[string]int
+	err := decoder.Object(map[string]any{
+		"artifacts": func() error { return e.decodeArtifact(decoder) }, "artifacts_left_out": &leftOut,
 	})
+	e.Better += leftOut["became-compliant"]
+	e.Worse += leftOut["became-non-compliant"]
+	e.Same += leftOut["unchanged"]
+	return err
 }
 
 func (e *evaluation) decodeArtifact(decoder *jsonstream.Decoder) error {

@@ -43,6 +43,8 @@ type cannedAnswer struct {
 	status int
 	body   string
 	header map[string]string
+	// stream is sent instead of the body, unless it is nil.
+	stream io.Reader
 }
 
 // cannedAnswers are answers by method and target, which are given in turn, the last one for ever. A target
@@ -129,6 +131,9 @@ func (f *fakeAPI) Ask(_ *fiber.Ctx, query server.PageQuery) *server.PageAnswer {
 		response.Header.Set(name, value)
 	}
 	response.SetBodyString(answer.body)
+	if answer.stream != nil {
+		response.SetBodyStream(answer.stream, -1)
+	}
 	return server.NewPageAnswer(&response)
 }
 

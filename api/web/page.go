@@ -256,18 +256,6 @@ func (p *page) showError(status int, message string) error {
 	return p.render("error", "Error", errorPage{Title: http.StatusText(status), Reason: message, Org: p.shownOrg(), Unknown: status == http.StatusNotFound})
 }
 
-// eachOf calls take for each element of the array that a member of an answer has, and passes over the other
-// members. take decodes the element.
-func eachOf(content io.Reader, member string, take func(*jsonstream.Decoder) error) error {
-	decoder := jsonstream.NewDecoder(content)
-	return decoder.EachMember(func(name string) error {
-		if name == member {
-			return decoder.EachElement(func() error { return take(decoder) })
-		}
-		return decoder.Skip()
-	})
-}
-
 // render sends a page. Nothing is sent unless all of it can be made.
 func (p *page) render(name, title string, data any) error {
 	content, err := p.templates.Render(name, view.Layout{

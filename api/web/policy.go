@@ -190,22 +190,9 @@ func (s *policyPage) arrange(p *page) {
 
 // decode reads a policy. It may have many versions with long files, which are not kept.
 func (s *storedPolicy) decode(decoder *jsonstream.Decoder) error {
-	err := decoder.EachMember(func(name string) error {
-		switch name {
-		case "name":
-			return decoder.Decode(&s.Name)
-		case "description":
-			return decoder.Decode(&s.Description)
-		case "last_modified_at":
-			return decoder.Decode(&s.ModifiedAt)
-		case "consuming_envs":
-			return decoder.Decode(&s.Environments)
-		case "events":
-			return decoder.Decode(&s.Events)
-		case "versions":
-			return decoder.EachElement(func() error { return s.decodeVersion(decoder) })
-		}
-		return decoder.Skip()
+	err := decoder.Object(map[string]any{
+		"name": &s.Name, "description": &s.Description, "last_modified_at": &s.ModifiedAt, "consuming_envs": &s.Environments,
+		"events": &s.Events, "versions": func() error { return s.decodeVersion(decoder) },
 	})
 	slices.Reverse(s.Versions)
 	slices.Reverse(s.Events)

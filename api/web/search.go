@@ -176,23 +176,13 @@ func (s *searchPage) findArtifacts(p *page) error {
 
 func (s *searchPage) decode(content io.Reader) error {
 	decoder := jsonstream.NewDecoder(content)
-	return decoder.EachMember(func(name string) error {
-		switch name {
-		case "resolved_to":
-			return s.decodeResolved(decoder)
-		case "artifacts":
-			return decoder.EachElement(func() error { return s.decodeArtifact(decoder) })
-		}
-		return decoder.Skip()
-	})
-}
-
-func (s *searchPage) decodeResolved(decoder *jsonstream.Decoder) error {
 	var resolved struct {
 		Type string  `json:"type"`
 		Full *string `json:"full_match"`
 	}
-	err := decoder.Decode(&resolved)
+	err := decoder.Object(map[string]any{
+		"resolved_to": &resolved, "artifacts": func() error { return s.decodeArtifact(decoder) },
+	})
 	if resolved.Full != nil && resolved.Type == "fingerprint" {
 		s.only = *resolved.Full
 	}

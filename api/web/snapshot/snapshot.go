@@ -2,7 +2,6 @@
 package snapshot
 
 import (
-	"encoding/json"
 	"io"
 	"net/url"
 	"slices"
@@ -116,15 +115,15 @@ func (f Filter) Query(from int) string {
 
 // Snapshot is what pages show of a snapshot.
 type Snapshot struct {
-	Index     int64   `json:"index"`
-	Latest    bool    `json:"is_latest"`
-	Timestamp float64 `json:"timestamp"`
-	Counts    Counts  `json:"artifact_compliance_count"`
+	Index     int64
+	Latest    bool
+	Timestamp float64
+	Counts    Counts
 	// Failing are artifacts that may not run, the first ones. Artifacts are those that the filter
 	// selects, a page of them; Selected is how many there are.
-	Failing   []Artifact `json:"-"`
-	Artifacts []Artifact `json:"-"`
-	Selected  int        `json:"-"`
+	Failing   []Artifact
+	Artifacts []Artifact
+	Selected  int
 }
 
 // Counts are verdicts on artifacts.
@@ -141,24 +140,10 @@ func (c Counts) Running() int { return c.Compliant + c.NonCompliant + c.Unknown 
 // shows: of what is selected, the page that begins with selected.From.
 func (s *Snapshot) Decode(content io.Reader, org string, selected *Filter) error {
 	decoder := jsonstream.NewDecoder(content)
-	head := map[string]json.RawMessage{}
-	err := decoder.EachMember(func(name string) error {
-		if name == "artifacts" {
-			return decoder.EachElement(func() error { return s.decodeArtifact(decoder, org, selected) })
-		}
-		var value json.RawMessage
-		err := decoder.Decode(&value)
-		head[name] = value
-		return err
+	return decoder.Object(map[string]any{
+		"index": &s.Index, "is_latest": &s.Latest, "timestamp": &s.Timestamp, "artifact_compliance_count": &s.Counts,
+		"artifacts": func() error { return s.decodeArtifact(decoder, org, selected) },
 	})
-	if err != nil {
-		return err
-	}
-	text, err := json.Marshal(head)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, s)
 }
 
 func (s *Snapshot) decodeArtifact(decoder *jsonstream.Decoder, org string, selected *Filter) error {
