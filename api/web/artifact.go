@@ -184,7 +184,7 @@ func (a *artifactPage) attest(p *page, entries []entry) error {
 	mark("", &a.Attested)
 	a.Attested.Label, a.Attested.Org, a.Attested.Flow, a.Attested.Trail = "the artifact", a.Org, a.Artifact.Flow, a.Artifact.Trail
 	own := "artifact/" + a.Artifact.ID
-	found, err := p.detail(a.Org, []string{own}, &a.Attested)
+	_, found, err := p.detail(a.Org, "", []string{own}, &a.Attested)
 	a.Logged = found[own]
 	return err
 }

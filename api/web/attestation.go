@@ -3,7 +3,9 @@ package web
 import (
 	"encoding/json"
 	"io"
+	"maps"
 	"net/url"
+	"slices"
 
 	"attestry/api/jsonstream"
 )
@@ -15,13 +17,26 @@ const (
 	sectionRows = 50
 )
 
+// attestationRow is what a table shows of an attestation.
+type attestationRow struct {
+	ID         string  `json:"attestation_id"`
+	Name       string  `json:"attestation_name"`
+	CreatedAt  float64 `json:"created_at"`
+	ReportedBy string  `json:"reported_by"`
+	// Evidence is the SHA-256 of the file that is attached, nil for none.
+	Evidence *string `json:"evidence_archive_fingerprint"`
+	// Reason is why it overrides another one, nil if it does not. Overridden is that other one, nil
+	// where nothing had been reported.
+	Reason     *string `json:"reason"`
+	Overridden *string `json:"overridden_attestation_id"`
+	// Logged is where the transparency log has it, nil if it has not.
+	Logged *logged `json:"-"`
+}
+
 type attestation struct {
-	ID           string                 `json:"attestation_id"`
-	Name         string                 `json:"attestation_name"`
+	attestationRow
 	Type         string                 `json:"attestation_type"`
 	Compliant    bool                   `json:"is_compliant"`
-	CreatedAt    float64                `json:"created_at"`
-	ReportedBy   string                 `json:"reported_by"`
 	Flow         string                 `json:"flow_name"`
 	Trail        string                 `json:"trail_name"`
 	Fingerprint  string                 `json:"artifact_fingerprint"`
@@ -32,14 +47,6 @@ type attestation struct {
 	ExternalURLs map[string]externalURL `json:"external_urls"`
 	Annotations  map[string]string      `json:"annotations"`
 	UserData     json.RawMessage        `json:"user_data"`
-	// Evidence is the SHA-256 of the file that is attached, nil for none.
-	Evidence *string `json:"evidence_archive_fingerprint"`
-	// Reason is why it overrides another one, nil if it does not. Overridden is that other one, nil
-	// where nothing had been reported.
-	Reason     *string `json:"reason"`
-	Overridden *string `json:"overridden_attestation_id"`
-	// Logged is where the transparency log has it, nil if it has not.
-	Logged *logged `json:"-"`
 }
 
 // UserText is the data that its client has sent along, "" for none.
@@ -76,7 +83,7 @@ type entry struct {
 	Compliant  *bool   `json:"is_compliant"`
 	Unexpected bool    `json:"unexpected"`
 	// Details is nil for what is missing, and for what is beyond maxDetails.
-	Details *attestation `json:"-"`
+	Details *attestationRow `json:"-"`
 	// Asked is set if the address names this one.
 	Asked bool `json:"-"`
 	// Anchor is set if the entry has an HTML id. An attestation of several artifacts has an entry for each, and
@@ -132,40 +139,49 @@ func mark(asked string, sections ...*section) bool {
 	return seen[asked]
 }
 
-// detail reads what the state of a trail leaves out of its attestations: who made them, when, why. It returns where the
-// transparency log has them, and other facts of the page, each kind/id.
-func (p *page) detail(org string, facts []string, sections ...*section) (map[string]*logged, error) {
-	waiting, query := map[string][]*entry{}, url.Values{}
+// detail reads what the state of a trail leaves out of its attestations: who made them, when, why. It returns the
+// attestation of the id asked, nil if there is none, and where the transparency log has them and other facts of the
+// page, each kind/id.
+func (p *page) detail(org, asked string, facts []string, sections ...*section) (*attestation, map[string]*logged, error) {
+	waiting := map[string][]*entry{}
+	if asked != "" {
+		waiting[asked] = nil
+	}
 	for _, section := range sections {
 		for i := range section.Entries {
 			one := &section.Entries[i]
 			if one.Missing() {
 				continue
 			}
-			if waiting[*one.ID] == nil {
-				if len(waiting) == maxDetails {
-					continue
-				}
-				query.Add("ids", *one.ID)
-				facts = append(facts, "attestation/"+*one.ID)
+			if _, known := waiting[*one.ID]; known || len(waiting) < maxDetails {
+				waiting[*one.ID] = append(waiting[*one.ID], one)
 			}
-			waiting[*one.ID] = append(waiting[*one.ID], one)
 		}
+	}
+	query := url.Values{"ids": slices.Sorted(maps.Keys(waiting))}
+	for _, id := range query["ids"] {
+		facts = append(facts, "attestation/"+id)
 	}
 	entries, err := p.logged(org, facts)
 	if err != nil || len(waiting) == 0 {
-		return entries, err
+		return nil, entries, err
 	}
-	return entries, p.read(target("/attestations/%s", org)+"?"+query.Encode(), func(content io.Reader) error {
+	var found *attestation
+	err = p.read(target("/attestations/%s", org)+"?"+query.Encode(), func(content io.Reader) error {
 		decoder := jsonstream.NewDecoder(content)
 		return decoder.Object(map[string]any{"data": func() error {
-			one := &attestation{}
-			err := decoder.Decode(one)
+			var one attestation
+			err := decoder.Decode(&one)
 			one.Logged = entries["attestation/"+one.ID]
+			if one.ID == asked {
+				found = &one
+			}
+			row := one.attestationRow // without the rest, which may be large
 			for _, entry := range waiting[one.ID] {
-				entry.Details = one
+				entry.Details = &row
 			}
 			return err
 		}})
 	})
+	return found, entries, err
 }

@@ -35,8 +35,12 @@ func TestPagesHoldLittleOfLargeAnswers(t *testing.T) {
 			"GET /snapshots/acme/production/-1?explain=true",
 			`{"index":1,"applied_policies":[`, `{"failing_artifacts":[{"name":"` + long + `"}]}`, `],"artifacts":[]}`,
 		},
+		"/acme/flows/checkout/trails/t1?attestation_id=" + testID: {
+			"GET /attestations/acme", `{"data":[`, `{"attestation_id":"` + reviewID + `","user_data":{"note":"` + long + `"}}`, `]}`,
+		},
 	} {
 		api := environmentAPI(t, `{"name":"production"}`, "", `[{"index":1}]`)
+		api.answers["GET /trails/acme/checkout/t1"] = canned(trailText)
 		parts := []io.Reader{strings.NewReader(answer.begin + answer.element)}
 		for range elements - 1 {
 			parts = append(parts, strings.NewReader(","), strings.NewReader(answer.element))

@@ -231,19 +231,11 @@ func (t *trailPage) noteOne(one wrong) {
 
 // load reads the attestations, and AskedID with them.
 func (t *trailPage) load(p *page) error {
-	if t.AskedID == "" {
-		_, err := p.detail(t.Org, nil, t.sections()...)
-		return err
-	}
-	asked := section{Entries: []entry{{ID: &t.AskedID}}}
-	if _, err := p.detail(t.Org, nil, append([]*section{&asked}, t.sections()...)...); err != nil {
-		return err
-	}
-	found := asked.Entries[0].Details
+	found, _, err := p.detail(t.Org, t.AskedID, nil, t.sections()...)
 	if found != nil && found.Flow == t.Trail.Flow.Name && found.Trail == t.Trail.Name {
 		t.Asked = found
 	}
-	return nil
+	return err
 }
 
 // assembled is the progress of an audit package.
