@@ -105,7 +105,7 @@ func (s *Site) evaluatePolicy(p *page) error {
 func (p *page) renderEvaluation(shown *evaluationPage) error {
 	shown.Environments, _ = first(shown.Environments, maxUsers)
 	for i := range shown.Details {
-		shown.Details[i] = view.Cut(shown.Details[i], 1<<10)
+		shown.Details[i] = view.Excerpt(shown.Details[i])
 	}
 	return p.render("evaluation", "Try a file for "+shown.Policy, shown)
 }

@@ -1,9 +1,11 @@
 package web
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -27,26 +29,46 @@ func usedMemory() int64 {
 	return int64(stats.HeapAlloc)
 }
 
+// largeAnswer is an answer with many elements. Each has its number where element has #, and a text of 1 MiB where element
+// has @.
+type largeAnswer struct{ target, begin, element, end string }
+
+// content is the answer, whose end notes how much memory is used before it.
+func (l *largeAnswer) content(elements int, end *heapReader) io.Reader {
+	long, separator := strings.Repeat("x", 1<<20), l.begin
+	var parts []io.Reader
+	for i := range elements {
+		text := separator + strings.ReplaceAll(l.element, "#", strconv.Itoa(i+1))
+		for rest := range strings.SplitSeq(text, "@") {
+			parts = append(parts, strings.NewReader(rest), strings.NewReader(long))
+		}
+		parts, separator = parts[:len(parts)-1], ","
+	}
+	end.Reader = strings.NewReader(l.end)
+	return io.MultiReader(append(parts, end)...)
+}
+
 func TestPagesHoldLittleOfLargeAnswers(t *testing.T) {
 	const elements, most = 32, 8 << 20
-	long := strings.Repeat("x", 1<<20)
-	for path, answer := range map[string]struct{ target, begin, element, end string }{
+	var entries []string
+	for i := range elements {
+		entries = append(entries, fmt.Sprintf(`{"attestation_name":"a","attestation_id":"%d","is_compliant":true}`, i+1))
+	}
+	versions := `{"version":#,"comment":"@","policy_yaml":"@"}`
+	for path, answer := range map[string]largeAnswer{
 		"/acme/environments/production": {
-			"GET /snapshots/acme/production/-1?explain=true",
-			`{"index":1,"applied_policies":[`, `{"failing_artifacts":[{"name":"` + long + `"}]}`, `],"artifacts":[]}`,
+			"GET /snapshots/acme/production/-1?explain=true", `{"index":1,"applied_policies":[`, `{"failing_artifacts":[{"name":"@"}]}`, `],"artifacts":[]}`,
 		},
-		"/acme/flows/checkout/trails/t1?attestation_id=" + testID: {
-			"GET /attestations/acme", `{"data":[`, `{"attestation_id":"` + reviewID + `","user_data":{"note":"` + long + `"}}`, `]}`,
+		"/acme/flows/checkout/trails/t1?attestation_id=7": {
+			"GET /attestations/acme", `{"data":[`, `{"attestation_id":"#","reason":"short","user_data":{"note":"@"}}`, `]}`,
 		},
+		"/acme/policies":    {"GET /policies/acme", `[{"name":"p1","versions":[`, versions, `]}]`},
+		"/acme/policies/p1": {"GET /policies/acme/p1", `{"name":"p1","versions":[`, versions, `]}`},
 	} {
 		api := environmentAPI(t, `{"name":"production"}`, "", `[{"index":1}]`)
-		api.answers["GET /trails/acme/checkout/t1"] = canned(trailText)
-		parts := []io.Reader{strings.NewReader(answer.begin + answer.element)}
-		for range elements - 1 {
-			parts = append(parts, strings.NewReader(","), strings.NewReader(answer.element))
-		}
-		end := &heapReader{Reader: strings.NewReader(answer.end)}
-		api.answers[answer.target] = []cannedAnswer{{status: http.StatusOK, stream: io.MultiReader(append(parts, end)...)}}
+		api.answers["GET /trails/acme/checkout/t1"] = canned(`{"name":"t1","flow":{"name":"checkout"},"compliance_status":{"attestations_statuses":[` + strings.Join(entries, ",") + `]}}`)
+		var end heapReader
+		api.answers[answer.target] = []cannedAnswer{{status: http.StatusOK, stream: answer.content(elements, &end)}}
 		before := usedMemory()
 		api.open(t, path).has(t)
 		if end.used == 0 || end.used-before > most {

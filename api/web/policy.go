@@ -71,6 +71,8 @@ type storedPolicy struct {
 	Description  string
 	ModifiedAt   float64
 	Environments []string
+	// Newest is the number of the newest version.
+	Newest int
 	// Versions and Events are newest first, without files.
 	Versions []policyVersion
 	Events   []policyEvent
@@ -78,9 +80,6 @@ type storedPolicy struct {
 	newest policyVersion
 	wanted map[int]*policyVersion
 }
-
-// Newest is the number of the newest version.
-func (s *storedPolicy) Newest() int { return len(s.Versions) }
 
 type policiesPage struct {
 	Org      string
@@ -96,7 +95,7 @@ func (s *Site) showPolicies(p *page) error {
 		return decoder.EachElement(func() error {
 			var one storedPolicy
 			err := one.decode(decoder)
-			one.Events, one.newest = nil, policyVersion{}
+			one.Versions, one.Events, one.newest = nil, nil, policyVersion{}
 			found = append(found, one)
 			return err
 		})
@@ -188,7 +187,7 @@ func (s *policyPage) arrange(p *page) {
 	s.File.truncate(maxFile)
 }
 
-// decode reads a policy. It may have many versions with long files, which are not kept.
+// decode reads a policy. It may have many versions with long files and comments, which are not kept.
 func (s *storedPolicy) decode(decoder *jsonstream.Decoder) error {
 	err := decoder.Object(map[string]any{
 		"name": &s.Name, "description": &s.Description, "last_modified_at": &s.ModifiedAt, "consuming_envs": &s.Environments,
@@ -204,11 +203,11 @@ func (s *storedPolicy) decodeVersion(decoder *jsonstream.Decoder) error {
 	if err := decoder.Decode(&one); err != nil {
 		return err
 	}
-	s.newest = one
+	s.Newest, s.newest = one.Version, one
 	if _, ok := s.wanted[one.Version]; ok {
 		s.wanted[one.Version] = new(one)
 	}
-	one.File = ""
+	one.File, one.Comment = "", view.Excerpt(one.Comment)
 	s.Versions = append(s.Versions, one)
 	return nil
 }

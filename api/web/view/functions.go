@@ -37,7 +37,7 @@ func functions(clock evidence.Clock) template.FuncMap {
 		"cut":        func(text string) string { return Cut(text, maxText) },
 		"brief":      func(text string) string { return Cut(text, maxBrief) },
 		"tags":       First[string],
-		"excerpt":    func(text string) string { return Cut(text, maxExcerpt) },
+		"excerpt":    Excerpt,
 		"isCut":      func(text string) bool { return Cut(text, maxText) != text },
 		"known":      known,
 		"excess":     func(number, limit int) int { return max(0, number-limit) },
@@ -134,7 +134,7 @@ func matches(n int) string {
 
 // external is a link that a client has sent, as text unless it is one of the web.
 func external(address, text string) template.HTML {
-	shown := template.HTMLEscapeString(Cut(text, maxExcerpt))
+	shown := template.HTMLEscapeString(Excerpt(text))
 	parsed, err := url.Parse(address)
 	if err != nil || len(address) > maxAddress || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {
 		return template.HTML(shown)
@@ -178,6 +178,9 @@ func Cut(text string, limit int) string {
 	}
 	return text
 }
+
+// Excerpt is the beginning of a text that is shown beside others.
+func Excerpt(text string) string { return Cut(text, maxExcerpt) }
 
 // known is a text that may not be known, "" if it is not.
 func known(sent *string) string {
