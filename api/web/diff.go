@@ -1,7 +1,6 @@
 package web
 
 import (
-	"errors"
 	"net/url"
 	"strconv"
 	"strings"
@@ -54,8 +53,7 @@ func (s *Site) showDiff(p *page) error {
 		"snappish1": {snappish(shown.Environment, shown.From)}, "snappish2": {snappish(shown.Environment, shown.To)},
 	}.Encode()
 	err = shown.load(p)
-	if refused, ok := errors.AsType[*apiError](err); ok {
-		p.c.Status(refused.status)
+	if refused, ok := p.passOn(err); ok {
 		shown.Failed, err = refused.Message, nil
 	}
 	if err != nil {

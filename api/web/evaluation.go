@@ -91,10 +91,8 @@ func (s *Site) evaluatePolicy(p *page) error {
 	}
 	shown.Result = &evaluation{}
 	err = p.ask(query, func(answer *server.PageAnswer) error { return shown.Result.decode(answer.Body()) })
-	if refused, ok := errors.AsType[*apiError](err); ok {
-		shown.Result, shown.Failed, shown.Details = nil, refused.Message, refused.details()
-		p.c.Status(refused.status)
-		err = nil
+	if refused, ok := p.passOn(err); ok {
+		shown.Result, shown.Failed, shown.Details, err = nil, refused.Message, refused.details(), nil
 	}
 	if err != nil {
 		return err

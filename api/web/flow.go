@@ -1,7 +1,6 @@
 package web
 
 import (
-	"errors"
 	"net/http"
 
 	"attestry/evidence/template"
@@ -40,9 +39,9 @@ func (s *Site) showFlows(p *page) error {
 	}
 	p.apiPath = target("/flows/%s", shown.Org) + "?" + query.Encode()
 	err := p.get(p.apiPath, &shown)
-	if refused, ok := errors.AsType[*apiError](err); ok && refused.status == http.StatusBadRequest && shown.Name != "" {
-		shown.Refused, p.apiPath, err = refused.Error(), "", nil
+	if isRefused(err, http.StatusBadRequest) && shown.Name != "" {
 		p.c.Status(http.StatusBadRequest)
+		shown.Refused, p.apiPath, err = err.Error(), "", nil
 	}
 	if err != nil {
 		return err

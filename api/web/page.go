@@ -190,10 +190,28 @@ func (p *page) decode(into any) func(*server.PageAnswer) error {
 // getIfThere is get for what need not exist: it reports whether it does.
 func (p *page) getIfThere(target string, into any) (bool, error) {
 	err := p.get(target, into)
-	if refused, ok := errors.AsType[*apiError](err); ok && refused.status == http.StatusNotFound {
+	if isRefused(err, http.StatusNotFound) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// isRefused reports whether the API has refused a request with a status.
+func isRefused(err error, status int) bool {
+	refused, ok := errors.AsType[*apiError](err)
+	return ok && refused.status == status
+}
+
+// passOn has the page answer with the status and the head of a refusal of the API, which it returns. For other errors
+// ok is false.
+func (p *page) passOn(err error) (refused *apiError, ok bool) {
+	if refused, ok = errors.AsType[*apiError](err); ok {
+		p.c.Status(refused.status)
+		if refused.retryAfter != "" {
+			p.c.Set(fiber.HeaderRetryAfter, refused.retryAfter)
+		}
+	}
+	return refused, ok
 }
 
 // list is get for an answer that has the number of pages in its head, which it returns.
@@ -231,10 +249,7 @@ func (p *page) fail(err error) error {
 	if errors.Is(err, session.ErrSignedOut) {
 		return p.c.Redirect("/signin?next="+url.QueryEscape(p.c.OriginalURL()), http.StatusSeeOther)
 	}
-	if refused, ok := errors.AsType[*apiError](err); ok {
-		if refused.retryAfter != "" {
-			p.c.Set(fiber.HeaderRetryAfter, refused.retryAfter)
-		}
+	if refused, ok := p.passOn(err); ok {
 		return p.showError(refused.status, refused.Error())
 	}
 	status, sentence, head := p.api.Explain(p.c.UserContext(), err)

@@ -143,7 +143,7 @@ func (s *searchPage) findControls(p *page) error {
 		Found []control `json:"controls"`
 	}
 	err := p.get(target("/controls/%s", s.Org)+firstOf("search", s.Query), &controls)
-	if refused, ok := errors.AsType[*apiError](err); ok && refused.status == http.StatusForbidden {
+	if isRefused(err, http.StatusForbidden) {
 		return nil
 	}
 	if err != nil {
