@@ -46,7 +46,7 @@ type ImageReviewStatus struct {
 // .image-policy.k8s.io/.
 func (h *handlers) reviewImages(ctx context.Context, in *resource.EnvironmentPath, body *AnyReview) (*server.Answer[ImageReviewResponse], error) {
 	org := server.Access(ctx)
-	environment, err := h.LoadEnvironment(ctx, org, in.Environment)
+	environment, err := h.LoadEnvironment(ctx, in.Environment)
 	if err != nil {
 		return nil, err
 	}
@@ -103,8 +103,7 @@ type ProvidedItem struct {
 // provide answers a ProviderRequest, whose keys are references of images. Gatekeeper does not say what is to run, so that
 // nothing is recorded.
 func (h *handlers) provide(ctx context.Context, in *resource.EnvironmentPath, body *AnyReview) (*server.Answer[ProviderResponse], error) {
-	org := server.Access(ctx)
-	environment, err := h.LoadEnvironment(ctx, org, in.Environment)
+	environment, err := h.LoadEnvironment(ctx, in.Environment)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +119,7 @@ func (h *handlers) provide(ctx context.Context, in *resource.EnvironmentPath, bo
 		answer.Response.SystemError = "The request is not a " + providerRequest + " of " + providerVersion
 		return server.Answered(answer), nil
 	}
-	decision, err := h.judge(ctx, &asked{org: org, environment: environment, dry: true, workload: admission.NewWorkload("Pod", "", nil, sent.Request.Keys...)})
+	decision, err := h.judge(ctx, &asked{org: server.Access(ctx), environment: environment, dry: true, workload: admission.NewWorkload("Pod", "", nil, sent.Request.Keys...)})
 	if err != nil {
 		return nil, err
 	}

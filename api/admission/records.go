@@ -46,7 +46,7 @@ type AdmissionRecordPage struct {
 }
 
 func (h *handlers) listRecords(ctx context.Context, in *listRecordsInput) (*server.Answer[AdmissionRecordPage], error) {
-	ref, err := h.ResolveEnvironment(ctx, server.Access(ctx), in.Environment)
+	ref, err := h.ResolveEnvironment(ctx, in.Environment)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ type AdmissionSettings struct {
 }
 
 func (h *handlers) getSettings(ctx context.Context, in *resource.EnvironmentPath) (*server.Answer[AdmissionSettings], error) {
-	environment, err := h.LoadEnvironment(ctx, server.Access(ctx), in.Environment)
+	environment, err := h.LoadEnvironment(ctx, in.Environment)
 	if err != nil {
 		return nil, err
 	}
@@ -40,8 +40,7 @@ func showSettings(s evidence.AdmissionSettings) AdmissionSettings {
 
 // putSettings replaces the settings, in one batch with the entry of the audit log that says what has changed.
 func (h *handlers) putSettings(ctx context.Context, in *resource.EnvironmentPath, body *AdmissionSettings) (*server.Answer[AdmissionSettings], error) {
-	org := server.Access(ctx)
-	ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
+	ref, err := h.ResolveEnvironment(ctx, in.Environment)
 	if err != nil {
 		return nil, err
 	}
@@ -49,10 +48,10 @@ func (h *handlers) putSettings(ctx context.Context, in *resource.EnvironmentPath
 		return nil, resource.FieldError("env_name", "Only environments of the type K8S have admission settings [input: %s]", in.Environment)
 	}
 	next := body.evidence()
-	err = h.Tenancy.RecordEnvironment(ctx, org.OrgName, identity.ActorOf(server.Principal(ctx)), func(batch *storage.Batch) (string, error) {
+	err = h.Tenancy.RecordEnvironment(ctx, server.Access(ctx).OrgName, identity.ActorOf(server.Principal(ctx)), func(batch *storage.Batch) (string, error) {
 		return h.Environments.SetAdmissionIn(ctx, batch, ref.ID, next, evidence.Seconds(h.Clock()))
 	})
-	return server.Answered(showSettings(next)), resource.EnvironmentNotFound(org, in.Environment, err)
+	return server.Answered(showSettings(next)), resource.EnvironmentNotFound(ctx, in.Environment, err)
 }
 
 func (s *AdmissionSettings) evidence() evidence.AdmissionSettings {

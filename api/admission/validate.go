@@ -77,7 +77,7 @@ type AdmissionStatus struct {
 // validate answers an AdmissionReview. One that cannot be read is answered as the settings say.
 func (h *handlers) validate(ctx context.Context, in *resource.EnvironmentPath, body *AnyReview) (*server.Answer[AdmissionReviewResponse], error) {
 	org := server.Access(ctx)
-	environment, err := h.LoadEnvironment(ctx, org, in.Environment)
+	environment, err := h.LoadEnvironment(ctx, in.Environment)
 	if err != nil {
 		return nil, err
 	}

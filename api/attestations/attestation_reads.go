@@ -213,12 +213,11 @@ type commitAttestationsInput struct {
 // listCommitAttestations lists the attestations of commits by commit, newest
 // first. Each commit of the query is a key.
 func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttestationsInput) (*server.Answer[jsonstream.Map[jsonstream.List[Attestation]]], error) {
-	org := server.Access(ctx)
 	if len(in.CommitList) == 0 {
 		return nil, evidence.NewError(evidence.Invalid, "commit_list is required: provide one or more commit SHAs to search.")
 	}
 	slices.Sort(in.CommitList)
-	query := pipelines.AttestationQuery{Org: org.OrgID, Commits: slices.Compact(in.CommitList), Name: in.AttestationName}
+	query := pipelines.AttestationQuery{Org: server.Access(ctx).OrgID, Commits: slices.Compact(in.CommitList), Name: in.AttestationName}
 	if in.AttestationType != "" {
 		kind := storedType(in.AttestationType)
 		if !isKnownType(kind) {
@@ -228,7 +227,7 @@ func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttesta
 		query.Types = []string{kind}
 	}
 	if in.Flow != "" {
-		ref, err := h.ResolveFlow(ctx, org, in.Flow)
+		ref, err := h.ResolveFlow(ctx, in.Flow)
 		if err != nil {
 			return nil, err
 		}
@@ -259,12 +258,11 @@ type FlowAttestations = resource.DataPage[Attestation]
 // listFlowAttestations lists the attestations of a flow, newest first. No bounds
 // of the page are stated, so numbers beyond them are taken for the nearest.
 func (h *handlers) listFlowAttestations(ctx context.Context, in *flowAttestationsInput) (*server.Answer[FlowAttestations], error) {
-	org := server.Access(ctx)
-	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	ref, err := h.ResolveFlow(ctx, in.Flow)
 	if err != nil {
 		return nil, err
 	}
-	query := pipelines.AttestationQuery{Org: org.OrgID, Flows: []string{ref.ID}}
+	query := pipelines.AttestationQuery{Org: server.Access(ctx).OrgID, Flows: []string{ref.ID}}
 	query.From, query.To = createdRange(ctx, in.FromTimestamp, in.ToTimestamp)
 	total, _, err := h.Attestations.Count(ctx, query)
 	if err != nil {
@@ -292,7 +290,7 @@ type ArtifactAttestationPath struct {
 // meant.
 func (h *handlers) getArtifactAttestations(ctx context.Context, in *ArtifactAttestationPath) (*server.Answer[jsonstream.List[Attestation]], error) {
 	org := server.Access(ctx)
-	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	ref, err := h.ResolveFlow(ctx, in.Flow)
 	if err != nil {
 		return nil, err
 	}
@@ -317,11 +315,10 @@ type TrailAttestationPath struct {
 // getTrailAttestations lists the attestations of a name on a trail and on its
 // artifacts, newest first.
 func (h *handlers) getTrailAttestations(ctx context.Context, in *TrailAttestationPath) (*server.Answer[jsonstream.List[Attestation]], error) {
-	org := server.Access(ctx)
-	trail, err := h.LoadTrail(ctx, org, &in.TrailPath)
+	trail, err := h.LoadTrail(ctx, &in.TrailPath)
 	if err != nil {
 		return nil, err
 	}
-	found := h.Attestations.Page(pipelines.AttestationQuery{Org: org.OrgID, Trail: trail.Key(), Name: in.Name}, 0, maxNamedAttestations)
+	found := h.Attestations.Page(pipelines.AttestationQuery{Org: server.Access(ctx).OrgID, Trail: trail.Key(), Name: in.Name}, 0, maxNamedAttestations)
 	return server.Answered(h.listOfAttestations(found)), nil
 }

@@ -120,8 +120,7 @@ type EvidencePath struct {
 // getEvidence sends the file that is attached to an attestation. Its headers make
 // browsers save it and not guess its type: it may be a page full of scripts.
 func (h *handlers) getEvidence(ctx context.Context, in *EvidencePath) (*server.StreamOutput, error) {
-	org := server.Access(ctx)
-	_, found, err := h.LoadAttestation(ctx, org, &in.TrailPath, in.Attestation)
+	_, found, err := h.LoadAttestation(ctx, &in.TrailPath, in.Attestation)
 	if err != nil {
 		return nil, err
 	}

@@ -34,19 +34,19 @@ type BuildFilter struct {
 }
 
 // builds asks for the builds of a window that the filter wants. Empty filters are none.
-func (h *handlers) builds(ctx context.Context, org evidence.OrgAccess, in *BuildFilter, span resource.Window) (pipelines.BuildQuery, error) {
-	query := pipelines.BuildQuery{Org: org.OrgID}
+func (h *handlers) builds(ctx context.Context, in *BuildFilter, span resource.Window) (pipelines.BuildQuery, error) {
+	query := pipelines.BuildQuery{Org: server.Access(ctx).OrgID}
 	query.From, query.To = span.Bounds()
 	var err error
 	switch {
 	case in.RepoInnerID != "":
 		query.Repos = []string{in.RepoInnerID}
-		_, err = h.LoadRepoByID(ctx, org, in.RepoInnerID)
+		_, err = h.LoadRepoByID(ctx, in.RepoInnerID)
 	case in.RepoID != "":
-		query.Repos, err = h.reposAtProvider(ctx, org, in.RepoID)
+		query.Repos, err = h.reposAtProvider(ctx, in.RepoID)
 	case in.RepoName != "":
 		var repo evidence.Repo
-		repo, err = h.LoadRepo(ctx, org, in.RepoName, in.Provider)
+		repo, err = h.LoadRepo(ctx, in.RepoName, in.Provider)
 		query.Repos = []string{repo.ID}
 	}
 	return query, err
@@ -54,8 +54,8 @@ func (h *handlers) builds(ctx context.Context, org evidence.OrgAccess, in *Build
 
 // reposAtProvider finds the internal ids of the repositories that have an id at
 // their provider: each provider may have one.
-func (h *handlers) reposAtProvider(ctx context.Context, org evidence.OrgAccess, id string) ([]string, error) {
-	repos, err := h.Repos.List(ctx, org.OrgID)
+func (h *handlers) reposAtProvider(ctx context.Context, id string) ([]string, error) {
+	repos, err := h.Repos.List(ctx, server.Access(ctx).OrgID)
 	if err != nil {
 		return nil, err
 	}
@@ -101,8 +101,7 @@ type BuildItemResponse struct {
 
 // listBuilds lists an organization's builds.
 func (h *handlers) listBuilds(ctx context.Context, in *listBuildsInput) (*server.Answer[BuildListResponse], error) {
-	org := server.Access(ctx)
-	query, err := h.builds(ctx, org, &in.BuildFilter, in.window(ctx, h))
+	query, err := h.builds(ctx, &in.BuildFilter, in.window(ctx, h))
 	if err != nil {
 		return nil, err
 	}
@@ -120,20 +119,20 @@ func (h *handlers) listBuilds(ctx context.Context, in *listBuildsInput) (*server
 	if err != nil {
 		return nil, err
 	}
-	body.Builds, err = h.showBuilds(ctx, org, found)
+	body.Builds, err = h.showBuilds(ctx, found)
 	return server.Answered(body), err
 }
 
 // showBuilds describes builds: two commands, for the names of flows and
 // repositories.
-func (h *handlers) showBuilds(ctx context.Context, org evidence.OrgAccess, builds []pipelines.Provenance) ([]BuildItemResponse, error) {
-	flows, repos, err := h.sourcesOf(ctx, org, resource.Map(builds, func(p *pipelines.Provenance) *evidence.Origin { return &p.Build }))
+func (h *handlers) showBuilds(ctx context.Context, builds []pipelines.Provenance) ([]BuildItemResponse, error) {
+	flows, repos, err := h.sourcesOf(ctx, resource.Map(builds, func(p *pipelines.Provenance) *evidence.Origin { return &p.Build }))
 	return resource.Map(builds, func(p *pipelines.Provenance) BuildItemResponse {
 		flow := flows[p.Build.Flow].Name
 		return BuildItemResponse{
 			CreatedAt: p.Build.Time, Fingerprint: p.Fingerprint, FlowName: flow, TrailName: p.Build.Trail,
 			RepoInfo: resource.OrNull[BuildRepoInfo]{Value: showBuildRepo(repos, p.Build.Repo)},
-			Links:    h.artifactLinks(org, flow, p.Fingerprint, p.Build.Record),
+			Links:    h.artifactLinks(server.Access(ctx), flow, p.Fingerprint, p.Build.Record),
 		}
 	}), err
 }
@@ -154,7 +153,7 @@ type BuildStatisticsResponse struct {
 
 func (h *handlers) getBuildStatistics(ctx context.Context, in *buildStatisticsInput) (*server.Answer[BuildStatisticsResponse], error) {
 	span := h.WindowOf(ctx, in.WindowQuery)
-	query, err := h.builds(ctx, server.Access(ctx), &in.BuildFilter, span)
+	query, err := h.builds(ctx, &in.BuildFilter, span)
 	if err != nil {
 		return nil, err
 	}

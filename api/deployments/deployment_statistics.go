@@ -30,13 +30,13 @@ type DeploymentFrequencyResponse struct {
 
 // getDeploymentFrequency lists the times of deployments to an environment, or to the members of a logical one.
 func (h *handlers) getDeploymentFrequency(ctx context.Context, in *deploymentFrequencyInput) (*server.Answer[DeploymentFrequencyResponse], error) {
-	org, now := server.Access(ctx), evidence.Seconds(h.Clock())
+	now := evidence.Seconds(h.Clock())
 	span := resource.Window{From: now - resource.DefaultWindow, To: now}
-	environment, err := h.loadCurrentEnvironment(ctx, org, in.Environment)
+	environment, err := h.loadCurrentEnvironment(ctx, in.Environment)
 	if err != nil {
 		return nil, err
 	}
-	moments, err := h.deployedAt(ctx, org, physicalIDs(&environment), in.FlowID, span)
+	moments, err := h.deployedAt(ctx, physicalIDs(&environment), in.FlowID, span)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,8 @@ func (h *handlers) getDeploymentFrequency(ctx context.Context, in *deploymentFre
 }
 
 // deployedAt is when environments were deployed to, newest first: by artifacts of the flow of the query, if it has one.
-func (h *handlers) deployedAt(ctx context.Context, org evidence.OrgAccess, ids []string, flow string, span resource.Window) ([]float64, error) {
+func (h *handlers) deployedAt(ctx context.Context, ids []string, flow string, span resource.Window) ([]float64, error) {
+	org := server.Access(ctx)
 	if server.QueryHas(ctx, "flow_id") {
 		known, err := h.Flows.Names(ctx, org.OrgID, []string{flow})
 		if err != nil {
@@ -94,8 +95,8 @@ type EnvironmentDeploymentStatistics struct {
 }
 
 func (h *handlers) getRepoDeploymentStatistics(ctx context.Context, in *repoDeploymentStatisticsInput) (*server.Answer[RepoDeploymentStatisticsResponse], error) {
-	org, span := server.Access(ctx), h.WindowOf(ctx, in.WindowQuery)
-	query, err := h.repoQuery(ctx, org, in.Repo, in.Environments, span)
+	span := h.WindowOf(ctx, in.WindowQuery)
+	query, err := h.repoQuery(ctx, in.Repo, in.Environments, span)
 	if err != nil {
 		return nil, err
 	}
@@ -104,12 +105,12 @@ func (h *handlers) getRepoDeploymentStatistics(ctx context.Context, in *repoDepl
 	if err != nil {
 		return nil, err
 	}
-	reached, err := h.groupByEnvironment(ctx, org, moments)
+	reached, err := h.groupByEnvironment(ctx, moments)
 	return server.Answered(RepoDeploymentStatisticsResponse{StartTS: span.From, EndTS: span.To, Environments: reached}), err
 }
 
 // groupByEnvironment sorts moments, newest first, into series that are oldest first.
-func (h *handlers) groupByEnvironment(ctx context.Context, org evidence.OrgAccess, moments []environments.DeploymentMoment) ([]EnvironmentDeploymentStatistics, error) {
+func (h *handlers) groupByEnvironment(ctx context.Context, moments []environments.DeploymentMoment) ([]EnvironmentDeploymentStatistics, error) {
 	series := map[string]*EnvironmentDeploymentStatistics{}
 	var ids []string
 	for _, moment := range slices.Backward(moments) {
@@ -122,7 +123,7 @@ func (h *handlers) groupByEnvironment(ctx context.Context, org evidence.OrgAcces
 		one.DeployedAt = append(one.DeployedAt, moment.At)
 		one.LeadTimeSeconds = append(one.LeadTimeSeconds, moment.LeadTime)
 	}
-	named, err := h.Environments.Names(ctx, org.OrgID, ids)
+	named, err := h.Environments.Names(ctx, server.Access(ctx).OrgID, ids)
 	reached := make([]EnvironmentDeploymentStatistics, 0, len(ids))
 	for _, id := range ids {
 		series[id].EnvironmentName = named[id].Name

@@ -59,34 +59,34 @@ type DeploymentListResponse struct {
 // listDeployments lists an organization's deployments. Those to environments that
 // are archived by now are among them.
 func (h *handlers) listDeployments(ctx context.Context, in *listDeploymentsInput) (*server.Answer[DeploymentListResponse], error) {
-	org, span := server.Access(ctx), h.WindowOf(ctx, in.WindowQuery)
-	query := environments.DeploymentQuery{Org: org.OrgID}
+	span := h.WindowOf(ctx, in.WindowQuery)
+	query := environments.DeploymentQuery{Org: server.Access(ctx).OrgID}
 	query.From, query.To = span.Bounds()
 	if server.QueryHas(ctx, "env_name") {
-		environment, err := h.loadCurrentEnvironment(ctx, org, in.Environment)
+		environment, err := h.loadCurrentEnvironment(ctx, in.Environment)
 		if err != nil {
 			return nil, err
 		}
 		query.Environments = physicalIDs(&environment)
 	}
 	if in.RepoName != "" {
-		repo, err := h.LoadRepo(ctx, org, in.RepoName, in.Provider)
+		repo, err := h.LoadRepo(ctx, in.RepoName, in.Provider)
 		if err != nil {
 			return nil, err
 		}
 		query.Repos = []string{repo.ID}
 	}
-	return h.pageOfDeployments(ctx, org, query, in.Page, in.PerPage)
+	return h.pageOfDeployments(ctx, query, in.Page, in.PerPage)
 }
 
-func (h *handlers) pageOfDeployments(ctx context.Context, org evidence.OrgAccess, query environments.DeploymentQuery, number, size int) (*server.Answer[DeploymentListResponse], error) {
-	shown, page, err := h.findDeployments(ctx, org, query, number, size)
+func (h *handlers) pageOfDeployments(ctx context.Context, query environments.DeploymentQuery, number, size int) (*server.Answer[DeploymentListResponse], error) {
+	shown, page, err := h.findDeployments(ctx, query, number, size)
 	return server.Answered(DeploymentListResponse{PageEnvelope: page.Envelope(), Deployments: shown}), err
 }
 
 // findDeployments reads one page: two commands, and three for what the deployments
 // refer to.
-func (h *handlers) findDeployments(ctx context.Context, org evidence.OrgAccess, query environments.DeploymentQuery, number, size int) ([]Deployment, server.Page, error) {
+func (h *handlers) findDeployments(ctx context.Context, query environments.DeploymentQuery, number, size int) ([]Deployment, server.Page, error) {
 	total, err := h.Deployments.Count(ctx, query)
 	asked := server.PageOf(ctx, h.Links, number, size, total)
 	if err != nil || asked.Beyond() {
@@ -97,7 +97,7 @@ func (h *handlers) findDeployments(ctx context.Context, org evidence.OrgAccess, 
 	if err != nil {
 		return nil, asked, err
 	}
-	shown, err := h.showDeployments(ctx, org, found)
+	shown, err := h.showDeployments(ctx, found)
 	return shown, asked, err
 }
 
@@ -108,8 +108,7 @@ type getDeploymentInput struct {
 
 // getDeployment reads the last deployment of a fingerprint.
 func (h *handlers) getDeployment(ctx context.Context, in *getDeploymentInput) (*server.Answer[Deployment], error) {
-	org := server.Access(ctx)
-	environment, err := h.loadCurrentEnvironment(ctx, org, in.Environment)
+	environment, err := h.loadCurrentEnvironment(ctx, in.Environment)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +116,7 @@ func (h *handlers) getDeployment(ctx context.Context, in *getDeploymentInput) (*
 	if err != nil {
 		return nil, resource.NotFound(err, "Deployment of '%s' to environment '%s' not found", in.Fingerprint, in.Environment)
 	}
-	shown, err := h.showDeployments(ctx, org, []snapshot.Deployment{found})
+	shown, err := h.showDeployments(ctx, []snapshot.Deployment{found})
 	if err != nil {
 		return nil, err
 	}
@@ -147,17 +146,16 @@ type EnvironmentDeploymentListResponse struct {
 // listEnvironmentDeployments lists the deployments to an environment, or to the
 // members of a logical one.
 func (h *handlers) listEnvironmentDeployments(ctx context.Context, in *listEnvironmentDeploymentsInput) (*server.Answer[EnvironmentDeploymentListResponse], error) {
-	org := server.Access(ctx)
 	span, err := h.isoWindow(in.From, in.To)
 	if err != nil {
 		return nil, err
 	}
-	environment, err := h.loadCurrentEnvironment(ctx, org, in.Environment)
+	environment, err := h.loadCurrentEnvironment(ctx, in.Environment)
 	if err != nil {
 		return nil, err
 	}
-	query := environments.DeploymentQuery{Org: org.OrgID, Environments: physicalIDs(&environment), From: span.From, To: span.To}
-	found, page, err := h.findDeployments(ctx, org, query, in.Page, in.PageSize)
+	query := environments.DeploymentQuery{Org: server.Access(ctx).OrgID, Environments: physicalIDs(&environment), From: span.From, To: span.To}
+	found, page, err := h.findDeployments(ctx, query, in.Page, in.PageSize)
 	page.SizeName = "page_size"
 	envelope := page.Envelope()
 	return server.Answered(EnvironmentDeploymentListResponse{
@@ -207,31 +205,30 @@ type listRepoDeploymentsInput struct {
 }
 
 func (h *handlers) listRepoDeployments(ctx context.Context, in *listRepoDeploymentsInput) (*server.Answer[DeploymentListResponse], error) {
-	org := server.Access(ctx)
-	query, err := h.repoQuery(ctx, org, in.Repo, in.Environments, h.WindowOf(ctx, in.WindowQuery))
+	query, err := h.repoQuery(ctx, in.Repo, in.Environments, h.WindowOf(ctx, in.WindowQuery))
 	if err != nil {
 		return nil, err
 	}
-	return h.pageOfDeployments(ctx, org, query, in.Page, in.PerPage)
+	return h.pageOfDeployments(ctx, query, in.Page, in.PerPage)
 }
 
 // repoQuery asks for the deployments of a repository to the environments of the given
 // names, or to all when there are none.
-func (h *handlers) repoQuery(ctx context.Context, org evidence.OrgAccess, id string, names []string, span resource.Window) (environments.DeploymentQuery, error) {
-	query := environments.DeploymentQuery{Org: org.OrgID, Repos: []string{id}}
+func (h *handlers) repoQuery(ctx context.Context, id string, names []string, span resource.Window) (environments.DeploymentQuery, error) {
+	query := environments.DeploymentQuery{Org: server.Access(ctx).OrgID, Repos: []string{id}}
 	query.From, query.To = span.Bounds()
-	_, err := h.LoadRepoByID(ctx, org, id)
+	_, err := h.LoadRepoByID(ctx, id)
 	if err != nil || len(names) == 0 {
 		return query, err
 	}
-	query.Environments, err = h.resolvePhysicalEnvironments(ctx, org, names)
+	query.Environments, err = h.resolvePhysicalEnvironments(ctx, names)
 	return query, err
 }
 
 // loadCurrentEnvironment reads the environment of a name, once the reports that are under
 // way to it have been waited for.
-func (h *handlers) loadCurrentEnvironment(ctx context.Context, org evidence.OrgAccess, name string) (evidence.Environment, error) {
-	environment, err := h.LoadEnvironment(ctx, org, name)
+func (h *handlers) loadCurrentEnvironment(ctx context.Context, name string) (evidence.Environment, error) {
+	environment, err := h.LoadEnvironment(ctx, name)
 	if err != nil || environment.Logical() {
 		return environment, err
 	}
@@ -248,7 +245,8 @@ func physicalIDs(environment *evidence.Environment) []string {
 
 // resolvePhysicalEnvironments finds the ids of the environments in which things run, of those
 // of the given names: two commands, and up to three more for members of logical ones.
-func (h *handlers) resolvePhysicalEnvironments(ctx context.Context, org evidence.OrgAccess, names []string) ([]string, error) {
+func (h *handlers) resolvePhysicalEnvironments(ctx context.Context, names []string) ([]string, error) {
+	org := server.Access(ctx)
 	names = resource.SortUnique(slices.Clone(names))
 	refs, err := h.Environments.ResolveMany(ctx, org.OrgID, names)
 	if err != nil {
@@ -258,7 +256,7 @@ func (h *handlers) resolvePhysicalEnvironments(ctx context.Context, org evidence
 	for _, name := range names {
 		ref, ok := refs[name]
 		if !ok {
-			ref, err = h.ResolveEnvironment(ctx, org, name)
+			ref, err = h.ResolveEnvironment(ctx, name)
 		}
 		if err != nil {
 			return nil, err
@@ -347,7 +345,8 @@ type deploymentSources struct {
 
 // showDeployments describes deployments: three commands, for the names of what they
 // refer to.
-func (h *handlers) showDeployments(ctx context.Context, org evidence.OrgAccess, deployments []snapshot.Deployment) ([]Deployment, error) {
+func (h *handlers) showDeployments(ctx context.Context, deployments []snapshot.Deployment) ([]Deployment, error) {
+	org := server.Access(ctx)
 	var environments []string
 	var origins []*evidence.Origin
 	for i := range deployments {
@@ -364,7 +363,7 @@ func (h *handlers) showDeployments(ctx context.Context, org evidence.OrgAccess, 
 	if sources.environments, err = h.Environments.Names(ctx, org.OrgID, resource.SortUnique(environments)); err != nil {
 		return nil, err
 	}
-	if sources.flows, sources.repos, err = h.sourcesOf(ctx, org, origins); err != nil {
+	if sources.flows, sources.repos, err = h.sourcesOf(ctx, origins); err != nil {
 		return nil, err
 	}
 	return resource.Map(deployments, func(d *snapshot.Deployment) Deployment {
@@ -373,7 +372,8 @@ func (h *handlers) showDeployments(ctx context.Context, org evidence.OrgAccess, 
 }
 
 // sourcesOf finds the flows and repositories of origins by id: two commands.
-func (h *handlers) sourcesOf(ctx context.Context, org evidence.OrgAccess, origins []*evidence.Origin) (map[string]evidence.Flow, map[string]evidence.Repo, error) {
+func (h *handlers) sourcesOf(ctx context.Context, origins []*evidence.Origin) (map[string]evidence.Flow, map[string]evidence.Repo, error) {
+	org := server.Access(ctx)
 	var flowIDs, repoIDs []string
 	for _, origin := range origins {
 		flowIDs = append(flowIDs, origin.Flow)

@@ -69,11 +69,11 @@ type LiveArtifactEntryResponse struct {
 // getLiveArtifacts takes a constant number of commands for a thousand artifacts.
 func (h *handlers) getLiveArtifacts(ctx context.Context, in *resource.GetRepoInput) (*server.Answer[RepoLiveStatusResponse], error) {
 	org := server.Access(ctx)
-	repo, err := h.LoadRepoOf(ctx, org, in)
+	repo, err := h.LoadRepoOf(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	live, err := h.liveArtifacts(ctx, org, repo.ID)
+	live, err := h.liveArtifacts(ctx, repo.ID)
 	return server.Answered(RepoLiveStatusResponse{
 		Links: map[string]server.Href{
 			"self": {Href: h.Links.LiveArtifacts(org.OrgName, repo.Name, repo.ID)},
@@ -100,14 +100,14 @@ type liveArtifacts struct {
 
 // liveArtifacts finds what of a repository runs in environments that are not
 // archived.
-func (h *handlers) liveArtifacts(ctx context.Context, org evidence.OrgAccess, repo string) (liveArtifacts, error) {
+func (h *handlers) liveArtifacts(ctx context.Context, repo string) (liveArtifacts, error) {
 	var live liveArtifacts
 	found, err := h.Running.OfRepo(ctx, repo)
 	if err != nil {
 		return live, err
 	}
 	ids := resource.UniqueOf(found, func(entry *environments.Running) string { return entry.Environment })
-	if live.environments, err = h.Environments.Names(ctx, org.OrgID, ids); err != nil {
+	if live.environments, err = h.Environments.Names(ctx, server.Access(ctx).OrgID, ids); err != nil {
 		return live, err
 	}
 	maps.DeleteFunc(live.environments, func(_ string, e evidence.Environment) bool { return e.Archived })
@@ -116,10 +116,10 @@ func (h *handlers) liveArtifacts(ctx context.Context, org evidence.OrgAccess, re
 		return live, err
 	}
 	fingerprints := live.fingerprints()
-	if err := h.findOrigins(ctx, org, repo, fingerprints, &live); err != nil {
+	if err := h.findOrigins(ctx, repo, fingerprints, &live); err != nil {
 		return live, err
 	}
-	live.verdicts, err = h.latestVerdicts(ctx, org, fingerprints)
+	live.verdicts, err = h.latestVerdicts(ctx, fingerprints)
 	return live, err
 }
 
@@ -146,7 +146,8 @@ func (l *liveArtifacts) fingerprints() []string {
 
 // findOrigins finds where fingerprints come from: their newest record in the
 // repository, else that of the flow which built them.
-func (h *handlers) findOrigins(ctx context.Context, org evidence.OrgAccess, repo string, fingerprints []string, live *liveArtifacts) error {
+func (h *handlers) findOrigins(ctx context.Context, repo string, fingerprints []string, live *liveArtifacts) error {
+	org := server.Access(ctx)
 	known, err := h.Provenances.GetMany(ctx, org.OrgID, fingerprints)
 	if err != nil {
 		return err
@@ -170,8 +171,8 @@ func (h *handlers) findOrigins(ctx context.Context, org evidence.OrgAccess, repo
 
 // latestVerdicts finds how fingerprints were judged last: each verdict that differs from
 // the one before has left an event.
-func (h *handlers) latestVerdicts(ctx context.Context, org evidence.OrgAccess, fingerprints []string) (map[runningKey]*bool, error) {
-	events, err := h.Events.OfArtifacts(ctx, org.OrgID, fingerprints)
+func (h *handlers) latestVerdicts(ctx context.Context, fingerprints []string) (map[runningKey]*bool, error) {
+	events, err := h.Events.OfArtifacts(ctx, server.Access(ctx).OrgID, fingerprints)
 	verdicts := map[runningKey]*bool{}
 	for _, event := range events {
 		at := runningKey{environment: event.Environment, fingerprint: event.Fingerprint}

@@ -46,7 +46,7 @@ type AllowlistResponse struct {
 // again, and the answer waits for the snapshot that shows the verdict.
 func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPath, body *AllowlistPutInput) (*server.StatusAnswer[AllowlistPutInput], error) {
 	org := server.Access(ctx)
-	ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
+	ref, err := h.ResolveEnvironment(ctx, in.Environment)
 	if err != nil {
 		return nil, err
 	}

@@ -34,16 +34,15 @@ type JoinPhysicalToLogicalPutInput struct {
 
 // updateEnvironment changes what is sent of an environment. Unlike the PUT, an empty description clears the former one.
 func (h *handlers) updateEnvironment(ctx context.Context, in *resource.EnvironmentPath, body *UpdateEnvironmentPatchInput) (*server.TextAnswer, error) {
-	org := server.Access(ctx)
-	ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
+	ref, err := h.ResolveEnvironment(ctx, in.Environment)
 	if err != nil {
 		return nil, err
 	}
-	policies, err := h.resolvePolicies(ctx, org, ref.Type, body.Policies)
+	policies, err := h.resolvePolicies(ctx, ref.Type, body.Policies)
 	if err != nil {
 		return nil, err
 	}
-	included, err := h.resolveMembers(ctx, org, in.Environment, ref.Type, body.IncludedEnvironments)
+	included, err := h.resolveMembers(ctx, in.Environment, ref.Type, body.IncludedEnvironments)
 	if err != nil {
 		return nil, err
 	}
@@ -56,13 +55,13 @@ func (h *handlers) updateEnvironment(ctx context.Context, in *resource.Environme
 	if err == nil && included != nil {
 		err = h.Logical.Update(ctx, ref.ID)
 	}
-	return environmentChanged(org, in.Environment, err)
+	return environmentChanged(ctx, in.Environment, err)
 }
 
 // archiveEnvironment archives an environment and removes it from the snapshots of logical environments.
 func (h *handlers) archiveEnvironment(ctx context.Context, in *resource.EnvironmentPath) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
-	ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
+	ref, err := h.ResolveEnvironment(ctx, in.Environment)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +69,7 @@ func (h *handlers) archiveEnvironment(ctx context.Context, in *resource.Environm
 	if err == nil {
 		err = h.Logical.MemberArchived(ctx, org.OrgID, ref.ID)
 	}
-	return environmentChanged(org, in.Environment, err)
+	return environmentChanged(ctx, in.Environment, err)
 }
 
 func (h *handlers) renameEnvironment(ctx context.Context, in *resource.EnvironmentPath, body *RenameEnvironmentPutInput) (*server.TextAnswer, error) {
@@ -79,17 +78,16 @@ func (h *handlers) renameEnvironment(ctx context.Context, in *resource.Environme
 	if err == nil {
 		err = h.Logical.Named(ctx, org.OrgID, body.NewName)
 	}
-	return environmentChanged(org, in.Environment, err)
+	return environmentChanged(ctx, in.Environment, err)
 }
 
 // joinEnvironment adds a physical environment to the logical one of the path.
 func (h *handlers) joinEnvironment(ctx context.Context, in *resource.EnvironmentPath, body *JoinPhysicalToLogicalPutInput) (*server.TextAnswer, error) {
-	org := server.Access(ctx)
-	logical, err := h.ResolveEnvironment(ctx, org, in.Environment)
+	logical, err := h.ResolveEnvironment(ctx, in.Environment)
 	if err != nil {
 		return nil, err
 	}
-	member, err := h.ResolveEnvironment(ctx, org, body.PhysicalEnvironment)
+	member, err := h.ResolveEnvironment(ctx, body.PhysicalEnvironment)
 	if err != nil {
 		return nil, err
 	}
@@ -100,36 +98,36 @@ func (h *handlers) joinEnvironment(ctx context.Context, in *resource.Environment
 	if err == nil {
 		err = h.Logical.Update(ctx, logical.ID)
 	}
-	return environmentChanged(org, in.Environment, err)
+	return environmentChanged(ctx, in.Environment, err)
 }
 
 // environmentChanged answers a change of the environment of a name.
-func environmentChanged(org evidence.OrgAccess, name string, err error) (*server.TextAnswer, error) {
-	return server.OK(), resource.EnvironmentNotFound(org, name, err)
+func environmentChanged(ctx context.Context, name string, err error) (*server.TextAnswer, error) {
+	return server.OK(), resource.EnvironmentNotFound(ctx, name, err)
 }
 
 var errNotPhysical = evidence.NewError(evidence.Invalid, "Can only add physical environments to logical environments")
 
 // resolveMembers resolves the names that a write sends for the members of the environment
 // called owner, which is of the given type. It is nil when none were sent.
-func (h *handlers) resolveMembers(ctx context.Context, org evidence.OrgAccess, owner string, kind evidence.EnvironmentType, names *[]string) (*[]string, error) {
+func (h *handlers) resolveMembers(ctx context.Context, owner string, kind evidence.EnvironmentType, names *[]string) (*[]string, error) {
 	if names == nil {
 		return nil, nil
 	}
 	if kind != evidence.LogicalType && len(*names) > 0 {
 		return nil, resource.FieldError("included_environments", "Only logical environments include others [input: %s]", kind)
 	}
-	members, err := h.physicalMembers(ctx, org, owner, *names)
+	members, err := h.physicalMembers(ctx, owner, *names)
 	return &members, err
 }
 
 // environmentsExist returns an error if one of the names does not exist. Clients may create a physical environment with
 // members, which are checked and otherwise ignored.
-func (h *handlers) environmentsExist(ctx context.Context, org evidence.OrgAccess, names *[]string) error {
+func (h *handlers) environmentsExist(ctx context.Context, names *[]string) error {
 	if names == nil {
 		return nil
 	}
-	refs, err := h.Environments.ResolveMany(ctx, org.OrgID, resource.SortUnique(slices.Clone(*names)))
+	refs, err := h.Environments.ResolveMany(ctx, server.Access(ctx).OrgID, resource.SortUnique(slices.Clone(*names)))
 	if err != nil {
 		return err
 	}
@@ -137,7 +135,7 @@ func (h *handlers) environmentsExist(ctx context.Context, org evidence.OrgAccess
 		if _, ok := refs[name]; ok {
 			continue
 		}
-		if _, err := h.ResolveEnvironment(ctx, org, name); err != nil {
+		if _, err := h.ResolveEnvironment(ctx, name); err != nil {
 			return err
 		}
 	}
@@ -147,11 +145,11 @@ func (h *handlers) environmentsExist(ctx context.Context, org evidence.OrgAccess
 // physicalMembers resolves the names of the members that the logical environment
 // called owner is to have, in their order. A member that it has already may be
 // archived, so that the same list can be sent again.
-func (h *handlers) physicalMembers(ctx context.Context, org evidence.OrgAccess, owner string, names []string) ([]string, error) {
+func (h *handlers) physicalMembers(ctx context.Context, owner string, names []string) ([]string, error) {
 	different := resource.SortUnique(slices.Clone(names))
-	refs, err := h.Environments.ResolveMany(ctx, org.OrgID, different)
+	refs, err := h.Environments.ResolveMany(ctx, server.Access(ctx).OrgID, different)
 	if err == nil && len(refs) < len(different) {
-		err = h.addArchivedMembers(ctx, org, owner, refs)
+		err = h.addArchivedMembers(ctx, owner, refs)
 	}
 	if err != nil {
 		return nil, err
@@ -161,7 +159,7 @@ func (h *handlers) physicalMembers(ctx context.Context, org evidence.OrgAccess, 
 	for _, name := range names {
 		ref, ok := refs[name]
 		if !ok {
-			ref, err = h.ResolveEnvironment(ctx, org, name)
+			ref, err = h.ResolveEnvironment(ctx, name)
 		}
 		if err != nil {
 			return nil, err
@@ -179,8 +177,8 @@ func (h *handlers) physicalMembers(ctx context.Context, org evidence.OrgAccess, 
 
 // addArchivedMembers adds to refs the archived members of the environment called
 // owner, if there is one, by the names they had.
-func (h *handlers) addArchivedMembers(ctx context.Context, org evidence.OrgAccess, owner string, refs map[string]environments.EnvironmentRef) error {
-	ref, err := h.Environments.Resolve(ctx, org.OrgID, owner)
+func (h *handlers) addArchivedMembers(ctx context.Context, owner string, refs map[string]environments.EnvironmentRef) error {
+	ref, err := h.Environments.Resolve(ctx, server.Access(ctx).OrgID, owner)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil
 	}

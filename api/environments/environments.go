@@ -72,14 +72,13 @@ type GetEnvironmentResponse struct {
 
 // createEnvironment makes an environment, or changes the one of that name.
 func (h *handlers) createEnvironment(ctx context.Context, _ *server.OrgPath, body *CreateEnvironmentPutInput) (*server.TextAnswer, error) {
-	org := server.Access(ctx)
-	change, err := h.environmentChange(ctx, org, body)
+	change, err := h.environmentChange(ctx, body)
 	if err != nil {
 		return nil, err
 	}
 	now := evidence.Seconds(h.Clock())
 	fresh := evidence.Environment{
-		ID: evidence.NewID(), Org: org.OrgID, Name: body.Name, Type: evidence.EnvironmentType(body.Type),
+		ID: evidence.NewID(), Org: server.Access(ctx).OrgID, Name: body.Name, Type: evidence.EnvironmentType(body.Type),
 		CreatedAt: now, CreatedBy: server.Principal(ctx).Name, LastModifiedAt: now,
 	}
 	fresh.Apply(change)
@@ -87,11 +86,11 @@ func (h *handlers) createEnvironment(ctx context.Context, _ *server.OrgPath, bod
 	if err != nil {
 		return nil, err
 	}
-	if err := h.updateLogical(ctx, org, &fresh, created); err != nil {
+	if err := h.updateLogical(ctx, &fresh, created); err != nil {
 		return nil, err
 	}
 	if change.Policies != nil && !created {
-		err = h.applyPoliciesOf(ctx, org, body.Name)
+		err = h.applyPoliciesOf(ctx, body.Name)
 	}
 	return server.CreatedOrOK(created), err
 }
@@ -99,17 +98,17 @@ func (h *handlers) createEnvironment(ctx context.Context, _ *server.OrgPath, bod
 // updateLogical adds the snapshots that follow from a PUT of an environment: of itself
 // when it is a logical one with members, of those that include its archived namesake
 // when it is a new physical one.
-func (h *handlers) updateLogical(ctx context.Context, org evidence.OrgAccess, put *evidence.Environment, created bool) error {
+func (h *handlers) updateLogical(ctx context.Context, put *evidence.Environment, created bool) error {
 	if !put.Logical() {
 		if !created {
 			return nil
 		}
-		return h.Logical.Named(ctx, org.OrgID, put.Name)
+		return h.Logical.Named(ctx, server.Access(ctx).OrgID, put.Name)
 	}
 	if put.Included == nil {
 		return nil
 	}
-	ref, err := h.ResolveEnvironment(ctx, org, put.Name)
+	ref, err := h.ResolveEnvironment(ctx, put.Name)
 	if err != nil {
 		return err
 	}
@@ -118,25 +117,24 @@ func (h *handlers) updateLogical(ctx context.Context, org evidence.OrgAccess, pu
 
 // environmentChange is what the body asks for. An empty description counts as none: a repeated PUT does not clear it
 // (docs/semantics.md 1.11).
-func (h *handlers) environmentChange(ctx context.Context, org evidence.OrgAccess, body *CreateEnvironmentPutInput) (evidence.EnvironmentChange, error) {
+func (h *handlers) environmentChange(ctx context.Context, body *CreateEnvironmentPutInput) (evidence.EnvironmentChange, error) {
 	change := evidence.EnvironmentChange{IncludeScaling: body.IncludeScaling, RequireProvenance: body.RequireProvenance}
 	if body.Description != "" {
 		change.Description = &body.Description
 	}
 	var err error
-	if change.Policies, err = h.resolvePolicies(ctx, org, evidence.EnvironmentType(body.Type), body.Policies); err != nil {
+	if change.Policies, err = h.resolvePolicies(ctx, evidence.EnvironmentType(body.Type), body.Policies); err != nil {
 		return change, err
 	}
 	if body.Type != string(evidence.LogicalType) {
-		return change, h.environmentsExist(ctx, org, body.IncludedEnvironments)
+		return change, h.environmentsExist(ctx, body.IncludedEnvironments)
 	}
-	change.Included, err = h.resolveMembers(ctx, org, body.Name, evidence.LogicalType, body.IncludedEnvironments)
+	change.Included, err = h.resolveMembers(ctx, body.Name, evidence.LogicalType, body.IncludedEnvironments)
 	return change, err
 }
 
 func (h *handlers) getEnvironment(ctx context.Context, in *resource.EnvironmentPath) (*server.Answer[GetEnvironmentResponse], error) {
-	org := server.Access(ctx)
-	ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
+	ref, err := h.ResolveEnvironment(ctx, in.Environment)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +142,7 @@ func (h *handlers) getEnvironment(ctx context.Context, in *resource.EnvironmentP
 	if err != nil {
 		return nil, fmt.Errorf("environment %s has a name but no document: %w", ref.ID, err)
 	}
-	shown, err := h.showEnvironments(ctx, org, []evidence.Environment{found})
+	shown, err := h.showEnvironments(ctx, []evidence.Environment{found})
 	if err != nil {
 		return nil, err
 	}
@@ -195,13 +193,12 @@ func (environmentList) Schema(registry huma.Registry) *huma.Schema {
 // listEnvironments lists an organization's environments. They are configured,
 // thousands at most, and so are filtered and sorted in memory.
 func (h *handlers) listEnvironments(ctx context.Context, in *listEnvironmentsInput) (*server.Answer[environmentList], error) {
-	org := server.Access(ctx)
-	all, err := h.Environments.List(ctx, org.OrgID)
+	all, err := h.Environments.List(ctx, server.Access(ctx).OrgID)
 	if err != nil {
 		return nil, err
 	}
 	wanted := slices.DeleteFunc(all, func(e evidence.Environment) bool { return !in.matches(ctx, &e) })
-	shown, err := h.showEnvironments(ctx, org, wanted)
+	shown, err := h.showEnvironments(ctx, wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +238,8 @@ func (in *listEnvironmentsInput) compare(shown []GetEnvironmentResponse) {
 }
 
 // showEnvironments describes environments by their heads and by those of their members, which may be archived.
-func (h *handlers) showEnvironments(ctx context.Context, org evidence.OrgAccess, shown []evidence.Environment) ([]GetEnvironmentResponse, error) {
+func (h *handlers) showEnvironments(ctx context.Context, shown []evidence.Environment) ([]GetEnvironmentResponse, error) {
+	org := server.Access(ctx)
 	if err := h.Environments.FollowRevivals(ctx, org.OrgID, shown); err != nil {
 		return nil, err
 	}

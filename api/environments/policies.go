@@ -41,12 +41,11 @@ func (h *handlers) detachPolicies(ctx context.Context, in *resource.EnvironmentP
 }
 
 func (h *handlers) changePolicies(ctx context.Context, in *resource.EnvironmentPath, body *AttachPoliciesPutInput, change func(context.Context, string, []string, float64) error) (*server.TextAnswer, error) {
-	org := server.Access(ctx)
-	ref, err := h.ResolveEnvironment(ctx, org, in.Environment)
+	ref, err := h.ResolveEnvironment(ctx, in.Environment)
 	if err != nil {
 		return nil, err
 	}
-	names, err := h.resolvePolicies(ctx, org, ref.Type, &body.PolicyNames)
+	names, err := h.resolvePolicies(ctx, ref.Type, &body.PolicyNames)
 	if err != nil {
 		return nil, err
 	}
@@ -54,15 +53,16 @@ func (h *handlers) changePolicies(ctx context.Context, in *resource.EnvironmentP
 	if err == nil {
 		err = h.applyPolicies(ctx, ref)
 	}
-	return environmentChanged(org, in.Environment, err)
+	return environmentChanged(ctx, in.Environment, err)
 }
 
 // resolvePolicies returns the names of policies that a write sends, each once, all of which
 // must exist. It is nil when none were sent. Logical environments have none.
-func (h *handlers) resolvePolicies(ctx context.Context, org evidence.OrgAccess, kind evidence.EnvironmentType, sent *[]string) (*[]string, error) {
+func (h *handlers) resolvePolicies(ctx context.Context, kind evidence.EnvironmentType, sent *[]string) (*[]string, error) {
 	if sent == nil {
 		return nil, nil
 	}
+	org := server.Access(ctx)
 	names := storage.Distinct(*sent)
 	known, err := h.Policies.GetMany(ctx, org.OrgID, names)
 	if err != nil {
@@ -80,8 +80,8 @@ func (h *handlers) resolvePolicies(ctx context.Context, org evidence.OrgAccess, 
 }
 
 // applyPoliciesOf is applyPolicies for the environment of a name.
-func (h *handlers) applyPoliciesOf(ctx context.Context, org evidence.OrgAccess, name string) error {
-	ref, err := h.ResolveEnvironment(ctx, org, name)
+func (h *handlers) applyPoliciesOf(ctx context.Context, name string) error {
+	ref, err := h.ResolveEnvironment(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (t ReportType) matches(kind ReportType) bool { return t == "" || t == kind 
 // serveReport serves the operation of a type whose body is a T.
 func serveReport[T any](h *handlers, t *reportType) server.Binder {
 	return server.WithUndecodedBody(func(ctx context.Context, in *resource.EnvironmentPath, body *server.Body[T]) (*server.TextAnswer, error) {
-		ref, resolveErr := h.ResolveEnvironment(ctx, server.Access(ctx), in.Environment)
+		ref, resolveErr := h.ResolveEnvironment(ctx, in.Environment)
 		takes := slices.Contains(t.takers, ref.Type)
 		hash, hashed := h.Recognition.Hash(string(t.kind), body.Raw)
 		if resolveErr == nil && takes && hashed && body.ParametersValid {

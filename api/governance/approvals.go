@@ -68,13 +68,13 @@ func (in *ApprovalPostInput) reviews() (reviews []approval.Review) {
 // postApproval approves the newest record of an artifact in a flow.
 func (h *handlers) postApproval(ctx context.Context, in *resource.FlowPath, body *ApprovalPostInput) (*server.StatusAnswer[ApprovalPostInput], error) {
 	org := server.Access(ctx)
-	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	ref, err := h.ResolveFlow(ctx, in.Flow)
 	if err != nil {
 		return nil, err
 	}
 	record, err := h.Artifacts.Latest(ctx, org.OrgID, ref.ID, "", body.ArtifactFingerprint)
 	if err != nil {
-		return nil, resource.ArtifactNotFound(org, in.Flow, body.ArtifactFingerprint, err)
+		return nil, resource.ArtifactNotFound(ctx, in.Flow, body.ArtifactFingerprint, err)
 	}
 	by := server.Principal(ctx)
 	fresh := approval.Approval{
@@ -86,7 +86,7 @@ func (h *handlers) postApproval(ctx context.Context, in *resource.FlowPath, body
 	}
 	fresh.State = approval.Overall(fresh.Reviews)
 	if name := resource.ZeroIfNil(body.Environment); name != "" {
-		environment, err := h.ResolveEnvironment(ctx, org, name)
+		environment, err := h.ResolveEnvironment(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -103,8 +103,7 @@ type listApprovalsInput struct {
 
 // listApprovals lists the approvals of a flow, newest first.
 func (h *handlers) listApprovals(ctx context.Context, in *listApprovalsInput) (*server.Answer[jsonstream.List[ApprovalRecord]], error) {
-	org := server.Access(ctx)
-	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	ref, err := h.ResolveFlow(ctx, in.Flow)
 	if err != nil {
 		return nil, err
 	}
@@ -118,14 +117,13 @@ type listArtifactApprovalsInput struct {
 
 // listArtifactApprovals lists the approvals of an artifact in a flow, newest first.
 func (h *handlers) listArtifactApprovals(ctx context.Context, in *listArtifactApprovalsInput) (*server.Answer[jsonstream.List[ApprovalRecord]], error) {
-	org := server.Access(ctx)
-	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	ref, err := h.ResolveFlow(ctx, in.Flow)
 	if err != nil {
 		return nil, err
 	}
-	record, err := h.Artifacts.Latest(ctx, org.OrgID, ref.ID, "", in.Fingerprint)
+	record, err := h.Artifacts.Latest(ctx, server.Access(ctx).OrgID, ref.ID, "", in.Fingerprint)
 	if err != nil {
-		return nil, resource.ArtifactNotFound(org, in.Flow, in.Fingerprint, err)
+		return nil, resource.ArtifactNotFound(ctx, in.Flow, in.Fingerprint, err)
 	}
 	return h.listOfApprovals(h.Approvals.OfArtifact(ref.ID, record.Fingerprint)), nil
 }
@@ -153,20 +151,19 @@ type getApprovalInput struct {
 
 // getApproval reads an approval with the reported details of its commits.
 func (h *handlers) getApproval(ctx context.Context, in *getApprovalInput) (*server.Answer[ApprovalWithCommits], error) {
-	org := server.Access(ctx)
-	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	ref, err := h.ResolveFlow(ctx, in.Flow)
 	if err != nil {
 		return nil, err
 	}
 	found, err := h.Approvals.Get(ctx, ref.ID, in.Number)
 	if err != nil {
-		return nil, resource.NotFound(err, "Approval number '%d' does not exist in flow '%s' belonging to organization '%s'", in.Number, in.Flow, org.OrgName)
+		return nil, resource.NotFound(err, "Approval number '%d' does not exist in flow '%s' belonging to organization '%s'", in.Number, in.Flow, server.Access(ctx).OrgName)
 	}
 	environments, err := h.environmentsOf(ctx, []approval.Approval{found})
 	if err != nil {
 		return nil, err
 	}
-	commits, err := h.knownCommits(ctx, org, &found)
+	commits, err := h.knownCommits(ctx, &found)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +179,7 @@ func (h *handlers) getApproval(ctx context.Context, in *getApprovalInput) (*serv
 
 // knownCommits returns commits by SHA: those of the approved record and its trail, then those of the records
 // that were built from them, in any flow.
-func (h *handlers) knownCommits(ctx context.Context, org evidence.OrgAccess, a *approval.Approval) (map[string]evidence.GitCommit, error) {
+func (h *handlers) knownCommits(ctx context.Context, a *approval.Approval) (map[string]evidence.GitCommit, error) {
 	approved, err := h.Artifacts.GetMany(ctx, []string{a.Record})
 	if err != nil {
 		return nil, err
@@ -191,7 +188,7 @@ func (h *handlers) knownCommits(ctx context.Context, org evidence.OrgAccess, a *
 	if err != nil {
 		return nil, err
 	}
-	builds, err := h.Artifacts.Builds(ctx, org.OrgID, a.Commits)
+	builds, err := h.Artifacts.Builds(ctx, server.Access(ctx).OrgID, a.Commits)
 	if err != nil {
 		return nil, err
 	}
@@ -302,12 +299,11 @@ type RunningCommit struct {
 // runs, null when it runs nothing of the flow or the commit is not known. Of several
 // artifacts the one that was reported last counts.
 func (h *handlers) getCommitOfRunningArtifact(ctx context.Context, in *getRunningCommitInput) (*server.Answer[RunningCommit], error) {
-	org := server.Access(ctx)
-	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	ref, err := h.ResolveFlow(ctx, in.Flow)
 	if err != nil {
 		return nil, err
 	}
-	environment, err := h.LoadEnvironment(ctx, org, in.Environment)
+	environment, err := h.LoadEnvironment(ctx, in.Environment)
 	if err != nil {
 		return nil, err
 	}
@@ -315,7 +311,7 @@ func (h *handlers) getCommitOfRunningArtifact(ctx context.Context, in *getRunnin
 	if err != nil {
 		return nil, err
 	}
-	known, err := h.Provenances.GetMany(ctx, org.OrgID, fingerprints)
+	known, err := h.Provenances.GetMany(ctx, server.Access(ctx).OrgID, fingerprints)
 	if err != nil {
 		return nil, err
 	}

@@ -67,8 +67,7 @@ type AllowlistInformation struct {
 // assertArtifact answers 200 whatever the verdict is. Beside the flow that built the artifact,
 // it shows all others.
 func (h *handlers) assertArtifact(ctx context.Context, in *assertInput) (*server.Answer[AssertArtifactResponse], error) {
-	org := server.Access(ctx)
-	found, err := h.assess(ctx, org, in)
+	found, err := h.assess(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +75,7 @@ func (h *handlers) assertArtifact(ctx context.Context, in *assertInput) (*server
 		Fingerprint: in.Fingerprint, Compliant: found.Compliant(), Scope: found.Scope,
 		Environment: resource.NilIfEmpty(found.Environment.Name), PolicyEvaluations: []resource.PolicyEvaluation{},
 		Flows: resource.Map(found.Flows, func(number *int) AssertArtifactFlowResponse {
-			return h.showFlow(org, in.Fingerprint, found, *number)
+			return h.showFlow(server.Access(ctx), in.Fingerprint, found, *number)
 		}),
 	}
 	first := &body.Flows[0]
@@ -113,63 +112,63 @@ type assertInput struct {
 }
 
 // assess evaluates an artifact, which must have been reported to a flow.
-func (h *handlers) assess(ctx context.Context, org evidence.OrgAccess, in *assertInput) (*assessment.Assessment, error) {
-	basis, err := h.basisOf(ctx, org, in)
+func (h *handlers) assess(ctx context.Context, in *assertInput) (*assessment.Assessment, error) {
+	basis, err := h.basisOf(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	assessed, err := assessment.Assess(ctx, h.Base, org.OrgID, basis, []assessment.Image{{Fingerprint: in.Fingerprint}})
+	assessed, err := assessment.Assess(ctx, h.Base, server.Access(ctx).OrgID, basis, []assessment.Image{{Fingerprint: in.Fingerprint}})
 	switch {
 	case err != nil:
 		return nil, err
 	case len(assessed[0].Origins) > 0:
-		return assessed[0], h.limitFlows(ctx, org, in, assessed[0])
+		return assessed[0], h.limitFlows(ctx, in, assessed[0])
 	case in.FlowName != "":
-		return nil, resource.ArtifactNotFound(org, in.FlowName, in.Fingerprint, storage.ErrNotFound)
+		return nil, resource.ArtifactNotFound(ctx, in.FlowName, in.Fingerprint, storage.ErrNotFound)
 	}
-	return nil, artifactNotFound(org, in.Fingerprint)
+	return nil, artifactNotFound(ctx, in.Fingerprint)
 }
 
-func artifactNotFound(org evidence.OrgAccess, fingerprint string) error {
+func artifactNotFound(ctx context.Context, fingerprint string) error {
 	return evidence.NewError(evidence.NotFound,
-		fmt.Sprintf("Artifact with fingerprint '%s' does not exist in organization '%s'", fingerprint, org.OrgName))
+		fmt.Sprintf("Artifact with fingerprint '%s' does not exist in organization '%s'", fingerprint, server.Access(ctx).OrgName))
 }
 
 // basisOf finds out which policies apply.
-func (h *handlers) basisOf(ctx context.Context, org evidence.OrgAccess, in *assertInput) (*assessment.Basis, error) {
+func (h *handlers) basisOf(ctx context.Context, in *assertInput) (*assessment.Basis, error) {
 	switch {
 	case in.EnvironmentName != "" && len(in.PolicyName) > 0:
 		return nil, resource.FieldError("query.policy_name", "Give either an environment or policies [input: %s]", in.PolicyName[0])
 	case in.EnvironmentName != "":
-		environment, err := h.LoadEnvironment(ctx, org, in.EnvironmentName)
+		environment, err := h.LoadEnvironment(ctx, in.EnvironmentName)
 		if err != nil {
 			return nil, err
 		}
 		return assessment.OfEnvironment(ctx, h.Base, environment)
 	case len(in.PolicyName) > 0:
-		applied, err := h.latestPolicies(ctx, org, in.PolicyName)
+		applied, err := h.latestPolicies(ctx, in.PolicyName)
 		return &assessment.Basis{Scope: assessment.PolicyScope, Applied: applied}, err
 	}
 	return &assessment.Basis{Scope: assessment.FlowScope}, nil
 }
 
 // latestPolicies returns the latest versions of policies, all of which must exist.
-func (h *handlers) latestPolicies(ctx context.Context, org evidence.OrgAccess, names []string) ([]policy.Applied, error) {
+func (h *handlers) latestPolicies(ctx context.Context, names []string) ([]policy.Applied, error) {
 	names = storage.Distinct(names)
-	applied, err := h.Policies.Latest(ctx, org.OrgID, names)
+	applied, err := h.Policies.Latest(ctx, server.Access(ctx).OrgID, names)
 	if err != nil {
 		return nil, err
 	}
 	for i, name := range names {
 		if i >= len(applied) || applied[i].Name != name {
-			return nil, policyNotFound(org, name, storage.ErrNotFound)
+			return nil, policyNotFound(ctx, name, storage.ErrNotFound)
 		}
 	}
 	return applied, nil
 }
 
 // limitFlows limits what counts to the flow of the request, by a former name too, if there is one.
-func (h *handlers) limitFlows(ctx context.Context, org evidence.OrgAccess, in *assertInput, found *assessment.Assessment) error {
+func (h *handlers) limitFlows(ctx context.Context, in *assertInput, found *assessment.Assessment) error {
 	if in.FlowName == "" {
 		return nil
 	}
@@ -177,9 +176,9 @@ func (h *handlers) limitFlows(ctx context.Context, org evidence.OrgAccess, in *a
 	if len(found.Flows) > 0 {
 		return nil
 	}
-	ref, err := h.Flows.Resolve(ctx, org.OrgID, in.FlowName)
+	ref, err := h.Flows.Resolve(ctx, server.Access(ctx).OrgID, in.FlowName)
 	if err != nil {
-		return resource.ArtifactNotFound(org, in.FlowName, in.Fingerprint, err)
+		return resource.ArtifactNotFound(ctx, in.FlowName, in.Fingerprint, err)
 	}
 	for number := range found.Origins {
 		if found.Origins[number].Flow == ref.ID {
@@ -187,7 +186,7 @@ func (h *handlers) limitFlows(ctx context.Context, org evidence.OrgAccess, in *a
 			return nil
 		}
 	}
-	return resource.ArtifactNotFound(org, in.FlowName, in.Fingerprint, storage.ErrNotFound)
+	return resource.ArtifactNotFound(ctx, in.FlowName, in.Fingerprint, storage.ErrNotFound)
 }
 
 // ArtifactExplanation explains the answer of an assert (docs/semantics.md 18.8).
@@ -202,8 +201,7 @@ type ArtifactExplanation struct {
 
 // explainArtifact explains what assertArtifact answers to the same question.
 func (h *handlers) explainArtifact(ctx context.Context, in *assertInput) (*server.Answer[ArtifactExplanation], error) {
-	org := server.Access(ctx)
-	found, err := h.assess(ctx, org, in)
+	found, err := h.assess(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +210,7 @@ func (h *handlers) explainArtifact(ctx context.Context, in *assertInput) (*serve
 	}
 	list := resource.OneList()
 	for _, failing := range []bool{true, false} {
-		sentences, leftOut := found.Explain(h.Links, org, failing, list)
+		sentences, leftOut := found.Explain(h.Links, server.Access(ctx), failing, list)
 		body.Explanation = append(body.Explanation, sentences...)
 		body.LeftOut += leftOut
 	}
@@ -240,16 +238,15 @@ func (h *handlers) signVerdict(ctx context.Context, in *assertInput) (*server.An
 	if h.SigningKey == nil {
 		return nil, errNoSigningKey
 	}
-	org := server.Access(ctx)
-	found, err := h.assess(ctx, org, in)
+	found, err := h.assess(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	decided, err := h.verdictOf(ctx, org, in, found)
+	decided, err := h.verdictOf(ctx, in, found)
 	if err != nil {
 		return nil, err
 	}
-	if err := h.addEntries(ctx, org, found, decided); err != nil {
+	if err := h.addEntries(ctx, found, decided); err != nil {
 		return nil, err
 	}
 	statement, err := decided.Statement()
@@ -260,7 +257,8 @@ func (h *handlers) signVerdict(ctx context.Context, in *assertInput) (*server.An
 	return server.Answered(bundle), err
 }
 
-func (h *handlers) verdictOf(ctx context.Context, org evidence.OrgAccess, in *assertInput, found *assessment.Assessment) (*verdict.Verdict, error) {
+func (h *handlers) verdictOf(ctx context.Context, in *assertInput, found *assessment.Assessment) (*verdict.Verdict, error) {
+	org := server.Access(ctx)
 	decided := &verdict.Verdict{
 		Passed: found.Compliant(), Verifier: h.Links.Base, Resource: h.Links.AssertSelf(org.OrgName, in.Fingerprint),
 		Name: found.Artifact.Name, Fingerprint: in.Fingerprint, At: h.Clock(), PolicyURI: h.policyURI(org, in, found),

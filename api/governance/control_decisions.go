@@ -81,7 +81,7 @@ type ControlDecisionList struct {
 // before it exists, and are listed once it does.
 func (h *handlers) listControlDecisions(ctx context.Context, in *listControlDecisionsInput) (*server.Answer[ControlDecisionList], error) {
 	org := server.Access(ctx)
-	if _, err := h.loadControl(ctx, org, in.Identifier); err != nil {
+	if _, err := h.loadControl(ctx, in.Identifier); err != nil {
 		return nil, err
 	}
 	query := pipelines.DecisionQuery{
@@ -110,7 +110,7 @@ type getControlDecisionInput struct {
 
 func (h *handlers) getControlDecision(ctx context.Context, in *getControlDecisionInput) (*server.Answer[ControlDecision], error) {
 	org := server.Access(ctx)
-	if _, err := h.loadControl(ctx, org, in.Identifier); err != nil {
+	if _, err := h.loadControl(ctx, in.Identifier); err != nil {
 		return nil, err
 	}
 	decision, err := h.Attestations.Get(ctx, org.OrgID, in.ID)

@@ -99,8 +99,8 @@ func showControl(c *control.Control) Control {
 }
 
 // answerControl shows a control with the policies that name it.
-func (h *handlers) answerControl(ctx context.Context, org evidence.OrgAccess, c *control.Control) (*server.Answer[Control], error) {
-	policies, err := h.Policies.List(ctx, org.OrgID)
+func (h *handlers) answerControl(ctx context.Context, c *control.Control) (*server.Answer[Control], error) {
+	policies, err := h.Policies.List(ctx, server.Access(ctx).OrgID)
 	if err != nil {
 		return nil, err
 	}
@@ -120,13 +120,13 @@ type ControlPath struct {
 	Identifier string `path:"identifier" doc:"Identifier of the control."`
 }
 
-func controlNotFound(org evidence.OrgAccess, identifier string, err error) error {
-	return resource.NotFound(err, "Control '%s' does not exist in organization '%s'", identifier, org.OrgName)
+func controlNotFound(ctx context.Context, identifier string, err error) error {
+	return resource.NotFound(err, "Control '%s' does not exist in organization '%s'", identifier, server.Access(ctx).OrgName)
 }
 
-func (h *handlers) loadControl(ctx context.Context, org evidence.OrgAccess, identifier string) (control.Control, error) {
-	found, err := h.Controls.Get(ctx, org.OrgID, identifier)
-	return found, controlNotFound(org, identifier, err)
+func (h *handlers) loadControl(ctx context.Context, identifier string) (control.Control, error) {
+	found, err := h.Controls.Get(ctx, server.Access(ctx).OrgID, identifier)
+	return found, controlNotFound(ctx, identifier, err)
 }
 
 // postControl creates a control. An identifier is taken for ever.
@@ -143,16 +143,15 @@ func (h *handlers) postControl(ctx context.Context, _ *server.OrgPath, body *Con
 	if err != nil {
 		return nil, err
 	}
-	return h.answerControl(ctx, org, &created)
+	return h.answerControl(ctx, &created)
 }
 
 func (h *handlers) getControl(ctx context.Context, in *ControlPath) (*server.Answer[Control], error) {
-	org := server.Access(ctx)
-	found, err := h.loadControl(ctx, org, in.Identifier)
+	found, err := h.loadControl(ctx, in.Identifier)
 	if err != nil {
 		return nil, err
 	}
-	return h.answerControl(ctx, org, &found)
+	return h.answerControl(ctx, &found)
 }
 
 // putControl changes what is sent of a control.
@@ -176,12 +175,11 @@ func (h *handlers) unarchiveControl(ctx context.Context, in *ControlPath) (*serv
 }
 
 func (h *handlers) changeControl(ctx context.Context, in *ControlPath, change control.Change) (*server.Answer[Control], error) {
-	org := server.Access(ctx)
-	changed, err := h.Controls.Change(ctx, org.OrgID, in.Identifier, change, server.Principal(ctx).Name, evidence.Seconds(h.Clock()))
+	changed, err := h.Controls.Change(ctx, server.Access(ctx).OrgID, in.Identifier, change, server.Principal(ctx).Name, evidence.Seconds(h.Clock()))
 	if err != nil {
-		return nil, controlNotFound(org, in.Identifier, err)
+		return nil, controlNotFound(ctx, in.Identifier, err)
 	}
-	return h.answerControl(ctx, org, &changed)
+	return h.answerControl(ctx, &changed)
 }
 
 type listControlsInput struct {
@@ -280,8 +278,7 @@ type ControlVersionList struct {
 }
 
 func (h *handlers) listControlVersions(ctx context.Context, in *listControlVersionsInput) (*server.Answer[ControlVersionList], error) {
-	org := server.Access(ctx)
-	found, err := h.loadControl(ctx, org, in.Identifier)
+	found, err := h.loadControl(ctx, in.Identifier)
 	if err != nil {
 		return nil, err
 	}
@@ -299,12 +296,11 @@ type getControlVersionInput struct {
 }
 
 func (h *handlers) getControlVersion(ctx context.Context, in *getControlVersionInput) (*server.Answer[ControlVersion], error) {
-	org := server.Access(ctx)
-	found, err := h.loadControl(ctx, org, in.Identifier)
+	found, err := h.loadControl(ctx, in.Identifier)
 	if err != nil {
 		return nil, err
 	}
-	version, err := h.Controls.Version(ctx, org.OrgID, in.Identifier, in.Version)
+	version, err := h.Controls.Version(ctx, server.Access(ctx).OrgID, in.Identifier, in.Version)
 	if errors.Is(err, storage.ErrNotFound) || in.Version > found.Version {
 		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf("Version %d does not exist for control '%s'", in.Version, in.Identifier))
 	}
@@ -341,7 +337,7 @@ type controlCoverageInput struct {
 // all others, whatever the page is narrowed down to.
 func (h *handlers) getControlCoverage(ctx context.Context, in *controlCoverageInput) (*server.Answer[ControlCoverage], error) {
 	org := server.Access(ctx)
-	if _, err := h.loadControl(ctx, org, in.Identifier); err != nil {
+	if _, err := h.loadControl(ctx, in.Identifier); err != nil {
 		return nil, err
 	}
 	policies, err := h.Policies.List(ctx, org.OrgID)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"attestry/api/assessment"
+	"attestry/api/server"
 	"attestry/evidence"
 	"attestry/evidence/verdict"
 	"attestry/storage"
@@ -21,7 +22,8 @@ const maxInputs = 1000
 
 // addEntries adds to a verdict the entries that the log has of its policies and of the attestations that were evaluated.
 // The list of attestations must be complete: there is none while one of them has no entry.
-func (h *handlers) addEntries(ctx context.Context, org evidence.OrgAccess, found *assessment.Assessment, decided *verdict.Verdict) error {
+func (h *handlers) addEntries(ctx context.Context, found *assessment.Assessment, decided *verdict.Verdict) error {
+	org := server.Access(ctx)
 	log, err := h.Logs.Get(ctx, org.OrgID)
 	if errors.Is(err, storage.ErrNotFound) {
 		return nil

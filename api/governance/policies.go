@@ -123,7 +123,7 @@ func (h *handlers) storePolicy(ctx context.Context, change governance.Change, fi
 		if err != nil {
 			return err
 		}
-		parsed, err := h.checkPolicy(ctx, org, content)
+		parsed, err := h.checkPolicy(ctx, content)
 		if err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (h *handlers) storePolicy(ctx context.Context, change governance.Change, fi
 			return nil, err
 		}
 	}
-	answer, err := h.answerPolicy(ctx, org, change.Name)
+	answer, err := h.answerPolicy(ctx, change.Name)
 	if err == nil && created {
 		answer.Status = http.StatusCreated
 	}
@@ -157,7 +157,8 @@ func policyFileRequired() error {
 }
 
 // checkPolicy parses a file. The controls that it names must exist and not be archived.
-func (h *handlers) checkPolicy(ctx context.Context, org evidence.OrgAccess, content []byte) (*policy.Policy, error) {
+func (h *handlers) checkPolicy(ctx context.Context, content []byte) (*policy.Policy, error) {
+	org := server.Access(ctx)
 	parsed, err := policy.Parse(content)
 	if faults, ok := errors.AsType[*yamlfile.Error](err); ok {
 		return nil, evidence.ValidationError(map[string]string{policyField: faults.Error()})
@@ -185,26 +186,26 @@ func (h *handlers) checkPolicy(ctx context.Context, org evidence.OrgAccess, cont
 }
 
 func (h *handlers) getPolicy(ctx context.Context, in *PolicyPath) (*server.StatusAnswer[PolicyResponse], error) {
-	return h.answerPolicy(ctx, server.Access(ctx), in.Policy)
+	return h.answerPolicy(ctx, in.Policy)
 }
 
-func (h *handlers) answerPolicy(ctx context.Context, org evidence.OrgAccess, name string) (*server.StatusAnswer[PolicyResponse], error) {
-	history, err := h.Policies.History(ctx, org.OrgID, name)
+func (h *handlers) answerPolicy(ctx context.Context, name string) (*server.StatusAnswer[PolicyResponse], error) {
+	history, err := h.Policies.History(ctx, server.Access(ctx).OrgID, name)
 	if err != nil {
-		return nil, policyNotFound(org, name, err)
+		return nil, policyNotFound(ctx, name, err)
 	}
-	consuming, err := h.consumingEnvironments(ctx, org)
+	consuming, err := h.consumingEnvironments(ctx)
 	return &server.StatusAnswer[PolicyResponse]{Status: http.StatusOK, Body: h.showPolicy(history, consuming)}, err
 }
 
-func policyNotFound(org evidence.OrgAccess, name string, err error) error {
-	return resource.NotFound(err, "Policy '%s' does not exist in organization '%s'", name, org.OrgName)
+func policyNotFound(ctx context.Context, name string, err error) error {
+	return resource.NotFound(err, "Policy '%s' does not exist in organization '%s'", name, server.Access(ctx).OrgName)
 }
 
 // consumingEnvironments returns the names of the environments that each policy is attached
 // to, sorted.
-func (h *handlers) consumingEnvironments(ctx context.Context, org evidence.OrgAccess) (map[string][]string, error) {
-	environments, err := h.Environments.List(ctx, org.OrgID)
+func (h *handlers) consumingEnvironments(ctx context.Context) (map[string][]string, error) {
+	environments, err := h.Environments.List(ctx, server.Access(ctx).OrgID)
 	if err != nil {
 		return nil, err
 	}
@@ -260,13 +261,12 @@ func showPolicyEvent(event *policy.Event) PolicyEvent {
 
 // listPolicies lists policies by name, with all their versions.
 func (h *handlers) listPolicies(ctx context.Context, _ *server.OrgPath) (*server.Answer[jsonstream.List[PolicyResponse]], error) {
-	org := server.Access(ctx)
-	consuming, err := h.consumingEnvironments(ctx, org)
+	consuming, err := h.consumingEnvironments(ctx)
 	if err != nil {
 		return nil, err
 	}
 	show := func(_ context.Context, batch []governance.History) ([]PolicyResponse, error) {
 		return resource.Map(batch, func(history *governance.History) PolicyResponse { return h.showPolicy(*history, consuming) }), nil
 	}
-	return server.Answered(server.ListOf(h.BatchBytes, h.Policies.Histories(org.OrgID), show)), nil
+	return server.Answered(server.ListOf(h.BatchBytes, h.Policies.Histories(server.Access(ctx).OrgID), show)), nil
 }

@@ -87,7 +87,7 @@ func (h *handlers) evaluatePolicy(ctx context.Context, _ *server.OrgPath, f *ser
 	err = f.Files(func(file server.FormFile) error {
 		content, err := resource.ReadFormFile(ctx, file, policy.MaxSize)
 		if err == nil {
-			parsed, err = h.checkPolicy(ctx, org, content)
+			parsed, err = h.checkPolicy(ctx, content)
 		}
 		return err
 	})
@@ -115,7 +115,7 @@ func (h *handlers) evaluatePolicy(ctx context.Context, _ *server.OrgPath, f *ser
 
 // loadRun reads what runs in an environment, and its policies but the one that is replaced.
 func (h *handlers) loadRun(ctx context.Context, run *dryRun, name, replaced string) (artifacts []snapshot.Artifact, err error) {
-	if run.Environment, err = h.LoadEnvironment(ctx, run.org, name); err != nil {
+	if run.Environment, err = h.LoadEnvironment(ctx, name); err != nil {
 		return nil, err
 	}
 	if run.Environment.Logical() {
@@ -181,7 +181,7 @@ func (h *handlers) evaluateSome(ctx context.Context, run *dryRun, artifacts []sn
 	evaluated := make([]EvaluatedArtifact, 0, len(artifacts))
 	for i, one := range loaded {
 		if run.Environment.ID == "" && len(one.Origins) == 0 {
-			return nil, artifactNotFound(run.org, artifacts[i].Fingerprint)
+			return nil, artifactNotFound(ctx, artifacts[i].Fingerprint)
 		}
 		if err := one.Evaluate(ctx); err != nil {
 			return nil, err

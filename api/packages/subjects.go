@@ -31,7 +31,7 @@ type AttestationPath struct {
 // trailSubject looks up the trail of a path.
 func (h *handlers) trailSubject(ctx context.Context, in *resource.TrailPath) (*subject, error) {
 	org := server.Access(ctx)
-	trail, err := h.LoadTrail(ctx, org, in)
+	trail, err := h.LoadTrail(ctx, in)
 	if evidence.CodeOf(err) == evidence.NotFound {
 		return nil, evidence.NewError(evidence.NotFound, "Flow or trail not found")
 	}
@@ -56,7 +56,7 @@ func (h *handlers) artifactSubject(ctx context.Context, in *ArtifactPath) (*subj
 	}
 	record, err := h.Artifacts.Latest(ctx, org.OrgID, flow.ID, "", in.Fingerprint)
 	if err != nil {
-		return nil, resource.ArtifactNotFound(org, in.Flow, in.Fingerprint, err)
+		return nil, resource.ArtifactNotFound(ctx, in.Flow, in.Fingerprint, err)
 	}
 	return &subject{
 		Assembly: audit.Assembly{
@@ -70,7 +70,7 @@ func (h *handlers) artifactSubject(ctx context.Context, in *ArtifactPath) (*subj
 // attestationSubject looks up the attestation of a path.
 func (h *handlers) attestationSubject(ctx context.Context, in *AttestationPath) (*subject, error) {
 	org := server.Access(ctx)
-	trail, found, err := h.LoadAttestation(ctx, org, &in.TrailPath, in.Attestation)
+	trail, found, err := h.LoadAttestation(ctx, &in.TrailPath, in.Attestation)
 	if err != nil {
 		return nil, err
 	}

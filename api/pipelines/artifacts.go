@@ -69,14 +69,14 @@ func (h *handlers) listArtifacts(ctx context.Context, in *listArtifactsInput) (*
 	org := server.Access(ctx)
 	query := artifactPage(org, in.Page, in.PerPage)
 	if in.Flow != "" {
-		ref, err := h.ResolveFlow(ctx, org, in.Flow)
+		ref, err := h.ResolveFlow(ctx, in.Flow)
 		if err != nil {
 			return nil, err
 		}
 		query.Flow = ref.ID
 	}
 	if in.Repo != "" {
-		repo, err := h.LoadRepo(ctx, org, in.Repo, in.Provider)
+		repo, err := h.LoadRepo(ctx, in.Repo, in.Provider)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +88,7 @@ func (h *handlers) listArtifacts(ctx context.Context, in *listArtifactsInput) (*
 // listFlowArtifacts lists what was reported to a flow, newest first.
 func (h *handlers) listFlowArtifacts(ctx context.Context, in *listFlowArtifactsInput) (*server.Answer[jsonstream.List[ArtifactListItemResponse]], error) {
 	org := server.Access(ctx)
-	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	ref, err := h.ResolveFlow(ctx, in.Flow)
 	if err != nil {
 		return nil, err
 	}
@@ -126,14 +126,13 @@ type getArtifactInput struct {
 
 // getArtifact reads the newest record of a fingerprint in a flow.
 func (h *handlers) getArtifact(ctx context.Context, in *getArtifactInput) (*server.Answer[ArtifactResponse], error) {
-	org := server.Access(ctx)
-	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	ref, err := h.ResolveFlow(ctx, in.Flow)
 	if err != nil {
 		return nil, err
 	}
-	record, err := h.requestedRecord(ctx, org, ref.ID, in)
+	record, err := h.requestedRecord(ctx, server.Access(ctx), ref.ID, in)
 	if err != nil {
-		return nil, resource.ArtifactNotFound(org, in.Flow, in.Fingerprint, err)
+		return nil, resource.ArtifactNotFound(ctx, in.Flow, in.Fingerprint, err)
 	}
 	shown, err := h.showArtifacts(ctx, []evidence.ArtifactRecord{record})
 	if err != nil {
@@ -169,12 +168,11 @@ type getArtifactsOfCommitInput struct {
 
 // getArtifactsOfCommit reads what was built from a commit, newest first.
 func (h *handlers) getArtifactsOfCommit(ctx context.Context, in *getArtifactsOfCommitInput) (*server.Answer[jsonstream.List[ArtifactResponse]], error) {
-	org := server.Access(ctx)
-	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	ref, err := h.ResolveFlow(ctx, in.Flow)
 	if err != nil {
 		return nil, err
 	}
-	records, err := h.Artifacts.OfCommit(ctx, org.OrgID, ref.ID, in.Trail, strings.ToLower(in.Commit), maxArtifacts)
+	records, err := h.Artifacts.OfCommit(ctx, server.Access(ctx).OrgID, ref.ID, in.Trail, strings.ToLower(in.Commit), maxArtifacts)
 	if err != nil {
 		return nil, resource.Unambiguous(err, in.Commit)
 	}
@@ -198,7 +196,7 @@ type LatestCommitResponse struct {
 // and null before there is one (docs/semantics.md 5.4).
 func (h *handlers) getLatestCommit(ctx context.Context, in *getLatestCommitInput) (*server.Answer[LatestCommitResponse], error) {
 	org := server.Access(ctx)
-	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	ref, err := h.ResolveFlow(ctx, in.Flow)
 	if err != nil {
 		return nil, err
 	}

@@ -136,7 +136,7 @@ func (h *handlers) putFlow(ctx context.Context, fresh evidence.Flow) (*server.Te
 
 func (h *handlers) getFlow(ctx context.Context, in *resource.FlowPath) (*server.Answer[FlowGet], error) {
 	org := server.Access(ctx)
-	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	ref, err := h.ResolveFlow(ctx, in.Flow)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +171,7 @@ func (h *handlers) renameFlow(ctx context.Context, in *resource.FlowPath, body *
 // flowChanged answers a change of a flow's name. Policies may refer to the name, so what runs is evaluated again.
 func (h *handlers) flowChanged(ctx context.Context, org evidence.OrgAccess, name string, err error) (*server.TextAnswer, error) {
 	if err != nil {
-		return nil, resource.FlowNotFound(org, name, err)
+		return nil, resource.FlowNotFound(ctx, name, err)
 	}
 	return server.OK(), h.Generations.Bump(ctx, org.OrgID)
 }

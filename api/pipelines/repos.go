@@ -215,7 +215,6 @@ func (h *handlers) listRepoTagChoices(ctx context.Context, _ *server.OrgPath) (*
 }
 
 func (h *handlers) getRepo(ctx context.Context, in *resource.GetRepoInput) (*server.Answer[RepoResponse], error) {
-	org := server.Access(ctx)
-	repo, err := h.LoadRepoOf(ctx, org, in)
-	return server.Answered(h.showRepo(org, &repo)), err
+	repo, err := h.LoadRepoOf(ctx, in)
+	return server.Answered(h.showRepo(server.Access(ctx), &repo)), err
 }

@@ -61,7 +61,7 @@ func (h *handlers) patchTags(ctx context.Context, in *patchTagsInput, body *TagP
 
 // tagFlow has what runs evaluated again, as policies may refer to the tags of flows.
 func (h *handlers) tagFlow(ctx context.Context, org evidence.OrgAccess, name string, body *TagPatchInput) error {
-	ref, err := h.ResolveFlow(ctx, org, name)
+	ref, err := h.ResolveFlow(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (h *handlers) tagFlow(ctx context.Context, org evidence.OrgAccess, name str
 }
 
 func (h *handlers) tagEnvironment(ctx context.Context, org evidence.OrgAccess, name string, body *TagPatchInput) error {
-	ref, err := h.ResolveEnvironment(ctx, org, name)
+	ref, err := h.ResolveEnvironment(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -51,12 +51,11 @@ type CreateTrail struct {
 // beginTrail begins a trail, or patches the one of that name: what is not sent
 // stays as it is.
 func (h *handlers) beginTrail(ctx context.Context, in *resource.FlowPath, f *server.Form[CreateTrail]) (*server.TextAnswer, error) {
-	org := server.Access(ctx)
-	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	ref, err := h.ResolveFlow(ctx, in.Flow)
 	if err != nil {
 		return nil, err
 	}
-	own, err := h.templateOf(ctx, org, f.Files)
+	own, err := h.templateOf(ctx, server.Access(ctx), f.Files)
 	if wrong, ok := errors.AsType[*yamlfile.Error](err); ok {
 		return nil, evidence.NewError(evidence.Invalid, wrong.Error())
 	}
@@ -98,8 +97,7 @@ func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files
 
 // getTrail reads one trail with its events.
 func (h *handlers) getTrail(ctx context.Context, in *resource.TrailPath) (*server.Answer[GetTrail], error) {
-	org := server.Access(ctx)
-	trail, err := h.LoadTrail(ctx, org, in)
+	trail, err := h.LoadTrail(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +148,7 @@ func (h *handlers) listOfTrails(trails *storage.Batches[evidence.Trail]) jsonstr
 func (h *handlers) restrict(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput) ([]string, error) {
 	var flows []string
 	if server.QueryHas(ctx, "flow") {
-		ref, err := h.ResolveFlow(ctx, org, in.Flow)
+		ref, err := h.ResolveFlow(ctx, in.Flow)
 		if err != nil {
 			return nil, err
 		}
@@ -214,7 +212,7 @@ const maxBareTrails = 1000
 // listFlowTrails lists the trails of a flow, newest first.
 func (h *handlers) listFlowTrails(ctx context.Context, in *listFlowTrailsInput) (*server.Answer[resource.DataList[GetTrail]], error) {
 	org := server.Access(ctx)
-	ref, err := h.ResolveFlow(ctx, org, in.Flow)
+	ref, err := h.ResolveFlow(ctx, in.Flow)
 	if err != nil {
 		return nil, err
 	}

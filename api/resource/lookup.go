@@ -51,14 +51,14 @@ type Base struct {
 }
 
 // ResolveFlow resolves a name, or answers in the contract's words.
-func (b *Base) ResolveFlow(ctx context.Context, org evidence.OrgAccess, name string) (names.Entry, error) {
-	ref, err := b.Flows.Resolve(ctx, org.OrgID, name)
-	return ref, FlowNotFound(org, name, err)
+func (b *Base) ResolveFlow(ctx context.Context, name string) (names.Entry, error) {
+	ref, err := b.Flows.Resolve(ctx, server.Access(ctx).OrgID, name)
+	return ref, FlowNotFound(ctx, name, err)
 }
 
 // FlowNotFound is NotFound for a flow.
-func FlowNotFound(org evidence.OrgAccess, name string, err error) error {
-	return NotFound(err, "Flow named '%s' does not exist for organization '%s'", name, org.OrgName)
+func FlowNotFound(ctx context.Context, name string, err error) error {
+	return NotFound(err, "Flow named '%s' does not exist for organization '%s'", name, server.Access(ctx).OrgName)
 }
 
 // FlowPath is the path of an operation on a flow.
@@ -100,18 +100,19 @@ type TrailPath struct {
 }
 
 // LoadTrail reads the trail of a path, or answers in the contract's words.
-func (b *Base) LoadTrail(ctx context.Context, org evidence.OrgAccess, in *TrailPath) (evidence.Trail, error) {
-	ref, err := b.ResolveFlow(ctx, org, in.Flow)
+func (b *Base) LoadTrail(ctx context.Context, in *TrailPath) (evidence.Trail, error) {
+	ref, err := b.ResolveFlow(ctx, in.Flow)
 	if err != nil {
 		return evidence.Trail{}, err
 	}
 	trail, err := b.Trails.Get(ctx, ref.ID, in.Trail)
-	return trail, NotFound(err, "Trail with name '%s' does not exist for Organization '%s' and Flow '%s'", in.Trail, org.OrgName, in.Flow)
+	return trail, NotFound(err, "Trail with name '%s' does not exist for Organization '%s' and Flow '%s'", in.Trail, server.Access(ctx).OrgName, in.Flow)
 }
 
 // LoadAttestation reads the trail of a path and an attestation in it, or answers in the contract's words.
-func (b *Base) LoadAttestation(ctx context.Context, org evidence.OrgAccess, in *TrailPath, id string) (evidence.Trail, evidence.Attestation, error) {
-	trail, err := b.LoadTrail(ctx, org, in)
+func (b *Base) LoadAttestation(ctx context.Context, in *TrailPath, id string) (evidence.Trail, evidence.Attestation, error) {
+	org := server.Access(ctx)
+	trail, err := b.LoadTrail(ctx, in)
 	if err != nil {
 		return trail, evidence.Attestation{}, err
 	}
@@ -145,9 +146,9 @@ func (b *Base) ReportRepo(ctx context.Context, scope recording.Scope, sent OrNul
 }
 
 // ArtifactNotFound is NotFound and Unambiguous for an artifact of a flow.
-func ArtifactNotFound(org evidence.OrgAccess, flow, fingerprint string, err error) error {
+func ArtifactNotFound(ctx context.Context, flow, fingerprint string, err error) error {
 	return Unambiguous(NotFound(err, "Artifact with fingerprint '%s' does not exist in flow '%s' belonging to organization '%s'",
-		fingerprint, flow, org.OrgName), fingerprint)
+		fingerprint, flow, server.Access(ctx).OrgName), fingerprint)
 }
 
 // NotFound turns storage.ErrNotFound into an answer with the given text. It returns other errors unchanged.
@@ -167,13 +168,14 @@ func Unambiguous(err error, digits string) error {
 }
 
 // ResolveEnvironment resolves a name, or answers in the contract's words.
-func (b *Base) ResolveEnvironment(ctx context.Context, org evidence.OrgAccess, name string) (environments.EnvironmentRef, error) {
-	ref, err := b.Environments.Resolve(ctx, org.OrgID, name)
-	return ref, EnvironmentNotFound(org, name, err)
+func (b *Base) ResolveEnvironment(ctx context.Context, name string) (environments.EnvironmentRef, error) {
+	ref, err := b.Environments.Resolve(ctx, server.Access(ctx).OrgID, name)
+	return ref, EnvironmentNotFound(ctx, name, err)
 }
 
 // EnvironmentNotFound is NotFound for an environment, which may be archived.
-func EnvironmentNotFound(org evidence.OrgAccess, name string, err error) error {
+func EnvironmentNotFound(ctx context.Context, name string, err error) error {
+	org := server.Access(ctx)
 	switch {
 	case errors.Is(err, storage.ErrArchived):
 		return evidence.NewError(evidence.NotFound,
@@ -189,8 +191,8 @@ func EnvironmentNotFound(org evidence.OrgAccess, name string, err error) error {
 // LoadEnvironment reads the environment of a name, which may be a former one, or answers
 // in the contract's words: two commands, and up to three more for the members of a
 // logical one.
-func (b *Base) LoadEnvironment(ctx context.Context, org evidence.OrgAccess, name string) (evidence.Environment, error) {
-	ref, err := b.ResolveEnvironment(ctx, org, name)
+func (b *Base) LoadEnvironment(ctx context.Context, name string) (evidence.Environment, error) {
+	ref, err := b.ResolveEnvironment(ctx, name)
 	if err != nil {
 		return evidence.Environment{}, err
 	}
@@ -199,7 +201,7 @@ func (b *Base) LoadEnvironment(ctx context.Context, org evidence.OrgAccess, name
 		return found, err
 	}
 	one := []evidence.Environment{found}
-	err = b.Environments.FollowRevivals(ctx, org.OrgID, one)
+	err = b.Environments.FollowRevivals(ctx, server.Access(ctx).OrgID, one)
 	return one[0], err
 }
 
@@ -213,16 +215,16 @@ type EnvironmentPath struct {
 }
 
 // LoadRepoOf returns the repository that a request names, by its id if it has one.
-func (b *Base) LoadRepoOf(ctx context.Context, org evidence.OrgAccess, in *GetRepoInput) (evidence.Repo, error) {
+func (b *Base) LoadRepoOf(ctx context.Context, in *GetRepoInput) (evidence.Repo, error) {
 	if in.ID != "" {
-		return b.LoadRepoByID(ctx, org, in.ID)
+		return b.LoadRepoByID(ctx, in.ID)
 	}
-	return b.LoadRepo(ctx, org, in.Name, in.Provider)
+	return b.LoadRepo(ctx, in.Name, in.Provider)
 }
 
 // LoadRepoByID returns the repository of an internal id, or an evidence.NotFound error.
-func (b *Base) LoadRepoByID(ctx context.Context, org evidence.OrgAccess, id string) (evidence.Repo, error) {
-	repo, err := b.Repos.Get(ctx, org.OrgID, id)
+func (b *Base) LoadRepoByID(ctx context.Context, id string) (evidence.Repo, error) {
+	repo, err := b.Repos.Get(ctx, server.Access(ctx).OrgID, id)
 	if errors.Is(err, storage.ErrNotFound) {
 		err = RepoNotFound(id)
 	}
@@ -230,8 +232,8 @@ func (b *Base) LoadRepoByID(ctx context.Context, org evidence.OrgAccess, id stri
 }
 
 // LoadRepo returns the repository of a name: one command.
-func (b *Base) LoadRepo(ctx context.Context, org evidence.OrgAccess, name, provider string) (evidence.Repo, error) {
-	repos, err := b.Repos.Named(ctx, org.OrgID, name)
+func (b *Base) LoadRepo(ctx context.Context, name, provider string) (evidence.Repo, error) {
+	repos, err := b.Repos.Named(ctx, server.Access(ctx).OrgID, name)
 	if err != nil {
 		return evidence.Repo{}, err
 	}

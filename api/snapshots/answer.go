@@ -77,18 +77,18 @@ type shownArtifact struct {
 
 // showSnapshot describes a snapshot: what changed first, then what runs on, what
 // exited last. The names of flows are those of now: one command.
-func (h *handlers) showSnapshot(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, s *loadedSnapshot, explain bool) (GetSnapshotResponse, error) {
+func (h *handlers) showSnapshot(ctx context.Context, environment evidence.Environment, s *loadedSnapshot, explain bool) (GetSnapshotResponse, error) {
 	// What the artifacts hold is charged where it is read, or shared with the cache.
 	if err := server.RequestOf(ctx).Memory.Take(int64(len(s.Artifacts)) * int64(reflect.TypeFor[shownArtifact]().Size())); err != nil {
 		return GetSnapshotResponse{}, err
 	}
 	shown := annotateArtifacts(s.Artifacts, s.Changes)
 	slices.SortFunc(shown, func(a, b shownArtifact) int { return snapshot.ByAppearance(a.change, b.change) })
-	origins, err := h.loadOrigins(ctx, org, shown)
+	origins, err := h.loadOrigins(ctx, shown)
 	if err != nil {
 		return GetSnapshotResponse{}, err
 	}
-	if origins.policies, err = h.loadPolicies(ctx, org, s, explain); err != nil {
+	if origins.policies, err = h.loadPolicies(ctx, s, explain); err != nil {
 		return GetSnapshotResponse{}, err
 	}
 	return GetSnapshotResponse{
@@ -99,7 +99,7 @@ func (h *handlers) showSnapshot(ctx context.Context, org evidence.OrgAccess, env
 		Timestamp:               s.Timestamp,
 		Type:                    string(s.Type),
 		Compliant:               s.Compliant(),
-		HTMLURL:                 h.Links.Snapshot(org.OrgName, environment.Name, s.Number),
+		HTMLURL:                 h.Links.Snapshot(server.Access(ctx).OrgName, environment.Name, s.Number),
 		Artifacts:               jsonstream.Show(shown, origins.showArtifact),
 		AppliedPolicies:         origins.policies.showApplied(s.Artifacts),
 	}, nil
@@ -252,7 +252,8 @@ type snapshotOrigins struct {
 	policies *policyDecisions
 }
 
-func (h *handlers) loadOrigins(ctx context.Context, org evidence.OrgAccess, shown []shownArtifact) (*snapshotOrigins, error) {
+func (h *handlers) loadOrigins(ctx context.Context, shown []shownArtifact) (*snapshotOrigins, error) {
+	org := server.Access(ctx)
 	origins := &snapshotOrigins{links: h.Links, org: org.OrgName, running: make(map[string]bool, len(shown))}
 	var flows []string
 	for i := range shown {
@@ -334,7 +335,8 @@ type policyDecisions struct {
 }
 
 // loadPolicies reads the versions of policies that a snapshot applied.
-func (h *handlers) loadPolicies(ctx context.Context, org evidence.OrgAccess, s *loadedSnapshot, explain bool) (*policyDecisions, error) {
+func (h *handlers) loadPolicies(ctx context.Context, s *loadedSnapshot, explain bool) (*policyDecisions, error) {
+	org := server.Access(ctx)
 	applied, err := h.Policies.Applied(ctx, org.OrgID, s.Policies)
 	return &policyDecisions{links: h.Links, org: org, applied: resource.NewPolicyViews(applied), explain: explain, reasons: resource.NewReasons(maxReasons)}, err
 }

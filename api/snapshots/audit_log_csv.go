@@ -12,7 +12,6 @@ import (
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/api/validation"
-	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/evidence/timeline"
 )
@@ -44,16 +43,15 @@ type auditLogInput struct {
 
 // getAuditLog sends what happened in an environment, oldest first, as CSV.
 func (h *handlers) getAuditLog(ctx context.Context, in *auditLogInput) (*server.StreamOutput, error) {
-	org := server.Access(ctx)
 	kinds, err := auditKinds(in.EventTypes)
 	if err != nil {
 		return nil, err
 	}
-	log, err := h.eventLogNamed(ctx, org, in.Environment)
+	log, err := h.eventLogNamed(ctx, in.Environment)
 	if err != nil {
 		return nil, err
 	}
-	filter, err := h.auditFilter(ctx, org, in, kinds)
+	filter, err := h.auditFilter(ctx, in, kinds)
 	if err != nil {
 		return nil, err
 	}
@@ -92,15 +90,15 @@ type auditFilter struct {
 
 // auditFilter resolves the names of a filter. A repository that is unknown is an error,
 // as in the list of events; a flow that is unknown matches nothing.
-func (h *handlers) auditFilter(ctx context.Context, org evidence.OrgAccess, in *auditLogInput, kinds []string) (auditFilter, error) {
+func (h *handlers) auditFilter(ctx context.Context, in *auditLogInput, kinds []string) (auditFilter, error) {
 	filter := auditFilter{kinds: kinds}
 	var err error
-	if filter.repos, err = h.repoIDs(ctx, org, commaList(in.RepoNames), in.Provider); err != nil {
+	if filter.repos, err = h.repoIDs(ctx, commaList(in.RepoNames), in.Provider); err != nil {
 		return filter, err
 	}
 	filter.flowNames = commaList(in.FlowNames)
 	filter.unknown = slices.Contains(filter.flowNames, noProvenance)
-	refs, err := h.Flows.ResolveMany(ctx, org.OrgID, resource.SortUnique(slices.Clone(filter.flowNames)))
+	refs, err := h.Flows.ResolveMany(ctx, server.Access(ctx).OrgID, resource.SortUnique(slices.Clone(filter.flowNames)))
 	for _, ref := range refs {
 		filter.flows = append(filter.flows, ref.ID)
 	}

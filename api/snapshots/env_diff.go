@@ -68,16 +68,15 @@ func (s *diffSide) snapshotID() string {
 
 // environmentDiff compares two snapshots of the organization.
 func (h *handlers) environmentDiff(ctx context.Context, in *environmentDiffInput) (*server.Answer[EnvironmentDiffResponse], error) {
-	org := server.Access(ctx)
-	first, second, err := h.diffSides(ctx, org, in)
+	first, second, err := h.diffSides(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	comparison, err := h.compareSides(ctx, org, first, second)
+	comparison, err := h.compareSides(ctx, first, second)
 	if err != nil {
 		return nil, err
 	}
-	flows, err := h.loadDiffFlows(ctx, org, &comparison)
+	flows, err := h.loadDiffFlows(ctx, &comparison)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +89,7 @@ func (h *handlers) environmentDiff(ctx context.Context, in *environmentDiffInput
 }
 
 // diffSides parses both snapshots of a request before it looks up their environments.
-func (h *handlers) diffSides(ctx context.Context, org evidence.OrgAccess, in *environmentDiffInput) (first, second *diffSide, err error) {
+func (h *handlers) diffSides(ctx context.Context, in *environmentDiffInput) (first, second *diffSide, err error) {
 	sides := make([]diffSide, 0, 2)
 	var names []string
 	for _, text := range []string{in.Snappish1, in.Snappish2} {
@@ -101,7 +100,7 @@ func (h *handlers) diffSides(ctx context.Context, org evidence.OrgAccess, in *en
 		names, sides = append(names, name), append(sides, diffSide{expression: asked})
 	}
 	for i := range sides {
-		if sides[i].environment, err = h.LoadEnvironment(ctx, org, names[i]); err != nil {
+		if sides[i].environment, err = h.LoadEnvironment(ctx, names[i]); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -110,7 +109,7 @@ func (h *handlers) diffSides(ctx context.Context, org evidence.OrgAccess, in *en
 
 // compareSides compares what runs by the two snapshots, and notes their numbers. Those
 // of logical environments have no trees.
-func (h *handlers) compareSides(ctx context.Context, org evidence.OrgAccess, first, second *diffSide) (snapshot.Comparison, error) {
+func (h *handlers) compareSides(ctx context.Context, first, second *diffSide) (snapshot.Comparison, error) {
 	read := h.resolveSnapshot
 	united := first.environment.Logical() || second.environment.Logical()
 	if united {
@@ -119,7 +118,7 @@ func (h *handlers) compareSides(ctx context.Context, org evidence.OrgAccess, fir
 	var loaded [2]loadedSnapshot
 	for i, side := range []*diffSide{first, second} {
 		var err error
-		if loaded[i], err = read(ctx, org, side.environment, side.expression); err != nil {
+		if loaded[i], err = read(ctx, side.environment, side.expression); err != nil {
 			return snapshot.Comparison{}, err
 		}
 		side.number = loaded[i].Number
@@ -134,7 +133,7 @@ func (h *handlers) compareSides(ctx context.Context, org evidence.OrgAccess, fir
 type diffFlows map[string]evidence.Flow
 
 // loadDiffFlows looks the flows up: one command for a thousand.
-func (h *handlers) loadDiffFlows(ctx context.Context, org evidence.OrgAccess, comparison *snapshot.Comparison) (diffFlows, error) {
+func (h *handlers) loadDiffFlows(ctx context.Context, comparison *snapshot.Comparison) (diffFlows, error) {
 	var ids []string
 	add := func(artifact *snapshot.Artifact) {
 		if len(artifact.Origins) > 0 {
@@ -151,7 +150,7 @@ func (h *handlers) loadDiffFlows(ctx context.Context, org evidence.OrgAccess, co
 			add(&pairs[i].Second)
 		}
 	}
-	return h.Flows.Names(ctx, org.OrgID, resource.SortUnique(ids))
+	return h.Flows.Names(ctx, server.Access(ctx).OrgID, resource.SortUnique(ids))
 }
 
 // onlyIn shows what runs by one of the snapshots.

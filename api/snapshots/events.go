@@ -115,16 +115,15 @@ type listEventsAnswer struct {
 // listEvents lists what happened in an environment, newest first. Unless it is filtered
 // by repositories, page one and page a thousand cost the same.
 func (h *handlers) listEvents(ctx context.Context, in *listEventsInput) (*listEventsAnswer, error) {
-	org := server.Access(ctx)
 	start, end, err := in.bounds(ctx, h.Clock())
 	if err != nil {
 		return nil, err
 	}
-	log, err := h.eventLogNamed(ctx, org, in.Environment)
+	log, err := h.eventLogNamed(ctx, in.Environment)
 	if err != nil {
 		return nil, err
 	}
-	repos, err := h.repoIDs(ctx, org, in.RepoName, in.Provider)
+	repos, err := h.repoIDs(ctx, in.RepoName, in.Provider)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +151,8 @@ func (h *handlers) eventPage(ctx context.Context, log *eventLog, repos []string,
 
 // repoIDs resolves names of repositories: one command. An empty name
 // is unknown too.
-func (h *handlers) repoIDs(ctx context.Context, org evidence.OrgAccess, names []string, provider string) ([]string, error) {
+func (h *handlers) repoIDs(ctx context.Context, names []string, provider string) ([]string, error) {
+	org := server.Access(ctx)
 	names = resource.SortUnique(names)
 	var found []evidence.Repo
 	var err error
@@ -258,8 +258,8 @@ type eventLog struct {
 
 // eventLogNamed finds the log of the environment of a name. It ends with the last
 // snapshot of the head. All events of that one are stored; those of a snapshot that is being made may not be.
-func (h *handlers) eventLogNamed(ctx context.Context, org evidence.OrgAccess, name string) (*eventLog, error) {
-	environment, err := h.LoadEnvironment(ctx, org, name)
+func (h *handlers) eventLogNamed(ctx context.Context, name string) (*eventLog, error) {
+	environment, err := h.LoadEnvironment(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -268,7 +268,7 @@ func (h *handlers) eventLogNamed(ctx context.Context, org evidence.OrgAccess, na
 	}
 	head, err := h.Heads.Get(ctx, environment.ID)
 	return &eventLog{
-		org: org, environment: environment,
+		org: server.Access(ctx), environment: environment,
 		bounds: environments.EventRange{Environment: environment.ID, To: head.Timestamp},
 		latest: head.Last,
 	}, err
@@ -280,7 +280,7 @@ func (h *handlers) limitRange(ctx context.Context, log *eventLog, start, end tim
 	if start.IsBeginning() && end.IsEnd() {
 		return nil
 	}
-	timeline := h.timelineUntil(ctx, log.org, log.environment, log.latest)
+	timeline := h.timelineUntil(ctx, log.environment, log.latest)
 	first, last, err := timeline.Ends(start, end)
 	if err != nil {
 		return err

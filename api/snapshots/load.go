@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"attestry/api/resource"
+	"attestry/api/server"
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/evidence/timeline"
@@ -23,26 +24,26 @@ type loadedSnapshot struct {
 
 // timeline is what snapshot expressions are resolved against, once the reports under
 // way have been waited for.
-func (h *handlers) timeline(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment) (*timeline.Timeline, error) {
+func (h *handlers) timeline(ctx context.Context, environment evidence.Environment) (*timeline.Timeline, error) {
 	if err := h.catchUp(ctx, &environment); err != nil {
 		return nil, err
 	}
 	latest, err := h.Snapshots.Latest(ctx, environment.ID)
-	return h.timelineUntil(ctx, org, environment, latest), err
+	return h.timelineUntil(ctx, environment, latest), err
 }
 
 // timelineUntil is that of a physical environment whose last snapshot has the number
 // latest; 0 when there is none.
-func (h *handlers) timelineUntil(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, latest int64) *timeline.Timeline {
+func (h *handlers) timelineUntil(ctx context.Context, environment evidence.Environment, latest int64) *timeline.Timeline {
 	return &timeline.Timeline{
-		Org: org.OrgName, Environment: environment.Name, Latest: latest, Now: h.Clock(),
+		Org: server.Access(ctx).OrgName, Environment: environment.Name, Latest: latest, Now: h.Clock(),
 		InForce: func(at float64) (int64, error) { return h.Snapshots.NumberAt(ctx, environment.ID, at) },
 	}
 }
 
 // resolveSnapshot finds the snapshot of an expression, without what runs by it.
-func (h *handlers) resolveSnapshot(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, asked timeline.Expression) (loadedSnapshot, error) {
-	timeline, err := h.timeline(ctx, org, environment)
+func (h *handlers) resolveSnapshot(ctx context.Context, environment evidence.Environment, asked timeline.Expression) (loadedSnapshot, error) {
+	timeline, err := h.timeline(ctx, environment)
 	if err != nil {
 		return loadedSnapshot{}, err
 	}
@@ -66,8 +67,8 @@ func (h *handlers) resolveSnapshot(ctx context.Context, org evidence.OrgAccess, 
 
 // loadSnapshot reads the snapshot of an expression: as many commands for each of its
 // two trees as that has levels, and six beside them.
-func (h *handlers) loadSnapshot(ctx context.Context, org evidence.OrgAccess, environment evidence.Environment, asked timeline.Expression) (loadedSnapshot, error) {
-	loaded, err := h.resolveSnapshot(ctx, org, environment, asked)
+func (h *handlers) loadSnapshot(ctx context.Context, environment evidence.Environment, asked timeline.Expression) (loadedSnapshot, error) {
+	loaded, err := h.resolveSnapshot(ctx, environment, asked)
 	if err != nil {
 		return loaded, err
 	}

@@ -49,12 +49,11 @@ type GetSnapshotListItem struct {
 // listSnapshots lists snapshots, newest first. Their numbers have no gaps, so a
 // page is looked up by id.
 func (h *handlers) listSnapshots(ctx context.Context, in *listSnapshotsInput) (*server.Answer[jsonstream.List[GetSnapshotListItem]], error) {
-	org := server.Access(ctx)
-	environment, err := h.LoadEnvironment(ctx, org, in.Environment)
+	environment, err := h.LoadEnvironment(ctx, in.Environment)
 	if err != nil {
 		return nil, err
 	}
-	timeline, err := h.timeline(ctx, org, environment)
+	timeline, err := h.timeline(ctx, environment)
 	if err != nil {
 		return nil, err
 	}
@@ -133,8 +132,7 @@ type getSnapshotInput struct {
 }
 
 func (h *handlers) getSnapshot(ctx context.Context, in *getSnapshotInput) (*server.Answer[GetSnapshotResponse], error) {
-	org := server.Access(ctx)
-	environment, err := h.LoadEnvironment(ctx, org, in.Environment)
+	environment, err := h.LoadEnvironment(ctx, in.Environment)
 	if err != nil {
 		return nil, err
 	}
@@ -142,10 +140,10 @@ func (h *handlers) getSnapshot(ctx context.Context, in *getSnapshotInput) (*serv
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := h.loadSnapshot(ctx, org, environment, asked)
+	loaded, err := h.loadSnapshot(ctx, environment, asked)
 	if err != nil {
 		return nil, err
 	}
-	body, err := h.showSnapshot(ctx, org, environment, &loaded, in.Explain)
+	body, err := h.showSnapshot(ctx, environment, &loaded, in.Explain)
 	return server.Answered(body), err
 }
