@@ -59,20 +59,20 @@ type ArtifactInfo struct {
 type diffSide struct {
 	environment evidence.Environment
 	expression  timeline.Expression
-	number      int64
+	loaded      loadedSnapshot
 }
 
 func (s *diffSide) snapshotID() string {
-	return s.environment.Name + "#" + strconv.FormatInt(s.number, 10)
+	return s.environment.Name + "#" + strconv.FormatInt(s.loaded.Number, 10)
 }
 
 // environmentDiff compares two snapshots of the organization.
 func (h *handlers) environmentDiff(ctx context.Context, in *environmentDiffInput) (*server.Answer[EnvironmentDiffResponse], error) {
-	first, second, err := h.diffSides(ctx, in)
+	sides, err := h.diffSides(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	comparison, err := h.compareSides(ctx, first, second)
+	comparison, err := h.compareSides(ctx, &sides[0], &sides[1])
 	if err != nil {
 		return nil, err
 	}
@@ -81,52 +81,46 @@ func (h *handlers) environmentDiff(ctx context.Context, in *environmentDiffInput
 		return nil, err
 	}
 	return server.Answered(EnvironmentDiffResponse{
-		Snappish1:  DiffItem{SnapshotID: first.snapshotID(), Artifacts: flows.onlyIn(comparison.OnlyFirst)},
-		Snappish2:  DiffItem{SnapshotID: second.snapshotID(), Artifacts: flows.onlyIn(comparison.OnlySecond)},
+		Snappish1:  DiffItem{SnapshotID: sides[0].snapshotID(), Artifacts: flows.onlyIn(comparison.OnlyFirst)},
+		Snappish2:  DiffItem{SnapshotID: sides[1].snapshotID(), Artifacts: flows.onlyIn(comparison.OnlySecond)},
 		Changed:    DiffItem{Artifacts: flows.changed(comparison.Changed)},
 		NotChanged: DiffItem{Artifacts: flows.unchanged(comparison.Same)},
 	}), nil
 }
 
 // diffSides parses both snapshots of a request before it looks up their environments.
-func (h *handlers) diffSides(ctx context.Context, in *environmentDiffInput) (first, second *diffSide, err error) {
-	sides := make([]diffSide, 0, 2)
-	var names []string
-	for _, text := range []string{in.Snappish1, in.Snappish2} {
-		name, asked, err := timeline.ParseSnappish(text)
-		if err != nil {
-			return nil, nil, err
-		}
-		names, sides = append(names, name), append(sides, diffSide{expression: asked})
-	}
-	for i := range sides {
-		if sides[i].environment, err = h.LoadEnvironment(ctx, names[i]); err != nil {
-			return nil, nil, err
+func (h *handlers) diffSides(ctx context.Context, in *environmentDiffInput) (sides [2]diffSide, err error) {
+	var names [2]string
+	for i, text := range []string{in.Snappish1, in.Snappish2} {
+		if names[i], sides[i].expression, err = timeline.ParseSnappish(text); err != nil {
+			return sides, err
 		}
 	}
-	return &sides[0], &sides[1], nil
+	for i, name := range names {
+		if sides[i].environment, err = h.LoadEnvironment(ctx, name); err != nil {
+			return sides, err
+		}
+	}
+	return sides, nil
 }
 
-// compareSides compares what runs by the two snapshots, and notes their numbers. Those
-// of logical environments have no trees.
+// compareSides compares what runs by the two snapshots, which it reads. Those of logical environments have no trees.
 func (h *handlers) compareSides(ctx context.Context, first, second *diffSide) (snapshot.Comparison, error) {
 	read := h.resolveSnapshot
 	united := first.environment.Logical() || second.environment.Logical()
 	if united {
 		read = h.loadSnapshot
 	}
-	var loaded [2]loadedSnapshot
-	for i, side := range []*diffSide{first, second} {
+	for _, side := range []*diffSide{first, second} {
 		var err error
-		if loaded[i], err = read(ctx, side.environment, side.expression); err != nil {
+		if side.loaded, err = read(ctx, side.environment, side.expression); err != nil {
 			return snapshot.Comparison{}, err
 		}
-		side.number = loaded[i].Number
 	}
 	if united {
-		return snapshot.Compare(loaded[0].Artifacts, loaded[1].Artifacts), nil
+		return snapshot.Compare(first.loaded.Artifacts, second.loaded.Artifacts), nil
 	}
-	return h.Snapshots.Comparison(ctx, &loaded[0].Snapshot, &loaded[1].Snapshot)
+	return h.Snapshots.Comparison(ctx, &first.loaded.Snapshot, &second.loaded.Snapshot)
 }
 
 // diffFlows are the flows that built the artifacts of a diff, by id.

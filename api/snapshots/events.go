@@ -1,6 +1,7 @@
 package snapshots
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -85,26 +86,24 @@ func (in *listEventsInput) bounds(ctx context.Context, now time.Time) (start, en
 			return start, end, err
 		}
 	}
-	switch {
-	case server.QueryHas(ctx, "start_ts"):
-		start = timeline.At(in.StartTS)
-	case server.QueryHas(ctx, "from"):
-		start = timeline.At(in.From)
-	case server.QueryHas(ctx, "start"):
-		start, err = timeline.ParseMoment(server.SentText(ctx, "start"), now)
-	}
-	if err != nil {
+	startAt := cmp.Or(resource.IfSent(ctx, "start_ts", in.StartTS), resource.IfSent(ctx, "from", in.From))
+	if start, err = sentMoment(ctx, startAt, "start", start, now); err != nil {
 		return start, end, err
 	}
-	switch {
-	case server.QueryHas(ctx, "end_ts"):
-		end = timeline.At(in.EndTS)
-	case server.QueryHas(ctx, "to"):
-		end = timeline.At(in.To)
-	case server.QueryHas(ctx, "end"):
-		end, err = timeline.ParseMoment(server.SentText(ctx, "end"), now)
-	}
+	endAt := cmp.Or(resource.IfSent(ctx, "end_ts", in.EndTS), resource.IfSent(ctx, "to", in.To))
+	end, err = sentMoment(ctx, endAt, "end", end, now)
 	return start, end, err
+}
+
+// sentMoment is a bound of the log: the time that was sent, else the text of a parameter, else instead.
+func sentMoment(ctx context.Context, at *float64, parameter string, instead timeline.Moment, now time.Time) (timeline.Moment, error) {
+	switch {
+	case at != nil:
+		return timeline.At(*at), nil
+	case server.QueryHas(ctx, parameter):
+		return timeline.ParseMoment(server.SentText(ctx, parameter), now)
+	}
+	return instead, nil
 }
 
 type listEventsAnswer struct {
