@@ -246,31 +246,18 @@ func physicalIDs(environment *evidence.Environment) []string {
 // resolvePhysicalEnvironments finds the ids of the environments in which things run, of those
 // of the given names: two commands, and up to three more for members of logical ones.
 func (h *handlers) resolvePhysicalEnvironments(ctx context.Context, names []string) ([]string, error) {
-	org := server.Access(ctx)
-	names = resource.SortUnique(slices.Clone(names))
-	refs, err := h.Environments.ResolveMany(ctx, org.OrgID, names)
+	refs, err := h.ResolveEnvironments(ctx, resource.SortUnique(slices.Clone(names)))
 	if err != nil {
+		return nil, err
+	}
+	found, err := h.Environments.GetMany(ctx, resource.UniqueOf(refs, func(ref *environments.EnvironmentRef) string { return ref.ID }))
+	if err != nil {
+		return nil, err
+	}
+	if err := h.Environments.FollowRevivals(ctx, server.Access(ctx).OrgID, found); err != nil {
 		return nil, err
 	}
 	ids := []string{}
-	for _, name := range names {
-		ref, ok := refs[name]
-		if !ok {
-			ref, err = h.ResolveEnvironment(ctx, name)
-		}
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, ref.ID)
-	}
-	found, err := h.Environments.GetMany(ctx, resource.SortUnique(ids))
-	if err != nil {
-		return nil, err
-	}
-	if err := h.Environments.FollowRevivals(ctx, org.OrgID, found); err != nil {
-		return nil, err
-	}
-	ids = ids[:0]
 	for i := range found {
 		ids = append(ids, physicalIDs(&found[i])...)
 	}

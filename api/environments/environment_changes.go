@@ -121,27 +121,6 @@ func (h *handlers) resolveMembers(ctx context.Context, owner string, kind eviden
 	return &members, err
 }
 
-// environmentsExist returns an error if one of the names does not exist. Clients may create a physical environment with
-// members, which are checked and otherwise ignored.
-func (h *handlers) environmentsExist(ctx context.Context, names *[]string) error {
-	if names == nil {
-		return nil
-	}
-	refs, err := h.Environments.ResolveMany(ctx, server.Access(ctx).OrgID, resource.SortUnique(slices.Clone(*names)))
-	if err != nil {
-		return err
-	}
-	for _, name := range *names {
-		if _, ok := refs[name]; ok {
-			continue
-		}
-		if _, err := h.ResolveEnvironment(ctx, name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // physicalMembers resolves the names of the members that the logical environment
 // called owner is to have, in their order. A member that it has already may be
 // archived, so that the same list can be sent again.
@@ -154,25 +133,12 @@ func (h *handlers) physicalMembers(ctx context.Context, owner string, names []st
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]string, 0, len(names))
-	seen := make(map[string]bool, len(names))
-	for _, name := range names {
-		ref, ok := refs[name]
-		if !ok {
-			ref, err = h.ResolveEnvironment(ctx, name)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if ref.Type == evidence.LogicalType {
-			return nil, errNotPhysical
-		}
-		if !seen[ref.ID] {
-			seen[ref.ID] = true
-			ids = append(ids, ref.ID)
-		}
+	picked, err := h.PickEnvironments(ctx, names, refs)
+	if slices.ContainsFunc(picked, func(ref environments.EnvironmentRef) bool { return ref.Type == evidence.LogicalType }) {
+		return nil, errNotPhysical
 	}
-	return ids, nil
+	ids := resource.Map(picked, func(ref *environments.EnvironmentRef) string { return ref.ID })
+	return append([]string{}, storage.Distinct(ids)...), err
 }
 
 // addArchivedMembers adds to refs the archived members of the environment called

@@ -127,7 +127,9 @@ func (h *handlers) environmentChange(ctx context.Context, body *CreateEnvironmen
 		return change, err
 	}
 	if body.Type != string(evidence.LogicalType) {
-		return change, h.environmentsExist(ctx, body.IncludedEnvironments)
+		// Clients may create a physical environment with members, which are checked and otherwise ignored.
+		_, err = h.ResolveEnvironments(ctx, resource.ZeroIfNil(body.IncludedEnvironments))
+		return change, err
 	}
 	change.Included, err = h.resolveMembers(ctx, body.Name, evidence.LogicalType, body.IncludedEnvironments)
 	return change, err

@@ -173,6 +173,33 @@ func (b *Base) ResolveEnvironment(ctx context.Context, name string) (environment
 	return ref, EnvironmentNotFound(ctx, name, err)
 }
 
+// ResolveEnvironments resolves names, in their order, or answers in the contract's words. One command is enough unless a
+// name cannot be resolved.
+func (b *Base) ResolveEnvironments(ctx context.Context, names []string) ([]environments.EnvironmentRef, error) {
+	known, err := b.Environments.ResolveMany(ctx, server.Access(ctx).OrgID, storage.Distinct(names))
+	if err != nil {
+		return nil, err
+	}
+	return b.PickEnvironments(ctx, names, known)
+}
+
+// PickEnvironments is ResolveEnvironments for names most of which are known. With an error, it returns those of the names
+// before the one that cannot be resolved.
+func (b *Base) PickEnvironments(ctx context.Context, names []string, known map[string]environments.EnvironmentRef) ([]environments.EnvironmentRef, error) {
+	refs := make([]environments.EnvironmentRef, 0, len(names))
+	for _, name := range names {
+		ref, ok := known[name]
+		if !ok {
+			var err error
+			if ref, err = b.ResolveEnvironment(ctx, name); err != nil {
+				return refs, err
+			}
+		}
+		refs = append(refs, ref)
+	}
+	return refs, nil
+}
+
 // EnvironmentNotFound is NotFound for an environment, which may be archived.
 func EnvironmentNotFound(ctx context.Context, name string, err error) error {
 	org := server.Access(ctx)
