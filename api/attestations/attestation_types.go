@@ -212,7 +212,7 @@ func (h *handlers) postAttestationType(ctx context.Context, _ *server.OrgPath, f
 func readSchema(ctx context.Context, f *server.Form[CustomAttestationTypePostInput]) (json.RawMessage, error) {
 	var schema json.RawMessage
 	err := f.Files(func(file server.FormFile) error {
-		read, err := server.ReadFile(ctx, file)
+		read, err := server.ReadFile(ctx, file, server.FileLimit)
 		if err != nil {
 			return err
 		}

@@ -119,7 +119,7 @@ func (h *handlers) storePolicy(ctx context.Context, change governance.Change, fi
 	org := server.Access(ctx)
 	change.Org, change.By, change.At = org.OrgID, server.Principal(ctx).Name, math.Floor(evidence.Seconds(h.Clock()))
 	err := files(func(file server.FormFile) error {
-		content, err := resource.ReadFormFile(ctx, file, policy.MaxSize)
+		content, err := server.ReadFile(ctx, file, policy.MaxSize)
 		if err != nil {
 			return err
 		}

@@ -85,7 +85,7 @@ func (h *handlers) evaluatePolicy(ctx context.Context, _ *server.OrgPath, f *ser
 	}
 	var parsed *policy.Policy
 	err = f.Files(func(file server.FormFile) error {
-		content, err := resource.ReadFormFile(ctx, file, policy.MaxSize)
+		content, err := server.ReadFile(ctx, file, policy.MaxSize)
 		if err == nil {
 			parsed, err = h.checkPolicy(ctx, content)
 		}

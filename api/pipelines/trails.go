@@ -85,7 +85,7 @@ const templateField = "template_file"
 func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files func(func(server.FormFile) error) error) (string, error) {
 	id := ""
 	err := files(func(file server.FormFile) error {
-		content, err := resource.ReadFormFile(ctx, file, template.MaxSize)
+		content, err := server.ReadFile(ctx, file, template.MaxSize)
 		if err != nil {
 			return err
 		}

@@ -1,14 +1,11 @@
 package resource
 
 import (
-	"context"
 	"encoding/json"
-	"io"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"attestry/api/server"
 	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/evidence/attestation"
@@ -177,20 +174,4 @@ type AttestationBase struct {
 	ExternalURLs        ExternalURLs              `json:"external_urls,omitempty"`
 	Annotations         Annotations               `json:"annotations,omitempty"`
 	UserData            UserData                  `json:"user_data,omitempty"`
-}
-
-// ReadFormFile reads a YAML or JSON file of at most max bytes. Of a greater one the rest is
-// read as well, as a file beyond the limit of all files has its own error.
-func ReadFormFile(ctx context.Context, file server.FormFile, max int) ([]byte, error) {
-	m := server.RequestOf(ctx).Memory
-	content, err := m.ReadAll(file, max+1)
-	if err == nil && len(content) > max {
-		if _, err = io.Copy(io.Discard, file); err == nil {
-			return nil, server.PartTooLarge(file.Field, int64(max))
-		}
-	}
-	if err != nil {
-		return nil, server.MalformedForm(err)
-	}
-	return content, m.Take(server.DocumentMultiple * int64(len(content)))
 }

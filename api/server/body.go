@@ -21,8 +21,8 @@ const (
 	jsonLimit = Mebibyte
 	// ReportLimit bounds the report of an environment.
 	ReportLimit = 32 * Mebibyte
-	// fileLimit bounds a file sent as a part of a form.
-	fileLimit = 10 * Mebibyte
+	// FileLimit bounds a file sent as a part of a form.
+	FileLimit = 10 * Mebibyte
 	// minMultiple is what each byte of a body becomes at least while it is decoded.
 	minMultiple = 3
 )

@@ -127,7 +127,7 @@ func (f *Form[T]) file(part *multipart.Part) (*FormFile, error) {
 	if err := checkFilename(field, filename); err != nil {
 		return nil, err
 	}
-	content, err := sentContent(filename, &limitedFile{reader: part, left: fileLimit})
+	content, err := sentContent(filename, &limitedFile{reader: part, left: FileLimit})
 	if err != nil || content == nil {
 		return nil, err
 	}
@@ -245,7 +245,7 @@ func newForm[T any](r *Request, name string, files []string) (*Form[T], error) {
 	if err := checkEncoding(r.header); err != nil {
 		return nil, err
 	}
-	limit := jsonLimit + int64(len(files))*fileLimit + formOverhead
+	limit := jsonLimit + int64(len(files))*FileLimit + formOverhead
 	if r.Body != nil && int64(r.Body.Length) > limit {
 		return nil, formTooLarge()
 	}
@@ -296,7 +296,7 @@ func (f *Form[T]) decode(part io.Reader, v *validation.Validator, schema *huma.S
 	case err != nil:
 		return MalformedForm(err)
 	case len(raw) > jsonLimit:
-		return PartTooLarge(f.name, jsonLimit)
+		return partTooLarge(f.name, jsonLimit)
 	}
 	if err := f.memory.Take(int64(len(raw)) + validation.ParsedSize(raw)); err != nil {
 		return err
@@ -314,8 +314,8 @@ func (f *Form[T]) decode(part io.Reader, v *validation.Validator, schema *huma.S
 	return nil
 }
 
-// PartTooLarge is the answer for a part of a form that is too large, in bytes.
-func PartTooLarge(name string, limit int64) error {
+// partTooLarge is the answer for a part of a form that is too large, in bytes.
+func partTooLarge(name string, limit int64) error {
 	return evidence.NewError(evidence.TooLarge, fmt.Sprintf("%s exceeds the limit of %d MiB", name, limit/Mebibyte))
 }
 
@@ -339,17 +339,23 @@ func (l *limitedFile) Read(p []byte) (int, error) {
 
 func formTooLarge() error { return evidence.NewError(evidence.TooLarge, fileTooLargeMessage) }
 
-// DocumentMultiple is what each byte of a document becomes, at most, while it is parsed.
-const DocumentMultiple = 32
+// documentMultiple is what each byte of a document becomes, at most, while it is parsed.
+const documentMultiple = 32
 
-// ReadFile reads a file that is a document to be parsed, if there is memory for it.
-func ReadFile(ctx context.Context, file io.Reader) ([]byte, error) {
+// ReadFile reads a YAML or JSON file of at most limit bytes, if there is memory for it to be parsed. Of a greater one
+// the rest is read as well, as a file beyond FileLimit has its own error.
+func ReadFile(ctx context.Context, file FormFile, limit int) ([]byte, error) {
 	m := RequestOf(ctx).Memory
-	text, err := m.ReadAll(file, fileLimit+1)
+	content, err := m.ReadAll(file, limit+1)
+	if err == nil && len(content) > limit {
+		if _, err = io.Copy(io.Discard, file); err == nil {
+			return nil, partTooLarge(file.Field, int64(limit))
+		}
+	}
 	if err != nil {
 		return nil, MalformedForm(err)
 	}
-	return text, m.Take(DocumentMultiple * int64(len(text)))
+	return content, m.Take(documentMultiple * int64(len(content)))
 }
 
 // MalformedForm words what goes wrong between the parts of a form.

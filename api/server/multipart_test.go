@@ -63,10 +63,10 @@ func TestFormsAreReadPartByPart(t *testing.T) {
 		`"x"`:                                {data},
 		`"x attachment_file a.txt 3"`:        {data, {"attachment_file", "a.txt", "abc"}},
 		`"x attachment_file b.txt 0"`:        {data, {"other", "o.txt", "zzz"}, {"attachment_file", "b.txt", ""}},
-		`"x attachment_file c.bin 10485760"`: {data, {"attachment_file", "c.bin", strings.Repeat("c", fileLimit)}},
+		`"x attachment_file c.bin 10485760"`: {data, {"attachment_file", "c.bin", strings.Repeat("c", FileLimit)}},
 		`"x attachment_file d.txt 3"`:        {{"attachment_file", "d.txt", "abc"}, data},
 		`"x attachment_file e.txt 0"`:        {{"other", "o.txt", "zzz"}, {"attachment_file", "e.txt", ""}, {"other", "", "zzz"}, data},
-		`"x attachment_file f.bin 10485760"`: {{"attachment_file", "f.bin", strings.Repeat("f", fileLimit)}, data},
+		`"x attachment_file f.bin 10485760"`: {{"attachment_file", "f.bin", strings.Repeat("f", FileLimit)}, data},
 		`"x attachment_file g.txt 1"`:        {{"attachment_file", "", ""}, data, {"attachment_file", "g.txt", "g"}, {"attachment_file", "", ""}},
 		`"x attachment_file h.txt 2"`:        {{"attachment_file", "", ""}, {"attachment_file", "h.txt", "hh"}, data},
 	} {
@@ -187,9 +187,9 @@ func TestFormsAreUnavailableWhileTheirFilesCannotBeHeld(t *testing.T) {
 func TestFormsAboveTheLimitsAreTooLarge(t *testing.T) {
 	s := startForm(t)
 	data := part{"data_json", "", `{"name":"x"}`}
-	s.post(t, "", data, part{"attachment_file", "a", strings.Repeat("c", fileLimit+1)}).expect(t, 413, fileTooLargeMessage)
+	s.post(t, "", data, part{"attachment_file", "a", strings.Repeat("c", FileLimit+1)}).expect(t, 413, fileTooLargeMessage)
 	s.post(t, "", part{"data_json", "", `{"name":"x"}` + strings.Repeat(" ", jsonLimit)}).expect(t, 413, "data_json exceeds the limit of 1 MiB")
-	s.post(t, "", data, part{"other", "o", strings.Repeat("c", 2*fileLimit)}).expect(t, 413, fileTooLargeMessage)
-	s.post(t, "", part{"attachment_file", "a", strings.Repeat("c", fileLimit+1)}, data).expect(t, 413, fileTooLargeMessage)
-	s.post(t, "", part{"other", "o", strings.Repeat("c", 2*fileLimit)}, data).expect(t, 413, fileTooLargeMessage)
+	s.post(t, "", data, part{"other", "o", strings.Repeat("c", 2*FileLimit)}).expect(t, 413, fileTooLargeMessage)
+	s.post(t, "", part{"attachment_file", "a", strings.Repeat("c", FileLimit+1)}, data).expect(t, 413, fileTooLargeMessage)
+	s.post(t, "", part{"other", "o", strings.Repeat("c", 2*FileLimit)}, data).expect(t, 413, fileTooLargeMessage)
 }
