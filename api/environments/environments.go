@@ -5,11 +5,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"attestry/api/resource"
 	"attestry/api/server"
@@ -164,32 +161,11 @@ type listEnvironmentsInput struct {
 }
 
 // environmentList is a bare array, or an envelope if the query has a page.
-type environmentList struct {
-	paged        *server.PageEnvelope
-	environments []GetEnvironmentResponse
-}
+type environmentList = resource.ListOrPage[[]GetEnvironmentResponse, environmentsPage]
 
 type environmentsPage struct {
 	server.PageEnvelope
 	Environments []GetEnvironmentResponse `json:"environments"`
-}
-
-// JSONForm returns the envelope if there is one, else the array.
-func (l environmentList) JSONForm() any {
-	if l.paged == nil {
-		return l.environments
-	}
-	return environmentsPage{PageEnvelope: *l.paged, Environments: l.environments}
-}
-
-func (environmentList) EscapesHTML() {}
-
-// Schema describes both forms.
-func (environmentList) Schema(registry huma.Registry) *huma.Schema {
-	return &huma.Schema{OneOf: []*huma.Schema{
-		{Type: huma.TypeArray, Items: registry.Schema(reflect.TypeFor[GetEnvironmentResponse](), true, "")},
-		registry.Schema(reflect.TypeFor[environmentsPage](), true, "EnvironmentsPage"),
-	}}
 }
 
 // listEnvironments lists an organization's environments. They are configured,
@@ -206,11 +182,11 @@ func (h *handlers) listEnvironments(ctx context.Context, in *listEnvironmentsInp
 	}
 	in.compare(shown)
 	if !server.QueryHas(ctx, "page") && !server.QueryHas(ctx, "per_page") {
-		return server.Answered(environmentList{environments: shown}), nil
+		return server.Answered(environmentList{List: shown}), nil
 	}
 	number, size := max(in.Page, 1), cmp.Or(in.PerPage, defaultEnvironmentsPerPage)
 	envelope := server.PageOf(ctx, h.Links, number, size, int64(len(shown))).Envelope()
-	return server.Answered(environmentList{paged: &envelope, environments: server.CutPage(shown, number, size)}), nil
+	return server.Answered(environmentList{Page: &environmentsPage{envelope, server.CutPage(shown, number, size)}}), nil
 }
 
 // matches applies the filters. Empty filters are ignored, except that an empty tag matches nothing

@@ -208,7 +208,7 @@ func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*server.A
 		paged, flows = new(server.PaginationOf(number, size, int64(len(flows)))), server.CutPage(flows, number, size)
 	}
 	items := server.PartsOf(h.BatchBytes, storage.SingleBatch(flows), h.showFlows)
-	return server.Answered(resource.DataList[FlowList]{Paged: paged, Items: items}), nil
+	return server.Answered(resource.NewDataList(items, paged)), nil
 }
 
 // sortFlows sorts by name, or by when something was last reported to a flow's latest trail. Flows

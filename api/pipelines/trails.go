@@ -228,7 +228,7 @@ func (h *handlers) listFlowTrails(ctx context.Context, in *listFlowTrailsInput) 
 		query.Offset, query.Limit = server.OffsetOf(number, size), size
 	}
 	trails, err := h.Trails.List(ctx, query)
-	return server.Answered(resource.DataList[GetTrail]{Paged: paged, Items: h.listOfTrails(trails)}), err
+	return server.Answered(resource.NewDataList(h.listOfTrails(trails), paged)), err
 }
 
 // showTrails shows trails with a constant number of commands for a thousand

@@ -77,29 +77,39 @@ type DataPage[T any] struct {
 	Pagination server.PaginationInfo `json:"pagination"`
 }
 
-// DataList is a bare array, or a page if the query has one.
-type DataList[T any] struct {
-	Paged *server.PaginationInfo
-	Items jsonstream.List[T]
+// ListOrPage is an L, which is an array, or a P if the query has a page.
+type ListOrPage[L, P any] struct {
+	List L
+	Page *P
 }
 
 // JSONForm returns the page if there is one, else the array.
-func (l DataList[T]) JSONForm() any {
-	if l.Paged == nil {
-		return l.Items
+func (l ListOrPage[L, P]) JSONForm() any {
+	if l.Page == nil {
+		return l.List
 	}
-	return DataPage[T]{Data: l.Items, Pagination: *l.Paged}
+	return *l.Page
 }
 
 // EscapesHTML marks the answers in which <, > and & are written as escapes.
-func (DataList[T]) EscapesHTML() {}
+func (ListOrPage[L, P]) EscapesHTML() {}
 
 // Schema describes both forms.
-func (DataList[T]) Schema(registry huma.Registry) *huma.Schema {
+func (ListOrPage[L, P]) Schema(registry huma.Registry) *huma.Schema {
 	return &huma.Schema{OneOf: []*huma.Schema{
-		{Type: huma.TypeArray, Items: registry.Schema(reflect.TypeFor[T](), true, "")},
-		registry.Schema(reflect.TypeFor[DataPage[T]](), true, ""),
+		registry.Schema(reflect.TypeFor[L](), true, ""), registry.Schema(reflect.TypeFor[P](), true, ""),
 	}}
+}
+
+// DataList is a bare array, or a DataPage if the query has a page.
+type DataList[T any] = ListOrPage[jsonstream.List[T], DataPage[T]]
+
+// NewDataList makes a list of items. Without a pagination, it is an array.
+func NewDataList[T any](items jsonstream.List[T], paged *server.PaginationInfo) DataList[T] {
+	if paged == nil {
+		return DataList[T]{List: items}
+	}
+	return DataList[T]{Page: &DataPage[T]{Data: items, Pagination: *paged}}
 }
 
 const (
