@@ -59,8 +59,9 @@ type Deps struct {
 	Logger     *slog.Logger
 	Registerer prometheus.Registerer
 	Gate       *access.Gate
-	// Sessions are those of the pages; nil for none.
-	Sessions Sessions
+	// Session returns whoever a request comes from by the cookie of the pages, or an evidence.Unauthorized error if nobody
+	// is signed in. nil if there are no pages.
+	Session func(c *fiber.Ctx) (evidence.Principal, error)
 	// Checks are the dependencies that /ready asks.
 	Checks []monitor.Check
 	// RequestTimeout bounds the work on a request; 0 means 30 s.
@@ -85,7 +86,7 @@ type Server struct {
 	metrics         *metrics
 	logger          *slog.Logger
 	gate            *access.Gate
-	sessions        Sessions
+	session         func(c *fiber.Ctx) (evidence.Principal, error)
 	links           links.Links
 	readiness       *monitor.Readiness
 	draining        atomic.Bool
@@ -132,7 +133,7 @@ func New(deps Deps, table []Route) (*Server, error) {
 		metrics:         measured,
 		logger:          deps.Logger,
 		gate:            deps.Gate,
-		sessions:        deps.Sessions,
+		session:         deps.Session,
 		links:           addresses,
 		readiness:       monitor.NewReadiness(deps.Checks, deps.Clock),
 		requestTimeout:  cmp.Or(deps.RequestTimeout, defaultRequestTimeout),

@@ -19,13 +19,6 @@ import (
 	"attestry/links"
 )
 
-// Sessions reads who is signed in to the pages.
-type Sessions interface {
-	// Principal returns whoever a request comes from by its cookie, or an evidence.Unauthorized error
-	// if nobody is signed in.
-	Principal(c *fiber.Ctx) (evidence.Principal, error)
-}
-
 // ServePage serves a path that is not an operation of the API, for people. The path is fiber's, with
 // parameters behind colons, and names the route in logs and metrics.
 func (s *Server) ServePage(method, path string, serve ...fiber.Handler) {
@@ -87,10 +80,10 @@ func (s *Server) Explain(ctx context.Context, err error) (status int, sentence s
 // recognizeSession finds out who is signed in, for requests without an Authorization header. Sessions
 // are good for reads only, as another site could make the browser send a write.
 func (s *Server) recognizeSession(c *fiber.Ctx, r *Request) error {
-	if s.sessions == nil || r.signedIn != nil || r.header(fiber.HeaderAuthorization) != "" {
+	if s.session == nil || r.signedIn != nil || r.header(fiber.HeaderAuthorization) != "" {
 		return nil
 	}
-	principal, err := s.sessions.Principal(c)
+	principal, err := s.session(c)
 	switch {
 	case evidence.CodeOf(err) == evidence.Unauthorized:
 		return nil
@@ -113,30 +106,19 @@ type PageQuery struct {
 	Body        []byte
 }
 
-// PageAnswer is the answer of the API to a PageQuery. Whoever has it closes it.
-type PageAnswer struct {
-	Status   int
-	response *fasthttp.Response
-}
-
-// NewPageAnswer makes an answer of a response, which must not be used for anything else from then on.
-func NewPageAnswer(response *fasthttp.Response) *PageAnswer {
-	return &PageAnswer{Status: response.StatusCode(), response: response}
-}
+// PageAnswer is the answer of the API to a PageQuery. Whoever has it closes its stream.
+type PageAnswer struct{ *fasthttp.Response }
 
 // Header is a field of the answer's head.
-func (a *PageAnswer) Header(name string) string { return string(a.response.Header.Peek(name)) }
+func (a *PageAnswer) Header(name string) string { return string(a.Response.Header.Peek(name)) }
 
 // Body is the content of the answer. An error of reading means that it broke off.
 func (a *PageAnswer) Body() io.Reader {
-	if stream := a.response.BodyStream(); stream != nil {
+	if stream := a.BodyStream(); stream != nil {
 		return stream
 	}
-	return bytes.NewReader(a.response.Body())
+	return bytes.NewReader(a.Response.Body())
 }
-
-// Close frees what the answer takes up.
-func (a *PageAnswer) Close() error { return a.response.CloseBodyStream() }
 
 type pageQueryKey struct{}
 
@@ -169,7 +151,7 @@ func (s *Server) Ask(c *fiber.Ctx, query PageQuery) *PageAnswer {
 	}
 	inner.SetUserValue(pageQueryKey{}, &pageQuery{PageQuery: query, ctx: c.UserContext()})
 	s.inner(&inner)
-	return NewPageAnswer(&inner.Response)
+	return &PageAnswer{&inner.Response}
 }
 
 // pageConn is the connection of a request that came over none. Its body is in memory, so it needs no deadlines.

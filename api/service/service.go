@@ -86,7 +86,7 @@ func New(p *process.Process) (*Service, error) {
 		return nil, err
 	}
 	if site != nil {
-		shell.Sessions = site
+		shell.Session = site.Principal
 	}
 	answering, err := server.New(shell, Routes(&resource.Base{
 		Store: p.Store, Clock: p.Clock, Links: links,

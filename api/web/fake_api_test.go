@@ -134,7 +134,7 @@ func (f *fakeAPI) Ask(_ *fiber.Ctx, query server.PageQuery) *server.PageAnswer {
 	if answer.stream != nil {
 		response.SetBodyStream(answer.stream, -1)
 	}
-	return server.NewPageAnswer(&response)
+	return &server.PageAnswer{Response: &response}
 }
 
 // answerTo returns the next answer to a query.

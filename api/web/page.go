@@ -230,14 +230,14 @@ func (p *page) list(target string, into any) (last int, err error) {
 func (p *page) ask(query server.PageQuery, take func(*server.PageAnswer) error) (err error) {
 	query.Principal = p.viewer
 	answer := p.api.Ask(p.c, query)
-	defer func() { err = errors.Join(err, answer.Close()) }()
-	if answer.Status == http.StatusOK {
+	defer func() { err = errors.Join(err, answer.CloseBodyStream()) }()
+	if answer.StatusCode() == http.StatusOK {
 		if err := take(answer); err != nil {
 			return fmt.Errorf("read the answer of %s %s: %w", query.Method, query.Target, err)
 		}
 		return nil
 	}
-	refused := &apiError{status: answer.Status, retryAfter: answer.Header(fiber.HeaderRetryAfter)}
+	refused := &apiError{status: answer.StatusCode(), retryAfter: answer.Header(fiber.HeaderRetryAfter)}
 	if err := jsonstream.NewDecoder(answer.Body()).Decode(refused); err != nil {
 		return fmt.Errorf("read the error of %s: %w", query.Target, err)
 	}
