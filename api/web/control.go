@@ -58,15 +58,17 @@ type controlPage struct {
 	Decisions controlDecisions
 }
 
+type controlVersion struct {
+	Version int     `json:"version"`
+	Status  string  `json:"status"`
+	Name    string  `json:"name"`
+	At      float64 `json:"timestamp"`
+	By      string  `json:"created_by"`
+}
+
 type controlVersions struct {
 	listed
-	Versions []struct {
-		Version int     `json:"version"`
-		Status  string  `json:"status"`
-		Name    string  `json:"name"`
-		At      float64 `json:"timestamp"`
-		By      string  `json:"created_by"`
-	} `json:"versions"`
+	Versions []controlVersion `json:"versions"`
 	// Logged are the entries of the transparency log, by version.
 	Logged map[int]*logged `json:"-"`
 	Pager  pager           `json:"-"`
@@ -123,11 +125,8 @@ func (s *Site) showControl(p *page) error {
 	if shown.Versions.Pager, err = p.part("versions", &shown.Versions.listed, &shown.Versions); err != nil {
 		return err
 	}
-	versions := make([]int, 0, len(shown.Versions.Versions))
-	for _, one := range shown.Versions.Versions {
-		versions = append(versions, one.Version)
-	}
-	if shown.Versions.Logged, err = p.loggedVersions(org, "control", shown.Control.Identifier, versions); err != nil {
+	number := func(v *controlVersion) int { return v.Version }
+	if shown.Versions.Logged, err = loggedVersions(p, "control", shown.Control.Identifier, shown.Versions.Versions, number); err != nil {
 		return err
 	}
 	if shown.Coverage.Pager, err = p.part("coverage", &shown.Coverage.listed, &shown.Coverage); err != nil {

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 
+	"attestry/api/resource"
 	"attestry/api/web/view"
 )
 
@@ -37,16 +38,13 @@ func (p *page) logged(org string, facts []string) (map[string]*logged, error) {
 	return found, nil
 }
 
-// loggedVersions is logged for versions of something that has a name.
-func (p *page) loggedVersions(org, kind, name string, versions []int) (map[int]*logged, error) {
-	facts := make([]string, 0, len(versions))
-	for _, version := range versions {
-		facts = append(facts, fmt.Sprintf("%s/%s:%d", kind, name, version))
-	}
-	found, err := p.logged(org, facts)
+// loggedVersions is logged for versions, by their numbers, of something that has a name.
+func loggedVersions[V any](p *page, kind, name string, versions []V, number func(*V) int) (map[int]*logged, error) {
+	facts := resource.Map(versions, func(version *V) string { return fmt.Sprintf("%s/%s:%d", kind, name, number(version)) })
+	found, err := p.logged(p.org(), facts)
 	byVersion := map[int]*logged{}
-	for i, version := range versions {
-		byVersion[version] = found[facts[i]]
+	for i := range versions {
+		byVersion[number(&versions[i])] = found[facts[i]]
 	}
 	return byVersion, err
 }

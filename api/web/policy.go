@@ -132,20 +132,16 @@ type comparedVersion struct {
 }
 
 func (s *Site) showPolicy(p *page) error {
-	org, name := p.org(), p.parameter("policy")
-	shown := policyPage{Org: org, Left: p.comparedVersion("left"), Right: p.comparedVersion("right")}
+	name := p.parameter("policy")
+	shown := policyPage{Org: p.org(), Left: p.comparedVersion("left"), Right: p.comparedVersion("right")}
 	shown.Compared = shown.Left.Number > 0 && shown.Right.Number > 0
 	if err := p.getPolicy(&shown.Policy, name, shown.Left.Number, shown.Right.Number); err != nil {
 		return err
 	}
 	shown.JSON = p.apiAddress()
 	shown.arrange(p)
-	versions := make([]int, 0, len(shown.Versions))
-	for i := range shown.Versions {
-		versions = append(versions, shown.Versions[i].Version)
-	}
 	var err error
-	if shown.Logged, err = p.loggedVersions(org, "policy", name, versions); err != nil {
+	if shown.Logged, err = loggedVersions(p, "policy", name, shown.Versions, func(v *policyVersion) int { return v.Version }); err != nil {
 		return err
 	}
 	return p.render("policy", name, &shown)

@@ -95,17 +95,14 @@ func (s *Site) beginLogin(p *page) error {
 	if err != nil {
 		return err
 	}
-	s.sessions.KeepAttempt(p.c, session.Attempt{
-		State: attempt.State, Nonce: attempt.Nonce, Verifier: attempt.Verifier, Next: nextOf(p.c.Query("next")),
-	})
+	s.sessions.KeepAttempt(p.c, session.Attempt{Attempt: attempt, Next: nextOf(p.c.Query("next"))})
 	return p.c.Redirect(address, http.StatusSeeOther)
 }
 
 // endLogin signs a person in whom the identity provider has sent back.
 func (s *Site) endLogin(p *page) error {
 	kept := s.sessions.Attempt(p.c)
-	attempt := oidc.Attempt{State: kept.State, Nonce: kept.Nonce, Verifier: kept.Verifier}
-	name, err := s.Login.Redeem(p.c.UserContext(), attempt, p.c.Query("state"), p.c.Query("code"))
+	name, err := s.Login.Redeem(p.c.UserContext(), kept.Attempt, p.c.Query("state"), p.c.Query("code"))
 	if refused, ok := errors.AsType[*evidence.Error](err); ok && refused.Code == evidence.Unauthorized {
 		return p.showError(http.StatusUnauthorized, refused.Message)
 	}

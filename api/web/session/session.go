@@ -11,6 +11,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"attestry/api/oidc"
 	"attestry/evidence"
 	"attestry/evidence/identity"
 	"attestry/storage/cache"
@@ -211,7 +212,7 @@ const (
 // stored before somebody has signed in. Nobody else can give the browser one, which is what state and nonce
 // rely on.
 type Attempt struct {
-	State, Nonce, Verifier string
+	oidc.Attempt
 	// Next is where the person goes once signed in.
 	Next string
 }
@@ -231,9 +232,8 @@ func (s *Sessions) Attempt(c *fiber.Ctx) Attempt {
 	if err != nil {
 		return Attempt{}
 	}
-	return Attempt{
-		State: members.Get("state"), Nonce: members.Get("nonce"), Verifier: members.Get("verifier"), Next: members.Get("next"),
-	}
+	sent := oidc.Attempt{State: members.Get("state"), Nonce: members.Get("nonce"), Verifier: members.Get("verifier")}
+	return Attempt{Attempt: sent, Next: members.Get("next")}
 }
 
 // EndAttempt has the browser forget its attempt.
