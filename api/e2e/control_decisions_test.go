@@ -119,7 +119,12 @@ func TestDecisionsAreFiltered(t *testing.T) {
 	if lookup(t, page, "total_count") != 2.0 || lookup(t, page, "total_pages") != 1.0 {
 		t.Errorf("the page is %s", asJSON(page))
 	}
+	path := "/api/v2" + s.controlsPath() + "/C-1/decisions?" + strings.Repeat("flow_id=a&", 1001)
+	wantProblem(t, s.do(http.MethodGet, path, adminKey, nil), http.StatusBadRequest, validationMessage, map[string]string{"query.flow_id": tooManyTexts})
 }
+
+// tooManyTexts is the finding on 1001 times the text a, where 1000 texts are allowed.
+var tooManyTexts = "List should have at most 1000 items after validation, not 1001 [input: [" + strings.Repeat("'a', ", 39) + "'a',...]"
 
 func TestDecisionsShowTheNameThatAFlowHasNow(t *testing.T) {
 	t.Parallel()

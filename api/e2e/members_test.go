@@ -213,10 +213,12 @@ func TestTheAuditLogTellsWhoMayDoWhatSinceWhen(t *testing.T) {
 		t.Errorf("the first page is %s", asJSON(first))
 	}
 	for query, errors := range map[string]map[string]string{
-		"?sort_by=name":     {"query.sort_by": "Input should be 'when', 'user', 'role', 'changed_by' or 'source' [input: name]"},
-		"?event_type=moved": {"query.event_type": "Input should be 'added', 'changed' or 'removed' [input: moved]"},
-		"?per_page=101":     {"query.per_page": "Input should be less than or equal to 100 [input: 101]"},
-		"?from_timestamp=x": {"query.from_timestamp": "Input should be a valid number, unable to parse string as a number [input: x]"},
+		"?sort_by=name":                         {"query.sort_by": "Input should be 'when', 'user', 'role', 'changed_by' or 'source' [input: name]"},
+		"?event_type=moved":                     {"query.event_type": "Input should be 'added', 'changed' or 'removed' [input: moved]"},
+		"?per_page=101":                         {"query.per_page": "Input should be less than or equal to 100 [input: 101]"},
+		"?from_timestamp=x":                     {"query.from_timestamp": "Input should be a valid number, unable to parse string as a number [input: x]"},
+		"?" + strings.Repeat("role=a&", 1001):   {"query.role": tooManyTexts},
+		"?" + strings.Repeat("source=a&", 1001): {"query.source": tooManyTexts},
 	} {
 		wantProblem(t, s.do(http.MethodGet, "/api/v2"+log+query, adminKey, nil), http.StatusBadRequest, validationMessage, errors)
 	}

@@ -67,7 +67,7 @@ type listControlDecisionsInput struct {
 	IsCompliant   bool     `query:"is_compliant" doc:"Only compliant decisions, or only non-compliant ones."`
 	From          float64  `query:"from_timestamp" doc:"Unix seconds, inclusive."`
 	To            float64  `query:"to_timestamp" doc:"Unix seconds, inclusive."`
-	FlowID        []string `query:"flow_id,explode"`
+	FlowID        []string `query:"flow_id,explode" maxItems:"1000"`
 	SortDirection string   `query:"sort_direction" enum:"asc,desc" default:"desc"`
 }
 

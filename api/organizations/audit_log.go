@@ -26,8 +26,8 @@ type listAuditLogInput struct {
 	PerPage   int      `query:"per_page" minimum:"1" maximum:"100" default:"15"`
 	Search    string   `query:"search" doc:"Part of the name of whom a change concerns, or of who made it, in upper or lower case."`
 	EventType string   `query:"event_type" enum:"added,changed,removed"`
-	Role      []string `query:"role,explode" doc:"New role."`
-	Source    []string `query:"source,explode" doc:"app, scim, invitation or script."`
+	Role      []string `query:"role,explode" maxItems:"1000" doc:"New role."`
+	Source    []string `query:"source,explode" maxItems:"1000" doc:"app, scim, invitation or script."`
 	From      float64  `query:"from_timestamp" doc:"Unix seconds, inclusive."`
 	To        float64  `query:"to_timestamp" doc:"Unix seconds, inclusive."`
 	SortBy    string   `query:"sort_by" enum:"when,user,role,changed_by,source" default:"when"`
