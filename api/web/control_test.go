@@ -1,6 +1,10 @@
 package web
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
 
 func TestControlsAreSearched(t *testing.T) {
 	api := newFakeAPI(t, cannedAnswers{"GET /controls/acme": withHostile(
@@ -27,4 +31,21 @@ func TestControlShowsVersionsCoverageAndDecisions(t *testing.T) {
 	if len(api.asked) != 5 {
 		t.Errorf("asked %d times", len(api.asked))
 	}
+}
+
+func TestControlsWithManyLinksAndTagsStaySmall(t *testing.T) {
+	var links, tags []string
+	for i := range 5000 {
+		links = append(links, fmt.Sprintf(`"link-%04d":"https://example.com/%d"`, i, i))
+		tags = append(tags, fmt.Sprintf(`"tag-%04d":"%s"`, i, strings.Repeat("<", 300)))
+	}
+	api := newFakeAPI(t, cannedAnswers{
+		"GET /controls/acme/C-1":           canned(`{"identifier":"C-1","links":{` + strings.Join(links, ",") + `},"tags":{` + strings.Join(tags, ",") + `}}`),
+		"GET /controls/acme/C-1/versions":  canned(`{"versions":[]}`),
+		"GET /controls/acme/C-1/coverage":  canned(`{"environments":[]}`),
+		"GET /controls/acme/C-1/decisions": canned(`{"decisions":[]}`),
+	})
+	shown := api.open(t, "/acme/controls/C-1")
+	shown.has(t, `<a href="https://example.com/19" rel="noopener noreferrer">link-0019</a>`, "tag-0019", `More are in <a href="#json">`)
+	shown.lacks(t, "link-0020", "tag-0020")
 }
