@@ -213,17 +213,24 @@ func (a PlainArtifact) plain() PlainArtifact { return a }
 // component of its own in the document.
 type plainArtifact interface{ plain() PlainArtifact }
 
-func checkPlain[A plainArtifact](artifacts []A) bool {
-	for _, artifact := range artifacts {
+// PlainArtifacts are the artifacts of a report that says only what they run and since when. It is exported because huma
+// passes over embedded types that are not.
+type PlainArtifacts[A plainArtifact] struct {
+	Artifacts []A `json:"artifacts"`
+}
+
+// valid is true only if the artifacts meet their schema.
+func (p *PlainArtifacts[A]) valid() bool {
+	for _, artifact := range p.Artifacts {
 		if a := artifact.plain(); a.CreationTimestamp == 0 || !a.Digests.valid() {
 			return false
 		}
 	}
-	return artifacts != nil
+	return p.Artifacts != nil
 }
 
-func plainInstances[A plainArtifact](artifacts []A) []snapshot.Instance {
-	return resource.Map(artifacts, func(artifact *A) snapshot.Instance {
+func (p *PlainArtifacts[A]) instances() []snapshot.Instance {
+	return resource.Map(p.Artifacts, func(artifact *A) snapshot.Instance {
 		a := (*artifact).plain()
 		return snapshot.Instance{Digests: plainDigests(a.Digests), CreatedAt: a.CreationTimestamp}
 	})
@@ -231,75 +238,63 @@ func plainInstances[A plainArtifact](artifacts []A) []snapshot.Instance {
 
 // ServerReport is the body of server_report (docs/semantics.md 10.1).
 type ServerReport struct {
-	Type      ReportType       `json:"type,omitempty" enum:"server" default:"server"`
-	Artifacts []ServerArtifact `json:"artifacts"`
+	Type ReportType `json:"type,omitempty" enum:"server" default:"server"`
+	PlainArtifacts[ServerArtifact]
 }
 
 // ServerArtifact is one file or directory.
 type ServerArtifact struct{ PlainArtifact }
 
 // Check is true only if the report meets its schema.
-func (r *ServerReport) Check() bool { return r.Type.matches("server") && checkPlain(r.Artifacts) }
-
-func (r *ServerReport) instances() []snapshot.Instance { return plainInstances(r.Artifacts) }
+func (r *ServerReport) Check() bool { return r.Type.matches("server") && r.valid() }
 
 // DockerReport is the body of docker_report (docs/semantics.md 10.1).
 type DockerReport struct {
-	Type      ReportType       `json:"type,omitempty" enum:"docker" default:"docker"`
-	Artifacts []DockerArtifact `json:"artifacts"`
+	Type ReportType `json:"type,omitempty" enum:"docker" default:"docker"`
+	PlainArtifacts[DockerArtifact]
 }
 
 // DockerArtifact is one container.
 type DockerArtifact struct{ PlainArtifact }
 
 // Check is true only if the report meets its schema.
-func (r *DockerReport) Check() bool { return r.Type.matches("docker") && checkPlain(r.Artifacts) }
-
-func (r *DockerReport) instances() []snapshot.Instance { return plainInstances(r.Artifacts) }
+func (r *DockerReport) Check() bool { return r.Type.matches("docker") && r.valid() }
 
 // S3Report is the body of s3_report (docs/semantics.md 10.1).
 type S3Report struct {
-	Type      ReportType   `json:"type,omitempty" enum:"S3" default:"S3"`
-	Artifacts []S3Artifact `json:"artifacts"`
+	Type ReportType `json:"type,omitempty" enum:"S3" default:"S3"`
+	PlainArtifacts[S3Artifact]
 }
 
 // S3Artifact is one object, or all of a bucket.
 type S3Artifact struct{ PlainArtifact }
 
 // Check is true only if the report meets its schema.
-func (r *S3Report) Check() bool { return r.Type.matches("S3") && checkPlain(r.Artifacts) }
-
-func (r *S3Report) instances() []snapshot.Instance { return plainInstances(r.Artifacts) }
+func (r *S3Report) Check() bool { return r.Type.matches("S3") && r.valid() }
 
 // LambdaReport is the body of lambda_report (docs/semantics.md 10.1).
 type LambdaReport struct {
-	Type      ReportType       `json:"type,omitempty" enum:"lambda" default:"lambda"`
-	Artifacts []LambdaArtifact `json:"artifacts"`
+	Type ReportType `json:"type,omitempty" enum:"lambda" default:"lambda"`
+	PlainArtifacts[LambdaArtifact]
 }
 
 // LambdaArtifact is one function.
 type LambdaArtifact struct{ PlainArtifact }
 
 // Check is true only if the report meets its schema.
-func (r *LambdaReport) Check() bool { return r.Type.matches("lambda") && checkPlain(r.Artifacts) }
-
-func (r *LambdaReport) instances() []snapshot.Instance { return plainInstances(r.Artifacts) }
+func (r *LambdaReport) Check() bool { return r.Type.matches("lambda") && r.valid() }
 
 // ServerlessReport is the body of serverless_report (docs/semantics.md 10.1).
 type ServerlessReport struct {
-	Type      ReportType           `json:"type,omitempty" enum:"serverless" default:"serverless"`
-	Artifacts []ServerlessArtifact `json:"artifacts"`
+	Type ReportType `json:"type,omitempty" enum:"serverless" default:"serverless"`
+	PlainArtifacts[ServerlessArtifact]
 }
 
 // ServerlessArtifact is one function.
 type ServerlessArtifact struct{ PlainArtifact }
 
 // Check is true only if the report meets its schema.
-func (r *ServerlessReport) Check() bool {
-	return r.Type.matches("serverless") && checkPlain(r.Artifacts)
-}
-
-func (r *ServerlessReport) instances() []snapshot.Instance { return plainInstances(r.Artifacts) }
+func (r *ServerlessReport) Check() bool { return r.Type.matches("serverless") && r.valid() }
 
 // Fingerprint is a SHA-256 in 64 lower-case hex digits
 // (docs/semantics.md 1.3).
