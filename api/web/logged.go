@@ -5,7 +5,6 @@ import (
 	"net/url"
 	"strings"
 
-	"attestry/api/resource"
 	"attestry/api/web/view"
 )
 
@@ -40,7 +39,10 @@ func (p *page) logged(org string, facts []string) (map[string]*logged, error) {
 
 // loggedVersions is logged for versions, by their numbers, of something that has a name.
 func loggedVersions[V any](p *page, kind, name string, versions []V, number func(*V) int) (map[int]*logged, error) {
-	facts := resource.Map(versions, func(version *V) string { return fmt.Sprintf("%s/%s:%d", kind, name, number(version)) })
+	facts := make([]string, 0, len(versions))
+	for i := range versions {
+		facts = append(facts, fmt.Sprintf("%s/%s:%d", kind, name, number(&versions[i])))
+	}
 	found, err := p.logged(p.org(), facts)
 	byVersion := map[int]*logged{}
 	for i := range versions {
