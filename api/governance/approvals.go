@@ -192,26 +192,20 @@ func (h *handlers) knownCommits(ctx context.Context, a *approval.Approval) (map[
 	if err != nil {
 		return nil, err
 	}
-	known := map[string]evidence.GitCommit{}
-	add := func(commit *evidence.GitCommit) {
-		sha := evidence.CommitSHA(commit)
-		if _, ok := known[sha]; commit != nil && !ok {
-			known[sha] = *commit
-		}
-	}
-	addRecord := func(record *evidence.ArtifactRecord) {
-		add(record.Commit)
-		for i := range record.Commits {
-			add(&record.Commits[i])
-		}
-	}
-	for i := range approved {
-		addRecord(&approved[i])
-	}
-	add(trail.Commit)
+	records := append(approved, evidence.ArtifactRecord{Commit: trail.Commit})
 	for _, sha := range a.Commits {
-		if record, ok := builds[sha]; ok {
-			addRecord(&record)
+		records = append(records, builds[sha])
+	}
+	known := map[string]evidence.GitCommit{}
+	for _, record := range records {
+		commits := record.Commits
+		if record.Commit != nil {
+			commits = append([]evidence.GitCommit{*record.Commit}, commits...)
+		}
+		for _, commit := range commits {
+			if sha := evidence.CommitSHA(&commit); known[sha].SHA1 == "" {
+				known[sha] = commit
+			}
 		}
 	}
 	return known, nil
