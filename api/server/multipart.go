@@ -59,14 +59,9 @@ type Form[T any] struct {
 	name string
 	// fields are the names of files, true for those that have come.
 	fields map[string]bool
-	// held are the files that came before the JSON part.
-	held []bufferedFile
-}
-
-// bufferedFile is a file that is held until the data of its form are known.
-type bufferedFile struct {
-	FormFile
-	content *spool.Spool
+	// held are the files that came before the JSON part, and spools their contents.
+	held   []FormFile
+	spools []*spool.Spool
 }
 
 // Files hands the files of the form to take, one after the other, and returns its
@@ -74,7 +69,7 @@ type bufferedFile struct {
 // content, which is how forms send no file.
 func (f *Form[T]) Files(take func(FormFile) error) error {
 	for _, file := range f.held {
-		if err := take(file.FormFile); err != nil {
+		if err := take(file); err != nil {
 			return err
 		}
 	}
@@ -187,15 +182,15 @@ func (f *Form[T]) hold(part *multipart.Part) error {
 		return MalformedForm(err)
 	}
 	file.Reader = content
-	f.held = append(f.held, bufferedFile{FormFile: *file, content: content})
+	f.held, f.spools = append(f.held, *file), append(f.spools, content)
 	return nil
 }
 
 // close frees the files that are held. They were only read, so that an error loses
 // nothing.
 func (f *Form[T]) close() {
-	for _, file := range f.held {
-		_ = file.content.Close()
+	for _, content := range f.spools {
+		_ = content.Close()
 	}
 }
 
