@@ -85,13 +85,7 @@ func (v *Verifier) Verify(ctx context.Context, orgName, token string) (Identity,
 // providersOf returns the providers of an organization that trust exactly this issuer.
 func (v *Verifier) providersOf(ctx context.Context, orgName, issuer string) ([]identity.IdentityProvider, error) {
 	known, err := v.providers.IdentityProviders(ctx, orgName)
-	var found []identity.IdentityProvider
-	for _, provider := range known {
-		if provider.Issuer == issuer {
-			found = append(found, provider)
-		}
-	}
-	return found, err
+	return slices.DeleteFunc(slices.Clone(known), func(p identity.IdentityProvider) bool { return p.Issuer != issuer }), err
 }
 
 // request is what is logged of a token.
@@ -103,20 +97,20 @@ type request struct {
 // choose returns the identity by the greatest privilege for which the token is good; of two equal
 // privileges that of the name that comes first.
 func (v *Verifier) choose(ctx context.Context, r request, token verifiedToken) (Identity, error) {
-	providers := slices.SortedFunc(slices.Values(r.providers), func(a, b identity.IdentityProvider) int {
+	slices.SortFunc(r.providers, func(a, b identity.IdentityProvider) int {
 		return cmp.Or(cmp.Compare(b.Privilege, a.Privilege), cmp.Compare(a.Name, b.Name))
 	})
-	var names, reasons []string
+	var reasons []string
 	best := unusable
-	for _, provider := range providers {
+	for _, provider := range r.providers {
 		fits, reason := token.meets(provider)
 		if reason == nil {
 			return Identity{Provider: provider, Subject: token.subject, ExpiresAt: token.expiry}, nil
 		}
 		best = max(best, fits)
-		names, reasons = append(names, provider.Name), append(reasons, reason.Error())
+		reasons = append(reasons, reason.Error())
 	}
-	v.logRefusal(ctx, r, strings.Join(names, ", "), token.subject, refusal(strings.Join(reasons, "; ")))
+	v.logRefusal(ctx, r, token.subject, strings.Join(reasons, "; "))
 	return Identity{}, evidence.NewError(evidence.Unauthorized, best.message())
 }
 
@@ -131,17 +125,17 @@ func (v *Verifier) refuse(ctx context.Context, r request, err error) error {
 	if !ok {
 		return err
 	}
-	var names []string
-	for _, provider := range r.providers {
-		names = append(names, provider.Name)
-	}
-	v.logRefusal(ctx, r, strings.Join(names, ", "), "", reason)
+	v.logRefusal(ctx, r, "", string(reason))
 	return evidence.NewError(evidence.Unauthorized, evidence.InvalidKeyMessage)
 }
 
 // logRefusal logs why a token is refused; the subject is "" unless it has been verified.
-func (v *Verifier) logRefusal(ctx context.Context, r request, provider, subject string, reason error) {
+func (v *Verifier) logRefusal(ctx context.Context, r request, subject, reason string) {
+	var names []string
+	for _, provider := range r.providers {
+		names = append(names, provider.Name)
+	}
 	issuer := r.issuer[:min(len(r.issuer), maxLoggedIssuer)]
 	v.log.InfoContext(ctx, "identity token refused", slog.String("org", r.org), slog.String("issuer", issuer),
-		slog.String("provider", provider), slog.String("subject", subject), slog.String("reason", reason.Error()))
+		slog.String("provider", strings.Join(names, ", ")), slog.String("subject", subject), slog.String("reason", reason))
 }
