@@ -183,7 +183,7 @@ func newSite(p *process.Process, gate *access.Gate, addresses links.Links) (*web
 		return nil, nil
 	}
 	options := web.Options{
-		Links: addresses, Identities: p.Store.Tenancy, Storage: p.Store.Sessions, Attempts: gate.Attempts, Clock: p.Clock, Log: p.Log,
+		Links: addresses, Identities: p.Store.Tenancy, Storage: p.Store.Sessions, Attempts: gate.Attempts, Clock: p.Clock,
 	}
 	if issuer := p.Settings.SignIn; issuer.Issuer != "" {
 		options.Login = oidc.NewLogin(oidc.LoginOptions{

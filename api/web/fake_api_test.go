@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -84,7 +83,7 @@ func newFakeAPI(t *testing.T, answers cannedAnswers) *fakeAPI {
 	t.Helper()
 	site, err := New(Options{
 		Links: links.Links{Base: "http://localhost"}, Identities: fakeIdentities{}, Storage: fakeStorage{},
-		Clock: func() time.Time { return testTime }, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Clock: func() time.Time { return testTime },
 	})
 	if err != nil {
 		t.Fatal(err)

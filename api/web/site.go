@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"html/template"
-	"log/slog"
 	"net/http"
 
 	"github.com/gofiber/fiber/v2"
@@ -61,7 +60,6 @@ type Options struct {
 	// Login signs people in with an identity provider; nil for none.
 	Login Login
 	Clock evidence.Clock
-	Log   *slog.Logger
 }
 
 // Site is all pages.
