@@ -131,9 +131,8 @@ type listEnvironmentDeploymentsInput struct {
 	PageSize int    `query:"page_size" minimum:"1" maximum:"100" default:"50"`
 }
 
-// EnvironmentDeploymentListResponse is a page of an environment's deployments,
-// newest first. It is that of other lists of deployments, but for how the size of
-// the page is called. Totals beyond 100,000 are shown as 100,000.
+// EnvironmentDeploymentListResponse is a page of an environment's deployments, newest first. Unlike other lists of
+// deployments, it has a page_size. Totals beyond 100,000 are shown as 100,000.
 type EnvironmentDeploymentListResponse struct {
 	Links       map[string]server.Href  `json:"_links"`
 	Page        int                     `json:"page"`

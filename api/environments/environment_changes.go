@@ -121,9 +121,8 @@ func (h *handlers) resolveMembers(ctx context.Context, owner string, kind eviden
 	return &members, err
 }
 
-// physicalMembers resolves the names of the members that the logical environment
-// called owner is to have, in their order. A member that it has already may be
-// archived, so that the same list can be sent again.
+// physicalMembers resolves the names of the new members of the logical environment owner, in their order. A present member
+// may be archived, so that the same list can be sent again.
 func (h *handlers) physicalMembers(ctx context.Context, owner string, names []string) ([]string, error) {
 	different := resource.SortUnique(slices.Clone(names))
 	refs, err := h.Environments.ResolveMany(ctx, server.Access(ctx).OrgID, different)

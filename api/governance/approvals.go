@@ -289,9 +289,8 @@ type RunningCommit struct {
 	CommitSHA *string `json:"commit_sha" nullable:"true"`
 }
 
-// getCommitOfRunningArtifact reads the commit of what a flow has built and an environment
-// runs, null when it runs nothing of the flow or the commit is not known. Of several
-// artifacts the one that was reported last counts.
+// getCommitOfRunningArtifact reads the commit of the artifact of a flow that runs in an environment, of the one reported
+// last if several run. It is null if none runs or the commit is not known.
 func (h *handlers) getCommitOfRunningArtifact(ctx context.Context, in *getRunningCommitInput) (*server.Answer[RunningCommit], error) {
 	ref, err := h.ResolveFlow(ctx, in.Flow)
 	if err != nil {

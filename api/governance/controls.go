@@ -129,7 +129,7 @@ func (h *handlers) loadControl(ctx context.Context, identifier string) (control.
 	return found, controlNotFound(ctx, identifier, err)
 }
 
-// postControl creates a control. An identifier is taken for ever.
+// postControl creates a control. The identifier of an archived one cannot be used again.
 func (h *handlers) postControl(ctx context.Context, _ *server.OrgPath, body *ControlPostInput) (*server.Answer[Control], error) {
 	org := server.Access(ctx)
 	created, err := h.Controls.Create(ctx, control.Control{

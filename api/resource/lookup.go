@@ -267,9 +267,8 @@ func (b *Base) LoadRepo(ctx context.Context, name, provider string) (evidence.Re
 	return PickRepo(repos, name, provider)
 }
 
-// PickRepo picks, from all repositories of a name, the one that a client means. If
-// there are several it has to say the provider; of several at that provider the newest
-// one has the name now. An empty provider means any.
+// PickRepo picks one of the repositories of a name: the newest one of the provider. An empty provider means any, and is
+// an error if there are several repositories.
 func PickRepo(repos []evidence.Repo, name, provider string) (evidence.Repo, error) {
 	if provider != "" {
 		repos = slices.DeleteFunc(repos, func(r evidence.Repo) bool { return r.Provider != provider })

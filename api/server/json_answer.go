@@ -33,9 +33,8 @@ type jsonAnswer struct {
 	headOnly bool
 }
 
-// beginAnswer makes the beginning of the answer that out, what a handler returned, has as
-// its Body. What goes wrong up to there is an error like any other; later, the connection
-// breaks off, so that nobody takes a part for the whole.
+// beginAnswer encodes the beginning of the Body of out, which a handler returned. An error up to there is answered like any
+// other. A later one closes the connection, so that the client sees that the answer is not complete.
 func (s *Server) beginAnswer(ctx context.Context, out any) error {
 	r := RequestOf(ctx)
 	body := reflect.ValueOf(out).Elem().FieldByName("Body")

@@ -21,9 +21,8 @@ import (
 // Binder registers a route with what serves it.
 type Binder func(s *Server, route Route) error
 
-// Handle makes an operation of a handler that takes no body; one that is sent
-// nonetheless is ignored, as clients send `null` where they have nothing to say.
-// I holds the parameters and O the answer, as huma describes them.
+// Handle makes an operation of a handler that takes no body. A body is ignored, as clients send `null`. I holds the
+// parameters and O the answer, as huma describes them.
 func Handle[I, O any](handler func(context.Context, *I) (*O, error)) Binder {
 	return func(s *Server, route Route) error {
 		return register(s, route, nil, func(ctx context.Context, in *I) (*O, error) {
@@ -82,9 +81,8 @@ func WithUndecodedBody[I, T, O any](handler func(context.Context, *I, *Body[T]) 
 	}
 }
 
-// register describes a route to huma and has it served. huma derives the
-// document, fills in the parameters and writes the answer; access, validation
-// and the body are the shell's.
+// register describes a route to huma and has it served. huma derives the document, fills in the parameters and writes the
+// answer. This package checks access, validates, and decodes the body.
 func register[I, O any](s *Server, route Route, body *huma.RequestBody, handler func(context.Context, *I) (*O, error)) (err error) {
 	// huma reports mistakes in a type by panicking.
 	defer func() {

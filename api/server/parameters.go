@@ -47,8 +47,8 @@ func parametersOf(op *huma.Operation, registry huma.Registry) ([]parameter, erro
 // humaContext is huma.Context under a name that does not clash with its method.
 type humaContext huma.Context
 
-// requestContext gives huma the parameters as the shell has validated them, in
-// the one form that huma parses without ado, and no body: the shell decodes it.
+// requestContext gives huma the parameters that were validated here, in a form that huma can parse. It gives huma no body,
+// which is decoded here.
 type requestContext struct {
 	humaContext
 	path  map[string]string
@@ -106,9 +106,8 @@ func normalize(v *validation.Validator, ctx huma.Context, parameters []parameter
 	return c, nil
 }
 
-// normalizeQuery returns nil for a parameter that huma shall take for absent:
-// one that is, one that is wrong, and an empty text, which is huma's zero value
-// anyway.
+// normalizeQuery returns the values for huma: nil for a parameter that is absent, not valid, or an empty text, which is
+// huma's zero value.
 func normalizeQuery(v *validation.Validator, p parameter, r *Request) []string {
 	sent, ok := r.query[p.name]
 	if !ok {

@@ -45,9 +45,8 @@ type StreamOutput struct {
 	Body func(huma.Context)
 }
 
-// Stream answers with a download, or with the part of it that a Range header
-// asks for. What goes wrong up to the first bytes is an error like any other;
-// later, the connection breaks off, so that nobody takes a part for the whole.
+// Stream answers with a download, or with the part of it that a Range header asks for. An error up to the first bytes is
+// answered like any other. A later one closes the connection, so that the client sees that the answer is not complete.
 func Stream(ctx context.Context, d Download) (*StreamOutput, error) {
 	r := RequestOf(ctx)
 	switch d.precondition(r) {
@@ -152,7 +151,7 @@ func openPart(request context.Context, d Download, part representation.Span) (io
 	return opened, nil
 }
 
-// openedPart is a stream on its way out, with the context it lives by.
+// openedPart is a stream that is being sent, with its context.
 type openedPart struct {
 	io.Reader
 	content io.Closer

@@ -81,9 +81,8 @@ func DecodeParsed[T any](v *Validator, s *huma.Schema, parsed any, at string, fo
 	return value
 }
 
-// ParseJSON reads exactly one JSON value. An absent value and null are a missing
-// body, at the given location. Text that is not Unicode is a finding, as the decoder
-// would replace it, and so is a key that an object has twice, as only one would count.
+// ParseJSON reads exactly one JSON value. None, or null, is a missing body at the given location. Invalid Unicode is a
+// finding, as the decoder would replace it, and so is a repeated key, as the decoder would drop one of its values.
 func ParseJSON(body []byte, at string, found Findings) (any, bool) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		found.Add(at, MissingText, nil)
@@ -140,9 +139,8 @@ func reason(err error) string {
 	}
 }
 
-// What decoding takes up follows less from the length of a body than from how many values
-// are in it: three bytes may become a whole struct. The figures are upper bounds of what
-// was measured, for bodies of every shape, as the growth of the heap.
+// The memory for decoding depends on the number of values in a body more than on its length: three bytes may become a
+// struct. The factors are upper bounds of the measured growth of the heap.
 
 // StrictSize is what a body takes up, at most, that is decoded in one strict pass, in
 // bytes and without the body itself.

@@ -58,10 +58,8 @@ func (f Findings) Merge(other Findings) {
 	}
 }
 
-// Validator checks values against huma's schemas and coerces what the contract
-// takes laxly (numbers and booleans as strings). huma.Validate is not used: it
-// does not coerce, it words findings its own way, and a dot or bracket in a map's
-// key (`app:1.2.3`) upsets the locations of all that follows.
+// Validator checks values by huma's schemas, and converts the numbers and booleans that were sent as strings.
+// huma.Validate does not convert, has other texts, and gives wrong locations behind a key with a dot (`app:1.2.3`).
 type Validator struct {
 	registry huma.Registry
 	patterns sync.Map // pattern → *regexp.Regexp; as many as schemas have
@@ -400,9 +398,8 @@ func (v *Validator) checkObject(s *huma.Schema, value any, at string, found Find
 	return members
 }
 
-// shadows reports whether a member that a schema tolerates is named like one that it
-// knows but for case. Such a member is dropped, as encoding/json would take the one
-// for the other, unchecked. Other tolerated members stay: some are kept as evidence.
+// shadows reports whether a schema allows a member without describing it, and describes one whose name differs in case
+// only. Such a member is dropped, as encoding/json would store it, unchecked, in the field of the other one.
 func shadows(s *huma.Schema, name string) bool {
 	if _, known := s.Properties[name]; known || s.AdditionalProperties != true {
 		return false

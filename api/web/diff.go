@@ -62,8 +62,7 @@ func (s *Site) showDiff(p *page) error {
 	return p.render("diff", "What changed in "+shown.Environment, shown)
 }
 
-// findEnvironment asks for the environment in the path. If it was renamed, the answer is sent: people
-// are led to its new name.
+// findEnvironment asks for the environment in the path. If it was renamed, it redirects to the new name, and moved is true.
 func (p *page) findEnvironment(into *string) (moved bool, err error) {
 	name := p.parameter("environment")
 	var found environment

@@ -27,7 +27,7 @@ import (
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// page is a page under way.
+// page is a page that is being made.
 type page struct {
 	*Site
 	c      *fiber.Ctx
@@ -170,8 +170,8 @@ func (p *page) read(target string, take func(io.Reader) error) error {
 	})
 }
 
-// post has the API answer an operation that takes no body, and decodes the answer. Whoever opens the
-// page may have been led to it, so the operation must be one that does no harm.
+// post has the API answer an operation that takes no body, and decodes the answer. Another site can make a browser open
+// the page, so the operation must be harmless.
 func (p *page) post(target string, into any) error {
 	return p.ask(server.PageQuery{Method: http.MethodPost, Target: target}, p.decode(into))
 }

@@ -177,9 +177,8 @@ func (s *Sessions) clearCookie(c *fiber.Ctx, name string) {
 	s.setCookie(c, fiber.Cookie{Name: name, Expires: time.Unix(1, 0)})
 }
 
-// CheckForm refuses a form that was not sent by a page of this service. Browsers say where a form comes
-// from: over https in Sec-Fetch-Site, and else in Origin. What says nothing is no browser, and has no
-// business with forms.
+// CheckForm refuses a form that was not sent by a page of this service, as cross-site request forgery would. Browsers name
+// the origin of a form: over https in Sec-Fetch-Site, else in Origin. A request with neither is refused.
 func (s *Sessions) CheckForm(c *fiber.Ctx) error {
 	switch site := c.Get("Sec-Fetch-Site"); {
 	case site == "same-origin" || site == "none":
@@ -208,9 +207,8 @@ const (
 	maxNext = 2048
 )
 
-// Attempt is a sign-in with the identity provider that is under way. The browser keeps it, as nothing is
-// stored before somebody has signed in. Nobody else can give the browser one, which is what state and nonce
-// rely on.
+// Attempt is a sign-in with the identity provider that has begun. The browser keeps it in a cookie, as nothing is stored
+// before somebody has signed in. State and nonce are safe because no other site can set the cookie.
 type Attempt struct {
 	oidc.Attempt
 	// Next is where the person goes once signed in.
