@@ -65,11 +65,11 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 	}
 	docs, err := OpenDocuments(ctx, settings.Stores.Database)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, client.Close())
 	}
 	objects, err := OpenObjects(ctx, settings.Stores.Objects, settings.Retention)
 	if err != nil {
-		return nil, errors.Join(err, docs.Close())
+		return nil, errors.Join(err, docs.Close(), client.Close())
 	}
 	embedded, _ := docs.(*pebble.DB)
 	if wrap != nil {
@@ -83,14 +83,7 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 	store.Retention = retention.New(store.Objects, retention.Settings{
 		Days: settings.Retention.Days, Organizations: settings.Retention.Organizations, Mode: string(settings.Retention.Mode),
 	}, clock)
-	if settings.Log.KeyFile == "" {
-		store.Logged.Off()
-		if err := store.Logs.Forget(ctx); err != nil {
-			store.Tenancy.Close()
-			return nil, errors.Join(err, docs.Close())
-		}
-	}
-	return &Process{
+	p := &Process{
 		Settings: settings,
 		Log:      log,
 		Clock:    clock,
@@ -99,7 +92,14 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 		Tasks:    tasks.NewEnqueuer(client),
 		Metrics:  metrics,
 		embedded: embedded,
-	}, nil
+	}
+	if settings.Log.KeyFile == "" {
+		store.Logged.Off()
+		if err := store.Logs.Forget(ctx); err != nil {
+			return nil, errors.Join(err, p.Close())
+		}
+	}
+	return p, nil
 }
 
 // Checks are the dependencies of the process. Without Redis it is degraded, yet ready.

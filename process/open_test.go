@@ -1,0 +1,103 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/config"
+	"attestry/storage"
+)
+
+// refusedDeletes is a database that refuses to delete anything.
+type refusedDeletes struct{ storage.Documents }
+
+func (refusedDeletes) Delete(context.Context, *storage.Schema, ...string) error {
+	return errors.New("the deletion is refused")
+}
+
+func TestProcessThatCannotOpenReleasesWhatItHasOpened(t *testing.T) {
+	refuse := func(docs storage.Documents) storage.Documents { return refusedDeletes{docs} }
+	for name, row := range map[string]struct {
+		blocked string // store whose folder is a file
+		wrap    func(storage.Documents) storage.Documents
+		want    string
+	}{
+		"the database":     {blocked: "documents", want: "documents"},
+		"the object store": {blocked: "objects", want: "objects"},
+		"a first command":  {wrap: refuse, want: "the deletion is refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := t.TempDir()
+			if row.blocked != "" {
+				if err := os.WriteFile(filepath.Join(folder, row.blocked), nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			server, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer server.Close()
+			settings, err := config.LoadFrom(config.Sources{Environ: []string{
+				"ATTESTRY_DATABASE_URL=pebble://" + folder + "/documents",
+				"ATTESTRY_OBJECTS_URL=file://" + folder + "/objects",
+				"ATTESTRY_REDIS_URL=redis://" + server.Addr().String() + "?min_idle_conns=1",
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = OpenWith(t.Context(), settings, NewLog(io.Discard, 0), time.Now, row.wrap)
+			if err == nil || !strings.Contains(err.Error(), row.want) {
+				t.Errorf("opening: %v", err)
+			}
+			requireNoConnection(t, server)
+			requireNoOpenFile(t, folder)
+		})
+	}
+}
+
+// requireNoConnection waits until a connection to a server is closed, if there is one.
+func requireNoConnection(t *testing.T, server net.Listener) {
+	t.Helper()
+	if err := server.(*net.TCPListener).SetDeadline(time.Now().Add(time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	connection, err := server.Accept()
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return // it was never made
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	if err := connection.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.Copy(io.Discard, connection); err != nil {
+		t.Errorf("the connection to Redis stays open: %v", err)
+	}
+}
+
+// requireNoOpenFile looks for files of a folder that this process has open.
+func requireNoOpenFile(t *testing.T, folder string) {
+	t.Helper()
+	files, err := os.ReadDir("/proc/self/fd")
+	if errors.Is(err, os.ErrNotExist) {
+		t.Skip("the open files of a process cannot be listed")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if name, err := os.Readlink("/proc/self/fd/" + file.Name()); err == nil && strings.HasPrefix(name, folder) {
+			t.Errorf("%s stays open", name)
+		}
+	}
+}
