@@ -38,7 +38,8 @@ func (c *Combiner[T]) Do(ctx context.Context, key string, item T) error {
 	c.waiting[key] = append(queue, mine)
 	c.mu.Unlock()
 	if !busy {
-		ctx := context.WithoutCancel(ctx)
+		// What is read for several callers is charged to none of them.
+		ctx := WithCharge(context.WithoutCancel(ctx), nil)
 		goroutine.Start(func() error { c.drain(ctx, key); return nil }, func(error) {})
 	}
 	select {

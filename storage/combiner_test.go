@@ -22,3 +22,12 @@ func TestCombinerOutlivesPanics(t *testing.T) {
 		t.Errorf("the good item behind it: %v", err)
 	}
 }
+
+func TestCombinerChargesNoneOfItsCallers(t *testing.T) {
+	var charged error
+	combiner := storage.NewCombiner(func(ctx context.Context, _ string, _ []string) { charged = storage.ChargeRead(ctx, 1) })
+	first := storage.WithCharge(t.Context(), func(int) error { return errors.New("the first caller may read no more") })
+	if err := combiner.Do(first, "key", "item"); err != nil || charged != nil {
+		t.Errorf("the charge was %v: %v", charged, err)
+	}
+}
