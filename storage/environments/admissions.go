@@ -45,12 +45,13 @@ func (a *Admissions) Record(ctx context.Context, fresh admission.Record) error {
 		return err
 	}
 	batch := &storage.Batch{}
-	a.collection.InsertIn(batch, &fresh)
+	// The event goes first, so that no record lacks it: a repeat of the record adds none. Stored again, it notifies once.
 	if fresh.Outcome == admission.BreakGlass {
 		if err := a.outbox.AddBreakGlassIn(ctx, batch, fresh); err != nil {
 			return err
 		}
 	}
+	a.collection.InsertIn(batch, &fresh)
 	err := batch.Write(ctx, a.docs)
 	if errors.Is(err, storage.ErrExists) {
 		_, err = a.collection.Update(ctx, fresh.ID, storage.WithoutError(func(stored *admission.Record) { stored.Repeat(fresh) }))
