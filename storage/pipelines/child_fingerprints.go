@@ -49,18 +49,34 @@ func (c children) addIn(batch *storage.Batch, record *evidence.ArtifactRecord) {
 // MaxMany of them, and one more for each MaxMany parents. Of one child it returns at most maxParents.
 func (c children) parents(ctx context.Context, org string, fingerprints []string) (map[string][]string, error) {
 	parents := map[string][]string{}
-	for some := range slices.Chunk(fingerprints, storage.MaxMany) {
-		query := storage.Query{Index: "child", Equal: []any{org, storage.OneOrSet(some)}, Descending: true, Limit: storage.MaxMany}
-		err := storage.ForEachFields(ctx, c.Collection, query, func(entry *storage.Record) error {
-			child := entry.Text("child")
-			if len(parents[child]) < maxParents {
-				parents[child] = append(parents[child], entry.Text("parent"))
-			}
-			return nil
-		})
-		if err != nil {
+	for some := range slices.Chunk(slices.Clone(fingerprints), storage.MaxMany) {
+		if err := c.addParents(ctx, org, some, parents); err != nil {
 			return nil, err
 		}
 	}
 	return parents, nil
+}
+
+// addParents looks no further for those of the children that have maxParents.
+func (c children) addParents(ctx context.Context, org string, fingerprints []string, parents map[string][]string) error {
+	query := storage.Query{Index: "child", Descending: true, Limit: storage.MaxMany}
+	for len(fingerprints) > 0 {
+		query.Equal = []any{org, storage.OneOrSet(fingerprints)}
+		found, next, err := c.FindFields(ctx, query)
+		if err != nil {
+			return err
+		}
+		for i := range found {
+			child := found[i].Text("child")
+			if len(parents[child]) < maxParents {
+				parents[child] = append(parents[child], found[i].Text("parent"))
+			}
+		}
+		if next == "" {
+			return nil
+		}
+		query.After = next
+		fingerprints = slices.DeleteFunc(fingerprints, func(child string) bool { return len(parents[child]) == maxParents })
+	}
+	return nil
 }
