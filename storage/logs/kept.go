@@ -67,23 +67,37 @@ func (l *Logs) forgo(ctx context.Context, key string) error {
 // none. It deletes those that it has replaced.
 func (l *Logs) LastKept(ctx context.Context, org string) (last Kept, key string, err error) {
 	prefix := keptScope + org + "/"
-	page, err := l.objects.List(ctx, prefix, storage.MaxMany)
-	for i := 0; err == nil && i < len(page) && strings.HasPrefix(page[i].Key, prefix); i++ {
-		var content []byte
-		var found Kept
-		if content, err = l.readObject(ctx, page[i].Key); err != nil {
+	for after := prefix; ; {
+		page, err := l.objects.List(ctx, after, storage.MaxMany)
+		if err != nil || len(page) == 0 {
 			return last, key, err
 		}
-		if err = json.Unmarshal(content, &found); err != nil {
-			return last, key, err
+		for _, object := range page {
+			if !strings.HasPrefix(object.Key, prefix) {
+				return last, key, nil
+			}
+			found, err := l.readKept(ctx, object.Key)
+			if err != nil {
+				return last, key, err
+			}
+			replaced := object.Key
+			if found.replaces(&last) {
+				last, key, replaced = found, object.Key, key
+			}
+			if err := l.forgo(ctx, replaced); err != nil {
+				return last, key, err
+			}
 		}
-		replaced := page[i].Key
-		if found.replaces(&last) {
-			last, key, replaced = found, replaced, key
-		}
-		err = l.forgo(ctx, replaced)
+		after = page[len(page)-1].Key
 	}
-	return last, key, err
+}
+
+func (l *Logs) readKept(ctx context.Context, key string) (found Kept, err error) {
+	content, err := l.readObject(ctx, key)
+	if err == nil {
+		err = json.Unmarshal(content, &found)
+	}
+	return found, err
 }
 
 // Behind compares a log with the last checkpoint that was kept of it. It returns why the log must not be continued, "" if it
