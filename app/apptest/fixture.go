@@ -16,13 +16,14 @@ import (
 	"attestry/storage"
 	"attestry/storage/filesystem"
 	"attestry/storage/pebble/pebbletest"
+	"attestry/storage/storagetest"
 )
 
 // Fixture is a store over embedded engines whose commands can be made to fail.
 type Fixture struct {
 	*app.Store
 	T    *testing.T
-	Docs *FaultInjector
+	Docs *storagetest.FaultInjector
 	Objs storage.Objects
 	Db   storage.Documents
 }
@@ -43,8 +44,8 @@ func NewFixture(t *testing.T) *Fixture {
 
 // Restart gives the scene a new process, which dies at its n-th write, before or
 // after it; 0 means that it lives on.
-func (s *Fixture) Restart(write int64, after bool) {
-	s.Docs = NewFaultInjector(s.Db, write, after)
+func (s *Fixture) Restart(write int, after bool) {
+	s.Docs = storagetest.NewFaultInjector(s.Db, storagetest.DieAtWrite(write, after))
 	s.Store = app.NewStore(s.Docs, s.Objs, time.Now, slog.New(slog.NewTextHandler(io.Discard, nil)))
 }
 

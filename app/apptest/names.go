@@ -113,7 +113,7 @@ func (k NamedThings) SurviveCrashes(t *testing.T, more map[string]NameChange) {
 		t.Run(name, func(t *testing.T) {
 			s := NewFixture(t)
 			died := true
-			for n := int64(1); died; n++ {
+			for n := 1; died; n++ {
 				died = false
 				for _, after := range []bool{false, true} {
 					for _, look := range []bool{false, true} {
@@ -132,7 +132,7 @@ func (k NamedThings) SurviveCrashes(t *testing.T, more map[string]NameChange) {
 // crash does a change in a process that dies at its n-th write, before or after it, and
 // repeats the change, with or without a look at the names between. It tells whether the
 // process died.
-func (k NamedThings) crash(s *Fixture, org string, c NameChange, n int64, after, look bool) (died bool) {
+func (k NamedThings) crash(s *Fixture, org string, c NameChange, n int, after, look bool) (died bool) {
 	s.T.Helper()
 	s.Restart(0, false)
 	for _, step := range c.Before {
@@ -191,7 +191,7 @@ func (k NamedThings) SurviveChangesAtOnce(t *testing.T) {
 // PutAfterBrokenOffRenaming puts the old name of a thing whose renaming broke off: that
 // changes the thing, which still has the name, or makes a new one.
 func (k NamedThings) PutAfterBrokenOffRenaming(t *testing.T) {
-	for n := int64(1); n <= 4; n++ {
+	for n := 1; n <= 4; n++ {
 		s := NewFixture(t)
 		_, err := k.Put(s, "acme", "one")
 		s.Must(err)

@@ -8,6 +8,7 @@ import (
 	"attestry/app/recording"
 	"attestry/evidence"
 	"attestry/evidence/approval"
+	"attestry/storage/storagetest"
 )
 
 // approvalFixture is a flow to which an artifact was reported.
@@ -60,7 +61,7 @@ func TestAnApprovalIsAnEventOfTheTrail(t *testing.T) {
 func TestTheReconcilerTellsTheTrailOfAnApproval(t *testing.T) {
 	s, fresh := approvalFixture(t)
 	s.Restart(1, true) // it dies once the approval is stored
-	if err := s.Recorder.Approve(t.Context(), fresh); !errors.Is(err, apptest.ErrKilled) {
+	if err := s.Recorder.Approve(t.Context(), fresh); !errors.Is(err, storagetest.ErrKilled) {
 		t.Fatalf("got %v", err)
 	}
 	s.Restart(0, false)

@@ -19,6 +19,7 @@ import (
 	"attestry/evidence"
 	"attestry/storage"
 	"attestry/storage/pipelines"
+	"attestry/storage/storagetest"
 )
 
 // clockFixture is a flow in which one thing after the other is recorded, by clocks that do
@@ -315,7 +316,7 @@ type stuckTrails struct{ storage.Documents }
 func (d stuckTrails) Write(ctx context.Context, writes ...storage.Write) error {
 	for i, write := range writes {
 		if write.Schema.Name == "trails" && write.Kind == storage.WriteReplace {
-			return errors.Join(d.Documents.Write(ctx, writes[:i]...), apptest.ErrKilled)
+			return errors.Join(d.Documents.Write(ctx, writes[:i]...), storagetest.ErrKilled)
 		}
 	}
 	return d.Documents.Write(ctx, writes...)
@@ -333,7 +334,7 @@ func TestOverrideIsLaterThanWhatItsTrailDoesNotReflect(t *testing.T) {
 	original := evidence.Attestation{
 		ID: "original", Org: "org", Trail: "t", Name: "x", Type: evidence.TypeGeneric, Targets: []string{"app"}, CreatedAt: scope.At,
 	}
-	if err := killed.Recorder.Attest(t.Context(), scope, original, nil); !errors.Is(err, apptest.ErrKilled) {
+	if err := killed.Recorder.Attest(t.Context(), scope, original, nil); !errors.Is(err, storagetest.ErrKilled) {
 		t.Fatalf("the process lives: %v", err)
 	}
 	id := s.attest("t", true, func(a *evidence.Attestation) { byName(a); override(a) })

@@ -131,16 +131,16 @@ func TestAttestationsOfEarlierVersionsCount(t *testing.T) {
 	ofOthers.ID, ofOthers.Commit = "of-others", &evidence.GitCommit{SHA1: apptest.Sha("2", 40)}
 	attestations := []evidence.Attestation{byName, byFingerprint, override, ofTrail, ofOthers}
 
-	rebuilt := func(put func(*testing.T, *app.Store, ...evidence.Attestation)) ([]evidence.SlotEntry, int64) {
+	rebuilt := func(put func(*testing.T, *app.Store, ...evidence.Attestation)) ([]evidence.SlotEntry, int) {
 		t.Helper()
 		store, docs, _ := apptest.NewStore(t)
 		put(t, store, attestations...)
-		before := docs.Commands.Load()
+		before := docs.Snapshot().Commands()
 		slots, err := store.Attestations.RebuildSlots(t.Context(), "org", []evidence.ArtifactRecord{artifact})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return slots[artifact.ID].Entries, docs.Commands.Load() - before
+		return slots[artifact.ID].Entries, docs.Snapshot().Commands() - before
 	}
 	entries, took := rebuilt(apptest.PutAttestations)
 	if want := []evidence.SlotEntry{byName.SlotEntry(), override.SlotEntry()}; !slices.Equal(entries, want) || took != 2 {

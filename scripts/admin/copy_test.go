@@ -179,7 +179,7 @@ func (d *dying) around(write func() error) error {
 			return err
 		}
 	}
-	return apptest.ErrKilled
+	return storagetest.ErrKilled
 }
 
 func (d *dying) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (n int, err error) {
@@ -272,7 +272,7 @@ func interruptCopy(t *testing.T, from, to string) {
 	}
 	defer docs.Close()
 	c.to = &dying{Documents: docs}
-	if err := c.run(t.Context()); !errors.Is(err, apptest.ErrKilled) {
+	if err := c.run(t.Context()); !errors.Is(err, storagetest.ErrKilled) {
 		t.Fatal(err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // TestBrokenGlassIsNotifiedDespiteACrash lets the process die at each of its writes. The workload comes again, and its
 // record must have an event.
 func TestBrokenGlassIsNotifiedDespiteACrash(t *testing.T) {
-	for write := int64(1); write <= 2; write++ {
+	for write := 1; write <= 2; write++ {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprint(write, " ", after), func(t *testing.T) {
 				s := apptest.NewFixture(t)

@@ -13,6 +13,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/approval"
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 func fresh(flow, fingerprint string, at float64, states ...approval.State) approval.Approval {
@@ -121,7 +122,7 @@ func TestAnApprovalThatWasNotAcknowledgedIsCounted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := apptest.NewFixture(t)
 			s.Restart(1, c.stored)
-			if _, err := s.Approvals.Add(t.Context(), fresh("one", "a", 1, approval.Approved), nil); !errors.Is(err, apptest.ErrKilled) {
+			if _, err := s.Approvals.Add(t.Context(), fresh("one", "a", 1, approval.Approved), nil); !errors.Is(err, storagetest.ErrKilled) {
 				t.Fatalf("got %v", err)
 			}
 			s.Restart(0, false)

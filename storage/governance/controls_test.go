@@ -8,14 +8,13 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"attestry/app/apptest"
 	"attestry/evidence/control"
 	"attestry/storage"
 	"attestry/storage/governance"
 	"attestry/storage/storagetest"
 )
 
-func newControls(t *testing.T) (*governance.Controls, *storagetest.CountingDocuments, *apptest.FailingCollection) {
+func newControls(t *testing.T) (*governance.Controls, *storagetest.CountingDocuments, *storagetest.FailingCollection) {
 	t.Helper()
 	counting, failing := openEngine(t)
 	return governance.NewControls(counting), counting, failing
@@ -126,7 +125,7 @@ func TestTagsMakeNoVersion(t *testing.T) {
 func TestCreationThatWasCutShortIsCompleted(t *testing.T) {
 	controls, _, failing := newControls(t)
 	failing.Name = "controls"
-	if _, err := controls.Create(t.Context(), freshControl("o", "C-1")); !errors.Is(err, apptest.ErrWrite) {
+	if _, err := controls.Create(t.Context(), freshControl("o", "C-1")); !errors.Is(err, storagetest.ErrWrite) {
 		t.Fatalf("got %v", err)
 	}
 	if latest, err := controls.LatestVersion(t.Context(), "o", "C-1"); err != nil || latest != 0 {
@@ -146,7 +145,7 @@ func TestVersionThatWasCutShortShowsWithTheNextChange(t *testing.T) {
 	createControls(t, controls, "o", "C-1", "C-2")
 	failing.Name = "controls"
 	for _, identifier := range []string{"C-1", "C-2"} {
-		if _, err := rename(t, controls, identifier, "second"); !errors.Is(err, apptest.ErrWrite) {
+		if _, err := rename(t, controls, identifier, "second"); !errors.Is(err, storagetest.ErrWrite) {
 			t.Fatalf("got %v", err)
 		}
 	}

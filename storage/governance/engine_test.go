@@ -4,15 +4,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	"attestry/app/apptest"
 	"attestry/storage/governance"
 	"attestry/storage/pebble/pebbletest"
 	"attestry/storage/storagetest"
 )
 
 // openEngine opens an engine whose writes may fail and whose commands are counted.
-func openEngine(t *testing.T) (*storagetest.CountingDocuments, *apptest.FailingCollection) {
+func openEngine(t *testing.T) (*storagetest.CountingDocuments, *storagetest.FailingCollection) {
 	t.Helper()
-	failing := &apptest.FailingCollection{Documents: pebbletest.Open(t, filepath.Join(t.TempDir(), "governance"), governance.Schemas())}
+	failing := storagetest.NewFailingCollection(pebbletest.Open(t, filepath.Join(t.TempDir(), "governance"), governance.Schemas()))
 	return storagetest.NewCountingDocuments(failing), failing
 }

@@ -16,7 +16,7 @@ import (
 	"attestry/storage/storagetest"
 )
 
-func newPolicies(t *testing.T) (*governance.Policies, *storagetest.CountingDocuments, *apptest.FailingCollection) {
+func newPolicies(t *testing.T) (*governance.Policies, *storagetest.CountingDocuments, *storagetest.FailingCollection) {
 	t.Helper()
 	counting, failing := openEngine(t)
 	return governance.NewPolicies(counting), counting, failing
@@ -130,7 +130,7 @@ func TestPolicyVersionThatWasCutShort(t *testing.T) {
 			policies, _, failing := newPolicies(t)
 			putPolicies(t, policies, c.before...)
 			failing.Name = "policies"
-			if _, err := policies.Put(t.Context(), cut); !errors.Is(err, apptest.ErrWrite) {
+			if _, err := policies.Put(t.Context(), cut); !errors.Is(err, storagetest.ErrWrite) {
 				t.Fatalf("got %v", err)
 			}
 			failing.Name = ""
@@ -199,7 +199,7 @@ func TestHistoriesTakeAConstantNumberOfCommands(t *testing.T) {
 	}
 	putPolicies(t, policies, policyChange("other", "p00", "one", 1))
 	failing.Name = "policies"
-	if _, err := policies.Put(t.Context(), policyChange("o", "p01", "cut", 3)); !errors.Is(err, apptest.ErrWrite) {
+	if _, err := policies.Put(t.Context(), policyChange("o", "p01", "cut", 3)); !errors.Is(err, storagetest.ErrWrite) {
 		t.Fatalf("got %v", err)
 	}
 	for name, c := range map[string]struct{ bytes, commands int }{

@@ -13,6 +13,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/translog"
 	"attestry/storage/logs"
+	"attestry/storage/storagetest"
 )
 
 // TestLeavesCommitToWhatProcessesThatContendHaveStored has processes write to one trail at once, on an engine whose
@@ -23,7 +24,7 @@ func TestLeavesCommitToWhatProcessesThatContendHaveStored(t *testing.T) {
 	s.Must(err)
 	var processes sync.WaitGroup
 	for process := range 4 {
-		store := app.NewStore(apptest.NewFaultInjector(s.Db, 0, false), s.Objs, time.Now, slog.New(slog.DiscardHandler))
+		store := app.NewStore(storagetest.NewFaultInjector(s.Db, storagetest.DieAtWrite(0, false)), s.Objs, time.Now, slog.New(slog.DiscardHandler))
 		processes.Go(func() {
 			for i := range 10 {
 				at := evidence.Seconds(time.Now())

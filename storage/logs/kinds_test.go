@@ -91,7 +91,7 @@ func TestEachFactThatIsRecordedHasOneLeaf(t *testing.T) {
 }
 
 func TestAFactWhoseLeafWasCutOffGetsItWhenItIsSentAgain(t *testing.T) {
-	for at, died := int64(1), true; died; at++ {
+	for at, died := 1, true; died; at++ {
 		s := apptest.NewFixture(t)
 		change := governance.Change{Org: "org", Name: "policy", By: "me", At: 103, Content: []byte("content")}
 		s.Restart(at, true)
@@ -138,7 +138,7 @@ func TestFactsWithoutALeafAreFound(t *testing.T) {
 
 // TestTheReconcilerAddsTheLeavesThatWereCutOff kills a process at each write of what a pipeline reports.
 func TestTheReconcilerAddsTheLeavesThatWereCutOff(t *testing.T) {
-	for at, died := int64(1), true; died; at++ {
+	for at, died := 1, true; died; at++ {
 		s := apptest.NewFixture(t)
 		flow, _, err := s.PutFlow("org", "flow")
 		s.Must(err)

@@ -89,12 +89,12 @@ func TestFingerprintReportedOverAndOverHidesNoOther(t *testing.T) {
 	}
 	latest := apptest.ArtifactRecord("f", "t", apptest.Sha("abcde1", 64), apptest.Sha("c", 40), 9000)
 	apptest.PutArtifacts(t, store, append(records, latest)...)
-	before := docs.Commands.Load()
+	before := docs.Snapshot().Commands()
 	found, err := store.Artifacts.Latest(t.Context(), "org", "f", "", "abcde")
 	if err != nil || found.ID != latest.ID {
 		t.Errorf("found %+v, %v", found, err)
 	}
-	if spent := docs.Commands.Load() - before; spent > 3 {
+	if spent := docs.Snapshot().Commands() - before; spent > 3 {
 		t.Errorf("it took %d commands", spent)
 	}
 	traces, err := store.Artifacts.Search(t.Context(), "org", "abcde")
@@ -232,12 +232,12 @@ func TestBuildsOfCommitsAreTheNewestRecords(t *testing.T) {
 	foreign := apptest.ArtifactRecord("f1", "t", apptest.Sha("4", 64), unbuilt, 4)
 	foreign.Org = "other"
 	apptest.PutArtifacts(t, store, old, newer, other, foreign)
-	docs.Commands.Store(0)
+	docs.Reset()
 	builds, err := store.Artifacts.Builds(t.Context(), "org", []string{first, second, unbuilt, first})
 	if err != nil || len(builds) != 2 || builds[first].ID != newer.ID || builds[second].ID != other.ID {
 		t.Errorf("got %v, %v", builds, err)
 	}
-	if n := docs.Commands.Load(); n != 2 {
+	if n := docs.Snapshot().Commands(); n != 2 {
 		t.Errorf("it took %d commands, want 2", n)
 	}
 	if builds, err := store.Artifacts.Builds(t.Context(), "org", nil); err != nil || len(builds) != 0 {

@@ -84,12 +84,12 @@ func TestThePatternOfManyNamesTakesABoundedNumberOfCommands(t *testing.T) {
 		records = append(records, apptest.AttestationRecord(fmt.Sprint("n", i), "f", "generic", true, float64(i)))
 	}
 	apptest.PutAttestations(t, store, records...)
-	before := docs.Commands.Load()
+	before := docs.Snapshot().Commands()
 	list := store.Attestations.List(pipelines.AttestationQuery{Org: "org", NamePattern: "9$"}, "", 100)
 	if found := apptest.AllOf(t, list); len(found) != 15 {
 		t.Errorf("found %s", listed(found))
 	}
-	if took := docs.Commands.Load() - before; took > 101 {
+	if took := docs.Snapshot().Commands() - before; took > 101 {
 		t.Errorf("took %d commands", took)
 	}
 }

@@ -22,14 +22,14 @@ import (
 	"attestry/storage/storagetest"
 )
 
-func newTypes(t *testing.T) (*pipelines.AttestationTypes, *storagetest.CountingDocuments, *apptest.FailingCollection) {
+func newTypes(t *testing.T) (*pipelines.AttestationTypes, *storagetest.CountingDocuments, *storagetest.FailingCollection) {
 	t.Helper()
 	db := pebbletest.Open(t, filepath.Join(t.TempDir(), "types"), app.Schemas())
 	objects, err := filesystem.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	failing := &apptest.FailingCollection{Documents: db}
+	failing := storagetest.NewFailingCollection(db)
 	counting := storagetest.NewCountingDocuments(failing)
 	store := app.NewStore(counting, objects, time.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(store.Tenancy.Close)
@@ -113,7 +113,7 @@ func TestListOfAttestationTypesTakesAConstantNumberOfCommands(t *testing.T) {
 func TestVersionWhoseTypeWasNotToldIsPassedOver(t *testing.T) {
 	types, _, failing := newTypes(t)
 	failing.Name = "attestation_types"
-	if _, err := types.Put(t.Context(), typeVersion("o", "n", "true", 1)); !errors.Is(err, apptest.ErrWrite) {
+	if _, err := types.Put(t.Context(), typeVersion("o", "n", "true", 1)); !errors.Is(err, storagetest.ErrWrite) {
 		t.Fatalf("got %v", err)
 	}
 	if _, err := types.Get(t.Context(), "o", "n"); !errors.Is(err, storage.ErrNotFound) {
@@ -136,7 +136,7 @@ func TestVersionBehindTheHeadDoesNotShow(t *testing.T) {
 	types, _, failing := newTypes(t)
 	putTypes(t, types, typeVersion("o", "n", "true", 1))
 	failing.Name = "attestation_types"
-	if _, err := types.Put(t.Context(), typeVersion("o", "n", "false", 2)); !errors.Is(err, apptest.ErrWrite) {
+	if _, err := types.Put(t.Context(), typeVersion("o", "n", "false", 2)); !errors.Is(err, storagetest.ErrWrite) {
 		t.Fatalf("got %v", err)
 	}
 	found, err := types.Get(t.Context(), "o", "n")

@@ -52,17 +52,17 @@ func TestAttestationsAreFoundByAnyCombinationOfFilters(t *testing.T) {
 		"nothing of them": {pipelines.AttestationQuery{Name: "lint", Types: []string{"junit"}}, "", false},
 	} {
 		c.query.Org = "org"
-		before := docs.Commands.Load()
+		before := docs.Snapshot().Commands()
 		list := store.Attestations.List(c.query, "", 10)
 		found := apptest.AllOf(t, list)
 		if list.After() != "" || listed(found) != c.want {
 			t.Errorf("%s: %s, %q; want %s", name, listed(found), list.After(), c.want)
 		}
-		most := int64(1)
+		most := 1
 		if c.query.NamePattern != "" {
 			most += 3 // the names
 		}
-		if took := docs.Commands.Load() - before; took > most {
+		if took := docs.Snapshot().Commands() - before; took > most {
 			t.Errorf("%s: took %d commands", name, took)
 		}
 		total, known, err := store.Attestations.Count(t.Context(), c.query)
@@ -144,12 +144,12 @@ func TestAttestationsOfAnArtifactAreThoseBoundToIt(t *testing.T) {
 	if err != nil || len(reports) != 2 || reports[0].Trail != "u" {
 		t.Fatalf("reports are %v, %v", reports, err)
 	}
-	before := docs.Commands.Load()
+	before := docs.Snapshot().Commands()
 	found := apptest.AllOf(t, store.Attestations.OfArtifact("org", "f", fingerprint, "check", reports, 10))
 	if listed(found) != "no-commit commit digest-elsewhere digest" {
 		t.Errorf("found %s", listed(found))
 	}
-	if took := docs.Commands.Load() - before; took != 2 {
+	if took := docs.Snapshot().Commands() - before; took != 2 {
 		t.Errorf("took %d commands", took)
 	}
 	if found = apptest.AllOf(t, store.Attestations.OfArtifact("org", "f", fingerprint, "check", reports, 1)); listed(found) != "no-commit" {

@@ -50,9 +50,9 @@ func TestListIsReadInBatchesBoundedInBytes(t *testing.T) {
 			}
 		})
 	}
-	before := docs.Commands.Load()
-	if batches := apptest.QueryBatches(t, store.Attestations.Page(query, 0, 1000), apptest.WholeBatch); len(batches) != 1 || docs.Commands.Load()-before != 1 {
-		t.Errorf("a list that fits one batch took %d commands", docs.Commands.Load()-before)
+	before := docs.Snapshot().Commands()
+	if batches := apptest.QueryBatches(t, store.Attestations.Page(query, 0, 1000), apptest.WholeBatch); len(batches) != 1 || docs.Snapshot().Commands()-before != 1 {
+		t.Errorf("a list that fits one batch took %d commands", docs.Snapshot().Commands()-before)
 	}
 }
 
@@ -134,9 +134,9 @@ func TestDocumentsAreReadByIDInBatchesOfTheirSize(t *testing.T) {
 	if found != 300 {
 		t.Errorf("%d found", found)
 	}
-	before := docs.Commands.Load()
-	if all := apptest.AllOf(t, read()); len(all) != 300 || all[0].CreatedAt != 299 || all[299].CreatedAt != 0 || docs.Commands.Load()-before != 3 {
-		t.Errorf("%d found with %d commands", len(all), docs.Commands.Load()-before)
+	before := docs.Snapshot().Commands()
+	if all := apptest.AllOf(t, read()); len(all) != 300 || all[0].CreatedAt != 299 || all[299].CreatedAt != 0 || docs.Snapshot().Commands()-before != 3 {
+		t.Errorf("%d found with %d commands", len(all), docs.Snapshot().Commands()-before)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"attestry/evidence/template"
 	"attestry/storage"
 	"attestry/storage/names"
+	"attestry/storage/storagetest"
 )
 
 // named are flows as apptest tests them.
@@ -71,7 +72,7 @@ func TestBrokenOffRenamingIsVoidOnceTheFlowHasChanged(t *testing.T) {
 			id, _, err := s.PutFlow("acme", "one")
 			s.Must(err)
 			s.Restart(1, true)
-			if err := s.Flows.Rename(ctx, "acme", "one", "two", 2); !errors.Is(err, apptest.ErrKilled) {
+			if err := s.Flows.Rename(ctx, "acme", "one", "two", 2); !errors.Is(err, storagetest.ErrKilled) {
 				t.Fatal(err)
 			}
 			s.Restart(0, false)

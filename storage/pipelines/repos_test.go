@@ -55,16 +55,16 @@ func TestWarmReportOfARepoCostsNoCommand(t *testing.T) {
 		return repo
 	}
 	first := report("org", repoInfo("acme/cli"))
-	before := docs.Commands.Load()
+	before := docs.Snapshot().Commands()
 	if again := report("org", repoInfo("acme/cli")); again.ID != first.ID || again.Name != "acme/cli" {
 		t.Errorf("got %+v", again)
 	}
-	if spent := docs.Commands.Load() - before; spent != 0 {
+	if spent := docs.Snapshot().Commands() - before; spent != 0 {
 		t.Errorf("a warm report cost %d commands", spent)
 	}
 	hands.Advance(59 * time.Second)
 	report("org", repoInfo("acme/cli"))
-	if spent := docs.Commands.Load() - before; spent != 0 {
+	if spent := docs.Snapshot().Commands() - before; spent != 0 {
 		t.Errorf("a report within the minute cost %d commands", spent)
 	}
 	// Another organization's, or other info, is looked up.
@@ -77,11 +77,11 @@ func TestWarmReportOfARepoCostsNoCommand(t *testing.T) {
 		t.Errorf("renamed: %+v", got)
 	}
 	hands.Advance(time.Minute)
-	before = docs.Commands.Load()
+	before = docs.Snapshot().Commands()
 	if got := report("org", renamed); got.LastModifiedAt != evidence.Seconds(hands.Now()) {
 		t.Errorf("a minute later: %+v", got)
 	}
-	if spent := docs.Commands.Load() - before; spent == 0 {
+	if spent := docs.Snapshot().Commands() - before; spent == 0 {
 		t.Error("a report a minute later did not look")
 	}
 }
@@ -185,11 +185,11 @@ func TestColdReportOfAKnownRepoCostsTwoCommands(t *testing.T) {
 	}
 	for _, provider := range []string{"github", ""} {
 		hands.Advance(2 * time.Minute)
-		before := docs.Commands.Load()
+		before := docs.Snapshot().Commands()
 		if _, err := store.Repos.Report(t.Context(), "org", reportedBy(provider, "github.com"), evidence.Seconds(hands.Now())); err != nil {
 			t.Fatal(err)
 		}
-		if spent := docs.Commands.Load() - before; spent != 2 {
+		if spent := docs.Snapshot().Commands() - before; spent != 2 {
 			t.Errorf("provider %q: %d commands, want a read and a write", provider, spent)
 		}
 	}
@@ -203,7 +203,7 @@ func TestInfoWithoutNameOrURLMakesNoRepo(t *testing.T) {
 			t.Errorf("%+v made %+v, %v", info, repo, err)
 		}
 	}
-	if docs.Commands.Load() != 0 {
+	if docs.Snapshot().Commands() != 0 {
 		t.Error("it cost commands")
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"attestry/app/apptest"
 	"attestry/evidence"
 	"attestry/evidence/audit"
 	"attestry/evidence/job"
@@ -206,11 +205,11 @@ func TestTaskThatRedisForgetsIsEnqueuedAgain(t *testing.T) {
 // behind it.
 func TestPackageIsAssembledAlthoughWorkersDie(t *testing.T) {
 	for _, after := range []bool{false, true} {
-		for write := int64(1); ; write++ {
+		for write := 1; ; write++ {
 			s := newScene(t)
 			s.deliver()
 			s.ask(s.ofTrail("1"))
-			dying := apptest.NewFaultInjector(s.docs, write, after)
+			dying := storagetest.NewFaultInjector(s.docs, storagetest.DieAtWrite(write, after))
 			s.start(dying, s.engine)
 			_ = s.work()
 			s.start(s.docs, s.engine)

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"attestry/app/apptest"
 	"attestry/evidence"
 	"attestry/evidence/notification"
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 // The worker dies right behind the last write of an event.
@@ -24,7 +24,7 @@ func TestToldEventsAreDeletedThoughTheWorkerDies(t *testing.T) {
 	s.must(s.relay.Relay(t.Context()))
 	task := s.queue.fanouts[0]
 	s.queue.fanouts = nil
-	dying := apptest.NewFaultInjector(s.docs, 1, true) // its first Replace is that of Told
+	dying := storagetest.NewFaultInjector(s.docs, storagetest.DieAtWrite(1, true)) // its first Replace is that of Told
 	s.start(oneByOne{dying}, nil)
 	if err := s.fanout.Tell(t.Context(), task.event, task.action); err == nil {
 		t.Error("the worker did not die")

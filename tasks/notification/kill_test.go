@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"attestry/app/apptest"
 	"attestry/app/recording"
 	"attestry/evidence"
 	"attestry/evidence/notification"
@@ -28,15 +27,15 @@ func (d oneByOne) Write(ctx context.Context, writes ...storage.Write) error {
 // what others do then; it gets the error of the work.
 func atEachWrite(t *testing.T, prepare func(*scene), work func(*scene) error, finish func(*scene, error)) {
 	t.Helper()
-	deaths, step := 0, int64(1)
+	deaths, step := 0, 1
 	if testing.Short() {
 		step = 3
 	}
 	for _, after := range []bool{false, true} {
-		for write := int64(1); ; write += step {
+		for write := 1; ; write += step {
 			s := newScene(t)
 			prepare(s)
-			dying := apptest.NewFaultInjector(s.docs, write, after)
+			dying := storagetest.NewFaultInjector(s.docs, storagetest.DieAtWrite(write, after))
 			s.start(oneByOne{dying}, nil)
 			err := work(s)
 			s.start(s.docs, nil)
@@ -44,7 +43,7 @@ func atEachWrite(t *testing.T, prepare func(*scene), work func(*scene) error, fi
 			if !dying.Dead.Load() {
 				break
 			}
-			if !errors.Is(err, apptest.ErrKilled) && err != nil {
+			if !errors.Is(err, storagetest.ErrKilled) && err != nil {
 				t.Fatal(err)
 			}
 			deaths++

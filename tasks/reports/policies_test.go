@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"attestry/app/apptest"
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
@@ -81,7 +80,7 @@ func policyCostsTheSame(t *testing.T, content string, more int) {
 // of its writes, and another one go on.
 func TestReevaluationSurvivesTheDeathOfTheWorkerAtAnyWrite(t *testing.T) {
 	died := true
-	for write := int64(1); died; write++ {
+	for write := 1; died; write++ {
 		for _, after := range []bool{false, true} {
 			t.Run(fmt.Sprintf("write %d after %t", write, after), func(t *testing.T) {
 				died = reevaluateWithDeath(t, write, after)
@@ -91,14 +90,14 @@ func TestReevaluationSurvivesTheDeathOfTheWorkerAtAnyWrite(t *testing.T) {
 }
 
 // reevaluateWithDeath reports whether the worker died: it ends by itself when it has fewer writes.
-func reevaluateWithDeath(t *testing.T, write int64, after bool) bool {
+func reevaluateWithDeath(t *testing.T, write int, after bool) bool {
 	s := newScene(t, nil)
 	s.accept(t, fleet(3))
 	s.drain(t)
 	s.attach(t, "provenance", needProvenance)
-	var faults *apptest.FaultInjector
+	var faults *storagetest.FaultInjector
 	worker := s.another(t, func(docs storage.Documents) storage.Documents {
-		faults = apptest.NewFaultInjector(docs, write, after)
+		faults = storagetest.NewFaultInjector(docs, storagetest.DieAtWrite(write, after))
 		return faults
 	})
 	if err := worker.processor.Drain(t.Context(), s.env); err != nil && !faults.Dead.Load() {

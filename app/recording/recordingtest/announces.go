@@ -121,9 +121,9 @@ func testDiedBeforeAnnouncing(t *testing.T, docs storage.Documents, d operation)
 		for at := 1; ; at++ {
 			s := running(t, docs, printC)
 			before := s.state(t)
-			process := &faultInjector{Documents: docs, At: at, OnlyWrites: true, Dies: true, Late: true}
+			process := storagetest.NewFaultInjector(docs, storagetest.DieAtWrite(at, true))
 			_ = s.model.do(t.Context(), newStore(t, process), d)
-			if !process.reached() {
+			if !process.Reached.Load() {
 				break
 			}
 			changed := s.state(t) != before

@@ -6,6 +6,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 // noted is something that was recorded at a time.
@@ -73,10 +74,10 @@ func diedBehind(t *testing.T, docs storage.Documents, d operation, at int) bool 
 			t.Fatal(err)
 		}
 	}
-	process := &faultInjector{Documents: docs, At: at, OnlyWrites: true, Dies: true, Late: true}
+	process := storagetest.NewFaultInjector(docs, storagetest.DieAtWrite(at, true))
 	_ = c.do(t.Context(), newStore(t, process), d)
-	if process.reached() {
+	if process.Reached.Load() {
 		c.settleAndRepeat(t, docs, d, fmt.Sprintf("dead at write %d", at))
 	}
-	return process.reached()
+	return process.Reached.Load()
 }

@@ -139,9 +139,9 @@ func testRecorderInterrupted(t *testing.T, engine storagetest.DocumentsEngine) {
 func died(t *testing.T, docs storage.Documents, d operation, at int, late bool) bool {
 	t.Helper()
 	c := prepared(t, docs)
-	process := &faultInjector{Documents: docs, At: at, OnlyWrites: true, Dies: true, Late: late}
+	process := storagetest.NewFaultInjector(docs, storagetest.DieAtWrite(at, late))
 	err := c.do(t.Context(), newStore(t, process), d)
-	if !process.reached() {
+	if !process.Reached.Load() {
 		if err != nil {
 			t.Errorf("undisturbed: %v", err)
 		}
@@ -150,7 +150,7 @@ func died(t *testing.T, docs storage.Documents, d operation, at int, late bool) 
 	if err == nil {
 		t.Errorf("acknowledged without write %d", at)
 	}
-	successor := &faultInjector{Documents: docs, At: at, OnlyWrites: true, Dies: true, Late: late}
+	successor := storagetest.NewFaultInjector(docs, storagetest.DieAtWrite(at, late))
 	_ = c.finish(t.Context(), newStore(t, successor))
 	c.settleAndRepeat(t, docs, d, fmt.Sprintf("dead at write %d, late %v", at, late))
 	return true
@@ -162,16 +162,16 @@ func cancelled(t *testing.T, docs storage.Documents, d operation, at int) bool {
 	c := prepared(t, docs)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	process := &faultInjector{Documents: docs, At: at, OnlyWrites: true, Before: cancel}
+	process := storagetest.NewFaultInjector(docs, storagetest.Fault{At: at, OnlyWrites: true, Before: cancel})
 	err := c.do(ctx, newStore(t, process), d)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled at write %d: %v", at, err)
 	}
-	process.idle()
-	if process.reached() {
+	process.Wait()
+	if process.Reached.Load() {
 		c.settleAndRepeat(t, docs, d, fmt.Sprintf("cancelled at write %d", at))
 	}
-	return process.reached()
+	return process.Reached.Load()
 }
 
 // settleAndRepeat finishes what was left behind and compares it with the facts; then
@@ -200,15 +200,15 @@ func between(t *testing.T, docs storage.Documents, first, second string, at int)
 	c := prepared(t, docs)
 	one, other := interruptible[first], interruptible[second]
 	one.At, other.At = 40, 41
-	process := &faultInjector{Documents: docs, At: at, Before: func() {
+	process := storagetest.NewFaultInjector(docs, storagetest.Fault{At: at, Before: func() {
 		if err := c.do(t.Context(), newStore(t, docs), other); err != nil {
 			t.Errorf("%s in %s: %v", second, first, err)
 		}
-	}}
+	}})
 	if err := c.do(t.Context(), newStore(t, process), one); err != nil {
 		t.Errorf("%s with %s at command %d: %v", first, second, at, err)
 	}
-	if !process.reached() {
+	if !process.Reached.Load() {
 		return false
 	}
 	c.check(t)
