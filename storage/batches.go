@@ -40,34 +40,12 @@ func (b *Batches[T]) Bytes() int { return b.bytes }
 // Unlimited is the limit of a query for everything.
 const Unlimited = math.MaxInt
 
-// EmptyBatches is an empty list.
-func EmptyBatches[T any]() *Batches[T] { return &Batches[T]{} }
-
 // SingleBatch is a list that is in memory already.
 func SingleBatch[T any](documents []T) *Batches[T] {
 	b := &Batches[T]{more: len(documents) > 0}
 	b.next = func(context.Context, int) ([]T, error) {
 		b.more = false
 		return documents, nil
-	}
-	return b
-}
-
-// DeferBatches is the list that begin makes at the first read.
-func DeferBatches[T any](begin func(ctx context.Context) (*Batches[T], error)) *Batches[T] {
-	var source *Batches[T]
-	b := &Batches[T]{more: true}
-	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
-		if source == nil {
-			begun, err := begin(ctx)
-			if err != nil {
-				return nil, err
-			}
-			source = begun
-		}
-		found, err := source.Next(ctx, maxBytes)
-		b.after, b.bytes, b.more, b.short = source.after, source.bytes, source.more, source.short
-		return found, err
 	}
 	return b
 }

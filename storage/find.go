@@ -118,6 +118,14 @@ func TextSet(texts []string) In {
 	return set
 }
 
+// BoundOf is the bound at a number, which it includes; nil is open.
+func BoundOf(number *float64) *Bound {
+	if number == nil {
+		return nil
+	}
+	return &Bound{Value: *number}
+}
+
 // OneOrSet is a single text as it is, and several as a set.
 func OneOrSet(texts []string) any {
 	if len(texts) == 1 {

@@ -90,7 +90,10 @@ func (h *handlers) listAttestations(ctx context.Context, in *listAttestationsInp
 	if err != nil {
 		return nil, err
 	}
-	found := h.Attestations.List(query, cursor, in.PerPage)
+	found, err := h.Attestations.List(ctx, query, cursor, in.PerPage)
+	if err != nil {
+		return nil, err
+	}
 	answer := server.Answered(AttestationsPage{
 		Data:  resource.CursorPage(h.BatchBytes, in.After, found, h.showAttestations),
 		Links: resource.LinksAfter(ctx, h.Links, number+1, found.After),

@@ -43,7 +43,7 @@ func TestFiltersWithoutAMatchDoNotReadOtherAttestations(t *testing.T) {
 	} {
 		seen := &queries{Documents: docs}
 		c.query.Org = "org"
-		found := apptest.AllOf(t, pipelines.NewAttestations(seen).List(c.query, "", 1000))
+		found := apptest.AllOf(t, pageOf(t, pipelines.NewAttestations(seen), c.query, "", 1000))
 		if len(found) != c.want || len(seen.asked) > c.commands {
 			t.Errorf("%s: found %d by %d commands", name, len(found), len(seen.asked))
 		}
@@ -63,16 +63,16 @@ func TestAPatternContinuesInOrderAndBehindCursorsOfEarlierVersions(t *testing.T)
 	}
 	apptest.PutAttestations(t, store, records...)
 	query := pipelines.AttestationQuery{Org: "org", NamePattern: "^n[02]$", Compliant: new(true)}
-	first := store.Attestations.List(query, "", 2)
+	first := pageOf(t, store.Attestations, query, "", 2)
 	if found := listed(apptest.AllOf(t, first)); found != "n2-f10 n0-f8" || storage.CursorIndex(first.After()) != "name" {
 		t.Fatalf("found %s, then %q", found, first.After())
 	}
-	if found := listed(apptest.AllOf(t, store.Attestations.List(query, first.After(), 9))); found != "n2-f6 n0-f4 n2-f2 n0-f0" {
+	if found := listed(apptest.AllOf(t, pageOf(t, store.Attestations, query, first.After(), 9))); found != "n2-f6 n0-f4 n2-f2 n0-f0" {
 		t.Errorf("the rest is %s", found)
 	}
-	byTime := store.Attestations.List(pipelines.AttestationQuery{Org: "org"}, "", 4)
+	byTime := pageOf(t, store.Attestations, pipelines.AttestationQuery{Org: "org"}, "", 4)
 	apptest.AllOf(t, byTime)
-	if found := listed(apptest.AllOf(t, store.Attestations.List(query, byTime.After(), 9))); found != "n2-f6 n0-f4 n2-f2 n0-f0" {
+	if found := listed(apptest.AllOf(t, pageOf(t, store.Attestations, query, byTime.After(), 9))); found != "n2-f6 n0-f4 n2-f2 n0-f0" {
 		t.Errorf("behind a cursor by the time is %s", found)
 	}
 }
@@ -85,7 +85,7 @@ func TestThePatternOfManyNamesTakesABoundedNumberOfCommands(t *testing.T) {
 	}
 	apptest.PutAttestations(t, store, records...)
 	before := docs.Snapshot().Commands()
-	list := store.Attestations.List(pipelines.AttestationQuery{Org: "org", NamePattern: "9$"}, "", 100)
+	list := pageOf(t, store.Attestations, pipelines.AttestationQuery{Org: "org", NamePattern: "9$"}, "", 100)
 	if found := apptest.AllOf(t, list); len(found) != 15 {
 		t.Errorf("found %s", listed(found))
 	}

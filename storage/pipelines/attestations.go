@@ -3,7 +3,6 @@ package pipelines
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 
@@ -101,21 +100,19 @@ const maxRounds = 20
 
 // List reads a page of attestations after a cursor. Filters beyond an index are applied while it is read; if they let
 // too little pass within maxRounds index pages, the page is short.
-func (a *Attestations) List(q AttestationQuery, after string, limit int) *storage.Batches[evidence.Attestation] {
+func (a *Attestations) List(ctx context.Context, q AttestationQuery, after string, limit int) (*storage.Batches[evidence.Attestation], error) {
 	if q.empty() {
-		return storage.EmptyBatches[evidence.Attestation]()
+		return storage.SingleBatch[evidence.Attestation](nil), nil
 	}
-	return storage.LimitRounds(storage.DeferBatches(func(ctx context.Context) (*storage.Batches[evidence.Attestation], error) {
-		query, err := a.narrowed(ctx, q, after)
-		query.After, query.Limit = after, limit
-		return storage.QueryBatches(a.Collection, query), err
-	}), maxRounds)
+	query, err := a.narrowed(ctx, q, after)
+	query.After, query.Limit = after, limit
+	return storage.LimitRounds(storage.QueryBatches(a.Collection, query), maxRounds), err
 }
 
 // Page reads the attestations after the first of the given number.
 func (a *Attestations) Page(q AttestationQuery, offset, limit int) *storage.Batches[evidence.Attestation] {
 	if q.empty() {
-		return storage.EmptyBatches[evidence.Attestation]()
+		return storage.SingleBatch[evidence.Attestation](nil)
 	}
 	query := q.query()
 	query.Offset, query.Limit = offset, limit
@@ -188,68 +185,53 @@ func (a *Attestations) Count(ctx context.Context, q AttestationQuery) (int64, bo
 
 func (q *AttestationQuery) empty() bool { return q.Flows != nil && len(q.Flows) == 0 }
 
-// query takes the index that narrows most and leaves the rest to conditions.
+// query takes the index that narrows most.
 func (q *AttestationQuery) query() storage.Query {
-	query := storage.Query{Descending: true}
-	filters := q.filters()
 	switch {
 	case q.Trail != "" && q.Name != "":
-		query.Index, query.Equal = "trail_name", []any{q.Org, q.Trail, q.Name}
-		delete(filters, "trail")
-		delete(filters, "name")
+		return q.by("trail_name", q.Trail, q.Name)
 	case len(q.Commits) > 0:
-		query.Index, query.Equal = "commit", []any{q.Org, storage.TextSet(q.Commits)}
-		delete(filters, "commit")
+		return q.by("commit", storage.TextSet(q.Commits))
 	case q.Name != "":
-		query.Index, query.Equal = "name", []any{q.Org, q.Name}
-		delete(filters, "name")
+		return q.by("name", q.Name)
 	case q.Flows != nil:
-		query.Index, query.Equal = "flow", []any{q.Org, storage.TextSet(q.Flows)}
-		delete(filters, "flow")
+		return q.by("flow", storage.TextSet(q.Flows))
 	case len(q.Types) > 0:
-		query.Index, query.Equal = "type", []any{q.Org, storage.TextSet(q.Types)}
-		delete(filters, "type")
+		return q.by("type", storage.TextSet(q.Types))
 	case q.Compliant != nil && !*q.Compliant:
-		query.Index, query.Equal = "failed", []any{q.Org, false}
-		delete(filters, "compliant")
+		return q.by("failed", false)
 	default:
-		query.Index, query.Equal = "time", []any{q.Org}
+		return q.by("time")
 	}
-	query.Where = conditionsOf(filters)
-	if q.From != nil {
-		query.From = &storage.Bound{Value: *q.From}
+}
+
+// by takes an index with the values of its fields after the organization, and leaves the rest to conditions.
+func (q *AttestationQuery) by(name string, values ...any) storage.Query {
+	index, _ := attestationSchema.IndexNamed(name)
+	query := storage.Query{
+		Index: name, Equal: append([]any{q.Org}, values...), Descending: true, From: storage.BoundOf(q.From), To: storage.BoundOf(q.To),
 	}
-	if q.To != nil {
-		query.To = &storage.Bound{Value: *q.To}
+	where := func(wanted bool, field string, operator storage.Operator, value any) {
+		if wanted && !slices.Contains(index.Fields[:len(query.Equal)], field) {
+			query.Where = append(query.Where, storage.Condition{Field: field, Operator: operator, Value: value})
+		}
+	}
+	where(q.Flows != nil, "flow", storage.OneOf, storage.TextSet(q.Flows))
+	where(q.Trail != "", "trail", storage.Equals, q.Trail)
+	where(len(q.Types) > 0, "type", storage.OneOf, storage.TextSet(q.Types))
+	where(len(q.Commits) > 0, "commit", storage.OneOf, storage.TextSet(q.Commits))
+	where(q.Name != "", "name", storage.Equals, q.Name)
+	if q.Compliant != nil {
+		where(true, "compliant", storage.Equals, *q.Compliant)
+	}
+	if q.NamePattern != "" {
+		query.Where = append(query.Where, q.pattern())
 	}
 	return query
 }
 
-func conditionsOf(filters map[string]storage.Condition) []storage.Condition {
-	var conditions []storage.Condition
-	for _, field := range slices.Sorted(maps.Keys(filters)) {
-		conditions = append(conditions, filters[field])
-	}
-	return conditions
-}
-
-func (q *AttestationQuery) filters() map[string]storage.Condition {
-	filters := map[string]storage.Condition{}
-	add := func(wanted bool, key string, condition storage.Condition) {
-		if wanted {
-			filters[key] = condition
-		}
-	}
-	add(q.Flows != nil, "flow", storage.Condition{Field: "flow", Operator: storage.OneOf, Value: storage.TextSet(q.Flows)})
-	add(q.Trail != "", "trail", storage.Condition{Field: "trail", Operator: storage.Equals, Value: q.Trail})
-	add(len(q.Types) > 0, "type", storage.Condition{Field: "type", Operator: storage.OneOf, Value: storage.TextSet(q.Types)})
-	add(len(q.Commits) > 0, "commit", storage.Condition{Field: "commit", Operator: storage.OneOf, Value: storage.TextSet(q.Commits)})
-	add(q.Name != "", "name", storage.Condition{Field: "name", Operator: storage.Equals, Value: q.Name})
-	add(q.NamePattern != "", "pattern", storage.Condition{Field: "name", Operator: storage.Matches, Value: q.NamePattern})
-	if q.Compliant != nil {
-		filters["compliant"] = storage.Condition{Field: "compliant", Operator: storage.Equals, Value: *q.Compliant}
-	}
-	return filters
+func (q *AttestationQuery) pattern() storage.Condition {
+	return storage.Condition{Field: "name", Operator: storage.Matches, Value: q.NamePattern}
 }
 
 // OfArtifact reads the attestations of a name that an artifact of a flow has, at most limit, newest first: those made
@@ -310,23 +292,21 @@ func (a *Attestations) narrowed(ctx context.Context, q AttestationQuery, after s
 	if query.Index != "time" && query.Index != "failed" {
 		return query, nil
 	}
-	filters, bound := q.filters(), maxPatternNames
+	bound := maxPatternNames
 	switch index := storage.CursorIndex(after); {
 	case index == "time":
-		query.Index, query.Equal, query.Where = index, []any{q.Org}, conditionsOf(filters)
-		return query, nil
+		return q.by(index), nil
 	case q.NamePattern == "" || index == "failed":
 		return query, nil
 	case index == "name":
 		bound = storage.MaxMany // the names have become more since
 	}
-	names, ok, err := a.namesMatching(ctx, q.Org, filters["pattern"], bound)
+	names, ok, err := a.namesMatching(ctx, q.Org, q.pattern(), bound)
 	if err != nil || !ok {
 		return query, err
 	}
-	delete(filters, "pattern")
-	query.Index, query.Equal, query.Where = "name", []any{q.Org, storage.TextSet(names)}, conditionsOf(filters)
-	return query, nil
+	q.NamePattern = ""
+	return q.by("name", storage.TextSet(names)), nil
 }
 
 // namesMatching returns the names of attestations of an organization that meet a condition. It is false if there are

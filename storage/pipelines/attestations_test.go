@@ -53,7 +53,7 @@ func TestAttestationsAreFoundByAnyCombinationOfFilters(t *testing.T) {
 	} {
 		c.query.Org = "org"
 		before := docs.Snapshot().Commands()
-		list := store.Attestations.List(c.query, "", 10)
+		list := pageOf(t, store.Attestations, c.query, "", 10)
 		found := apptest.AllOf(t, list)
 		if list.After() != "" || listed(found) != c.want {
 			t.Errorf("%s: %s, %q; want %s", name, listed(found), list.After(), c.want)
@@ -82,7 +82,7 @@ func TestRareAttestationsAreFoundBehindManyOthers(t *testing.T) {
 		records = append(records, apptest.AttestationRecord(fmt.Sprint("n", i), "f", "generic", true, float64(i+1)))
 	}
 	apptest.PutAttestations(t, store, records...)
-	list := store.Attestations.List(pipelines.AttestationQuery{Org: "org", Compliant: new(false)}, "", 5)
+	list := pageOf(t, store.Attestations, pipelines.AttestationQuery{Org: "org", Compliant: new(false)}, "", 5)
 	if found := apptest.AllOf(t, list); list.After() != "" || listed(found) != "rare-f" {
 		t.Errorf("found %s, %q", listed(found), list.After())
 	}
@@ -106,7 +106,7 @@ func TestOneListDoesNotSearchForever(t *testing.T) {
 	docs := &endless{}
 	store := app.NewStore(docs, nil, time.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(store.Tenancy.Close)
-	list := store.Attestations.List(pipelines.AttestationQuery{Org: "org"}, "", 5)
+	list := pageOf(t, store.Attestations, pipelines.AttestationQuery{Org: "org"}, "", 5)
 	if found := apptest.AllOf(t, list); len(found) != 0 || docs.asked != 20 || list.After() != strings.Repeat("x", 20) {
 		t.Errorf("found %s behind %d commands, goes on at %q", listed(found), docs.asked, list.After())
 	}
@@ -166,4 +166,14 @@ func TestAttestationsOfAnArtifactAreThoseBoundToIt(t *testing.T) {
 	if reports, err := store.Artifacts.Reported(t.Context(), "org", "f", "fffff"); err != nil || reports != nil {
 		t.Errorf("what was not reported has %v, %v", reports, err)
 	}
+}
+
+// pageOf lists a page of attestations.
+func pageOf(t *testing.T, attestations *pipelines.Attestations, query pipelines.AttestationQuery, after string, limit int) *storage.Batches[evidence.Attestation] {
+	t.Helper()
+	list, err := attestations.List(t.Context(), query, after, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
 }

@@ -34,7 +34,7 @@ func TestListIsReadInBatchesBoundedInBytes(t *testing.T) {
 	}{
 		"page":   {func() *storage.Batches[evidence.Attestation] { return store.Attestations.Page(query, 0, 1000) }, 30},
 		"limit":  {func() *storage.Batches[evidence.Attestation] { return store.Attestations.Page(query, 2, 25) }, 25},
-		"cursor": {func() *storage.Batches[evidence.Attestation] { return store.Attestations.List(query, "", 29) }, 29},
+		"cursor": {func() *storage.Batches[evidence.Attestation] { return pageOf(t, store.Attestations, query, "", 29) }, 29},
 	} {
 		t.Run(name, func(t *testing.T) {
 			batches := apptest.QueryBatches(t, row.list(), 100_000)
@@ -62,13 +62,13 @@ func TestCursorOfABatchContinuesTheList(t *testing.T) {
 		apptest.PutAttestations(t, store, bulky(fmt.Sprint("a", i), 10_000, float64(i)))
 	}
 	query := pipelines.AttestationQuery{Org: "org"}
-	list := store.Attestations.List(query, "", 10)
+	list := pageOf(t, store.Attestations, query, "", 10)
 	first, err := list.Next(t.Context(), 50_000)
 	if err != nil || len(first) == 0 || len(first) > 5 || list.After() == "" {
 		t.Fatalf("%d found, %v", len(first), err)
 	}
-	rest := apptest.AllOf(t, store.Attestations.List(query, list.After(), 10))
-	if all := slices.Concat(first, rest); listed(all) != listed(apptest.AllOf(t, store.Attestations.List(query, "", 10))) {
+	rest := apptest.AllOf(t, pageOf(t, store.Attestations, query, list.After(), 10))
+	if all := slices.Concat(first, rest); listed(all) != listed(apptest.AllOf(t, pageOf(t, store.Attestations, query, "", 10))) {
 		t.Errorf("first %s, then %s", listed(first), listed(rest))
 	}
 }

@@ -144,12 +144,8 @@ type DecisionQuery struct {
 }
 
 func (q *DecisionQuery) query() storage.Query {
-	query := storage.Query{Index: "control", Equal: []any{q.Org, q.Control}, Descending: q.Descending}
-	if q.From != nil {
-		query.From = &storage.Bound{Value: *q.From}
-	}
-	if q.To != nil {
-		query.To = &storage.Bound{Value: *q.To}
+	query := storage.Query{
+		Index: "control", Equal: []any{q.Org, q.Control}, Descending: q.Descending, From: storage.BoundOf(q.From), To: storage.BoundOf(q.To),
 	}
 	if q.Compliant != nil {
 		query.Where = append(query.Where, storage.Condition{Field: "compliant", Operator: storage.Equals, Value: *q.Compliant})

@@ -72,7 +72,7 @@ func (t *Trails) List(ctx context.Context, q TrailQuery) (*storage.Batches[evide
 	case q.Flows == nil:
 		return storage.QueryBatches(t.Collection, query), nil
 	case len(q.Flows) == 0:
-		return storage.EmptyBatches[evidence.Trail](), nil
+		return storage.SingleBatch[evidence.Trail](nil), nil
 	case len(q.Flows) <= storage.MaxMany:
 		query.Index, query.Equal = "flow", []any{q.Org, storage.TextSet(q.Flows)}
 		return storage.QueryBatches(t.Collection, query), nil
