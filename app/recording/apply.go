@@ -30,7 +30,8 @@ func (t *recordingTime) choose(u *trailUpdate, bounds timeBounds) float64 {
 	return t.chosen
 }
 
-// applyAttestation makes the trail, its slots and the latest decisions reflect an attestation.
+// applyAttestation makes the trail, its slots and the latest decisions reflect an attestation. One that is stored already
+// is stored again, since its leaf may be missing.
 func (u *trailUpdate) applyAttestation(in attestationInput, a *evidence.Attestation, repo *evidence.Repo) {
 	u.recorder.Attestations.Collection.PutIn(&u.facts, *a)
 	u.attested[a.Fingerprint] = true
@@ -52,8 +53,8 @@ func (u *trailUpdate) applyAttestation(in attestationInput, a *evidence.Attestat
 	u.events = append(append(u.events, events[1:]...), events[0])
 }
 
-// applyArtifact makes the trail, its slot and the provenance reflect an artifact. The slot gets
-// the attestations, too, that were made before the trail had the artifact under this name.
+// applyArtifact makes the trail, its slot and the provenance reflect an artifact, which is stored again if need be. The
+// slot gets the attestations, too, that were made before the trail had the artifact under this name.
 func (u *trailUpdate) applyArtifact(in artifactInput, record *evidence.ArtifactRecord, repo *evidence.Repo) {
 	u.recorder.Artifacts.Collection.PutIn(&u.facts, *record)
 	u.reported[record.Fingerprint] = true

@@ -62,8 +62,7 @@ func walk[T any](ctx context.Context, r *Recorder, name string, collection stora
 			return result, err
 		}
 		for _, fact := range found {
-			at, _ := fact.Fields[span.Index].(float64)
-			result.newest = max(result.newest, at)
+			result.newest = max(result.newest, fact.Float(span.Index))
 		}
 		ids, err := r.unreflected(ctx, name, found)
 		if err != nil {
@@ -94,16 +93,14 @@ func (r *Recorder) unreflected(ctx context.Context, name string, facts []storage
 	}
 	refs := make([]pipelines.TrailEventRef, 0, len(facts))
 	for _, fact := range facts {
-		trail, _ := fact.Fields["trail"].(string)
-		refs = append(refs, pipelines.TrailEventRef{Trail: trail, ID: fact.ID})
+		refs = append(refs, pipelines.TrailEventRef{Trail: fact.Text("trail"), ID: fact.ID})
 	}
 	missing, err := r.TrailEvents.Missing(ctx, refs)
 	if err != nil {
 		return nil, err
 	}
 	ids := storage.IDs(missing, func(ref pipelines.TrailEventRef) string { return ref.ID })
-	org, _ := facts[0].Fields["org"].(string)
-	unlogged, err := r.Logged.Unlogged(ctx, name, org, facts)
+	unlogged, err := r.Logged.Unlogged(ctx, name, facts[0].Text("org"), facts)
 	return storage.Distinct(append(ids, unlogged...)), err
 }
 
@@ -123,7 +120,6 @@ func (r *Recorder) reapplyArtifact(ctx context.Context, record *evidence.Artifac
 			return err
 		}
 		u.applyArtifact(in, record, repo)
-		r.Artifacts.Collection.AddIn(&u.facts, *record) // its leaf may be missing
 		return nil
 	})
 }
@@ -157,7 +153,6 @@ func (r *Recorder) reapplyAttestation(ctx context.Context, a *evidence.Attestati
 			return err
 		}
 		u.applyAttestation(attestationInput{slots: slots}, a, repo)
-		r.Attestations.Collection.AddIn(&u.facts, *a) // its leaf may be missing
 		return nil
 	})
 }
