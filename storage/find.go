@@ -33,8 +33,7 @@ func NewestTime[T any](ctx context.Context, collection Collection[T], query Quer
 	if err != nil || len(found) == 0 {
 		return 0, err
 	}
-	at, _ := found[0].Fields[timeField].(float64)
-	return at, nil
+	return found[0].Float(timeField), nil
 }
 
 // FindAll returns what a query finds up to its limit, which may be Unlimited, on however many pages.

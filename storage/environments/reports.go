@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strconv"
 
@@ -155,15 +154,7 @@ func (r *Reports) content(ctx context.Context, record *WaitingReport) ([]byte, e
 	if record.Object == "" {
 		return record.Content, nil
 	}
-	reader, err := r.objects.Get(ctx, record.Object, 0, -1)
-	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrDamaged) {
-		return nil, record.damaged(err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open the object of a report: %w", err)
-	}
-	defer reader.Close()
-	return io.ReadAll(reader)
+	return storage.ReadObject(ctx, r.objects, record.Object, "the object of a report", record.damaged)
 }
 
 // Insert stores a report under its arrival number, or returns ErrExists.

@@ -71,8 +71,7 @@ func (l *Logs) addLeaves(ctx context.Context, kind *kind, facts []storage.Record
 	leaves := make([]Leaf, 0, len(facts))
 	of := map[string]*storage.Record{}
 	for i := range facts {
-		created, _ := facts[i].Fields[kind.time].(float64)
-		leaf, err := kind.leaf(&facts[i], created)
+		leaf, err := kind.leaf(&facts[i], facts[i].Float(kind.time))
 		if err != nil {
 			return err
 		}

@@ -49,10 +49,7 @@ func kindNamed(collection string) *kind {
 }
 
 func field(name string) func(*storage.Record) string {
-	return func(record *storage.Record) string {
-		value, _ := record.Fields[name].(string)
-		return value
-	}
+	return func(record *storage.Record) string { return record.Text(name) }
 }
 
 func noGroup(*storage.Record) string        { return "" }
@@ -73,7 +70,7 @@ func (k *kind) at(fact *storage.Record, stored float64) float64 {
 
 // leaf makes the leaf of a fact that is stored at a time in Unix seconds.
 func (k *kind) leaf(fact *storage.Record, stored float64) (Leaf, error) {
-	org, _ := fact.Fields["org"].(string)
+	org := fact.Text("org")
 	if org == "" {
 		var body struct {
 			Org string `json:"org"`

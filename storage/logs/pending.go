@@ -107,8 +107,7 @@ func (l *Logs) due(ctx context.Context, index string, kind *job.Kind, now float6
 	})
 	refs := make([]job.Ref, 0, len(found))
 	for _, record := range found {
-		due, _ := record.Fields[index].(float64)
-		refs = append(refs, job.Ref{Kind: kind, Key: record.ID, Payload: job.Payload{Org: record.ID}, Due: due})
+		refs = append(refs, job.Ref{Kind: kind, Key: record.ID, Payload: job.Payload{Org: record.ID}, Due: record.Float(index)})
 	}
 	return refs, next, err
 }

@@ -49,10 +49,6 @@ type TargetKey struct {
 
 // Ensure returns the state of a target, made with a signing secret if there is none.
 func (t *Targets) Ensure(ctx context.Context, org string, action int64, target string) (notification.TargetState, error) {
-	known, err := t.collection.Get(ctx, targetID(org, action, target))
-	if !isNotFound(err) {
-		return known, err
-	}
 	return storage.Ensure(ctx, t.collection, targetID(org, action, target), newState(org, action, target))
 }
 
