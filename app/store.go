@@ -24,6 +24,7 @@ import (
 
 // Store is every repository over one pair of engines.
 type Store struct {
+	recording.Repositories
 	Documents storage.Documents
 	Objects   storage.Objects
 	// Retention keeps files of evidence and audit packages from deletion. It is off unless the process has replaced it.
@@ -33,29 +34,15 @@ type Store struct {
 	Heads        *environments.Heads
 	Reports      *environments.Reports
 	Snapshots    *environments.Snapshots
-	Running      *environments.RunningSet
 	Events       *environments.Events
 	Deployments  *environments.Deployments
 	Successions  *environments.Successions
 	FirstSeen    *environments.FirstSeen
-	Generations  *storage.Generations
 	Leases       *storage.Leases
-	Templates    *pipelines.Templates
-	Flows        *pipelines.Flows
-	Trails       *pipelines.Trails
-	Repos        *pipelines.Repos
-	Slots        *pipelines.Slots
-	Artifacts    *pipelines.Artifacts
-	Attestations *pipelines.Attestations
-	TrailEvents  *pipelines.TrailEvents
-	Provenances  *pipelines.Provenances
-	Decisions    *pipelines.Decisions
 	Allowlist    *environments.Allowlist
 	Admissions   *environments.Admissions
 	Scalings     *environments.Scalings
 	Policies     *governance.Policies
-	Controls     *governance.Controls
-	Approvals    *governance.Approvals
 	States       *states.Evaluator
 	Facts        *facts.Loader
 	Recorder     *recording.Recorder
@@ -69,9 +56,8 @@ type Store struct {
 	Assemblies       *packages.Assemblies
 	// Sessions are those of people who are signed in to the pages.
 	Sessions *sessions.Sessions
-	// Logs are the transparency logs, and Logged stores leaves of them behind all facts.
-	Logs   *logs.Logs
-	Logged *logs.Documents
+	// Logs are the transparency logs.
+	Logs *logs.Logs
 }
 
 // NewStore builds the repositories over an engine that was opened with Schemas. It logs background failures.
@@ -82,6 +68,22 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 	actions := notifications.NewActions(docs, clock)
 	outbox := notifications.NewOutbox(docs, actions)
 	store := &Store{
+		Repositories: recording.Repositories{
+			Flows:        pipelines.NewFlows(docs),
+			Templates:    pipelines.NewTemplates(docs, objects),
+			Slots:        pipelines.NewSlots(docs),
+			Artifacts:    pipelines.NewArtifacts(docs),
+			Attestations: pipelines.NewAttestations(docs),
+			TrailEvents:  pipelines.NewTrailEvents(docs, outbox),
+			Provenances:  pipelines.NewProvenances(docs),
+			Decisions:    pipelines.NewDecisions(docs),
+			Controls:     governance.NewControls(docs),
+			Approvals:    governance.NewApprovals(docs),
+			Repos:        pipelines.NewRepos(docs, clock),
+			Running:      environments.NewRunningSet(docs),
+			Generations:  storage.NewGenerations(docs),
+			Logged:       logged,
+		},
 		Documents:    docs,
 		Objects:      objects,
 		Retention:    retention.New(objects, retention.Settings{}, clock),
@@ -90,28 +92,15 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 		Heads:        heads,
 		Reports:      environments.NewReports(docs, objects),
 		Snapshots:    environments.NewSnapshots(docs),
-		Running:      environments.NewRunningSet(docs),
 		Events:       environments.NewEvents(docs),
 		Deployments:  environments.NewDeployments(docs),
 		Successions:  environments.NewSuccessions(docs),
 		FirstSeen:    environments.NewFirstSeen(docs),
-		Generations:  storage.NewGenerations(docs),
 		Leases:       storage.NewLeases(docs, clock),
-		Templates:    pipelines.NewTemplates(docs, objects),
-		Flows:        pipelines.NewFlows(docs),
-		Repos:        pipelines.NewRepos(docs, clock),
-		Slots:        pipelines.NewSlots(docs),
-		Artifacts:    pipelines.NewArtifacts(docs),
-		Attestations: pipelines.NewAttestations(docs),
-		TrailEvents:  pipelines.NewTrailEvents(docs, outbox),
-		Provenances:  pipelines.NewProvenances(docs),
-		Decisions:    pipelines.NewDecisions(docs),
 		Allowlist:    environments.NewAllowlist(docs, outbox),
 		Admissions:   environments.NewAdmissions(docs, outbox),
 		Scalings:     environments.NewScalings(docs),
 		Policies:     governance.NewPolicies(docs),
-		Controls:     governance.NewControls(docs),
-		Approvals:    governance.NewApprovals(docs),
 
 		AttestationTypes: pipelines.NewAttestationTypes(docs, objects),
 		Actions:          actions,
@@ -121,17 +110,11 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 		Assemblies:       packages.NewAssemblies(docs),
 		Sessions:         sessions.New(docs, clock),
 		Logs:             logs.New(docs, objects),
-		Logged:           logged,
 	}
 	store.Trails = pipelines.NewTrails(docs, pipelines.NewTrailTallies(docs), store.TrailEvents, store.Generations)
 	store.States = states.NewEvaluator(store.Trails, store.Templates, store.Slots, store.Artifacts, store.Attestations)
 	store.Facts = facts.NewLoader(store.Flows, store.Decisions, store.States)
-	store.Recorder = recording.NewRecorder(recording.Repositories{
-		Flows: store.Flows, Templates: store.Templates, Trails: store.Trails, Slots: store.Slots,
-		Artifacts: store.Artifacts, Attestations: store.Attestations, TrailEvents: store.TrailEvents,
-		Provenances: store.Provenances, Decisions: store.Decisions, Controls: store.Controls, Approvals: store.Approvals,
-		Repos: store.Repos, Running: store.Running, Generations: store.Generations, Logged: logged,
-	}, docs, clock)
+	store.Recorder = recording.NewRecorder(store.Repositories, docs, clock)
 	store.Reconciler = recording.NewReconciler(store.Recorder)
 	return store
 }

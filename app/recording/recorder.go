@@ -47,7 +47,8 @@ type Repositories struct {
 	Repos        *pipelines.Repos
 	Running      *environments.RunningSet
 	Generations  *storage.Generations
-	Logged       *logs.Documents
+	// Logged stores leaves of the transparency logs behind all facts.
+	Logged *logs.Documents
 }
 
 // NewRecorder makes a recorder. The engine behind docs must be that of the repositories.
