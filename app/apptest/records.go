@@ -1,7 +1,6 @@
 package apptest
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -22,22 +21,15 @@ func ArtifactRecord(flow, trail, fingerprint, commit string, at float64) evidenc
 // PutArtifacts stores records as the recorder would, without all that follows.
 func PutArtifacts(t *testing.T, store *app.Store, records ...evidence.ArtifactRecord) {
 	t.Helper()
-	insert(t, store, "artifacts", records, func(r *evidence.ArtifactRecord) string { return r.ID }, func(r *evidence.ArtifactRecord) map[string]any {
-		return map[string]any{
-			"org": r.Org, "flow": r.Flow, "trail": evidence.TrailKey(r.Flow, r.Trail), "repo": r.Repo,
-			"fingerprint": r.Fingerprint, "commit": r.CommitSHA, "branch": r.Branch(), "created": r.CreatedAt,
-		}
-	})
+	insert(t, store, store.Artifacts.Collection, records)
 }
 
-// insert stores new documents of a collection that is known by its name.
-func insert[T any](t *testing.T, store *app.Store, collection string, values []T, id func(*T) string, fields func(*T) map[string]any) {
+// insert stores new documents of a collection.
+func insert[T any](t *testing.T, store *app.Store, collection storage.Collection[T], values []T) {
 	t.Helper()
-	schemas := app.Schemas()
-	schema := schemas[slices.IndexFunc(schemas, func(s *storage.Schema) bool { return s.Name == collection })]
-	inserted, batch := storage.NewCollection(store.Documents, schema, id, fields), &storage.Batch{}
+	batch := &storage.Batch{}
 	for i := range values {
-		inserted.InsertIn(batch, &values[i])
+		collection.InsertIn(batch, &values[i])
 	}
 	if err := batch.Write(t.Context(), store.Documents); err != nil {
 		t.Fatal(err)
@@ -58,35 +50,21 @@ func AttestationRecord(name, flow, kind string, compliant bool, at float64) evid
 // PutAttestations stores records as the recorder would, without all that follows.
 func PutAttestations(t *testing.T, store *app.Store, records ...evidence.Attestation) {
 	t.Helper()
-	storeAttestations(t, store, records, func(a *evidence.Attestation) map[string]any {
-		fields := map[string]any{"targets": ""}
-		if a.Fingerprint == "" && len(a.Targets) > 0 {
-			fields["targets"], fields["bound_commit"] = strings.Join(a.Targets, " "), evidence.CommitSHA(a.Commit)
-		}
-		if a.Override != nil {
-			fields["overridden"] = a.Override.Original
-		}
-		return fields
-	})
+	insert(t, store, store.Attestations.Collection, records)
 }
 
 // PutOldAttestations stores records as the recorder of an earlier version would, which
 // declared fewer fields.
 func PutOldAttestations(t *testing.T, store *app.Store, records ...evidence.Attestation) {
 	t.Helper()
-	storeAttestations(t, store, records, func(*evidence.Attestation) map[string]any { return map[string]any{} })
-}
-
-// storeAttestations stores records with the fields that were always declared, and more.
-func storeAttestations(t *testing.T, store *app.Store, records []evidence.Attestation, more func(*evidence.Attestation) map[string]any) {
-	t.Helper()
-	insert(t, store, "attestations", records, func(a *evidence.Attestation) string { return a.ID }, func(a *evidence.Attestation) map[string]any {
-		fields := map[string]any{
+	schemas := app.Schemas()
+	schema := schemas[slices.IndexFunc(schemas, func(s *storage.Schema) bool { return s.Name == "attestations" })]
+	old := storage.NewCollection(store.Documents, schema, func(a *evidence.Attestation) string { return a.ID }, func(a *evidence.Attestation) map[string]any {
+		return map[string]any{
 			"org": a.Org, "flow": a.Flow, "trail": evidence.TrailKey(a.Flow, a.Trail), "name": a.Name,
 			"type": a.Type, "fingerprint": a.Fingerprint, "commit": a.CommitSHA, "compliant": a.Compliant,
 			"time": a.CreatedAt,
 		}
-		maps.Copy(fields, more(a))
-		return fields
 	})
+	insert(t, store, old, records)
 }
