@@ -10,6 +10,9 @@ import (
 	"attestry/storage/pipelines"
 )
 
+// appliedBytes bounds the facts that the reconciler holds at a time, in bytes.
+const appliedBytes = 8 << 20
+
 // Reconciler applies facts whose process was killed before it updated the aggregates. No client got an answer.
 type Reconciler struct {
 	recorder *Recorder
@@ -68,16 +71,18 @@ func walk[T any](ctx context.Context, r *Recorder, name string, collection stora
 		if err != nil {
 			return result, err
 		}
-		facts, err := collection.GetMany(ctx, ids)
-		if err != nil {
-			return result, err
-		}
-		for i := range facts {
-			if err := goroutine.Recovered(func() error { return apply(ctx, &facts[i]) }); err != nil {
-				faults = append(faults, collection.Wrap("apply", collection.IDOf(&facts[i]), err))
-				continue
+		for facts := storage.BatchesByID(collection, ids); facts.More(); {
+			batch, err := facts.Next(ctx, appliedBytes)
+			if err != nil {
+				return result, err
 			}
-			result.applied++
+			for i := range batch {
+				if err := goroutine.Recovered(func() error { return apply(ctx, &batch[i]) }); err != nil {
+					faults = append(faults, collection.Wrap("apply", collection.IDOf(&batch[i]), err))
+					continue
+				}
+				result.applied++
+			}
 		}
 		if next == "" || ctx.Err() != nil {
 			return result, errors.Join(append(faults, ctx.Err())...)

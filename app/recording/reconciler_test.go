@@ -1,0 +1,59 @@
+package recording_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/app"
+	"attestry/app/apptest"
+	"attestry/evidence"
+	"attestry/storage"
+)
+
+// largestRead notes how large the attestations are that are read at once, in bytes.
+type largestRead struct {
+	storage.Documents
+	bytes int
+}
+
+func (l *largestRead) GetMany(ctx context.Context, schema *storage.Schema, ids []string) ([]storage.Record, error) {
+	found, err := l.Documents.GetMany(ctx, schema, ids)
+	bytes := 0
+	for _, record := range found {
+		bytes += len(record.Body)
+	}
+	if schema.Name == "attestations" {
+		l.bytes = max(l.bytes, bytes)
+	}
+	return found, err
+}
+
+// TestReconcilerHoldsFewLargeFactsAtATime has attestations of 16 MiB in all that nothing reflects.
+func TestReconcilerHoldsFewLargeFactsAtATime(t *testing.T) {
+	s := apptest.NewFixture(t)
+	flow, _, err := s.PutFlow("org", "flow")
+	s.Must(err)
+	data := json.RawMessage(`"` + strings.Repeat("x", 1<<20) + `"`)
+	const facts, bound = 16, 8 << 20
+	for i := range facts {
+		attestation := apptest.AttestationRecord(fmt.Sprint("n", i), flow, "generic", true, float64(1000+i))
+		attestation.UserData = data
+		apptest.PutAttestations(t, s.Store, attestation)
+	}
+	largest := &largestRead{Documents: s.Docs}
+	store := app.NewStore(largest, s.Objs, time.Now, slog.New(slog.DiscardHandler))
+	t.Cleanup(store.Tenancy.Close)
+	applied, err := store.Reconciler.Reconcile(t.Context(), "org", 2000)
+	if err != nil || applied != facts || largest.bytes > bound {
+		t.Errorf("%d applied, %d bytes at a time: %v", applied, largest.bytes, err)
+	}
+	trail, err := store.Trails.Collection.Get(t.Context(), evidence.TrailKey(flow, "t"))
+	if err != nil || len(trail.Entries) != facts {
+		t.Errorf("the trail has %d entries: %v", len(trail.Entries), err)
+	}
+}
