@@ -17,9 +17,9 @@ type Filter func(fields map[string]any) bool
 func NewFilter(conditions []Condition) (Filter, error) {
 	tests := make([]Filter, 0, len(conditions))
 	for _, condition := range conditions {
-		test, err := newTest(condition)
+		test, err := newTest(condition.Operator, condition.Value)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("condition on %s: %w", condition.Field, err)
 		}
 		tests = append(tests, func(fields map[string]any) bool { return test(fields[condition.Field]) })
 	}
@@ -33,48 +33,33 @@ func NewFilter(conditions []Condition) (Filter, error) {
 	}, nil
 }
 
-func newTest(condition Condition) (func(any) bool, error) {
-	switch condition.Operator {
+func newTest(operator Operator, wanted any) (func(any) bool, error) {
+	switch operator {
 	case Equals:
-		return equals(condition)
+		return func(value any) bool { return CompareValues(value, wanted) == 0 }, CheckValue(wanted)
+	case AtLeast:
+		return func(value any) bool { return value != nil && CompareValues(value, wanted) >= 0 }, CheckValue(wanted)
+	case AtMost:
+		return func(value any) bool { return value != nil && CompareValues(value, wanted) <= 0 }, CheckValue(wanted)
 	case OneOf:
-		return oneOf(condition)
-	case AtLeast, AtMost:
-		return bounds(condition)
+		return oneOf(wanted)
 	case Contains, ContainsFold, Matches:
-		text, ok := condition.Value.(string)
+		text, ok := wanted.(string)
 		if !ok {
-			return nil, fmt.Errorf("condition on %s: text is wanted, not a %T", condition.Field, condition.Value)
+			return nil, fmt.Errorf("text is wanted, not a %T", wanted)
 		}
-		return textTest(condition.Operator, text)
+		return textTest(operator, text)
 	}
-	return nil, fmt.Errorf("condition on %s: unknown operator %d", condition.Field, condition.Operator)
+	return nil, fmt.Errorf("unknown operator %d", operator)
 }
 
-func equals(condition Condition) (func(any) bool, error) {
-	if err := CheckValue(condition.Value); err != nil {
-		return nil, fmt.Errorf("condition on %s: %w", condition.Field, err)
-	}
-	return func(value any) bool { return CompareValues(value, condition.Value) == 0 }, nil
-}
-
-func bounds(condition Condition) (func(any) bool, error) {
-	if err := CheckValue(condition.Value); err != nil {
-		return nil, fmt.Errorf("condition on %s: %w", condition.Field, err)
-	}
-	if condition.Operator == AtLeast {
-		return func(value any) bool { return value != nil && CompareValues(value, condition.Value) >= 0 }, nil
-	}
-	return func(value any) bool { return value != nil && CompareValues(value, condition.Value) <= 0 }, nil
-}
-
-func oneOf(condition Condition) (func(any) bool, error) {
-	set, ok := condition.Value.(In)
+func oneOf(wanted any) (func(any) bool, error) {
+	set, ok := wanted.(In)
 	if !ok {
-		return nil, fmt.Errorf("condition on %s: a set is wanted, not a %T", condition.Field, condition.Value)
+		return nil, fmt.Errorf("a set is wanted, not a %T", wanted)
 	}
 	if err := checkOperand(set); err != nil {
-		return nil, fmt.Errorf("condition on %s: %w", condition.Field, err)
+		return nil, err
 	}
 	sorted := slices.SortedFunc(slices.Values(set), CompareValues)
 	return func(value any) bool {
