@@ -111,8 +111,13 @@ type database struct {
 
 func newDatabase(t *testing.T, engine DocumentsEngine) *database {
 	t.Helper()
-	db := &database{t: t, schema: things()}
-	db.Documents = engine.Open(t, engine.Locate(t), db.schema)
+	return newDatabaseOf(t, engine, things())
+}
+
+// newDatabaseOf is a fresh one with other collections, of which the first is used.
+func newDatabaseOf(t *testing.T, engine DocumentsEngine, schemas ...*storage.Schema) *database {
+	t.Helper()
+	db := &database{t: t, schema: schemas[0], Documents: engine.Open(t, engine.Locate(t), schemas...)}
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }

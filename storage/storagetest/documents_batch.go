@@ -19,10 +19,7 @@ func others() *storage.Schema {
 func newPair(t *testing.T, engine DocumentsEngine) (db *database, second *storage.Schema) {
 	t.Helper()
 	second = others()
-	db = &database{t: t, schema: things()}
-	db.Documents = engine.Open(t, engine.Locate(t), db.schema, second)
-	t.Cleanup(func() { _ = db.Close() })
-	return db, second
+	return newDatabaseOf(t, engine, things(), second), second
 }
 
 func mustRefuse(t *testing.T, err error, index int, reason error) {
@@ -79,9 +76,7 @@ func testBatch(t *testing.T, engine DocumentsEngine) {
 // testUnconditional has documents put, added and deleted, of a collection in which an engine need not look at what is there.
 func testUnconditional(t *testing.T, engine DocumentsEngine) {
 	schema := &storage.Schema{Name: "unconditional", Unconditional: true}
-	db := &database{t: t, schema: schema}
-	db.Documents = engine.Open(t, engine.Locate(t), schema)
-	t.Cleanup(func() { _ = db.Close() })
+	db := newDatabaseOf(t, engine, schema)
 	mustBe(t, db.Put(t.Context(), schema, record("old", 1, nil), record("gone", 1, nil), record("stays", 1, nil)), nil)
 	mustBe(t, db.Write(t.Context(),
 		storage.Write{Kind: storage.WritePut, Schema: schema, Record: record("old", 2, nil)},

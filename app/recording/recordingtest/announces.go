@@ -113,7 +113,7 @@ func (s *announced) moved(t *testing.T) bool {
 	return moved
 }
 
-// testDiedBeforeAnnouncing kills the process at each write of a operation: once what it
+// testDiedBeforeAnnouncing kills the process at each write of an operation: once what it
 // left is finished, or the client has done it again, the token must have moved if
 // anything was stored.
 func testDiedBeforeAnnouncing(t *testing.T, docs storage.Documents, d operation) {

@@ -62,7 +62,7 @@ const (
 	passes = 6
 )
 
-// diedBehind lets a process whose clock is an hour behind die at a write of a operation, after
+// diedBehind lets a process whose clock is an hour behind die at a write of an operation, after
 // the reconciler has seen all that others did by clocks that are right. It reports whether
 // the operation has so many writes.
 func diedBehind(t *testing.T, docs storage.Documents, d operation, at int) bool {

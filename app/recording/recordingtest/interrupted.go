@@ -134,7 +134,7 @@ func testRecorderInterrupted(t *testing.T, engine storagetest.DocumentsEngine) {
 	work.Wait()
 }
 
-// died lets the process die at a write of a operation, and another one too that finishes
+// died lets the process die at a write of an operation, and another one too that finishes
 // what it left behind. It reports whether the operation has so many writes.
 func died(t *testing.T, docs storage.Documents, d operation, at int, late bool) bool {
 	t.Helper()

@@ -167,7 +167,7 @@ func (d operation) String() string {
 	return fmt.Sprintf("%s template=%d compliant=%v at=%v", strings.Join(parts, " "), d.Template, d.Compliant, d.At)
 }
 
-// do lets a process do a operation, and remembers it when it is acknowledged.
+// do lets a process do an operation, and remembers it when it is acknowledged.
 func (c *model) do(ctx context.Context, store *app.Store, d operation) error {
 	id := evidence.NewID()
 	asked := c.ask(d)
@@ -248,7 +248,7 @@ func (c *model) attestation(d operation, id string) evidence.Attestation {
 	return a
 }
 
-// refused reports whether an error is an answer to a operation that cannot be done.
+// refused reports whether an error is an answer to an operation that cannot be done.
 func refused(err error) bool {
 	code := evidence.CodeOf(err)
 	return code == evidence.NotFound || code == evidence.Invalid
