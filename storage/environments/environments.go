@@ -246,7 +246,8 @@ func (e *Environments) modify(ctx context.Context, id string, at float64, change
 }
 
 func (e *Environments) create(ctx context.Context, fresh evidence.Environment) error {
-	if err := e.heads.insert(ctx, snapshot.Head{Org: fresh.Org, Environment: fresh.ID}); err != nil {
+	// A head that exists stays.
+	if _, err := e.heads.InsertMany(ctx, []snapshot.Head{{Org: fresh.Org, Environment: fresh.ID}}); err != nil {
 		return err
 	}
 	return e.collection.Insert(ctx, fresh)

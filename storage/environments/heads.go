@@ -2,7 +2,6 @@ package environments
 
 import (
 	"context"
-	"errors"
 
 	"attestry/evidence/snapshot"
 	"attestry/storage"
@@ -19,15 +18,6 @@ type Heads struct {
 func NewHeads(docs storage.Documents) *Heads {
 	return &Heads{Collection: storage.NewCollection(docs, headSchema,
 		func(h *snapshot.Head) string { return h.Environment }, nil)}
-}
-
-// insert stores the head of a new environment unless it exists.
-func (h *Heads) insert(ctx context.Context, head snapshot.Head) error {
-	err := h.Collection.Insert(ctx, head)
-	if errors.Is(err, storage.ErrExists) {
-		return nil
-	}
-	return err
 }
 
 // GetMany returns the heads of environments, by id.

@@ -123,10 +123,7 @@ func (c *Controls) Get(ctx context.Context, org, identifier string) (control.Con
 	}
 	created := control.Control{Org: org, Identifier: identifier, CreatedBy: first.CreatedBy, CreatedAt: first.CreatedAt}
 	created.Follow(&first)
-	if err := c.controls.Insert(ctx, created); err != nil && !errors.Is(err, storage.ErrExists) {
-		return control.Control{}, err
-	}
-	return c.controls.Get(ctx, controlID(org, identifier))
+	return storage.Ensure(ctx, c.controls, controlID(org, identifier), created)
 }
 
 // GetMany returns the controls that exist among identifiers, by identifier: one command per MaxMany.

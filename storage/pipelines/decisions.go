@@ -26,12 +26,12 @@ type Decision struct {
 
 // Decisions keeps the latest decisions.
 type Decisions struct {
-	collection storage.Collection[Decision]
+	storage.Collection[Decision]
 }
 
 // NewDecisions binds the repository to an engine.
 func NewDecisions(docs storage.Documents) *Decisions {
-	return &Decisions{collection: storage.NewCollection(docs, decisionSchema,
+	return &Decisions{Collection: storage.NewCollection(docs, decisionSchema,
 		func(d *Decision) string { return decisionID(d.Org, d.Control, d.Subject) }, nil)}
 }
 
@@ -64,17 +64,12 @@ func (d *Decision) LaterThan(other *Decision) bool {
 
 // GetOrZero returns the latest decision on the control and subject of another one, with revision 0 if there is none.
 func (d *Decisions) GetOrZero(ctx context.Context, of *Decision) (storage.Versioned[Decision], error) {
-	return storage.GetOrZero(ctx, d.collection, d.collection.IDOf(of))
-}
-
-// StoreIn adds to a batch the replacement of a decision that GetOrZero returned with a revision.
-func (d *Decisions) StoreIn(batch *storage.Batch, latest *Decision, revision int64) {
-	d.collection.StoreIn(batch, latest, revision)
+	return storage.GetOrZero(ctx, d.Collection, d.Collection.IDOf(of))
 }
 
 // Add notes a decision if it is the latest. Those on one subject that meet in this process share one write.
 func (d *Decisions) Add(ctx context.Context, made *Decision) error {
-	_, err := storage.Upsert(ctx, d.collection, d.collection.IDOf(made),
+	_, err := storage.Upsert(ctx, d.Collection, d.Collection.IDOf(made),
 		func() Decision { return *made },
 		func(known *Decision) error {
 			if made.LaterThan(known) {
@@ -128,7 +123,7 @@ func (d *Decisions) Latest(ctx context.Context, org string, controls, subjects [
 			ids = append(ids, decisionID(org, control, subject))
 		}
 	}
-	found, err := d.collection.GetMany(ctx, ids)
+	found, err := d.Collection.GetMany(ctx, ids)
 	return storage.ByKey(found, (*Decision).Key), err
 }
 
