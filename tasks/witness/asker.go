@@ -93,18 +93,34 @@ func (a *Asker) report(log *logs.Log, name string, err error) {
 // cosign returns the line of a witness's signature of the last checkpoint of a log. The witness should have cosigned a size
 // last; if it answers that it was another one, it is asked once more.
 func (a *Asker) cosign(ctx context.Context, log *logs.Log, witness *config.Witness, size int64) (string, error) {
-	signature, size, err := a.post(ctx, log, witness, size)
-	if err != nil || signature != "" {
-		return signature, err
+	for range 2 {
+		signature, known, err := a.post(ctx, log, witness, size)
+		if err != nil || signature != "" {
+			return signature, err
+		}
+		if known > log.Signed {
+			return "", a.ahead(ctx, log, known)
+		}
+		size = known
 	}
-	if size > log.Signed {
-		return "", fmt.Errorf("%w: that one had %d entries, this one has %d", errFork, size, log.Signed)
+	return "", overtaken(size)
+}
+
+// ahead is the error for a witness that has cosigned a size above that of a log. Another worker may have asked it for a later
+// checkpoint since the log was read. Without such a checkpoint, the log is a fork.
+func (a *Asker) ahead(ctx context.Context, log *logs.Log, size int64) error {
+	current, err := a.logs.Get(ctx, log.Org)
+	switch {
+	case err != nil:
+		return err
+	case size <= current.Signed:
+		return overtaken(size)
 	}
-	signature, size, err = a.post(ctx, log, witness, size)
-	if err == nil && signature == "" {
-		err = fmt.Errorf("the witness has cosigned %d entries meanwhile", size)
-	}
-	return signature, err
+	return fmt.Errorf("%w: that one had %d entries, this one has %d", errFork, size, current.Signed)
+}
+
+func overtaken(size int64) error {
+	return fmt.Errorf("the witness has cosigned %d entries meanwhile", size)
 }
 
 // post sends the last checkpoint of a log with the proof that it has all entries of an earlier one. It returns the line of

@@ -270,6 +270,30 @@ func TestAForkIsReported(t *testing.T) {
 	}
 }
 
+// TestACheckpointThatWasOvertakenIsNoFork has a witness cosign a later checkpoint before the request for the one before arrives.
+func TestACheckpointThatWasOvertakenIsNoFork(t *testing.T) {
+	f := newFixture(t, "w1")
+	f.sign(10)
+	var once sync.Once
+	f.witnesses[0].Intercept = func(http.ResponseWriter, *http.Request) bool {
+		once.Do(func() {
+			f.sign(5)
+			later, err := translog.ParseCheckpoint(f.log().Checkpoint)
+			must(t, err)
+			f.witnesses[0].Learn(later)
+		})
+		return false
+	}
+	f.ask()
+	f.want("overtaken", nil, []string{"w1 failed"})
+	if output := f.output.String(); strings.Contains(output, "level=ERROR") {
+		t.Error(output)
+	}
+	if f.due() == -1 {
+		t.Error("the witness is not asked for the later checkpoint")
+	}
+}
+
 func TestWhatDoesNotVerifyIsNotPublished(t *testing.T) {
 	for name, row := range map[string]struct {
 		answer func(f *fixture, text string) string
