@@ -5,6 +5,7 @@ package relay
 import (
 	"context"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"attestry/evidence"
@@ -33,12 +34,23 @@ type Queues interface {
 	Waiting(ctx context.Context, queue string) (int, error)
 }
 
-// EnqueueAll enqueues work, several tasks at the same time. attempt numbers the task of each.
+// EnqueueAll enqueues work, several tasks at the same time. attempt numbers the task of each. After a failure it begins no
+// other task: each would wait as long for a Redis that hangs, even when the process is to end.
 func EnqueueAll(ctx context.Context, to Enqueuer, due []job.Ref, attempt func(*job.Ref) int64) error {
+	var failed atomic.Bool
 	var group goroutine.Group
 	group.Limit(enqueuers)
 	for i := range due {
-		group.Go(func() error { return to.Enqueue(ctx, due[i], attempt(&due[i])) })
+		if failed.Load() {
+			break
+		}
+		group.Go(func() error {
+			err := to.Enqueue(ctx, due[i], attempt(&due[i]))
+			if err != nil {
+				failed.Store(true)
+			}
+			return err
+		})
 	}
 	return group.Wait()
 }

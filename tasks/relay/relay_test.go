@@ -79,3 +79,15 @@ func TestDueWorkIsEnqueuedAndLaterAgain(t *testing.T) {
 	now = now.Add(time.Hour)
 	step("an hour later", "a:90008", "later:200008")
 }
+
+func TestNothingMoreIsEnqueuedAfterAFailure(t *testing.T) {
+	due := make([]job.Ref, 1_000)
+	for i := range due {
+		due[i] = job.Ref{Kind: &job.Send, Key: strconv.Itoa(i)}
+	}
+	q := &queue{away: errors.New("Redis is away")}
+	err := relay.EnqueueAll(t.Context(), q, due, func(*job.Ref) int64 { return 0 })
+	if tried := len(q.take()); tried > len(due)/4 || !errors.Is(err, q.away) {
+		t.Errorf("tried %d tasks: %v", tried, err)
+	}
+}
