@@ -112,30 +112,25 @@ func (d *Dispatcher) finish(ctx context.Context) {
 // first failure Redis is away, and the rest of the batch is put back untried.
 func (d *Dispatcher) flush(ctx context.Context) bool {
 	batch := d.take()
-	waiting := make(chan work, len(batch))
-	for w := range batch {
-		waiting <- w
-	}
-	close(waiting)
 	var failed atomic.Bool
 	var group goroutine.Group
-	for range min(dispatchers, len(batch)) {
+	group.Limit(dispatchers)
+	for w, arrival := range batch {
+		if failed.Load() {
+			d.putBack(w, arrival)
+			continue
+		}
 		group.Go(func() error {
-			for w := range waiting {
-				if failed.Load() {
-					d.putBack(w, batch[w])
-					continue
-				}
-				if err := goroutine.Recovered(func() error { return d.enqueue(ctx, w, batch[w]) }); err != nil {
-					d.putBack(w, batch[w])
-					failed.Store(true)
-					d.note(err)
-				}
+			err := goroutine.Recovered(func() error { return d.enqueue(ctx, w, arrival) })
+			if err != nil {
+				d.putBack(w, arrival)
+				failed.Store(true)
+				d.note(err)
 			}
-			return nil
+			return err
 		})
 	}
-	if err := group.Wait(); err != nil || failed.Load() {
+	if group.Wait() != nil {
 		return false
 	}
 	d.note(nil)
