@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"attestry/evidence/job"
 	"attestry/goroutine"
 )
 
@@ -22,10 +23,10 @@ const (
 	maxDispatchBackoff = 2 * time.Second
 )
 
-// work is what waits in an environment: reports, or evaluations without a report.
+// work is what waits in an environment.
 type work struct {
+	kind        *job.Kind
 	environment string
-	evaluation  bool
 }
 
 // Dispatcher hands work to the queues in the background. No request waits for
@@ -46,19 +47,10 @@ func NewDispatcher(enqueuer *Enqueuer, log *slog.Logger) *Dispatcher {
 	return &Dispatcher{enqueuer: enqueuer, log: log, pending: map[work]int64{}, wake: make(chan struct{}, 1)}
 }
 
-// Report hands in an environment with a waiting report. Reports of one
-// environment that meet here share one task: whoever drains one drains all.
-func (d *Dispatcher) Report(environment string, arrival int64) {
-	d.add(work{environment: environment}, arrival)
-}
-
-// Evaluate hands in an environment with a waiting evaluation. Those of one environment
-// that meet here share one task.
-func (d *Dispatcher) Evaluate(environment string, arrival int64) {
-	d.add(work{environment: environment, evaluation: true}, arrival)
-}
-
-func (d *Dispatcher) add(w work, arrival int64) {
+// Dispatch hands in an environment in which work of a kind waits. Work of one kind and environment
+// shares one task: whoever drains one drains all.
+func (d *Dispatcher) Dispatch(kind *job.Kind, environment string, arrival int64) {
+	w := work{kind: kind, environment: environment}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, known := d.pending[w]; !known && len(d.pending) >= maxPending {
@@ -121,7 +113,9 @@ func (d *Dispatcher) flush(ctx context.Context) bool {
 			continue
 		}
 		group.Go(func() error {
-			err := goroutine.Recovered(func() error { return d.enqueue(ctx, w, arrival) })
+			err := goroutine.Recovered(func() error {
+				return d.enqueuer.Enqueue(ctx, job.EnvironmentRef(w.kind, w.environment, arrival), 0)
+			})
 			if err != nil {
 				d.putBack(w, arrival)
 				failed.Store(true)
@@ -135,13 +129,6 @@ func (d *Dispatcher) flush(ctx context.Context) bool {
 	}
 	d.note(nil)
 	return true
-}
-
-func (d *Dispatcher) enqueue(ctx context.Context, w work, arrival int64) error {
-	if w.evaluation {
-		return d.enqueuer.Evaluate(ctx, w.environment, arrival, 0)
-	}
-	return d.enqueuer.Report(ctx, w.environment, arrival, 0)
 }
 
 func (d *Dispatcher) take() map[work]int64 {

@@ -73,8 +73,8 @@ func TestDispatcherEnqueuesOneTaskPerEnvironment(t *testing.T) {
 	_, client := startRedis(t)
 	dispatcher := tasks.NewDispatcher(tasks.NewEnqueuer(client), slog.New(slog.DiscardHandler))
 	for arrival := range int64(50) {
-		dispatcher.Report("one", arrival+1)
-		dispatcher.Report("two", arrival+1)
+		dispatcher.Dispatch(&job.Report, "one", arrival+1)
+		dispatcher.Dispatch(&job.Report, "two", arrival+1)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
@@ -89,8 +89,8 @@ func TestEvaluationsHaveAQueueOfTheirOwn(t *testing.T) {
 	_, client := startRedis(t)
 	dispatcher := runDispatcher(t, client)
 	for arrival := range int64(3) {
-		dispatcher.Report("one", 2*arrival+1)
-		dispatcher.Evaluate("one", 2*arrival+2)
+		dispatcher.Dispatch(&job.Report, "one", 2*arrival+1)
+		dispatcher.Dispatch(&job.Evaluate, "one", 2*arrival+2)
 	}
 	eventually(t, "both are enqueued", func() bool {
 		return pendingIn(t, client, job.QueueReports) > 0 && pendingIn(t, client, job.QueueCompliance) > 0
@@ -110,7 +110,7 @@ func TestDispatcherKeepsWhatRedisCannotTake(t *testing.T) {
 	server, client := startRedis(t)
 	dispatcher := runDispatcher(t, client)
 	server.SetError("LOADING the dataset")
-	dispatcher.Report("one", 1)
+	dispatcher.Dispatch(&job.Report, "one", 1)
 	eventually(t, "Redis is known to be away", dispatcher.Away)
 	server.SetError("")
 	eventually(t, "the task is enqueued", func() bool { return pending(t, client) == 1 })
@@ -120,8 +120,8 @@ func TestDispatcherKeepsWhatRedisCannotTake(t *testing.T) {
 func TestEnqueueingAnAttemptTwiceMakesOneTask(t *testing.T) {
 	_, client := startRedis(t)
 	enqueuer := tasks.NewEnqueuer(client)
-	for _, attempt := range []int{0, 0, 1} {
-		if err := enqueuer.Report(t.Context(), "one", 7, attempt); err != nil {
+	for _, attempt := range []int64{0, 0, 1} {
+		if err := enqueuer.Enqueue(t.Context(), job.EnvironmentRef(&job.Report, "one", 7), attempt); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -166,6 +166,6 @@ func TestDispatcherKeepsWhatPanicked(t *testing.T) {
 	t.Cleanup(func() { poisoned.Close() })
 	poisoned.AddHook(&panicOnce{})
 	dispatcher := runDispatcher(t, poisoned)
-	dispatcher.Report("one", 1)
+	dispatcher.Dispatch(&job.Report, "one", 1)
 	eventually(t, "the task is enqueued", func() bool { return pending(t, client) == 1 })
 }

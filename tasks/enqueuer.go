@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync/atomic"
 
 	"github.com/hibiken/asynq"
@@ -26,27 +25,13 @@ func NewEnqueuer(client redis.UniversalClient) *Enqueuer {
 	return &Enqueuer{client: asynq.NewClientFromRedisClient(client), inspector: asynq.NewInspectorFromRedisClient(client)}
 }
 
-// Report asks a worker to drain an environment because of one waiting report. A
-// task that is there already for the same attempt is no error.
-func (e *Enqueuer) Report(ctx context.Context, environment string, arrival int64, attempt int) error {
-	return e.environment(ctx, &job.Report, environment, arrival, attempt)
-}
-
-// Evaluate asks a worker to evaluate an environment because of one waiting evaluation. A task that
-// is there already for the same attempt is no error.
-func (e *Enqueuer) Evaluate(ctx context.Context, environment string, arrival int64, attempt int) error {
-	return e.environment(ctx, &job.Evaluate, environment, arrival, attempt)
-}
-
-func (e *Enqueuer) environment(ctx context.Context, kind *job.Kind, environment string, arrival int64, attempt int) error {
-	id := environment + "/" + strconv.FormatInt(arrival, 10) + ":" + strconv.Itoa(attempt)
-	return e.enqueue(ctx, kind, id, &job.Payload{Environment: environment})
-}
-
 // Enqueue asks a worker to do some work. A task that is there already for the same attempt is no error.
 func (e *Enqueuer) Enqueue(ctx context.Context, ref job.Ref, attempt int64) error {
-	id := ref.Kind.Name + "/" + ref.Key + ":" + strconv.FormatInt(attempt, 10)
-	return e.enqueue(ctx, ref.Kind, id, &ref.Payload)
+	wanted, err := newTask(&ref, attempt)
+	if err != nil || e.doHere(wanted) {
+		return err
+	}
+	return e.queue(ctx, wanted)
 }
 
 // Waiting is how many tasks of a queue no worker has taken yet.
@@ -63,14 +48,6 @@ func (e *Enqueuer) Waiting(_ context.Context, queue string) (int, error) {
 		return 0, fmt.Errorf("inspect the queue %s: %w", queue, err)
 	}
 	return info.Pending, nil
-}
-
-func (e *Enqueuer) enqueue(ctx context.Context, kind *job.Kind, id string, payload *job.Payload) error {
-	wanted, err := newTask(kind, id, payload)
-	if err != nil || e.doHere(wanted) {
-		return err
-	}
-	return e.queue(ctx, wanted)
 }
 
 func (e *Enqueuer) queue(ctx context.Context, wanted *task, options ...asynq.Option) error {

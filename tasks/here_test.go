@@ -40,10 +40,10 @@ func TestTaskIsDoneByTheProcessThatEnqueuesIt(t *testing.T) {
 		return nil
 	}), atOnce)
 	defer stop(time.Minute)
-	if err := enqueuer.Report(t.Context(), "one", 7, 0); err != nil {
+	if err := enqueuer.Enqueue(t.Context(), job.EnvironmentRef(&job.Report, "one", 7), 0); err != nil {
 		t.Fatal(err)
 	}
-	if queue, id := receive(t, queues), receive(t, ids); queue != job.QueueReports || id != "one/7:0" {
+	if queue, id := receive(t, queues), receive(t, ids); queue != job.QueueReports || id != "environment:report/one/7:0" {
 		t.Errorf("the task is %s in queue %s", id, queue)
 	}
 }
@@ -92,13 +92,13 @@ func TestTaskThatFailsIsTriedAgainByWayOfRedis(t *testing.T) {
 				began <- struct{}{}
 				return fail()
 			}), atOnce)
-			if err := enqueuer.Report(t.Context(), "one", 7, 0); err != nil {
+			if err := enqueuer.Enqueue(t.Context(), job.EnvironmentRef(&job.Report, "one", 7), 0); err != nil {
 				t.Fatal(err)
 			}
 			receive(t, began)
 			stop(time.Minute)
 			later, err := asynq.NewInspectorFromRedisClient(client).ListScheduledTasks(job.QueueReports)
-			if err != nil || len(later) != 1 || later[0].ID != "one/7:0" {
+			if err != nil || len(later) != 1 || later[0].ID != "environment:report/one/7:0" {
 				t.Errorf("to be tried again: %v, %v", later, err)
 			}
 		})
@@ -110,11 +110,11 @@ func TestQueueThatIsNotServedHereGoesToRedis(t *testing.T) {
 	_, client := startRedis(t)
 	enqueuer := tasks.NewEnqueuer(client)
 	stop := enqueuer.WorkHere(asynq.HandlerFunc(func(context.Context, *asynq.Task) error { return nil }), atOnce)
-	if err := enqueuer.Evaluate(t.Context(), "one", 7, 0); err != nil || pendingIn(t, client, job.QueueCompliance) != 1 {
+	if err := enqueuer.Enqueue(t.Context(), job.EnvironmentRef(&job.Evaluate, "one", 7), 0); err != nil || pendingIn(t, client, job.QueueCompliance) != 1 {
 		t.Errorf("an evaluation is not in Redis, %v", err)
 	}
 	stop(time.Minute)
-	if err := enqueuer.Report(t.Context(), "one", 7, 0); err != nil || pending(t, client) != 1 {
+	if err := enqueuer.Enqueue(t.Context(), job.EnvironmentRef(&job.Report, "one", 7), 0); err != nil || pending(t, client) != 1 {
 		t.Errorf("a report is not in Redis, %v", err)
 	}
 }
@@ -128,7 +128,7 @@ func TestTasksUnderWayAreToldToEndWhenTheirTimeIsOver(t *testing.T) {
 		<-ctx.Done()
 		return nil
 	}), atOnce)
-	if err := enqueuer.Report(t.Context(), "one", 7, 0); err != nil {
+	if err := enqueuer.Enqueue(t.Context(), job.EnvironmentRef(&job.Report, "one", 7), 0); err != nil {
 		t.Fatal(err)
 	}
 	receive(t, began)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -23,12 +24,12 @@ type task struct {
 	payload []byte
 }
 
-func newTask(kind *job.Kind, id string, content *job.Payload) (*task, error) {
-	payload, err := json.Marshal(content)
+func newTask(ref *job.Ref, attempt int64) (*task, error) {
+	payload, err := json.Marshal(ref.Payload)
 	if err != nil {
-		return nil, fmt.Errorf("encode the payload of %s: %w", kind.Name, err)
+		return nil, fmt.Errorf("encode the payload of %s: %w", ref.Kind.Name, err)
 	}
-	return &task{Kind: kind, id: id, payload: payload}, nil
+	return &task{Kind: ref.Kind, id: ref.Kind.Name + "/" + ref.Key + ":" + strconv.FormatInt(attempt, 10), payload: payload}, nil
 }
 
 // asynq is the task as asynq takes it.

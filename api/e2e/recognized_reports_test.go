@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/job"
 	"attestry/evidence/snapshot"
 	"attestry/tasks/reports"
 )
@@ -191,9 +192,8 @@ func TestReportBeforeTheLastIsNotTakenForUnchanged(t *testing.T) {
 // noQueue hands no report to a worker: it waits until one looks by itself.
 type noQueue struct{}
 
-func (noQueue) Report(string, int64)   {}
-func (noQueue) Evaluate(string, int64) {}
-func (noQueue) Away() bool             { return true }
+func (noQueue) Dispatch(*job.Kind, string, int64) {}
+func (noQueue) Away() bool                        { return true }
 func (noQueue) Register(string) (wake <-chan struct{}, leave func(), ok bool) {
 	return nil, func() {}, false
 }

@@ -1,5 +1,7 @@
 package job
 
+import "strconv"
+
 // Ref names a piece of work that is due.
 type Ref struct {
 	Kind *Kind
@@ -18,4 +20,11 @@ type Payload struct {
 	Org         string `json:"org,omitempty"`         // id
 	Delivery    string `json:"delivery,omitempty"`    // id
 	Assembly    string `json:"assembly,omitempty"`    // id
+}
+
+// EnvironmentRef names the work of a kind that waits in an environment, by its id, since a record of an arrival number.
+func EnvironmentRef(kind *Kind, environment string, arrival int64) Ref {
+	return Ref{
+		Kind: kind, Key: environment + "/" + strconv.FormatInt(arrival, 10), Payload: Payload{Environment: environment},
+	}
 }

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// maxWaiting is how many tasks may wait in a queue: what workers cannot keep up with waits in the database
+	// MaxWaiting is how many tasks may wait in a queue: what workers cannot keep up with waits in the database
 	// rather than in Redis.
-	maxWaiting = 10_000
+	MaxWaiting = 10_000
 	// enqueuers is how many tasks are enqueued at the same time.
 	enqueuers = 16
 )
@@ -102,14 +102,14 @@ func (r *Relay) Relay(ctx context.Context) error {
 		return err
 	}
 	n, err := r.queues.Waiting(ctx, r.queue)
-	if err != nil || n >= maxWaiting {
+	if err != nil || n >= MaxWaiting {
 		return err
 	}
-	due, err := r.read(ctx, now, maxWaiting)
+	due, err := r.read(ctx, now, MaxWaiting)
 	if err != nil {
 		return err
 	}
-	return r.enqueue(ctx, now, due[:min(len(due), maxWaiting-n)])
+	return r.enqueue(ctx, now, due[:min(len(due), MaxWaiting-n)])
 }
 
 func (r *Relay) enqueue(ctx context.Context, now time.Time, due []job.Ref) error {

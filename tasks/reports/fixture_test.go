@@ -11,6 +11,7 @@ import (
 	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/evidencetest"
+	"attestry/evidence/job"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/filesystem"
@@ -155,9 +156,8 @@ func (s *scene) artifacts(t testing.TB, number int64) (snapshot.Snapshot, []snap
 // silent is a queue that nobody serves.
 type silent struct{}
 
-func (silent) Report(string, int64)   {}
-func (silent) Evaluate(string, int64) {}
-func (silent) Away() bool             { return false }
+func (silent) Dispatch(*job.Kind, string, int64) {}
+func (silent) Away() bool                        { return false }
 func (silent) Register(string) (<-chan struct{}, func(), bool) {
 	return nil, func() {}, false
 }

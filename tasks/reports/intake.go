@@ -7,6 +7,7 @@ import (
 
 	"attestry/app"
 	"attestry/evidence"
+	"attestry/evidence/job"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/environments"
@@ -20,9 +21,16 @@ const touchInterval = 1.0
 
 // Dispatcher enqueues tasks. It never blocks.
 type Dispatcher interface {
-	Report(environment string, arrival int64)
-	Evaluate(environment string, arrival int64)
+	Dispatch(kind *job.Kind, environment string, arrival int64)
 	Away() bool
+}
+
+// kindOf is the kind of work that a report waits for, or an evaluation without a report.
+func kindOf(evaluation bool) *job.Kind {
+	if evaluation {
+		return &job.Evaluate
+	}
+	return &job.Report
 }
 
 // Waiters registers who waits until reports of an environment are processed.
@@ -113,11 +121,7 @@ func (i *Intake) submit(ctx context.Context, record *environments.WaitingReport,
 	if err := i.insert(ctx, record, &s.Report, processed); err != nil {
 		return snapshot.Waiting, err
 	}
-	if record.Repeat {
-		i.dispatcher.Evaluate(record.Environment, record.Arrival)
-	} else {
-		i.dispatcher.Report(record.Environment, record.Arrival)
-	}
+	i.dispatcher.Dispatch(kindOf(record.Repeat), record.Environment, record.Arrival)
 	if s.Stored != nil {
 		s.Stored()
 	}

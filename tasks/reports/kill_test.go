@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"attestry/app"
+	"attestry/evidence/job"
 	"attestry/evidence/snapshot"
 	"attestry/tasks/reports"
 )
@@ -117,14 +118,12 @@ func assertSwept(t *testing.T, s *scene) {
 // noQueue fails the test when anything is enqueued.
 type noQueue struct{ t *testing.T }
 
-func (q noQueue) Report(_ context.Context, environment string, arrival int64, _ int) error {
-	q.t.Errorf("report %s/%d still waits", environment, arrival)
+func (q noQueue) Enqueue(_ context.Context, ref job.Ref, _ int64) error {
+	q.t.Errorf("report %s still waits", ref.Key)
 	return nil
 }
 
-func (q noQueue) Evaluate(ctx context.Context, environment string, arrival int64, attempt int) error {
-	return q.Report(ctx, environment, arrival, attempt)
-}
+func (noQueue) Waiting(context.Context, string) (int, error) { return 0, nil }
 
 // runWorker runs this binary as a worker and reports whether it was killed.
 func runWorker(t *testing.T, folder, env string, write int, after bool) bool {

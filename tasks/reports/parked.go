@@ -71,11 +71,7 @@ func entryOf(ref environments.ReportRef, head *snapshot.Head) job.Entry {
 	if head.Attempt.Arrival == ref.Arrival {
 		status.Lease, status.Tried, status.Reason = head.Lease, head.Attempt.Count, head.Attempt.Reason
 	}
-	kind := &job.Report
-	if ref.Repeat {
-		kind = &job.Evaluate
-	}
-	return status.Entry(kind, head.Org, ref.Environment+"/"+strconv.FormatInt(ref.Arrival, 10))
+	return status.Entry(kindOf(ref.Repeat), head.Org, ref.Environment+"/"+strconv.FormatInt(ref.Arrival, 10))
 }
 
 // CountJobs counts reports and evaluations by stage, with four commands. Leased and failed are among the oldest only.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"attestry/evidence/job"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/tasks/reports"
@@ -40,9 +41,7 @@ type draining struct {
 	drain func()
 }
 
-func (d draining) Report(string, int64) { d.drain() }
-
-func (d draining) Evaluate(string, int64) { d.drain() }
+func (d draining) Dispatch(*job.Kind, string, int64) { d.drain() }
 
 func TestQuickWorkerDoesNotSpoilTheVerdict(t *testing.T) {
 	docs := &quickWorker{}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"attestry/evidence"
+	"attestry/evidence/job"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/tasks/reports"
@@ -98,17 +99,21 @@ func (d *weighing) Find(ctx context.Context, schema *storage.Schema, query stora
 }
 
 // counted is a queue that remembers what it was given.
-type counted struct{ tasks, evaluations []string }
+type counted struct {
+	tasks, evaluations []string
+	waiting            int
+}
 
-func (q *counted) Report(_ context.Context, environment string, arrival int64, _ int) error {
-	q.tasks = append(q.tasks, environment)
+func (q *counted) Enqueue(_ context.Context, ref job.Ref, _ int64) error {
+	if ref.Kind == &job.Evaluate {
+		q.evaluations = append(q.evaluations, ref.Payload.Environment)
+		return nil
+	}
+	q.tasks = append(q.tasks, ref.Payload.Environment)
 	return nil
 }
 
-func (q *counted) Evaluate(_ context.Context, environment string, arrival int64, _ int) error {
-	q.evaluations = append(q.evaluations, environment)
-	return nil
-}
+func (q *counted) Waiting(context.Context, string) (int, error) { return q.waiting, nil }
 
 // TestSweepEnqueuesReportsAndEvaluationsApart has two evaluations and two reports wait in one
 // environment: whichever queue is served, they are processed.

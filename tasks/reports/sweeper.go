@@ -11,6 +11,7 @@ import (
 	"attestry/evidence/job"
 	"attestry/storage"
 	"attestry/storage/environments"
+	"attestry/tasks/relay"
 )
 
 const (
@@ -20,23 +21,17 @@ const (
 	sweepLease = "sweep"
 )
 
-// Enqueuer puts tasks on their queues.
-type Enqueuer interface {
-	Report(ctx context.Context, environment string, arrival int64, attempt int) error
-	Evaluate(ctx context.Context, environment string, arrival int64, attempt int) error
-}
-
 // Sweeper enqueues again what still waits: Redis may have lost its task, or a worker may have been killed.
 type Sweeper struct {
 	store    *app.Store
-	enqueuer Enqueuer
+	enqueuer relay.Enqueuer
 	clock    evidence.Clock
 	holder   string
 	log      *slog.Logger
 }
 
 // NewSweeper makes a sweeper that works when Sweep is called.
-func NewSweeper(store *app.Store, enqueuer Enqueuer, clock evidence.Clock, log *slog.Logger) *Sweeper {
+func NewSweeper(store *app.Store, enqueuer relay.Enqueuer, clock evidence.Clock, log *slog.Logger) *Sweeper {
 	return &Sweeper{store: store, enqueuer: enqueuer, clock: clock, holder: evidence.NewID(), log: log}
 }
 
@@ -46,14 +41,13 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 	if err != nil || !elected {
 		return err
 	}
-	now := evidence.Seconds(s.clock())
-	seen := map[waiting]bool{}
+	one := &sweep{at: evidence.Seconds(s.clock()), seen: map[waiting]bool{}}
 	for after := ""; ; {
-		refs, next, err := s.store.Reports.AcceptedBefore(ctx, now-job.EnqueueAgain.Seconds(), after)
+		refs, next, err := s.store.Reports.AcceptedBefore(ctx, one.at-job.EnqueueAgain.Seconds(), after)
 		if err != nil {
 			return err
 		}
-		if err := s.handle(ctx, refs, seen, now); err != nil {
+		if err := s.handle(ctx, one, refs); err != nil {
 			return err
 		}
 		if after = next; next == "" {
@@ -62,15 +56,21 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 	}
 }
 
+// sweep is one look.
+type sweep struct {
+	at   float64 // Unix seconds
+	seen map[waiting]bool
+}
+
 // waiting is what waits in an environment. Reports and evaluations have tasks of their own, as workers of different queues
 // serve them.
 type waiting struct {
+	kind        *job.Kind
 	environment string
-	repeat      bool
 }
 
 // handle enqueues one task per environment and kind, and removes processed records that a killed worker left.
-func (s *Sweeper) handle(ctx context.Context, refs []environments.ReportRef, seen map[waiting]bool, now float64) error {
+func (s *Sweeper) handle(ctx context.Context, one *sweep, refs []environments.ReportRef) error {
 	heads, err := s.store.Heads.GetMany(ctx, environmentsOf(refs))
 	if err != nil {
 		return err
@@ -82,12 +82,12 @@ func (s *Sweeper) handle(ctx context.Context, refs []environments.ReportRef, see
 			done = append(done, ref)
 			continue
 		}
-		kind := waiting{environment: ref.Environment, repeat: ref.Repeat}
-		if seen[kind] {
+		what := waiting{kind: kindOf(ref.Repeat), environment: ref.Environment}
+		if one.seen[what] {
 			continue
 		}
-		seen[kind] = true
-		if err := s.enqueue(ctx, head.Org, ref, now); err != nil {
+		one.seen[what] = true
+		if err := s.enqueue(ctx, one, what.kind, head.Org, ref); err != nil {
 			return err
 		}
 	}
@@ -101,13 +101,9 @@ func environmentsOf(refs []environments.ReportRef) []string {
 	return storage.Distinct(storage.IDs(refs, func(ref environments.ReportRef) string { return ref.Environment }))
 }
 
-func (s *Sweeper) enqueue(ctx context.Context, org string, ref environments.ReportRef, now float64) error {
-	attempt := int((now - ref.AcceptedAt) / job.EnqueueAgain.Seconds())
-	enqueue := s.enqueuer.Report
-	if ref.Repeat {
-		enqueue = s.enqueuer.Evaluate
-	}
-	if err := enqueue(ctx, ref.Environment, ref.Arrival, attempt); err != nil {
+func (s *Sweeper) enqueue(ctx context.Context, one *sweep, kind *job.Kind, org string, ref environments.ReportRef) error {
+	attempt := int64((one.at - ref.AcceptedAt) / job.EnqueueAgain.Seconds())
+	if err := s.enqueuer.Enqueue(ctx, job.EnvironmentRef(kind, ref.Environment, ref.Arrival), attempt); err != nil {
 		return fmt.Errorf("enqueue report %s/%d again: %w", ref.Environment, ref.Arrival, err)
 	}
 	s.log.Info("enqueued a waiting report again", "org", org, "environment", ref.Environment,

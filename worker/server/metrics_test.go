@@ -38,7 +38,7 @@ func TestTasksThatThisProcessDoesAreCounted(t *testing.T) {
 	defer stop(time.Minute)
 	defer close(end)
 	for arrival := range int64(2) {
-		if err := p.Tasks.Report(t.Context(), "one", arrival, 0); err != nil {
+		if err := p.Tasks.Enqueue(t.Context(), job.EnvironmentRef(&job.Report, "one", arrival), 0); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	"attestry/evidence/job"
 	"attestry/evidence/snapshot"
 	"attestry/tasks/reports"
 )
@@ -91,9 +92,8 @@ func instanceOf(seed string, i int) snapshot.Instance {
 // noQueue is a queue without workers, where nobody waits for verdicts.
 type noQueue struct{}
 
-func (noQueue) Report(string, int64)   {}
-func (noQueue) Evaluate(string, int64) {}
-func (noQueue) Away() bool             { return false }
+func (noQueue) Dispatch(*job.Kind, string, int64) {}
+func (noQueue) Away() bool                        { return false }
 func (noQueue) Register(string) (<-chan struct{}, func(), bool) {
 	return nil, func() {}, false
 }
