@@ -11,6 +11,7 @@ import (
 	"attestry/evidence/job"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
+	"attestry/tasks/relay"
 	"attestry/tasks/reports"
 )
 
@@ -135,6 +136,27 @@ func TestSweepEnqueuesReportsAndEvaluationsApart(t *testing.T) {
 	}
 	if got, want := fmt.Sprint(queue.tasks, queue.evaluations), fmt.Sprint([]string{s.env}, []string{s.env}); got != want {
 		t.Errorf("enqueued %s, want %s", got, want)
+	}
+}
+
+// TestSweepAddsNothingToAFullQueue sweeps while no worker serves the queues.
+func TestSweepAddsNothingToAFullQueue(t *testing.T) {
+	s := newScene(t, nil)
+	s.accept(t, running("a"))
+	if _, err := s.intake.Reevaluate(t.Context(), "org", s.env, evidence.Server, "me"); err != nil {
+		t.Fatal(err)
+	}
+	queue := &counted{waiting: relay.MaxWaiting}
+	sweeper := reports.NewSweeper(s.store, queue, s.clock.Now, quiet())
+	for _, want := range []int{0, 1} {
+		s.clock.Advance(minute)
+		if err := sweeper.Sweep(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(queue.tasks) != want || len(queue.evaluations) != want {
+			t.Errorf("%d tasks wait, and %d and %d more were added, want %d", queue.waiting, len(queue.tasks), len(queue.evaluations), want)
+		}
+		queue.waiting--
 	}
 }
 

@@ -23,16 +23,16 @@ const (
 
 // Sweeper enqueues again what still waits: Redis may have lost its task, or a worker may have been killed.
 type Sweeper struct {
-	store    *app.Store
-	enqueuer relay.Enqueuer
-	clock    evidence.Clock
-	holder   string
-	log      *slog.Logger
+	store  *app.Store
+	queues relay.Queues
+	clock  evidence.Clock
+	holder string
+	log    *slog.Logger
 }
 
 // NewSweeper makes a sweeper that works when Sweep is called.
-func NewSweeper(store *app.Store, enqueuer relay.Enqueuer, clock evidence.Clock, log *slog.Logger) *Sweeper {
-	return &Sweeper{store: store, enqueuer: enqueuer, clock: clock, holder: evidence.NewID(), log: log}
+func NewSweeper(store *app.Store, queues relay.Queues, clock evidence.Clock, log *slog.Logger) *Sweeper {
+	return &Sweeper{store: store, queues: queues, clock: clock, holder: evidence.NewID(), log: log}
 }
 
 // Sweep looks once, if this process is the elected one.
@@ -41,7 +41,7 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 	if err != nil || !elected {
 		return err
 	}
-	one := &sweep{at: evidence.Seconds(s.clock()), seen: map[waiting]bool{}}
+	one := &sweep{at: evidence.Seconds(s.clock()), seen: map[waiting]bool{}, room: map[*job.Kind]int{}}
 	for after := ""; ; {
 		refs, next, err := s.store.Reports.AcceptedBefore(ctx, one.at-job.EnqueueAgain.Seconds(), after)
 		if err != nil {
@@ -60,6 +60,8 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 type sweep struct {
 	at   float64 // Unix seconds
 	seen map[waiting]bool
+	// room is how many tasks the queues of kinds still take.
+	room map[*job.Kind]int
 }
 
 // waiting is what waits in an environment. Reports and evaluations have tasks of their own, as workers of different queues
@@ -101,9 +103,22 @@ func environmentsOf(refs []environments.ReportRef) []string {
 	return storage.Distinct(storage.IDs(refs, func(ref environments.ReportRef) string { return ref.Environment }))
 }
 
+// enqueue enqueues a task for what waits, unless so many wait in its queue that no worker keeps up with it: as each sweep
+// numbers its tasks anew, Redis would have to hold more and more of them.
 func (s *Sweeper) enqueue(ctx context.Context, one *sweep, kind *job.Kind, org string, ref environments.ReportRef) error {
+	if _, asked := one.room[kind]; !asked {
+		n, err := s.queues.Waiting(ctx, kind.Queue)
+		if err != nil {
+			return err
+		}
+		one.room[kind] = relay.MaxWaiting - n
+	}
+	if one.room[kind] <= 0 {
+		return nil
+	}
+	one.room[kind]--
 	attempt := int64((one.at - ref.AcceptedAt) / job.EnqueueAgain.Seconds())
-	if err := s.enqueuer.Enqueue(ctx, job.EnvironmentRef(kind, ref.Environment, ref.Arrival), attempt); err != nil {
+	if err := s.queues.Enqueue(ctx, job.EnvironmentRef(kind, ref.Environment, ref.Arrival), attempt); err != nil {
 		return fmt.Errorf("enqueue report %s/%d again: %w", ref.Environment, ref.Arrival, err)
 	}
 	s.log.Info("enqueued a waiting report again", "org", org, "environment", ref.Environment,
