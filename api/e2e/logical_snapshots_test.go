@@ -44,7 +44,7 @@ func TestLateReportKeepsTheNumbersOfALogicalEnvironment(t *testing.T) {
 	s.createEnvironment("slow", evidence.Server)
 	s.createEnvironment("quick", evidence.Server)
 	s.createLogical("all", "slow", "quick")
-	processor := reports.NewProcessor(s.Process.Store, discardSettled{}, s.clock.read, slog.New(slog.DiscardHandler))
+	processor := reports.NewProcessor(s.Process.Store, discardSettled{}, s.clock.read, slog.New(slog.DiscardHandler), func(string) {})
 	accept := func(environment, name string) {
 		t.Helper()
 		s.want(http.StatusOK, http.MethodPut, s.environmentsPath()+"/"+environment+"/report/server", serverReport(name))
@@ -213,7 +213,7 @@ func schemaOf(t *testing.T, name string) *storage.Schema {
 
 func TestReadingALogicalEnvironmentCostsTheSameHoweverManyMembers(t *testing.T) {
 	s, counting := startCounting(t, options{withoutWorker: true, reportWait: time.Millisecond})
-	processor := reports.NewProcessor(s.Process.Store, discardSettled{}, s.clock.read, slog.New(slog.DiscardHandler))
+	processor := reports.NewProcessor(s.Process.Store, discardSettled{}, s.clock.read, slog.New(slog.DiscardHandler), func(string) {})
 	runs := func(environment, name string) {
 		t.Helper()
 		s.want(http.StatusOK, http.MethodPut, s.environmentsPath()+"/"+environment+"/report/server", serverReport(name))

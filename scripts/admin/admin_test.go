@@ -183,7 +183,7 @@ func TestParkedReportsAreRetriedOrDiscarded(t *testing.T) {
 	s.want(failed, "reports discard acme "+old+" 1", "", "has no parked report 1")
 	s.want(failed, "reports retry acme prod all", "report 1 waits as report 3\n", "report 2 was not retried: The stored report 2 of environment "+prod+" is damaged or lost: ")
 	s.want(failed, "reports retry acme prod 1", "", "environment prod of organization acme has no parked report 1")
-	processor := reports.NewProcessor(s.store, silent{}, time.Now, slog.New(slog.DiscardHandler))
+	processor := reports.NewProcessor(s.store, silent{}, time.Now, slog.New(slog.DiscardHandler), func(string) {})
 	s.must(processor.Drain(t.Context(), prod))
 	head, err := s.store.Heads.Get(t.Context(), prod)
 	if s.must(err); head.Last != 1 || head.Processed != 3 || head.Timestamp != 1_790_000_001 || head.VerdictOf(3) != snapshot.Created {

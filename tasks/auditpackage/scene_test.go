@@ -263,7 +263,7 @@ func (s *scene) reportRunning(fingerprints ...string) {
 		Org: acme.OrgID, Environment: s.env, ReportedBy: "cluster", Report: report,
 	})
 	s.must(err)
-	s.must(reports.NewProcessor(s.store, s, s.clock.Now, log).Drain(s.t.Context(), s.env))
+	s.must(reports.NewProcessor(s.store, s, s.clock.Now, log, func(string) {}).Drain(s.t.Context(), s.env))
 }
 
 func (s *scene) ofTrail(trail string) audit.Assembly {

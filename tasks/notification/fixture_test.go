@@ -148,7 +148,7 @@ func (s *scene) start(docs storage.Documents, objects storage.Objects) {
 	address, err := links.New("https://attestry.example.com")
 	s.must(err)
 	s.intake = reports.NewIntake(s.store, silent{}, silent{}, s.clock.Now, 0)
-	s.processor = reports.NewProcessor(s.store, silent{}, s.clock.Now, log)
+	s.processor = reports.NewProcessor(s.store, silent{}, s.clock.Now, log, func(string) {})
 	holder := evidence.NewID()
 	elect := func(ctx context.Context) (bool, error) {
 		return s.store.Leases.Acquire(ctx, "relay", holder, job.EnqueueAgain)

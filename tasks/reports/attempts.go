@@ -32,6 +32,9 @@ const (
 	reasonOther    = "other"
 )
 
+// ParkedReasons are all classes of reasons for which reports are parked.
+var ParkedReasons = []string{reasonDamaged, reasonTimeout, reasonTooLarge, reasonInvalid, reasonPanic, reasonKilled, reasonOther}
+
 // killedReason is the reason of a report whose last worker ended without storing one.
 const killedReason = "the worker ended while processing it"
 
@@ -132,28 +135,4 @@ func (p *Processor) refund(ctx context.Context, environment string) error {
 		p.refunds.add(environment, taken...)
 	}
 	return err
-}
-
-// parkedCounts counts parked reports by the class of their reason.
-type parkedCounts struct {
-	mu     sync.Mutex
-	counts map[string]int64
-}
-
-func (c *parkedCounts) add(reason string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.counts[reason]++
-}
-
-// ParkedCounts is how many reports this processor has parked, by the class of the reason.
-func (p *Processor) ParkedCounts() map[string]int64 {
-	p.parked.mu.Lock()
-	defer p.parked.mu.Unlock()
-	// All are there from the start, so that a rise from nothing shows in a rate.
-	counts := map[string]int64{
-		reasonDamaged: 0, reasonTimeout: 0, reasonTooLarge: 0, reasonInvalid: 0, reasonPanic: 0, reasonKilled: 0, reasonOther: 0,
-	}
-	maps.Copy(counts, p.parked.counts)
-	return counts
 }

@@ -27,7 +27,7 @@ func TestConcurrentReportsAreNumberedWithoutGaps(t *testing.T) {
 	// the sweep.
 	now := s.clock.Now()
 	for range workers {
-		processor := reports.NewProcessor(s.store, silent{}, func() time.Time { return now }, quiet())
+		processor := reports.NewProcessor(s.store, silent{}, func() time.Time { return now }, quiet(), func(string) {})
 		drainers.Go(func() {
 			for {
 				if err := processor.Drain(t.Context(), s.env); err != nil {

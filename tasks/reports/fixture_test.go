@@ -67,7 +67,7 @@ func newScene(t testing.TB, wrap func(storage.Documents) storage.Documents) *sce
 		store:     store,
 		clock:     clock,
 		intake:    reports.NewIntake(store, silent{}, silent{}, clock.Now, 0),
-		processor: reports.NewProcessor(store, silent{}, clock.Now, quiet()),
+		processor: reports.NewProcessor(store, silent{}, clock.Now, quiet(), func(string) {}),
 		env:       evidence.NewID(),
 		docs:      engine,
 		folder:    folder,
@@ -95,7 +95,7 @@ func (s *scene) another(t testing.TB, wrap func(storage.Documents) storage.Docum
 	other.store = app.NewStore(docs, openObjects(t, s.folder), s.clock.Now, quiet())
 	t.Cleanup(other.store.Tenancy.Close)
 	other.intake = reports.NewIntake(other.store, silent{}, silent{}, s.clock.Now, 0)
-	other.processor = reports.NewProcessor(other.store, silent{}, s.clock.Now, quiet())
+	other.processor = reports.NewProcessor(other.store, silent{}, s.clock.Now, quiet(), func(string) {})
 	return &other
 }
 

@@ -152,7 +152,7 @@ func workUntilKilled() {
 	clock := newClock()
 	clock.Set(time.Unix(int64(momentOf(len(rollout)-1))+1, 0))
 	store := app.NewStore(docs, openObjects(t, os.Getenv(killFolder)), clock.Now, quiet())
-	processor := reports.NewProcessor(store, silent{}, clock.Now, quiet())
+	processor := reports.NewProcessor(store, silent{}, clock.Now, quiet(), func(string) {})
 	if err := processor.Drain(context.Background(), os.Getenv(killEnv)); err != nil {
 		fmt.Println(err)
 		os.Exit(1)

@@ -46,7 +46,7 @@ func newLeaseScene(t *testing.T, wrap func(storage.Documents) storage.Documents)
 	}
 	store := app.NewStore(wrap(docs), objects, time.Now, log)
 	t.Cleanup(store.Tenancy.Close)
-	return NewProcessor(store, deaf{}, time.Now, log), environment.ID
+	return NewProcessor(store, deaf{}, time.Now, log, func(string) {}), environment.ID
 }
 
 func unwrapped(docs storage.Documents) storage.Documents { return docs }

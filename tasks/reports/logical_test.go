@@ -477,7 +477,7 @@ func TestManyWorkersShareALogicalEnvironment(t *testing.T) {
 	for i, s := range scenes {
 		for range 2 {
 			group.Go(func() {
-				worker := reports.NewProcessor(s.store, silent{}, s.clock.Now, quiet())
+				worker := reports.NewProcessor(s.store, silent{}, s.clock.Now, quiet(), func(string) {})
 				for r := range count {
 					_, err := s.intake.Accept(t.Context(), reports.Submission{Org: "org", Environment: s.env, Report: running(fmt.Sprint(i, "-", r))})
 					if err := errors.Join(err, worker.Drain(t.Context(), s.env)); err != nil {

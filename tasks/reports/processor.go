@@ -39,14 +39,15 @@ type Processor struct {
 	clock     evidence.Clock
 	log       *slog.Logger
 	refunds   refunds
-	parked    parkedCounts
+	// countParked is called with the class of the reason, one of ParkedReasons, for each report that is parked.
+	countParked func(reason string)
 }
 
-// NewProcessor makes a processor.
-func NewProcessor(store *app.Store, publisher Publisher, clock evidence.Clock, log *slog.Logger) *Processor {
+// NewProcessor makes a processor, which tells countParked of each report that it parks.
+func NewProcessor(store *app.Store, publisher Publisher, clock evidence.Clock, log *slog.Logger, countParked func(reason string)) *Processor {
 	return &Processor{
 		store: store, publisher: publisher, logical: logical.NewUpdater(store, clock, log), clock: clock, log: log,
-		refunds: refunds{pending: map[string][]refund{}}, parked: parkedCounts{counts: map[string]int64{}},
+		refunds: refunds{pending: map[string][]refund{}}, countParked: countParked,
 	}
 }
 
@@ -168,7 +169,7 @@ func (p *Processor) park(ctx context.Context, h *lease, record environments.Wait
 	if err := p.store.Reports.Park(ctx, record); err != nil {
 		return err
 	}
-	p.parked.add(class)
+	p.countParked(class)
 	return p.commit(ctx, h, func(head *snapshot.Head) {
 		head.MarkProcessed(record.Arrival, snapshot.Outcome{Report: record.ID, Failed: true})
 		if last {

@@ -41,10 +41,11 @@ func TestParkedReportsAreCountedByReason(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
-	processor := reports.NewProcessor(store, nobody{}, at(noted), log)
-	if err := registerParkedCollector(&process.Process{Metrics: registry}, processor); err != nil {
+	countParked, err := newParkedCounter(&process.Process{Metrics: registry})
+	if err != nil {
 		t.Fatal(err)
 	}
+	processor := reports.NewProcessor(store, nobody{}, at(noted), log, countParked)
 	before := givenUpBy(t, registry)
 	for range 6 {
 		_ = processor.Drain(t.Context(), environment.ID)

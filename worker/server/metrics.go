@@ -44,27 +44,17 @@ func newMetrics(p *process.Process) (*metrics, error) {
 	return m, p.Metrics.Register(m)
 }
 
-// parkedCollector shows how many reports this process has parked. Each is kept with its reason,
-// and is a line in the log.
-type parkedCollector struct {
-	processor *reports.Processor
-	total     *prometheus.Desc
-}
-
-func registerParkedCollector(p *process.Process, processor *reports.Processor) error {
-	return p.Metrics.Register(&parkedCollector{processor: processor, total: prometheus.NewDesc("attestry_reports_given_up_total",
-		"How many reports could not be processed, however often that was tried, and were parked, by kind of reason.",
-		[]string{"reason"}, nil)})
-}
-
-// Describe names the metric.
-func (g *parkedCollector) Describe(descriptions chan<- *prometheus.Desc) { descriptions <- g.total }
-
-// Collect gives the counts so far.
-func (g *parkedCollector) Collect(values chan<- prometheus.Metric) {
-	for reason, n := range g.processor.ParkedCounts() {
-		values <- prometheus.MustNewConstMetric(g.total, prometheus.CounterValue, float64(n), reason)
+// newParkedCounter counts the reports that this process has parked, by the class of the reason. Each is kept with its
+// reason, and is a line in the log.
+func newParkedCounter(p *process.Process) (count func(reason string), err error) {
+	counter := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "attestry_reports_given_up_total",
+		Help: "How many reports could not be processed, however often that was tried, and were parked, by kind of reason.",
+	}, []string{"reason"})
+	for _, reason := range reports.ParkedReasons {
+		counter.WithLabelValues(reason) // is there from the start, so that a rise from nothing shows in a rate
 	}
+	return func(reason string) { counter.WithLabelValues(reason).Inc() }, p.Metrics.Register(counter)
 }
 
 // observe measures a task of a kind.

@@ -73,8 +73,8 @@ func New(p *process.Process) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("register the reconciler's metrics: %w", err)
 	}
-	processor := reports.NewProcessor(p.Store, tasks.NewPublisher(p.Redis), p.Clock, p.Log)
-	if err := registerParkedCollector(p, processor); err != nil {
+	countParked, err := newParkedCounter(p)
+	if err != nil {
 		return nil, fmt.Errorf("register the metric of reports: %w", err)
 	}
 	if err := registerJobCollector(p); err != nil {
@@ -101,7 +101,7 @@ func New(p *process.Process) (*Server, error) {
 		cosigning:  cosigning,
 		process:    p,
 		log:        p.Log,
-		processor:  processor,
+		processor:  reports.NewProcessor(p.Store, tasks.NewPublisher(p.Redis), p.Clock, p.Log, countParked),
 		sweeper:    reports.NewSweeper(p.Store, p.Tasks, p.Clock, p.Log),
 		collectors: newCollectors(p),
 		reconciler: reconciler,

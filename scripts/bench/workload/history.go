@@ -46,7 +46,7 @@ func (f *fixture) createHistory(ctx context.Context, pods, snapshots int, replac
 		return err
 	}
 	intake := reports.NewIntake(f.store, noQueue{}, noQueue{}, time.Now, 0)
-	processor := reports.NewProcessor(f.store, noQueue{}, time.Now, f.instance.Process.Log)
+	processor := reports.NewProcessor(f.store, noQueue{}, time.Now, f.instance.Process.Log, func(string) {})
 	var running []snapshot.Instance
 	for i := range pods {
 		running = append(running, instanceOf(f.scope, i))
