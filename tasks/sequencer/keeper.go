@@ -3,10 +3,8 @@ package sequencer
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 	"time"
 
-	"attestry/storage/logs"
 	"attestry/storage/retention"
 )
 
@@ -18,43 +16,6 @@ const (
 	retainInterval = 24 * time.Hour
 	retainDays     = 30
 )
-
-// opened is a log that this process continues.
-type opened struct {
-	// next is the checkpoint that is to be kept, nil if it is.
-	next atomic.Pointer[logs.Kept]
-	// key is that of the checkpoint that is kept, "" for none, and retained when one was kept from deletion.
-	key      string
-	retained time.Time
-}
-
-// open reports whether a log may be continued. When this process sees it for the first time, it is compared with the last
-// checkpoint of it that was kept.
-func (s *Sequencer) open(ctx context.Context, log *logs.Log) (bool, error) {
-	if _, known := s.opened.Load(log.Org); known {
-		return true, nil
-	}
-	last, key, err := s.logs.LastKept(ctx, log.Org)
-	if err != nil {
-		return false, err
-	}
-	why, err := s.logs.Behind(ctx, log, last)
-	if err != nil {
-		return false, err
-	}
-	s.logs.Halt(log, why)
-	if why == "" {
-		s.opened.LoadOrStore(log.Org, &opened{key: key})
-	}
-	return why == "", nil
-}
-
-// signed notes the last checkpoint of a log, for Keep.
-func (s *Sequencer) signed(log *logs.Log) {
-	if state, known := s.opened.Load(log.Org); known {
-		state.(*opened).next.Store(&logs.Kept{Generation: log.Generation, Size: log.Signed, Note: log.Checkpoint})
-	}
-}
 
 // Keep stores the last checkpoints of the logs that were signed since in the object store. Without any it does nothing. It is
 // called by one goroutine.

@@ -26,7 +26,6 @@ type Sequencer struct {
 	names Names
 	host  string
 	clock evidence.Clock
-	seen  seen
 	// opened are the logs that this process continues: organization → *opened.
 	opened sync.Map
 }
@@ -53,10 +52,12 @@ func (s *Sequencer) Sequence(ctx context.Context, org string) error {
 		if err != nil {
 			return err
 		}
-		if ok, err := s.open(ctx, &log.Value); err != nil || !ok {
+		state, err := s.open(ctx, &log.Value)
+		if err != nil || state == nil {
 			return err
 		}
-		err = s.work(ctx, &log)
+		r := &run{Sequencer: s, state: state, log: log}
+		err = r.work(ctx)
 		// Another sequencer was first: this one continues behind what it did.
 		if !errors.Is(err, storage.ErrMoved) && !errors.Is(err, storage.ErrExists) {
 			return err
@@ -80,15 +81,22 @@ func (s *Sequencer) begin(ctx context.Context, org string) (storage.Versioned[lo
 	return s.logs.GetVersioned(ctx, org)
 }
 
-// work continues a log until nothing is left to do.
-func (s *Sequencer) work(ctx context.Context, log *storage.Versioned[logs.Log]) error {
-	if err := s.finish(ctx, log); err != nil {
+// run continues a log.
+type run struct {
+	*Sequencer
+	state *opened
+	log   storage.Versioned[logs.Log]
+}
+
+// work works until nothing is left to do.
+func (r *run) work(ctx context.Context) error {
+	if err := r.finish(ctx); err != nil {
 		return err
 	}
-	if err := s.place(ctx, log); err != nil || log.Value.Signed == log.Value.Tree.Size {
+	if err := r.place(ctx); err != nil || r.signed() {
 		return err
 	}
-	if wait := s.untilDue(&log.Value); wait > 0 {
+	if wait := r.untilDue(); wait > 0 {
 		timer := time.NewTimer(wait)
 		defer timer.Stop()
 		select {
@@ -96,82 +104,82 @@ func (s *Sequencer) work(ctx context.Context, log *storage.Versioned[logs.Log]) 
 			return ctx.Err() // the next sequencer signs
 		case <-timer.C:
 		}
-		if err := s.place(ctx, log); err != nil {
+		if err := r.place(ctx); err != nil || r.signed() {
 			return err
 		}
 	}
-	if log.Value.Signed == log.Value.Tree.Size {
-		return nil
-	}
-	next := log.Value
-	return s.commit(ctx, log, &next, &logs.Change{}, true)
+	next := r.log.Value
+	return r.commit(ctx, &next, &logs.Change{}, true)
 }
+
+// signed reports whether the last checkpoint has all entries.
+func (r *run) signed() bool { return r.log.Value.Signed == r.log.Value.Tree.Size }
 
 // finish adds what was given a place already, by another sequencer or one that was killed. Whoever then reads the leaves
 // without a place finds none of these.
-func (s *Sequencer) finish(ctx context.Context, log *storage.Versioned[logs.Log]) error {
+func (r *run) finish(ctx context.Context) error {
 	for {
-		leaves, err := s.logs.Placed(ctx, log.Value.Org, log.Value.Tree.Size)
+		leaves, err := r.logs.Placed(ctx, r.log.Value.Org, r.log.Value.Tree.Size)
 		if err != nil || len(leaves) == 0 {
 			return err
 		}
-		if err := s.add(ctx, log, &logs.Change{Leaves: leaves, Placed: true}); err != nil {
+		if err := r.add(ctx, &logs.Change{Leaves: leaves, Placed: true}); err != nil {
 			return err
 		}
 	}
 }
 
 // place gives places to all leaves that had none when it was called.
-func (s *Sequencer) place(ctx context.Context, log *storage.Versioned[logs.Log]) error {
+func (r *run) place(ctx context.Context) error {
 	for {
-		now := evidence.Seconds(s.clock())
-		found, err := s.pending(ctx, log.Value.Org, now)
+		now := evidence.Seconds(r.clock())
+		found, err := r.pending(ctx, now)
 		if err != nil || len(found) == 0 {
 			return err
 		}
-		leaves, err := s.logs.DropPlaced(ctx, found)
+		leaves, err := r.logs.DropPlaced(ctx, found)
 		if err != nil {
 			return err
 		}
 		for len(leaves) > 0 {
 			// What is placed with one command is within one bundle.
-			room := translog.Width - int(log.Value.Tree.Size%translog.Width)
+			room := translog.Width - int(r.log.Value.Tree.Size%translog.Width)
 			placed := leaves[:min(room, len(leaves))]
-			if err := s.add(ctx, log, &logs.Change{Leaves: placed}); err != nil {
+			if err := r.add(ctx, &logs.Change{Leaves: placed}); err != nil {
 				return err
 			}
 			leaves = leaves[len(placed):]
 		}
 		// By the clock of another process, a leaf may be of the future: leaves before it are still to come.
-		s.seen.set(log.Value.Org, min(found[len(found)-1].At, now))
+		r.state.notePlaced(min(found[len(found)-1].At, now))
 		if len(found) < storage.MaxMany {
 			return nil // those that were stored meanwhile wake a sequencer again
 		}
 	}
 }
 
-// pending returns the oldest leaves of an organization without a place. Databases keep what was deleted for a while, so that it
-// takes long to look at all times: this is done every searchInterval, and recent times are looked at otherwise.
-func (s *Sequencer) pending(ctx context.Context, org string, now float64) ([]logs.Leaf, error) {
-	since := s.seen.since(org, now)
-	leaves, err := s.logs.Pending(ctx, org, since, storage.MaxMany)
+// pending returns the oldest leaves without a place. Databases keep what was deleted for a while, so that it takes long to
+// look at all times: this is done every searchInterval, and recent times are looked at otherwise.
+func (r *run) pending(ctx context.Context, now float64) ([]logs.Leaf, error) {
+	since := r.state.since(now)
+	leaves, err := r.logs.Pending(ctx, r.log.Value.Org, since, storage.MaxMany)
 	if err == nil && since == 0 && len(leaves) < storage.MaxMany {
-		s.seen.searched(org, now)
+		r.state.noteSearched(now)
 	}
 	return leaves, err
 }
 
 // add gives leaves the next places, adds them to the tree, and stores the tiles and the bundle that they make full.
-func (s *Sequencer) add(ctx context.Context, log *storage.Versioned[logs.Log], change *logs.Change) error {
-	next := log.Value
-	next.Tree = log.Value.Tree.Clone()
+func (r *run) add(ctx context.Context, change *logs.Change) error {
+	next := r.log.Value
+	next.Tree = next.Tree.Clone()
 	texts := make([][]byte, 0, len(change.Leaves))
 	for i := range change.Leaves {
 		text := change.Leaves[i].Entry(next.Secret).Text()
 		texts = append(texts, text)
 		for _, tile := range next.Tree.Append(text) {
 			part := translog.Part{Level: tile.Level, Number: tile.Number, Width: translog.Width}
-			stored, err := s.logs.PutPart(ctx, next.Org, part, tile.Hashes)
+			stored, err := r.logs.PutPart(ctx, next.Org, part, tile.Hashes)
 			if err != nil {
 				return err
 			}
@@ -179,13 +187,13 @@ func (s *Sequencer) add(ctx context.Context, log *storage.Versioned[logs.Log], c
 		}
 	}
 	if next.Tree.Size%translog.Width == 0 {
-		stored, err := s.putBundle(ctx, &next, texts)
+		stored, err := r.putBundle(ctx, &next, texts)
 		if err != nil {
 			return err
 		}
 		change.Parts = append(change.Parts, stored)
 	}
-	return s.commit(ctx, log, &next, change, s.untilDue(&next) == 0)
+	return r.commit(ctx, &next, change, r.untilDue() == 0)
 }
 
 // putBundle stores the bundle that ends with the texts.
@@ -202,35 +210,36 @@ func (s *Sequencer) putBundle(ctx context.Context, log *logs.Log, texts [][]byte
 	return s.logs.PutPart(ctx, log.Org, part, translog.Bundle(texts))
 }
 
-// commit replaces a log by its next state, and signs that if it is to.
-func (s *Sequencer) commit(ctx context.Context, log *storage.Versioned[logs.Log], next *logs.Log, change *logs.Change, sign bool) error {
+// commit replaces the log by its next state, and signs that if it is to.
+func (r *run) commit(ctx context.Context, next *logs.Log, change *logs.Change, sign bool) error {
 	if sign {
-		signed, err := s.keys.Sign(next.Origin, &next.Tree)
+		signed, err := r.keys.Sign(next.Origin, &next.Tree)
 		if err != nil {
 			return fmt.Errorf("sign a checkpoint: %w", err)
 		}
-		if next.Verifiers, err = s.keys.Verifiers(next.Origin); err != nil {
+		if next.Verifiers, err = r.keys.Verifiers(next.Origin); err != nil {
 			return err
 		}
-		next.Checkpoint, next.Signed, next.SignedAt = signed, next.Tree.Size, evidence.Seconds(s.clock())
+		next.Checkpoint, next.Signed, next.SignedAt = signed, next.Tree.Size, evidence.Seconds(r.clock())
 		change.Checkpoint = &logs.Checkpoint{Org: next.Org, Size: next.Signed, Note: signed, At: next.SignedAt}
 		next.Due, next.CosignAt = 0, next.SignedAt
 	} else {
 		next.Due = evidence.RoundSeconds(next.SignedAt + signInterval.Seconds())
 	}
-	revision, err := s.logs.Commit(ctx, next, log.Revision, change)
-	if err == nil {
-		log.Value, log.Revision = *next, revision
+	revision, err := r.logs.Commit(ctx, next, r.log.Revision, change)
+	if err != nil {
+		return err
 	}
-	if err == nil && sign {
-		s.signed(next)
+	r.log.Value, r.log.Revision = *next, revision
+	if sign {
+		r.state.next.Store(&logs.Kept{Generation: next.Generation, Size: next.Signed, Note: next.Checkpoint})
 	}
-	return err
+	return nil
 }
 
-// untilDue is how long a log is not to be signed yet. The clock may have been set back since it was.
-func (s *Sequencer) untilDue(log *logs.Log) time.Duration {
-	since := evidence.Seconds(s.clock()) - log.SignedAt
+// untilDue is how long the log is not to be signed yet. The clock may have been set back since it was.
+func (r *run) untilDue() time.Duration {
+	since := evidence.Seconds(r.clock()) - r.log.Value.SignedAt
 	if since < 0 || since >= signInterval.Seconds() {
 		return 0
 	}
