@@ -2,9 +2,11 @@ package sequencer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"attestry/storage"
 	"attestry/storage/retention"
 )
 
@@ -18,15 +20,17 @@ const (
 )
 
 // Keep stores the last checkpoints of the logs that were signed since in the object store. Without any it does nothing. It is
-// called by one goroutine.
-func (s *Sequencer) Keep(ctx context.Context, retention *retention.Retention) (err error) {
+// called by one goroutine. What fails for one organization does not keep the others waiting, but for an outage.
+func (s *Sequencer) Keep(ctx context.Context, retention *retention.Retention) error {
+	var faults []error
 	s.opened.Range(func(org, log any) bool {
-		if err = s.keep(ctx, org.(string), log.(*opened), retention); err != nil {
-			err = fmt.Errorf("keep a checkpoint of the log of organization %v: %w", org, err)
+		err := s.keep(ctx, org.(string), log.(*opened), retention)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("keep a checkpoint of the log of organization %v: %w", org, err))
 		}
-		return err == nil
+		return ctx.Err() == nil && !errors.Is(err, storage.ErrOutage)
 	})
-	return err
+	return errors.Join(faults...)
 }
 
 func (s *Sequencer) keep(ctx context.Context, org string, log *opened, retention *retention.Retention) (err error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -69,7 +70,7 @@ func (f *fixture) keptKeys() (keys []string) {
 	page, err := f.objs.List(f.t.Context(), "log-checkpoints.", storage.MaxMany)
 	must(f.t, err)
 	for _, object := range page {
-		if strings.HasPrefix(object.Key, "log-checkpoints.acme/") {
+		if strings.HasPrefix(object.Key, "log-checkpoints.") {
 			keys = append(keys, object.Key)
 		}
 	}
@@ -139,6 +140,38 @@ func TestACheckpointThatCouldNotBeKeptIsKeptLater(t *testing.T) {
 	must(t, worker.Keep(t.Context(), kept.retention()))
 	if len(kept.keys) != 1 {
 		t.Errorf("retained %v", kept.keys)
+	}
+}
+
+// unwritable is an object store that refuses the objects of a scope.
+type unwritable struct {
+	storage.Objects
+	scope string
+	err   error
+}
+
+func (u *unwritable) Put(ctx context.Context, scope string, content io.Reader, size int64) (storage.Object, error) {
+	if scope == u.scope {
+		return storage.Object{}, u.err
+	}
+	return u.Objects.Put(ctx, scope, content, size)
+}
+
+func TestACheckpointThatCannotBeKeptDelaysNoOther(t *testing.T) {
+	f := newFixture(t)
+	refused := errors.New("refused")
+	objects := &unwritable{Objects: f.objs, scope: "log-checkpoints.org-7", err: refused}
+	worker := f.process(f.docs, objects)
+	for i := range 10 {
+		org := fmt.Sprint("org-", i)
+		f.add(org, 1)
+		must(t, worker.Sequence(t.Context(), org))
+	}
+	if err := worker.Keep(t.Context(), f.noRetention()); !errors.Is(err, refused) {
+		t.Errorf("the error is %v", err)
+	}
+	if kept := f.keptKeys(); len(kept) != 9 {
+		t.Errorf("%d checkpoints are kept", len(kept))
 	}
 }
 
