@@ -273,7 +273,7 @@ func (d *draft) eventDocuments() []audit.EventDocument {
 	documents := make([]audit.EventDocument, 0, len(d.events))
 	for i := range d.events {
 		documents = append(documents, audit.EventDocument{
-			TrailID: ids[d.events[i].Trail], TrailEvent: d.events[i], Summary: pdf.NewEvent(&d.events[i]).Text,
+			TrailID: ids[d.events[i].Trail], TrailEvent: d.events[i], Summary: pdf.EventText(&d.events[i]),
 		})
 	}
 	return documents

@@ -31,7 +31,7 @@ type Attestation struct {
 	CommitSHA      string
 	OriginURL      string
 	// Override is set when this overrides another attestation, or a missing one.
-	Override *Override
+	Override *evidence.Override
 	Evidence *File
 	// Control is the control that it decides, "" if it is no decision.
 	Control        string
@@ -40,13 +40,6 @@ type Attestation struct {
 	Summary []string
 	// PullRequests are the first of those that were found.
 	PullRequests []PullRequest
-}
-
-// Override is why a verdict was replaced.
-type Override struct {
-	Reason string
-	// Original is the id of the attestation that was made first, "" if it was missing.
-	Original string
 }
 
 // File is a file of evidence.
@@ -80,7 +73,7 @@ func NewAttestation(a *evidence.Attestation, path string, lost bool) Attestation
 		reduced.OriginURL = shorten(*a.OriginURL, maxName)
 	}
 	if a.Override != nil {
-		reduced.Override = &Override{Reason: shorten(a.Override.Reason, maxReason), Original: a.Override.Original}
+		reduced.Override = &evidence.Override{Reason: shorten(a.Override.Reason, maxReason), Original: a.Override.Original}
 	}
 	if a.Evidence != nil {
 		reduced.Evidence = &File{

@@ -105,7 +105,7 @@ func TestEventsAreWorded(t *testing.T) {
 			Number: 7, Fingerprint: "p", State: "APPROVED", Reviewer: "grace"}},
 		"something_new": {Type: "something_new"},
 	} {
-		if got := NewEvent(&event).Text; got != want {
+		if got := EventText(&event); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}

@@ -1,12 +1,17 @@
 package pdf
 
+import (
+	"attestry/evidence"
+	"attestry/evidence/audit"
+)
+
 var decisionColumns = []column{{"Decision", 50}, {"Result", 36}, {"Details", 88}}
 
 func (r *report) decisions() {
 	r.section("Decisions and controls")
 	var identifiers []string
 	decisions := map[string][]*Attestation{} // by control
-	controls := map[string]*Control{}
+	controls := map[string]*audit.ControlDocument{}
 	for i := range r.Controls {
 		control := &r.Controls[i]
 		controls[control.Identifier] = control
@@ -41,7 +46,7 @@ func (r *report) decisions() {
 }
 
 // controlTitle names a control, which is nil if there is none of that identifier.
-func controlTitle(identifier string, control *Control) []paragraph {
+func controlTitle(identifier string, control *audit.ControlDocument) []paragraph {
 	if control == nil {
 		return []paragraph{{text: "Control " + identifier, style: strong}, smallText("There is no control of this identifier.")}
 	}
@@ -51,7 +56,7 @@ func controlTitle(identifier string, control *Control) []paragraph {
 	}
 	return []paragraph{
 		{text: "Control " + identifier + labelled(":", control.Name), style: strong},
-		smallText(state), smallText(shorten(control.Description, maxDescription)),
+		smallText(state), smallText(shorten(evidence.Text(control.Description), maxDescription)),
 	}
 }
 

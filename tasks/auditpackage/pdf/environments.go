@@ -1,6 +1,6 @@
 package pdf
 
-import "attestry/evidence"
+import "attestry/evidence/audit"
 
 // maxSentences is how many sentences explain a verdict.
 const maxSentences = 50
@@ -27,7 +27,7 @@ func (r *report) environments() {
 	r.omitted(more, "running artifact")
 }
 
-func runningVerdict(one *Running) paragraph {
+func runningVerdict(one *audit.EnvironmentDocument) paragraph {
 	if one.Compliant == nil {
 		return paragraph{text: "UNKNOWN: no policy is applied", style: strong.in(gray)}
 	}
@@ -35,39 +35,43 @@ func runningVerdict(one *Running) paragraph {
 }
 
 // explained names an artifact that runs, and why it has its verdict.
-func explained(one *Running) cell {
-	since := "Runs since " + moment(one.Since) + ", snapshot " + decimal(one.Snapshot)
-	if one.Instances > 0 {
-		since += ", " + count(one.Instances, "instance")
+func explained(one *audit.EnvironmentDocument) cell {
+	cell := cell{
+		{text: shorten(one.Facts.Name, maxName), style: strong},
+		{text: one.Fingerprint, style: digits},
+		smallText("Runs since " + moment(one.StartedAt) + ", snapshot " + decimal(one.Since)),
 	}
-	cell := cell{{text: shorten(one.Artifact, maxName), style: strong}, {text: one.Fingerprint, style: digits}, smallText(since)}
 	if one.Allowed != nil {
 		cell = append(cell, allowed(one.Allowed)...)
 	}
-	sentences, more := first(one.Sentences, maxSentences)
-	for i := range sentences {
-		cell = append(cell, sentence(&sentences[i])...)
+	sentences := 0
+	for i := range one.Policies {
+		shown, _ := first(one.Policies[i].Findings, max(0, maxSentences-sentences))
+		for j := range shown {
+			cell = append(cell, sentence(&one.Policies[i], &shown[j])...)
+		}
+		sentences += len(one.Policies[i].Findings)
 	}
-	if more > 0 {
+	if more := sentences - maxSentences; more > 0 {
 		cell = append(cell, smallText("and "+decimal(more)+" more"))
 	}
 	return cell
 }
 
-func allowed(one *evidence.Allowance) []paragraph {
+func allowed(one *audit.Allowance) []paragraph {
 	return []paragraph{
-		{text: "On the allow list of the environment" + labelled(" by", one.UserName) + ", " + moment(one.At) + ".", style: strong.in(blue), space: 1},
-		{text: shorten(one.Description, maxDescription), style: body},
+		{text: "On the allow list of the environment" + labelled(" by", one.By) + ", " + moment(one.At) + ".", style: strong.in(blue), space: 1},
+		{text: shorten(one.Reason, maxDescription), style: body},
 	}
 }
 
-func sentence(one *Sentence) []paragraph {
+func sentence(policy *audit.PolicyEvaluation, one *audit.Sentence) []paragraph {
 	sign := paragraph{text: "Fulfilled: ", style: body, space: 1}
 	if one.Failing {
 		sign = paragraph{text: "Not fulfilled: ", style: body.in(red), space: 1}
 	}
 	sign.text += shorten(one.Text, maxReason)
-	paragraphs := []paragraph{sign, smallText("Policy " + one.Policy + ", version " + decimal(one.Version))}
+	paragraphs := []paragraph{sign, smallText("Policy " + policy.Policy + ", version " + decimal(policy.Version))}
 	if one.Remedy != "" {
 		paragraphs = append(paragraphs, smallText("Remedy: "+shorten(one.Remedy, maxReason)))
 	}

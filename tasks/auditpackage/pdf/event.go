@@ -7,10 +7,8 @@ import (
 	"attestry/evidence"
 )
 
-// NewEvent words what happened to a trail.
-func NewEvent(e *evidence.TrailEvent) Event {
-	return Event{Time: e.Time, Text: shorten(wordEvent(e), maxDescription)}
-}
+// EventText words what happened to a trail.
+func EventText(e *evidence.TrailEvent) string { return shorten(wordEvent(e), maxDescription) }
 
 func wordEvent(e *evidence.TrailEvent) string {
 	switch data := e.Data.(type) {
@@ -63,9 +61,9 @@ func (r *report) timeline() {
 		r.note("No event was recorded.")
 		return
 	}
-	shown, more := first(r.Events, maxEvents)
-	list(r, eventColumns, shown, maxEvents, "event", func(event Event) []cell {
-		return []cell{{{text: moment(event.Time), style: body}}, {{text: event.Text, style: body}}}
+	shown, more := lastOf(r.Events, maxEvents)
+	list(r, eventColumns, shown, maxEvents, "event", func(event evidence.TrailEvent) []cell {
+		return []cell{{{text: moment(event.Time), style: body}}, {{text: EventText(&event), style: body}}}
 	})
-	r.omitted(more+r.OmittedEvents, "event")
+	r.omitted(more, "event")
 }

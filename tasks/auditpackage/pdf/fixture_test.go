@@ -7,7 +7,9 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/approval"
+	"attestry/evidence/audit"
 	"attestry/evidence/compliance"
+	"attestry/evidence/control"
 )
 
 // begun is when the trails of the fixtures begin.
@@ -55,9 +57,9 @@ func (f *fixture) artifact(name string, n int) {
 	f.Artifacts = append(f.Artifacts, record)
 	slot := record.SlotArtifact()
 	f.Compliance.Artifacts = append(f.Compliance.Artifacts, compliance.ArtifactStatus{Name: name, Artifact: &slot, Status: evidence.Compliant})
-	f.Events = append(f.Events, NewEvent(&evidence.TrailEvent{Time: f.now, Type: evidence.ArtifactCreation, Data: &evidence.ArtifactReportData{
+	f.Events = append(f.Events, evidence.TrailEvent{Time: f.now, Type: evidence.ArtifactCreation, Data: &evidence.ArtifactReportData{
 		Name: name, Filename: record.Filename, Fingerprint: record.Fingerprint,
-	}}))
+	}})
 }
 
 // attest attests the last artifact, or the trail if there is none, and lets it count.
@@ -87,9 +89,9 @@ func (f *fixture) attest(a evidence.Attestation) *Attestation {
 	} else {
 		*list = append(*list, status)
 	}
-	f.Events = append(f.Events, NewEvent(&evidence.TrailEvent{Time: f.now, Type: evidence.ArtifactAttestation, Data: &evidence.AttestationReportData{
+	f.Events = append(f.Events, evidence.TrailEvent{Time: f.now, Type: evidence.ArtifactAttestation, Data: &evidence.AttestationReportData{
 		Name: a.Name, Type: a.Type, Compliant: a.Compliant, Target: target, Fingerprint: a.Fingerprint,
-	}}))
+	}})
 	return &f.Attestations[n]
 }
 
@@ -99,7 +101,7 @@ func payload(name, value string) map[string]json.RawMessage {
 
 // usual attests what a release usually has.
 func (f *fixture) usual() *fixture {
-	f.Events = append(f.Events, NewEvent(&evidence.TrailEvent{Time: begun, Type: evidence.TrailReported, Data: &evidence.TrailBeginData{}}))
+	f.Events = append(f.Events, evidence.TrailEvent{Time: begun, Type: evidence.TrailReported, Data: &evidence.TrailBeginData{}})
 	f.attest(evidence.Attestation{Name: "pull-request", Type: evidence.TypePullRequest, Compliant: true, Payload: payload("pull_requests",
 		`[{"url":"https://git.example.com/acme/payments/pulls/731","state":"MERGED","author":"ada","title":"Charge the fee once","created_at":1,"head_ref":"fee",
 		"merge_commit":"4b825dc642cb6eb9a060e54bf8d69288fbee4904","approvers":[{"username":"grace","state":"APPROVED"}],"commits":[]}]`)})
@@ -113,17 +115,19 @@ func (f *fixture) usual() *fixture {
 	f.attest(evidence.Attestation{Name: "coverage", Type: "custom:coverage", TypeVersion: 2, Compliant: true,
 		Payload: payload("attestation_data", `{"percent":87.5,"tool":"go","files":["a","b"],"limits":{"a":1}}`)})
 	f.attest(evidence.Attestation{Name: "released", Type: evidence.TypeDecision, Compliant: true, Control: "SDLC-07", ControlVersion: 3, ReportedBy: "grace"})
-	f.Controls = []Control{{Identifier: "SDLC-07", Name: "Releases are approved by a second person", Version: 3}}
-	f.runs("production-eu", new(true), Sentence{Policy: "production", Version: 4, Text: "Flow 'payments' knows the artifact from trail 'release-2.14.0'."})
+	f.Controls = []audit.ControlDocument{{Control: control.Control{Identifier: "SDLC-07", Name: "Releases are approved by a second person", Version: 3}}}
+	f.runs("production-eu", new(true), "production", audit.Sentence{Text: "Flow 'payments' knows the artifact from trail 'release-2.14.0'."})
 	return f
 }
 
-// runs lets the first artifact run.
-func (f *fixture) runs(environment string, verdict *bool, sentences ...Sentence) {
-	f.Running = append(f.Running, Running{
-		Environment: environment, Fingerprint: f.Artifacts[0].Fingerprint, Artifact: f.Artifacts[0].Filename,
-		Since: f.tick(), Snapshot: 118, Instances: 3, Compliant: verdict, Sentences: sentences,
-	})
+// runs lets the first artifact run, judged by version 4 of a policy.
+func (f *fixture) runs(environment string, verdict *bool, policy string, findings ...audit.Sentence) {
+	running := audit.EnvironmentDocument{
+		Environment: environment, Fingerprint: f.Artifacts[0].Fingerprint, StartedAt: f.tick(), Since: 118, Compliant: verdict,
+		Policies: []audit.PolicyEvaluation{{Policy: policy, Version: 4, Findings: findings}},
+	}
+	running.Facts.Name = f.Artifacts[0].Filename
+	f.Running = append(f.Running, running)
 }
 
 func compliantTrail() *Document { return newFixture().usual().Document }
@@ -146,8 +150,8 @@ func longNames() *Document {
 	f.artifact(strings.Repeat("W", 300), 1)
 	f.attest(evidence.Attestation{Name: strings.Repeat("m", 300), Type: evidence.TypeDecision, Control: name, Compliant: true, ReportedBy: name,
 		Override: &evidence.Override{Reason: strings.Repeat(name, 20)}})
-	f.Controls = []Control{{Identifier: name, Name: name, Description: name, Version: 1}}
-	f.runs(name, nil, Sentence{Policy: name, Text: "The artifact " + name, Remedy: name, Failing: true})
+	f.Controls = []audit.ControlDocument{{Control: control.Control{Identifier: name, Name: name, Description: &name, Version: 1}}}
+	f.runs(name, nil, name, audit.Sentence{Text: "The artifact " + name, Remedy: name, Failing: true})
 	f.Compliance.Status = evidence.NonCompliant
 	return f.Document
 }
@@ -177,8 +181,8 @@ func overridden() *Document {
 	f.Approvals = []approval.Approval{{Number: 7, Target: digest(1), ArtifactName: "payments-api", State: approval.Approved, CreatedAt: f.tick(),
 		ReportedBy: "ci-robot", Environment: "e1", Reviews: []approval.Review{{State: approval.Approved, ApprovedBy: "grace", Comment: "Good to go"}}}}
 	f.EnvironmentNames = map[string]string{"e1": "production-eu"}
-	f.Events = append(f.Events, NewEvent(&evidence.TrailEvent{Time: f.now, Type: evidence.ArtifactApproval, Data: &evidence.ApprovalData{
-		Fingerprint: digest(1), Number: 7, State: "APPROVED", Reviewer: "grace"}}))
+	f.Events = append(f.Events, evidence.TrailEvent{Time: f.now, Type: evidence.ArtifactApproval, Data: &evidence.ApprovalData{
+		Fingerprint: digest(1), Number: 7, State: "APPROVED", Reviewer: "grace"}})
 	return f.Document
 }
 
@@ -186,7 +190,7 @@ func lostEvidence() *Document {
 	d := compliantTrail()
 	file := d.Attestations[2].Evidence
 	file.Lost = true
-	d.Lost = []LostFile{{Path: file.Path, Attestation: d.Attestations[2].ID, SHA256: file.SHA256, Altered: true}}
+	d.Lost = []audit.LostEvidence{{Path: file.Path, Attestation: d.Attestations[2].ID, SHA256: file.SHA256, Reason: audit.EvidenceAltered}}
 	return d
 }
 
@@ -199,13 +203,13 @@ func nonCompliantWhereItRuns() *Document {
 	artifact.Attestations[len(artifact.Attestations)-1].Unexpected = true
 	artifact.Attestations = append(artifact.Attestations, compliance.AttestationStatus{Name: "penetration-test", Type: "*"})
 	f.Compliance.Status = evidence.NonCompliant
-	f.runs("production-us", new(false),
-		Sentence{Policy: "production", Version: 4, Text: "Flow 'payments' knows the artifact from trail 'release-2.14.0'."},
-		Sentence{Policy: "production", Version: 4, Failing: true, Text: "In trail 'release-2.14.0' of flow 'payments' the artifact is NON-COMPLIANT (non-compliant: 'integration-tests'; missing: 'penetration-test').",
+	f.runs("production-us", new(false), "production",
+		audit.Sentence{Text: "Flow 'payments' knows the artifact from trail 'release-2.14.0'."},
+		audit.Sentence{Failing: true, Text: "In trail 'release-2.14.0' of flow 'payments' the artifact is NON-COMPLIANT (non-compliant: 'integration-tests'; missing: 'penetration-test').",
 			Remedy: "Record the missing attestations in the trail, and attest again what is non-compliant once it has been put right, or override it with a reason."})
-	f.runs("test", nil)
-	f.runs("staging", new(true))
-	f.Running[3].Allowed = &evidence.Allowance{Description: "Needed for the load test", UserName: "grace", At: f.now}
+	f.runs("test", nil, "")
+	f.runs("staging", new(true), "")
+	f.Running[3].Allowed = &audit.Allowance{Reason: "Needed for the load test", By: "grace", At: f.now}
 	return f.Document
 }
 

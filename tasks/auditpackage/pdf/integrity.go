@@ -1,5 +1,7 @@
 package pdf
 
+import "attestry/evidence/audit"
+
 var lostColumns = []column{{"File of the package and its SHA-256", 94}, {"Attestation", 50}, {"State", 30}}
 
 // lost lays out which files of evidence the package does not have, if there are any.
@@ -9,9 +11,9 @@ func (r *report) lost() {
 	}
 	r.section("Lost evidence")
 	r.introduce("These files were stored with their attestations. The object store no longer has them as they were stored, so that they are not in the package.")
-	list(r, lostColumns, r.Lost, maxOthers, "lost file", func(file LostFile) []cell {
+	list(r, lostColumns, r.Lost, maxOthers, "lost file", func(file audit.LostEvidence) []cell {
 		state := "missing"
-		if file.Altered {
+		if file.Reason == audit.EvidenceAltered {
 			state = "altered"
 		}
 		attestation := cell{smallText("Id " + file.Attestation)}
