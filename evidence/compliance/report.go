@@ -38,6 +38,30 @@ type ArtifactStatus struct {
 	EvaluatedAt float64
 }
 
+// Each visits the statuses of attestations: those of the trail itself, with no name of an artifact, then those of its artifacts.
+func (r *Report) Each(visit func(artifact string, status *AttestationStatus)) {
+	for i := range r.Attestations {
+		visit("", &r.Attestations[i])
+	}
+	for i := range r.Artifacts {
+		artifact := &r.Artifacts[i]
+		for j := range artifact.Attestations {
+			visit(artifact.Name, &artifact.Attestations[j])
+		}
+	}
+}
+
+// Counting are the ids of the attestations that count.
+func (r *Report) Counting() map[string]bool {
+	counting := map[string]bool{}
+	r.Each(func(_ string, status *AttestationStatus) {
+		if status.Entry != nil {
+			counting[status.Entry.ID] = true
+		}
+	})
+	return counting
+}
+
 // Describe reports on a trail with its slots, by artifact name.
 func Describe(t *template.Template, trail *evidence.Trail, slots map[string]evidence.Slot) Report {
 	report := Report{

@@ -42,9 +42,13 @@ type draft struct {
 
 	// held is the memory that one evidence file after the other is held in.
 	held bytes.Buffer
-	// shown and lost are filled while attestations are written.
-	shown []pdf.Attestation
-	lost  []audit.LostEvidence
+	// selected are the ids of the attestations that the report of a trail shows.
+	selected map[string]bool
+	// shown, lost, files and fileBytes are filled while attestations are written.
+	shown     []pdf.Attestation
+	lost      []audit.LostEvidence
+	files     int
+	fileBytes int64
 }
 
 // load reads everything but the attestations and their evidence.

@@ -4,11 +4,29 @@ import (
 	"cmp"
 	"slices"
 
+	"attestry/storage/pipelines"
 	"attestry/tasks/auditpackage/pdf"
 )
 
-// maxShown is how many attestations the report of a trail shows. The package has all.
-const maxShown = 2_000
+// selectShown selects the attestations that the report of a trail shows: those that count, then the latest others.
+func (d *draft) selectShown() {
+	report := d.evaluations[d.trails[0].ID].Report
+	counting := report.Counting()
+	rank := func(a *pipelines.TrailAttestation) int {
+		if counting[a.ID] {
+			return 0
+		}
+		return 1
+	}
+	all := slices.Clone(d.attested)
+	slices.SortFunc(all, func(a, b pipelines.TrailAttestation) int {
+		return cmp.Or(cmp.Compare(rank(&a), rank(&b)), cmp.Compare(b.Time, a.Time), cmp.Compare(b.ID, a.ID))
+	})
+	d.selected = map[string]bool{}
+	for _, one := range all[:min(len(all), pdf.MaxAttestations)] {
+		d.selected[one.ID] = true
+	}
+}
 
 // report renders the report of a trail. checksum is the SHA-256 of SHA256SUMS.
 func (d *draft) report(checksum string) ([]byte, error) {
@@ -17,12 +35,18 @@ func (d *draft) report(checksum string) ([]byte, error) {
 	slices.SortStableFunc(shown, func(a, b pdf.Attestation) int {
 		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.ID, b.ID))
 	})
+	notCompliant := 0
+	for i := range d.attested {
+		if !d.attested[i].Compliant {
+			notCompliant++
+		}
+	}
 	return pdf.Render(&pdf.Document{
 		Organization: d.of.Organization, Flow: d.flow.Name, FlowDescription: d.flow.Description,
 		Trail: trail.Name, TrailDescription: trail.Description, Link: d.links.Trail(d.of.Organization, d.flow.Name, trail.Name),
 		BegunAt: trail.CreatedAt, BegunBy: trail.CreatedBy, AsOf: d.latest(), Generator: d.generator, Checksum: checksum,
 		Commit: trail.Commit, Compliance: d.evaluations[trail.ID].Report, Artifacts: d.records,
-		Attestations: shown, OmittedAttestations: len(d.attested) - len(shown),
+		Attestations: shown, Recorded: len(d.attested), NotCompliant: notCompliant, Files: d.files, FileBytes: d.fileBytes,
 		Controls: d.controls, Approvals: d.approvals, EnvironmentNames: d.environments,
 		Running: d.judged.documents, Events: d.events, Lost: d.lost,
 	})

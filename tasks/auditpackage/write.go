@@ -101,6 +101,9 @@ func (d *draft) writeAttestations(ctx context.Context, out *archive) error {
 	for i := range d.attested {
 		ids = append(ids, d.attested[i].ID)
 	}
+	if d.of.Kind == audit.OfTrail {
+		d.selectShown()
+	}
 	for batches := d.store.Attestations.OfIDs(ids); batches.More(); {
 		batch, err := batches.Next(ctx, batchBytes)
 		if err != nil {
@@ -127,13 +130,15 @@ func (d *draft) writeAttestation(ctx context.Context, out *archive, attestation 
 	path := ""
 	if file := attestation.Evidence; file != nil {
 		path = audit.EvidencePath(attestation.ID)
+		d.files++
+		d.fileBytes += file.Size
 		if lost != "" {
 			d.lost = append(d.lost, audit.LostEvidence{
 				Attestation: attestation.ID, Path: path, Size: file.Size, SHA256: file.SHA256, Reason: lost,
 			})
 		}
 	}
-	if d.of.Kind == audit.OfTrail && len(d.shown) < maxShown {
+	if d.selected[attestation.ID] {
 		d.shown = append(d.shown, pdf.NewAttestation(attestation, path, lost != ""))
 	}
 	document := audit.NewAttestationDocument(*attestation, lost)

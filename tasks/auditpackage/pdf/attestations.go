@@ -2,7 +2,6 @@ package pdf
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 )
 
@@ -15,32 +14,10 @@ func (r *report) attestations() {
 		return
 	}
 	r.introduce("All attestations in order of time. Those that do not count now were replaced by a later one, or are about an artifact that was.")
-	shown := r.shownAttestations()
-	list(r, attestationColumns, shown, len(shown), "attestation", func(a *Attestation) []cell {
-		return []cell{attestationName(a), r.result(a), r.details(a)}
+	list(r, attestationColumns, r.Attestations, MaxAttestations, "attestation", func(a Attestation) []cell {
+		return []cell{attestationName(&a), r.result(&a), r.details(&a)}
 	})
-	r.omitted(len(r.Attestations)-len(shown)+r.OmittedAttestations, "attestation")
-}
-
-// shownAttestations are those that count, then the latest others, up to maxAttestations, in order of time.
-func (r *report) shownAttestations() []*Attestation {
-	room := maxAttestations
-	shown := make([]bool, len(r.Attestations))
-	for _, counting := range []bool{true, false} {
-		for i := range slices.Backward(r.Attestations) {
-			if room > 0 && r.counting[r.Attestations[i].ID] == counting {
-				shown[i] = true
-				room--
-			}
-		}
-	}
-	var chosen []*Attestation
-	for i := range r.Attestations {
-		if shown[i] {
-			chosen = append(chosen, &r.Attestations[i])
-		}
-	}
-	return chosen
+	r.omitted(r.Recorded-len(r.Attestations), "attestation")
 }
 
 func attestationName(a *Attestation) cell {

@@ -31,10 +31,13 @@ type Document struct {
 	Compliance compliance.Report
 	// Artifacts are all reports of artifacts, older ones too, in order of time.
 	Artifacts []evidence.ArtifactRecord
-	// Attestations are all of the trail and its artifacts, older ones too, in order of time.
+	// Attestations are those of the trail and its artifacts, older ones too, in order of time: at most MaxAttestations.
 	Attestations []Attestation
-	// OmittedAttestations is how many the package has beside those in Attestations.
-	OmittedAttestations int
+	// Recorded is how many attestations the package has. NotCompliant is how many of them are not compliant.
+	Recorded, NotCompliant int
+	// Files is how many files of evidence the attestations have, of FileBytes bytes.
+	Files     int
+	FileBytes int64
 	// Controls are those that exist of the controls that Attestations decide.
 	Controls  []audit.ControlDocument
 	Approvals []approval.Approval

@@ -25,7 +25,7 @@ func (r *report) expected() {
 // countExpected is how many rows there are with those of the trail and of each artifact.
 func (r *report) countExpected() int {
 	rows := 1 + len(r.Compliance.Artifacts)
-	r.eachEntry(func(string, *compliance.AttestationStatus) { rows++ })
+	r.Compliance.Each(func(string, *compliance.AttestationStatus) { rows++ })
 	return rows
 }
 

@@ -81,6 +81,14 @@ func (f *fixture) attest(a evidence.Attestation) *Attestation {
 	if a.Type != evidence.TypePullRequest && a.Override == nil {
 		a.Evidence = &evidence.EvidenceFile{SHA256: digest(1000 + n), Size: int64(2000 + 300*n), Filename: a.Name + ".json"}
 	}
+	f.Recorded++
+	if !a.Compliant {
+		f.NotCompliant++
+	}
+	if a.Evidence != nil {
+		f.Files++
+		f.FileBytes += a.Evidence.Size
+	}
 	f.Attestations = append(f.Attestations, NewAttestation(&a, "evidence/"+a.ID+"/"+a.Name+".json", false))
 	entry := a.Entry()
 	status := compliance.AttestationStatus{Name: a.Name, Type: a.Type, Entry: &entry}

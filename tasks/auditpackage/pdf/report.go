@@ -1,13 +1,11 @@
 package pdf
 
-import (
-	"attestry/evidence"
-	"attestry/evidence/compliance"
-)
+import "attestry/evidence"
 
 // Bounds of what a report shows. The package has all of it.
 const (
-	maxAttestations = 2_000
+	// MaxAttestations is how many attestations a report shows.
+	MaxAttestations = 2_000
 	maxEvents       = 2_000
 	maxArtifacts    = 2_000
 	maxExpected     = 4_000 // rows of what was expected and found
@@ -25,7 +23,7 @@ type report struct {
 }
 
 func newReport(d *Document) *report {
-	r := &report{Document: d, byID: map[string]*Attestation{}, counting: map[string]bool{}, overridden: map[string]bool{}}
+	r := &report{Document: d, byID: map[string]*Attestation{}, counting: d.Compliance.Counting(), overridden: map[string]bool{}}
 	for i := range d.Attestations {
 		a := &d.Attestations[i]
 		r.byID[a.ID] = a
@@ -33,25 +31,7 @@ func newReport(d *Document) *report {
 			r.overridden[a.Override.Original] = true
 		}
 	}
-	r.eachEntry(func(_ string, status *compliance.AttestationStatus) {
-		if status.Entry != nil {
-			r.counting[status.Entry.ID] = true
-		}
-	})
 	return r
-}
-
-// eachEntry visits what was expected and found: of the trail, whose name is "", then of the artifacts.
-func (r *report) eachEntry(visit func(artifact string, status *compliance.AttestationStatus)) {
-	for i := range r.Compliance.Attestations {
-		visit("", &r.Compliance.Attestations[i])
-	}
-	for i := range r.Compliance.Artifacts {
-		artifact := &r.Compliance.Artifacts[i]
-		for j := range artifact.Attestations {
-			visit(artifact.Name, &artifact.Attestations[j])
-		}
-	}
 }
 
 func (r *report) write() {
