@@ -173,10 +173,7 @@ func loadKnown(ctx context.Context, store *app.Store, org string, fingerprints, 
 // refer puts references to the package's trails in the place of what was read of an artifact in them,
 // which may be newer than the facts of the package. origins are in the order of the facts' flows.
 func (f *facts) refer(document *audit.EnvironmentDocument, origins []evidence.Origin) {
-	ids := map[string]string{}
-	for i := range f.trails {
-		ids[f.trails[i].Key()] = f.trails[i].ID
-	}
+	ids := f.trailIDs()
 	flows := []policy.Flow{}
 	document.Trails = []audit.TrailReference{}
 	for i := range origins {

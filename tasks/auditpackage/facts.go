@@ -55,16 +55,8 @@ func loadFacts(ctx context.Context, store *app.Store, assembly *audit.Assembly) 
 // loadTrails reads the trail of the package, or those that its artifact was reported to, with their
 // events.
 func (f *facts) loadTrails(ctx context.Context, store *app.Store, assembly *audit.Assembly) error {
-	keys := []string{evidence.TrailKey(assembly.Flow, assembly.Trail)}
-	if assembly.Kind == audit.OfArtifact {
-		records, err := store.Artifacts.Reported(ctx, assembly.Org, assembly.Flow, assembly.Fingerprint)
-		if err != nil {
-			return err
-		}
-		keys, f.omittedTrails = trailsOf(records)
-	}
 	var err error
-	if f.trails, err = store.Trails.GetMany(ctx, keys); err != nil {
+	if f.trails, f.omittedTrails, err = trailsOf(ctx, store, assembly); err != nil {
 		return err
 	}
 	if len(f.trails) == 0 {
@@ -86,29 +78,40 @@ func (f *facts) loadTrails(ctx context.Context, store *app.Store, assembly *audi
 	return nil
 }
 
-// trailsOf returns the keys of the trails of records, which come the newest first, at most audit.MaxTrails,
-// and how many more there are.
-func trailsOf(records []evidence.ArtifactRecord) (keys []string, omitted int) {
-	for _, record := range records {
-		keys = append(keys, evidence.TrailKey(record.Flow, record.Trail))
+// trailsOf reads the trail that a package is of, or the newest audit.MaxTrails to which its artifact was reported. omitted is
+// how many more there are.
+func trailsOf(ctx context.Context, store *app.Store, assembly *audit.Assembly) (trails []evidence.Trail, omitted int, err error) {
+	keys := []string{evidence.TrailKey(assembly.Flow, assembly.Trail)}
+	if assembly.Kind == audit.OfArtifact {
+		records, err := store.Artifacts.Reported(ctx, assembly.Org, assembly.Flow, assembly.Fingerprint)
+		if err != nil {
+			return nil, 0, err
+		}
+		keys = storage.Distinct(storage.IDs(records, func(r evidence.ArtifactRecord) string { return evidence.TrailKey(r.Flow, r.Trail) }))
+		omitted = max(0, len(keys)-audit.MaxTrails)
+		keys = keys[:len(keys)-omitted]
 	}
-	keys = storage.Distinct(keys)
-	most := min(len(keys), audit.MaxTrails)
-	return keys[:most], len(keys) - most
+	trails, err = store.Trails.GetMany(ctx, keys)
+	return trails, omitted, err
 }
 
-func (f *facts) keys() []string {
-	keys := make([]string, 0, len(f.trails))
+func keysOf(trails []evidence.Trail) []string {
+	return storage.IDs(trails, func(trail evidence.Trail) string { return trail.Key() })
+}
+
+// trailIDs are the ids of the trails, by key.
+func (f *facts) trailIDs() map[string]string {
+	ids := map[string]string{}
 	for i := range f.trails {
-		keys = append(keys, f.trails[i].Key())
+		ids[f.trails[i].Key()] = f.trails[i].ID
 	}
-	return keys
+	return ids
 }
 
 // loadAttested reads what is to be known of all attestations of the trails.
 func (f *facts) loadAttested(ctx context.Context, store *app.Store, _ *audit.Assembly) error {
 	var err error
-	f.attested, err = store.Attestations.OfTrails(ctx, f.org, f.keys())
+	f.attested, err = store.Attestations.OfTrails(ctx, f.org, keysOf(f.trails))
 	slices.SortFunc(f.attested, func(a, b pipelines.TrailAttestation) int { return audit.CompareMembers(a.ID, b.ID) })
 	return err
 }
@@ -178,10 +181,7 @@ func (f *facts) limitToAttestation(id string) error {
 }
 
 func (f *facts) loadTemplates(ctx context.Context, store *app.Store, _ *audit.Assembly) error {
-	var ids []string
-	for i := range f.trails {
-		ids = append(ids, f.trails[i].Template)
-	}
+	ids := storage.IDs(f.trails, func(trail evidence.Trail) string { return trail.Template })
 	var err error
 	f.templates, err = store.Templates.GetMany(ctx, f.org, storage.Distinct(ids))
 	return err
@@ -212,10 +212,7 @@ func (f *facts) evaluate() {
 
 // fingerprints are those of the artifacts of the package, sorted.
 func (f *facts) fingerprints() []string {
-	var fingerprints []string
-	for i := range f.records {
-		fingerprints = append(fingerprints, f.records[i].Fingerprint)
-	}
+	fingerprints := storage.IDs(f.records, func(record evidence.ArtifactRecord) string { return record.Fingerprint })
 	slices.Sort(fingerprints)
 	return slices.Compact(fingerprints)
 }

@@ -51,20 +51,18 @@ func stateOf(ctx context.Context, store *app.Store, assembly *audit.Assembly) (s
 	}
 	flow := flows[assembly.Flow]
 	s.Flow = flowState{Name: flow.Name, Description: flow.Description, Tags: flow.Tags}
-	trails, err := trailsOfSubject(ctx, store, assembly)
+	trails, _, err := trailsOf(ctx, store, assembly)
 	if err != nil {
 		return "", err
 	}
-	var keys []string
 	for i := range trails {
-		keys = append(keys, trails[i].Key())
 		sum, err := sumOf(&trails[i])
 		if err != nil {
 			return "", err
 		}
 		s.Trails = append(s.Trails, sum)
 	}
-	if s.Events, s.LastEvent, err = store.TrailEvents.Extent(ctx, assembly.Org, keys); err != nil {
+	if s.Events, s.LastEvent, err = store.TrailEvents.Extent(ctx, assembly.Org, keysOf(trails)); err != nil {
 		return "", err
 	}
 	log, err := logOf(ctx, store, assembly.Org)
@@ -80,19 +78,6 @@ func stateOf(ctx context.Context, store *app.Store, assembly *audit.Assembly) (s
 	}
 	content, err := audit.Encode(s)
 	return audit.Sum(content), err
-}
-
-// trailsOfSubject reads the trails that a package covers.
-func trailsOfSubject(ctx context.Context, store *app.Store, assembly *audit.Assembly) ([]evidence.Trail, error) {
-	keys := []string{evidence.TrailKey(assembly.Flow, assembly.Trail)}
-	if assembly.Kind == audit.OfArtifact {
-		records, err := store.Artifacts.Reported(ctx, assembly.Org, assembly.Flow, assembly.Fingerprint)
-		if err != nil {
-			return nil, err
-		}
-		keys, _ = trailsOf(records)
-	}
-	return store.Trails.GetMany(ctx, keys)
 }
 
 // sumOf is the SHA-256 of what a trail says, without what is about its storage.
@@ -133,11 +118,7 @@ func runningStates(ctx context.Context, store *app.Store, assembly *audit.Assemb
 }
 
 func environmentsOf(entries []environments.Running) []string {
-	var ids []string
-	for _, entry := range entries {
-		ids = append(ids, entry.Environment)
-	}
-	return storage.Distinct(ids)
+	return storage.Distinct(storage.IDs(entries, func(entry environments.Running) string { return entry.Environment }))
 }
 
 // fingerprintsOf are the artifacts of a package. A trail knows the newest of each name; its slots

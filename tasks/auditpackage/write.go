@@ -10,6 +10,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/audit"
 	"attestry/storage"
+	"attestry/storage/pipelines"
 	"attestry/storage/spool"
 	"attestry/tasks/auditpackage/pdf"
 )
@@ -97,10 +98,7 @@ func (d *draft) writeArtifacts(out *archive) error {
 
 // writeAttestations writes the attestations with their evidence, in the order of their ids.
 func (d *draft) writeAttestations(ctx context.Context, out *archive) error {
-	ids := make([]string, 0, len(d.attested))
-	for i := range d.attested {
-		ids = append(ids, d.attested[i].ID)
-	}
+	ids := storage.IDs(d.attested, func(a pipelines.TrailAttestation) string { return a.ID })
 	if d.of.Kind == audit.OfTrail {
 		d.selectShown()
 	}
@@ -271,10 +269,7 @@ func (d *draft) trailDocument(trail *evidence.Trail) (path string, document audi
 }
 
 func (d *draft) eventDocuments() []audit.EventDocument {
-	ids := map[string]string{}
-	for i := range d.trails {
-		ids[d.trails[i].Key()] = d.trails[i].ID
-	}
+	ids := d.trailIDs()
 	documents := make([]audit.EventDocument, 0, len(d.events))
 	for i := range d.events {
 		documents = append(documents, audit.EventDocument{
