@@ -3,7 +3,6 @@ package notify
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -15,21 +14,10 @@ import (
 // userAgent names the service to receivers, in e-mails too.
 const userAgent = "Attestry"
 
-func (s *Sender) post(ctx context.Context, address string, content any, header http.Header) outcome {
-	body, err := json.Marshal(content)
-	if err != nil {
-		return outcome{reason: "The message could not be encoded.", err: err}
-	}
-	return s.postBody(ctx, address, body, header)
-}
-
-// postBody takes a status of 200 to 299 for success, even if the rest of the answer does not arrive.
-func (s *Sender) postBody(ctx context.Context, address string, body []byte, header http.Header) outcome {
-	if !callable(address) {
-		return outcome{reason: "The address of the target is not a valid HTTP address."}
-	}
+// post sends a body in JSON. It takes a status of 200 to 299 for success, even if the rest of the answer does not arrive.
+func (s *Sender) post(ctx context.Context, address string, body []byte, header http.Header) outcome {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
-	if err != nil {
+	if err != nil || !callable(request.URL) {
 		return outcome{reason: "The address of the target is not a valid HTTP address.", err: withoutURL(err)}
 	}
 	request.Header = header
@@ -48,9 +36,8 @@ func (s *Sender) postBody(ctx context.Context, address string, body []byte, head
 	return result
 }
 
-func callable(address string) bool {
-	u, err := url.Parse(address)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
+func callable(u *url.URL) bool {
+	return (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
 }
 
 // withoutURL removes the address from an error: it may contain a secret.

@@ -2,6 +2,7 @@ package notify
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -46,7 +47,11 @@ func markdown(text string) chatText { return chatText{Type: "mrkdwn", Text: text
 
 // callChat posts a message to the incoming webhook of a chat service.
 func (s *Sender) callChat(ctx context.Context, c *call) outcome {
-	return s.post(ctx, c.target.Webhook, chatMessageOf(&c.delivery.Notice), http.Header{})
+	body, err := json.Marshal(chatMessageOf(&c.delivery.Notice))
+	if err != nil {
+		return outcome{reason: "The message could not be encoded.", err: err}
+	}
+	return s.post(ctx, c.target.Webhook, body, http.Header{})
 }
 
 func chatMessageOf(n *notification.Notice) chatMessage {

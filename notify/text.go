@@ -33,7 +33,7 @@ func plain(text string) string {
 // webLink returns an address that can be a link, or "": javascript: and others could do harm.
 func webLink(address string) string {
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+	if err != nil || !callable(u) {
 		return ""
 	}
 	// What chats take for the end of a link.

@@ -26,7 +26,7 @@ func (s *Sender) callWebhook(ctx context.Context, c *call) outcome {
 	header.Set(standardwebhooks.HeaderWebhookID, c.delivery.ID)
 	header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(c.at.Unix(), 10))
 	header.Set(standardwebhooks.HeaderWebhookSignature, signatures)
-	return s.postBody(ctx, c.target.Webhook, body, header)
+	return s.post(ctx, c.target.Webhook, body, header)
 }
 
 // sign returns the signatures with each of the secrets, of which there must be one.
