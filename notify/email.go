@@ -1,7 +1,6 @@
 package notify
 
 import (
-	"context"
 	"embed"
 	netmail "net/mail"
 	"strings"
@@ -17,11 +16,6 @@ const maxSubject = 150
 
 //go:embed templates
 var templates embed.FS
-
-// sendEmail sends an e-mail to all addresses of a target.
-func (s *Sender) sendEmail(ctx context.Context, c *call) outcome {
-	return s.mail.send(ctx, c.target, c.delivery)
-}
 
 // write writes the e-mail of a delivery to all recipients, who see each other. Repeated ones have one Message-ID.
 func (m *mailer) write(delivery *notification.Delivery, to []*netmail.Address) (*mail.Msg, error) {

@@ -16,32 +16,16 @@ import (
 
 	"github.com/wneessen/go-mail"
 
-	"attestry/evidence"
+	"attestry/config"
 	"attestry/evidence/notification"
 )
 
 // mailTimeLimit is how long it may take to hand an e-mail over, in all.
 const mailTimeLimit = 10 * time.Second
 
-// MailTLS is how a connection to a mail server is encrypted.
-type MailTLS string
-
-// The ways of encryption. STARTTLS is required then, not only tried.
-const (
-	StartTLS    MailTLS = "starttls"
-	ImplicitTLS MailTLS = "tls"
-	NoTLS       MailTLS = "none"
-)
-
 // MailServer is the operator's mail server. It may be in any network.
 type MailServer struct {
-	Address string // host:port
-	// From is the address of the sender, with or without a name.
-	From string
-	// Username is "" if nobody logs in.
-	Username string
-	Password evidence.Secret
-	TLS      MailTLS
+	config.SMTP
 	// RootCAs are the authorities that sign the certificate of the server, nil for the system's.
 	RootCAs *x509.CertPool
 }
@@ -51,14 +35,14 @@ func (s *MailServer) tlsConfig() *tls.Config {
 }
 
 func (s *MailServer) host() string {
-	host, _, err := net.SplitHostPort(s.Address)
+	host, _, err := net.SplitHostPort(string(s.Host))
 	if err != nil {
-		return s.Address
+		return string(s.Host)
 	}
 	return host
 }
 
-// mailer sends e-mails through a server, or nil. The other fields need a valid address of the sender.
+// mailer sends e-mails through a server, if it has a host. The other fields need a valid address of the sender.
 type mailer struct {
 	server *MailServer
 	from   *netmail.Address
@@ -67,10 +51,7 @@ type mailer struct {
 }
 
 func newMailer(server *MailServer) *mailer {
-	if server == nil {
-		return &mailer{}
-	}
-	from, err := netmail.ParseAddress(server.From)
+	from, err := netmail.ParseAddress(string(server.From))
 	if err != nil {
 		return &mailer{server: server}
 	}
@@ -81,9 +62,10 @@ func newMailer(server *MailServer) *mailer {
 	}
 }
 
+// send sends an e-mail to all addresses of a target.
 func (m *mailer) send(ctx context.Context, target *notification.Target, delivery *notification.Delivery) outcome {
 	switch {
-	case m.server == nil:
+	case m.server.Host == "":
 		return outcome{reason: "No mail server is configured. An operator can name one with ATTESTRY_SMTP_HOST."}
 	case m.from == nil:
 		return outcome{reason: "The address of the sender is not valid. An operator can correct it with ATTESTRY_SMTP_FROM."}
@@ -126,7 +108,7 @@ func remaining(to []*netmail.Address, left []string) []*netmail.Address {
 
 // deliver hands an e-mail over. It returns what the server said to the recipients, and what it answered.
 func (m *mailer) deliver(ctx context.Context, message *mail.Msg, to []*netmail.Address) (said addressed, answer string, err error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", m.server.Address)
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", string(m.server.Host))
 	if err != nil {
 		return said, "", err
 	}
@@ -152,7 +134,7 @@ func (m *mailer) deliver(ctx context.Context, message *mail.Msg, to []*netmail.A
 
 // open begins a session: greeting, encryption, login.
 func (m *mailer) open(ctx context.Context, conn net.Conn) (*session, error) {
-	if m.server.TLS == ImplicitTLS {
+	if m.server.TLS == config.ImplicitTLS {
 		encrypted := tls.Client(conn, m.server.tlsConfig())
 		if err := encrypted.HandshakeContext(ctx); err != nil {
 			return nil, errors.Join(errHandshake, err)
@@ -163,7 +145,7 @@ func (m *mailer) open(ctx context.Context, conn net.Conn) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.server.TLS == StartTLS {
+	if m.server.TLS == config.StartTLS {
 		if err := s.startTLS(m.server.tlsConfig()); err != nil {
 			return nil, err
 		}

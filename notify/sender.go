@@ -24,15 +24,15 @@ type call struct {
 var channels = map[notification.TargetType]func(*Sender, context.Context, *call) outcome{
 	notification.Webhook: (*Sender).callWebhook,
 	notification.Slack:   (*Sender).callChat,
-	notification.Email:   (*Sender).sendEmail,
+	notification.Email:   func(s *Sender, ctx context.Context, c *call) outcome { return s.mail.send(ctx, c.target, c.delivery) },
 }
 
 // Options are what a Sender needs.
 type Options struct {
 	// HTTP calls webhooks and chat services. It is made by outbound.NewClient, which bounds calls.
 	HTTP *http.Client
-	// Mail sends e-mails, nil if the operator has no mail server.
-	Mail  *MailServer
+	// Mail sends e-mails. It has no host if the operator has no mail server.
+	Mail  MailServer
 	Clock evidence.Clock
 	// Log gets the technical reasons of failures, at debug level but for addresses that are not allowed.
 	Log *slog.Logger
@@ -48,7 +48,7 @@ type Sender struct {
 
 // NewSender makes a sender.
 func NewSender(options Options) *Sender {
-	return &Sender{http: options.HTTP, mail: newMailer(options.Mail), clock: options.Clock, log: options.Log}
+	return &Sender{http: options.HTTP, mail: newMailer(&options.Mail), clock: options.Clock, log: options.Log}
 }
 
 // outcome is what came of an attempt.
@@ -69,7 +69,10 @@ type outcome struct {
 // the newest first. It ends within 10 s, or when ctx does, and never waits to try again.
 func (s *Sender) Send(ctx context.Context, target *notification.Target, delivery *notification.Delivery, secrets []string) notification.Attempt {
 	began := s.clock()
-	result := s.send(ctx, target, delivery, secrets, began)
+	result := outcome{reason: "The type of the target is not known."}
+	if send, ok := channels[target.Type]; ok {
+		result = send(s, ctx, &call{target: target, delivery: delivery, secrets: secrets, at: began})
+	}
 	took := max(0, s.clock().Sub(began))
 	level := slog.LevelDebug
 	if result.reason == notAllowed {
@@ -85,14 +88,6 @@ func (s *Sender) Send(ctx context.Context, target *notification.Target, delivery
 		Status: result.status, Answer: excerpt(result.answer), Reason: result.reason,
 		RetryAfter: result.retryAfter.Seconds(), Left: result.left,
 	}
-}
-
-func (s *Sender) send(ctx context.Context, target *notification.Target, delivery *notification.Delivery, secrets []string, at time.Time) outcome {
-	send, ok := channels[target.Type]
-	if !ok {
-		return outcome{reason: "The type of the target is not known."}
-	}
-	return send(s, ctx, &call{target: target, delivery: delivery, secrets: secrets, at: at})
 }
 
 // excerpt is the beginning of an answer as it is stored: text without NUL.

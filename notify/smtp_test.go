@@ -16,6 +16,7 @@ import (
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
 
+	"attestry/config"
 	"attestry/evidence/notification"
 	"attestry/notify"
 )
@@ -93,10 +94,10 @@ func (m *mailServer) letters() []letter {
 
 // settings are those of an operator who uses the server.
 func (m *mailServer) settings() *notify.MailServer {
-	return &notify.MailServer{
-		Address: m.address, From: "Attestry <attestry@example.com>", Username: "attestry", Password: "open-sesame",
-		TLS: notify.StartTLS, RootCAs: m.roots,
-	}
+	return &notify.MailServer{RootCAs: m.roots, SMTP: config.SMTP{
+		Host: config.MailHost(m.address), From: "Attestry <attestry@example.com>", Username: "attestry", Password: "open-sesame",
+		TLS: config.StartTLS,
+	}}
 }
 
 type mailSession struct {
@@ -153,16 +154,16 @@ func (s *mailSession) Logout() error { return nil }
 func sendMail(t *testing.T, server *notify.MailServer, notice notification.Notice, to ...string) notification.Attempt {
 	t.Helper()
 	target := &notification.Target{Type: notification.Email, Emails: to}
-	return newSender(notify.Options{Mail: server}).Send(context.Background(), target, delivery(notice), nil)
+	return newSender(notify.Options{Mail: *server}).Send(context.Background(), target, delivery(notice), nil)
 }
 
 func TestMailIsSentEncryptedAfterALogin(t *testing.T) {
 	for name, c := range map[string]struct {
 		options mailOptions
-		tls     notify.MailTLS
+		tls     config.MailTLS
 	}{
-		"STARTTLS":     {mailOptions{}, notify.StartTLS},
-		"implicit TLS": {mailOptions{implicitTLS: true}, notify.ImplicitTLS},
+		"STARTTLS":     {mailOptions{}, config.StartTLS},
+		"implicit TLS": {mailOptions{implicitTLS: true}, config.ImplicitTLS},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMailServer(t, c.options)
@@ -187,7 +188,7 @@ func TestMailIsSentEncryptedAfterALogin(t *testing.T) {
 func TestMailMayBeSentWithoutEncryptionAndLogin(t *testing.T) {
 	m := newMailServer(t, mailOptions{noSTARTTLS: true})
 	settings := m.settings()
-	settings.TLS, settings.Username = notify.NoTLS, ""
+	settings.TLS, settings.Username = config.NoTLS, ""
 	if attempt := sendMail(t, settings, startedNotice(), "anna@example.org"); attempt.Reason != "" {
 		t.Errorf("got %+v", attempt)
 	}
@@ -218,17 +219,17 @@ func TestAttemptsToSendMailSayWhyTheyFailed(t *testing.T) {
 		"unknown certificate, implicit TLS": {
 			options: mailOptions{implicitTLS: true},
 			change: func(_ *mailServer, s *notify.MailServer) {
-				s.TLS, s.RootCAs = notify.ImplicitTLS, x509.NewCertPool()
+				s.TLS, s.RootCAs = config.ImplicitTLS, x509.NewCertPool()
 			},
 			want: notification.Attempt{Reason: "The certificate of the mail server is not trusted."},
 		},
 		"no TLS where it is expected": {
-			change: func(_ *mailServer, s *notify.MailServer) { s.TLS = notify.ImplicitTLS },
+			change: func(_ *mailServer, s *notify.MailServer) { s.TLS = config.ImplicitTLS },
 			want:   notification.Attempt{Reason: "No encrypted connection to the mail server could be made."},
 		},
 		"login without encryption": {
 			options: mailOptions{noSTARTTLS: true},
-			change:  func(_ *mailServer, s *notify.MailServer) { s.TLS = notify.NoTLS },
+			change:  func(_ *mailServer, s *notify.MailServer) { s.TLS = config.NoTLS },
 			want:    notification.Attempt{Reason: "The mail server offers no way to log in that is supported."},
 		},
 		"refused address": {
@@ -245,11 +246,11 @@ func TestAttemptsToSendMailSayWhyTheyFailed(t *testing.T) {
 			want:   notification.Attempt{Status: 554, Reason: "The mail server refused the e-mail (554)."},
 		},
 		"nothing listens": {
-			change: func(_ *mailServer, s *notify.MailServer) { s.Address = "127.0.0.1:1" },
+			change: func(_ *mailServer, s *notify.MailServer) { s.Host = "127.0.0.1:1" },
 			want:   notification.Attempt{Reason: "The mail server refused the connection."},
 		},
 		"unknown host": {
-			change: func(_ *mailServer, s *notify.MailServer) { s.Address = "a..b:25" },
+			change: func(_ *mailServer, s *notify.MailServer) { s.Host = "a..b:25" },
 			want:   notification.Attempt{Reason: "The mail server does not exist or could not be looked up."},
 		},
 		"wrong sender": {
@@ -298,7 +299,7 @@ func TestOnlyAddressesThatWereRefusedForNowAreTriedAgain(t *testing.T) {
 	m.refuse["bert@example.org"] = &smtp.SMTPError{Code: 450, EnhancedCode: smtp.NoEnhancedCode, Message: "busy"}
 	target := &notification.Target{Type: notification.Email, Emails: []string{"anna@example.org", "bert@example.org"}}
 	d := notification.NewDelivery("org", 1, target, startedNotice(), 1000, 0)
-	sender := newSender(notify.Options{Mail: m.settings()})
+	sender := newSender(notify.Options{Mail: *m.settings()})
 	for range 2 {
 		d.Begin(d.Due)
 		attempt := sender.Send(t.Context(), target, &d, nil)
@@ -321,7 +322,7 @@ func TestOnlyAddressesThatWereRefusedForNowAreTriedAgain(t *testing.T) {
 }
 
 func TestWithoutAMailServerMailFails(t *testing.T) {
-	attempt := sendMail(t, nil, startedNotice(), "anna@example.org")
+	attempt := sendMail(t, &notify.MailServer{}, startedNotice(), "anna@example.org")
 	if attempt.Reason != "No mail server is configured. An operator can name one with ATTESTRY_SMTP_HOST." {
 		t.Errorf("got %+v", attempt)
 	}
@@ -362,7 +363,9 @@ func TestAMailServerThatHangsIsLeft(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := newEnding(c.end)
-			server := &notify.MailServer{Address: listenAndHang(t, ctx.finish), From: "attestry@example.com", TLS: notify.StartTLS}
+			server := notify.MailServer{SMTP: config.SMTP{
+				Host: config.MailHost(listenAndHang(t, ctx.finish)), From: "attestry@example.com", TLS: config.StartTLS,
+			}}
 			target := &notification.Target{Type: notification.Email, Emails: []string{"anna@example.org"}}
 			got := newSender(notify.Options{Mail: server}).Send(ctx, target, delivery(startedNotice()), nil)
 			if got.Reason != c.want {

@@ -53,7 +53,7 @@ func newNotifier(p *process.Process) (*notifier, error) {
 	}
 	sender := notify.NewSender(notify.Options{
 		HTTP: outbound.NewClient(outbound.Options{Allowed: p.Settings.Outbound.Allow}),
-		Mail: mailServer(p), Clock: p.Clock, Log: p.Log,
+		Mail: notify.MailServer{SMTP: p.Settings.SMTP}, Clock: p.Clock, Log: p.Log,
 	})
 	holder := evidence.NewID()
 	elect := func(ctx context.Context) (bool, error) {
@@ -64,16 +64,4 @@ func newNotifier(p *process.Process) (*notifier, error) {
 		fanout:    notification.NewFanout(p.Store, address, p.Tasks, p.Clock, p.Log),
 		deliverer: notification.NewDeliverer(p.Store, sender, p.Clock, p.Log, count),
 	}, nil
-}
-
-// mailServer is the one of the settings, nil if they have none.
-func mailServer(p *process.Process) *notify.MailServer {
-	settings := p.Settings.SMTP
-	if settings.Host == "" {
-		return nil
-	}
-	return &notify.MailServer{
-		Address: string(settings.Host), From: string(settings.From),
-		Username: settings.Username, Password: settings.Password, TLS: notify.MailTLS(settings.TLS),
-	}
 }
