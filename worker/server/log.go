@@ -13,6 +13,7 @@ import (
 	"attestry/app"
 	"attestry/evidence"
 	"attestry/evidence/job"
+	"attestry/evidence/translog"
 	"attestry/outbound"
 	"attestry/process"
 	"attestry/tasks/relay"
@@ -44,14 +45,10 @@ type logging struct {
 }
 
 // newLogging returns nil without a key, for then nothing is logged.
-func newLogging(p *process.Process) (*logging, error) {
-	if p.Settings.Log.KeyFile == "" {
+func newLogging(p *process.Process, keys translog.Keys) (*logging, error) {
+	if len(keys) == 0 {
 		p.Log.Info("nothing is logged: there is no ATTESTRY_LOG_KEY_FILE")
 		return nil, nil
-	}
-	keys, err := p.Settings.Log.Keys()
-	if err != nil {
-		return nil, err
 	}
 	base, err := url.Parse(string(p.Settings.HTTP.BaseURL))
 	if err != nil {

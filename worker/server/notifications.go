@@ -32,11 +32,7 @@ type notifier struct {
 	deliverer *notification.Deliverer
 }
 
-func newNotifier(p *process.Process) (*notifier, error) {
-	address, err := links.New(string(p.Settings.HTTP.BaseURL))
-	if err != nil {
-		return nil, err
-	}
+func newNotifier(p *process.Process, address links.Links) (*notifier, error) {
 	attempts := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "attestry_delivery_attempts_total",
 		Help: "Attempts to tell targets of actions, by type of target and outcome.",

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"attestry/evidence/job"
+	"attestry/evidence/translog"
 	"attestry/links"
 	"attestry/process"
 	"attestry/process/buildinfo"
@@ -29,15 +30,7 @@ const packageInterval = 250 * time.Millisecond
 // elected.
 func everyWorker(context.Context) (bool, error) { return true, nil }
 
-func newPackager(p *process.Process) (*packager, error) {
-	address, err := links.New(string(p.Settings.HTTP.BaseURL))
-	if err != nil {
-		return nil, err
-	}
-	keys, err := p.Settings.Log.Keys()
-	if err != nil {
-		return nil, err
-	}
+func newPackager(p *process.Process, address links.Links, keys translog.Keys) *packager {
 	build := buildinfo.Read()
 	return &packager{
 		relay:   relay.New(job.QueuePackages, p.Tasks, p.Clock, everyWorker, p.Store.Assemblies.Due),
@@ -47,7 +40,7 @@ func newPackager(p *process.Process) (*packager, error) {
 			Links: address, Publisher: tasks.NewPublisher(p.Redis), Clock: p.Clock, Log: p.Log,
 			Generator: "Attestry " + build.Version + ", commit " + build.Commit, LogKeys: keys,
 		}),
-	}, nil
+	}
 }
 
 // enqueueCovered has the packages assembled that waited for a checkpoint, once the attempts that came before it are due again.

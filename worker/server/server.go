@@ -13,6 +13,7 @@ import (
 	"attestry/config"
 	"attestry/evidence/job"
 	"attestry/goroutine"
+	"attestry/links"
 	"attestry/process"
 	"attestry/storage"
 	"attestry/storage/environments"
@@ -65,6 +66,14 @@ type Server struct {
 
 // New makes a worker; nothing runs yet.
 func New(p *process.Process) (*Server, error) {
+	address, err := links.New(string(p.Settings.HTTP.BaseURL))
+	if err != nil {
+		return nil, err
+	}
+	keys, err := p.Settings.Log.Keys()
+	if err != nil {
+		return nil, err
+	}
 	metrics, err := newMetrics(p)
 	if err != nil {
 		return nil, fmt.Errorf("register the worker's metrics: %w", err)
@@ -80,15 +89,11 @@ func New(p *process.Process) (*Server, error) {
 	if err := registerJobCollector(p); err != nil {
 		return nil, fmt.Errorf("register the metric of jobs: %w", err)
 	}
-	notifier, err := newNotifier(p)
+	notifier, err := newNotifier(p, address)
 	if err != nil {
 		return nil, err
 	}
-	packager, err := newPackager(p)
-	if err != nil {
-		return nil, err
-	}
-	logging, err := newLogging(p)
+	logging, err := newLogging(p, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +111,7 @@ func New(p *process.Process) (*Server, error) {
 		collectors: newCollectors(p),
 		reconciler: reconciler,
 		notifier:   notifier,
-		packager:   packager,
+		packager:   newPackager(p, address, keys),
 		servers:    newServers(p),
 	}
 	s.mux = s.newMux(metrics)
