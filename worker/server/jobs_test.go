@@ -3,8 +3,12 @@ package server
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
+
+	"attestry/app"
+	"attestry/process"
 )
 
 func TestPeriodicJobThatPanicsIsDoneAgain(t *testing.T) {
@@ -19,6 +23,28 @@ func TestPeriodicJobThatPanicsIsDoneAgain(t *testing.T) {
 	})
 	if times != 3 {
 		t.Errorf("it was done %d times", times)
+	}
+}
+
+// warned ends something at the first line of a log.
+type warned struct {
+	strings.Builder
+	end func()
+}
+
+func (w *warned) Write(line []byte) (int, error) {
+	w.end()
+	return w.Builder.Write(line)
+}
+
+// TestSearchForFactsThatPanicsIsRepeated has a store without logs.
+func TestSearchForFactsThatPanicsIsRepeated(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	log := &warned{end: cancel}
+	l := &logging{process: &process.Process{Store: &app.Store{}, Log: slog.New(slog.NewTextHandler(log, nil))}}
+	l.addExisting(ctx)
+	if l.complete.Load() || !strings.Contains(log.String(), "will try again") {
+		t.Errorf("complete: %v, %s", l.complete.Load(), log)
 	}
 }
 

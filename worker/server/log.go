@@ -14,6 +14,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/job"
 	"attestry/evidence/translog"
+	"attestry/goroutine"
 	"attestry/outbound"
 	"attestry/process"
 	"attestry/tasks/relay"
@@ -64,7 +65,7 @@ func newLogging(p *process.Process, keys translog.Keys) (*logging, error) {
 // addExisting gives leaves to the facts of earlier versions, and from then on to those whose leaves were lost.
 func (l *logging) addExisting(ctx context.Context) {
 	for ctx.Err() == nil {
-		if err := l.addAllExisting(ctx); err != nil {
+		if err := goroutine.Recovered(func() error { return l.addAllExisting(ctx) }); err != nil {
 			l.process.Log.Warn("could not look for facts that are to be logged, and will try again", "error", err.Error())
 			pause(ctx, existingPause)
 			continue
