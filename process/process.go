@@ -111,7 +111,7 @@ func (p *Process) Checks() []monitor.Check {
 	return []monitor.Check{
 		database,
 		{Name: storage.ObjectStore, Ping: p.Store.Objects.Ping, Required: true, Retention: p.Store.Retention.State(), KeepFor: 5 * time.Second},
-		{Name: "redis", Ping: func(ctx context.Context) error { return tasks.Ping(ctx, p.Redis) }, KeepFor: time.Second},
+		{Name: "redis", Ping: func(ctx context.Context) error { return p.Redis.Ping(ctx).Err() }, KeepFor: time.Second},
 		{Name: "log", Ping: func(context.Context) error { return nil }, Warning: p.logWarning},
 	}
 }

@@ -28,8 +28,11 @@ func NewEnqueuer(client redis.UniversalClient) *Enqueuer {
 // Enqueue asks a worker to do some work. A task that is there already for the same attempt is no error.
 func (e *Enqueuer) Enqueue(ctx context.Context, ref job.Ref, attempt int64) error {
 	wanted, err := newTask(&ref, attempt)
-	if err != nil || e.doHere(wanted) {
+	if err != nil {
 		return err
+	}
+	if h := e.here.Load(); h != nil && h.take(wanted) {
+		return nil
 	}
 	return e.queue(ctx, wanted)
 }

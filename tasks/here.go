@@ -56,12 +56,6 @@ func (e *Enqueuer) WorkHere(handler asynq.Handler, concurrency map[string]int) (
 	}
 }
 
-// doHere reports whether this process does the task.
-func (e *Enqueuer) doHere(wanted *task) bool {
-	h := e.here.Load()
-	return h != nil && h.take(wanted)
-}
-
 // tryAgain lets asynq repeat a task. If Redis is away the sweep or a relay enqueues what it was to do.
 func (e *Enqueuer) tryAgain(failed *task, err error) {
 	if failed.Retries > 0 && !errors.Is(err, asynq.SkipRetry) {
@@ -89,7 +83,9 @@ func (h *here) take(wanted *task) bool {
 		defer func() { <-places }()
 		return h.do(wanted)
 	}, func(err error) {
-		h.forget(wanted)
+		h.mu.Lock()
+		delete(h.ids, wanted.id)
+		h.mu.Unlock()
 		if err != nil {
 			h.retry(wanted, err)
 		}
@@ -112,12 +108,6 @@ func (h *here) do(wanted *task) error {
 	return h.handler.ProcessTask(ctx, wanted.asynq())
 }
 
-func (h *here) forget(done *task) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.ids, done.id)
-}
-
 // Here returns how many tasks of a queue wait in this process and how many are under way. It is false
 // if the process does no tasks of the queue itself.
 func (e *Enqueuer) Here(queue string) (waiting, underWay int, ok bool) {
@@ -125,13 +115,9 @@ func (e *Enqueuer) Here(queue string) (waiting, underWay int, ok bool) {
 	if h == nil || h.places[queue] == nil {
 		return 0, 0, false
 	}
-	return h.waitingIn(queue), len(h.places[queue]), true
-}
-
-func (h *here) waitingIn(queue string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.waiting[queue]
+	return h.waiting[queue], len(h.places[queue]), true
 }
 
 type taskKey struct{}

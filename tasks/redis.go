@@ -1,7 +1,6 @@
 package tasks
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -45,9 +44,4 @@ func redisOptions(url string, timeout time.Duration) (*redis.Options, error) {
 	options.WriteTimeout = timeout
 	options.MaxRetries = 1
 	return options, nil
-}
-
-// Ping reports whether Redis answers.
-func Ping(ctx context.Context, client *redis.Client) error {
-	return client.Ping(ctx).Err()
 }
