@@ -28,7 +28,6 @@ type Attestation struct {
 	// OmittedTargets is how many it has beside Targets.
 	OmittedTargets int
 	Description    string
-	CommitSHA      string
 	OriginURL      string
 	// Override is set when this overrides another attestation, or a missing one.
 	Override *evidence.Override
@@ -59,19 +58,14 @@ func NewAttestation(a *evidence.Attestation, path string, lost bool) Attestation
 		ID: a.ID, Name: shorten(a.Name, maxName), Type: shorten(a.Type, maxName), TypeVersion: a.TypeVersion,
 		Compliant: a.Compliant, Time: a.CreatedAt, Reporter: shorten(a.ReportedBy, maxName),
 		Fingerprint: a.Fingerprint, ArtifactName: shorten(a.ArtifactName, maxName),
-		CommitSHA: shorten(a.CommitSHA, maxName), Control: shorten(a.Control, maxName), ControlVersion: a.ControlVersion,
+		Control: shorten(a.Control, maxName), ControlVersion: a.ControlVersion,
+		Description: shorten(evidence.Text(a.Description), maxDescription), OriginURL: shorten(evidence.Text(a.OriginURL), maxName),
 		Summary: summarize(a), PullRequests: pullRequests(a),
 	}
 	for _, target := range a.Targets[:min(len(a.Targets), maxTargets)] {
 		reduced.Targets = append(reduced.Targets, shorten(target, maxName))
 	}
 	reduced.OmittedTargets = len(a.Targets) - len(reduced.Targets)
-	if a.Description != nil {
-		reduced.Description = shorten(*a.Description, maxDescription)
-	}
-	if a.OriginURL != nil {
-		reduced.OriginURL = shorten(*a.OriginURL, maxName)
-	}
 	if a.Override != nil {
 		reduced.Override = &evidence.Override{Reason: shorten(a.Override.Reason, maxReason), Original: a.Override.Original}
 	}

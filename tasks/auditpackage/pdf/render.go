@@ -83,7 +83,7 @@ func plain(text string) string {
 func (r *report) finish() {
 	const head, foot = 13.0, pageHeight - 13
 	of := " of " + decimal(len(r.sheets))
-	checksum := "SHA256SUMS " + shortDigits(r.Checksum)
+	checksum := "SHA256SUMS " + shorten(r.Checksum, 16)
 	for i, sheet := range r.sheets {
 		if i > 0 {
 			sheet.printLine(left, head, bodyWidth-30, r.Organization+" / "+r.Flow+" / "+r.Trail, margin)
@@ -95,5 +95,3 @@ func (r *report) finish() {
 		sheet.printRight(right, foot, "Page "+decimal(i+1)+of, margin)
 	}
 }
-
-func shortDigits(checksum string) string { return shorten(checksum, 16) }
