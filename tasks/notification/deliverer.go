@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"attestry/app"
@@ -19,8 +18,8 @@ const (
 	// maxOfOrganization is how many attempts of one organization this process has under way at once: fewer than of all,
 	// so that receivers of one that do not answer do not block those of others.
 	maxOfOrganization = 400
-	// slotWait is how long an attempt waits for one of its organization to end. Then it is left to the relay.
-	slotWait = 500 * time.Millisecond
+	// maxAtHost is how many attempts this process has under way at one host at once.
+	maxAtHost = 4
 )
 
 // CleanInterval is how often Clean is to be called.
@@ -44,43 +43,27 @@ type Deliverer struct {
 	// count is called for each attempt.
 	count func(kind notification.TargetType, delivered bool)
 
-	hosts *hosts
-
-	mu sync.Mutex
-	// slots are those of organizations, by id.
-	slots map[string]chan struct{}
+	// organizations have slots by id, and hosts by name.
+	organizations, hosts *slots
 }
 
 // NewDeliverer makes a deliverer, which tells count of each attempt.
 func NewDeliverer(store *app.Store, sender Sender, clock evidence.Clock, log *slog.Logger, count func(notification.TargetType, bool)) *Deliverer {
 	return &Deliverer{
 		store: store, sender: sender, clock: clock, log: log, count: count,
-		hosts: &hosts{byName: map[string]*host{}}, slots: map[string]chan struct{}{},
+		organizations: newSlots(maxOfOrganization), hosts: newSlots(maxAtHost),
 	}
 }
 
 // Deliver makes the next attempt of a delivery of an organization, by its id. It does nothing if none is due, if another
 // process is at it, or if too many of the organization are under way. A failed attempt is no error.
 func (d *Deliverer) Deliver(ctx context.Context, org, id string) error {
-	slots := d.slotsOf(org)
-	select {
-	case slots <- struct{}{}:
-		defer func() { <-slots }()
-		return d.deliver(ctx, org, id)
-	case <-time.After(slotWait):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	leave, _ := d.organizations.enter(ctx, org, 0)
+	if leave == nil {
+		return ctx.Err() // the relay enqueues it again
 	}
-}
-
-func (d *Deliverer) slotsOf(org string) chan struct{} {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.slots[org] == nil {
-		d.slots[org] = make(chan struct{}, maxOfOrganization)
-	}
-	return d.slots[org]
+	defer leave(0)
+	return d.deliver(ctx, org, id)
 }
 
 func (d *Deliverer) deliver(ctx context.Context, org, id string) error {
