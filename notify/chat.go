@@ -61,7 +61,7 @@ func chatMessageOf(n *notification.Notice) chatMessage {
 	if m.Description != "" {
 		blocks = append(blocks, sections([]string{markdownEscape(m.Description, maxSection)})...)
 	}
-	blocks = append(blocks, sections(chatFacts(m.Facts))...)
+	blocks = append(blocks, sections(factLines(m.Facts, "*%s:* %s", func(text string) string { return text }))...)
 	blocks = append(blocks, sections(chatDetails(m.Details))...)
 	if m.Link != "" {
 		blocks = append(blocks, sections([]string{chatLink(m.Link, linkText)})...)
@@ -84,14 +84,15 @@ func sections(lines []string) []chatBlock {
 	return blocks
 }
 
-func chatFacts(facts []fact) []string {
+// factLines are the lines of facts, in a format of label and value. The values are cleaned, then escaped.
+func factLines(facts []fact, format string, clean func(string) string) []string {
 	var lines []string
 	for _, f := range facts {
-		value := markdownEscape(f.Value, maxFact)
+		value := markdownEscape(clean(f.Value), maxFact)
 		if f.Link != "" {
-			value = chatLink(f.Link, f.Value)
+			value = chatLink(f.Link, clean(f.Value))
 		}
-		lines = append(lines, fmt.Sprintf("*%s:* %s", f.Label, value))
+		lines = append(lines, fmt.Sprintf(format, f.Label, value))
 	}
 	return lines
 }

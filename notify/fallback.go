@@ -15,9 +15,7 @@ func fallback(m message) string {
 	if m.Description != "" {
 		lines = append(lines, fallbackText(m.Description))
 	}
-	for _, f := range m.Facts {
-		lines = append(lines, fallbackFact(f))
-	}
+	lines = append(lines, factLines(m.Facts, "%s: %s", withoutMentions)...)
 	end := markdownEscape(withoutMentions(m.Time()+" · "+m.Org+" · action "+m.Action), maxFallback/10)
 	if m.Link != "" {
 		end = chatLink(m.Link, linkText) + "\n" + end
@@ -43,14 +41,6 @@ func joinLines(lines []string, most int) string {
 		}
 	}
 	return text
-}
-
-func fallbackFact(f fact) string {
-	value := fallbackText(f.Value)
-	if f.Link != "" {
-		value = chatLink(f.Link, withoutMentions(f.Value))
-	}
-	return f.Label + ": " + value
 }
 
 func fallbackText(text string) string { return markdownEscape(withoutMentions(text), maxFact) }

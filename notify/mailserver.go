@@ -42,19 +42,16 @@ func (s *MailServer) host() string {
 	return host
 }
 
-// mailer sends e-mails through a server, if it has a host. The other fields need a valid address of the sender.
+// mailer sends e-mails through a server, if it has a host.
 type mailer struct {
 	server *MailServer
-	from   *netmail.Address
+	from   *netmail.Address // nil if the address of the sender is not valid
 	html   *html.Template
 	text   *text.Template
 }
 
 func newMailer(server *MailServer) *mailer {
-	from, err := netmail.ParseAddress(string(server.From))
-	if err != nil {
-		return &mailer{server: server}
-	}
+	from, _ := netmail.ParseAddress(string(server.From))
 	return &mailer{
 		server: server, from: from,
 		html: html.Must(html.ParseFS(templates, "templates/email.html")),

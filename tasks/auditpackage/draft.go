@@ -108,19 +108,21 @@ func (d *draft) loadApprovals(ctx context.Context) error {
 	return d.loadEnvironmentNames(ctx)
 }
 
-func (d *draft) loadEnvironmentNames(ctx context.Context) error {
-	var ids []string
-	for i := range d.approvals {
-		if id := d.approvals[i].Environment; id != "" {
-			ids = append(ids, id)
-		}
-	}
-	found, err := d.store.Environments.Names(ctx, d.org, storage.Distinct(ids))
-	d.environments = map[string]string{}
-	for id, environment := range found {
-		d.environments[id] = environment.Name
-	}
+func (d *draft) loadEnvironmentNames(ctx context.Context) (err error) {
+	ids := storage.IDs(d.approvals, func(a approval.Approval) string { return a.Environment })
+	ids = slices.DeleteFunc(storage.Distinct(ids), func(id string) bool { return id == "" })
+	d.environments, err = environmentNames(ctx, d.store, d.org, ids)
 	return err
+}
+
+// environmentNames are the names of environments, by id.
+func environmentNames(ctx context.Context, store *app.Store, org string, ids []string) (map[string]string, error) {
+	found, err := store.Environments.Names(ctx, org, ids)
+	names := map[string]string{}
+	for id, environment := range found {
+		names[id] = environment.Name
+	}
+	return names, err
 }
 
 // loadTypes reads the versions of custom types that have judged. As they come before the

@@ -152,19 +152,15 @@ func fingerprintsOf(ctx context.Context, store *app.Store, assembly *audit.Assem
 // shownOf returns what a package shows of controls and environments whose changes its state does not
 // tell, as a SHA-256: two commands.
 func shownOf(ctx context.Context, store *app.Store, org string, controls, environments []string) (string, error) {
-	foundControls, err := store.Controls.GetMany(ctx, org, controls)
+	found, err := store.Controls.GetMany(ctx, org, controls)
 	if err != nil {
 		return "", err
 	}
-	foundEnvironments, err := store.Environments.Names(ctx, org, environments)
+	names, err := environmentNames(ctx, store, org, environments)
 	if err != nil {
 		return "", err
 	}
-	names := map[string]string{}
-	for id, environment := range foundEnvironments {
-		names[id] = environment.Name
-	}
-	return sumShown(foundControls, names)
+	return sumShown(found, names)
 }
 
 func sumShown(controls map[string]control.Control, environments map[string]string) (string, error) {
