@@ -2,7 +2,9 @@ package tasks
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"net"
 	"sync"
 	"time"
 
@@ -20,6 +22,8 @@ const (
 	// resubscribePause is how long a broken subscription rests before the next
 	// attempt.
 	resubscribePause = 200 * time.Millisecond
+	// pingInterval is after which silence Redis is asked whether it is still there, and in which it must answer.
+	pingInterval = 5 * time.Second
 )
 
 // Publisher tells the api processes that something was settled. A lost message
@@ -42,6 +46,7 @@ func (a *Publisher) Settled(ctx context.Context, id string) {
 type Waiters struct {
 	client redis.UniversalClient
 	log    *slog.Logger
+	ping   time.Duration // pingInterval
 
 	// tried is closed once the first attempt to listen has ended, either way.
 	tried chan struct{}
@@ -57,7 +62,7 @@ type Waiters struct {
 // NewWaiters makes a registry that is woken while Run runs.
 func NewWaiters(client redis.UniversalClient, log *slog.Logger) *Waiters {
 	return &Waiters{
-		client: client, log: log,
+		client: client, log: log, ping: pingInterval,
 		tried:   make(chan struct{}),
 		waiting: map[string]map[chan struct{}]struct{}{},
 	}
@@ -128,16 +133,26 @@ func (w *Waiters) listen(ctx context.Context) error {
 	defer subscription.Close()
 	// A blocked read does not look at the context, but ends with its connection.
 	defer context.AfterFunc(ctx, func() { subscription.Close() })()
-	if _, err := subscription.Receive(ctx); err != nil {
+	if _, err := subscription.ReceiveTimeout(ctx, redisTimeout); err != nil {
 		return err
 	}
 	w.setListening(true, nil)
-	for {
-		message, err := subscription.ReceiveMessage(ctx)
+	for pinged := false; ; {
+		received, err := subscription.ReceiveTimeout(ctx, w.ping)
+		if silence, ok := errors.AsType[net.Error](err); ok && silence.Timeout() && !pinged {
+			// A machine that is gone does not end its connections.
+			pinged, err = true, subscription.Ping(ctx)
+			if err == nil {
+				continue
+			}
+		}
 		if err != nil {
 			return err
 		}
-		w.wake(message.Payload)
+		pinged = false
+		if message, ok := received.(*redis.Message); ok {
+			w.wake(message.Payload)
+		}
 	}
 }
 
