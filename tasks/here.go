@@ -122,12 +122,11 @@ func (e *Enqueuer) Here(queue string) (waiting, underWay int, ok bool) {
 
 type taskKey struct{}
 
-// Current returns the queue and the id of the task that a context is handed to.
-func Current(ctx context.Context) (queue, id string) {
+// CurrentID returns the id of the task that a handler does with a context.
+func CurrentID(ctx context.Context) string {
 	if current, ok := ctx.Value(taskKey{}).(*task); ok {
-		return current.Queue, current.id
+		return current.id
 	}
-	queue, _ = asynq.GetQueueName(ctx)
-	id, _ = asynq.GetTaskID(ctx)
-	return queue, id
+	id, _ := asynq.GetTaskID(ctx)
+	return id
 }

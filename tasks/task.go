@@ -38,7 +38,7 @@ func (t *task) asynq(options ...asynq.Option) *asynq.Task {
 		asynq.TaskID(t.id), asynq.Queue(t.Queue), asynq.Timeout(t.Timeout), asynq.MaxRetry(t.Retries))...)
 }
 
-// RetryDelay is the pause before a task is tried again that was tried so often before its last try.
+// RetryDelay is the pause after a task has failed that had failed a number of times before.
 func RetryDelay(before int, _ error, failed *asynq.Task) time.Duration {
 	kind := job.Named(failed.Type())
 	if kind == nil {

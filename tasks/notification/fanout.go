@@ -25,7 +25,7 @@ const (
 	deliveriesAtOnce = storage.MaxMany
 	// maxEnqueued is how many deliveries of an event are enqueued at once; the relay enqueues the others.
 	maxEnqueued = 2_000
-	// maxDeliveries is up to how many deliveries of an event webhooks get a notice for each artifact.
+	// maxDeliveries bounds the deliveries of an event. Beyond it webhooks get one notice about many artifacts, as people do.
 	maxDeliveries = 50_000
 )
 

@@ -123,9 +123,9 @@ func (r *Relay) enqueue(ctx context.Context, now time.Time, due []job.Ref) error
 	return err
 }
 
-// number is that of the task for work that is due, at a time in Unix seconds. Each time at which the work is due has
-// tasks of its own. With the number of a task that waits, nothing is added. Another number makes another task, whatever
-// became of the last one; the pauses between numbers double, so that work which waits for long has few tasks.
+// number numbers the task for work that is due, at a time in Unix seconds. A task with the number of one that waits is not
+// added. The number changes when the work is due again, and while it waits, after pauses that double: work that waits for
+// long has few tasks.
 func number(ref *job.Ref, now float64) int64 {
 	waited := max(0, now-ref.Due)
 	return int64(ref.Due*1000) + int64(math.Log2(1+waited/job.EnqueueAgain.Seconds()))

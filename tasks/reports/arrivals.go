@@ -29,9 +29,9 @@ func newArrivals(reports *environments.Reports) *arrivals {
 }
 
 // acquire waits in the queue of an environment until it is the first one.
-func (a *arrivals) acquire(environment string) (release func()) {
+func (a *arrivals) acquire(environment string) (q *queue, release func()) {
 	a.mu.Lock()
-	q := a.queues[environment]
+	q = a.queues[environment]
 	if q == nil {
 		q = &queue{}
 		a.queues[environment] = q
@@ -39,7 +39,7 @@ func (a *arrivals) acquire(environment string) (release func()) {
 	q.waiting++
 	a.mu.Unlock()
 	q.mu.Lock()
-	return func() {
+	return q, func() {
 		q.mu.Unlock()
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -50,10 +50,7 @@ func (a *arrivals) acquire(environment string) (release func()) {
 }
 
 // insert stores the record under the first free number after processed. The caller has acquired the queue.
-func (a *arrivals) insert(ctx context.Context, record *environments.WaitingReport, processed int64) error {
-	a.mu.Lock()
-	q := a.queues[record.Environment]
-	a.mu.Unlock()
+func (a *arrivals) insert(ctx context.Context, q *queue, record *environments.WaitingReport, processed int64) error {
 	record.Arrival = max(processed, q.last) + 1
 	for {
 		err := a.reports.Insert(ctx, *record)

@@ -186,10 +186,10 @@ func (i *Intake) confirm(ctx context.Context, stored storage.Versioned[snapshot.
 // Its object is written again, too, as the sweep may have deleted it. A report that was processed and changed nothing
 // leaves no outcome and may be inserted twice, which changes nothing either.
 func (i *Intake) insert(ctx context.Context, record *environments.WaitingReport, report *snapshot.Report, processed int64) error {
-	release := i.arrivals.acquire(record.Environment)
+	queue, release := i.arrivals.acquire(record.Environment)
 	defer release()
 	for {
-		if err := i.arrivals.insert(ctx, record, processed); err != nil {
+		if err := i.arrivals.insert(ctx, queue, record, processed); err != nil {
 			return err
 		}
 		head, err := i.store.Heads.Get(ctx, record.Environment)

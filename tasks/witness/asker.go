@@ -43,8 +43,8 @@ func New(of *logs.Logs, witnesses config.Witnesses, client *http.Client, clock e
 	return &Asker{logs: of, witnesses: witnesses, client: client, clock: clock, log: log, count: count}
 }
 
-// Ask asks, beside one another, those witnesses that have not cosigned the last checkpoint of an organization's log and are
-// not to be left alone for now. Each cosignature is published when it arrives.
+// Ask asks, at the same time, the witnesses that have not cosigned the last checkpoint of an organization's log and whose
+// pause after a failure is over. Each cosignature is published when it arrives.
 func (a *Asker) Ask(ctx context.Context, org string) error {
 	log, err := a.logs.Get(ctx, org)
 	if errors.Is(err, storage.ErrNotFound) {
@@ -62,7 +62,7 @@ func (a *Asker) Ask(ctx context.Context, org string) error {
 	return group.Wait()
 }
 
-// ask asks a witness, unless it is to be left alone, and records what became of it.
+// ask asks a witness, unless its pause is not over, and records what became of it.
 func (a *Asker) ask(ctx context.Context, log *logs.Log, witness *config.Witness, known logs.Witness) error {
 	name, signature := witness.Key.Name(), ""
 	if known.Retry <= evidence.Seconds(a.clock()) {

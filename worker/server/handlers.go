@@ -61,9 +61,8 @@ func newHandler(kind *job.Kind, m *metrics, log *slog.Logger, do func(context.Co
 			}
 			return do(ctx, &of)
 		})
-		_, id := tasks.Current(ctx)
 		m.observe(kind, time.Since(began), err)
-		entry := log.With("task", kind.Name, "id", id, "duration_ms", time.Since(began).Milliseconds())
+		entry := log.With("task", kind.Name, "id", tasks.CurrentID(ctx), "duration_ms", time.Since(began).Milliseconds())
 		if err == nil {
 			entry.Debug("task done")
 			return nil

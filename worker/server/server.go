@@ -34,8 +34,7 @@ const (
 	taskCheckInterval = 20 * time.Millisecond
 	// delayedCheckInterval is how often tasks that are due again are moved.
 	delayedCheckInterval = time.Second
-	// aloneInterval takes the place of shorter intervals in a process that is woken when there is something
-	// to do: so long it waits for what it was not woken for.
+	// aloneInterval is the shortest interval of periodic jobs in a process that is woken when there is something to do.
 	aloneInterval = 5 * time.Second
 	// aloneCheckInterval takes the place of taskCheckInterval there. asynq sleeps up to one and a half times
 	// as long, also when it is told to stop.
