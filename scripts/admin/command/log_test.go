@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"os"
@@ -63,7 +63,7 @@ func TestALogIsContinuedAfterARestore(t *testing.T) {
 	s.must(s.process.Close())
 	var out, errs strings.Builder
 	withoutRedis := slices.DeleteFunc(slices.Clone(s.environ), func(variable string) bool { return strings.HasPrefix(variable, "ATTESTRY_REDIS_URL=") })
-	status := run(t.Context(), []string{"log", "continue", "acme"}, withoutRedis, &out, &errs)
+	status := Run(t.Context(), []string{"log", "continue", "acme"}, withoutRedis, &out, &errs)
 	s.open()
 	log := s.logMore("e")
 	if status != succeeded || errs.String() != "" || out.String() != strings.Join(log.Verifiers, "\n")+"\n" || !strings.HasPrefix(out.String(), "logs.example/acme/1+") {

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"bytes"
@@ -121,7 +121,7 @@ func (s *site) run(args ...string) (status int, out, errs string) {
 	s.must(s.process.Close())
 	defer s.open()
 	var stdout, stderr bytes.Buffer
-	status = run(s.t.Context(), args, s.environ, &stdout, &stderr)
+	status = Run(s.t.Context(), args, s.environ, &stdout, &stderr)
 	return status, stdout.String(), stderr.String()
 }
 
@@ -254,7 +254,7 @@ func TestWrongArgumentsAreTold(t *testing.T) {
 		s.want(c.status, line, "", c.errs)
 	}
 	var out, errs bytes.Buffer
-	status := run(t.Context(), []string{"reports", "list"}, append(s.environ, "ATTESTRY_REDIS_URL=http://x"), &out, &errs)
+	status := Run(t.Context(), []string{"reports", "list"}, append(s.environ, "ATTESTRY_REDIS_URL=http://x"), &out, &errs)
 	if status != failed || out.Len() > 0 || !strings.Contains(errs.String(), "ATTESTRY_REDIS_URL: ") {
 		t.Errorf("status %d: %s%s", status, &out, &errs)
 	}
@@ -263,7 +263,7 @@ func TestWrongArgumentsAreTold(t *testing.T) {
 func TestHelpNeedsNoStores(t *testing.T) {
 	for _, line := range []string{"--help", "-h", "help", "reports --help", "reports retry --help"} {
 		var out, errs bytes.Buffer
-		if status := run(t.Context(), strings.Fields(line), nil, &out, &errs); status != succeeded || errs.Len() > 0 {
+		if status := Run(t.Context(), strings.Fields(line), nil, &out, &errs); status != succeeded || errs.Len() > 0 {
 			t.Errorf("%s: status %d, %s", line, status, errs.String())
 		}
 		for _, want := range []string{"reports list [--json] [ORG [ENVIRONMENT]]", "reports retry ORG ENVIRONMENT ARRIVAL|all", "reports discard ORG ENVIRONMENT ARRIVAL"} {

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"bytes"
@@ -24,7 +24,7 @@ func emptyStores(t *testing.T) []string {
 func call(t *testing.T, environ []string, args ...string) (status int, printed string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	status = run(t.Context(), args, environ, &out, &errs)
+	status = Run(t.Context(), args, environ, &out, &errs)
 	return status, out.String() + errs.String()
 }
 

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"bytes"
@@ -71,7 +71,7 @@ func filledFolder(t *testing.T) string {
 func runCopy(t *testing.T, from, to string) (status int, out, errs string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	status = run(t.Context(), []string{"copy", "--from", from, "--to", to}, nil, &stdout, &stderr)
+	status = Run(t.Context(), []string{"copy", "--from", from, "--to", to}, nil, &stdout, &stderr)
 	return status, stdout.String(), stderr.String()
 }
 
@@ -507,7 +507,7 @@ func TestWrongCopiesAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, errs bytes.Buffer
-			status := run(t.Context(), strings.Fields(c.line), nil, &out, &errs)
+			status := Run(t.Context(), strings.Fields(c.line), nil, &out, &errs)
 			if status != c.status || out.Len() > 0 || !strings.Contains(errs.String(), c.errs) {
 				t.Errorf("status %d, want %d\nout %s\nerrs %s\nwant %s", status, c.status, out.String(), errs.String(), c.errs)
 			}
