@@ -273,3 +273,16 @@ func TestHelpNeedsNoStores(t *testing.T) {
 		}
 	}
 }
+
+func TestHelpShowsTheCommandAsItWasCalled(t *testing.T) {
+	for path, want := range map[string]string{
+		"./attestry-admin":                      "./attestry-admin",
+		"/usr/bin/attestry-admin":               "/usr/bin/attestry-admin",
+		"/tmp/go-build12/b001/exe/admin":        "go run ./scripts/admin",
+		"/root/.cache/go-build/9c/9cf1-d/admin": "go run ./scripts/admin",
+	} {
+		if got := calledAs(path); got != want {
+			t.Errorf("%s is shown as %s", path, got)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -120,9 +121,17 @@ func wordsOf(args []string) []string {
 	return args[:end]
 }
 
+// calledAs is how the program was called. go run puts what it has compiled into folders of its own.
+func calledAs(path string) string {
+	if strings.Contains(path, "go-build") {
+		return "go run ./scripts/admin"
+	}
+	return path
+}
+
 // usage explains the commands that begin with the same word, or all.
 func usage(out io.Writer, args []string) {
-	fmt.Fprintln(out, "Usage: go run ./scripts/admin COMMAND")
+	fmt.Fprintf(out, "Usage: %s COMMAND\n", calledAs(os.Args[0]))
 	fmt.Fprintln(out, "\nThe stores are those of the ATTESTRY_ environment variables of the service; copy has its own.\n\nCommands:")
 	var chosen []command
 	for _, c := range commands() {
