@@ -34,6 +34,8 @@ type site struct {
 	process *process.Process
 	store   *app.Store
 	org     string
+	// socket is set if the service runs and executes the commands itself.
+	socket *Socket
 	// environments are ids by name.
 	environments map[string]string
 }
@@ -42,7 +44,7 @@ type site struct {
 // one of which is damaged, and an archived one of that name with another.
 func newSite(t *testing.T) *site {
 	t.Helper()
-	folder := t.TempDir()
+	folder := shortFolder(t)
 	s := &site{t: t, environments: map[string]string{}, environ: []string{
 		"ATTESTRY_DATABASE_URL=pebble://" + filepath.Join(folder, "documents"), "ATTESTRY_OBJECTS_URL=file://" + filepath.Join(folder, "objects"),
 		"ATTESTRY_REDIS_URL=redis://127.0.0.1:1", "ATTESTRY_MONITOR_LISTEN=off",
@@ -114,12 +116,14 @@ func (s *site) park(environment string, arrival int64, file string, damaged bool
 	s.must(err)
 }
 
-// run calls the command and returns its status, and what it prints on both ways. The stores are
+// run calls the command and returns its status, and what it prints on both ways. Without a socket the stores are
 // closed meanwhile, as one process uses a folder of Pebble at a time.
 func (s *site) run(args ...string) (status int, out, errs string) {
 	s.t.Helper()
-	s.must(s.process.Close())
-	defer s.open()
+	if s.socket == nil {
+		s.must(s.process.Close())
+		defer s.open()
+	}
 	var stdout, stderr bytes.Buffer
 	status = Run(s.t.Context(), args, s.environ, &stdout, &stderr)
 	return status, stdout.String(), stderr.String()
@@ -134,8 +138,9 @@ func (s *site) want(status int, line, out, errs string) {
 	}
 }
 
-func TestParkedReportsAreListed(t *testing.T) {
-	s := newSite(t)
+func TestParkedReportsAreListed(t *testing.T) { whenStoppedAndRunning(t, parkedReportsAreListed) }
+
+func parkedReportsAreListed(t *testing.T, s *site) {
 	id := s.environments["old"]
 	for line, want := range map[string][]string{
 		"reports list": {
@@ -175,7 +180,10 @@ func TestParkedReportsAreListed(t *testing.T) {
 }
 
 func TestParkedReportsAreRetriedOrDiscarded(t *testing.T) {
-	s := newSite(t)
+	whenStoppedAndRunning(t, parkedReportsAreRetriedOrDiscarded)
+}
+
+func parkedReportsAreRetriedOrDiscarded(t *testing.T, s *site) {
 	prod, old := s.environments["prod"], s.environments["old"]
 	s.want(failed, "reports retry acme prod 1", "", "several environments have had the name prod")
 	s.want(failed, "reports retry acme "+old+" 1", "", "its environment is archived; discard it")

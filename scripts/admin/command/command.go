@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"attestry/process"
 )
 
 // The exit statuses.
@@ -35,11 +37,13 @@ type command struct {
 // action is a command with its arguments.
 type action func(ctx context.Context, c caller) error
 
-// caller is who called the program: their environment, and where output goes.
+// caller is who called the program: their arguments and environment, and where output goes.
 type caller struct {
-	environ   []string
-	out, errs io.Writer
-	asJSON    bool // lists are printed as JSON
+	args, environ []string
+	out, errs     io.Writer
+	asJSON        bool // lists are printed as JSON
+	// running has the stores open already if the command runs within the service. Else it is nil.
+	running *process.Process
 }
 
 // commands lists all there are.
@@ -66,11 +70,21 @@ func Run(ctx context.Context, args, environ []string, out, errs io.Writer) int {
 		usage(errs, args)
 		return misused
 	}
-	if err := act(ctx, caller{environ: environ, out: out, errs: errs}); err != nil {
-		fmt.Fprintln(errs, err)
-		return failed
+	return caller{args: args, environ: environ, out: out, errs: errs}.run(ctx, act)
+}
+
+// run does an action, prints its error and returns the exit status.
+func (c caller) run(ctx context.Context, act action) int {
+	err := act(ctx, c)
+	var printed exitStatus
+	switch {
+	case err == nil:
+		return succeeded
+	case errors.As(err, &printed):
+		return int(printed)
 	}
-	return succeeded
+	fmt.Fprintln(c.errs, err)
+	return failed
 }
 
 func wantsHelp(args []string) bool {
@@ -132,7 +146,8 @@ func calledAs(path string) string {
 // usage explains the commands that begin with the same word, or all.
 func usage(out io.Writer, args []string) {
 	fmt.Fprintf(out, "Usage: %s COMMAND\n", calledAs(os.Args[0]))
-	fmt.Fprintln(out, "\nThe stores are those of the ATTESTRY_ environment variables of the service; copy has its own.\n\nCommands:")
+	fmt.Fprintln(out, "\nThe stores are those of the ATTESTRY_ environment variables of the service; copy has its own. If ATTESTRY_DATABASE_URL names")
+	fmt.Fprintln(out, "the folder of a running standalone, that process executes the command, with its stores and settings.\n\nCommands:")
 	var chosen []command
 	for _, c := range commands() {
 		if len(args) > 0 && strings.Fields(c.name)[0] == args[0] {

@@ -13,7 +13,7 @@ import (
 
 // emptyStores names the stores of a service that was never started.
 func emptyStores(t *testing.T) []string {
-	folder := t.TempDir()
+	folder := shortFolder(t)
 	return []string{
 		"ATTESTRY_DATABASE_URL=pebble://" + filepath.Join(folder, "documents"), "ATTESTRY_OBJECTS_URL=file://" + filepath.Join(folder, "objects"),
 		"ATTESTRY_REDIS_URL=redis://127.0.0.1:1", "ATTESTRY_MONITOR_LISTEN=off",
@@ -29,7 +29,15 @@ func call(t *testing.T, environ []string, args ...string) (status int, printed s
 }
 
 func TestAnOperatorMakesAndRemovesUsersMembersAndKeys(t *testing.T) {
-	environ := emptyStores(t)
+	t.Run("stopped", func(t *testing.T) { makeAndRemove(t, emptyStores(t)) })
+	t.Run("running", func(t *testing.T) {
+		environ := emptyStores(t)
+		startService(t, environ, nil)
+		makeAndRemove(t, environ)
+	})
+}
+
+func makeAndRemove(t *testing.T, environ []string) {
 	for _, step := range []struct {
 		args   string
 		status int

@@ -61,8 +61,7 @@ func (s *site) states() map[string]string {
 
 func TestParkedWorkOfAllKindsIsRetriedOrDropped(t *testing.T) {
 	for command, want := range map[string]string{"retry": "waiting", "drop": ""} {
-		t.Run(command, func(t *testing.T) {
-			s := newSite(t)
+		whenStoppedAndRunning(t, func(t *testing.T, s *site) {
 			for kind, key := range s.parkOthers() {
 				if got := s.states()[kind.Name+" "+key]; got != "parked" {
 					t.Errorf("%s is %q", kind.Name, got)

@@ -43,6 +43,11 @@ func (s *site) logMore(names ...string) (log logs.Log) {
 }
 
 func TestALogIsContinuedAfterARestore(t *testing.T) {
+	t.Run("stopped", func(t *testing.T) { continueAfterRestore(t, false) })
+	t.Run("running", func(t *testing.T) { continueAfterRestore(t, true) })
+}
+
+func continueAfterRestore(t *testing.T, running bool) {
 	s := withLog(t)
 	s.logMore("a", "b")
 	s.want(failed, "log continue acme", "", "the log of acme is not to be continued by another one: the database has all entries of the last checkpoint that was published")
@@ -60,12 +65,21 @@ func TestALogIsContinuedAfterARestore(t *testing.T) {
 	if log := s.logMore("d"); log.Tree.Size != published.Tree.Size-1 || !strings.Contains(s.store.Logs.Halted(), "logs.example/acme: ") {
 		t.Errorf("%d entries, halted %q", log.Tree.Size, s.store.Logs.Halted())
 	}
-	s.must(s.process.Close())
+	if running {
+		s.listen()
+	} else {
+		s.must(s.process.Close())
+	}
 	var out, errs strings.Builder
 	withoutRedis := slices.DeleteFunc(slices.Clone(s.environ), func(variable string) bool { return strings.HasPrefix(variable, "ATTESTRY_REDIS_URL=") })
 	status := Run(t.Context(), []string{"log", "continue", "acme"}, withoutRedis, &out, &errs)
-	s.open()
+	if !running {
+		s.open()
+	}
 	log := s.logMore("e")
+	if halted := s.store.Logs.Halted(); halted != "" {
+		t.Errorf("the log is still halted: %s", halted)
+	}
 	if status != succeeded || errs.String() != "" || out.String() != strings.Join(log.Verifiers, "\n")+"\n" || !strings.HasPrefix(out.String(), "logs.example/acme/1+") {
 		t.Errorf("status %d: %s%s, want %v", status, out.String(), errs.String(), log.Verifiers)
 	}

@@ -18,7 +18,8 @@ type session struct {
 	caller
 }
 
-// withStores makes an action of f, for which the stores of the service are opened.
+// withStores makes an action of f, for which the stores of the service are opened. A process that has an
+// embedded database open executes the command itself.
 func withStores(f func(ctx context.Context, s *session) error) action { return opened(nil, f) }
 
 // withoutRedis is withStores for actions that enqueue nothing: no Redis need be set, as nothing connects to it.
@@ -28,6 +29,12 @@ func withoutRedis(f func(ctx context.Context, s *session) error) action {
 
 func opened(defaults map[string]string, f func(ctx context.Context, s *session) error) action {
 	return func(ctx context.Context, c caller) error {
+		if c.running != nil {
+			return f(ctx, &session{Process: c.running, caller: c})
+		}
+		if answered, err := c.callRunning(ctx); answered {
+			return err
+		}
 		settings, err := config.LoadFrom(config.Sources{Environ: c.environ, Defaults: defaults})
 		if err != nil {
 			return err
@@ -50,6 +57,12 @@ type administration struct {
 // are not needed, nor are their settings.
 func withTenancy(f func(ctx context.Context, a *administration) error) action {
 	return func(ctx context.Context, c caller) error {
+		if c.running != nil {
+			return f(ctx, &administration{Tenancy: c.running.Store.Tenancy, caller: c})
+		}
+		if answered, err := c.callRunning(ctx); answered {
+			return err
+		}
 		settings, err := config.LoadFrom(config.Sources{
 			Environ: c.environ, Defaults: map[string]string{"ATTESTRY_OBJECTS_URL": "", "ATTESTRY_REDIS_URL": ""},
 		})

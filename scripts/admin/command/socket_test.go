@@ -1,0 +1,308 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"attestry/config"
+	"attestry/process"
+	"attestry/storage"
+)
+
+// shortFolder is a folder in which the path of a socket is not too long.
+func shortFolder(t *testing.T) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(folder); err != nil {
+			t.Error(err)
+		}
+	})
+	return folder
+}
+
+// whenStoppedAndRunning runs a test on a service that is stopped, and on one that runs and executes the commands itself.
+func whenStoppedAndRunning(t *testing.T, test func(t *testing.T, s *site)) {
+	t.Run("stopped", func(t *testing.T) { test(t, newSite(t)) })
+	t.Run("running", func(t *testing.T) {
+		s := newSite(t)
+		s.listen()
+		test(t, s)
+	})
+}
+
+// listen has the service execute the commands itself until the test ends.
+func (s *site) listen() {
+	s.t.Helper()
+	socket, err := Listen(s.process)
+	s.must(err)
+	s.socket = socket
+	s.t.Cleanup(func() { s.must(socket.Close()) })
+}
+
+// startService runs a service until the test ends. Closing its socket earlier is possible.
+func startService(t *testing.T, environ []string, wrap func(storage.Documents) storage.Documents) *Socket {
+	t.Helper()
+	settings, err := config.Load(environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := process.OpenWith(t.Context(), settings, slog.New(slog.DiscardHandler), time.Now, wrap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	socket, err := Listen(p)
+	if err != nil {
+		t.Fatal(err, p.Close())
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(socket.Close(), p.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return socket
+}
+
+// outcome is what a command has come to.
+type outcome struct {
+	status  int
+	printed string
+}
+
+func (o outcome) check(t *testing.T, status int, text string) {
+	t.Helper()
+	if o.status != status || !strings.Contains(o.printed, text) {
+		t.Errorf("status %d, want %d, printed %q, want %q", o.status, status, o.printed, text)
+	}
+}
+
+func outcomeOf(t *testing.T, environ []string, line string) outcome {
+	t.Helper()
+	status, printed := call(t, environ, strings.Fields(line)...)
+	return outcome{status, printed}
+}
+
+func TestListsAreTheSameFromAStoppedAndARunningService(t *testing.T) {
+	s := newSite(t)
+	s.parkOthers()
+	for _, line := range []string{"users create anna", "members set acme anna admin", "keys issue anna laptop 2099-01-01"} {
+		if status, _, errs := s.run(strings.Fields(line)...); status != succeeded {
+			t.Fatal(errs)
+		}
+	}
+	arguments := map[string]string{"members list": "acme", "keys list": "anna"}
+	stopped := map[string]string{}
+	for range 2 {
+		for _, c := range commands() {
+			if !strings.HasPrefix(c.arguments, "[--json]") {
+				continue
+			}
+			for _, line := range []string{c.name + " --json " + arguments[c.name], c.name + " " + arguments[c.name]} {
+				status, out, errs := s.run(strings.Fields(line)...)
+				if status != succeeded || errs != "" || out == "" {
+					t.Errorf("%s: status %d, %q, %s", line, status, out, errs)
+				}
+				if s.socket == nil {
+					stopped[line] = out
+				} else if stopped[line] != out {
+					t.Errorf("%s: the running service prints\n%s\nnot\n%s", line, out, stopped[line])
+				}
+			}
+		}
+		if s.socket == nil {
+			s.listen()
+		}
+	}
+}
+
+func TestSocketIsForItsUserAlone(t *testing.T) {
+	environ := emptyStores(t)
+	startService(t, environ, nil)
+	info, err := os.Stat(socketFile(environ))
+	if err != nil || info.Mode() != fs.ModeSocket|0o600 {
+		t.Errorf("the socket has mode %v, %v", info.Mode(), err)
+	}
+	made, err := filepath.Glob(filepath.Dir(socketFile(environ)) + "/admin*")
+	if err != nil || !slices.Equal(made, []string{socketFile(environ)}) {
+		t.Errorf("there are %v, %v", made, err)
+	}
+}
+
+func TestSocketOfAKilledProcessIsReplaced(t *testing.T) {
+	environ := emptyStores(t)
+	outcomeOf(t, environ, "users create anna").check(t, succeeded, "created")
+	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: socketFile(environ), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left.SetUnlinkOnClose(false)
+	if err := left.Close(); err != nil {
+		t.Fatal(err)
+	}
+	outcomeOf(t, environ, "users list").check(t, succeeded, "anna")
+	startService(t, environ, nil)
+	outcomeOf(t, environ, "users list").check(t, succeeded, "anna")
+}
+
+func TestSocketIsRemovedWhenTheServiceStops(t *testing.T) {
+	environ := emptyStores(t)
+	socket := startService(t, environ, nil)
+	outcomeOf(t, environ, "users create anna").check(t, succeeded, "created")
+	if err := socket.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(socketFile(environ)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the socket is there still: %v", err)
+	}
+	outcomeOf(t, environ, "users list").check(t, failed, "another process has opened it")
+}
+
+func TestServiceOfAnotherVersionRefusesACommandItDoesNotKnow(t *testing.T) {
+	environ := emptyStores(t)
+	startService(t, environ, nil)
+	var out, errs strings.Builder
+	c := caller{args: []string{"users", "promote", "anna"}, environ: environ, out: &out, errs: &errs}
+	answered, err := c.callRunning(t.Context())
+	var status exitStatus
+	if !answered || !errors.As(err, &status) || status != misused {
+		t.Errorf("answered %v, %v", answered, err)
+	}
+	outcome{int(status), errs.String()}.check(t, misused, `the running service is of another version: unknown command "users promote anna"`)
+	if out.String() != "" {
+		t.Errorf("printed %s", out.String())
+	}
+}
+
+func TestSettingsAreThoseOfTheRunningService(t *testing.T) {
+	environ := emptyStores(t)
+	startService(t, append(slices.Clone(environ), "ATTESTRY_BETA=off"), nil)
+	// The objects and Redis are not named, and ATTESTRY_BETA is on by default.
+	for _, line := range []string{"users create anna", "reports list"} {
+		outcomeOf(t, environ[:1], line).check(t, succeeded, "")
+	}
+	outcomeOf(t, environ[:1], "organizations list --json").check(t, succeeded, `"beta":false`)
+}
+
+// stuck is a database whose users are not read until the context ends.
+type stuck struct {
+	storage.Documents
+	once         sync.Once
+	began, ended chan struct{}
+}
+
+func newStuck() *stuck { return &stuck{began: make(chan struct{}), ended: make(chan struct{})} }
+
+func (s *stuck) wrap(docs storage.Documents) storage.Documents {
+	s.Documents = docs
+	return s
+}
+
+func (s *stuck) List(ctx context.Context, schema *storage.Schema, after string, limit, maxBytes int) ([]storage.Record, error) {
+	if schema.Name != "users" {
+		return s.Documents.List(ctx, schema, after, limit, maxBytes)
+	}
+	s.once.Do(func() {
+		close(s.began)
+		<-ctx.Done()
+		close(s.ended)
+	})
+	return nil, ctx.Err()
+}
+
+// begin calls a command that does not end by itself, and returns when the service has begun it.
+func (s *stuck) begin(ctx context.Context, environ []string) <-chan outcome {
+	result := make(chan outcome, 1)
+	go func() {
+		var printed strings.Builder
+		status := Run(ctx, []string{"users", "list"}, environ, &printed, &printed)
+		result <- outcome{status, printed.String()}
+	}()
+	<-s.began
+	return result
+}
+
+func TestCommandEndsWithItsClient(t *testing.T) {
+	environ, docs := emptyStores(t), newStuck()
+	startService(t, environ, docs.wrap)
+	ctx, stop := context.WithCancel(t.Context())
+	result := docs.begin(ctx, environ)
+	stop()
+	(<-result).check(t, failed, "context canceled")
+	<-docs.ended
+	outcomeOf(t, environ, "organizations list").check(t, succeeded, "NAME")
+}
+
+func TestServiceThatStopsInterruptsCommands(t *testing.T) {
+	environ, docs := emptyStores(t), newStuck()
+	socket := startService(t, environ, docs.wrap)
+	result := docs.begin(t.Context(), environ)
+	if err := socket.Close(); err != nil {
+		t.Error(err)
+	}
+	<-docs.ended
+	(<-result).check(t, failed, "the service ended before the command did")
+}
+
+// faulty is a database that panics when users are read.
+type faulty struct{ storage.Documents }
+
+func (f faulty) List(ctx context.Context, schema *storage.Schema, after string, limit, maxBytes int) ([]storage.Record, error) {
+	if schema.Name == "users" {
+		panic("poison")
+	}
+	return f.Documents.List(ctx, schema, after, limit, maxBytes)
+}
+
+func TestCommandThatPanicsFailsAlone(t *testing.T) {
+	environ := emptyStores(t)
+	startService(t, environ, func(docs storage.Documents) storage.Documents { return faulty{docs} })
+	outcomeOf(t, environ, "users list").check(t, failed, "it panicked: poison")
+	outcomeOf(t, environ, "organizations list").check(t, succeeded, "NAME")
+}
+
+func TestFolderWhosePathIsTooLongForASocketHasNone(t *testing.T) {
+	folder := filepath.Join(shortFolder(t), strings.Repeat("long", 30))
+	environ := []string{
+		"ATTESTRY_DATABASE_URL=pebble://" + folder, "ATTESTRY_OBJECTS_URL=file://" + folder + "-objects",
+		"ATTESTRY_REDIS_URL=redis://127.0.0.1:1", "ATTESTRY_MONITOR_LISTEN=off",
+	}
+	outcomeOf(t, environ, "users create anna").check(t, succeeded, "created")
+	settings, err := config.Load(environ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := process.Open(t.Context(), settings, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if _, err := Listen(p); err == nil || !strings.Contains(err.Error(), "a socket cannot have such a long path") {
+		t.Errorf("got %v", err)
+	}
+	if left, err := filepath.Glob(folder + "/admin*"); err != nil || len(left) > 0 {
+		t.Errorf("there are %v, %v", left, err)
+	}
+	outcomeOf(t, environ, "users list").check(t, failed, "another process has opened it")
+}
+
+func TestRefusedConnectionsSayWhoMayConnect(t *testing.T) {
+	denied := &net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", syscall.EACCES)}
+	answered, err := explainDial(denied)
+	if !answered || err.Error() != "dial unix: connect: permission denied: call it as root or as the user that runs the service" {
+		t.Errorf("answered %v, %v", answered, err)
+	}
+}
