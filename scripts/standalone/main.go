@@ -24,6 +24,7 @@ import (
 	"attestry/evidence/translog"
 	"attestry/process"
 	"attestry/process/cli"
+	admin "attestry/scripts/admin/command"
 	"attestry/scripts/standalone/instance"
 	"attestry/storage/tenancy"
 )
@@ -116,8 +117,22 @@ func (c *command) run(ctx context.Context, a arguments) error {
 		c.printKeys(made)
 		return fmt.Errorf("standalone cannot start: %w", err)
 	}
+	endAdmin := listenForAdmin(running.Process)
 	err = c.serve(ctx, a, data, made, running)
-	return errors.Join(err, running.Close())
+	return errors.Join(err, endAdmin(), running.Close())
+}
+
+// listenForAdmin lets scripts/admin send commands until end is called, as no other process can open an embedded database
+// meanwhile. If it cannot listen, the service runs all the same.
+func listenForAdmin(p *process.Process) (end func() error) {
+	if p.Settings.Stores.Database.Engine == config.Pebble {
+		socket, err := admin.Listen(p)
+		if err == nil {
+			return socket.Close
+		}
+		p.Log.Warn("scripts/admin cannot be used while this process runs", "error", err.Error())
+	}
+	return func() error { return nil }
 }
 
 // keyFiles are the settings of the keys that nobody has set. They are made in the data folder.

@@ -56,7 +56,7 @@ func (c caller) callRunning(ctx context.Context) (answered bool, err error) {
 // those of the running process count.
 func socketFile(environ []string) string {
 	var database config.Database
-	for _, variable := range environ {
+	for _, variable := range (config.Sources{Environ: environ}).Environment() {
 		if value, ok := strings.CutPrefix(variable, "ATTESTRY_DATABASE_URL="); ok {
 			_ = database.UnmarshalText([]byte(value)) // a wrong address is told when it is opened
 		}
