@@ -43,6 +43,8 @@ type Log struct {
 	// the one before it, a signed note.
 	Generation int    `json:"generation,omitempty"`
 	Continues  string `json:"continues,omitempty"`
+	// Restored says why checkpoints may have been published that the database does not know, "" if none can have been.
+	Restored string `json:"restored,omitempty"`
 }
 
 func (l *Log) fields() map[string]any {
