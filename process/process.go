@@ -43,7 +43,19 @@ type Process struct {
 	Metrics *prometheus.Registry
 	// embedded is nil if the database is a server.
 	embedded *pebble.DB
+	engines  Engines
 }
+
+// Engines are the stores as their engines opened them. What is read from them is neither verified nor reported.
+type Engines struct {
+	Documents storage.Documents
+	Objects   storage.Objects
+	// Embedded is the database if this process has opened its folder, nil if it is a server.
+	Embedded *pebble.DB
+}
+
+// Engines returns the stores without what is put before them.
+func (p *Process) Engines() Engines { return p.engines }
 
 // NewLog makes the log of a process: one JSON object per line, with API keys hidden.
 func NewLog(out io.Writer, level slog.Level) *slog.Logger {
@@ -72,6 +84,7 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 		return nil, errors.Join(err, docs.Close())
 	}
 	embedded, _ := docs.(*pebble.DB)
+	engines := Engines{Documents: docs, Objects: objects, Embedded: embedded}
 	if wrap != nil {
 		docs = wrap(docs)
 	}
@@ -99,6 +112,7 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 		Tasks:    tasks.NewEnqueuer(client),
 		Metrics:  metrics,
 		embedded: embedded,
+		engines:  engines,
 	}, nil
 }
 

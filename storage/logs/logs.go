@@ -95,6 +95,9 @@ type part struct {
 	Object string `json:"object"` // key
 }
 
+// ObjectKeys returns the keys of the objects that the part names.
+func (p *part) ObjectKeys() []string { return []string{p.Object} }
+
 var (
 	logSchema = &storage.Schema{
 		Name:    "log_states",
