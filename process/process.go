@@ -57,6 +57,11 @@ type Engines struct {
 // Engines returns the stores without what is put before them.
 func (p *Process) Engines() Engines { return p.engines }
 
+// HoldDeletions keeps this process from deleting objects until release is called.
+func (p *Process) HoldDeletions() (release func()) {
+	return p.Store.Objects.(interface{ HoldDeletions() func() }).HoldDeletions()
+}
+
 // NewLog makes the log of a process: one JSON object per line, with API keys hidden.
 func NewLog(out io.Writer, level slog.Level) *slog.Logger {
 	return slog.New(redact.NewHandler(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level})))
