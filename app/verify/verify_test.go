@@ -3,8 +3,10 @@ package verify_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,9 +18,13 @@ import (
 	"attestry/app/apptest"
 	"attestry/app/verify"
 	"attestry/evidence"
+	"attestry/evidence/audit"
 	"attestry/evidence/snapshot"
+	"attestry/evidence/translog"
 	"attestry/storage"
+	"attestry/storage/environments"
 	"attestry/storage/filesystem"
+	"attestry/storage/logs"
 	"attestry/storage/pebble/pebbletest"
 )
 
@@ -249,6 +255,49 @@ func TestWhatIsDamagedOrMissingIsFound(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestObjectsOfAllKindsOfDocumentsAreMissed deletes all objects.
+func TestObjectsOfAllKindsOfDocumentsAreMissed(t *testing.T) {
+	s := newStores(t)
+	put := func(content string) string {
+		object, err := s.objects.Put(t.Context(), org, strings.NewReader(content), -1)
+		s.must(err)
+		return object.Key
+	}
+	_, _, err := s.store.Templates.Put(t.Context(), org, []byte("version: 1\ntrail: {artifacts: [{name: web}]}\n#"+strings.Repeat("x", 300<<10)))
+	s.must(err)
+	_, err = s.store.AttestationTypes.Put(t.Context(), evidence.AttestationTypeVersion{
+		Org: org, Name: "scan", Schema: []byte(`{"type":"object","description":"` + strings.Repeat("x", 100<<10) + `"}`),
+	})
+	s.must(err)
+	s.must(s.store.Reports.Park(t.Context(), environments.WaitingReport{Org: org, Environment: "env", Arrival: 1, Object: put("report"), Failure: "no luck"}))
+	_, err = s.store.Assemblies.Change(t.Context(), audit.Assembly{ID: "package", Org: org}, func(a *audit.Assembly) {
+		a.Ready = &audit.Assembled{Archive: audit.Stored{Object: put("archive")}, Report: &audit.Stored{Object: put("pdf")}}
+		a.Replaced = []audit.ReplacedObject{{Object: put("replaced")}}
+	})
+	s.must(err)
+	s.must(s.store.Logs.Begin(t.Context(), org, "logs.example"))
+	log, err := s.store.Logs.GetVersioned(t.Context(), org)
+	s.must(err)
+	_, err = s.store.Logs.Commit(t.Context(), &log.Value, log.Revision, &logs.Change{Parts: []logs.Object{{Part: translog.Part{Width: translog.Width}, Key: put("tile")}}})
+	s.must(err)
+	if _, found := s.verify(); found != "" {
+		t.Fatalf("found\n%s", found)
+	}
+	for page, err := s.objects.List(t.Context(), "", 1); len(page) > 0; page, err = s.objects.List(t.Context(), "", 1) {
+		s.must(errors.Join(err, s.objects.Delete(t.Context(), page[0].Key)))
+	}
+	_, found := s.verify()
+	counts := map[string]int{}
+	for line := range strings.Lines(found) {
+		collection, _, _ := strings.Cut(line, "/")
+		counts[collection]++
+	}
+	want := map[string]int{"attestations": 3, "templates": 1, "attestation_type_versions": 1, "reports": 1, "packages": 3, "log_parts": 1}
+	if !maps.Equal(counts, want) {
+		t.Errorf("found %v, want %v:\n%s", counts, want, found)
 	}
 }
 
