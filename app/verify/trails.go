@@ -42,17 +42,20 @@ func (v *verification) checkTrails(ctx context.Context, _ *storage.Schema, recor
 		return nil, err
 	}
 	found := findings{}
+	var summaries []summary
 	for _, trail := range trails {
 		for _, entry := range trail.Entries {
 			if !reflects(entry, facts[entry.ID].Entry) {
 				found.add(trail.Key(), "its attestation "+entry.ID+" is missing or says otherwise")
 			}
 		}
-		if err := v.checkSummaries(ctx, trail, found); err != nil {
+		evaluated, err := v.evaluate(ctx, trail, found)
+		if err != nil {
 			return nil, err
 		}
+		summaries = append(summaries, evaluated...)
 	}
-	return found, nil
+	return found, v.checkSummaries(ctx, summaries, found)
 }
 
 // reflects reports whether an entry is that of an attestation. Earlier versions stored less of overrides.
@@ -60,73 +63,94 @@ func reflects(entry, fact evidence.Entry) bool {
 	return entry.ID == fact.ID && entry.Name == fact.Name && entry.Time == fact.Time && entry.Compliant == fact.Compliant
 }
 
-// checkSummaries evaluates a trail and its slots under its template. A slot is read after the trail, and so is newer than the
-// summary of it only if the trail has changed.
-func (v *verification) checkSummaries(ctx context.Context, trail *evidence.Trail, found findings) error {
-	parsed, err := v.templates.Get(ctx, trail.Org, trail.Template)
+// summary is what a trail knows of the slot of a name.
+type summary struct {
+	trail    *evidence.Trail
+	template *template.Template
+	name     string
+}
+
+// slot is the id of the slot.
+func (s *summary) slot() string { return evidence.SlotID(s.trail.Key(), s.name) }
+
+// evaluate compares the status of a trail with what its template says, and returns the summaries of its slots.
+func (v *verification) evaluate(ctx context.Context, trail *evidence.Trail, found findings) ([]summary, error) {
+	stored, err := v.templates.Get(ctx, trail.Org, trail.Template)
 	if err != nil {
 		if ctx.Err() != nil || errors.Is(err, storage.ErrOutage) {
-			return err
+			return nil, err
 		}
 		found.add(trail.Key(), "its template cannot be read: "+err.Error())
-		return nil
+		return nil, nil
 	}
-	for names := range slices.Chunk(keysOf(trail.Slots), pageSize) {
-		ids := storage.IDs(names, func(name string) string { return evidence.SlotID(trail.Key(), name) })
-		slots, err := fetch(ctx, v, "slots", ids, same[evidence.Slot])
+	if status := compliance.Trail(&stored.Template, trail); status != trail.Status {
+		found.add(trail.Key(), "its status is "+string(trail.Status)+", and "+string(status)+" follows from its facts")
+	}
+	var summaries []summary
+	for _, name := range keysOf(trail.Slots) {
+		summaries = append(summaries, summary{trail: trail, template: &stored.Template, name: name})
+	}
+	return summaries, nil
+}
+
+// checkSummaries compares summaries with their slots. A slot is read after the trail, and so is newer than the summary of it
+// only if the trail has changed.
+func (v *verification) checkSummaries(ctx context.Context, summaries []summary, found findings) error {
+	for some := range slices.Chunk(summaries, pageSize) {
+		slots, err := fetch(ctx, v, "slots", storage.IDs(some, func(s summary) string { return s.slot() }), same[evidence.Slot])
 		if err != nil {
 			return err
 		}
-		for i, name := range names {
-			slot, ok := slots[ids[i]]
-			if !ok || !summarizes(trail.Slots[name], &slot, trail.Template, &parsed.Template) {
-				found.add(trail.Key(), "its artifact name "+name+" is not as its slot says")
+		for _, s := range some {
+			if slot, ok := slots[s.slot()]; !ok || !s.of(&slot) {
+				found.add(s.trail.Key(), "its artifact name "+s.name+" is not as its slot says")
 			}
 		}
-	}
-	if status := compliance.Trail(&parsed.Template, trail); status != trail.Status {
-		found.add(trail.Key(), "its status is "+string(trail.Status)+", and "+string(status)+" follows from its facts")
 	}
 	return nil
 }
 
-// summarizes reports whether a summary is that of a slot. Under another template than the trail's it was made before.
-func summarizes(summary evidence.SlotSummary, slot *evidence.Slot, id string, t *template.Template) bool {
-	if summary.Template != id {
-		return summary.Version == slot.Version
+// of reports whether the summary is that of a slot. Under another template than the trail's it was made before.
+func (s *summary) of(slot *evidence.Slot) bool {
+	known := s.trail.Slots[s.name]
+	if known.Template != s.trail.Template {
+		return known.Version == slot.Version
 	}
-	return summary == compliance.Summarize(id, t, slot)
+	return known == compliance.Summarize(s.trail.Template, s.template, slot)
 }
 
 // checkSlots compares slots with the facts that they name.
 func (v *verification) checkSlots(ctx context.Context, _ *storage.Schema, records []storage.Record) (findings, error) {
-	found := findings{}
+	var slots []*evidence.Slot
+	var entries, artifacts []string
 	for i := range records {
 		slot, ok := decode[evidence.Slot](&records[i])
 		if !ok {
 			continue
 		}
-		entries := storage.IDs(slot.Entries, func(entry evidence.SlotEntry) string { return entry.ID })
-		attested, err := fetch(ctx, v, "attestations", entries, (*evidence.Attestation).SlotEntry)
-		if err != nil {
-			return nil, err
-		}
-		reported, err := fetch(ctx, v, "artifacts", storage.IDs(slot.Artifacts, func(a evidence.SlotArtifact) string { return a.Record }), (*evidence.ArtifactRecord).SlotArtifact)
-		if err != nil {
-			return nil, err
-		}
+		slots = append(slots, slot)
+		entries = append(entries, storage.IDs(slot.Entries, func(entry evidence.SlotEntry) string { return entry.ID })...)
+		artifacts = append(artifacts, storage.IDs(slot.Artifacts, func(a evidence.SlotArtifact) string { return a.Record })...)
+	}
+	attested, err := fetch(ctx, v, "attestations", entries, (*evidence.Attestation).SlotEntry)
+	if err != nil {
+		return nil, err
+	}
+	reported, err := fetch(ctx, v, "artifacts", artifacts, (*evidence.ArtifactRecord).SlotArtifact)
+	found := findings{}
+	for _, slot := range slots {
 		for _, entry := range slot.Entries {
 			if fact := attested[entry.ID]; !reflects(entry.Entry, fact.Entry) || entry.Fingerprint != fact.Fingerprint || entry.Commit != fact.Commit {
-				found.add(records[i].ID, "its attestation "+entry.ID+" is missing or says otherwise")
+				found.add(slot.ID(), "its attestation "+entry.ID+" is missing or says otherwise")
 			}
 		}
 		for _, artifact := range slot.Artifacts {
 			if artifact != reported[artifact.Record] {
-				found.add(records[i].ID, "its artifact "+artifact.Record+" is missing or says otherwise")
+				found.add(slot.ID(), "its artifact "+artifact.Record+" is missing or says otherwise")
 			}
 		}
 	}
-	return found, nil
+	return found, err
 }
 
 // checkArtifacts looks for artifacts that their slots do not have, or a later report of the same fingerprint.

@@ -313,6 +313,27 @@ func (s *stores) changeTrail(name string, change func(*evidence.Trail)) {
 	})
 }
 
+func TestCommandsDoNotGrowWithTheDocumentsOfAPage(t *testing.T) {
+	s := newStores(t)
+	commands := func() int64 {
+		counter := &apptest.CommandCounter{Documents: s.docs}
+		_, err := verify.Run(t.Context(), verify.Options{Documents: counter, Objects: s.objects, Report: func(f verify.Finding) error {
+			t.Errorf("%s: %s", f.Where, f.What)
+			return nil
+		}})
+		s.must(err)
+		return counter.Commands.Load()
+	}
+	few := commands()
+	for i := range 20 {
+		s.must(apptest.RecordTrail(t.Context(), s.store, &s.flow, fmt.Sprint("more-", i)))
+	}
+	// The trails have more than a page of events and entries of the log.
+	if many := commands(); many > few+3 {
+		t.Errorf("%d commands for 3 trails, %d for 23", few, many)
+	}
+}
+
 // TestWhatIsWrittenMeanwhileIsNoFinding verifies while trails are recorded.
 func TestWhatIsWrittenMeanwhileIsNoFinding(t *testing.T) {
 	s := newStores(t)
