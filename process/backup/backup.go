@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"attestry/app/verify"
 	"attestry/evidence"
@@ -57,7 +56,7 @@ func Make(ctx context.Context, source Source, place storage.Objects, out Output)
 	defer running.Unlock()
 	release := sync.OnceFunc(source.HoldDeletions())
 	defer release()
-	made := Manifest{Format: format, MadeAt: out.Clock().UTC().Truncate(time.Second)}
+	made := Manifest{Format: format, MadeAt: out.Clock().UTC()}
 	checkpoint := source.Folder + ".backup"
 	// A killed process may have left one.
 	if err := os.RemoveAll(checkpoint); err != nil {
@@ -95,7 +94,10 @@ func copyObjects(ctx context.Context, from, to storage.Objects, out Output) erro
 			continue
 		}
 		err := transfer.CopyObject(ctx, from, to, p.Source)
-		if errors.Is(err, transfer.ErrContent) {
+		switch {
+		case errors.Is(err, storage.ErrNotFound):
+			continue // such as the probe of a store, which is deleted at once; if a document names it, that is found later
+		case errors.Is(err, transfer.ErrContent):
 			err = out.Report(verify.Finding{Where: p.Source.Key, What: "it was not copied: " + transfer.ErrContent.Error()})
 		}
 		if err != nil {

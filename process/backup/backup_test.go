@@ -393,3 +393,24 @@ func TestADamagedFileOfABackupIsNotRestored(t *testing.T) {
 		s.must(os.WriteFile(path, content, 0o600))
 	}
 }
+
+// gone is an object store whose objects are listed, and are gone when they are read.
+type gone struct{ storage.Objects }
+
+func (gone) Get(context.Context, string, int64, int64) (io.ReadCloser, error) {
+	return nil, storage.ErrNotFound
+}
+
+func TestAnObjectThatIsGoneIsMissedOnlyIfADocumentNamesIt(t *testing.T) {
+	s := newService(t)
+	_, err := s.objects.Put(t.Context(), "probe", strings.NewReader("named by nothing"), -1)
+	s.must(err)
+	made, err := backup.Make(t.Context(), backup.Source{
+		Checkpoint: s.docs.Checkpoint, Folder: filepath.Join(s.folder, "documents"), Open: openFolder,
+		Objects: gone{s.objects}, HoldDeletions: s.guarded.HoldDeletions,
+	}, openObjects(t, t.TempDir()), s.output())
+	s.must(err)
+	if made.Verified.Findings != 1 || len(s.found) != 1 || !strings.HasPrefix(s.found[0].Where, "attestations/") {
+		t.Errorf("found %v", s.found)
+	}
+}
