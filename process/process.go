@@ -74,6 +74,26 @@ func Open(ctx context.Context, settings config.Settings, log *slog.Logger) (*Pro
 
 // OpenWith is Open with a clock and, unless it is nil, a wrapper of the database.
 func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, clock evidence.Clock, wrap func(storage.Documents) storage.Documents) (*Process, error) {
+	p, err := open(ctx, settings, log, clock, wrap)
+	if err != nil || settings.Log.KeyFile != "" {
+		return p, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	p.Store.Logged.Off()
+	if err := p.Store.Logs.Forget(ctx); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+// OpenToRead opens the stores for a process that stores no facts. So it need not be noted that these are not logged without a
+// key, and nothing is written.
+func OpenToRead(ctx context.Context, settings config.Settings, log *slog.Logger) (*Process, error) {
+	return open(ctx, settings, log, time.Now, nil)
+}
+
+func open(ctx context.Context, settings config.Settings, log *slog.Logger, clock evidence.Clock, wrap func(storage.Documents) storage.Documents) (*Process, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	client, err := tasks.NewRedis(settings.Stores.Redis.URL.Reveal())
@@ -101,13 +121,6 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 	store.Retention = retention.New(store.Objects, retention.Settings{
 		Days: settings.Retention.Days, Organizations: settings.Retention.Organizations, Mode: string(settings.Retention.Mode),
 	}, clock)
-	if settings.Log.KeyFile == "" {
-		store.Logged.Off()
-		if err := store.Logs.Forget(ctx); err != nil {
-			store.Tenancy.Close()
-			return nil, errors.Join(err, docs.Close())
-		}
-	}
 	return &Process{
 		Settings: settings,
 		Log:      log,

@@ -42,7 +42,7 @@ func parseBackup(args []string) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	return withoutRedis(func(ctx context.Context, s *session) error {
+	return readOnly(func(ctx context.Context, s *session) error {
 		return withoutPasswords(makeBackup(ctx, s, to), args[0])
 	}), nil
 }
@@ -143,7 +143,7 @@ func parseRestore(args []string) (action, error) {
 		return nil, err
 	}
 	return func(ctx context.Context, c caller) error {
-		settings, err := config.LoadFrom(config.Sources{Environ: c.environ, Defaults: map[string]string{"ATTESTRY_REDIS_URL": "redis://localhost"}})
+		settings, err := config.LoadFrom(config.Sources{Environ: c.environ, Defaults: noRedis})
 		if err != nil {
 			return err
 		}

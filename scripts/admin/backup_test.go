@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"attestry/app"
 	"attestry/app/verify"
+	"attestry/storage"
 )
 
 // emptySite has the settings of a service with the key of another one, and empty stores.
@@ -96,6 +99,26 @@ func TestABackupOfAnOpenDatabaseIsRefused(t *testing.T) {
 	var out, errs strings.Builder
 	if status := run(t.Context(), []string{"backup", t.TempDir()}, s.environ, &out, &errs); status != failed || !strings.Contains(errs.String(), "another process has opened it") {
 		t.Errorf("status %d: %s%s", status, out.String(), errs.String())
+	}
+}
+
+// TestToVerifyAndToBackUpWriteNothing has a mark that processes delete which store facts without a key.
+func TestToVerifyAndToBackUpWriteNothing(t *testing.T) {
+	s := withLog(t)
+	schemas := app.Schemas()
+	schema := schemas[slices.IndexFunc(schemas, func(schema *storage.Schema) bool { return schema.Name == "log_search" })]
+	record := storage.Record{ID: "artifacts", Revision: 1, Body: []byte(`{"collection":"artifacts"}`)}
+	s.must(s.process.Engines().Documents.Put(t.Context(), schema, record))
+	for _, args := range [][]string{{"verify"}, {"backup", filepath.Join(t.TempDir(), "x")}} {
+		s.must(s.process.Close())
+		var out, errs strings.Builder
+		if status := run(t.Context(), args, s.environ[:3], &out, &errs); status != succeeded {
+			t.Errorf("%v: status %d: %s%s", args, status, out.String(), errs.String())
+		}
+		s.open()
+		if _, err := s.process.Engines().Documents.Get(t.Context(), schema, record.ID); err != nil {
+			t.Errorf("%v: %v", args, err)
+		}
 	}
 }
 

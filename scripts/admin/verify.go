@@ -18,7 +18,7 @@ func verifyCommands() []command {
 }
 
 func parseVerify([]string) (action, error) {
-	return withoutRedis(func(ctx context.Context, s *session) error {
+	return readOnly(func(ctx context.Context, s *session) error {
 		engines, progress := s.Engines(), newProgress(s.caller)
 		result, err := verify.Run(ctx, verify.Options{
 			Documents: engines.Documents, Objects: engines.Objects, Report: s.reportFinding, Progress: progress.tell,
