@@ -76,6 +76,14 @@ type EvidenceFile struct {
 	Filename    string `json:"filename"`
 }
 
+// ObjectKeys returns the keys of the objects that the attestation names.
+func (a *Attestation) ObjectKeys() []string {
+	if a.Evidence == nil {
+		return nil
+	}
+	return []string{a.Evidence.Object}
+}
+
 // OfTrail tells that the attestation is about the trail itself.
 func (a *Attestation) OfTrail() bool { return a.Fingerprint == "" && len(a.Targets) == 0 }
 

@@ -34,6 +34,9 @@ type AttestationTypeVersion struct {
 	Summary   []SummaryItem `json:"summary,omitempty"`
 }
 
+// ObjectKeys returns the keys of the objects that the version names.
+func (v *AttestationTypeVersion) ObjectKeys() []string { return []string{v.SchemaObject} }
+
 // The kinds of evaluators: jq rules, or none.
 const (
 	JQEvaluator      = "jq"

@@ -173,6 +173,20 @@ func (s *Slot) Attest(entry SlotEntry) {
 	}
 }
 
+// Reported reports whether the slot reflects an artifact: it has this report of the fingerprint or a later one, or may have
+// dropped it.
+func (s *Slot) Reported(artifact SlotArtifact) bool {
+	known, ok := s.Artifact(artifact.Fingerprint)
+	return s.Pruned || ok && !artifact.later(known)
+}
+
+// Attested reports whether the slot reflects an attestation: it has it or a later one in its place, or may have dropped it.
+func (s *Slot) Attested(entry SlotEntry) bool {
+	return s.Pruned || slices.ContainsFunc(s.Entries, func(known SlotEntry) bool {
+		return known.sameTarget(entry) && !entry.later(known.Entry)
+	})
+}
+
 // Bound returns the latest attestations that are bound to an artifact, one of each name.
 func (s *Slot) Bound(artifact SlotArtifact) []Entry {
 	var entries []Entry

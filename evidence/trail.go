@@ -213,6 +213,11 @@ func (t *Trail) Fingerprints() []string {
 	return fingerprints
 }
 
+// Attested reports whether the trail itself reflects an attestation: it has it or a later one of the name.
+func (t *Trail) Attested(entry Entry) bool {
+	return slices.ContainsFunc(t.Entries, func(known Entry) bool { return known.Name == entry.Name && !entry.later(known) })
+}
+
 // HasOlderArtifacts reports whether the trail has artifacts that are not the newest of their names.
 func (t *Trail) HasOlderArtifacts() bool {
 	for _, summary := range t.Slots {

@@ -44,7 +44,7 @@ var layers = []layer{
 	{name: "tasks", packages: []string{"tasks/..."}},
 	{name: "use cases", packages: []string{"app/..."}},
 	{name: "repositories", packages: []string{"storage/..."}, apart: true},
-	{name: "storage", packages: []string{"storage", "storage/names"}},
+	{name: "storage", packages: []string{"storage", "storage/names", "storage/transfer"}},
 	{name: "support", packages: []string{
 		"config", "goroutine", "links", "monitor", "notify", "outbound", "process/buildinfo",
 		"process/redact", "storage/cache", "storage/spool",

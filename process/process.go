@@ -43,6 +43,23 @@ type Process struct {
 	Metrics *prometheus.Registry
 	// embedded is nil if the database is a server.
 	embedded *pebble.DB
+	engines  Engines
+}
+
+// Engines are the stores as their engines opened them. What is read from them is neither verified nor reported.
+type Engines struct {
+	Documents storage.Documents
+	Objects   storage.Objects
+	// Embedded is the database if this process has opened its folder, nil if it is a server.
+	Embedded *pebble.DB
+}
+
+// Engines returns the stores without what is put before them.
+func (p *Process) Engines() Engines { return p.engines }
+
+// HoldDeletions keeps this process from deleting objects until release is called.
+func (p *Process) HoldDeletions() (release func()) {
+	return p.Store.Objects.(interface{ HoldDeletions() func() }).HoldDeletions()
 }
 
 // NewLog makes the log of a process: one JSON object per line, with API keys hidden.
@@ -57,6 +74,26 @@ func Open(ctx context.Context, settings config.Settings, log *slog.Logger) (*Pro
 
 // OpenWith is Open with a clock and, unless it is nil, a wrapper of the database.
 func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, clock evidence.Clock, wrap func(storage.Documents) storage.Documents) (*Process, error) {
+	p, err := open(ctx, settings, log, clock, wrap)
+	if err != nil || settings.Log.KeyFile != "" {
+		return p, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	p.Store.Logged.Off()
+	if err := p.Store.Logs.Forget(ctx); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+// OpenToRead opens the stores for a process that stores no facts. So it need not be noted that these are not logged without a
+// key, and nothing is written.
+func OpenToRead(ctx context.Context, settings config.Settings, log *slog.Logger) (*Process, error) {
+	return open(ctx, settings, log, time.Now, nil)
+}
+
+func open(ctx context.Context, settings config.Settings, log *slog.Logger, clock evidence.Clock, wrap func(storage.Documents) storage.Documents) (*Process, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	client, err := tasks.NewRedis(settings.Stores.Redis.URL.Reveal())
@@ -72,6 +109,7 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 		return nil, errors.Join(err, docs.Close(), client.Close())
 	}
 	embedded, _ := docs.(*pebble.DB)
+	engines := Engines{Documents: docs, Objects: objects, Embedded: embedded}
 	if wrap != nil {
 		docs = wrap(docs)
 	}
@@ -83,7 +121,7 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 	store.Retention = retention.New(store.Objects, retention.Settings{
 		Days: settings.Retention.Days, Organizations: settings.Retention.Organizations, Mode: string(settings.Retention.Mode),
 	}, clock)
-	p := &Process{
+	return &Process{
 		Settings: settings,
 		Log:      log,
 		Clock:    clock,
@@ -92,14 +130,8 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 		Tasks:    tasks.NewEnqueuer(client),
 		Metrics:  metrics,
 		embedded: embedded,
-	}
-	if settings.Log.KeyFile == "" {
-		store.Logged.Off()
-		if err := store.Logs.Forget(ctx); err != nil {
-			return nil, errors.Join(err, p.Close())
-		}
-	}
-	return p, nil
+		engines:  engines,
+	}, nil
 }
 
 // Checks are the dependencies of the process. Without Redis it is degraded, yet ready.

@@ -80,6 +80,9 @@ type collection[T any] struct {
 func NewCollection[T any](docs Documents, schema *Schema, id func(*T) string, fields func(*T) map[string]any) Collection[T] {
 	c := &collection[T]{schema: schema, docs: docs, id: id, fields: fields}
 	c.updates = newUpdates(c)
+	if catalog := catalogOf(docs); catalog != nil {
+		catalog.learn(schema, c.references)
+	}
 	return c
 }
 
@@ -258,6 +261,18 @@ func (c *collection[T]) decode(record Record) (T, error) {
 		return value, Damaged("A stored document of "+c.schema.Name+" is damaged", fmt.Errorf("decode %s: %w", record.ID, err))
 	}
 	return value, nil
+}
+
+// references decodes a document, and returns what it names.
+func (c *collection[T]) references(record Record) (References, error) {
+	value, err := c.decode(record)
+	if err != nil {
+		return References{}, err
+	}
+	if id := c.id(&value); id != record.ID && !c.schema.ContentAddressed {
+		return References{}, fmt.Errorf("%w: its content is that of the document %s", ErrDamaged, id)
+	}
+	return referencesOf(&value), nil
 }
 
 func (c *collection[T]) decodeAll(records []Record) ([]T, error) {

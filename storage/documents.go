@@ -78,6 +78,8 @@ type Schema struct {
 	Indexes []Index
 	// ContentAddressed says that each id is the SHA-256 of the body in lower-case hex, which verifies the body.
 	ContentAddressed bool
+	// Opaque says that bodies are any bytes, not JSON of the type of the collection.
+	Opaque bool
 	// Unconditional says that the collection has no indexes and its bodies are small: an engine
 	// need not look up what it puts in place of, or deletes.
 	Unconditional bool

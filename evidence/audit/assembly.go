@@ -62,6 +62,21 @@ func (a *Assembly) UnmarshalJSON(stored []byte) error {
 	return err
 }
 
+// ObjectKeys returns the keys of the objects that the assembly names.
+func (a *Assembly) ObjectKeys() []string {
+	var keys []string
+	if a.Ready != nil {
+		keys = append(keys, a.Ready.Archive.Object)
+		if a.Ready.Report != nil {
+			keys = append(keys, a.Ready.Report.Object)
+		}
+	}
+	for _, replaced := range a.Replaced {
+		keys = append(keys, replaced.Object)
+	}
+	return keys
+}
+
 // Assembled is a package in the object store.
 type Assembled struct {
 	// Request is the number of the request that it answers.

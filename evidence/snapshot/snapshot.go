@@ -43,6 +43,9 @@ type Snapshot struct {
 	Cause *Cause `json:"cause,omitempty"`
 }
 
+// ChunkIDs returns the ids of the roots of the snapshot's trees.
+func (s *Snapshot) ChunkIDs() []string { return []string{s.Root, s.ChangesRoot} }
+
 // Compliant is the verdict where a plain bool is wanted: unknown gives false (docs/semantics.md 9.4).
 func (s *Snapshot) Compliant() bool { return s.State != nil && *s.State }
 

@@ -36,6 +36,9 @@ type Chunk struct {
 // ID is the SHA-256 of the chunk's content, in hex.
 func (c *Chunk) ID() string { return evidence.SHA256(c.Encoding()) }
 
+// ChunkIDs returns the ids of the chunks below.
+func (c *Chunk) ChunkIDs() []string { return c.Children }
+
 // Encoding is the chunk's content as JSON, which must not be changed.
 func (c *Chunk) Encoding() []byte {
 	if c.encoding != nil {

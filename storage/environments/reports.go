@@ -60,6 +60,9 @@ type WaitingReport struct {
 	ParkedAt float64 `json:"parked_at,omitempty"` // Unix seconds
 }
 
+// ObjectKeys returns the keys of the objects that the report names.
+func (r *WaitingReport) ObjectKeys() []string { return []string{r.Object} }
+
 // NewReportID returns a fresh id for a report.
 func NewReportID() string {
 	id := evidence.NewID()

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
 	"syscall"
 
 	"attestry/storage"
@@ -20,6 +21,32 @@ type guardedObjects struct {
 	storage.Objects
 	guard   *Guard
 	refusal refusal
+	// deletions is held for reading while an object is deleted, and held counts the backups that are being made.
+	deletions sync.RWMutex
+	held      int
+}
+
+// HoldDeletions keeps objects from being deleted until release is called. Whoever deletes one is told that it is deleted. It
+// is then an object that no record names, and those are deleted later: by the collector, or with the next kept checkpoint.
+func (o *guardedObjects) HoldDeletions() (release func()) {
+	o.holdDeletions(1)
+	return func() { o.holdDeletions(-1) }
+}
+
+func (o *guardedObjects) holdDeletions(change int) {
+	o.deletions.Lock()
+	defer o.deletions.Unlock()
+	o.held += change
+}
+
+// Delete deletes an object, unless deletions are held.
+func (o *guardedObjects) Delete(ctx context.Context, key string) error {
+	o.deletions.RLock()
+	defer o.deletions.RUnlock()
+	if o.held > 0 {
+		return nil
+	}
+	return o.Objects.Delete(ctx, key)
 }
 
 func (o *guardedObjects) Put(ctx context.Context, scope string, r io.Reader, size int64) (storage.Object, error) {

@@ -27,6 +27,9 @@ func Facts(docs storage.Documents, clock evidence.Clock) *Documents {
 	return &Documents{Documents: docs, clock: clock}
 }
 
+// Unwrap returns the database below.
+func (d *Documents) Unwrap() storage.Documents { return d.Documents }
+
 // kindOf is how the documents of a collection are logged, nil if they are not.
 func (d *Documents) kindOf(schema *storage.Schema) *kind {
 	if d.off {

@@ -117,9 +117,40 @@ func (l *Logs) Behind(ctx context.Context, log *Log, last Kept) (string, error) 
 	}
 	root, err := tlog.TreeHash(published.Size, l.hashReader(ctx, log, tlog.Tree{N: log.Tree.Size, Hash: log.Tree.Root()}))
 	if err != nil || root == published.Root {
-		return "", err
+		return log.Restored, err
 	}
 	return fmt.Sprintf("the first %d entries in the database are not those of a checkpoint that was published", last.Size), nil
+}
+
+// Restored notes in all logs of a database that was restored from a backup why they may be behind, unless that is "". It
+// returns by organization why a log must not be continued.
+func (l *Logs) Restored(ctx context.Context, why string) (map[string]string, error) {
+	halted := map[string]string{}
+	for after := ""; ; {
+		page, err := l.docs.List(ctx, logSchema, after, storage.MaxMany, storage.MaxBody)
+		if err != nil || len(page) == 0 {
+			return halted, err
+		}
+		for i := range page {
+			after = page[i].ID
+			log, err := l.logs.Update(ctx, after, func(log *Log) error {
+				log.Restored = why
+				return nil
+			})
+			if err != nil {
+				return halted, err
+			}
+			last, _, err := l.LastKept(ctx, after)
+			if err != nil {
+				return halted, err
+			}
+			if behind, err := l.Behind(ctx, &log, last); err != nil {
+				return halted, err
+			} else if behind != "" {
+				halted[after] = behind
+			}
+		}
+	}
 }
 
 // ErrNotBehind reports that a log needs no other one to continue it.

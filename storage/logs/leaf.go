@@ -31,7 +31,7 @@ var (
 	// pendingSchema has leaves without a place, by organization and time.
 	pendingSchema = &storage.Schema{Name: "log_pending", Unconditional: true}
 	// versionSchema has the canonical bytes of facts that are replaced, by the keys of their leaves.
-	versionSchema = &storage.Schema{Name: "log_versions"}
+	versionSchema = &storage.Schema{Name: "log_versions", Opaque: true}
 )
 
 func newLeaf(org, kind, id string, fact []byte) Leaf {

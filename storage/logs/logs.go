@@ -43,6 +43,8 @@ type Log struct {
 	// the one before it, a signed note.
 	Generation int    `json:"generation,omitempty"`
 	Continues  string `json:"continues,omitempty"`
+	// Restored says why checkpoints may have been published that the database does not know, "" if none can have been.
+	Restored string `json:"restored,omitempty"`
 }
 
 func (l *Log) fields() map[string]any {
@@ -92,6 +94,9 @@ type part struct {
 	Path   string `json:"path"`
 	Object string `json:"object"` // key
 }
+
+// ObjectKeys returns the keys of the objects that the part names.
+func (p *part) ObjectKeys() []string { return []string{p.Object} }
 
 var (
 	logSchema = &storage.Schema{

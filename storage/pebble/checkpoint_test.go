@@ -7,7 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -80,5 +82,38 @@ func TestCheckpointIsClosedToOthersFromTheBeginning(t *testing.T) {
 		if mode != 0o700 {
 			t.Errorf("a file was made while the folder had mode %v", mode)
 		}
+	}
+}
+
+// TestCheckpointThatCannotBeWrittenFailsAlone refuses to write one file of the copy after another, as a full disk does.
+func TestCheckpointThatCannotBeWrittenFailsAlone(t *testing.T) {
+	for name, refused := range map[string]struct{ operation, suffix string }{
+		"its log is not made":       {opCreate, ".log"},
+		"its log is not written":    {opWrite, ".log"},
+		"its log is not synced":     {opSync, ".log"},
+		"its manifest is not made":  {opCreate, "MANIFEST-000001"},
+		"no file of it is written":  {opWrite, ""},
+		"no file of it can be made": {opCreate, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			db, disk := openFaulty(t)
+			must(t, db.Insert(t.Context(), plainSchema(), plain("a")))
+			folder := filepath.Join(t.TempDir(), "copy")
+			disk.fail(func(operation, file string) error {
+				if operation == refused.operation && strings.HasPrefix(file, folder) && strings.HasSuffix(file, refused.suffix) {
+					return syscall.ENOSPC
+				}
+				return nil
+			})
+			if err := db.Checkpoint(t.Context(), folder); !errors.Is(err, syscall.ENOSPC) {
+				t.Errorf("the checkpoint: %v", err)
+			}
+			if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("a part of it was left: %v", err)
+			}
+			must(t, db.Insert(t.Context(), plainSchema(), plain("b")))
+			disk.fail(nil)
+			must(t, db.Checkpoint(t.Context(), folder))
+		})
 	}
 }

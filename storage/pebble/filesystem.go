@@ -64,11 +64,14 @@ func (f *filesystem) make(name string, operation func() (vfs.File, error)) (vfs.
 		return err
 	})
 	switch {
+	case !f.contains(name):
+		// A checkpoint's log is not the database's own. If it cannot be written, the checkpoint fails and nothing else does.
+		return made, err
 	case err == nil && wal.Is(name):
 		return &file{File: wal.NewFile(made), health: f.health, hidden: true}, nil
-	case err == nil && f.contains(name):
+	case err == nil:
 		return &file{File: made, health: f.health}, nil
-	case err != nil && f.health.opened.Load() && wal.Is(name):
+	case f.health.opened.Load() && wal.Is(name):
 		f.health.fail(err)
 		return wal.Lost{}, nil
 	}

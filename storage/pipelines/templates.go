@@ -37,6 +37,9 @@ type templateRecord struct {
 	Object  string `json:"object,omitempty"`
 }
 
+// ObjectKeys returns the keys of the objects that the record names.
+func (t *templateRecord) ObjectKeys() []string { return []string{t.Object} }
+
 // Templates keeps the flow templates of organizations by their content, for ever. The last used ones are in memory.
 type Templates struct {
 	collection storage.Collection[templateRecord]

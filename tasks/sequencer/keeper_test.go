@@ -338,3 +338,36 @@ func TestAnEmptyDatabaseDoesNotBeginItsLogAgain(t *testing.T) {
 		t.Errorf("the continuation is entry %d: %v", leaf.Index, err)
 	}
 }
+
+// TestALogOfARestoredDatabaseIsNotContinued notes that checkpoints may have been published since the backup, as none is kept
+// that says so.
+func TestALogOfARestoredDatabaseIsNotContinued(t *testing.T) {
+	f, _, last := published(t)
+	before := f.log()
+	const why = "the database was restored from the backup of yesterday"
+	halted, err := logs.New(f.docs, f.objs).Restored(t.Context(), why)
+	if err != nil || len(halted) != 1 || halted["acme"] != why {
+		t.Fatalf("halted %q: %v", halted, err)
+	}
+	f.add("acme", 1)
+	repository := f.sequenceAndKeep()
+	if after := f.log(); after.Tree.Size != before.Tree.Size || !strings.Contains(repository.Halted(), why) {
+		t.Errorf("%d entries, halted %q", after.Tree.Size, repository.Halted())
+	}
+	continued(t, repository)
+	if log := f.sequenceAndKeep(); log.Halted() != "" || f.log().Continues != last || f.log().Generation != 1 {
+		t.Errorf("halted %q: %+v", log.Halted(), f.log())
+	}
+}
+
+func TestALogOfARestoredDatabaseIsContinuedIfNothingWasPublishedSince(t *testing.T) {
+	f, _, _ := published(t)
+	before := f.log()
+	if halted, err := logs.New(f.docs, f.objs).Restored(t.Context(), ""); err != nil || len(halted) != 0 {
+		t.Fatalf("halted %q: %v", halted, err)
+	}
+	f.add("acme", 1)
+	if repository := f.sequenceAndKeep(); repository.Halted() != "" || f.log().Tree.Size != before.Tree.Size+1 {
+		t.Errorf("%d entries, halted %q", f.log().Tree.Size, repository.Halted())
+	}
+}

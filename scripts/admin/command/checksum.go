@@ -8,6 +8,7 @@ import (
 	"hash"
 
 	"attestry/storage"
+	"attestry/storage/transfer"
 )
 
 // checksum sums up the content of a collection or an object store.
@@ -58,7 +59,7 @@ func (c *checksum) addNumber(n int64) {
 func checksumOf(ctx context.Context, docs storage.Documents, schema *storage.Schema) (*checksum, error) {
 	total := newChecksum()
 	for after := ""; ; {
-		page, err := listDocuments(ctx, docs, schema, after)
+		page, err := transfer.ListDocuments(ctx, docs, schema, after)
 		if err != nil || len(page) == 0 {
 			return total, err
 		}

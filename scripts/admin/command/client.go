@@ -18,8 +18,11 @@ import (
 	"attestry/config"
 )
 
-// argument is the name of the arguments of a command in the form that is sent.
-const argument = "argument"
+// The names in the form that is sent: of the arguments of a command, and of the folder in which it was called.
+const (
+	argument = "argument"
+	folder   = "folder"
+)
 
 // errEnded reports an answer without an end.
 var errEnded = errors.New("the service ended before the command did")
@@ -44,7 +47,7 @@ func (c caller) callRunning(ctx context.Context) (answered bool, err error) {
 	defer stop()
 	dial := func(context.Context, string, string) (net.Conn, error) { return conn, nil }
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: dial}}
-	response, err := client.PostForm("http://service", url.Values{argument: c.args})
+	response, err := client.PostForm("http://service", url.Values{argument: c.args, folder: {c.folder}})
 	if err != nil {
 		return true, cmp.Or(ctx.Err(), fmt.Errorf("%w: %w", errEnded, err))
 	}

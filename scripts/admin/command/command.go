@@ -40,15 +40,17 @@ type action func(ctx context.Context, c caller) error
 // caller is who called the program: their arguments and environment, and where output goes.
 type caller struct {
 	args, environ []string
-	out, errs     io.Writer
-	asJSON        bool // lists are printed as JSON
+	// folder is the one in which the program was called.
+	folder    string
+	out, errs io.Writer
+	asJSON    bool // lists are printed as JSON
 	// running has the stores open already if the command runs within the service. Else it is nil.
 	running *process.Process
 }
 
 // commands lists all there are.
 func commands() []command {
-	return slices.Concat(userCommands(), organizationCommands(), keyCommands(), reportCommands(), jobCommands(), logCommands(), []command{copyCommand()})
+	return slices.Concat(userCommands(), organizationCommands(), keyCommands(), reportCommands(), jobCommands(), logCommands(), []command{copyCommand()}, backupCommands(), verifyCommands())
 }
 
 // errUsage reports arguments that do not fit the command.
@@ -70,7 +72,12 @@ func Run(ctx context.Context, args, environ []string, out, errs io.Writer) int {
 		usage(errs, args)
 		return misused
 	}
-	return caller{args: args, environ: environ, out: out, errs: errs}.run(ctx, act)
+	folder, err := os.Getwd()
+	if err != nil {
+		fmt.Fprintln(errs, err)
+		return failed
+	}
+	return caller{args: args, environ: environ, folder: folder, out: out, errs: errs}.run(ctx, act)
 }
 
 // run does an action, prints its error and returns the exit status.

@@ -11,6 +11,7 @@ import (
 
 	"attestry/process"
 	"attestry/storage"
+	"attestry/storage/transfer"
 )
 
 // progressInterval is the time between two lines about one collection.
@@ -80,28 +81,28 @@ func (c *documentCopy) compareAll(ctx context.Context) ([]targetState, error) {
 // compare reads the target's documents, and the source's up to the last of them.
 func (c *documentCopy) compare(ctx context.Context, schema *storage.Schema) (targetState, error) {
 	found, equal := targetState{}, true
-	target := documentsIn(c.to, schema)
+	target := transfer.DocumentsIn(c.to, schema)
 	// Mostly the target is empty, and the source need not be read.
-	if first, err := target.peek(ctx); err != nil || first == nil {
+	if first, err := target.Peek(ctx); err != nil || first == nil {
 		return found, err
 	}
-	source := documentsIn(c.from, schema)
-	for p, err := range merge(ctx, source, target) {
+	source := transfer.DocumentsIn(c.from, schema)
+	for p, err := range transfer.Merge(ctx, source, target) {
 		if err != nil {
 			return targetState{}, err
 		}
-		if p.source == nil {
+		if p.Source == nil {
 			found.foreign++
 			continue
 		}
-		if p.target != nil && !sameDocument(p.source, p.target) {
+		if p.Target != nil && !sameDocument(p.Source, p.Target) {
 			found.differing++
 		}
-		if equal = equal && p.target != nil; equal {
-			found.after = p.source.ID
+		if equal = equal && p.Target != nil; equal {
+			found.after = p.Source.ID
 			found.equal++
 		}
-		if last, err := target.peek(ctx); err != nil || last == nil {
+		if last, err := target.Peek(ctx); err != nil || last == nil {
 			return found, err
 		}
 	}
@@ -118,7 +119,7 @@ func sameDocument(a, b *storage.Record) bool {
 func (c *documentCopy) copyCollection(ctx context.Context, schema *storage.Schema, found targetState) error {
 	copied, there, told := 0, found.equal, time.Now()
 	for after := found.after; ; {
-		page, err := listDocuments(ctx, c.from, schema, after)
+		page, err := transfer.ListDocuments(ctx, c.from, schema, after)
 		if err != nil {
 			return err
 		}
@@ -145,7 +146,7 @@ func (c *documentCopy) copyCollection(ctx context.Context, schema *storage.Schem
 // requireDocuments refuses a source without any document.
 func requireDocuments(ctx context.Context, docs storage.Documents, schemas []*storage.Schema) error {
 	for _, schema := range schemas {
-		if first, err := documentsIn(docs, schema).peek(ctx); err != nil || first != nil {
+		if first, err := transfer.DocumentsIn(docs, schema).Peek(ctx); err != nil || first != nil {
 			return err
 		}
 	}

@@ -2,17 +2,14 @@ package command
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
-	"strings"
 	"text/tabwriter"
 	"time"
 
 	"attestry/storage"
+	"attestry/storage/transfer"
 )
 
 // objectCopy copies the objects of one store to another.
@@ -34,7 +31,7 @@ func (c *objectCopy) run(ctx context.Context) error {
 // requireObjects refuses a source without any object: so do a parent folder and a folder of
 // documents look.
 func requireObjects(ctx context.Context, objects storage.Objects) error {
-	if first, err := objectsIn(objects).peek(ctx); err != nil || first != nil {
+	if first, err := transfer.ObjectsIn(objects).Peek(ctx); err != nil || first != nil {
 		return err
 	}
 	return errors.New("the source has no objects; is its URL right?")
@@ -43,11 +40,11 @@ func requireObjects(ctx context.Context, objects storage.Objects) error {
 // refuseForeign refuses a target with objects that the source lacks.
 func (c *objectCopy) refuseForeign(ctx context.Context) error {
 	foreign := 0
-	for p, err := range merge(ctx, objectsIn(c.from), objectsIn(c.to)) {
+	for p, err := range transfer.Merge(ctx, transfer.ObjectsIn(c.from), transfer.ObjectsIn(c.to)) {
 		if err != nil {
 			return err
 		}
-		if p.source == nil {
+		if p.Source == nil {
 			foreign++
 		}
 	}
@@ -62,21 +59,21 @@ func (c *objectCopy) refuseForeign(ctx context.Context) error {
 func (c *objectCopy) copyMissing(ctx context.Context) error {
 	copied, there, told := 0, 0, time.Now()
 	var faults []error
-	for p, err := range merge(ctx, objectsIn(c.from), objectsIn(c.to)) {
+	for p, err := range transfer.Merge(ctx, transfer.ObjectsIn(c.from), transfer.ObjectsIn(c.to)) {
 		switch {
 		case err != nil:
 			return err
-		case p.source == nil:
+		case p.Source == nil:
 			continue
-		case p.target != nil && p.target.Size == p.source.Size:
+		case p.Target != nil && p.Target.Size == p.Source.Size:
 			there++
 			continue
 		}
-		switch err := c.copyObject(ctx, p.source); {
-		case errors.Is(err, errContent):
-			faults = append(faults, fmt.Errorf("object %s was not copied: %w", p.source.Key, err))
+		switch err := transfer.CopyObject(ctx, c.from, c.to, p.Source); {
+		case errors.Is(err, transfer.ErrContent):
+			faults = append(faults, fmt.Errorf("object %s was not copied: %w", p.Source.Key, err))
 		case err != nil:
-			return fmt.Errorf("object %s: %w", p.source.Key, err)
+			return fmt.Errorf("object %s: %w", p.Source.Key, err)
 		default:
 			copied++
 		}
@@ -89,38 +86,26 @@ func (c *objectCopy) copyMissing(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// copyObject streams an object. Content that does not have the SHA-256 of its key is not
-// stored: the stream breaks at its end.
-func (c *objectCopy) copyObject(ctx context.Context, object *storage.Object) error {
-	content, err := c.from.Get(ctx, object.Key, 0, -1)
-	if err != nil {
-		return err
-	}
-	scope, _, _ := strings.Cut(object.Key, "/")
-	_, err = c.to.Put(ctx, scope, &verifier{content: content, hash: sha256.New(), sum: object.SHA256}, object.Size)
-	return errors.Join(err, content.Close())
-}
-
 // verify compares the lists of both stores and hashes every object of the target.
 func (c *objectCopy) verify(ctx context.Context) error {
 	fmt.Fprintln(c.errs, "reading the objects of the target")
 	source, target := newChecksum(), newChecksum()
 	var faults []error
-	for p, err := range merge(ctx, objectsIn(c.from), objectsIn(c.to)) {
+	for p, err := range transfer.Merge(ctx, transfer.ObjectsIn(c.from), transfer.ObjectsIn(c.to)) {
 		if err != nil {
 			return err
 		}
-		if p.source != nil {
-			source.addObject(p.source)
+		if p.Source != nil {
+			source.addObject(p.Source)
 		}
-		if p.target == nil {
+		if p.Target == nil {
 			continue
 		}
-		target.addObject(p.target)
-		if err := c.hashObject(ctx, p.target); errors.Is(err, errContent) {
-			faults = append(faults, fmt.Errorf("object %s of the target is damaged: %w; delete it and copy again", p.target.Key, err))
+		target.addObject(p.Target)
+		if err := transfer.WriteObject(ctx, c.to, p.Target, io.Discard); errors.Is(err, transfer.ErrContent) {
+			faults = append(faults, fmt.Errorf("object %s of the target is damaged: %w; delete it and copy again", p.Target.Key, err))
 		} else if err != nil {
-			return fmt.Errorf("object %s of the target: %w", p.target.Key, err)
+			return fmt.Errorf("object %s of the target: %w", p.Target.Key, err)
 		}
 	}
 	if !source.equal(target) {
@@ -137,32 +122,4 @@ func (c *objectCopy) verify(ctx context.Context) error {
 	}
 	_, err := fmt.Fprintln(c.out, "every object of the target has the content that its key names")
 	return err
-}
-
-func (c *objectCopy) hashObject(ctx context.Context, object *storage.Object) error {
-	content, err := c.to.Get(ctx, object.Key, 0, -1)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(io.Discard, &verifier{content: content, hash: sha256.New(), sum: object.SHA256})
-	return errors.Join(err, content.Close())
-}
-
-// errContent reports content that is not what its key names.
-var errContent = errors.New("the content does not have the SHA-256 of its key")
-
-// verifier reads an object, and fails at its end if the content is not what the key names.
-type verifier struct {
-	content io.Reader
-	hash    hash.Hash
-	sum     string
-}
-
-func (v *verifier) Read(p []byte) (int, error) {
-	n, err := v.content.Read(p)
-	v.hash.Write(p[:n])
-	if errors.Is(err, io.EOF) && hex.EncodeToString(v.hash.Sum(nil)) != v.sum {
-		return n, errContent
-	}
-	return n, err
 }

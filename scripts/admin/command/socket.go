@@ -88,7 +88,7 @@ func (s *Socket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return // the client has gone away
 	}
 	by := caller{
-		args: r.PostForm[argument], running: s.process,
+		args: r.PostForm[argument], folder: r.PostForm.Get(folder), running: s.process,
 		// Writes to standard output gather, as tables are written cell by cell.
 		out:  output(func(p []byte) error { return a.send(part{Out: p}, false) }),
 		errs: output(func(p []byte) error { return a.send(part{Errs: p}, true) }),

@@ -20,14 +20,27 @@ type session struct {
 
 // withStores makes an action of f, for which the stores of the service are opened. A process that has an
 // embedded database open executes the command itself.
-func withStores(f func(ctx context.Context, s *session) error) action { return opened(nil, f) }
+func withStores(f func(ctx context.Context, s *session) error) action {
+	return opened(nil, process.Open, f)
+}
 
 // withoutRedis is withStores for actions that enqueue nothing: no Redis need be set, as nothing connects to it.
 func withoutRedis(f func(ctx context.Context, s *session) error) action {
-	return opened(map[string]string{"ATTESTRY_REDIS_URL": "redis://localhost"}, f)
+	return opened(noRedis, process.Open, f)
 }
 
-func opened(defaults map[string]string, f func(ctx context.Context, s *session) error) action {
+// readOnly is withoutRedis for actions that write nothing to the stores.
+func readOnly(f func(ctx context.Context, s *session) error) action {
+	return opened(noRedis, process.OpenToRead, f)
+}
+
+// noRedis is the default of the settings of actions that enqueue nothing.
+var noRedis = map[string]string{"ATTESTRY_REDIS_URL": "redis://localhost"}
+
+// opener opens the stores of the service.
+type opener func(context.Context, config.Settings, *slog.Logger) (*process.Process, error)
+
+func opened(defaults map[string]string, open opener, f func(ctx context.Context, s *session) error) action {
 	return func(ctx context.Context, c caller) error {
 		if c.running != nil {
 			return f(ctx, &session{Process: c.running, caller: c})
@@ -39,7 +52,7 @@ func opened(defaults map[string]string, f func(ctx context.Context, s *session) 
 		if err != nil {
 			return err
 		}
-		p, err := process.Open(ctx, settings, process.NewLog(c.errs, slog.LevelWarn))
+		p, err := open(ctx, settings, process.NewLog(c.errs, slog.LevelWarn))
 		if err != nil {
 			return err
 		}

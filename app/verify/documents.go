@@ -1,0 +1,121 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+
+	"attestry/storage"
+	"attestry/storage/transfer"
+)
+
+// checkDocuments decodes documents, and looks for the objects and chunks that they name. Every chunk is among the documents.
+// So a tree is whole if its root is there, and with each chunk those below it.
+func (v *verification) checkDocuments(ctx context.Context, schema *storage.Schema, records []storage.Record) (findings, error) {
+	found, objects, chunks := findings{}, map[string][]string{}, map[string][]string{}
+	for _, record := range records {
+		v.result.Documents++
+		references, err := v.catalog.References(schema, record)
+		if err != nil {
+			found.add(record.ID, "it does not decode: "+err.Error())
+			continue
+		}
+		for _, key := range references.Objects {
+			objects[key] = append(objects[key], record.ID)
+		}
+		for _, id := range references.Chunks {
+			chunks[id] = append(chunks[id], record.ID)
+		}
+	}
+	if err := v.findObjects(ctx, objects, found); err != nil {
+		return nil, err
+	}
+	return found, v.findChunks(ctx, chunks, found)
+}
+
+// findObjects looks for objects that documents name.
+func (v *verification) findObjects(ctx context.Context, named map[string][]string, found findings) error {
+	for key, documents := range named {
+		_, err := v.Objects.Stat(ctx, key)
+		switch _, invalid := storage.ParseObjectKey(key); {
+		case err == nil:
+			continue
+		case invalid == nil && !errors.Is(err, storage.ErrNotFound):
+			return err
+		}
+		for _, id := range documents {
+			found.add(id, "the object "+key+" that it names is missing")
+		}
+	}
+	return nil
+}
+
+// findChunks looks for chunks that snapshots and other chunks name.
+func (v *verification) findChunks(ctx context.Context, named map[string][]string, found findings) error {
+	there, err := fetch(ctx, v, "chunks", keysOf(named), func(*struct{}) bool { return true })
+	if err != nil {
+		return err
+	}
+	for id, documents := range named {
+		if there[id] {
+			continue
+		}
+		for _, document := range documents {
+			found.add(document, "the chunk "+id+" of its tree is missing or damaged")
+		}
+	}
+	return nil
+}
+
+// fetch reads documents by id, in as many commands as there are pages of ids, and keeps of each what keep returns. It leaves
+// out those that do not decode, which are reported where their collection is read.
+func fetch[T, K any](ctx context.Context, v *verification, collection string, ids []string, keep func(*T) K) (map[string]K, error) {
+	kept := map[string]K{}
+	for some := range slices.Chunk(storage.Distinct(ids), pageSize) {
+		records, err := v.Documents.GetMany(ctx, v.schemas[collection], some)
+		if err != nil {
+			return nil, err
+		}
+		for i := range records {
+			if value, ok := decode[T](&records[i]); ok {
+				kept[records[i].ID] = keep(value)
+			}
+		}
+	}
+	return kept, nil
+}
+
+// readObjects hashes all objects.
+func (v *verification) readObjects(ctx context.Context) error {
+	for after := ""; ; {
+		page, err := v.Objects.List(ctx, after, storage.MaxMany)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for i := range page {
+			if err := v.readObject(ctx, &page[i]); err != nil {
+				return err
+			}
+		}
+		after = page[len(page)-1].Key
+	}
+}
+
+// readObject hashes an object. One that was deleted meanwhile is no finding: if a document names it, that was one.
+func (v *verification) readObject(ctx context.Context, object *storage.Object) error {
+	err := transfer.WriteObject(ctx, v.Objects, object, io.Discard)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, storage.ErrNotFound):
+		return nil
+	case err != nil:
+		// A disk that cannot read one object may read the others.
+		return v.report(object.Key, err.Error())
+	}
+	v.result.Objects++
+	v.result.ObjectBytes += object.Size
+	v.progress()
+	return nil
+}

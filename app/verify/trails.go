@@ -1,0 +1,222 @@
+package verify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+
+	"attestry/evidence"
+	"attestry/evidence/compliance"
+	"attestry/evidence/template"
+	"attestry/storage"
+)
+
+func decode[T any](record *storage.Record) (*T, bool) {
+	value := new(T)
+	err := json.Unmarshal(record.Body, value)
+	return value, err == nil
+}
+
+func keysOf[T any](values map[string]T) []string { return slices.Sorted(maps.Keys(values)) }
+
+func same[T any](value *T) T { return *value }
+
+// checkTrails compares trails with their attestations, slots and templates.
+func (v *verification) checkTrails(ctx context.Context, _ *storage.Schema, records []storage.Record) (findings, error) {
+	var trails []*evidence.Trail
+	var entries []string
+	for i := range records {
+		trail, ok := decode[evidence.Trail](&records[i])
+		if !ok {
+			continue
+		}
+		trails = append(trails, trail)
+		for _, entry := range trail.Entries {
+			entries = append(entries, entry.ID)
+		}
+	}
+	facts, err := fetch(ctx, v, "attestations", entries, (*evidence.Attestation).SlotEntry)
+	if err != nil {
+		return nil, err
+	}
+	found := findings{}
+	var summaries []summary
+	for _, trail := range trails {
+		for _, entry := range trail.Entries {
+			if !reflects(entry, facts[entry.ID].Entry) {
+				found.add(trail.Key(), "its attestation "+entry.ID+" is missing or says otherwise")
+			}
+		}
+		evaluated, err := v.evaluate(ctx, trail, found)
+		if err != nil {
+			return nil, err
+		}
+		summaries = append(summaries, evaluated...)
+	}
+	return found, v.checkSummaries(ctx, summaries, found)
+}
+
+// reflects reports whether an entry is that of an attestation. Earlier versions stored less of overrides.
+func reflects(entry, fact evidence.Entry) bool {
+	return entry.ID == fact.ID && entry.Name == fact.Name && entry.Time == fact.Time && entry.Compliant == fact.Compliant
+}
+
+// summary is what a trail knows of the slot of a name.
+type summary struct {
+	trail    *evidence.Trail
+	template *template.Template
+	name     string
+}
+
+// slot is the id of the slot.
+func (s *summary) slot() string { return evidence.SlotID(s.trail.Key(), s.name) }
+
+// evaluate compares the status of a trail with what its template says, and returns the summaries of its slots.
+func (v *verification) evaluate(ctx context.Context, trail *evidence.Trail, found findings) ([]summary, error) {
+	stored, err := v.templates.Get(ctx, trail.Org, trail.Template)
+	if err != nil {
+		if ctx.Err() != nil || errors.Is(err, storage.ErrOutage) {
+			return nil, err
+		}
+		found.add(trail.Key(), "its template cannot be read: "+err.Error())
+		return nil, nil
+	}
+	if status := compliance.Trail(&stored.Template, trail); status != trail.Status {
+		found.add(trail.Key(), "its status is "+string(trail.Status)+", and "+string(status)+" follows from its facts")
+	}
+	var summaries []summary
+	for _, name := range keysOf(trail.Slots) {
+		summaries = append(summaries, summary{trail: trail, template: &stored.Template, name: name})
+	}
+	return summaries, nil
+}
+
+// checkSummaries compares summaries with their slots. A slot is read after the trail, and so is newer than the summary of it
+// only if the trail has changed.
+func (v *verification) checkSummaries(ctx context.Context, summaries []summary, found findings) error {
+	for some := range slices.Chunk(summaries, pageSize) {
+		slots, err := fetch(ctx, v, "slots", storage.IDs(some, func(s summary) string { return s.slot() }), same[evidence.Slot])
+		if err != nil {
+			return err
+		}
+		for _, s := range some {
+			if slot, ok := slots[s.slot()]; !ok || !s.of(&slot) {
+				found.add(s.trail.Key(), "its artifact name "+s.name+" is not as its slot says")
+			}
+		}
+	}
+	return nil
+}
+
+// of reports whether the summary is that of a slot. Under another template than the trail's it was made before.
+func (s *summary) of(slot *evidence.Slot) bool {
+	known := s.trail.Slots[s.name]
+	if known.Template != s.trail.Template {
+		return known.Version == slot.Version
+	}
+	return known == compliance.Summarize(s.trail.Template, s.template, slot)
+}
+
+// checkSlots compares slots with the facts that they name.
+func (v *verification) checkSlots(ctx context.Context, _ *storage.Schema, records []storage.Record) (findings, error) {
+	var slots []*evidence.Slot
+	var entries, artifacts []string
+	for i := range records {
+		slot, ok := decode[evidence.Slot](&records[i])
+		if !ok {
+			continue
+		}
+		slots = append(slots, slot)
+		entries = append(entries, storage.IDs(slot.Entries, func(entry evidence.SlotEntry) string { return entry.ID })...)
+		artifacts = append(artifacts, storage.IDs(slot.Artifacts, func(a evidence.SlotArtifact) string { return a.Record })...)
+	}
+	attested, err := fetch(ctx, v, "attestations", entries, (*evidence.Attestation).SlotEntry)
+	if err != nil {
+		return nil, err
+	}
+	reported, err := fetch(ctx, v, "artifacts", artifacts, (*evidence.ArtifactRecord).SlotArtifact)
+	found := findings{}
+	for _, slot := range slots {
+		for _, entry := range slot.Entries {
+			if fact := attested[entry.ID]; !reflects(entry.Entry, fact.Entry) || entry.Fingerprint != fact.Fingerprint || entry.Commit != fact.Commit {
+				found.add(slot.ID(), "its attestation "+entry.ID+" is missing or says otherwise")
+			}
+		}
+		for _, artifact := range slot.Artifacts {
+			if artifact != reported[artifact.Record] {
+				found.add(slot.ID(), "its artifact "+artifact.Record+" is missing or says otherwise")
+			}
+		}
+	}
+	return found, err
+}
+
+// checkArtifacts looks for artifacts that their slots do not have, or a later report of the same fingerprint.
+func (v *verification) checkArtifacts(ctx context.Context, _ *storage.Schema, records []storage.Record) (findings, error) {
+	reported := map[string]*evidence.ArtifactRecord{}
+	var ids []string
+	for i := range records {
+		if record, ok := decode[evidence.ArtifactRecord](&records[i]); ok {
+			reported[record.ID] = record
+			ids = append(ids, evidence.SlotID(evidence.TrailKey(record.Flow, record.Trail), record.Name))
+		}
+	}
+	slots, err := fetch(ctx, v, "slots", ids, same[evidence.Slot])
+	found := findings{}
+	for id, record := range reported {
+		slot := slots[evidence.SlotID(evidence.TrailKey(record.Flow, record.Trail), record.Name)]
+		if !slot.Reported(record.SlotArtifact()) {
+			found.add(id, "its trail does not have it under the name "+record.Name)
+		}
+	}
+	return found, err
+}
+
+// checkAttestations looks for attestations that neither their trails nor their slots have, nor a later one in their place.
+func (v *verification) checkAttestations(ctx context.Context, _ *storage.Schema, records []storage.Record) (findings, error) {
+	attested := map[string]*evidence.Attestation{}
+	var keys []string
+	for i := range records {
+		if a, ok := decode[evidence.Attestation](&records[i]); ok {
+			attested[a.ID] = a
+			keys = append(keys, evidence.TrailKey(a.Flow, a.Trail))
+		}
+	}
+	trails, err := fetch(ctx, v, "trails", keys, same[evidence.Trail])
+	if err != nil {
+		return nil, err
+	}
+	slotIDs := map[string][]string{}
+	var all []string
+	found := findings{}
+	for id, a := range attested {
+		key := evidence.TrailKey(a.Flow, a.Trail)
+		trail := trails[key]
+		if trail.Name == "" || a.OfTrail() && !trail.Attested(a.Entry()) {
+			found.add(id, "its trail is missing or does not have it")
+		}
+		for _, name := range slotNames(&trail, a) {
+			slotIDs[id] = append(slotIDs[id], evidence.SlotID(key, name))
+		}
+		all = append(all, slotIDs[id]...)
+	}
+	slots, err := fetch(ctx, v, "slots", all, same[evidence.Slot])
+	for id, wanted := range slotIDs {
+		for _, slotID := range wanted {
+			if slot := slots[slotID]; !slot.Attested(attested[id].SlotEntry()) {
+				found.add(id, "the slot "+slotID+" does not have it")
+			}
+		}
+	}
+	return found, err
+}
+
+// slotNames returns the artifact names of a trail whose slots must have an attestation.
+func slotNames(trail *evidence.Trail, a *evidence.Attestation) []string {
+	if a.Fingerprint != "" {
+		return trail.NamesOf(a.Fingerprint)
+	}
+	return a.Targets
+}

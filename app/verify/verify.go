@@ -1,0 +1,170 @@
+// Package verify reads all that the stores of the service have, and finds what is not as it must be.
+package verify
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"attestry/app"
+	"attestry/storage"
+	"attestry/storage/pipelines"
+	"attestry/storage/transfer"
+)
+
+const (
+	// attempts is how often a document is looked at that changes meanwhile.
+	attempts = 3
+	// pageSize is how many documents are looked at together, and how many others are read for them with one command: large
+	// enough that commands do not count, and small enough for memory, even if each document is large.
+	pageSize = 100
+)
+
+// Finding is something that is not as it must be.
+type Finding struct {
+	// Where names a document, collection/id, an object by its key, or a collection.
+	Where string `json:"where"`
+	What  string `json:"what"`
+}
+
+// Result is how much was read.
+type Result struct {
+	Documents   int64 `json:"documents"`
+	Objects     int64 `json:"objects"`
+	ObjectBytes int64 `json:"object_bytes"`
+	Findings    int64 `json:"findings"`
+}
+
+// Options are what a verification takes.
+type Options struct {
+	// Documents is the database as the engine opened it: with a guard before it, one damaged document hides others.
+	Documents storage.Documents
+	// Objects is the object store, for the same reason without a guard.
+	Objects storage.Objects
+	// WithoutContent leaves out to read the content of the objects.
+	WithoutContent bool
+	// Report takes each finding when it is found. An error ends the verification.
+	Report func(Finding) error
+	// Progress is called with what was read so far, after each page of documents and each object; it may be nil.
+	Progress func(Result)
+}
+
+type verification struct {
+	Options
+	catalog *storage.Catalog
+	// templates are read through a cache.
+	templates *pipelines.Templates
+	schemas   map[string]*storage.Schema
+	result    Result
+}
+
+// Run verifies that every document decodes, every object that a document names is there, every object has the SHA-256 of its
+// key, the trees of snapshots are whole, and trails follow from their facts. Others may use the stores meanwhile: what
+// changed while it was looked at is looked at again. An error means that not all was read.
+func Run(ctx context.Context, options Options) (Result, error) {
+	v := &verification{Options: options, catalog: storage.NewCatalog(options.Documents), schemas: map[string]*storage.Schema{}}
+	// The repositories tell the catalog how their documents are decoded.
+	store := app.NewStore(v.catalog, options.Objects, time.Now, slog.New(slog.DiscardHandler))
+	defer store.Tenancy.Close()
+	v.templates = store.Templates
+	for _, schema := range app.Schemas() {
+		v.schemas[schema.Name] = schema
+	}
+	for _, schema := range app.Schemas() {
+		if err := v.eachPage(ctx, schema, v.checkDocuments); err != nil {
+			return v.result, err
+		}
+	}
+	for _, of := range []struct {
+		collection string
+		check      checker
+	}{
+		{"trails", v.checkTrails}, {"slots", v.checkSlots}, {"artifacts", v.checkArtifacts}, {"attestations", v.checkAttestations},
+	} {
+		if err := v.eachPage(ctx, v.schemas[of.collection], of.check); err != nil {
+			return v.result, err
+		}
+	}
+	if options.WithoutContent {
+		return v.result, nil
+	}
+	return v.result, v.readObjects(ctx)
+}
+
+// findings are what is wrong with documents, by their ids.
+type findings map[string][]string
+
+func (f findings) add(id, what string) { f[id] = append(f[id], what) }
+
+// checker looks at documents of a collection.
+type checker func(ctx context.Context, schema *storage.Schema, records []storage.Record) (findings, error)
+
+// eachPage checks all documents of a collection. What cannot be read of it is a finding.
+func (v *verification) eachPage(ctx context.Context, schema *storage.Schema, check checker) error {
+	for after := ""; ; {
+		page, err := v.Documents.List(ctx, schema, after, pageSize, transfer.BatchBytes)
+		if errors.Is(err, storage.ErrDamaged) {
+			return v.report(schema.Name, "the documents behind \""+after+"\" cannot be read: "+err.Error())
+		}
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		err = v.settle(ctx, schema, page, check)
+		if errors.Is(err, storage.ErrDamaged) {
+			err = v.report(schema.Name, "the documents behind \""+after+"\" cannot be compared with others: "+err.Error())
+		}
+		if err != nil {
+			return err
+		}
+		after = page[len(page)-1].ID
+		v.progress()
+	}
+}
+
+// settle reports what is wrong with documents that have not changed since they were read. Those that have are looked at again.
+func (v *verification) settle(ctx context.Context, schema *storage.Schema, records []storage.Record, check checker) error {
+	for range attempts {
+		found, err := check(ctx, schema, records)
+		if err != nil || len(found) == 0 {
+			return err
+		}
+		revisions := map[string]int64{}
+		for i := range records {
+			revisions[records[i].ID] = records[i].Revision
+		}
+		again, err := v.Documents.GetMany(ctx, schema, slices.Sorted(maps.Keys(found)))
+		if err != nil {
+			return err
+		}
+		records = nil
+		for _, record := range again {
+			if record.Revision != revisions[record.ID] {
+				records = append(records, record)
+				continue
+			}
+			for _, what := range found[record.ID] {
+				if err := v.report(schema.Name+"/"+record.ID, what); err != nil {
+					return err
+				}
+			}
+		}
+		if len(records) == 0 {
+			return nil
+		}
+	}
+	return nil // it is written to all the time
+}
+
+func (v *verification) report(where, what string) error {
+	v.result.Findings++
+	return v.Report(Finding{Where: where, What: what})
+}
+
+func (v *verification) progress() {
+	if v.Progress != nil {
+		v.Progress(v.result)
+	}
+}

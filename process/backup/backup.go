@@ -1,0 +1,171 @@
+// Package backup copies the stores of the service to a place of their own while it runs, and back into empty ones.
+//
+// The place is an object store. It has the objects of the service under their keys, the files of the database's states under
+// the SHA-256 of their content, and a manifest for each backup, which is stored last. So a backup adds only what the place
+// does not have, and one that was interrupted has no manifest: it cannot be restored, and the next one continues it.
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"attestry/app/verify"
+	"attestry/evidence"
+	"attestry/storage"
+	"attestry/storage/transfer"
+)
+
+// Opener opens the documents in a folder.
+type Opener func(ctx context.Context, folder string) (storage.Documents, error)
+
+// Source is what is backed up.
+type Source struct {
+	// Checkpoint makes a consistent copy of the running database in a folder that does not exist.
+	Checkpoint func(ctx context.Context, folder string) error
+	// Folder is that of the database. The checkpoint is made beside it, where it takes hardly any room.
+	Folder string
+	Open   Opener
+	// Objects is the object store as its engine opened it.
+	Objects storage.Objects
+	// HoldDeletions keeps the service from deleting objects until release is called.
+	HoldDeletions func() (release func())
+}
+
+// Output is where progress, and what is damaged, is written to.
+type Output struct {
+	Clock    evidence.Clock
+	Progress io.Writer
+	Report   func(verify.Finding) error
+}
+
+// running is held by the one backup that this process makes at a time.
+var running sync.Mutex
+
+// Make makes a backup. It has every document that was acknowledged before it began, and all objects that these documents
+// name: an object is stored before its document, and none is deleted until all are copied. It also has what is damaged, as
+// far as it can be read, and reports that.
+func Make(ctx context.Context, source Source, place storage.Objects, out Output) (Manifest, error) {
+	if !running.TryLock() {
+		return Manifest{}, errors.New("another backup is being made")
+	}
+	defer running.Unlock()
+	release := sync.OnceFunc(source.HoldDeletions())
+	defer release()
+	made := Manifest{Format: format, MadeAt: out.Clock().UTC()}
+	checkpoint := source.Folder + ".backup"
+	// A killed process may have left one.
+	if err := os.RemoveAll(checkpoint); err != nil {
+		return made, err
+	}
+	if err := source.Checkpoint(ctx, checkpoint); err != nil {
+		return made, err
+	}
+	defer os.RemoveAll(checkpoint)
+	m := newMeter(out, "objects")
+	if err := copyObjects(ctx, source.Objects, m.into(place), out); err != nil {
+		return made, err
+	}
+	release()
+	m.end()
+	m = newMeter(out, "files of the database")
+	var err error
+	if made.Files, err = putFiles(ctx, checkpoint, m.into(place)); err != nil {
+		return made, err
+	}
+	m.end()
+	if err := made.verify(ctx, checkpoint, source.Open, place, out); err != nil {
+		return made, err
+	}
+	return made, made.put(ctx, place)
+}
+
+// copyObjects copies the objects that another store lacks or has in another size. Those that are damaged are reported.
+func copyObjects(ctx context.Context, from, to storage.Objects, out Output) error {
+	for p, err := range transfer.Merge(ctx, transfer.ObjectsIn(from), transfer.ObjectsIn(to)) {
+		switch {
+		case err != nil:
+			return err
+		case p.Source == nil, p.Target != nil && p.Target.Size == p.Source.Size:
+			continue
+		}
+		err := transfer.CopyObject(ctx, from, to, p.Source)
+		switch {
+		case errors.Is(err, storage.ErrNotFound):
+			continue // such as the probe of a store, which is deleted at once; if a document names it, that is found later
+		case errors.Is(err, transfer.ErrContent):
+			err = out.Report(verify.Finding{Where: p.Source.Key, What: "it was not copied: " + transfer.ErrContent.Error()})
+		}
+		if err != nil {
+			return fmt.Errorf("copy the object %s: %w", p.Source.Key, err)
+		}
+	}
+	return nil
+}
+
+// putFiles stores the files of a folder, and returns what they are.
+func putFiles(ctx context.Context, folder string, place storage.Objects) ([]File, error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return nil, err
+	}
+	files := make([]File, 0, len(entries))
+	for _, entry := range entries {
+		if !entry.Type().IsRegular() {
+			continue
+		}
+		file, err := putFile(ctx, filepath.Join(folder, entry.Name()), place)
+		if err != nil {
+			return nil, fmt.Errorf("copy the file %s of the database: %w", entry.Name(), err)
+		}
+		files = append(files, file)
+	}
+	return files, nil
+}
+
+// putFile stores a file, unless the place has one with its content.
+func putFile(ctx context.Context, path string, place storage.Objects) (File, error) {
+	content, err := os.Open(path)
+	if err != nil {
+		return File{}, err
+	}
+	defer content.Close()
+	sum, size, err := hashOf(content)
+	if err != nil {
+		return File{}, err
+	}
+	file := File{Name: filepath.Base(path), Key: storage.ObjectKey(filesScope, sum), Size: size}
+	known, err := place.Stat(ctx, file.Key)
+	if err == nil && known.Size == size {
+		return file, nil
+	}
+	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+		return File{}, err
+	}
+	if _, err := content.Seek(0, io.SeekStart); err != nil {
+		return File{}, err
+	}
+	_, err = place.Put(ctx, filesScope, transfer.Verified(content, sum), size)
+	return file, err
+}
+
+// verify reads the files of a backup back, and opens the checkpoint that they are copies of: every document must decode, and
+// the place have all objects that they name.
+func (m *Manifest) verify(ctx context.Context, checkpoint string, open Opener, place storage.Objects, out Output) error {
+	fmt.Fprintln(out.Progress, "verifying the backup")
+	for _, file := range m.Files {
+		if err := transfer.WriteObject(ctx, place, file.object(), io.Discard); err != nil {
+			return fmt.Errorf("read the file %s of the database back: %w", file.Name, err)
+		}
+	}
+	docs, err := open(ctx, checkpoint)
+	if err != nil {
+		return fmt.Errorf("open the copy of the database: %w", err)
+	}
+	m.Verified, err = verify.Run(ctx, verify.Options{Documents: docs, Objects: place, WithoutContent: true, Report: out.Report})
+	return errors.Join(err, docs.Close())
+}

@@ -1,0 +1,152 @@
+package backup
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"attestry/app/verify"
+	"attestry/storage"
+)
+
+const (
+	// filesScope has the files of databases, and manifestScope the manifests. No id of an organization begins like that.
+	filesScope    = "backup-files"
+	manifestScope = "backup-manifests"
+	// format is the version of manifests.
+	format = 1
+)
+
+// Manifest says what a backup consists of, besides all objects of the place.
+type Manifest struct {
+	Format int       `json:"format"`
+	MadeAt time.Time `json:"made_at"`
+	// Files are those of the database.
+	Files []File `json:"files"`
+	// Verified is what was found when the backup was verified.
+	Verified verify.Result `json:"verified"`
+}
+
+// File is a file of a database.
+type File struct {
+	Name string `json:"name"`
+	Key  string `json:"key"` // of the object with its content
+	Size int64  `json:"size"`
+}
+
+// object describes the object with the content of the file.
+func (f *File) object() *storage.Object {
+	object, _ := storage.ParseObjectKey(f.Key) // check has parsed it
+	object.Size = f.Size
+	return &object
+}
+
+// Name is how the backup is called: when it was begun.
+func (m *Manifest) Name() string { return m.MadeAt.Format(time.RFC3339) }
+
+// Bytes is the size of the database.
+func (m *Manifest) Bytes() (total int64) {
+	for _, file := range m.Files {
+		total += file.Size
+	}
+	return total
+}
+
+// check refuses a manifest that this version cannot restore.
+func (m *Manifest) check() error {
+	if m.Format != format {
+		return fmt.Errorf("the backup %s has format %d, this version restores format %d", m.Name(), m.Format, format)
+	}
+	for _, file := range m.Files {
+		if _, err := storage.ParseObjectKey(file.Key); err != nil || file.Name != filepath.Base(file.Name) || !filepath.IsLocal(file.Name) {
+			return fmt.Errorf("the manifest of the backup %s is damaged: it names the file %q with the key %q", m.Name(), file.Name, file.Key)
+		}
+	}
+	return nil
+}
+
+// put stores the manifest, which makes the backup complete.
+func (m *Manifest) put(ctx context.Context, place storage.Objects) error {
+	content, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = place.Put(ctx, manifestScope, bytes.NewReader(content), int64(len(content)))
+	return err
+}
+
+// ErrNone reports a place without a complete backup.
+var ErrNone = errors.New("there is no complete backup")
+
+// Manifests returns those of the complete backups in a place, the oldest first.
+func Manifests(ctx context.Context, place storage.Objects) ([]Manifest, error) {
+	var found []Manifest
+	prefix := manifestScope + "/"
+	for after := prefix; ; {
+		page, err := place.List(ctx, after, storage.MaxMany)
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range page {
+			if after = object.Key; !strings.HasPrefix(object.Key, prefix) {
+				page = nil
+				break
+			}
+			manifest, err := readManifest(ctx, place, &object)
+			if err != nil {
+				return nil, fmt.Errorf("read the manifest %s: %w", object.Key, err)
+			}
+			found = append(found, manifest)
+		}
+		if len(page) == 0 {
+			slices.SortStableFunc(found, func(a, b Manifest) int { return a.MadeAt.Compare(b.MadeAt) })
+			return found, nil
+		}
+	}
+}
+
+// Choose returns the backup of a name, the last one if that is "".
+func Choose(ctx context.Context, place storage.Objects, name string) (Manifest, error) {
+	found, err := Manifests(ctx, place)
+	switch {
+	case err != nil:
+		return Manifest{}, err
+	case len(found) == 0:
+		return Manifest{}, ErrNone
+	case name == "":
+		return found[len(found)-1], found[len(found)-1].check()
+	}
+	names := make([]string, 0, len(found))
+	for i := range found {
+		if names = append(names, found[i].Name()); names[i] == name {
+			return found[i], found[i].check()
+		}
+	}
+	return Manifest{}, fmt.Errorf("there is no backup %q; there are %s", name, strings.Join(names, ", "))
+}
+
+func readManifest(ctx context.Context, place storage.Objects, object *storage.Object) (Manifest, error) {
+	content, err := place.Get(ctx, object.Key, 0, -1)
+	if err != nil {
+		return Manifest{}, err
+	}
+	defer content.Close()
+	var manifest Manifest
+	err = json.NewDecoder(content).Decode(&manifest)
+	return manifest, err
+}
+
+func hashOf(content io.Reader) (sum string, size int64, err error) {
+	hash := sha256.New()
+	size, err = io.Copy(hash, content)
+	return hex.EncodeToString(hash.Sum(nil)), size, err
+}

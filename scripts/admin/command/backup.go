@@ -1,0 +1,201 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"attestry/app/verify"
+	"attestry/config"
+	"attestry/process"
+	"attestry/process/backup"
+	"attestry/storage"
+)
+
+// backupCommands are those that make backups and restore them.
+func backupCommands() []command {
+	return []command{
+		{"backup", "DIR|URL", "copy a consistent state of all stores to a folder or an object store", parseBackup,
+			"backup adds to DIR, or to an object store as in ATTESTRY_OBJECTS_URL, what it lacks: run it again with the same DIR. Each backup\n" +
+				"there can be restored. It has no keys: keep the files of ATTESTRY_SIGNING_KEY_FILE and ATTESTRY_LOG_KEY_FILE apart. MongoDB has\n" +
+				"a tool of its own for the documents."},
+		{"restore", "[--continue-logs] DIR|URL [BACKUP]", "restore the last backup, or that of a time, into empty stores", parseRestore,
+			"restore needs stores that are empty. Transparency logs are not continued until `log continue` begins others, as checkpoints may\n" +
+				"have been published since the backup. --continue-logs says that none was: the service was stopped before the backup and has not\n" +
+				"run since. A restore that was interrupted is run again."},
+	}
+}
+
+// errMongoDB says how MongoDB is backed up.
+var errMongoDB = errors.New("the documents are in MongoDB: back them up by mongodump --oplog, then the objects, as the section Backup and restore of docs/operations.md says, and run verify on what was restored")
+
+func parseBackup(args []string) (action, error) {
+	to, err := parsePlace(args[0])
+	if err != nil {
+		return nil, err
+	}
+	return readOnly(func(ctx context.Context, s *session) error {
+		return withoutPasswords(makeBackup(ctx, s, s.placed(to)), args[0])
+	}), nil
+}
+
+// placed makes the path of a folder absolute: it is that of the caller, also if another process executes the command.
+func (c caller) placed(place config.Objects) config.Objects {
+	if place.Path != "" && !filepath.IsAbs(place.Path) {
+		place.Path = filepath.Join(c.folder, place.Path)
+	}
+	return place
+}
+
+// parsePlace parses where backups are: a folder, or the URL of an object store.
+func parsePlace(name string) (config.Objects, error) {
+	if !strings.Contains(name, "://") {
+		return config.Objects{Engine: config.Filesystem, Path: filepath.Clean(name)}, nil
+	}
+	l, err := parseLocation("DIR", name)
+	if err != nil {
+		return config.Objects{}, err
+	}
+	if l.objects == nil {
+		return config.Objects{}, errors.New("DIR must be a folder, or the URL of an object store")
+	}
+	return *l.objects, nil
+}
+
+func makeBackup(ctx context.Context, s *session, to config.Objects) error {
+	engines, stores := s.Engines(), s.Settings.Stores
+	if engines.Embedded == nil {
+		return errMongoDB
+	}
+	if err := checkApart(to, stores); err != nil {
+		return err
+	}
+	place, err := process.OpenObjects(ctx, to, config.Retention{})
+	if err != nil {
+		return err
+	}
+	found := &findings{caller: s.caller}
+	made, err := backup.Make(ctx, backup.Source{
+		Checkpoint: engines.Embedded.Checkpoint, Folder: stores.Database.Path, Open: openFolder,
+		Objects: engines.Objects, HoldDeletions: s.HoldDeletions,
+	}, place, found.output())
+	if err := errors.Join(err, closeStore(place)); err != nil {
+		return fmt.Errorf("no backup was made: %w; run the same command again to continue", err)
+	}
+	fmt.Fprintf(s.out, "made the backup %s: %d documents, in files of %.1f MB\n", made.Name(), made.Verified.Documents, float64(made.Bytes())/1e6)
+	return found.err()
+}
+
+// findings counts what is damaged or missing, and prints it.
+type findings struct {
+	caller
+	count int
+}
+
+func (f *findings) report(found verify.Finding) error {
+	f.count++
+	return f.reportFinding(found)
+}
+
+func (f *findings) output() backup.Output {
+	return backup.Output{Clock: time.Now, Progress: f.errs, Report: f.report}
+}
+
+// err says that a backup has damaged documents, or lacks objects.
+func (f *findings) err() error {
+	if f.count == 0 {
+		return nil
+	}
+	return errors.New("what is listed is damaged or missing, and all else is there; see the section Backup and restore of docs/operations.md")
+}
+
+// openFolder opens a database that is not that of the settings.
+func openFolder(ctx context.Context, folder string) (storage.Documents, error) {
+	return process.OpenDocuments(ctx, config.Database{Engine: config.Pebble, Path: folder})
+}
+
+// checkApart refuses a place for backups in a folder of the service, or around one: a backup would be part of what is backed up.
+func checkApart(place config.Objects, stores config.Stores) error {
+	if place.Engine == stores.Objects.Engine && place == stores.Objects {
+		return errors.New("the backup would be in the object store of the service")
+	}
+	for _, path := range []string{stores.Database.Path, stores.Objects.Path} {
+		if place.Path == "" || path == "" {
+			continue
+		}
+		if sameFile(place.Path, path) || liesIn(place.Path, path) || liesIn(path, place.Path) {
+			return fmt.Errorf("the backup and %s must not lie in one another", path)
+		}
+	}
+	return nil
+}
+
+func parseRestore(args []string) (action, error) {
+	flags := flag.NewFlagSet("restore", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	continueLogs := flags.Bool("continue-logs", false, "")
+	if err := flags.Parse(args); err != nil || flags.NArg() < 1 || flags.NArg() > 2 {
+		return nil, errUsage
+	}
+	from, err := parsePlace(flags.Arg(0))
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, c caller) error {
+		settings, err := config.LoadFrom(config.Sources{Environ: c.environ, Defaults: noRedis})
+		if err != nil {
+			return err
+		}
+		return withoutPasswords(restoreBackup(ctx, c, c.placed(from), flags.Arg(1), settings.Stores, *continueLogs), flags.Arg(0))
+	}, nil
+}
+
+func restoreBackup(ctx context.Context, c caller, from config.Objects, name string, to config.Stores, continueLogs bool) error {
+	if to.Database.Engine != config.Pebble {
+		return errors.New("a backup is restored to a pebble:// database; copy it to MongoDB from there")
+	}
+	if err := checkApart(from, to); err != nil {
+		return err
+	}
+	if from.Path != "" {
+		if _, err := os.Stat(from.Path); err != nil {
+			return err
+		}
+	}
+	place, err := process.OpenObjects(ctx, from, config.Retention{})
+	if err != nil {
+		return err
+	}
+	return errors.Join(restoreFrom(ctx, c, place, name, to, continueLogs), closeStore(place))
+}
+
+func restoreFrom(ctx context.Context, c caller, place storage.Objects, name string, to config.Stores, continueLogs bool) error {
+	chosen, err := backup.Choose(ctx, place, name)
+	if err != nil {
+		return err
+	}
+	objects, err := process.OpenObjects(ctx, to.Objects, config.Retention{})
+	if err != nil {
+		return err
+	}
+	found := &findings{caller: c}
+	restored, err := backup.Restore(ctx, place, &chosen, backup.Target{
+		Folder: to.Database.Path, Open: openFolder, Objects: objects, ContinueLogs: continueLogs,
+	}, found.output())
+	if err := errors.Join(err, closeStore(objects)); err != nil {
+		return fmt.Errorf("the backup %s was not restored: %w", chosen.Name(), err)
+	}
+	fmt.Fprintf(c.out, "restored the backup %s: %d documents; empty Redis before the service starts\n", chosen.Name(), restored.Verified.Documents)
+	for _, org := range slices.Sorted(maps.Keys(restored.Halted)) {
+		fmt.Fprintf(c.out, "the transparency log of the organization %s is not continued: %s; see log continue\n", org, restored.Halted[org])
+	}
+	return found.err()
+}

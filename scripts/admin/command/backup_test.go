@@ -1,0 +1,141 @@
+package command
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"attestry/app"
+	"attestry/app/verify"
+	"attestry/storage"
+)
+
+// emptySite has the settings of a service with the key of another one, and empty stores.
+func emptySite(t *testing.T, like *site) []string {
+	t.Helper()
+	folder := t.TempDir()
+	return append([]string{
+		"ATTESTRY_DATABASE_URL=pebble://" + filepath.Join(folder, "documents"), "ATTESTRY_OBJECTS_URL=file://" + filepath.Join(folder, "objects"),
+	}, like.environ[2:]...)
+}
+
+// path is that of a store of the site.
+func (s *site) path(setting int) string {
+	_, path, _ := strings.Cut(s.environ[setting], "://")
+	return path
+}
+
+func TestABackupIsRestoredElsewhereAndItsLogIsHalted(t *testing.T) {
+	s := withLog(t)
+	s.logMore("a", "b")
+	place := filepath.Join(t.TempDir(), "backups")
+	status, out, errs := s.run("backup", place)
+	if status != succeeded || !strings.HasPrefix(out, "made the backup 20") || !strings.Contains(errs, "objects: 1 copied") {
+		t.Fatalf("status %d: %s%s", status, out, errs)
+	}
+	for arguments, halted := range map[string]bool{"": true, "--continue-logs ": false} {
+		environ := emptySite(t, s)
+		var stdout, stderr strings.Builder
+		status = Run(t.Context(), append(strings.Fields("restore "+arguments), place), environ, &stdout, &stderr)
+		if status != succeeded || !strings.HasPrefix(stdout.String(), "restored the backup 20") ||
+			strings.Contains(stdout.String(), "the transparency log of the organization "+s.org+" is not continued") != halted {
+			t.Fatalf("status %d: %s%s", status, stdout.String(), stderr.String())
+		}
+		other := &site{t: t, environ: environ, org: s.org, environments: map[string]string{}}
+		other.open()
+		other.want(succeeded, "verify", "", ": all is as it must be")
+		before, err := other.store.Logs.Get(t.Context(), s.org)
+		s.must(err)
+		if log := other.logMore("c"); (log.Tree.Size == before.Tree.Size) != halted {
+			t.Errorf("the log has %d entries, and had %d", log.Tree.Size, before.Tree.Size)
+		}
+		if halted {
+			other.want(failed, "restore "+place, "", "the folder of the database is not empty")
+			status, out, _ := other.run("log", "continue", "acme")
+			if status != succeeded || !strings.HasPrefix(out, "logs.example/acme/1+") {
+				t.Errorf("status %d: %s", status, out)
+			}
+		}
+		s.must(other.process.Close())
+	}
+}
+
+func TestBackupsThatCannotBeMadeOrRestored(t *testing.T) {
+	s := newSite(t)
+	folder := filepath.Dir(s.path(0))
+	for line, row := range map[string]struct {
+		status int
+		errs   string
+	}{
+		"backup":                                {misused, "backup: wrong arguments"},
+		"backup a b":                            {misused, "backup: wrong arguments"},
+		"backup ftp://host/x":                   {misused, "DIR must begin with"},
+		"backup pebble:///tmp/x":                {misused, "DIR must be a folder, or the URL of an object store"},
+		"backup " + folder:                      {failed, "must not lie in one another"},
+		"backup " + s.path(0) + "/x":            {failed, "must not lie in one another"},
+		"backup " + s.path(1):                   {failed, "the backup would be in the object store of the service"},
+		"restore":                               {misused, "restore: wrong arguments"},
+		"restore --all x":                       {misused, "restore: wrong arguments"},
+		"restore " + folder + "/nowhere":        {failed, "no such file or directory"},
+		"restore " + s.t.TempDir():              {failed, "there is no complete backup"},
+		"restore " + s.t.TempDir() + " 2026-01": {failed, "there is no complete backup"},
+		"verify all":                            {misused, "verify: wrong arguments"},
+	} {
+		s.want(row.status, line, "", row.errs)
+	}
+	s.environ[0] = "ATTESTRY_DATABASE_URL=mongodb://127.0.0.1:1/x"
+	var out, errs strings.Builder
+	if status := Run(t.Context(), []string{"restore", folder + "/x"}, s.environ, &out, &errs); status != failed || !strings.Contains(errs.String(), "a backup is restored to a pebble:// database") {
+		t.Errorf("status %d: %s", status, errs.String())
+	}
+	s.environ[0] = "ATTESTRY_DATABASE_URL=pebble://" + filepath.Join(folder, "documents")
+}
+
+func TestABackupOfAnOpenDatabaseIsRefused(t *testing.T) {
+	s := newSite(t)
+	var out, errs strings.Builder
+	if status := Run(t.Context(), []string{"backup", t.TempDir()}, s.environ, &out, &errs); status != failed || !strings.Contains(errs.String(), "another process has opened it") {
+		t.Errorf("status %d: %s%s", status, out.String(), errs.String())
+	}
+}
+
+// TestToVerifyAndToBackUpWriteNothing has a mark that processes delete which store facts without a key.
+func TestToVerifyAndToBackUpWriteNothing(t *testing.T) {
+	s := withLog(t)
+	schemas := app.Schemas()
+	schema := schemas[slices.IndexFunc(schemas, func(schema *storage.Schema) bool { return schema.Name == "log_search" })]
+	record := storage.Record{ID: "artifacts", Revision: 1, Body: []byte(`{"collection":"artifacts"}`)}
+	s.must(s.process.Engines().Documents.Put(t.Context(), schema, record))
+	for _, args := range [][]string{{"verify"}, {"backup", filepath.Join(t.TempDir(), "x")}} {
+		s.must(s.process.Close())
+		var out, errs strings.Builder
+		if status := Run(t.Context(), args, s.environ[:3], &out, &errs); status != succeeded {
+			t.Errorf("%v: status %d: %s%s", args, status, out.String(), errs.String())
+		}
+		s.open()
+		if _, err := s.process.Engines().Documents.Get(t.Context(), schema, record.ID); err != nil {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+}
+
+func TestWhatIsFoundIsListed(t *testing.T) {
+	s := newSite(t)
+	object, err := s.store.Objects.Put(t.Context(), s.org, strings.NewReader("content"), -1)
+	s.must(err)
+	s.must(os.WriteFile(filepath.Join(s.path(1), object.Key), []byte("other"), 0o600))
+	s.want(failed, "verify", object.Key+": the content does not have the SHA-256 of its key\n", "1 findings")
+	status, out, _ := s.run("verify", "--json")
+	var found verify.Finding
+	s.must(json.Unmarshal([]byte(out), &found))
+	if status != failed || found.Where != object.Key {
+		t.Errorf("status %d: %s", status, out)
+	}
+	status, out, errs := s.run("backup", filepath.Join(t.TempDir(), "x"))
+	if status != failed || !strings.Contains(out, "it was not copied") || !strings.Contains(out, "made the backup") || !strings.Contains(errs, "what is listed is damaged or missing") {
+		t.Errorf("status %d: %s%s", status, out, errs)
+	}
+}

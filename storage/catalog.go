@@ -1,0 +1,87 @@
+package storage
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// References are what a document names and what must be there with it.
+type References struct {
+	Objects []string // keys
+	Chunks  []string // ids of chunks of snapshots
+}
+
+// referencesOf asks a decoded document what it names.
+func referencesOf(value any) References {
+	var r References
+	if names, ok := value.(interface{ ObjectKeys() []string }); ok {
+		r.Objects = withoutEmpty(names.ObjectKeys())
+	}
+	if names, ok := value.(interface{ ChunkIDs() []string }); ok {
+		r.Chunks = withoutEmpty(names.ChunkIDs())
+	}
+	return r
+}
+
+func withoutEmpty(texts []string) []string {
+	return slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return text == "" })
+}
+
+type decoder func(Record) (References, error)
+
+// Catalog is a database that learns, from the repositories that are made over it, how documents are decoded.
+type Catalog struct {
+	Documents
+	decoders map[string][]decoder
+}
+
+// NewCatalog makes a catalog over a database.
+func NewCatalog(docs Documents) *Catalog {
+	return &Catalog{Documents: docs, decoders: map[string][]decoder{}}
+}
+
+// catalogOf returns the catalog below a database, nil if there is none.
+func catalogOf(docs Documents) *Catalog {
+	for {
+		if catalog, ok := docs.(*Catalog); ok {
+			return catalog
+		}
+		wrapper, ok := docs.(interface{ Unwrap() Documents })
+		if !ok {
+			return nil
+		}
+		docs = wrapper.Unwrap()
+	}
+}
+
+func (c *Catalog) learn(schema *Schema, decode decoder) {
+	c.decoders[schema.Name] = append(c.decoders[schema.Name], decode)
+}
+
+// References decodes a document as its repository does, and returns what it names. Where a collection has documents of several
+// types, one of them must fit. The error says why the document is damaged.
+func (c *Catalog) References(schema *Schema, record Record) (References, error) {
+	if sum := sha256.Sum256(record.Body); schema.ContentAddressed && hex.EncodeToString(sum[:]) != record.ID {
+		return References{}, fmt.Errorf("%w: the SHA-256 of its content is %x", ErrDamaged, sum)
+	}
+	if schema.Opaque {
+		return References{}, nil
+	}
+	decoders := c.decoders[schema.Name]
+	if len(decoders) == 0 && !json.Valid(record.Body) {
+		return References{}, fmt.Errorf("%w: it is no JSON", ErrDamaged)
+	}
+	var faults []error
+	for _, decode := range decoders {
+		references, err := decode(record)
+		if err == nil {
+			return references, nil
+		}
+		faults = append(faults, err)
+	}
+	return References{}, errors.Join(faults...)
+}
