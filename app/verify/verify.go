@@ -18,8 +18,8 @@ import (
 const (
 	// attempts is how often a document is looked at that changes meanwhile.
 	attempts = 3
-	// pageSize is how many documents are looked at together, and how many others are read for them with one command: large
-	// enough that commands do not count, and small enough for memory, even if each document is large.
+	// pageSize is how many documents are compared with others together, and how many of these others are read with one command:
+	// large enough that commands do not count, and small enough for memory, even if each document is large.
 	pageSize = 100
 )
 
@@ -74,7 +74,7 @@ func Run(ctx context.Context, options Options) (Result, error) {
 		v.schemas[schema.Name] = schema
 	}
 	for _, schema := range app.Schemas() {
-		if err := v.eachPage(ctx, schema, v.checkDocuments); err != nil {
+		if err := v.eachPage(ctx, schema, storage.MaxMany, v.checkDocuments); err != nil {
 			return v.result, err
 		}
 	}
@@ -84,7 +84,7 @@ func Run(ctx context.Context, options Options) (Result, error) {
 	}{
 		{"trails", v.checkTrails}, {"slots", v.checkSlots}, {"artifacts", v.checkArtifacts}, {"attestations", v.checkAttestations},
 	} {
-		if err := v.eachPage(ctx, v.schemas[of.collection], of.check); err != nil {
+		if err := v.eachPage(ctx, v.schemas[of.collection], pageSize, of.check); err != nil {
 			return v.result, err
 		}
 	}
@@ -102,10 +102,10 @@ func (f findings) add(id, what string) { f[id] = append(f[id], what) }
 // checker looks at documents of a collection.
 type checker func(ctx context.Context, schema *storage.Schema, records []storage.Record) (findings, error)
 
-// eachPage checks all documents of a collection. What cannot be read of it is a finding.
-func (v *verification) eachPage(ctx context.Context, schema *storage.Schema, check checker) error {
+// eachPage checks all documents of a collection, at most size together. What cannot be read of it is a finding.
+func (v *verification) eachPage(ctx context.Context, schema *storage.Schema, size int, check checker) error {
 	for after := ""; ; {
-		page, err := v.Documents.List(ctx, schema, after, pageSize, transfer.BatchBytes)
+		page, err := v.Documents.List(ctx, schema, after, size, transfer.BatchBytes)
 		if errors.Is(err, storage.ErrDamaged) {
 			return v.report(schema.Name, "the documents behind \""+after+"\" cannot be read: "+err.Error())
 		}
