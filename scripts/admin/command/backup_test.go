@@ -139,3 +139,20 @@ func TestWhatIsFoundIsListed(t *testing.T) {
 		t.Errorf("status %d: %s%s", status, out, errs)
 	}
 }
+
+func TestARunningServiceMakesBackupsInTheFolderOfTheCaller(t *testing.T) {
+	s := newSite(t)
+	s.listen()
+	folder, args := t.TempDir(), []string{"backup", "made"}
+	act, err := parse(args)
+	s.must(err)
+	var out, errs strings.Builder
+	status := caller{args: args, environ: s.environ, folder: folder, out: &out, errs: &errs}.run(t.Context(), act)
+	if status != succeeded || !strings.HasPrefix(out.String(), "made the backup 20") {
+		t.Fatalf("status %d: %s%s", status, out.String(), errs.String())
+	}
+	status = Run(t.Context(), []string{"restore", filepath.Join(folder, "made")}, emptySite(t, s), &out, &errs)
+	if status != succeeded || !strings.Contains(out.String(), "restored the backup 20") {
+		t.Errorf("status %d: %s%s", status, out.String(), errs.String())
+	}
+}
