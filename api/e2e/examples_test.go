@@ -316,7 +316,8 @@ var (
 	}
 	// What a bundle signs holds the address of the service.
 	changingPayload = regexp.MustCompile(`"payload":"([^"]+)","payloadType"`)
-	changingKey     = regexp.MustCompile(`"(sig|hint|public_key)":"[^"]+"`)
+	// The payload of a signed verdict has hashes with random salts.
+	changingKey     = regexp.MustCompile(`"(sig|hint|public_key|payload)":"[^"]+"`)
 	// A number, or the seconds of a time that is written out.
 	changingNumber = regexp.MustCompile(`([:,\[]\d+\.\d)\d+(Z?)\b`)
 )

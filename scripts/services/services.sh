@@ -60,7 +60,7 @@ install() {
 build() {
     local name=$1 module=scripts/services/$1 sum
     shift
-    sum=$({ cat "$module"/* && printf '%s' "${link:-}"; } | sha256sum)
+    sum=$({ cat "$module"/* && printf '%s' "${link:-}" "$@"; } | sha256sum)
     if [[ -x $cache/$name && $(cat "$cache/$name.sum" 2>/dev/null) == "$sum" ]]; then return; fi
     say "building $name"
     mkdir -p "$cache"
