@@ -311,13 +311,14 @@ var (
 		{`("fact":"[^"]*","index":)\d+`, "${1}3"},
 		{`index \d+\\n([A-Za-z0-9+/=]{44}\\n)*`, `index 3\nl1bg+HgANOlzZq9JMSpR+uvjGhQxk03BpXkw2JRf4nw=\n`},
 		{`"timestamp":[0-9.]+,"lag`, `"timestamp":1793618280.5,"lag`},
+		{`"log_index":\d+`, `"log_index":47`},
+		{`"[0-9a-f]{64}"},"annotations":{"log_index":47}`, `"2f7cdfc7c12ea0012f751aa8fa98e7f4e85bde04f88830f9c0cba43fd722a591"},"annotations":{"log_index":47}`},
 		{`(\\n|\n|")[A-Za-z0-9+/]{43}=`, "${1}l1bg+HgANOlzZq9JMSpR+uvjGhQxk03BpXkw2JRf4nw="},
 		{`[A-Za-z0-9+/]{91,96}=?=?(\\n|\n)`, "eqedtOHFHlgN8LJAIIxtuocpAuaWdfuw6xIoMrGV9EO8cNyJt4HnEuN3CgCVT5dLlOvaMfAW4vKQ0+j5X5/MCojWiQg=${1}"},
 	}
 	// What a bundle signs holds the address of the service.
 	changingPayload = regexp.MustCompile(`"payload":"([^"]+)","payloadType"`)
-	// The payload of a signed verdict has hashes with random salts.
-	changingKey     = regexp.MustCompile(`"(sig|hint|public_key|payload)":"[^"]+"`)
+	changingKey     = regexp.MustCompile(`"(sig|hint|public_key)":"[^"]+"`)
 	// A number, or the seconds of a time that is written out.
 	changingNumber = regexp.MustCompile(`([:,\[]\d+\.\d)\d+(Z?)\b`)
 )
