@@ -35,7 +35,6 @@ func TestAdminWorksOnAStandaloneThatRuns(t *testing.T) {
 			{"users create anna", 0, "user anna is created", ""},
 			{"users create anna", 1, "", "User 'anna' already exists"},
 			{"organizations list --json", 0, `"name":"acme"`, ""},
-			{"reports list", 0, "ORG", ""},
 			{"jobs list", 0, "KIND", ""},
 			{"log continue acme", 1, "", "the log of acme is not to be continued by another one"},
 			{"copy --from " + documents + " --to pebble://" + data + "/copy", 1, "", "another process has opened it"},

@@ -247,14 +247,10 @@ func (r *Reports) Park(ctx context.Context, record WaitingReport) error {
 	return r.collection.Put(ctx, record)
 }
 
-// Parked returns a page of the parked reports, the oldest first, of one organization unless org is "", and the next
-// cursor. Pages are short, as reports come with their content. Of one whose document is damaged, it returns that as the
+// Parked returns a page of the parked reports, the oldest first, and the next cursor. Pages are short, as reports come with their content. Of one whose document is damaged, it returns that as the
 // Failure, with the number and the time.
-func (r *Reports) Parked(ctx context.Context, org, after string) ([]WaitingReport, string, error) {
+func (r *Reports) Parked(ctx context.Context, after string) ([]WaitingReport, string, error) {
 	query := storage.Query{Index: "parked", From: &storage.Bound{Value: 0.0}, After: after, Limit: parkedPage}
-	if org != "" {
-		query.Where = []storage.Condition{{Field: "org", Value: org}}
-	}
 	records, next, err := r.collection.Find(ctx, query)
 	if errors.Is(err, storage.ErrDamaged) {
 		return r.parkedOneByOne(ctx, query)

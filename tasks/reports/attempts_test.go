@@ -238,7 +238,7 @@ func TestReportThatCannotBeProcessedIsParkedAndTheRestGoesOn(t *testing.T) {
 // assertParked checks what is kept and logged of the only parked report.
 func (s *attemptScene) assertParked(t *testing.T, arrival int64) {
 	t.Helper()
-	parked, next, err := s.store.Reports.Parked(t.Context(), "org", "")
+	parked, next, err := s.store.Reports.Parked(t.Context(), "")
 	if err != nil || len(parked) != 1 || next != "" {
 		t.Fatalf("%d are parked, %v", len(parked), err)
 	}

@@ -27,24 +27,6 @@ func NewParked(store *app.Store, clock evidence.Clock) *Parked {
 	return &Parked{store: store, intake: NewIntake(store, nil, nil, clock, 0)}
 }
 
-// Each calls yield for the parked reports of an organization, or of all, oldest first: one command for each 32.
-func (p *Parked) Each(ctx context.Context, org string, yield func(*environments.WaitingReport) error) error {
-	for after := ""; ; {
-		page, next, err := p.store.Reports.Parked(ctx, org, after)
-		if err != nil {
-			return err
-		}
-		for i := range page {
-			if err := yield(&page[i]); err != nil {
-				return err
-			}
-		}
-		if after = next; next == "" {
-			return nil
-		}
-	}
-}
-
 // Waiting returns a page of what waits in environments, what was accepted first at the beginning, and the cursor of the
 // next page: two commands. What the environment's worker has begun is leased; it has failed if an attempt did.
 func (p *Parked) Waiting(ctx context.Context, now float64, after string) ([]job.Entry, string, error) {

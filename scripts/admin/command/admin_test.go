@@ -15,6 +15,7 @@ import (
 	"attestry/config"
 	"attestry/evidence"
 	"attestry/evidence/identity"
+	"attestry/evidence/job"
 	"attestry/evidence/snapshot"
 	"attestry/process"
 	"attestry/storage"
@@ -141,65 +142,54 @@ func (s *site) want(status int, line, out, errs string) {
 func TestParkedReportsAreListed(t *testing.T) { whenStoppedAndRunning(t, parkedReportsAreListed) }
 
 func parkedReportsAreListed(t *testing.T, s *site) {
-	id := s.environments["old"]
-	for line, want := range map[string][]string{
-		"reports list": {
-			"acme prod (archived, " + id + ") 1 2026-09-21T14:13:21Z 5 SIZE no luck",
-			"acme prod 1 2026-09-21T14:13:21Z 5 SIZE no luck", "acme prod 2 2026-09-21T14:13:22Z 5 7 no luck",
-		},
-		"reports list acme idle":  nil,
-		"reports list other":      nil,
-		"reports list acme " + id: {"acme prod (archived, " + id + ") 1 2026-09-21T14:13:21Z 5 SIZE no luck"},
-	} {
-		t.Run(line, func(t *testing.T) {
-			status, out, errs := s.run(strings.Fields(line)...)
-			if status != succeeded || errs != "" {
-				t.Fatalf("status %d: %s", status, errs)
-			}
-			var got []string
-			for _, row := range strings.Split(strings.TrimSpace(out), "\n")[1:] {
-				fields := strings.Fields(row)
-				if n := len(fields); fields[n-3] != "7" {
-					fields[n-3] = "SIZE"
-				}
-				got = append(got, strings.Join(fields, " "))
-			}
-			slices.Sort(got)
-			slices.Sort(want)
-			if !slices.Equal(got, want) {
-				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-			}
-		})
+	prod, old := s.environments["prod"], s.environments["old"]
+	status, out, errs := s.run("jobs", "list")
+	if status != succeeded || errs != "" {
+		t.Fatalf("status %d: %s", status, errs)
 	}
-	_, out, _ := s.run("reports", "list", "--json", "acme", id)
-	var listed parkedReport
-	s.must(json.Unmarshal([]byte(out), &listed))
-	if listed.Org != "acme" || listed.EnvironmentID != id || !listed.Archived || listed.Arrival != 1 || listed.Reason != "no \t luck" || *listed.Size == 0 {
+	var got []string
+	for _, row := range strings.Split(strings.TrimSpace(out), "\n")[1:] {
+		got = append(got, strings.Join(strings.Fields(row), " "))
+	}
+	want := []string{
+		"environment:report acme prod (archived) " + old + "/1 parked 2026-09-21T14:15:00Z 5 no luck",
+		"environment:report acme prod " + prod + "/1 parked 2026-09-21T14:15:00Z 5 no luck",
+		"environment:report acme prod " + prod + "/2 parked 2026-09-21T14:15:00Z 5 no luck",
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	_, out, _ = s.run("jobs", "list", "--json")
+	var listed listedJob
+	s.must(json.NewDecoder(strings.NewReader(out)).Decode(&listed))
+	if listed.Org != "acme" || !strings.HasPrefix(listed.Environment, "prod") || listed.Reason != "no \t luck" || listed.Attempts != 5 {
 		t.Errorf("listed as %s", out)
 	}
 }
 
-func TestParkedReportsAreRetriedOrDiscarded(t *testing.T) {
-	whenStoppedAndRunning(t, parkedReportsAreRetriedOrDiscarded)
+func TestParkedReportsAreRetriedOrDropped(t *testing.T) {
+	whenStoppedAndRunning(t, parkedReportsAreRetriedOrDropped)
 }
 
-func parkedReportsAreRetriedOrDiscarded(t *testing.T, s *site) {
+func parkedReportsAreRetriedOrDropped(t *testing.T, s *site) {
 	prod, old := s.environments["prod"], s.environments["old"]
-	s.want(failed, "reports retry acme prod 1", "", "several environments have had the name prod")
-	s.want(failed, "reports retry acme "+old+" 1", "", "its environment is archived; discard it")
-	s.want(succeeded, "reports discard acme "+old+" 1", "report 1 is deleted\n", "")
-	s.want(failed, "reports discard acme "+old+" 1", "", "has no parked report 1")
-	s.want(failed, "reports retry acme prod all", "report 1 waits as report 3\n", "report 2 was not retried: The stored report 2 of environment "+prod+" is damaged or lost: ")
-	s.want(failed, "reports retry acme prod 1", "", "environment prod of organization acme has no parked report 1")
+	kind := job.Report.Name
+	s.want(failed, "jobs retry "+kind+" "+old+"/1", "", "its environment is archived; drop it")
+	s.want(succeeded, "jobs drop "+kind+" "+old+"/1", kind+" "+old+"/1 is dropped\n", "")
+	s.want(failed, "jobs drop "+kind+" "+old+"/1", "", "is not parked")
+	s.want(failed, "jobs retry "+kind+" all", kind+" "+prod+"/1 waits again\n", kind+" "+prod+"/2: The stored report 2 of environment "+prod+" is damaged or lost: ")
+	s.want(failed, "jobs retry "+kind+" "+prod+"/1", "", "is not parked")
 	processor := reports.NewProcessor(s.store, silent{}, time.Now, slog.New(slog.DiscardHandler), func(string) {})
 	s.must(processor.Drain(t.Context(), prod))
 	head, err := s.store.Heads.Get(t.Context(), prod)
 	if s.must(err); head.Last != 1 || head.Processed != 3 || head.Timestamp != 1_790_000_001 || head.VerdictOf(3) != snapshot.Created {
 		t.Errorf("the head is %+v", head)
 	}
-	s.want(succeeded, "reports discard acme prod 2", "report 2 is deleted\n", "")
-	s.want(succeeded, "reports retry acme prod all", "environment prod has no parked reports\n", "")
-	if _, out, _ := s.run("reports", "list"); strings.Count(out, "\n") != 1 {
+	s.want(succeeded, "jobs drop "+kind+" "+prod+"/2", kind+" "+prod+"/2 is dropped\n", "")
+	s.want(succeeded, "jobs retry "+kind+" all", "", "")
+	if _, out, _ := s.run("jobs", "list"); strings.Count(out, "\n") != 1 {
 		t.Errorf("there are still %s", out)
 	}
 }
@@ -207,16 +197,17 @@ func parkedReportsAreRetriedOrDiscarded(t *testing.T, s *site) {
 // TestReportThatIsDamagedAfterItWasParkedHidesNoOther spoils the document of one.
 func TestReportThatIsDamagedAfterItWasParkedHidesNoOther(t *testing.T) {
 	s := newSite(t)
-	prod := s.environments["prod"]
+	prod, old, kind := s.environments["prod"], s.environments["old"], job.Report.Name
 	s.spoil(prod + "/2")
-	status, out, errs := s.run("reports", "list", "acme", prod)
-	if status != succeeded || strings.Count(out, "\n") != 3 || !strings.Contains(out, "acme  prod         2 ") || !strings.Contains(out, "A stored document of reports is damaged") {
+	status, out, errs := s.run("jobs", "list")
+	if status != succeeded || strings.Count(out, "\n") != 4 || !strings.Contains(out, prod+"/2") || !strings.Contains(out, "A stored document of reports is damaged") {
 		t.Errorf("status %d\n%s%s", status, out, errs)
 	}
-	s.want(failed, "reports retry acme prod 2", "", "report 2 was not retried: A stored document of reports is damaged: ")
-	s.want(succeeded, "reports retry acme "+prod+" 1", "report 1 waits as report 3\n", "")
-	s.want(succeeded, "reports discard acme "+prod+" 2", "report 2 is deleted\n", "")
-	s.want(succeeded, "reports retry acme "+prod+" all", "environment "+prod+" has no parked reports\n", "")
+	s.want(failed, "jobs retry "+kind+" "+prod+"/2", "", "A stored document of reports is damaged: ")
+	s.want(succeeded, "jobs retry "+kind+" "+prod+"/1", kind+" "+prod+"/1 waits again\n", "")
+	s.want(succeeded, "jobs drop "+kind+" "+prod+"/2", kind+" "+prod+"/2 is dropped\n", "")
+	s.want(succeeded, "jobs drop "+kind+" "+old+"/1", kind+" "+old+"/1 is dropped\n", "")
+	s.want(succeeded, "jobs retry "+kind+" all", "", "")
 }
 
 // spoil damages the document of a parked report, and leaves its declared fields.
@@ -243,38 +234,32 @@ func TestWrongArgumentsAreTold(t *testing.T) {
 		status int
 		errs   string
 	}{
-		"":                                    {misused, "Usage:"},
-		"report list":                         {misused, `unknown command "report list"`},
-		"reports":                             {misused, `unknown command "reports"`},
-		"reports list a b c":                  {misused, "reports list: wrong arguments"},
-		"reports list --all":                  {misused, "reports list: wrong arguments"},
-		"reports retry acme prod":             {misused, "reports retry: wrong arguments"},
-		"reports retry acme prod first":       {misused, `wrong arguments: "first" is not an arrival number`},
-		"reports retry acme prod 0":           {misused, `wrong arguments: "0" is not an arrival number`},
-		"reports discard acme prod all":       {misused, `wrong arguments: "all" is not an arrival number`},
-		"reports list nobody":                 {failed, "there is no organization nobody"},
-		"reports list acme none":              {failed, "organization acme has no environment none"},
-		"reports retry acme none all":         {failed, "organization acme has no environment none"},
-		"reports discard acme prod 77":        {failed, "environment prod of organization acme has no parked report 77"},
-		"reports retry other prod 1":          {failed, "organization other has no environment prod"},
-		"reports retry other " + s.org + " 1": {failed, "organization other has no environment"},
+		"":                                  {misused, "Usage:"},
+		"job list":                          {misused, `unknown command "job list"`},
+		"jobs":                              {misused, `unknown command "jobs"`},
+		"jobs list a":                       {misused, "jobs list: wrong arguments"},
+		"jobs list --all":                   {misused, "jobs list: wrong arguments"},
+		"jobs retry environment:report":     {misused, "jobs retry: wrong arguments"},
+		"jobs retry report all":             {misused, `wrong arguments: "report" is not a kind of work`},
+		"jobs drop environment:report all":  {failed, "environment:report all is not parked"},
+		"jobs drop environment:report x/77": {failed, "environment:report x/77 is not parked"},
 	} {
 		s.want(c.status, line, "", c.errs)
 	}
 	var out, errs bytes.Buffer
-	status := Run(t.Context(), []string{"reports", "list"}, append(s.environ, "ATTESTRY_REDIS_URL=http://x"), &out, &errs)
+	status := Run(t.Context(), []string{"jobs", "list"}, append(s.environ, "ATTESTRY_REDIS_URL=http://x"), &out, &errs)
 	if status != failed || out.Len() > 0 || !strings.Contains(errs.String(), "ATTESTRY_REDIS_URL: ") {
 		t.Errorf("status %d: %s%s", status, &out, &errs)
 	}
 }
 
 func TestHelpNeedsNoStores(t *testing.T) {
-	for _, line := range []string{"--help", "-h", "help", "reports --help", "reports retry --help"} {
+	for _, line := range []string{"--help", "-h", "help", "jobs --help", "jobs retry --help"} {
 		var out, errs bytes.Buffer
 		if status := Run(t.Context(), strings.Fields(line), nil, &out, &errs); status != succeeded || errs.Len() > 0 {
 			t.Errorf("%s: status %d, %s", line, status, errs.String())
 		}
-		for _, want := range []string{"reports list [--json] [ORG [ENVIRONMENT]]", "reports retry ORG ENVIRONMENT ARRIVAL|all", "reports discard ORG ENVIRONMENT ARRIVAL"} {
+		for _, want := range []string{"jobs list [--json]", "jobs retry KIND KEY|all", "jobs drop KIND KEY"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("%s: no %q in %s", line, want, out.String())
 			}

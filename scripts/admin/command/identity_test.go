@@ -122,7 +122,7 @@ func TestUsersNeedTheDatabaseAlone(t *testing.T) {
 	if status, printed := call(t, nil, "users", "list"); status != failed || !strings.Contains(printed, "ATTESTRY_DATABASE_URL: is required") || strings.Contains(printed, "REDIS") {
 		t.Errorf("without any store: status %d, printed %s", status, printed)
 	}
-	if status, printed := call(t, []string{database}, "reports", "list"); status != failed || !strings.Contains(printed, "ATTESTRY_OBJECTS_URL: is required") {
+	if status, printed := call(t, []string{database}, "jobs", "list"); status != failed || !strings.Contains(printed, "ATTESTRY_OBJECTS_URL: is required") {
 		t.Errorf("reports without objects: status %d, printed %s", status, printed)
 	}
 }

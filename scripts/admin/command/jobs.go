@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"attestry/evidence/audit"
 	"attestry/evidence/job"
 	"attestry/evidence/notification"
+	"attestry/storage"
+	"attestry/storage/environments"
 	"attestry/tasks/reports"
 )
 
@@ -18,20 +21,21 @@ import (
 func jobCommands() []command {
 	return []command{
 		{"jobs list", "[--json]", "list all work that waits, is leased, has failed or is parked, with the last error", parseJobsList, ""},
-		{"jobs retry", "KIND KEY", "try parked work again, with all its attempts", func(args []string) (action, error) { return parseJob(args, false) }, ""},
+		{"jobs retry", "KIND KEY|all", "try parked work again, with all its attempts", func(args []string) (action, error) { return parseJob(args, false) }, ""},
 		{"jobs drop", "KIND KEY", "give parked work up for good", func(args []string) (action, error) { return parseJob(args, true) }, ""},
 	}
 }
 
 // listedJob is a piece of work as it is listed.
 type listedJob struct {
-	Kind     string `json:"kind"`
-	Org      string `json:"org"`
-	Key      string `json:"key"`
-	State    string `json:"state"`
-	Since    string `json:"since"`
-	Attempts int    `json:"attempts"`
-	Reason   string `json:"reason"`
+	Kind        string `json:"kind"`
+	Org         string `json:"org"`
+	Environment string `json:"environment,omitempty"` // of a report
+	Key         string `json:"key"`
+	State       string `json:"state"`
+	Since       string `json:"since"`
+	Attempts    int    `json:"attempts"`
+	Reason      string `json:"reason"`
 }
 
 func parseJobsList([]string) (action, error) {
@@ -43,24 +47,71 @@ func parseJob(args []string, drop bool) (action, error) {
 	if kind == nil {
 		return nil, fmt.Errorf("%w: %q is not a kind of work", errUsage, args[0])
 	}
-	return withStores(func(ctx context.Context, s *session) error { return s.changeJob(ctx, kind, args[1], drop) }), nil
+	return withStores(func(ctx context.Context, s *session) error {
+		if args[1] == "all" && !drop {
+			return s.retryAll(ctx, kind)
+		}
+		return s.changeJob(ctx, kind, args[1], drop)
+	}), nil
 }
 
 func listJobs(ctx context.Context, s *session) error {
-	orgs, err := s.organizations(ctx, "")
+	orgs := map[string]string{}
+	err := s.Store.Tenancy.EachOrganization(ctx, func(org *evidence.Organization) error {
+		orgs[org.ID] = org.Name
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	list := s.newListing("KIND", "ORG", "KEY", "STATE", "SINCE", "ATTEMPTS", "REASON")
+	names := map[string]string{}
+	list := s.newListing("KIND", "ORG", "ENVIRONMENT", "KEY", "STATE", "SINCE", "ATTEMPTS", "REASON")
+	err = s.eachJob(ctx, func(one *job.Entry) error {
+		environment, err := s.environmentOf(ctx, one, names)
+		if err != nil {
+			return err
+		}
+		shown := listedJob{
+			one.Kind.Name, cmp.Or(orgs[one.Org], one.Org), environment, one.Key, string(one.Stage), isoTime(one.Since), one.Tried, one.Reason,
+		}
+		return list.add(shown, shown.Kind, shown.Org, cmp.Or(environment, "-"), shown.Key, shown.State, shown.Since, shown.Attempts, shown.Reason)
+	})
+	if err != nil {
+		return err
+	}
+	return list.end()
+}
+
+// environmentOf is the name of the environment of a report, "" of other work. It keeps the names that it has read.
+func (s *session) environmentOf(ctx context.Context, one *job.Entry, names map[string]string) (string, error) {
+	if one.Kind != &job.Report && one.Kind != &job.Evaluate {
+		return "", nil
+	}
+	id, _, _ := strings.Cut(one.Key, "/")
+	if name, known := names[id]; known {
+		return name, nil
+	}
+	environment, err := s.Store.Environments.Get(ctx, id)
+	if errors.Is(err, storage.ErrNotFound) {
+		environment.Name, err = id, nil
+	}
+	if environment.Archived {
+		environment.Name += " (archived)"
+	}
+	names[id] = environment.Name
+	return environment.Name, err
+}
+
+// eachJob passes all work that is to be done, kind by kind, and what is parked.
+func (s *session) eachJob(ctx context.Context, pass func(*job.Entry) error) error {
 	for _, page := range s.jobPages() {
 		for after := ""; ; {
 			entries, next, err := page(ctx, after)
 			if err != nil {
 				return err
 			}
-			for _, one := range entries {
-				shown := listedJob{one.Kind.Name, cmp.Or(orgs[one.Org], one.Org), one.Key, string(one.Stage), isoTime(one.Since), one.Tried, one.Reason}
-				if err := list.add(shown, shown.Kind, shown.Org, shown.Key, shown.State, shown.Since, shown.Attempts, shown.Reason); err != nil {
+			for i := range entries {
+				if err := pass(&entries[i]); err != nil {
 					return err
 				}
 			}
@@ -69,7 +120,23 @@ func listJobs(ctx context.Context, s *session) error {
 			}
 		}
 	}
-	return list.end()
+	return nil
+}
+
+// retryAll has all parked work of a kind tried again, what was parked first at the beginning.
+func (s *session) retryAll(ctx context.Context, kind *job.Kind) error {
+	var keys []string
+	err := s.eachJob(ctx, func(one *job.Entry) error {
+		if one.Kind == kind && one.Stage == job.Parked {
+			keys = append(keys, one.Key)
+		}
+		return nil
+	})
+	faults := []error{err}
+	for _, key := range keys {
+		faults = append(faults, s.changeJob(ctx, kind, key, false))
+	}
+	return errors.Join(faults...)
 }
 
 // jobPages read the work that is to be done, kind by kind, and then what is parked.
@@ -92,7 +159,7 @@ func (s *session) jobPages() []func(ctx context.Context, after string) ([]job.En
 }
 
 func (s *session) parkedReports(ctx context.Context, after string) ([]job.Entry, string, error) {
-	records, next, err := s.Store.Reports.Parked(ctx, "", after)
+	records, next, err := s.Store.Reports.Parked(ctx, after)
 	entries := make([]job.Entry, 0, len(records))
 	for _, record := range records {
 		status := job.Status{Parked: record.ParkedAt, Tried: record.Attempts, Reason: record.Failure}
@@ -150,12 +217,30 @@ func (s *session) changeReport(ctx context.Context, key string, drop bool) (park
 	environment, number, _ := strings.Cut(key, "/")
 	arrival, _ := strconv.ParseInt(number, 10, 64)
 	record, err := s.Store.Reports.Get(ctx, environment, arrival)
-	if err != nil || record.Failure == "" {
-		return false, err
+	if drop && errors.Is(err, storage.ErrDamaged) {
+		record, err = environments.WaitingReport{Environment: environment, Arrival: arrival, Failure: "damaged"}, nil
 	}
-	if drop {
+	switch {
+	case errors.Is(err, storage.ErrNotFound):
+		return false, nil
+	case err != nil:
+		return false, advice(err)
+	case record.Failure == "":
+		return false, nil
+	case drop:
 		return true, reports.NewParked(s.Store, s.Clock).Discard(ctx, &record)
 	}
 	_, err = reports.NewParked(s.Store, s.Clock).Retry(ctx, &record)
 	return true, advice(err)
+}
+
+// advice says what can be done about an error.
+func advice(err error) error {
+	switch {
+	case errors.Is(err, storage.ErrDamaged):
+		return fmt.Errorf("%w; unless it can be restored from a backup, drop it", err)
+	case errors.Is(err, storage.ErrArchived):
+		return errors.New("its environment is archived; drop it")
+	}
+	return err
 }

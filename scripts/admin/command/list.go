@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
+	"time"
+	"unicode"
 )
 
 // listing prints what a command lists: a table, or a JSON object per line.
@@ -42,4 +44,18 @@ func (l *listing) end() error {
 		return nil
 	}
 	return l.table.Flush()
+}
+
+// oneLine keeps a text, which may quote what a client sent, to its line.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+func isoTime(seconds float64) string {
+	return time.UnixMilli(int64(seconds * 1e3)).UTC().Format(time.RFC3339)
 }

@@ -191,7 +191,7 @@ func TestSettingsAreThoseOfTheRunningService(t *testing.T) {
 	environ := emptyStores(t)
 	startService(t, append(slices.Clone(environ), "ATTESTRY_BETA=off"), nil)
 	// The objects and Redis are not named, and ATTESTRY_BETA is on by default.
-	for _, line := range []string{"users create anna", "reports list"} {
+	for _, line := range []string{"users create anna", "jobs list"} {
 		outcomeOf(t, environ[:1], line).check(t, succeeded, "")
 	}
 	outcomeOf(t, environ[:1], "organizations list --json").check(t, succeeded, `"beta":false`)
