@@ -84,27 +84,18 @@ func Make(ctx context.Context, source Source, place storage.Objects, out Output)
 	return made, made.put(ctx, place)
 }
 
-// copyObjects copies the objects that another store lacks or has in another size. Those that are damaged are reported.
+// copyObjects copies the objects that another store lacks. Those that are damaged are reported.
 func copyObjects(ctx context.Context, from, to storage.Objects, out Output) error {
-	for p, err := range transfer.Merge(ctx, transfer.ObjectsIn(from), transfer.ObjectsIn(to)) {
-		switch {
-		case err != nil:
-			return err
-		case p.Source == nil, p.Target != nil && p.Target.Size == p.Source.Size:
-			continue
-		}
-		err := transfer.CopyObject(ctx, from, to, p.Source)
+	_, err := transfer.CopyMissing(ctx, from, to, func(object *storage.Object, err error) error {
 		switch {
 		case errors.Is(err, storage.ErrNotFound):
-			continue // such as the probe of a store, which is deleted at once; if a document names it, that is found later
+			return nil // such as the probe of a store, which is deleted at once; if a document names it, that is found later
 		case errors.Is(err, transfer.ErrContent):
-			err = out.Report(verify.Finding{Where: p.Source.Key, What: "it was not copied: " + transfer.ErrContent.Error()})
+			return out.Report(verify.Finding{Where: object.Key, What: "it was not copied: " + transfer.ErrContent.Error()})
 		}
-		if err != nil {
-			return fmt.Errorf("copy the object %s: %w", p.Source.Key, err)
-		}
-	}
-	return nil
+		return err
+	})
+	return err
 }
 
 // putFiles stores the files of a folder, and returns what they are.

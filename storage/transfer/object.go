@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"hash"
 	"io"
 	"strings"
@@ -15,9 +16,9 @@ import (
 // ErrContent reports content that is not what its key names.
 var ErrContent = errors.New("the content does not have the SHA-256 of its key")
 
-// CopyObject streams an object to another store. Content that does not have the SHA-256 of its key is not stored: the
+// copyObject streams an object to another store. Content that does not have the SHA-256 of its key is not stored: the
 // stream breaks at its end.
-func CopyObject(ctx context.Context, from, to storage.Objects, object *storage.Object) error {
+func copyObject(ctx context.Context, from, to storage.Objects, object *storage.Object) error {
 	content, err := from.Get(ctx, object.Key, 0, -1)
 	if err != nil {
 		return err
@@ -25,6 +26,26 @@ func CopyObject(ctx context.Context, from, to storage.Objects, object *storage.O
 	scope, _, _ := strings.Cut(object.Key, "/")
 	_, err = to.Put(ctx, scope, Verified(content, object.SHA256), object.Size)
 	return errors.Join(err, content.Close())
+}
+
+// CopyMissing copies the objects that a store lacks or has in another size, and returns how many were there. It calls done
+// after each with what came of it; an error of done ends it.
+func CopyMissing(ctx context.Context, from, to storage.Objects, done func(object *storage.Object, err error) error) (there int, err error) {
+	for p, err := range Merge(ctx, ObjectsIn(from), ObjectsIn(to)) {
+		switch {
+		case err != nil:
+			return there, err
+		case p.Source == nil:
+			continue
+		case p.Target != nil && p.Target.Size == p.Source.Size:
+			there++
+			continue
+		}
+		if err := done(p.Source, copyObject(ctx, from, to, p.Source)); err != nil {
+			return there, fmt.Errorf("copy the object %s: %w", p.Source.Key, err)
+		}
+	}
+	return there, nil
 }
 
 // WriteObject streams an object to a writer. The error is ErrContent if the content does not have the SHA-256 of its key.

@@ -25,8 +25,8 @@ have nothing that the source lacks, and no document that differs from the source
 was interrupted continues when it is run again. Until a copy of documents has ended with status 0,
 the service refuses to start on its target.
 
-At the end both stores are read and compared: of each collection the number of documents and a
-SHA-256 over them all; every object of the target is hashed. A difference ends copy with status 1.`
+At the end both stores are read and compared, document by document; every object of the target is
+hashed. A difference ends copy with status 1.`
 
 // copyCommand copies a store.
 func copyCommand() command {
