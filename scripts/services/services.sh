@@ -80,7 +80,7 @@ prepare_services() {
 
 build_services() {
     build minio github.com/minio/minio github.com/minio/mc
-    build ferretdb .
+    build mongodbtest .
 }
 
 # build_log_tools builds what judges transparency logs: a witness, and tessera's check of whole logs.
@@ -96,7 +96,7 @@ build_cluster_tools() {
     local version
     version=$(go -C scripts/services/kubernetes list -m -f '{{.Version}}' k8s.io/kubernetes)
     link="-X k8s.io/component-base/version.gitVersion=$version" build kubernetes k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kubectl
-    build gatekeeper .
+    build gatekeepertest .
     build helm helm.sh/helm/v3/cmd/helm
 }
 
@@ -186,5 +186,5 @@ start_minio() {
 
 # start_ferretdb starts a server that speaks MongoDB's protocol on the port.
 start_ferretdb() {
-    start ferretdb "$cache/ferretdb" --listen "127.0.0.1:$port" --data "$scratch/ferretdb"
+    start ferretdb "$cache/mongodbtest" --listen "127.0.0.1:$port" --data "$scratch/ferretdb"
 }

@@ -1,4 +1,4 @@
-// Builds Helm, for the tests of the chart. It has the versions of ../gatekeeper, as most of what either compiles both do.
+// Builds Helm, for the tests of the chart. It has the versions of ../gatekeepertest, as most of what either compiles both do.
 module attestry/scripts/services/helm
 
 go 1.26.0

@@ -1,4 +1,4 @@
-module attestry/scripts/services/gatekeeper
+module attestry/scripts/services/gatekeepertest
 
 go 1.26.0
 

@@ -1,4 +1,4 @@
-module attestry/scripts/services/ferretdb
+module attestry/scripts/services/mongodbtest
 
 go 1.26.0
 

@@ -1,0 +1,116 @@
+// Package mutationtest alters code, and finds out whether tests notice.
+package mutationtest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// corePackages are the packages altered where none are named.
+var corePackages = []string{
+	"./evidence/...", "./app/recording", "./app/states", "./app/facts", "./tasks/...", "./storage", "./storage/names",
+	"./storage/pipelines", "./storage/environments", "./storage/governance", "./storage/tenancy", "./storage/notifications",
+}
+
+// maxMemory is how much memory each process may use, in bytes: an altered loop may allocate without end. The address
+// space is not limited, as browsers reserve much more.
+const maxMemory = 12 << 30
+
+// Options say what is altered, and which tests look for it.
+type Options struct {
+	// Patterns are those of the packages that are altered; none are the core packages.
+	Patterns []string
+	// Count is how many alterations are tested, and Seed chooses them.
+	Count int
+	Seed  uint64
+	// Timeout is the time that the tests of one package may take.
+	Timeout time.Duration
+	// Stories lets the tests of the whole service look for what others have not found.
+	Stories bool
+}
+
+// Run tests alterations in a random order until as many as wanted have compiled, and prints what became of each. It limits the
+// memory of the process and of those that it starts.
+func Run(ctx context.Context, o Options) (found, tested int, err error) {
+	tests := tests{ctx: ctx, timeout: o.Timeout, stories: o.Stories}
+	limit := syscall.Rlimit{Cur: maxMemory, Max: maxMemory}
+	if err := syscall.Setrlimit(syscall.RLIMIT_DATA, &limit); err != nil {
+		return 0, 0, fmt.Errorf("limit the memory: %w", err)
+	}
+	if tests.folder, err = os.MkdirTemp("", "mutate-"); err != nil {
+		return 0, 0, err
+	}
+	defer os.RemoveAll(tests.folder)
+	if err := tests.checkStories(); err != nil {
+		return 0, 0, err
+	}
+	patterns := o.Patterns
+	if len(patterns) == 0 {
+		patterns = corePackages
+	}
+	all, err := alterationsOf(patterns)
+	if err != nil {
+		return 0, 0, err
+	}
+	random := rand.New(rand.NewPCG(o.Seed, 0))
+	random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+
+	for _, altered := range all {
+		if tested == o.Count {
+			break
+		}
+		by, compiles, err := tests.find(altered)
+		if err != nil {
+			return found, tested, err
+		}
+		if !compiles {
+			continue
+		}
+		tested++
+		if by != "" {
+			found++
+			fmt.Printf("found      %s by %s\n", altered, by)
+			continue
+		}
+		fmt.Printf("NOT FOUND  %s\n%s", altered, altered.diff())
+	}
+	return found, tested, nil
+}
+
+// alterationsOf lists all alterations of the packages.
+func alterationsOf(patterns []string) ([]alteration, error) {
+	list := exec.Command("go", append([]string{"list", "-f", `{{.ImportPath}} {{.Dir}}{{range .GoFiles}} {{.}}{{end}}`}, patterns...)...)
+	list.Stderr = os.Stderr
+	output, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("list the packages: %w", err)
+	}
+	var all []alteration
+	for line := range strings.Lines(string(output)) {
+		fields := strings.Fields(line)
+		name, folder := fields[0], fields[1]
+		if strings.HasSuffix(name, "test") {
+			continue // helpers of tests
+		}
+		for _, file := range fields[2:] {
+			path := filepath.Join(folder, file)
+			content, err := os.ReadFile(path)
+			if err != nil {
+				return nil, err
+			}
+			in, err := alterations(name, path, string(content))
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, in...)
+		}
+	}
+	return all, nil
+}
