@@ -56,9 +56,10 @@ install() {
 }
 
 # build NAME PACKAGE... builds a server from the module of that name below scripts/services, or several into a
-# folder, unless the cache holds it as of the same sources. link has what the linker is given.
+# folder, unless the cache holds it as of the same sources. link has what the linker is given, of the name of the
+# module if that is another one.
 build() {
-    local name=$1 module=scripts/services/$1 sum
+    local name=$1 module=scripts/services/${of:-$1} sum
     shift
     sum=$({ cat "$module"/* && printf '%s' "${link:-}" "$@"; } | sha256sum)
     if [[ -x $cache/$name && $(cat "$cache/$name.sum" 2>/dev/null) == "$sum" ]]; then return; fi
@@ -78,8 +79,11 @@ prepare_services() {
     build_services
 }
 
+# build_minio_client builds mc, which scripts/verify alone uses.
+build_minio_client() { of=minio build mc github.com/minio/mc; }
+
 build_services() {
-    build minio github.com/minio/minio github.com/minio/mc
+    build minio github.com/minio/minio
     build mongodbtest .
 }
 
@@ -181,7 +185,7 @@ start_redis() {
 # start_minio USER PASSWORD starts a MinIO with that root user on the port.
 start_minio() {
     start minio env MINIO_ROOT_USER="$1" MINIO_ROOT_PASSWORD="$2" MINIO_BROWSER=off MINIO_UPDATE=off \
-        "$cache/minio/minio" server --address "127.0.0.1:$port" --certs-dir "$scratch/certs" "$scratch/minio"
+        "$cache/minio" server --address "127.0.0.1:$port" --certs-dir "$scratch/certs" "$scratch/minio"
 }
 
 # start_ferretdb starts a server that speaks MongoDB's protocol on the port.
