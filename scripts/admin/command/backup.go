@@ -60,14 +60,11 @@ func parsePlace(name string) (config.Objects, error) {
 	if !strings.Contains(name, "://") {
 		return config.Objects{Engine: config.Filesystem, Path: filepath.Clean(name)}, nil
 	}
-	l, err := parseLocation("DIR", name)
-	if err != nil {
-		return config.Objects{}, err
+	var place config.Objects
+	if err := place.UnmarshalText([]byte(name)); err != nil {
+		return place, fmt.Errorf("DIR %w", err)
 	}
-	if l.objects == nil {
-		return config.Objects{}, errors.New("DIR must be a folder, or the URL of an object store")
-	}
-	return *l.objects, nil
+	return place, nil
 }
 
 func makeBackup(ctx context.Context, s *session, to config.Objects) error {

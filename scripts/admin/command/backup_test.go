@@ -73,7 +73,7 @@ func TestBackupsThatCannotBeMadeOrRestored(t *testing.T) {
 		"backup":                                {misused, "backup: wrong arguments"},
 		"backup a b":                            {misused, "backup: wrong arguments"},
 		"backup ftp://host/x":                   {misused, "DIR must begin with"},
-		"backup pebble:///tmp/x":                {misused, "DIR must be a folder, or the URL of an object store"},
+		"backup pebble:///tmp/x":                {misused, "DIR must begin with"},
 		"backup " + folder:                      {failed, "must not lie in one another"},
 		"backup " + s.path(0) + "/x":            {failed, "must not lie in one another"},
 		"backup " + s.path(1):                   {failed, "the backup would be in the object store of the service"},
