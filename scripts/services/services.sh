@@ -104,6 +104,9 @@ build_cluster_tools() {
     build helm helm.sh/helm/v3/cmd/helm
 }
 
+# build_cosign builds the command-line client of sigstore, which judges signed verdicts as well.
+build_cosign() { build cosign github.com/sigstore/cosign/v2/cmd/cosign; }
+
 # prepare_npm NAME installs the npm packages of the folder of that name below scripts/services, unless the
 # cache holds them as of the same files.
 prepare_npm() {
