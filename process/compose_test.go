@@ -200,7 +200,7 @@ func TestImagesArePinned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bases := regexp.MustCompile(`(?m)^FROM (\S+)`).FindAllStringSubmatch(string(dockerfile), -1)
+	bases := regexp.MustCompile(`(?m)^FROM (?:--platform=\S+ )?(\S+)`).FindAllStringSubmatch(string(dockerfile), -1)
 	for _, base := range bases {
 		if base[1] != "scratch" && !pinned.MatchString(base[1]) {
 			t.Errorf("the Dockerfile begins with %s", base[1])

@@ -19,13 +19,17 @@ import (
 	"attestry/storage/s3"
 )
 
-// OpenDocuments opens a database with the collections of the service, unless it is an incomplete copy.
+// OpenDocuments opens a database with the collections of the service, unless it is an incomplete copy or of a newer version.
 func OpenDocuments(ctx context.Context, database config.Database) (storage.Documents, error) {
 	docs, err := OpenCopyTarget(ctx, database)
 	if err != nil {
 		return nil, err
 	}
-	if err := refuseIncompleteCopy(ctx, docs); err != nil {
+	err = refuseIncompleteCopy(ctx, docs)
+	if err == nil {
+		err = refuseNewerForm(ctx, docs)
+	}
+	if err != nil {
 		return nil, errors.Join(err, docs.Close())
 	}
 	return docs, nil
@@ -33,7 +37,7 @@ func OpenDocuments(ctx context.Context, database config.Database) (storage.Docum
 
 // OpenCopyTarget opens a database with the collections of the service, even if it is an incomplete copy.
 func OpenCopyTarget(ctx context.Context, database config.Database) (storage.Documents, error) {
-	schemas := append(app.Schemas(), copyMarkers)
+	schemas := append(app.Schemas(), copyMarkers, formSchema)
 	if database.Engine == config.MongoDB {
 		return mongodb.Open(ctx, mongodb.Options{URI: database.URI.Reveal(), Database: database.Name}, schemas)
 	}

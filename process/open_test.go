@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"attestry/config"
+	"attestry/process/buildinfo"
 	"attestry/storage"
 )
 
@@ -61,6 +62,43 @@ func TestProcessThatCannotOpenReleasesWhatItHasOpened(t *testing.T) {
 			requireNoOpenFile(t, folder)
 		})
 	}
+}
+
+func TestProcessOpensNoDatabaseOfANewerVersion(t *testing.T) {
+	folder := t.TempDir()
+	settings, err := config.LoadFrom(config.Sources{Environ: []string{
+		"ATTESTRY_DATABASE_URL=pebble://" + folder + "/documents", "ATTESTRY_OBJECTS_URL=file://" + folder + "/objects",
+		"ATTESTRY_REDIS_URL=redis://127.0.0.1:1",
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func() (*Process, error) { return Open(t.Context(), settings, NewLog(io.Discard, 0)) }
+	// store opens the database, and leaves one behind that another version has opened last.
+	store := func(of documentForm) (before documentForm) {
+		t.Helper()
+		p, err := open()
+		if err == nil {
+			before, err = forms(p.Store.Documents).Get(t.Context(), formID)
+			err = errors.Join(err, forms(p.Store.Documents).Put(t.Context(), of), p.Close())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return before
+	}
+	current := documentForm{ID: formID, Form: form, Program: buildinfo.Read().Version}
+	if got := store(documentForm{ID: formID, Form: form - 1, Program: "0.0.9"}); got != current {
+		t.Errorf("a new database is of %+v", got)
+	}
+	if got := store(documentForm{ID: formID, Form: form + 1, Program: "9.0.0"}); got != current {
+		t.Errorf("after an upgrade it is of %+v", got)
+	}
+	_, err = open()
+	if !errors.Is(err, errNewerForm) || !strings.Contains(err.Error(), "9.0.0") || !strings.Contains(err.Error(), current.Program) {
+		t.Errorf("opening: %v", err)
+	}
+	requireNoOpenFile(t, folder)
 }
 
 // requireNoConnection waits until a connection to a server is closed, if there is one.

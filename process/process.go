@@ -75,20 +75,24 @@ func Open(ctx context.Context, settings config.Settings, log *slog.Logger) (*Pro
 // OpenWith is Open with a clock and, unless it is nil, a wrapper of the database.
 func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, clock evidence.Clock, wrap func(storage.Documents) storage.Documents) (*Process, error) {
 	p, err := open(ctx, settings, log, clock, wrap)
-	if err != nil || settings.Log.KeyFile != "" {
-		return p, err
+	if err != nil {
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	p.Store.Logged.Off()
-	if err := p.Store.Logs.Forget(ctx); err != nil {
+	err = noteForm(ctx, p.Store.Documents)
+	if err == nil && settings.Log.KeyFile == "" {
+		p.Store.Logged.Off()
+		err = p.Store.Logs.Forget(ctx)
+	}
+	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }
 
-// OpenToRead opens the stores for a process that stores no facts. So it need not be noted that these are not logged without a
-// key, and nothing is written.
+// OpenToRead opens the stores for a process that stores no facts. So neither the version of the database nor that facts are not
+// logged without a key need be noted, and nothing is written.
 func OpenToRead(ctx context.Context, settings config.Settings, log *slog.Logger) (*Process, error) {
 	return open(ctx, settings, log, time.Now, nil)
 }

@@ -1,18 +1,21 @@
 // Package buildinfo tells which version of the sources a program was built from.
 package buildinfo
 
-import "runtime/debug"
+import (
+	"cmp"
+	"runtime/debug"
+)
 
 // unknown stands for what the build has not recorded, as go run and go test do not.
 const unknown = "unknown"
 
-// commit is set by the linker, with -X, where the sources are built without their
-// Git history, as in the Dockerfile.
-var commit string
+// The linker sets these, with -X, where the sources are built without their Git history, as in the Dockerfile, and in
+// a release.
+var version, commit string
 
 // Info describes the build of a program.
 type Info struct {
-	// Version is that of the main module: a tag, a pseudo-version, or "(devel)".
+	// Version is that of the release or of the main module: a tag, a pseudo-version, or "(devel)".
 	Version string
 	// Commit is the Git commit, with "+dirty" if files were changed since, or "unknown".
 	Commit string
@@ -26,13 +29,13 @@ func Read() Info {
 	if !ok {
 		build = &debug.BuildInfo{}
 	}
-	return describe(build, commit)
+	return describe(build, version, commit)
 }
 
 func (i Info) String() string { return i.Version + ", commit " + i.Commit + ", " + i.Go }
 
-func describe(build *debug.BuildInfo, commit string) Info {
-	info := Info{Version: build.Main.Version, Commit: commit, Go: build.GoVersion}
+func describe(build *debug.BuildInfo, version, commit string) Info {
+	info := Info{Version: cmp.Or(version, build.Main.Version, "(devel)"), Commit: commit, Go: build.GoVersion}
 	dirty := ""
 	for _, setting := range build.Settings {
 		switch {
@@ -41,9 +44,6 @@ func describe(build *debug.BuildInfo, commit string) Info {
 		case setting.Key == "vcs.modified" && setting.Value == "true":
 			dirty = "+dirty"
 		}
-	}
-	if info.Version == "" {
-		info.Version = "(devel)"
 	}
 	if info.Commit == "" {
 		info.Commit = unknown
