@@ -1,0 +1,145 @@
+package e2e_test
+
+import (
+	"encoding/csv"
+	"fmt"
+	"math"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"attestry/evidence"
+	"attestry/storage/logs"
+	"attestry/storage/storagetest"
+)
+
+// costsFile is what scripts/capacity reckons with.
+const costsFile = "../../scripts/capacity/costs.tsv"
+
+// measuredColumns are those of costsFile that TestCostsOfOperationsAreThoseOfTheModel measures, behind the name.
+const measuredColumns = 3
+
+// repeated is how many operations of each kind are measured: what the service does every second counts little then.
+const repeated = 20
+
+// reportedPods are 100 pods with an image each. The images of the last ones are of the given version.
+func reportedPods(version, replaced int) string {
+	pods := make([]string, 100)
+	for i := range pods {
+		image := fmt.Sprintf("image-%d-0", i)
+		if i >= len(pods)-replaced {
+			image = fmt.Sprintf("image-%d-%d", i, version)
+		}
+		pods[i] = fmt.Sprintf(`{"podName":"pod-%d","namespace":"shop","digests":{"registry.example.com/image-%d":%q},"creationTimestamp":1788000000,
+			"owners":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web-7d9f8b6c5","uid":"8d3f9a1e-4c2b-4f6a-9d7e-000000000000"}]}`, i, i, digestOf(image))
+	}
+	return `{"type":"K8S","artifacts":[` + strings.Join(pods, ",") + `]}`
+}
+
+// TestCostsOfOperationsAreThoseOfTheModel measures what operations cost the documents, those of the workers and of the
+// transparency log counted, and compares it with costsFile. With ATTESTRY_TEST_UPDATE set it writes the file.
+func TestCostsOfOperationsAreThoseOfTheModel(t *testing.T) {
+	t.Parallel()
+	s, counting := startCounting(t, options{settings: []string{logKeyFile(t)}})
+	s.createEnvironment("prod", evidence.K8S)
+	s.storePolicy("provenance", "provenance: {required: true}")
+	s.attach("prod", "provenance")
+	s.setAdmission("prod", `{"mode":"deny"}`)
+	// Of each image, two versions are known.
+	for i := range 100 {
+		for version := range 2 {
+			image := fmt.Sprintf("image-%d-%d", i, version)
+			s.reportArtifact("shop", image, "web", digestOf(image), strings.Repeat("a", 40))
+		}
+	}
+	s.report(http.StatusCreated, "prod", "K8S", reportedPods(0, 0))
+	operations := map[string]func(i int){
+		"unchanged report": func(int) { s.report(http.StatusOK, "prod", "K8S", reportedPods(0, 0)) },
+		"changed report":   func(i int) { s.report(http.StatusCreated, "prod", "K8S", reportedPods(1, 1-i%2)) },
+		"artifact report": func(i int) {
+			s.reportArtifact("shop", fmt.Sprint("build-", i), "web", digestOf(fmt.Sprint("app-", i)), strings.Repeat("a", 40))
+		},
+		"attestation": func(i int) {
+			s.wantForm(http.StatusCreated, http.MethodPost, fmt.Sprintf("/attestations/%s/shop/trail/build-%d/generic", s.org, i),
+				fmt.Sprintf(`{"attestation_name":"tests","is_compliant":true,"artifact_fingerprint":%q}`, digestOf(fmt.Sprint("app-", i))))
+		},
+		"assert": func(i int) {
+			s.read("/asserts/" + s.org + "/fingerprint/" + digestOf(fmt.Sprint("app-", i)) + "?environment_name=prod")
+		},
+		"admission": func(i int) {
+			s.admit("prod", review("Pod", pod("", "registry.example.com/web@sha256:"+digestOf(fmt.Sprint("app-", i))), false))
+		},
+	}
+	rows := readCosts(t)
+	for _, row := range rows[1:] {
+		operation := operations[row[0]]
+		if operation == nil {
+			t.Fatalf("no operation is called %q", row[0])
+		}
+		measured := s.costs(counting, operation)
+		for column, got := range measured {
+			was, err := strconv.ParseFloat(row[1+column], 64)
+			s.must(err)
+			if math.Abs(got-was) > 2+was/4 && os.Getenv("ATTESTRY_TEST_UPDATE") == "" {
+				t.Errorf("one %s costs %g %s, the model says %g", row[0], got, rows[0][1+column], was)
+			}
+			row[1+column] = strconv.FormatFloat(math.Round(got*10)/10, 'f', -1, 64)
+		}
+	}
+	if os.Getenv("ATTESTRY_TEST_UPDATE") != "" {
+		writeCosts(t, rows)
+	}
+}
+
+// costs returns the commands, those of them that write, and the bytes written of one operation.
+func (s *service) costs(counting *storagetest.CountingDocuments, operation func(i int)) (all [measuredColumns]float64) {
+	s.t.Helper()
+	s.awaitLogged(s.org)
+	counting.Reset()
+	for i := range repeated {
+		operation(i)
+	}
+	uncounted := logs.New(counting.Documents, s.Process.Store.Objects)
+	eventually(s.t, "all is in the log", func() bool {
+		waiting, err := uncounted.Pending(s.t.Context(), s.orgID(), 0, 1)
+		s.must(err)
+		log, err := uncounted.Get(s.t.Context(), s.orgID())
+		s.must(err)
+		return len(waiting) == 0 && log.Signed == log.Tree.Size
+	})
+	costs := counting.Snapshot()
+	return [...]float64{float64(costs.Commands()) / repeated, float64(costs.Writes) / repeated, float64(costs.Bytes) / repeated}
+}
+
+func readCosts(t *testing.T) [][]string {
+	t.Helper()
+	content, err := os.ReadFile(costsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := csv.NewReader(strings.NewReader(string(content)))
+	reader.Comma = '\t'
+	rows, err := reader.ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+func writeCosts(t *testing.T, rows [][]string) {
+	t.Helper()
+	file, err := os.Create(costsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writer := csv.NewWriter(file)
+	writer.Comma = '\t'
+	if err := writer.WriteAll(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
