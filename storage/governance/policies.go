@@ -182,24 +182,13 @@ func (p *Policies) History(ctx context.Context, org, name string) (History, erro
 // one for all versions. If these exceed a batch, there is one command for each policy instead.
 func (p *Policies) Histories(org string) *storage.Batches[History] {
 	heads := storage.QueryBatches(p.heads, storage.Query{Index: "name", Equal: []any{org}, Limit: storage.Unlimited})
-	var all map[string][]policy.Version
-	asked := false
-	return storage.MapBatches(heads, func(ctx context.Context, found []policy.Head, maxBytes int) (_ []History, err error) {
-		if !asked {
-			if all, err = p.versionsWithin(ctx, org, maxBytes); err != nil {
-				return nil, err
-			}
-			asked = true
+	versions := storage.Query{Index: "policy", Equal: []any{org}}
+	return storage.JoinVersions(heads, p.versions, versions, func(v *policy.Version) string { return v.Policy }, func(head *policy.Head, all map[string][]policy.Version) History {
+		if all == nil {
+			return History{Head: *head, Versions: p.versionsOf(head)}
 		}
-		histories := make([]History, 0, len(found))
-		for _, head := range found {
-			history := History{Head: head, Versions: p.versionsOf(&head)}
-			if all != nil {
-				history.Versions = storage.SingleBatch(versionsUpTo(all[head.Name], head.Latest))
-			}
-			histories = append(histories, history)
-		}
-		return histories, nil
+		acknowledged := slices.DeleteFunc(all[head.Name], func(v policy.Version) bool { return v.Version > head.Latest })
+		return History{Head: *head, Versions: storage.SingleBatch(acknowledged)}
 	})
 }
 
@@ -207,26 +196,6 @@ func (p *Policies) versionsOf(head *policy.Head) *storage.Batches[policy.Version
 	return storage.QueryBatches(p.versions, storage.Query{
 		Index: "policy", Equal: []any{head.Org, head.Name}, To: &storage.Bound{Value: int64(head.Latest)}, Limit: storage.Unlimited,
 	})
-}
-
-// versionsWithin returns all versions of an organization by the policy's name, oldest first, or nil if they exceed one
-// command or maxBytes.
-func (p *Policies) versionsWithin(ctx context.Context, org string, maxBytes int) (map[string][]policy.Version, error) {
-	versions, next, err := p.versions.Find(ctx, storage.Query{
-		Index: "policy", Equal: []any{org}, Limit: storage.MaxMany, MaxBytes: maxBytes,
-	})
-	if err != nil || next != "" {
-		return nil, err
-	}
-	byName := map[string][]policy.Version{}
-	for _, version := range versions {
-		byName[version.Policy] = append(byName[version.Policy], version)
-	}
-	return byName, nil
-}
-
-func versionsUpTo(versions []policy.Version, latest int) []policy.Version {
-	return slices.DeleteFunc(versions, func(v policy.Version) bool { return v.Version > latest })
 }
 
 // Latest returns the policies that exist among names in their latest versions, in that order: two commands, or one if

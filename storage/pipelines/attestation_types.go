@@ -182,45 +182,15 @@ func (a *AttestationTypes) Version(ctx context.Context, head evidence.Attestatio
 // types, and one for all versions. If these exceed a batch, there is one command for each type instead.
 func (a *AttestationTypes) List(org string) *storage.Batches[AttestationTypeHistory] {
 	heads := storage.QueryBatches(a.heads, storage.Query{Index: "created", Equal: []any{org}, Limit: storage.Unlimited})
-	var all map[string][]evidence.AttestationTypeVersion
-	asked := false
-	return storage.MapBatches(heads, func(ctx context.Context, found []evidence.AttestationType, maxBytes int) (_ []AttestationTypeHistory, err error) {
-		if !asked {
-			if all, err = a.versionsWithin(ctx, org, maxBytes); err != nil {
-				return nil, err
-			}
-			asked = true
+	versions := storage.Query{Index: "name", Equal: []any{org}, Descending: true}
+	nameOf := func(v *evidence.AttestationTypeVersion) string { return v.Name }
+	return storage.JoinVersions(heads, a.versions, versions, nameOf, func(head *evidence.AttestationType, all map[string][]evidence.AttestationTypeVersion) AttestationTypeHistory {
+		if all == nil {
+			return AttestationTypeHistory{AttestationType: *head, Versions: a.versionsOf(head)}
 		}
-		histories := make([]AttestationTypeHistory, 0, len(found))
-		for i := range found {
-			history := AttestationTypeHistory{AttestationType: found[i], Versions: a.versionsOf(&found[i])}
-			if all != nil {
-				history.Versions = storage.SingleBatch(versionsUpTo(all[found[i].Name], found[i].Latest))
-			}
-			histories = append(histories, history)
-		}
-		return histories, nil
+		acknowledged := slices.DeleteFunc(all[head.Name], func(v evidence.AttestationTypeVersion) bool { return v.Version > head.Latest })
+		return AttestationTypeHistory{AttestationType: *head, Versions: storage.SingleBatch(acknowledged)}
 	})
-}
-
-// versionsWithin returns all versions of an organization by name, newest first, or nil if they exceed one command or
-// maxBytes.
-func (a *AttestationTypes) versionsWithin(ctx context.Context, org string, maxBytes int) (map[string][]evidence.AttestationTypeVersion, error) {
-	versions, next, err := a.versions.Find(ctx, storage.Query{
-		Index: "name", Equal: []any{org}, Descending: true, Limit: storage.MaxMany, MaxBytes: maxBytes,
-	})
-	if err != nil || next != "" {
-		return nil, err
-	}
-	byName := map[string][]evidence.AttestationTypeVersion{}
-	for _, version := range versions {
-		byName[version.Name] = append(byName[version.Name], version)
-	}
-	return byName, nil
-}
-
-func versionsUpTo(versions []evidence.AttestationTypeVersion, latest int) []evidence.AttestationTypeVersion {
-	return slices.DeleteFunc(versions, func(v evidence.AttestationTypeVersion) bool { return v.Version > latest })
 }
 
 // LoadSchema reads a large schema from its object.
