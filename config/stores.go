@@ -37,6 +37,8 @@ type Database struct {
 	Path   string // with Pebble, the folder
 	// AcceptLoss opens a damaged folder of Pebble with what is left. No setting has it, only a flag.
 	AcceptLoss bool
+	// LeaveIndexes opens MongoDB without making missing indexes. No setting has it.
+	LeaveIndexes bool
 }
 
 // UnmarshalText reads the address of a database.

@@ -39,7 +39,7 @@ func OpenDocuments(ctx context.Context, database config.Database) (storage.Docum
 func OpenCopyTarget(ctx context.Context, database config.Database) (storage.Documents, error) {
 	schemas := append(app.Schemas(), copyMarkers, formSchema)
 	if database.Engine == config.MongoDB {
-		return mongodb.Open(ctx, mongodb.Options{URI: database.URI.Reveal(), Database: database.Name}, schemas)
+		return mongodb.Open(ctx, mongodb.Options{URI: database.URI.Reveal(), Database: database.Name, LeaveIndexes: database.LeaveIndexes}, schemas)
 	}
 	if err := os.MkdirAll(filepath.Dir(database.Path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the database: %w", err)

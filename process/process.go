@@ -112,6 +112,11 @@ func open(ctx context.Context, settings config.Settings, log *slog.Logger, clock
 	if err != nil {
 		return nil, errors.Join(err, docs.Close(), client.Close())
 	}
+	return Assemble(settings, log, clock, client, docs, objects, wrap), nil
+}
+
+// Assemble makes a process of stores that are open. Of one that is nil, nothing may be used.
+func Assemble(settings config.Settings, log *slog.Logger, clock evidence.Clock, client *redis.Client, docs storage.Documents, objects storage.Objects, wrap func(storage.Documents) storage.Documents) *Process {
 	embedded, _ := docs.(*pebble.DB)
 	engines := Engines{Documents: docs, Objects: objects, Embedded: embedded}
 	if wrap != nil {
@@ -135,7 +140,7 @@ func open(ctx context.Context, settings config.Settings, log *slog.Logger, clock
 		Metrics:  metrics,
 		embedded: embedded,
 		engines:  engines,
-	}, nil
+	}
 }
 
 // Checks are the dependencies of the process. Without Redis it is degraded, yet ready.
@@ -171,8 +176,11 @@ func (p *Process) RecordAcceptedLoss(ctx context.Context) error {
 // Close releases everything. Nothing may use the process any more.
 func (p *Process) Close() error {
 	p.Store.Tenancy.Close()
-	faults := []error{p.Redis.Close(), p.Store.Documents.Close()}
-	if closer, ok := p.Store.Objects.(io.Closer); ok {
+	faults := []error{p.Redis.Close()}
+	if p.engines.Documents != nil {
+		faults = append(faults, p.Store.Documents.Close())
+	}
+	if closer, ok := p.engines.Objects.(io.Closer); ok {
 		faults = append(faults, closer.Close())
 	}
 	return errors.Join(faults...)

@@ -72,15 +72,20 @@ const (
 // DefaultTotal is a quarter of the memory that the process may use, in bytes: of the
 // limit of its cgroup or else of the machine's memory. As much again may be garbage that
 // has not been collected yet; the other half is for everything else.
-func DefaultTotal() int64 { return quarter(memlimit.FromCgroup, memlimit.FromSystem) }
+func DefaultTotal() int64 { return quarter(Limit()) }
 
-// quarter returns a quarter of the least of the limits that can be read.
-func quarter(limits ...memlimit.Provider) int64 {
+func quarter(limit int64) int64 { return max(limit/4, MinTotal) }
+
+// Limit is the memory that the process may use, in bytes.
+func Limit() int64 { return leastOf(memlimit.FromCgroup, memlimit.FromSystem) }
+
+// leastOf returns the least of the limits that can be read.
+func leastOf(limits ...memlimit.Provider) int64 {
 	var least uint64
 	for _, limit := range limits {
 		if bytes, err := limit(); err == nil && bytes > 0 {
 			least = min(cmp.Or(least, bytes), bytes)
 		}
 	}
-	return max(int64(cmp.Or(least, unknownMachineMemory)/4), MinTotal)
+	return int64(cmp.Or(least, unknownMachineMemory))
 }

@@ -138,7 +138,7 @@ func TestDefaultIsAQuarterOfWhatTheProcessMayUse(t *testing.T) {
 		"at least what is of use":   {limit(32 * mebibyte), none, MinTotal},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := quarter(row.cgroup, row.machine); got != row.want {
+			if got := quarter(leastOf(row.cgroup, row.machine)); got != row.want {
 				t.Errorf("got %d, want %d", got, row.want)
 			}
 		})

@@ -117,9 +117,14 @@ func (d *documents) Ping(ctx context.Context) error {
 }
 
 func (d *documents) probe(ctx context.Context) error {
-	record := storage.Record{ID: "probe", Revision: 1, Body: fmt.Appendf(nil, "%q", bytes.Repeat([]byte{'x'}, probeSize))}
-	if err := d.Documents.Put(ctx, storage.ProbeSchema, record); err != nil {
+	return ProbeDocuments(ctx, d.Documents, "probe")
+}
+
+// ProbeDocuments stores a document of probeSize under an id and deletes it.
+func ProbeDocuments(ctx context.Context, docs storage.Documents, id string) error {
+	record := storage.Record{ID: id, Revision: 1, Body: fmt.Appendf(nil, "%q", bytes.Repeat([]byte{'x'}, probeSize))}
+	if err := docs.Put(ctx, storage.ProbeSchema, record); err != nil {
 		return err
 	}
-	return d.Documents.Delete(ctx, storage.ProbeSchema, record.ID)
+	return docs.Delete(ctx, storage.ProbeSchema, id)
 }

@@ -46,7 +46,7 @@ func (g *Guard) Documents(docs storage.Documents) storage.Documents {
 	return &documents{Documents: docs, guard: g, refusal: refusal{store: storage.Database, log: g.log, clock: g.clock}}
 }
 
-// Objects guards an object store. Close closes it too, if possible.
+// Objects guards an object store.
 func (g *Guard) Objects(objects storage.Objects) storage.Objects {
 	return &guardedObjects{Objects: objects, guard: g, refusal: refusal{store: storage.ObjectStore, log: g.log, clock: g.clock}}
 }

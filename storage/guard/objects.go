@@ -110,26 +110,24 @@ func (o *guardedObjects) Ping(ctx context.Context) error {
 	return o.refusal.check(ctx, o.probe)
 }
 
-// probe puts an object and deletes it. A store that only denies deletions takes evidence, and keeps this small object.
-// Each probe differs: a store that keeps all versions does not write an object again.
+// probe is ProbeObjects. A store that only denies deletions takes evidence, and keeps this small object.
 func (o *guardedObjects) probe(ctx context.Context) error {
-	content := rand.Text() + strings.Repeat("x", probeSize)
-	object, err := o.Objects.Put(ctx, probeScope, strings.NewReader(content), int64(len(content)))
-	if err != nil {
-		return err
+	key, kept, err := ProbeObjects(ctx, o.Objects)
+	if kept != nil {
+		o.guard.log.Warn("the probe of a store cannot be deleted", "store", storage.ObjectStore, "id", key, "reason", kept.Error())
 	}
-	if err := o.Objects.Delete(ctx, object.Key); err != nil {
-		o.guard.log.Warn("the probe of a store cannot be deleted", "store", storage.ObjectStore, "id", object.Key, "reason", err.Error())
-	}
-	return nil
+	return err
 }
 
-// Close closes the engine, if possible.
-func (o *guardedObjects) Close() error {
-	if closer, ok := o.Objects.(io.Closer); ok {
-		return closer.Close()
+// ProbeObjects puts an object of probeSize and deletes it. kept is why it could not be deleted, nil if it was. Each probe
+// differs: a store that keeps all versions does not write an object again.
+func ProbeObjects(ctx context.Context, objects storage.Objects) (key string, kept, err error) {
+	content := rand.Text() + strings.Repeat("x", probeSize)
+	object, err := objects.Put(ctx, probeScope, strings.NewReader(content), int64(len(content)))
+	if err != nil {
+		return "", nil, err
 	}
-	return nil
+	return object.Key, objects.Delete(ctx, object.Key), nil
 }
 
 // reportingReader reports damage that is found while an object is sent.

@@ -80,14 +80,15 @@ func (l *Logs) Unplaced(ctx context.Context, _ float64, after string) ([]job.Ref
 	return []job.Ref{{Kind: &job.Sequence, Key: org, Payload: job.Payload{Org: org}, Due: found[0].At}}, org, nil
 }
 
-// Oldest returns since when leaves of an organization, or of the one behind it, have no place, in Unix seconds, and the
-// organization; "" if there is none.
-func (l *Logs) Oldest(ctx context.Context, after string) (org string, since float64, err error) {
-	refs, org, err := l.Unplaced(ctx, 0, after)
-	if len(refs) == 0 {
-		return "", 0, err
+// Lag is for how long the oldest leaf of all organizations waits that has no place, in seconds; 0 if none does.
+func (l *Logs) Lag(ctx context.Context, now float64) (longest float64, err error) {
+	for after := ""; ; {
+		refs, org, err := l.Unplaced(ctx, 0, after)
+		if err != nil || len(refs) == 0 {
+			return longest, err
+		}
+		after, longest = org, max(longest, now-refs[0].Due)
 	}
-	return org, refs[0].Due, nil
 }
 
 // Unsigned names, for a relay, a page of the logs of which a checkpoint is due.

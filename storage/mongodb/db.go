@@ -36,6 +36,8 @@ type Options struct {
 	Database string
 	// MaxPoolSize bounds the connections to a server; 0 leaves it to the URI.
 	MaxPoolSize uint64
+	// LeaveIndexes makes no missing indexes.
+	LeaveIndexes bool
 }
 
 // DB implements storage.Documents.
@@ -43,6 +45,7 @@ type DB struct {
 	client   *mongo.Client
 	database *mongo.Database
 	declared map[string]bool
+	missing  []string
 }
 
 var _ storage.Documents = (*DB)(nil)
@@ -64,7 +67,7 @@ func Open(ctx context.Context, o Options, schemas []*storage.Schema) (*DB, error
 	for _, schema := range schemas {
 		db.declared[schema.Name] = true
 	}
-	if err := db.createIndexes(ctx, schemas); err != nil {
+	if err := db.createIndexes(ctx, schemas, o.LeaveIndexes); err != nil {
 		err = fmt.Errorf("create the indexes in MongoDB: %w", withoutPassword(err, settings))
 		return nil, errors.Join(err, db.Close())
 	}
@@ -104,15 +107,16 @@ func withoutPassword(err error, settings *options.ClientOptions) error {
 }
 
 // createIndexes makes missing indexes. Existing ones are not sent again: not all servers ignore that.
-func (db *DB) createIndexes(ctx context.Context, schemas []*storage.Schema) error {
+func (db *DB) createIndexes(ctx context.Context, schemas []*storage.Schema, leave bool) error {
 	for _, schema := range schemas {
 		indexes := db.database.Collection(schema.Name).Indexes()
 		known, err := indexes.ListSpecifications(ctx)
 		if err != nil {
 			return fmt.Errorf("collection %s: %w", schema.Name, err)
 		}
-		missing := missingIndexes(schema, known)
-		if len(missing) == 0 {
+		missing, names := missingIndexes(schema, known)
+		if len(missing) == 0 || leave {
+			db.missing = append(db.missing, names...)
 			continue
 		}
 		if _, err := indexes.CreateMany(ctx, missing); err != nil {
@@ -122,12 +126,14 @@ func (db *DB) createIndexes(ctx context.Context, schemas []*storage.Schema) erro
 	return nil
 }
 
-func missingIndexes(schema *storage.Schema, known []mongo.IndexSpecification) []mongo.IndexModel {
+// MissingIndexes names the declared indexes that were left missing, as collection(fields).
+func (db *DB) MissingIndexes() []string { return db.missing }
+
+func missingIndexes(schema *storage.Schema, known []mongo.IndexSpecification) (missing []mongo.IndexModel, names []string) {
 	there := map[string]bool{}
 	for _, index := range known {
 		there[index.Name] = true
 	}
-	var missing []mongo.IndexModel
 	for _, index := range schema.Indexes {
 		name := indexName(index)
 		if there[name] {
@@ -135,8 +141,9 @@ func missingIndexes(schema *storage.Schema, known []mongo.IndexSpecification) []
 		}
 		there[name] = true
 		missing = append(missing, mongo.IndexModel{Keys: order(index.Fields, 1), Options: options.Index().SetName(name)})
+		names = append(names, schema.Name+"("+name+")")
 	}
-	return missing
+	return missing, names
 }
 
 // indexName is made of the fields: an index whose fields have changed is another one.
@@ -164,6 +171,15 @@ func (db *DB) collection(schema *storage.Schema) (*mongo.Collection, error) {
 // Ping reports whether the primary answers.
 func (db *DB) Ping(ctx context.Context) error {
 	return command(ctx, func(ctx context.Context) error { return db.client.Ping(ctx, readpref.Primary()) })
+}
+
+// Now returns the time on the clock of the server.
+func (db *DB) Now(ctx context.Context) (time.Time, error) {
+	var answer struct{ LocalTime time.Time }
+	err := command(ctx, func(ctx context.Context) error {
+		return db.database.RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&answer)
+	})
+	return answer.LocalTime, err
 }
 
 // Close ends the connections after waiting for commands.

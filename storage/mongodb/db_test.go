@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
@@ -64,4 +65,30 @@ func TestDocuments(t *testing.T) {
 			return open(t, uri, location, schemas...)
 		},
 	})
+}
+
+func TestMissingIndexesAreLeftMissingIfWanted(t *testing.T) {
+	uri, name := server(t), newDatabase(t)
+	schema := &storage.Schema{Name: "things", Fields: []string{"org", "time"}, Indexes: []storage.Index{
+		{Name: "time", Fields: []string{"org", "time"}}, {Name: "org", Fields: []string{"org"}},
+	}}
+	for _, row := range []struct {
+		leave bool
+		want  string
+	}{{true, "[things(org,time) things(org)]"}, {true, "[things(org,time) things(org)]"}, {false, "[]"}, {true, "[]"}} {
+		db, err := mongodb.Open(t.Context(), mongodb.Options{URI: uri, Database: name, LeaveIndexes: row.leave}, []*storage.Schema{schema})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(db.MissingIndexes()); got != row.want {
+			t.Errorf("missing are %s, want %s", got, row.want)
+		}
+		now, err := db.Now(t.Context())
+		if off := time.Since(now); err != nil || off.Abs() > time.Minute {
+			t.Errorf("the clock of the server is off by %v: %v", off, err)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }

@@ -144,6 +144,15 @@ func (db *DB) Damage() string { return db.reports.damage() }
 // AcceptedLoss says what is missing of a database opened with Options.AcceptLoss; "" if nothing is.
 func (db *DB) AcceptedLoss() string { return db.acceptedLoss }
 
+// Size returns how much the database takes up on its disk, in bytes.
+func (db *DB) Size() int64 { return int64(db.engine.Metrics().DiskSpaceUsage()) }
+
+// Room returns how much is free on the disk of a folder, in bytes.
+func Room(folder string) (int64, error) {
+	usage, err := vfs.Default.GetDiskUsage(folder)
+	return int64(usage.AvailBytes), err
+}
+
 // Close lets reads and the current batch end, refuses waiting commands, and closes the files.
 func (db *DB) Close() error {
 	db.once.Do(func() {

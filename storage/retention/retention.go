@@ -86,14 +86,15 @@ func (r *Retention) Verify(ctx context.Context) error {
 	if !r.settings.on() {
 		return nil
 	}
-	if err := r.verify(ctx); err != nil {
+	if err := r.Test(ctx); err != nil {
 		return fmt.Errorf("test the retention of the object store: %w", err)
 	}
 	r.verified = r.clock()
 	return nil
 }
 
-func (r *Retention) verify(ctx context.Context) error {
+// Test is what Verify does if anything is to be kept. It can be called at any time.
+func (r *Retention) Test(ctx context.Context) error {
 	// A running retention keeps its mode, hence an object for each.
 	content := "Attestry asks the object store to keep this object from deletion in " + r.settings.Mode + " mode.\n"
 	object, err := r.objects.Put(ctx, probeScope, strings.NewReader(content), int64(len(content)))

@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -71,6 +73,20 @@ func (s *Store) Ping(ctx context.Context) error {
 		return fmt.Errorf("bucket %s does not exist", s.bucket)
 	}
 	return nil
+}
+
+// Now returns the time on the clock of the server, in whole seconds.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodHead, s.client.EndpointURL().String(), http.NoBody)
+	if err != nil {
+		return time.Time{}, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return time.Time{}, err
+	}
+	response.Body.Close()
+	return http.ParseTime(response.Header.Get("Date"))
 }
 
 // Get opens length bytes of an object from offset on. A range beyond the end of the object is shortened.

@@ -110,6 +110,26 @@ func TestPingFailsWithoutTheBucket(t *testing.T) {
 	}
 }
 
+func TestTheServerTellsItsTime(t *testing.T) {
+	then := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	fake := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Date", then.Format(http.TimeFormat))
+		if r.URL.Path == "/" {
+			w.WriteHeader(http.StatusForbidden) // as servers answer who says nothing of themselves
+		} else if r.Method == http.MethodGet {
+			fmt.Fprint(w, "<LocationConstraint></LocationConstraint>")
+		}
+	}))
+	defer fake.Close()
+	store, err := s3.Open(t.Context(), s3.Options{Endpoint: fake.Listener.Addr().String(), Bucket: "bucket", AccessKey: "a", SecretKey: "s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now, err := store.Now(t.Context()); err != nil || !now.Equal(then) {
+		t.Errorf("it is %v, %v", now, err)
+	}
+}
+
 func TestErrorsShowNoSecret(t *testing.T) {
 	denying := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)

@@ -220,6 +220,21 @@ func (t *Tenancy) RotateKey(ctx context.Context, owner identity.KeyOwner, by ide
 	return fresh, secret, oldEnds, maskHash(err, fresh.Hash)
 }
 
+// ExpiringKeys returns the keys that work and expire before a moment in Unix seconds, unless they are revoked by then.
+func (t *Tenancy) ExpiringKeys(ctx context.Context, before int64) (expiring []evidence.Key, err error) {
+	query := storage.Query{Index: "ends", Limit: storage.MaxMany, Where: []storage.Condition{
+		{Field: "ends", Operator: storage.AtLeast, Value: t.clock().Unix() + 1}, {Field: "ends", Operator: storage.AtMost, Value: before},
+	}}
+	err = storage.ForEach(ctx, t.keys, query, func(key *evidence.Key) error {
+		there, err := t.ownerExists(ctx, key)
+		if there && key.RevokedAt == 0 {
+			expiring = append(expiring, *key)
+		}
+		return err
+	})
+	return expiring, err
+}
+
 func (t *Tenancy) liveKeys(ctx context.Context, ownerID string) ([]evidence.Key, error) {
 	return storage.FindAll(ctx, t.keys, storage.Query{
 		Index: "ends", Equal: []any{ownerID}, From: &storage.Bound{Value: t.clock().Unix(), Exclusive: true}, Limit: storage.Unlimited,

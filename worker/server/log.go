@@ -120,17 +120,11 @@ func (l *logging) keepLast(ctx context.Context) {
 func (l *logging) lag() float64 {
 	ctx, cancel := context.WithTimeout(context.Background(), jobsTimeout)
 	defer cancel()
-	now, longest := evidence.Seconds(l.process.Clock()), 0.0
-	for org := ""; ; {
-		next, since, err := l.process.Store.Logs.Oldest(ctx, org)
-		if err != nil {
-			return math.NaN()
-		}
-		if next == "" {
-			return longest
-		}
-		org, longest = next, max(longest, now-since)
+	lag, err := l.process.Store.Logs.Lag(ctx, evidence.Seconds(l.process.Clock()))
+	if err != nil {
+		return math.NaN()
 	}
+	return lag
 }
 
 // cosigning is what has witnesses cosign the transparency logs.

@@ -104,7 +104,7 @@ func (s *session) environmentOf(ctx context.Context, one *job.Entry, names map[s
 
 // eachJob passes all work that is to be done, kind by kind, and what is parked.
 func (s *session) eachJob(ctx context.Context, pass func(*job.Entry) error) error {
-	for _, page := range s.jobPages() {
+	for _, page := range s.JobPages() {
 		for after := ""; ; {
 			entries, next, err := page(ctx, after)
 			if err != nil {
@@ -137,35 +137,6 @@ func (s *session) retryAll(ctx context.Context, kind *job.Kind) error {
 		faults = append(faults, s.changeJob(ctx, kind, key, false))
 	}
 	return errors.Join(faults...)
-}
-
-// jobPages read the work that is to be done, kind by kind, and then what is parked.
-func (s *session) jobPages() []func(ctx context.Context, after string) ([]job.Entry, string, error) {
-	now := evidence.Seconds(s.Clock())
-	pages := []func(context.Context, string) ([]job.Entry, string, error){
-		func(ctx context.Context, after string) ([]job.Entry, string, error) {
-			return reports.NewParked(s.Store, s.Clock).Waiting(ctx, now, after)
-		},
-		s.parkedReports,
-	}
-	for _, jobs := range []func(context.Context, bool, string) ([]job.Entry, string, error){
-		s.Store.Outbox.Jobs, s.Store.Deliveries.Jobs, s.Store.Assemblies.Jobs,
-	} {
-		for _, parked := range []bool{false, true} {
-			pages = append(pages, func(ctx context.Context, after string) ([]job.Entry, string, error) { return jobs(ctx, parked, after) })
-		}
-	}
-	return pages
-}
-
-func (s *session) parkedReports(ctx context.Context, after string) ([]job.Entry, string, error) {
-	records, next, err := s.Store.Reports.Parked(ctx, after)
-	entries := make([]job.Entry, 0, len(records))
-	for _, record := range records {
-		status := job.Status{Parked: record.ParkedAt, Tried: record.Attempts, Reason: record.Failure}
-		entries = append(entries, status.Entry(&job.Report, record.Org, record.Environment+"/"+strconv.FormatInt(record.Arrival, 10)))
-	}
-	return entries, next, err
 }
 
 // changeJob has parked work tried again, or drops it.

@@ -1,0 +1,39 @@
+package process
+
+import (
+	"context"
+	"strconv"
+
+	"attestry/evidence"
+	"attestry/evidence/job"
+	"attestry/tasks/reports"
+)
+
+// JobPages read the work that is to be done, kind by kind, and then what is parked.
+func (p *Process) JobPages() []func(ctx context.Context, after string) ([]job.Entry, string, error) {
+	now := evidence.Seconds(p.Clock())
+	pages := []func(context.Context, string) ([]job.Entry, string, error){
+		func(ctx context.Context, after string) ([]job.Entry, string, error) {
+			return reports.NewParked(p.Store, p.Clock).Waiting(ctx, now, after)
+		},
+		p.parkedReports,
+	}
+	for _, jobs := range []func(context.Context, bool, string) ([]job.Entry, string, error){
+		p.Store.Outbox.Jobs, p.Store.Deliveries.Jobs, p.Store.Assemblies.Jobs,
+	} {
+		for _, parked := range []bool{false, true} {
+			pages = append(pages, func(ctx context.Context, after string) ([]job.Entry, string, error) { return jobs(ctx, parked, after) })
+		}
+	}
+	return pages
+}
+
+func (p *Process) parkedReports(ctx context.Context, after string) ([]job.Entry, string, error) {
+	records, next, err := p.Store.Reports.Parked(ctx, after)
+	entries := make([]job.Entry, 0, len(records))
+	for _, record := range records {
+		status := job.Status{Parked: record.ParkedAt, Tried: record.Attempts, Reason: record.Failure}
+		entries = append(entries, status.Entry(&job.Report, record.Org, record.Environment+"/"+strconv.FormatInt(record.Arrival, 10)))
+	}
+	return entries, next, err
+}
