@@ -44,6 +44,12 @@ func TestAdminWorksOnAStandaloneThatRuns(t *testing.T) {
 				t.Errorf("%s: status %d, %q, %q", row.line, status, out, errs)
 			}
 		}
+		_, out, errs := call("doctor --json")
+		for _, check := range []string{"settings", "retention", "clock", "keys", "work", "log", "memory"} {
+			if !strings.Contains(out, `{"check":"`+check+`","state":"ok"`) {
+				t.Errorf("%s is not ok: %s%s", check, out, errs)
+			}
+		}
 	})
 	if left, err := filepath.Glob(data + "/documents/admin*"); err != nil || len(left) > 0 {
 		t.Errorf("it left %v, %v", left, err)

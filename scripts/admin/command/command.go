@@ -50,7 +50,7 @@ type caller struct {
 
 // commands lists all there are.
 func commands() []command {
-	return slices.Concat(userCommands(), organizationCommands(), keyCommands(), jobCommands(), logCommands(), []command{copyCommand()}, backupCommands(), verifyCommands())
+	return slices.Concat(userCommands(), organizationCommands(), keyCommands(), jobCommands(), logCommands(), []command{copyCommand()}, backupCommands(), verifyCommands(), []command{doctorCommand()})
 }
 
 // errUsage reports arguments that do not fit the command.

@@ -1,0 +1,108 @@
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sort"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"attestry/api/memory"
+	"attestry/evidence"
+	"attestry/storage"
+	"attestry/storage/pebble"
+)
+
+const (
+	// lowDisk is too little for the compactions of a database, in bytes.
+	lowDisk = 1 << 30
+	// lowDays is when a disk is warned of that will be full.
+	lowDays = 30
+)
+
+// examineMemory is for a service that runs here, where the system tells how much a process has.
+func examineMemory(_ context.Context, s *Subject) (found []Finding, err error) {
+	content, err := os.ReadFile("/proc/self/statm")
+	if err != nil || !s.Running {
+		return nil, nil
+	}
+	var pages, resident int64
+	_, err = fmt.Sscan(string(content), &pages, &resident)
+	resident *= int64(os.Getpagesize())
+	limit, budget := memory.Limit(), cmp.Or(int64(s.Settings.HTTP.MemoryBudget), memory.DefaultTotal())
+	measured := fmt.Sprintf("%s of %s in use, %s for requests", size(resident), size(limit), size(budget))
+	if resident > limit/10*9 || budget > limit/2 {
+		found = append(found, warning("give the service more memory, or lower ATTESTRY_MEMORY_BUDGET to a quarter of it", "%s", measured))
+	}
+	return orOK(found, "%s", measured), err
+}
+
+func size(bytes int64) string { return humanize.IBytes(uint64(bytes)) }
+
+// examineDisk is for Pebble: it finds the least that is free on a disk with data, and in how many days these fill it if they
+// grow as today: by the share of all facts that were logged within the last 24 hours.
+func examineDisk(ctx context.Context, s *Subject) (found []Finding, err error) {
+	if s.Engines().Embedded == nil {
+		return nil, nil
+	}
+	used, free, err := diskOf(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	recent, all, err := factsOf(ctx, s)
+	days, growth := "unknown", float64(used)*float64(recent)/float64(max(all, 1))
+	if all > 0 {
+		days = fmt.Sprintf("%.0f", float64(free)/max(growth, 1))
+	}
+	measured := fmt.Sprintf("%s free, %s of data, %s a day as today; days left: %s", size(free), size(used), size(int64(growth)), days)
+	if free < lowDisk || growth*lowDays > float64(free) {
+		found = append(found, warning("make room, or move the data to a larger disk", "%s", measured))
+	}
+	return orOK(found, "%s", measured), err
+}
+
+// diskOf adds up what the data take up in folders, and finds the least that is free on their disks. Objects are added for half
+// of the time that the check has.
+func diskOf(ctx context.Context, s *Subject) (used, free int64, err error) {
+	used = s.Engines().Embedded.Size()
+	free, err = pebble.Room(s.Settings.Stores.Database.Path)
+	folder := s.Settings.Stores.Objects.Path
+	if err != nil || folder == "" {
+		return used, free, err
+	}
+	room, err := pebble.Room(folder)
+	began, after := time.Now(), ""
+	for err == nil && time.Since(began) < timeout/2 {
+		var page []storage.Object
+		if page, err = s.Engines().Objects.List(ctx, after, storage.MaxMany); len(page) == 0 {
+			break
+		}
+		for _, object := range page {
+			used, after = used+object.Size, object.Key
+		}
+	}
+	return used, min(free, room), err
+}
+
+// factsOf counts the facts in all logs, and by the checkpoints those that were logged within the last 24 hours.
+func factsOf(ctx context.Context, s *Subject) (recent, all int64, err error) {
+	yesterday := evidence.Seconds(s.Clock().Add(-24 * time.Hour))
+	err = s.Store.Tenancy.EachOrganization(ctx, func(org *evidence.Organization) error {
+		log, err := s.Store.Logs.Get(ctx, org.ID)
+		if errors.Is(err, storage.ErrNotFound) {
+			return nil
+		}
+		older := sort.Search(int(log.Signed), func(i int) bool {
+			checkpoint, failed := s.Store.Logs.Covering(ctx, org.ID, int64(i)+1)
+			err = cmp.Or(err, failed)
+			return failed != nil || checkpoint.At > yesterday
+		})
+		recent, all = recent+log.Signed-int64(older), all+log.Signed
+		return err
+	})
+	return recent, all, err
+}

@@ -1,0 +1,279 @@
+package doctor_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"attestry/app/apptest"
+	"attestry/evidence"
+	"attestry/evidence/identity"
+	"attestry/evidence/notification"
+	"attestry/evidence/snapshot"
+	"attestry/evidence/translog"
+	"attestry/process"
+	"attestry/process/doctor"
+	"attestry/storage"
+	"attestry/storage/environments"
+	"attestry/storage/filesystem"
+	"attestry/storage/tenancy"
+	"attestry/tasks/sequencer"
+)
+
+func TestRedisTakesWrites(t *testing.T) {
+	redis := miniredis.RunT(t)
+	s := newSite(t, "ATTESTRY_REDIS_URL=redis://"+redis.Addr())
+	found := s.examine()
+	found.want(t, "redis", doctor.OK, "takes a write in ")
+	if keys := redis.Keys(); len(keys) > 0 {
+		t.Errorf("it left %v", keys)
+	}
+	redis.SetError("OOM command not allowed")
+	s.examine().want(t, "redis", doctor.Error, "OOM command not allowed")
+}
+
+func TestSettingsThatContradictOneAnother(t *testing.T) {
+	for variable, row := range map[string]struct {
+		more []string
+		text string
+	}{
+		"ATTESTRY_QUEUES=reports=6,compliance=3":      {nil, "ATTESTRY_QUEUES leaves out queues"},
+		"ATTESTRY_OIDC_ISSUER=https://issuer.example": {[]string{"ATTESTRY_OIDC_CLIENT_ID=a", "ATTESTRY_WEB=off"}, "ATTESTRY_OIDC_ISSUER signs people in"},
+		"ATTESTRY_TLS_CERT_FILE=c.pem":                {[]string{"ATTESTRY_TLS_KEY_FILE=k.pem", "ATTESTRY_BASE_URL=http://attestry.example"}, "ATTESTRY_BASE_URL begins with http://"},
+		"ATTESTRY_RETENTION_MODE=compliance":          {nil, "ATTESTRY_RETENTION_MODE is set"},
+		"ATTESTRY_RETENTION_ORGANIZATIONS=acne=0":     {nil, "ATTESTRY_RETENTION_ORGANIZATIONS has acne"},
+	} {
+		t.Run(variable, func(t *testing.T) {
+			s := newSite(t)
+			s.environ = append(append(s.environ, variable), row.more...)
+			s.examine().want(t, "settings", doctor.Warning, row.text)
+		})
+	}
+	newSite(t, "ATTESTRY_RETENTION_ORGANIZATIONS=acme=0").examine().want(t, "settings", doctor.OK, "")
+}
+
+func TestAStoreWithoutRetention(t *testing.T) {
+	s := newSite(t)
+	settings := s.settings()
+	settings.Retention.Days = 1 // which is refused for a folder when settings are loaded
+	tested := s.open(settings)
+	defer func() { s.must(tested.Close()) }()
+	examine(t, tested).want(t, "retention", doctor.Error, "it does not keep objects from deletion")
+}
+
+// behind is a store with a clock of its own.
+type behind struct{ storage.Objects }
+
+func (behind) Now(context.Context) (time.Time, error) { return time.Now().Add(-time.Hour), nil }
+
+func TestAStoreWithAnotherClock(t *testing.T) {
+	s := newSite(t)
+	docs, err := process.OpenDocuments(t.Context(), s.settings().Stores.Database)
+	s.must(err)
+	objects, err := filesystem.Open(s.folder + "/objects")
+	s.must(err)
+	tested := subject(t, s.settings(), docs, behind{objects})
+	defer func() { s.must(tested.Close()) }()
+	examine(t, tested).want(t, "clock", doctor.Warning, "this clock is 1h0m0s off that of a store")
+}
+
+func TestARecordAheadOfTheClock(t *testing.T) {
+	s := newSite(t)
+	s.record(func(p *process.Process, org evidence.Organization) {
+		record := apptest.AttestationRecord("a", "flow", "generic", true, evidence.Seconds(time.Now().Add(time.Hour)))
+		record.Org = org.ID
+		apptest.PutAttestations(t, p.Store, record)
+	})
+	s.examine().want(t, "clock", doctor.Warning, "the newest attestation is ")
+}
+
+func TestKeysThatExpireSoon(t *testing.T) {
+	s := newSite(t)
+	day := func(n int) tenancy.NewKey {
+		return tenancy.NewKey{Description: "day", ExpiresAt: time.Now().AddDate(0, 0, n).Unix()}
+	}
+	var soon string
+	s.record(func(p *process.Process, org evidence.Organization) {
+		users := p.Store.Tenancy
+		account, err := users.CreateServiceAccount(t.Context(), "acme", identity.Operator(), identity.ServiceAccount{Name: "ci"})
+		s.must(err)
+		owner := identity.KeyOwner{ID: account.ID, Name: "ci", OrgID: org.ID, OrgName: "acme", ServiceAccount: true}
+		key, _, err := users.IssueKey(t.Context(), owner, identity.Operator(), day(29))
+		s.must(err)
+		soon = key.ID
+		anna, err := users.UserKeys(t.Context(), "anna")
+		s.must(err)
+		for _, of := range []tenancy.NewKey{day(31), {Description: "never"}} {
+			_, _, err = users.IssueKey(t.Context(), anna, identity.Operator(), of)
+			s.must(err)
+		}
+		// One that was replaced, and one of a user who was removed.
+		key, _, err = users.IssueKey(t.Context(), anna, identity.Operator(), day(5))
+		s.must(err)
+		never := int64(0)
+		_, _, _, err = users.RotateKey(t.Context(), anna, identity.Operator(), key.ID, time.Hour, &never)
+		s.must(err)
+		s.must(users.CreateUser(t.Context(), "bert", "bert@example.com", identity.Operator()))
+		bert, err := users.UserKeys(t.Context(), "bert")
+		s.must(err)
+		_, _, err = users.IssueKey(t.Context(), bert, identity.Operator(), day(5))
+		s.must(err)
+		s.must(users.RemoveUser(t.Context(), "bert", identity.Operator()))
+	})
+	found := s.examine()
+	found.want(t, "keys", doctor.Warning, "the key "+soon+" of acme/ci (day) expires at ")
+	found.want(t, "keys", doctor.Warning, "admin keys issue acme/ci")
+}
+
+func TestWorkThatIsParkedOrWaits(t *testing.T) {
+	s := newSite(t)
+	s.record(func(p *process.Process, org evidence.Organization) {
+		target := notification.Target{Type: notification.Webhook, Webhook: "https://a.example.com"}
+		delivery := notification.NewDelivery(org.ID, 1, &target, notification.Notice{ID: "n"}, 1, 0)
+		delivery.GiveUp(20, "The answer has status 503.")
+		s.must(p.Store.Deliveries.Add(t.Context(), []notification.Delivery{delivery}))
+	})
+	s.examine().want(t, "work", doctor.Warning, "delivery:send is parked, 1 or more: The answer has status 503.")
+	s = newSite(t)
+	wait := func(arrival int64, since time.Duration) {
+		s.record(func(p *process.Process, org evidence.Organization) {
+			report := snapshot.Canonical(evidence.Server, nil)
+			record := environments.WaitingReport{
+				ID: environments.NewReportID(), Org: org.ID, Environment: "env", Arrival: arrival, Type: evidence.Server,
+				AcceptedAt: evidence.Seconds(time.Now().Add(-since)),
+			}
+			s.must(p.Store.Reports.Pack(t.Context(), &record, &report))
+			s.must(p.Store.Reports.Insert(t.Context(), record))
+		})
+	}
+	wait(1, time.Second)
+	s.examine().want(t, "work", doctor.OK, "1 to be done, none parked")
+	wait(2, time.Hour)
+	s.examine().want(t, "work", doctor.Warning, "environment:report has been due for 1h0m")
+}
+
+// withLog is a site with a key for the transparency logs and a log of two facts.
+func withLog(t *testing.T) *site {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "log.key")
+	newKey(t, file)
+	s := newSite(t, "ATTESTRY_LOG_KEY_FILE="+file)
+	s.record(func(p *process.Process, org evidence.Organization) {
+		s.create(p, org, "a", "b")
+		s.sequence(p, org)
+	})
+	return s
+}
+
+func newKey(t *testing.T, file string) {
+	t.Helper()
+	key, err := translog.NewKeyFile()
+	if err == nil {
+		err = os.WriteFile(file, key, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *site) create(p *process.Process, org evidence.Organization, names ...string) {
+	s.t.Helper()
+	for _, name := range names {
+		fresh := evidence.Environment{ID: evidence.NewID(), Org: org.ID, Name: name, Type: evidence.Server}
+		_, err := p.Store.Environments.Put(s.t.Context(), fresh, evidence.EnvironmentChange{})
+		s.must(err)
+	}
+}
+
+// sequence logs what waits, as a worker does that runs for a moment.
+func (s *site) sequence(p *process.Process, org evidence.Organization) {
+	s.t.Helper()
+	keys, err := p.Settings.Log.Keys()
+	s.must(err)
+	worker := sequencer.New(p.Store.Logs, keys, p.Store.Tenancy, "logs.example", p.Clock)
+	s.must(worker.Sequence(s.t.Context(), org.ID))
+	s.must(worker.Keep(s.t.Context(), p.Store.Retention))
+}
+
+func TestLogsAreComparedWithTheirCheckpoints(t *testing.T) {
+	for name, row := range map[string]struct {
+		damage func(s *site)
+		state  doctor.State
+		text   string
+	}{
+		"consistent": {func(*site) {}, doctor.OK, "entries of 1 logs are consistent"},
+		"a database that was restored": {func(s *site) {
+			backup := filepath.Join(t.TempDir(), "backup")
+			s.must(os.CopyFS(backup, os.DirFS(s.folder+"/documents")))
+			s.record(func(p *process.Process, org evidence.Organization) {
+				s.create(p, org, "c")
+				s.sequence(p, org)
+			})
+			s.must(os.RemoveAll(s.folder + "/documents"))
+			s.must(os.CopyFS(s.folder+"/documents", os.DirFS(backup)))
+		}, doctor.Error, "and a checkpoint of "},
+		"another key":  {func(s *site) { newKey(t, strings.TrimPrefix(s.environ[2], "ATTESTRY_LOG_KEY_FILE=")) }, doctor.Warning, "has signed the last checkpoint of logs.example/acme"},
+		"no key":       {func(s *site) { s.environ = s.environ[:2] }, doctor.Warning, "there are 1 logs, and without ATTESTRY_LOG_KEY_FILE they are not continued"},
+		"no key there": {func(s *site) { s.must(os.Remove(strings.TrimPrefix(s.environ[2], "ATTESTRY_LOG_KEY_FILE="))) }, doctor.Error, "cannot be read"},
+		"facts that are not logged": {func(s *site) {
+			s.ahead = -time.Hour
+			s.record(func(p *process.Process, org evidence.Organization) { s.create(p, org, "c") })
+		}, doctor.Warning, "a fact has waited for 1h0m"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := withLog(t)
+			row.damage(s)
+			s.examine().want(t, "log", row.state, row.text)
+		})
+	}
+}
+
+func TestMemoryOfARunningService(t *testing.T) {
+	s := newSite(t)
+	for variable, state := range map[string]doctor.State{"ATTESTRY_MEMORY_BUDGET=16MiB": doctor.OK, "ATTESTRY_MEMORY_BUDGET=1000TiB": doctor.Warning} {
+		s.environ = append(s.environ[:2], variable)
+		tested := s.open(s.settings())
+		tested.Running = true
+		examine(t, tested).want(t, "memory", state, " for requests")
+		s.must(tested.Close())
+	}
+}
+
+func TestDaysUntilTheDiskIsFull(t *testing.T) {
+	s := newSite(t)
+	logged := withLog(t)
+	s.environ = append(s.environ, logged.environ[2])
+	s.ahead = -48 * time.Hour
+	logOne := func(name string) {
+		s.record(func(p *process.Process, org evidence.Organization) {
+			s.create(p, org, name)
+			s.sequence(p, org)
+		})
+	}
+	logOne("a")
+	s.examine().want(t, "disk", doctor.OK, " 0 B a day as today")
+	s.ahead = 0
+	logOne("b")
+	s.examine().want(t, "disk", doctor.OK, " KiB a day as today; days left: ")
+}
+
+func TestADiskThatIsNearlyFull(t *testing.T) {
+	folder := t.TempDir()
+	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size=64m"); err != nil {
+		t.Skipf("no disk can be mounted: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(folder, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	s := newSite(t)
+	s.environ[1] = "ATTESTRY_OBJECTS_URL=file://" + folder
+	s.examine().want(t, "disk", doctor.Warning, "64 MiB free")
+}

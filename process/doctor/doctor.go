@@ -1,0 +1,168 @@
+// Package doctor examines a service: its stores, clocks, keys, work, logs and settings, and what is left of memory and disk.
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"attestry/config"
+	"attestry/goroutine"
+	"attestry/process"
+	"attestry/storage"
+	"attestry/tasks"
+)
+
+// timeout bounds each check and the opening of each store.
+const timeout = 10 * time.Second
+
+// State says how bad something is.
+type State string
+
+// The states.
+const (
+	OK      State = "ok"
+	Warning State = "warning"
+	Error   State = "error"
+)
+
+// Finding is what a check has found.
+type Finding struct {
+	Check    string `json:"check"`
+	State    State  `json:"state"`
+	Measured string `json:"measured"`
+	// Advice says what to do, "" if nothing is wrong.
+	Advice string `json:"advice,omitempty"`
+}
+
+// Subject is the service that is examined.
+type Subject struct {
+	*process.Process
+	// Running tells that the service runs in this process.
+	Running bool
+	// Failed says why stores cannot be used, by their names.
+	Failed map[string]error
+}
+
+// Open opens each store of a service that can be opened. What a mistyped address would make, a folder or indexes, is not made.
+func (s *Subject) Open(ctx context.Context, settings config.Settings, log *slog.Logger) (*process.Process, error) {
+	stores := settings.Stores
+	stores.Database.LeaveIndexes = true
+	docs := open(ctx, s, storage.Database, stores.Database.Path, func(ctx context.Context) (storage.Documents, error) {
+		return process.OpenDocuments(ctx, stores.Database)
+	})
+	objects := open(ctx, s, storage.ObjectStore, stores.Objects.Path, func(ctx context.Context) (storage.Objects, error) {
+		return process.OpenObjects(ctx, stores.Objects, settings.Retention)
+	})
+	redis, err := tasks.NewRedis(cmp.Or(stores.Redis.URL.Reveal(), "redis://localhost"))
+	if err != nil {
+		return nil, err
+	}
+	return process.Assemble(settings, log, time.Now, redis, docs, objects, nil), nil
+}
+
+// open returns nil if a store cannot be opened. One in a folder must be there.
+func open[S any](ctx context.Context, s *Subject, name, folder string, run func(context.Context) (S, error)) (none S) {
+	_, err := os.Stat(cmp.Or(folder, "/"))
+	if err == nil {
+		var store S
+		if store, err = within(ctx, run); err == nil {
+			return store
+		}
+	}
+	s.Failed[name] = err
+	return none
+}
+
+// within runs a function and waits for it no longer than the timeout: a file system that hangs heeds no context.
+func within[T any](ctx context.Context, run func(context.Context) (T, error)) (none T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var result T
+	ended := make(chan error, 1)
+	goroutine.Start(func() (err error) { result, err = run(ctx); return err }, func(err error) { ended <- err })
+	select {
+	case err := <-ended:
+		return result, err
+	case <-ctx.Done():
+		return none, fmt.Errorf("no answer within %v", timeout)
+	}
+}
+
+// check is one thing that is looked at. run finds nothing if it does not apply.
+type check struct {
+	name string
+	// needs are the stores without which it is left out.
+	needs []string
+	// advice goes with an error.
+	advice string
+	run    func(ctx context.Context, s *Subject) ([]Finding, error)
+}
+
+// checks are in their order: others are not made on a store that does not answer.
+func checks() []check {
+	database, both := []string{storage.Database}, []string{storage.Database, storage.ObjectStore}
+	const damaged = "run admin verify, and restore what is damaged from a backup"
+	return []check{
+		{storage.Database, nil, "start or mend it, or correct ATTESTRY_DATABASE_URL", examineDatabase},
+		{storage.ObjectStore, nil, "start or mend it, or correct ATTESTRY_OBJECTS_URL", examineObjects},
+		{"redis", nil, "start it, or correct ATTESTRY_REDIS_URL; reports are stored until then, but not processed", examineRedis},
+		{"settings", database, damaged, examineSettings},
+		{"indexes", database, damaged, examineIndexes},
+		{"retention", both[1:], `see "Retention" in docs/operations.md`, examineRetention},
+		{"clock", both, damaged, examineClocks},
+		{"keys", database, damaged, examineKeys},
+		{"work", database, damaged, examineWork},
+		{"log", both, damaged, examineLogs},
+		{"memory", nil, damaged, examineMemory},
+		{"disk", both, damaged, examineDisk},
+	}
+}
+
+// Examine makes all checks, passes each finding, and returns how many are not OK.
+func (s *Subject) Examine(ctx context.Context, pass func(Finding) error) (wrong int, err error) {
+	for _, c := range checks() {
+		for _, found := range s.examine(ctx, &c) {
+			found.Check = c.name
+			if found.State != OK {
+				wrong++
+			}
+			if err := errors.Join(ctx.Err(), pass(found)); err != nil {
+				return wrong, err
+			}
+		}
+	}
+	return wrong, nil
+}
+
+func (s *Subject) examine(ctx context.Context, c *check) (found []Finding) {
+	if slices.ContainsFunc(c.needs, func(store string) bool { return s.Failed[store] != nil }) {
+		return nil
+	}
+	err := s.Failed[c.name]
+	if err == nil {
+		found, err = within(ctx, func(ctx context.Context) ([]Finding, error) { return c.run(ctx, s) })
+	}
+	if err != nil {
+		s.Failed[c.name] = err
+		found = []Finding{{State: Error, Measured: err.Error(), Advice: c.advice}}
+	}
+	return found
+}
+
+func warning(advice, format string, values ...any) Finding {
+	return Finding{State: Warning, Measured: fmt.Sprintf(format, values...), Advice: advice}
+}
+
+// orOK adds what was measured if nothing is wrong.
+func orOK(found []Finding, format string, values ...any) []Finding {
+	if len(found) > 0 {
+		return found
+	}
+	return []Finding{{State: OK, Measured: fmt.Sprintf(format, values...)}}
+}

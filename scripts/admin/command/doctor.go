@@ -1,0 +1,39 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"attestry/process/doctor"
+)
+
+func doctorCommand() command {
+	return command{"doctor", "[--json]", "examine stores, settings, clocks, keys, work, logs, memory and disk, and say what to do", parseDoctor,
+		"doctor prints what each check has found, and what to do. It leaves out what a store has no answer to, and checks of a store\n" +
+			"that does not answer. To see whether stores take writes, it writes to a key of its own and deletes that. The status is 0 if\n" +
+			"all is ok."}
+}
+
+func parseDoctor([]string) (action, error) {
+	subject := &doctor.Subject{Failed: map[string]error{}}
+	return opened(map[string]string{"ATTESTRY_REDIS_URL": ""}, subject.Open, func(ctx context.Context, s *session) error {
+		subject.Process, subject.Running = s.Process, s.running != nil
+		wrong, err := subject.Examine(ctx, s.printFound)
+		if err == nil && wrong > 0 {
+			err = fmt.Errorf("findings that are not ok: %d", wrong)
+		}
+		return err
+	}), nil
+}
+
+func (c caller) printFound(found doctor.Finding) error {
+	if c.asJSON {
+		return json.NewEncoder(c.out).Encode(found)
+	}
+	_, err := fmt.Fprintf(c.out, "%-7s  %-12s  %s\n", found.State, found.Check, oneLine(found.Measured))
+	if err == nil && found.Advice != "" {
+		_, err = fmt.Fprintf(c.out, "%23s→ %s\n", "", found.Advice)
+	}
+	return err
+}
