@@ -273,7 +273,7 @@ func (h *handlers) verdictOf(ctx context.Context, in *assertInput, found *assess
 	for _, file := range files {
 		decided.Policies = append(decided.Policies, verdict.Policy{
 			Name: file.Policy, Version: file.Version, URI: h.Links.PolicySelf(org.OrgName, file.Policy),
-			Digest: verdict.DigestSet{SHA256: policy.Sum(file.Content)},
+			Digest: verdict.DigestSet{SHA256: evidence.SHA256(file.Content)},
 		})
 	}
 	if found.Scope == assessment.PolicyScope && len(decided.Policies) == 1 {

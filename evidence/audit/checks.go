@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"attestry/evidence"
 	"attestry/evidence/policy"
 	"attestry/evidence/template"
 )
@@ -82,7 +83,7 @@ func (v *Verifier) checkManifest() {
 	if len(v.findings) > 0 {
 		return
 	}
-	sum := Sum(Checksums(SummedMembers(v.manifest.Members)))
+	sum := evidence.SHA256(Checksums(SummedMembers(v.manifest.Members)))
 	if listed[ChecksumsPath].SHA256 != sum {
 		v.report(ChecksumsPath, "it does not match the manifest")
 	}

@@ -63,7 +63,7 @@ func (v *Verifier) show(kind, id, member string, fact any) (err error) {
 
 func sumOf(value any) (string, error) {
 	content, err := Encode(value)
-	return Sum(content), err
+	return evidence.SHA256(content), err
 }
 
 func (v *Verifier) readApprovals(member string, content []byte) error {

@@ -61,11 +61,8 @@ func CompareMembers(a, b string) int {
 
 // NewMember describes a member with small content.
 func NewMember(path string, content []byte) Member {
-	return Member{Path: path, Size: int64(len(content)), SHA256: Sum(content)}
+	return Member{Path: path, Size: int64(len(content)), SHA256: evidence.SHA256(content)}
 }
-
-// Sum is the SHA-256 of content in hexadecimal digits.
-func Sum(content []byte) string { return evidence.SHA256(content) }
 
 // Encode is the content of the member at ManifestPath, with its digest.
 func (m Manifest) Encode() ([]byte, error) {
@@ -74,7 +71,7 @@ func (m Manifest) Encode() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Digest = Sum(content)
+	m.Digest = evidence.SHA256(content)
 	return Encode(m)
 }
 

@@ -3,8 +3,6 @@ package policy
 import (
 	"cmp"
 	"slices"
-
-	"attestry/evidence"
 )
 
 // MaxSize is the largest policy file that is accepted, in bytes.
@@ -49,9 +47,6 @@ type Version struct {
 	// Content is the file as it was sent.
 	Content []byte `json:"content"`
 }
-
-// Sum identifies the content of a policy file: its SHA-256 in hexadecimal digits.
-func Sum(content []byte) string { return evidence.SHA256(content) }
 
 // Describe changes the description, if it is another one.
 func (h *Head) Describe(description, by string, at float64) {

@@ -243,7 +243,7 @@ func (p *trailPackage) seal(keys translog.Keys) []byte {
 	}
 	sorted()
 	checksums := audit.Checksums(members)
-	report := "the report of " + audit.Sum(checksums)
+	report := "the report of " + evidence.SHA256(checksums)
 	signed := []audit.Member{audit.NewMember(audit.ChecksumsPath, checksums), audit.NewMember(audit.ReportPath, []byte(report))}
 	files := map[string]string{audit.ChecksumsPath: string(checksums), audit.ReportPath: report, audit.SignaturePath: p.files[audit.SignaturePath]}
 	if keys != nil {

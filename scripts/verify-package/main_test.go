@@ -234,8 +234,8 @@ func TestFileIsHeldToADigest(t *testing.T) {
 	if err := os.WriteFile(path, content, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sum := audit.Sum(content)
-	other := audit.Sum([]byte("another file"))
+	sum := evidence.SHA256(content)
+	other := evidence.SHA256([]byte("another file"))
 	for name, c := range map[string]struct {
 		args   []string
 		code   int

@@ -139,7 +139,7 @@ func TestLargePackagesAreVerified(t *testing.T) {
 			attached := string(bytes.Repeat([]byte{'x'}, c.evidence))
 			attested := evidence.Attestation{
 				Name: "check", Type: evidence.TypeGeneric, Flow: "f-id", Trail: "t", Compliant: true,
-				Evidence: &evidence.EvidenceFile{SHA256: audit.Sum([]byte(attached)), Size: int64(len(attached))},
+				Evidence: &evidence.EvidenceFile{SHA256: evidence.SHA256([]byte(attached)), Size: int64(len(attached))},
 			}
 			var more []file
 			for i := range c.attestations {

@@ -90,7 +90,7 @@ func (p *Policies) Put(ctx context.Context, change Change) (created bool, err er
 	}
 	change.At = max(change.At, head.LastModifiedAt)
 	number := 0
-	if change.Content != nil && policy.Sum(change.Content) != head.Sum {
+	if change.Content != nil && evidence.SHA256(change.Content) != head.Sum {
 		if number, err = p.insertVersion(ctx, change, head.Latest+1); err != nil {
 			return false, err
 		}
@@ -103,7 +103,7 @@ func (p *Policies) Put(ctx context.Context, change Change) (created bool, err er
 	_, err = p.heads.Update(ctx, policyID(change.Org, change.Name), func(head *policy.Head) error {
 		head.Describe(change.Description, change.By, change.At)
 		if number > head.Latest {
-			head.Latest, head.Sum, head.Controls = number, policy.Sum(change.Content), change.Controls
+			head.Latest, head.Sum, head.Controls = number, evidence.SHA256(change.Content), change.Controls
 			head.LastModifiedAt = max(head.LastModifiedAt, change.At)
 		}
 		return nil
@@ -116,7 +116,7 @@ func (p *Policies) create(ctx context.Context, change Change, number int) (creat
 	err = p.heads.Insert(ctx, policy.Head{
 		ID: evidence.NewID(), Org: change.Org, Name: change.Name, Description: change.Description,
 		CreatedBy: change.By, CreatedAt: change.At, LastModifiedAt: change.At,
-		Latest: number, Sum: policy.Sum(change.Content), Controls: change.Controls,
+		Latest: number, Sum: evidence.SHA256(change.Content), Controls: change.Controls,
 	})
 	if errors.Is(err, storage.ErrExists) {
 		return false, nil

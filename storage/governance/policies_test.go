@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"attestry/app/apptest"
+	"attestry/evidence"
 	"attestry/evidence/policy"
 	"attestry/storage"
 	"attestry/storage/governance"
@@ -169,7 +170,7 @@ func TestConcurrentVersionsOfAPolicyLeaveNoGap(t *testing.T) {
 			t.Errorf("version %d is in place %d", version.Version, i)
 		}
 	}
-	if policy.Sum(versions[len(versions)-1].Content) != history.Sum {
+	if evidence.SHA256(versions[len(versions)-1].Content) != history.Sum {
 		t.Error("the head has the sum of another version than the latest")
 	}
 }

@@ -90,7 +90,7 @@ func forge(t *testing.T, members []member, change func(path, content string) str
 // sum makes the checksums of members anew, by their paths.
 func sum(t *testing.T, contents map[string][]byte) {
 	t.Helper()
-	before := audit.Sum(contents[audit.ChecksumsPath])
+	before := evidence.SHA256(contents[audit.ChecksumsPath])
 	describe := func(without ...string) []audit.Member {
 		var listed []audit.Member
 		for path, content := range contents {
@@ -103,7 +103,7 @@ func sum(t *testing.T, contents map[string][]byte) {
 	}
 	contents[audit.ChecksumsPath] = audit.Checksums(describe(audit.ManifestPath, audit.ChecksumsPath, audit.ReportPath))
 	if report, ok := contents[audit.ReportPath]; ok {
-		contents[audit.ReportPath] = bytes.ReplaceAll(report, []byte(before), []byte(audit.Sum(contents[audit.ChecksumsPath])))
+		contents[audit.ReportPath] = bytes.ReplaceAll(report, []byte(before), []byte(evidence.SHA256(contents[audit.ChecksumsPath])))
 	}
 	var manifest audit.Manifest
 	if err := json.Unmarshal(contents[audit.ManifestPath], &manifest); err != nil {

@@ -293,7 +293,7 @@ func TestReadyPackageCostsAConstantNumberOfCommands(t *testing.T) {
 		s.deliver()
 		for range attestations {
 			s.attest("1", attestation("more", evidence.TypeGeneric))
-			s.report("1", "web", audit.Sum([]byte{byte(attestations)}))
+			s.report("1", "web", evidence.SHA256([]byte{byte(attestations)}))
 		}
 		s.assemble(s.ofTrail("1"))
 		counting.Reset()

@@ -77,7 +77,7 @@ func stateOf(ctx context.Context, store *app.Store, assembly *audit.Assembly) (s
 		return "", err
 	}
 	content, err := audit.Encode(s)
-	return audit.Sum(content), err
+	return evidence.SHA256(content), err
 }
 
 // sumOf is the SHA-256 of what a trail says, without what is about its storage.
@@ -85,7 +85,7 @@ func sumOf(trail *evidence.Trail) (string, error) {
 	bare := *trail
 	bare.Pending, bare.Uncounted = nil, false
 	content, err := audit.Encode(bare)
-	return audit.Sum(content), err
+	return evidence.SHA256(content), err
 }
 
 // runningStates tells where artifacts of a package run.
@@ -168,7 +168,7 @@ func sumShown(controls map[string]control.Control, environments map[string]strin
 		Controls     map[string]control.Control
 		Environments map[string]string
 	}{controls, environments})
-	return audit.Sum(content), err
+	return evidence.SHA256(content), err
 }
 
 // noteShown notes what shownOf has to compare when the package is asked for again.

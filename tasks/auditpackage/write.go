@@ -188,7 +188,7 @@ func (d *draft) rest(written []audit.Member, documents []member) (rest []member,
 	rest = append(rest, member{audit.ChecksumsPath, d.latest(), checksums})
 	all = append(all, audit.NewMember(audit.ChecksumsPath, checksums))
 	if d.of.Kind == audit.OfTrail {
-		if report, err = d.report(audit.Sum(checksums)); err != nil {
+		if report, err = d.report(evidence.SHA256(checksums)); err != nil {
 			return nil, nil, err
 		}
 		rest = append(rest, member{audit.ReportPath, d.latest(), report})
