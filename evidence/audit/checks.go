@@ -193,7 +193,7 @@ func (v *Verifier) checkArtifact(document *ArtifactDocument, evaluations map[str
 
 func (v *Verifier) checkEnvironment(document *EnvironmentDocument, evaluations map[string]*Evaluation) {
 	subject := fmt.Sprintf("artifact %s in environment '%s'", document.Fingerprint, document.Environment)
-	if !slices.ContainsFunc(v.artifacts, func(a ArtifactDocument) bool { return a.runsAs(document.Fingerprint) }) {
+	if !slices.ContainsFunc(v.artifacts, func(a ArtifactDocument) bool { return a.runsAs(document) }) {
 		v.report(EnvironmentsPath, "the package does not have %s", subject)
 	}
 	for _, trail := range v.trails {

@@ -130,11 +130,12 @@ type ArtifactDocument struct {
 	States  []ArtifactState           `json:"states"`
 }
 
-// runsAs reports whether a fingerprint is that of the artifact or of a child.
-func (a *ArtifactDocument) runsAs(fingerprint string) bool {
-	return a.Fingerprint == fingerprint || slices.ContainsFunc(a.Reports, func(record evidence.ArtifactRecord) bool {
-		return slices.Contains(record.ChildFingerprints, fingerprint)
-	})
+// runsAs reports whether what runs is the artifact or a child of it. The report that names the child may be in another flow.
+func (a *ArtifactDocument) runsAs(running *EnvironmentDocument) bool {
+	named := func(record evidence.ArtifactRecord) bool {
+		return slices.Contains(record.ChildFingerprints, running.Fingerprint)
+	}
+	return a.Fingerprint == running.Fingerprint || slices.Contains(running.ChildOf, a.Fingerprint) || slices.ContainsFunc(a.Reports, named)
 }
 
 // ArtifactState is the state that an artifact has in a trail, under one of its names there.

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -16,6 +17,8 @@ type EnvironmentDocument struct {
 	Since     int64   `json:"since_snapshot"`
 	StartedAt float64 `json:"started_at"`
 	HTMLURL   string  `json:"html_url"`
+	// ChildOf are the fingerprints of the artifacts that it is a child of (docs/semantics.md 5.5), if it is none itself.
+	ChildOf []string `json:"child_of,omitempty"`
 	// Compliant is nil where no policy is attached.
 	Compliant *bool `json:"compliant"`
 	// Allowed is set if the environment's allow list has the artifact, which then is compliant.
@@ -31,6 +34,8 @@ type EnvironmentDocument struct {
 type TrailReference struct {
 	TrailID      string `json:"trail_id"`
 	ArtifactName string `json:"artifact_name"`
+	// Fingerprint is the one under which the trail knows what runs as a child, "" if it is that of what runs.
+	Fingerprint string `json:"fingerprint,omitempty"`
 	// Position is where policies find what the trail knows among all flows of the artifact, from 0.
 	Position int `json:"position"`
 }
@@ -100,7 +105,7 @@ func (d *EnvironmentDocument) allFacts(evaluations map[string]*Evaluation) (poli
 		if evaluation == nil || trail.Position < 0 || trail.Position > len(facts.Flows) {
 			return policy.Facts{}, fmt.Errorf("the package does not have trail %s", trail.TrailID)
 		}
-		known, ok := evaluation.Flow(trail.ArtifactName, d.Fingerprint)
+		known, ok := evaluation.Flow(trail.ArtifactName, cmp.Or(trail.Fingerprint, d.Fingerprint))
 		if !ok {
 			return policy.Facts{}, fmt.Errorf("trail %s does not have it under the name '%s'", trail.TrailID, trail.ArtifactName)
 		}

@@ -176,13 +176,14 @@ func (f *facts) refer(document *audit.EnvironmentDocument, origins []evidence.Or
 	ids := f.trailIDs()
 	flows := []policy.Flow{}
 	document.Trails = []audit.TrailReference{}
+	document.ChildOf = evidence.Fingerprints(document.Fingerprint, origins)[1:]
 	for i := range origins {
 		id := ids[origins[i].TrailKey()]
 		if evaluation := f.evaluations[id]; evaluation == nil {
 			flows = append(flows, document.Facts.Flows[i])
-		} else if _, ok := evaluation.Flow(origins[i].Slot, document.Fingerprint); ok {
+		} else if _, ok := evaluation.Flow(origins[i].Slot, origins[i].Fingerprint(document.Fingerprint)); ok {
 			document.Trails = append(document.Trails, audit.TrailReference{
-				TrailID: id, ArtifactName: origins[i].Slot, Position: len(flows) + len(document.Trails),
+				TrailID: id, ArtifactName: origins[i].Slot, Fingerprint: origins[i].Parent, Position: len(flows) + len(document.Trails),
 			})
 		}
 	}

@@ -59,6 +59,33 @@ func TestPackageOfATrailHasEverythingAndIsVerified(t *testing.T) {
 	}
 }
 
+// TestPackageJudgesWhatRunsAsAChildByItsArtifact has trails that were told of the child, and of the artifact alone.
+func TestPackageJudgesWhatRunsAsAChildByItsArtifact(t *testing.T) {
+	s := newScene(t)
+	child := strings.Repeat("3d", 32)
+	s.begin("1")
+	s.report("1", "web", current, child)
+	for _, trail := range []string{"2", "3"} {
+		_, err := s.store.Recorder.Begin(t.Context(), s.scope(trail), s.flow, evidence.TrailChange{}, nil)
+		s.must(err)
+		s.report(trail, "web", current)
+	}
+	s.run("production", child)
+	for name, subject := range map[string]audit.Assembly{
+		"the first trail": s.ofTrail("1"), "the second trail": s.ofTrail("2"), "the newest trail": s.ofTrail("3"), "the artifact": s.ofArtifact(current),
+	} {
+		members := s.packageOf(subject)
+		if result := verify(t, members); len(result.Findings) > 0 {
+			t.Errorf("%s: %v", name, result.Findings)
+		}
+		var running []audit.EnvironmentDocument
+		s.must(audit.Decode(contentOf(t, members, audit.EnvironmentsPath), &running))
+		if len(running) != 1 || running[0].Fingerprint != child || running[0].Policies[0].Findings[0].Text != "Flow 'backend' knows the artifact from trail '3'." {
+			t.Errorf("%s: it runs as %+v", name, running)
+		}
+	}
+}
+
 func trailOf(t *testing.T, s *scene) *evidence.Trail {
 	t.Helper()
 	trail, err := s.store.Trails.Get(t.Context(), s.flow, "1")

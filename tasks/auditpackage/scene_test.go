@@ -156,12 +156,12 @@ func (s *scene) begin(trail string) {
 	s.must(err)
 }
 
-// report reports an artifact to a trail.
-func (s *scene) report(trail, name, fingerprint string) {
+// report reports an artifact to a trail, with its children.
+func (s *scene) report(trail, name, fingerprint string, children ...string) {
 	s.t.Helper()
 	scope := s.scope(trail)
 	s.must(s.store.Recorder.Report(s.t.Context(), scope, evidence.ArtifactRecord{
-		ID: evidence.NewID(), Org: acme.OrgID, Trail: trail, Name: name, Fingerprint: fingerprint, Filename: "acme/" + name,
+		ID: evidence.NewID(), Org: acme.OrgID, Trail: trail, Name: name, Fingerprint: fingerprint, ChildFingerprints: children, Filename: "acme/" + name,
 		BuildURL: "https://ci.example.com/1", CommitURL: "https://git.example.com/1", CreatedAt: scope.At, ReportedBy: "ci", ReportedByID: "ci",
 	}, nil))
 }
