@@ -196,6 +196,9 @@ func (v *Verifier) checkEnvironment(document *EnvironmentDocument, evaluations m
 	if !slices.ContainsFunc(v.artifacts, func(a ArtifactDocument) bool { return a.runsAs(document) }) {
 		v.report(EnvironmentsPath, "the package does not have %s", subject)
 	}
+	if document.Facts.Fingerprint != document.Fingerprint {
+		v.report(EnvironmentsPath, "the facts of %s are those of another artifact", subject)
+	}
 	for _, trail := range v.trails {
 		stated := func(f policy.Flow) bool { return f.Name == trail.Flow.Name && f.Trail == trail.Name }
 		if slices.ContainsFunc(document.Facts.Flows, stated) {

@@ -150,6 +150,7 @@ func TestForgedPackagesAreFound(t *testing.T) {
 		"which trail knows it":         {audit.EnvironmentsPath, `"trail_id": "` + trail.ID, `"trail_id": "` + s.flow, audit.EnvironmentsPath},
 		"its name in the trail":        {audit.EnvironmentsPath, `"artifact_name": "web"`, `"artifact_name": "job"`, audit.EnvironmentsPath},
 		"what runs":                    {audit.EnvironmentsPath, `"fingerprint": "` + current, `"fingerprint": "` + strings.Repeat("9f", 32), audit.EnvironmentsPath},
+		"what the facts are of":        {audit.EnvironmentsPath, "\"acme/web\",\n      \"fingerprint\": \"" + current, "\"acme/web\",\n      \"fingerprint\": \"" + strings.Repeat("9f", 32), audit.EnvironmentsPath},
 		"a flow that knows it better":  {audit.EnvironmentsPath, `"flows": []`, aFlow, audit.EnvironmentsPath},
 		"a decision":                   {audit.EnvironmentsPath, `"name": "go-live"`, `"name": "go-dead"`, audit.EnvironmentsPath},
 		"a policy":                     {audit.PolicyPath("production", 1), "trail-compliance: {required: true}", "trail-compliance: {required: false}", audit.EnvironmentsPath},
