@@ -168,6 +168,31 @@ func TestAFullDatabaseIsProbedAtMostOnceIn5Seconds(t *testing.T) {
 	}
 }
 
+// cutShort ends the context of each write.
+type cutShort struct {
+	storage.Documents
+	end context.CancelFunc
+}
+
+func (c *cutShort) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
+	c.end()
+	return ctx.Err()
+}
+
+func TestProbeThatIsCutShortLeavesTheReason(t *testing.T) {
+	ctx, end := context.WithCancel(t.Context())
+	docs := newBench().Documents(&cutShort{&fullDatabase{Documents: openDocuments(t), full: true}, end})
+	if err := docs.Insert(ctx, plain, content("{}")); !errors.Is(err, storage.ErrWriteRefused) {
+		t.Fatal(err)
+	}
+	if err := docs.Ping(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("Ping whose context ends returned %v", err)
+	}
+	if err := docs.Ping(t.Context()); !errors.Is(err, storage.ErrWriteRefused) {
+		t.Errorf("then Ping of a full database returned %v", err)
+	}
+}
+
 // damagedDatabase is a database whose files are damaged.
 type damagedDatabase struct{ storage.Documents }
 

@@ -50,6 +50,9 @@ func (r *refusal) check(ctx context.Context, probe func(context.Context) error) 
 		return reason
 	}
 	err := probe(ctx)
+	if err != nil && ctx.Err() != nil {
+		return err // it was cut short, and says nothing of the store
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.reason = err
