@@ -36,6 +36,14 @@ func Count[N int | int64](n N, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
+// Verdict words whether something is compliant.
+func Verdict(compliant bool) string {
+	if compliant {
+		return "compliant"
+	}
+	return "non-compliant"
+}
+
 // ShortenTo cuts a text of more than so many characters to that number, the last of which is then an ellipsis.
 func ShortenTo(text string, characters int) string {
 	if all := []rune(text); len(all) > characters {

@@ -114,13 +114,6 @@ func (s *Shortfall) reasons() string {
 
 func quote(names []string) string { return "'" + strings.Join(names, "', '") + "'" }
 
-func verdict(compliant bool) string {
-	if compliant {
-		return "compliant"
-	}
-	return "non-compliant"
-}
-
 // wanted names the attestation that the rule requires.
 func (r *AttestationRule) wanted() string {
 	switch {
@@ -142,7 +135,7 @@ func (s *Sentence) explainAttestation(rule *AttestationRule, found *Attestation,
 		return
 	case s.Outcome == Satisfied:
 		s.Text = fmt.Sprintf("%s there is the %s attestation '%s' of type %s.",
-			flow.where(), verdict(found.Compliant), found.Name, found.Type)
+			flow.where(), evidence.Verdict(found.Compliant), found.Name, found.Type)
 		return
 	case found == nil:
 		s.Text = fmt.Sprintf("%s the %s is non-compliant.", flow.where(), rule.wanted())
@@ -169,7 +162,7 @@ func (s *Sentence) explainControl(rule *AttestationRule, found *Attestation, flo
 		s.Text = fmt.Sprintf("%s the %s is non-compliant.", flow.where(), rule.wanted())
 	default:
 		s.Text = fmt.Sprintf("The latest decision %s, '%s' in trail '%s' of flow '%s', is %s.",
-			control, found.Name, found.Trail, found.Flow, verdict(found.Compliant))
+			control, found.Name, found.Trail, found.Flow, evidence.Verdict(found.Compliant))
 	}
 	if s.Outcome == NonCompliantAttestation {
 		s.Remedy = fmt.Sprintf("Record a compliant decision %s once it is fulfilled, or override the last one with a reason.", control)

@@ -69,10 +69,10 @@ func (w *writer) artifactReported(ctx context.Context, notice *notification.Noti
 func (w *writer) attestationReported(notice *notification.Notice, data *evidence.AttestationReportData) {
 	notice.EventType = notification.EventAttestation
 	notice.Description = fmt.Sprintf("Attestation %s of type %s was reported to trail %s of flow %s: %s",
-		data.Name, data.Type, notice.Trail.Name, notice.Flow, verdict(data.Compliant))
+		data.Name, data.Type, notice.Trail.Name, notice.Flow, evidence.Verdict(data.Compliant))
 	notice.Link = w.links.Attestation(w.orgName, notice.Flow, notice.Trail.Name, data.Attestation)
 	notice.Attestation = &notification.NoticeAttestation{
-		ID: data.Attestation, Name: data.Name, Type: data.Type, Status: verdict(data.Compliant),
+		ID: data.Attestation, Name: data.Name, Type: data.Type, Status: evidence.Verdict(data.Compliant),
 		Artifact: data.Target, Fingerprint: data.Fingerprint, HTMLURL: notice.Link,
 		APIURL: w.links.AttestationSelf(w.orgName, notice.Flow, notice.Trail.Name, data.Name),
 	}

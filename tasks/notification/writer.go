@@ -130,19 +130,12 @@ func (w *writer) grouped(env *environmentSnapshot, kind, what string, notices []
 	return noticeSet{machines: notices, people: []notification.Notice{all}}
 }
 
-func verdict(compliant bool) string {
-	if compliant {
-		return "compliant"
-	}
-	return "non-compliant"
-}
-
 // stateOf words the state of a snapshot, which may be unknown.
 func stateOf(state *bool) string {
 	if state == nil {
 		return "unknown"
 	}
-	return verdict(*state)
+	return evidence.Verdict(*state)
 }
 
 func statusOf(status evidence.Status) string { return strings.ToLower(string(status)) }

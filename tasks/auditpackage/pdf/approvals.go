@@ -46,7 +46,7 @@ func reviews(all []approval.Review) cell {
 	shown, more := lastOf(all, maxApprovers)
 	var reviews cell
 	if more > 0 {
-		reviews = append(reviews, smallText(count(more, "earlier review")))
+		reviews = append(reviews, smallText(evidence.Count(more, "earlier review")))
 	}
 	for _, one := range shown {
 		reviews = append(reviews,

@@ -123,9 +123,9 @@ func (r *report) coverFacts() []row {
 	}
 	rows = textFact(rows, "Attestations", decimal(r.Recorded)+" recorded, of which "+decimal(len(r.counting))+" count now; "+
 		decimal(r.NotCompliant)+" recorded as not compliant")
-	rows = textFact(rows, "Evidence", count(r.Files, "file")+", "+size(r.FileBytes)+"; "+decimal(len(r.Lost))+" missing or altered")
-	rows = textFact(rows, "Artifacts", count(len(r.Artifacts), "report")+" of "+count(len(r.Compliance.Artifacts), "expected or reported artifact"))
-	rows = textFact(rows, "Runs in", count(r.countEnvironments(), "environment"))
+	rows = textFact(rows, "Evidence", evidence.Count(r.Files, "file")+", "+size(r.FileBytes)+"; "+decimal(len(r.Lost))+" missing or altered")
+	rows = textFact(rows, "Artifacts", evidence.Count(len(r.Artifacts), "report")+" of "+evidence.Count(len(r.Compliance.Artifacts), "expected or reported artifact"))
+	rows = textFact(rows, "Runs in", evidence.Count(r.countEnvironments(), "environment"))
 	rows = textFact(rows, "Events", decimal(len(r.Events)))
 	rows = append(rows, fact("SHA-256 of the file SHA256SUMS", paragraph{text: orDash(r.Checksum), style: digits},
 		smallText("That file lists the SHA-256 of every other file of the package but manifest.json and this report.")))

@@ -1,5 +1,7 @@
 package pdf
 
+import "attestry/evidence"
+
 // layout places what a report says on sheets, one below the other.
 type layout struct {
 	sheets    []*sheet
@@ -149,6 +151,6 @@ func (l *layout) note(text string) {
 // omitted tells that there are more things than are shown.
 func (l *layout) omitted(more int, noun string) {
 	if more > 0 {
-		l.note("This report leaves out " + count(more, noun) + ". The package has all of them.")
+		l.note("This report leaves out " + evidence.Count(more, noun) + ". The package has all of them.")
 	}
 }

@@ -64,7 +64,7 @@ func shownValue(value json.RawMessage) string {
 	case value[0] == '[':
 		var items []json.RawMessage
 		if json.Unmarshal(value, &items) == nil {
-			return "list of " + count(len(items), "item")
+			return "list of " + evidence.Count(len(items), "item")
 		}
 	case value[0] == '{':
 		return "(object)"

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"attestry/evidence"
 )
 
 // timeOf is a time in UTC, which is not ok for one that no calendar has.
@@ -29,10 +31,8 @@ func moment(seconds float64) string {
 
 func decimal[N int | int64](n N) string { return strconv.FormatInt(int64(n), 10) }
 
-// count words a number of things: "1 test", "2 tests".
-func count[N int | int64](n N, noun string) string { return countOf(n, noun, noun+"s") }
-
-func countOf[N int | int64](n N, one, several string) string {
+// countOf words a number of things that have no plain plural.
+func countOf(n int, one, several string) string {
 	if n == 1 {
 		return "1 " + one
 	}
@@ -43,7 +43,7 @@ func countOf[N int | int64](n N, one, several string) string {
 func size(bytes int64) string {
 	switch {
 	case bytes < 1_000:
-		return strings.ReplaceAll(count(bytes, "byte"), " ", "\u00a0")
+		return strings.ReplaceAll(evidence.Count(bytes, "byte"), " ", "\u00a0")
 	case bytes < 1_000_000:
 		return fmt.Sprintf("%.1f\u00a0kB", float64(bytes)/1e3)
 	default:
