@@ -57,35 +57,6 @@ func chat(t *testing.T, notice notification.Notice) (chatMessage, []byte) {
 	return m, got.body
 }
 
-func TestChatsSayWhatHappenedWhereAndWhyWithALink(t *testing.T) {
-	m, _ := chat(t, startedNotice())
-	var kinds []string
-	for _, block := range m.Blocks {
-		kinds = append(kinds, block.Type)
-	}
-	if got := strings.Join(kinds, " "); got != "header section section section section context" {
-		t.Errorf("the blocks are %s", got)
-	}
-	if m.Blocks[0].Text.Text != "production: nginx:1.25 started running" {
-		t.Errorf("the header is %q", m.Blocks[0].Text.Text)
-	}
-	var all strings.Builder
-	for _, text := range m.texts() {
-		all.WriteString(text.Text + "\n")
-	}
-	for _, text := range []string{all.String(), m.Text} {
-		for _, want := range []string{
-			"1 instance started running (from 0 to 1)", "production", "12 (non-compliant)", "nginx:1.25", "flow shop (non-compliant)",
-			`The attestation "unit-tests" of the trail "9e107d9" is not compliant.`, "acme", "tell the team", "2026-11-23 11:59:13 UTC",
-			"<https://attestry.example.com/acme/environments/production/snapshots/12|Open in Attestry>",
-		} {
-			if !strings.Contains(text, want) {
-				t.Errorf("%q is not in\n%s", want, text)
-			}
-		}
-	}
-}
-
 // links are what messages may have between < and >.
 var links = regexp.MustCompile(`<(https?://[^<>|\x00-\x20]+\|[^<>|]*|!date\^[0-9]+\^\{date_short_pretty\} \{time_secs\}\|[-0-9: UTC]+)>`)
 
@@ -122,18 +93,6 @@ func TestChatsEscapeTextsAndKeepTheLimits(t *testing.T) {
 		if len(body) > 200_000 {
 			t.Errorf("%d: %d bytes", i, len(body))
 		}
-	}
-}
-
-func TestMentionsAreOnlyText(t *testing.T) {
-	notice := startedNotice()
-	notice.Artifact.Name = "<!channel> & @here"
-	m, _ := chat(t, notice)
-	if got := m.Blocks[0].Text.Text; got != "production: &lt;!channel&gt; &amp; @here started running" {
-		t.Errorf("the header is %q", got)
-	}
-	if !strings.HasPrefix(m.Text, "production: &lt;!channel&gt; &amp; @\u200Bhere started running\n") {
-		t.Errorf("the text is %q", m.Text)
 	}
 }
 

@@ -90,32 +90,6 @@ func TestEMailsHaveTheHeadersThatMailProgramsNeed(t *testing.T) {
 	}
 }
 
-func TestEMailsOfOneDeliveryHaveTheSameMessageID(t *testing.T) {
-	m := newMailServer(t, mailOptions{})
-	first, second := mailOf(t, m, startedNotice(), "anna@example.org"), mailOf(t, m, startedNotice(), "anna@example.org")
-	if id := first.header.Get("Message-Id"); id == "" || id != second.header.Get("Message-Id") {
-		t.Errorf("got %v and %v", first.header, second.header)
-	}
-}
-
-func TestEMailsSayWhatHappenedWhereAndWhyWithALink(t *testing.T) {
-	got := mailOf(t, newMailServer(t, mailOptions{}), startedNotice(), "anna@example.org")
-	for _, text := range []string{got.text, visible(t, got.html)} {
-		for _, want := range []string{
-			"production: nginx:1.25 started running", "1 instance started running (from 0 to 1)", "12 (non-compliant)", "flow shop (non-compliant)",
-			`The attestation "unit-tests" of the trail "9e107d9" is not compliant.`, "acme", "tell the team", "2026-11-23 11:59:13 UTC", "Open in Attestry",
-		} {
-			if !strings.Contains(text, want) {
-				t.Errorf("%q is not in\n%s", want, text)
-			}
-		}
-	}
-	const link = "https://attestry.example.com/acme/environments/production/snapshots/12"
-	if !strings.Contains(got.text, "Open in Attestry: "+link+"\n") || !strings.Contains(got.html, `<a href="`+link+`"`) {
-		t.Error("the link is missing")
-	}
-}
-
 // visible is the text of an HTML document. It fails for elements and attributes that the template
 // does not have.
 func visible(t *testing.T, document string) string {
@@ -167,14 +141,5 @@ func TestEMailsEscapeTexts(t *testing.T) {
 				t.Errorf("the text is %q", text)
 			}
 		}
-	}
-}
-
-func TestNamesCannotAddHeaders(t *testing.T) {
-	notice := startedNotice()
-	notice.Environment, notice.Org = "production\r\nBcc: victim@example.org\r\n\r\nbody", "acme\nX: y"
-	got := mailOf(t, newMailServer(t, mailOptions{}), notice, "anna@example.org")
-	if got.subject != "[acme X: y] production Bcc: victim@example.org body: nginx:1.25 started running" || got.header.Get("Bcc") != "" || got.header.Get("X") != "" {
-		t.Errorf("got %q with %v", got.subject, got.header)
 	}
 }

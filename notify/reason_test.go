@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -215,14 +214,6 @@ func TestAnAnswerThatIsNeverCompleteIsLeft(t *testing.T) {
 func TestUnknownTypesOfTargetsFail(t *testing.T) {
 	got := newSender(notify.Options{}).Send(context.Background(), &notification.Target{Type: "PIGEON"}, delivery(startedNotice()), nil)
 	if got.Reason != "The type of the target is not known." {
-		t.Errorf("got %+v", got)
-	}
-}
-
-func TestAnAllowedNetworkIsCalled(t *testing.T) {
-	r := newReceiver(t, ok)
-	sender := newSender(notify.Options{HTTP: outbound.NewClient(outbound.Options{Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}})})
-	if got := call(t, sender, r.URL); got.Reason != "" {
 		t.Errorf("got %+v", got)
 	}
 }
