@@ -118,25 +118,3 @@ func TestCompliantVerdictHasNoFailingResolution(t *testing.T) {
 		}
 	})
 }
-
-func BenchmarkEvaluate(b *testing.B) {
-	rules := ""
-	for n := range 8 {
-		rules += fmt.Sprintf("{type: '*', name: a%d, if: \"${{ flow.tags.kind == 'build' and not matches(artifact.name, '^legacy/.*') }}\"}, ", n)
-	}
-	parsed, err := policy.Parse([]byte(head + "artifacts: {provenance: {required: true}, trail-compliance: {required: true}, attestations: [" + rules + "]}"))
-	if err != nil {
-		b.Fatal(err)
-	}
-	facts := policy.Facts{Name: "registry.example.com/app", Flows: []policy.Flow{{
-		Name: "build", Trail: "t", Status: evidence.Compliant, Tags: map[string]string{"kind": "build"},
-	}}}
-	for n := range 8 {
-		facts.Flows[0].Attestations = append(facts.Flows[0].Attestations, evidence.Entry{ID: "x", Name: fmt.Sprint("a", n), Type: "snyk", Compliant: true})
-	}
-	for b.Loop() {
-		if !parsed.Evaluate(&facts).Compliant() {
-			b.Fatal("not compliant")
-		}
-	}
-}

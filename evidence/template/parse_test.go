@@ -55,17 +55,6 @@ func TestParseTakesEveryBuiltInType(t *testing.T) {
 	}
 }
 
-func TestParseTakesPlainNamesThatLookLikeNumbers(t *testing.T) {
-	for _, name := range []string{"08", "09", "1e3", "1e-3", "-1e5", "1_e3", strings.Repeat("9", 29), "2026-01-02"} {
-		t.Run(name, func(t *testing.T) {
-			parsed, err := template.Parse([]byte("trail: {artifacts: [{name: " + name + "}]}"))
-			if err != nil || parsed.Trail.Artifacts[0].Name != name {
-				t.Errorf("parsed %+v, %v", parsed, err)
-			}
-		})
-	}
-}
-
 func TestParseGivesEmptyListsForWhatIsLeftOut(t *testing.T) {
 	for _, content := range []string{"version: 1\n", "trail: null", "{}", "trail: {}", "version: 1\ntrail:\n  artifacts: []\n", "%YAML 1.1\n---\nversion: 1\n", "%YAML 1.2\n---\nversion: 1\n", "\uFEFF# of YAML 1.2\n\n%YAML  1.2 # so\n--- {version: 1}\n...\n", "\uFEFFversion: 1\n", "? version\n: 1\n"} {
 		parsed, err := template.Parse([]byte(content))
@@ -80,7 +69,10 @@ func TestParseGivesEmptyListsForWhatIsLeftOut(t *testing.T) {
 }
 
 func TestParseTakesNamesThatLookLikeOtherScalars(t *testing.T) {
-	for _, name := range []string{"1e3", "12E4", "2026-01-31", "on", "yes", "12e", "0x", strings.Repeat("n", 255)} {
+	for _, name := range []string{
+		"08", "09", "1e3", "1e-3", "-1e5", "1_e3", "12E4", "12e", "0x", "2026-01-31", "on", "yes",
+		strings.Repeat("9", 29), strings.Repeat("n", 255),
+	} {
 		t.Run(name, func(t *testing.T) {
 			parsed, err := template.Parse([]byte("trail: {attestations: [{name: " + name + ", type: custom:" + strings.Repeat("t", 255) + "}]}"))
 			if err != nil || parsed.Trail.Attestations[0].Name != name {

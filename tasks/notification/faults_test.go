@@ -275,17 +275,6 @@ func TestAHaltedWorkerLeavesTheScalingOfLaterReportsAlone(t *testing.T) {
 	}
 }
 
-func TestAtMost25AttemptsAreKept(t *testing.T) {
-	d := notification.NewDelivery("o", 1, new(webhook("a")), notification.Notice{ID: "x"}, 1, 0)
-	for i := range 25 {
-		d.End(d.Until, notification.Attempt{At: float64(i), Reason: "no"}, 0)
-	}
-	d.GiveUp(100, "The action or the target was removed.")
-	if len(d.Attempts) > 25 {
-		t.Errorf("%d attempts", len(d.Attempts))
-	}
-}
-
 // TestReceiversThatHangLeaveRoomForOtherOrganizations has more deliveries of an organization hang
 // than may be under way.
 func TestReceiversThatHangLeaveRoomForOtherOrganizations(t *testing.T) {

@@ -169,16 +169,3 @@ func TestReportsAreBounded(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkRender(b *testing.B) {
-	for name, document := range map[string]*Document{"6": compliantTrail(), "500": manyAttestations(494), "2000": manyAttestations(1994), "unicode": unicodeTexts()} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := Render(document); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
