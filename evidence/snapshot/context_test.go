@@ -39,21 +39,6 @@ func TestContextIsThatOfTheYoungestInstance(t *testing.T) {
 	}
 }
 
-func TestContextOfInstancesOfOneAgeDoesNotDependOnTheirOrder(t *testing.T) {
-	instances := []Instance{
-		{Digests: map[string]string{"a": fingerprint("a")}, Context: &Context{CloudRun: &CloudRunContext{Kind: "job", JobName: new("x")}}},
-		{Digests: map[string]string{"a": fingerprint("a")}, Context: &Context{CloudRun: &CloudRunContext{Kind: "service", ServiceName: new("x")}}},
-		{Digests: map[string]string{"a": fingerprint("a")}, Context: &Context{CloudRun: &CloudRunContext{Kind: "service", RevisionName: new("x")}}},
-	}
-	want := string(encode(Canonical(evidence.CloudRun, instances)))
-	for range len(instances) {
-		instances = slices.Concat(instances[1:], instances[:1])
-		if got := string(encode(Canonical(evidence.CloudRun, instances))); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
-	}
-}
-
 func TestContextsAloneLeaveTheDigestAsItIs(t *testing.T) {
 	before := Canonical(evidence.ECS, []Instance{task("web:1", fingerprint("web"), 1, "first")})
 	after := Canonical(evidence.ECS, []Instance{task("web:1", fingerprint("web"), 2, "second")})

@@ -12,37 +12,6 @@ import (
 
 func podNames(pods map[string]Pod) []string { return slices.Sorted(maps.Keys(pods)) }
 
-func TestCanonicalDoesNotDependOnTheOrderOfPodsOfOneName(t *testing.T) {
-	instances := []Instance{pod("web-0", "b", "web:1", 1), pod("web-0", "a", "web:1", 2), pod("web-0", "c", "web:1", 3)}
-	want := string(encode(Canonical(evidence.K8S, instances)))
-	for range len(instances) {
-		instances = append(instances[1:], instances[0])
-		if got := string(encode(Canonical(evidence.K8S, instances))); got != want {
-			t.Fatalf("got  %s\nwant %s", got, want)
-		}
-	}
-}
-
-func TestCanonicalDoesNotDependOnTheOrderOfPodsThatDifferInTheirOwnersAlone(t *testing.T) {
-	owned := func(owners ...Owner) Instance {
-		instance := pod("web-0", "a", "web:1", 1)
-		instance.PodContext.Owners = owners
-		return instance
-	}
-	instances := []Instance{
-		owned(), owned(Owner{Name: "x"}), owned(Owner{Name: "y"}), owned(Owner{Name: "x"}, Owner{Name: "y"}),
-		owned(Owner{Name: "x", Controller: new(false)}), owned(Owner{Name: "x", Controller: new(true)}),
-		owned(Owner{Name: "x", BlockOwnerDeletion: new(true)}),
-	}
-	want := string(encode(Canonical(evidence.K8S, instances)))
-	for range len(instances) {
-		instances = append(instances[1:], instances[0])
-		if got := string(encode(Canonical(evidence.K8S, instances))); got != want {
-			t.Fatalf("got  %s\nwant %s", got, want)
-		}
-	}
-}
-
 func TestCanonicalLeavesItsInstancesInOrder(t *testing.T) {
 	instances := []Instance{pod("b", "n", "web:1", 1), pod("a", "n", "web:1", 2)}
 	Canonical(evidence.K8S, instances)

@@ -25,16 +25,40 @@ func pod(name, namespace, image string, at int64) Instance {
 }
 
 func TestCanonicalDoesNotDependOnTheOrderOfInstances(t *testing.T) {
-	instances := []Instance{
-		pod("api-1", "shop", "api:1", 30), pod("api-2", "shop", "api:1", 10),
-		pod("cart-1", "shop", "cart:7", 20), pod("api-3", "shop", "api:2", 5),
+	owned := func(owners ...Owner) Instance {
+		instance := pod("web-0", "a", "web:1", 1)
+		instance.PodContext.Owners = owners
+		return instance
 	}
-	want := string(encode(Canonical(evidence.K8S, instances)))
+	run := func(context CloudRunContext) Instance {
+		return Instance{Digests: map[string]string{"a": fingerprint("a")}, Context: &Context{CloudRun: &context}}
+	}
 	random := rand.New(rand.NewPCG(3, 4))
-	for range 20 {
-		random.Shuffle(len(instances), func(i, j int) { instances[i], instances[j] = instances[j], instances[i] })
-		if got := string(encode(Canonical(evidence.K8S, instances))); got != want {
-			t.Fatalf("got %s, want %s", got, want)
+	for name, c := range map[string]struct {
+		kind      evidence.EnvironmentType
+		instances []Instance
+	}{
+		"pods": {evidence.K8S, []Instance{
+			pod("api-1", "shop", "api:1", 30), pod("api-2", "shop", "api:1", 10),
+			pod("cart-1", "shop", "cart:7", 20), pod("api-3", "shop", "api:2", 5),
+		}},
+		"pods of one name": {evidence.K8S, []Instance{pod("web-0", "b", "web:1", 1), pod("web-0", "a", "web:1", 2), pod("web-0", "c", "web:1", 3)}},
+		"pods that differ in their owners alone": {evidence.K8S, []Instance{
+			owned(), owned(Owner{Name: "x"}), owned(Owner{Name: "y"}), owned(Owner{Name: "x"}, Owner{Name: "y"}),
+			owned(Owner{Name: "x", Controller: new(false)}), owned(Owner{Name: "x", Controller: new(true)}),
+			owned(Owner{Name: "x", BlockOwnerDeletion: new(true)}),
+		}},
+		"contexts of one age": {evidence.CloudRun, []Instance{
+			run(CloudRunContext{Kind: "job", JobName: new("x")}), run(CloudRunContext{Kind: "service", ServiceName: new("x")}),
+			run(CloudRunContext{Kind: "service", RevisionName: new("x")}),
+		}},
+	} {
+		want := string(encode(Canonical(c.kind, c.instances)))
+		for range 20 {
+			random.Shuffle(len(c.instances), func(i, j int) { c.instances[i], c.instances[j] = c.instances[j], c.instances[i] })
+			if got := string(encode(Canonical(c.kind, c.instances))); got != want {
+				t.Fatalf("%s: got %s, want %s", name, got, want)
+			}
 		}
 	}
 }
