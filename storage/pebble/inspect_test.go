@@ -100,17 +100,6 @@ func TestLogThatIsGoneBetweenOthersIsRefused(t *testing.T) {
 	}
 }
 
-func TestDamageNearTheEndOfTheNewestLogIsRefused(t *testing.T) {
-	folder := crashedWith(t, withLogs(t))
-	logs := logsIn(t, folder)
-	newest := logs[len(logs)-1]
-	content, err := os.ReadFile(newest)
-	must(t, err)
-	content[100] ^= 1
-	must(t, os.WriteFile(newest, content, 0o600))
-	mustRefuse(t, folder, filepath.Base(newest), "restore it from a backup")
-}
-
 func TestManifestWithoutATableIsRefused(t *testing.T) {
 	var before int64
 	folder := crashedWith(t, func(db *DB, tables *stoppedTables) {

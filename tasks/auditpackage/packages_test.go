@@ -175,6 +175,10 @@ func TestUnchangedPackageIsNotAssembledAgain(t *testing.T) {
 			t.Errorf("%s: %v", name, result.Findings)
 		}
 	}
+	s.must(s.store.Environments.Archive(t.Context(), acme.OrgID, "production", s.now()))
+	if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Pending {
+		t.Errorf("without an archived environment the package is %s", answer.Progress)
+	}
 }
 
 // TestPackageEvaluatesAsTheServiceDoes has trails in which attestations come before and behind
@@ -335,16 +339,6 @@ func TestPackagesThatNobodyAsksForAreDeleted(t *testing.T) {
 	s.must(s.cleaner.Clean(t.Context()))
 	if !exists(again.Archive) {
 		t.Error("what was assembled again was deleted")
-	}
-}
-
-func TestPackageWithoutAnArchivedEnvironmentIsAnotherOne(t *testing.T) {
-	s := newScene(t)
-	s.deliver()
-	s.assemble(s.ofTrail("1"))
-	s.must(s.store.Environments.Archive(t.Context(), acme.OrgID, "production", s.now()))
-	if answer := s.ask(s.ofTrail("1")); answer.Progress != audit.Pending {
-		t.Errorf("the package is %s", answer.Progress)
 	}
 }
 
