@@ -2,9 +2,11 @@
 package goroutine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -40,3 +42,28 @@ func (g *Group) Go(run func() error) {
 
 // Wait waits for all functions and returns the first error.
 func (g *Group) Wait() error { return g.group.Wait() }
+
+// Every runs a function beside its caller once in each interval, until the context ends, the function fails, or stop is
+// called, which waits for it. The context that it returns ends then; its cause is the error of the function.
+func Every(ctx context.Context, interval time.Duration, run func(context.Context) error) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	var running Group
+	running.Go(func() error {
+		ticks := time.Tick(interval)
+		for {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-ticks:
+			}
+			if err := Recovered(func() error { return run(ctx) }); err != nil {
+				cancel(err)
+				return nil
+			}
+		}
+	})
+	return ctx, func() {
+		cancel(context.Canceled)
+		_ = running.Wait() // it has no error
+	}
+}

@@ -1,9 +1,12 @@
 package goroutine_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"attestry/goroutine"
 )
@@ -50,4 +53,23 @@ func TestErrorsOfAFunctionAreKept(t *testing.T) {
 	if err := group.Wait(); err != want {
 		t.Errorf("got %v, want %v", err, want)
 	}
+}
+
+func TestEveryIntervalHasACallUntilItIsStoppedOrFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls, want := 0, errors.New("refused")
+		ctx, stop := goroutine.Every(t.Context(), time.Minute, func(context.Context) error { calls++; return nil })
+		time.Sleep(150 * time.Second)
+		stop()
+		time.Sleep(time.Hour)
+		if err := context.Cause(ctx); calls != 2 || err != context.Canceled {
+			t.Errorf("%d calls in 150 seconds, the cause is %v", calls, err)
+		}
+		ctx, stop = goroutine.Every(t.Context(), time.Minute, func(context.Context) error { return want })
+		<-ctx.Done()
+		if err := context.Cause(ctx); err != want {
+			t.Errorf("the cause is %v, want %v", err, want)
+		}
+		stop()
+	})
 }

@@ -1,6 +1,7 @@
 package evaluation
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"runtime"
@@ -53,23 +54,9 @@ func (l Limits) apply() error {
 // watch runs an evaluation, and ends the process beyond a limit. It returns the allocated bytes.
 func (l Limits) watch(evaluation func()) (allocated uint64) {
 	began := measure()
-	done := make(chan struct{})
-	var watching goroutine.Group
-	watching.Go(func() error {
-		ticker := time.NewTicker(watchInterval)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-done:
-				return nil
-			case <-ticker.C:
-				l.enforce(began)
-			}
-		}
-	})
+	_, stop := goroutine.Every(context.Background(), watchInterval, func(context.Context) error { l.enforce(began); return nil })
 	evaluation()
-	close(done)
-	_ = watching.Wait()
+	stop()
 	// The watch may have missed the end, or ended itself. This check does not depend on its timing.
 	allocated = l.enforce(began)
 	if allocated > l.Memory/4 {

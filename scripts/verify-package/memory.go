@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"runtime/debug"
 	"runtime/metrics"
-	"sync"
 	"time"
+
+	"attestry/goroutine"
 )
 
 const (
@@ -23,26 +25,14 @@ const (
 func guardMemory(memory int64, exceeded func()) (end func()) {
 	own := float64(memory - programSize)
 	debug.SetMemoryLimit(int64(own * collectedShare))
-	done, looking := make(chan struct{}), new(sync.WaitGroup)
-	looking.Go(func() {
-		ticker := time.NewTicker(lookInterval)
-		defer ticker.Stop()
-		// What the Go runtime has, and what of it was given back.
-		samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
-		for {
-			select {
-			case <-done:
-				return
-			case <-ticker.C:
-			}
-			metrics.Read(samples)
-			if inUse := samples[0].Value.Uint64() - samples[1].Value.Uint64(); float64(inUse) > own*endedShare {
-				exceeded()
-			}
+	// What the Go runtime has, and what of it was given back.
+	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	_, end = goroutine.Every(context.Background(), lookInterval, func(context.Context) error {
+		metrics.Read(samples)
+		if inUse := samples[0].Value.Uint64() - samples[1].Value.Uint64(); float64(inUse) > own*endedShare {
+			exceeded()
 		}
+		return nil
 	})
-	return func() {
-		close(done)
-		looking.Wait()
-	}
+	return end
 }

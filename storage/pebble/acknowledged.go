@@ -2,6 +2,7 @@ package pebble
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -124,17 +125,10 @@ func (db *DB) record(synced bool) error {
 	return has.write(db.folder)
 }
 
-// recordAcknowledged writes what was acknowledged while the database is open.
-func (db *DB) recordAcknowledged() {
-	ticker := time.NewTicker(acknowledgedInterval)
-	defer ticker.Stop()
+// recordAcknowledged returns what writes, from time to time, what was acknowledged.
+func (db *DB) recordAcknowledged() func(context.Context) error {
 	var written, seen acknowledged
-	for {
-		select {
-		case <-db.closing:
-			return
-		case <-ticker.C:
-		}
+	return func(context.Context) error {
 		next := acknowledged{Groups: db.acknowledged.Load(), Manifest: seen.Manifest, ManifestBytes: seen.ManifestBytes}
 		if next != written && next.write(db.folder) == nil {
 			written = next
@@ -143,6 +137,7 @@ func (db *DB) recordAcknowledged() {
 		if used, err := manifest.Find(db.folder); err == nil {
 			seen.Manifest, seen.ManifestBytes = used.Name, used.Size
 		}
+		return nil
 	}
 }
 

@@ -53,13 +53,14 @@ type DB struct {
 	committer *committer
 	// acknowledged is how many groups of commands are durable.
 	acknowledged atomic.Uint64
-	recorded     goroutine.Group
-	collections  map[string]*collection
-	reports      *logger
-	acceptedLoss string
-	closing      chan struct{}
-	once         sync.Once
-	closed       error
+	// stopRecording ends the recording of what was acknowledged.
+	stopRecording func()
+	collections   map[string]*collection
+	reports       *logger
+	acceptedLoss  string
+	closing       chan struct{}
+	once          sync.Once
+	closed        error
 }
 
 var _ storage.Documents = (*DB)(nil)
@@ -105,7 +106,7 @@ func Open(ctx context.Context, options Options, schemas []*storage.Schema) (*DB,
 	db.health.opened.Store(true)
 	db.views = newViews(db.engine, folder)
 	db.committer = newCommitter(db)
-	db.recorded.Go(func() error { db.recordAcknowledged(); return nil })
+	_, db.stopRecording = goroutine.Every(context.WithoutCancel(ctx), acknowledgedInterval, db.recordAcknowledged())
 	goroutine.Start(func() error { db.committer.run(); return nil }, func(error) {})
 	return db, nil
 }
@@ -159,7 +160,7 @@ func (db *DB) Close() error {
 		close(db.closing)
 		<-db.committer.stopped
 		db.views.close()
-		_ = db.recorded.Wait()
+		db.stopRecording()
 		db.closed = db.engine.Close()
 		if db.closed == nil && db.health.failure() == nil {
 			_ = db.record(true) // if it fails, what was written before counts

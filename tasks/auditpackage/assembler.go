@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"time"
 
 	"attestry/app"
 	"attestry/evidence"
@@ -103,33 +102,8 @@ func (a *Assembler) attempt(ctx context.Context, id string) (int64, error) {
 
 // hold assembles while the assembly is held, and is cut short when another worker takes it over.
 func (a *Assembler) hold(ctx context.Context, assembly *audit.Assembly, holder string) (audit.Assembled, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var renewing goroutine.Group
-	defer renewing.Wait()
-	done := make(chan struct{})
-	defer close(done)
-	renewing.Go(func() error {
-		ticker := time.NewTicker(job.Assemble.RenewEvery())
-		defer ticker.Stop()
-		for {
-			select {
-			case <-done:
-				return nil
-			case <-ticker.C:
-			}
-			held := false
-			err := goroutine.Recovered(func() error { held = a.renew(ctx, assembly.ID, holder); return nil })
-			if err != nil {
-				cancel(err)
-				return err
-			}
-			if !held {
-				cancel(errTaken)
-				return errTaken
-			}
-		}
-	})
+	ctx, stop := goroutine.Every(ctx, job.Assemble.RenewEvery(), func(ctx context.Context) error { return a.renew(ctx, assembly.ID, holder) })
+	defer stop()
 	var assembled audit.Assembled
 	err := goroutine.Recovered(func() (err error) {
 		assembled, err = a.assemble(ctx, assembly)
@@ -141,13 +115,16 @@ func (a *Assembler) hold(ctx context.Context, assembly *audit.Assembly, holder s
 	return assembled, err
 }
 
-// renew reports whether the assembly still has its holder. A store that is away leaves that open.
-func (a *Assembler) renew(ctx context.Context, id, holder string) bool {
+// renew renews the lease, and fails if the assembly has another holder by now. A store that is away leaves that open.
+func (a *Assembler) renew(ctx context.Context, id, holder string) error {
 	held := true
 	_, err := a.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) {
 		held = assembly.Renew(&job.Assemble, holder, evidence.Seconds(a.Clock()))
 	})
-	return held || err != nil
+	if err == nil && !held {
+		return errTaken
+	}
+	return nil
 }
 
 // assemble stores the package of the facts as they are now, and its report.
@@ -266,8 +243,7 @@ func (a *Assembler) fail(ctx context.Context, assembly *audit.Assembly, holder s
 
 // reasonOf says in words for clients why an attempt failed.
 func reasonOf(err error) string {
-	var client *evidence.Error
-	if errors.As(err, &client) {
+	if client, ok := errors.AsType[*evidence.Error](err); ok {
 		return client.Message
 	}
 	return "An internal error occurred while the package was assembled."

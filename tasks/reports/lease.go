@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strings"
 	"sync"
-	"time"
 
 	"attestry/evidence"
 	"attestry/evidence/job"
@@ -70,27 +69,7 @@ func (p *Processor) acquireLease(ctx context.Context, environment string) (*leas
 
 // renewLease renews the lease until it is released. The context ends when the lease is lost.
 func (p *Processor) renewLease(ctx context.Context, h *lease) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	var renewal goroutine.Group
-	renewal.Go(func() error {
-		ticker := time.NewTicker(job.Report.RenewEvery())
-		defer ticker.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return nil
-			case <-ticker.C:
-			}
-			if err := goroutine.Recovered(func() error { return p.renewOnce(ctx, h) }); err != nil {
-				cancel(err)
-				return err
-			}
-		}
-	})
-	return ctx, func() {
-		cancel(context.Canceled)
-		_ = renewal.Wait() // its error is the cause of the context's end
-	}
+	return goroutine.Every(ctx, job.Report.RenewEvery(), func(ctx context.Context) error { return p.renewOnce(ctx, h) })
 }
 
 func (p *Processor) renewOnce(ctx context.Context, h *lease) error {

@@ -1,8 +1,11 @@
 package measure
 
 import (
+	"context"
 	"runtime/metrics"
 	"time"
+
+	"attestry/goroutine"
 )
 
 // memoryInterval is how often the memory in use is looked at.
@@ -11,34 +14,23 @@ const memoryInterval = 25 * time.Millisecond
 // memory is how much heap and stacks the program uses.
 type memory struct {
 	before, most uint64 // bytes
-	stop, ended  chan struct{}
+	stop         func()
 	// samples are HeapInuse and StackInuse of runtime.MemStats, read without stopping the program.
 	samples []metrics.Sample
 }
 
 // watchMemory looks at the memory in use again and again until end is called.
 func watchMemory() *memory {
-	m := &memory{stop: make(chan struct{}), ended: make(chan struct{}), samples: []metrics.Sample{
+	m := &memory{samples: []metrics.Sample{
 		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"},
 	}}
 	m.before = m.inUse()
 	m.most = m.before
-	go m.watch()
-	return m
-}
-
-func (m *memory) watch() {
-	defer close(m.ended)
-	ticker := time.NewTicker(memoryInterval)
-	defer ticker.Stop()
-	for {
+	_, m.stop = goroutine.Every(context.Background(), memoryInterval, func(context.Context) error {
 		m.most = max(m.most, m.inUse())
-		select {
-		case <-m.stop:
-			return
-		case <-ticker.C:
-		}
-	}
+		return nil
+	})
+	return m
 }
 
 func (m *memory) inUse() uint64 {
@@ -52,7 +44,6 @@ func (m *memory) inUse() uint64 {
 
 // end returns the most that was used beyond what was used at the beginning, in bytes.
 func (m *memory) end() uint64 {
-	close(m.stop)
-	<-m.ended
+	m.stop()
 	return m.most - m.before
 }
