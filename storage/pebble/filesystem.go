@@ -72,8 +72,10 @@ func (f *filesystem) make(name string, operation func() (vfs.File, error)) (vfs.
 	case err == nil:
 		return &file{File: made, health: f.health}, nil
 	case f.health.opened.Load() && wal.Is(name):
+		// Health refuses all writes from here on, so nothing gets into the file that takes the log's place.
 		f.health.fail(err)
-		return wal.Lost{}, nil
+		nowhere, _ := vfs.NewMem().Create("log", vfs.WriteCategoryUnspecified)
+		return &file{File: nowhere, health: f.health, hidden: true}, nil
 	}
 	return made, err
 }

@@ -45,35 +45,3 @@ func (l *File) Write(data []byte) (int, error) {
 	l.written += int64(n)
 	return n, err
 }
-
-// Lost stands for a write-ahead log that could not be made. It takes everything and
-// keeps nothing.
-type Lost struct{ vfs.File }
-
-// Write drops the data.
-func (Lost) Write(data []byte) (int, error) { return len(data), nil }
-
-// Sync does nothing.
-func (Lost) Sync() error { return nil }
-
-// SyncData does nothing.
-func (Lost) SyncData() error { return nil }
-
-// SyncTo does nothing.
-func (Lost) SyncTo(int64) (bool, error) { return true, nil }
-
-// Preallocate does nothing.
-func (Lost) Preallocate(int64, int64) error { return nil }
-
-// Close does nothing.
-func (Lost) Close() error { return nil }
-
-// Fd returns no descriptor.
-func (Lost) Fd() uintptr { return vfs.InvalidFd }
-
-// Stat describes an empty file.
-func (Lost) Stat() (vfs.FileInfo, error) { return lostInfo{}, nil }
-
-type lostInfo struct{ vfs.FileInfo }
-
-func (lostInfo) Size() int64 { return 0 }
