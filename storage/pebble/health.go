@@ -1,6 +1,7 @@
 package pebble
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -77,11 +78,7 @@ func (h *health) fail(cause error) {
 	if h.failed.Load() {
 		return
 	}
-	reason := storage.RefusalOf(cause)
-	if reason == "" {
-		reason = "a write to its files failed"
-	}
-	h.refuse(reason, fmt.Errorf("%w; restart Attestry when the cause is mended", cause))
+	h.refuse(cmp.Or(storage.RefusalOf(cause), "a write to its files failed"), fmt.Errorf("%w; restart Attestry when the cause is mended", cause))
 	h.failed.Store(true)
 }
 
@@ -95,10 +92,8 @@ func (h *health) failure() error {
 
 // pause waits for retryPause and reports whether the database is still open.
 func (h *health) pause() bool {
-	timer := time.NewTimer(retryPause)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(retryPause):
 		return true
 	case <-h.closing:
 		return false

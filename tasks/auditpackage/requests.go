@@ -127,19 +127,16 @@ func answerOf(assembly *audit.Assembly, request int64) Answer {
 
 // await waits until a request is answered, time is up, the process stops, or the client is gone.
 func (r *Requests) await(ctx context.Context, wake <-chan struct{}, id string, request int64, wait time.Duration) (Answer, error) {
-	end := time.NewTimer(wait)
-	defer end.Stop()
-	look := time.NewTimer(firstLook)
-	defer look.Stop()
+	end, look := time.After(wait), time.After(firstLook)
 	for over := false; ; {
 		select {
 		case <-ctx.Done():
 			return Answer{}, ctx.Err()
 		case _, more := <-wake:
 			over = !more
-		case <-look.C:
-			look.Reset(lookInterval)
-		case <-end.C:
+		case <-look:
+			look = time.After(lookInterval)
+		case <-end:
 			over = true
 		}
 		assembly, err := r.store.Assemblies.Get(ctx, id)

@@ -237,13 +237,12 @@ func (w *writer) evaluatedWith(ctx context.Context, allowed *evidence.Allowance)
 		return 0, err
 	}
 	shown, err := w.shows(ctx, allowed, number)
-	end := time.NewTimer(evaluationWait)
-	defer end.Stop()
+	end := time.After(evaluationWait)
 	for err == nil && !shown {
 		select {
 		case <-ctx.Done():
 			return 0, ctx.Err()
-		case <-end.C:
+		case <-end:
 			return number, nil
 		case <-time.After(evaluationCheck):
 		}

@@ -37,8 +37,6 @@ type place struct {
 // attempt took; or else when to come again, by what attempts take there. Times are Unix seconds.
 func (s *slots) enter(ctx context.Context, name string, now float64) (leave func(took float64), due float64) {
 	one := s.join(name)
-	timer := time.NewTimer(slotWait)
-	defer timer.Stop()
 	select {
 	case one.taken <- struct{}{}:
 		return func(took float64) {
@@ -46,7 +44,7 @@ func (s *slots) enter(ctx context.Context, name string, now float64) (leave func
 			s.leave(name, one, took)
 		}, 0
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(slotWait):
 	}
 	return nil, s.putOff(name, one, now)
 }

@@ -236,12 +236,7 @@ func (i *Intake) CatchUp(ctx context.Context, environment string, span time.Dura
 // await waits until the report is processed, time is up, the process stops, or the client is gone. A message only
 // wakes; the verdict is read from the head. Messages can be lost, so the head is also read after 0.5 s and 2 s.
 func (i *Intake) await(ctx context.Context, wake <-chan struct{}, environment string, arrival int64, span time.Duration) snapshot.Verdict {
-	end := time.NewTimer(span)
-	defer end.Stop()
-	early := time.NewTimer(500 * time.Millisecond)
-	defer early.Stop()
-	late := time.NewTimer(2 * time.Second)
-	defer late.Stop()
+	end, early, late := time.After(span), time.After(500*time.Millisecond), time.After(2*time.Second)
 	for {
 		over := false
 		select {
@@ -249,9 +244,9 @@ func (i *Intake) await(ctx context.Context, wake <-chan struct{}, environment st
 			return snapshot.Waiting
 		case _, more := <-wake:
 			over = !more
-		case <-early.C:
-		case <-late.C:
-		case <-end.C:
+		case <-early:
+		case <-late:
+		case <-end:
 			over = true
 		}
 		head, err := i.store.Heads.Get(ctx, environment)

@@ -97,12 +97,10 @@ func (r *run) work(ctx context.Context) error {
 		return err
 	}
 	if wait := r.untilDue(); wait > 0 {
-		timer := time.NewTimer(wait)
-		defer timer.Stop()
 		select {
 		case <-ctx.Done():
 			return ctx.Err() // the next sequencer signs
-		case <-timer.C:
+		case <-time.After(wait):
 		}
 		if err := r.place(ctx); err != nil || r.signed() {
 			return err

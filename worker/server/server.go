@@ -257,10 +257,8 @@ func (s *Server) repeat(ctx context.Context, interval time.Duration, wake <-chan
 }
 
 func pause(ctx context.Context, length time.Duration) {
-	timer := time.NewTimer(length)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-timer.C:
+	case <-time.After(length):
 	}
 }

@@ -40,13 +40,12 @@ func openWhenWritable(ctx context.Context, listener net.Listener, settings confi
 		}
 		answering = append(answering, serveWaiting(monitoring, err))
 	}
-	ticker := time.NewTicker(roomPause)
-	defer ticker.Stop()
+	ticks := time.Tick(roomPause)
 	for errors.Is(err, storage.ErrWriteRefused) {
 		select {
 		case <-ctx.Done():
 			err = ctx.Err()
-		case <-ticker.C:
+		case <-ticks:
 			err = open()
 		}
 	}
@@ -79,8 +78,7 @@ func (s *waitingServer) end() error {
 // waitingHandler answers /healthz with 200 and all else with 503.
 func waitingHandler(reason error) http.Handler {
 	message := "The service is starting."
-	var client *evidence.Error
-	if errors.As(reason, &client) {
+	if client, ok := errors.AsType[*evidence.Error](reason); ok {
 		message = client.Message
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
