@@ -72,8 +72,7 @@ func (l *loader) faulty(variable string) bool {
 func (l *loader) parse() Settings {
 	var settings Settings
 	err := env.ParseWithOptions(&settings, env.Options{Prefix: prefix, Environment: l.environment})
-	var all env.AggregateError
-	if errors.As(err, &all) {
+	if all, ok := errors.AsType[env.AggregateError](err); ok {
 		for _, one := range all.Errors {
 			l.parseFault(one)
 		}

@@ -99,8 +99,7 @@ func (b *Batch) Write(ctx context.Context, docs Documents) error {
 	}
 	for start := 0; start < len(b.writes); start += MaxMany {
 		err := docs.Write(ctx, b.writes[start:min(start+MaxMany, len(b.writes))]...)
-		var refused *RefusedWrite
-		if errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*RefusedWrite](err); ok {
 			refused.Index += start
 			w := &b.writes[refused.Index]
 			return fmt.Errorf("%s %s: %w", w.Schema.Name, w.Record.ID, err)

@@ -26,10 +26,11 @@ const firstStartFile = "first-start"
 // databases are unchanged.
 func applyFirstStart(ctx context.Context, data string, tenancy *tenancy.Tenancy) ([]identity.MadeKey, error) {
 	mark := filepath.Join(data, firstStartFile)
-	begun, err := exists(mark)
-	if err != nil {
+	_, err := os.Stat(mark)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
+	begun := err == nil
 	key := identity.DeclaredKey{Description: "first start"}
 	if begun {
 		// A key is made once for each description.
@@ -75,12 +76,4 @@ func endFirstStart(data string) error {
 		return nil
 	}
 	return err
-}
-
-func exists(file string) (bool, error) {
-	_, err := os.Stat(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
 }

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -115,10 +116,7 @@ func (c *content) end() error {
 		return errFollowed
 	}
 	if _, err := c.file.Peek(1); !errors.Is(err, io.EOF) {
-		if err == nil {
-			err = errFollowed
-		}
-		return err
+		return cmp.Or(err, errFollowed)
 	}
 	return nil
 }

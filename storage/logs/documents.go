@@ -103,8 +103,7 @@ func (d *Documents) Replace(ctx context.Context, schema *storage.Schema, record 
 
 // reason is the reason for which a single write was refused.
 func reason(err error) error {
-	var refused *storage.RefusedWrite
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*storage.RefusedWrite](err); ok {
 		return refused.Reason
 	}
 	return err
@@ -118,8 +117,7 @@ func (d *Documents) Write(ctx context.Context, writes ...storage.Write) error {
 			return err
 		}
 		err = d.Documents.Write(ctx, command...)
-		var refused *storage.RefusedWrite
-		if errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*storage.RefusedWrite](err); ok {
 			place := start + refused.Index
 			if err := d.complete(ctx, &writes[place], refused.Reason); err != nil {
 				return err

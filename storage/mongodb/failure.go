@@ -84,12 +84,10 @@ func aboutToEnd(ctx context.Context) bool {
 // outOfReach reports whether an error means that the database could not be reached, or could not serve. A timeout alone
 // does not.
 func outOfReach(err error) bool {
-	var selection topology.ServerSelectionError
-	if errors.As(err, &selection) || errors.Is(err, mongo.ErrClientDisconnected) {
+	if _, ok := errors.AsType[topology.ServerSelectionError](err); ok || errors.Is(err, mongo.ErrClientDisconnected) {
 		return true
 	}
-	var server mongo.ServerError
-	if errors.As(err, &server) && slices.ContainsFunc(server.ErrorCodes(), isOutageCode) {
+	if server, ok := errors.AsType[mongo.ServerError](err); ok && slices.ContainsFunc(server.ErrorCodes(), isOutageCode) {
 		return true
 	}
 	return mongo.IsNetworkError(err) && !mongo.IsTimeout(err)

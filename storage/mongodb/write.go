@@ -148,8 +148,7 @@ func (db *DB) Write(ctx context.Context, writes ...storage.Write) error {
 	for start := 0; start < len(writes); {
 		end := start + runLength(writes[start:])
 		err := db.writeRun(ctx, writes[start:end])
-		var refused *storage.RefusedWrite
-		if errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*storage.RefusedWrite](err); ok {
 			refused.Index += start
 		}
 		if err != nil {

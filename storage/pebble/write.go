@@ -114,8 +114,7 @@ func (db *DB) encode(schema *storage.Schema, kind storage.WriteKind, records ...
 
 // single returns why a command of one write was refused.
 func single(err error) error {
-	var refused *storage.RefusedWrite
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*storage.RefusedWrite](err); ok {
 		return refused.Reason
 	}
 	return err

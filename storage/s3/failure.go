@@ -42,8 +42,7 @@ func explainWrite(err error) error {
 
 // explainSpool makes a storage.ErrWriteRefused of an error by which the operating system refuses a temporary file.
 func explainSpool(err error) error {
-	var file *spool.FileError
-	if errors.As(err, &file) {
+	if _, ok := errors.AsType[*spool.FileError](err); ok {
 		if reason := storage.RefusalOf(err); reason != "" {
 			return storage.RefuseWrite(spoolFolder, reason, err)
 		}
@@ -57,8 +56,7 @@ func asOutage(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil || errors.Is(err, storage.ErrNotFound) {
 		return err
 	}
-	var response minio.ErrorResponse
-	if errors.As(err, &response) && !serverFault(response) {
+	if response, ok := errors.AsType[minio.ErrorResponse](err); ok && !serverFault(response) {
 		return err
 	}
 	return storage.Outage(storage.ObjectStore, err)

@@ -12,8 +12,7 @@ import (
 func WriteOneByOne(writes []storage.Write, write func(storage.Write) error) error {
 	for i, one := range writes {
 		err := write(one)
-		var refused *storage.RefusedWrite
-		if errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*storage.RefusedWrite](err); ok {
 			return &storage.RefusedWrite{Index: i, Reason: refused.Reason}
 		}
 		if err != nil {

@@ -1,6 +1,7 @@
 package notification
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,9 +118,7 @@ func (w *writer) record(ctx context.Context, id, fingerprint, name string) (*not
 	if err != nil {
 		return shown, err
 	}
-	if shown.Name == "" {
-		shown.Name = record.Filename
-	}
+	shown.Name = cmp.Or(shown.Name, record.Filename)
 	flow := flows[record.Flow].Name
 	shown.Provenance = &notification.NoticeProvenance{
 		Flow: flow, Status: statusOf(evaluated[0].Status), Commit: record.CommitSHA, CommitURL: record.CommitURL,

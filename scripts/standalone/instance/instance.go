@@ -3,6 +3,7 @@
 package instance
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -148,13 +149,10 @@ func (i *Instance) startRedis() (string, error) {
 
 // environment is that of the two processes in production.
 func environment(options Options, address, redis string) []string {
-	database, objects := options.Database, options.S3
+	database, objects := options.Database, cmp.Or(options.S3, Files(options.Data))
 	if database == "" {
 		// Where there is an SQLite file, it is "", and Environ names the database.
 		database, _ = Database(options.Data)
-	}
-	if objects == "" {
-		objects = Files(options.Data)
 	}
 	return slices.Concat([]string{
 		"ATTESTRY_DATABASE_URL=" + database,
