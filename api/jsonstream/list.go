@@ -66,17 +66,24 @@ func (List[T]) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("a list is encoded as a whole")
 }
 
-func (l List[T]) batch(ctx context.Context) (elements reflect.Value, more bool, err error) {
-	if l.next == nil {
-		return reflect.ValueOf([]T(nil)), false, nil
+func (l List[T]) stream(r *Reader) error {
+	elements, outer := r.array(), r.reads
+	defer func() { r.reads = outer }()
+	holdsLists := shapeOf(reflect.TypeFor[T]()).streamed
+	for more := l.next != nil; more; {
+		var batch []T // that before is not held while this one is read
+		var err error
+		if batch, more, err = l.next(r.ctx); err != nil {
+			return err
+		}
+		r.reads = outer || more || holdsLists
+		for i := range batch {
+			if err := elements.add(reflect.ValueOf(&batch[i]).Elem()); err != nil {
+				return err
+			}
+		}
 	}
-	batch, more, err := l.next(ctx)
-	return reflect.ValueOf(batch), more, err
-}
-
-// lister is a List of any type.
-type lister interface {
-	batch(ctx context.Context) (elements reflect.Value, more bool, err error)
+	return elements.end()
 }
 
 // Later is a member that is known only when the members before it have been sent.
@@ -97,10 +104,7 @@ func (Later[T]) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("a member that is known later is encoded at once")
 }
 
-func (l Later[T]) known() reflect.Value { return reflect.ValueOf(l.value()) }
-
-// deferred is a Later of any type.
-type deferred interface{ known() reflect.Value }
+func (l Later[T]) stream(r *Reader) error { return r.encode(reflect.ValueOf(l.value())) }
 
 // Map is a JSON object whose members are made one by one, while it is sent.
 type Map[T any] struct {
@@ -126,16 +130,15 @@ func (Map[T]) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("an object is encoded as a whole")
 }
 
-func (m Map[T]) members() []member {
-	members := make([]member, 0, len(m.keys))
-	for _, key := range m.keys {
-		members = append(members, member{key, reflect.ValueOf(NewLater(func() T { return m.value(key) }))})
-	}
-	return members
+func (m Map[T]) stream(r *Reader) error {
+	return r.encodeObject(func(yield func(string, reflect.Value) bool) {
+		for _, key := range m.keys {
+			if !yield(key, reflect.ValueOf(m.value(key))) {
+				return
+			}
+		}
+	})
 }
-
-// mapper is a Map of any type.
-type mapper interface{ members() []member }
 
 // Form is a body that has several forms, one of which is sent. Its own type describes
 // them all.

@@ -2,9 +2,12 @@ package jsonstream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"iter"
 	"reflect"
 )
 
@@ -14,115 +17,152 @@ type Reader struct {
 	ctx     context.Context
 	text    bytes.Buffer
 	encoder *json.Encoder
-	// frames are what has been begun, the innermost last.
-	frames []frame
-	// open caches the results of holdsList.
-	open map[reflect.Type]bool
-	err  error
-}
-
-// frame is a value that is being encoded.
-type frame interface {
-	// step encodes some more and reports whether the value is complete.
-	step(r *Reader) (done bool, err error)
-	// reads reports whether there are lists in what is left of the value.
-	reads(r *Reader) bool
+	// wanted is how much text there is when the encoding pauses, in bytes.
+	wanted int
+	// resume goes on with the encoding until it pauses or ends, and stop ends it. The encoding pauses by pause, which is
+	// false once it is to end.
+	resume func() (struct{}, bool)
+	stop   func()
+	pause  func(struct{}) bool
+	// reads is set while a list is encoded that is not read to its end, or has lists in it.
+	reads bool
+	// err is set once the encoding has ended: io.EOF if it is complete.
+	err error
 }
 
 // NewReader begins to encode a value; its lists are read with ctx. Unless escapeHTML is
-// set, <, > and & stay as they are in texts.
+// set, <, > and & stay as they are in texts. The reader must be closed unless it is read to its end.
 func NewReader(ctx context.Context, value any, escapeHTML bool) *Reader {
-	r := &Reader{ctx: ctx, open: map[reflect.Type]bool{}}
+	r := &Reader{ctx: ctx}
 	r.encoder = json.NewEncoder(&r.text)
 	r.encoder.SetEscapeHTML(escapeHTML)
-	r.frames = append(r.frames, &pending{reflect.ValueOf(value)})
+	r.resume, r.stop = iter.Pull(func(pause func(struct{}) bool) {
+		r.pause = pause
+		r.err = cmp.Or(r.encode(reflect.ValueOf(value)), io.EOF)
+	})
 	return r
 }
 
 // SetContext replaces the context that lists are read with.
 func (r *Reader) SetContext(ctx context.Context) { r.ctx = ctx }
 
-// Reads reports whether lists are left that have to be read.
-func (r *Reader) Reads() bool {
-	for _, f := range r.frames {
-		if f.reads(r) {
-			return true
-		}
-	}
-	return false
-}
+// Reads reports whether a list has been begun and is left to be read.
+func (r *Reader) Reads() bool { return r.reads }
 
 // Read encodes as much as is needed to fill p, or to the end. After an error nothing more
 // can be read.
 func (r *Reader) Read(p []byte) (int, error) {
-	for r.err == nil && r.text.Len() < len(p) && len(r.frames) > 0 {
-		innermost := len(r.frames) - 1
-		done, err := r.frames[innermost].step(r)
-		if done {
-			// Frames that the last step has appended take the place of the completed one.
-			r.frames = append(r.frames[:innermost], r.frames[innermost+1:]...)
-		}
-		r.err = err
+	if r.wanted = len(p); r.err == nil && r.text.Len() < r.wanted {
+		r.resume()
 	}
-	switch {
-	case r.err != nil:
+	if r.err != nil && (!errors.Is(r.err, io.EOF) || r.text.Len() == 0) {
 		return 0, r.err
-	case r.text.Len() == 0 && len(p) > 0:
-		return 0, io.EOF
 	}
 	return r.text.Read(p)
 }
 
-// encode encodes a value as a whole.
-func (r *Reader) encode(value reflect.Value) error {
-	if !value.IsValid() {
-		r.text.WriteString("null")
-		return nil
-	}
-	if value.CanAddr() {
-		value = value.Addr()
-	}
-	if err := r.encoder.Encode(value.Interface()); err != nil {
-		return err
-	}
-	r.text.Truncate(r.text.Len() - 1) // the newline
+var errClosed = errors.New("the reader of an answer is closed")
+
+// Close ends the encoding.
+func (r *Reader) Close() error {
+	r.stop()
+	r.err = cmp.Or(r.err, errClosed)
 	return nil
 }
 
-// pending is the value that is encoded next.
-type pending struct{ value reflect.Value }
+// streamed is a value that is encoded piece by piece: a List, Later or Map.
+type streamed interface{ stream(r *Reader) error }
 
-func (p *pending) step(r *Reader) (bool, error) {
-	value := p.value
+// encode encodes a value: what may be large member by member, or element by element.
+func (r *Reader) encode(value reflect.Value) error {
 	for value.IsValid() && value.Kind() == reflect.Interface {
 		value = value.Elem()
 	}
 	if !value.IsValid() {
-		return true, r.encode(value)
+		return r.encodeWhole(value)
 	}
-	switch special := value.Interface().(type) {
-	case lister:
-		r.frames = append(r.frames, &list{lister: special, more: true})
-		return true, nil
-	case mapper:
-		r.frames = append(r.frames, &object{members: special.members()})
-		return true, nil
-	case deferred:
-		r.frames = append(r.frames, &pending{special.known()})
-		return true, nil
+	switch own := value.Interface().(type) {
+	case streamed:
+		return own.stream(r)
 	case Form:
-		r.frames = append(r.frames, &pending{reflect.ValueOf(special.JSONForm())})
-		return true, nil
+		return r.encode(reflect.ValueOf(own.JSONForm()))
 	}
+	shape := shapeOf(value.Type())
 	switch {
-	case divisible(value.Type()) && value.Kind() == reflect.Struct:
-		r.frames = append(r.frames, &object{members: membersOf(value)})
-	case divisible(value.Type()) && !value.IsNil():
-		r.frames = append(r.frames, &array{elements: value})
-	default:
-		return true, r.encode(value)
+	case !shape.divisible || value.Kind() == reflect.Slice && value.IsNil():
+		return r.encodeWhole(value)
+	case value.Kind() == reflect.Struct:
+		return r.encodeObject(shape.membersOf(value))
 	}
-	return true, nil
+	elements := r.array()
+	for i := range value.Len() {
+		if err := elements.add(value.Index(i)); err != nil {
+			return err
+		}
+	}
+	return elements.end()
 }
 
-func (p *pending) reads(r *Reader) bool { return p.value.IsValid() && r.holdsList(p.value.Type()) }
+// encodeWhole encodes a value as a whole, and pauses if there is as much text as is wanted.
+func (r *Reader) encodeWhole(value reflect.Value) error {
+	var plain any
+	if value.IsValid() && value.CanAddr() {
+		plain = value.Addr().Interface()
+	} else if value.IsValid() {
+		plain = value.Interface()
+	}
+	if err := r.encoder.Encode(plain); err != nil {
+		return err
+	}
+	r.text.Truncate(r.text.Len() - 1) // the newline
+	if r.text.Len() >= r.wanted && !r.pause(struct{}{}) {
+		return errClosed
+	}
+	return nil
+}
+
+func (r *Reader) encodeObject(members iter.Seq2[string, reflect.Value]) error {
+	before := byte('{')
+	for name, value := range members {
+		r.text.WriteByte(before)
+		before = ','
+		if err := r.encodeWhole(reflect.ValueOf(name)); err != nil {
+			return err
+		}
+		r.text.WriteByte(':')
+		if err := r.encode(value); err != nil {
+			return err
+		}
+	}
+	if before == '{' {
+		r.text.WriteByte(before)
+	}
+	r.text.WriteByte('}')
+	return nil
+}
+
+// array is an array that is being encoded.
+type array struct {
+	*Reader
+	before byte
+}
+
+func (r *Reader) array() *array { return &array{r, '['} }
+
+// add encodes an element, as a whole unless it has lists of its own.
+func (a *array) add(value reflect.Value) error {
+	a.text.WriteByte(a.before)
+	a.before = ','
+	if shapeOf(value.Type()).streamed {
+		return a.encode(value)
+	}
+	return a.encodeWhole(value)
+}
+
+func (a *array) end() error {
+	if a.before == '[' {
+		a.text.WriteByte(a.before)
+	}
+	a.text.WriteByte(']')
+	return nil
+}

@@ -288,3 +288,21 @@ func TestElementsAreAppendedToAList(t *testing.T) {
 		}
 	}
 }
+
+func TestReaderThatIsClosedEndsItsLists(t *testing.T) {
+	batches := 0
+	reader := jsonstream.NewReader(t.Context(), jsonstream.NewList(func(context.Context) ([]inner, bool, error) {
+		batches++
+		return []inner{{}}, true, nil
+	}), false)
+	if _, err := reader.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	read := batches
+	if err := reader.Close(); err != nil || batches != read {
+		t.Errorf("%d more batches were read: %v", batches-read, err)
+	}
+	if text, err := io.ReadAll(reader); err == nil {
+		t.Errorf("it was read on: %.100s", text)
+	}
+}

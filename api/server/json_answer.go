@@ -54,13 +54,13 @@ func (s *Server) beginAnswer(ctx context.Context, out any) error {
 		return err
 	case r.method == http.MethodHead:
 		r.answer = &jsonAnswer{headOnly: true}
-		return nil
+		return reader.Close()
 	case !r.http11:
-		return r.answerWhole(&text, reader)
+		return errors.Join(r.answerWhole(&text, reader), reader.Close())
 	}
 	if reader.Reads() {
 		if err := r.Memory.Hold(StreamCost(s.batchBytes)); err != nil {
-			return err
+			return errors.Join(err, reader.Close())
 		}
 	}
 	r.answer = &jsonAnswer{text: text.Bytes(), rest: s.restOf(ctx, reader)}
@@ -143,7 +143,7 @@ func (s *Server) restOf(ctx context.Context, reader *jsonstream.Reader) *restOfA
 
 // restOfAnswer is what follows the beginning of an answer that is being sent.
 type restOfAnswer struct {
-	reader  io.Reader
+	reader  io.ReadCloser
 	pace    readRate
 	cancel  context.CancelFunc
 	late    *time.Timer
@@ -172,5 +172,5 @@ func (a *restOfAnswer) Close() error {
 	a.late.Stop()
 	a.cancel()
 	a.release()
-	return nil
+	return a.reader.Close()
 }
