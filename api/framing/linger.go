@@ -43,8 +43,6 @@ type lingeringConn struct {
 // LingerBriefly has a connection linger after a request that could not be read.
 func LingerBriefly(conn net.Conn) { linger(conn, strangerLingered) }
 
-// linger has a connection take so many bytes before it closes. What is beyond stays unread for as
-// long, so that the client cannot send it, but can still read its answer.
 // ClientCertificate is the certificate that the client of a connection has shown and that was verified, nil without one.
 func ClientCertificate(conn net.Conn) *x509.Certificate {
 	if lingering, ok := conn.(*lingeringConn); ok {
@@ -60,6 +58,8 @@ func ClientCertificate(conn net.Conn) *x509.Certificate {
 	return nil
 }
 
+// linger has a connection take so many bytes before it closes. What is beyond stays unread for as
+// long, so that the client cannot send it, but can still read its answer.
 func linger(conn net.Conn, most int64) {
 	if conn, ok := conn.(*lingeringConn); ok {
 		conn.takes = most

@@ -39,7 +39,7 @@ type Request struct {
 	http11 bool
 	// Memory is what the request takes up, until its answer is sent.
 	Memory *memory.Account
-	// readRate is how fast the client has to take a streamed answer that takes up memory.
+	// pace is how fast the client has to take a streamed answer that takes up memory.
 	pace readRate
 	// answer is the answer, once it has begun.
 	answer *jsonAnswer
