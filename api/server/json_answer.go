@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
 	"reflect"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/valyala/fasthttp"
@@ -63,7 +61,9 @@ func (s *Server) beginAnswer(ctx context.Context, out any) error {
 			return errors.Join(err, reader.Close())
 		}
 	}
-	r.answer = &jsonAnswer{text: text.Bytes(), rest: s.restOf(ctx, reader)}
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	reader.SetContext(own)
+	r.answer = &jsonAnswer{text: text.Bytes(), rest: newRestOfAnswer(ctx, reader, cancel)}
 	return nil
 }
 
@@ -121,56 +121,6 @@ func (a *jsonAnswer) send(w io.Writer) error {
 	if compressed {
 		content = representation.NewGzipReader(content)
 	}
-	response.SetBodyStream(newMinRateReader(content, a.rest, response.Conn(), a.rest.pace), -1)
+	response.SetBodyStream(newMinRateReader(content, a.rest, response.Conn(), a.rest.request.pace), -1)
 	return nil
-}
-
-// restOf makes the rest of an answer. It outlives the request: its reads have a context
-// of their own.
-func (s *Server) restOf(ctx context.Context, reader *jsonstream.Reader) *restOfAnswer {
-	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	reader.SetContext(own)
-	r := RequestOf(ctx)
-	rest := &restOfAnswer{reader: reader, pace: r.pace, cancel: cancel, timeout: s.requestTimeout, release: r.Memory.Release}
-	// It runs while something is read, not while the client takes its time.
-	rest.late = time.AfterFunc(s.requestTimeout, cancel)
-	rest.late.Stop()
-	rest.fail = func(err error) {
-		s.logger.ErrorContext(ctx, "answer broke off", slog.String("request_id", RequestID(ctx)), slog.Any("error", err))
-	}
-	return rest
-}
-
-// restOfAnswer is what follows the beginning of an answer that is being sent.
-type restOfAnswer struct {
-	reader  io.ReadCloser
-	pace    readRate
-	cancel  context.CancelFunc
-	late    *time.Timer
-	timeout time.Duration
-	release func()
-	fail    func(error)
-}
-
-// Read makes what follows the beginning.
-func (a *restOfAnswer) Read(p []byte) (n int, err error) {
-	defer func() {
-		a.late.Stop()
-		if fault := recover(); fault != nil {
-			err = fmt.Errorf("panic: %v", fault)
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			a.fail(err)
-		}
-	}()
-	a.late.Reset(a.timeout)
-	return a.reader.Read(p)
-}
-
-// Close releases the memory of the answer and ends its context.
-func (a *restOfAnswer) Close() error {
-	a.late.Stop()
-	a.cancel()
-	a.release()
-	return a.reader.Close()
 }

@@ -36,7 +36,7 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	}
 	c.SetUserContext(redact.With(c.UserContext(), access.Credentials(c.Get(fiber.HeaderAuthorization))...))
 	r := newRequest(c)
-	r.Memory, r.pace = memory.NewAccount(s.budget), s.pace
+	r.Memory, r.pace, r.timeout, r.log = memory.NewAccount(s.budget), s.pace, s.requestTimeout, s.logger
 	defer func() {
 		if !c.Response().IsBodyStream() {
 			r.Memory.Release()

@@ -3,9 +3,11 @@ package server
 import (
 	"context"
 	"crypto/x509"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
@@ -41,6 +43,9 @@ type Request struct {
 	Memory *memory.Account
 	// pace is how fast the client has to take a streamed answer that takes up memory.
 	pace readRate
+	// timeout bounds the work on the request, and then each read of what is sent of an answer that has begun.
+	timeout time.Duration
+	log     *slog.Logger
 	// answer is the answer, once it has begun.
 	answer *jsonAnswer
 	// findings are those of the parameters; the body's join them.
@@ -62,6 +67,7 @@ func RequestOf(ctx context.Context) *Request {
 	}
 	return &Request{
 		header: http.Header{}.Get, Memory: memory.Unlimited(), pace: defaultReadRate(),
+		timeout: defaultRequestTimeout, log: slog.New(slog.DiscardHandler),
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"mime"
 	"net"
 	"net/http"
@@ -33,7 +34,7 @@ type Download struct {
 	Memory int64
 	// Open gives length bytes from offset on; a length of -1 means to the end. Its
 	// context outlives the request, until the reader is closed; but the request's end
-	// cancels it as long as nothing was read.
+	// cancels it as long as nothing was read, and so does a read that takes longer than a request may.
 	Open func(ctx context.Context, offset, length int64) (io.ReadCloser, error)
 	// Verify returns the error that Open would return. It is called for answers without
 	// a body. nil if nothing can be wrong.
@@ -138,32 +139,61 @@ func openPart(request context.Context, d Download, part representation.Span) (io
 		cancel()
 		return nil, errors.Join(err, request.Err())
 	}
-	opened := &openedPart{content: content, cancel: cancel, release: RequestOf(ctx).Memory.Release}
+	rest := newRestOfAnswer(request, content, cancel)
 	beginning := make([]byte, firstRead)
 	n, err := io.ReadAtLeast(content, beginning, 1)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, errors.Join(err, request.Err(), opened.Close())
+		return nil, errors.Join(err, request.Err(), rest.Close())
 	}
 	if !release() {
-		return nil, errors.Join(request.Err(), opened.Close())
+		return nil, errors.Join(request.Err(), rest.Close())
 	}
-	opened.Reader = io.MultiReader(bytes.NewReader(beginning[:n]), content)
-	return opened, nil
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(beginning[:n]), rest), rest}, nil
 }
 
-// openedPart is a stream that is being sent, with its context.
-type openedPart struct {
-	io.Reader
-	content io.Closer
+// restOfAnswer is what follows the beginning of an answer that is being sent. It outlives the request: its reads have a
+// context of their own.
+type restOfAnswer struct {
+	io.ReadCloser
+	ctx     context.Context // of the request
+	request *Request
 	cancel  context.CancelFunc
-	release func()
+	late    *time.Timer
 }
 
-// Close closes the stream, ends its context, and releases its memory.
-func (o *openedPart) Close() error {
-	defer o.release()
-	defer o.cancel()
-	return o.content.Close()
+// newRestOfAnswer makes the rest of an answer to the request that ctx belongs to. cancel ends the context of its reads.
+func newRestOfAnswer(ctx context.Context, content io.ReadCloser, cancel context.CancelFunc) *restOfAnswer {
+	r := RequestOf(ctx)
+	rest := &restOfAnswer{ReadCloser: content, ctx: ctx, request: r, cancel: cancel, late: time.AfterFunc(r.timeout, cancel)}
+	// It runs while something is read, not while the client takes its time.
+	rest.late.Stop()
+	return rest
+}
+
+// Read makes what follows the beginning.
+func (a *restOfAnswer) Read(p []byte) (n int, err error) {
+	defer func() {
+		a.late.Stop()
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("panic: %v", fault)
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			a.request.log.ErrorContext(a.ctx, "answer broke off", slog.String("request_id", a.request.id), slog.Any("error", err))
+		}
+	}()
+	a.late.Reset(a.request.timeout)
+	return a.ReadCloser.Read(p)
+}
+
+// Close releases the memory of the answer and ends its context.
+func (a *restOfAnswer) Close() error {
+	a.late.Stop()
+	defer a.request.Memory.Release()
+	defer a.cancel()
+	return a.ReadCloser.Close()
 }
 
 // readRate is how fast a client has to take an answer that is streamed. So clients that do

@@ -27,8 +27,9 @@ type source struct {
 	size    int64
 	sha256  string
 	openErr error
-	// failAfter breaks the stream off after that many bytes; 0 does not.
+	// failAfter breaks the stream off after that many bytes, as end says; 0 does not.
 	failAfter int
+	end       func(ctx context.Context) error // nil for an error
 	opened    atomic.Int32
 	closed    atomic.Int32
 	ctx       atomic.Value
@@ -49,13 +50,23 @@ func (s *source) open(ctx context.Context, offset, length int64) (io.ReadCloser,
 		reader = strings.NewReader(part)
 	}
 	if s.failAfter > 0 {
-		reader = io.MultiReader(strings.NewReader(part[:s.failAfter]), iotest.ErrReader(errors.New("disk on fire")))
+		reader = io.MultiReader(strings.NewReader(part[:s.failAfter]), brokenOff(func() error {
+			if s.end != nil {
+				return s.end(ctx)
+			}
+			return errors.New("disk on fire")
+		}))
 	}
 	if s.failAfter < 0 {
 		reader = iotest.ErrReader(errors.New("disk on fire"))
 	}
 	return &countingCloser{reader, &s.closed}, nil
 }
+
+// brokenOff is a reader whose content ends with an error.
+type brokenOff func() error
+
+func (b brokenOff) Read([]byte) (int, error) { return 0, b() }
 
 type countingCloser struct {
 	io.Reader
@@ -67,11 +78,11 @@ func (c *countingCloser) Close() error {
 	return nil
 }
 
-func startDownload(t *testing.T, s *source) *running {
+func startDownload(t *testing.T, s *source, change ...func(*Deps)) *running {
 	return start(t, []Route{{Method: "GET", Path: "/file", OperationID: "get_file", Tag: "Files", Summary: "Get a file",
 		Serve: Handle(func(ctx context.Context, _ *struct{}) (*StreamOutput, error) {
 			return Stream(ctx, Download{ContentType: "text/csv", Filename: "a b.csv", Size: s.size, SHA256: s.sha256, Open: s.open})
-		})}})
+		})}}, change...)
 }
 
 func TestDownloadsAreSentWithTheirSize(t *testing.T) {
@@ -226,24 +237,36 @@ func TestWhatFailsBeforeTheFirstByteIsAnError(t *testing.T) {
 	}
 }
 
-func TestWhatFailsLaterBreaksTheConnectionOff(t *testing.T) {
-	for _, size := range []int64{1 << 20, -1} {
-		file := &source{content: strings.Repeat("x", 1<<20), size: size, failAfter: 500_000}
-		s := startDownload(t, file)
-		request, err := http.NewRequest("GET", s.url+links.Prefix+"/file", nil)
-		if err != nil {
-			t.Fatal(err)
+func TestWhatFailsLaterBreaksTheConnectionOffAndIsLogged(t *testing.T) {
+	for name, end := range map[string]func(context.Context) error{
+		"an error": nil,
+		"a panic":  func(context.Context) error { panic("fault") },
+		"a store that hangs": func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		},
+	} {
+		for _, size := range []int64{1 << 20, -1} {
+			file := &source{content: strings.Repeat("x", 1<<20), size: size, failAfter: 500_000, end: end}
+			s := startDownload(t, file, func(d *Deps) { d.RequestTimeout = 100 * time.Millisecond })
+			request, err := http.NewRequest("GET", s.url+links.Prefix+"/file", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Authorization", "Bearer reader")
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadAll(response.Body); err == nil {
+				t.Errorf("%s, size %d: a part was taken for the whole", name, size)
+			}
+			response.Body.Close()
+			eventually(t, func() bool { return file.closed.Load() == 1 })
+			if !strings.Contains(s.journal.String(), "answer broke off") {
+				t.Errorf("%s, size %d: the log says %s", name, size, s.journal.String())
+			}
 		}
-		request.Header.Set("Authorization", "Bearer reader")
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.ReadAll(response.Body); err == nil {
-			t.Errorf("size %d: a part was taken for the whole", size)
-		}
-		response.Body.Close()
-		eventually(t, func() bool { return file.closed.Load() == 1 })
 	}
 }
 

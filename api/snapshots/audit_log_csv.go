@@ -235,10 +235,11 @@ func (r *auditReader) nextPage() error {
 	return csv.NewWriter(&r.text).WriteAll(page)
 }
 
-// Read reads on, making pages as they are needed.
+// Read reads on, and makes a page if none is at hand. It reads nothing if no row of that page passes the filter, as each
+// read has a time limit.
 func (r *auditReader) Read(p []byte) (int, error) {
-	for r.text.Len() == 0 && !r.ended {
-		if err := r.nextPage(); err != nil {
+	if r.text.Len() == 0 && !r.ended {
+		if err := r.nextPage(); err != nil || r.text.Len() == 0 && !r.ended {
 			return 0, err
 		}
 	}
