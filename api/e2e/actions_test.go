@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"attestry/evidence"
@@ -257,28 +256,6 @@ func TestActionsShowTheNamesThatTheirSubjectsHaveNow(t *testing.T) {
 	s.putAction(http.StatusOK, "environments", envActionBody("a", deadTarget, "two", "one"))
 	if got := subjects(1, "environments"); got != "[two uno]" {
 		t.Errorf("environments are %s", got)
-	}
-}
-
-func TestActionsThatAreCreatedAtOnce(t *testing.T) {
-	t.Parallel()
-	s := share(t)
-	var group sync.WaitGroup
-	for i := range 10 {
-		group.Go(func() {
-			got := s.do(http.MethodPut, "/api/v2"+s.orgActionsPath()+"/environments", memberKey, []byte(envActionBody(fmt.Sprint("a", i/2), deadTarget)))
-			if got.status != http.StatusCreated && got.status != http.StatusOK {
-				t.Errorf("status %d: %s", got.status, got.body)
-			}
-		})
-	}
-	group.Wait()
-	numbers := map[any]bool{}
-	for _, action := range s.read(s.orgActionsPath()).([]any) {
-		numbers[lookup(t, action, "number")] = true
-	}
-	if len(numbers) != 5 || !numbers[5.0] {
-		t.Errorf("numbers are %v", numbers)
 	}
 }
 

@@ -228,21 +228,6 @@ func TestApprovalsAreRefused(t *testing.T) {
 		status        int
 		errors        map[string]string
 	}{
-		"empty": {`{}`, invalid, http.StatusBadRequest, map[string]string{
-			"artifact_fingerprint": "Field required [input: None]", "description": "Field required [input: None]", "src_commit_list": "Field required [input: None]",
-		}},
-		"wrong fingerprint": {strings.Replace(body(""), attestedFingerprint, "abc", 1), invalid, http.StatusBadRequest,
-			map[string]string{"artifact_fingerprint": "String should match pattern '^[a-f0-9]{64}$' [input: abc]"}},
-		"wrong commit": {strings.Replace(body(""), "[]", `["abc"]`, 1), invalid, http.StatusBadRequest,
-			map[string]string{"src_commit_list[0]": "String should match pattern '^[a-f0-9]{40}$' [input: abc]"}},
-		"wrong oldest commit": {body(`,"oldest_commit":"abc"`), invalid, http.StatusBadRequest,
-			map[string]string{"oldest_commit": "String should match pattern '^[a-f0-9]{40}$' [input: abc]"}},
-		"wrong state": {body(`,"approvals":[{"state":"PENDING"}]`), invalid, http.StatusBadRequest,
-			map[string]string{"approvals[0].state": "Input should be 'APPROVED' or 'UNAPPROVED' [input: PENDING]"}},
-		"no state": {body(`,"approvals":[{}]`), invalid, http.StatusBadRequest,
-			map[string]string{"approvals[0].state": "Field required [input: None]"}},
-		"unknown member": {body(`,"release":1`), invalid, http.StatusBadRequest,
-			map[string]string{"release": "Extra inputs are not permitted [input: 1]"}},
 		"unknown artifact": {strings.Replace(body(""), attestedFingerprint, strings.Repeat("d", 64), 1),
 			"Artifact with fingerprint '" + strings.Repeat("d", 64) + "' does not exist in flow 'build' belonging to organization '" + s.org + "'", http.StatusNotFound, nil},
 		"artifact of another flow": {strings.Replace(body(""), attestedFingerprint, strings.Repeat("c", 64), 1),
@@ -267,56 +252,8 @@ func TestApprovalsAreRefused(t *testing.T) {
 	} {
 		t.Run(s.caseName(path), func(t *testing.T) { s.in(t).wantError(http.StatusNotFound, message, http.MethodGet, path, "") })
 	}
-	for path, location := range map[string]string{
-		s.approvalsPath() + "/first":                   "path.approval_number",
-		s.approvalsPath() + "?page=0":                  "query.page",
-		s.approvalsPath() + "?per_page=x":              "query.per_page",
-		"/artifacts/" + s.org + "/build/xyz/approvals": "path.fingerprint",
-	} {
-		t.Run(s.caseName(path), func(t *testing.T) {
-			s := s.in(t)
-			if _, errors := s.want(http.StatusBadRequest, http.MethodGet, path, nil).problem(t); errors[location] == "" {
-				t.Errorf("errors %q, want %s", errors, location)
-			}
-		})
-	}
 	if got := s.read(s.approvalsPath()); !reflect.DeepEqual(got, []any{}) {
 		t.Errorf("recorded %v", got)
-	}
-}
-
-func TestMembersApproveAndEveryMemberReads(t *testing.T) {
-	t.Parallel()
-	s := share(t)
-	s.reportArtifact("build", "t1", "api", attestedFingerprint, firstCommit)
-	s.createEnvironment("prod", evidence.Server)
-	body := fmt.Appendf(nil, `{"artifact_fingerprint":%q,"description":"d","src_commit_list":[]}`, attestedFingerprint)
-	reads := []string{
-		s.approvalsPath(), s.approvalsPath() + "/1", s.approvalsPath() + "/artifact-commit/prod",
-		"/artifacts/" + s.org + "/build/" + attestedFingerprint + "/approvals",
-	}
-	for _, c := range []struct {
-		key         string
-		write, read int
-	}{
-		{adminKey, http.StatusCreated, http.StatusOK}, {memberKey, http.StatusCreated, http.StatusOK},
-		{snapshotterKey, http.StatusForbidden, http.StatusOK}, {readerKey, http.StatusForbidden, http.StatusOK},
-		{strangerKey, http.StatusForbidden, http.StatusForbidden}, {"", http.StatusUnauthorized, http.StatusUnauthorized},
-	} {
-		t.Run(userOf(c.key), func(t *testing.T) {
-			s := s.in(t)
-			if got := s.do(http.MethodPost, "/api/v2"+s.approvalsPath(), c.key, body); got.status != c.write {
-				t.Errorf("approving is answered %d: %s", got.status, got.body)
-			}
-			for _, path := range reads {
-				if got := s.do(http.MethodGet, "/api/v2"+path, c.key, nil); got.status != c.read {
-					t.Errorf("%s is answered %d: %s", path, got.status, got.body)
-				}
-			}
-		})
-	}
-	if got := len(s.read(s.approvalsPath()).([]any)); got != 2 {
-		t.Errorf("%d approvals, want 2", got)
 	}
 }
 

@@ -168,15 +168,4 @@ func TestBuildsStayWithinTheirOrganization(t *testing.T) {
 	s.wantTotals("/builds/"+s.public, 1, 15, 0, 0)
 	s.want(http.StatusNotFound, http.MethodGet, "/builds/"+s.public+"?repo_inner_id="+s.repoID(s.org, "1"), nil)
 	s.want(http.StatusNotFound, http.MethodGet, "/builds/"+s.public+"?repo_id=1", nil)
-	for _, path := range []string{"/builds/" + s.org, "/builds/" + s.org + "/statistics"} {
-		t.Run(s.caseName(path), func(t *testing.T) {
-			s := s.in(t)
-			if got := s.do(http.MethodGet, "/api/v2"+path, readerKey, nil); got.status != http.StatusOK {
-				t.Errorf("%s as a reader: %d", path, got.status)
-			}
-			if got := s.do(http.MethodGet, "/api/v2"+path, strangerKey, nil); got.status != http.StatusForbidden {
-				t.Errorf("%s as a stranger: %d", path, got.status)
-			}
-		})
-	}
 }

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"attestry/evidence"
@@ -87,48 +86,6 @@ func TestControlIsCreatedAndRead(t *testing.T) {
 			}
 			clientReads(t, "control", s.read(s.controlsPath()+"/"+asked.Identifier))
 		})
-	}
-}
-
-func TestFaultyControlsAreRefused(t *testing.T) {
-	t.Parallel()
-	s := share(t)
-	s.createControl("C-1")
-	const post, put = http.MethodPost, http.MethodPut
-	for name, c := range map[string]struct{ method, body, field, text string }{
-		"bad identifier":      {post, `{"identifier":"bad identifier","name":"n"}`, "identifier", `String should match pattern '^[a-zA-Z0-9\-._~]+$' [input: bad identifier]`},
-		"slash in identifier": {post, `{"identifier":"a/b","name":"n"}`, "identifier", `String should match pattern '^[a-zA-Z0-9\-._~]+$' [input: a/b]`},
-		"line end":            {post, `{"identifier":"a\n","name":"n"}`, "identifier", "String should match pattern '^[a-zA-Z0-9\\-._~]+$' [input: a\n]"},
-		"empty name":          {post, `{"identifier":"C-2","name":""}`, "name", "String should have at least 1 character [input: ]"},
-		"name made empty":     {put, `{"name":""}`, "name", "String should have at least 1 character [input: ]"},
-		"empty identifier":    {post, `{"identifier":"","name":"n"}`, "identifier", `String should match pattern '^[a-zA-Z0-9\-._~]+$' [input: ]`},
-		"long identifier":     {post, `{"identifier":"` + strings.Repeat("i", 257) + `","name":"n"}`, "identifier", "String should have at most 256 characters [input: " + strings.Repeat("i", 200) + "...]"},
-		"no identifier":       {post, `{"name":"n"}`, "identifier", "Field required [input: None]"},
-		"no name":             {post, `{"identifier":"C-2"}`, "name", "Field required [input: None]"},
-		"null name":           {post, `{"identifier":"C-2","name":null}`, "name", "Input should be a valid string [input: None]"},
-		"tags":                {post, `{"identifier":"C-2","name":"n","tags":{}}`, "tags", "Extra inputs are not permitted [input: {}]"},
-		"links of a new one":  {post, `{"identifier":"C-2","name":"n","links":""}`, "links", "Input should be a valid dictionary [input: ]"},
-		"links":               {put, `{"links":""}`, "links", "Input should be a valid dictionary [input: ]"},
-		"link that is null":   {put, `{"links":{"a":null}}`, "links.a", "Input should be a valid string [input: None]"},
-		"description":         {put, `{"description":1}`, "description", "Input should be a valid string [input: 1]"},
-		"identifier":          {put, `{"identifier":"C-9"}`, "identifier", "Extra inputs are not permitted [input: C-9]"},
-		"archived":            {put, `{"archived":true}`, "archived", "Extra inputs are not permitted [input: True]"},
-		"no body":             {put, ``, "body", "Field required [input: None]"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.in(t)
-			path := s.controlsPath()
-			if c.method == put {
-				path += "/C-1"
-			}
-			message, errors := s.want(http.StatusBadRequest, c.method, path, []byte(c.body)).problem(t)
-			if message != "Input payload validation failed" || errors[c.field] != c.text {
-				t.Errorf("%q\nwant %s: %q", errors, c.field, c.text)
-			}
-		})
-	}
-	if all, control := s.listControls(""), s.getControl("C-1"); all != "C-1" || control.Version != 1 {
-		t.Errorf("there are %s, the first of version %d", all, control.Version)
 	}
 }
 
@@ -220,23 +177,6 @@ func TestControlNamedTagsIsShadowedByTheTagChoices(t *testing.T) {
 	}
 }
 
-func TestConcurrentCreationsOfAControlMakeOne(t *testing.T) {
-	t.Parallel()
-	s := share(t)
-	statuses := make([]int, 8)
-	var group sync.WaitGroup
-	for i := range statuses {
-		group.Go(func() {
-			statuses[i] = s.do(http.MethodPost, "/api/v2"+s.controlsPath(), adminKey, fmt.Appendf(nil, `{"identifier":"C-1","name":"%d"}`, i)).status
-		})
-	}
-	group.Wait()
-	slices.Sort(statuses)
-	if statuses[0] != http.StatusCreated || statuses[1] != http.StatusConflict || statuses[7] != http.StatusConflict {
-		t.Errorf("answered %v", statuses)
-	}
-}
-
 func TestUnknownControlsAreNotFound(t *testing.T) {
 	t.Parallel()
 	s := share(t)
@@ -293,31 +233,6 @@ func TestControlsAreListed(t *testing.T) {
 	choices := s.read(s.controlsPath() + "/tags")
 	if got := asJSON(choices); got != `{"tag_choices":[{"key":"framework","value":"finos:sdlc"},{"key":"team","value":""},{"key":"team","value":"shop"},{"key":"team","value":"web"}]}` {
 		t.Errorf("the choices are %s", got)
-	}
-}
-
-func TestFaultyQueriesOfControlsAreRefused(t *testing.T) {
-	t.Parallel()
-	s := share(t)
-	s.createControl("C-1")
-	for path, want := range map[string]string{
-		"?archived=":                    "query.archived: Input should be a valid boolean, unable to interpret input [input: ]",
-		"?sort_direction=":              "query.sort_direction: Input should be 'asc' or 'desc' [input: ]",
-		"?page=x":                       "query.page: Input should be a valid integer, unable to parse string as an integer [input: x]",
-		"?page=0":                       "query.page: Input should be greater than or equal to 1 [input: 0]",
-		"?per_page=101":                 "query.per_page: Input should be less than or equal to 100 [input: 101]",
-		"/C-1/coverage?covered=x":       "query.covered: Input should be a valid boolean, unable to interpret input [input: x]",
-		"/C-1/decisions?is_compliant=x": "query.is_compliant: Input should be a valid boolean, unable to interpret input [input: x]",
-		"/C-1/decisions?to_timestamp=x": "query.to_timestamp: Input should be a valid number, unable to parse string as a number [input: x]",
-		"/C-1/versions?per_page=0":      "query.per_page: Input should be greater than or equal to 1 [input: 0]",
-	} {
-		t.Run(s.caseName(path), func(t *testing.T) {
-			s := s.in(t)
-			field, text, _ := strings.Cut(want, ": ")
-			if _, errors := s.want(http.StatusBadRequest, http.MethodGet, s.controlsPath()+path, nil).problem(t); errors[field] != text {
-				t.Errorf("%q", errors)
-			}
-		})
 	}
 }
 
@@ -388,34 +303,6 @@ func TestCoverageListsEnvironmentsThatRun(t *testing.T) {
 	}
 	if first := asJSON(lookup(t, coverage(""), "environments", 0)); first != `{"covered":false,"name":"prod","policies":[],"type":"K8S"}` {
 		t.Errorf("the first environment is %s", first)
-	}
-}
-
-func TestRolesDecideWhoMayChangeControls(t *testing.T) {
-	t.Parallel()
-	s := share(t)
-	s.createControl("C-1")
-	for key, c := range map[string]struct{ read, tag, write int }{
-		adminKey: {200, 200, 200}, memberKey: {200, 200, 403}, snapshotterKey: {200, 403, 403}, readerKey: {200, 403, 403}, strangerKey: {403, 403, 403}, "": {401, 401, 401},
-	} {
-		t.Run(userOf(key), func(t *testing.T) {
-			s := s.in(t)
-			for operation, want := range map[string]int{
-				"GET /C-1": c.read, "GET ": c.read, "GET /tags": c.read, "GET /C-1/versions": c.read, "GET /C-1/versions/1": c.read, "GET /C-1/coverage": c.read,
-				"GET /C-1/decisions": c.read, "PUT /C-1": c.write, "POST /C-1/archive": c.write, "POST /C-1/unarchive": c.write,
-			} {
-				method, path, _ := strings.Cut(operation, " ")
-				if got := s.do(method, "/api/v2"+s.controlsPath()+path, key, []byte(`{}`)); got.status != want {
-					t.Errorf("%s: %d %s", operation, got.status, got.body)
-				}
-			}
-			if got := s.do(http.MethodPatch, "/api/v2"+s.tagsPath()+"/control/C-1", key, []byte(`{}`)); got.status != c.tag {
-				t.Errorf("tags: %d %s", got.status, got.body)
-			}
-			if got := s.do(http.MethodPost, "/api/v2"+s.controlsPath(), key, []byte(`{"identifier":"fresh","name":"n"}`)); c.write >= 400 && got.status != c.write {
-				t.Errorf("create: %d %s", got.status, got.body)
-			}
-		})
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -167,84 +166,6 @@ func (d *document) validate(t *testing.T, o operation, status int, media string,
 	checkPrecision(t, o, value)
 	if err := schema.Validate(value); err != nil {
 		t.Errorf("%s %s: the answer does not fit the document: %v", o.method, o.path, err)
-	}
-}
-
-// The defaults that clients may rely on, by operation or component.
-var (
-	parameterDefaults = map[string]map[string]any{
-		"list_artifacts":                 {"page": 1.0, "per_page": 15.0},
-		"list_flow_artifacts":            {"page": 1.0, "per_page": 15.0},
-		"get_attestations":               {"per_page": 20.0},
-		"get_flow_attestations":          {"page": 1.0, "per_page": 20.0},
-		"list_builds":                    {"page": 1.0, "per_page": 15.0},
-		"list_deployments":               {"page": 1.0, "per_page": 15.0},
-		"list_envs":                      {"page": nil, "per_page": nil, "sort": "name", "sort_direction": "asc"},
-		"list_env_deployments":           {"page": 1.0, "page_size": 50.0},
-		"get_env_events":                 {"page": 1.0, "per_page": 15.0, "reverse": false, "start": "1", "end": "NOW", "interval": nil},
-		"get_flows":                      {"case_sensitive": true, "page": 1.0, "per_page": nil},
-		"list_repos":                     {"page": 1.0, "per_page": 15.0, "sort_direction": "asc"},
-		"get_repo_deployment_statistics": {"env": []any{}},
-		"list_repo_deployments":          {"page": 1.0, "per_page": 15.0, "env": []any{}},
-		"list_snapshots":                 {"page": 1.0, "per_page": 15.0, "interval": "1..NOW", "reverse": false},
-		"list_trails_for_org":            {"page": 1.0, "per_page": 20.0},
-		"list_trails":                    {"page": 1.0, "per_page": nil},
-	}
-	memberDefaults = map[string]map[string]any{
-		"ECSReport":                      {"type": "ECS"},
-		"K8SReport":                      {"type": "K8S"},
-		"S3Report":                       {"type": "S3"},
-		"LambdaReport":                   {"type": "lambda"},
-		"ServerReport":                   {"type": "server"},
-		"DockerReport":                   {"type": "docker"},
-		"AzureAppsReport":                {"type": "azure-apps"},
-		"CloudRunReport":                 {"type": "cloud-run"},
-		"ServerlessReport":               {"type": "serverless"},
-		"SnykResultsSummary":             {"schema_version": 1.0},
-		"FoundIssue":                     {"locations": []any{}},
-		"SonarProject":                   {"name": ""},
-		"JQEvaluator":                    {"content_type": "jq"},
-		"DefaultEvaluator":               {"content_type": "default"},
-		"CustomAttestationTypePostInput": {"evaluator": map[string]any{"content_type": "default"}},
-	}
-)
-
-func TestDocumentHasTheDefaults(t *testing.T) {
-	t.Parallel()
-	s := share(t)
-	document := s.read("/openapi.json")
-	documented := map[string]map[string]any{}
-	for _, item := range lookup(t, document, "paths").(map[string]any) {
-		for _, described := range item.(map[string]any) {
-			parameters, _ := lookup(t, described, "parameters").([]any)
-			defaults := map[string]any{}
-			for _, parameter := range parameters {
-				defaults[lookup(t, parameter, "name").(string)] = lookup(t, parameter, "schema", "default")
-			}
-			documented[lookup(t, described, "operationId").(string)] = defaults
-		}
-	}
-	for operation, defaults := range parameterDefaults {
-		t.Run(operation, func(t *testing.T) { wantDefaults(t, documented[operation], defaults) })
-	}
-	for component, defaults := range memberDefaults {
-		t.Run(component, func(t *testing.T) {
-			documented := map[string]any{}
-			for name, schema := range lookup(t, document, "components", "schemas", component, "properties").(map[string]any) {
-				documented[name] = lookup(t, schema, "default")
-			}
-			wantDefaults(t, documented, defaults)
-		})
-	}
-}
-
-func wantDefaults(t *testing.T, documented, want map[string]any) {
-	t.Helper()
-	for name, value := range want {
-		got, ok := documented[name]
-		if !ok || !reflect.DeepEqual(got, value) {
-			t.Errorf("the default of %s is %#v, want %#v", name, got, value)
-		}
 	}
 }
 

@@ -164,12 +164,6 @@ func TestBadDiffsAreRefused(t *testing.T) {
 	wantError(s, http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'host#23' resolves to 'host#23'. len(snapshots) == 1"+based, "host#23", "host")
 	wantError(s, http.StatusNotFound, "Org: '"+s.org+"'. Snapshot 'host~3' resolves to 'host#-2'. len(snapshots) == 1"+based, "host", "host~3")
 
-	got := s.do(http.MethodGet, "/api/v2/env-diff/"+s.org+"?snappish2=host", adminKey, nil)
-	message, errors := got.problem(t)
-	if want := (map[string]string{"query.snappish1": "Field required [input: None]"}); got.status != http.StatusBadRequest ||
-		message != evidence.ValidationMessage || !reflect.DeepEqual(errors, want) {
-		t.Errorf("without the first: %d %s", got.status, got.body)
-	}
 }
 
 func TestComparingCostsTheSameHoweverMuchRuns(t *testing.T) {

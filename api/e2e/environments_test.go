@@ -145,28 +145,6 @@ func TestMembersOfAPhysicalEnvironmentAreCheckedAndIgnored(t *testing.T) {
 	}
 }
 
-func TestBadEnvironmentsAreRefused(t *testing.T) {
-	t.Parallel()
-	s := share(t)
-	for name, c := range map[string]struct{ body, field, text string }{
-		"name":        {`{"name":"foo bar","type":"K8S","description":""}`, "name", `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\.\-_]*$' [input: foo bar]`},
-		"type":        {`{"name":"x","type":"k8s","description":""}`, "type", "Input should be 'K8S', 'ECS', 'S3', 'lambda', 'server', 'docker', 'azure-apps', 'cloud-run' or 'logical' [input: k8s]"},
-		"description": {`{"name":"x","type":"K8S"}`, "description", "Field required [input: None]"},
-		"scaling":     {`{"name":"x","type":"K8S","description":"","include_scaling":"maybe"}`, "include_scaling", "Input should be a valid boolean, unable to interpret input [input: maybe]"},
-		"extra":       {`{"name":"x","type":"K8S","description":"","colour":1}`, "colour", "Extra inputs are not permitted [input: 1]"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.in(t)
-			got := s.want(http.StatusBadRequest, http.MethodPut, "/environments/"+s.org, []byte(c.body))
-			message, errors := got.problem(t)
-			if message != "Input payload validation failed" || errors[c.field] != c.text {
-				t.Errorf("%q %q", message, errors)
-			}
-		})
-	}
-	s.want(http.StatusNotFound, http.MethodGet, s.environmentsPath()+"/x", nil)
-}
-
 func TestEnvironmentsAreListedBareOrInPages(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
@@ -276,31 +254,6 @@ func environmentNames(environments []environmentBody) string {
 		all = append(all, e.Name)
 	}
 	return strings.Join(all, " ")
-}
-
-func TestBadListParametersAreNamed(t *testing.T) {
-	t.Parallel()
-	s := share(t)
-	for query, c := range map[string]struct{ field, text string }{
-		"page=":           {"query.page", "Input should be a valid integer, unable to parse string as an integer [input: ]"},
-		"per_page=many":   {"query.per_page", "Input should be a valid integer, unable to parse string as an integer [input: many]"},
-		"per_page=0":      {"query.per_page", "Input should be greater than or equal to 1 [input: 0]"},
-		"per_page=51":     {"query.per_page", "Input should be less than or equal to 50 [input: 51]"},
-		"sort=":           {"query.sort", "Input should be 'name', 'last_modified_at' or 'last_changed_at' [input: ]"},
-		"sort=created":    {"query.sort", "Input should be 'name', 'last_modified_at' or 'last_changed_at' [input: created]"},
-		"type=":           {"query.type[0]", "Input should be 'K8S', 'ECS', 'S3', 'lambda', 'server', 'docker', 'azure-apps', 'cloud-run' or 'logical' [input: ]"},
-		"type=S3&type=x":  {"query.type[1]", "Input should be 'K8S', 'ECS', 'S3', 'lambda', 'server', 'docker', 'azure-apps', 'cloud-run' or 'logical' [input: x]"},
-		"sort_direction=": {"query.sort_direction", "Input should be 'asc' or 'desc' [input: ]"},
-		"type=k8s":        {"query.type[0]", "Input should be 'K8S', 'ECS', 'S3', 'lambda', 'server', 'docker', 'azure-apps', 'cloud-run' or 'logical' [input: k8s]"},
-	} {
-		t.Run(query, func(t *testing.T) {
-			s := s.in(t)
-			got := s.want(http.StatusBadRequest, http.MethodGet, s.environmentsPath()+"?"+query, nil)
-			if _, errors := got.problem(t); errors[c.field] != c.text {
-				t.Errorf("%q", errors)
-			}
-		})
-	}
 }
 
 func TestConcurrentCreatesMakeOneEnvironment(t *testing.T) {

@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 )
@@ -102,39 +101,5 @@ func TestTrailOfALongCommitIsRefused(t *testing.T) {
 		`{"fingerprint":"`+strings.Repeat("a", 64)+`","filename":"f","build_url":"","commit_url":"","git_commit_info":{"sha1":"`+strings.Repeat("a", 256)+`"}}`))
 	if _, errors := got.problem(t); !strings.HasPrefix(errors["trail_name"], "String should have at most 255 characters") {
 		t.Errorf("got %s", got.body)
-	}
-}
-
-func TestDocumentHasTheLimitsOfNames(t *testing.T) {
-	t.Parallel()
-	s := share(t)
-	document := s.read("/openapi.json")
-	schemas := lookup(t, document, "components", "schemas").(map[string]any)
-	for path, want := range map[string]int{
-		"CreateFlow/name": 255, "CreateLegacyFlow/name": 255, "CreateLegacyFlow/template/items": 255, "RenameFlow/new_name": 255, "CreateTrail/name": 255,
-		"CreateEnvironmentPutInput/name": 255, "RenameEnvironmentPutInput/new_name": 255, "AllowlistPutInput/artifact_name": 1024,
-		"CustomAttestationTypePostInput/name": 255, "CreateArtifact/trail_name": 255, "CreateArtifact/template_reference_name": 255,
-		"CreateArtifact/filename": 1024, "GenericAttestationPostInput/attestation_name": 255, "OverrideAttestationPostInput/attestation_name": 255,
-		"CustomAttestationPostInput/target_artifacts/items": 255, "OverrideAttestationPostInput/original_attestation_type/anyOf/1": 262,
-	} {
-		name, member, _ := strings.Cut(path, "/")
-		schema := lookup(t, schemas, name, "properties")
-		for _, step := range strings.Split(member, "/") {
-			if index, err := strconv.Atoi(step); err == nil {
-				schema = lookup(t, schema, index)
-				continue
-			}
-			schema = lookup(t, schema, step)
-		}
-		if got := lookup(t, schema, "maxLength"); got != float64(want) {
-			t.Errorf("%s: %v, want %d", path, got, want)
-		}
-	}
-	for _, path := range []string{"/artifacts/{org}/{flow_name}", "/attestations/{org}/{flow_name}/trail/{trail_name}/override"} {
-		for _, parameter := range lookup(t, document, "paths", path, "post", "parameters").([]any) {
-			if name := lookup(t, parameter, "name"); name != "org" && lookup(t, parameter, "schema", "maxLength") != 255.0 {
-				t.Errorf("%s: %s is %v", path, name, parameter)
-			}
-		}
 	}
 }

@@ -28,21 +28,6 @@ func TestBadReportsAreRefused(t *testing.T) {
 			"Environment named 'none' does not exist for organization '" + s.org + "'", "", ""},
 		"wrong type of report": {"host/report/K8S", string(fixtures.K8SReport1), 400,
 			"Invalid report data", "type", "Environment 'host' takes reports of type 'server' [input: K8S]"},
-		"another type in the body": {"host/report/server", `{"type":"ECS","artifacts":[]}`, 400,
-			validation, "type", "Input should be 'server' [input: ECS]"},
-		"malformed JSON": {"host/report/server", `{"artifacts":`, 400, validation, "body", ""},
-		"trailing text":  {"host/report/server", `{"artifacts":[]} x`, 400, validation, "body", ""},
-		"empty body":     {"host/report/server", "", 400, validation, "body", "Field required [input: None]"},
-		"null":           {"host/report/server", "null", 400, validation, "body", "Field required [input: None]"},
-		"no artifacts":   {"host/report/server", `{"type":"server"}`, 400, validation, "artifacts", "Field required [input: None]"},
-		"unknown key": {"host/report/server", `{"artifacts":[],"colour":"red"}`, 400,
-			validation, "colour", "Extra inputs are not permitted [input: red]"},
-		"unknown key below": {"host/report/server", `{"artifacts":[{"digests":{},"creationTimestamp":1,"podName":"p"}]}`, 400,
-			validation, "artifacts[0].podName", "Extra inputs are not permitted [input: p]"},
-		"digest that is none": {"host/report/server", badDigest, 400,
-			validation, "artifacts[0].digests.web", "String should match pattern '^[a-f0-9]{64}$' [input: ABC]"},
-		"artifact that is none": {"host/report/server", `{"artifacts":["x"]}`, 400,
-			validation, "artifacts[0]", "Input should be a valid dictionary or object to e"},
 		"33 MiB": {"host/report/server", strings.Repeat(" ", 33<<20), 413, "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -132,18 +117,6 @@ func TestKeysDecideWhoMayDoWhat(t *testing.T) {
 		})
 	}
 	s.assertNothingStored("host")
-}
-
-func TestSnapshotterMayCreateEnvironmentsAndReport(t *testing.T) {
-	t.Parallel()
-	s := share(t)
-	body := []byte(`{"name":"auto","type":"server","description":"Auto-created by a reporter"}`)
-	if got := s.do(http.MethodPut, "/api/v2/environments/"+s.org, snapshotterKey, body); got.status != http.StatusCreated {
-		t.Fatalf("create: %d %s", got.status, got.body)
-	}
-	if got := s.do(http.MethodPut, "/api/v2/environments/"+s.org+"/auto/report/server", snapshotterKey, fixtures.ServerReport); got.status != http.StatusCreated {
-		t.Errorf("report: %d %s", got.status, got.body)
-	}
 }
 
 func TestUnknownSnapshotsAreNotFound(t *testing.T) {

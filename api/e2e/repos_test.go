@@ -261,22 +261,7 @@ func TestBadFiltersOfReposAreNamed(t *testing.T) {
 	s := share(t)
 	wantMessage(t, s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+s.org+"?name=a&search=b", nil),
 		"Specify either 'name' or 'search', not both")
-	for query, field := range map[string]string{
-		"?page=0": "query.page", "?page=": "query.page", "?per_page=51": "query.per_page", "?per_page=x": "query.per_page",
-		"?provider=": "query.provider", "?provider=hub": "query.provider", "?sort_direction=": "query.sort_direction",
-	} {
-		t.Run(s.caseName(query), func(t *testing.T) {
-			s := s.in(t)
-			message, errors := s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+s.org+query, nil).problem(t)
-			if message != "Input payload validation failed" || errors[field] == "" {
-				t.Errorf("%q %q", message, errors)
-			}
-		})
-	}
-	_, errors := s.want(http.StatusBadRequest, http.MethodGet, "/repos/"+s.org+"/filter-options?provider=", nil).problem(t)
-	if !strings.HasPrefix(errors["query.provider"], "Input should be 'github', 'gitlab', 'bitbucket'") {
-		t.Errorf("got %q", errors)
-	}
+
 }
 
 func TestFilterOptionsHonourAllFiltersButTheirOwn(t *testing.T) {
@@ -327,21 +312,4 @@ func TestReposStayWithinTheirOrganization(t *testing.T) {
 	}
 	s.want(http.StatusNotFound, http.MethodGet, "/repos/"+s.public+"/acme/cli", nil)
 	s.want(http.StatusNotFound, http.MethodGet, "/repos/"+s.public+"/x?id="+id, nil)
-	for _, path := range []string{"", "/filter-options", "/tags", "/acme/cli", "/x?id=" + id} {
-		t.Run(s.caseName(path), func(t *testing.T) {
-			s := s.in(t)
-			whole := "/api/v2/repos/" + s.org + path
-			if got := s.do(http.MethodGet, whole, readerKey, nil); got.status != http.StatusOK {
-				t.Errorf("%s as a reader: %d", path, got.status)
-			}
-			got := s.do(http.MethodGet, whole, strangerKey, nil)
-			sent, _, _ := strings.Cut(whole, "?")
-			if message, _ := got.problem(t); got.status != http.StatusForbidden || message != "Access denied to "+sent {
-				t.Errorf("%s as a stranger: %d %q", path, got.status, message)
-			}
-			if got := s.do(http.MethodGet, whole, "", nil); got.status != http.StatusUnauthorized {
-				t.Errorf("%s without a key: %d", path, got.status)
-			}
-		})
-	}
 }

@@ -221,15 +221,4 @@ func TestSnapshotsOfOneOrganizationAreUnknownInAnother(t *testing.T) {
 	} {
 		t.Run(s.caseName(path), func(t *testing.T) { s.in(t).wantError(http.StatusNotFound, unknown, http.MethodGet, path, "") })
 	}
-	for _, path := range []string{"/snapshots/" + s.org + "/host", "/snapshots/" + s.org + "/host/1", "/env-diff/" + s.org + "?snappish1=host&snappish2=host"} {
-		t.Run(s.caseName(path), func(t *testing.T) {
-			s := s.in(t)
-			if got := s.do(http.MethodGet, "/api/v2"+path, strangerKey, nil); got.status != http.StatusForbidden {
-				t.Errorf("a stranger gets %d", got.status)
-			}
-			if got := s.do(http.MethodGet, "/api/v2"+path, readerKey, nil); got.status != http.StatusOK {
-				t.Errorf("a reader gets %d", got.status)
-			}
-		})
-	}
 }

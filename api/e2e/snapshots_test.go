@@ -214,18 +214,6 @@ func serverReport(names ...string) []byte {
 	return body
 }
 
-func TestEmptyReportIsValidAndEverythingExits(t *testing.T) {
-	t.Parallel()
-	s := share(t)
-	s.createEnvironment("host", evidence.Server)
-	s.reportServer("host", "a", "b")
-	s.reportServer("host")
-	latest := s.getSnapshot("host", "-1")
-	if got := latest.annotations()["exited"]; latest.Index != 2 || len(got) != 2 || len(latest.Artifacts) != 2 {
-		t.Errorf("snapshot %d has exited %v of %d", latest.Index, got, len(latest.Artifacts))
-	}
-}
-
 func TestConcurrentReportsOverHTTPEndInGaplessNumbers(t *testing.T) {
 	t.Parallel()
 	reports := scaled(100, 200)

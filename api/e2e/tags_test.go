@@ -79,33 +79,6 @@ func TestTagsOfUnknownResourcesAreNotFound(t *testing.T) {
 	}
 }
 
-func TestBadTagsAreRefused(t *testing.T) {
-	t.Parallel()
-	s := share(t)
-	s.createFlow("web")
-	for name, c := range map[string]struct{ path, body, field, text string }{
-		"no map":     {"/flow/web", `{"set_tags":""}`, "set_tags", "Input should be a valid dictionary [input: ]"},
-		"number":     {"/flow/web", `{"set_tags":{"a":1}}`, "set_tags.a", "Input should be a valid string [input: 1]"},
-		"bad key":    {"/flow/web", `{"set_tags":{"a b":"1"}}`, "set_tags.a b.[key]", `String should match pattern '^[a-zA-Z0-9][a-zA-Z0-9\-_\.~]*$' [input: a b]`},
-		"no list":    {"/flow/web", `{"remove_tags":"a"}`, "remove_tags", "Input should be a valid list [input: a]"},
-		"other keys": {"/flow/web", `{"tags":{}}`, "tags", ""},
-		"null":       {"/flow/web", `null`, "body", ""},
-		"bad kind":   {"/junk/web", `{}`, "path.resource_type", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := s.in(t)
-			got := s.want(http.StatusBadRequest, http.MethodPatch, s.tagsPath()+c.path, []byte(c.body))
-			_, errors := got.problem(t)
-			if text, ok := errors[c.field]; !ok || c.text != "" && text != c.text {
-				t.Errorf("%q", errors)
-			}
-		})
-	}
-	if tags := s.getFlow("web").Tags; len(tags) != 0 {
-		t.Errorf("the tags are %v", tags)
-	}
-}
-
 func TestTagsAboveTheirLimitAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
