@@ -136,41 +136,24 @@ type AuditPackage struct {
 	Href   string         `json:"href" doc:"Where to download it."`
 }
 
-func (h *handlers) assembleTrail(ctx context.Context, in *resource.TrailPath) (*server.Answer[AuditPackage], error) {
-	of, err := h.trailSubject(ctx, in)
-	return h.assemble(ctx, of, err, "/audit_package", gzipFile)
-}
-
-func (h *handlers) assembleReport(ctx context.Context, in *resource.TrailPath) (*server.Answer[AuditPackage], error) {
-	of, err := h.trailSubject(ctx, in)
-	return h.assemble(ctx, of, err, "/audit_pdf", pdfFile)
-}
-
-func (h *handlers) assembleArtifact(ctx context.Context, in *ArtifactPath) (*server.Answer[AuditPackage], error) {
-	of, err := h.artifactSubject(ctx, in)
-	return h.assemble(ctx, of, err, "", gzipStream)
-}
-
-func (h *handlers) assembleAttestation(ctx context.Context, in *AttestationPath) (*server.Answer[AuditPackage], error) {
-	of, err := h.attestationSubject(ctx, in)
-	return h.assemble(ctx, of, err, "", gzipStream)
-}
-
-// assemble requests a package and answers its progress.
-func (h *handlers) assemble(ctx context.Context, of *subject, lookUp error, path string, as form) (*server.Answer[AuditPackage], error) {
-	if lookUp != nil {
-		return nil, lookUp
-	}
-	answer, err := h.requests.Ask(ctx, of.Assembly, 0)
-	if err != nil {
-		return nil, err
-	}
-	shown := AuditPackage{State: answer.Progress, Reason: resource.NilIfEmpty(answer.Reason), Href: of.href + path}
-	if answer.Package != nil {
-		stored := as.stored(answer.Package)
-		shown.Size, shown.SHA256 = &stored.Size, &stored.SHA256
-	}
-	return server.Answered(shown), nil
+// assembling makes the operation that requests a package, whose subject lookUp finds, and answers its progress.
+func assembling[I any](h *handlers, lookUp func(context.Context, *I) (*subject, error), path string, as form) server.Binder {
+	return server.Handle(func(ctx context.Context, in *I) (*server.Answer[AuditPackage], error) {
+		of, err := lookUp(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := h.requests.Ask(ctx, of.Assembly, 0)
+		if err != nil {
+			return nil, err
+		}
+		shown := AuditPackage{State: answer.Progress, Reason: resource.NilIfEmpty(answer.Reason), Href: of.href + path}
+		if answer.Package != nil {
+			stored := as.stored(answer.Package)
+			shown.Size, shown.SHA256 = &stored.Size, &stored.SHA256
+		}
+		return server.Answered(shown), nil
+	})
 }
 
 type handlers struct {
@@ -190,21 +173,21 @@ func Routes(base *resource.Base, requests *auditpackage.Requests, requestTimeout
 		download("/trails/{org}/{flow_name}/{trail_name}/audit_package", "download_trail_audit_package", "Trails",
 			"Download the audit package of a trail", server.Handle(h.downloadTrail)),
 		assemble("/trails/{org}/{flow_name}/{trail_name}/audit_package", "assemble_trail_audit_package", "Trails",
-			"Have the audit package of a trail assembled", server.Handle(h.assembleTrail)),
+			"Have the audit package of a trail assembled", assembling(h, h.trailSubject, "/audit_package", gzipFile)),
 		download("/trails/{org}/{flow_name}/{trail_name}/audit_pdf", "download_trail_audit_pdf", "Trails",
 			"Download the report of a trail as PDF", server.Handle(h.downloadReport)),
 		assemble("/trails/{org}/{flow_name}/{trail_name}/audit_pdf", "assemble_trail_audit_pdf", "Trails",
-			"Have the report of a trail rendered", server.Handle(h.assembleReport)),
+			"Have the report of a trail rendered", assembling(h, h.trailSubject, "/audit_pdf", pdfFile)),
 		download("/artifacts/{org}/{flow_name}/{fingerprint}/audit_package", "get_audit_package", "Artifacts",
 			"Download the audit package of an artifact", server.Handle(h.downloadArtifact)),
 		assemble("/artifacts/{org}/{flow_name}/{fingerprint}/audit_package", "assemble_artifact_audit_package", "Artifacts",
-			"Have the audit package of an artifact assembled", server.Handle(h.assembleArtifact)),
+			"Have the audit package of an artifact assembled", assembling(h, h.artifactSubject, "", gzipStream)),
 		download("/attestations/{org}/{flow_name}/trail/{trail_name}/attestation/{attestation_id}/audit_package",
 			"download_attestation_audit_package", "Attestation",
 			"Download the audit package of an attestation", server.Handle(h.downloadAttestation)),
 		assemble("/attestations/{org}/{flow_name}/trail/{trail_name}/attestation/{attestation_id}/audit_package",
 			"assemble_attestation_audit_package", "Attestation",
-			"Have the audit package of an attestation assembled", server.Handle(h.assembleAttestation)),
+			"Have the audit package of an attestation assembled", assembling(h, h.attestationSubject, "", gzipStream)),
 	}
 }
 
