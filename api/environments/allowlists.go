@@ -65,8 +65,7 @@ func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPa
 	if err := h.Generations.Bump(ctx, org.OrgID); err != nil {
 		return nil, err
 	}
-	answer := &server.StatusAnswer[AllowlistPutInput]{Status: http.StatusCreated, Body: *body}
-	return answer, h.evaluateAgain(ctx, ref, body.ArtifactFingerprint)
+	return server.Stored(true, *body), h.evaluateAgain(ctx, ref, body.ArtifactFingerprint)
 }
 
 // evaluateAgain has an environment evaluated again and waits for the snapshot, if an artifact runs there. An artifact is

@@ -195,8 +195,8 @@ func textAnswer(verdict snapshot.Verdict) *server.TextAnswer {
 	case snapshot.Created:
 		return server.Created()
 	case snapshot.NoChange:
-		return &server.TextAnswer{Status: http.StatusOK, Body: reportUnchanged}
+		return server.Stored(false, reportUnchanged)
 	default:
-		return &server.TextAnswer{Status: http.StatusOK, Body: reportAccepted}
+		return server.Stored(false, reportAccepted)
 	}
 }

@@ -92,7 +92,7 @@ func (h *handlers) postApproval(ctx context.Context, in *resource.FlowPath, body
 		}
 		fresh.Environment = environment.ID
 	}
-	return &server.StatusAnswer[ApprovalPostInput]{Status: http.StatusCreated, Body: *body}, h.Recorder.Approve(ctx, fresh)
+	return server.Stored(true, *body), h.Recorder.Approve(ctx, fresh)
 }
 
 type listApprovalsInput struct {

@@ -195,7 +195,7 @@ func (h *handlers) answerPolicy(ctx context.Context, name string) (*server.Statu
 		return nil, policyNotFound(ctx, name, err)
 	}
 	consuming, err := h.consumingEnvironments(ctx)
-	return &server.StatusAnswer[PolicyResponse]{Status: http.StatusOK, Body: h.showPolicy(history, consuming)}, err
+	return server.Stored(false, h.showPolicy(history, consuming)), err
 }
 
 func policyNotFound(ctx context.Context, name string, err error) error {

@@ -75,7 +75,7 @@ func (h *handlers) listIdentityProviders(ctx context.Context, _ *server.OrgPath)
 func (h *handlers) getIdentityProvider(ctx context.Context, in *ProviderPath) (*server.StatusAnswer[IdentityProvider], error) {
 	org := server.Access(ctx)
 	found, err := h.Tenancy.IdentityProvider(ctx, org.OrgID, in.Name)
-	return &server.StatusAnswer[IdentityProvider]{Status: http.StatusOK, Body: showProvider(&found)}, providerNotFound(org.OrgName, in.Name, err)
+	return server.Stored(false, showProvider(&found)), providerNotFound(org.OrgName, in.Name, err)
 }
 
 // putIdentityProvider trusts an issuer. The issuer is not looked up: it may be away for now.
@@ -90,11 +90,7 @@ func (h *handlers) putIdentityProvider(ctx context.Context, in *ProviderPath, bo
 	stored, created, err := h.Tenancy.PutIdentityProvider(ctx, server.Access(ctx).OrgName, actor(ctx), identity.IdentityProvider{
 		Name: in.Name, Issuer: body.Issuer, Audience: body.Audience, Condition: body.Condition, Privilege: privilege,
 	})
-	answer := &server.StatusAnswer[IdentityProvider]{Status: http.StatusOK, Body: showProvider(&stored)}
-	if created {
-		answer.Status = http.StatusCreated
-	}
-	return answer, err
+	return server.Stored(created, showProvider(&stored)), err
 }
 
 // check refuses issuers that are no https URL, and conditions that are none or restrict nothing: an

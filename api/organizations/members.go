@@ -108,10 +108,7 @@ func (h *handlers) answerMemberChange(ctx context.Context, in *MemberChangePath,
 	left := resource.Map(change.Left, func(account *identity.ServiceAccount) LeftServiceAccount {
 		return LeftServiceAccount{Name: account.Name, Privilege: account.Privilege.String(), KeysRevoked: in.RevokeServiceAccounts}
 	})
-	answer := &server.StatusAnswer[MemberChange]{Status: http.StatusOK, Body: MemberChange{Message: "OK", LeftServiceAccounts: left}}
-	if change.Created {
-		answer.Status = http.StatusCreated
-	}
+	answer := server.Stored(change.Created, MemberChange{Message: "OK", LeftServiceAccounts: left})
 	if !in.RevokeServiceAccounts {
 		return answer, nil
 	}

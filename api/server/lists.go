@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"attestry/api/jsonstream"
-	"attestry/api/memory"
 	"attestry/links"
 	"attestry/storage"
 )
@@ -39,50 +38,30 @@ func ListOf[S, T any](batchBytes int, batches *storage.Batches[S], show func(con
 // shown in parts. The size of a part follows from how much was read for the part before, so that what is read for a
 // part is no larger than a batch.
 func PartsOf[S, T any](batchBytes int, batches *storage.Batches[S], show func(context.Context, []S) ([]T, error)) jsonstream.List[T] {
-	p := &partReader[S]{batches: batches, batchBytes: batchBytes, size: firstPart}
+	var pending []S
+	var mark int64    // the memory that is reserved for the batch itself
+	size := firstPart // how many documents the next part has at most
 	return jsonstream.NewList(func(ctx context.Context) ([]T, bool, error) {
 		memory := RequestOf(ctx).Memory
-		part, err := p.next(ctx, memory)
-		if err != nil {
-			return nil, false, err
+		if len(pending) == 0 {
+			memory.Rewind(0)
+			var err error
+			if pending, err = batches.Next(ctx, batchBytes); err != nil {
+				return nil, false, err
+			}
+			mark = memory.Mark()
 		}
+		memory.Rewind(mark)
+		part := pending[:min(size, len(pending))]
+		pending = pending[len(part):]
 		before := memory.BytesRead()
 		shown, err := show(ctx, part)
 		if len(part) > 0 {
-			p.resize(int(memory.BytesRead()-before) / len(part))
+			beside := int(memory.BytesRead()-before) / len(part) // how many more bytes were read for each document
+			size = max(1, min(batchBytes/max(1, beside), 4*size, storage.MaxMany))
 		}
-		return shown, len(p.pending) > 0 || batches.More(), err
+		return shown, len(pending) > 0 || batches.More(), err
 	})
-}
-
-// partReader reads the batches of a list in parts.
-type partReader[S any] struct {
-	batches    *storage.Batches[S]
-	batchBytes int
-	pending    []S
-	// mark is the memory that is reserved for the batch itself.
-	mark int64
-	// size is how many documents the next part has at most.
-	size int
-}
-
-func (p *partReader[S]) next(ctx context.Context, memory *memory.Account) (part []S, err error) {
-	if len(p.pending) == 0 {
-		memory.Rewind(0)
-		if p.pending, err = p.batches.Next(ctx, p.batchBytes); err != nil {
-			return nil, err
-		}
-		p.mark = memory.Mark()
-	}
-	memory.Rewind(p.mark)
-	n := min(p.size, len(p.pending))
-	part, p.pending = p.pending[:n], p.pending[n:]
-	return part, nil
-}
-
-// resize sizes the next part by how many more bytes were read for each document.
-func (p *partReader[S]) resize(beside int) {
-	p.size = max(1, min(p.batchBytes/max(1, beside), 4*p.size, storage.MaxMany))
 }
 
 // Page is one page of a list that is cut by page numbers.

@@ -279,16 +279,19 @@ type StatusAnswer[T any] struct {
 // TextAnswer is the bare JSON string that most writes answer.
 type TextAnswer = StatusAnswer[string]
 
-// OK is the answer of a write that made nothing new.
-func OK() *TextAnswer { return &TextAnswer{Status: http.StatusOK, Body: "OK"} }
-
-// Created is the answer of a write that made something new.
-func Created() *TextAnswer { return &TextAnswer{Status: http.StatusCreated, Body: "OK"} }
+// Stored answers a write with a body: as Created if it made something new.
+func Stored[T any](created bool, body T) *StatusAnswer[T] {
+	if created {
+		return &StatusAnswer[T]{Status: http.StatusCreated, Body: body}
+	}
+	return &StatusAnswer[T]{Status: http.StatusOK, Body: body}
+}
 
 // CreatedOrOK is Created if the write made something new, and else OK.
-func CreatedOrOK(created bool) *TextAnswer {
-	if created {
-		return Created()
-	}
-	return OK()
-}
+func CreatedOrOK(created bool) *TextAnswer { return Stored(created, "OK") }
+
+// OK is the answer of a write that made nothing new.
+func OK() *TextAnswer { return CreatedOrOK(false) }
+
+// Created is the answer of a write that made something new.
+func Created() *TextAnswer { return CreatedOrOK(true) }
