@@ -219,7 +219,6 @@ func TestApprovalsAreRefused(t *testing.T) {
 	s := share(t)
 	s.reportArtifact("build", "t1", "api", attestedFingerprint, firstCommit)
 	s.reportArtifact("other", "t1", "api", strings.Repeat("c", 64), firstCommit)
-	const invalid = "Input payload validation failed"
 	body := func(more string) string {
 		return fmt.Sprintf(`{"artifact_fingerprint":%q,"description":"d","src_commit_list":[]%s}`, attestedFingerprint, more)
 	}

@@ -16,7 +16,6 @@ func TestBadReportsAreRefused(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("host", evidence.Server)
-	const validation = "Input payload validation failed"
 	for name, c := range map[string]struct {
 		path, body string
 		status     int
