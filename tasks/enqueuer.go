@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync/atomic"
 
 	"github.com/hibiken/asynq"
@@ -13,8 +12,13 @@ import (
 	"attestry/evidence/job"
 )
 
+// queueNames is the set in which asynq notes which queues there are. A process adds the name of a queue only with its
+// first task, so that a Redis that was emptied holds tasks of queues that are not in it.
+const queueNames = "asynq:queues"
+
 // Enqueuer puts tasks on their queues, or has them done at once by this process (WorkHere).
 type Enqueuer struct {
+	redis     redis.UniversalClient
 	client    *asynq.Client
 	inspector *asynq.Inspector
 	here      atomic.Pointer[here]
@@ -22,7 +26,7 @@ type Enqueuer struct {
 
 // NewEnqueuer makes an enqueuer; the Redis client stays the caller's to close.
 func NewEnqueuer(client redis.UniversalClient) *Enqueuer {
-	return &Enqueuer{client: asynq.NewClientFromRedisClient(client), inspector: asynq.NewInspectorFromRedisClient(client)}
+	return &Enqueuer{redis: client, client: asynq.NewClientFromRedisClient(client), inspector: asynq.NewInspectorFromRedisClient(client)}
 }
 
 // Enqueue asks a worker to do some work. A task that is there already for the same attempt is no error.
@@ -38,19 +42,31 @@ func (e *Enqueuer) Enqueue(ctx context.Context, ref job.Ref, attempt int64) erro
 }
 
 // Waiting is how many tasks of a queue no worker has taken yet.
-func (e *Enqueuer) Waiting(_ context.Context, queue string) (int, error) {
+func (e *Enqueuer) Waiting(ctx context.Context, queue string) (int, error) {
 	if waiting, _, ok := e.Here(queue); ok {
 		return waiting, nil
 	}
-	used, err := e.inspector.Queues()
-	if err != nil || !slices.Contains(used, queue) {
+	info, err := e.InRedis(ctx, queue)
+	if err != nil {
 		return 0, err
+	}
+	return info.Pending, nil
+}
+
+// InRedis is what Redis holds of a queue. A queue that was never used is empty.
+func (e *Enqueuer) InRedis(ctx context.Context, queue string) (*asynq.QueueInfo, error) {
+	noted, err := e.redis.SIsMember(ctx, queueNames, queue).Result()
+	if err == nil && !noted {
+		err = e.redis.SAdd(ctx, queueNames, queue).Err()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("inspect the queue %s: %w", queue, err)
 	}
 	info, err := e.inspector.GetQueueInfo(queue)
 	if err != nil {
-		return 0, fmt.Errorf("inspect the queue %s: %w", queue, err)
+		return nil, fmt.Errorf("inspect the queue %s: %w", queue, err)
 	}
-	return info.Pending, nil
+	return info, nil
 }
 
 func (e *Enqueuer) queue(ctx context.Context, wanted *task, options ...asynq.Option) error {

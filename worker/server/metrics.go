@@ -1,10 +1,9 @@
 package server
 
 import (
-	"slices"
+	"context"
 	"time"
 
-	"github.com/hibiken/asynq"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"attestry/evidence/job"
@@ -15,12 +14,11 @@ import (
 
 // metrics counts tasks by queue and name, and shows how full the queues are.
 type metrics struct {
-	duration  *prometheus.HistogramVec
-	size      *prometheus.Desc
-	latency   *prometheus.Desc
-	inspector *asynq.Inspector
-	tasks     *tasks.Enqueuer
-	queues    map[string]int
+	duration *prometheus.HistogramVec
+	size     *prometheus.Desc
+	latency  *prometheus.Desc
+	tasks    *tasks.Enqueuer
+	queues   map[string]int
 }
 
 func newMetrics(p *process.Process) (*metrics, error) {
@@ -34,9 +32,8 @@ func newMetrics(p *process.Process) (*metrics, error) {
 			"How many tasks a queue holds, by state.", []string{"queue", "state"}, nil),
 		latency: prometheus.NewDesc("attestry_queue_latency_seconds",
 			"How long the oldest pending task of a queue has waited.", []string{"queue"}, nil),
-		inspector: asynq.NewInspectorFromRedisClient(p.Redis),
-		tasks:     p.Tasks,
-		queues:    p.Settings.Worker.Queues,
+		tasks:  p.Tasks,
+		queues: p.Settings.Worker.Queues,
 	}
 	if err := p.Metrics.Register(m.duration); err != nil {
 		return nil, err
@@ -72,16 +69,16 @@ func (m *metrics) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- m.latency
 }
 
-// Collect asks Redis for the state of the served queues, and counts what this process does itself. A queue
-// that was never used, or a Redis that is away, gives no values of its own.
+// Collect asks Redis for the state of the served queues, and counts what this process does itself. A Redis that is
+// away gives no values of its own.
 func (m *metrics) Collect(values chan<- prometheus.Metric) {
-	used, failed := m.inspector.Queues()
+	var failed error
 	for queue := range m.queues {
 		states := map[string]int{}
 		if waiting, underWay, ok := m.tasks.Here(queue); ok {
 			states["pending"], states["active"] = waiting, underWay
 		}
-		if failed == nil && slices.Contains(used, queue) {
+		if failed == nil {
 			// After one failure the others would keep the scrape waiting as long again.
 			failed = m.collectQueue(queue, states, values)
 		}
@@ -93,7 +90,7 @@ func (m *metrics) Collect(values chan<- prometheus.Metric) {
 
 // collectQueue adds the tasks of a queue that Redis has to those by state.
 func (m *metrics) collectQueue(queue string, states map[string]int, values chan<- prometheus.Metric) error {
-	info, err := m.inspector.GetQueueInfo(queue)
+	info, err := m.tasks.InRedis(context.Background(), queue)
 	if err != nil {
 		return err
 	}

@@ -15,9 +15,11 @@ import (
 	"attestry/tasks"
 )
 
-// TestTasksThatThisProcessDoesAreCounted has one task under way and another that waits for it.
-func TestTasksThatThisProcessDoesAreCounted(t *testing.T) {
-	client, err := tasks.NewRedis("redis://" + miniredis.RunT(t).Addr())
+// newCountedWorker is what the metrics of the queues are made of.
+func newCountedWorker(t *testing.T) (*process.Process, *miniredis.Miniredis) {
+	t.Helper()
+	server := miniredis.RunT(t)
+	client, err := tasks.NewRedis("redis://" + server.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,6 +31,56 @@ func TestTasksThatThisProcessDoesAreCounted(t *testing.T) {
 	if _, err := newMetrics(p); err != nil {
 		t.Fatal(err)
 	}
+	return p, server
+}
+
+// queueStates reads how many tasks the queue has by state, and how many metrics there are of its latency.
+func queueStates(t *testing.T, p *process.Process) (counts map[string]float64, latencies int) {
+	t.Helper()
+	families, err := p.Metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts = map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			switch family.GetName() {
+			case "attestry_queue_tasks":
+				counts[metric.GetLabel()[1].GetValue()] = metric.GetGauge().GetValue()
+			case "attestry_queue_latency_seconds":
+				latencies++
+			}
+		}
+	}
+	return counts, latencies
+}
+
+// TestQueuesHaveMetricsWhateverRedisHasForgotten has the Redis emptied of which the worker knows nothing yet, and later
+// one that has tasks.
+func TestQueuesHaveMetricsWhateverRedisHasForgotten(t *testing.T) {
+	p, server := newCountedWorker(t)
+	for arrival, want := range []float64{0, 1, 0, 1} {
+		switch arrival {
+		case 1, 3:
+			if err := p.Tasks.Enqueue(t.Context(), job.EnvironmentRef(&job.Report, "one", int64(arrival)), 0); err != nil {
+				t.Fatal(err)
+			}
+		case 2:
+			server.FlushAll()
+		}
+		if counts, latencies := queueStates(t, p); len(counts) != 5 || counts["pending"] != want || latencies != 1 {
+			t.Errorf("step %d: counted %v, and %d latencies", arrival, counts, latencies)
+		}
+	}
+	server.SetError("LOADING the dataset")
+	if counts, latencies := queueStates(t, p); len(counts) != 0 || latencies != 0 {
+		t.Errorf("while Redis is away: counted %v, and %d latencies", counts, latencies)
+	}
+}
+
+// TestTasksThatThisProcessDoesAreCounted has one task under way and another that waits for it.
+func TestTasksThatThisProcessDoesAreCounted(t *testing.T) {
+	p, _ := newCountedWorker(t)
 	began, end := make(chan struct{}, 2), make(chan struct{})
 	stop := p.Tasks.WorkHere(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
 		began <- struct{}{}
@@ -43,18 +95,7 @@ func TestTasksThatThisProcessDoesAreCounted(t *testing.T) {
 		}
 	}
 	<-began
-	families, err := p.Metrics.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	counts := map[string]float64{}
-	for _, family := range families {
-		for _, metric := range family.GetMetric() {
-			if family.GetName() == "attestry_queue_tasks" {
-				counts[metric.GetLabel()[1].GetValue()] = metric.GetGauge().GetValue()
-			}
-		}
-	}
+	counts, _ := queueStates(t, p)
 	if counts["active"] != 1 || counts["pending"] != 1 {
 		t.Errorf("counted %v", counts)
 	}
