@@ -1,6 +1,9 @@
 package config_test
 
 import (
+	"crypto/x509"
+	"encoding/pem"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,5 +46,46 @@ func TestWrongCertificatesAreFaults(t *testing.T) {
 	settings, err := config.Load(append(required, "ATTESTRY_TLS_CERT_FILE=/none/c", "ATTESTRY_TLS_KEY_FILE=/none/k", "ATTESTRY_LISTEN=0.0.0.0:8443"))
 	if err != nil || settings.HTTP.BaseURL != "https://localhost:8443" {
 		t.Errorf("the base URL is %s, %v", settings.HTTP.BaseURL, err)
+	}
+}
+
+func TestWrongAuthoritiesAreFaults(t *testing.T) {
+	server := httptest.NewTLSServer(nil)
+	defer server.Close()
+	certificate := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	folder := t.TempDir()
+	for content, want := range map[string]string{
+		"":          "has no certificate in PEM",
+		"nonsense":  "has no certificate in PEM",
+		certificate: "",
+		"# first\n" + certificate + "# second\n" + certificate:                         "",
+		strings.Replace(certificate, "M", "*", 1):                                      "has no certificate in PEM",
+		certificate + strings.Replace(certificate, "M", "*", 1):                        "has 2 blocks of PEM, of which 1 are damaged",
+		certificate + "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n": "has a certificate that cannot be read, after 1 others: ",
+		"-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----\n":               "has a block PRIVATE KEY, which is no certificate",
+	} {
+		file := filepath.Join(folder, "ca.pem")
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		environ := environ(map[string]string{"ATTESTRY_CA_FILE": file})
+		settings, err := config.LoadFrom(config.Sources{Environ: environ, CheckFiles: true})
+		roots, rootsErr := config.RootsOf(environ)
+		switch {
+		case want == "" && err == nil && rootsErr == nil:
+			if system, err := x509.SystemCertPool(); err != nil || roots.Equal(system) || settings.Process.CAFile != file {
+				t.Errorf("%q adds nothing to the authorities of the system: %v", content, err)
+			}
+		case want == "" || err == nil || rootsErr == nil:
+			t.Errorf("%q: %v, %v", content, err, rootsErr)
+		case !strings.HasPrefix(err.Error(), "ATTESTRY_CA_FILE: "+file+" "+want) || err.Error() != rootsErr.Error():
+			t.Errorf("%q: %v, %v", content, err, rootsErr)
+		}
+	}
+	for file, want := range map[string]string{folder: "is a folder", filepath.Join(folder, "none"): "no such file"} {
+		_, err := config.LoadFrom(config.Sources{Environ: environ(map[string]string{"ATTESTRY_CA_FILE": file}), CheckFiles: true})
+		if err == nil || !strings.HasPrefix(err.Error(), "ATTESTRY_CA_FILE: cannot be read: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", file, err)
+		}
 	}
 }

@@ -42,6 +42,7 @@ func LoadFrom(sources Sources) (Settings, error) {
 		l.checkFile(prefix+"BOOTSTRAP_FILE", settings.Process.BootstrapFile)
 		checkKey(&l, signingKeyFile, settings.HTTP.SigningKeyFile, signing.ParseKey)
 		checkKey(&l, logKeyFile, settings.Log.KeyFile, translog.ParseKeys)
+		checkKey(&l, caFile, settings.Process.CAFile, parseRoots)
 	}
 	l.checkUnknown()
 	if err := l.all(); err != nil {

@@ -100,6 +100,7 @@ type Worker struct {
 // Process is what concerns either process.
 type Process struct {
 	MonitorListen   Address       `env:"MONITOR_LISTEN" envDefault:"127.0.0.1:9001" doc:"host:port of /metrics, /healthz and /readyz; empty or off: none"`
+	CAFile          string        `env:"CA_FILE" doc:"PEM file of authorities, trusted beside those of the system, that may have signed the certificates of all servers that are called: MongoDB, Redis, S3, issuers, receivers of notifications, mail servers and witnesses; read at the start; if unset, those of the system alone"`
 	BootstrapFile   string        `env:"BOOTSTRAP_FILE" doc:"YAML file of users, organizations and keys that is applied at every start"`
 	Beta            Switch        `env:"BETA" envDefault:"on" doc:"on or off: whether organizations that are created from now on have the beta features, such as controls; a bootstrap file or an administrator can switch them for each"`
 	LogLevel        slog.Level    `env:"LOG_LEVEL" envDefault:"info" doc:"debug, info, warn or error"`

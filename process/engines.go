@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,9 +20,10 @@ import (
 	"attestry/storage/s3"
 )
 
-// OpenDocuments opens a database with the collections of the service, unless it is an incomplete copy or of a newer version.
-func OpenDocuments(ctx context.Context, database config.Database) (storage.Documents, error) {
-	docs, err := OpenCopyTarget(ctx, database)
+// OpenDocuments opens a database with the collections of the service, unless it is an incomplete copy or of a newer version. The roots are those of
+// config.Process.
+func OpenDocuments(ctx context.Context, database config.Database, roots *x509.CertPool) (storage.Documents, error) {
+	docs, err := OpenCopyTarget(ctx, database, roots)
 	if err != nil {
 		return nil, err
 	}
@@ -36,10 +38,10 @@ func OpenDocuments(ctx context.Context, database config.Database) (storage.Docum
 }
 
 // OpenCopyTarget opens a database with the collections of the service, even if it is an incomplete copy.
-func OpenCopyTarget(ctx context.Context, database config.Database) (storage.Documents, error) {
+func OpenCopyTarget(ctx context.Context, database config.Database, roots *x509.CertPool) (storage.Documents, error) {
 	schemas := append(app.Schemas(), copyMarkers, formSchema)
 	if database.Engine == config.MongoDB {
-		return mongodb.Open(ctx, mongodb.Options{URI: database.URI.Reveal(), Database: database.Name, LeaveIndexes: database.LeaveIndexes}, schemas)
+		return mongodb.Open(ctx, mongodb.Options{URI: database.URI.Reveal(), Database: database.Name, RootCAs: roots, LeaveIndexes: database.LeaveIndexes}, schemas)
 	}
 	if err := os.MkdirAll(filepath.Dir(database.Path), 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of the database: %w", err)
@@ -64,8 +66,8 @@ func HasDatabase(database config.Database) bool {
 // retentionModes are the modes of the settings, as the engine calls them.
 var retentionModes = map[config.RetentionMode]s3.RetentionMode{config.Governance: s3.Governance, config.Compliance: s3.Compliance}
 
-// OpenObjects opens an object store, with a retention if that is on.
-func OpenObjects(ctx context.Context, objects config.Objects, kept config.Retention) (storage.Objects, error) {
+// OpenObjects opens an object store, with a retention if that is on. The roots are those of config.Process.
+func OpenObjects(ctx context.Context, objects config.Objects, kept config.Retention, roots *x509.CertPool) (storage.Objects, error) {
 	if objects.Engine == config.Filesystem {
 		return filesystem.Open(objects.Path)
 	}
@@ -75,7 +77,7 @@ func OpenObjects(ctx context.Context, objects config.Objects, kept config.Retent
 	}
 	return s3.Open(ctx, s3.Options{
 		Endpoint: objects.Endpoint, Secure: objects.Secure, Bucket: objects.Bucket,
-		AccessKey: objects.AccessKey, SecretKey: objects.SecretKey, Retention: mode,
+		AccessKey: objects.AccessKey, SecretKey: objects.SecretKey, Retention: mode, RootCAs: roots,
 	})
 }
 

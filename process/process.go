@@ -4,9 +4,11 @@ package process
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"io"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,6 +19,7 @@ import (
 	"attestry/config"
 	"attestry/evidence"
 	"attestry/monitor"
+	"attestry/outbound"
 	"attestry/process/redact"
 	"attestry/storage"
 	"attestry/storage/guard"
@@ -41,6 +44,8 @@ type Process struct {
 	// itself.
 	Written *written.Documents
 	Metrics *prometheus.Registry
+	// Roots are those of config.Process.
+	Roots *x509.CertPool
 	// embedded is nil if the database is a server.
 	embedded *pebble.DB
 	engines  Engines
@@ -100,15 +105,19 @@ func OpenToRead(ctx context.Context, settings config.Settings, log *slog.Logger)
 func open(ctx context.Context, settings config.Settings, log *slog.Logger, clock evidence.Clock, wrap func(storage.Documents) storage.Documents) (*Process, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	client, err := tasks.NewRedis(settings.Stores.Redis.URL.Reveal())
+	roots, err := settings.Process.Roots()
 	if err != nil {
 		return nil, err
 	}
-	docs, err := OpenDocuments(ctx, settings.Stores.Database)
+	client, err := tasks.NewRedis(settings.Stores.Redis.URL.Reveal(), roots)
+	if err != nil {
+		return nil, err
+	}
+	docs, err := OpenDocuments(ctx, settings.Stores.Database, roots)
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
-	objects, err := OpenObjects(ctx, settings.Stores.Objects, settings.Retention)
+	objects, err := OpenObjects(ctx, settings.Stores.Objects, settings.Retention, roots)
 	if err != nil {
 		return nil, errors.Join(err, docs.Close(), client.Close())
 	}
@@ -138,9 +147,15 @@ func Assemble(settings config.Settings, log *slog.Logger, clock evidence.Clock, 
 		Redis:    client,
 		Tasks:    tasks.NewEnqueuer(client),
 		Metrics:  metrics,
+		Roots:    roots,
 		embedded: embedded,
 		engines:  engines,
 	}
+}
+
+// OutboundClient makes a client of calls to addresses that users choose.
+func (p *Process) OutboundClient() *http.Client {
+	return outbound.NewClient(outbound.Options{Allowed: p.Settings.Outbound.Allow, RootCAs: p.Roots})
 }
 
 // Checks are the dependencies of the process. Without Redis it is degraded, yet ready.

@@ -61,7 +61,7 @@ func (tr *trial) bootstrap(t *testing.T, text string) {
 // documents reads all documents of the database, by collection.
 func (tr *trial) documents(t *testing.T) map[string][]storage.Record {
 	t.Helper()
-	docs, err := OpenDocuments(t.Context(), config.Database{Engine: config.Pebble, Path: tr.folder + "/documents"})
+	docs, err := OpenDocuments(t.Context(), config.Database{Engine: config.Pebble, Path: tr.folder + "/documents"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 func startRedis(t *testing.T) (*miniredis.Miniredis, *redis.Client) {
 	t.Helper()
 	server := miniredis.RunT(t)
-	client, err := tasks.NewRedis("redis://" + server.Addr())
+	client, err := tasks.NewRedis("redis://"+server.Addr(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,8 +132,8 @@ func TestEnqueueingAnAttemptTwiceMakesOneTask(t *testing.T) {
 
 func TestRedisURLWithPasswordNeverShows(t *testing.T) {
 	const url = "redis://user:s3cr3t@host:port:port/x"
-	_, err := tasks.NewRedis(url)
-	_, errWithin := tasks.NewRedisWithin(url, time.Second)
+	_, err := tasks.NewRedis(url, nil)
+	_, errWithin := tasks.NewRedisWithin(url, time.Second, nil)
 	for _, err := range []error{err, errWithin} {
 		if err == nil {
 			t.Fatal("a malformed URL passed")

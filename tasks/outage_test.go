@@ -37,7 +37,7 @@ func hangingRedis(t *testing.T) (address string, connections *atomic.Int64) {
 
 func TestCommandEndsWithItsContextWhereItMustNotTakeLong(t *testing.T) {
 	address, _ := hangingRedis(t)
-	client, err := tasks.NewRedisWithin("redis://"+address, time.Minute)
+	client, err := tasks.NewRedisWithin("redis://"+address, time.Minute, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func TestCommandEndsWithItsContextWhereItMustNotTakeLong(t *testing.T) {
 // Redis takes connections and answers none of them.
 func TestHangingRedisIsKnownToBeAwayBeforeEveryTaskHasTried(t *testing.T) {
 	address, connections := hangingRedis(t)
-	client, err := tasks.NewRedis("redis://" + address)
+	client, err := tasks.NewRedis("redis://"+address, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

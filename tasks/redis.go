@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"crypto/x509"
 	"fmt"
 	"time"
 
@@ -12,9 +13,10 @@ import (
 const redisTimeout = 3 * time.Second
 
 // NewRedis makes a client from a redis:// or rediss:// URL. It does not connect
-// yet; errors never hold the URL, which may carry a password.
-func NewRedis(url string) (*redis.Client, error) {
-	options, err := redisOptions(url, redisTimeout)
+// yet; errors never hold the URL, which may carry a password. roots are the authorities
+// that sign the certificate of the server, nil for the system's.
+func NewRedis(url string, roots *x509.CertPool) (*redis.Client, error) {
+	options, err := redisOptions(url, redisTimeout, roots)
 	if err != nil {
 		return nil, err
 	}
@@ -23,8 +25,8 @@ func NewRedis(url string) (*redis.Client, error) {
 
 // NewRedisWithin is NewRedis for calls that must not take long: a connection is dialed once
 // and within the timeout, and commands end with the deadline of their context.
-func NewRedisWithin(url string, timeout time.Duration) (*redis.Client, error) {
-	options, err := redisOptions(url, timeout)
+func NewRedisWithin(url string, timeout time.Duration, roots *x509.CertPool) (*redis.Client, error) {
+	options, err := redisOptions(url, timeout, roots)
 	if err != nil {
 		return nil, err
 	}
@@ -34,10 +36,13 @@ func NewRedisWithin(url string, timeout time.Duration) (*redis.Client, error) {
 	return redis.NewClient(options), nil
 }
 
-func redisOptions(url string, timeout time.Duration) (*redis.Options, error) {
+func redisOptions(url string, timeout time.Duration, roots *x509.CertPool) (*redis.Options, error) {
 	options, err := redis.ParseURL(url)
 	if err != nil {
 		return nil, fmt.Errorf("the Redis URL cannot be read")
+	}
+	if options.TLSConfig != nil {
+		options.TLSConfig.RootCAs = roots
 	}
 	options.DialTimeout = timeout
 	options.ReadTimeout = timeout

@@ -64,7 +64,7 @@ func (p *proxy) pass(to io.Writer, from io.Reader) {
 // TestWaitersAreRefusedAfterRedisFellSilent first leaves Redis alone for longer than it may be silent.
 func TestWaitersAreRefusedAfterRedisFellSilent(t *testing.T) {
 	p := newProxy(t, miniredis.RunT(t).Addr())
-	client, err := NewRedis("redis://" + p.listener.Addr().String())
+	client, err := NewRedis("redis://"+p.listener.Addr().String(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,7 @@ const (
 	accessToken = "access"
 )
 
-// newIssuer starts an issuer. Its certificate is among those that trustTestServers names.
+// newIssuer starts an issuer. Its certificate is in the file of writeAuthorities.
 func newIssuer(t *testing.T) *issuer {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -142,15 +142,14 @@ func (i *issuer) token(t *testing.T, claims map[string]any) string {
 	return token
 }
 
-// trustTestServers lets the process trust the certificate of httptest, as an operator lets it
-// trust that of an issuer with a private authority. It must run before the first TLS connection.
-func trustTestServers(folder string) error {
+// authorities is the file of the certificate of httptest, which all services trust.
+var authorities string
+
+// writeAuthorities makes that file in a folder.
+func writeAuthorities(folder string) error {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
-	file := filepath.Join(folder, "authorities.pem")
+	authorities = filepath.Join(folder, "authorities.pem")
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := os.WriteFile(file, certificate, 0o600); err != nil {
-		return err
-	}
-	return os.Setenv("SSL_CERT_FILE", file)
+	return os.WriteFile(authorities, certificate, 0o600)
 }

@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -66,19 +65,11 @@ type cluster struct {
 	kubectl                         string // path
 }
 
-// ownTrust is the environment of a program that does not trust the certificate of the service as this process does.
-func ownTrust() []string {
-	return slices.DeleteFunc(os.Environ(), func(setting string) bool {
-		return strings.HasPrefix(setting, "SSL_CERT_FILE=")
-	})
-}
-
 // run starts a program, which ends with the test.
 func (k *cluster) run(program string, args ...string) {
 	k.t.Helper()
 	var output bytes.Buffer
 	command := exec.Command(program, args...)
-	command.Env = ownTrust()
 	command.Stdout, command.Stderr = &output, &output
 	if err := command.Start(); err != nil {
 		k.t.Fatal(err)

@@ -52,7 +52,7 @@ func emptyRedis(ctx context.Context, number int) (string, error) {
 		return "", err
 	}
 	address.Path = fmt.Sprint("/", number)
-	client, err := tasks.NewRedis(address.String())
+	client, err := tasks.NewRedis(address.String(), nil)
 	if err != nil {
 		return "", err
 	}

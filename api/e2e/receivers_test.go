@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -15,7 +16,7 @@ import (
 )
 
 // receivers are a webhook receiver, a chat service and a mail server on loopback, which remember
-// what they got.
+// what they got. The first and the last have a certificate of the authorities of the tests.
 type receivers struct {
 	web, chat *httptest.Server
 	mail      string // address
@@ -44,11 +45,11 @@ func newReceivers(t *testing.T) *receivers {
 		}
 		io.WriteString(w, "ok")
 	}
-	r.web, r.chat = httptest.NewServer(http.HandlerFunc(handle)), httptest.NewServer(http.HandlerFunc(handle))
+	r.web, r.chat = httptest.NewTLSServer(http.HandlerFunc(handle)), httptest.NewServer(http.HandlerFunc(handle))
 	t.Cleanup(r.web.Close)
 	t.Cleanup(r.chat.Close)
 	server := smtp.NewServer(r)
-	server.Domain = "localhost"
+	server.Domain, server.TLSConfig = "localhost", &tls.Config{Certificates: r.web.TLS.Certificates}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +62,7 @@ func newReceivers(t *testing.T) *receivers {
 
 // settings are those of a worker that uses the mail server.
 func (r *receivers) settings() []string {
-	return []string{"ATTESTRY_SMTP_HOST=" + r.mail, "ATTESTRY_SMTP_FROM=attestry@example.com", "ATTESTRY_SMTP_TLS=none"}
+	return []string{"ATTESTRY_SMTP_HOST=" + r.mail, "ATTESTRY_SMTP_FROM=attestry@example.com"}
 }
 
 func (r *receivers) add(place string, one received) {

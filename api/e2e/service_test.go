@@ -80,6 +80,7 @@ func (o *options) environ() []string {
 	variables := []string{
 		"ATTESTRY_REQUEST_TIMEOUT=2m", // for slow machines
 		"ATTESTRY_OUTBOUND_ALLOW=127.0.0.1",
+		"ATTESTRY_CA_FILE=" + authorities,
 	}
 	if o.memoryBudget > 0 {
 		variables = append(variables, fmt.Sprintf("ATTESTRY_MEMORY_BUDGET=%dMiB", o.memoryBudget))

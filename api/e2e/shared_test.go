@@ -72,7 +72,7 @@ func TestMain(m *testing.M) {
 	flag.Parse()
 	folder, err := os.MkdirTemp("", "attestry-e2e-")
 	if err == nil {
-		err = trustTestServers(folder)
+		err = writeAuthorities(folder)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "prepare the tests:", err)

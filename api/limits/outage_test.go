@@ -172,7 +172,7 @@ func TestRequestsPassARedisThatFails(t *testing.T) {
 		"refuses writes":       full.Addr(),
 	} {
 		t.Run(name, func(t *testing.T) {
-			client, err := tasks.NewRedisWithin("redis://"+address, RedisTimeout)
+			client, err := tasks.NewRedisWithin("redis://"+address, RedisTimeout, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -34,7 +34,7 @@ func (r *redisServer) advance(span time.Duration) {
 // buckets connects to the Redis.
 func (r *redisServer) buckets(t *testing.T) Buckets {
 	t.Helper()
-	client, err := tasks.NewRedis("redis://" + r.Addr())
+	client, err := tasks.NewRedis("redis://"+r.Addr(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"attestry/api/access"
 	"attestry/api/limits"
 	"attestry/api/oidc"
-	"attestry/outbound"
 	"attestry/process"
 	"attestry/tasks"
 )
@@ -21,7 +20,7 @@ func newGate(p *process.Process) (*access.Gate, io.Closer, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	client := outbound.NewClient(outbound.Options{Allowed: p.Settings.Outbound.Allow})
+	client := p.OutboundClient()
 	gate := &access.Gate{
 		Keys: p.Store.Tenancy, Memberships: p.Store.Tenancy,
 		Certificates: p.Settings.HTTP.TLSClientAccounts, Clock: p.Clock,
@@ -37,7 +36,7 @@ func newGate(p *process.Process) (*access.Gate, io.Closer, error) {
 		return gate, nil, nil
 	}
 	// Not the client of the process: its commands may take seconds, and all its connections.
-	redis, err := tasks.NewRedisWithin(p.Settings.Stores.Redis.URL.Reveal(), limits.RedisTimeout)
+	redis, err := tasks.NewRedisWithin(p.Settings.Stores.Redis.URL.Reveal(), limits.RedisTimeout, p.Roots)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -20,7 +20,6 @@ import (
 	"attestry/config"
 	"attestry/goroutine"
 	"attestry/links"
-	"attestry/outbound"
 	"attestry/process"
 	"attestry/tasks"
 	"attestry/tasks/auditpackage"
@@ -188,7 +187,7 @@ func newSite(p *process.Process, gate *access.Gate, addresses links.Links) (*web
 	if issuer := p.Settings.SignIn; issuer.Issuer != "" {
 		options.Login = oidc.NewLogin(oidc.LoginOptions{
 			Issuer: string(issuer.Issuer), ClientID: issuer.ClientID, ClientSecret: issuer.ClientSecret, UserClaim: issuer.UserClaim,
-			Redirect: addresses.Base + web.CallbackPath, Client: outbound.NewClient(outbound.Options{Allowed: p.Settings.Outbound.Allow}),
+			Redirect: addresses.Base + web.CallbackPath, Client: p.OutboundClient(),
 			Clock: p.Clock, Log: p.Log,
 		})
 	}

@@ -62,7 +62,7 @@ func TestDamagedDatabaseIsStartedOnlyWhenTheLossIsAccepted(t *testing.T) {
 // mustTellOfLoss checks the audit log of the organization of the first start.
 func mustTellOfLoss(t *testing.T, data string) {
 	t.Helper()
-	docs, err := process.OpenDocuments(t.Context(), config.Database{Engine: config.Pebble, Path: filepath.Join(data, "documents")})
+	docs, err := process.OpenDocuments(t.Context(), config.Database{Engine: config.Pebble, Path: filepath.Join(data, "documents")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

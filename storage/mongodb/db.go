@@ -4,6 +4,7 @@ package mongodb
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"strings"
@@ -34,6 +35,9 @@ type Options struct {
 	URI string
 	// Database is the name of the database.
 	Database string
+	// RootCAs are the authorities that sign the certificates of servers, nil for the system's. Those that the URI names
+	// count in their place.
+	RootCAs *x509.CertPool
 	// MaxPoolSize bounds the connections to a server; 0 leaves it to the URI.
 	MaxPoolSize uint64
 	// LeaveIndexes makes no missing indexes.
@@ -91,6 +95,9 @@ func clientOptions(o Options) (*options.ClientOptions, error) {
 	}
 	if settings.Timeout == nil {
 		settings.SetTimeout(commandTimeout)
+	}
+	if settings.TLSConfig != nil && settings.TLSConfig.RootCAs == nil {
+		settings.TLSConfig.RootCAs = o.RootCAs
 	}
 	if o.MaxPoolSize > 0 {
 		settings.SetMaxPoolSize(o.MaxPoolSize)

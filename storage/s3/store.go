@@ -5,6 +5,7 @@ package s3
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,8 +25,9 @@ const maxAttempts = 5
 type Options struct {
 	// Endpoint is the host of the server, with its port unless that is the usual one.
 	Endpoint string
-	// Secure asks for TLS.
-	Secure bool
+	// Secure asks for TLS. RootCAs are the authorities that sign the certificate of the server, nil for the system's.
+	Secure  bool
+	RootCAs *x509.CertPool
 	// Bucket is made by Open if it is absent, with object lock if there is a retention.
 	Bucket    string
 	AccessKey string
@@ -45,9 +47,17 @@ type Store struct {
 
 // Open connects to the server and makes an absent bucket. It fails if the server does not answer.
 func Open(ctx context.Context, options Options) (*Store, error) {
+	transport, err := minio.DefaultTransport(options.Secure)
+	if err != nil {
+		return nil, fmt.Errorf("open the object store: %w", err)
+	}
+	if options.Secure && options.RootCAs != nil {
+		transport.TLSClientConfig.RootCAs = options.RootCAs
+	}
 	client, err := minio.New(options.Endpoint, &minio.Options{
 		Creds:      credentials.NewStaticV4(options.AccessKey, options.SecretKey.Reveal(), ""),
 		Secure:     options.Secure,
+		Transport:  transport,
 		MaxRetries: maxAttempts,
 	})
 	if err != nil {

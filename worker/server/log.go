@@ -15,7 +15,6 @@ import (
 	"attestry/evidence/job"
 	"attestry/evidence/translog"
 	"attestry/goroutine"
-	"attestry/outbound"
 	"attestry/process"
 	"attestry/tasks/relay"
 	"attestry/tasks/sequencer"
@@ -147,9 +146,8 @@ func newCosigning(p *process.Process) (*cosigning, error) {
 		return nil, fmt.Errorf("register the metric of witnesses: %w", err)
 	}
 	count := func(name, reason string) { failures.WithLabelValues(name, reason).Inc() }
-	client := outbound.NewClient(outbound.Options{Allowed: p.Settings.Outbound.Allow})
 	return &cosigning{
 		relay: relay.New(job.QueueNotifications, p.Tasks, p.Clock, everyWorker, p.Store.Logs.Uncosigned),
-		asker: witness.New(p.Store.Logs, witnesses, client, p.Clock, p.Log, count),
+		asker: witness.New(p.Store.Logs, witnesses, p.OutboundClient(), p.Clock, p.Log, count),
 	}, nil
 }

@@ -19,7 +19,7 @@ import (
 func newCountedWorker(t *testing.T) (*process.Process, *miniredis.Miniredis) {
 	t.Helper()
 	server := miniredis.RunT(t)
-	client, err := tasks.NewRedis("redis://" + server.Addr())
+	client, err := tasks.NewRedis("redis://"+server.Addr(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,6 @@ import (
 	rules "attestry/evidence/notification"
 	"attestry/links"
 	"attestry/notify"
-	"attestry/outbound"
 	"attestry/process"
 	"attestry/tasks/notification"
 	"attestry/tasks/relay"
@@ -48,8 +47,7 @@ func newNotifier(p *process.Process, address links.Links) (*notifier, error) {
 		attempts.WithLabelValues(string(kind), outcome).Inc()
 	}
 	sender := notify.NewSender(notify.Options{
-		HTTP: outbound.NewClient(outbound.Options{Allowed: p.Settings.Outbound.Allow}),
-		Mail: notify.MailServer{SMTP: p.Settings.SMTP}, Clock: p.Clock, Log: p.Log,
+		HTTP: p.OutboundClient(), Mail: notify.MailServer{SMTP: p.Settings.SMTP, RootCAs: p.Roots}, Clock: p.Clock, Log: p.Log,
 	})
 	holder := evidence.NewID()
 	elect := func(ctx context.Context) (bool, error) {

@@ -75,7 +75,7 @@ func makeBackup(ctx context.Context, s *session, to config.Objects) error {
 	if err := checkApart(to, stores); err != nil {
 		return err
 	}
-	place, err := process.OpenObjects(ctx, to, config.Retention{})
+	place, err := s.openObjects(ctx, to)
 	if err != nil {
 		return err
 	}
@@ -116,7 +116,7 @@ func (f *findings) err() error {
 
 // openFolder opens a database that is not that of the settings.
 func openFolder(ctx context.Context, folder string) (storage.Documents, error) {
-	return process.OpenDocuments(ctx, config.Database{Engine: config.Pebble, Path: folder})
+	return process.OpenDocuments(ctx, config.Database{Engine: config.Pebble, Path: folder}, nil)
 }
 
 // checkApart refuses a place for backups in a folder of the service, or around one: a backup would be part of what is backed up.
@@ -167,7 +167,7 @@ func restoreBackup(ctx context.Context, c caller, from config.Objects, name stri
 			return err
 		}
 	}
-	place, err := process.OpenObjects(ctx, from, config.Retention{})
+	place, err := c.openObjects(ctx, from)
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func restoreFrom(ctx context.Context, c caller, place storage.Objects, name stri
 	if err != nil {
 		return err
 	}
-	objects, err := process.OpenObjects(ctx, to.Objects, config.Retention{})
+	objects, err := c.openObjects(ctx, to.Objects)
 	if err != nil {
 		return err
 	}

@@ -149,15 +149,19 @@ func (l location) requireExisting() error {
 }
 
 func copyDatabase(ctx context.Context, c caller, from, to config.Database) error {
+	roots, err := c.roots()
+	if err != nil {
+		return err
+	}
 	schemas := app.Schemas()
-	source, err := process.OpenDocuments(ctx, from)
+	source, err := process.OpenDocuments(ctx, from, roots)
 	if err != nil {
 		return fmt.Errorf("--from: %w", err)
 	}
 	if err := requireDocuments(ctx, source, schemas); err != nil {
 		return errors.Join(err, source.Close())
 	}
-	target, err := process.OpenCopyTarget(ctx, to)
+	target, err := process.OpenCopyTarget(ctx, to, roots)
 	if err != nil {
 		return errors.Join(fmt.Errorf("--to: %w", err), source.Close())
 	}
@@ -166,14 +170,14 @@ func copyDatabase(ctx context.Context, c caller, from, to config.Database) error
 }
 
 func copyObjectStore(ctx context.Context, c caller, from, to config.Objects) error {
-	source, err := process.OpenObjects(ctx, from, config.Retention{})
+	source, err := c.openObjects(ctx, from)
 	if err != nil {
 		return fmt.Errorf("--from: %w", err)
 	}
 	if err := requireObjects(ctx, source); err != nil {
 		return errors.Join(err, closeStore(source))
 	}
-	target, err := process.OpenObjects(ctx, to, config.Retention{})
+	target, err := c.openObjects(ctx, to)
 	if err != nil {
 		return errors.Join(fmt.Errorf("--to: %w", err), closeStore(source))
 	}

@@ -143,7 +143,7 @@ func newDocumentCopy(t *testing.T) (c *documentCopy, out, errs *bytes.Buffer) {
 	source := pebbletest.Open(t, filepath.Join(t.TempDir(), "source"), app.Schemas())
 	fill(t, source)
 	out, errs = &bytes.Buffer{}, &bytes.Buffer{}
-	target, err := process.OpenCopyTarget(t.Context(), config.Database{Engine: config.Pebble, Path: filepath.Join(t.TempDir(), "target")})
+	target, err := process.OpenCopyTarget(t.Context(), config.Database{Engine: config.Pebble, Path: filepath.Join(t.TempDir(), "target")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,11 +262,11 @@ func interruptCopy(t *testing.T, from, to string) {
 		t.Fatal(err)
 	}
 	c := &documentCopy{schemas: app.Schemas(), out: io.Discard, errs: io.Discard}
-	if c.from, err = process.OpenDocuments(t.Context(), *source.documents); err != nil {
+	if c.from, err = process.OpenDocuments(t.Context(), *source.documents, nil); err != nil {
 		t.Fatal(err)
 	}
 	defer c.from.Close()
-	docs, err := process.OpenCopyTarget(t.Context(), *target.documents)
+	docs, err := process.OpenCopyTarget(t.Context(), *target.documents, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

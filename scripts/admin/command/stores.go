@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"log/slog"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"attestry/app"
 	"attestry/config"
 	"attestry/process"
+	"attestry/storage"
 	"attestry/storage/tenancy"
 )
 
@@ -60,6 +62,23 @@ func opened(defaults map[string]string, open opener, f func(ctx context.Context,
 	}
 }
 
+// roots are the authorities of the service, whose settings a running one has.
+func (c caller) roots() (*x509.CertPool, error) {
+	if c.running != nil {
+		return c.running.Roots, nil
+	}
+	return config.RootsOf(c.environ)
+}
+
+// openObjects opens an object store that may not be that of the service.
+func (c caller) openObjects(ctx context.Context, store config.Objects) (storage.Objects, error) {
+	roots, err := c.roots()
+	if err != nil {
+		return nil, err
+	}
+	return process.OpenObjects(ctx, store, config.Retention{}, roots)
+}
+
 // administration is what actions on users, organizations and keys work with.
 type administration struct {
 	*tenancy.Tenancy
@@ -82,7 +101,11 @@ func withTenancy(f func(ctx context.Context, a *administration) error) action {
 		if err != nil {
 			return err
 		}
-		docs, err := process.OpenDocuments(ctx, settings.Stores.Database)
+		roots, err := c.roots()
+		if err != nil {
+			return err
+		}
+		docs, err := process.OpenDocuments(ctx, settings.Stores.Database, roots)
 		if err != nil {
 			return err
 		}

@@ -68,6 +68,10 @@ databaseUrl objectsUrl oidcClientSecret redisUrl smtpPassword
 {{- if eq .component.program "worker" }}
 {{- $settings = merge (dict "queues" .component.queues) $settings }}
 {{- end }}
+{{- if or .root.Values.ca.secret .root.Values.ca.configMap }}
+{{- if or $settings.caFile $secrets.caFile }}{{ fail "caFile is in settings or existingSecrets, and there is ca" }}{{ end }}
+{{- $settings = merge (dict "caFile" "/etc/attestry-ca/ca.crt") $settings }}
+{{- end }}
 {{- range $setting, $value := $settings }}
 {{- $secret := index $secrets $setting }}
 {{- $text := include "attestry.value" $value }}
@@ -81,11 +85,6 @@ databaseUrl objectsUrl oidcClientSecret redisUrl smtpPassword
   valueFrom: {secretKeyRef: {name: {{ $secret.name }}, key: {{ $secret.key }}}}
 {{- end }}
 {{- end }}
-{{- end }}
-{{- if or .root.Values.ca.secret .root.Values.ca.configMap }}
-# Go trusts these beside those of the image.
-- name: SSL_CERT_DIR
-  value: /etc/attestry-ca
 {{- end }}
 {{- with .root.Values.extraEnvVars }}
 {{ toYaml . }}

@@ -1,0 +1,137 @@
+package process
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+
+	"attestry/config"
+	"attestry/tasks"
+)
+
+// ownAuthority starts a server of S3 with one empty bucket, whose certificate no system trusts. It returns the authorities
+// of a process that is told of it by a setting, and of one that is not.
+func ownAuthority(t *testing.T) (server *httptest.Server, told, untold *x509.CertPool) {
+	t.Helper()
+	server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		io.WriteString(w, `<LocationConstraint xmlns="http://s3.amazonaws.com/doc/2006-03-01/"></LocationConstraint>`)
+	}))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	file := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	told, err := (&config.Process{CAFile: file}).Roots()
+	if err != nil {
+		t.Fatal(err)
+	}
+	untold, err = (&config.Process{}).Roots()
+	if err != nil || untold != nil {
+		t.Fatalf("without a file there are authorities: %v", err)
+	}
+	return server, told, untold
+}
+
+// TestServersOfAnOwnAuthorityAreCalled calls each kind of server that a process calls itself, with the setting and without.
+func TestServersOfAnOwnAuthorityAreCalled(t *testing.T) {
+	server, told, untold := ownAuthority(t)
+	encryption := &tls.Config{Certificates: server.TLS.Certificates}
+	redis := miniredis.NewMiniRedis()
+	if err := redis.StartTLS(encryption); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(redis.Close)
+	for name, call := range map[string]func(context.Context, *x509.CertPool) error{
+		"object store": func(ctx context.Context, roots *x509.CertPool) error {
+			_, err := OpenObjects(ctx, config.Objects{
+				Engine: config.S3, Endpoint: server.Listener.Addr().String(), Secure: true, Bucket: "bucket", AccessKey: "a", SecretKey: "s",
+			}, config.Retention{}, roots)
+			return err
+		},
+		"Redis": func(ctx context.Context, roots *x509.CertPool) error {
+			client, err := tasks.NewRedis("rediss://"+redis.Addr(), roots)
+			if err != nil {
+				return err
+			}
+			return errors.Join(client.Ping(ctx).Err(), client.Close())
+		},
+		"receiver": func(ctx context.Context, roots *x509.CertPool) error {
+			p := &Process{Roots: roots, Settings: config.Settings{Outbound: config.Outbound{Allow: config.OutboundNetworks{netip.MustParsePrefix("127.0.0.1/32")}}}}
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
+			if err != nil {
+				return err
+			}
+			response, err := p.OutboundClient().Do(request)
+			if err != nil {
+				return err
+			}
+			return response.Body.Close()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			if err := call(ctx, told); err != nil {
+				t.Errorf("with the setting: %v", err)
+			}
+			if err := call(ctx, untold); err == nil || !strings.Contains(err.Error(), "certificate signed by unknown authority") {
+				t.Errorf("without the setting: %v", err)
+			}
+		})
+	}
+}
+
+// TestMongoDBOfAnOwnAuthorityIsCalled has a server that only reads: a client that refuses its certificate sends it nothing.
+func TestMongoDBOfAnOwnAuthorityIsCalled(t *testing.T) {
+	server, told, untold := ownAuthority(t)
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: server.TLS.Certificates})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	sent := make(chan struct{}, 100)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func(conn net.Conn) {
+				defer conn.Close()
+				if _, err := conn.Read(make([]byte, 1)); err == nil {
+					sent <- struct{}{}
+				}
+			}(conn)
+		}
+	}()
+	database := func(options string) config.Database {
+		var d config.Database
+		if err := d.UnmarshalText([]byte("mongodb://" + listener.Addr().String() + "/attestry?tls=true&serverSelectionTimeoutMS=1000" + options)); err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	if _, err := OpenDocuments(t.Context(), database(""), untold); err == nil || len(sent) > 0 {
+		t.Errorf("without the setting the server was sent something: %v", err)
+	}
+	if _, err := OpenDocuments(t.Context(), database(""), told); err == nil || len(sent) == 0 {
+		t.Errorf("with the setting the server was sent nothing: %v", err)
+	}
+}
