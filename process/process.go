@@ -23,6 +23,7 @@ import (
 	"attestry/process/redact"
 	"attestry/storage"
 	"attestry/storage/guard"
+	"attestry/storage/mongodb"
 	"attestry/storage/pebble"
 	"attestry/storage/retention"
 	"attestry/storage/written"
@@ -133,6 +134,7 @@ func Assemble(settings config.Settings, log *slog.Logger, clock evidence.Clock, 
 	}
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	monitor.RegisterLimits(metrics, connectionLimits(engines.Documents, client)...)
 	guarded := guard.New(clock, log, metrics)
 	store := app.NewStore(guarded.Documents(docs), guarded.Objects(objects), clock, log)
 	store.Tenancy.BetaOfNew = bool(settings.Process.Beta)
@@ -151,6 +153,19 @@ func Assemble(settings config.Settings, log *slog.Logger, clock evidence.Clock, 
 		embedded: embedded,
 		engines:  engines,
 	}
+}
+
+// connectionLimits are how many connections to the database, if it is a server, and to Redis the process may have in use.
+func connectionLimits(docs storage.Documents, client *redis.Client) []monitor.Limit {
+	limits := []monitor.Limit{{Name: "redis_connections", Max: client.Options().PoolSize, Used: func() int {
+		pool := client.PoolStats()
+		return int(pool.TotalConns) - int(pool.IdleConns)
+	}}}
+	if server, ok := docs.(*mongodb.DB); ok {
+		_, most := server.Connections()
+		limits = append(limits, monitor.Limit{Name: "database_connections", Max: most, Used: func() int { inUse, _ := server.Connections(); return inUse }})
+	}
+	return limits
 }
 
 // OutboundClient makes a client of calls to addresses that users choose.

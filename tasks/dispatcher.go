@@ -9,6 +9,7 @@ import (
 
 	"attestry/evidence/job"
 	"attestry/goroutine"
+	"attestry/monitor"
 )
 
 const (
@@ -61,6 +62,15 @@ func (d *Dispatcher) Dispatch(kind *job.Kind, environment string, arrival int64)
 	case d.wake <- struct{}{}:
 	default:
 	}
+}
+
+// Limit is how much waits for Redis.
+func (d *Dispatcher) Limit() monitor.Limit {
+	return monitor.Limit{Name: "waiting_tasks", Max: maxPending, Used: func() int {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return len(d.pending)
+	}}
 }
 
 // Away tells that the last attempt to reach Redis failed.

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"attestry/goroutine"
+	"attestry/monitor"
 )
 
 const (
@@ -66,6 +67,15 @@ func NewWaiters(client redis.UniversalClient, log *slog.Logger) *Waiters {
 		tried:   make(chan struct{}),
 		waiting: map[string]map[chan struct{}]struct{}{},
 	}
+}
+
+// Limit is how many requests wait.
+func (w *Waiters) Limit() monitor.Limit {
+	return monitor.Limit{Name: "waiting_requests", Max: maxWaiters, Used: func() int {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.count
+	}}
 }
 
 // Tried is closed once it is known whether waiters can be woken. Before that they

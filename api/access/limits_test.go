@@ -43,7 +43,7 @@ func (*keyring) FederatedAccess(context.Context, string, evidence.Role) (evidenc
 
 func newMetrics(t *testing.T) *limits.Metrics {
 	t.Helper()
-	metrics, err := limits.NewMetrics(prometheus.NewRegistry())
+	metrics, err := limits.NewMetrics(prometheus.NewRegistry(), limits.PerMinute{}, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,10 +86,12 @@ func (a *Attempts) count(address string) time.Duration {
 		a.failed.Put(address, bucket, 1)
 	}
 	now := a.Clock()
-	if bucket.AllowN(now, 1) {
+	allowed, left := bucket.AllowN(now, 1), bucket.TokensAt(now)
+	a.Metrics.fullest[ofAddress].note(a.PerMinute - int(left))
+	if allowed {
 		return 0
 	}
-	missing := 1 - bucket.TokensAt(now)
+	missing := 1 - left
 	return time.Duration(missing * float64(time.Minute) / float64(a.PerMinute))
 }
 

@@ -2,6 +2,7 @@ package limits
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -43,15 +44,17 @@ func (j *journal) lines() []string {
 
 // surroundings are what limits need around them.
 type surroundings struct {
-	clock   *evidencetest.Clock
-	journal *journal
-	log     *slog.Logger
-	metrics *Metrics
+	clock    *evidencetest.Clock
+	journal  *journal
+	log      *slog.Logger
+	registry *prometheus.Registry
+	metrics  *Metrics
 }
 
 func newSurroundings(t *testing.T) *surroundings {
 	t.Helper()
-	metrics, err := NewMetrics(prometheus.NewRegistry())
+	clock, registry := evidencetest.NewClock(noon), prometheus.NewRegistry()
+	metrics, err := NewMetrics(registry, PerMinute{Key: 3, Address: 30}, clock.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +66,7 @@ func newSurroundings(t *testing.T) *surroundings {
 		return a
 	}
 	return &surroundings{
-		clock: evidencetest.NewClock(noon), journal: j, metrics: metrics,
+		clock: clock, journal: j, metrics: metrics, registry: registry,
 		log: slog.New(slog.NewTextHandler(j, &slog.HandlerOptions{ReplaceAttr: withoutTime})),
 	}
 }
@@ -85,6 +88,58 @@ func (s *surroundings) refused(t *testing.T, kind string) float64 {
 func (s *surroundings) unlimited(t *testing.T) float64 {
 	t.Helper()
 	return valueOf(t, s.metrics.unlimited)
+}
+
+// uses reads how far away each limit is.
+func (s *surroundings) uses(t *testing.T) string {
+	t.Helper()
+	families, err := s.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var uses []string
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if strings.HasPrefix(family.GetName(), "attestry_limit_") && metric.GetGauge() != nil {
+				uses = append(uses, fmt.Sprint(family.GetName(), " ", metric.GetLabel()[0].GetValue(), " ", metric.GetGauge().GetValue()))
+			}
+		}
+	}
+	return strings.Join(uses, ", ")
+}
+
+// TestMetricsShowTheFullestBuckets has buckets of a key that is refused and of one that is not, and of addresses.
+func TestMetricsShowTheFullestBuckets(t *testing.T) {
+	s, server := newSurroundings(t), startRedis(t)
+	r, a := newRates(s, server.buckets(t), 3, 0), newAttempts(s, 30)
+	const most = "attestry_limit_max address 30, attestry_limit_max key 3, "
+	if got := s.uses(t); got != most+"attestry_limit_used address 0, attestry_limit_used key 0" {
+		t.Error(got)
+	}
+	for _, id := range []string{"one", "one", "two"} {
+		if _, err := r.Take(t.Context(), key(id), "acme"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fail(t, a, from("203.0.113.5"), 12)
+	fail(t, a, from("203.0.113.6"), 1)
+	if got := s.uses(t); got != most+"attestry_limit_used address 12, attestry_limit_used key 2" {
+		t.Error(got)
+	}
+	// Buckets lose as many requests in a minute as their limits are.
+	s.clock.Advance(20 * time.Second)
+	if got := s.uses(t); got != most+"attestry_limit_used address 2, attestry_limit_used key 1" {
+		t.Error(got)
+	}
+	fail(t, a, from("203.0.113.7"), 31-1)
+	wantRefusal(t, a.Judge(from("203.0.113.7"), unauthorized), attemptsMessage, 2*time.Second)
+	if got := s.uses(t); got != most+"attestry_limit_used address 30, attestry_limit_used key 1" {
+		t.Error(got)
+	}
+	s.clock.Advance(time.Hour)
+	if got := s.uses(t); got != most+"attestry_limit_used address 0, attestry_limit_used key 0" {
+		t.Error(got)
+	}
 }
 
 // wantRefusal checks that an error is a refusal with a time to wait.

@@ -4,8 +4,14 @@ package limits
 
 import (
 	"fmt"
+	"math"
+	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"attestry/evidence"
+	"attestry/monitor"
 )
 
 // The kinds of limits, as the metric of refusals names them.
@@ -19,11 +25,16 @@ const (
 type Metrics struct {
 	refused   *prometheus.CounterVec
 	unlimited prometheus.Counter
+	fullest   map[string]*fullest // by kind
 }
 
+// PerMinute are limits by kind, 0 for none.
+type PerMinute struct{ Key, Organization, Address int }
+
 // NewMetrics makes and registers the metrics of the limits.
-func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
+func NewMetrics(registerer prometheus.Registerer, limits PerMinute, clock evidence.Clock) (*Metrics, error) {
 	m := &Metrics{
+		fullest: map[string]*fullest{},
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "attestry_limit_refusals_total",
 			Help: "Requests that were answered 429, by the kind of the limit: key, organization, address.",
@@ -33,8 +44,11 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 			Help: "Requests that no rate limit was applied to, because Redis was away.",
 		}),
 	}
-	for _, kind := range []string{ofKey, ofOrganization, ofAddress} {
+	for kind, perMinute := range map[string]int{ofKey: limits.Key, ofOrganization: limits.Organization, ofAddress: limits.Address} {
 		m.refused.WithLabelValues(kind)
+		of := &fullest{perMinute: perMinute, clock: clock}
+		m.fullest[kind] = of
+		monitor.RegisterLimits(registerer, monitor.Limit{Name: kind, Max: perMinute, Used: func() int { return of.note(0) }})
 	}
 	for _, collector := range []prometheus.Collector{m.refused, m.unlimited} {
 		if err := registerer.Register(collector); err != nil {
@@ -42,4 +56,25 @@ func NewMetrics(registerer prometheus.Registerer) (*Metrics, error) {
 		}
 	}
 	return m, nil
+}
+
+// fullest is the bucket of a kind that holds most requests, of those that this process has put some into.
+type fullest struct {
+	perMinute int
+	clock     evidence.Clock
+
+	mu sync.Mutex
+	// held is how many it held at a time. It loses perMinute.
+	held float64
+	at   time.Time
+}
+
+// note notes how many requests a bucket holds now, and returns how many the fullest does.
+func (f *fullest) note(held int) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.clock()
+	left := f.held - float64(f.perMinute)*now.Sub(f.at).Minutes()
+	f.held, f.at = max(left, float64(held)), now
+	return int(math.Round(f.held))
 }

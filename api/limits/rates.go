@@ -145,6 +145,7 @@ func (r *Rates) take(ctx context.Context, wanted []bucket) (answer, error) {
 		if err != nil {
 			return answer{}, err
 		}
+		r.metrics.fullest[one.kind].note(result.Limit.Burst - result.Remaining)
 		state := State{Limit: result.Limit.Burst, Remaining: result.Remaining, Reset: result.ResetAfter}
 		if result.Allowed == 0 {
 			return answer{State: state, refusedBy: one.kind, retryAfter: result.RetryAfter}, nil

@@ -30,7 +30,7 @@ func (b *onlyBucket) Allow(_ context.Context, _ string, limit redis_rate.Limit) 
 
 func newLimitMetrics(t *testing.T) *limits.Metrics {
 	t.Helper()
-	metrics, err := limits.NewMetrics(prometheus.NewRegistry())
+	metrics, err := limits.NewMetrics(prometheus.NewRegistry(), limits.PerMinute{}, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

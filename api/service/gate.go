@@ -16,7 +16,9 @@ import (
 // Redis of the rate limits as well, which are nil if the settings have none.
 func newGate(p *process.Process) (*access.Gate, io.Closer, error) {
 	settings := p.Settings.Limits
-	metrics, err := limits.NewMetrics(p.Metrics)
+	metrics, err := limits.NewMetrics(p.Metrics, limits.PerMinute{
+		Key: settings.RateLimitKey, Organization: settings.RateLimitOrg, Address: settings.FailedKeyLimit,
+	}, p.Clock)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -20,6 +20,7 @@ import (
 	"attestry/config"
 	"attestry/goroutine"
 	"attestry/links"
+	"attestry/monitor"
 	"attestry/process"
 	"attestry/tasks"
 	"attestry/tasks/auditpackage"
@@ -69,6 +70,7 @@ func New(p *process.Process) (*Service, error) {
 	if err != nil {
 		return nil, err
 	}
+	monitor.RegisterLimits(p.Metrics, dispatcher.Limit(), waiters.Limit())
 	shell := server.Deps{
 		BaseURL:         string(settings.BaseURL),
 		Clock:           p.Clock,

@@ -3,14 +3,12 @@ package mongodb
 import (
 	"testing"
 
+	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 )
 
 func TestWritesAreMajorityAndJournaledWhateverTheURISays(t *testing.T) {
-	settings, err := clientOptions(Options{
-		URI:         "mongodb://127.0.0.1/?w=1&journal=false&readPreference=secondary&readConcernLevel=local&maxPoolSize=7",
-		MaxPoolSize: 3,
-	})
+	settings, err := clientOptions(Options{URI: "mongodb://127.0.0.1/?w=1&journal=false&readPreference=secondary&readConcernLevel=local"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +18,24 @@ func TestWritesAreMajorityAndJournaledWhateverTheURISays(t *testing.T) {
 	if settings.ReadConcern.Level != "majority" || settings.ReadPreference.Mode() != readpref.PrimaryMode {
 		t.Errorf("read concern %s, preference %s", settings.ReadConcern.Level, settings.ReadPreference)
 	}
-	if *settings.MaxPoolSize != 3 {
-		t.Errorf("pool of %d", *settings.MaxPoolSize)
+}
+
+// TestConnectionsInUseAreCounted has the events of a pool with two connections, of which one comes back.
+func TestConnectionsInUseAreCounted(t *testing.T) {
+	for uri, want := range map[string]int{"mongodb://127.0.0.1/": 100, "mongodb://127.0.0.1/?maxPoolSize=7": 7} {
+		settings, err := clientOptions(Options{URI: uri})
+		if err != nil {
+			t.Fatal(err)
+		}
+		db := &DB{maxConnections: int(*settings.MaxPoolSize)}
+		for _, what := range []string{
+			event.ConnectionCreated, event.ConnectionReady, event.ConnectionCheckedOut, event.ConnectionCheckedOut,
+			event.ConnectionCheckOutFailed, event.ConnectionCheckedIn, event.ConnectionClosed,
+		} {
+			db.countConnections(&event.PoolEvent{Type: what})
+		}
+		if inUse, most := db.Connections(); inUse != 1 || most != want {
+			t.Errorf("%s: %d of %d connections are in use", uri, inUse, most)
+		}
 	}
 }

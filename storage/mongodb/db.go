@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
@@ -25,6 +27,8 @@ const (
 	commandTimeout = 30 * time.Second
 	// selectionTimeout is how long a command waits for a primary. An election takes less.
 	selectionTimeout = 10 * time.Second
+	// defaultPoolSize is how many connections to a server there may be, unless the URI says so: the driver's own default.
+	defaultPoolSize = 100
 	// closeTimeout is how long Close waits for commands.
 	closeTimeout = 5 * time.Second
 )
@@ -38,8 +42,6 @@ type Options struct {
 	// RootCAs are the authorities that sign the certificates of servers, nil for the system's. Those that the URI names
 	// count in their place.
 	RootCAs *x509.CertPool
-	// MaxPoolSize bounds the connections to a server; 0 leaves it to the URI.
-	MaxPoolSize uint64
 	// LeaveIndexes makes no missing indexes.
 	LeaveIndexes bool
 }
@@ -50,6 +52,9 @@ type DB struct {
 	database *mongo.Database
 	declared map[string]bool
 	missing  []string
+	// inUse is how many connections commands have now.
+	inUse          atomic.Int64
+	maxConnections int
 }
 
 var _ storage.Documents = (*DB)(nil)
@@ -63,11 +68,13 @@ func Open(ctx context.Context, o Options, schemas []*storage.Schema) (*DB, error
 	if err != nil {
 		return nil, err
 	}
-	client, err := mongo.Connect(settings)
+	db := &DB{declared: map[string]bool{}, maxConnections: int(*settings.MaxPoolSize)}
+	settings.SetPoolMonitor(&event.PoolMonitor{Event: db.countConnections})
+	db.client, err = mongo.Connect(settings)
 	if err != nil {
 		return nil, fmt.Errorf("connect to MongoDB: %w", withoutPassword(err, settings))
 	}
-	db := &DB{client: client, database: client.Database(o.Database), declared: map[string]bool{}}
+	db.database = db.client.Database(o.Database)
 	for _, schema := range schemas {
 		db.declared[schema.Name] = true
 	}
@@ -77,6 +84,18 @@ func Open(ctx context.Context, o Options, schemas []*storage.Schema) (*DB, error
 	}
 	return db, nil
 }
+
+func (db *DB) countConnections(e *event.PoolEvent) {
+	switch e.Type {
+	case event.ConnectionCheckedOut:
+		db.inUse.Add(1)
+	case event.ConnectionCheckedIn:
+		db.inUse.Add(-1)
+	}
+}
+
+// Connections is how many connections to the server commands have now, and how many they may have, 0 for any number.
+func (db *DB) Connections() (inUse, most int) { return int(db.inUse.Load()), db.maxConnections }
 
 // clientOptions adds to the URI what storage.Documents promises: durable writes, and reads that see them.
 func clientOptions(o Options) (*options.ClientOptions, error) {
@@ -99,8 +118,8 @@ func clientOptions(o Options) (*options.ClientOptions, error) {
 	if settings.TLSConfig != nil && settings.TLSConfig.RootCAs == nil {
 		settings.TLSConfig.RootCAs = o.RootCAs
 	}
-	if o.MaxPoolSize > 0 {
-		settings.SetMaxPoolSize(o.MaxPoolSize)
+	if settings.MaxPoolSize == nil {
+		settings.SetMaxPoolSize(defaultPoolSize)
 	}
 	return settings, nil
 }

@@ -9,6 +9,7 @@ import (
 	"attestry/evidence/job"
 	"attestry/process"
 	"attestry/tasks"
+	"attestry/tasks/relay"
 	"attestry/tasks/reports"
 )
 
@@ -16,9 +17,11 @@ import (
 type metrics struct {
 	duration *prometheus.HistogramVec
 	size     *prometheus.Desc
+	most     *prometheus.Desc
 	latency  *prometheus.Desc
 	tasks    *tasks.Enqueuer
-	queues   map[string]int
+	// concurrency is how many tasks of each queue this process does at once.
+	concurrency map[string]int
 }
 
 func newMetrics(p *process.Process) (*metrics, error) {
@@ -30,10 +33,12 @@ func newMetrics(p *process.Process) (*metrics, error) {
 		}, []string{"queue", "task", "outcome"}),
 		size: prometheus.NewDesc("attestry_queue_tasks",
 			"How many tasks a queue holds, by state.", []string{"queue", "state"}, nil),
+		most: prometheus.NewDesc("attestry_queue_tasks_max",
+			"How many tasks a queue can hold: active ones in this process, and pending ones in all, beyond which work waits in the database.", []string{"queue", "state"}, nil),
 		latency: prometheus.NewDesc("attestry_queue_latency_seconds",
 			"How long the oldest pending task of a queue has waited.", []string{"queue"}, nil),
-		tasks:  p.Tasks,
-		queues: p.Settings.Worker.Queues,
+		tasks:       p.Tasks,
+		concurrency: concurrencyOf(&p.Settings.Worker),
 	}
 	if err := p.Metrics.Register(m.duration); err != nil {
 		return nil, err
@@ -66,6 +71,7 @@ func (m *metrics) observe(kind *job.Kind, took time.Duration, err error) {
 // Describe names the queue metrics.
 func (m *metrics) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- m.size
+	descriptions <- m.most
 	descriptions <- m.latency
 }
 
@@ -73,7 +79,9 @@ func (m *metrics) Describe(descriptions chan<- *prometheus.Desc) {
 // away gives no values of its own.
 func (m *metrics) Collect(values chan<- prometheus.Metric) {
 	var failed error
-	for queue := range m.queues {
+	for queue, most := range m.concurrency {
+		values <- prometheus.MustNewConstMetric(m.most, prometheus.GaugeValue, float64(most), queue, "active")
+		values <- prometheus.MustNewConstMetric(m.most, prometheus.GaugeValue, relay.MaxWaiting, queue, "pending")
 		states := map[string]int{}
 		if waiting, underWay, ok := m.tasks.Here(queue); ok {
 			states["pending"], states["active"] = waiting, underWay

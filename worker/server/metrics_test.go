@@ -13,6 +13,7 @@ import (
 	"attestry/evidence/job"
 	"attestry/process"
 	"attestry/tasks"
+	"attestry/tasks/relay"
 )
 
 // newCountedWorker is what the metrics of the queues are made of.
@@ -26,7 +27,7 @@ func newCountedWorker(t *testing.T) (*process.Process, *miniredis.Miniredis) {
 	t.Cleanup(func() { client.Close() })
 	p := &process.Process{
 		Redis: client, Tasks: tasks.NewEnqueuer(client), Metrics: prometheus.NewRegistry(),
-		Settings: config.Settings{Worker: config.Worker{Queues: map[string]int{job.QueueReports: 1}}},
+		Settings: config.Settings{Worker: config.Worker{Queues: map[string]int{job.QueueReports: 1}, Concurrency: 7}},
 	}
 	if _, err := newMetrics(p); err != nil {
 		t.Fatal(err)
@@ -53,6 +54,24 @@ func queueStates(t *testing.T, p *process.Process) (counts map[string]float64, l
 		}
 	}
 	return counts, latencies
+}
+
+// mostTasks reads how many tasks the queue can hold by state.
+func mostTasks(t *testing.T, p *process.Process) map[string]float64 {
+	t.Helper()
+	families, err := p.Metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := map[string]float64{}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			if family.GetName() == "attestry_queue_tasks_max" {
+				most[metric.GetLabel()[1].GetValue()] = metric.GetGauge().GetValue()
+			}
+		}
+	}
+	return most
 }
 
 // TestQueuesHaveMetricsWhateverRedisHasForgotten has the Redis emptied of which the worker knows nothing yet, and later
@@ -96,6 +115,9 @@ func TestTasksThatThisProcessDoesAreCounted(t *testing.T) {
 	}
 	<-began
 	counts, _ := queueStates(t, p)
+	if most := mostTasks(t, p); most["active"] != 7 || most["pending"] != relay.MaxWaiting {
+		t.Errorf("there can be %v tasks", most)
+	}
 	if counts["active"] != 1 || counts["pending"] != 1 {
 		t.Errorf("counted %v", counts)
 	}
