@@ -47,7 +47,7 @@ var layers = []layer{
 	{name: "storage", packages: []string{"storage", "storage/names", "storage/transfer"}},
 	{name: "support", packages: []string{
 		"config", "goroutine", "links", "monitor", "notify", "outbound", "process/buildinfo",
-		"process/redact", "storage/cache", "storage/spool",
+		"process/redact", "storage/cache", "storage/spool", "trace",
 	}},
 	{name: "domain", packages: []string{"evidence/..."}},
 }

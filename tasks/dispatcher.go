@@ -10,6 +10,7 @@ import (
 	"attestry/evidence/job"
 	"attestry/goroutine"
 	"attestry/monitor"
+	"attestry/trace"
 )
 
 const (
@@ -30,6 +31,12 @@ type work struct {
 	environment string
 }
 
+// latest is the latest record of what waits.
+type latest struct {
+	arrival int64
+	trace   string // id
+}
+
 // Dispatcher hands work to the queues in the background. No request waits for
 // it; while Redis is away it holds what was handed in, one entry per environment
 // and kind of work.
@@ -38,26 +45,26 @@ type Dispatcher struct {
 	log      *slog.Logger
 
 	mu      sync.Mutex
-	pending map[work]int64 // work → arrival of the latest record
+	pending map[work]latest
 	away    bool
 	wake    chan struct{}
 }
 
 // NewDispatcher makes a dispatcher that works while Run runs.
 func NewDispatcher(enqueuer *Enqueuer, log *slog.Logger) *Dispatcher {
-	return &Dispatcher{enqueuer: enqueuer, log: log, pending: map[work]int64{}, wake: make(chan struct{}, 1)}
+	return &Dispatcher{enqueuer: enqueuer, log: log, pending: map[work]latest{}, wake: make(chan struct{}, 1)}
 }
 
 // Dispatch hands in an environment in which work of a kind waits. Work of one kind and environment
-// shares one task: whoever drains one drains all.
-func (d *Dispatcher) Dispatch(kind *job.Kind, environment string, arrival int64) {
+// shares one task: whoever drains one drains all. It belongs to the trace of the last one.
+func (d *Dispatcher) Dispatch(ctx context.Context, kind *job.Kind, environment string, arrival int64) {
 	w := work{kind: kind, environment: environment}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if _, known := d.pending[w]; !known && len(d.pending) >= maxPending {
 		return
 	}
-	d.pending[w] = max(d.pending[w], arrival)
+	d.add(w, latest{arrival: arrival, trace: trace.ID(ctx)})
 	select {
 	case d.wake <- struct{}{}:
 	default:
@@ -117,17 +124,17 @@ func (d *Dispatcher) flush(ctx context.Context) bool {
 	var failed atomic.Bool
 	var group goroutine.Group
 	group.Limit(dispatchers)
-	for w, arrival := range batch {
+	for w, of := range batch {
 		if failed.Load() {
-			d.putBack(w, arrival)
+			d.putBack(w, of)
 			continue
 		}
 		group.Go(func() error {
 			err := goroutine.Recovered(func() error {
-				return d.enqueuer.Enqueue(ctx, job.EnvironmentRef(w.kind, w.environment, arrival), 0)
+				return d.enqueuer.Enqueue(trace.With(ctx, of.trace), job.EnvironmentRef(w.kind, w.environment, of.arrival), 0)
 			})
 			if err != nil {
-				d.putBack(w, arrival)
+				d.putBack(w, of)
 				failed.Store(true)
 				d.note(err)
 			}
@@ -141,18 +148,24 @@ func (d *Dispatcher) flush(ctx context.Context) bool {
 	return true
 }
 
-func (d *Dispatcher) take() map[work]int64 {
+func (d *Dispatcher) take() map[work]latest {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	batch := d.pending
-	d.pending = map[work]int64{}
+	d.pending = map[work]latest{}
 	return batch
 }
 
-func (d *Dispatcher) putBack(w work, arrival int64) {
+func (d *Dispatcher) putBack(w work, of latest) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.pending[w] = max(d.pending[w], arrival)
+	d.add(w, of)
+}
+
+func (d *Dispatcher) add(w work, of latest) {
+	if of.arrival >= d.pending[w].arrival {
+		d.pending[w] = of
+	}
 }
 
 // note records and logs when Redis goes or comes back.

@@ -3,6 +3,7 @@ package tasks_test
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"attestry/evidence/job"
 	"attestry/tasks"
+	"attestry/trace"
 )
 
 func startRedis(t *testing.T) (*miniredis.Miniredis, *redis.Client) {
@@ -73,8 +75,8 @@ func TestDispatcherEnqueuesOneTaskPerEnvironment(t *testing.T) {
 	_, client := startRedis(t)
 	dispatcher := tasks.NewDispatcher(tasks.NewEnqueuer(client), slog.New(slog.DiscardHandler))
 	for arrival := range int64(50) {
-		dispatcher.Dispatch(&job.Report, "one", arrival+1)
-		dispatcher.Dispatch(&job.Report, "two", arrival+1)
+		dispatcher.Dispatch(t.Context(), &job.Report, "one", arrival+1)
+		dispatcher.Dispatch(t.Context(), &job.Report, "two", arrival+1)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
@@ -85,12 +87,36 @@ func TestDispatcherEnqueuesOneTaskPerEnvironment(t *testing.T) {
 	}
 }
 
+func TestTaskHasTheTraceOfTheLastRecord(t *testing.T) {
+	_, client := startRedis(t)
+	dispatcher := tasks.NewDispatcher(tasks.NewEnqueuer(client), slog.New(slog.DiscardHandler))
+	for arrival, id := range []string{"first", "last"} {
+		dispatcher.Dispatch(trace.With(t.Context(), id), &job.Report, "one", int64(arrival))
+	}
+	dispatcher.Dispatch(t.Context(), &job.Report, "two", 1)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	dispatcher.Run(ctx)
+	waiting, err := asynq.NewInspectorFromRedisClient(client).ListPendingTasks(job.QueueReports)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var payloads []string
+	for _, task := range waiting {
+		payloads = append(payloads, string(task.Payload))
+	}
+	slices.Sort(payloads)
+	if want := []string{`{"environment":"one","trace":"last"}`, `{"environment":"two"}`}; !slices.Equal(payloads, want) {
+		t.Errorf("the tasks have %q, want %q", payloads, want)
+	}
+}
+
 func TestEvaluationsHaveAQueueOfTheirOwn(t *testing.T) {
 	_, client := startRedis(t)
 	dispatcher := runDispatcher(t, client)
 	for arrival := range int64(3) {
-		dispatcher.Dispatch(&job.Report, "one", 2*arrival+1)
-		dispatcher.Dispatch(&job.Evaluate, "one", 2*arrival+2)
+		dispatcher.Dispatch(t.Context(), &job.Report, "one", 2*arrival+1)
+		dispatcher.Dispatch(t.Context(), &job.Evaluate, "one", 2*arrival+2)
 	}
 	eventually(t, "both are enqueued", func() bool {
 		return pendingIn(t, client, job.QueueReports) > 0 && pendingIn(t, client, job.QueueCompliance) > 0
@@ -110,7 +136,7 @@ func TestDispatcherKeepsWhatRedisCannotTake(t *testing.T) {
 	server, client := startRedis(t)
 	dispatcher := runDispatcher(t, client)
 	server.SetError("LOADING the dataset")
-	dispatcher.Dispatch(&job.Report, "one", 1)
+	dispatcher.Dispatch(t.Context(), &job.Report, "one", 1)
 	eventually(t, "Redis is known to be away", dispatcher.Away)
 	server.SetError("")
 	eventually(t, "the task is enqueued", func() bool { return pending(t, client) == 1 })
@@ -166,6 +192,6 @@ func TestDispatcherKeepsWhatPanicked(t *testing.T) {
 	t.Cleanup(func() { poisoned.Close() })
 	poisoned.AddHook(&panicOnce{})
 	dispatcher := runDispatcher(t, poisoned)
-	dispatcher.Dispatch(&job.Report, "one", 1)
+	dispatcher.Dispatch(t.Context(), &job.Report, "one", 1)
 	eventually(t, "the task is enqueued", func() bool { return pending(t, client) == 1 })
 }

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"attestry/evidence/job"
+	"attestry/trace"
 )
 
 // queueNames is the set in which asynq notes which queues there are. A process adds the name of a queue only with its
@@ -29,8 +31,10 @@ func NewEnqueuer(client redis.UniversalClient) *Enqueuer {
 	return &Enqueuer{redis: client, client: asynq.NewClientFromRedisClient(client), inspector: asynq.NewInspectorFromRedisClient(client)}
 }
 
-// Enqueue asks a worker to do some work. A task that is there already for the same attempt is no error.
+// Enqueue asks a worker to do some work. A task that is there already for the same attempt is no error. Work that has no
+// trace of its own belongs to that of the context.
 func (e *Enqueuer) Enqueue(ctx context.Context, ref job.Ref, attempt int64) error {
+	ref.Payload.Trace = cmp.Or(ref.Payload.Trace, trace.ID(ctx))
 	wanted, err := newTask(&ref, attempt)
 	if err != nil {
 		return err

@@ -63,7 +63,7 @@ func TestHangingRedisIsKnownToBeAwayBeforeEveryTaskHasTried(t *testing.T) {
 	dispatcher := tasks.NewDispatcher(tasks.NewEnqueuer(client), slog.New(slog.DiscardHandler))
 	const environments = 400
 	for i := range environments {
-		dispatcher.Dispatch(&job.Report, fmt.Sprint("environment ", i), 1)
+		dispatcher.Dispatch(t.Context(), &job.Report, fmt.Sprint("environment ", i), 1)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan struct{})

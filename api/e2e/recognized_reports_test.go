@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"context"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -192,8 +193,8 @@ func TestReportBeforeTheLastIsNotTakenForUnchanged(t *testing.T) {
 // noQueue hands no report to a worker: it waits until one looks by itself.
 type noQueue struct{}
 
-func (noQueue) Dispatch(*job.Kind, string, int64) {}
-func (noQueue) Away() bool                        { return true }
+func (noQueue) Dispatch(context.Context, *job.Kind, string, int64) {}
+func (noQueue) Away() bool                                         { return true }
 func (noQueue) Register(string) (wake <-chan struct{}, leave func(), ok bool) {
 	return nil, func() {}, false
 }

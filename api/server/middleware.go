@@ -19,6 +19,7 @@ import (
 	"attestry/evidence"
 	"attestry/process/redact"
 	"attestry/storage"
+	"attestry/trace"
 )
 
 const (
@@ -34,7 +35,7 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	if query := pageQueryOf(c); query != nil {
 		c.SetUserContext(query.ctx)
 	}
-	c.SetUserContext(redact.With(c.UserContext(), access.Credentials(c.Get(fiber.HeaderAuthorization))...))
+	c.SetUserContext(redact.With(trace.With(c.UserContext(), trace.Parse(c.Get("traceparent"))), access.Credentials(c.Get(fiber.HeaderAuthorization))...))
 	r := newRequest(c)
 	r.Memory, r.pace, r.timeout, r.log = memory.NewAccount(s.budget), s.pace, s.requestTimeout, s.logger
 	defer func() {

@@ -20,6 +20,8 @@ type Payload struct {
 	Org         string `json:"org,omitempty"`         // id
 	Delivery    string `json:"delivery,omitempty"`    // id
 	Assembly    string `json:"assembly,omitempty"`    // id
+	// Trace is the id of the trace that the work belongs to.
+	Trace string `json:"trace,omitempty"`
 }
 
 // EnvironmentRef names the work of a kind that waits in an environment, by its id, since a record of an arrival number.

@@ -17,6 +17,8 @@ type Event struct {
 	At float64 `json:"at"`
 	// Actions are the numbers of those that are still to be notified.
 	Actions []int64 `json:"actions"`
+	// Trace is the id of the trace that it happened in.
+	Trace string `json:"trace,omitempty"`
 	// Status is how often that has failed. Without a failure, it is due since it happened.
 	job.Status
 
@@ -36,7 +38,7 @@ func (e *Event) Refs() []job.Ref {
 	for _, action := range e.Actions {
 		refs = append(refs, job.Ref{
 			Kind: &job.Fanout, Key: e.ID + "/" + strconv.FormatInt(action, 10),
-			Payload: job.Payload{Event: e.ID, Action: action}, Due: e.DueAt(),
+			Payload: job.Payload{Event: e.ID, Action: action, Trace: e.Trace}, Due: e.DueAt(),
 		})
 	}
 	return refs

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+
+	"attestry/trace"
 )
 
 // NewHandler returns a handler that hides keys in messages and attributes before next writes them.
@@ -16,13 +18,16 @@ func (h handler) Enabled(ctx context.Context, level slog.Level) bool {
 	return h.next.Enabled(ctx, level)
 }
 
-// Handle hides keys in a record and hands it on.
+// Handle hides keys in a record and hands it on, with the trace that it belongs to.
 func (h handler) Handle(ctx context.Context, record slog.Record) error {
 	clean := slog.NewRecord(record.Time, record.Level, Text(ctx, record.Message), record.PC)
 	record.Attrs(func(attr slog.Attr) bool {
 		clean.AddAttrs(cleanAttr(ctx, attr))
 		return true
 	})
+	if id := trace.ID(ctx); id != "" {
+		clean.AddAttrs(slog.String("trace_id", id))
+	}
 	return h.next.Handle(ctx, clean)
 }
 

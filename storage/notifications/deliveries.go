@@ -7,11 +7,12 @@ import (
 	"attestry/evidence/job"
 	"attestry/evidence/notification"
 	"attestry/storage"
+	"attestry/trace"
 )
 
 var deliverySchema = &storage.Schema{
 	Name:   "deliveries",
-	Fields: []string{"org", "action", "time", "state", "due", "settled", "stage"},
+	Fields: []string{"org", "action", "time", "state", "due", "settled", "stage", "trace"},
 	Indexes: []storage.Index{
 		{Name: "action", Fields: []string{"org", "action", "time"}},
 		// Only deliveries that are to be tried have due, only the others have settled.
@@ -33,6 +34,9 @@ func NewDeliveries(docs storage.Documents) *Deliveries {
 		func(d *notification.Delivery) string { return deliveryID(d.Org, d.ID) },
 		func(d *notification.Delivery) map[string]any {
 			fields := map[string]any{"org": d.Org, "action": d.Action, "time": d.CreatedAt, "state": string(d.State)}
+			if d.Trace != "" {
+				fields["trace"] = d.Trace
+			}
 			if d.Due > 0 {
 				fields["due"] = d.Due
 			} else {
@@ -47,8 +51,11 @@ func NewDeliveries(docs storage.Documents) *Deliveries {
 
 func deliveryID(org, id string) string { return org + "/" + id }
 
-// Add stores new deliveries; those that exist stay as they are.
+// Add stores new deliveries, which belong to the trace of the context; those that exist stay as they are.
 func (d *Deliveries) Add(ctx context.Context, deliveries []notification.Delivery) error {
+	for i := range deliveries {
+		deliveries[i].Trace = trace.ID(ctx)
+	}
 	_, err := d.collection.InsertMany(ctx, deliveries)
 	return err
 }
@@ -82,7 +89,9 @@ func (d *Deliveries) Due(ctx context.Context, now float64, after string) ([]job.
 	refs := make([]job.Ref, 0, len(found))
 	for i := range found {
 		org, id, _ := strings.Cut(found[i].ID, "/")
-		refs = append(refs, notification.DeliveryRef(org, id, found[i].Float("due")))
+		ref := notification.DeliveryRef(org, id, found[i].Float("due"))
+		ref.Payload.Trace = found[i].Text("trace")
+		refs = append(refs, ref)
 	}
 	return refs, next, err
 }

@@ -11,6 +11,7 @@ import (
 	"attestry/evidence/notification"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
+	"attestry/trace"
 )
 
 var outboxSchema = &storage.Schema{
@@ -47,7 +48,8 @@ func NewOutbox(docs storage.Documents, actions *Actions) *Outbox {
 }
 
 // addIn adds an event to a batch, unless no action wants it. Stored again, it makes the same deliveries.
-func (o *Outbox) addIn(batch *storage.Batch, event notification.Event) {
+func (o *Outbox) addIn(ctx context.Context, batch *storage.Batch, event notification.Event) {
+	event.Trace = trace.ID(ctx)
 	if len(event.Actions) > 0 {
 		o.collection.PutIn(batch, event)
 	}
@@ -57,7 +59,7 @@ func (o *Outbox) addIn(batch *storage.Batch, event notification.Event) {
 func (o *Outbox) AddSnapshotIn(ctx context.Context, batch *storage.Batch, made *snapshot.Snapshot) error {
 	actions, err := o.actions.Of(ctx, made.Org)
 	wanting := actions.Wanting(made.Environment, made.Timestamp, notification.SnapshotTriggers()...)
-	o.addIn(batch, notification.SnapshotEvent(made.Org, made.Environment, made.Number, made.Timestamp, wanting))
+	o.addIn(ctx, batch, notification.SnapshotEvent(made.Org, made.Environment, made.Number, made.Timestamp, wanting))
 	return err
 }
 
@@ -69,7 +71,7 @@ func (o *Outbox) AddScaledIn(ctx context.Context, batch *storage.Batch, org, rep
 	}
 	actions, err := o.actions.Of(ctx, org)
 	wanting := actions.Wanting(scaled.Environment, at, notification.ScaledArtifact)
-	o.addIn(batch, notification.ScaledEvent(org, report, at, scaled, wanting))
+	o.addIn(ctx, batch, notification.ScaledEvent(org, report, at, scaled, wanting))
 	return err
 }
 
@@ -77,7 +79,7 @@ func (o *Outbox) AddScaledIn(ctx context.Context, batch *storage.Batch, org, rep
 func (o *Outbox) AddAllowanceIn(ctx context.Context, batch *storage.Batch, allowed evidence.Allowance) error {
 	actions, err := o.actions.Of(ctx, allowed.Org)
 	wanting := actions.Wanting(allowed.Environment, allowed.At, notification.AllowedArtifact)
-	o.addIn(batch, notification.AllowedEvent(allowed, wanting))
+	o.addIn(ctx, batch, notification.AllowedEvent(allowed, wanting))
 	return err
 }
 
@@ -85,7 +87,7 @@ func (o *Outbox) AddAllowanceIn(ctx context.Context, batch *storage.Batch, allow
 func (o *Outbox) AddBreakGlassIn(ctx context.Context, batch *storage.Batch, record admission.Record) error {
 	actions, err := o.actions.Of(ctx, record.Org)
 	wanting := actions.Wanting(record.Environment, record.FirstAt, notification.BrokenGlass)
-	o.addIn(batch, notification.BreakGlassEvent(record, wanting))
+	o.addIn(ctx, batch, notification.BreakGlassEvent(record, wanting))
 	return err
 }
 
@@ -102,7 +104,7 @@ func (o *Outbox) AddTrailEventsIn(ctx context.Context, batch *storage.Batch, eve
 		if err != nil {
 			return err
 		}
-		o.addIn(batch, notification.TrailEvent(event, actions.Wanting(event.Flow, event.Time, trigger)))
+		o.addIn(ctx, batch, notification.TrailEvent(event, actions.Wanting(event.Flow, event.Time, trigger)))
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 
 var assemblySchema = &storage.Schema{
 	Name:   "packages",
-	Fields: []string{"due", "replaced", "asked", "archive", "report", "stage"},
+	Fields: []string{"due", "replaced", "asked", "archive", "report", "stage", "trace"},
 	Indexes: []storage.Index{
 		// Only packages that are to be assembled have due, only those that have replaced others
 		// have replaced, only those that are ready have asked.
@@ -40,6 +40,9 @@ func NewAssemblies(docs storage.Documents) *Assemblies {
 		func(a *audit.Assembly) string { return a.ID },
 		func(a *audit.Assembly) map[string]any {
 			fields := map[string]any{}
+			if a.Trace != "" {
+				fields["trace"] = a.Trace
+			}
 			if a.Due > 0 {
 				fields["due"] = a.Due
 			}
@@ -87,7 +90,7 @@ func (a *Assemblies) Due(ctx context.Context, now float64, after string) ([]job.
 		if _, begun := record.Fields["stage"]; begun && due > now {
 			continue
 		}
-		refs = append(refs, job.Ref{Kind: &job.Assemble, Key: record.ID, Payload: job.Payload{Assembly: record.ID}, Due: due})
+		refs = append(refs, job.Ref{Kind: &job.Assemble, Key: record.ID, Payload: job.Payload{Assembly: record.ID, Trace: record.Text("trace")}, Due: due})
 	}
 	return refs, next, err
 }

@@ -11,6 +11,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/audit"
 	"attestry/storage"
+	"attestry/trace"
 )
 
 const (
@@ -85,6 +86,7 @@ func (r *Requests) Ask(ctx context.Context, subject audit.Assembly, wait time.Du
 	var request int64
 	asked, err := r.store.Assemblies.Change(ctx, subject, func(assembly *audit.Assembly) {
 		request = assembly.Ask(state, subject.OrgName, now)
+		assembly.Trace = trace.ID(ctx)
 	})
 	if err != nil {
 		return Answer{}, err

@@ -98,8 +98,8 @@ func (s *scene) Settled(_ context.Context, id string) { s.published = append(s.p
 // Register refuses, so that requests look by themselves.
 func (s *scene) Register(string) (<-chan struct{}, func(), bool) { return nil, func() {}, false }
 
-func (s *scene) Dispatch(*job.Kind, string, int64) {}
-func (s *scene) Away() bool                        { return false }
+func (s *scene) Dispatch(context.Context, *job.Kind, string, int64) {}
+func (s *scene) Away() bool                                         { return false }
 
 func newScene(t *testing.T) *scene {
 	t.Helper()

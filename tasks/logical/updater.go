@@ -102,7 +102,7 @@ func logFailure(ctx context.Context, log *slog.Logger, err error) error {
 	if err == nil || ctx.Err() != nil || evidence.CodeOf(err) == evidence.Unavailable {
 		return err
 	}
-	log.Error("could not add a snapshot to a logical environment", "error", err.Error())
+	log.ErrorContext(ctx, "could not add a snapshot to a logical environment", "error", err.Error())
 	return nil
 }
 

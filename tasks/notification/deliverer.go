@@ -117,7 +117,7 @@ func (d *Deliverer) send(ctx context.Context, target *notification.Target, deliv
 		return nil
 	})
 	if err != nil {
-		d.log.Error("sending a notification panicked", "org", delivery.Org, "delivery", delivery.ID, "error", err.Error())
+		d.log.ErrorContext(ctx, "sending a notification panicked", "org", delivery.Org, "delivery", delivery.ID, "error", err.Error())
 		return notification.Attempt{At: evidence.Seconds(d.clock()), Reason: "An internal error occurred."}
 	}
 	return attempt
@@ -169,7 +169,7 @@ func (d *Deliverer) record(ctx context.Context, stored storage.Versioned[notific
 	}
 	log := d.log.With("org", delivery.Org, "delivery", delivery.ID, "action", delivery.Action, "type", delivery.Type)
 	if !delivered {
-		log.Info("an attempt to deliver a notification failed", "attempt", delivery.Tried, "reason", attempt.Reason, "state", delivery.State)
+		log.InfoContext(ctx, "an attempt to deliver a notification failed", "attempt", delivery.Tried, "reason", attempt.Reason, "state", delivery.State)
 	}
 	if delivered && !state.Gone && state.FailingSince == 0 && attempt.At-state.LastSuccessAt < noteInterval {
 		return nil
@@ -180,7 +180,7 @@ func (d *Deliverer) record(ctx context.Context, stored storage.Versioned[notific
 		why = state.SwitchedOffReason()
 	})
 	if switchedOff && err == nil {
-		log.Warn("switched off a target of an action", "target", delivery.Target, "reason", why)
+		log.WarnContext(ctx, "switched off a target of an action", "target", delivery.Target, "reason", why)
 	}
 	return err
 }

@@ -70,7 +70,7 @@ func (f *Fanout) fail(ctx context.Context, id string, number int64, cause error)
 	if again || err != nil {
 		return errors.Join(cause, err)
 	}
-	f.log.Error("gave up an event that an action was to be told of", "org", event.Org, "event", id, "action", number, "error", cause.Error())
+	f.log.ErrorContext(ctx, "gave up an event that an action was to be told of", "org", event.Org, "event", id, "action", number, "error", cause.Error())
 	return nil
 }
 
@@ -140,7 +140,7 @@ func (f *Fanout) add(ctx context.Context, batch []notification.Delivery, enqueue
 	}
 	if err := relay.EnqueueAll(ctx, f.enqueuer, refs, func(*job.Ref) int64 { return 0 }); err != nil {
 		// The relay enqueues them later.
-		f.log.Debug("could not enqueue deliveries", "error", err.Error())
+		f.log.DebugContext(ctx, "could not enqueue deliveries", "error", err.Error())
 	}
 	return nil
 }

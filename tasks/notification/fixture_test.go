@@ -118,9 +118,9 @@ type scene struct {
 // silent is a queue of reports that nobody serves.
 type silent struct{}
 
-func (silent) Dispatch(*job.Kind, string, int64) {}
-func (silent) Away() bool                        { return false }
-func (silent) Settled(context.Context, string)   {}
+func (silent) Dispatch(context.Context, *job.Kind, string, int64) {}
+func (silent) Away() bool                                         { return false }
+func (silent) Settled(context.Context, string)                    {}
 func (silent) Register(string) (<-chan struct{}, func(), bool) {
 	return nil, func() {}, false
 }

@@ -156,8 +156,8 @@ func (s *scene) artifacts(t testing.TB, number int64) (snapshot.Snapshot, []snap
 // silent is a queue that nobody serves.
 type silent struct{}
 
-func (silent) Dispatch(*job.Kind, string, int64) {}
-func (silent) Away() bool                        { return false }
+func (silent) Dispatch(context.Context, *job.Kind, string, int64) {}
+func (silent) Away() bool                                         { return false }
 func (silent) Register(string) (<-chan struct{}, func(), bool) {
 	return nil, func() {}, false
 }

@@ -21,7 +21,7 @@ const touchInterval = 1.0
 
 // Dispatcher enqueues tasks. It never blocks.
 type Dispatcher interface {
-	Dispatch(kind *job.Kind, environment string, arrival int64)
+	Dispatch(ctx context.Context, kind *job.Kind, environment string, arrival int64)
 	Away() bool
 }
 
@@ -121,7 +121,7 @@ func (i *Intake) submit(ctx context.Context, record *environments.WaitingReport,
 	if err := i.insert(ctx, record, &s.Report, processed); err != nil {
 		return snapshot.Waiting, err
 	}
-	i.dispatcher.Dispatch(kindOf(record.Repeat), record.Environment, record.Arrival)
+	i.dispatcher.Dispatch(ctx, kindOf(record.Repeat), record.Environment, record.Arrival)
 	if s.Stored != nil {
 		s.Stored()
 	}

@@ -102,7 +102,7 @@ func (p *Processor) releaseLease(ctx context.Context, h *lease, cause error) {
 		p.refunds.add(begun.Environment, refund{arrival: begun.Attempt.Arrival, holder: h.holder})
 	}
 	if !errors.Is(err, errLeaseLost) {
-		p.log.Warn("could not release an environment", "environment", begun.Environment, "error", err.Error())
+		p.log.WarnContext(ctx, "could not release an environment", "environment", begun.Environment, "error", err.Error())
 	}
 }
 

@@ -126,7 +126,7 @@ func (p *Processor) removeObjects(ctx context.Context, environment string, done 
 	if err == nil || isOutage(err) || ctx.Err() != nil {
 		return err
 	}
-	p.log.Warn("could not remove the objects of processed reports", "environment", environment, "error", err.Error())
+	p.log.WarnContext(ctx, "could not remove the objects of processed reports", "environment", environment, "error", err.Error())
 	return nil
 }
 
@@ -150,7 +150,7 @@ func (p *Processor) processOne(ctx context.Context, h *lease, record environment
 func (p *Processor) processRecovering(ctx context.Context, h *lease, record *pending) error {
 	err := goroutine.Recovered(func() error { return p.process(ctx, h, record) })
 	if errors.Is(err, goroutine.ErrPanicked) {
-		p.log.Error("processing a report panicked", "environment", record.Environment,
+		p.log.ErrorContext(ctx, "processing a report panicked", "environment", record.Environment,
 			"arrival", record.Arrival, "error", err.Error())
 	}
 	return err
@@ -163,7 +163,7 @@ func (p *Processor) park(ctx context.Context, h *lease, record environments.Wait
 	if reason == "" {
 		reason, class = killedReason, reasonKilled
 	}
-	p.log.Error("gave up a report", "org", record.Org, "environment", record.Environment,
+	p.log.ErrorContext(ctx, "gave up a report", "org", record.Org, "environment", record.Environment,
 		"arrival", record.Arrival, "attempts", maxAttempts, "class", class, "reason", reason)
 	record.Failure, record.Attempts, record.ParkedAt = reason, maxAttempts, evidence.Seconds(p.clock())
 	if err := p.store.Reports.Park(ctx, record); err != nil {

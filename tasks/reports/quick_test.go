@@ -41,7 +41,7 @@ type draining struct {
 	drain func()
 }
 
-func (d draining) Dispatch(*job.Kind, string, int64) { d.drain() }
+func (d draining) Dispatch(context.Context, *job.Kind, string, int64) { d.drain() }
 
 func TestQuickWorkerDoesNotSpoilTheVerdict(t *testing.T) {
 	docs := &quickWorker{}

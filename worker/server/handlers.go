@@ -12,6 +12,7 @@ import (
 	"attestry/evidence/job"
 	"attestry/goroutine"
 	"attestry/tasks"
+	"attestry/trace"
 )
 
 // newMux makes what does the tasks of all kinds.
@@ -59,15 +60,16 @@ func newHandler(kind *job.Kind, m *metrics, log *slog.Logger, do func(context.Co
 			if err := json.Unmarshal(task.Payload(), &of); err != nil {
 				return fmt.Errorf("decode the payload of %s: %w: %w", kind.Name, err, asynq.SkipRetry)
 			}
+			ctx = trace.With(ctx, of.Trace)
 			return do(ctx, &of)
 		})
 		m.observe(kind, time.Since(began), err)
 		entry := log.With("task", kind.Name, "id", tasks.CurrentID(ctx), "duration_ms", time.Since(began).Milliseconds())
 		if err == nil {
-			entry.Debug("task done")
+			entry.DebugContext(ctx, "task done")
 			return nil
 		}
-		entry.Error("task failed", "error", err.Error())
+		entry.ErrorContext(ctx, "task failed", "error", err.Error())
 		if kind.Retries == 0 {
 			return fmt.Errorf("%w: %w", err, asynq.RevokeTask)
 		}

@@ -92,7 +92,7 @@ func instanceOf(seed string, i int) snapshot.Instance {
 // noQueue is a queue without workers, where nobody waits for verdicts.
 type noQueue struct{}
 
-func (noQueue) Dispatch(*job.Kind, string, int64) {}
+func (noQueue) Dispatch(context.Context, *job.Kind, string, int64) {}
 func (noQueue) Away() bool                        { return false }
 func (noQueue) Register(string) (<-chan struct{}, func(), bool) {
 	return nil, func() {}, false
