@@ -122,7 +122,9 @@ func open(ctx context.Context, settings config.Settings, log *slog.Logger, clock
 	if err != nil {
 		return nil, errors.Join(err, docs.Close(), client.Close())
 	}
-	return Assemble(settings, log, clock, client, docs, objects, wrap), nil
+	p := Assemble(settings, log, clock, client, docs, objects, wrap)
+	p.Roots = roots
+	return p, nil
 }
 
 // Assemble makes a process of stores that are open. Of one that is nil, nothing may be used.
@@ -149,7 +151,6 @@ func Assemble(settings config.Settings, log *slog.Logger, clock evidence.Clock, 
 		Redis:    client,
 		Tasks:    tasks.NewEnqueuer(client),
 		Metrics:  metrics,
-		Roots:    roots,
 		embedded: embedded,
 		engines:  engines,
 	}

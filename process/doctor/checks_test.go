@@ -74,7 +74,7 @@ func (behind) Now(context.Context) (time.Time, error) { return time.Now().Add(-t
 
 func TestAStoreWithAnotherClock(t *testing.T) {
 	s := newSite(t)
-	docs, err := process.OpenDocuments(t.Context(), s.settings().Stores.Database)
+	docs, err := process.OpenDocuments(t.Context(), s.settings().Stores.Database, nil)
 	s.must(err)
 	objects, err := filesystem.Open(s.folder + "/objects")
 	s.must(err)

@@ -51,15 +51,19 @@ type Subject struct {
 
 // Open opens each store of a service that can be opened. What a mistyped address would make, a folder or indexes, is not made.
 func (s *Subject) Open(ctx context.Context, settings config.Settings, log *slog.Logger) (*process.Process, error) {
+	roots, err := settings.Process.Roots()
+	if err != nil {
+		return nil, err
+	}
 	stores := settings.Stores
 	stores.Database.LeaveIndexes = true
 	docs := open(ctx, s, storage.Database, stores.Database.Path, func(ctx context.Context) (storage.Documents, error) {
-		return process.OpenDocuments(ctx, stores.Database)
+		return process.OpenDocuments(ctx, stores.Database, roots)
 	})
 	objects := open(ctx, s, storage.ObjectStore, stores.Objects.Path, func(ctx context.Context) (storage.Objects, error) {
-		return process.OpenObjects(ctx, stores.Objects, settings.Retention)
+		return process.OpenObjects(ctx, stores.Objects, settings.Retention, roots)
 	})
-	redis, err := tasks.NewRedis(cmp.Or(stores.Redis.URL.Reveal(), "redis://localhost"))
+	redis, err := tasks.NewRedis(cmp.Or(stores.Redis.URL.Reveal(), "redis://localhost"), roots)
 	if err != nil {
 		return nil, err
 	}

@@ -209,7 +209,7 @@ func TestStoresThatCannotBeOpened(t *testing.T) {
 // subject makes one of stores that are open, or fakes.
 func subject(t *testing.T, settings config.Settings, docs storage.Documents, objects storage.Objects) *doctor.Subject {
 	t.Helper()
-	client, err := tasks.NewRedis("redis://127.0.0.1:1")
+	client, err := tasks.NewRedis("redis://127.0.0.1:1", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +232,7 @@ func (retaining) Delete(context.Context, string) error { return storage.ErrRetai
 
 func TestStoresThatDoNotDoWhatTheyShould(t *testing.T) {
 	s := newSite(t)
-	docs, err := process.OpenDocuments(t.Context(), s.settings().Stores.Database)
+	docs, err := process.OpenDocuments(t.Context(), s.settings().Stores.Database, nil)
 	s.must(err)
 	objects, err := filesystem.Open(s.folder + "/objects")
 	s.must(err)
