@@ -1,15 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"mime/multipart"
 	"net/http"
 	"slices"
 
+	"attestry/scripts/client"
 	"attestry/scripts/fixtures"
 )
 
@@ -51,29 +49,8 @@ type field struct{ name, content string }
 
 // form sends a form with its data and, if name is not "", a file.
 func (d *demonstration) form(what, method, path string, data field, name string, file []byte) step {
-	return func(ctx context.Context) error {
-		body, contentType, err := encodeForm(data, name, file)
-		if err != nil {
-			return err
-		}
-		return d.sendAs(contentType, what, method, path, body, http.StatusCreated)(ctx)
-	}
-}
-
-func encodeForm(data field, name string, file []byte) (content []byte, contentType string, err error) {
-	var body bytes.Buffer
-	writer := multipart.NewWriter(&body)
-	fault := writer.WriteField(data.name, data.content)
-	if name != "" {
-		into, err := writer.CreateFormFile(name, name)
-		if err != nil {
-			return nil, "", err
-		}
-		_, err = into.Write(file)
-		fault = errors.Join(fault, err)
-	}
-	fault = errors.Join(fault, writer.Close())
-	return body.Bytes(), writer.FormDataContentType(), fault
+	body, contentType := client.EncodeForm(data.name, data.content, name, file)
+	return d.sendAs(contentType, what, method, path, body, http.StatusCreated)
 }
 
 func (d *demonstration) showTrail(ctx context.Context) error {

@@ -50,9 +50,9 @@ func (s sample) summarize() Summary {
 	sorted := slices.Sorted(slices.Values(s.latencies))
 	return Summary{
 		PerSecond: s.throughput(),
-		P50:       milliseconds(percentile(sorted, 50)),
-		P95:       milliseconds(percentile(sorted, 95)),
-		P99:       milliseconds(percentile(sorted, 99)),
+		P50:       milliseconds(Percentile(sorted, 50)),
+		P95:       milliseconds(Percentile(sorted, 95)),
+		P99:       milliseconds(Percentile(sorted, 99)),
 		CPU:       milliseconds(s.cpu) / float64(len(sorted)),
 		Count:     len(sorted),
 		Memory:    float64(s.memory) / (1 << 20),
@@ -66,14 +66,14 @@ func medianBeside(rounds []sample) time.Duration {
 		durations = append(durations, s.beside)
 	}
 	slices.Sort(durations)
-	return percentile(durations, 50)
+	return Percentile(durations, 50)
 }
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
 
-// percentile is the smallest of the sorted values that at least p percent do not exceed (nearest rank), 0 if there are
+// Percentile is the smallest of the sorted values that at least p percent do not exceed (nearest rank), 0 if there are
 // none.
-func percentile(sorted []time.Duration, p float64) time.Duration {
+func Percentile(sorted []time.Duration, p float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
 	}

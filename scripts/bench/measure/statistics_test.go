@@ -27,7 +27,7 @@ func TestPercentileIsTheNearestRank(t *testing.T) {
 		{"of nothing", nil, 99, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := percentile(c.sorted, c.p); got != c.want {
+			if got := Percentile(c.sorted, c.p); got != c.want {
 				t.Errorf("got %v, want %v", got, c.want)
 			}
 		})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"attestry/evidence"
+	api "attestry/scripts/client"
 )
 
 // tellWebhooks has an action notify as many webhooks as the size says, and others that never answer, of each trail that
@@ -35,10 +36,7 @@ func tellWebhooks(hanging int) setup {
 
 // put is a request with a form that creates something.
 func (c *client) put(path, data string) request {
-	body, contentType, err := form(data)
-	if err != nil {
-		panic(err) // a buffer takes everything
-	}
+	body, contentType := api.EncodeForm("data_json", data, "", nil)
 	return request{method: http.MethodPut, path: c.path(path), contentType: contentType, body: body, want: answer{status: http.StatusCreated}}
 }
 

@@ -1,12 +1,11 @@
 package workload
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"mime/multipart"
 	"net/http"
 	"strconv"
+
+	api "attestry/scripts/client"
 )
 
 var recorded = answer{http.StatusCreated, `{"message":"OK"}`}
@@ -27,27 +26,19 @@ func (c *client) attestations(trail string) (service, baseline requests, err err
 	if _, err := c.connection.send(c.artifactReport(trail, fingerprint)); err != nil {
 		return nil, nil, err
 	}
-	body, contentType, err := attestationForm(fingerprint)
+	body, contentType := attestationForm(fingerprint)
 	next := always(request{
 		method: http.MethodPost, path: c.path("/attestations/{org}/{flow}/trail/" + trail + "/generic"),
 		contentType: contentType, body: body, want: created,
 	})
-	return next, next, err
+	return next, next, nil
 }
 
-func attestationForm(fingerprint string) (body []byte, contentType string, err error) {
-	return form(`{"attestation_name":"unit-test","is_compliant":true,"artifact_fingerprint":"` + fingerprint +
-		`","git_commit_info":{"sha1":"` + fingerprint[:40] + `","message":"Change the colour of the button","author":"A. Person <person@example.com>",` +
-		`"branch":"main","timestamp":1750923680,"url":"https://github.com/org/repo/commit/` + fingerprint[:40] +
-		`"},"origin_url":"https://github.com/org/repo/actions/runs/1","user_data":{}}`)
-}
-
-func form(data string) (body []byte, contentType string, err error) {
-	var buffer bytes.Buffer
-	form := multipart.NewWriter(&buffer)
-	err = form.WriteField("data_json", data)
-	err = errors.Join(err, form.Close())
-	return buffer.Bytes(), form.FormDataContentType(), err
+func attestationForm(fingerprint string) (body []byte, contentType string) {
+	return api.EncodeForm("data_json", `{"attestation_name":"unit-test","is_compliant":true,"artifact_fingerprint":"`+fingerprint+
+		`","git_commit_info":{"sha1":"`+fingerprint[:40]+`","message":"Change the colour of the button","author":"A. Person <person@example.com>",`+
+		`"branch":"main","timestamp":1750923680,"url":"https://github.com/org/repo/commit/`+fingerprint[:40]+
+		`"},"origin_url":"https://github.com/org/repo/actions/runs/1","user_data":{}}`, "", nil)
 }
 
 // reportArtifacts reports a new artifact to a new trail with each request.

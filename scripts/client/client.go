@@ -1,0 +1,82 @@
+// Package client sends what pipelines, clusters and auditors send, through the public API: for scripts/faults and
+// scripts/load.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// Client sends requests for an organization with a key.
+type Client struct {
+	org, key  string
+	addresses []string
+	// failed counts requests without an answer. After each, the next address is used, as by a load balancer.
+	failed atomic.Int64
+	http   http.Client
+}
+
+// New returns a client of an organization. Addresses are those of api processes of one service, http://host:port.
+func New(org, key string, addresses ...string) *Client {
+	// Longer than the service takes to answer that it is too busy.
+	const timeout = 40 * time.Second
+	return &Client{org: org, key: key, addresses: addresses, http: http.Client{Timeout: timeout, Transport: &http.Transport{MaxIdleConnsPerHost: 4096}}}
+}
+
+// Address is that of the api process that is asked now.
+func (c *Client) Address() string { return c.addresses[int(c.failed.Load())%len(c.addresses)] }
+
+// Send sends a request once.
+func (c *Client) Send(ctx context.Context, r Request) (status int, body []byte, err error) {
+	url := c.Address() + "/api/v2" + strings.Replace(r.Path, "{org}", c.org, 1)
+	request, err := http.NewRequestWithContext(ctx, r.Method, url, bytes.NewReader(r.Body))
+	if err != nil {
+		return 0, nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+c.key)
+	request.Header.Set("Content-Type", r.ContentType)
+	response, err := c.http.Do(request)
+	if err != nil {
+		c.failed.Add(1)
+		return 0, nil, err
+	}
+	defer response.Body.Close()
+	body, err = io.ReadAll(response.Body)
+	return response.StatusCode, body, err
+}
+
+// Get reads what is at a path of the API. Answers other than 200 are errors.
+func (c *Client) Get(ctx context.Context, path string) ([]byte, error) {
+	status, body, err := c.Send(ctx, Request{Method: http.MethodGet, Path: path})
+	if err == nil && status != http.StatusOK {
+		err = fmt.Errorf("GET %s: %d %.300s", path, status, body)
+	}
+	return body, err
+}
+
+// List reads all pages of a list, which is bare or the member data of an object.
+func List[T any](ctx context.Context, c *Client, path string, perPage int) (all []T, err error) {
+	for number := 1; ; number++ {
+		body, err := c.Get(ctx, fmt.Sprintf("%s?per_page=%d&page=%d", path, perPage, number))
+		if err != nil {
+			return nil, err
+		}
+		var page struct{ Data []T }
+		if bytes.HasPrefix(body, []byte("{")) {
+			err = json.Unmarshal(body, &page)
+		} else {
+			err = json.Unmarshal(body, &page.Data)
+		}
+		all = append(all, page.Data...)
+		if err != nil || len(page.Data) < perPage {
+			return all, err
+		}
+	}
+}

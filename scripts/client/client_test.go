@@ -1,0 +1,57 @@
+package client_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+
+	"attestry/scripts/client"
+)
+
+// TestListsAreReadToTheirEnd reads both forms of lists, whose last pages are shorter or empty.
+func TestListsAreReadToTheirEnd(t *testing.T) {
+	pages := map[string][]int{"1": {1, 2}, "2": {3, 4}, "3": {5}}
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var answer any = pages[r.URL.Query().Get("page")]
+		if r.URL.Path == "/api/v2/flows/acme/wrapped" {
+			answer = map[string]any{"data": answer}
+		}
+		if r.Header.Get("Authorization") != "Bearer key" {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+		json.NewEncoder(w).Encode(answer)
+	}))
+	defer service.Close()
+	for _, path := range []string{"/flows/{org}/bare", "/flows/{org}/wrapped"} {
+		for _, last := range [][]int{{5}, {}} {
+			pages["3"] = last
+			got, err := client.List[int](t.Context(), client.New("acme", "key", service.URL), path, 2)
+			if err != nil || !slices.Equal(got, slices.Concat(pages["1"], pages["2"], last)) {
+				t.Errorf("%s: %v, %v", path, got, err)
+			}
+		}
+	}
+	if _, err := client.List[int](t.Context(), client.New("acme", "other", service.URL), "/flows/{org}/bare", 2); err == nil {
+		t.Error("an answer of 401 is no error")
+	}
+}
+
+// TestNextAddressIsUsedAfterNoAnswer ends one of two processes.
+func TestNextAddressIsUsedAfterNoAnswer(t *testing.T) {
+	answers := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
+	first, second := httptest.NewServer(answers), httptest.NewServer(answers)
+	defer second.Close()
+	c := client.New("acme", "key", first.URL, second.URL)
+	if _, err := c.Get(t.Context(), "/flows/{org}"); err != nil || c.Address() != first.URL {
+		t.Fatal(c.Address(), err)
+	}
+	first.Close()
+	if _, err := c.Get(t.Context(), "/flows/{org}"); err == nil {
+		t.Fatal("a process answers that has ended")
+	}
+	if _, err := c.Get(t.Context(), "/flows/{org}"); err != nil || c.Address() != second.URL {
+		t.Error(c.Address(), err)
+	}
+}
