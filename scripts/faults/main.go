@@ -1,0 +1,98 @@
+// Command faults tests that the service loses nothing. It starts the service, lets writers send trails, artifacts,
+// attestations and reports, and kills, stops and fills meanwhile what the service needs. Then it compares everything that was
+// acknowledged with what the service has, has told and has logged. It ends with 1 if anything is lost, there twice, misnumbered
+// or judged wrongly.
+//
+//	go run ./scripts/faults              # all in one process
+//	go run ./scripts/faults --cluster    # api and worker processes with Redis, MinIO and a MongoDB-compatible server
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// maxPrinted bounds the findings that are printed.
+const maxPrinted = 50
+
+func main() {
+	cluster := flag.Bool("cluster", false, "test api and worker processes with the stores of scripts/services")
+	duration := flag.Duration("duration", 3*time.Minute, "how long faults are caused; each is at least once")
+	writers := flag.Int("writers", 16, "how many write at the same time")
+	pause := flag.Duration("pause", 100*time.Millisecond, "how long a writer rests behind each request")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, *cluster, *duration, *writers, *pause); err != nil {
+		fmt.Fprintln(os.Stderr, "faults:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, cluster bool, duration time.Duration, writers int, pause time.Duration) error {
+	folder, err := os.MkdirTemp("", "attestry-faults-")
+	if err != nil {
+		return err
+	}
+	s, err := open(ctx, folder, cluster)
+	if err == nil {
+		err = test(ctx, s, duration, writers, pause)
+	}
+	if err = errors.Join(err, s.close()); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w\ndata and logs are left in %s; unmount %s before you remove them", err, folder, s.disk())
+	}
+	return errors.Join(err, s.remove())
+}
+
+// test lets the service work with faults, waits until it is at rest, and prints what came of it.
+func test(ctx context.Context, s *system, duration time.Duration, writers int, pause time.Duration) error {
+	t, err := prepare(ctx, s, writers, pause)
+	if err != nil {
+		return err
+	}
+	defer t.receiver.server.Close()
+	if err := t.run(ctx, duration, os.Stdout); err != nil {
+		return err
+	}
+	for _, fault := range s.leftOut {
+		fmt.Printf("\nLeft out: %s.\n", fault)
+	}
+	l, took, err := t.settle(ctx)
+	if err == nil {
+		err = t.checkPackages(ctx, l)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\nThe service was at rest %.0f s after the last request.\n\n", took.Seconds())
+	return printLedger(os.Stdout, l)
+}
+
+// printLedger prints how much of each kind was acknowledged, or must follow from it, and what is wrong. The latter is an error.
+func printLedger(out io.Writer, l *ledger) error {
+	findings, counts := l.compare(), map[string]int{}
+	for name, n := range l.want {
+		counts[kindOf(name)] += n
+	}
+	for _, f := range findings {
+		counts[f.fault+kindOf(f.name)]++
+	}
+	fmt.Fprint(out, "| kind | acknowledged | lost | twice | unexpected |\n|---|---|---|---|---|\n")
+	for _, kind := range []string{"trail", "artifact", "attestation", "snapshot", "notice", "entry", "package"} {
+		fmt.Fprintf(out, "| %s | %d | %d | %d | %d |\n", kind, counts[kind], counts[lost+kind], counts[twice+kind], counts[unexpected+kind])
+	}
+	if len(findings) == 0 {
+		return nil
+	}
+	for _, f := range findings[:min(len(findings), maxPrinted)] {
+		fmt.Fprintf(out, "%s: %s\n", f.fault, f.name)
+	}
+	return fmt.Errorf("%d findings", len(findings))
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"attestry/scripts/client"
+)
+
+const (
+	// patience is how long a writer repeats a request.
+	patience = 2 * time.Minute
+	// Of so many releases, one has a file of evidence, and one has its package assembled.
+	releasesPerEvidence, releasesPerPackage = 5, 20
+	evidenceSize                            = 100_000
+	// accepted is the answer to a report whose verdict did not come in time.
+	accepted = `"report accepted, it will be processed"`
+)
+
+// What all writers' releases are judged by: a trail needs an attestation, its artifact another one.
+const (
+	template = "version: 1\ntrail: {attestations: [{name: unit-test, type: generic}], artifacts: [{name: web, attestations: [{name: scan, type: generic}]}]}\n"
+	policy   = "_schema: https://kosli.com/schemas/policy/environment/v1\nartifacts: {provenance: {required: true}, trail-compliance: {required: true}}\n"
+)
+
+// verdicts are those of trails in turn: two comply, one fails, and one lacks an attestation.
+var verdicts = [...]string{"COMPLIANT", "COMPLIANT", "NON-COMPLIANT", "INCOMPLETE"}
+
+// writer is a pipeline with a cluster. Its flow and its environment have its name.
+type writer struct {
+	name   string
+	client *client.Client
+	ledger *ledger
+	// pause is how long it rests behind each request.
+	pause time.Duration
+	// releases were acknowledged.
+	releases int
+	// answered and judged are when the last request was sent that has an answer, and the last report that has a verdict.
+	answered, judged atomic.Int64
+	acknowledged     atomic.Int64 // requests
+}
+
+// own are the requests that create the flow and the environment.
+func (w *writer) own() []client.Request {
+	return []client.Request{
+		client.Form(http.MethodPut, "/flows/{org}/template_file", "data_json", fmt.Sprintf(`{"name": %q, "description": ""}`, w.name), "template_file", []byte(template)),
+		client.CreateEnvironment(w.name),
+		client.JSON(http.MethodPost, "/environments/{org}/"+w.name+"/policies", `{"policy_names": ["policy"]}`),
+	}
+}
+
+// work makes releases until it is enough.
+func (w *writer) work(ctx context.Context, enough *atomic.Bool) error {
+	for !enough.Load() {
+		if err := w.release(ctx, w.releases); err != nil {
+			return err
+		}
+		w.releases++
+	}
+	return nil
+}
+
+func (w *writer) trail(release int) string { return fmt.Sprintf("%s-%d", w.name, release) }
+
+func (w *writer) packagePath(release int) string {
+	return "/trails/{org}/" + w.name + "/" + w.trail(release) + "/audit_package"
+}
+
+func fingerprint(trail string) string {
+	sum := sha256.Sum256([]byte(trail))
+	return hex.EncodeToString(sum[:])
+}
+
+// release makes a trail with an artifact, attests both, and reports that the artifact runs, beside that of the release before.
+// The report makes the next snapshot of the environment.
+func (w *writer) release(ctx context.Context, n int) error {
+	trail, verdict := w.trail(n), verdicts[n%len(verdicts)]
+	artifact, compliant := fingerprint(trail), verdict == "COMPLIANT"
+	running, allCompliant := []string{artifact}, compliant
+	if n > 0 {
+		running, allCompliant = append(running, fingerprint(w.trail(n-1))), compliant && verdicts[(n-1)%len(verdicts)] == "COMPLIANT"
+	}
+	var evidence []byte
+	if n%releasesPerEvidence == 0 {
+		evidence = []byte(strings.Repeat(trail, evidenceSize/len(trail)))
+	}
+	var err error
+	send := func(kind, of string, verdict any, request func(mark string) client.Request) {
+		if err == nil {
+			_, err = w.send(ctx, kind, of, verdict, request)
+		}
+	}
+	send("", "", "", func(string) client.Request { return client.BeginTrail(w.name, trail) })
+	send("artifact", trail, verdict, func(mark string) client.Request { return client.ReportArtifact(w.name, trail, artifact, mark) })
+	send("attestation", trail+"/unit-test", true, func(mark string) client.Request {
+		return client.Attest(w.name, trail, "", "unit-test", mark, true, evidence)
+	})
+	if verdict != "INCOMPLETE" {
+		send("attestation", trail+"/scan", compliant, func(mark string) client.Request {
+			return client.Attest(w.name, trail, artifact, "scan", mark, compliant, nil)
+		})
+	}
+	if n%releasesPerPackage == 0 {
+		send("", "", "", func(string) client.Request { return client.JSON(http.MethodPost, w.packagePath(n), "") })
+	}
+	send("", "", "", func(string) client.Request { return client.ReportCluster(w.name, running...) })
+	if err == nil {
+		w.ledger.acknowledge("trail %s %s", trail, verdict)
+		w.ledger.acknowledge("snapshot %s:%d %t %s", w.name, n+1, allCompliant, artifact)
+	}
+	return err
+}
+
+// send sends a fact until it is acknowledged. Each request has a mark of its own, as each without an answer may have been
+// recorded. A fact without a kind can be repeated without making another one. Only broken connections and 503 are reasons to
+// repeat a request.
+func (w *writer) send(ctx context.Context, kind, of string, verdict any, request func(mark string) client.Request) ([]byte, error) {
+	began := time.Now()
+	for n := 1; ; n++ {
+		mark, sent := fmt.Sprintf("%s#%d", of, n), time.Now()
+		r, name := request(mark), fmt.Sprintf("%s %s %v", kind, mark, verdict)
+		w.ledger.send(name)
+		status, body, err := w.client.Send(ctx, r)
+		time.Sleep(w.pause)
+		switch {
+		case err == nil && (status == http.StatusOK || status == http.StatusCreated):
+			w.acknowledged.Add(1)
+			w.answered.Store(sent.UnixNano())
+			if strings.HasSuffix(r.Path, "/report/K8S") && string(body) != accepted {
+				w.judged.Store(sent.UnixNano())
+			}
+			if kind != "" {
+				w.ledger.acknowledge("%s", name)
+			}
+			return body, nil
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case err == nil && status != http.StatusServiceUnavailable, time.Since(began) > patience:
+			return nil, fmt.Errorf("%s %s, since %s: %v, status %d %.300s", r.Method, r.Path, time.Since(began), err, status, body)
+		}
+	}
+}
