@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/identity"
+	"attestry/scripts/client"
 	"attestry/scripts/standalone/instance"
 )
 
@@ -21,7 +21,7 @@ const demoOrganization = "attestry-demo"
 // demonstration plays a delivery through the HTTP API, as clients do.
 type demonstration struct {
 	out         io.Writer
-	url, key    string
+	client      *client.Client
 	flow, trail string
 	environment string
 	run         string // tells this demonstration from others in the same data
@@ -37,7 +37,7 @@ func demonstrate(ctx context.Context, running *instance.Instance, out io.Writer)
 	}
 	run := evidence.NewID()[:13]
 	d := &demonstration{
-		out: out, url: running.URL + "/api/v2", key: key, run: run,
+		out: out, client: client.New(demoOrganization, key, running.URL), run: run,
 		flow: "checkout-ci-" + run, trail: "release-2.0.0", environment: "demo-" + run,
 	}
 	fmt.Fprintln(out, "A delivery, step by step:")
@@ -96,25 +96,14 @@ func (d *demonstration) show(answer []byte) {
 func (d *demonstration) call(ctx context.Context, what, method, path, contentType string, body []byte, want int) ([]byte, error) {
 	d.step++
 	fmt.Fprintf(d.out, "  %d. %s\n     %s /api/v2%s", d.step, what, method, path)
-	request, err := http.NewRequestWithContext(ctx, method, d.url+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	request.Header.Set("Authorization", "Bearer "+d.key)
-	request.Header.Set("Content-Type", contentType)
 	began := time.Now()
-	response, err := http.DefaultClient.Do(request)
+	status, answer, err := d.client.Send(ctx, client.Request{Method: method, Path: path, ContentType: contentType, Body: body})
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		return nil, err
-	}
-	fmt.Fprintf(d.out, "  → %d in %s\n", response.StatusCode, time.Since(began).Round(time.Millisecond))
-	if response.StatusCode != want {
-		return nil, fmt.Errorf("%s: status %d, want %d: %s", what, response.StatusCode, want, answer)
+	fmt.Fprintf(d.out, "  → %d in %s\n", status, time.Since(began).Round(time.Millisecond))
+	if status != want {
+		return nil, fmt.Errorf("%s: status %d, want %d: %s", what, status, want, answer)
 	}
 	return answer, nil
 }
