@@ -67,11 +67,11 @@ func (l *load) need(table []cost) string {
 		}
 	}
 	fmt.Fprintf(&text, "| **all** | | | %.1f | %.1f | %.3f | %.3f |\n\n", total.Commands, total.Writes, total.Bytes/1e6, total.Processors)
-	stored := total.Bytes / l.Peak * 365 * day * l.Years
+	written := total.Bytes / l.Peak * 365 * day * l.Years
 	evidence := l.Pipelines * l.Attestations * l.Evidence * 365 * l.Years
-	shards := []float64{total.Commands / l.ShardCommands, stored / l.ShardBytes}
+	shards := []float64{total.Commands / l.ShardCommands, written / l.ShardBytes}
 	fmt.Fprintf(&text, "- Processors of api processes: %.1f; of workers for reports: %.1f.\n", (total.Processors-workers.Processors)/l.Busy, workers.Processors/l.Busy)
-	fmt.Fprintf(&text, "- Documents after %g years: %.2f TB before compression. Evidence in the object store: %.2f TB, the same content once.\n", l.Years, stored/1e12, evidence/1e12)
+	fmt.Fprintf(&text, "- Documents written in %g years: %.2f TB before compression; less is stored, as some replace others. Evidence in the object store: %.2f TB, the same content once.\n", l.Years, written/1e12, evidence/1e12)
 	fmt.Fprintf(&text, "- The database: %.2f of a primary for commands, %.2f for bytes: %.0f shards.\n", shards[0], shards[1], math.Max(1, math.Ceil(math.Max(shards[0], shards[1]))))
 	fmt.Fprintf(&text, "- First to be exhausted as the load grows: %s.\n", l.first(total, shards))
 	return text.String()

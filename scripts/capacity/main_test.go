@@ -31,7 +31,7 @@ func TestNeedsFollowFromCosts(t *testing.T) {
 		"| attestation | 2.00 | 4.00 | 20.0 | 8.0 | 0.012 | 0.080 |\n",
 		"| **all** | | | 24.0 | 8.0 | 0.012 | 0.160 |\n",
 		"api processes: 0.3; of workers for reports: 0.0.",
-		"after 1 years: 0.19 TB before compression. Evidence in the object store: 0.06 TB",
+		"written in 1 years: 0.19 TB before compression; less is stored, as some replace others. Evidence in the object store: 0.06 TB",
 		"2.40 of a primary for commands, 0.19 for bytes: 3 shards",
 		"First to be exhausted as the load grows: the commands of one primary",
 	} {
