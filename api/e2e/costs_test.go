@@ -21,6 +21,10 @@ const costsFile = "../../scripts/capacity/costs.tsv"
 // measuredColumns are those of costsFile that TestCostsOfOperationsAreThoseOfTheModel measures, behind the name.
 const measuredColumns = 3
 
+// alwaysAllowed is by how much each of them may differ, besides half of the value: on a slow machine, more of what the
+// service does every second falls upon each operation.
+var alwaysAllowed = [measuredColumns]float64{10, 3, 1000}
+
 // repeated is how many operations of each kind are measured: what the service does every second counts little then.
 const repeated = 20
 
@@ -82,7 +86,7 @@ func TestCostsOfOperationsAreThoseOfTheModel(t *testing.T) {
 		for column, got := range measured {
 			was, err := strconv.ParseFloat(row[1+column], 64)
 			s.must(err)
-			if math.Abs(got-was) > 2+was/4 && os.Getenv("ATTESTRY_TEST_UPDATE") == "" {
+			if math.Abs(got-was) > alwaysAllowed[column]+was/2 && os.Getenv("ATTESTRY_TEST_UPDATE") == "" {
 				t.Errorf("one %s costs %g %s, the model says %g", row[0], got, rows[0][1+column], was)
 			}
 			row[1+column] = strconv.FormatFloat(math.Round(got*10)/10, 'f', -1, 64)
