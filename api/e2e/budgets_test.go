@@ -90,8 +90,9 @@ func (s *service) testSlowReader(times int64) {
 		if err != io.EOF || received < times*1_000_000 {
 			t.Fatalf("%s: %d bytes, %v", path, received, err)
 		}
-		// A batch is 1 MiB here; as a whole the answer takes up twice its size at least.
-		if t.Logf("%s: at most %d KiB of heap for %d KiB", path, most>>10, received>>10); most > 16*mebibyte {
+		// A batch is 1 MiB here; as a whole the answer takes up twice its size at least, 34 MiB. Some of the heap is what
+		// tests before have left to be done.
+		if t.Logf("%s: at most %d KiB of heap for %d KiB", path, most>>10, received>>10); most > 24*mebibyte {
 			t.Errorf("%s: %d MiB of heap", path, most>>20)
 		}
 	}
