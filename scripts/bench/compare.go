@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"attestry/scripts/bench/measure"
-	"attestry/scripts/bench/workload"
+	"attestry/scripts/bench/benchtest/measure"
+	"attestry/scripts/bench/benchtest/workload"
 )
 
 // comparisonRounds is how often this program and another one alternate.

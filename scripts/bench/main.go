@@ -23,8 +23,8 @@ import (
 
 	"attestry/app/evaluation"
 	"attestry/process"
-	"attestry/scripts/bench/measure"
-	"attestry/scripts/bench/workload"
+	"attestry/scripts/bench/benchtest/measure"
+	"attestry/scripts/bench/benchtest/workload"
 )
 
 func main() {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"attestry/scripts/bench/measure"
+	"attestry/scripts/bench/benchtest/measure"
 )
 
 func TestRunPrintsItsConditionsAndResults(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"attestry/scripts/bench/measure"
+	"attestry/scripts/bench/benchtest/measure"
 )
 
 func (r *results) writeJSON(out io.Writer) error {

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"attestry/scripts/bench/measure"
-	"attestry/scripts/bench/workload"
+	"attestry/scripts/bench/benchtest/measure"
+	"attestry/scripts/bench/benchtest/workload"
 )
 
 type results struct {

@@ -3,7 +3,7 @@ package workload
 import (
 	"context"
 
-	"attestry/scripts/bench/baseline"
+	"attestry/scripts/bench/benchtest/baseline"
 )
 
 // kind describes workloads that differ only in size and number of clients.

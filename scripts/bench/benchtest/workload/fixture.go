@@ -16,7 +16,7 @@ import (
 	"attestry/evidence/identity"
 	"attestry/evidence/translog"
 	"attestry/process"
-	"attestry/scripts/bench/baseline"
+	"attestry/scripts/bench/benchtest/baseline"
 	"attestry/scripts/standalone/instance"
 	"attestry/tasks/reports"
 )

@@ -1,10 +1,10 @@
-// Command faults tests that the service loses nothing. It starts the service, lets writers send trails, artifacts,
+// Command faultstest tests that the service loses nothing. It starts the service, lets writers send trails, artifacts,
 // attestations and reports, and kills, stops and fills meanwhile what the service needs. Then it compares everything that was
 // acknowledged with what the service has, has told and has logged. It ends with 1 if anything is lost, there twice, misnumbered
 // or judged wrongly.
 //
-//	go run ./scripts/faults              # all in one process
-//	go run ./scripts/faults --cluster    # api and worker processes with Redis, MinIO and a MongoDB-compatible server
+//	./scripts/faults              # all in one process
+//	./scripts/faults --cluster    # api and worker processes with Redis, MinIO and a MongoDB-compatible server
 package main
 
 import (

@@ -10,8 +10,8 @@ import (
 	"attestry/api/snapshots"
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
-	"attestry/scripts/bench/baseline"
-	"attestry/scripts/bench/measure"
+	"attestry/scripts/bench/benchtest/baseline"
+	"attestry/scripts/bench/benchtest/measure"
 )
 
 // shortest is a duration in which each client sends one request per round.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"attestry/scripts/bench/baseline"
-	"attestry/scripts/bench/measure"
+	"attestry/scripts/bench/benchtest/baseline"
+	"attestry/scripts/bench/benchtest/measure"
 )
 
 // Workload is a kind of workload at one size, with a number of clients.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"attestry/scripts/bench/measure"
+	"attestry/scripts/bench/benchtest/measure"
 )
 
 const (

@@ -1,7 +1,7 @@
-// Command load puts a service under the load of a company: clusters that report, pipelines that send evidence, and auditors
+// Command loadtest puts a service under the load of a company: clusters that report, pipelines that send evidence, and auditors
 // that read. It prints rates, latencies and errors, and how they changed, in Markdown, and draws the latter.
 //
-//	go run ./scripts/load --address http://127.0.0.1:8001 --org acme --token FILE --metrics http://127.0.0.1:9001/metrics
+//	./scripts/load --address http://127.0.0.1:8001 --org acme --token FILE --metrics http://127.0.0.1:9001/metrics
 package main
 
 import (
