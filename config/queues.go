@@ -9,18 +9,20 @@ import (
 
 const maxQueueWeight = 100
 
+// QueueNames are those that there are.
+var QueueNames = []string{"reports", "compliance", "notifications", "packages", "log"}
+
 // Queues maps the queues that a worker serves to their weights: reports and compliance share the
 // tasks that run at once in this proportion.
 type Queues map[string]int
 
 // UnmarshalText reads a list such as "reports=6,compliance=3".
 func (q *Queues) UnmarshalText(text []byte) error {
-	known := []string{"reports", "compliance", "notifications", "packages", "log"}
 	queues := Queues{}
 	for entry := range strings.SplitSeq(string(text), ",") {
 		name, weight, _ := strings.Cut(strings.TrimSpace(entry), "=")
-		if !slices.Contains(known, name) {
-			return fmt.Errorf("%q is not a queue: there are %s", name, strings.Join(known, ", "))
+		if !slices.Contains(QueueNames, name) {
+			return fmt.Errorf("%q is not a queue: there are %s", name, strings.Join(QueueNames, ", "))
 		}
 		if _, twice := queues[name]; twice {
 			return fmt.Errorf("names the queue %s twice", name)

@@ -263,6 +263,14 @@ func TestDaysUntilTheDiskIsFull(t *testing.T) {
 	s.examine().want(t, "disk", doctor.OK, " KiB a day as today; days left: ")
 }
 
+func TestAFolderOfDataThatWasMoved(t *testing.T) {
+	s := newSite(t)
+	tested := s.open(s.settings())
+	defer func() { s.must(tested.Close()) }()
+	s.must(os.Rename(s.folder+"/objects", s.folder+"/moved"))
+	examine(t, tested).want(t, "disk", doctor.Error, "the room in "+s.folder+"/objects: no such file or directory")
+}
+
 func TestADiskThatIsNearlyFull(t *testing.T) {
 	folder := t.TempDir()
 	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size=64m"); err != nil {

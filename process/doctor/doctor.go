@@ -124,7 +124,7 @@ func checks() []check {
 		{"work", database, damaged, examineWork},
 		{"log", both, damaged, examineLogs},
 		{"memory", nil, damaged, examineMemory},
-		{"disk", both, damaged, examineDisk},
+		{"disk", both, "see that the folders of the data are there and can be read", examineDisk},
 	}
 }
 

@@ -9,9 +9,6 @@ import (
 	"attestry/storage"
 )
 
-// queues is how many there are.
-const queues = 5
-
 // examineSettings finds settings that are valid each by itself, but not with one another or with what is stored.
 func examineSettings(ctx context.Context, s *Subject) (found []Finding, err error) {
 	of := &s.Settings
@@ -19,7 +16,7 @@ func examineSettings(ctx context.Context, s *Subject) (found []Finding, err erro
 		found            bool
 		measured, advice string
 	}{
-		{of.Stores.Database.Engine == config.Pebble && len(of.Worker.Queues) < queues,
+		{of.Stores.Database.Engine == config.Pebble && len(of.Worker.Queues) < len(config.QueueNames),
 			"ATTESTRY_QUEUES leaves out queues that with Pebble no other process serves", "serve all queues"},
 		{len(of.Log.Witnesses) > 0 && of.Log.KeyFile == "",
 			"ATTESTRY_LOG_WITNESSES names witnesses, and without ATTESTRY_LOG_KEY_FILE nothing is logged", "set both or neither"},

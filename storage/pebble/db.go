@@ -151,6 +151,9 @@ func (db *DB) Size() int64 { return int64(db.engine.Metrics().DiskSpaceUsage()) 
 // Room returns how much is free on the disk of a folder, in bytes.
 func Room(folder string) (int64, error) {
 	usage, err := vfs.Default.GetDiskUsage(folder)
+	if err != nil {
+		err = fmt.Errorf("the room in %s: %w", folder, err)
+	}
 	return int64(usage.AvailBytes), err
 }
 
