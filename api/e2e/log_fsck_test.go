@@ -47,8 +47,9 @@ func TestFsckFindsWholeLogs(t *testing.T) {
 			s.createFlow("build")
 			s.storeAuditEntries(row.existing)
 			s.restart(func() { s.settings.Environ = append(s.settings.Environ, logKeyFile(t)) })
+			org := s.orgID()
 			eventuallyWithin(t, time.Hour, "existing facts are in the log", func() bool {
-				log, err := s.Process.Store.Logs.Get(t.Context(), s.orgID())
+				log, err := s.Process.Store.Logs.Get(t.Context(), org)
 				return row.existing == 0 || err == nil && log.Signed >= int64(row.existing)
 			})
 			var writers goroutine.Group

@@ -84,7 +84,26 @@ build_minio_client() { of=minio build mc github.com/minio/mc; }
 
 build_services() {
     build minio github.com/minio/minio
-    build mongodbtest .
+    build_mongodb
+}
+
+# build_mongodb builds the MongoDB-compatible server from a copy of FerretDB's source with two changes. What is read by
+# ids or in their order is found by an index: FerretDB reads the whole collection, as its index is on another expression
+# than its queries have. And each update closes what it has read: FerretDB keeps a connection to SQLite for each until the
+# last of a command, of 100, and waits for ever for the next.
+build_mongodb() {
+    local module=github.com/FerretDB/FerretDB own=scripts/services/mongodbtest copy=$cache/ferretdb
+    install patch patch
+    go -C $own mod download $module
+    mkdir -p "$cache"
+    rm -rf "$copy"
+    cp -r "$(go -C $own list -m -f '{{.Dir}}' $module)" "$copy"
+    chmod -R u+w "$copy"
+    patch -s -p1 -d "$copy" <$own/ferretdb.patch
+    cp $own/go.mod "$cache/ferretdb.mod"
+    cp $own/go.sum "$cache/ferretdb.sum"
+    go mod edit -replace "$module=$copy" "$cache/ferretdb.mod"
+    GOFLAGS="${GOFLAGS:-} -modfile=$cache/ferretdb.mod" build mongodbtest .
 }
 
 # build_log_tools builds what judges transparency logs: a witness, and tessera's check of whole logs.

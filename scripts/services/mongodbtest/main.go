@@ -1,6 +1,7 @@
 // Command ferretdb is a MongoDB-compatible server for tests: FerretDB on SQLite, in a module of its own so that its
 // dependencies stay out of ours. FerretDB's own command lacks generated files when built from the module proxy, so this
-// one starts the embeddable package, which sends no telemetry.
+// one starts the embeddable package, which sends no telemetry. It is built by scripts/services/services.sh, which changes
+// how FerretDB looks for ids.
 package main
 
 import (
