@@ -50,7 +50,8 @@ func run(listen, data string, logger *slog.Logger) error {
 		Listener:  ferretdb.ListenerConfig{Unix: socket},
 		Logger:    logger,
 		Handler:   "sqlite",
-		SQLiteURL: (&url.URL{Scheme: "file", Path: directory + "/"}).String(),
+		// What a killed process has written is kept by the system, which no test ends.
+		SQLiteURL: (&url.URL{Scheme: "file", Path: directory + "/", RawQuery: "_pragma=synchronous(off)"}).String(),
 	})
 	if err != nil {
 		return err
