@@ -46,7 +46,7 @@ func NewClient(options Options) *http.Client {
 		IdleConnTimeout:        idleTime,
 	}
 	return &http.Client{
-		Transport:     limitedTransport{transport},
+		Transport:     tracedTransport{limitedTransport{transport}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Timeout:       timeLimit,
 	}

@@ -34,7 +34,7 @@ type work struct {
 // latest is the latest record of what waits.
 type latest struct {
 	arrival int64
-	trace   string // id
+	trace   string // reference
 }
 
 // Dispatcher hands work to the queues in the background. No request waits for
@@ -64,7 +64,7 @@ func (d *Dispatcher) Dispatch(ctx context.Context, kind *job.Kind, environment s
 	if _, known := d.pending[w]; !known && len(d.pending) >= maxPending {
 		return
 	}
-	d.add(w, latest{arrival: arrival, trace: trace.ID(ctx)})
+	d.add(w, latest{arrival: arrival, trace: trace.Reference(ctx)})
 	select {
 	case d.wake <- struct{}{}:
 	default:

@@ -34,7 +34,7 @@ func NewEnqueuer(client redis.UniversalClient) *Enqueuer {
 // Enqueue asks a worker to do some work. A task that is there already for the same attempt is no error. Work that has no
 // trace of its own belongs to that of the context.
 func (e *Enqueuer) Enqueue(ctx context.Context, ref job.Ref, attempt int64) error {
-	ref.Payload.Trace = cmp.Or(ref.Payload.Trace, trace.ID(ctx))
+	ref.Payload.Trace = cmp.Or(ref.Payload.Trace, trace.Reference(ctx))
 	wanted, err := newTask(&ref, attempt)
 	if err != nil {
 		return err

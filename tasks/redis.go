@@ -20,7 +20,7 @@ func NewRedis(url string, roots *x509.CertPool) (*redis.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return redis.NewClient(options), nil
+	return newClient(options), nil
 }
 
 // NewRedisWithin is NewRedis for calls that must not take long: a connection is dialed once
@@ -33,7 +33,13 @@ func NewRedisWithin(url string, timeout time.Duration, roots *x509.CertPool) (*r
 	options.PoolTimeout = timeout
 	options.DialerRetries = 1
 	options.ContextTimeoutEnabled = true
-	return redis.NewClient(options), nil
+	return newClient(options), nil
+}
+
+func newClient(options *redis.Options) *redis.Client {
+	client := redis.NewClient(options)
+	client.AddHook(spans{})
+	return client
 }
 
 func redisOptions(url string, timeout time.Duration, roots *x509.CertPool) (*redis.Options, error) {

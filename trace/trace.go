@@ -1,37 +1,59 @@
-// Package trace carries the ids of traces (W3C Trace Context) from requests to tasks and into the log.
+// Package trace carries traces (W3C Trace Context) from requests to tasks and into the log, and begins the spans of a
+// build that exports them.
 package trace
 
 import (
 	"context"
+	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
 // pattern is that of the header traceparent: version, id of the trace, id of the parent and flags. Later versions may have
 // more behind them.
-var pattern = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$`)
+var pattern = regexp.MustCompile(`^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$`)
 
-// Parse returns the id of the trace in a header traceparent, "" if the header is not valid.
+const (
+	// knownFlags are the flags that have a meaning: sampled, and that the id is random.
+	knownFlags = 3
+	// referenceLength is the length of what Parse returns; its id begins at idStart.
+	referenceLength   = 55
+	idStart, idLength = 3, 32
+)
+
+// Parse returns a header traceparent in the form of version 00, "" if it is not valid.
 func Parse(traceparent string) string {
 	parts := pattern.FindStringSubmatch(traceparent)
-	if parts == nil || parts[1] == "ff" || parts[1] == "00" && parts[4] != "" || strings.Trim(parts[2], "0") == "" || strings.Trim(parts[3], "0") == "" {
+	if parts == nil || parts[1] == "ff" || parts[1] == "00" && parts[5] != "" || strings.Trim(parts[2], "0") == "" || strings.Trim(parts[3], "0") == "" {
 		return ""
 	}
-	return strings.Clone(parts[2]) // the header may be overwritten
+	flags, _ := strconv.ParseUint(parts[4], 16, 8) // two digits, as the pattern says
+	return fmt.Sprintf("00-%s-%s-%02x", parts[2], parts[3], flags&knownFlags)
 }
 
-type idKey struct{}
+type referenceKey struct{}
 
-// With returns a context of a trace, by its id; "" is no trace.
-func With(ctx context.Context, id string) context.Context {
-	if id == "" {
+// With returns a context of a trace, by its reference: what Parse returns or, in tasks of earlier versions, its id. "" is
+// no trace.
+func With(ctx context.Context, reference string) context.Context {
+	if reference == "" {
 		return ctx
 	}
-	return context.WithValue(ctx, idKey{}, id)
+	return context.WithValue(ctx, referenceKey{}, reference)
+}
+
+// Reference returns what the tasks of a context get, "" if it has no trace: a traceparent that names the span under way.
+func Reference(ctx context.Context) string {
+	reference, _ := ctx.Value(referenceKey{}).(string)
+	return reference
 }
 
 // ID returns the id of the trace of a context, "" if it has none.
 func ID(ctx context.Context) string {
-	id, _ := ctx.Value(idKey{}).(string)
-	return id
+	reference := Reference(ctx)
+	if len(reference) == referenceLength {
+		return reference[idStart : idStart+idLength]
+	}
+	return reference
 }

@@ -9,11 +9,13 @@ import (
 
 func TestTraceparentsAreParsedAsW3CTraceContextSays(t *testing.T) {
 	const id = "4bf92f3577b34da6a3ce929d0e0e4736"
+	const parent = "00-" + id + "-00f067aa0ba902b7"
 	for header, want := range map[string]string{
-		"00-" + id + "-00f067aa0ba902b7-01":                       id,
-		"00-" + id + "-00f067aa0ba902b7-00":                       id,
-		"01-" + id + "-00f067aa0ba902b7-01":                       id,
-		"01-" + id + "-00f067aa0ba902b7-01-more":                  id,
+		"00-" + id + "-00f067aa0ba902b7-01":                       parent + "-01",
+		"00-" + id + "-00f067aa0ba902b7-00":                       parent + "-00",
+		"00-" + id + "-00f067aa0ba902b7-ff":                       parent + "-03",
+		"01-" + id + "-00f067aa0ba902b7-01":                       parent + "-01",
+		"01-" + id + "-00f067aa0ba902b7-01-more":                  parent + "-01",
 		"00-" + id + "-00f067aa0ba902b7-01-more":                  "",
 		"01-" + id + "-00f067aa0ba902b7-01more":                   "",
 		"ff-" + id + "-00f067aa0ba902b7-01":                       "",
@@ -26,11 +28,15 @@ func TestTraceparentsAreParsedAsW3CTraceContextSays(t *testing.T) {
 		"":                                                        "",
 	} {
 		if got := trace.Parse(header); got != want {
-			t.Errorf("%q is the trace %q, want %q", header, got, want)
+			t.Errorf("%q is %q, want %q", header, got, want)
 		}
 	}
-	if got := trace.ID(trace.With(context.Background(), id)); got != id {
-		t.Errorf("the context has the trace %q", got)
+	// Tasks of earlier versions have the id alone.
+	for _, reference := range []string{parent + "-01", id} {
+		ctx := trace.With(context.Background(), reference)
+		if got := trace.ID(ctx); got != id || trace.Reference(ctx) != reference {
+			t.Errorf("the context has the trace %q by %q", got, trace.Reference(ctx))
+		}
 	}
 	if ctx := context.Background(); trace.With(ctx, "") != ctx || trace.ID(ctx) != "" {
 		t.Error("a context without a trace has one")

@@ -37,13 +37,14 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	}
 	c.SetUserContext(redact.With(trace.With(c.UserContext(), trace.Parse(c.Get("traceparent"))), access.Credentials(c.Get(fiber.HeaderAuthorization))...))
 	r := newRequest(c)
+	traced, span := trace.Start(c.UserContext(), trace.Server, r.method)
 	r.Memory, r.pace, r.timeout, r.log = memory.NewAccount(s.budget), s.pace, s.requestTimeout, s.logger
 	defer func() {
 		if !c.Response().IsBodyStream() {
 			r.Memory.Release()
 		}
 	}()
-	ctx := context.WithValue(c.UserContext(), requestKey{}, r)
+	ctx := context.WithValue(traced, requestKey{}, r)
 	if r.method == fiber.MethodGet || r.method == fiber.MethodHead {
 		// What is read for a write is not charged: it must not fail halfway.
 		ctx = storage.WithCharge(ctx, r.Memory.Charge)
@@ -68,7 +69,21 @@ func (s *Server) observe(c *fiber.Ctx) error {
 		slog.Int("status", c.Response().StatusCode()),
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
 	)
+	endSpan(span, r, c.Response().StatusCode())
 	return nil
+}
+
+// endSpan ends the span of a request that was answered with a status. It has nothing that the client chose.
+func endSpan(span trace.Span, r *Request, status int) {
+	about := []slog.Attr{slog.String("http.request.method", r.method), slog.Int("http.response.status_code", status)}
+	if r.route != "" {
+		span.SetName(r.method + " " + r.route)
+		about = append(about, slog.String("http.route", r.route))
+	}
+	if r.access.OrgID != "" {
+		about = append(about, slog.String("attestry.organization.id", r.access.OrgID))
+	}
+	span.End(status >= fiber.StatusInternalServerError, about...)
 }
 
 func newRequest(c *fiber.Ctx) *Request {

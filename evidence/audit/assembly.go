@@ -29,7 +29,7 @@ type Assembly struct {
 	// OrgName is the organization's name when the package was last requested.
 	OrgName string `json:"org_name"`
 
-	// Trace is the id of the trace of the last request.
+	// Trace is the reference to the trace of the last request.
 	Trace string `json:"trace,omitempty"`
 	// Wanted counts the requests: a package of WantedState, or of a later state. Answered is
 	// the last of these numbers that a package was assembled for, or that failed.

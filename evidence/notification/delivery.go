@@ -46,7 +46,7 @@ type Delivery struct {
 	Attempts []Attempt `json:"attempts,omitempty"`
 	// Left are the e-mail addresses that are still to be notified, empty for all of the target.
 	Left []string `json:"left,omitempty"`
-	// Trace is the id of the trace that it belongs to.
+	// Trace is the reference to the trace that it belongs to.
 	Trace string `json:"trace,omitempty"`
 }
 

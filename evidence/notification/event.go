@@ -17,7 +17,7 @@ type Event struct {
 	At float64 `json:"at"`
 	// Actions are the numbers of those that are still to be notified.
 	Actions []int64 `json:"actions"`
-	// Trace is the id of the trace that it happened in.
+	// Trace is the reference to the trace that it happened in.
 	Trace string `json:"trace,omitempty"`
 	// Status is how often that has failed. Without a failure, it is due since it happened.
 	job.Status

@@ -19,16 +19,18 @@ type documents struct {
 }
 
 func (d *documents) Get(ctx context.Context, schema *storage.Schema, id string) (storage.Record, error) {
+	ctx, command := begin(ctx, "database get", on(schema))
 	record, err := d.Documents.Get(ctx, schema, id)
-	if err != nil {
+	if command.end(err) != nil {
 		return record, d.note(schema, err)
 	}
 	return record, d.verify(schema, record)
 }
 
 func (d *documents) GetMany(ctx context.Context, schema *storage.Schema, ids []string) ([]storage.Record, error) {
+	ctx, command := begin(ctx, "database get many", on(schema))
 	records, err := d.Documents.GetMany(ctx, schema, ids)
-	if err != nil {
+	if command.end(err) != nil {
 		return records, d.note(schema, err)
 	}
 	if schema.ContentAddressed && len(records) < len(ids) {
@@ -39,21 +41,24 @@ func (d *documents) GetMany(ctx context.Context, schema *storage.Schema, ids []s
 }
 
 func (d *documents) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (storage.Page, error) {
+	ctx, command := begin(ctx, "database find", on(schema))
 	page, err := d.Documents.Find(ctx, schema, query)
-	if err != nil || query.FieldsOnly {
+	if command.end(err) != nil || query.FieldsOnly {
 		return page, d.note(schema, err)
 	}
 	return page, d.verify(schema, page.Records...)
 }
 
 func (d *documents) Count(ctx context.Context, schema *storage.Schema, query storage.Query) (int64, error) {
+	ctx, command := begin(ctx, "database count", on(schema))
 	n, err := d.Documents.Count(ctx, schema, query)
-	return n, d.note(schema, err)
+	return n, d.note(schema, command.end(err))
 }
 
 func (d *documents) List(ctx context.Context, schema *storage.Schema, after string, limit, maxBytes int) ([]storage.Record, error) {
+	ctx, command := begin(ctx, "database list", on(schema))
 	records, err := d.Documents.List(ctx, schema, after, limit, maxBytes)
-	if err != nil {
+	if command.end(err) != nil {
 		return records, d.note(schema, err)
 	}
 	return records, d.verify(schema, records...)
@@ -84,28 +89,34 @@ func (d *documents) verify(schema *storage.Schema, records ...storage.Record) er
 }
 
 func (d *documents) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
-	return d.refusal.note(d.Documents.Insert(ctx, schema, record))
+	ctx, command := begin(ctx, "database insert", on(schema))
+	return d.refusal.note(command.end(d.Documents.Insert(ctx, schema, record)))
 }
 
 func (d *documents) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (int, error) {
+	ctx, command := begin(ctx, "database insert many", on(schema))
 	stored, err := d.Documents.InsertMany(ctx, schema, records)
-	return stored, d.refusal.note(err)
+	return stored, d.refusal.note(command.end(err))
 }
 
 func (d *documents) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
-	return d.refusal.note(d.Documents.Put(ctx, schema, records...))
+	ctx, command := begin(ctx, "database put", on(schema))
+	return d.refusal.note(command.end(d.Documents.Put(ctx, schema, records...)))
 }
 
 func (d *documents) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
-	return d.refusal.note(d.Documents.Replace(ctx, schema, record, revision))
+	ctx, command := begin(ctx, "database replace", on(schema))
+	return d.refusal.note(command.end(d.Documents.Replace(ctx, schema, record, revision)))
 }
 
 func (d *documents) Delete(ctx context.Context, schema *storage.Schema, ids ...string) error {
-	return d.refusal.note(d.Documents.Delete(ctx, schema, ids...))
+	ctx, command := begin(ctx, "database delete", on(schema))
+	return d.refusal.note(command.end(d.Documents.Delete(ctx, schema, ids...)))
 }
 
 func (d *documents) Write(ctx context.Context, writes ...storage.Write) error {
-	return d.refusal.note(d.Documents.Write(ctx, writes...))
+	ctx, command := begin(ctx, "database write")
+	return d.refusal.note(command.end(d.Documents.Write(ctx, writes...)))
 }
 
 // Ping reports whether the database answers and, after a refused write, whether it takes writes again.

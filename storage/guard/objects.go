@@ -46,12 +46,14 @@ func (o *guardedObjects) Delete(ctx context.Context, key string) error {
 	if o.held > 0 {
 		return nil
 	}
-	return o.Objects.Delete(ctx, key)
+	ctx, command := begin(ctx, "objects delete")
+	return command.end(o.Objects.Delete(ctx, key))
 }
 
 func (o *guardedObjects) Put(ctx context.Context, scope string, r io.Reader, size int64) (storage.Object, error) {
+	ctx, command := begin(ctx, "objects put")
 	object, err := o.Objects.Put(ctx, scope, r, size)
-	return object, o.refusal.note(err)
+	return object, o.refusal.note(command.end(err))
 }
 
 // Get verifies the whole object before it returns its first byte; a mismatch is a storage.ErrDamaged. It takes constant
@@ -69,7 +71,7 @@ func (o *guardedObjects) Get(ctx context.Context, key string, offset, length int
 	if first.complete {
 		return io.NopCloser(bytes.NewReader(first.content)), nil
 	}
-	content, err := o.Objects.Get(ctx, key, 0, -1)
+	content, err := o.open(ctx, key)
 	if err != nil {
 		return nil, o.explain(object, err)
 	}
@@ -77,14 +79,29 @@ func (o *guardedObjects) Get(ctx context.Context, key string, offset, length int
 	return &reportingReader{verifyingReader: again, objects: o, object: object, content: content}, nil
 }
 
+// open opens a whole object. The span of the command does not last until it is read.
+func (o *guardedObjects) open(ctx context.Context, key string) (io.ReadCloser, error) {
+	ctx, command := begin(ctx, "objects open")
+	content, err := o.Objects.Get(ctx, key, 0, -1)
+	return content, command.end(err)
+}
+
+// Stat is that of the engine.
+func (o *guardedObjects) Stat(ctx context.Context, key string) (storage.Object, error) {
+	ctx, command := begin(ctx, "objects stat")
+	object, err := o.Objects.Stat(ctx, key)
+	return object, command.end(err)
+}
+
 // readOnce verifies the whole object and keeps the range if that is short.
 func (o *guardedObjects) readOnce(ctx context.Context, object storage.Object, offset, length int64) (window, error) {
+	ctx, command := begin(ctx, "objects get")
 	content, err := o.Objects.Get(ctx, object.Key, 0, -1)
 	if err != nil {
-		return window{}, err
+		return window{}, command.end(err)
 	}
 	found, err := readWindow(content, object.SHA256, offset, length)
-	return found, errors.Join(err, content.Close())
+	return found, command.end(errors.Join(err, content.Close()))
 }
 
 // explain reports damage and makes an error for clients of it. Altered content, or content that the disk cannot read,
@@ -167,7 +184,7 @@ func (p progressiveObjects) Get(ctx context.Context, key string, offset, length 
 	if offset < 0 || length <= heldBack {
 		return p.guardedObjects.Get(ctx, key, offset, length)
 	}
-	content, err := p.Objects.Get(ctx, key, 0, -1)
+	content, err := p.open(ctx, key)
 	if err != nil {
 		return nil, p.explain(object, err)
 	}

@@ -54,7 +54,7 @@ func deliveryID(org, id string) string { return org + "/" + id }
 // Add stores new deliveries, which belong to the trace of the context; those that exist stay as they are.
 func (d *Deliveries) Add(ctx context.Context, deliveries []notification.Delivery) error {
 	for i := range deliveries {
-		deliveries[i].Trace = trace.ID(ctx)
+		deliveries[i].Trace = trace.Reference(ctx)
 	}
 	_, err := d.collection.InsertMany(ctx, deliveries)
 	return err

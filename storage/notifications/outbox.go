@@ -49,7 +49,7 @@ func NewOutbox(docs storage.Documents, actions *Actions) *Outbox {
 
 // addIn adds an event to a batch, unless no action wants it. Stored again, it makes the same deliveries.
 func (o *Outbox) addIn(ctx context.Context, batch *storage.Batch, event notification.Event) {
-	event.Trace = trace.ID(ctx)
+	event.Trace = trace.Reference(ctx)
 	if len(event.Actions) > 0 {
 		o.collection.PutIn(batch, event)
 	}

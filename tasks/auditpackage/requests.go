@@ -86,7 +86,7 @@ func (r *Requests) Ask(ctx context.Context, subject audit.Assembly, wait time.Du
 	var request int64
 	asked, err := r.store.Assemblies.Change(ctx, subject, func(assembly *audit.Assembly) {
 		request = assembly.Ask(state, subject.OrgName, now)
-		assembly.Trace = trace.ID(ctx)
+		assembly.Trace = trace.Reference(ctx)
 	})
 	if err != nil {
 		return Answer{}, err

@@ -55,14 +55,16 @@ func (s *Server) newMux(m *metrics) *asynq.ServeMux {
 func newHandler(kind *job.Kind, m *metrics, log *slog.Logger, do func(context.Context, *job.Payload) error) asynq.Handler {
 	return asynq.HandlerFunc(func(ctx context.Context, task *asynq.Task) error {
 		began := time.Now()
+		var span trace.Span = trace.None{}
 		err := goroutine.Recovered(func() error {
 			var of job.Payload
 			if err := json.Unmarshal(task.Payload(), &of); err != nil {
 				return fmt.Errorf("decode the payload of %s: %w: %w", kind.Name, err, asynq.SkipRetry)
 			}
-			ctx = trace.With(ctx, of.Trace)
+			ctx, span = trace.Start(trace.With(ctx, of.Trace), trace.Consumer, kind.Name)
 			return do(ctx, &of)
 		})
+		span.End(err != nil, slog.String("messaging.destination.name", kind.Queue), slog.String("messaging.message.id", tasks.CurrentID(ctx)))
 		m.observe(kind, time.Since(began), err)
 		entry := log.With("task", kind.Name, "id", tasks.CurrentID(ctx), "duration_ms", time.Since(began).Milliseconds())
 		if err == nil {
