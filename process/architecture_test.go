@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -261,6 +262,21 @@ func TestLibrariesAreImportedWhereTheyBelong(t *testing.T) {
 		}
 		if !used {
 			t.Errorf("nothing imports %s", library)
+		}
+	}
+}
+
+// TestUsualBuildIsWithoutOpenTelemetry lists all packages that the processes are made of without the tag otel.
+func TestUsualBuildIsWithoutOpenTelemetry(t *testing.T) {
+	listing := exec.CommandContext(t.Context(), "go", "list", "-tags=", "-deps", "./api", "./worker", "./scripts/standalone")
+	listing.Dir = ".."
+	found, err := listing.Output()
+	if err != nil || !strings.Contains(string(found), "attestry/process/spans\n") {
+		t.Fatalf("the packages cannot be listed: %v", err)
+	}
+	for name := range strings.Lines(string(found)) {
+		if strings.HasPrefix(name, "go.opentelemetry.io/") || strings.HasPrefix(name, "google.golang.org/grpc") {
+			t.Errorf("the processes need %s", name)
 		}
 	}
 }

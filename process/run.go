@@ -22,6 +22,7 @@ import (
 	"attestry/monitor"
 	"attestry/process/buildinfo"
 	"attestry/process/cli"
+	"attestry/process/spans"
 )
 
 // monitorTimeout bounds a request to the monitoring port.
@@ -88,6 +89,11 @@ func (c *command) exit(err error) int {
 
 func (c *command) run(ctx context.Context, settings config.Settings) error {
 	log := StartLog(c.errs, settings.Process.LogLevel, c.name)
+	stopSpans, err := spans.Start(ctx, c.name, log)
+	if err != nil {
+		return fmt.Errorf("%s cannot start:\n%w", c.name, err)
+	}
+	defer stopSpans()
 	declared, err := ReadBootstrap(settings.Process.BootstrapFile)
 	if err != nil {
 		return fmt.Errorf("%s cannot start:\n%w", c.name, err)

@@ -24,6 +24,7 @@ import (
 	"attestry/evidence/translog"
 	"attestry/process"
 	"attestry/process/cli"
+	"attestry/process/spans"
 	admin "attestry/scripts/admin/command"
 	"attestry/scripts/standalone/instance"
 	"attestry/storage/tenancy"
@@ -93,6 +94,12 @@ func (c *command) run(ctx context.Context, a arguments) error {
 	if err != nil {
 		return fmt.Errorf("standalone cannot start: make a key: %w", err)
 	}
+	log := process.StartLog(c.errs, settings.Process.LogLevel, "standalone")
+	stopSpans, err := spans.Start(ctx, "standalone", log)
+	if err != nil {
+		return fmt.Errorf("standalone cannot start:\n%w", err)
+	}
+	defer stopSpans()
 	var made []identity.MadeKey
 	running, err := instance.Start(ctx, instance.Options{
 		Listen:     string(settings.HTTP.Listen),
@@ -108,7 +115,7 @@ func (c *command) run(ctx context.Context, a arguments) error {
 			}
 			return p.RecordAcceptedLoss(ctx)
 		},
-		Log: process.StartLog(c.errs, settings.Process.LogLevel, "standalone"),
+		Log: log,
 	})
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil // it was told to stop while it waited for room on its disk
