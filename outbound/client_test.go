@@ -18,6 +18,7 @@ import (
 	"code.dny.dev/ssrf"
 
 	"attestry/outbound"
+	"attestry/trace"
 )
 
 // loopback allows the servers of tests.
@@ -179,5 +180,26 @@ func TestACallEndsWithItsContext(t *testing.T) {
 	var failed *url.Error
 	if _, err := outbound.NewClient(outbound.Options{Allowed: loopback()}).Do(request); !errors.As(err, &failed) || !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestServersAreToldOfNoTraceUnlessSpansAreExported(t *testing.T) {
+	server, requests := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		if got := r.Header.Get("traceparent"); got != "" {
+			t.Errorf("the server got the traceparent %s", got)
+		}
+	})
+	ctx := trace.With(t.Context(), "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := outbound.NewClient(outbound.Options{Allowed: loopback()}).Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if requests.Load() != 1 {
+		t.Errorf("there were %d requests", requests.Load())
 	}
 }
