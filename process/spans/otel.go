@@ -36,10 +36,11 @@ func Start(ctx context.Context, name string, log *slog.Logger) (stop func(), err
 	if err != nil {
 		return nil, errors.Join(append(faults, err)...)
 	}
-	about, err := resource.New(ctx, resource.WithHost(), resource.WithTelemetrySDK(), resource.WithAttributes(
+	// The provider reports what is wrong with the variables; what else is not found out is left out.
+	about, _ := resource.New(ctx, resource.WithHost(), resource.WithTelemetrySDK(), resource.WithAttributes(
 		attribute.String("service.name", "attestry-"+name), attribute.String("service.version", buildinfo.Read().Version)), resource.WithFromEnv())
 	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter), sdk.WithResource(about))
-	if err := errors.Join(append(faults, err)...); err != nil {
+	if err := errors.Join(faults...); err != nil {
 		return nil, errors.Join(err, provider.Shutdown(ctx))
 	}
 	reporter(func(err error) { log.Warn("spans are lost", "error", err.Error()) }).install()
