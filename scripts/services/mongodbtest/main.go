@@ -47,9 +47,9 @@ func run(listen, data string, logger *slog.Logger) error {
 	defer os.RemoveAll(sockets)
 	socket := filepath.Join(sockets, "socket")
 	server, err := ferretdb.New(&ferretdb.Config{
-		Listener:  ferretdb.ListenerConfig{Unix: socket},
-		Logger:    logger,
-		Handler:   "sqlite",
+		Listener: ferretdb.ListenerConfig{Unix: socket},
+		Logger:   logger,
+		Handler:  "sqlite",
 		// What a killed process has written is kept by the system, which no test ends.
 		SQLiteURL: (&url.URL{Scheme: "file", Path: directory + "/", RawQuery: "_pragma=synchronous(off)"}).String(),
 	})
