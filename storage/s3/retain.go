@@ -28,12 +28,54 @@ const (
 	legalHoldHeader = "X-Amz-Object-Lock-Legal-Hold"
 )
 
-// lock is the retention of one version of an object.
-type lock struct {
-	mode  RetentionMode
-	until time.Time
-	// held is a hold without an end, which only an operator can set.
-	held bool
+// noLock is the server's code by which it refuses retention in a bucket without object lock.
+const noLock = "InvalidRequest"
+
+// ErrNoObjectLock reports a bucket that keeps no objects from deletion.
+var ErrNoObjectLock = errors.New("the bucket has no object lock")
+
+// Lock is the retention of one version of an object.
+type Lock struct {
+	Mode  RetentionMode
+	Until time.Time
+	// Held is a hold without an end, which only an operator can set.
+	Held bool
+}
+
+// Runs reports whether the retention has not ended.
+func (l Lock) Runs() bool { return l.Until.After(time.Now()) }
+
+// LockOf returns the retention of the newest version of an object.
+func (s *Store) LockOf(ctx context.Context, key string) (Lock, error) {
+	found, err := s.lockOf(ctx, key, "")
+	if err != nil {
+		err = fmt.Errorf("read the retention of object %s: %w", key, asOutage(ctx, translate(err)))
+	}
+	return found, err
+}
+
+// Lock gives the newest version of an object the mode of a retention, and keeps it as long, or longer if it already is. The
+// error is ErrNoObjectLock if the bucket cannot. Unlike Retain, it needs no mode of the store.
+func (s *Store) Lock(ctx context.Context, key string, lock Lock) error {
+	present, err := s.LockOf(ctx, key)
+	if err != nil {
+		return err
+	}
+	if present.Mode == lock.Mode && !lock.Until.After(present.Until) {
+		return nil
+	}
+	if present.Until.After(lock.Until) {
+		lock.Until = present.Until
+	}
+	mode := minio.RetentionMode(lock.Mode)
+	err = s.client.PutObjectRetention(ctx, s.bucket, key, minio.PutObjectRetentionOptions{Mode: &mode, RetainUntilDate: &lock.Until})
+	if minio.ToErrorResponse(err).Code == noLock {
+		return fmt.Errorf("%w: %w", ErrNoObjectLock, err)
+	}
+	if err != nil {
+		return explainWrite(fmt.Errorf("retain object %s: %w", key, asOutage(ctx, translate(err))))
+	}
+	return nil
 }
 
 // Retain keeps the newest version of an object from deletion. A running retention keeps its mode: a server accepts
@@ -48,18 +90,18 @@ func (s *Store) Retain(ctx context.Context, key string, until time.Time) error {
 	}
 	// Servers know whole seconds.
 	until = until.Add(time.Second - time.Nanosecond).Truncate(time.Second)
-	if s.retention == "" || !until.After(present.until) {
+	if s.retention == "" || !until.After(present.Until) {
 		return nil
 	}
 	mode := minio.RetentionMode(s.retention)
-	if present.until.After(time.Now()) {
-		mode = minio.RetentionMode(present.mode)
+	if present.Runs() {
+		mode = minio.RetentionMode(present.Mode)
 	}
 	err = s.client.PutObjectRetention(ctx, s.bucket, key, minio.PutObjectRetentionOptions{Mode: &mode, RetainUntilDate: &until})
 	if err == nil {
 		return nil
 	}
-	if now, lockErr := s.lockOf(ctx, key, ""); lockErr == nil && !until.After(now.until) {
+	if now, lockErr := s.lockOf(ctx, key, ""); lockErr == nil && !until.After(now.Until) {
 		// Meanwhile another process has set a later moment, which the server did not
 		// let us shorten.
 		return nil
@@ -99,24 +141,24 @@ func (s *Store) deleteVersion(ctx context.Context, key, version string) error {
 	if err == nil {
 		return nil
 	}
-	if present, lockErr := s.lockOf(ctx, key, version); lockErr == nil && (present.held || present.until.After(time.Now())) {
+	if present, lockErr := s.lockOf(ctx, key, version); lockErr == nil && (present.Held || present.Runs()) {
 		return fmt.Errorf("delete version %s of object %s: %w: %w", version, key, storage.ErrRetained, err)
 	}
 	return err
 }
 
 // lockOf returns the retention of a version, or of the newest one if version is "".
-func (s *Store) lockOf(ctx context.Context, key, version string) (lock, error) {
+func (s *Store) lockOf(ctx context.Context, key, version string) (Lock, error) {
 	info, err := s.client.StatObject(ctx, s.bucket, key, minio.StatObjectOptions{VersionID: version})
 	if err != nil {
-		return lock{}, err
+		return Lock{}, err
 	}
-	found := lock{
-		mode: RetentionMode(info.Metadata.Get(lockModeHeader)),
-		held: info.Metadata.Get(legalHoldHeader) == string(minio.LegalHoldEnabled),
+	found := Lock{
+		Mode: RetentionMode(info.Metadata.Get(lockModeHeader)),
+		Held: info.Metadata.Get(legalHoldHeader) == string(minio.LegalHoldEnabled),
 	}
 	if until := info.Metadata.Get(lockUntilHeader); until != "" {
-		found.until, err = time.Parse(time.RFC3339, until)
+		found.Until, err = time.Parse(time.RFC3339, until)
 	}
 	return found, err
 }

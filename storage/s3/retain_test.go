@@ -249,6 +249,50 @@ func TestRetentionIsVerified(t *testing.T) {
 	}
 }
 
+// TestLockOfAnotherStoreIsTakenOver gives an object the mode and the end of a lock; an end that is later stays.
+func TestLockOfAnotherStoreIsTakenOver(t *testing.T) {
+	options := newLockedBucket(t, s3.Governance)
+	open(t, options)
+	options.Retention = "" // as copies of stores open it
+	store := open(t, options)
+	object := put(t, store, "evidence")
+	near := time.Now().Truncate(time.Second).Add(3 * time.Second)
+	for _, test := range []struct{ given, want s3.Lock }{
+		{s3.Lock{Mode: s3.Governance, Until: near}, s3.Lock{Mode: s3.Governance, Until: near}},
+		{s3.Lock{Mode: s3.Governance, Until: near.Add(-time.Second)}, s3.Lock{Mode: s3.Governance, Until: near}},
+		{s3.Lock{Mode: s3.Governance, Until: near.Add(time.Hour)}, s3.Lock{Mode: s3.Governance, Until: near.Add(time.Hour)}},
+	} {
+		if err := store.Lock(t.Context(), object.Key, test.given); err != nil {
+			t.Errorf("%+v: %v", test.given, err)
+		}
+		if got, err := store.LockOf(t.Context(), object.Key); err != nil || got.Mode != test.want.Mode || !got.Until.Equal(test.want.Until) {
+			t.Errorf("%+v: it has %+v, %v", test.given, got, err)
+		}
+	}
+	strict := put(t, store, "strict")
+	if err := store.Lock(t.Context(), strict.Key, s3.Lock{Mode: s3.Compliance, Until: near}); err != nil {
+		t.Error(err)
+	}
+	// Nobody can empty the bucket before.
+	defer time.Sleep(time.Until(near.Add(time.Second)))
+	if got, err := store.LockOf(t.Context(), strict.Key); err != nil || got.Mode != s3.Compliance || !got.Until.Equal(near) {
+		t.Errorf("it has %+v, %v", got, err)
+	}
+	absent := storage.ObjectKey("org", strings.Repeat("ab", 32))
+	if _, err := store.LockOf(t.Context(), absent); !errors.Is(err, storage.ErrNotFound) {
+		t.Errorf("the lock of an absent object: %v", err)
+	}
+}
+
+func TestLockInABucketWithoutObjectLock(t *testing.T) {
+	store := open(t, newBucket(t))
+	object := put(t, store, "evidence")
+	err := store.Lock(t.Context(), object.Key, s3.Lock{Mode: s3.Governance, Until: time.Now().Add(time.Hour)})
+	if !errors.Is(err, s3.ErrNoObjectLock) || errors.Is(err, storage.ErrOutage) {
+		t.Errorf("Lock returned %v", err)
+	}
+}
+
 // lockingServer is an S3 server with two versions of each object. It refuses as AWS does: a
 // deletion under retention has the code of one without permission.
 type lockingServer struct {

@@ -26,7 +26,8 @@ was interrupted continues when it is run again. Until a copy of documents has en
 the service refuses to start on its target.
 
 At the end both stores are read and compared, document by document; every object of the target is
-hashed. A difference ends copy with status 1.`
+hashed. A difference ends copy with status 1. Objects that are under retention in the source are
+so in the target until the same time, if its bucket has object lock.`
 
 // copyCommand copies a store.
 func copyCommand() command {

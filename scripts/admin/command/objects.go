@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"attestry/storage"
+	"attestry/storage/s3"
 	"attestry/storage/transfer"
 )
 
@@ -15,6 +16,9 @@ import (
 type objectCopy struct {
 	from, to  storage.Objects
 	out, errs io.Writer
+	// Of the objects that are under retention in the source, kept are so in the target as well and unkept are not. held are
+	// those on legal hold in the source.
+	kept, unkept, held int
 }
 
 func (c *objectCopy) run(ctx context.Context) error {
@@ -80,7 +84,8 @@ func (c *objectCopy) copyMissing(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// verify compares the lists of both stores and hashes every object of the target.
+// verify compares the lists of both stores and hashes every object of the target. What has the right content is put under
+// retention; the rest can be deleted.
 func (c *objectCopy) verify(ctx context.Context) error {
 	fmt.Fprintln(c.errs, "reading the objects of the target")
 	count, different, bytes := 0, 0, int64(0)
@@ -96,7 +101,11 @@ func (c *objectCopy) verify(ctx context.Context) error {
 			continue
 		}
 		count, bytes = count+1, bytes+p.Target.Size
-		if err := transfer.WriteObject(ctx, c.to, p.Target, io.Discard); errors.Is(err, transfer.ErrContent) {
+		err := transfer.WriteObject(ctx, c.to, p.Target, io.Discard)
+		if err == nil && p.Source != nil {
+			err = c.copyRetention(ctx, p.Source.Key)
+		}
+		if errors.Is(err, transfer.ErrContent) {
 			faults = append(faults, fmt.Errorf("object %s of the target is damaged: %w; delete it and copy again", p.Target.Key, err))
 		} else if err != nil {
 			return fmt.Errorf("object %s of the target: %w", p.Target.Key, err)
@@ -109,5 +118,50 @@ func (c *objectCopy) verify(ctx context.Context) error {
 		return errors.Join(faults...)
 	}
 	_, err := fmt.Fprintf(c.out, "every one of %d objects of %d bytes of the target has the content that its key names\n", count, bytes)
+	return errors.Join(err, c.printRetention())
+}
+
+// copyRetention keeps an object from deletion as long as the source does.
+func (c *objectCopy) copyRetention(ctx context.Context, key string) error {
+	source, ok := c.from.(*s3.Store)
+	if !ok {
+		return nil
+	}
+	lock, err := source.LockOf(ctx, key)
+	if err != nil {
+		return err
+	}
+	if lock.Held {
+		c.held++
+	}
+	if !lock.Runs() {
+		return nil
+	}
+	err = s3.ErrNoObjectLock
+	if target, ok := c.to.(*s3.Store); ok {
+		err = target.Lock(ctx, key, lock)
+	}
+	if errors.Is(err, s3.ErrNoObjectLock) {
+		c.unkept++
+		return nil
+	}
+	c.kept++
+	return err
+}
+
+// printRetention prints nothing of a source without retention.
+func (c *objectCopy) printRetention() (err error) {
+	for _, line := range []struct {
+		count  int
+		format string
+	}{
+		{c.kept, "%d objects are under retention as in the source\n"},
+		{c.unkept, "%d objects are under retention in the source and not in the target, which has no object lock\n"},
+		{c.held, "%d objects are on legal hold in the source, which is not copied\n"},
+	} {
+		if err == nil && line.count > 0 {
+			_, err = fmt.Fprintf(c.out, line.format, line.count)
+		}
+	}
 	return err
 }
