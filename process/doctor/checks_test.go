@@ -2,6 +2,13 @@ package doctor_test
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,13 +46,14 @@ func TestRedisTakesWrites(t *testing.T) {
 }
 
 func TestSettingsThatContradictOneAnother(t *testing.T) {
+	certificate := writeCertificates(t, 400)
 	for variable, row := range map[string]struct {
 		more []string
 		text string
 	}{
 		"ATTESTRY_QUEUES=reports=6,compliance=3":      {nil, "ATTESTRY_QUEUES leaves out queues"},
 		"ATTESTRY_OIDC_ISSUER=https://issuer.example": {[]string{"ATTESTRY_OIDC_CLIENT_ID=a", "ATTESTRY_WEB=off"}, "ATTESTRY_OIDC_ISSUER signs people in"},
-		"ATTESTRY_TLS_CERT_FILE=c.pem":                {[]string{"ATTESTRY_TLS_KEY_FILE=k.pem", "ATTESTRY_BASE_URL=http://attestry.example"}, "ATTESTRY_BASE_URL begins with http://"},
+		"ATTESTRY_TLS_CERT_FILE=" + certificate:       {[]string{"ATTESTRY_TLS_KEY_FILE=k.pem", "ATTESTRY_BASE_URL=http://attestry.example"}, "ATTESTRY_BASE_URL begins with http://"},
 		"ATTESTRY_RETENTION_MODE=compliance":          {nil, "ATTESTRY_RETENTION_MODE is set"},
 		"ATTESTRY_RETENTION_ORGANIZATIONS=acne=0":     {nil, "ATTESTRY_RETENTION_ORGANIZATIONS has acne"},
 	} {
@@ -129,6 +137,59 @@ func TestKeysThatExpireSoon(t *testing.T) {
 	found := s.examine()
 	found.want(t, "keys", doctor.Warning, "the key "+soon+" of acme/ci (day) expires at ")
 	found.want(t, "keys", doctor.Warning, "admin keys issue acme/ci")
+}
+
+// writeCertificates writes certificates that sign themselves and expire after a number of days each, behind a key.
+func writeCertificates(t *testing.T, days ...int) (file string) {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("any")})
+	for i, n := range days {
+		template := &x509.Certificate{
+			SerialNumber: big.NewInt(int64(i)), Subject: pkix.Name{CommonName: fmt.Sprintf("n%d.example", n)},
+			NotBefore: time.Now().AddDate(-1, 0, 0), NotAfter: time.Now().AddDate(0, 0, n),
+		}
+		certificate, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content = append(content, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})...)
+	}
+	file = filepath.Join(t.TempDir(), "certificates.pem")
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func TestCertificatesThatExpireSoon(t *testing.T) {
+	later, soon, over := writeCertificates(t, 31, 400), writeCertificates(t, 400, 29), writeCertificates(t, -1)
+	for name, row := range map[string]struct {
+		served, clients string
+		state           doctor.State
+		text            string
+	}{
+		"none":                   {later, later, doctor.OK, "none expires within 30 days"},
+		"no clients":             {later, "", doctor.OK, "none expires within 30 days"},
+		"of the chain":           {soon, later, doctor.Warning, "the certificate CN=n29.example of ATTESTRY_TLS_CERT_FILE expires at "},
+		"of an authority":        {later, soon, doctor.Warning, "the certificate CN=n29.example of ATTESTRY_TLS_CLIENT_CA_FILE expires at "},
+		"one that has expired":   {over, later, doctor.Error, "the certificate CN=n-1.example of ATTESTRY_TLS_CERT_FILE expires at "},
+		"a file that is missing": {later, later + "x", doctor.Error, "ATTESTRY_TLS_CLIENT_CA_FILE: open "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, "ATTESTRY_TLS_CERT_FILE="+row.served, "ATTESTRY_TLS_KEY_FILE="+row.served)
+			if row.clients != "" {
+				s.environ = append(s.environ, "ATTESTRY_TLS_CLIENT_CA_FILE="+row.clients, "ATTESTRY_TLS_CLIENT_ACCOUNTS=a.example=acme/a")
+			}
+			s.examine().want(t, "certificates", row.state, row.text)
+		})
+	}
+	if found := newSite(t).examine()["certificates"]; len(found) > 0 {
+		t.Errorf("without HTTPS: %+v", found)
+	}
 }
 
 func TestWorkThatIsParkedOrWaits(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package doctor examines a service: its stores, clocks, keys, work, logs and settings, and what is left of memory and disk.
+// Package doctor examines a service: its stores, clocks, keys, certificates, work, logs and settings, and what is left of memory and disk.
 package doctor
 
 import (
@@ -117,6 +117,7 @@ func checks() []check {
 		{storage.ObjectStore, nil, "start or mend it, or correct ATTESTRY_OBJECTS_URL", examineObjects},
 		{"redis", nil, "start it, or correct ATTESTRY_REDIS_URL; reports are stored until then, but not processed", examineRedis},
 		{"settings", database, damaged, examineSettings},
+		{"certificates", nil, "see that the files are there and can be read", examineCertificates},
 		{"indexes", database, damaged, examineIndexes},
 		{"retention", both[1:], `see "Retention" in docs/operations.md`, examineRetention},
 		{"clock", both, damaged, examineClocks},

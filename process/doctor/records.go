@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// keyNotice is how long before its end a key is warned of.
-	keyNotice = 30 * 24 * time.Hour
+	// expiryNotice is how long before its end a key or a certificate is warned of.
+	expiryNotice = 30 * 24 * time.Hour
 	// maxWait is for how long work is due, and maxLag for how long facts wait to be logged, only if something is wrong.
 	maxWait = 5 * time.Minute
 	maxLag  = time.Minute
@@ -30,7 +30,7 @@ func examineKeys(ctx context.Context, s *Subject) (found []Finding, err error) {
 	if err != nil {
 		return nil, err
 	}
-	expiring, err := s.Store.Tenancy.ExpiringKeys(ctx, s.Clock().Add(keyNotice).Unix())
+	expiring, err := s.Store.Tenancy.ExpiringKeys(ctx, s.Clock().Add(expiryNotice).Unix())
 	for _, key := range expiring {
 		owner := orgs[key.AccountOrgID] + key.OwnerName
 		found = append(found, warning("make another with admin keys issue "+owner+", and use that",
