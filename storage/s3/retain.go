@@ -54,12 +54,15 @@ func (s *Store) LockOf(ctx context.Context, key string) (Lock, error) {
 	return found, err
 }
 
-// Lock gives the newest version of an object the mode of a retention, and keeps it as long, or longer if it already is. The
-// error is ErrNoObjectLock if the bucket cannot. Unlike Retain, it needs no mode of the store.
+// Lock gives the newest version of an object the mode of a retention, and keeps it as long. A longer time and the stricter
+// mode stay. The error is ErrNoObjectLock if the bucket cannot. Unlike Retain, it needs no mode of the store.
 func (s *Store) Lock(ctx context.Context, key string, lock Lock) error {
 	present, err := s.LockOf(ctx, key)
 	if err != nil {
 		return err
+	}
+	if present.Mode == Compliance && present.Runs() {
+		lock.Mode = Compliance
 	}
 	if present.Mode == lock.Mode && !lock.Until.After(present.Until) {
 		return nil

@@ -249,14 +249,14 @@ func TestRetentionIsVerified(t *testing.T) {
 	}
 }
 
-// TestLockOfAnotherStoreIsTakenOver gives an object the mode and the end of a lock; an end that is later stays.
+// TestLockOfAnotherStoreIsTakenOver gives objects the mode and the end of a lock; a later end and the stricter mode stay.
 func TestLockOfAnotherStoreIsTakenOver(t *testing.T) {
 	options := newLockedBucket(t, s3.Governance)
 	open(t, options)
 	options.Retention = "" // as copies of stores open it
 	store := open(t, options)
 	object := put(t, store, "evidence")
-	near := time.Now().Truncate(time.Second).Add(3 * time.Second)
+	near := time.Now().Truncate(time.Second).Add(5 * time.Second)
 	for _, test := range []struct{ given, want s3.Lock }{
 		{s3.Lock{Mode: s3.Governance, Until: near}, s3.Lock{Mode: s3.Governance, Until: near}},
 		{s3.Lock{Mode: s3.Governance, Until: near.Add(-time.Second)}, s3.Lock{Mode: s3.Governance, Until: near}},
@@ -270,8 +270,10 @@ func TestLockOfAnotherStoreIsTakenOver(t *testing.T) {
 		}
 	}
 	strict := put(t, store, "strict")
-	if err := store.Lock(t.Context(), strict.Key, s3.Lock{Mode: s3.Compliance, Until: near}); err != nil {
-		t.Error(err)
+	for _, mode := range []s3.RetentionMode{s3.Compliance, s3.Governance} {
+		if err := store.Lock(t.Context(), strict.Key, s3.Lock{Mode: mode, Until: near}); err != nil {
+			t.Error(err)
+		}
 	}
 	// Nobody can empty the bucket before.
 	defer time.Sleep(time.Until(near.Add(time.Second)))
