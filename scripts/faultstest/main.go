@@ -1,7 +1,7 @@
 // Command faultstest tests that the service loses nothing. It starts the service, lets writers send trails, artifacts,
-// attestations and reports, and kills, stops and fills meanwhile what the service needs. Then it compares everything that was
-// acknowledged with what the service has, has told and has logged. It ends with 1 if anything is lost, there twice, misnumbered
-// or judged wrongly.
+// attestations and reports, and meanwhile kills, stops and fills what the service needs, and sets its clocks. Then it compares
+// everything that was acknowledged with what the service has, has told and has logged. It ends with 1 if anything is lost,
+// there twice, misnumbered or judged wrongly.
 //
 //	./scripts/faults              # all in one process
 //	./scripts/faults --cluster    # api and worker processes with Redis, MinIO and a MongoDB-compatible server

@@ -42,7 +42,7 @@ type system struct {
 
 // open builds and starts the service.
 func open(ctx context.Context, folder string, cluster bool) (*system, error) {
-	s := &system{folder: folder, leftOut: []string{"clocks that jump (nothing tells a program another time, and static programs ask the kernel itself)"}}
+	s := &system{folder: folder}
 	key, err := translog.NewKeyFile()
 	for name, content := range map[string]string{"log.key": string(key), "bootstrap.yaml": bootstrap, "token": apiKey} {
 		err = errors.Join(err, os.WriteFile(s.path(name), []byte(content), 0o600))
@@ -52,9 +52,7 @@ func open(ctx context.Context, folder string, cluster bool) (*system, error) {
 	}
 	s.settings = []string{"ATTESTRY_LOG_KEY_FILE=" + s.path("log.key"), "ATTESTRY_BOOTSTRAP_FILE=" + s.path("bootstrap.yaml"),
 		"ATTESTRY_OUTBOUND_ALLOW=127.0.0.1", "ATTESTRY_LOG_LEVEL=warn", "TMPDIR=" + folder}
-	build := exec.CommandContext(ctx, "go", "build", "-o", folder+"/", "./scripts/verify-package", "./scripts/standalone", "./api", "./worker")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
+	if err := s.build(ctx); err != nil {
 		return s, err
 	}
 	describe := s.standalone
@@ -69,6 +67,7 @@ func open(ctx context.Context, folder string, cluster bool) (*system, error) {
 		s.leftOut = append(s.leftOut, "a full disk (to mount one of limited size takes root)")
 		s.faults = slices.DeleteFunc(s.faults, func(f fault) bool { return strings.HasPrefix(f.name, diskFull) })
 	}
+	s.faults = append(s.faults, s.jumps()...)
 	for _, p := range s.programs {
 		if err := errors.Join(p.start(), p.await()); err != nil {
 			return s, err

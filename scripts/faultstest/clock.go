@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	clockVariable = "FAULTS_CLOCK"
+	// now is what time.Now has of the runtime, and what it has in the programs that are tested.
+	now, jumpingNow = "sec, nsec, mono := runtimeNow()\n", now + "\tsec += *jump\n"
+	// jump is a file that is added to that package. It must not change without a reason: all is compiled again then.
+	jump = `package time
+
+import (
+	"syscall"
+	"unsafe"
+)
+
+// jump is by how many seconds the clock is ahead. It is in memory that is shared with scripts/faultstest.
+var jump = func() *int64 {
+	path, _ := syscall.Getenv("` + clockVariable + `")
+	file, err := syscall.Open(path, syscall.O_RDONLY, 0)
+	if err != nil {
+		return new(int64) // such as of a child process
+	}
+	shared, err := syscall.Mmap(file, 0, 8, syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		panic(err)
+	}
+	return (*int64)(unsafe.Pointer(&shared[0]))
+}()
+`
+)
+
+// build builds the programs of the service with a package time whose clock can be set: it adds what a file says to the time
+// of day, and nothing to the time that has passed, as a machine does whose clock is set.
+func (s *system) build(ctx context.Context) error {
+	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
+	if err != nil {
+		return err
+	}
+	folder := filepath.Join(strings.TrimSpace(string(root)), "src", "time")
+	content, err := os.ReadFile(filepath.Join(folder, "time.go"))
+	if err != nil {
+		return err
+	}
+	if strings.Count(string(content), now) != 1 {
+		return errors.New("the package time of this Go version is another one: see scripts/faultstest/clock.go")
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{
+		filepath.Join(folder, "time.go"): s.path("time.go"), filepath.Join(folder, "jump.go"): s.path("jump.go"),
+	}})
+	for name, content := range map[string]string{
+		"time.go": strings.Replace(string(content), now, jumpingNow, 1), "jump.go": jump, "overlay.json": string(overlay), "clock": strings.Repeat("\x00", 8),
+	} {
+		err = errors.Join(err, os.WriteFile(s.path(name), []byte(content), 0o600))
+	}
+	if err != nil {
+		return err
+	}
+	s.settings = append(s.settings, clockVariable+"="+s.path("clock"))
+	build := exec.CommandContext(ctx, "go", "build", "-overlay", s.path("overlay.json"), "-o", s.folder+"/",
+		"./scripts/verify-package", "./scripts/standalone", "./api", "./worker")
+	build.Stderr = os.Stderr
+	return build.Run()
+}
+
+// setClocks has the clocks of all processes of the service be ahead, and waits until one tells that time.
+func (s *system) setClocks(ahead time.Duration) error {
+	file, err := os.OpenFile(s.path("clock"), os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(binary.NativeEndian.AppendUint64(nil, uint64(ahead/time.Second)))
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	for end := time.Now().Add(recoveryTime); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		answer, err := http.Get(s.addresses[0] + "/ready")
+		if err != nil {
+			continue
+		}
+		told, err := http.ParseTime(answer.Header.Get("Date"))
+		if answer.Body.Close(); err == nil && time.Until(told.Add(-ahead)).Abs() < 5*time.Second {
+			return nil
+		}
+	}
+	return fmt.Errorf("the clock of %s did not jump", s.addresses[0])
+}
+
+// jumping has all clocks of the service jump, and back to the right time.
+func (s *system) jumping(name string, ahead, hold time.Duration) fault {
+	return fault{name, func() error { return s.setClocks(ahead) }, func() error { return s.setClocks(0) }, hold}
+}
+
+// jumps are the faults of clocks.
+func (s *system) jumps() []fault {
+	return []fault{
+		s.jumping("clocks jump an hour ahead, and back", time.Hour, 10*time.Second),
+		s.jumping("clocks jump ten minutes back, and ahead", -10*time.Minute, 10*time.Second),
+	}
+}
