@@ -4,6 +4,8 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
 	"net/http"
@@ -145,10 +147,13 @@ func (i *issuer) token(t *testing.T, claims map[string]any) string {
 // authorities is the file of the certificate of httptest, which all services trust.
 var authorities string
 
-// writeAuthorities makes that file in a folder.
+// writeAuthorities makes that file in a folder. The clients of the tests trust the certificate as well.
 func writeAuthorities(folder string) error {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
+	trusted := x509.NewCertPool()
+	trusted.AddCert(server.Certificate())
+	http.DefaultTransport.(*http.Transport).TLSClientConfig = &tls.Config{RootCAs: trusted}
 	authorities = filepath.Join(folder, "authorities.pem")
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	return os.WriteFile(authorities, certificate, 0o600)
