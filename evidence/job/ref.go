@@ -20,7 +20,7 @@ type Payload struct {
 	Org         string `json:"org,omitempty"`         // id
 	Delivery    string `json:"delivery,omitempty"`    // id
 	Assembly    string `json:"assembly,omitempty"`    // id
-	// Trace is the reference to the trace that the work belongs to (see attestry/trace).
+	// Trace is the reference to the trace that the work belongs to (see package trace).
 	Trace string `json:"trace,omitempty"`
 }
 
