@@ -11,12 +11,15 @@ import (
 	"time"
 )
 
-// examineCertificates finds certificates in the files of HTTPS that expire soon: of the API with its chain, and of the
-// authorities of clients. The service reads the files again when they change.
+// examineCertificates finds files of HTTPS that cannot be used, and certificates in them that expire soon: of the API with its
+// chain, and of the authorities of clients. The service reads the files again when they change.
 func examineCertificates(_ context.Context, s *Subject) (found []Finding, err error) {
 	of := &s.Settings.HTTP
 	if !of.HTTPS() {
 		return nil, nil
+	}
+	if _, err := of.TLS(); err != nil {
+		return nil, err
 	}
 	for _, file := range []struct{ path, variable, advice string }{
 		{of.TLSCertFile, "ATTESTRY_TLS_CERT_FILE", "renew it and replace the file; no restart is needed"},

@@ -53,7 +53,7 @@ func TestSettingsThatContradictOneAnother(t *testing.T) {
 	}{
 		"ATTESTRY_QUEUES=reports=6,compliance=3":      {nil, "ATTESTRY_QUEUES leaves out queues"},
 		"ATTESTRY_OIDC_ISSUER=https://issuer.example": {[]string{"ATTESTRY_OIDC_CLIENT_ID=a", "ATTESTRY_WEB=off"}, "ATTESTRY_OIDC_ISSUER signs people in"},
-		"ATTESTRY_TLS_CERT_FILE=" + certificate:       {[]string{"ATTESTRY_TLS_KEY_FILE=k.pem", "ATTESTRY_BASE_URL=http://attestry.example"}, "ATTESTRY_BASE_URL begins with http://"},
+		"ATTESTRY_TLS_CERT_FILE=" + certificate:       {[]string{"ATTESTRY_TLS_KEY_FILE=" + certificate, "ATTESTRY_BASE_URL=http://attestry.example"}, "ATTESTRY_BASE_URL begins with http://"},
 		"ATTESTRY_RETENTION_MODE=compliance":          {nil, "ATTESTRY_RETENTION_MODE is set"},
 		"ATTESTRY_RETENTION_ORGANIZATIONS=acne=0":     {nil, "ATTESTRY_RETENTION_ORGANIZATIONS has acne"},
 	} {
@@ -139,14 +139,18 @@ func TestKeysThatExpireSoon(t *testing.T) {
 	found.want(t, "keys", doctor.Warning, "admin keys issue acme/ci")
 }
 
-// writeCertificates writes certificates that sign themselves and expire after a number of days each, behind a key.
+// writeCertificates writes certificates that sign themselves and expire after a number of days each, behind their key.
 func writeCertificates(t *testing.T, days ...int) (file string) {
 	t.Helper()
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	content := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("any")})
+	encoded, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded})
 	for i, n := range days {
 		template := &x509.Certificate{
 			SerialNumber: big.NewInt(int64(i)), Subject: pkix.Name{CommonName: fmt.Sprintf("n%d.example", n)},
@@ -158,6 +162,11 @@ func writeCertificates(t *testing.T, days ...int) (file string) {
 		}
 		content = append(content, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})...)
 	}
+	return writeFile(t, content)
+}
+
+func writeFile(t *testing.T, content []byte) (file string) {
+	t.Helper()
 	file = filepath.Join(t.TempDir(), "certificates.pem")
 	if err := os.WriteFile(file, content, 0o600); err != nil {
 		t.Fatal(err)
@@ -167,6 +176,7 @@ func writeCertificates(t *testing.T, days ...int) (file string) {
 
 func TestCertificatesThatExpireSoon(t *testing.T) {
 	later, soon, over := writeCertificates(t, 31, 400), writeCertificates(t, 400, 29), writeCertificates(t, -1)
+	none := writeFile(t, []byte("no certificate"))
 	for name, row := range map[string]struct {
 		served, clients string
 		state           doctor.State
@@ -178,6 +188,8 @@ func TestCertificatesThatExpireSoon(t *testing.T) {
 		"of an authority":        {later, soon, doctor.Warning, "the certificate CN=n29.example of ATTESTRY_TLS_CLIENT_CA_FILE expires at "},
 		"one that has expired":   {over, later, doctor.Error, "the certificate CN=n-1.example of ATTESTRY_TLS_CERT_FILE expires at "},
 		"a file that is missing": {later, later + "x", doctor.Error, "ATTESTRY_TLS_CLIENT_CA_FILE: open "},
+		"no certificate":         {none, later, doctor.Error, "ATTESTRY_TLS_CERT_FILE: tls: failed to find any PEM data"},
+		"no authority":           {later, none, doctor.Error, "ATTESTRY_TLS_CLIENT_CA_FILE: has no certificate in PEM"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, "ATTESTRY_TLS_CERT_FILE="+row.served, "ATTESTRY_TLS_KEY_FILE="+row.served)

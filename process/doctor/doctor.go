@@ -117,7 +117,7 @@ func checks() []check {
 		{storage.ObjectStore, nil, "start or mend it, or correct ATTESTRY_OBJECTS_URL", examineObjects},
 		{"redis", nil, "start it, or correct ATTESTRY_REDIS_URL; reports are stored until then, but not processed", examineRedis},
 		{"settings", database, damaged, examineSettings},
-		{"certificates", nil, "see that the files are there and can be read", examineCertificates},
+		{"certificates", nil, "correct the files: the service does not start with them, and goes on with those that it has read", examineCertificates},
 		{"indexes", database, damaged, examineIndexes},
 		{"retention", both[1:], `see "Retention" in docs/operations.md`, examineRetention},
 		{"clock", both, damaged, examineClocks},
