@@ -1,7 +1,5 @@
 //go:build otel
 
-// Package spans exports the spans of a process by OpenTelemetry, in a build with the tag otel. Other builds do not have its
-// packages.
 package spans
 
 import (

@@ -113,7 +113,7 @@ func TestSpansFollowAReportToItsWebhook(t *testing.T) {
 	key := evidence.NewAPIKey()
 	running, err := instance.Start(t.Context(), instance.Options{
 		Listen: "127.0.0.1:0", Data: t.TempDir(), Redis: "redis://" + miniredis.RunT(t).Addr(), Clock: time.Now, ReportWait: 10 * time.Second,
-		Environ: []string{"ATTESTRY_OUTBOUND_ALLOW=127.0.0.1"}, Log: process.NewLog(&locked{out: &log}, slog.LevelInfo),
+		Environ: []string{"ATTESTRY_OUTBOUND_ALLOW=127.0.0.1"}, Log: process.NewLog(&log, slog.LevelInfo),
 		Prepare: func(ctx context.Context, p *process.Process) error {
 			_, err := p.Store.Tenancy.ApplyBootstrap(ctx, identity.Bootstrap{
 				Users:         []identity.DeclaredUser{{Name: "ann", Keys: []identity.DeclaredKey{{Description: "test", Secret: key}}}},
@@ -228,22 +228,11 @@ func (r *receiver) checkCommands(t *testing.T) {
 	}
 }
 
-// locked is a log of several goroutines.
-type locked struct {
-	mu  sync.Mutex
-	out io.Writer
-}
-
-func (l *locked) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.out.Write(line)
-}
-
 func TestFaultySettingsOfOpenTelemetryAreErrorsOfTheStart(t *testing.T) {
 	const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT"
 	for _, row := range []struct{ variable, value, want string }{
 		{endpoint, "collector:4318", "OTEL_EXPORTER_OTLP_ENDPOINT"},
+		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "collector:4318", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"},
 		{endpoint, "http://ann:" + secret + "@%zz", "OTEL_EXPORTER_OTLP_ENDPOINT"},
 		{"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "http/protobuf"},
 		{"OTEL_TRACES_EXPORTER", "zipkin", "otlp or none"},

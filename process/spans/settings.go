@@ -5,6 +5,7 @@ package spans
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"slices"
@@ -14,14 +15,14 @@ import (
 // wanted reports whether the environment wants spans exported. It wants none without an endpoint, as those who run the
 // service may have no collector. It returns what the exporter would not notice before it sends.
 func wanted() (bool, error) {
-	endpoint := cmp.Or(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"), os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT"))
+	variable, collector := endpoint()
 	exporter := os.Getenv("OTEL_TRACES_EXPORTER")
-	if endpoint == "" || exporter == "none" || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
+	if collector == "" || exporter == "none" || strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
 		return false, nil
 	}
 	var faults []error
-	if address, err := url.Parse(endpoint); err != nil || address.Host == "" || !slices.Contains([]string{"http", "https"}, address.Scheme) {
-		faults = append(faults, errors.New("OTEL_EXPORTER_OTLP_ENDPOINT: must be an address such as http://collector:4318"))
+	if address, err := url.Parse(collector); err != nil || address.Host == "" || !slices.Contains([]string{"http", "https"}, address.Scheme) {
+		faults = append(faults, fmt.Errorf("%s: must be an address such as http://collector:4318", variable))
 	}
 	if !slices.Contains([]string{"", "otlp"}, exporter) {
 		faults = append(faults, errors.New("OTEL_TRACES_EXPORTER: must be otlp or none"))
