@@ -141,11 +141,13 @@ func (c *objectCopy) copyRetention(ctx context.Context, key string) error {
 	if target, ok := c.to.(*s3.Store); ok {
 		err = target.Lock(ctx, key, lock)
 	}
-	if errors.Is(err, s3.ErrNoObjectLock) {
+	switch {
+	case err == nil:
+		c.kept++
+	case errors.Is(err, s3.ErrNoObjectLock):
 		c.unkept++
 		return nil
 	}
-	c.kept++
 	return err
 }
 
