@@ -87,10 +87,10 @@ build_services() {
     build_mongodb
 }
 
-# build_mongodb builds the MongoDB-compatible server from a copy of FerretDB's source with two changes. What is read by
-# ids or in their order is found by an index: FerretDB reads the whole collection, as its index is on another expression
-# than its queries have. And each update closes what it has read: FerretDB keeps a connection to SQLite for each until the
-# last of a command, of 100, and waits for ever for the next.
+# build_mongodb builds the MongoDB-compatible server from a copy of FerretDB's source with two changes. Indexes find and
+# order documents: FerretDB reads the whole collection for all queries but one of an id alone, for which its index is on
+# another expression than its query has. And each update closes what it has read: FerretDB keeps a connection to SQLite for
+# each until the last of a command, of 100, and waits for ever for the next.
 build_mongodb() {
     local module=github.com/FerretDB/FerretDB own=scripts/services/mongodbtest copy=$cache/ferretdb
     install patch patch
