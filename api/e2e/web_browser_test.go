@@ -33,7 +33,7 @@ func TestPeopleFindOutWhyAnEnvironmentIsRed(t *testing.T) {
 	b.wantText("What is wrong")
 	b.wantText("approved-by-security")
 	b.wantGoodLooks("environment")
-	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Click("main article h3 a"))
+	b.do(chromedp.EmulateViewport(1280, 900), chromedp.Click("main details.card li a"))
 	b.wantText(fingerprint[:12])
 	b.open(http.StatusOK, "/"+s.org+"/flows/build/trails/1.0")
 	b.wantText("check")

@@ -2,12 +2,16 @@ package web
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 
 	"attestry/api/jsonstream"
+	"attestry/api/web/view"
+	recorded "attestry/evidence/attestation"
 )
 
 const (
@@ -29,8 +33,29 @@ type attestationRow struct {
 	// where nothing had been reported.
 	Reason     *string `json:"reason"`
 	Overridden *string `json:"overridden_attestation_id"`
+	// Found says in words what it found, nil for types that are shown by their verdict alone.
+	Found []string `json:"-"`
 	// Logged is where the transparency log has it, nil if it has not.
 	Logged *logged `json:"-"`
+}
+
+// maxFound is how many lines of what an attestation found a page shows.
+const maxFound = 8
+
+// setFound reads what the attestation found from the answer that it was decoded from.
+func (a *attestation) setFound(answer json.RawMessage) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(answer, &members); err != nil {
+		return err
+	}
+	lines, more := first(recorded.Summary(a.Type, members), maxFound)
+	for _, line := range lines {
+		a.Found = append(a.Found, strings.Clone(view.Excerpt(line))) // without the answer, which may be large
+	}
+	if more > 0 {
+		a.Found = append(a.Found, fmt.Sprintf("and %d more", more))
+	}
+	return nil
 }
 
 type attestation struct {
@@ -170,8 +195,17 @@ func (p *page) detail(org, asked string, facts []string, sections ...*section) (
 	err = p.read(target("/attestations/%s", org)+"?"+query.Encode(), func(content io.Reader) error {
 		decoder := jsonstream.NewDecoder(content)
 		return decoder.Object(map[string]any{"data": func() error {
+			var answer json.RawMessage
+			if err := decoder.Decode(&answer); err != nil {
+				return err
+			}
 			var one attestation
-			err := decoder.Decode(&one)
+			if err := json.Unmarshal(answer, &one); err != nil {
+				return err
+			}
+			if err := one.setFound(answer); err != nil {
+				return err
+			}
 			one.Logged = entries["attestation/"+one.ID]
 			if one.ID == asked {
 				found = &one
@@ -180,7 +214,7 @@ func (p *page) detail(org, asked string, facts []string, sections ...*section) (
 			for _, entry := range waiting[one.ID] {
 				entry.Details = &row
 			}
-			return err
+			return nil
 		}})
 	})
 	return found, entries, err

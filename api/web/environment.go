@@ -34,7 +34,11 @@ type environmentPage struct {
 	Older, Newer   string // addresses of other parts of the list
 	Previous, Next string // addresses of other snapshots
 	History        []historyEntry
-	Diff           string
+	// LastGreen is the last compliant snapshot in the history before the one that is shown, nil if there is none.
+	// SinceGreen shows what has changed since then.
+	LastGreen  *historyEntry
+	SinceGreen string
+	Diff       string
 	// Logged is where the transparency log has the snapshot, nil if it has not.
 	Logged  *logged
 	Refused refusedWorkloads
@@ -118,7 +122,7 @@ func (e *environmentPage) link() {
 	here := e.Snapshot
 	if here.Index > 1 {
 		e.Previous = at(here.Index - 1)
-		e.Diff = view.Pages.Environment(e.Org, e.Environment.Name) + fmt.Sprintf("/diff?from=%d&to=%d", here.Index-1, here.Index)
+		e.Diff = e.diff(here.Index-1, here.Index)
 	}
 	if !here.Latest {
 		e.Next = at(here.Index + 1)
@@ -132,7 +136,15 @@ func (e *environmentPage) link() {
 	for i := range e.History {
 		one := &e.History[i]
 		one.Link, one.Shown = at(one.Index), one.Index == here.Index
+		if e.LastGreen == nil && one.Index < here.Index && one.verdict() == chart.Compliant {
+			e.LastGreen, e.SinceGreen = one, e.diff(one.Index, here.Index)
+		}
 	}
+}
+
+// diff is the address of what has changed between two snapshots.
+func (e *environmentPage) diff(from, to int64) string {
+	return view.Pages.Environment(e.Org, e.Environment.Name) + fmt.Sprintf("/diff?from=%d&to=%d", from, to)
 }
 
 // filter is what artifacts the query selects. What it cannot select by does not count.

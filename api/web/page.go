@@ -56,6 +56,13 @@ func (p *page) beta() bool {
 	return err == nil && access.Beta
 }
 
+// section is the part of the navigation that the page belongs to.
+func (p *page) section() string {
+	_, section, _ := strings.Cut(strings.TrimPrefix(p.c.Path(), "/"), "/")
+	section, _, _ = strings.Cut(section, "/")
+	return section
+}
+
 // apiAddress is where the API answers the same as the page, "" if it does not.
 func (p *page) apiAddress() string {
 	if p.apiPath == "" {
@@ -274,7 +281,7 @@ func (p *page) showError(status int, message string) error {
 // render sends a page. Nothing is sent unless all of it can be made.
 func (p *page) render(name, title string, data any) error {
 	content, err := p.templates.Render(name, view.Layout{
-		Title: title, Viewer: p.viewer.Name, Org: p.shownOrg(), Beta: p.beta(), API: p.apiAddress(), Data: data,
+		Title: title, Viewer: p.viewer.Name, Org: p.shownOrg(), Beta: p.beta(), Section: p.section(), API: p.apiAddress(), Data: data,
 	})
 	if err != nil {
 		return err

@@ -108,6 +108,21 @@ type wrong struct {
 	Artifact string // "" for the trail itself
 	Name     string // "" for the artifact as a whole
 	State    any
+	// ID is the attestation that fails, nil where nothing came. Type is what is required then, nil or "*" for any.
+	ID, Type *string
+}
+
+// Remedy says what to do.
+func (w *wrong) Remedy() string {
+	switch {
+	case w.Name == "":
+		return "Report the artifact to this trail."
+	case w.ID != nil:
+		return "Put right what it found and attest again, or override it with a reason."
+	case w.Type == nil || *w.Type == "*":
+		return "Record the attestation in this trail."
+	}
+	return "Record the attestation, of type " + *w.Type + ", in this trail."
 }
 
 // trailPage shows a trail: what its template requires and what was reported.
@@ -218,7 +233,7 @@ func (t *trailPage) sections() []*section {
 func (t *trailPage) note(artifact string, entries []entry) {
 	for i := range entries {
 		if one := &entries[i]; one.Missing() || one.failing() {
-			t.noteOne(wrong{Artifact: artifact, Name: one.Name, State: one.State()})
+			t.noteOne(wrong{Artifact: artifact, Name: one.Name, State: one.State(), ID: one.ID, Type: one.Type})
 		}
 	}
 }

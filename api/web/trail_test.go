@@ -42,7 +42,8 @@ const (
 		"reported_by":"robot","flow_name":"checkout","trail_name":"t1","description":"` + script + `","origin_url":"` + link + `",
 		"artifact_fingerprint":"` + fingerprint + `","evidence_archive_fingerprint":"` + fingerprint + `"}`
 	testText = `{"attestation_id":"` + testID + `","attestation_name":"` + attribute + `","attestation_type":"junit","is_compliant":false,"created_at":1793610901.5,
-		"reported_by":"robot","flow_name":"checkout","trail_name":"t1","evidence_archive_fingerprint":"` + fingerprint + `"}`
+		"reported_by":"robot","flow_name":"checkout","trail_name":"t1","evidence_archive_fingerprint":"` + fingerprint + `",
+		"junit_results":[{"name":"a","total":120,"failures":2,"errors":0,"skipped":1},{"name":"b","total":8}]}`
 )
 
 func trailAPI(t *testing.T) *fakeAPI {
@@ -58,7 +59,8 @@ func TestTrailIsShownBesideItsTemplate(t *testing.T) {
 	api := trailAPI(t)
 	shown := api.open(t, "/acme/flows/checkout/trails/t1")
 	shown.has(t, "Something fails.", `id="attestation-`+reviewID+`"`, "overridden", "nothing had been reported", "missing", "nothing yet",
-		"accepted risk", "in place of", "?attestation_id="+scanID, "unexpected", "It was not reported.",
+		"<bdi>128 tests in 2 suites: 2 failed, 0 errors, 1 skipped</bdi>", "Record the attestation, of type generic, in this trail.",
+		"Put right what it found and attest again", "Report the artifact to this trail.", "accepted risk", "in place of", "?attestation_id="+scanID, "unexpected", "It was not reported.",
 		`href="/api/v2/attestations/acme/checkout/trail/t1/attestation/`+testID+`/evidence" download`,
 		`href="https://ci.example.com/?a=1&amp;b=2"`, "javascript:alert(1)", `href="/acme/flows/checkout/trails/t1/package"`,
 		`href="/acme/environments/production/snapshots/7"`, "started running",

@@ -15,8 +15,9 @@ import (
 const (
 	// RowsPerPage is how many artifacts of a snapshot a page lists.
 	RowsPerPage = 50
-	// maxFailing is how many failing artifacts are explained before the list of all.
-	maxFailing = 20
+	// maxCauses is how many causes of failure are told apart, and maxOfCause how many artifacts are named for each.
+	maxCauses  = 10
+	maxOfCause = 10
 )
 
 // Sentence explains a verdict.
@@ -25,6 +26,9 @@ type Sentence struct {
 	Text    string            `json:"text"`
 	Remedy  *string           `json:"remedy"`
 	Links   map[string]string `json:"links"`
+	Policy  *string           `json:"policy_name"`
+	Flow    *string           `json:"flow_name"`
+	Trail   *string           `json:"trail_name"`
 }
 
 // Artifact is an artifact of a snapshot.
@@ -119,9 +123,9 @@ type Snapshot struct {
 	Latest    bool
 	Timestamp float64
 	Counts    Counts
-	// Failing are artifacts that may not run, the first ones. Artifacts are those that the filter
-	// selects, a page of them; Selected is how many there are.
-	Failing   []Artifact
+	// Causes are why artifacts may not run, those of the most artifacts first.
+	Causes Causes
+	// Artifacts are those that the filter selects, a page of them; Selected is how many there are.
 	Artifacts []Artifact
 	Selected  int
 }
@@ -134,12 +138,16 @@ type Counts struct {
 }
 
 // Running is how many artifacts there are.
-func (c Counts) Running() int { return c.Compliant + c.NonCompliant + c.Unknown }
+func (c Counts) Running() int { return c.Judged() + c.Unknown }
+
+// Judged is how many artifacts have a verdict.
+func (c Counts) Judged() int { return c.Compliant + c.NonCompliant }
 
 // Decode reads a snapshot of an organization, however large it is, and keeps no more of it than a page
 // shows: of what is selected, the page that begins with selected.From.
 func (s *Snapshot) Decode(content io.Reader, org string, selected *Filter) error {
 	decoder := jsonstream.NewDecoder(content)
+	defer s.Causes.sort()
 	return decoder.Object(map[string]any{
 		"index": &s.Index, "is_latest": &s.Latest, "timestamp": &s.Timestamp, "artifact_compliance_count": &s.Counts,
 		"artifacts": func() error { return s.decodeArtifact(decoder, org, selected) },
@@ -154,8 +162,8 @@ func (s *Snapshot) decodeArtifact(decoder *jsonstream.Decoder, org string, selec
 	if len(one.Flows) > 0 {
 		one.Link = view.Pages.Artifact(org, one.Flows[0].Name, one.Fingerprint, "")
 	}
-	if one.Failing() && len(s.Failing) < maxFailing {
-		s.Failing = append(s.Failing, one)
+	if one.Failing() {
+		s.Causes.add(&one)
 	}
 	if !selected.takes(&one) {
 		return nil

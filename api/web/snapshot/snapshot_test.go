@@ -8,8 +8,8 @@ import (
 
 // artifactText is an artifact of a snapshot in JSON. Its flows are in JSON as well.
 func artifactText(name, compliant, change, flows string) string {
-	return fmt.Sprintf(`{"name":%q,"fingerprint":"%s0f","compliant":%s,"annotation":{"type":%q,"now":1},"flows":[%s],"explanation":[{"text":"of %s"}]}`,
-		name, strings.ToLower(name), compliant, change, flows, name)
+	return fmt.Sprintf(`{"name":%q,"fingerprint":"%s0f","compliant":%s,"annotation":{"type":%q,"now":1},"flows":[%s],"explanation":[{"text":"of %s","failing":%t}]}`,
+		name, strings.ToLower(name), compliant, change, flows, name, compliant == "false")
 }
 
 const (
@@ -72,8 +72,8 @@ func TestFiltersSelectArtifacts(t *testing.T) {
 		if names := namesOf(got.Artifacts); names != want || got.Selected != len(strings.Fields(want)) {
 			t.Errorf("%+v selects %d: %q, want %q", selected, got.Selected, names, want)
 		}
-		if failing := namesOf(got.Failing); failing != "Bad" {
-			t.Errorf("%+v has the failing artifacts %q", selected, failing)
+		if causes := got.Causes.List; len(causes) != 1 || causes[0].Count != 1 || causes[0].Artifacts[0].Name != "Bad" {
+			t.Errorf("%+v has the causes %+v", selected, causes)
 		}
 	}
 }
@@ -116,28 +116,13 @@ func TestSelectedArtifactsArePaged(t *testing.T) {
 	}
 }
 
-func TestFewFailingArtifactsAreKept(t *testing.T) {
-	var artifacts []string
-	for i := range maxFailing + 5 {
-		artifacts = append(artifacts, artifactText("gone", "false", "exited", ""), artifactText(fmt.Sprintf("a%02d", i), "false", "unchanged", ""))
-	}
-	got := decode(t, snapshotText(artifacts...), Filter{State: "compliant"})
-	names := strings.Fields(namesOf(got.Failing))
-	if len(names) != maxFailing || names[0] != "a00" || names[maxFailing-1] != fmt.Sprintf("a%02d", maxFailing-1) {
-		t.Errorf("the failing artifacts are %v", names)
-	}
-	if len(got.Artifacts) > 0 || got.Selected != 0 {
-		t.Errorf("%d are selected", got.Selected)
-	}
-}
-
 func TestMembersAroundTheArtifactsAreRead(t *testing.T) {
 	got := decode(t, mixed, Filter{})
 	if got.Index != 7 || !got.Latest || got.Timestamp != 5.5 || got.Counts != (Counts{Compliant: 1, NonCompliant: 2, Unknown: 3}) ||
 		got.Counts.Running() != 6 {
 		t.Errorf("read %+v", got)
 	}
-	bad := got.Failing[0]
+	bad := got.Artifacts[1]
 	if bad.Link != "/acme/flows/re%2Flease/artifacts/bad0f" || bad.Explanation[0].Text != "of Bad" || bad.Change() != "started non compliant" {
 		t.Errorf("read %+v", bad)
 	}

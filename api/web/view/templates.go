@@ -59,9 +59,19 @@ type Layout struct {
 	Org string
 	// Beta is set if the organization has the beta features and the viewer sees the organization.
 	Beta bool
+	// Section is the part of the navigation that the page belongs to: the second segment of its path.
+	Section string
 	// API is the address of the operation that answers the same, "" if there is none.
 	API  string
 	Data any
+}
+
+// Current is the attribute that marks the link to a part of the navigation, if the page belongs to it.
+func (l Layout) Current(section string) template.HTMLAttr {
+	if section == l.Section {
+		return ` aria-current="page"`
+	}
+	return ""
 }
 
 // Style and Script are the addresses of the assets.

@@ -1,0 +1,85 @@
+package snapshot
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Cause is why artifacts of a snapshot may not run: what one policy finds in the same words.
+type Cause struct {
+	// Text says what was found, without the trail that it was found in.
+	Text string
+	// Policy is the policy that finds it, "" for none.
+	Policy string
+	// Count is how many artifacts there are. Artifacts are the first of them.
+	Count     int
+	Artifacts []CausedArtifact
+}
+
+// CausedArtifact is an artifact that a cause keeps from running, with its own remedy, "" if none is known.
+type CausedArtifact struct {
+	Name, Fingerprint, Link, Remedy string
+}
+
+// More is how many artifacts are not named.
+func (c *Cause) More() int { return c.Count - len(c.Artifacts) }
+
+// Causes are the first causes that were found.
+type Causes struct {
+	List []*Cause
+	// Others is how many artifacts have none of these causes.
+	Others int
+}
+
+// add counts an artifact for each of its causes.
+func (c *Causes) add(artifact *Artifact) {
+	counted := false
+	for i := range artifact.Explanation {
+		if sentence := &artifact.Explanation[i]; sentence.Failing && c.addTo(sentence, artifact) {
+			counted = true
+		}
+	}
+	if !counted {
+		c.Others++
+	}
+}
+
+// addTo counts an artifact for what a sentence says. It reports whether the cause is one of the first.
+func (c *Causes) addTo(sentence *Sentence, artifact *Artifact) bool {
+	text, policy := sentence.cause(), known(sentence.Policy)
+	at := slices.IndexFunc(c.List, func(one *Cause) bool { return one.Text == text && one.Policy == policy })
+	if at < 0 {
+		if len(c.List) == maxCauses {
+			return false
+		}
+		at = len(c.List)
+		c.List = append(c.List, &Cause{Text: text, Policy: policy})
+	}
+	one := c.List[at]
+	if one.Count++; len(one.Artifacts) < maxOfCause {
+		one.Artifacts = append(one.Artifacts, CausedArtifact{artifact.Name, artifact.Fingerprint, artifact.Link, known(sentence.Remedy)})
+	}
+	return true
+}
+
+func (c *Causes) sort() {
+	slices.SortStableFunc(c.List, func(a, b *Cause) int { return cmp.Compare(b.Count, a.Count) })
+}
+
+// cause is what a sentence says of an artifact, whichever trail it says it of.
+func (s *Sentence) cause() string {
+	text := strings.TrimPrefix(s.Text, fmt.Sprintf("In trail '%s' of flow '%s' ", known(s.Trail), known(s.Flow)))
+	if text == "" {
+		return s.Text
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+func known(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return *text
+}
