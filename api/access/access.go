@@ -119,7 +119,7 @@ func (g *Gate) Admit(ctx context.Context, r Request, rule Rule) (principal evide
 		principal, org, err = g.identify(ctx, r, rule, secret)
 	}
 	if err == nil {
-		err = rule.check(principal, org)
+		err = rule.Check(principal, org)
 	}
 	return principal, org, g.Attempts.Judge(r.From, err)
 }
@@ -132,7 +132,7 @@ func (g *Gate) admitPrincipal(ctx context.Context, sender evidence.Principal, r 
 		err = deniedAt(r.Path, err)
 	}
 	if err == nil {
-		err = rule.check(principal, org)
+		err = rule.Check(principal, org)
 	}
 	return principal, org, err
 }
@@ -162,8 +162,8 @@ func (g *Gate) identify(ctx context.Context, r Request, rule Rule, token string)
 	return principal, org, err
 }
 
-// check refuses principals that may not call the operation.
-func (r Rule) check(principal evidence.Principal, org evidence.OrgAccess) error {
+// Check refuses principals that may not call the operation.
+func (r Rule) Check(principal evidence.Principal, org evidence.OrgAccess) error {
 	switch {
 	case r.UsersOnly && !principal.IsUser(), r.RefuseTokens && principal.Federated, r.MembersOnly && org.Visitor:
 		return Refused()

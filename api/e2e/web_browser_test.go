@@ -69,6 +69,10 @@ func TestAllPagesCanBeUsedByEverybody(t *testing.T) {
 		"deployments":   {root + "/deployments", "/opt/web"},
 		"search":        {root + "/search?q=" + fingerprint[:12], "production"},
 		"members":       {root + "/members", "administrator"},
+		"settings":      {root + "/settings", "Service accounts"},
+		"area":          {root + "/settings/environments", "production"},
+		"form":          {root + "/settings/environments/put_admission_settings?env_name=production", "Exempt namespaces"},
+		"choices":       {root + "/settings/actions/create_or_update_env_action", "ON_NON_COMPLIANT_ENV"},
 		"signout":       {"/signout", "sign in again"},
 	} {
 		b.open(http.StatusOK, page.path)

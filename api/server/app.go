@@ -83,6 +83,7 @@ type Server struct {
 	registry        huma.Registry
 	validator       *validation.Validator
 	examples        map[string]examples.Example
+	operations      map[string]Operation
 	metrics         *metrics
 	logger          *slog.Logger
 	gate            *access.Gate
@@ -130,6 +131,7 @@ func New(deps Deps, table []Route) (*Server, error) {
 	}
 	s := &Server{
 		examples:        shown,
+		operations:      map[string]Operation{},
 		metrics:         measured,
 		logger:          deps.Logger,
 		gate:            deps.Gate,

@@ -117,6 +117,7 @@ func register[I, O any](s *Server, route Route, body *huma.RequestBody, handler 
 	})
 	documented := operationAt(s.api.OpenAPI(), route.Method, route.Path)
 	documented.RequestBody = body
+	s.operations[route.OperationID] = Operation{Route: route, Parameters: documented.Parameters, Body: body, registry: s.registry}
 	s.describeAnswers(documented, route)
 	s.describeUse(documented, route)
 	parameters, err = parametersOf(documented, s.registry)
@@ -150,8 +151,7 @@ func (s *Server) admit(ctx context.Context, route Route, r *Request, org string)
 	if route.Public {
 		return nil
 	}
-	rule := access.Rule{OfOrg: route.ofOrganization(), MinRole: route.MinRole, UsersOnly: route.UsersOnly,
-		RefuseTokens: route.RefuseTokens, MembersOnly: route.MembersOnly, Beta: route.Beta}
+	rule := route.rule()
 	var malformed error
 	if rule.OfOrg {
 		r.org, malformed = unescape("org", org)

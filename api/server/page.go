@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
 
@@ -94,6 +95,34 @@ func (s *Server) recognizeSession(c *fiber.Ctx, r *Request) error {
 	}
 	r.signedIn = &principal
 	return nil
+}
+
+// Operation is an operation of the API as pages offer it.
+type Operation struct {
+	Route
+	// Parameters and Body describe its request; Body is nil for none.
+	Parameters []*huma.Param
+	Body       *huma.RequestBody
+	registry   huma.Registry
+}
+
+// Operation returns the operation of an id; ok reports whether there is one.
+func (s *Server) Operation(id string) (found Operation, ok bool) {
+	found, ok = s.operations[id]
+	return found, ok
+}
+
+// Allows reports whether a principal with this access may call the operation.
+func (o *Operation) Allows(principal evidence.Principal, org evidence.OrgAccess) bool {
+	return o.rule().Check(principal, org) == nil
+}
+
+// Resolve returns the schema that another one refers to.
+func (o *Operation) Resolve(schema *huma.Schema) *huma.Schema {
+	for schema.Ref != "" {
+		schema = o.registry.SchemaFromRef(schema.Ref)
+	}
+	return schema
 }
 
 // PageQuery is a request to the API that a page makes on behalf of whoever is signed in.

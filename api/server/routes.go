@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"attestry/api/access"
 	"attestry/evidence"
 )
 
@@ -50,6 +51,12 @@ type Route struct {
 }
 
 func (r Route) ofOrganization() bool { return strings.Contains(r.Path, "{org}") }
+
+// rule is who may call the operation.
+func (r Route) rule() access.Rule {
+	return access.Rule{OfOrg: r.ofOrganization(), MinRole: r.MinRole, UsersOnly: r.UsersOnly,
+		RefuseTokens: r.RefuseTokens, MembersOnly: r.MembersOnly, Beta: r.Beta}
+}
 
 func (r Route) bodyLimit() int64 { return cmp.Or(r.BodyLimit, jsonLimit) }
 

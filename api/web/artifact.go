@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"attestry/api/web/request"
 	"attestry/api/web/snapshot"
 	"attestry/api/web/view"
 )
@@ -96,14 +97,14 @@ type artifactPage struct {
 }
 
 func (s *Site) showArtifact(p *page) error {
-	shown := artifactPage{Org: p.org()}
-	flow, asked := p.parameter("flow"), p.c.Query("artifact_id")
-	p.apiPath = target("/artifacts/%s/%s/fingerprint/%s", shown.Org, flow, p.parameter("fingerprint"))
-	if err := p.get(p.apiPath, &shown.Artifact); err != nil {
+	shown := artifactPage{Org: p.Org()}
+	flow, asked := p.Parameter("flow"), p.C.Query("artifact_id")
+	p.APIPath = request.Target("/artifacts/%s/%s/fingerprint/%s", shown.Org, flow, p.Parameter("fingerprint"))
+	if err := p.Get(p.APIPath, &shown.Artifact); err != nil {
 		return err
 	}
 	if shown.Artifact.Flow != flow { // it was renamed
-		return p.redirect(shown.Artifact.Flow)
+		return p.Redirect(shown.Artifact.Flow)
 	}
 	read := shown.loadNewest
 	if asked != "" && asked != shown.Artifact.ID {
@@ -116,7 +117,7 @@ func (s *Site) showArtifact(p *page) error {
 		return err
 	}
 	shown.shorten()
-	return p.render("artifact", shown.Artifact.Name, &shown)
+	return p.Render("artifact", shown.Artifact.Name, &shown)
 }
 
 // shorten leaves out what would make the page too long, and has the newest history come first.
@@ -140,7 +141,7 @@ func (a *artifactPage) loadNewest(p *page) error {
 		Status artifactStatus `json:"compliance_status"`
 	}
 	query := url.Values{"flow_name": {a.Artifact.Flow}}
-	if err := p.get(target("/asserts/%s/fingerprint/%s", a.Org, a.Artifact.Fingerprint)+"?"+query.Encode(), &asserted); err != nil {
+	if err := p.Get(request.Target("/asserts/%s/fingerprint/%s", a.Org, a.Artifact.Fingerprint)+"?"+query.Encode(), &asserted); err != nil {
 		return err
 	}
 	return a.attest(p, asserted.Status.Entries)
@@ -153,7 +154,7 @@ func (a *artifactPage) loadRecord(p *page, id string) error {
 		Data []trail `json:"data"`
 	}
 	query := url.Values{"flow": {a.Artifact.Flow}, "fingerprint": {a.Artifact.Fingerprint}, "per_page": {strconv.Itoa(maxRecords)}}
-	if err := p.get(target("/trails/%s", a.Org)+"?"+query.Encode(), &found); err != nil {
+	if err := p.Get(request.Target("/trails/%s", a.Org)+"?"+query.Encode(), &found); err != nil {
 		return err
 	}
 	for _, one := range found.Data {
@@ -170,10 +171,10 @@ func (a *artifactPage) loadRecord(p *page, id string) error {
 // loadFrom shows the record in a trail instead of the newest.
 func (a *artifactPage) loadFrom(p *page, trail string, entries []entry) error {
 	a.Superseded = true
-	p.apiPath = target("/artifacts/%s/%s/fingerprint/%s", a.Org, a.Artifact.Flow, a.Artifact.Fingerprint) +
+	p.APIPath = request.Target("/artifacts/%s/%s/fingerprint/%s", a.Org, a.Artifact.Flow, a.Artifact.Fingerprint) +
 		"?" + url.Values{"trail": {trail}}.Encode()
 	a.Artifact = artifact{}
-	if err := p.get(p.apiPath, &a.Artifact); err != nil {
+	if err := p.Get(p.APIPath, &a.Artifact); err != nil {
 		return err
 	}
 	return a.attest(p, entries)
@@ -206,12 +207,12 @@ func (a *artifactPage) loadVerdicts(p *page) error {
 func (a *artifactPage) verdict(p *page, at place) (verdict, error) {
 	said := verdict{place: at}
 	query := url.Values{"environment_name": {at.Environment}}
-	err := p.get(target("/asserts/%s/fingerprint/%s/explanation", a.Org, a.Artifact.Fingerprint)+"?"+query.Encode(), &said)
+	err := p.Get(request.Target("/asserts/%s/fingerprint/%s/explanation", a.Org, a.Artifact.Fingerprint)+"?"+query.Encode(), &said)
 	if err != nil {
 		return said, err
 	}
 	var known latestDeployment
-	found, err := p.getIfThere(target("/deployments/%s/%s/%s", a.Org, at.Environment, a.Artifact.Fingerprint), &known)
+	found, err := p.GetIfThere(request.Target("/deployments/%s/%s/%s", a.Org, at.Environment, a.Artifact.Fingerprint), &known)
 	if found {
 		said.Deployment = &known
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"attestry/api/jsonstream"
+	"attestry/api/web/request"
 	"attestry/api/web/view"
 	recorded "attestry/evidence/attestation"
 )
@@ -192,7 +193,7 @@ func (p *page) detail(org, asked string, facts []string, sections ...*section) (
 		return nil, entries, err
 	}
 	var found *attestation
-	err = p.read(target("/attestations/%s", org)+"?"+query.Encode(), func(content io.Reader) error {
+	err = p.Read(request.Target("/attestations/%s", org)+"?"+query.Encode(), func(content io.Reader) error {
 		decoder := jsonstream.NewDecoder(content)
 		return decoder.Object(map[string]any{"data": func() error {
 			var answer json.RawMessage

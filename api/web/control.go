@@ -4,10 +4,11 @@ import (
 	"net/url"
 	"strconv"
 
+	"attestry/api/web/request"
 	"attestry/api/web/view"
 )
 
-// listed is the pagination of an answer.
+// listed is the request.Pagination of an answer.
 type listed struct {
 	Last  int   `json:"total_pages"`
 	Total int64 `json:"total_count"`
@@ -33,21 +34,21 @@ type controlsPage struct {
 		listed
 		Controls []control `json:"controls"`
 	}
-	Pager pager
+	Pager request.Pager
 }
 
 func (s *Site) showControls(p *page) error {
-	shown := controlsPage{Org: p.org(), Search: p.c.Query("search"), Archived: p.c.Query("archived") == "true"}
-	number := p.number("page")
-	p.apiPath = target("/controls/%s", shown.Org) + "?" + url.Values{
-		"page": {strconv.Itoa(number)}, "per_page": {strconv.Itoa(rowsPerPage)},
+	shown := controlsPage{Org: p.Org(), Search: p.C.Query("search"), Archived: p.C.Query("archived") == "true"}
+	number := p.Number("page")
+	p.APIPath = request.Target("/controls/%s", shown.Org) + "?" + url.Values{
+		"page": {strconv.Itoa(number)}, "per_page": {strconv.Itoa(view.RowsPerPage)},
 		"search": {shown.Search}, "archived": {strconv.FormatBool(shown.Archived)},
 	}.Encode()
-	if err := p.get(p.apiPath, &shown.Found); err != nil {
+	if err := p.Get(p.APIPath, &shown.Found); err != nil {
 		return err
 	}
-	shown.Pager = p.pager("page", number, shown.Found.Last)
-	return p.render("controls", "Controls", shown)
+	shown.Pager = p.Pager("page", number, shown.Found.Last)
+	return p.Render("controls", "Controls", shown)
 }
 
 type controlPage struct {
@@ -71,7 +72,7 @@ type controlVersions struct {
 	Versions []controlVersion `json:"versions"`
 	// Logged are the entries of the transparency log, by version.
 	Logged map[int]*logged `json:"-"`
-	Pager  pager           `json:"-"`
+	Pager  request.Pager   `json:"-"`
 }
 
 // controlCoverage is a page of the environments that a control covers or not.
@@ -86,13 +87,13 @@ type controlCoverage struct {
 		Covered  bool     `json:"covered"`
 		Policies []string `json:"policies"`
 	} `json:"environments"`
-	Pager pager `json:"-"`
+	Pager request.Pager `json:"-"`
 }
 
 type controlDecisions struct {
 	listed
-	Decisions []decision `json:"decisions"`
-	Pager     pager      `json:"-"`
+	Decisions []decision    `json:"decisions"`
+	Pager     request.Pager `json:"-"`
 }
 
 type decision struct {
@@ -112,10 +113,10 @@ type decision struct {
 }
 
 func (s *Site) showControl(p *page) error {
-	org, identifier := p.org(), p.parameter("control")
+	org, identifier := p.Org(), p.Parameter("control")
 	shown := controlPage{Org: org}
-	p.apiPath = target("/controls/%s/%s", org, identifier)
-	if err := p.get(p.apiPath, &shown.Control); err != nil {
+	p.APIPath = request.Target("/controls/%s/%s", org, identifier)
+	if err := p.Get(p.APIPath, &shown.Control); err != nil {
 		return err
 	}
 	if text := shown.Control.Description; text != nil {
@@ -138,15 +139,15 @@ func (s *Site) showControl(p *page) error {
 	for i := range shown.Decisions.Decisions {
 		shown.Decisions.Decisions[i].link(org)
 	}
-	return p.render("control", shown.Control.Identifier, shown)
+	return p.Render("control", shown.Control.Identifier, shown)
 }
 
 // part reads a page of one of the lists that a control has. The parameter of the list's page has its name.
-func (p *page) part(name string, head *listed, into any) (pager, error) {
-	number := p.number(name)
-	address := p.apiPath + "/" + name + "?per_page=" + strconv.Itoa(rowsPerPage) + "&page=" + strconv.Itoa(number)
-	err := p.get(address, into)
-	return p.pager(name, number, head.Last), err
+func (p *page) part(name string, head *listed, into any) (request.Pager, error) {
+	number := p.Number(name)
+	address := p.APIPath + "/" + name + "?per_page=" + strconv.Itoa(view.RowsPerPage) + "&page=" + strconv.Itoa(number)
+	err := p.Get(address, into)
+	return p.Pager(name, number, head.Last), err
 }
 
 // link sets the addresses of what a decision is about.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"attestry/api/web/chart"
+	"attestry/api/web/request"
 	"attestry/api/web/view"
 	"attestry/evidence"
 )
@@ -70,28 +71,28 @@ type deploymentsPage struct {
 	Org, Environment string
 	Weeks            []deploymentWeek // oldest first
 	Found            deploymentList
-	Pager            pager
+	Pager            request.Pager
 	// Frequency and LeadTime are the addresses of the charts.
 	Frequency, LeadTime string
 }
 
 func (s *Site) showDeployments(p *page) error {
-	shown := deploymentsPage{Org: p.org(), Environment: p.c.Query("environment")}
+	shown := deploymentsPage{Org: p.Org(), Environment: p.C.Query("environment")}
 	end := evidence.Seconds(s.Clock())
-	number := p.number("page")
+	number := p.Number("page")
 	span := (weeksShown * week).Seconds()
-	p.apiPath = p.deploymentsBetween(end-span, end, rowsPerPage) + "&page=" + strconv.Itoa(number)
-	err := p.get(p.apiPath, &shown.Found)
+	p.APIPath = p.deploymentsBetween(end-span, end, view.RowsPerPage) + "&page=" + strconv.Itoa(number)
+	err := p.Get(p.APIPath, &shown.Found)
 	if err != nil {
 		return err
 	}
 	if shown.Weeks, err = p.deploymentWeeks(end); err != nil {
 		return err
 	}
-	shown.Pager = p.pager("page", number, shown.Found.Last)
+	shown.Pager = p.Pager("page", number, shown.Found.Last)
 	shown.Frequency = shown.chart(func(w *deploymentWeek) float64 { return float64(w.Count) })
 	shown.LeadTime = shown.chart((*deploymentWeek).leadHours)
-	return p.render("deployments", "Deployments", &shown)
+	return p.Render("deployments", "Deployments", &shown)
 }
 
 // chart is the address of a chart of a number of each week.
@@ -107,10 +108,10 @@ func (d *deploymentsPage) chart(number func(*deploymentWeek) float64) string {
 // is of one.
 func (p *page) deploymentsBetween(from, to float64, most int) string {
 	query := url.Values{"start_ts": {fixed(from)}, "end_ts": {fixed(to)}, "per_page": {strconv.Itoa(most)}}
-	if environment := p.c.Query("environment"); environment != "" {
+	if environment := p.C.Query("environment"); environment != "" {
 		query.Set("env_name", environment)
 	}
-	return target("/deployments/%s", p.org()) + "?" + query.Encode()
+	return request.Target("/deployments/%s", p.Org()) + "?" + query.Encode()
 }
 
 func fixed(seconds float64) string { return strconv.FormatFloat(seconds, 'f', 6, 64) }
@@ -123,7 +124,7 @@ func (p *page) deploymentWeeks(end float64) ([]deploymentWeek, error) {
 		from := end - float64(back)*week.Seconds()
 		one := deploymentWeek{From: from, To: from + week.Seconds()}
 		var found deploymentList
-		if err := p.get(p.deploymentsBetween(one.From+weekGap, one.To, rowsPerPage), &found); err != nil {
+		if err := p.Get(p.deploymentsBetween(one.From+weekGap, one.To, view.RowsPerPage), &found); err != nil {
 			return nil, err
 		}
 		one.Count = found.Total
@@ -155,10 +156,10 @@ func medianLead(deployments []deployment) (int, *float64) {
 // showChart draws the numbers of its address.
 func (s *Site) showChart(p *page) error {
 	// What cannot be read of a query is missing.
-	query, _ := url.ParseQuery(string(p.c.Request().URI().QueryString()))
+	query, _ := url.ParseQuery(string(p.C.Request().URI().QueryString()))
 	bars, ok := chart.ParseQuery(query, week, weeksShown)
 	if !ok {
-		return p.showError(http.StatusBadRequest, fmt.Sprintf("The address of a chart has a time (from) and %d numbers (n).", weeksShown))
+		return p.ShowError(http.StatusBadRequest, fmt.Sprintf("The address of a chart has a time (from) and %d numbers (n).", weeksShown))
 	}
 	content, err := chart.Bars(bars)
 	if err != nil {

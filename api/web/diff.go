@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"attestry/api/web/request"
 	"attestry/api/web/view"
 )
 
@@ -40,40 +41,40 @@ type diffPage struct {
 	Unchanged     int
 	Total         int
 	Differences   []difference
-	Pager         pager
+	Pager         request.Pager
 }
 
 func (s *Site) showDiff(p *page) error {
-	shown := diffPage{Org: p.org(), From: p.c.Query("from", "~1"), To: p.c.Query("to", "~0")}
+	shown := diffPage{Org: p.Org(), From: p.C.Query("from", "~1"), To: p.C.Query("to", "~0")}
 	moved, err := p.findEnvironment(&shown.Environment)
 	if err != nil || moved {
 		return err
 	}
-	p.apiPath = target("/env-diff/%s", shown.Org) + "?" + url.Values{
+	p.APIPath = request.Target("/env-diff/%s", shown.Org) + "?" + url.Values{
 		"snappish1": {snappish(shown.Environment, shown.From)}, "snappish2": {snappish(shown.Environment, shown.To)},
 	}.Encode()
 	err = shown.load(p)
-	if refused, ok := p.passOn(err); ok {
+	if refused, ok := p.PassOn(err); ok {
 		shown.Failed, err = refused.Message, nil
 	}
 	if err != nil {
 		return err
 	}
-	return p.render("diff", "What changed in "+shown.Environment, shown)
+	return p.Render("diff", "What changed in "+shown.Environment, shown)
 }
 
 // findEnvironment asks for the environment in the path. If it was renamed, it redirects to the new name, and moved is true.
 func (p *page) findEnvironment(into *string) (moved bool, err error) {
-	name := p.parameter("environment")
+	name := p.Parameter("environment")
 	var found environment
-	if err := p.get(target("/environments/%s/%s", p.org(), name), &found); err != nil {
+	if err := p.Get(request.Target("/environments/%s/%s", p.Org(), name), &found); err != nil {
 		return false, err
 	}
 	*into = found.Name
 	if found.Name == name {
 		return false, nil
 	}
-	return true, p.redirect(found.Name)
+	return true, p.Redirect(found.Name)
 }
 
 // snappish names a snapshot as the API does. A number or what else picks a snapshot is of the
@@ -99,7 +100,7 @@ func (d *diffPage) load(p *page) error {
 			Artifacts []struct{} `json:"artifacts"`
 		} `json:"not-changed"`
 	}
-	if err := p.get(p.apiPath, &answer); err != nil {
+	if err := p.Get(p.APIPath, &answer); err != nil {
 		return err
 	}
 	d.Unchanged = len(answer.Same.Artifacts)
@@ -109,7 +110,7 @@ func (d *diffPage) load(p *page) error {
 		return "from " + strconv.Itoa(one.Before) + " to " + view.Plural(one.After, "instance")
 	})
 	d.Total = len(d.Differences)
-	d.Differences, d.Pager = cutPage(p, d.Differences)
+	d.Differences, d.Pager = request.Cut(p.Request, d.Differences)
 	d.First, d.Second = answer.First.linked(d.Org), answer.Second.linked(d.Org)
 	return nil
 }

@@ -12,17 +12,14 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"attestry/api/web/chart"
+	"attestry/api/web/request"
 	"attestry/api/web/snapshot"
 	"attestry/api/web/view"
 	"attestry/evidence"
 )
 
-const (
-	// rowsPerPage is how many entries of a list a page has.
-	rowsPerPage = snapshot.RowsPerPage
-	// historyLength is how many snapshots the history of an environment shows.
-	historyLength = 30
-)
+// historyLength is how many snapshots the history of an environment shows.
+const historyLength = 30
 
 // environmentPage shows an environment at one of its snapshots.
 type environmentPage struct {
@@ -66,38 +63,38 @@ type historyEntry struct {
 }
 
 func (s *Site) showEnvironment(p *page) error {
-	org, name := p.org(), p.parameter("environment")
+	org, name := p.Org(), p.Parameter("environment")
 	shown := environmentPage{Org: org, Filter: p.filter()}
-	if err := p.get(target("/environments/%s/%s", org, name), &shown.Environment); err != nil {
+	if err := p.Get(request.Target("/environments/%s/%s", org, name), &shown.Environment); err != nil {
 		return err
 	}
 	if shown.Environment.Name != name { // it was renamed
-		return p.redirect(shown.Environment.Name)
+		return p.Redirect(shown.Environment.Name)
 	}
 	shown.Environment.prepare(org, s.Clock())
 	shown.Environment.Description = view.Cut(shown.Environment.Description, maxDescription)
 	if err := shown.load(p); err != nil {
 		return err
 	}
-	return p.render("environment", name, shown)
+	return p.Render("environment", name, shown)
 }
 
 // load reads the snapshot and the history.
 func (e *environmentPage) load(p *page) error {
-	name, number := e.Environment.Name, p.parameter("snapshot")
+	name, number := e.Environment.Name, p.Parameter("snapshot")
 	if err := e.loadRefused(p, number); err != nil {
 		return err
 	}
-	p.apiPath = target("/snapshots/%s/%s/%s?explain=true", e.Org, name, cmp.Or(number, "-1"))
-	history := target("/snapshots/%s/%s?per_page="+strconv.Itoa(historyLength), e.Org, name)
-	if err := p.get(history, &e.History); err != nil {
+	p.APIPath = request.Target("/snapshots/%s/%s/%s?explain=true", e.Org, name, cmp.Or(number, "-1"))
+	history := request.Target("/snapshots/%s/%s?per_page="+strconv.Itoa(historyLength), e.Org, name)
+	if err := p.Get(history, &e.History); err != nil {
 		return err
 	}
 	if len(e.History) == 0 && number == "" {
 		return nil // nothing was reported yet
 	}
 	read := &snapshot.Snapshot{}
-	if err := p.read(p.apiPath, func(content io.Reader) error { return read.Decode(content, e.Org, &e.Filter) }); err != nil {
+	if err := p.Read(p.APIPath, func(content io.Reader) error { return read.Decode(content, e.Org, &e.Filter) }); err != nil {
 		return err
 	}
 	e.Snapshot = read
@@ -113,7 +110,7 @@ func (e *environmentPage) loadRefused(p *page, snapshot string) error {
 	if snapshot != "" || e.Environment.Type != string(evidence.K8S) {
 		return nil
 	}
-	return p.get(target("/environments/%s/%s/admissions?per_page=10", e.Org, e.Environment.Name), &e.Refused)
+	return p.Get(request.Target("/environments/%s/%s/admissions?per_page=10", e.Org, e.Environment.Name), &e.Refused)
 }
 
 // link sets the addresses of what is beside the page.
@@ -127,11 +124,11 @@ func (e *environmentPage) link() {
 	if !here.Latest {
 		e.Next = at(here.Index + 1)
 	}
-	if end := e.Filter.From + rowsPerPage; end < here.Selected {
+	if end := e.Filter.From + view.RowsPerPage; end < here.Selected {
 		e.Older = at(here.Index) + e.Filter.Query(end)
 	}
 	if e.Filter.From > 0 {
-		e.Newer = at(here.Index) + e.Filter.Query(max(0, min(e.Filter.From, here.Selected)-rowsPerPage))
+		e.Newer = at(here.Index) + e.Filter.Query(max(0, min(e.Filter.From, here.Selected)-view.RowsPerPage))
 	}
 	for i := range e.History {
 		one := &e.History[i]
@@ -149,15 +146,15 @@ func (e *environmentPage) diff(from, to int64) string {
 
 // filter is what artifacts the query selects. What it cannot select by does not count.
 func (p *page) filter() snapshot.Filter {
-	from, err := strconv.ParseUint(p.c.Query("from"), 10, 31)
+	from, err := strconv.ParseUint(p.C.Query("from"), 10, 31)
 	if err != nil {
 		from = 0
 	}
-	state := p.c.Query("state")
+	state := p.C.Query("state")
 	if _, known := snapshot.States[state]; !known {
 		state = ""
 	}
-	return snapshot.Filter{State: state, Name: p.c.Query("name"), Flow: p.c.Query("flow"), From: int(from)}
+	return snapshot.Filter{State: state, Name: p.C.Query("name"), Flow: p.C.Query("flow"), From: int(from)}
 }
 
 // event is an entry of the log of an environment.
@@ -176,24 +173,24 @@ type event struct {
 type eventsPage struct {
 	Org, Environment string
 	Events           []event
-	Pager            pager
+	Pager            request.Pager
 }
 
 func (s *Site) showEvents(p *page) error {
-	shown := eventsPage{Org: p.org()}
+	shown := eventsPage{Org: p.Org()}
 	moved, err := p.findEnvironment(&shown.Environment)
 	if err != nil || moved {
 		return err
 	}
-	number := p.number("page")
-	p.apiPath = target("/environments/%s/%s/events", shown.Org, shown.Environment) +
-		"?per_page=" + strconv.Itoa(rowsPerPage) + "&page=" + strconv.Itoa(number)
-	last, err := p.list(p.apiPath, &shown.Events)
+	number := p.Number("page")
+	p.APIPath = request.Target("/environments/%s/%s/events", shown.Org, shown.Environment) +
+		"?per_page=" + strconv.Itoa(view.RowsPerPage) + "&page=" + strconv.Itoa(number)
+	last, err := p.List(p.APIPath, &shown.Events)
 	if err != nil {
 		return err
 	}
-	shown.Pager = p.pager("page", number, last)
-	return p.render("events", "Events of "+shown.Environment, shown)
+	shown.Pager = p.Pager("page", number, last)
+	return p.Render("events", "Events of "+shown.Environment, shown)
 }
 
 const (
@@ -213,10 +210,10 @@ type sparkline struct {
 }
 
 func (s *Site) showSparkline(p *page) error {
-	drawn := sparkline{environment: p.parameter("environment"), now: evidence.Seconds(s.Clock())}
-	history := target("/snapshots/%s/%s", p.org(), drawn.environment) +
+	drawn := sparkline{environment: p.Parameter("environment"), now: evidence.Seconds(s.Clock())}
+	history := request.Target("/snapshots/%s/%s", p.Org(), drawn.environment) +
 		"?per_page=" + strconv.Itoa(maxSparkline) + "&interval=" + url.QueryEscape(sparklineInterval)
-	if err := p.get(history, &drawn.spans); err != nil {
+	if err := p.Get(history, &drawn.spans); err != nil {
 		return err
 	}
 	spans := make([]chart.Span, 0, len(drawn.spans))
@@ -231,10 +228,10 @@ func (s *Site) showSparkline(p *page) error {
 }
 
 func (p *page) sendDrawing(content []byte) error {
-	p.c.Set(fiber.HeaderContentType, "image/svg+xml")
-	p.c.Set(fiber.HeaderContentSecurityPolicy, policy)
-	p.c.Set(fiber.HeaderCacheControl, "private, max-age=60")
-	return p.c.Status(http.StatusOK).Send(content)
+	p.C.Set(fiber.HeaderContentType, "image/svg+xml")
+	p.C.Set(fiber.HeaderContentSecurityPolicy, policy)
+	p.C.Set(fiber.HeaderCacheControl, "private, max-age=60")
+	return p.C.Status(http.StatusOK).Send(content)
 }
 
 // title says the same in words.

@@ -12,6 +12,7 @@ import (
 
 	"attestry/api/jsonstream"
 	"attestry/api/server"
+	"attestry/api/web/request"
 	"attestry/api/web/snapshot"
 	"attestry/api/web/view"
 )
@@ -54,11 +55,11 @@ type evaluationPage struct {
 // newEvaluation is the form before it is sent. The policy has to exist.
 func (p *page) newEvaluation() (evaluationPage, error) {
 	var stored storedPolicy
-	if err := p.getPolicy(&stored, p.parameter("policy")); err != nil {
+	if err := p.getPolicy(&stored, p.Parameter("policy")); err != nil {
 		return evaluationPage{}, err
 	}
-	p.apiPath = "" // nothing that can be read answers the same
-	return evaluationPage{Org: p.org(), Policy: stored.Name, Environments: stored.Environments}, nil
+	p.APIPath = "" // nothing that can be read answers the same
+	return evaluationPage{Org: p.Org(), Policy: stored.Name, Environments: stored.Environments}, nil
 }
 
 func (s *Site) showEvaluation(p *page) error {
@@ -66,7 +67,7 @@ func (s *Site) showEvaluation(p *page) error {
 	if err != nil {
 		return err
 	}
-	shown.Environment = p.c.Query("environment")
+	shown.Environment = p.C.Query("environment")
 	return p.renderEvaluation(&shown)
 }
 
@@ -77,11 +78,11 @@ func (s *Site) evaluatePolicy(p *page) error {
 	if err != nil {
 		return err
 	}
-	shown.Environment = strings.TrimSpace(p.c.FormValue("environment"))
-	file, err := p.c.FormFile("policy_file")
+	shown.Environment = strings.TrimSpace(p.C.FormValue("environment"))
+	file, err := p.C.FormFile("policy_file")
 	if err != nil { // the form has none, or is of another kind
 		shown.Failed = "Please choose a file."
-		p.c.Status(http.StatusBadRequest)
+		p.C.Status(http.StatusBadRequest)
 		return p.renderEvaluation(&shown)
 	}
 	shown.Filename = file.Filename
@@ -90,9 +91,9 @@ func (s *Site) evaluatePolicy(p *page) error {
 		return err
 	}
 	shown.Result = &evaluation{}
-	err = p.ask(query, func(answer *server.PageAnswer) error { return shown.Result.decode(answer.Body()) })
-	if refused, ok := p.passOn(err); ok {
-		shown.Result, shown.Failed, shown.Details, err = nil, refused.Message, refused.details(), nil
+	err = p.Ask(query, func(answer *server.PageAnswer) error { return shown.Result.decode(answer.Body()) })
+	if refused, ok := p.PassOn(err); ok {
+		shown.Result, shown.Failed, shown.Details, err = nil, refused.Message, refused.Details(), nil
 	}
 	if err != nil {
 		return err
@@ -105,7 +106,7 @@ func (p *page) renderEvaluation(shown *evaluationPage) error {
 	for i := range shown.Details {
 		shown.Details[i] = view.Excerpt(shown.Details[i])
 	}
-	return p.render("evaluation", "Try a file for "+shown.Policy, shown)
+	return p.Render("evaluation", "Try a file for "+shown.Policy, shown)
 }
 
 // evaluationQuery is the form as the API takes it.
@@ -134,7 +135,7 @@ func evaluationQuery(shown *evaluationPage, file *multipart.FileHeader) (server.
 	}
 	err = errors.Join(err, form.Close())
 	return server.PageQuery{
-		Method: http.MethodPost, Target: target("/policies/%s/evaluate", shown.Org),
+		Method: http.MethodPost, Target: request.Target("/policies/%s/evaluate", shown.Org),
 		ContentType: form.FormDataContentType(), Body: body.Bytes(),
 	}, err
 }
@@ -168,7 +169,7 @@ func (e *evaluation) decodeArtifact(decoder *jsonstream.Decoder) error {
 	if one.Then && one.Change == "unchanged" {
 		return nil
 	}
-	if e.Told++; len(e.Shown) == rowsPerPage {
+	if e.Told++; len(e.Shown) == view.RowsPerPage {
 		return nil
 	}
 	more := one.More

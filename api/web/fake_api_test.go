@@ -108,6 +108,9 @@ func (f *fakeAPI) signOut(t *testing.T) {
 
 func (*fakeAPI) ServeOtherPages(fiber.Handler) {}
 
+// Operation knows none: api/e2e tests the forms of the settings with the operations that there are.
+func (*fakeAPI) Operation(string) (server.Operation, bool) { return server.Operation{}, false }
+
 func (*fakeAPI) Explain(_ context.Context, err error) (int, string, http.Header) {
 	if evidence.CodeOf(err) == evidence.Forbidden {
 		return http.StatusForbidden, err.Error(), nil

@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 
+	"attestry/api/web/request"
 	"attestry/evidence/template"
 )
 
@@ -24,60 +25,60 @@ type flowsPage struct {
 	Org  string `json:"-"`
 	Name string `json:"-"` // what names are searched for
 	// Refused is why the API does not search for the name, "" if it does.
-	Refused    string     `json:"-"`
-	Flows      []flow     `json:"data"`
-	Pagination pagination `json:"pagination"`
-	Pager      pager      `json:"-"`
+	Refused    string             `json:"-"`
+	Flows      []flow             `json:"data"`
+	Pagination request.Pagination `json:"pagination"`
+	Pager      request.Pager      `json:"-"`
 }
 
 func (s *Site) showFlows(p *page) error {
-	shown := flowsPage{Org: p.org(), Name: p.c.Query("name")}
-	query := p.paged()
+	shown := flowsPage{Org: p.Org(), Name: p.C.Query("name")}
+	query := p.Paged()
 	if shown.Name != "" {
 		query.Set("search_by_name", shown.Name)
 		query.Set("case_sensitive", "false")
 	}
-	p.apiPath = target("/flows/%s", shown.Org) + "?" + query.Encode()
-	err := p.get(p.apiPath, &shown)
-	if isRefused(err, http.StatusBadRequest) && shown.Name != "" {
-		p.c.Status(http.StatusBadRequest)
-		shown.Refused, p.apiPath, err = err.Error(), "", nil
+	p.APIPath = request.Target("/flows/%s", shown.Org) + "?" + query.Encode()
+	err := p.Get(p.APIPath, &shown)
+	if request.IsRefused(err, http.StatusBadRequest) && shown.Name != "" {
+		p.C.Status(http.StatusBadRequest)
+		shown.Refused, p.APIPath, err = err.Error(), "", nil
 	}
 	if err != nil {
 		return err
 	}
-	shown.Pager = p.pager("page", shown.Pagination.Page, shown.Pagination.Pages)
-	return p.render("flows", "Flows", &shown)
+	shown.Pager = p.Pager("page", shown.Pagination.Page, shown.Pagination.Pages)
+	return p.Render("flows", "Flows", &shown)
 }
 
 // flowPage shows a flow with a page of its trails, newest first.
 type flowPage struct {
-	Org        string     `json:"-"`
-	Flow       flow       `json:"-"`
-	Required   required   `json:"-"`
-	Trails     []trail    `json:"data"`
-	Pagination pagination `json:"pagination"`
-	Pager      pager      `json:"-"`
+	Org        string             `json:"-"`
+	Flow       flow               `json:"-"`
+	Required   required           `json:"-"`
+	Trails     []trail            `json:"data"`
+	Pagination request.Pagination `json:"pagination"`
+	Pager      request.Pager      `json:"-"`
 }
 
 func (s *Site) showFlow(p *page) error {
-	shown := flowPage{Org: p.org()}
-	p.apiPath = target("/flows/%s/%s", shown.Org, p.parameter("flow"))
-	if err := p.get(p.apiPath, &shown.Flow); err != nil {
+	shown := flowPage{Org: p.Org()}
+	p.APIPath = request.Target("/flows/%s/%s", shown.Org, p.Parameter("flow"))
+	if err := p.Get(p.APIPath, &shown.Flow); err != nil {
 		return err
 	}
-	if shown.Flow.Name != p.parameter("flow") { // it was renamed
-		return p.redirect(shown.Flow.Name)
+	if shown.Flow.Name != p.Parameter("flow") { // it was renamed
+		return p.Redirect(shown.Flow.Name)
 	}
 	if shown.Flow.Template != nil {
 		shown.Required.read(*shown.Flow.Template)
 	}
-	trails := target("/trails/%s/%s", shown.Org, shown.Flow.Name) + "?" + p.paged().Encode()
-	if err := p.get(trails, &shown); err != nil {
+	trails := request.Target("/trails/%s/%s", shown.Org, shown.Flow.Name) + "?" + p.Paged().Encode()
+	if err := p.Get(trails, &shown); err != nil {
 		return err
 	}
-	shown.Pager = p.pager("page", shown.Pagination.Page, shown.Pagination.Pages)
-	return p.render("flow", shown.Flow.Name, &shown)
+	shown.Pager = p.Pager("page", shown.Pagination.Page, shown.Pagination.Pages)
+	return p.Render("flow", shown.Flow.Name, &shown)
 }
 
 // required is what a template requires.

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 
+	"attestry/api/web/request"
 	"attestry/api/web/view"
 )
 
@@ -26,7 +27,7 @@ func (p *page) logged(org string, facts []string) (map[string]*logged, error) {
 			Index int64  `json:"index"`
 		} `json:"entries"`
 	}
-	if _, err := p.getIfThere(target("/log/%s/entries", org)+"?"+url.Values{"facts": facts}.Encode(), &answer); err != nil {
+	if _, err := p.GetIfThere(request.Target("/log/%s/entries", org)+"?"+url.Values{"facts": facts}.Encode(), &answer); err != nil {
 		return nil, err
 	}
 	found := map[string]*logged{}
@@ -43,7 +44,7 @@ func loggedVersions[V any](p *page, kind, name string, versions []V, number func
 	for i := range versions {
 		facts = append(facts, fmt.Sprintf("%s/%s:%d", kind, name, number(&versions[i])))
 	}
-	found, err := p.logged(p.org(), facts)
+	found, err := p.logged(p.Org(), facts)
 	byVersion := map[int]*logged{}
 	for i := range versions {
 		byVersion[number(&versions[i])] = found[facts[i]]

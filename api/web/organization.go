@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"attestry/api/web/request"
 	"attestry/api/web/snapshot"
 	"attestry/api/web/view"
 )
@@ -40,12 +41,12 @@ func (e *environment) prepare(org string, now time.Time) {
 type organizationPage struct {
 	Org          string
 	Environments []environment
-	Pager        pager
+	Pager        request.Pager
 }
 
 // showHome redirects to the default organization of a person, or to the list of organizations.
 func (s *Site) showHome(p *page) error {
-	org, err := s.Identities.DefaultOrganization(p.c.UserContext(), p.viewer)
+	org, err := s.Identities.DefaultOrganization(p.C.UserContext(), p.Viewer)
 	if err != nil {
 		return err
 	}
@@ -53,37 +54,37 @@ func (s *Site) showHome(p *page) error {
 	if org != "" {
 		address = view.Pages.Organization(org)
 	}
-	return p.c.Redirect(address, http.StatusSeeOther)
+	return p.C.Redirect(address, http.StatusSeeOther)
 }
 
 // organizationsPage lists the organizations of whoever is signed in.
 type organizationsPage struct {
 	Organizations []string
-	Pager         pager
+	Pager         request.Pager
 }
 
 func (s *Site) showOrganizations(p *page) error {
-	names, err := s.Identities.OrganizationsOf(p.c.UserContext(), p.viewer)
+	names, err := s.Identities.OrganizationsOf(p.C.UserContext(), p.Viewer)
 	if err != nil {
 		return err
 	}
 	var shown organizationsPage
-	shown.Organizations, shown.Pager = cutPage(p, names)
-	return p.render("organizations", "Organizations", shown)
+	shown.Organizations, shown.Pager = request.Cut(p.Request, names)
+	return p.Render("organizations", "Organizations", shown)
 }
 
 func (s *Site) showOrganization(p *page) error {
-	p.apiPath = target("/environments/%s", p.org())
-	shown := organizationPage{Org: p.org()}
-	if err := p.get(p.apiPath, &shown.Environments); err != nil {
+	p.APIPath = request.Target("/environments/%s", p.Org())
+	shown := organizationPage{Org: p.Org()}
+	if err := p.Get(p.APIPath, &shown.Environments); err != nil {
 		return err
 	}
 	for i := range shown.Environments {
-		shown.Environments[i].prepare(p.org(), s.Clock())
+		shown.Environments[i].prepare(p.Org(), s.Clock())
 	}
 	slices.SortStableFunc(shown.Environments, func(a, b environment) int { return a.rank() - b.rank() })
-	shown.Environments, shown.Pager = cutPage(p, shown.Environments)
-	return p.render("organization", shown.Org, shown)
+	shown.Environments, shown.Pager = request.Cut(p.Request, shown.Environments)
+	return p.Render("organization", shown.Org, shown)
 }
 
 // rank puts first what somebody has to look at.
@@ -122,7 +123,7 @@ type membersPage struct {
 	// Left are service accounts whose creators do not manage them any more, the first ones of LeftTotal.
 	Left      []serviceAccount
 	LeftTotal int
-	Pager     pager
+	Pager     request.Pager
 }
 
 type serviceAccount struct {
@@ -132,18 +133,18 @@ type serviceAccount struct {
 }
 
 func (s *Site) showMembers(p *page) error {
-	p.apiPath = target("/organizations/%s/members", p.org())
-	shown := membersPage{Org: p.org()}
-	if err := p.get(p.apiPath, &shown.Members); err != nil {
+	p.APIPath = request.Target("/organizations/%s/members", p.Org())
+	shown := membersPage{Org: p.Org()}
+	if err := p.Get(p.APIPath, &shown.Members); err != nil {
 		return err
 	}
-	if err := p.get(target("/service-accounts/%s", p.org()), &shown.Left); err != nil {
+	if err := p.Get(request.Target("/service-accounts/%s", p.Org()), &shown.Left); err != nil {
 		return err
 	}
 	shown.Left = slices.DeleteFunc(shown.Left, func(one serviceAccount) bool { return !one.Left })
 	shown.LeftTotal = len(shown.Left)
-	shown.Left = shown.Left[:min(shown.LeftTotal, rowsPerPage)]
+	shown.Left = shown.Left[:min(shown.LeftTotal, view.RowsPerPage)]
 	shown.Total = len(shown.Members)
-	shown.Members, shown.Pager = cutPage(p, shown.Members)
-	return p.render("members", "Members", shown)
+	shown.Members, shown.Pager = request.Cut(p.Request, shown.Members)
+	return p.Render("members", "Members", shown)
 }

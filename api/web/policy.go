@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"attestry/api/jsonstream"
+	"attestry/api/web/request"
 	"attestry/api/web/view"
 )
 
@@ -84,13 +85,13 @@ type storedPolicy struct {
 type policiesPage struct {
 	Org      string
 	Policies []storedPolicy
-	Pager    pager
+	Pager    request.Pager
 }
 
 func (s *Site) showPolicies(p *page) error {
-	p.apiPath = target("/policies/%s", p.org())
+	p.APIPath = request.Target("/policies/%s", p.Org())
 	var found []storedPolicy
-	err := p.read(p.apiPath, func(content io.Reader) error {
+	err := p.Read(p.APIPath, func(content io.Reader) error {
 		decoder := jsonstream.NewDecoder(content)
 		return decoder.EachElement(func() error {
 			var one storedPolicy
@@ -103,9 +104,9 @@ func (s *Site) showPolicies(p *page) error {
 	if err != nil {
 		return err
 	}
-	shown := policiesPage{Org: p.org()}
-	shown.Policies, shown.Pager = cutPage(p, found)
-	return p.render("policies", "Policies", shown)
+	shown := policiesPage{Org: p.Org()}
+	shown.Policies, shown.Pager = request.Cut(p.Request, found)
+	return p.Render("policies", "Policies", shown)
 }
 
 type policyPage struct {
@@ -120,7 +121,7 @@ type policyPage struct {
 	Versions    []policyVersion
 	// Logged are the entries of the transparency log, by version.
 	Logged map[int]*logged
-	Pager  pager
+	Pager  request.Pager
 	Events []policyEvent
 	JSON   string
 }
@@ -132,23 +133,23 @@ type comparedVersion struct {
 }
 
 func (s *Site) showPolicy(p *page) error {
-	name := p.parameter("policy")
-	shown := policyPage{Org: p.org(), Left: p.comparedVersion("left"), Right: p.comparedVersion("right")}
+	name := p.Parameter("policy")
+	shown := policyPage{Org: p.Org(), Left: p.comparedVersion("left"), Right: p.comparedVersion("right")}
 	shown.Compared = shown.Left.Number > 0 && shown.Right.Number > 0
 	if err := p.getPolicy(&shown.Policy, name, shown.Left.Number, shown.Right.Number); err != nil {
 		return err
 	}
-	shown.JSON = p.apiAddress()
+	shown.JSON = p.APIAddress()
 	shown.arrange(p)
 	var err error
 	if shown.Logged, err = loggedVersions(p, "policy", name, shown.Versions, func(v *policyVersion) int { return v.Version }); err != nil {
 		return err
 	}
-	return p.render("policy", name, &shown)
+	return p.Render("policy", name, &shown)
 }
 
 func (p *page) comparedVersion(parameter string) comparedVersion {
-	number, _ := strconv.Atoi(p.c.Query(parameter))
+	number, _ := strconv.Atoi(p.C.Query(parameter))
 	return comparedVersion{Number: max(0, number)}
 }
 
@@ -158,8 +159,8 @@ func (p *page) getPolicy(into *storedPolicy, name string, wanted ...int) error {
 	for _, number := range wanted {
 		into.wanted[number] = nil
 	}
-	p.apiPath = target("/policies/%s/%s", p.org(), name)
-	return p.read(p.apiPath, func(content io.Reader) error { return into.decode(jsonstream.NewDecoder(content)) })
+	p.APIPath = request.Target("/policies/%s/%s", p.Org(), name)
+	return p.Read(p.APIPath, func(content io.Reader) error { return into.decode(jsonstream.NewDecoder(content)) })
 }
 
 // arrange chooses what the page has room for.
@@ -167,8 +168,8 @@ func (s *policyPage) arrange(p *page) {
 	stored := &s.Policy
 	stored.Description = view.Cut(stored.Description, maxDescription)
 	s.Users, s.More = first(stored.Environments, maxUsers)
-	s.Versions, s.Pager = cutPage(p, stored.Versions)
-	s.Events, _ = first(stored.Events, rowsPerPage)
+	s.Versions, s.Pager = request.Cut(p.Request, stored.Versions)
+	s.Events, _ = first(stored.Events, view.RowsPerPage)
 	for _, one := range []*comparedVersion{&s.Left, &s.Right} {
 		if one.Version = stored.wanted[one.Number]; one.Version != nil {
 			one.Version.truncate(maxColumn)

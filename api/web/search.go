@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"attestry/api/jsonstream"
+	"attestry/api/web/request"
 	"attestry/api/web/view"
 )
 
@@ -48,7 +49,7 @@ type searchPage struct {
 	More      []string
 	Artifacts []foundArtifact
 	Total     int
-	Pager     pager
+	Pager     request.Pager
 	// Reason says why the API has found no artifacts, "" if it has or was not searched.
 	Reason string
 	// only is the one fingerprint that the digits match, "" if they match several things.
@@ -59,9 +60,9 @@ type searchPage struct {
 func (s *searchPage) Nothing() bool { return len(s.Names)+s.Total == 0 }
 
 func (s *Site) showSearch(p *page) error {
-	shown := searchPage{Org: p.org(), Query: strings.TrimSpace(p.c.Query("q")), Beta: p.beta()}
+	shown := searchPage{Org: p.Org(), Query: strings.TrimSpace(p.C.Query("q")), Beta: p.Beta()}
 	if shown.Query == "" {
-		return p.render("search", "Search", &shown)
+		return p.Render("search", "Search", &shown)
 	}
 	if err := shown.findNames(p); err != nil {
 		return err
@@ -72,10 +73,10 @@ func (s *Site) showSearch(p *page) error {
 		}
 	}
 	if link := shown.onlyPage(); link != "" {
-		return p.c.Redirect(link, http.StatusSeeOther)
+		return p.C.Redirect(link, http.StatusSeeOther)
 	}
-	shown.Artifacts, shown.Pager = cutPage(p, shown.Artifacts)
-	return p.render("search", "Search", &shown)
+	shown.Artifacts, shown.Pager = request.Cut(p.Request, shown.Artifacts)
+	return p.Render("search", "Search", &shown)
 }
 
 // onlyPage is the page that all results link to, "" if they link to several or to none. A fingerprint that
@@ -97,7 +98,7 @@ func (s *searchPage) findNames(p *page) error {
 		listed
 		Found []environment `json:"environments"`
 	}
-	if err := p.get(target("/environments/%s", s.Org)+firstOf("name", s.Query), &environments); err != nil {
+	if err := p.Get(request.Target("/environments/%s", s.Org)+firstOf("name", s.Query), &environments); err != nil {
 		return err
 	}
 	for _, one := range environments.Found {
@@ -124,9 +125,9 @@ func (s *searchPage) findFlows(p *page) error {
 			Name        string `json:"name"`
 			Description string `json:"description"`
 		} `json:"data"`
-		Pagination pagination `json:"pagination"`
+		Pagination request.Pagination `json:"pagination"`
 	}
-	if err := p.get(target("/flows/%s", s.Org)+firstOf("search_by_name", s.Query)+"&case_sensitive=false", &flows); err != nil {
+	if err := p.Get(request.Target("/flows/%s", s.Org)+firstOf("search_by_name", s.Query)+"&case_sensitive=false", &flows); err != nil {
 		return err
 	}
 	for _, one := range flows.Found {
@@ -142,8 +143,8 @@ func (s *searchPage) findControls(p *page) error {
 		listed
 		Found []control `json:"controls"`
 	}
-	err := p.get(target("/controls/%s", s.Org)+firstOf("search", s.Query), &controls)
-	if isRefused(err, http.StatusForbidden) {
+	err := p.Get(request.Target("/controls/%s", s.Org)+firstOf("search", s.Query), &controls)
+	if request.IsRefused(err, http.StatusForbidden) {
 		return nil
 	}
 	if err != nil {
@@ -164,9 +165,9 @@ func (s *searchPage) noteMore(kind string, total int64) {
 
 // findArtifacts looks among fingerprints and commits. That there are none is no error.
 func (s *searchPage) findArtifacts(p *page) error {
-	p.apiPath = target("/search/%s/sha/%s", s.Org, s.Query)
-	err := p.read(p.apiPath, s.decode)
-	if refused, ok := errors.AsType[*apiError](err); ok && refused.status == http.StatusNotFound {
+	p.APIPath = request.Target("/search/%s/sha/%s", s.Org, s.Query)
+	err := p.Read(p.APIPath, s.decode)
+	if refused, ok := errors.AsType[*request.Refusal](err); ok && refused.Status == http.StatusNotFound {
 		s.Reason = refused.Message
 		return nil
 	}

@@ -21,48 +21,48 @@ type signInForm struct {
 }
 
 func (s *Site) showSignIn(p *page) error {
-	if _, err := s.sessions.Principal(p.c); err == nil {
-		return p.c.Redirect(nextOf(p.c.Query("next")), http.StatusSeeOther)
+	if _, err := s.sessions.Principal(p.C); err == nil {
+		return p.C.Redirect(nextOf(p.C.Query("next")), http.StatusSeeOther)
 	}
 	return p.askForKey("")
 }
 
 func (p *page) askForKey(failed string) error {
-	form := signInForm{Next: nextOf(p.c.Query("next", p.c.FormValue("next"))), Failed: failed}
+	form := signInForm{Next: nextOf(p.C.Query("next", p.C.FormValue("next"))), Failed: failed}
 	if p.Login != nil {
 		form.Login = loginPath + "?next=" + url.QueryEscape(form.Next)
 	}
-	return p.render("signin", "Sign in", form)
+	return p.Render("signin", "Sign in", form)
 }
 
 // signIn signs a person in with an API key. Keys of service accounts are for programs.
 func (s *Site) signIn(p *page) error {
-	secret, from := strings.TrimSpace(p.c.FormValue("key")), server.RequestOf(p.c.UserContext()).From()
-	principal, err := s.Identities.Authenticate(p.c.UserContext(), secret)
+	secret, from := strings.TrimSpace(p.C.FormValue("key")), server.RequestOf(p.C.UserContext()).From()
+	principal, err := s.Identities.Authenticate(p.C.UserContext(), secret)
 	err = s.Attempts.Judge(from, err)
 	switch {
 	case evidence.CodeOf(err) == evidence.Unauthorized:
-		p.c.Status(http.StatusUnauthorized)
+		p.C.Status(http.StatusUnauthorized)
 		return p.askForKey("This API key is not valid.")
 	case err != nil:
 		return err
 	case !principal.IsUser():
-		p.c.Status(http.StatusForbidden)
+		p.C.Status(http.StatusForbidden)
 		return p.askForKey("This is the API key of a service account. Please sign in with a key of your own.")
 	}
-	if err := s.sessions.Begin(p.c, identity.Session{KeyHash: evidence.HashAPIKey(secret)}); err != nil {
+	if err := s.sessions.Begin(p.C, identity.Session{KeyHash: evidence.HashAPIKey(secret)}); err != nil {
 		return err
 	}
-	return p.c.Redirect(nextOf(p.c.FormValue("next")), http.StatusSeeOther)
+	return p.C.Redirect(nextOf(p.C.FormValue("next")), http.StatusSeeOther)
 }
 
-func (s *Site) showSignOut(p *page) error { return p.render("signout", "Sign out", nil) }
+func (s *Site) showSignOut(p *page) error { return p.Render("signout", "Sign out", nil) }
 
 func (s *Site) signOut(p *page) error {
-	if err := s.sessions.End(p.c); err != nil {
+	if err := s.sessions.End(p.C); err != nil {
 		return err
 	}
-	return p.c.Redirect("/signin", http.StatusSeeOther)
+	return p.C.Redirect("/signin", http.StatusSeeOther)
 }
 
 // nextOf is where people go once they are signed in: to a path of this site, or else home.
@@ -91,33 +91,33 @@ const (
 // beginLogin sends a browser to the identity provider.
 func (s *Site) beginLogin(p *page) error {
 	attempt := oidc.NewAttempt()
-	address, err := s.Login.Address(p.c.UserContext(), attempt)
+	address, err := s.Login.Address(p.C.UserContext(), attempt)
 	if err != nil {
 		return err
 	}
-	s.sessions.KeepAttempt(p.c, session.Attempt{Attempt: attempt, Next: nextOf(p.c.Query("next"))})
-	return p.c.Redirect(address, http.StatusSeeOther)
+	s.sessions.KeepAttempt(p.C, session.Attempt{Attempt: attempt, Next: nextOf(p.C.Query("next"))})
+	return p.C.Redirect(address, http.StatusSeeOther)
 }
 
 // endLogin signs a person in whom the identity provider has sent back.
 func (s *Site) endLogin(p *page) error {
-	kept := s.sessions.Attempt(p.c)
-	name, err := s.Login.Redeem(p.c.UserContext(), kept.Attempt, p.c.Query("state"), p.c.Query("code"))
+	kept := s.sessions.Attempt(p.C)
+	name, err := s.Login.Redeem(p.C.UserContext(), kept.Attempt, p.C.Query("state"), p.C.Query("code"))
 	if refused, ok := errors.AsType[*evidence.Error](err); ok && refused.Code == evidence.Unauthorized {
-		return p.showError(http.StatusUnauthorized, refused.Message)
+		return p.ShowError(http.StatusUnauthorized, refused.Message)
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := s.Identities.UserPrincipal(p.c.UserContext(), name, s.Clock()); err != nil {
+	if _, err := s.Identities.UserPrincipal(p.C.UserContext(), name, s.Clock()); err != nil {
 		if evidence.CodeOf(err) == evidence.Unauthorized {
-			return p.showError(http.StatusForbidden, "There is no user '"+name+"' here. An administrator of an organization can add one.")
+			return p.ShowError(http.StatusForbidden, "There is no user '"+name+"' here. An administrator of an organization can add one.")
 		}
 		return err
 	}
-	s.sessions.EndAttempt(p.c)
-	if err := s.sessions.Begin(p.c, identity.Session{User: name}); err != nil {
+	s.sessions.EndAttempt(p.C)
+	if err := s.sessions.Begin(p.C, identity.Session{User: name}); err != nil {
 		return err
 	}
-	return p.c.Redirect(nextOf(kept.Next), http.StatusSeeOther)
+	return p.C.Redirect(nextOf(kept.Next), http.StatusSeeOther)
 }

@@ -7,13 +7,14 @@ import (
 	"context"
 	"errors"
 	"html/template"
-	"net/http"
 
 	"github.com/gofiber/fiber/v2"
 
 	"attestry/api/limits"
 	"attestry/api/server"
+	"attestry/api/web/request"
 	"attestry/api/web/session"
+	"attestry/api/web/settings"
 	"attestry/api/web/snapshot"
 	"attestry/api/web/view"
 	"attestry/evidence"
@@ -31,10 +32,7 @@ type API interface {
 	ServeOtherPages(serve fiber.Handler)
 	// ReadForm reads the form that a page sends, of at most limit bytes.
 	ReadForm(c *fiber.Ctx, limit int64) error
-	// Ask answers an operation on behalf of whoever is signed in.
-	Ask(c *fiber.Ctx, query server.PageQuery) *server.PageAnswer
-	// Explain returns the answer to an error.
-	Explain(ctx context.Context, err error) (status int, sentence string, head http.Header)
+	request.API
 }
 
 // Identities reads who signs in.
@@ -42,8 +40,7 @@ type Identities interface {
 	session.Identities
 	// Authenticate returns whoever an API key speaks for, or an evidence.Unauthorized error.
 	Authenticate(ctx context.Context, secret string) (evidence.Principal, error)
-	// Access returns what a person may do in an organization.
-	Access(ctx context.Context, principal evidence.Principal, orgName string) (evidence.OrgAccess, error)
+	request.Members
 	// DefaultOrganization returns the name of the organization that a user opens first, or "".
 	DefaultOrganization(ctx context.Context, principal evidence.Principal) (string, error)
 	// OrganizationsOf returns the names of the organizations of a user.
@@ -99,6 +96,7 @@ func (s *Site) Mount(api API) {
 		{"/signin", s.show(s.showSignIn), s.show(s.signIn)},
 		{"/signout", s.show(s.showSignOut), s.show(s.signOut)},
 		{"/:org/policies/:policy/evaluate", s.signedIn(s.showEvaluation), s.signedIn(s.evaluatePolicy)},
+		{"/:org/settings/:area/:operation", s.signedIn(ofSettings(settings.ShowForm)), s.signedIn(ofSettings(settings.Send))},
 	} {
 		api.ServePage(fiber.MethodGet, form.path, form.show)
 		api.ServePage(fiber.MethodPost, form.path, s.show(readForm), form.take)
@@ -115,13 +113,18 @@ func (s *Site) Mount(api API) {
 
 // readForm reads a form that a page of this site has sent. The largest one has a policy file.
 func readForm(p *page) error {
-	if err := p.sessions.CheckForm(p.c); err != nil {
+	if err := p.sessions.CheckForm(p.C); err != nil {
 		return err
 	}
-	if err := p.api.ReadForm(p.c, maxForm); err != nil {
+	if err := p.api.ReadForm(p.C, maxForm); err != nil {
 		return err
 	}
-	return p.c.Next()
+	return p.C.Next()
+}
+
+// ofSettings makes a page of the settings one of the site.
+func ofSettings(show func(*request.Request) error) func(*page) error {
+	return func(p *page) error { return show(p.Request) }
 }
 
 type route struct {
@@ -154,6 +157,8 @@ func (s *Site) pages() []route {
 		{"/:org/deployments/chart.svg", s.showChart},
 		{"/:org/search", s.showSearch},
 		{"/:org/members", s.showMembers},
+		{"/:org/settings", ofSettings(settings.ShowSettings)},
+		{"/:org/settings/:area", ofSettings(settings.ShowArea)},
 	}
 }
 
@@ -163,8 +168,8 @@ func (s *Site) Principal(c *fiber.Ctx) (evidence.Principal, error) { return s.se
 // showUnknown shows that there is no page at an address, with a search for people who are signed in.
 func (s *Site) showUnknown(p *page) error {
 	var err error
-	if p.viewer, err = s.sessions.Principal(p.c); err != nil && !errors.Is(err, session.ErrSignedOut) {
+	if p.Viewer, err = s.sessions.Principal(p.C); err != nil && !errors.Is(err, session.ErrSignedOut) {
 		return err
 	}
-	return p.showError(fiber.StatusNotFound, "There is no page at this address.")
+	return p.ShowError(fiber.StatusNotFound, "There is no page at this address.")
 }

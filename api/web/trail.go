@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"attestry/api/web/request"
 	"attestry/api/web/view"
 )
 
@@ -150,20 +151,20 @@ type trailPage struct {
 }
 
 func (s *Site) showTrail(p *page) error {
-	org, flow, name := p.org(), p.parameter("flow"), p.parameter("trail")
-	shown := trailPage{Org: org, AskedID: p.c.Query("attestation_id")}
-	p.apiPath = target("/trails/%s/%s/%s", org, flow, name)
-	if err := p.get(p.apiPath, &shown.Trail); err != nil {
+	org, flow, name := p.Org(), p.Parameter("flow"), p.Parameter("trail")
+	shown := trailPage{Org: org, AskedID: p.C.Query("attestation_id")}
+	p.APIPath = request.Target("/trails/%s/%s/%s", org, flow, name)
+	if err := p.Get(p.APIPath, &shown.Trail); err != nil {
 		return err
 	}
 	if shown.Trail.Flow.Name != flow { // it was renamed
-		return p.redirect(shown.Trail.Flow.Name)
+		return p.Redirect(shown.Trail.Flow.Name)
 	}
-	shown.prepare(p.c.Query("from"))
+	shown.prepare(p.C.Query("from"))
 	if err := shown.load(p); err != nil {
 		return err
 	}
-	return p.render("trail", shown.Trail.Name, &shown)
+	return p.Render("trail", shown.Trail.Name, &shown)
 }
 
 // prepare selects what the page shows of the answer. from is the number of the first artifact; without it, the page
@@ -277,25 +278,25 @@ type packagePage struct {
 }
 
 func (s *Site) showPackage(p *page) error {
-	shown := packagePage{Org: p.org(), Trail: p.parameter("trail")}
+	shown := packagePage{Org: p.Org(), Trail: p.Parameter("trail")}
 	var found flow
-	if err := p.get(target("/flows/%s/%s", shown.Org, p.parameter("flow")), &found); err != nil {
+	if err := p.Get(request.Target("/flows/%s/%s", shown.Org, p.Parameter("flow")), &found); err != nil {
 		return err
 	}
-	if shown.Flow = found.Name; shown.Flow != p.parameter("flow") { // it was renamed
-		return p.redirect(shown.Flow)
+	if shown.Flow = found.Name; shown.Flow != p.Parameter("flow") { // it was renamed
+		return p.Redirect(shown.Flow)
 	}
 	self := view.Pages.TrailSelf(shown.Org, shown.Flow, shown.Trail)
 	shown.Archive, shown.PDF = self+"/audit_package", self+"/audit_pdf"
-	of := target("/trails/%s/%s/%s", shown.Org, shown.Flow, shown.Trail)
-	if err := p.post(of+"/audit_package", &shown.Package); err != nil {
+	of := request.Target("/trails/%s/%s/%s", shown.Org, shown.Flow, shown.Trail)
+	if err := p.Post(of+"/audit_package", &shown.Package); err != nil {
 		return err
 	}
 	// Both are made at once. To ask for the other one as well would begin an attempt anew that has failed.
 	if shown.Package.Ready() {
-		if err := p.post(of+"/audit_pdf", &shown.Report); err != nil {
+		if err := p.Post(of+"/audit_pdf", &shown.Report); err != nil {
 			return err
 		}
 	}
-	return p.render("package", "Audit package of "+shown.Trail, &shown)
+	return p.Render("package", "Audit package of "+shown.Trail, &shown)
 }

@@ -13,8 +13,6 @@ import (
 )
 
 const (
-	// RowsPerPage is how many artifacts of a snapshot a page lists.
-	RowsPerPage = 50
 	// maxCauses is how many causes of failure are told apart, and maxOfCause how many artifacts are named for each.
 	maxCauses  = 10
 	maxOfCause = 10
@@ -168,7 +166,7 @@ func (s *Snapshot) decodeArtifact(decoder *jsonstream.Decoder, org string, selec
 	if !selected.takes(&one) {
 		return nil
 	}
-	if s.Selected++; s.Selected > selected.From && len(s.Artifacts) < RowsPerPage {
+	if s.Selected++; s.Selected > selected.From && len(s.Artifacts) < view.RowsPerPage {
 		s.Artifacts = append(s.Artifacts, one)
 	}
 	return nil

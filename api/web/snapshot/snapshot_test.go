@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"attestry/api/web/view"
 )
 
 // artifactText is an artifact of a snapshot in JSON. Its flows are in JSON as well.
@@ -91,7 +93,7 @@ func TestEveryStateOfAFilterHasAName(t *testing.T) {
 
 func TestSelectedArtifactsArePaged(t *testing.T) {
 	var artifacts []string
-	for i := range 2*RowsPerPage + 1 {
+	for i := range 2*view.RowsPerPage + 1 {
 		artifacts = append(artifacts, artifactText(fmt.Sprintf("a%03d", i), "true", "unchanged", ""), artifactText("other", "null", "unchanged", ""))
 	}
 	text := snapshotText(artifacts...)
@@ -99,16 +101,16 @@ func TestSelectedArtifactsArePaged(t *testing.T) {
 		first, last string
 		number      int
 	}{
-		0:                 {"a000", "a049", RowsPerPage},
-		1:                 {"a001", "a050", RowsPerPage},
-		RowsPerPage:       {"a050", "a099", RowsPerPage},
-		2 * RowsPerPage:   {"a100", "a100", 1},
-		2*RowsPerPage + 1: {},
-		1 << 40:           {},
+		0:                      {"a000", "a049", view.RowsPerPage},
+		1:                      {"a001", "a050", view.RowsPerPage},
+		view.RowsPerPage:       {"a050", "a099", view.RowsPerPage},
+		2 * view.RowsPerPage:   {"a100", "a100", 1},
+		2*view.RowsPerPage + 1: {},
+		1 << 40:                {},
 	} {
 		got := decode(t, text, Filter{State: "compliant", From: from})
 		names := strings.Fields(namesOf(got.Artifacts))
-		if len(names) != want.number || got.Selected != 2*RowsPerPage+1 {
+		if len(names) != want.number || got.Selected != 2*view.RowsPerPage+1 {
 			t.Errorf("from %d there are %d of %d: %v", from, len(names), got.Selected, names)
 		} else if want.number > 0 && (names[0] != want.first || names[want.number-1] != want.last) {
 			t.Errorf("from %d there are %v", from, names)

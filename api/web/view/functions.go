@@ -19,6 +19,9 @@ import (
 // Pages are the addresses of pages on this site, without scheme and host.
 var Pages = links.Links{}
 
+// RowsPerPage is how many entries of a list a page has.
+const RowsPerPage = 50
+
 // maxText is how much of a text that a client has sent a page shows, in bytes of HTML.
 const maxText = 64 << 10
 
@@ -43,6 +46,7 @@ func functions(clock evidence.Clock) template.FuncMap {
 		"excess":     func(number, limit int) int { return max(0, number-limit) },
 		"duration":   duration,
 		"policyPage": policyPage,
+		"label":      Label,
 		"size":       func(bytes *int64) string { return humanize.IBytes(uint64(*bytes)) },
 	}
 }
@@ -112,6 +116,12 @@ func duration(seconds *float64) string {
 		}
 	}
 	return strconv.FormatFloat(*seconds, 'f', 0, 64) + " s"
+}
+
+// Label is the name of a member in words.
+func Label(name string) string {
+	words := strings.ReplaceAll(name, "_", " ")
+	return strings.ToUpper(words[:1]) + words[1:]
 }
 
 // policyPage is the page of the policy that has an address in the API, "" for any other address.

@@ -1,0 +1,166 @@
+package e2e_test
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// sendForm sends a form of the settings, which must lead back to its area.
+func (v *visitor) sendForm(path string, form url.Values) {
+	v.t.Helper()
+	got := v.post("/"+v.org+"/settings/"+path, form)
+	if got.status != http.StatusSeeOther || !strings.HasPrefix(got.header.Get("Location"), "/"+v.org+"/settings/"+strings.SplitN(path, "/", 2)[0]) {
+		v.t.Fatalf("%s: status %d to %q: %s", path, got.status, got.header.Get("Location"), got.body)
+	}
+}
+
+// wantSetting fails the test unless a page of the settings has a text.
+func (v *visitor) wantSetting(path, text string) {
+	v.t.Helper()
+	v.wantPage(http.StatusOK, "/"+v.org+"/settings/"+path, text)
+}
+
+func TestAdministratorsManageAccessInTheSettings(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	v := s.signedIn(adminKey)
+	v.sendForm("service-accounts/create_service_account", url.Values{"name": {"robot"}, "privilege": {"member"}, "description": {"<script>alert(1)</script>"}})
+	v.wantSetting("service-accounts", "&lt;script&gt;alert(1)&lt;/script&gt;")
+	v.wantSetting("service-accounts", "/settings/keys?name=robot")
+	got := v.post("/"+s.org+"/settings/keys/create_service_account_api_key?name=robot",
+		url.Values{"name": {"robot"}, "description": {"for CI"}, "expires_at": {"2100-01-01T00:00"}})
+	key := regexp.MustCompile(`data-copy="(att_[A-Za-z0-9]+)"`).FindSubmatch(got.body)
+	if got.status != http.StatusOK || key == nil || got.header.Get("Cache-Control") != "no-store" {
+		t.Fatalf("status %d: %s", got.status, got.body)
+	}
+	if used := s.do(http.MethodGet, "/api/v2/environments/"+s.org, string(key[1]), nil); used.status != http.StatusOK {
+		t.Errorf("the key is answered %d", used.status)
+	}
+	v.wantSetting("keys?name=robot", "for CI")
+	if strings.Contains(string(v.open("/"+s.org+"/settings/keys?name=robot").body), string(key[1])) {
+		t.Error("the key is shown again")
+	}
+	v.sendForm("members/put_member?user="+userOf(readerKey), url.Values{"user": {userOf(readerKey)}, "role": {"snapshotter"}})
+	v.wantSetting("members/put_member?user="+userOf(readerKey), "<option selected>snapshotter</option>")
+	v.wantSetting("audit-log", "snapshotter")
+	v.wantSetting("audit-log?search=robot", "service_account")
+}
+
+func TestFormsBeginWithWhatIsStored(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	v := s.signedIn(adminKey)
+	v.sendForm("policies/put_policy", url.Values{"name": {"releases"}, "policy_file": {policyHead + "artifacts:\n  provenance: {required: true}\n"}})
+	v.wantSetting("policies/put_policy?name=releases", "provenance: {required: true}")
+	v.sendForm("environments/create_env", url.Values{"name": {"production"}, "type": {"K8S"}, "description": {"What customers use"}, "policies": {"releases"}})
+	const change = "environments/update_env?env_name=production"
+	v.wantSetting(change, `value="What customers use"`)
+	v.wantSetting(change, ">releases</textarea>")
+	v.wantSetting(change, "PATCH /environments/{org}/{env_name}")
+	v.sendForm(change, url.Values{"env_name": {"production"}, "description": {"Shops"}, "policies": {""}, ".filled": {"description", "policies"}})
+	stored := s.want(http.StatusOK, http.MethodGet, "/environments/"+s.org+"/production", nil).value(t)
+	if lookup(t, stored, "description") != "Shops" || len(lookup(t, stored, "policies").([]any)) != 0 {
+		t.Errorf("stored is %v", stored)
+	}
+	v.sendForm("flows/create_flow_with_template", url.Values{"name": {"build"}, "description": {""}, "template_file": {"version: 1\ntrail:\n  attestations:\n    - {name: review, type: generic}\n"}})
+	v.wantSetting("flows/create_flow_with_template?name=build", "name: review")
+}
+
+func TestFormsSayWhatIsWrongBesideTheField(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	v := s.signedIn(adminKey)
+	for name, row := range map[string]struct {
+		path string
+		form url.Values
+		text string
+	}{
+		"a field that is required": {"service-accounts/create_service_account", url.Values{"name": {""}}, "at least 1 character"},
+		"a text that is no number": {"own-keys/create_user_api_key", url.Values{"description": {"x"}, "expires_at": {"tomorrow"}}, "tomorrow"},
+		"a list that is no JSON":   {"actions/create_or_update_env_action", url.Values{"name": {"chat"}, "targets": {"{"}, "triggers": {"ON_NON_COMPLIANT_ENV"}, "environments": {"production"}}, "valid"},
+		"a policy that is none":    {"policies/put_policy", url.Values{"name": {"bad"}, "policy_file": {"artifacts: ["}}, "failed"},
+		"what is not there":        {"members/put_member?user=nobody", url.Values{"user": {"nobody"}, "role": {"reader"}}, "nobody"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := v.post("/"+s.org+"/settings/"+row.path, row.form)
+			if got.status < http.StatusBadRequest || got.status >= http.StatusInternalServerError || !strings.Contains(string(got.body), row.text) {
+				t.Errorf("status %d: %s", got.status, got.body)
+			}
+			if !strings.Contains(string(got.body), `class="failed"`) {
+				t.Errorf("the page names no fault: %s", got.body)
+			}
+		})
+	}
+}
+
+func TestSettingsShowWhatARoleAllows(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.createEnvironment("production", "K8S")
+	reader := s.signedIn(readerKey)
+	reader.wantPage(http.StatusOK, "/"+s.org+"/settings", "Environments")
+	listed := string(reader.open("/" + s.org + "/settings/environments").body)
+	if !strings.Contains(listed, "production") || strings.Contains(listed, "create_env") || strings.Contains(listed, "update_env") {
+		t.Errorf("the reader sees %s", listed)
+	}
+	reader.wantPage(http.StatusForbidden, "/"+s.org+"/settings/keys?name=robot", "does not suffice")
+	for _, path := range []string{"environments/create_env", "environments/delete_member", "nowhere", "nowhere/create_env", "approvals", "environments/list_envs"} {
+		reader.wantPage(http.StatusNotFound, "/"+s.org+"/settings/"+path, "Settings")
+	}
+	if got := reader.post("/"+s.org+"/settings/environments/create_env", url.Values{"name": {"mine"}, "type": {"K8S"}, "description": {""}}); got.status != http.StatusNotFound {
+		t.Errorf("a form that a reader may not send is answered %d", got.status)
+	}
+	stranger := s.signedIn(strangerKey)
+	if got := stranger.open("/" + s.org + "/settings/environments"); got.status == http.StatusOK {
+		t.Error("a stranger sees the settings")
+	}
+}
+
+func TestSettingsRefuseFormsOfOtherSites(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	v := s.signedIn(adminKey)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/"+s.org+"/settings/service-accounts/create_service_account",
+		strings.NewReader("name=evil&description="))
+	s.must(err)
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	request.Header.Set("Sec-Fetch-Site", "cross-site")
+	if got := v.send(request); got.status != http.StatusForbidden {
+		t.Errorf("status %d", got.status)
+	}
+	if listed := string(v.open("/" + s.org + "/settings/service-accounts").body); strings.Contains(listed, "evil") {
+		t.Error("a form of another site was taken")
+	}
+}
+
+// TestEveryAreaOfTheSettingsCanBeSeen opens all areas and forms that an administrator has.
+func TestEveryAreaOfTheSettingsCanBeSeen(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.deliverRed()
+	v := s.signedIn(adminKey)
+	v.sendForm("service-accounts/create_service_account", url.Values{"name": {"robot"}, "description": {""}})
+	link := regexp.MustCompile(`href="(/` + s.org + `/settings/[^"]+)"`)
+	seen, waiting := map[string]bool{}, []string{"/" + s.org + "/settings"}
+	for len(waiting) > 0 {
+		path := waiting[0]
+		waiting = waiting[1:]
+		got := v.open(path)
+		if got.status != http.StatusOK {
+			t.Errorf("%s: status %d: %s", path, got.status, got.body)
+		}
+		for _, found := range link.FindAllSubmatch(got.body, -1) {
+			next := strings.ReplaceAll(string(found[1]), "&amp;", "&")
+			if !seen[next] {
+				seen[next] = true
+				waiting = append(waiting, next)
+			}
+		}
+	}
+	if len(seen) < 40 {
+		t.Errorf("only %d pages were found", len(seen))
+	}
+}

@@ -1,0 +1,190 @@
+package form
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"mime/multipart"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/api/web/view"
+)
+
+// Where a field is in the request.
+const (
+	inPath  = "path"
+	inQuery = "query"
+	inBody  = "body"
+	inFile  = "file"
+)
+
+// The kinds of fields, which templates tell apart.
+const (
+	kindText    = "text"
+	kindLong    = "long"    // a text of several lines
+	kindLines   = "lines"   // a list, an element a line
+	kindChoice  = "choice"  // one of Choices
+	kindChoices = "choices" // any of Choices
+	kindTime    = "time"    // a moment in UTC, which the API takes as Unix seconds
+	kindNumber  = "number"
+	kindJSON    = "json"
+)
+
+// Field is a parameter, a member of the body, or a file.
+type Field struct {
+	Name, Help, Kind string
+	Required         bool
+	Choices          []string
+	// Example is a value in JSON, "" for none.
+	Example string
+	// Values are what is filled in. All but choices have one, of several lines for a list.
+	Values []string
+	// Filled is set if the field was filled in with what is stored.
+	Filled bool
+	// Faults say what is wrong with the value.
+	Faults []string
+	in     string
+	flag   bool // a choice of true and false
+}
+
+// Label is the name in words.
+func (f *Field) Label() string { return view.Label(f.Name) }
+
+// InPath reports whether the field is a parameter of the path.
+func (f *Field) InPath() bool { return f.in == inPath }
+
+// Identifies reports whether the field says what the operation is about.
+func (f *Field) Identifies() bool { return f.InPath() || f.in == inBody && f.Name == "name" }
+
+// Value is what is filled in.
+func (f *Field) Value() string { return strings.Join(f.Values, "\n") }
+
+// Has reports whether a choice is filled in.
+func (f *Field) Has(choice string) bool { return slices.Contains(f.Values, choice) }
+
+func (f *Field) setKind(schema *huma.Schema, resolve func(*huma.Schema) *huma.Schema) {
+	switch {
+	case f.in == inFile:
+		f.Kind = kindLong
+	case len(schema.Enum) > 0:
+		f.Kind, f.Choices = kindChoice, texts(schema.Enum)
+	case schema.Type == huma.TypeBoolean:
+		f.Kind, f.Choices, f.flag = kindChoice, []string{"true", "false"}, true
+	case schema.Type == huma.TypeInteger && strings.HasSuffix(f.Name, "_at"):
+		f.Kind = kindTime
+	case schema.Type == huma.TypeInteger || schema.Type == huma.TypeNumber:
+		f.Kind = kindNumber
+	case schema.Type == huma.TypeArray:
+		items := resolve(schema.Items)
+		switch {
+		case len(items.Enum) > 0:
+			f.Kind, f.Choices = kindChoices, texts(items.Enum)
+		case items.Type == huma.TypeString:
+			f.Kind = kindLines
+		default:
+			f.Kind = kindJSON
+		}
+	case schema.Type == huma.TypeString:
+		f.Kind = kindText
+	default:
+		f.Kind = kindJSON
+	}
+}
+
+func texts(values []any) []string {
+	all := make([]string, 0, len(values))
+	for _, value := range values {
+		all = append(all, fmt.Sprint(value))
+	}
+	return all
+}
+
+// prefill fills in a value of an answer.
+func (f *Field) prefill(value any) {
+	switch value := value.(type) {
+	case nil:
+		return
+	case string:
+		f.Values = []string{value}
+	case bool:
+		f.Values = []string{strconv.FormatBool(value)}
+	case float64:
+		f.Values = []string{strconv.FormatFloat(value, 'f', -1, 64)}
+		if f.Kind == kindTime {
+			f.Values = []string{time.Unix(int64(value), 0).UTC().Format(timeLayout)}
+		}
+	default:
+		list, ok := value.([]any)
+		if ok && (f.Kind == kindLines || f.Kind == kindChoices) {
+			f.Values = texts(list)
+		} else if encoded, err := json.Marshal(value); err == nil {
+			f.Values = []string{string(encoded)}
+		}
+	}
+	f.Filled = f.text() != ""
+}
+
+// timeLayout is how browsers send a moment.
+const timeLayout = "2006-01-02T15:04"
+
+// mayBeEmpty reports whether an empty text is a value: the API takes it, or says what is wrong with it.
+func (f *Field) mayBeEmpty() bool { return f.Required && f.Kind == kindText }
+
+func (f *Field) text() string { return strings.TrimSpace(f.Value()) }
+
+// list is what is filled in by lines.
+func (f *Field) list() []string {
+	list := []string{}
+	for line := range strings.Lines(f.text()) {
+		if line = strings.TrimSpace(line); line != "" {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+// value is what is filled in as the API takes it. What cannot be read is sent as a text, so that the API says what is wrong.
+func (f *Field) value() any {
+	text := f.text()
+	switch {
+	case f.Kind == kindLines || f.Kind == kindChoices:
+		return f.list()
+	case f.Kind == kindTime:
+		if at, err := time.Parse(timeLayout, text); err == nil {
+			return at.Unix()
+		}
+	case f.Kind == kindNumber || f.Kind == kindJSON || f.flag:
+		if json.Valid([]byte(text)) {
+			return json.RawMessage(text)
+		}
+	}
+	return text
+}
+
+// multipart is the body of a form with files: the JSON of its members, and the files that are filled in.
+func (f *Form) multipart(members []byte) (contentType string, body []byte, err error) {
+	var content bytes.Buffer
+	form := multipart.NewWriter(&content)
+	if err := form.WriteField(f.part, string(members)); err != nil {
+		return "", nil, err
+	}
+	for _, field := range f.Fields {
+		if field.in != inFile || field.text() == "" {
+			continue
+		}
+		part, err := form.CreateFormFile(field.Name, field.Name+".yml")
+		if err != nil {
+			return "", nil, err
+		}
+		if _, err := part.Write([]byte(field.Value())); err != nil {
+			return "", nil, err
+		}
+	}
+	err = form.Close()
+	return form.FormDataContentType(), content.Bytes(), err
+}

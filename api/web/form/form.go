@@ -1,0 +1,199 @@
+// Package form shows operations of the API as forms: a field for each parameter and each member of the body, read from the
+// description of the operation. What a form sends is the request of its operation, which checks it.
+package form
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/api/server"
+)
+
+// Form is an operation as people fill it in.
+type Form struct {
+	Operation server.Operation
+	Fields    []*Field
+	// part is the part of the body that has its JSON, "" where the body is JSON.
+	part string
+}
+
+// New makes the empty form of an operation. The organization is no field, as the page has it.
+func New(operation server.Operation) *Form {
+	f := &Form{Operation: operation}
+	for _, parameter := range operation.Parameters {
+		if parameter.In == "path" && parameter.Name != "org" || parameter.In == "query" {
+			f.add(parameter.In, parameter.Name, parameter.Schema, parameter.Required)
+		}
+	}
+	if operation.Body == nil {
+		return f
+	}
+	if media := operation.Body.Content["application/json"]; media != nil {
+		f.addMembers(media.Schema, media.Example)
+		return f
+	}
+	media := operation.Body.Content["multipart/form-data"]
+	examples := membersOf(media.Example)
+	parts := operation.Resolve(media.Schema)
+	for _, name := range sortedNames(parts) {
+		if part := operation.Resolve(parts.Properties[name]); part.Type == huma.TypeObject {
+			f.part = name
+			f.addMembers(part, examples[name])
+		}
+	}
+	for _, name := range sortedNames(parts) {
+		if name != f.part {
+			f.add(inFile, name, parts.Properties[name], false)
+		}
+	}
+	return f
+}
+
+// addMembers adds the members of a body, those that are required first.
+func (f *Form) addMembers(body *huma.Schema, example any) {
+	body = f.Operation.Resolve(body)
+	examples := membersOf(example)
+	for _, name := range sortedNames(body) {
+		field := f.add(inBody, name, body.Properties[name], slices.Contains(body.Required, name))
+		if field.Kind == kindJSON { // what has no simple form
+			field.Example = string(examples[name])
+		}
+	}
+}
+
+// membersOf are the members of an example of the description, nil for none.
+func membersOf(example any) (members map[string]json.RawMessage) {
+	if raw, ok := example.(json.RawMessage); ok && json.Unmarshal(raw, &members) != nil {
+		return nil
+	}
+	return members
+}
+
+func (f *Form) add(in, name string, schema *huma.Schema, required bool) *Field {
+	field := &Field{Name: name, Required: required, in: in, Help: schema.Description}
+	schema = f.Operation.Resolve(schema)
+	field.Help = cmp.Or(field.Help, schema.Description)
+	field.setKind(schema, f.Operation.Resolve)
+	f.Fields = append(f.Fields, field)
+	return field
+}
+
+// sortedNames are the names of members: those that are required first, in the order of the description, then the others.
+func sortedNames(schema *huma.Schema) []string {
+	var others []string
+	for name := range schema.Properties {
+		if !slices.Contains(schema.Required, name) {
+			others = append(others, name)
+		}
+	}
+	slices.Sort(others)
+	return append(slices.Clone(schema.Required), others...)
+}
+
+// Fill fills in the fields that values names. A value of several lines fills in a list.
+func (f *Form) Fill(values url.Values) {
+	for _, field := range f.Fields {
+		if given := values[field.Name]; len(given) > 0 {
+			field.Values = given
+		}
+	}
+}
+
+// Prefill fills in the empty fields of the body that an answer has members for. Emptying them changes what is stored.
+func (f *Form) Prefill(answer map[string]any) {
+	for _, field := range f.Fields {
+		if value, ok := answer[field.Name]; ok && (field.in == inBody || field.in == inFile) && len(field.Values) == 0 {
+			field.prefill(value)
+		}
+	}
+}
+
+// Fault shows faults beside the fields that they are of, and returns the others. Their places are members of the request.
+func (f *Form) Fault(faults map[string]string) map[string]string {
+	others := map[string]string{}
+	for place, text := range faults {
+		at := slices.IndexFunc(f.Fields, func(field *Field) bool { return slices.Contains(strings.FieldsFunc(place, isSeparator), field.Name) })
+		if at < 0 {
+			others[place] = text
+			continue
+		}
+		f.Fields[at].Faults = append(f.Fields[at].Faults, text)
+	}
+	return others
+}
+
+func isSeparator(char rune) bool { return strings.ContainsRune(".[]/ ", char) }
+
+// Choices are the fields that select from a list: those of the query, but for the page.
+func (f *Form) Choices() []*Field {
+	return slices.DeleteFunc(slices.Clone(f.Fields), func(field *Field) bool {
+		return field.in != inQuery || field.Name == "page" || field.Name == "per_page"
+	})
+}
+
+// OfOne reports whether the path names one thing, which the API may read there as well.
+func (f *Form) OfOne() bool {
+	return slices.ContainsFunc(f.Fields, func(field *Field) bool { return field.in == inPath })
+}
+
+// Names are what the path names.
+func (f *Form) Names() string {
+	var names []string
+	for _, field := range f.Fields {
+		if field.in == inPath {
+			names = append(names, field.text())
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// Target is the address of the operation in an organization, below /api/v2, as the path and the query fill it in. ok is
+// false while the path lacks a name.
+func (f *Form) Target(org string) (target string, ok bool) {
+	target = strings.ReplaceAll(f.Operation.Path, "{org}", url.PathEscape(org))
+	query := url.Values{}
+	for _, field := range f.Fields {
+		switch value := field.text(); {
+		case field.in == inPath && value == "":
+			return "", false
+		case field.in == inPath:
+			target = strings.ReplaceAll(target, "{"+field.Name+"}", url.PathEscape(value))
+		case field.in == inQuery && value != "":
+			query[field.Name] = field.list()
+		}
+	}
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	return target, true
+}
+
+// Query is the request of the operation as the form is filled in. emptied are the fields that were filled in before.
+func (f *Form) Query(org string, emptied []string) (server.PageQuery, error) {
+	target, ok := f.Target(org)
+	query := server.PageQuery{Method: f.Operation.Method, Target: target}
+	if !ok || f.Operation.Body == nil {
+		return query, nil
+	}
+	members := map[string]any{}
+	for _, field := range f.Fields {
+		if field.in == inBody && (field.text() != "" || field.mayBeEmpty() || slices.Contains(emptied, field.Name)) {
+			members[field.Name] = field.value()
+		}
+	}
+	body, err := json.Marshal(members)
+	if err != nil {
+		return query, fmt.Errorf("form of %s: %w", f.Operation.OperationID, err)
+	}
+	query.ContentType, query.Body = "application/json", body
+	if f.part != "" {
+		query.ContentType, query.Body, err = f.multipart(body)
+	}
+	return query, err
+}

@@ -1,0 +1,144 @@
+// Package request is what all pages for people have in common: what a request asks for, how the API answers it on behalf of
+// whoever is signed in, how lists are divided into pages, and how a page or an error is sent.
+package request
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"attestry/api/server"
+	"attestry/api/web/session"
+	"attestry/api/web/view"
+	"attestry/evidence"
+	"attestry/links"
+)
+
+// API answers the operations that pages show.
+type API interface {
+	// Operation returns the operation of an id.
+	Operation(id string) (server.Operation, bool)
+	// Ask answers an operation on behalf of whoever is signed in.
+	Ask(c *fiber.Ctx, query server.PageQuery) *server.PageAnswer
+	// Explain returns the answer to an error.
+	Explain(ctx context.Context, err error) (status int, sentence string, head http.Header)
+}
+
+// Members reads what people may do.
+type Members interface {
+	// Access returns what a person may do in an organization.
+	Access(ctx context.Context, principal evidence.Principal, orgName string) (evidence.OrgAccess, error)
+}
+
+// Request is a request for a page.
+type Request struct {
+	C         *fiber.Ctx
+	Viewer    evidence.Principal
+	API       API
+	Members   Members
+	Templates *view.Templates
+	// APIPath is the operation that answers the same as the page, below /api/v2; "" for none.
+	APIPath string
+}
+
+// Org is the name of the organization in the path, "" for none.
+func (r *Request) Org() string { return r.Parameter("org") }
+
+// shownOrg is the organization whose navigation the page shows, "" for people who are not signed in.
+func (r *Request) shownOrg() string {
+	if r.Viewer.Name == "" {
+		return ""
+	}
+	return r.Org()
+}
+
+// Beta reports whether the organization has the beta features. It is false for people who do not see the organization.
+func (r *Request) Beta() bool {
+	if r.shownOrg() == "" {
+		return false
+	}
+	access, err := r.Members.Access(r.C.UserContext(), r.Viewer, r.Org())
+	return err == nil && access.Beta
+}
+
+// section is the part of the navigation that the page belongs to.
+func (r *Request) section() string {
+	_, section, _ := strings.Cut(strings.TrimPrefix(r.C.Path(), "/"), "/")
+	section, _, _ = strings.Cut(section, "/")
+	return section
+}
+
+// APIAddress is where the API answers the same as the page, "" if it does not.
+func (r *Request) APIAddress() string {
+	if r.APIPath == "" {
+		return ""
+	}
+	return links.Prefix + r.APIPath
+}
+
+// Parameter is a parameter of the path. One that cannot be unescaped names nothing that exists.
+func (r *Request) Parameter(name string) string {
+	sent := r.C.Params(name)
+	if plain, err := url.PathUnescape(sent); err == nil {
+		return plain
+	}
+	return sent
+}
+
+// namedSegment is the part of a page's path that names its flow or environment: /org/flows/name.
+const namedSegment = 3
+
+// Redirect redirects to the page of a flow or an environment under its current name.
+func (r *Request) Redirect(name string) error {
+	segments := strings.Split(r.C.Path(), "/")
+	segments[namedSegment] = url.PathEscape(name)
+	address := strings.Join(segments, "/")
+	if query := r.C.Request().URI().QueryString(); len(query) > 0 {
+		address += "?" + string(query)
+	}
+	return r.C.Redirect(address, http.StatusFound)
+}
+
+// Fail shows what went wrong, or has people sign in.
+func (r *Request) Fail(err error) error {
+	if errors.Is(err, session.ErrSignedOut) {
+		return r.C.Redirect("/signin?next="+url.QueryEscape(r.C.OriginalURL()), http.StatusSeeOther)
+	}
+	if refused, ok := r.PassOn(err); ok {
+		return r.ShowError(refused.Status, refused.Error())
+	}
+	status, sentence, head := r.API.Explain(r.C.UserContext(), err)
+	for name := range head {
+		r.C.Set(name, head.Get(name))
+	}
+	return r.ShowError(status, sentence)
+}
+
+// errorPage says what went wrong.
+type errorPage struct {
+	Title, Reason, Org string
+	// Unknown is set for status 404. The page then has a search.
+	Unknown bool
+}
+
+// ShowError sends a page that says what went wrong.
+func (r *Request) ShowError(status int, message string) error {
+	r.C.Status(status)
+	return r.Render("error", "Error", errorPage{Title: http.StatusText(status), Reason: message, Org: r.shownOrg(), Unknown: status == http.StatusNotFound})
+}
+
+// Render sends a page. Nothing is sent unless all of it can be made.
+func (r *Request) Render(name, title string, data any) error {
+	content, err := r.Templates.Render(name, view.Layout{
+		Title: title, Viewer: r.Viewer.Name, Org: r.shownOrg(), Beta: r.Beta(), Section: r.section(), API: r.APIAddress(), Data: data,
+	})
+	if err != nil {
+		return err
+	}
+	r.C.Set(fiber.HeaderContentType, fiber.MIMETextHTMLCharsetUTF8)
+	return r.C.Send(content)
+}

@@ -1,0 +1,149 @@
+package settings
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"attestry/api/web/form"
+	"attestry/api/web/request"
+	"attestry/evidence"
+)
+
+// areaPage shows what there is of a kind, with the forms that somebody may send.
+type areaPage struct {
+	Org, Title string
+	// Of says whose they are, "" for those of the organization.
+	Of string
+	// Filter are the fields that select rows.
+	Filter  []*form.Field
+	Columns []string
+	Rows    []areaRow
+	Forms   []formLink
+	Done    string
+	Pager   request.Pager
+}
+
+// Changes reports whether something can be done with the rows.
+func (a *areaPage) Changes() bool { return len(a.Rows) > 0 && len(a.Rows[0].Forms) > 0 }
+
+// areaRow is a row of the table: the values of its columns, as templates show them, and what can be done with it.
+type areaRow struct {
+	Cells []any
+	Open  string
+	Forms []formLink
+}
+
+// ShowArea shows what there is of a kind.
+func ShowArea(r *request.Request) error {
+	p := &page{r}
+	of, err := p.area()
+	if err != nil {
+		return err
+	}
+	listed, err := p.allowed(of.list)
+	if err != nil {
+		return err
+	}
+	if len(listed) == 0 {
+		return evidence.NewError(evidence.Forbidden, "Your role does not suffice to see this.")
+	}
+	filter := form.New(listed[0])
+	filter.Fill(p.query())
+	target, ok := filter.Target(p.Org())
+	if !ok {
+		return evidence.NewError(evidence.NotFound, "The address does not say whose they are.")
+	}
+	p.APIPath = target
+	shown := areaPage{Org: p.Org(), Title: of.Title, Columns: of.columns, Of: filter.Names(), Filter: filter.Choices(), Done: p.C.Query("done")}
+	var answer any
+	if err := p.Get(target, &answer); err != nil {
+		return err
+	}
+	if shown.Forms, err = p.formLinks(of, of.forms); err != nil {
+		return err
+	}
+	if err := shown.addRows(p, of, answer); err != nil {
+		return err
+	}
+	return p.Render("area", of.Title, &shown)
+}
+
+// addRows adds the rows of the answer of a list. An answer that does not say how many pages it has is whole.
+func (a *areaPage) addRows(p *page, of *area, answer any) error {
+	rows, last := rowsOf(answer)
+	if a.Pager = p.Pager("page", p.Number("page"), last); last == 0 {
+		rows, a.Pager = request.Cut(p.Request, rows)
+	}
+	operations, err := p.allowed(of.rowForms...)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		made := areaRow{}
+		for _, column := range of.columns {
+			made.Cells = append(made.Cells, cell(column, row[column]))
+		}
+		for i := range operations {
+			made.Forms = append(made.Forms, p.formLink(of, &operations[i], row))
+		}
+		if of.opens != "" {
+			made.Open = p.settingsAddress(of.opens, p.fill(areaNamed(of.opens).list, row))
+		}
+		a.Rows = append(a.Rows, made)
+	}
+	return nil
+}
+
+// rowsOf finds the rows in the answer of a list, and how many pages it has, 0 for one that is whole. An answer without a list
+// is a row.
+func rowsOf(answer any) (rows []map[string]any, last int) {
+	object, _ := answer.(map[string]any)
+	list, ok := answer.([]any)
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if found, isList := object[name].([]any); isList && !ok {
+			list, ok = found, true
+		}
+	}
+	if !ok {
+		return []map[string]any{object}, 0
+	}
+	pagination, _ := object["pagination"].(map[string]any)
+	pages, _ := cmp.Or(object["total_pages"], pagination["page_count"], any(0.0)).(float64)
+	for _, one := range list {
+		if row, ok := one.(map[string]any); ok {
+			rows = append(rows, row)
+		}
+	}
+	return rows, int(pages)
+}
+
+// cell is a value as templates show it: a text, or Unix seconds.
+func cell(column string, value any) any {
+	switch value := value.(type) {
+	case nil:
+		return ""
+	case float64:
+		if strings.HasSuffix(column, "_at") || column == "when" || column == "timestamp" {
+			return value
+		}
+	case []any:
+		all := make([]string, 0, len(value))
+		for _, one := range value {
+			all = append(all, plain(one))
+		}
+		return strings.Join(all, ", ")
+	}
+	return plain(value)
+}
+
+// plain is a value of JSON as a text.
+func plain(value any) string {
+	if number, ok := value.(float64); ok {
+		return strconv.FormatFloat(number, 'f', -1, 64)
+	}
+	return fmt.Sprint(value)
+}

@@ -1,0 +1,139 @@
+package settings
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"attestry/api/server"
+	"attestry/api/web/form"
+	"attestry/api/web/request"
+	"attestry/api/web/view"
+	"attestry/evidence"
+)
+
+// formPage is a form, and what was wrong with it when it was sent.
+type formPage struct {
+	Org, Area, Back string
+	Form            *form.Form
+	Failed          string
+	Details         map[string]string
+}
+
+// donePage shows an answer that is shown once.
+type donePage struct {
+	Org, Title, Back string
+	Members          []view.Named[any]
+}
+
+// newForm is the form that the path names, with what the query fills in. back is the area that it belongs to.
+func (p *page) newForm() (*formPage, error) {
+	of, err := p.area()
+	if err != nil {
+		return nil, err
+	}
+	id := p.Parameter("operation")
+	operations, err := p.allowed(id)
+	if err != nil {
+		return nil, err
+	}
+	if len(operations) == 0 || !slices.Contains(slices.Concat(of.forms, of.rowForms), id) {
+		return nil, evidence.NewError(evidence.NotFound, "There is no such form, or your role does not suffice for it.")
+	}
+	shown := &formPage{Org: p.Org(), Area: of.Title, Form: form.New(operations[0]), Back: p.settingsAddress(of.Name, p.fill(of.list, nil))}
+	shown.Form.Fill(p.query())
+	return shown, nil
+}
+
+// stored is what the API has of the thing that a form changes, nil if it cannot be read.
+func (p *page) stored(of *form.Form) map[string]any {
+	reader := of
+	if operation, ok := p.API.Operation(readBy[of.Operation.OperationID]); ok {
+		reader = form.New(operation)
+		reader.Fill(p.fill(operation.OperationID, map[string]any{"name": p.C.Query("name")}))
+	}
+	target, ok := reader.Target(p.Org())
+	path, _, _ := strings.Cut(target, "?")
+	var answer map[string]any
+	if !ok || !reader.OfOne() || p.Get(path, &answer) != nil {
+		return nil
+	}
+	answer["template_file"] = answer["template"]
+	if versions, _ := answer["versions"].([]any); len(versions) > 0 {
+		newest, _ := versions[len(versions)-1].(map[string]any)
+		answer["policy_file"] = newest["policy_yaml"]
+	}
+	return answer
+}
+
+// ShowForm shows a form, filled in with what is stored.
+func ShowForm(r *request.Request) error {
+	p := &page{r}
+	shown, err := p.newForm()
+	if err != nil {
+		return err
+	}
+	shown.Form.Prefill(p.stored(shown.Form))
+	return p.Render("form", shown.Form.Operation.Summary, shown)
+}
+
+// Send has the API do what a form asks for. What is shown once, is shown; else the page of the area follows.
+func Send(r *request.Request) error {
+	p := &page{r}
+	shown, err := p.newForm()
+	if err != nil {
+		return err
+	}
+	sent, err := p.sent()
+	if err != nil {
+		return err
+	}
+	shown.Form.Fill(sent)
+	query, err := shown.Form.Query(p.Org(), sent[".filled"])
+	if err != nil {
+		return err
+	}
+	var answer []byte
+	err = p.Ask(query, func(sent *server.PageAnswer) (err error) {
+		answer, err = server.RequestOf(p.C.UserContext()).Memory.ReadAll(sent.Body(), math.MaxInt)
+		return err
+	})
+	if refused, ok := p.PassOn(err); ok {
+		shown.Failed, shown.Details = refused.Message, shown.Form.Fault(refused.Errors)
+		return p.Render("form", shown.Form.Operation.Summary, shown)
+	}
+	if err != nil {
+		return err
+	}
+	return p.showDone(shown, answer)
+}
+
+// showDone shows an answer that has a secret, and else goes on to the area.
+func (p *page) showDone(of *formPage, answer []byte) error {
+	var members map[string]any
+	if json.Unmarshal(answer, &members) == nil && (members["key"] != nil || members["secret"] != nil) {
+		shown := donePage{Org: of.Org, Title: of.Form.Operation.Summary, Back: of.Back}
+		for _, member := range view.First(members, view.RowsPerPage) {
+			shown.Members = append(shown.Members, view.Named[any]{Name: member.Name, Value: cell(member.Name, member.Value)})
+		}
+		p.C.Set("Cache-Control", "no-store")
+		return p.Render("done", shown.Title, shown)
+	}
+	separator := "?"
+	if strings.Contains(of.Back, "?") {
+		separator = "&"
+	}
+	return p.C.Redirect(of.Back+separator+"done="+url.QueryEscape(of.Form.Operation.Summary), http.StatusSeeOther)
+}
+
+// sent are the fields of the form that a page has sent.
+func (p *page) sent() (url.Values, error) {
+	values, err := url.ParseQuery(string(p.C.Body()))
+	if err != nil {
+		return nil, evidence.NewError(evidence.Invalid, "The form cannot be read.")
+	}
+	return values, nil
+}
