@@ -124,7 +124,7 @@ type look struct {
 	media  string
 }
 
-var looks = []look{{"light", 1280, "light", "screen"}, {"dark", 1280, "dark", "screen"}, {"narrow", 360, "light", "screen"}, {"wide", 2000, "dark", "screen"}, {"printed", 800, "light", "print"}}
+var looks = []look{{"light", 1280, "light", "screen"}, {"dark", 1280, "dark", "screen"}, {"narrow", 390, "light", "screen"}, {"narrow-dark", 390, "dark", "screen"}, {"wide", 2560, "light", "screen"}, {"wide-dark", 2560, "dark", "screen"}, {"printed", 800, "light", "print"}}
 
 // wantGoodLooks looks at the page in all ways: nothing is cut off and nothing keeps people from using it. With
 // ATTESTRY_TEST_SCREENSHOTS set, pictures are written to that folder.

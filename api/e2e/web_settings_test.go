@@ -27,7 +27,11 @@ func TestAdministratorsManageAccessInTheSettings(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	v := s.signedIn(adminKey)
-	v.sendForm("service-accounts/create_service_account", url.Values{"name": {"robot"}, "privilege": {"member"}, "description": {"<script>alert(1)</script>"}})
+	created := v.post("/"+s.org+"/settings/service-accounts/create_service_account",
+		url.Values{"name": {"robot"}, "privilege": {"member"}, "description": {"<script>alert(1)</script>"}})
+	if next := created.header.Get("Location"); created.status != http.StatusSeeOther || next != "/"+s.org+"/settings/keys/create_service_account_api_key?name=robot" {
+		t.Errorf("status %d, and the form %q follows", created.status, next)
+	}
 	v.wantSetting("service-accounts", "&lt;script&gt;alert(1)&lt;/script&gt;")
 	v.wantSetting("service-accounts", "/settings/keys?name=robot")
 	got := v.post("/"+s.org+"/settings/keys/create_service_account_api_key?name=robot",
@@ -142,7 +146,7 @@ func TestEveryAreaOfTheSettingsCanBeSeen(t *testing.T) {
 	s := share(t)
 	s.deliverRed()
 	v := s.signedIn(adminKey)
-	v.sendForm("service-accounts/create_service_account", url.Values{"name": {"robot"}, "description": {""}})
+	v.sendForm("controls/post_control", url.Values{"identifier": {"RELEASE"}, "name": {"Releases are agreed"}})
 	link := regexp.MustCompile(`href="(/` + s.org + `/settings/[^"]+)"`)
 	seen, waiting := map[string]bool{}, []string{"/" + s.org + "/settings"}
 	for len(waiting) > 0 {

@@ -142,8 +142,17 @@ func cell(column string, value any) any {
 
 // plain is a value of JSON as a text.
 func plain(value any) string {
-	if number, ok := value.(float64); ok {
-		return strconv.FormatFloat(number, 'f', -1, 64)
+	switch value := value.(type) {
+	case float64:
+		return strconv.FormatFloat(value, 'f', -1, 64)
+	case map[string]any:
+		var members []string
+		for _, name := range slices.Sorted(maps.Keys(value)) {
+			if value[name] != nil && value[name] != "" {
+				members = append(members, name+": "+fmt.Sprint(cell(name, value[name])))
+			}
+		}
+		return strings.Join(members, ", ")
 	}
 	return fmt.Sprint(value)
 }

@@ -36,7 +36,7 @@ var areas = []area{
 		forms: []string{"put_policy"}, rowForms: []string{"put_policy"}},
 	{Name: "flows", Title: "Flows", list: "get_flows", columns: []string{"name", "description", "visibility"},
 		forms: []string{"create_flow", "create_flow_with_template"}, rowForms: []string{"create_flow_with_template", "rename_flow", "archive_flow"}, opens: "approvals"},
-	{Name: "approvals", Title: "Approvals of a flow", list: "list_approvals", columns: []string{"release_number", "artifact_name", "state", "environment", "description", "created_at"},
+	{Name: "approvals", Title: "Approvals of a flow", list: "list_approvals", columns: []string{"release_number", "artifact_name", "state", "approvals", "environment", "description", "created_at"},
 		forms: []string{"post_approval"}},
 	{Name: "controls", Title: "Controls", list: "list_controls", columns: []string{"identifier", "name", "description", "version", "archived"},
 		forms: []string{"post_control"}, rowForms: []string{"put_control", "archive_control", "unarchive_control"}},
@@ -58,6 +58,9 @@ var rowMembers = map[string]string{
 	"custom_attestation_type_name": "name",
 	"policy_name":                  "name",
 }
+
+// next are the forms that follow others, with the areas that they belong to.
+var next = map[string]struct{ area, form string }{"create_service_account": {"keys", "create_service_account_api_key"}}
 
 // readBy are the operations that read what a form changes, where the API has them at another path than the form.
 var readBy = map[string]string{"put_policy": "get_policy", "create_flow_with_template": "get_flow"}

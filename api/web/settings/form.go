@@ -108,6 +108,10 @@ func Send(r *request.Request) error {
 	if err != nil {
 		return err
 	}
+	if follows, ok := next[shown.Form.Operation.OperationID]; ok {
+		address := p.settingsAddress(follows.area+"/"+follows.form, p.fill(follows.form, map[string]any{"name": sent.Get("name")}))
+		return p.C.Redirect(address, http.StatusSeeOther)
+	}
 	return p.showDone(shown, answer)
 }
 
