@@ -94,7 +94,7 @@ func TestWhoLeavesAnOrganizationLeavesServiceAccounts(t *testing.T) {
 			t.Errorf("listed is %s", asJSON(account))
 		}
 	}
-	s.signedIn(readerKey).wantPage(http.StatusOK, "/"+s.org+"/members", "<bdi>leavers-robot</bdi> (member)")
+	s.signedIn(readerKey).wantPage(http.StatusOK, "/"+s.org+"/settings/service-accounts", `<td data-label="Left by creator"><bdi>true</bdi>`)
 	if got := s.do(http.MethodGet, "/api/v2/flows/"+s.org, robot, nil); got.status != http.StatusOK {
 		t.Errorf("its key answers %d", got.status)
 	}

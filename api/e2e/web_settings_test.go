@@ -110,7 +110,7 @@ func TestSettingsShowWhatARoleAllows(t *testing.T) {
 	if !strings.Contains(listed, "production") || strings.Contains(listed, "create_env") || strings.Contains(listed, "update_env") {
 		t.Errorf("the reader sees %s", listed)
 	}
-	reader.wantPage(http.StatusForbidden, "/"+s.org+"/settings/keys?name=robot", "does not suffice")
+	reader.wantPage(http.StatusForbidden, "/"+s.org+"/settings/keys?name=robot", "permission")
 	for _, path := range []string{"environments/create_env", "environments/delete_member", "nowhere", "nowhere/create_env", "approvals", "environments/list_envs"} {
 		reader.wantPage(http.StatusNotFound, "/"+s.org+"/settings/"+path, "Settings")
 	}

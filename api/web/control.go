@@ -1,14 +1,13 @@
 package web
 
 import (
-	"net/url"
 	"strconv"
 
 	"attestry/api/web/request"
 	"attestry/api/web/view"
 )
 
-// listed is the request.Pagination of an answer.
+// listed is how an answer is divided into pages.
 type listed struct {
 	Last  int   `json:"total_pages"`
 	Total int64 `json:"total_count"`
@@ -25,30 +24,6 @@ type control struct {
 	Tags        map[string]string `json:"tags"`
 	Archived    bool              `json:"archived"`
 	Policies    []string          `json:"policies_referencing"`
-}
-
-type controlsPage struct {
-	Org, Search string
-	Archived    bool
-	Found       struct {
-		listed
-		Controls []control `json:"controls"`
-	}
-	Pager request.Pager
-}
-
-func (s *Site) showControls(p *page) error {
-	shown := controlsPage{Org: p.Org(), Search: p.C.Query("search"), Archived: p.C.Query("archived") == "true"}
-	number := p.Number("page")
-	p.APIPath = request.Target("/controls/%s", shown.Org) + "?" + url.Values{
-		"page": {strconv.Itoa(number)}, "per_page": {strconv.Itoa(view.RowsPerPage)},
-		"search": {shown.Search}, "archived": {strconv.FormatBool(shown.Archived)},
-	}.Encode()
-	if err := p.Get(p.APIPath, &shown.Found); err != nil {
-		return err
-	}
-	shown.Pager = p.Pager("page", number, shown.Found.Last)
-	return p.Render("controls", "Controls", shown)
 }
 
 type controlPage struct {

@@ -2,27 +2,9 @@ package web
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
 )
-
-func TestMembersAreShown(t *testing.T) {
-	accounts := canned("[]", `[{"name": "kept", "privilege": "reader"}, {"name": "left", "privilege": "member", "left_by_creator": true}]`)
-	api := newFakeAPI(t, cannedAnswers{"GET /service-accounts/acme": accounts, "GET /organizations/acme/members": withHostile(
-		`[{"user": "%[1]s", "role": "admin", "created_at": 5}, {"user": "%[2]s", "role": "reader", "created_at": 5}]`)})
-	shown := api.open(t, "/acme/members")
-	shown.has(t, escapedScript, "2 members")
-	shown.lacks(t, "without their creators")
-	shown = api.open(t, "/acme/members")
-	shown.has(t, "without their creators", "<bdi>left</bdi> (member)")
-	shown.lacks(t, "kept")
-}
-
-func TestMembersAreRefusedAsTheAPIDoes(t *testing.T) {
-	api := newFakeAPI(t, cannedAnswers{"GET /organizations/acme/members": refused(http.StatusForbidden, `{"message": "<script>alert(1)"}`)})
-	api.open(t, "/acme/members").answers(t, http.StatusForbidden, escapedScript)
-}
 
 func TestEnvironmentsArePagedAndThoseThatFailComeFirst(t *testing.T) {
 	included := strings.Repeat(`"`+strings.Repeat("i", 255)+`",`, 19) + `"last"`

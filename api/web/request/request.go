@@ -65,8 +65,8 @@ func (r *Request) Beta() bool {
 	return err == nil && access.Beta
 }
 
-// section is the part of the navigation that the page belongs to.
-func (r *Request) section() string {
+// Section is the part of the navigation that the page belongs to.
+func (r *Request) Section() string {
 	_, section, _ := strings.Cut(strings.TrimPrefix(r.C.Path(), "/"), "/")
 	section, _, _ = strings.Cut(section, "/")
 	return section
@@ -134,7 +134,7 @@ func (r *Request) ShowError(status int, message string) error {
 // Render sends a page. Nothing is sent unless all of it can be made.
 func (r *Request) Render(name, title string, data any) error {
 	content, err := r.Templates.Render(name, view.Layout{
-		Title: title, Viewer: r.Viewer.Name, Org: r.shownOrg(), Beta: r.Beta(), Section: r.section(), API: r.APIAddress(), Data: data,
+		Title: title, Viewer: r.Viewer.Name, Org: r.shownOrg(), Beta: r.Beta(), Section: r.Section(), API: r.APIAddress(), Data: data,
 	})
 	if err != nil {
 		return err

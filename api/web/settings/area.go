@@ -2,6 +2,7 @@ package settings
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -44,14 +45,8 @@ func ShowArea(r *request.Request) error {
 	if err != nil {
 		return err
 	}
-	listed, err := p.allowed(of.list)
-	if err != nil {
-		return err
-	}
-	if len(listed) == 0 {
-		return evidence.NewError(evidence.Forbidden, "Your role does not suffice to see this.")
-	}
-	filter := form.New(listed[0])
+	listed, _ := p.API.Operation(of.list)
+	filter := form.New(listed)
 	filter.Fill(p.query())
 	target, ok := filter.Target(p.Org())
 	if !ok {
@@ -59,7 +54,7 @@ func ShowArea(r *request.Request) error {
 	}
 	p.APIPath = target
 	shown := areaPage{Org: p.Org(), Title: of.Title, Columns: of.columns, Of: filter.Names(), Filter: filter.Choices(), Done: p.C.Query("done")}
-	var answer any
+	var answer json.RawMessage
 	if err := p.Get(target, &answer); err != nil {
 		return err
 	}
@@ -73,7 +68,7 @@ func ShowArea(r *request.Request) error {
 }
 
 // addRows adds the rows of the answer of a list. An answer that does not say how many pages it has is whole.
-func (a *areaPage) addRows(p *page, of *area, answer any) error {
+func (a *areaPage) addRows(p *page, of *area, answer json.RawMessage) error {
 	rows, last := rowsOf(answer)
 	if a.Pager = p.Pager("page", p.Number("page"), last); last == 0 {
 		rows, a.Pager = request.Cut(p.Request, rows)
@@ -85,12 +80,15 @@ func (a *areaPage) addRows(p *page, of *area, answer any) error {
 	for _, row := range rows {
 		made := areaRow{}
 		for _, column := range of.columns {
-			made.Cells = append(made.Cells, cell(column, row[column]))
+			made.Cells = append(made.Cells, cell(column, row.value(column)))
 		}
 		for i := range operations {
 			made.Forms = append(made.Forms, p.formLink(of, &operations[i], row))
 		}
-		if of.opens != "" {
+		switch {
+		case of.page != nil:
+			made.Open = of.page(p.Org(), row)
+		case of.opens != "":
 			made.Open = p.settingsAddress(of.opens, p.fill(areaNamed(of.opens).list, row))
 		}
 		a.Rows = append(a.Rows, made)
@@ -98,34 +96,47 @@ func (a *areaPage) addRows(p *page, of *area, answer any) error {
 	return nil
 }
 
+// row is a thing in a list. Its members are decoded where they are shown, as others may be large.
+type row map[string]json.RawMessage
+
+// text is a member as a text, "" if there is none.
+func (r row) text(member string) string { return plain(r.value(member)) }
+
+func (r row) value(member string) (value any) {
+	if json.Unmarshal(r[member], &value) != nil {
+		return nil
+	}
+	return value
+}
+
 // rowsOf finds the rows in the answer of a list, and how many pages it has, 0 for one that is whole. An answer without a list
 // is a row.
-func rowsOf(answer any) (rows []map[string]any, last int) {
-	object, _ := answer.(map[string]any)
-	list, ok := answer.([]any)
+func rowsOf(answer json.RawMessage) (rows []row, last int) {
+	if json.Unmarshal(answer, &rows) == nil {
+		return rows, 0
+	}
+	var object row
+	if json.Unmarshal(answer, &object) != nil {
+		return nil, 0
+	}
+	var head struct {
+		Pages      int `json:"total_pages"`
+		Pagination struct {
+			Pages int `json:"page_count"`
+		} `json:"pagination"`
+	}
+	_ = json.Unmarshal(answer, &head) // an answer without them is whole
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		if found, isList := object[name].([]any); isList && !ok {
-			list, ok = found, true
+		if json.Unmarshal(object[name], &rows) == nil && rows != nil {
+			return rows, cmp.Or(head.Pages, head.Pagination.Pages)
 		}
 	}
-	if !ok {
-		return []map[string]any{object}, 0
-	}
-	pagination, _ := object["pagination"].(map[string]any)
-	pages, _ := cmp.Or(object["total_pages"], pagination["page_count"], any(0.0)).(float64)
-	for _, one := range list {
-		if row, ok := one.(map[string]any); ok {
-			rows = append(rows, row)
-		}
-	}
-	return rows, int(pages)
+	return []row{object}, 0
 }
 
 // cell is a value as templates show it: a text, or Unix seconds.
 func cell(column string, value any) any {
 	switch value := value.(type) {
-	case nil:
-		return ""
 	case float64:
 		if strings.HasSuffix(column, "_at") || column == "when" || column == "timestamp" {
 			return value
@@ -143,6 +154,8 @@ func cell(column string, value any) any {
 // plain is a value of JSON as a text.
 func plain(value any) string {
 	switch value := value.(type) {
+	case nil:
+		return ""
 	case float64:
 		return strconv.FormatFloat(value, 'f', -1, 64)
 	case map[string]any:

@@ -1,6 +1,10 @@
 package settings
 
-import "slices"
+import (
+	"slices"
+
+	"attestry/api/web/view"
+)
 
 // area is a part of the settings: what there is of a kind, and the forms that change it. All of it are operations of the API
 // by their ids.
@@ -11,15 +15,16 @@ type area struct {
 	columns []string
 	// forms are those of the area, and rowForms those of each row.
 	forms, rowForms []string
-	// opens is the area that a row leads to, "" for none.
+	// opens is the area that a row leads to, "" for none. page is the page instead, nil for none.
 	opens string
+	page  func(org string, of row) string
 }
 
 // areas are all parts of the settings. The index lists those that no row leads to.
 var areas = []area{
 	{Name: "members", Title: "Members", list: "list_members", columns: []string{"user", "role", "created_at"},
 		forms: []string{"put_member"}, rowForms: []string{"put_member", "delete_member"}},
-	{Name: "service-accounts", Title: "Service accounts", list: "list_service_accounts", columns: []string{"name", "privilege", "description", "created_at"},
+	{Name: "service-accounts", Title: "Service accounts", list: "list_service_accounts", columns: []string{"name", "privilege", "description", "created_at", "left_by_creator"},
 		forms: []string{"create_service_account"}, rowForms: []string{"update_service_account", "delete_service_account"}, opens: "keys"},
 	{Name: "keys", Title: "Keys of a service account", list: "list_service_account_api_keys", columns: []string{"description", "id", "created_at", "expires_at", "last_used_at"},
 		forms: []string{"create_service_account_api_key"}, rowForms: []string{"rotate_service_account_api_key", "delete_service_account_api_key"}},
@@ -33,13 +38,15 @@ var areas = []area{
 	{Name: "allow-list", Title: "Allowed artifacts", list: "list_allowlist", columns: []string{"artifact_name", "fingerprint", "environment_name", "user_name", "description", "timestamp"},
 		forms: []string{"allow_artifact_for_env"}},
 	{Name: "policies", Title: "Policies", list: "list_policies", columns: []string{"name", "type", "description", "last_modified_at"},
-		forms: []string{"put_policy"}, rowForms: []string{"put_policy"}},
+		forms: []string{"put_policy"}, rowForms: []string{"put_policy"},
+		page: func(org string, of row) string { return view.Pages.Policy(org, of.text("name")) }},
 	{Name: "flows", Title: "Flows", list: "get_flows", columns: []string{"name", "description", "visibility"},
 		forms: []string{"create_flow", "create_flow_with_template"}, rowForms: []string{"create_flow_with_template", "rename_flow", "archive_flow"}, opens: "approvals"},
 	{Name: "approvals", Title: "Approvals of a flow", list: "list_approvals", columns: []string{"release_number", "artifact_name", "state", "approvals", "environment", "description", "created_at"},
 		forms: []string{"post_approval"}},
 	{Name: "controls", Title: "Controls", list: "list_controls", columns: []string{"identifier", "name", "description", "version", "archived"},
-		forms: []string{"post_control"}, rowForms: []string{"put_control", "archive_control", "unarchive_control"}},
+		forms: []string{"post_control"}, rowForms: []string{"put_control", "archive_control", "unarchive_control"},
+		page: func(org string, of row) string { return view.Pages.Control(org, of.text("identifier")) }},
 	{Name: "attestation-types", Title: "Attestation types", list: "get_custom_attestation_types", columns: []string{"name", "description", "archived", "last_modified_at"},
 		forms: []string{"post_custom_attestation_type"}, rowForms: []string{"archive_custom_attestation_type"}},
 	{Name: "actions", Title: "Notifications", list: "list_actions", columns: []string{"number", "name", "type", "triggers", "is_failing"},

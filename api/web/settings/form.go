@@ -53,7 +53,7 @@ func (p *page) stored(of *form.Form) map[string]any {
 	reader := of
 	if operation, ok := p.API.Operation(readBy[of.Operation.OperationID]); ok {
 		reader = form.New(operation)
-		reader.Fill(p.fill(operation.OperationID, map[string]any{"name": p.C.Query("name")}))
+		reader.Fill(p.fill(operation.OperationID, named(p.C.Query("name"))))
 	}
 	target, ok := reader.Target(p.Org())
 	path, _, _ := strings.Cut(target, "?")
@@ -109,7 +109,7 @@ func Send(r *request.Request) error {
 		return err
 	}
 	if follows, ok := next[shown.Form.Operation.OperationID]; ok {
-		address := p.settingsAddress(follows.area+"/"+follows.form, p.fill(follows.form, map[string]any{"name": sent.Get("name")}))
+		address := p.settingsAddress(follows.area+"/"+follows.form, p.fill(follows.form, named(sent.Get("name"))))
 		return p.C.Redirect(address, http.StatusSeeOther)
 	}
 	return p.showDone(shown, answer)
@@ -140,4 +140,10 @@ func (p *page) sent() (url.Values, error) {
 		return nil, evidence.NewError(evidence.Invalid, "The form cannot be read.")
 	}
 	return values, nil
+}
+
+// named is a row of which the name alone is known.
+func named(name string) row {
+	encoded, _ := json.Marshal(name) // a text always has a form in JSON
+	return row{"name": encoded}
 }

@@ -2,6 +2,7 @@
 package settings
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 
@@ -58,9 +59,9 @@ func ShowSettings(r *request.Request) error {
 	return p.Render("settings", "Settings", shown)
 }
 
-// area finds the part of the settings that the path names.
+// area finds the part of the settings that the path names: /org/settings/members, or /org/members.
 func (p *page) area() (*area, error) {
-	found := areaNamed(p.Parameter("area"))
+	found := areaNamed(cmp.Or(p.Parameter("area"), p.Section()))
 	if found == nil {
 		return nil, evidence.NewError(evidence.NotFound, "There is no such part of the settings.")
 	}
@@ -78,19 +79,16 @@ func (p *page) query() url.Values {
 
 // fill gives values to the parameters of an operation that a row has members for. Other names in the path are those in the
 // query of the page.
-func (p *page) fill(id string, row map[string]any) url.Values {
+func (p *page) fill(id string, of row) url.Values {
 	values, queried := url.Values{}, p.query()
 	operation, _ := p.API.Operation(id)
 	for _, field := range form.New(operation).Fields {
-		value, ok := row[field.Name]
-		if !ok {
-			value, ok = row[rowMembers[field.Name]]
+		value := cmp.Or(of.text(field.Name), of.text(rowMembers[field.Name]))
+		if given := queried.Get(field.Name); value == "" && field.InPath() {
+			value = given
 		}
-		if given := queried[field.Name]; !ok && len(given) > 0 {
-			value, ok = given[0], field.InPath()
-		}
-		if ok && field.Identifies() {
-			values.Set(field.Name, plain(value))
+		if value != "" && field.Identifies() {
+			values.Set(field.Name, value)
 		}
 	}
 	return values
@@ -106,8 +104,8 @@ func (p *page) formLinks(of *area, ids []string) (links []formLink, err error) {
 }
 
 // formLink leads to a form, filled in with what is known of a row.
-func (p *page) formLink(of *area, operation *server.Operation, row map[string]any) formLink {
-	return formLink{operation.Summary, p.settingsAddress(of.Name+"/"+operation.OperationID, p.fill(operation.OperationID, row))}
+func (p *page) formLink(of *area, operation *server.Operation, about row) formLink {
+	return formLink{operation.Summary, p.settingsAddress(of.Name+"/"+operation.OperationID, p.fill(operation.OperationID, about))}
 }
 
 func (p *page) settingsAddress(path string, values url.Values) string {
