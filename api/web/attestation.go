@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -40,14 +41,21 @@ type attestationRow struct {
 	Logged *logged `json:"-"`
 }
 
-// maxFound is how many lines of what an attestation found a page shows.
-const maxFound = 8
+const (
+	// maxFound is how many lines of what an attestation found a page shows.
+	maxFound = 8
+	// maxPayload is how much of a payload a page shows, in bytes of HTML.
+	maxPayload = 16 << 10
+)
 
-// setFound reads what the attestation found from the answer that it was decoded from.
+// setFound reads what the attestation found, and the payload, from the answer that it was decoded from.
 func (a *attestation) setFound(answer json.RawMessage) error {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(answer, &members); err != nil {
 		return err
+	}
+	if kind, ok := recorded.TypeOf(a.Type); !ok || kind.Member != "" {
+		a.Payload = view.Cut(string(members[cmp.Or(kind.Member, recorded.DataMember)]), maxPayload)
 	}
 	lines, more := first(recorded.Summary(a.Type, members), maxFound)
 	for _, line := range lines {
@@ -73,6 +81,8 @@ type attestation struct {
 	ExternalURLs map[string]externalURL `json:"external_urls"`
 	Annotations  map[string]string      `json:"annotations"`
 	UserData     json.RawMessage        `json:"user_data"`
+	// Payload is what its type judged, or the beginning of it.
+	Payload string `json:"-"`
 }
 
 // UserText is the data that its client has sent along, "" for none.

@@ -39,9 +39,11 @@ func (e *environment) prepare(org string, now time.Time) {
 }
 
 type organizationPage struct {
-	Org          string
-	Environments []environment
-	Pager        request.Pager
+	Org string
+	// Red and Silent count the environments that somebody has to look at, of Total.
+	Red, Silent, Total int
+	Environments       []environment
+	Pager              request.Pager
 }
 
 // showHome redirects to the default organization of a person, or to the list of organizations.
@@ -80,24 +82,39 @@ func (s *Site) showOrganization(p *page) error {
 		return err
 	}
 	for i := range shown.Environments {
-		shown.Environments[i].prepare(p.Org(), s.Clock())
+		one := &shown.Environments[i]
+		one.prepare(p.Org(), s.Clock())
+		switch one.rank() {
+		case rankRed:
+			shown.Red++
+		case rankSilent:
+			shown.Silent++
+		}
 	}
+	shown.Total = len(shown.Environments)
 	slices.SortStableFunc(shown.Environments, func(a, b environment) int { return a.rank() - b.rank() })
 	shown.Environments, shown.Pager = request.Cut(p.Request, shown.Environments)
 	return p.Render("organization", shown.Org, shown)
 }
 
-// rank puts first what somebody has to look at.
+// The ranks of environments. What somebody has to look at comes first.
+const (
+	rankRed = iota
+	rankSilent
+	rankUnknown
+	rankGreen
+)
+
 func (e *environment) rank() int {
 	switch {
 	case e.State != nil && !*e.State:
-		return 0
+		return rankRed
 	case e.Silent:
-		return 1
+		return rankSilent
 	case e.State == nil:
-		return 2
+		return rankUnknown
 	}
-	return 3
+	return rankGreen
 }
 
 // Summary says in words how many artifacts run.

@@ -86,6 +86,7 @@ func TestAttestationThatWasAskedForIsShown(t *testing.T) {
 		t.Errorf("the attestation is not read once: %v", api.asked)
 	}
 	trailAPI(t).open(t, path+scanID).has(t, "It has no row below", "Download its evidence", "&lt;script&gt;alert(1)&lt;/script&gt;", "javascript:alert(1)")
+	trailAPI(t).open(t, path+testID).has(t, "What was judged", "[{&#34;name&#34;:&#34;a&#34;,&#34;total&#34;:120")
 	trailAPI(t).open(t, path+"nowhere").has(t, "This trail has no attestation <bdi>nowhere</bdi>.")
 }
 
