@@ -16,6 +16,8 @@ type Cause struct {
 	// Count is how many artifacts there are. Artifacts are the first of them.
 	Count     int
 	Artifacts []CausedArtifact
+	// last is the artifact that was counted last.
+	last *Artifact
 }
 
 // CausedArtifact is an artifact that a cause keeps from running, with its own remedy, "" if none is known.
@@ -58,6 +60,10 @@ func (c *Causes) addTo(sentence *Sentence, artifact *Artifact) bool {
 		c.List = append(c.List, &Cause{Text: text, Policy: policy})
 	}
 	one := c.List[at]
+	if one.last == artifact { // another rule finds the same
+		return true
+	}
+	one.last = artifact
 	if one.Count++; len(one.Artifacts) < maxOfCause {
 		one.Artifacts = append(one.Artifacts, CausedArtifact{artifact.Name, artifact.Fingerprint, artifact.Link, known(sentence.Remedy)})
 	}
@@ -70,6 +76,9 @@ func (c *Causes) sort() {
 
 // cause is what a sentence says of an artifact, whichever trail it says it of.
 func (s *Sentence) cause() string {
+	if s.Cause == "missing_provenance" || s.Cause == "no_provenance" {
+		return "No flow knows the artifact, so that nothing is known of it."
+	}
 	text := strings.TrimPrefix(s.Text, fmt.Sprintf("In trail '%s' of flow '%s' ", known(s.Trail), known(s.Flow)))
 	if text == "" {
 		return s.Text

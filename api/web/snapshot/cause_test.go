@@ -67,3 +67,12 @@ func TestFewCausesAndArtifactsAreKept(t *testing.T) {
 		t.Errorf("%d causes are kept, and %d others", len(got.Causes.List), got.Causes.Others)
 	}
 }
+
+func TestArtifactsThatNoFlowKnowsAreOneCause(t *testing.T) {
+	const one = `{"failing":true,"cause":"missing_provenance","text":"No flow knows the artifact, and the policy requires provenance.","policy_name":"production"}`
+	const other = `{"failing":true,"cause":"no_provenance","text":"No flow knows the artifact, so it cannot have an attestation 'scan'.","policy_name":"production"}`
+	got := decode(t, snapshotText(failing("a", one, other), failing("b", one, other)), Filter{}).Causes
+	if len(got.List) != 1 || got.List[0].Count != 2 || !strings.HasPrefix(got.List[0].Text, "No flow knows the artifact") {
+		t.Errorf("there are the causes %+v", got.List)
+	}
+}

@@ -20,6 +20,7 @@ const (
 
 // Sentence explains a verdict.
 type Sentence struct {
+	Cause   string            `json:"cause"`
 	Failing bool              `json:"failing"`
 	Text    string            `json:"text"`
 	Remedy  *string           `json:"remedy"`
