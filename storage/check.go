@@ -53,19 +53,6 @@ func checkIndexes(schema *Schema) error {
 	return nil
 }
 
-// CheckRecords reports whether records can be written in one command.
-func CheckRecords(schema *Schema, records ...Record) error {
-	if len(records) > MaxMany {
-		return fmt.Errorf("%d records in one command", len(records))
-	}
-	for i := range records {
-		if err := checkRecord(schema, &records[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func checkRecord(schema *Schema, record *Record) error {
 	if record.ID == "" || record.Revision == 0 {
 		return errors.New("a record without id or revision")

@@ -56,8 +56,7 @@ func deploymentFields(d *snapshot.Deployment) map[string]any {
 
 // Record stores deployments; those that exist stay as they are.
 func (d *Deployments) Record(ctx context.Context, made []snapshot.Deployment) error {
-	_, err := d.collection.InsertMany(ctx, made)
-	return err
+	return d.collection.Add(ctx, made...)
 }
 
 // RecordIn adds to a batch what Record does, and deployments of which more is known than when they were recorded.
