@@ -50,7 +50,7 @@ func continueLog(ctx context.Context, s *session, org string) error {
 	if err != nil {
 		return err
 	}
-	found, err := organization(ctx, s.Store.Tenancy, org)
+	found, err := s.organization(ctx, org)
 	if err != nil {
 		return err
 	}
