@@ -61,8 +61,8 @@ func checkRecord(schema *Schema, record *Record) error {
 		return err
 	}
 	if len(record.Body) > MaxBody {
-		return evidence.NewError(evidence.TooLarge, fmt.Sprintf(
-			"What is to be stored exceeds the limit of %d MiB for a document of %s", MaxBody>>20, schema.Name))
+		return evidence.Errorf(evidence.TooLarge,
+			"What is to be stored exceeds the limit of %d MiB for a document of %s", MaxBody>>20, schema.Name)
 	}
 	for name, value := range record.Fields {
 		if !slices.Contains(schema.Fields, name) {

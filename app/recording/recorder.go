@@ -5,7 +5,6 @@ package recording
 import (
 	"context"
 	"errors"
-	"time"
 
 	"attestry/evidence"
 	"attestry/storage"
@@ -95,9 +94,5 @@ func (r *Recorder) timeAfter(ctx context.Context, org string, last, now float64)
 
 // busy asks the client to try again, as other requests keep changing the trail.
 func busy() error {
-	return &evidence.Error{
-		Code:       evidence.Unavailable,
-		Message:    "The trail is being changed by many requests at once, please try again.",
-		RetryAfter: time.Second,
-	}
+	return evidence.Busy("The trail is being changed by many requests at once, please try again.")
 }

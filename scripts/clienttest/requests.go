@@ -11,13 +11,13 @@ import (
 
 // JSON is a request with a body in JSON.
 func JSON(method, path, format string, args ...any) client.Request {
-	return client.Request{method, path, "application/json", fmt.Appendf(nil, format, args...)}
+	return client.Request{Method: method, Path: path, ContentType: "application/json", Body: fmt.Appendf(nil, format, args...)}
 }
 
 // Form is a request with a form: its data and, if file is not "", a file in a field of that name.
 func Form(method, path, field, data, file string, content []byte) client.Request {
 	body, contentType := client.EncodeForm(field, data, file, content)
-	return client.Request{method, path, contentType, body}
+	return client.Request{Method: method, Path: path, ContentType: contentType, Body: body}
 }
 
 // CreateEnvironment creates a cluster.

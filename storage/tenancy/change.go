@@ -63,11 +63,8 @@ func (t *Tenancy) change(ctx context.Context, orgName string, by identity.Actor,
 		case <-time.After(changePause/2 + rand.N(changePause)):
 		}
 	}
-	return errors.Join(&evidence.Error{
-		Code:       evidence.Unavailable,
-		Message:    "The organization is being changed by many requests at once, please try again.",
-		RetryAfter: time.Second,
-	}, t.withdraw(ctx, entries))
+	busy := evidence.Busy("The organization is being changed by many requests at once, please try again.")
+	return errors.Join(busy, t.withdraw(ctx, entries))
 }
 
 // writtenEntries are the ids of the entries that earlier attempts of a change may have written. Each attempt has its
