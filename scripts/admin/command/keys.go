@@ -17,15 +17,6 @@ import (
 
 const keyDetails = `An OWNER of keys is a user, such as anna, or a service account, such as acme/ci. EXPIRES is a day or a time in ISO 8601.`
 
-// keyCommands are those for API keys.
-func keyCommands() []command {
-	return []command{
-		{"keys list", "[--json] OWNER", "list the keys that work", parseListKeys, ""},
-		{"keys issue", "OWNER DESCRIPTION [EXPIRES]", "make a key and print it: nothing can show it again", parseIssueKey, ""},
-		{"keys revoke", "OWNER KEY_ID", "revoke a key: it stops working within a second", parseRevokeKey, keyDetails},
-	}
-}
-
 // listedKey is a key as it is listed.
 type listedKey struct {
 	ID          string `json:"id"`

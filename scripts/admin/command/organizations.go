@@ -11,17 +11,6 @@ import (
 	"attestry/storage"
 )
 
-// organizationCommands are those for organizations and their members.
-func organizationCommands() []command {
-	return []command{
-		{"organizations list", "[--json]", "list all organizations", parseListOrganizations, ""},
-		{"organizations create", "NAME USER", "create a shared organization that a user administers", parseCreateOrganization, ""},
-		{"members list", "[--json] ORG", "list the users and service accounts of an organization with their roles", parseListMembers, ""},
-		{"members set", "ORG USER ROLE", "make a user a member, or change the role: admin, member, snapshotter or reader", parseSetMember, ""},
-		{"members remove", "ORG USER", "remove a user from an organization", parseRemoveMember, ""},
-	}
-}
-
 // listedOrganization is an organization as it is listed.
 type listedOrganization struct {
 	Name      string `json:"name"`

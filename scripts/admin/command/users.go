@@ -10,15 +10,6 @@ import (
 	"attestry/storage"
 )
 
-// userCommands are those for users.
-func userCommands() []command {
-	return []command{
-		{"users list", "[--json]", "list all users", parseListUsers, ""},
-		{"users create", "NAME [EMAIL]", "create a user with a personal organization, or bring a removed one back", parseCreateUser, ""},
-		{"users remove", "NAME", "remove a user: the keys stop working and the memberships end", parseRemoveUser, ""},
-	}
-}
-
 // listedUser is a user as it is listed.
 type listedUser struct {
 	Name      string `json:"name"`
