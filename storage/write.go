@@ -112,19 +112,12 @@ func Put(ctx context.Context, docs Documents, schema *Schema, records ...Record)
 
 // Delete removes documents (at most MaxMany); absent ones are no error.
 func Delete(ctx context.Context, docs Documents, schema *Schema, ids ...string) error {
-	records := make([]Record, 0, len(ids))
-	for _, id := range ids {
-		records = append(records, Record{ID: id})
-	}
+	records := Map(ids, func(id string) Record { return Record{ID: id} })
 	return docs.Write(ctx, writesOf(WriteDelete, schema, records)...)
 }
 
 func writesOf(kind WriteKind, schema *Schema, records []Record) []Write {
-	writes := make([]Write, 0, len(records))
-	for i := range records {
-		writes = append(writes, Write{Kind: kind, Schema: schema, Record: records[i]})
-	}
-	return writes
+	return Map(records, func(record Record) Write { return Write{Kind: kind, Schema: schema, Record: record} })
 }
 
 // Batch collects writes for Documents.Write. The zero value is empty. Collection.InsertIn, AddIn, ReplaceIn,

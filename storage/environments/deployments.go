@@ -147,14 +147,10 @@ func (d *Deployments) Moments(ctx context.Context, q DeploymentQuery) ([]Deploym
 		return nil, nil
 	}
 	entries, err := storage.FindAllFields(ctx, d.collection, q.query())
-	moments := make([]DeploymentMoment, 0, len(entries))
-	for i := range entries {
-		moments = append(moments, momentOf(&entries[i]))
-	}
-	return moments, err
+	return storage.Map(entries, momentOf), err
 }
 
-func momentOf(entry *storage.Record) DeploymentMoment {
+func momentOf(entry storage.Record) DeploymentMoment {
 	moment := DeploymentMoment{At: entry.Float("time"), Environment: cmp.Or(entry.Text("repo_environment"), entry.Text("environment"))}
 	if lead, ok := entry.Fields["lead_time"].(float64); ok {
 		moment.LeadTime = &lead
