@@ -54,12 +54,8 @@ func deploymentFields(d *snapshot.Deployment) map[string]any {
 	return fields
 }
 
-// Record stores deployments; those that exist stay as they are.
-func (d *Deployments) Record(ctx context.Context, made []snapshot.Deployment) error {
-	return d.collection.Add(ctx, made...)
-}
-
-// RecordIn adds to a batch what Record does, and deployments of which more is known than when they were recorded.
+// RecordIn has a batch store deployments: of those made, the ones that exist stay as they are; of those learned, more
+// is known than when they were recorded.
 func (d *Deployments) RecordIn(batch *storage.Batch, made, learned []snapshot.Deployment) {
 	d.collection.AddIn(batch, made...)
 	d.collection.PutIn(batch, learned...)

@@ -79,7 +79,11 @@ func (db *DB) writeRun(ctx context.Context, run []storage.Write) error {
 		}
 	}
 	for done := 0; ; {
-		result, err := bulkWrite(ctx, collection, models[done:])
+		var result *mongo.BulkWriteResult
+		err := write(ctx, func(ctx context.Context) (err error) {
+			result, err = collection.BulkWrite(ctx, models[done:])
+			return err
+		})
 		taken, err := duplicate(err)
 		switch {
 		case err != nil:
@@ -102,14 +106,6 @@ func (db *DB) writeRun(ctx context.Context, run []storage.Write) error {
 // isUpdate reports whether the server counts what a write of a kind matches or upserts.
 func isUpdate(kind storage.WriteKind) bool {
 	return kind == storage.WritePut || kind == storage.WriteAdd || kind == storage.WriteReplace
-}
-
-func bulkWrite(ctx context.Context, collection *mongo.Collection, models []mongo.WriteModel) (result *mongo.BulkWriteResult, err error) {
-	err = write(ctx, func(ctx context.Context) error {
-		result, err = collection.BulkWrite(ctx, models)
-		return err
-	})
-	return result, err
 }
 
 func model(w *storage.Write) mongo.WriteModel {
