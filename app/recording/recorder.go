@@ -4,7 +4,6 @@ package recording
 
 import (
 	"context"
-	"errors"
 
 	"attestry/evidence"
 	"attestry/storage"
@@ -70,16 +69,6 @@ type Scope struct {
 	Trail    string
 	By, ByID string
 	At       float64
-}
-
-// flow returns the id of a scope's flow, making the flow if need be.
-func (r *Recorder) flow(ctx context.Context, scope Scope) (string, error) {
-	ref, err := r.Flows.Resolve(ctx, scope.Org, scope.Flow)
-	if !errors.Is(err, storage.ErrNotFound) {
-		return ref.ID, err
-	}
-	flow, _, err := r.Flows.Ensure(ctx, scope.Org, scope.Flow, scope.By, scope.At)
-	return flow.ID, err
 }
 
 // microsecond is the least difference of two times, in seconds.

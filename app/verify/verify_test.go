@@ -267,7 +267,7 @@ func TestObjectsOfAllKindsOfDocumentsAreMissed(t *testing.T) {
 		s.must(err)
 		return object.Key
 	}
-	_, _, err := s.store.Templates.Put(t.Context(), org, []byte("version: 1\ntrail: {artifacts: [{name: web}]}\n#"+strings.Repeat("x", 300<<10)))
+	_, err := s.store.Templates.Put(t.Context(), org, []byte("version: 1\ntrail: {artifacts: [{name: web}]}\n#"+strings.Repeat("x", 300<<10)))
 	s.must(err)
 	_, err = s.store.AttestationTypes.Put(t.Context(), evidence.AttestationTypeVersion{
 		Org: org, Name: "scan", Schema: []byte(`{"type":"object","description":"` + strings.Repeat("x", 100<<10) + `"}`),

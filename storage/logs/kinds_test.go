@@ -36,7 +36,7 @@ func record(t *testing.T, s *apptest.Fixture) {
 	ctx := t.Context()
 	flow, _, err := s.PutFlow("org", "flow")
 	s.Must(err)
-	_, _, err = s.Templates.Put(ctx, "org", []byte("version: 1\ntrail: {attestations: []}\n"))
+	_, err = s.Templates.Put(ctx, "org", []byte("version: 1\ntrail: {attestations: []}\n"))
 	s.Must(err)
 	scope := recording.Scope{Org: "org", OrgName: "org", Flow: "flow", Trail: "trail", By: "me", At: 100}
 	artifact := evidence.ArtifactRecord{ID: evidence.NewID(), Org: "org", Trail: "trail", Name: "api", Fingerprint: apptest.Sha("f1", 64), CreatedAt: 100}
