@@ -92,10 +92,10 @@ func (s *damageFixture) damageDocument(collection, id string, change func([]byte
 		}
 		record, err := s.docs.Get(s.t.Context(), schema, id)
 		s.must(err)
-		s.must(s.docs.Delete(s.t.Context(), schema, id))
+		s.must(storage.Delete(s.t.Context(), s.docs, schema, id))
 		if change != nil {
 			record.Body = change(record.Body)
-			s.must(s.docs.Insert(s.t.Context(), schema, record))
+			s.must(storage.Insert(s.t.Context(), s.docs, schema, record))
 		}
 	}
 }
@@ -108,19 +108,19 @@ func TestDamagedContentIsAnErrorThatNamesIt(t *testing.T) {
 	// sentence for clients must name.
 	for name, store := range map[string]func(s *damageFixture) (read func(context.Context, *app.Store) error, named string){
 		"a template's object was altered": func(s *damageFixture) (func(context.Context, *app.Store) error, string) {
-			id, _, err := s.process().Templates.Put(t.Context(), "org", large)
+			id, err := s.process().Templates.Put(t.Context(), "org", large)
 			s.must(err)
 			s.damageObject(false)
 			return readTemplate(id), id
 		},
 		"a template's object is lost": func(s *damageFixture) (func(context.Context, *app.Store) error, string) {
-			id, _, err := s.process().Templates.Put(t.Context(), "org", large)
+			id, err := s.process().Templates.Put(t.Context(), "org", large)
 			s.must(err)
 			s.damageObject(true)
 			return readTemplate(id), id
 		},
 		"a template's document was altered": func(s *damageFixture) (func(context.Context, *app.Store) error, string) {
-			id, _, err := s.process().Templates.Put(t.Context(), "org", []byte(damageTemplate))
+			id, err := s.process().Templates.Put(t.Context(), "org", []byte(damageTemplate))
 			s.must(err)
 			other, err := json.Marshal([]byte(strings.Replace(damageTemplate, "web", "api", 1)))
 			s.must(err)
@@ -130,7 +130,7 @@ func TestDamagedContentIsAnErrorThatNamesIt(t *testing.T) {
 			return readTemplate(id), id
 		},
 		"a document is no JSON": func(s *damageFixture) (func(context.Context, *app.Store) error, string) {
-			id, _, err := s.process().Templates.Put(t.Context(), "org", []byte(damageTemplate))
+			id, err := s.process().Templates.Put(t.Context(), "org", []byte(damageTemplate))
 			s.must(err)
 			s.damageDocument("templates", "org/"+id, func(b []byte) []byte { return b[:len(b)-1] })
 			return readTemplate(id), "templates"

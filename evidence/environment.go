@@ -122,7 +122,7 @@ func (e *Environment) AttachPolicies(names []string) (changed bool, err error) {
 		}
 	}
 	if len(policies) > MaxPolicies {
-		return false, NewError(Invalid, fmt.Sprintf("Environment '%s' can have at most %d policies", e.Name, MaxPolicies))
+		return false, Errorf(Invalid, "Environment '%s' can have at most %d policies", e.Name, MaxPolicies)
 	}
 	changed = len(policies) > len(e.Policies)
 	e.Policies = policies

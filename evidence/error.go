@@ -3,6 +3,7 @@ package evidence
 
 import (
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -38,6 +39,16 @@ func (e *Error) Error() string { return e.Message }
 
 // NewError makes an error of the given code with a message for the client.
 func NewError(code Code, message string) *Error { return &Error{Code: code, Message: message} }
+
+// Errorf is NewError with a message that is formatted.
+func Errorf(code Code, format string, values ...any) *Error {
+	return NewError(code, fmt.Sprintf(format, values...))
+}
+
+// Busy makes an error for a client that may try again in a second.
+func Busy(message string) *Error {
+	return &Error{Code: Unavailable, Message: message, RetryAfter: time.Second}
+}
 
 // ValidationMessage heads every answer to a payload or parameter that fails validation (docs/semantics.md 1.8).
 const ValidationMessage = "Input payload validation failed"

@@ -3,7 +3,6 @@ package evidence
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -102,15 +101,15 @@ func (t *Trail) Admits(artifacts []string, attestation string) error {
 			fresh++
 		}
 		if attestation != "" && summary.Entries >= MaxTrailAttestations {
-			return NewError(Invalid, fmt.Sprintf("Artifact '%s' of trail '%s' has as many attestations as one can have", name, t.Name))
+			return Errorf(Invalid, "Artifact '%s' of trail '%s' has as many attestations as one can have", name, t.Name)
 		}
 	}
 	if fresh > 0 && len(t.Slots)+fresh > MaxTrailArtifacts {
-		return NewError(Invalid, fmt.Sprintf("Trail '%s' has as many artifact names as one can have", t.Name))
+		return Errorf(Invalid, "Trail '%s' has as many artifact names as one can have", t.Name)
 	}
 	known := slices.ContainsFunc(t.Entries, func(e Entry) bool { return e.Name == attestation })
 	if len(artifacts) == 0 && !known && len(t.Entries) >= MaxTrailAttestations {
-		return NewError(Invalid, fmt.Sprintf("Trail '%s' has as many attestations as one can have", t.Name))
+		return Errorf(Invalid, "Trail '%s' has as many attestations as one can have", t.Name)
 	}
 	return nil
 }

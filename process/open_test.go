@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,8 +20,11 @@ import (
 // refusedDeletes is a database that refuses to delete anything.
 type refusedDeletes struct{ storage.Documents }
 
-func (refusedDeletes) Delete(context.Context, *storage.Schema, ...string) error {
-	return errors.New("the deletion is refused")
+func (r refusedDeletes) Write(ctx context.Context, writes ...storage.Write) error {
+	if slices.ContainsFunc(writes, func(write storage.Write) bool { return write.Kind == storage.WriteDelete }) {
+		return errors.New("the deletion is refused")
+	}
+	return r.Documents.Write(ctx, writes...)
 }
 
 func TestProcessThatCannotOpenReleasesWhatItHasOpened(t *testing.T) {

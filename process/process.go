@@ -46,10 +46,8 @@ type Process struct {
 	Written *written.Documents
 	Metrics *prometheus.Registry
 	// Roots are those of config.Process.
-	Roots *x509.CertPool
-	// embedded is nil if the database is a server.
-	embedded *pebble.DB
-	engines  Engines
+	Roots   *x509.CertPool
+	engines Engines
 }
 
 // Engines are the stores as their engines opened them. What is read from them is neither verified nor reported.
@@ -151,7 +149,6 @@ func Assemble(settings config.Settings, log *slog.Logger, clock evidence.Clock, 
 		Redis:    client,
 		Tasks:    tasks.NewEnqueuer(client),
 		Metrics:  metrics,
-		embedded: embedded,
 		engines:  engines,
 	}
 }
@@ -177,8 +174,8 @@ func (p *Process) OutboundClient() *http.Client {
 // Checks are the dependencies of the process. Without Redis it is degraded, yet ready.
 func (p *Process) Checks() []monitor.Check {
 	database := monitor.Check{Name: storage.Database, Ping: p.Store.Documents.Ping, Required: true}
-	if p.embedded != nil {
-		database.Warning = p.embedded.Damage
+	if p.engines.Embedded != nil {
+		database.Warning = p.engines.Embedded.Damage
 	}
 	return []monitor.Check{
 		database,
@@ -198,10 +195,10 @@ func (p *Process) logWarning() string {
 
 // RecordAcceptedLoss notes in all audit logs the loss that the operator has accepted, if any.
 func (p *Process) RecordAcceptedLoss(ctx context.Context) error {
-	if p.embedded == nil || p.embedded.AcceptedLoss() == "" {
+	if p.engines.Embedded == nil || p.engines.Embedded.AcceptedLoss() == "" {
 		return nil
 	}
-	return p.Store.Tenancy.RecordLoss(ctx, p.embedded.AcceptedLoss())
+	return p.Store.Tenancy.RecordLoss(ctx, p.engines.Embedded.AcceptedLoss())
 }
 
 // Close releases everything. Nothing may use the process any more.

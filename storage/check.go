@@ -53,19 +53,6 @@ func checkIndexes(schema *Schema) error {
 	return nil
 }
 
-// CheckRecords reports whether records can be written in one command.
-func CheckRecords(schema *Schema, records ...Record) error {
-	if len(records) > MaxMany {
-		return fmt.Errorf("%d records in one command", len(records))
-	}
-	for i := range records {
-		if err := checkRecord(schema, &records[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 func checkRecord(schema *Schema, record *Record) error {
 	if record.ID == "" || record.Revision == 0 {
 		return errors.New("a record without id or revision")
@@ -74,8 +61,8 @@ func checkRecord(schema *Schema, record *Record) error {
 		return err
 	}
 	if len(record.Body) > MaxBody {
-		return evidence.NewError(evidence.TooLarge, fmt.Sprintf(
-			"What is to be stored exceeds the limit of %d MiB for a document of %s", MaxBody>>20, schema.Name))
+		return evidence.Errorf(evidence.TooLarge,
+			"What is to be stored exceeds the limit of %d MiB for a document of %s", MaxBody>>20, schema.Name)
 	}
 	for name, value := range record.Fields {
 		if !slices.Contains(schema.Fields, name) {

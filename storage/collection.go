@@ -23,8 +23,8 @@ type Collection[T any] interface {
 	GetMany(ctx context.Context, ids []string) ([]T, error)
 	// Insert stores a new document, or returns ErrExists.
 	Insert(ctx context.Context, value T) error
-	// InsertMany stores those whose ids are free, and returns how many: one command per MaxMany.
-	InsertMany(ctx context.Context, values []T) (int, error)
+	// Add stores those whose ids are free: one command per MaxMany.
+	Add(ctx context.Context, values ...T) error
 	// Put stores documents whether or not they exist: one command per MaxMany.
 	Put(ctx context.Context, values ...T) error
 	// Replace overwrites a document that is still at a revision and returns its new one, or ErrMoved.
@@ -129,36 +129,19 @@ func (c *collection[T]) Insert(ctx context.Context, value T) error {
 	if err != nil {
 		return err
 	}
-	return c.Wrap("insert", record.ID, c.docs.Insert(ctx, c.schema, record))
+	return c.Wrap("insert", record.ID, Insert(ctx, c.docs, c.schema, record))
 }
 
-func (c *collection[T]) InsertMany(ctx context.Context, values []T) (int, error) {
-	stored := 0
-	for some := range slices.Chunk(values, MaxMany) {
-		records, err := c.encodeAll(some)
-		if err != nil {
-			return stored, err
-		}
-		count, err := c.docs.InsertMany(ctx, c.schema, records)
-		stored += count
-		if err != nil {
-			return stored, c.Wrap("insert many", "", err)
-		}
-	}
-	return stored, nil
+func (c *collection[T]) Add(ctx context.Context, values ...T) error {
+	b := &Batch{}
+	c.AddIn(b, values...)
+	return c.Wrap("add", "", b.Write(ctx, c.docs))
 }
 
 func (c *collection[T]) Put(ctx context.Context, values ...T) error {
-	for some := range slices.Chunk(values, MaxMany) {
-		records, err := c.encodeAll(some)
-		if err != nil {
-			return err
-		}
-		if err := c.docs.Put(ctx, c.schema, records...); err != nil {
-			return c.Wrap("put", "", err)
-		}
-	}
-	return nil
+	b := &Batch{}
+	c.PutIn(b, values...)
+	return c.Wrap("put", "", b.Write(ctx, c.docs))
 }
 
 func (c *collection[T]) Replace(ctx context.Context, value T, revision int64) (int64, error) {
@@ -166,7 +149,7 @@ func (c *collection[T]) Replace(ctx context.Context, value T, revision int64) (i
 	if err != nil {
 		return 0, err
 	}
-	if err := c.docs.Replace(ctx, c.schema, record, revision); err != nil {
+	if err := Replace(ctx, c.docs, c.schema, record, revision); err != nil {
 		return 0, c.Wrap("replace", record.ID, err)
 	}
 	return record.Revision, nil
@@ -187,12 +170,9 @@ func (c *collection[T]) UpdateFrom(ctx context.Context, seen Versioned[T], chang
 }
 
 func (c *collection[T]) Delete(ctx context.Context, ids ...string) error {
-	for some := range slices.Chunk(ids, MaxMany) {
-		if err := c.docs.Delete(ctx, c.schema, some...); err != nil {
-			return c.Wrap("delete", "", err)
-		}
-	}
-	return nil
+	b := &Batch{}
+	c.DeleteIn(b, ids...)
+	return c.Wrap("delete", "", b.Write(ctx, c.docs))
 }
 
 func (c *collection[T]) Find(ctx context.Context, query Query) ([]T, string, error) {
@@ -237,18 +217,6 @@ func (c *collection[T]) record(value *T, body []byte) Record {
 		record.Fields = c.fields(value)
 	}
 	return record
-}
-
-func (c *collection[T]) encodeAll(values []T) ([]Record, error) {
-	records := make([]Record, 0, len(values))
-	for i := range values {
-		record, err := c.encode(&values[i])
-		if err != nil {
-			return nil, err
-		}
-		records = append(records, record)
-	}
-	return records, nil
 }
 
 func (c *collection[T]) decode(record Record) (T, error) {

@@ -187,16 +187,6 @@ type Documents interface {
 	Get(ctx context.Context, schema *Schema, id string) (Record, error)
 	// GetMany returns the documents that exist among ids (at most MaxMany), in their order.
 	GetMany(ctx context.Context, schema *Schema, ids []string) ([]Record, error)
-	// Insert stores a new document, or returns ErrExists.
-	Insert(ctx context.Context, schema *Schema, record Record) error
-	// InsertMany stores those of the records (at most MaxMany) whose id is free, and returns how many.
-	InsertMany(ctx context.Context, schema *Schema, records []Record) (int, error)
-	// Put stores documents (at most MaxMany), whether or not their ids are taken.
-	Put(ctx context.Context, schema *Schema, records ...Record) error
-	// Replace overwrites a document that is at a revision, or returns ErrMoved.
-	Replace(ctx context.Context, schema *Schema, record Record, revision int64) error
-	// Delete removes documents (at most MaxMany); absent ones are no error.
-	Delete(ctx context.Context, schema *Schema, ids ...string) error
 	// Write does writes to any collections (at most MaxMany) in order. The first that is refused ends it: the error
 	// is a *RefusedWrite, and no later write was done. Those before it, like those of a command that a crash ended,
 	// may have been done or not, but none without all before it.

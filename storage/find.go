@@ -150,14 +150,17 @@ func (q *Query) EqualLists() [][]any {
 	return lists
 }
 
-// IDs are the ids of elements, in their order.
-func IDs[E any](elements []E, id func(E) string) []string {
-	ids := make([]string, 0, len(elements))
+// Map returns what convert makes of elements, in their order.
+func Map[E, T any](elements []E, convert func(E) T) []T {
+	converted := make([]T, 0, len(elements))
 	for _, element := range elements {
-		ids = append(ids, id(element))
+		converted = append(converted, convert(element))
 	}
-	return ids
+	return converted
 }
+
+// IDs are the ids of elements, in their order.
+func IDs[E any](elements []E, id func(E) string) []string { return Map(elements, id) }
 
 // RecordIDs are the ids of records, in their order.
 func RecordIDs(records []Record) []string {

@@ -40,15 +40,7 @@ const (
 
 // RefuseWrite makes an ErrWriteRefused of a cause, which goes to the log only.
 func RefuseWrite(store, reason string, cause error) error {
-	return &classified{
-		client: &evidence.Error{
-			Code:       evidence.Unavailable,
-			Message:    "The " + store + " cannot be written to: " + reason + ".",
-			RetryAfter: refusalRetry,
-		},
-		class: ErrWriteRefused,
-		cause: cause,
-	}
+	return unavailable("The "+store+" cannot be written to: "+reason+".", refusalRetry, ErrWriteRefused, cause)
 }
 
 // RefusalOf returns why the operating system refused to write a file, or "" for other errors.
@@ -80,15 +72,12 @@ const outageRetry = 2 * time.Second
 // Outage makes an ErrOutage of an error of an engine, which goes to the log. Clients are told to try again. store
 // is Database or ObjectStore.
 func Outage(store string, cause error) error {
-	return &classified{
-		client: &evidence.Error{
-			Code:       evidence.Unavailable,
-			Message:    "The " + store + " cannot be reached, please try again.",
-			RetryAfter: outageRetry,
-		},
-		class: ErrOutage,
-		cause: cause,
-	}
+	return unavailable("The "+store+" cannot be reached, please try again.", outageRetry, ErrOutage, cause)
+}
+
+func unavailable(sentence string, retry time.Duration, class, cause error) error {
+	client := &evidence.Error{Code: evidence.Unavailable, Message: sentence, RetryAfter: retry}
+	return &classified{client: client, class: class, cause: cause}
 }
 
 // Damaged returns an ErrDamaged with a sentence for clients that says what is damaged or lost. Only the text of the

@@ -81,11 +81,7 @@ func (u *updates[T]) tryWrite(ctx context.Context, id string, batch []*update[T]
 		}
 		pause = min(2*pause, maxUpdateBackoff)
 	}
-	return &evidence.Error{
-		Code:       evidence.Unavailable,
-		Message:    "The resource is being changed by many requests at once, please try again.",
-		RetryAfter: time.Second,
-	}
+	return evidence.Busy("The resource is being changed by many requests at once, please try again.")
 }
 
 // read returns the document to change: the one that the only caller has seen, or the stored one.

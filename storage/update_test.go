@@ -34,17 +34,18 @@ func (m *memory) Get(_ context.Context, _ *Schema, id string) (Record, error) {
 	return record, nil
 }
 
-func (m *memory) Replace(_ context.Context, _ *Schema, record Record, revision int64) error {
+func (m *memory) Write(_ context.Context, writes ...Write) error {
 	if m.beforeReplace != nil {
 		m.beforeReplace()
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.records[record.ID].Revision != revision {
-		return ErrMoved
+	replacement := &writes[0]
+	if m.records[replacement.Record.ID].Revision != replacement.Revision {
+		return &RefusedWrite{Reason: ErrMoved}
 	}
 	m.replaced++
-	m.records[record.ID] = record
+	m.records[replacement.Record.ID] = replacement.Record
 	return nil
 }
 

@@ -3,7 +3,6 @@ package deployments
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"attestry/api/resource"
@@ -60,7 +59,7 @@ func (h *handlers) deployedAt(ctx context.Context, ids []string, flow string, sp
 			return nil, err
 		}
 		if _, ok := known[flow]; !ok {
-			return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf("Flow '%s' not found", flow))
+			return nil, evidence.Errorf(evidence.NotFound, "Flow '%s' not found", flow)
 		}
 		return h.Successions.Moments(ctx, ids, flow, span.From, span.To, resource.MaxSeries)
 	}

@@ -190,7 +190,7 @@ func TestLogicalEnvironmentOfAnEarlierVersionIsNumberedFromItsFirstReader(t *tes
 	record, err := documents.Get(t.Context(), schema, s.environmentID("all"))
 	s.must(err)
 	delete(record.Fields, "logical")
-	s.must(documents.Put(t.Context(), schema, record))
+	s.must(storage.Put(t.Context(), documents, schema, record))
 	s.reportServer("one", "a")
 	s.reportServer("one", "b")
 	if got := s.getSnapshot("all", "-1"); got.Index != 1 || got.runningNames() != "b" {

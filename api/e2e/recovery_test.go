@@ -224,8 +224,3 @@ func (d *fatalDocuments) Write(ctx context.Context, writes ...storage.Write) err
 	}
 	return d.Documents.Write(ctx, writes...)
 }
-
-func (d *fatalDocuments) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
-	d.count(schema.Name)
-	return d.Documents.Replace(ctx, schema, record, revision)
-}

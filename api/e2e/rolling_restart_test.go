@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"attestry/scripts/client"
+	"attestry/scripts/clienttest"
 )
 
 const (
@@ -162,8 +163,8 @@ func TestProcessesBehindNginxRestartWithoutAFailedRequest(t *testing.T) {
 			t.Errorf("%s %s: %d %.200s %v", r.Method, r.Path, status, body, err)
 		}
 	}
-	send(client.Form(http.MethodPut, "/flows/{org}/template_file", "data_json", `{"name": "backend", "description": ""}`, "template_file", []byte(nginxTemplate)))
-	send(client.BeginTrail("backend", "release"))
+	send(clienttest.Form(http.MethodPut, "/flows/{org}/template_file", "data_json", `{"name": "backend", "description": ""}`, "template_file", []byte(nginxTemplate)))
+	send(clienttest.BeginTrail("backend", "release"))
 	var clients sync.WaitGroup
 	stop := make(chan struct{})
 	for i := range nginxClients {
@@ -174,8 +175,8 @@ func TestProcessesBehindNginxRestartWithoutAFailedRequest(t *testing.T) {
 					return
 				case <-time.After(20 * time.Millisecond):
 				}
-				send(client.Attest("backend", "release", "", "unit-test", fmt.Sprintf("%d-%d", i, n), true, nil))
-				send(client.CreateEnvironment(fmt.Sprintf("cluster-%d", i)))
+				send(clienttest.Attest("backend", "release", "", "unit-test", fmt.Sprintf("%d-%d", i, n), true, nil))
+				send(clienttest.CreateEnvironment(fmt.Sprintf("cluster-%d", i)))
 				send(client.Request{Method: http.MethodGet, Path: "/environments/{org}"})
 			}
 		})

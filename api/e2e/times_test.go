@@ -69,10 +69,10 @@ func TestTimesOfAnswersWorkAsBounds(t *testing.T) {
 		s.Process.Store.Provenances.AddIn(batch, &evidence.ArtifactRecord{
 			ID: evidence.NewID(), Org: org, Fingerprint: fingerprint, Flow: flow, Trail: "t", Name: "app", CreatedAt: moment,
 		}, storage.Versioned[pipelines.Provenance]{})
-		s.must(batch.Write(t.Context(), s.Process.Store.Documents))
-		s.must(s.Process.Store.Deployments.Record(t.Context(), []snapshot.Deployment{{
+		s.Process.Store.Deployments.RecordIn(batch, []snapshot.Deployment{{
 			Org: org, Environment: s.environmentID("host"), Fingerprint: fingerprint, Name: "app", Snapshot: int64(i + 1), Timestamp: moment,
-		}}))
+		}}, nil)
+		s.must(batch.Write(t.Context(), s.Process.Store.Documents))
 	}
 	for path, member := range map[string]string{"/builds/" + s.org: "builds.created_at", "/deployments/" + s.org: "deployments.deployed_at"} {
 		t.Run(s.caseName(path), func(t *testing.T) {

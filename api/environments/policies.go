@@ -2,7 +2,6 @@ package environments
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 
@@ -70,7 +69,7 @@ func (h *handlers) resolvePolicies(ctx context.Context, kind evidence.Environmen
 	}
 	for _, name := range names {
 		if _, ok := known[name]; !ok {
-			return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf("Policy '%s' does not exist in organization '%s'", name, org.OrgName))
+			return nil, evidence.Errorf(evidence.NotFound, "Policy '%s' does not exist in organization '%s'", name, org.OrgName)
 		}
 	}
 	if kind == evidence.LogicalType && len(names) > 0 {

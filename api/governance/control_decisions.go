@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -115,7 +114,7 @@ func (h *handlers) getControlDecision(ctx context.Context, in *getControlDecisio
 	}
 	decision, err := h.Attestations.Get(ctx, org.OrgID, in.ID)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && decision.Control != in.Identifier {
-		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf("Decision '%s' does not exist for control '%s'", in.ID, in.Identifier))
+		return nil, evidence.Errorf(evidence.NotFound, "Decision '%s' does not exist for control '%s'", in.ID, in.Identifier)
 	}
 	if err != nil {
 		return nil, err

@@ -302,7 +302,7 @@ func (h *handlers) getControlVersion(ctx context.Context, in *getControlVersionI
 	}
 	version, err := h.Controls.Version(ctx, server.Access(ctx).OrgID, in.Identifier, in.Version)
 	if errors.Is(err, storage.ErrNotFound) || in.Version > found.Version {
-		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf("Version %d does not exist for control '%s'", in.Version, in.Identifier))
+		return nil, evidence.Errorf(evidence.NotFound, "Version %d does not exist for control '%s'", in.Version, in.Identifier)
 	}
 	return server.Answered(showControlVersion(&version)), err
 }

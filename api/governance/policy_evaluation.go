@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"time"
 
 	"attestry/api/assessment"
 	"attestry/api/jsonstream"
@@ -226,9 +225,7 @@ func (d *dryRuns) enter(org string) (leave func(), err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.underWay[org] >= maxDryRuns {
-		return nil, &evidence.Error{
-			Code: evidence.Unavailable, Message: "Too many evaluations of this organization are under way, please try again.", RetryAfter: time.Second,
-		}
+		return nil, evidence.Busy("Too many evaluations of this organization are under way, please try again.")
 	}
 	if d.underWay == nil {
 		d.underWay = map[string]int{}

@@ -115,7 +115,7 @@ func (h *handlers) createLegacyFlow(ctx context.Context, _ *server.OrgPath, body
 		if err != nil {
 			return nil, err
 		}
-		fresh.Template, _, err = h.Templates.Put(ctx, server.Access(ctx).OrgID, content)
+		fresh.Template, err = h.Templates.Put(ctx, server.Access(ctx).OrgID, content)
 		if err != nil {
 			return nil, err
 		}

@@ -3,7 +3,6 @@ package pipelines
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -93,7 +92,7 @@ func (h *handlers) search(ctx context.Context, in *getSearchInput) (*server.Answ
 		return nil, err
 	}
 	if len(traces.Records)+len(unknown) == 0 {
-		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf("No matches for '%s'.", in.Value))
+		return nil, evidence.Errorf(evidence.NotFound, "No matches for '%s'.", in.Value)
 	}
 	for _, artifact := range unknown {
 		traces.Fingerprints = append(traces.Fingerprints, artifact.Fingerprint)

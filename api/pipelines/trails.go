@@ -89,7 +89,7 @@ func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files
 		if err != nil {
 			return err
 		}
-		id, _, err = h.Templates.Put(ctx, org.OrgID, content)
+		id, err = h.Templates.Put(ctx, org.OrgID, content)
 		return err
 	})
 	return id, err

@@ -79,7 +79,7 @@ func (h *handlers) getLog(ctx context.Context, _ *server.OrgPath) (*server.Answe
 func (h *handlers) load(ctx context.Context, org evidence.OrgAccess) (logs.Log, error) {
 	log, err := h.Logs.Get(ctx, org.OrgID)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && log.Checkpoint == "" {
-		return log, evidence.NewError(evidence.NotFound, fmt.Sprintf("Organization '%s' has no transparency log yet", org.OrgName))
+		return log, evidence.Errorf(evidence.NotFound, "Organization '%s' has no transparency log yet", org.OrgName)
 	}
 	return log, err
 }
@@ -110,7 +110,7 @@ func (h *handlers) getTile(ctx context.Context, in *tilePath) (*server.StreamOut
 		return nil, err
 	}
 	if !part.Within(log.Tree.Size) {
-		return nil, evidence.NewError(evidence.NotFound, fmt.Sprintf("The log has no tile '%s'", in.Tile))
+		return nil, evidence.Errorf(evidence.NotFound, "The log has no tile '%s'", in.Tile)
 	}
 	content, err := h.Logs.Part(ctx, &log, part)
 	if err != nil {
@@ -195,9 +195,9 @@ func (h *handlers) notProven(ctx context.Context, org evidence.OrgAccess, in *pr
 		return err
 	}
 	if !exists {
-		return evidence.NewError(evidence.NotFound, fmt.Sprintf("%s '%s' does not exist in organization '%s'", in.Kind, in.ID, org.OrgName))
+		return evidence.Errorf(evidence.NotFound, "%s '%s' does not exist in organization '%s'", in.Kind, in.ID, org.OrgName)
 	}
-	waiting := evidence.NewError(evidence.Unavailable, fmt.Sprintf("%s '%s' is not in the log yet, please try again", in.Kind, in.ID))
+	waiting := evidence.Errorf(evidence.Unavailable, "%s '%s' is not in the log yet, please try again", in.Kind, in.ID)
 	waiting.RetryAfter = retryAfter
 	return waiting
 }

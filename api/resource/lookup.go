@@ -154,7 +154,7 @@ func ArtifactNotFound(ctx context.Context, flow, fingerprint string, err error) 
 // NotFound turns storage.ErrNotFound into an answer with the given text. It returns other errors unchanged.
 func NotFound(err error, format string, values ...any) error {
 	if errors.Is(err, storage.ErrNotFound) {
-		return evidence.NewError(evidence.NotFound, fmt.Sprintf(format, values...))
+		return evidence.Errorf(evidence.NotFound, format, values...)
 	}
 	return err
 }
@@ -162,7 +162,7 @@ func NotFound(err error, format string, values ...any) error {
 // Unambiguous turns storage.ErrAmbiguous into an answer. It returns other errors unchanged.
 func Unambiguous(err error, digits string) error {
 	if errors.Is(err, storage.ErrAmbiguous) {
-		return evidence.NewError(evidence.Invalid, fmt.Sprintf("'%s' is too ambiguous, please give more digits", digits))
+		return evidence.Errorf(evidence.Invalid, "'%s' is too ambiguous, please give more digits", digits)
 	}
 	return err
 }
@@ -281,8 +281,8 @@ func PickRepo(repos []evidence.Repo, name, provider string) (evidence.Repo, erro
 		for i := range repos {
 			providers[shownProvider(&repos[i])] = true
 		}
-		return evidence.Repo{}, evidence.NewError(evidence.Invalid, fmt.Sprintf(
-			"Multiple repos named '%s' exist (%s). Specify the 'provider'", name, strings.Join(slices.Sorted(maps.Keys(providers)), ", ")))
+		return evidence.Repo{}, evidence.Errorf(evidence.Invalid,
+			"Multiple repos named '%s' exist (%s). Specify the 'provider'", name, strings.Join(slices.Sorted(maps.Keys(providers)), ", "))
 	}
 	return slices.MaxFunc(repos, func(a, b evidence.Repo) int {
 		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
@@ -291,7 +291,7 @@ func PickRepo(repos []evidence.Repo, name, provider string) (evidence.Repo, erro
 
 // RepoNotFound is the answer for a repository that does not exist.
 func RepoNotFound(name string) error {
-	return evidence.NewError(evidence.NotFound, fmt.Sprintf("Repo '%s' not found", name))
+	return evidence.Errorf(evidence.NotFound, "Repo '%s' not found", name)
 }
 
 // RepoProviderQuery goes with a filter by the name of a repository. It is exported

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -60,7 +59,7 @@ func readAll(b *framing.Body, limit int64, m *memory.Account) ([]byte, error) {
 }
 
 func bodyTooLarge(limit int64) error {
-	return evidence.NewError(evidence.TooLarge, fmt.Sprintf("Request body exceeds the limit of %d MiB", limit/Mebibyte))
+	return evidence.Errorf(evidence.TooLarge, "Request body exceeds the limit of %d MiB", limit/Mebibyte)
 }
 
 // bodyBroken words an error of reading: it is the client's, or the network's.

@@ -10,7 +10,6 @@ import (
 	"mime/multipart"
 	"net/http"
 	"reflect"
-	"time"
 	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -36,9 +35,7 @@ const (
 
 // errNotBuffered answers a form whose early file finds no room in the folder for temporary
 // files.
-var errNotBuffered = &evidence.Error{
-	Code: evidence.Unavailable, Message: "The file could not be held, please try again.", RetryAfter: time.Second,
-}
+var errNotBuffered = evidence.Busy("The file could not be held, please try again.")
 
 // FormFile is a file of a form while it is on its way in. It must be read before
 // the next one; reading more than 10 MiB of it is a TooLarge error.
@@ -311,7 +308,7 @@ func (f *Form[T]) decode(part io.Reader, v *validation.Validator, schema *huma.S
 
 // partTooLarge is the answer for a part of a form that is too large, in bytes.
 func partTooLarge(name string, limit int64) error {
-	return evidence.NewError(evidence.TooLarge, fmt.Sprintf("%s exceeds the limit of %d MiB", name, limit/Mebibyte))
+	return evidence.Errorf(evidence.TooLarge, "%s exceeds the limit of %d MiB", name, limit/Mebibyte)
 }
 
 // limitedFile is a reader that fails, rather than ends, beyond its limit.

@@ -80,11 +80,11 @@ func (h *handlers) beginFlag(ctx context.Context, hook *identity.Hook, flowName,
 	scope := recording.Scope{
 		Org: hook.OrgID, OrgName: hook.OrgName, Flow: flowName, Trail: trail, By: flagReporter, At: evidence.Seconds(h.Clock()),
 	}
-	flow, _, err := h.Flows.Ensure(ctx, scope.Org, scope.Flow, scope.By, scope.At)
+	flow, err := h.Flows.Ensure(ctx, scope.Org, scope.Flow, scope.By, scope.At)
 	if err != nil {
 		return err
 	}
-	_, err = h.Recorder.Begin(ctx, scope, flow.ID, evidence.TrailChange{Description: body.Description, UserData: body.raw}, nil)
+	_, err = h.Recorder.Begin(ctx, scope, flow, evidence.TrailChange{Description: body.Description, UserData: body.raw}, nil)
 	return err
 }
 

@@ -23,7 +23,7 @@ trail:
 
 // PutTemplatedFlow stores a flow whose template asks for what RecordTrail records.
 func PutTemplatedFlow(ctx context.Context, store *app.Store, org, name string) (evidence.Flow, error) {
-	id, _, err := store.Templates.Put(ctx, org, []byte(trailTemplate))
+	id, err := store.Templates.Put(ctx, org, []byte(trailTemplate))
 	if err != nil {
 		return evidence.Flow{}, err
 	}

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"log/slog"
 	"runtime"
-	"time"
 
 	"attestry/evidence"
 	"attestry/evidence/attestation"
@@ -17,19 +16,15 @@ import (
 
 var (
 	// errTimeout is for an evaluation whose context ended.
-	errTimeout = unavailable("The evaluation could not be finished in time, please try again.")
+	errTimeout = evidence.Busy("The evaluation could not be finished in time, please try again.")
 	// errFailed is for an evaluation that failed for reasons that are not its own.
-	errFailed = unavailable("The evaluation failed, please try again.")
+	errFailed = evidence.Busy("The evaluation failed, please try again.")
 	// errOverLimits is for an evaluation that exceeded its limits.
 	errOverLimits = errors.New("the evaluation exceeds its limits")
 )
 
 // overLimitsText tells a client of errOverLimits.
 const overLimitsText = "The type's schema and rules take more CPU time or memory to evaluate than is allowed"
-
-func unavailable(message string) *evidence.Error {
-	return &evidence.Error{Code: evidence.Unavailable, Message: message, RetryAfter: time.Second}
-}
 
 const (
 	// minSlots and maxSlots bound how many evaluations run at once.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	"attestry/evidence"
 )
 
 // errFull is for an organization of which too many evaluations wait.
-var errFull = unavailable("Too many evaluations of this organization are waiting, please try again.")
+var errFull = evidence.Busy("Too many evaluations of this organization are waiting, please try again.")
 
 // queue shares slots fairly: the organizations that wait are served in turn, and their evaluations in order. None gets
 // all slots, so that slow evaluations of one do not delay those of another.

@@ -113,7 +113,7 @@ func TestTrailThatRunsInMorePlacesThanAreReadMovesTheTokensOfAll(t *testing.T) {
 	}
 	flow, err := s.Flows.Resolve(t.Context(), "org", "flow")
 	s.Must(err)
-	template, _, err := s.Templates.Put(t.Context(), "org", []byte("version: 1\ntrail:\n  attestations:\n  - name: x\n    type: generic\n"))
+	template, err := s.Templates.Put(t.Context(), "org", []byte("version: 1\ntrail:\n  attestations:\n  - name: x\n    type: generic\n"))
 	s.Must(err)
 	before := s.token("last")
 	_, err = s.Recorder.Begin(t.Context(), s.scope(), flow.ID, evidence.TrailChange{Template: template}, nil)

@@ -3,7 +3,6 @@ package recording
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"attestry/evidence"
 )
@@ -46,9 +45,9 @@ func (r *Recorder) attest(ctx context.Context, scope Scope, u *trailUpdate, a ev
 // Override records an attestation that replaces the verdict of the latest one of its name, type and target, or of one
 // that is required and missing. Where there is neither, it is evidence.Invalid.
 func (r *Recorder) Override(ctx context.Context, scope Scope, attestation evidence.Attestation, repo *evidence.Repo) error {
-	unknown := evidence.NewError(evidence.Invalid, fmt.Sprintf(
+	unknown := evidence.Errorf(evidence.Invalid,
 		"Attestation named '%s' of type '%s' does not exist in trail '%s' of flow '%s' belonging to organization '%s'",
-		attestation.Name, attestation.Type, scope.Trail, scope.Flow, scope.OrgName))
+		attestation.Name, attestation.Type, scope.Trail, scope.Flow, scope.OrgName)
 	at := recordingTime{now: attestation.CreatedAt}
 	err := r.changeExisting(ctx, scope, func(ctx context.Context, u *trailUpdate) error {
 		if u.pending() {

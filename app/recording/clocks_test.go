@@ -257,7 +257,7 @@ var whatCounts = map[string]func(s *clockFixture){
 	"events of a trail": func(s *clockFixture) {
 		s.begin("t", evidence.TrailChange{})
 		s.attest("t", true, nil)
-		own, _, err := s.Templates.Put(s.T.Context(), "org", []byte(clockTemplate))
+		own, err := s.Templates.Put(s.T.Context(), "org", []byte(clockTemplate))
 		s.Must(err)
 		s.begin("t", evidence.TrailChange{Template: own})
 		s.report("flow", "t", apptest.Sha("1", 64))

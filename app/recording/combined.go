@@ -214,7 +214,7 @@ func (r *Recorder) changeExisting(ctx context.Context, scope Scope, apply func(c
 // changeOpened records something in the trail of a scope, which it begins with its flow if need be. at is the time that
 // the change will choose.
 func (r *Recorder) changeOpened(ctx context.Context, scope Scope, at *recordingTime, apply func(context.Context, *trailUpdate) error) error {
-	flow, err := r.flow(ctx, scope)
+	flow, err := r.Flows.Ensure(ctx, scope.Org, scope.Flow, scope.By, scope.At)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package recording
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"attestry/evidence"
@@ -141,9 +140,9 @@ func (r *Recorder) checkUnreported(ctx context.Context, scope Scope, a *evidence
 			return err
 		}
 	}
-	return evidence.NewError(evidence.NotFound, fmt.Sprintf(
+	return evidence.Errorf(evidence.NotFound,
 		`Artifact with fingerprint %s does not exist in trail "%s" of flow "%s" belonging to organization "%s"`,
-		a.Fingerprint, scope.Trail, scope.Flow, scope.OrgName))
+		a.Fingerprint, scope.Trail, scope.Flow, scope.OrgName)
 }
 
 // loadAttestation reads what recording an attestation depends on. A second decision in one batch

@@ -23,21 +23,6 @@ type commandCounter struct {
 	refusals int
 }
 
-func (c *commandCounter) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
-	c.commands++
-	return c.Documents.Insert(ctx, schema, record)
-}
-
-func (c *commandCounter) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
-	c.commands++
-	return c.Documents.Put(ctx, schema, records...)
-}
-
-func (c *commandCounter) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
-	c.commands++
-	return c.Documents.Replace(ctx, schema, record, revision)
-}
-
 func (c *commandCounter) Write(ctx context.Context, writes ...storage.Write) error {
 	check := slices.IndexFunc(writes, func(w storage.Write) bool { return w.Schema.Name == "running_versions" })
 	if c.refusals > 0 && check >= 0 {

@@ -96,10 +96,9 @@ func (r *Recorder) unreflected(ctx context.Context, name string, facts []storage
 	if len(facts) == 0 {
 		return nil, nil
 	}
-	refs := make([]pipelines.TrailEventRef, 0, len(facts))
-	for _, fact := range facts {
-		refs = append(refs, pipelines.TrailEventRef{Trail: fact.Text("trail"), ID: fact.ID})
-	}
+	refs := storage.Map(facts, func(fact storage.Record) pipelines.TrailEventRef {
+		return pipelines.TrailEventRef{Trail: fact.Text("trail"), ID: fact.ID}
+	})
 	missing, err := r.TrailEvents.Missing(ctx, refs)
 	if err != nil {
 		return nil, err

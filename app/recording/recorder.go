@@ -4,8 +4,6 @@ package recording
 
 import (
 	"context"
-	"errors"
-	"time"
 
 	"attestry/evidence"
 	"attestry/storage"
@@ -73,16 +71,6 @@ type Scope struct {
 	At       float64
 }
 
-// flow returns the id of a scope's flow, making the flow if need be.
-func (r *Recorder) flow(ctx context.Context, scope Scope) (string, error) {
-	ref, err := r.Flows.Resolve(ctx, scope.Org, scope.Flow)
-	if !errors.Is(err, storage.ErrNotFound) {
-		return ref.ID, err
-	}
-	flow, _, err := r.Flows.Ensure(ctx, scope.Org, scope.Flow, scope.By, scope.At)
-	return flow.ID, err
-}
-
 // microsecond is the least difference of two times, in seconds.
 const microsecond = 1e-6
 
@@ -95,9 +83,5 @@ func (r *Recorder) timeAfter(ctx context.Context, org string, last, now float64)
 
 // busy asks the client to try again, as other requests keep changing the trail.
 func busy() error {
-	return &evidence.Error{
-		Code:       evidence.Unavailable,
-		Message:    "The trail is being changed by many requests at once, please try again.",
-		RetryAfter: time.Second,
-	}
+	return evidence.Busy("The trail is being changed by many requests at once, please try again.")
 }

@@ -87,10 +87,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, org string, records []evidence
 		return nil, err
 	}
 	return e.evaluate(ctx, trails, queries, func(incomplete []int) (map[string]evidence.Slot, error) {
-		some := make([]evidence.ArtifactRecord, 0, len(incomplete))
-		for _, i := range incomplete {
-			some = append(some, records[i])
-		}
+		some := storage.Map(incomplete, func(i int) evidence.ArtifactRecord { return records[i] })
 		if attested != nil {
 			return attested.Slots(some), nil
 		}

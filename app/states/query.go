@@ -1,6 +1,9 @@
 package states
 
-import "attestry/evidence"
+import (
+	"attestry/evidence"
+	"attestry/storage"
+)
 
 // Query asks for the state of a fingerprint in the trail of one of its records.
 type Query struct {
@@ -16,13 +19,9 @@ func QueryOf(fingerprint string, origin *evidence.Origin) Query {
 }
 
 func queriesOf(records []evidence.ArtifactRecord) []Query {
-	queries := make([]Query, 0, len(records))
-	for _, record := range records {
-		queries = append(queries, Query{
-			Fingerprint: record.Fingerprint, Trail: evidence.TrailKey(record.Flow, record.Trail), Slot: record.Name, Record: record.ID,
-		})
-	}
-	return queries
+	return storage.Map(records, func(record evidence.ArtifactRecord) Query {
+		return Query{Fingerprint: record.Fingerprint, Trail: evidence.TrailKey(record.Flow, record.Trail), Slot: record.Name, Record: record.ID}
+	})
 }
 
 func (q Query) slotID() string { return evidence.SlotID(q.Trail, q.Slot) }

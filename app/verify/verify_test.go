@@ -108,14 +108,14 @@ func (s *stores) change(collection, id string, change func([]byte) []byte) {
 	record, err := s.docs.Get(s.t.Context(), schema, id)
 	s.must(err)
 	before := record.Body
-	s.must(s.docs.Delete(s.t.Context(), schema, id))
+	s.must(storage.Delete(s.t.Context(), s.docs, schema, id))
 	if record.Body = change(record.Body); record.Body == nil {
 		return
 	}
 	if bytes.Equal(record.Body, before) {
 		s.t.Fatalf("%s/%s was not changed: %s", collection, id, before)
 	}
-	s.must(s.docs.Insert(s.t.Context(), schema, record))
+	s.must(storage.Insert(s.t.Context(), s.docs, schema, record))
 }
 
 func remove([]byte) []byte { return nil }
@@ -267,7 +267,7 @@ func TestObjectsOfAllKindsOfDocumentsAreMissed(t *testing.T) {
 		s.must(err)
 		return object.Key
 	}
-	_, _, err := s.store.Templates.Put(t.Context(), org, []byte("version: 1\ntrail: {artifacts: [{name: web}]}\n#"+strings.Repeat("x", 300<<10)))
+	_, err := s.store.Templates.Put(t.Context(), org, []byte("version: 1\ntrail: {artifacts: [{name: web}]}\n#"+strings.Repeat("x", 300<<10)))
 	s.must(err)
 	_, err = s.store.AttestationTypes.Put(t.Context(), evidence.AttestationTypeVersion{
 		Org: org, Name: "scan", Schema: []byte(`{"type":"object","description":"` + strings.Repeat("x", 100<<10) + `"}`),

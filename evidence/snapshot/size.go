@@ -1,8 +1,6 @@
 package snapshot
 
 import (
-	"fmt"
-
 	"attestry/evidence"
 )
 
@@ -40,12 +38,11 @@ func (r *Report) Size() (int, error) {
 		}
 		// All names of an image become one artifact.
 		if artifact += size; artifact > MaxArtifactSize {
-			return 0, evidence.NewError(evidence.TooLarge, fmt.Sprintf(
-				"A single image exceeds the limit of %d MiB for all its pods", MaxArtifactSize>>20))
+			return 0, evidence.Errorf(evidence.TooLarge, "A single image exceeds the limit of %d MiB for all its pods", MaxArtifactSize>>20)
 		}
 		if total += size; total > MaxReportSize {
-			return 0, evidence.NewError(evidence.TooLarge, fmt.Sprintf(
-				"The report exceeds the limit of %d MiB for all images with their pods", MaxReportSize>>20))
+			return 0, evidence.Errorf(evidence.TooLarge,
+				"The report exceeds the limit of %d MiB for all images with their pods", MaxReportSize>>20)
 		}
 	}
 	return total, nil

@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"fmt"
 	"time"
 
 	"attestry/evidence"
@@ -25,9 +24,9 @@ func (t *Timeline) Resolve(e Expression) (int64, error) {
 		return 0, err
 	}
 	if number < 1 || number > t.Latest {
-		return 0, evidence.NewError(evidence.NotFound, fmt.Sprintf(
+		return 0, evidence.Errorf(evidence.NotFound,
 			"Org: '%s'. Snapshot '%s%s' resolves to '%s#%d'. len(snapshots) == %d. Indexes are 1-based",
-			t.Org, t.Environment, e, t.Environment, number, t.Latest))
+			t.Org, t.Environment, e, t.Environment, number, t.Latest)
 	}
 	return number, nil
 }

@@ -221,7 +221,7 @@ func subject(t *testing.T, settings config.Settings, docs storage.Documents, obj
 // readOnly are stores that answer and take no writes.
 type readOnlyDocuments struct{ storage.Documents }
 
-func (readOnlyDocuments) Put(context.Context, *storage.Schema, ...storage.Record) error {
+func (readOnlyDocuments) Write(context.Context, ...storage.Write) error {
 	return storage.RefuseWrite(storage.Database, storage.ReadOnly, errors.New("of a fake"))
 }
 
@@ -281,9 +281,7 @@ type slow struct{ storage.Documents }
 
 func (slow) Ping(context.Context) error { time.Sleep(2 * time.Second); return nil }
 
-func (slow) Put(context.Context, *storage.Schema, ...storage.Record) error { return nil }
-
-func (slow) Delete(context.Context, *storage.Schema, ...string) error { return nil }
+func (slow) Write(context.Context, ...storage.Write) error { return nil }
 
 func TestAStoreThatIsSlow(t *testing.T) {
 	settings := newSite(t).settings()

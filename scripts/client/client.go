@@ -1,12 +1,9 @@
-// Package client sends what pipelines, clusters and auditors send, through the public API: for scripts/faults and
-// scripts/load.
+// Package client sends requests through the public API, for the demonstration of the standalone and for tests.
 package client
 
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -50,33 +47,4 @@ func (c *Client) Send(ctx context.Context, r Request) (status int, body []byte, 
 	defer response.Body.Close()
 	body, err = io.ReadAll(response.Body)
 	return response.StatusCode, body, err
-}
-
-// Get reads what is at a path of the API. Answers other than 200 are errors.
-func (c *Client) Get(ctx context.Context, path string) ([]byte, error) {
-	status, body, err := c.Send(ctx, Request{Method: http.MethodGet, Path: path})
-	if err == nil && status != http.StatusOK {
-		err = fmt.Errorf("GET %s: %d %.300s", path, status, body)
-	}
-	return body, err
-}
-
-// List reads all pages of a list, which is bare or the member data of an object.
-func List[T any](ctx context.Context, c *Client, path string, perPage int) (all []T, err error) {
-	for number := 1; ; number++ {
-		body, err := c.Get(ctx, fmt.Sprintf("%s?per_page=%d&page=%d", path, perPage, number))
-		if err != nil {
-			return nil, err
-		}
-		var page struct{ Data []T }
-		if bytes.HasPrefix(body, []byte("{")) {
-			err = json.Unmarshal(body, &page)
-		} else {
-			err = json.Unmarshal(body, &page.Data)
-		}
-		all = append(all, page.Data...)
-		if err != nil || len(page.Data) < perPage {
-			return all, err
-		}
-	}
 }

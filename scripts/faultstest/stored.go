@@ -10,6 +10,7 @@ import (
 
 	"attestry/evidence/translog"
 	"attestry/scripts/client"
+	"attestry/scripts/clienttest"
 )
 
 // logicalEnvironment has the environments of all writers.
@@ -29,7 +30,7 @@ func list[T any](ctx context.Context, c *collection, path string, perPage int, a
 		return
 	}
 	var all []T
-	all, c.err = client.List[T](ctx, c.client, path, perPage)
+	all, c.err = clienttest.List[T](ctx, c.client, path, perPage)
 	for i := range all {
 		add(&all[i])
 	}
@@ -106,7 +107,7 @@ func (c *collection) entries(ctx context.Context) (keys []string) {
 	}
 	get := func(path string) (body []byte) {
 		if c.err == nil {
-			body, c.err = c.client.Get(ctx, "/log/{org}"+path)
+			body, c.err = clienttest.Get(ctx, c.client, "/log/{org}"+path)
 		}
 		return body
 	}

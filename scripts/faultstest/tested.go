@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"attestry/scripts/client"
+	"attestry/scripts/clienttest"
 )
 
 const (
@@ -45,7 +46,7 @@ func prepare(ctx context.Context, s *system, writers int, pause time.Duration) (
 	if t.receiver, err = newReceiver(); err != nil {
 		return nil, err
 	}
-	requests := []client.Request{client.Form(http.MethodPut, "/policies/{org}", "payload", `{"name": "policy"}`, "policy_file", []byte(policy))}
+	requests := []client.Request{clienttest.Form(http.MethodPut, "/policies/{org}", "payload", `{"name": "policy"}`, "policy_file", []byte(policy))}
 	var names []string
 	for i := range writers {
 		w := &writer{name: fmt.Sprintf("writer-%d", i), client: t.client, ledger: t.ledger, pause: pause}
@@ -54,11 +55,11 @@ func prepare(ctx context.Context, s *system, writers int, pause time.Duration) (
 	}
 	all := strings.Join(names, ", ")
 	action := func(kind, list, triggers string) client.Request {
-		return client.JSON(http.MethodPut, "/actions/{org}/"+list, `{"name": %q, "type": %q, %q: [%s], "triggers": [%s],
+		return clienttest.JSON(http.MethodPut, "/actions/{org}/"+list, `{"name": %q, "type": %q, %q: [%s], "triggers": [%s],
 			"targets": [{"type": "WEBHOOK", "webhook": %q}]}`, list, kind, list, all, triggers, t.receiver.address)
 	}
 	requests = append(requests,
-		client.JSON(http.MethodPut, "/environments/{org}", `{"name": %q, "type": "logical", "description": "", "included_environments": [%s]}`, logicalEnvironment, all),
+		clienttest.JSON(http.MethodPut, "/environments/{org}", `{"name": %q, "type": "logical", "description": "", "included_environments": [%s]}`, logicalEnvironment, all),
 		action("flow", "flows", `"ON_STARTED_TRAIL", "ON_ATTESTED_PROVENANCE", "ON_ATTESTATION"`), action("env", "environments", `"ON_STARTED_ARTIFACT"`))
 	for _, r := range requests {
 		if _, err := t.writers[0].send(ctx, "", "", "", func(string) client.Request { return r }); err != nil {

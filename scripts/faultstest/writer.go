@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"attestry/scripts/client"
+	"attestry/scripts/clienttest"
 )
 
 const (
@@ -49,9 +50,9 @@ type writer struct {
 // own are the requests that create the flow and the environment.
 func (w *writer) own() []client.Request {
 	return []client.Request{
-		client.Form(http.MethodPut, "/flows/{org}/template_file", "data_json", fmt.Sprintf(`{"name": %q, "description": ""}`, w.name), "template_file", []byte(template)),
-		client.CreateEnvironment(w.name),
-		client.JSON(http.MethodPost, "/environments/{org}/"+w.name+"/policies", `{"policy_names": ["policy"]}`),
+		clienttest.Form(http.MethodPut, "/flows/{org}/template_file", "data_json", fmt.Sprintf(`{"name": %q, "description": ""}`, w.name), "template_file", []byte(template)),
+		clienttest.CreateEnvironment(w.name),
+		clienttest.JSON(http.MethodPost, "/environments/{org}/"+w.name+"/policies", `{"policy_names": ["policy"]}`),
 	}
 }
 
@@ -96,20 +97,20 @@ func (w *writer) release(ctx context.Context, n int) error {
 			_, err = w.send(ctx, kind, of, verdict, request)
 		}
 	}
-	send("", "", "", func(string) client.Request { return client.BeginTrail(w.name, trail) })
-	send("artifact", trail, verdict, func(mark string) client.Request { return client.ReportArtifact(w.name, trail, artifact, mark) })
+	send("", "", "", func(string) client.Request { return clienttest.BeginTrail(w.name, trail) })
+	send("artifact", trail, verdict, func(mark string) client.Request { return clienttest.ReportArtifact(w.name, trail, artifact, mark) })
 	send("attestation", trail+"/unit-test", true, func(mark string) client.Request {
-		return client.Attest(w.name, trail, "", "unit-test", mark, true, evidence)
+		return clienttest.Attest(w.name, trail, "", "unit-test", mark, true, evidence)
 	})
 	if verdict != "INCOMPLETE" {
 		send("attestation", trail+"/scan", compliant, func(mark string) client.Request {
-			return client.Attest(w.name, trail, artifact, "scan", mark, compliant, nil)
+			return clienttest.Attest(w.name, trail, artifact, "scan", mark, compliant, nil)
 		})
 	}
 	if n%releasesPerPackage == 0 {
-		send("", "", "", func(string) client.Request { return client.JSON(http.MethodPost, w.packagePath(n), "") })
+		send("", "", "", func(string) client.Request { return clienttest.JSON(http.MethodPost, w.packagePath(n), "") })
 	}
-	send("", "", "", func(string) client.Request { return client.ReportCluster(w.name, running...) })
+	send("", "", "", func(string) client.Request { return clienttest.ReportCluster(w.name, running...) })
 	if err == nil {
 		w.ledger.acknowledge("trail %s %s", trail, verdict)
 		w.ledger.acknowledge("snapshot %s:%d %t %s", w.name, n+1, allCompliant, artifact)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"attestry/scripts/client"
+	"attestry/scripts/clienttest"
 )
 
 const (
@@ -72,7 +73,7 @@ func digest(parts ...any) string {
 // prepare creates the environments.
 func (l *load) prepare(ctx context.Context) error {
 	for i := range l.environments {
-		status, body, err := l.client.Send(ctx, client.CreateEnvironment(l.name("environment", i)))
+		status, body, err := l.client.Send(ctx, clienttest.CreateEnvironment(l.name("environment", i)))
 		if err != nil || status != http.StatusCreated {
 			return fmt.Errorf("create an environment: %w, status %d %.300s", err, status, body)
 		}
@@ -150,7 +151,7 @@ func (l *load) report(i, n int) []step {
 	if n == 0 || (n+i)%changedEvery == 0 {
 		name = "report, changed"
 	}
-	return []step{{name, client.ReportCluster(environment, images...)}}
+	return []step{{name, clienttest.ReportCluster(environment, images...)}}
 }
 
 // pipeline is one run of a pipeline.
@@ -162,10 +163,10 @@ func (l *load) pipeline(i, n int) []step {
 		evidence = []byte(strings.Repeat(artifact, 1_000))
 	}
 	return []step{
-		{"artifact", client.ReportArtifact(flow, trail, artifact, "")},
-		{"trail", client.BeginTrail(flow, trail)},
-		{"attestation", client.Attest(flow, trail, "", "unit-test", "", true, evidence)},
-		{"attestation", client.Attest(flow, trail, artifact, "scan", "", true, nil)},
+		{"artifact", clienttest.ReportArtifact(flow, trail, artifact, "")},
+		{"trail", clienttest.BeginTrail(flow, trail)},
+		{"attestation", clienttest.Attest(flow, trail, "", "unit-test", "", true, evidence)},
+		{"attestation", clienttest.Attest(flow, trail, artifact, "scan", "", true, nil)},
 	}
 }
 

@@ -169,23 +169,9 @@ type writeCounter struct {
 
 var errKilled = errors.New("killed")
 
-func (w *writeCounter) next() error {
+func (w *writeCounter) Write(ctx context.Context, writes ...storage.Write) error {
 	if w.n++; w.n > w.most {
 		return errKilled
 	}
-	return nil
-}
-
-func (w *writeCounter) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
-	if err := w.next(); err != nil {
-		return err
-	}
-	return w.Documents.Insert(ctx, schema, record)
-}
-
-func (w *writeCounter) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
-	if err := w.next(); err != nil {
-		return err
-	}
-	return w.Documents.Replace(ctx, schema, record, revision)
+	return w.Documents.Write(ctx, writes...)
 }

@@ -54,13 +54,8 @@ func deploymentFields(d *snapshot.Deployment) map[string]any {
 	return fields
 }
 
-// Record stores deployments; those that exist stay as they are.
-func (d *Deployments) Record(ctx context.Context, made []snapshot.Deployment) error {
-	_, err := d.collection.InsertMany(ctx, made)
-	return err
-}
-
-// RecordIn adds to a batch what Record does, and deployments of which more is known than when they were recorded.
+// RecordIn has a batch store deployments: of those made, the ones that exist stay as they are; of those learned, more
+// is known than when they were recorded.
 func (d *Deployments) RecordIn(batch *storage.Batch, made, learned []snapshot.Deployment) {
 	d.collection.AddIn(batch, made...)
 	d.collection.PutIn(batch, learned...)
@@ -148,14 +143,10 @@ func (d *Deployments) Moments(ctx context.Context, q DeploymentQuery) ([]Deploym
 		return nil, nil
 	}
 	entries, err := storage.FindAllFields(ctx, d.collection, q.query())
-	moments := make([]DeploymentMoment, 0, len(entries))
-	for i := range entries {
-		moments = append(moments, momentOf(&entries[i]))
-	}
-	return moments, err
+	return storage.Map(entries, momentOf), err
 }
 
-func momentOf(entry *storage.Record) DeploymentMoment {
+func momentOf(entry storage.Record) DeploymentMoment {
 	moment := DeploymentMoment{At: entry.Float("time"), Environment: cmp.Or(entry.Text("repo_environment"), entry.Text("environment"))}
 	if lead, ok := entry.Fields["lead_time"].(float64); ok {
 		moment.LeadTime = &lead

@@ -8,6 +8,7 @@ import (
 	"attestry/app/apptest"
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
+	"attestry/storage"
 	"attestry/storage/environments"
 )
 
@@ -20,13 +21,19 @@ func deployed(environment, repo string, at float64) snapshot.Deployment {
 	}
 }
 
+func record(s *apptest.Fixture, made ...snapshot.Deployment) {
+	batch := &storage.Batch{}
+	s.Deployments.RecordIn(batch, made, nil)
+	s.Must(batch.Write(s.T.Context(), s.Db))
+}
+
 func TestMomentsAreTheNewestHoweverManyThereAre(t *testing.T) {
 	s := apptest.NewFixture(t)
 	var made []snapshot.Deployment
 	for i := range 2_500 {
 		made = append(made, deployed("prod", "", float64(i)), deployed("prod", "r1", float64(i)))
 	}
-	s.Must(s.Deployments.Record(t.Context(), made))
+	record(s, made...)
 	for _, query := range []environments.DeploymentQuery{
 		{Org: "acme"}, {Org: "acme", Environments: []string{"prod"}}, {Org: "acme", Repos: []string{"r1"}},
 		{Org: "acme", Repos: []string{"r1"}, Environments: []string{"prod", "beta"}},
@@ -49,10 +56,10 @@ func TestMomentsAreTheNewestHoweverManyThereAre(t *testing.T) {
 
 func TestDeploymentsOfSeveralRepositoriesMeetSeveralEnvironments(t *testing.T) {
 	s := apptest.NewFixture(t)
-	s.Must(s.Deployments.Record(t.Context(), []snapshot.Deployment{
+	record(s,
 		deployed("prod", "r1", 1), deployed("prod", "r2", 2), deployed("beta", "r1", 3), deployed("idle", "r1", 4),
 		deployed("prod", "r3", 5), deployed("prod", "", 6), deployed("beta", "r2", 7),
-	}))
+	)
 	query := environments.DeploymentQuery{
 		Org: "acme", Repos: []string{"r1", "r2"}, Environments: []string{"beta", "prod"}, From: 2, To: 9, Offset: 1, Limit: 5,
 	}

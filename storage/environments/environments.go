@@ -247,7 +247,7 @@ func (e *Environments) modify(ctx context.Context, id string, at float64, change
 
 func (e *Environments) create(ctx context.Context, fresh evidence.Environment) error {
 	// A head that exists stays.
-	if _, err := e.heads.InsertMany(ctx, []snapshot.Head{{Org: fresh.Org, Environment: fresh.ID}}); err != nil {
+	if err := e.heads.Add(ctx, snapshot.Head{Org: fresh.Org, Environment: fresh.ID}); err != nil {
 		return err
 	}
 	return e.collection.Insert(ctx, fresh)

@@ -101,11 +101,7 @@ func (e *Events) withOrdinals(ctx context.Context, environment string, ordinals 
 }
 
 func ordinalsOf(entries []storage.Record) []int64 {
-	ordinals := make([]int64, 0, len(entries))
-	for i := range entries {
-		ordinals = append(ordinals, entries[i].Integer("ordinal"))
-	}
-	return ordinals
+	return storage.Map(entries, func(entry storage.Record) int64 { return entry.Integer("ordinal") })
 }
 
 func (e *Events) ofSeveralRepos(ctx context.Context, r EventRange, repos []string, p EventPage) ([]snapshot.Event, int64, error) {

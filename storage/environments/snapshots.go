@@ -138,11 +138,7 @@ func (s *Snapshots) ArtifactsOf(ctx context.Context, of []snapshot.Snapshot) ([]
 	if err != nil {
 		return nil, fmt.Errorf("read the artifacts of %d snapshots: %w", len(of), err)
 	}
-	lists := make([][]snapshot.Artifact, 0, len(trees))
-	for i := range trees {
-		lists = append(lists, trees[i].Artifacts())
-	}
-	return lists, nil
+	return storage.Map(trees, func(tree snapshot.Tree) []snapshot.Artifact { return tree.Artifacts() }), nil
 }
 
 // Changes reads all changes of a snapshot.

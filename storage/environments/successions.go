@@ -125,9 +125,5 @@ func (s *Successions) Moments(ctx context.Context, environments []string, flow s
 	starts := storage.FirstOfEach(entries, func(entry storage.Record) [3]any {
 		return [3]any{entry.Fields["time"], entry.Fields["flow"], path.Base(entry.ID)}
 	})
-	var moments []float64
-	for i := range starts {
-		moments = append(moments, starts[i].Float("time"))
-	}
-	return moments, err
+	return storage.Map(starts, func(start storage.Record) float64 { return start.Float("time") }), err
 }

@@ -3,7 +3,6 @@ package governance
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"attestry/evidence"
@@ -70,8 +69,8 @@ func (a *Approvals) Add(ctx context.Context, fresh approval.Approval, tell func(
 			return next, err
 		}
 	}
-	return fresh, evidence.NewError(evidence.Conflict, fmt.Sprintf(
-		"Artifact '%s' is being approved by many requests at once, please try again", fresh.Target))
+	return fresh, evidence.Errorf(evidence.Conflict,
+		"Artifact '%s' is being approved by many requests at once, please try again", fresh.Target)
 }
 
 // last returns the last document of a query that orders by number, zero if there is none.

@@ -3,7 +3,6 @@ package governance
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"strconv"
 
@@ -101,8 +100,8 @@ func (c *Controls) Change(ctx context.Context, org, identifier string, change co
 			current, err = c.follow(ctx, &next)
 		}
 	}
-	return current, evidence.NewError(evidence.Conflict, fmt.Sprintf(
-		"Control '%s' is being changed by many requests at once, please try again", identifier))
+	return current, evidence.Errorf(evidence.Conflict,
+		"Control '%s' is being changed by many requests at once, please try again", identifier)
 }
 
 func (c *Controls) follow(ctx context.Context, version *control.Version) (control.Control, error) {

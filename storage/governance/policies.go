@@ -143,8 +143,7 @@ func (p *Policies) insertVersion(ctx context.Context, change Change, number int)
 		}
 		number++
 	}
-	return 0, evidence.NewError(evidence.Conflict, fmt.Sprintf(
-		"Policy '%s' is being changed by many requests at once, please try again", change.Name))
+	return 0, evidence.Errorf(evidence.Conflict, "Policy '%s' is being changed by many requests at once, please try again", change.Name)
 }
 
 // Get returns a policy without its versions, or ErrNotFound.

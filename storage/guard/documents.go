@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 
 	"attestry/storage"
 )
@@ -88,35 +90,25 @@ func (d *documents) verify(schema *storage.Schema, records ...storage.Record) er
 	return nil
 }
 
-func (d *documents) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
-	ctx, command := begin(ctx, "database insert", on(schema))
-	return d.refusal.note(command.end(d.Documents.Insert(ctx, schema, record)))
-}
-
-func (d *documents) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (int, error) {
-	ctx, command := begin(ctx, "database insert many", on(schema))
-	stored, err := d.Documents.InsertMany(ctx, schema, records)
-	return stored, d.refusal.note(command.end(err))
-}
-
-func (d *documents) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
-	ctx, command := begin(ctx, "database put", on(schema))
-	return d.refusal.note(command.end(d.Documents.Put(ctx, schema, records...)))
-}
-
-func (d *documents) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
-	ctx, command := begin(ctx, "database replace", on(schema))
-	return d.refusal.note(command.end(d.Documents.Replace(ctx, schema, record, revision)))
-}
-
-func (d *documents) Delete(ctx context.Context, schema *storage.Schema, ids ...string) error {
-	ctx, command := begin(ctx, "database delete", on(schema))
-	return d.refusal.note(command.end(d.Documents.Delete(ctx, schema, ids...)))
-}
-
 func (d *documents) Write(ctx context.Context, writes ...storage.Write) error {
-	ctx, command := begin(ctx, "database write")
+	name, about := commandOf(writes)
+	ctx, command := begin(ctx, name, about...)
 	return d.refusal.note(command.end(d.Documents.Write(ctx, writes...)))
+}
+
+// writeNames are the names of commands whose writes are all of one kind and to one collection.
+var writeNames = map[storage.WriteKind]string{
+	storage.WriteInsert: "database insert", storage.WriteAdd: "database insert many", storage.WritePut: "database put",
+	storage.WriteReplace: "database replace", storage.WriteDelete: "database delete", storage.WriteCheck: "database check",
+}
+
+// commandOf returns the name of the command that does writes, and the attributes of its span.
+func commandOf(writes []storage.Write) (name string, about []slog.Attr) {
+	another := func(w storage.Write) bool { return w.Kind != writes[0].Kind || w.Schema != writes[0].Schema }
+	if len(writes) == 0 || slices.ContainsFunc(writes, another) {
+		return "database write", nil
+	}
+	return writeNames[writes[0].Kind], []slog.Attr{on(writes[0].Schema)}
 }
 
 // Ping reports whether the database answers and, after a refused write, whether it takes writes again.
@@ -134,8 +126,8 @@ func (d *documents) probe(ctx context.Context) error {
 // ProbeDocuments stores a document of probeSize under an id and deletes it.
 func ProbeDocuments(ctx context.Context, docs storage.Documents, id string) error {
 	record := storage.Record{ID: id, Revision: 1, Body: fmt.Appendf(nil, "%q", bytes.Repeat([]byte{'x'}, probeSize))}
-	if err := docs.Put(ctx, storage.ProbeSchema, record); err != nil {
+	if err := storage.Put(ctx, docs, storage.ProbeSchema, record); err != nil {
 		return err
 	}
-	return docs.Delete(ctx, storage.ProbeSchema, id)
+	return storage.Delete(ctx, docs, storage.ProbeSchema, id)
 }

@@ -35,8 +35,8 @@ func TestContentAddressedDocumentsAreVerifiedWhenTheyAreRead(t *testing.T) {
 	docs := b.Documents(openDocuments(t))
 	good, altered, other := content(`{"a":1}`), content(`{"a":2}`), content(`{"a":3}`)
 	altered.Body = []byte(`{"a":4}`)
-	must(t, docs.Put(t.Context(), addressed, good, altered))
-	must(t, docs.Put(t.Context(), plain, altered))
+	must(t, storage.Put(t.Context(), docs, addressed, good, altered))
+	must(t, storage.Put(t.Context(), docs, plain, altered))
 	if _, err := docs.Get(t.Context(), addressed, good.ID); err != nil {
 		t.Errorf("Get of an unaltered document: %v", err)
 	}
@@ -74,35 +74,24 @@ func (f *fullDatabase) refusal() error {
 	return nil
 }
 
-func (f *fullDatabase) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
-	return f.refusal()
-}
-
-func (f *fullDatabase) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (int, error) {
-	return 0, f.refusal()
-}
-
-func (f *fullDatabase) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
-	if err := f.refusal(); err != nil {
+func (f *fullDatabase) Write(ctx context.Context, writes ...storage.Write) error {
+	if err := f.refusal(); err != nil && writes[0].Kind != storage.WriteDelete {
 		return err
 	}
-	return f.Documents.Put(ctx, schema, records...)
-}
-
-func (f *fullDatabase) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
-	return f.refusal()
+	return f.Documents.Write(ctx, writes...)
 }
 
 func TestPingOfADatabaseTellsRefusedWritesUntilAProbeIsTaken(t *testing.T) {
 	record := content("{}")
 	for name, write := range map[string]func(ctx context.Context, docs storage.Documents) error{
-		"Insert": func(ctx context.Context, docs storage.Documents) error { return docs.Insert(ctx, plain, record) },
-		"InsertMany": func(ctx context.Context, docs storage.Documents) error {
-			_, err := docs.InsertMany(ctx, plain, []storage.Record{record})
-			return err
+		"Insert": func(ctx context.Context, docs storage.Documents) error {
+			return storage.Insert(ctx, docs, plain, record)
 		},
-		"Put":     func(ctx context.Context, docs storage.Documents) error { return docs.Put(ctx, plain, record) },
-		"Replace": func(ctx context.Context, docs storage.Documents) error { return docs.Replace(ctx, plain, record, 1) },
+		"Add": func(ctx context.Context, docs storage.Documents) error { return storage.Add(ctx, docs, plain, record) },
+		"Put": func(ctx context.Context, docs storage.Documents) error { return storage.Put(ctx, docs, plain, record) },
+		"Replace": func(ctx context.Context, docs storage.Documents) error {
+			return storage.Replace(ctx, docs, plain, record, 1)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			engine := &fullDatabase{Documents: openDocuments(t), full: true}
@@ -135,9 +124,11 @@ type countingPuts struct {
 	n int
 }
 
-func (c *countingPuts) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
-	c.n++
-	return c.Documents.Put(ctx, schema, records...)
+func (c *countingPuts) Write(ctx context.Context, writes ...storage.Write) error {
+	if writes[0].Kind == storage.WritePut {
+		c.n++
+	}
+	return c.Documents.Write(ctx, writes...)
 }
 
 func TestAFullDatabaseIsProbedAtMostOnceIn5Seconds(t *testing.T) {
@@ -145,7 +136,7 @@ func TestAFullDatabaseIsProbedAtMostOnceIn5Seconds(t *testing.T) {
 	full := &fullDatabase{Documents: openDocuments(t), full: true}
 	engine := &countingPuts{Documents: full}
 	docs := b.Documents(engine)
-	if err := docs.Insert(t.Context(), plain, content("{}")); !errors.Is(err, storage.ErrWriteRefused) {
+	if err := storage.Insert(t.Context(), docs, plain, content("{}")); !errors.Is(err, storage.ErrWriteRefused) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
@@ -168,13 +159,16 @@ func TestAFullDatabaseIsProbedAtMostOnceIn5Seconds(t *testing.T) {
 	}
 }
 
-// cutShort ends the context of each write.
+// cutShort ends the context of each document that is put.
 type cutShort struct {
 	storage.Documents
 	end context.CancelFunc
 }
 
-func (c *cutShort) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
+func (c *cutShort) Write(ctx context.Context, writes ...storage.Write) error {
+	if writes[0].Kind != storage.WritePut {
+		return c.Documents.Write(ctx, writes...)
+	}
 	c.end()
 	return ctx.Err()
 }
@@ -182,7 +176,7 @@ func (c *cutShort) Put(ctx context.Context, schema *storage.Schema, records ...s
 func TestProbeThatIsCutShortLeavesTheReason(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	docs := newBench().Documents(&cutShort{&fullDatabase{Documents: openDocuments(t), full: true}, end})
-	if err := docs.Insert(ctx, plain, content("{}")); !errors.Is(err, storage.ErrWriteRefused) {
+	if err := storage.Insert(ctx, docs, plain, content("{}")); !errors.Is(err, storage.ErrWriteRefused) {
 		t.Fatal(err)
 	}
 	if err := docs.Ping(ctx); !errors.Is(err, context.Canceled) {

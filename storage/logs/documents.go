@@ -3,7 +3,6 @@ package logs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"attestry/evidence"
@@ -63,50 +62,6 @@ func (d *Documents) without(ctx context.Context, schema *storage.Schema, facts [
 		stored[found[i].ID] = true
 	}
 	return slices.DeleteFunc(slices.Clone(facts), func(fact storage.Record) bool { return stored[key(&fact)] }), err
-}
-
-// Insert is that of the port.
-func (d *Documents) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
-	if d.kindOf(schema) == nil {
-		return d.Documents.Insert(ctx, schema, record)
-	}
-	return reason(d.Write(ctx, storage.Write{Kind: storage.WriteInsert, Schema: schema, Record: record}))
-}
-
-// InsertMany is that of the port.
-func (d *Documents) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (int, error) {
-	if d.kindOf(schema) != nil {
-		return 0, fmt.Errorf("%s are inserted one by one, or in a batch", schema.Name)
-	}
-	return d.Documents.InsertMany(ctx, schema, records)
-}
-
-// Put is that of the port.
-func (d *Documents) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
-	if d.kindOf(schema) == nil {
-		return d.Documents.Put(ctx, schema, records...)
-	}
-	writes := make([]storage.Write, 0, len(records))
-	for i := range records {
-		writes = append(writes, storage.Write{Kind: storage.WritePut, Schema: schema, Record: records[i]})
-	}
-	return d.Write(ctx, writes...)
-}
-
-// Replace is that of the port.
-func (d *Documents) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
-	if d.kindOf(schema) == nil {
-		return d.Documents.Replace(ctx, schema, record, revision)
-	}
-	return reason(d.Write(ctx, storage.Write{Kind: storage.WriteReplace, Schema: schema, Record: record, Revision: revision}))
-}
-
-// reason is the reason for which a single write was refused.
-func reason(err error) error {
-	if refused, ok := errors.AsType[*storage.RefusedWrite](err); ok {
-		return refused.Reason
-	}
-	return err
 }
 
 // Write is that of the port.

@@ -40,10 +40,6 @@ func (k *killed) Write(ctx context.Context, writes ...storage.Write) error {
 	return k.around(func() error { return k.Documents.Write(ctx, writes...) })
 }
 
-func (k *killed) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
-	return k.around(func() error { return k.Documents.Put(ctx, schema, records...) })
-}
-
 // storeOld stores facts as a version without logs did.
 func storeOld(t *testing.T, engine storage.Documents, schema *storage.Schema, count int) {
 	t.Helper()
@@ -54,8 +50,7 @@ func storeOld(t *testing.T, engine storage.Documents, schema *storage.Schema, co
 			record.Fields = map[string]any{"created": float64(1000 + i)}
 			records = append(records, record)
 		}
-		_, err := engine.InsertMany(t.Context(), schema, records)
-		must(t, err)
+		must(t, storage.Add(t.Context(), engine, schema, records...))
 	}
 }
 
@@ -64,7 +59,7 @@ func place(t *testing.T, engine storage.Documents, id string) logs.Leaf {
 	t.Helper()
 	record, err := engine.Get(t.Context(), schemaNamed(t, "artifacts"), id)
 	must(t, err)
-	must(t, logs.Facts(engine, clock).Put(t.Context(), schemaNamed(t, "artifacts"), record))
+	must(t, storage.Put(t.Context(), logs.Facts(engine, clock), schemaNamed(t, "artifacts"), record))
 	of := logs.New(engine, nil)
 	must(t, of.Begin(t.Context(), "acme", "example.com/acme"))
 	log, err := of.GetVersioned(t.Context(), "acme")
@@ -115,7 +110,7 @@ func TestFactsOfEarlierVersionsGetLeavesOnce(t *testing.T) {
 
 func TestFactsAreLookedForOnce(t *testing.T) {
 	engine, schema := openEngine(t), schemaNamed(t, "environments")
-	must(t, engine.Insert(t.Context(), schema, fact("e", 1)))
+	must(t, storage.Insert(t.Context(), engine, schema, fact("e", 1)))
 	for range 2 {
 		must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon))
 	}
@@ -124,7 +119,7 @@ func TestFactsAreLookedForOnce(t *testing.T) {
 	if versions := all(t, engine, "log_versions"); len(leaves) != 1 || len(versions) != 1 || string(versions[0].Body) != string(fact("e", 1).Body) || leaves[0].ID != "e:1" {
 		t.Errorf("leaves %+v", leaves)
 	}
-	must(t, engine.Insert(t.Context(), schema, fact("f", 1)))
+	must(t, storage.Insert(t.Context(), engine, schema, fact("f", 1)))
 	process := &killed{Documents: engine}
 	must(t, logs.New(process, nil).AddExisting(t.Context(), schema, noon))
 	if process.writes > 0 {
@@ -138,7 +133,7 @@ func TestFactsWhoseLeavesWereLostAreFoundWithinADay(t *testing.T) {
 		t.Run(collection, func(t *testing.T) {
 			engine, schema := openEngine(t), schemaNamed(t, collection)
 			must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon))
-			must(t, engine.Insert(t.Context(), schema, fact("e", 1))) // without its leaf, as if the process had been killed
+			must(t, storage.Insert(t.Context(), engine, schema, fact("e", 1))) // without its leaf, as if the process had been killed
 			must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon+day-1))
 			if leaves := leavesIn(t, engine); len(leaves) != 0 {
 				t.Errorf("before a day has passed there are %d leaves", len(leaves))
@@ -158,7 +153,7 @@ func TestLargeFactsOfEarlierVersionsAllGetLeaves(t *testing.T) {
 	for i := range 20 {
 		record := fact(fmt.Sprint(i), 1)
 		record.Body = fmt.Appendf(nil, `{"org":"acme","text":"%01000000d"}`, i)
-		must(t, engine.Insert(t.Context(), schema, record))
+		must(t, storage.Insert(t.Context(), engine, schema, record))
 	}
 	must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon))
 	if leaves := leavesIn(t, engine); len(leaves) != 20 {

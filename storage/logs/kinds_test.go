@@ -36,7 +36,7 @@ func record(t *testing.T, s *apptest.Fixture) {
 	ctx := t.Context()
 	flow, _, err := s.PutFlow("org", "flow")
 	s.Must(err)
-	_, _, err = s.Templates.Put(ctx, "org", []byte("version: 1\ntrail: {attestations: []}\n"))
+	_, err = s.Templates.Put(ctx, "org", []byte("version: 1\ntrail: {attestations: []}\n"))
 	s.Must(err)
 	scope := recording.Scope{Org: "org", OrgName: "org", Flow: "flow", Trail: "trail", By: "me", At: 100}
 	artifact := evidence.ArtifactRecord{ID: evidence.NewID(), Org: "org", Trail: "trail", Name: "api", Fingerprint: apptest.Sha("f1", 64), CreatedAt: 100}
@@ -130,7 +130,7 @@ func TestFactsWithoutALeafAreFound(t *testing.T) {
 	if n := unlogged(); n != 0 {
 		t.Errorf("%d facts whose leaves are pending are taken for unlogged", n)
 	}
-	s.Must(s.Db.Delete(t.Context(), schemaNamed(t, "log_pending"), storage.RecordIDs(pending)...))
+	s.Must(storage.Delete(t.Context(), s.Db, schemaNamed(t, "log_pending"), storage.RecordIDs(pending)...))
 	if n := unlogged(); n != 3 {
 		t.Errorf("%d of 3 facts without leaves are found", n)
 	}

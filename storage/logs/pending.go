@@ -106,9 +106,8 @@ func (l *Logs) due(ctx context.Context, index string, kind *job.Kind, now float6
 	found, next, err := l.logs.FindFields(ctx, storage.Query{
 		Index: index, From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: now}, After: after, Limit: storage.MaxMany,
 	})
-	refs := make([]job.Ref, 0, len(found))
-	for _, record := range found {
-		refs = append(refs, job.Ref{Kind: kind, Key: record.ID, Payload: job.Payload{Org: record.ID}, Due: record.Float(index)})
-	}
+	refs := storage.Map(found, func(record storage.Record) job.Ref {
+		return job.Ref{Kind: kind, Key: record.ID, Payload: job.Payload{Org: record.ID}, Due: record.Float(index)}
+	})
 	return refs, next, err
 }

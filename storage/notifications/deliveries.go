@@ -56,8 +56,7 @@ func (d *Deliveries) Add(ctx context.Context, deliveries []notification.Delivery
 	for i := range deliveries {
 		deliveries[i].Trace = trace.Reference(ctx)
 	}
-	_, err := d.collection.InsertMany(ctx, deliveries)
-	return err
+	return d.collection.Add(ctx, deliveries...)
 }
 
 // Get returns a delivery of an organization, or storage.ErrNotFound.

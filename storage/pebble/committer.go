@@ -30,11 +30,9 @@ type step struct {
 
 // command is what one caller writes: all of it or, if a step is refused, nothing.
 type command struct {
-	ctx   context.Context
-	steps []step
-	bytes int
-	// stored is how many steps write something.
-	stored  int
+	ctx     context.Context
+	steps   []step
+	bytes   int
 	outcome error
 	done    chan struct{}
 }
@@ -141,7 +139,6 @@ func (c *committer) commit(commands []*command) {
 func (c *committer) write(commands []*command) error {
 	c.group.begin()
 	for _, one := range commands {
-		one.stored = 0
 		if one.outcome = one.ctx.Err(); one.outcome == nil {
 			one.outcome = c.group.add(one)
 		}

@@ -79,7 +79,7 @@ func TestCommandThatPanicsLeavesTheOthersOfItsGroup(t *testing.T) {
 func TestEngineThatPanicsTakesNoMoreWrites(t *testing.T) {
 	db, err := Open(t.Context(), Options{Folder: t.TempDir()}, []*storage.Schema{plainSchema()})
 	must(t, err)
-	insert := func(id string) error { return db.Insert(t.Context(), plainSchema(), plain(id)) }
+	insert := func(id string) error { return storage.Insert(t.Context(), db, plainSchema(), plain(id)) }
 	must(t, insert("before"))
 	db.views.close()
 	must(t, db.engine.Close()) // Pebble panics when it is used after that
@@ -96,7 +96,7 @@ func TestWritesAreSyncedBeforeTheyAreAnswered(t *testing.T) {
 	db, disk := openFaulty(t)
 	for i := range 10 {
 		before := disk.count(opSync)
-		must(t, db.Insert(t.Context(), plainSchema(), plain(fmt.Sprint(i))))
+		must(t, storage.Insert(t.Context(), db, plainSchema(), plain(fmt.Sprint(i))))
 		if disk.count(opSync) == before {
 			t.Fatal("a write was answered without a sync")
 		}
@@ -114,7 +114,7 @@ func TestReadsSeeOnlyWhatWasSynced(t *testing.T) {
 		}
 	})
 	written := make(chan error)
-	go func() { written <- db.Insert(context.Background(), plainSchema(), plain("a")) }()
+	go func() { written <- storage.Insert(context.Background(), db, plainSchema(), plain("a")) }()
 	<-syncing
 	if _, err := db.Get(t.Context(), plainSchema(), "a"); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("before the sync: %v", err)
@@ -128,14 +128,14 @@ func TestReadsSeeOnlyWhatWasSynced(t *testing.T) {
 func TestCloseDuringWritesAnswersAll(t *testing.T) {
 	db, _ := openFaulty(t)
 	storagetest.CloseDuringWrites(t, db, func(id string) error {
-		return db.Insert(context.Background(), plainSchema(), plain(id))
+		return storage.Insert(context.Background(), db, plainSchema(), plain(id))
 	}, errClosed)
 }
 
 // TestCloseWaitsForReads closes the database while a read is under way.
 func TestCloseWaitsForReads(t *testing.T) {
 	db, _ := openFaulty(t)
-	must(t, db.Insert(t.Context(), plainSchema(), plain("a")))
+	must(t, storage.Insert(t.Context(), db, plainSchema(), plain("a")))
 	reading, proceed := make(chan struct{}), make(chan struct{})
 	read, closed := make(chan error, 1), make(chan error, 1)
 	go func() {
@@ -162,7 +162,7 @@ func TestCloseWaitsForReads(t *testing.T) {
 
 func TestErrorOfAChargeIsTheErrorOfTheRead(t *testing.T) {
 	db, _ := openFaulty(t)
-	must(t, db.Insert(t.Context(), plainSchema(), large("a")))
+	must(t, storage.Insert(t.Context(), db, plainSchema(), large("a")))
 	refusal := errors.New("too much")
 	ctx := storage.WithCharge(t.Context(), func(int) error { return refusal })
 	if _, err := db.Get(ctx, plainSchema(), "a"); err != refusal {
@@ -177,8 +177,8 @@ func TestGreatestBodiesAreWritten(t *testing.T) {
 	for i := range 3 {
 		record := plain(fmt.Sprint("great-", i))
 		record.Body = body
-		must(t, db.Insert(t.Context(), plainSchema(), record))
-		must(t, db.Insert(t.Context(), plainSchema(), plain(fmt.Sprint("small-", i))))
+		must(t, storage.Insert(t.Context(), db, plainSchema(), record))
+		must(t, storage.Insert(t.Context(), db, plainSchema(), plain(fmt.Sprint("small-", i))))
 		got, err := db.Get(t.Context(), plainSchema(), record.ID)
 		if err != nil || !bytes.Equal(got.Body, body) {
 			t.Errorf("%d bytes come back: %v", len(got.Body), err)

@@ -64,7 +64,7 @@ func (g *group) checkAll(c *command) error {
 	g.undo, g.found = g.undo[:0], g.found[:0]
 	return withReader(g.db.engine, g.db.folder, len(c.steps), func(from reader) error {
 		for i := range c.steps {
-			reason, err := g.check(from, c, &c.steps[i])
+			reason, err := g.check(from, &c.steps[i])
 			if err != nil {
 				return err
 			}
@@ -77,7 +77,7 @@ func (g *group) checkAll(c *command) error {
 }
 
 // check finds what a step replaces, and why it is refused.
-func (g *group) check(from reader, c *command, s *step) (reason, err error) {
+func (g *group) check(from reader, s *step) (reason, err error) {
 	blind := s.row.collection.schema.Unconditional && (s.kind == storage.WritePut || s.kind == storage.WriteDelete)
 	var old head
 	if !blind {
@@ -115,7 +115,6 @@ func (g *group) check(from reader, c *command, s *step) (reason, err error) {
 				return nil, explain(g.db.folder, err)
 			}
 		}
-		c.stored++
 		g.change(s)
 	}
 	g.found = append(g.found, f)

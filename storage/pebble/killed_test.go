@@ -97,7 +97,7 @@ func TestWriterThatIsKilled(t *testing.T) {
 func (w *loadedWriter) write(writer int) {
 	for i := 0; ; i++ {
 		id := fmt.Sprintf("record-%d-%05d", writer, i)
-		if err := w.db.Insert(w.t.Context(), plainSchema(), plain(id)); err != nil {
+		if err := storage.Insert(w.t.Context(), w.db, plainSchema(), plain(id)); err != nil {
 			fmt.Println("failed", err)
 			return
 		}

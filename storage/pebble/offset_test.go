@@ -21,7 +21,7 @@ func TestAnOffsetDoesNotLoadTheDocumentsItPassesOver(t *testing.T) {
 		for n := range storage.MaxMany {
 			records = append(records, storage.Record{ID: id(first + n), Revision: 1, Fields: map[string]any{"org": "o"}, Body: []byte("{}")})
 		}
-		_, err := db.InsertMany(t.Context(), schema, records)
+		err := storage.Add(t.Context(), db, schema, records...)
 		must(t, err)
 	}
 	c := db.collections[schema.Name]

@@ -121,8 +121,8 @@ func (a *AttestationTypes) insertVersion(ctx context.Context, fresh evidence.Att
 		}
 		number++
 	}
-	return 0, evidence.NewError(evidence.Conflict, fmt.Sprintf(
-		"Custom attestation type '%s' is being changed by many requests at once, please try again", fresh.Name))
+	return 0, evidence.Errorf(evidence.Conflict,
+		"Custom attestation type '%s' is being changed by many requests at once, please try again", fresh.Name)
 }
 
 // show updates the head with a stored version; known means that there is a head.

@@ -250,11 +250,7 @@ func (a *Attestations) OfArtifact(org, flow, fingerprint, name string, reports [
 
 // named reads those of OfArtifact that were made by the artifact's name.
 func (a *Attestations) named(org, name string, reports []evidence.ArtifactRecord) *storage.Batches[evidence.Attestation] {
-	var trails []string
-	for _, report := range reports {
-		trails = append(trails, evidence.TrailKey(report.Flow, report.Trail))
-	}
-	trails = storage.Distinct(trails)
+	trails := storage.Distinct(storage.IDs(reports, func(report evidence.ArtifactRecord) string { return evidence.TrailKey(report.Flow, report.Trail) }))
 	all := storage.QueryBatches(a.Collection, storage.Query{
 		Index: "trail_name", Equal: []any{org, storage.TextSet(trails[:min(len(trails), storage.MaxMany)]), name},
 		Descending: true, Limit: maxRounds * storage.MaxMany,

@@ -89,17 +89,13 @@ func (f *Flows) Put(ctx context.Context, sent evidence.Flow) (created bool, flow
 	return created, flow, err
 }
 
-// Ensure returns the flow of a name, made with the empty template if there is none, and reports whether it is new. at
-// is the time in Unix seconds, by the name of the reporter.
-func (f *Flows) Ensure(ctx context.Context, org, name, by string, at float64) (flow evidence.Flow, created bool, err error) {
+// Ensure returns the id of the flow of a name, made with the empty template if there is none. at is the time in Unix
+// seconds, by the name of the reporter.
+func (f *Flows) Ensure(ctx context.Context, org, name, by string, at float64) (string, error) {
 	for range names.Attempts {
 		ref, err := f.Resolve(ctx, org, name)
-		if err == nil {
-			flow, err := f.Get(ctx, ref.ID)
-			return flow, false, err
-		}
 		if !errors.Is(err, storage.ErrNotFound) {
-			return evidence.Flow{}, false, err
+			return ref.ID, err
 		}
 		fresh := evidence.Flow{
 			ID: evidence.NewID(), Org: org, Name: name,
@@ -108,10 +104,10 @@ func (f *Flows) Ensure(ctx context.Context, org, name, by string, at float64) (f
 		}
 		err = f.Create(ctx, fresh)
 		if !errors.Is(err, storage.ErrExists) {
-			return fresh, err == nil, err
+			return fresh.ID, err
 		}
 	}
-	return evidence.Flow{}, false, names.ErrBusy
+	return "", names.ErrBusy
 }
 
 // SetTags sets and removes tags of a flow; at is the time in Unix seconds.

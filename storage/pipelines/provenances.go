@@ -236,9 +236,5 @@ func (p *Provenances) CountBuilds(ctx context.Context, q BuildQuery) (int64, err
 // MaxMany.
 func (p *Provenances) BuildTimes(ctx context.Context, q BuildQuery) ([]float64, error) {
 	entries, err := storage.FindAllFields(ctx, p.collection, q.query())
-	times := make([]float64, 0, len(entries))
-	for _, entry := range entries {
-		times = append(times, entry.Float("built"))
-	}
-	return times, err
+	return storage.Map(entries, func(entry storage.Record) float64 { return entry.Float("built") }), err
 }

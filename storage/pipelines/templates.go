@@ -65,33 +65,34 @@ func NewTemplates(docs storage.Documents, objects storage.Objects) *Templates {
 
 func templateKey(org, id string) string { return org + "/" + id }
 
-// Put parses a template and stores it unless it exists: one command at most. A wrong template is a *yamlfile.Error.
-func (t *Templates) Put(ctx context.Context, org string, content []byte) (id string, parsed template.Template, err error) {
-	id = template.ID(content)
-	if known, ok := t.known(org, id); ok {
-		return id, known.Template, nil
+// Put parses a template, stores it unless it exists, and returns its id: one command at most. A wrong template is a
+// *yamlfile.Error.
+func (t *Templates) Put(ctx context.Context, org string, content []byte) (string, error) {
+	id := template.ID(content)
+	if _, ok := t.known(org, id); ok {
+		return id, nil
 	}
 	if err := ctx.Err(); err != nil {
-		return "", template.Template{}, err
+		return "", err
 	}
-	parsed, err = template.Parse(content)
+	parsed, err := template.Parse(content)
 	if err != nil {
-		return "", template.Template{}, err
+		return "", err
 	}
 	stored := StoredTemplate{ID: id, Content: bytes.Clone(content), Template: parsed}
 	record := templateRecord{Org: org, ID: id, Content: stored.Content}
 	if len(content) > maxInlineTemplate {
 		object, err := t.objects.Put(ctx, org, bytes.NewReader(content), int64(len(content)))
 		if err != nil {
-			return "", template.Template{}, fmt.Errorf("store the object of a template: %w", err)
+			return "", fmt.Errorf("store the object of a template: %w", err)
 		}
 		record.Content, record.Object = nil, object.Key
 	}
 	if err := t.collection.Insert(ctx, record); err != nil && !errors.Is(err, storage.ErrExists) {
-		return "", template.Template{}, err
+		return "", err
 	}
 	t.keep(org, stored)
-	return id, parsed, nil
+	return id, nil
 }
 
 // Get returns a template, or ErrNotFound: one command, none if it is in memory.

@@ -84,7 +84,7 @@ func TestSessionsOfEarlierVersionsAreNobodys(t *testing.T) {
 		ID: id, Revision: 1, Body: []byte(`{"id":"` + id + `","data":"AAECAw==","expires_at":1790003600}`),
 		Fields: map[string]any{"expires_at": 1790003600.0},
 	}
-	if err := docs.Put(t.Context(), sessions.Schemas()[0], stored); err != nil {
+	if err := storage.Put(t.Context(), docs, sessions.Schemas()[0], stored); err != nil {
 		t.Fatal(err)
 	}
 	want(t, s, "old", "")

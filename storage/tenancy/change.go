@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"attestry/evidence"
@@ -46,7 +45,7 @@ func (c *orgChange) record(entry identity.AuditEntry) {
 //
 // In a process, the changes of one organization are made one after the other, as all of them replace its document.
 func (t *Tenancy) change(ctx context.Context, orgName string, by identity.Actor, decide func(*orgChange) error) error {
-	release, err := t.turns.take(ctx, orgName)
+	release, err := t.takeTurn(ctx, orgName)
 	if err != nil {
 		return err
 	}
@@ -63,11 +62,8 @@ func (t *Tenancy) change(ctx context.Context, orgName string, by identity.Actor,
 		case <-time.After(changePause/2 + rand.N(changePause)):
 		}
 	}
-	return errors.Join(&evidence.Error{
-		Code:       evidence.Unavailable,
-		Message:    "The organization is being changed by many requests at once, please try again.",
-		RetryAfter: time.Second,
-	}, t.withdraw(ctx, entries))
+	busy := evidence.Busy("The organization is being changed by many requests at once, please try again.")
+	return errors.Join(busy, t.withdraw(ctx, entries))
 }
 
 // writtenEntries are the ids of the entries that earlier attempts of a change may have written. Each attempt has its
@@ -124,47 +120,22 @@ func (t *Tenancy) forget() {
 	t.issuers.Clear()
 }
 
-// turns lets one caller of this process at a time hold a key.
-type turns struct {
-	mu    sync.Mutex
-	byKey map[string]*turn
-}
+// turn is held by one caller at a time: it has an element meanwhile.
+type turn chan struct{}
 
-// turn is a key that callers hold or wait for.
-type turn struct {
-	held    chan struct{} // has an element while a caller is through
-	callers int
-}
+func newTurn() *turn { return new(make(turn, 1)) }
 
-func newTurns() *turns { return &turns{byKey: map[string]*turn{}} }
-
-// take waits until nobody else holds a key, and holds it until release is called.
-func (t *turns) take(ctx context.Context, key string) (release func(), err error) {
-	t.mu.Lock()
-	mine := t.byKey[key]
-	if mine == nil {
-		mine = &turn{held: make(chan struct{}, 1)}
-		t.byKey[key] = mine
-	}
-	mine.callers++
-	t.mu.Unlock()
+// takeTurn waits until nobody else in this process changes an organization, until release is called.
+func (t *Tenancy) takeTurn(ctx context.Context, orgName string) (release func(), err error) {
+	mine, leave := t.turns.Use(orgName)
 	select {
-	case mine.held <- struct{}{}:
+	case *mine <- struct{}{}:
 		return func() {
-			<-mine.held
-			t.leave(key, mine)
+			<-*mine
+			leave()
 		}, nil
 	case <-ctx.Done():
-		t.leave(key, mine)
+		leave()
 		return nil, ctx.Err()
-	}
-}
-
-// leave removes a key when its last caller leaves.
-func (t *turns) leave(key string, left *turn) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if left.callers--; left.callers == 0 {
-		delete(t.byKey, key)
 	}
 }

@@ -20,7 +20,7 @@ type tenancyDocuments struct {
 
 	mu       sync.Mutex
 	commands int
-	replaces int
+	replaces int // with a command of their own
 	// before, when set, runs ahead of every command; its error is the answer.
 	before func(command, collection, id string) error
 	// after, when set, runs behind every Get.
@@ -59,33 +59,6 @@ func (d *tenancyDocuments) Get(ctx context.Context, schema *storage.Schema, id s
 	return record, err
 }
 
-func (d *tenancyDocuments) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
-	if err := d.begin(ctx, "insert", schema.Name, record.ID); err != nil {
-		return err
-	}
-	return d.Documents.Insert(ctx, schema, record)
-}
-
-func (d *tenancyDocuments) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
-	if err := d.begin(ctx, "replace", schema.Name, record.ID); err != nil {
-		return err
-	}
-	err := d.Documents.Replace(ctx, schema, record, revision)
-	if err == nil {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.replaces++
-	}
-	return err
-}
-
-func (d *tenancyDocuments) Delete(ctx context.Context, schema *storage.Schema, ids ...string) error {
-	if err := d.begin(ctx, "delete", schema.Name, ids[0]); err != nil {
-		return err
-	}
-	return d.Documents.Delete(ctx, schema, ids...)
-}
-
 func (d *tenancyDocuments) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (storage.Page, error) {
 	if err := d.begin(ctx, "find", schema.Name, query.After); err != nil {
 		return storage.Page{}, err
@@ -102,7 +75,13 @@ func (d *tenancyDocuments) Write(ctx context.Context, writes ...storage.Write) e
 		if err := d.begin(ctx, writeKinds[write.Kind], write.Schema.Name, write.Record.ID); err != nil {
 			return err
 		}
-		return d.Documents.Write(ctx, write)
+		err := d.Documents.Write(ctx, write)
+		if err == nil && len(writes) == 1 && write.Kind == storage.WriteReplace {
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			d.replaces++
+		}
+		return err
 	})
 }
 

@@ -2,7 +2,6 @@ package tenancy
 
 import (
 	"context"
-	"fmt"
 
 	"attestry/evidence"
 	"attestry/evidence/identity"
@@ -105,7 +104,7 @@ func (t *Tenancy) requireRoomForProvider(ctx context.Context, org evidence.Organ
 	if err != nil || there < maxProviders {
 		return err
 	}
-	return evidence.NewError(evidence.Invalid, fmt.Sprintf("Organization '%s' has %d identity providers already", org.Name, there))
+	return evidence.Errorf(evidence.Invalid, "Organization '%s' has %d identity providers already", org.Name, there)
 }
 
 // DeleteIdentityProvider deletes an identity provider, or returns ErrNotFound.

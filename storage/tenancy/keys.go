@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -255,7 +254,7 @@ func (t *Tenancy) addKey(ctx context.Context, c *orgChange, owner identity.KeyOw
 		return err
 	}
 	if len(live) >= maxKeys {
-		return evidence.NewError(evidence.Invalid, fmt.Sprintf("'%s' has %d API keys already, revoke some of them", owner.Name, len(live)))
+		return evidence.Errorf(evidence.Invalid, "'%s' has %d API keys already, revoke some of them", owner.Name, len(live))
 	}
 	t.keys.PutIn(&c.batch, key)
 	c.record(keyEntry(identity.AuditAdded, &key))

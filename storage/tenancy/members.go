@@ -3,7 +3,6 @@ package tenancy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"attestry/evidence"
@@ -92,7 +91,7 @@ func (t *Tenancy) SetMember(ctx context.Context, orgName, userName string, role 
 	err = t.change(ctx, orgName, by, func(c *orgChange) error {
 		user, err := t.User(ctx, userName)
 		if errors.Is(err, storage.ErrNotFound) {
-			return evidence.NewError(evidence.NotFound, fmt.Sprintf("User '%s' does not exist", userName))
+			return evidence.Errorf(evidence.NotFound, "User '%s' does not exist", userName)
 		}
 		if err != nil {
 			return err
@@ -237,7 +236,7 @@ func (t *Tenancy) requireOtherAdmin(ctx context.Context, org evidence.Organizati
 	if !isAdmin {
 		return nil
 	}
-	return evidence.NewError(evidence.Invalid, fmt.Sprintf("User '%s' is the last admin of organization '%s'", user.Name, org.Name))
+	return evidence.Errorf(evidence.Invalid, "User '%s' is the last admin of organization '%s'", user.Name, org.Name)
 }
 
 func memberEntry(event identity.AuditEvent, user evidence.User, old, role evidence.Role, left ...identity.ServiceAccount) identity.AuditEntry {

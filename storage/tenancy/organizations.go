@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"attestry/evidence"
@@ -171,5 +170,5 @@ func (t *Tenancy) nameHolder(ctx context.Context, name string) (string, error) {
 }
 
 func organizationExists(name string) error {
-	return evidence.NewError(evidence.Invalid, fmt.Sprintf("Organization named '%s' already exists", name))
+	return evidence.Errorf(evidence.Invalid, "Organization named '%s' already exists", name)
 }

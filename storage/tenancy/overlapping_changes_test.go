@@ -208,7 +208,7 @@ func TestKeysOfEarlierVersionsStayDead(t *testing.T) {
 		}
 		for _, record := range docs.all("keys") {
 			record.Fields = nil
-			if err := docs.Documents.Put(t.Context(), schema, record); err != nil {
+			if err := storage.Put(t.Context(), docs.Documents, schema, record); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -153,5 +153,5 @@ func requireShared(org evidence.Organization, what string) error {
 	if org.Kind == evidence.SharedOrganization {
 		return nil
 	}
-	return evidence.NewError(evidence.Invalid, fmt.Sprintf("Organization '%s' is personal and cannot have %s", org.Name, what))
+	return evidence.Errorf(evidence.Invalid, "Organization '%s' is personal and cannot have %s", org.Name, what)
 }

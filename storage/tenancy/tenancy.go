@@ -37,7 +37,7 @@ type Tenancy struct {
 	identityProviders storage.Collection[identity.IdentityProvider]
 	auditLog          storage.Collection[identity.AuditEntry]
 	hooks             storage.Collection[hook]
-	turns             *turns
+	turns             cache.Shared[turn]
 	version           *versionWatch
 	knownKeys         cache.TTL[*knownKey]
 	// unknownKeys holds hashes of secrets that are no keys, such as tokens of identity providers.
@@ -72,7 +72,7 @@ func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenanc
 		auditLog: storage.NewCollection(docs, auditSchema, func(e *identity.AuditEntry) string { return e.ID }, auditFields),
 		hooks: storage.NewCollection(docs, hookSchema, func(h *hook) string { return h.Hash },
 			func(h *hook) map[string]any { return map[string]any{"org": h.OrgID} }),
-		turns:       newTurns(),
+		turns:       cache.NewShared(newTurn),
 		version:     newVersionWatch(docs),
 		knownKeys:   cache.NewTTL[*knownKey](tenancyCacheAge, tenancyCacheSize),
 		unknownKeys: cache.NewTTL[struct{}](tenancyCacheAge, tenancyCacheSize),

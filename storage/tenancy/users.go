@@ -98,7 +98,7 @@ func (t *Tenancy) SetDefaultOrganization(ctx context.Context, principal evidence
 func (t *Tenancy) CreateUser(ctx context.Context, name, email string, by identity.Actor) error {
 	_, err := t.User(ctx, name)
 	if err == nil {
-		return evidence.NewError(evidence.Invalid, fmt.Sprintf("User '%s' already exists", name))
+		return evidence.Errorf(evidence.Invalid, "User '%s' already exists", name)
 	}
 	if !errors.Is(err, storage.ErrNotFound) {
 		return err

@@ -45,35 +45,13 @@ func (d *Documents) tell(schema *storage.Schema) {
 	}
 }
 
-// Insert is that of the port.
-func (d *Documents) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
-	defer d.tell(schema)
-	return d.Documents.Insert(ctx, schema, record)
-}
-
-// InsertMany is that of the port.
-func (d *Documents) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (int, error) {
-	defer d.tell(schema)
-	return d.Documents.InsertMany(ctx, schema, records)
-}
-
-// Put is that of the port.
-func (d *Documents) Put(ctx context.Context, schema *storage.Schema, records ...storage.Record) error {
-	defer d.tell(schema)
-	return d.Documents.Put(ctx, schema, records...)
-}
-
-// Replace is that of the port.
-func (d *Documents) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
-	defer d.tell(schema)
-	return d.Documents.Replace(ctx, schema, record, revision)
-}
-
 // Write is that of the port.
 func (d *Documents) Write(ctx context.Context, writes ...storage.Write) error {
 	err := d.Documents.Write(ctx, writes...)
 	for i := range writes {
-		d.tell(writes[i].Schema)
+		if kind := writes[i].Kind; kind != storage.WriteDelete && kind != storage.WriteCheck {
+			d.tell(writes[i].Schema)
+		}
 	}
 	return err
 }

@@ -16,17 +16,16 @@ func TestWritesWakeWhoWaitsForTheirCollection(t *testing.T) {
 	record := storage.Record{ID: "a", Revision: 1, Body: []byte("{}")}
 	next := storage.Record{ID: "a", Revision: 2, Body: []byte("{}")}
 	for name, write := range map[string]func(context.Context, *storage.Schema) error{
-		"insert": func(ctx context.Context, schema *storage.Schema) error { return docs.Insert(ctx, schema, record) },
-		"insert many": func(ctx context.Context, schema *storage.Schema) error {
-			_, err := docs.InsertMany(ctx, schema, []storage.Record{record})
-			return err
+		"insert": func(ctx context.Context, schema *storage.Schema) error {
+			return storage.Insert(ctx, docs, schema, record)
 		},
-		"put": func(ctx context.Context, schema *storage.Schema) error { return docs.Put(ctx, schema, record) },
+		"add": func(ctx context.Context, schema *storage.Schema) error { return storage.Add(ctx, docs, schema, record) },
+		"put": func(ctx context.Context, schema *storage.Schema) error { return storage.Put(ctx, docs, schema, record) },
 		"replace": func(ctx context.Context, schema *storage.Schema) error {
-			if err := docs.Documents.Put(ctx, schema, record); err != nil {
+			if err := storage.Put(ctx, docs.Documents, schema, record); err != nil {
 				return err
 			}
-			return docs.Replace(ctx, schema, next, 1)
+			return storage.Replace(ctx, docs, schema, next, 1)
 		},
 		"write": func(ctx context.Context, schema *storage.Schema) error {
 			return docs.Write(ctx, storage.Write{Kind: storage.WritePut, Schema: schema, Record: record})
@@ -34,7 +33,7 @@ func TestWritesWakeWhoWaitsForTheirCollection(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, schema := range []*storage.Schema{others, events} {
-				if err := docs.Delete(t.Context(), schema, "a"); err != nil {
+				if err := storage.Delete(t.Context(), docs, schema, "a"); err != nil {
 					t.Fatal(err)
 				}
 				if err := write(t.Context(), schema); err != nil {

@@ -85,10 +85,7 @@ func (j *judged) addEnvironment(ctx context.Context, store *app.Store, link link
 	if err != nil {
 		return err
 	}
-	goBy := make([][]string, 0, len(known))
-	for i := range known {
-		goBy = append(goBy, evidence.Fingerprints(known[i].facts.Fingerprint, known[i].origins))
-	}
+	goBy := storage.Map(known, func(of knownArtifact) []string { return evidence.Fingerprints(of.facts.Fingerprint, of.origins) })
 	allowed, err := store.Allowlist.Of(ctx, environment.ID, goBy)
 	if err != nil {
 		return err

@@ -145,7 +145,7 @@ func (s *scene) scope(trail string) recording.Scope {
 // begin makes the flow and a trail of it.
 func (s *scene) begin(trail string) {
 	s.t.Helper()
-	id, _, err := s.store.Templates.Put(s.t.Context(), acme.OrgID, []byte(flowTemplate))
+	id, err := s.store.Templates.Put(s.t.Context(), acme.OrgID, []byte(flowTemplate))
 	s.must(err)
 	_, flow, err := s.store.Flows.Put(s.t.Context(), evidence.Flow{
 		ID: evidence.NewID(), Org: acme.OrgID, Name: "backend", Template: id, CreatedAt: s.now(), Visibility: evidence.PrivateFlow,

@@ -413,8 +413,11 @@ func TestDeliveryWhoseAttemptsPanicFails(t *testing.T) {
 // panicking is an engine that panics where the fan-out writes.
 type panicking struct{ storage.Documents }
 
-func (panicking) InsertMany(context.Context, *storage.Schema, []storage.Record) (int, error) {
-	panic("poison")
+func (p panicking) Write(ctx context.Context, writes ...storage.Write) error {
+	if writes[0].Schema.Name == "deliveries" {
+		panic("poison")
+	}
+	return p.Documents.Write(ctx, writes...)
 }
 
 func TestEventWhoseFanOutPanicsIsGivenUpAfterADay(t *testing.T) {

@@ -78,18 +78,18 @@ func TestAttemptsThatTakeTooLongDecideNothing(t *testing.T) {
 	}
 }
 
-// flaky fails the first InsertMany.
+// flaky fails the first command that adds documents.
 type flaky struct {
 	storage.Documents
 	left int
 }
 
-func (f *flaky) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (int, error) {
-	if f.left > 0 {
+func (f *flaky) Write(ctx context.Context, writes ...storage.Write) error {
+	if f.left > 0 && writes[0].Kind == storage.WriteAdd {
 		f.left--
-		return 0, evidence.NewError(evidence.Unavailable, "primary steps down")
+		return evidence.NewError(evidence.Unavailable, "primary steps down")
 	}
-	return f.Documents.InsertMany(ctx, schema, records)
+	return f.Documents.Write(ctx, writes...)
 }
 
 func TestEventsSurviveAnOutageOfMoreThanADay(t *testing.T) {

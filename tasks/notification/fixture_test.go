@@ -218,9 +218,9 @@ func (s *scene) scope(trail string) recording.Scope {
 // flow makes a flow and returns its id.
 func (s *scene) flow() string {
 	s.t.Helper()
-	flow, _, err := s.store.Flows.Ensure(s.t.Context(), acme.OrgID, "backend", "anna", evidence.Seconds(s.clock.Now()))
+	flow, err := s.store.Flows.Ensure(s.t.Context(), acme.OrgID, "backend", "anna", evidence.Seconds(s.clock.Now()))
 	s.must(err)
-	return flow.ID
+	return flow
 }
 
 // relayAll relays once and has all tasks done.

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"attestry/storage"
+	"attestry/storage/cache"
 	"attestry/storage/environments"
 )
 
@@ -13,39 +14,26 @@ import (
 // first. Reports of one environment that meet in this process are inserted one after the other, so that they do not race.
 type arrivals struct {
 	reports *environments.Reports
-	mu      sync.Mutex
-	queues  map[string]*queue
+	queues  cache.Shared[queue]
 }
 
-// queue is the queue of one environment. It is kept while somebody waits in it.
+// queue is the queue of one environment.
 type queue struct {
-	mu      sync.Mutex
-	waiting int
-	last    int64 // the greatest number known to be taken
+	mu   sync.Mutex
+	last int64 // the greatest number known to be taken
 }
 
 func newArrivals(reports *environments.Reports) *arrivals {
-	return &arrivals{reports: reports, queues: map[string]*queue{}}
+	return &arrivals{reports: reports, queues: cache.NewShared(func() *queue { return &queue{} })}
 }
 
 // acquire waits in the queue of an environment until it is the first one.
 func (a *arrivals) acquire(environment string) (q *queue, release func()) {
-	a.mu.Lock()
-	q = a.queues[environment]
-	if q == nil {
-		q = &queue{}
-		a.queues[environment] = q
-	}
-	q.waiting++
-	a.mu.Unlock()
+	q, leave := a.queues.Use(environment)
 	q.mu.Lock()
 	return q, func() {
 		q.mu.Unlock()
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if q.waiting--; q.waiting == 0 {
-			delete(a.queues, environment)
-		}
+		leave()
 	}
 }
 

@@ -55,13 +55,6 @@ func (f *faulty) GetMany(ctx context.Context, schema *storage.Schema, ids []stri
 	return records, err
 }
 
-func (f *faulty) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
-	if f.away {
-		return errAway
-	}
-	return f.Documents.Replace(ctx, schema, record, revision)
-}
-
 func (f *faulty) Write(ctx context.Context, writes ...storage.Write) error {
 	if f.away {
 		return errAway

@@ -48,26 +48,6 @@ func (d *largestDocuments) note(schema *storage.Schema, records ...storage.Recor
 	}
 }
 
-func (d *largestDocuments) Insert(ctx context.Context, s *storage.Schema, r storage.Record) error {
-	d.note(s, r)
-	return d.Documents.Insert(ctx, s, r)
-}
-
-func (d *largestDocuments) InsertMany(ctx context.Context, s *storage.Schema, rs []storage.Record) (int, error) {
-	d.note(s, rs...)
-	return d.Documents.InsertMany(ctx, s, rs)
-}
-
-func (d *largestDocuments) Put(ctx context.Context, s *storage.Schema, rs ...storage.Record) error {
-	d.note(s, rs...)
-	return d.Documents.Put(ctx, s, rs...)
-}
-
-func (d *largestDocuments) Replace(ctx context.Context, s *storage.Schema, r storage.Record, revision int64) error {
-	d.note(s, r)
-	return d.Documents.Replace(ctx, s, r, revision)
-}
-
 func (d *largestDocuments) Write(ctx context.Context, writes ...storage.Write) error {
 	for _, write := range writes {
 		d.note(write.Schema, write.Record)

@@ -20,8 +20,11 @@ import (
 // moving is an engine in which somebody else is always quicker.
 type moving struct{ storage.Documents }
 
-func (moving) Replace(context.Context, *storage.Schema, storage.Record, int64) error {
-	return storage.ErrMoved
+func (m moving) Write(ctx context.Context, writes ...storage.Write) error {
+	if writes[0].Kind == storage.WriteReplace {
+		return &storage.RefusedWrite{Reason: storage.ErrMoved}
+	}
+	return m.Documents.Write(ctx, writes...)
 }
 
 type deaf struct{}

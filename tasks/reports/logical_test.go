@@ -659,11 +659,13 @@ type headless struct {
 	environment string
 }
 
-func (h *headless) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
-	if schema.Name == "heads" && record.ID == h.environment {
-		return evidence.NewError(evidence.TooLarge, "too large")
+func (h *headless) Write(ctx context.Context, writes ...storage.Write) error {
+	for _, write := range writes {
+		if write.Kind == storage.WriteReplace && write.Schema.Name == "heads" && write.Record.ID == h.environment {
+			return evidence.NewError(evidence.TooLarge, "too large")
+		}
 	}
-	return h.Documents.Replace(ctx, schema, record, revision)
+	return h.Documents.Write(ctx, writes...)
 }
 
 func TestReaderFinishesALogicalSnapshotWhoseHeadWasRefused(t *testing.T) {
@@ -707,7 +709,7 @@ func TestReaderIsServedWhenASnapshotOfAMemberIsLost(t *testing.T) {
 	}
 	for i := range app.Schemas() {
 		if schema := app.Schemas()[i]; schema.Name == "snapshots" {
-			if err := one.docs.Delete(t.Context(), schema, lost); err != nil {
+			if err := storage.Delete(t.Context(), one.docs, schema, lost); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -740,8 +742,10 @@ func TestEnvironmentThatAnOldProcessHasWrittenIsFoundAgain(t *testing.T) {
 // forgetful is an engine that knows nothing of the fields of logical environments.
 type forgetful struct{ storage.Documents }
 
-func (f *forgetful) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
-	delete(record.Fields, "logical")
-	delete(record.Fields, "included")
-	return f.Documents.Replace(ctx, schema, record, revision)
+func (f *forgetful) Write(ctx context.Context, writes ...storage.Write) error {
+	for _, write := range writes {
+		delete(write.Record.Fields, "logical")
+		delete(write.Record.Fields, "included")
+	}
+	return f.Documents.Write(ctx, writes...)
 }

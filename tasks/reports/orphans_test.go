@@ -49,11 +49,11 @@ type refusing struct {
 
 var errRefused = errors.New("refused by the test")
 
-func (d *refusing) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
-	if d.refuse && schema.Name == "reports" {
+func (d *refusing) Write(ctx context.Context, writes ...storage.Write) error {
+	if d.refuse && writes[0].Schema.Name == "reports" && writes[0].Kind == storage.WriteInsert {
 		return errRefused
 	}
-	return d.Documents.Insert(ctx, schema, record)
+	return d.Documents.Write(ctx, writes...)
 }
 
 func (d *refusing) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (storage.Page, error) {

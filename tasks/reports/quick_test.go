@@ -17,9 +17,10 @@ type quickWorker struct {
 	after func()
 }
 
-func (d *quickWorker) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
-	err := d.Documents.Insert(ctx, schema, record)
-	if after := d.after; err == nil && schema.Name == "reports" && after != nil {
+func (d *quickWorker) Write(ctx context.Context, writes ...storage.Write) error {
+	err := d.Documents.Write(ctx, writes...)
+	stored := writes[0].Schema.Name == "reports" && writes[0].Kind == storage.WriteInsert
+	if after := d.after; err == nil && stored && after != nil {
 		d.after = nil
 		after()
 	}

@@ -113,7 +113,7 @@ func newStage(t testing.TB, stirs bool, wrap func(storage.Documents) storage.Doc
 	t.Helper()
 	s := &stage{scene: newScene(t, wrap), flows: map[string]string{}, stirs: stirs, answered: map[int]bool{}}
 	for name, content := range storyFlows {
-		id, _, err := s.store.Templates.Put(t.Context(), "org", []byte(content))
+		id, err := s.store.Templates.Put(t.Context(), "org", []byte(content))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,9 +23,10 @@ type interrupted struct {
 	meantime func()
 }
 
-func (d *interrupted) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
-	err := d.staleHead.Insert(ctx, schema, record)
-	if schema.Name == "reports" && record.ID == d.id && d.meantime != nil {
+func (d *interrupted) Write(ctx context.Context, writes ...storage.Write) error {
+	err := d.staleHead.Write(ctx, writes...)
+	inserted := writes[0].Kind == storage.WriteInsert && writes[0].Schema.Name == "reports" && writes[0].Record.ID == d.id
+	if inserted && d.meantime != nil {
 		meantime := d.meantime
 		d.meantime = nil
 		meantime()

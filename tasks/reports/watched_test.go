@@ -30,27 +30,6 @@ func (w *watched) Find(ctx context.Context, s *storage.Schema, query storage.Que
 	return page, err
 }
 
-func (w *watched) Insert(ctx context.Context, s *storage.Schema, r storage.Record) error {
-	return w.around(true, func() error { return w.Documents.Insert(ctx, s, r) })
-}
-
-func (w *watched) InsertMany(ctx context.Context, s *storage.Schema, rs []storage.Record) (stored int, err error) {
-	err = w.around(true, func() (err error) { stored, err = w.Documents.InsertMany(ctx, s, rs); return err })
-	return stored, err
-}
-
-func (w *watched) Put(ctx context.Context, s *storage.Schema, rs ...storage.Record) error {
-	return w.around(true, func() error { return w.Documents.Put(ctx, s, rs...) })
-}
-
-func (w *watched) Replace(ctx context.Context, s *storage.Schema, r storage.Record, revision int64) error {
-	return w.around(true, func() error { return w.Documents.Replace(ctx, s, r, revision) })
-}
-
-func (w *watched) Delete(ctx context.Context, s *storage.Schema, ids ...string) error {
-	return w.around(true, func() error { return w.Documents.Delete(ctx, s, ids...) })
-}
-
 // Write gives the engine a command for each write.
 func (w *watched) Write(ctx context.Context, writes ...storage.Write) error {
 	return storagetest.WriteOneByOne(writes, func(write storage.Write) error {

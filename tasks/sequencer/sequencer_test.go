@@ -317,7 +317,7 @@ func TestAFactWithSeveralLeavesGetsOnePlace(t *testing.T) {
 	again := func() {
 		stored, err := f.docs.Get(t.Context(), factSchema, "1")
 		must(t, err)
-		must(t, docs.Put(t.Context(), factSchema, stored))
+		must(t, storage.Put(t.Context(), docs, factSchema, stored))
 	}
 	f.add("acme", 3)
 	again()
@@ -390,10 +390,6 @@ func (i *injector) around(write func() error) error {
 		return err
 	}
 	return errors.Join(write(), i.after())
-}
-
-func (i *injector) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
-	return i.around(func() error { return i.Documents.Insert(ctx, schema, record) })
 }
 
 func (i *injector) Write(ctx context.Context, writes ...storage.Write) error {

@@ -36,20 +36,6 @@ type killable struct {
 	beforeWrite func()
 }
 
-func (d *killable) Replace(ctx context.Context, schema *storage.Schema, record storage.Record, revision int64) error {
-	if d.killed && schema.Name == "trails" {
-		return errKilled
-	}
-	return d.Documents.Replace(ctx, schema, record, revision)
-}
-
-func (d *killable) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (int, error) {
-	if d.killed && schema.Name == "trail_events" {
-		return 0, errKilled
-	}
-	return d.Documents.InsertMany(ctx, schema, records)
-}
-
 func (d *killable) Write(ctx context.Context, writes ...storage.Write) error {
 	for i, write := range writes {
 		if before := d.beforeWrite; before != nil && write.Schema.Name == "attestations" {

@@ -117,7 +117,7 @@ func newModel(t testing.TB, docs storage.Documents, flowTemplate int) *model {
 	c := &model{engine: docs, org: evidence.NewID(), acked: map[string]period{}, begun: map[string]period{}}
 	store := newStore(t, docs)
 	for _, content := range modelTemplates {
-		id, _, err := store.Templates.Put(t.Context(), c.org, []byte(content))
+		id, err := store.Templates.Put(t.Context(), c.org, []byte(content))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -222,7 +222,7 @@ func (s *site) spoil(id string) {
 		for _, record := range page.Records {
 			if record.ID == id {
 				record.Body = []byte("{")
-				s.must(s.store.Documents.Put(s.t.Context(), schema, record))
+				s.must(storage.Put(s.t.Context(), s.store.Documents, schema, record))
 			}
 		}
 	}

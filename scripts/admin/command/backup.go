@@ -20,20 +20,6 @@ import (
 	"attestry/storage"
 )
 
-// backupCommands are those that make backups and restore them.
-func backupCommands() []command {
-	return []command{
-		{"backup", "DIR|URL", "copy a consistent state of all stores to a folder or an object store", parseBackup,
-			"backup adds to DIR, or to an object store as in ATTESTRY_OBJECTS_URL, what it lacks: run it again with the same DIR. Each backup\n" +
-				"there can be restored. It has no keys: keep the files of ATTESTRY_SIGNING_KEY_FILE and ATTESTRY_LOG_KEY_FILE apart. MongoDB has\n" +
-				"a tool of its own for the documents."},
-		{"restore", "[--continue-logs] DIR|URL [BACKUP]", "restore the last backup, or that of a time, into empty stores", parseRestore,
-			"restore needs stores that are empty. Transparency logs are not continued until `log continue` begins others, as checkpoints may\n" +
-				"have been published since the backup. --continue-logs says that none was: the service was stopped before the backup and has not\n" +
-				"run since. A restore that was interrupted is run again."},
-	}
-}
-
 // errMongoDB says how MongoDB is backed up.
 var errMongoDB = errors.New("the documents are in MongoDB: back them up by mongodump --oplog, then the objects, as the section Backup and restore of docs/operations.md says, and run verify on what was restored")
 

@@ -108,7 +108,7 @@ func TestToVerifyAndToBackUpWriteNothing(t *testing.T) {
 	schemas := app.Schemas()
 	schema := schemas[slices.IndexFunc(schemas, func(schema *storage.Schema) bool { return schema.Name == "log_search" })]
 	record := storage.Record{ID: "artifacts", Revision: 1, Body: []byte(`{"collection":"artifacts"}`)}
-	s.must(s.process.Engines().Documents.Put(t.Context(), schema, record))
+	s.must(storage.Put(t.Context(), s.process.Engines().Documents, schema, record))
 	for _, args := range [][]string{{"verify"}, {"backup", filepath.Join(t.TempDir(), "x")}} {
 		s.must(s.process.Close())
 		var out, errs strings.Builder

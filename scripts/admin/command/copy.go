@@ -29,11 +29,6 @@ At the end both stores are read and compared, document by document; every object
 hashed. A difference ends copy with status 1. Objects that are under retention in the source are
 so in the target until the same time, if its bucket has object lock.`
 
-// copyCommand copies a store.
-func copyCommand() command {
-	return command{"copy", "--from URL --to URL", "copy a database or an object store to another one", parseCopy, copyDetails}
-}
-
 // location is a store that an argument names: one of both is set.
 type location struct {
 	documents *config.Database

@@ -182,9 +182,12 @@ func (d *dying) around(write func() error) error {
 	return storagetest.ErrKilled
 }
 
-func (d *dying) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (n int, err error) {
-	err = d.around(func() error { n, err = d.Documents.InsertMany(ctx, schema, records); return err })
-	return n, err
+func (d *dying) Write(ctx context.Context, writes ...storage.Write) error {
+	write := func() error { return d.Documents.Write(ctx, writes...) }
+	if writes[0].Kind != storage.WriteAdd {
+		return write() // it marks the copy
+	}
+	return d.around(write)
 }
 
 func TestInterruptedCopyContinues(t *testing.T) {
@@ -283,14 +286,14 @@ type altering struct {
 	id string
 }
 
-func (a *altering) InsertMany(ctx context.Context, schema *storage.Schema, records []storage.Record) (int, error) {
-	records = slices.Clone(records)
-	for i := range records {
-		if records[i].ID == a.id {
-			records[i].Body = append([]byte(" "), records[i].Body[1:]...)
+func (a *altering) Write(ctx context.Context, writes ...storage.Write) error {
+	writes = slices.Clone(writes)
+	for i := range writes {
+		if record := &writes[i].Record; record.ID == a.id {
+			record.Body = append([]byte(" "), record.Body[1:]...)
 		}
 	}
-	return a.Documents.InsertMany(ctx, schema, records)
+	return a.Documents.Write(ctx, writes...)
 }
 
 func TestVerificationFindsAChangedDocument(t *testing.T) {
@@ -308,7 +311,7 @@ func TestTargetWithOtherDocumentsIsRefused(t *testing.T) {
 	attestations := schemaNamed(t, "attestations")
 	for _, id := range []string{"0", "zzz"} {
 		other := storage.Record{ID: id, Revision: 1, Body: []byte("{}")}
-		if err := c.to.Put(t.Context(), attestations, other); err != nil {
+		if err := storage.Put(t.Context(), c.to, attestations, other); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -334,7 +337,7 @@ func TestTargetThatWasUsedIsRefused(t *testing.T) {
 	}
 	page[0].Body = []byte(`{"newer": true}`)
 	page[1].Revision++
-	if err := c.to.Put(t.Context(), attestations, page...); err != nil {
+	if err := storage.Put(t.Context(), c.to, attestations, page...); err != nil {
 		t.Fatal(err)
 	}
 	errs.Reset()
@@ -355,7 +358,7 @@ func TestFieldsThatAreDeclaredNoMoreAreLeftOut(t *testing.T) {
 	earlier.Fields = append(slices.Clone(earlier.Fields), "colour")
 	db := pebbletest.Open(t, path, []*storage.Schema{&earlier})
 	old := storage.Record{ID: "a", Revision: 1, Fields: map[string]any{"org": "o", "colour": "red"}, Body: []byte("{}")}
-	if err := db.Put(t.Context(), &earlier, old); err != nil {
+	if err := storage.Put(t.Context(), db, &earlier, old); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {

@@ -8,13 +8,6 @@ import (
 	"attestry/process/doctor"
 )
 
-func doctorCommand() command {
-	return command{"doctor", "[--json]", "examine stores, settings, clocks, keys, work, logs, memory and disk, and say what to do", parseDoctor,
-		"doctor prints what each check has found, and what to do. It leaves out what a store has no answer to, and checks of a store\n" +
-			"that does not answer. To see whether stores take writes, it writes to a key of its own and deletes that. The status is 0 if\n" +
-			"all is ok."}
-}
-
 func parseDoctor([]string) (action, error) {
 	subject := &doctor.Subject{Failed: map[string]error{}}
 	return opened(map[string]string{"ATTESTRY_REDIS_URL": ""}, subject.Open, func(ctx context.Context, s *session) error {

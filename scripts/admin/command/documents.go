@@ -27,9 +27,9 @@ type documentCopy struct {
 // targetState says what of a collection the target has already.
 type targetState struct {
 	// after is the last id up to which both databases are equal; equal is the number of
-	// documents up to there.
-	after string
-	equal int
+	// documents up to there, and total that of all.
+	after        string
+	equal, total int
 	// foreign is the number of documents that the source lacks, differing of those that it has
 	// otherwise.
 	foreign, differing int
@@ -95,8 +95,11 @@ func (c *documentCopy) compare(ctx context.Context, schema *storage.Schema) (tar
 			found.foreign++
 			continue
 		}
-		if p.Target != nil && !sameDocument(p.Source, p.Target) {
-			found.differing++
+		if p.Target != nil {
+			found.total++
+			if !sameDocument(p.Source, p.Target) {
+				found.differing++
+			}
 		}
 		if equal = equal && p.Target != nil; equal {
 			found.after = p.Source.ID
@@ -117,7 +120,7 @@ func sameDocument(a, b *storage.Record) bool {
 // copyCollection inserts what comes behind the part that is equal. Documents of the target
 // are never overwritten: an interrupted copy leaves none that differ.
 func (c *documentCopy) copyCollection(ctx context.Context, schema *storage.Schema, found targetState) error {
-	copied, there, told := 0, found.equal, time.Now()
+	copied, told := found.equal-found.total, time.Now() // the pages have what is there behind the part that is equal
 	for after := found.after; ; {
 		page, err := transfer.ListDocuments(ctx, c.from, schema, after)
 		if err != nil {
@@ -126,19 +129,17 @@ func (c *documentCopy) copyCollection(ctx context.Context, schema *storage.Schem
 		if len(page) == 0 {
 			break
 		}
-		stored, err := c.to.InsertMany(ctx, schema, page)
-		if err != nil {
+		if err := storage.Add(ctx, c.to, schema, page...); err != nil {
 			return err
 		}
-		copied, there = copied+stored, there+len(page)-stored
-		after = page[len(page)-1].ID
+		copied, after = copied+len(page), page[len(page)-1].ID
 		if time.Since(told) > progressInterval {
 			told = time.Now()
-			fmt.Fprintf(c.errs, "%s: %d documents copied so far\n", schema.Name, copied)
+			fmt.Fprintf(c.errs, "%s: %d documents copied so far\n", schema.Name, max(0, copied))
 		}
 	}
-	if copied+there > 0 {
-		fmt.Fprintf(c.errs, "%s: %d documents copied, %d were there already\n", schema.Name, copied, there)
+	if copied+found.total > 0 {
+		fmt.Fprintf(c.errs, "%s: %d documents copied, %d were there already\n", schema.Name, copied, found.total)
 	}
 	return nil
 }

@@ -17,15 +17,6 @@ import (
 	"attestry/tasks/reports"
 )
 
-// jobCommands are those for durable work of all kinds.
-func jobCommands() []command {
-	return []command{
-		{"jobs list", "[--json]", "list all work that waits, is leased, has failed or is parked, with the last error", parseJobsList, ""},
-		{"jobs retry", "KIND KEY|all", "try parked work again, with all its attempts", func(args []string) (action, error) { return parseJob(args, false) }, ""},
-		{"jobs drop", "KIND KEY", "give parked work up for good", func(args []string) (action, error) { return parseJob(args, true) }, ""},
-	}
-}
-
 // listedJob is a piece of work as it is listed.
 type listedJob struct {
 	Kind        string `json:"kind"`

@@ -17,15 +17,6 @@ import (
 
 const keyDetails = `An OWNER of keys is a user, such as anna, or a service account, such as acme/ci. EXPIRES is a day or a time in ISO 8601.`
 
-// keyCommands are those for API keys.
-func keyCommands() []command {
-	return []command{
-		{"keys list", "[--json] OWNER", "list the keys that work", parseListKeys, ""},
-		{"keys issue", "OWNER DESCRIPTION [EXPIRES]", "make a key and print it: nothing can show it again", parseIssueKey, ""},
-		{"keys revoke", "OWNER KEY_ID", "revoke a key: it stops working within a second", parseRevokeKey, keyDetails},
-	}
-}
-
 // listedKey is a key as it is listed.
 type listedKey struct {
 	ID          string `json:"id"`
@@ -37,12 +28,12 @@ type listedKey struct {
 }
 
 func parseListKeys(args []string) (action, error) {
-	return withOwner(args[0], func(ctx context.Context, a *administration, owner identity.KeyOwner) error {
-		keys, err := a.Keys(ctx, owner.ID)
+	return withOwner(args[0], func(ctx context.Context, s *session, owner identity.KeyOwner) error {
+		keys, err := s.Store.Tenancy.Keys(ctx, owner.ID)
 		if err != nil {
 			return err
 		}
-		list := a.newListing("ID", "CREATED", "ENDS", "LAST USED", "DESCRIPTION")
+		list := s.newListing("ID", "CREATED", "ENDS", "LAST USED", "DESCRIPTION")
 		for _, key := range keys {
 			shown := listedKey{
 				ID: key.ID, Description: key.Description, CreatedAt: wholeTime(key.CreatedAt), Ends: wholeTime(key.Ends()), LastUsedAt: wholeTime(key.LastUsedAt),
@@ -67,59 +58,59 @@ func parseIssueKey(args []string) (action, error) {
 		}
 		asked.ExpiresAt = expires.Unix()
 	}
-	return withOwner(args[0], func(ctx context.Context, a *administration, owner identity.KeyOwner) error {
+	return withOwner(args[0], func(ctx context.Context, s *session, owner identity.KeyOwner) error {
 		if asked.ExpiresAt != 0 && asked.ExpiresAt <= time.Now().Unix() {
 			return errors.New("the key would have expired already")
 		}
-		key, secret, err := a.IssueKey(ctx, owner, identity.Operator(), asked)
+		key, secret, err := s.Store.Tenancy.IssueKey(ctx, owner, identity.Operator(), asked)
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(a.out, "key %s of %s, shown this once: %s\n", key.ID, args[0], secret.Reveal())
+		_, err = fmt.Fprintf(s.out, "key %s of %s, shown this once: %s\n", key.ID, args[0], secret.Reveal())
 		return err
 	}), nil
 }
 
 func parseRevokeKey(args []string) (action, error) {
-	return withOwner(args[0], func(ctx context.Context, a *administration, owner identity.KeyOwner) error {
-		err := a.RevokeKey(ctx, owner, identity.Operator(), args[1])
+	return withOwner(args[0], func(ctx context.Context, s *session, owner identity.KeyOwner) error {
+		err := s.Store.Tenancy.RevokeKey(ctx, owner, identity.Operator(), args[1])
 		if errors.Is(err, storage.ErrNotFound) {
 			return fmt.Errorf("%s has no key %s that works", args[0], args[1])
 		}
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(a.out, "key %s of %s is revoked\n", args[1], args[0])
+		_, err = fmt.Fprintf(s.out, "key %s of %s is revoked\n", args[1], args[0])
 		return err
 	}), nil
 }
 
 // withOwner makes an action on the keys of an owner, who is a user or, with a slash in the name,
 // a service account.
-func withOwner(name string, f func(ctx context.Context, a *administration, owner identity.KeyOwner) error) action {
-	return withTenancy(func(ctx context.Context, a *administration) error {
-		owner, err := a.keyOwner(ctx, name)
+func withOwner(name string, f func(ctx context.Context, s *session, owner identity.KeyOwner) error) action {
+	return withTenancy(func(ctx context.Context, s *session) error {
+		owner, err := s.keyOwner(ctx, name)
 		if err != nil {
 			return err
 		}
-		return f(ctx, a, owner)
+		return f(ctx, s, owner)
 	})
 }
 
-func (a *administration) keyOwner(ctx context.Context, name string) (identity.KeyOwner, error) {
+func (s *session) keyOwner(ctx context.Context, name string) (identity.KeyOwner, error) {
 	orgName, accountName, isAccount := strings.Cut(name, "/")
 	if !isAccount {
-		owner, err := a.UserKeys(ctx, name)
+		owner, err := s.Store.Tenancy.UserKeys(ctx, name)
 		if errors.Is(err, storage.ErrNotFound) {
 			err = noUser(name)
 		}
 		return owner, err
 	}
-	org, err := organization(ctx, a.Tenancy, orgName)
+	org, err := s.organization(ctx, orgName)
 	if err != nil {
 		return identity.KeyOwner{}, err
 	}
-	account, err := a.ServiceAccount(ctx, org.ID, accountName)
+	account, err := s.Store.Tenancy.ServiceAccount(ctx, org.ID, accountName)
 	if errors.Is(err, storage.ErrNotFound) {
 		err = fmt.Errorf("organization %s has no service account %s", orgName, accountName)
 	}

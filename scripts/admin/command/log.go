@@ -11,16 +11,6 @@ import (
 	"attestry/storage/logs"
 )
 
-// logCommands are those for the transparency logs.
-func logCommands() []command {
-	return []command{
-		{"log key", "[--new]", "print the verifier keys of all transparency logs, by which their checkpoints are verified; or, with --new, a new private key for ATTESTRY_LOG_KEY_FILE", parseLogKey, ""},
-		{"log continue", "ORG", "begin another log for an organization whose database was restored from a backup, and print its verifier keys", parseLogContinue,
-			"log continue: a worker continues no log of which the database lacks entries that were published. The other log has the entries\n" +
-				"of the database, another origin, and an entry that cites the last checkpoint of the old log. Tell auditors and witnesses."},
-	}
-}
-
 func parseLogKey(args []string) (action, error) {
 	switch {
 	case len(args) == 0:
@@ -50,7 +40,7 @@ func continueLog(ctx context.Context, s *session, org string) error {
 	if err != nil {
 		return err
 	}
-	found, err := organization(ctx, s.Store.Tenancy, org)
+	found, err := s.organization(ctx, org)
 	if err != nil {
 		return err
 	}

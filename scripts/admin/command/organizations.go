@@ -9,19 +9,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/identity"
 	"attestry/storage"
-	"attestry/storage/tenancy"
 )
-
-// organizationCommands are those for organizations and their members.
-func organizationCommands() []command {
-	return []command{
-		{"organizations list", "[--json]", "list all organizations", parseListOrganizations, ""},
-		{"organizations create", "NAME USER", "create a shared organization that a user administers", parseCreateOrganization, ""},
-		{"members list", "[--json] ORG", "list the users and service accounts of an organization with their roles", parseListMembers, ""},
-		{"members set", "ORG USER ROLE", "make a user a member, or change the role: admin, member, snapshotter or reader", parseSetMember, ""},
-		{"members remove", "ORG USER", "remove a user from an organization", parseRemoveMember, ""},
-	}
-}
 
 // listedOrganization is an organization as it is listed.
 type listedOrganization struct {
@@ -33,9 +21,9 @@ type listedOrganization struct {
 }
 
 func parseListOrganizations([]string) (action, error) {
-	return withTenancy(func(ctx context.Context, a *administration) error {
-		list := a.newListing("NAME", "KIND", "BETA", "PUBLIC", "CREATED")
-		err := a.EachOrganization(ctx, func(org *evidence.Organization) error {
+	return withTenancy(func(ctx context.Context, s *session) error {
+		list := s.newListing("NAME", "KIND", "BETA", "PUBLIC", "CREATED")
+		err := s.Store.Tenancy.EachOrganization(ctx, func(org *evidence.Organization) error {
 			shown := listedOrganization{
 				Name: org.Name, Kind: string(org.Kind), Beta: org.Beta, Public: org.Public, CreatedAt: isoTime(org.CreatedAt),
 			}
@@ -50,18 +38,18 @@ func parseCreateOrganization(args []string) (action, error) {
 	if err := evidence.CheckOrganizationName(name); err != nil {
 		return nil, err
 	}
-	return withTenancy(func(ctx context.Context, a *administration) error {
-		user, err := a.User(ctx, admin)
+	return withTenancy(func(ctx context.Context, s *session) error {
+		user, err := s.Store.Tenancy.User(ctx, admin)
 		if errors.Is(err, storage.ErrNotFound) {
 			return noUser(admin)
 		}
 		if err != nil {
 			return err
 		}
-		if _, err := a.CreateOrganization(ctx, name, user, identity.Operator()); err != nil {
+		if _, err := s.Store.Tenancy.CreateOrganization(ctx, name, user, identity.Operator()); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(a.out, "organization %s is created, %s administers it\n", name, admin)
+		_, err = fmt.Fprintf(s.out, "organization %s is created, %s administers it\n", name, admin)
 		return err
 	}), nil
 }
@@ -75,12 +63,12 @@ type listedMember struct {
 }
 
 func parseListMembers(args []string) (action, error) {
-	return withTenancy(func(ctx context.Context, a *administration) error {
-		members, err := a.members(ctx, args[0])
+	return withTenancy(func(ctx context.Context, s *session) error {
+		members, err := s.members(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		list := a.newListing("KIND", "NAME", "ROLE", "SINCE")
+		list := s.newListing("KIND", "NAME", "ROLE", "SINCE")
 		for _, shown := range members {
 			if err := list.add(shown, shown.Kind, shown.Name, shown.Role, shown.CreatedAt); err != nil {
 				return err
@@ -91,16 +79,16 @@ func parseListMembers(args []string) (action, error) {
 }
 
 // members are the users and the service accounts of an organization.
-func (a *administration) members(ctx context.Context, orgName string) ([]listedMember, error) {
-	org, err := organization(ctx, a.Tenancy, orgName)
+func (s *session) members(ctx context.Context, orgName string) ([]listedMember, error) {
+	org, err := s.organization(ctx, orgName)
 	if err != nil {
 		return nil, err
 	}
-	users, err := a.Members(ctx, org.ID)
+	users, err := s.Store.Tenancy.Members(ctx, org.ID)
 	if err != nil {
 		return nil, err
 	}
-	accounts, err := a.ServiceAccounts(ctx, org.ID)
+	accounts, err := s.Store.Tenancy.ServiceAccounts(ctx, org.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -120,33 +108,33 @@ func parseSetMember(args []string) (action, error) {
 	if err != nil {
 		return nil, errors.New("a role is admin, member, snapshotter or reader")
 	}
-	return withTenancy(func(ctx context.Context, a *administration) error {
-		if _, err := organization(ctx, a.Tenancy, org); err != nil {
+	return withTenancy(func(ctx context.Context, s *session) error {
+		if _, err := s.organization(ctx, org); err != nil {
 			return err
 		}
-		change, err := a.SetMember(ctx, org, user, role, identity.Operator())
+		change, err := s.Store.Tenancy.SetMember(ctx, org, user, role, identity.Operator())
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(a.out, "user %s is %v of organization %s\n%s", user, role, org, leftAccounts(change.Left))
+		_, err = fmt.Fprintf(s.out, "user %s is %v of organization %s\n%s", user, role, org, leftAccounts(change.Left))
 		return err
 	}), nil
 }
 
 func parseRemoveMember(args []string) (action, error) {
 	org, user := args[0], args[1]
-	return withTenancy(func(ctx context.Context, a *administration) error {
-		if _, err := organization(ctx, a.Tenancy, org); err != nil {
+	return withTenancy(func(ctx context.Context, s *session) error {
+		if _, err := s.organization(ctx, org); err != nil {
 			return err
 		}
-		change, err := a.RemoveMember(ctx, org, user, identity.Operator())
+		change, err := s.Store.Tenancy.RemoveMember(ctx, org, user, identity.Operator())
 		if errors.Is(err, storage.ErrNotFound) {
 			return fmt.Errorf("user %s is not a member of organization %s", user, org)
 		}
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(a.out, "user %s is removed from organization %s\n%s", user, org, leftAccounts(change.Left))
+		_, err = fmt.Fprintf(s.out, "user %s is removed from organization %s\n%s", user, org, leftAccounts(change.Left))
 		return err
 	}), nil
 }
@@ -161,8 +149,8 @@ func leftAccounts(left []identity.ServiceAccount) string {
 }
 
 // organization reads an organization by its name.
-func organization(ctx context.Context, users *tenancy.Tenancy, name string) (evidence.Organization, error) {
-	org, err := users.Organization(ctx, name)
+func (s *session) organization(ctx context.Context, name string) (evidence.Organization, error) {
+	org, err := s.Store.Tenancy.Organization(ctx, name)
 	if errors.Is(err, storage.ErrNotFound) {
 		err = fmt.Errorf("there is no organization %s", name)
 	}

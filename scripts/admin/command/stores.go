@@ -7,11 +7,10 @@ import (
 	"log/slog"
 	"time"
 
-	"attestry/app"
 	"attestry/config"
 	"attestry/process"
 	"attestry/storage"
-	"attestry/storage/tenancy"
+	"attestry/tasks"
 )
 
 // session is what actions on the stores of the service work with.
@@ -79,40 +78,25 @@ func (c caller) openObjects(ctx context.Context, store config.Objects) (storage.
 	return process.OpenObjects(ctx, store, config.Retention{}, roots)
 }
 
-// administration is what actions on users, organizations and keys work with.
-type administration struct {
-	*tenancy.Tenancy
-	caller
+// withTenancy makes an action of f on users, organizations and keys. The other stores than the database are not needed, nor are
+// their settings.
+func withTenancy(f func(ctx context.Context, s *session) error) action {
+	return opened(map[string]string{"ATTESTRY_OBJECTS_URL": "", "ATTESTRY_REDIS_URL": "redis://localhost"}, openDatabase, f)
 }
 
-// withTenancy makes an action of f, for which the database of the service is opened. The other stores
-// are not needed, nor are their settings.
-func withTenancy(f func(ctx context.Context, a *administration) error) action {
-	return func(ctx context.Context, c caller) error {
-		if c.running != nil {
-			return f(ctx, &administration{Tenancy: c.running.Store.Tenancy, caller: c})
-		}
-		if answered, err := c.callRunning(ctx); answered {
-			return err
-		}
-		settings, err := config.LoadFrom(config.Sources{
-			Environ: c.environ, Defaults: map[string]string{"ATTESTRY_OBJECTS_URL": "", "ATTESTRY_REDIS_URL": ""},
-		})
-		if err != nil {
-			return err
-		}
-		roots, err := c.roots()
-		if err != nil {
-			return err
-		}
-		docs, err := process.OpenDocuments(ctx, settings.Stores.Database, roots)
-		if err != nil {
-			return err
-		}
-		users := app.NewStore(docs, nil, time.Now, process.NewLog(c.errs, slog.LevelWarn)).Tenancy
-		users.BetaOfNew = bool(settings.Process.Beta)
-		err = f(ctx, &administration{Tenancy: users, caller: c})
-		users.Close()
-		return errors.Join(err, docs.Close())
+// openDatabase opens the database alone.
+func openDatabase(ctx context.Context, settings config.Settings, log *slog.Logger) (*process.Process, error) {
+	roots, err := settings.Process.Roots()
+	if err != nil {
+		return nil, err
 	}
+	client, err := tasks.NewRedis(settings.Stores.Redis.URL.Reveal(), roots)
+	if err != nil {
+		return nil, err
+	}
+	docs, err := process.OpenDocuments(ctx, settings.Stores.Database, roots)
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	return process.Assemble(settings, log, time.Now, client, docs, nil, nil), nil
 }

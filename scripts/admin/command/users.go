@@ -10,15 +10,6 @@ import (
 	"attestry/storage"
 )
 
-// userCommands are those for users.
-func userCommands() []command {
-	return []command{
-		{"users list", "[--json]", "list all users", parseListUsers, ""},
-		{"users create", "NAME [EMAIL]", "create a user with a personal organization, or bring a removed one back", parseCreateUser, ""},
-		{"users remove", "NAME", "remove a user: the keys stop working and the memberships end", parseRemoveUser, ""},
-	}
-}
-
 // listedUser is a user as it is listed.
 type listedUser struct {
 	Name      string `json:"name"`
@@ -27,9 +18,9 @@ type listedUser struct {
 }
 
 func parseListUsers([]string) (action, error) {
-	return withTenancy(func(ctx context.Context, a *administration) error {
-		list := a.newListing("NAME", "CREATED", "EMAIL")
-		err := a.EachUser(ctx, func(user *evidence.User) error {
+	return withTenancy(func(ctx context.Context, s *session) error {
+		list := s.newListing("NAME", "CREATED", "EMAIL")
+		err := s.Store.Tenancy.EachUser(ctx, func(user *evidence.User) error {
 			shown := listedUser{Name: user.Name, Email: user.Email, CreatedAt: isoTime(user.CreatedAt)}
 			return list.add(shown, shown.Name, shown.CreatedAt, shown.Email)
 		})
@@ -48,25 +39,25 @@ func parseCreateUser(args []string) (action, error) {
 			return nil, err
 		}
 	}
-	return withTenancy(func(ctx context.Context, a *administration) error {
-		if err := a.CreateUser(ctx, name, email, identity.Operator()); err != nil {
+	return withTenancy(func(ctx context.Context, s *session) error {
+		if err := s.Store.Tenancy.CreateUser(ctx, name, email, identity.Operator()); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(a.out, "user %s is created\n", name)
+		_, err := fmt.Fprintf(s.out, "user %s is created\n", name)
 		return err
 	}), nil
 }
 
 func parseRemoveUser(args []string) (action, error) {
-	return withTenancy(func(ctx context.Context, a *administration) error {
-		err := a.RemoveUser(ctx, args[0], identity.Operator())
+	return withTenancy(func(ctx context.Context, s *session) error {
+		err := s.Store.Tenancy.RemoveUser(ctx, args[0], identity.Operator())
 		if errors.Is(err, storage.ErrNotFound) {
 			return noUser(args[0])
 		}
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(a.out, "user %s is removed\n", args[0])
+		_, err = fmt.Fprintf(s.out, "user %s is removed\n", args[0])
 		return err
 	}), nil
 }

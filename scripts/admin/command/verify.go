@@ -9,14 +9,6 @@ import (
 	"attestry/app/verify"
 )
 
-// verifyCommands are those that look for damage.
-func verifyCommands() []command {
-	return []command{{"verify", "[--json]", "read all that the stores have, and list what is damaged or missing", parseVerify,
-		"verify reads every document and every object: each document decodes, the objects that it names are there, each object has\n" +
-			"the SHA-256 of its key, the trees of snapshots are whole, and trails follow from their facts. It changes nothing. What it\n" +
-			"finds is listed, with status 1."}}
-}
-
 func parseVerify([]string) (action, error) {
 	return readOnly(func(ctx context.Context, s *session) error {
 		engines, progress := s.Engines(), newProgress(s.caller)

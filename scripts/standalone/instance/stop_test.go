@@ -121,12 +121,12 @@ type held struct {
 	release chan struct{}
 }
 
-func (h *held) Insert(ctx context.Context, schema *storage.Schema, record storage.Record) error {
-	if schema.Name == "reports" {
+func (h *held) Write(ctx context.Context, writes ...storage.Write) error {
+	if writes[0].Schema.Name == "reports" && writes[0].Kind == storage.WriteInsert {
 		h.once.Do(func() { close(h.reached) })
 		<-h.release
 	}
-	return h.Documents.Insert(ctx, schema, record)
+	return h.Documents.Write(ctx, writes...)
 }
 
 // TestStopProcessesReportsUnderWay stops a service while its API stores a report, which

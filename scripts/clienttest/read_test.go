@@ -1,4 +1,4 @@
-package client_test
+package clienttest_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"attestry/scripts/client"
+	"attestry/scripts/clienttest"
 )
 
 // TestListsAreReadToTheirEnd reads both forms of lists, whose last pages are shorter or empty.
@@ -27,13 +28,13 @@ func TestListsAreReadToTheirEnd(t *testing.T) {
 	for _, path := range []string{"/flows/{org}/bare", "/flows/{org}/wrapped"} {
 		for _, last := range [][]int{{5}, {}} {
 			pages["3"] = last
-			got, err := client.List[int](t.Context(), client.New("acme", "key", service.URL), path, 2)
+			got, err := clienttest.List[int](t.Context(), client.New("acme", "key", service.URL), path, 2)
 			if err != nil || !slices.Equal(got, slices.Concat(pages["1"], pages["2"], last)) {
 				t.Errorf("%s: %v, %v", path, got, err)
 			}
 		}
 	}
-	if _, err := client.List[int](t.Context(), client.New("acme", "other", service.URL), "/flows/{org}/bare", 2); err == nil {
+	if _, err := clienttest.List[int](t.Context(), client.New("acme", "other", service.URL), "/flows/{org}/bare", 2); err == nil {
 		t.Error("an answer of 401 is no error")
 	}
 }
@@ -44,14 +45,14 @@ func TestNextAddressIsUsedAfterNoAnswer(t *testing.T) {
 	first, second := httptest.NewServer(answers), httptest.NewServer(answers)
 	defer second.Close()
 	c := client.New("acme", "key", first.URL, second.URL)
-	if _, err := c.Get(t.Context(), "/flows/{org}"); err != nil || c.Address() != first.URL {
+	if _, err := clienttest.Get(t.Context(), c, "/flows/{org}"); err != nil || c.Address() != first.URL {
 		t.Fatal(c.Address(), err)
 	}
 	first.Close()
-	if _, err := c.Get(t.Context(), "/flows/{org}"); err == nil {
+	if _, err := clienttest.Get(t.Context(), c, "/flows/{org}"); err == nil {
 		t.Fatal("a process answers that has ended")
 	}
-	if _, err := c.Get(t.Context(), "/flows/{org}"); err != nil || c.Address() != second.URL {
+	if _, err := clienttest.Get(t.Context(), c, "/flows/{org}"); err != nil || c.Address() != second.URL {
 		t.Error(c.Address(), err)
 	}
 }
