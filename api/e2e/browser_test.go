@@ -88,8 +88,11 @@ func (b *browser) wantNoFaults() {
 // wantText waits until the page is there with its script, and has a text.
 func (b *browser) wantText(text string) {
 	b.t.Helper()
+	shown := chromedp.Evaluate[string]("document.readyState === 'complete' ? document.body.innerText : ''")
 	eventually(b.t, "the page has the text "+text, func() bool {
-		return strings.Contains(evaluate[string](b, "document.readyState === 'complete' ? document.body.innerText : ''"), text)
+		// A page that is loaded again meanwhile is no page to ask.
+		found, err := chromedp.Run(b.ctx, shown)
+		return err == nil && strings.Contains(found, text)
 	})
 }
 
