@@ -51,6 +51,10 @@ func TestAdministratorsManageAccessInTheSettings(t *testing.T) {
 	v.wantSetting("members/put_member?user="+userOf(readerKey), "<option selected>snapshotter</option>")
 	v.wantSetting("audit-log", "snapshotter")
 	v.wantSetting("audit-log?search=robot", "service_account")
+	v.wantSetting("members?done=put_member", ": done.")
+	if strings.Contains(string(v.open("/"+s.org+"/settings/members?done=Call+this+number").body), "Call this") {
+		t.Error("a page says what its address says")
+	}
 }
 
 func TestFormsBeginWithWhatIsStored(t *testing.T) {

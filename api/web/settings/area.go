@@ -24,8 +24,9 @@ type areaPage struct {
 	Columns []string
 	Rows    []areaRow
 	Forms   []formLink
-	Done    string
-	Pager   request.Pager
+	// Done is what the form that led here has done, "" if none did.
+	Done  string
+	Pager request.Pager
 }
 
 // Changes reports whether something can be done with the rows.
@@ -53,7 +54,10 @@ func ShowArea(r *request.Request) error {
 		return evidence.NewError(evidence.NotFound, "The address does not say whose they are.")
 	}
 	p.APIPath = target
-	shown := areaPage{Org: p.Org(), Title: of.Title, Columns: of.columns, Of: filter.Names(), Filter: filter.Choices(), Done: p.C.Query("done")}
+	shown := areaPage{Org: p.Org(), Title: of.Title, Columns: of.columns, Of: filter.Names(), Filter: filter.Choices()}
+	if done, ok := p.API.Operation(p.C.Query("done")); ok {
+		shown.Done = done.Summary
+	}
 	var answer json.RawMessage
 	if err := p.Get(target, &answer); err != nil {
 		return err

@@ -130,7 +130,7 @@ func (p *page) showDone(of *formPage, answer []byte) error {
 	if strings.Contains(of.Back, "?") {
 		separator = "&"
 	}
-	return p.C.Redirect(of.Back+separator+"done="+url.QueryEscape(of.Form.Operation.Summary), http.StatusSeeOther)
+	return p.C.Redirect(of.Back+separator+"done="+of.Form.Operation.OperationID, http.StatusSeeOther)
 }
 
 // sent are the fields of the form that a page has sent.
