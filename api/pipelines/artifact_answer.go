@@ -30,12 +30,6 @@ type evaluatedArtifact struct {
 	attested pipelines.Attested
 }
 
-// evaluate evaluates records by the current facts, with a constant number of commands for a thousand. Those that slots
-// had to drop take some more: see states.Evaluator.
-func (h *handlers) evaluate(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]evaluatedArtifact, error) {
-	return h.evaluateFrom(ctx, org, records, nil)
-}
-
 // evaluateWithHistory is evaluate for those who show the history as well: it always reads
 // all attestations of the records.
 func (h *handlers) evaluateWithHistory(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]evaluatedArtifact, error) {
@@ -43,22 +37,13 @@ func (h *handlers) evaluateWithHistory(ctx context.Context, org evidence.OrgAcce
 	if err != nil {
 		return nil, err
 	}
-	return h.evaluateFrom(ctx, org, records, attested)
+	return h.evaluate(ctx, org, records, attested)
 }
 
-func (h *handlers) evaluateFrom(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord, attested pipelines.Attested) ([]evaluatedArtifact, error) {
-	var flowIDs, repoIDs []string
-	for _, record := range records {
-		flowIDs = append(flowIDs, record.Flow)
-		if record.Repo != "" {
-			repoIDs = append(repoIDs, record.Repo)
-		}
-	}
-	flows, err := h.Flows.Names(ctx, org.OrgID, resource.SortUnique(flowIDs))
-	if err != nil {
-		return nil, err
-	}
-	repos, err := h.Repos.GetMany(ctx, org.OrgID, resource.SortUnique(repoIDs))
+// evaluate evaluates records by the current facts, with a constant number of commands for a thousand. Those that slots
+// had to drop take some more, unless attested has them: see states.Evaluator.
+func (h *handlers) evaluate(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord, attested pipelines.Attested) ([]evaluatedArtifact, error) {
+	flows, repos, err := resource.FlowsAndRepos(ctx, h.Base, records, func(r *evidence.ArtifactRecord) (flow, repo string) { return r.Flow, r.Repo })
 	if err != nil {
 		return nil, err
 	}

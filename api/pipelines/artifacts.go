@@ -109,7 +109,7 @@ func artifactPage(org evidence.OrgAccess, number, size int) pipelines.ArtifactQu
 
 func (h *handlers) pageOfArtifacts(org evidence.OrgAccess, query pipelines.ArtifactQuery) *server.Answer[jsonstream.List[ArtifactListItemResponse]] {
 	show := func(ctx context.Context, records []evidence.ArtifactRecord) ([]ArtifactListItemResponse, error) {
-		evaluated, err := h.evaluate(ctx, org, records)
+		evaluated, err := h.evaluate(ctx, org, records, nil)
 		return resource.Map(evaluated, func(a *evaluatedArtifact) ArtifactListItemResponse {
 			return ArtifactListItemResponse{ArtifactCommon: h.showCommon(org, a), Releases: []int{}}
 		}), err

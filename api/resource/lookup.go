@@ -289,6 +289,26 @@ func PickRepo(repos []evidence.Repo, name, provider string) (evidence.Repo, erro
 	}), nil
 }
 
+// FlowsAndRepos returns the flows and repositories of items, by the ids that sources returns: two commands. An empty id
+// is that of no repository.
+func FlowsAndRepos[T any](ctx context.Context, b *Base, items []T, sources func(*T) (flow, repo string)) (map[string]evidence.Flow, map[string]evidence.Repo, error) {
+	var flowIDs, repoIDs []string
+	for i := range items {
+		flow, repo := sources(&items[i])
+		flowIDs = append(flowIDs, flow)
+		if repo != "" {
+			repoIDs = append(repoIDs, repo)
+		}
+	}
+	org := server.Access(ctx).OrgID
+	flows, err := b.Flows.Names(ctx, org, SortUnique(flowIDs))
+	if err != nil {
+		return nil, nil, err
+	}
+	repos, err := b.Repos.GetMany(ctx, org, SortUnique(repoIDs))
+	return flows, repos, err
+}
+
 // RepoNotFound is the answer for a repository that does not exist.
 func RepoNotFound(name string) error {
 	return evidence.Errorf(evidence.NotFound, "Repo '%s' not found", name)

@@ -30,8 +30,11 @@ func Map[S, T any](items []S, convert func(*S) T) []T {
 	return converted
 }
 
-// Tag is a tag of something.
-type Tag struct{ Key, Value string }
+// Tag is a tag that something has.
+type Tag struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
 
 // TagChoices returns the distinct tags of items by key, then by value.
 func TagChoices[T any](items []T, tagsOf func(*T) map[string]string) []Tag {
