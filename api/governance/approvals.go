@@ -248,19 +248,8 @@ type ApprovalReview struct {
 	Timestamp   float64 `json:"timestamp"`
 }
 
-// ApprovalCommit is what was reported of a commit. Its members are those of evidence.GitCommit.
-type ApprovalCommit struct {
-	SHA1           string   `json:"sha1"`
-	Message        *string  `json:"message" nullable:"true"`
-	Author         *string  `json:"author" nullable:"true"`
-	AuthorUsername *string  `json:"author_username" nullable:"true"`
-	Branch         *string  `json:"branch" nullable:"true"`
-	Timestamp      *float64 `json:"timestamp" nullable:"true" doc:"Unix seconds."`
-	URL            *string  `json:"url" nullable:"true"`
-	Parents        []string `json:"parents" nullable:"true"`
-	Verified       *bool    `json:"verified" nullable:"true"`
-	SignatureState *string  `json:"signature_state" nullable:"true"`
-}
+// ApprovalCommit is what was reported of a commit.
+type ApprovalCommit evidence.GitCommit
 
 // showApproval shows an approval with the names that environments have now, by id.
 func showApproval(a *approval.Approval, environments map[string]evidence.Environment) ApprovalCommon {

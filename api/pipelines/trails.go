@@ -311,10 +311,7 @@ type TemplateArtifact struct {
 }
 
 // TemplateAttestation is an attestation that a template requires.
-type TemplateAttestation struct {
-	Name string `json:"name"`
-	Type string `json:"type"`
-}
+type TemplateAttestation template.Attestation
 
 // FlowInfo is what a trail shows of its flow.
 type FlowInfo struct {

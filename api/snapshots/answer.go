@@ -63,11 +63,7 @@ type SnapshotAnnotation struct {
 }
 
 // SnapshotPod is a pod that an artifact runs in.
-type SnapshotPod struct {
-	Namespace string           `json:"namespace"`
-	CreatedAt int64            `json:"creationTimestamp"`
-	Owners    []snapshot.Owner `json:"owners"`
-}
+type SnapshotPod snapshot.Pod
 
 // shownArtifact is an artifact with its change, by which it is sorted.
 type shownArtifact struct {
@@ -177,27 +173,14 @@ type ArtifactContext struct {
 }
 
 // ECSContext is the task that an artifact runs in.
-type ECSContext struct {
-	TaskARN     string  `json:"task_arn"`
-	ClusterName *string `json:"cluster_name" nullable:"true"`
-	ServiceName *string `json:"service_name" nullable:"true"`
-}
+type ECSContext snapshot.ECSContext
 
 // AzureAppsContext is the app that an artifact runs as.
-type AzureAppsContext struct {
-	AppName       string `json:"app_name"`
-	AppKind       string `json:"app_kind"`
-	DigestsSource string `json:"digests_source" enum:"acr,logs,kosli-cli" doc:"Where the fingerprint was learned."`
-}
+type AzureAppsContext snapshot.AzureContext
 
 // CloudRunContext is the revision of a service, or the job, that an artifact runs
 // as.
-type CloudRunContext struct {
-	Kind         string  `json:"kind" enum:"service,job"`
-	ServiceName  *string `json:"service_name" nullable:"true"`
-	RevisionName *string `json:"revision_name" nullable:"true"`
-	JobName      *string `json:"job_name" nullable:"true"`
-}
+type CloudRunContext snapshot.CloudRunContext
 
 // showContext shows the stored context of an artifact.
 func showContext(a *snapshot.Artifact) ArtifactContext {
