@@ -147,7 +147,7 @@ func (h *handlers) pickAttestations(ctx context.Context, org evidence.OrgAccess,
 func (h *handlers) attestationQuery(ctx context.Context, org evidence.OrgAccess, in *listAttestationsInput) (pipelines.AttestationQuery, error) {
 	query := pipelines.AttestationQuery{Org: org.OrgID, Name: in.Name, NamePattern: in.NameRegex}
 	if in.Name != "" && in.NameRegex != "" {
-		return query, resource.FieldError("query.name_regex", "Input should not be given together with name [input: %s]", validation.Cut(in.NameRegex))
+		return query, evidence.FieldError("query.name_regex", "Input should not be given together with name [input: %s]", validation.Cut(in.NameRegex))
 	}
 	if err := checkRegex(in.NameRegex); err != nil {
 		return query, err
@@ -201,7 +201,7 @@ func checkRegex(text string) error {
 	if malformed, ok := errors.AsType[*syntax.Error](err); ok {
 		reason = malformed.Code.String()
 	}
-	return resource.FieldError("query.name_regex", "Input should be a valid regular expression, %s [input: %s]", reason, validation.Cut(text))
+	return evidence.FieldError("query.name_regex", "Input should be a valid regular expression, %s [input: %s]", reason, validation.Cut(text))
 }
 
 type commitAttestationsInput struct {
@@ -224,7 +224,7 @@ func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttesta
 	if in.AttestationType != "" {
 		kind := storedType(in.AttestationType)
 		if !isKnownType(kind) {
-			return nil, resource.FieldError("query.attestation_type",
+			return nil, evidence.FieldError("query.attestation_type",
 				"Input should be a built-in attestation type or custom:<name> [input: %s]", validation.Cut(in.AttestationType))
 		}
 		query.Types = []string{kind}

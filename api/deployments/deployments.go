@@ -261,7 +261,7 @@ func (h *handlers) resolvePhysicalEnvironments(ctx context.Context, names []stri
 		ids = append(ids, physicalIDs(&found[i])...)
 	}
 	if ids = resource.SortUnique(ids); len(ids) > storage.MaxMany {
-		return nil, resource.FieldError("query.env", "Too many environments: %d, where %d are allowed", len(ids), storage.MaxMany)
+		return nil, evidence.FieldError("query.env", "Too many environments: %d, where %d are allowed", len(ids), storage.MaxMany)
 	}
 	return ids, nil
 }

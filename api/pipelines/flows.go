@@ -91,7 +91,7 @@ type FlowList struct {
 func (h *handlers) createFlow(ctx context.Context, _ *server.OrgPath, f *server.Form[CreateFlow]) (*server.TextAnswer, error) {
 	own, err := h.templateOf(ctx, server.Access(ctx), f.Files)
 	if wrong, ok := errors.AsType[*yamlfile.Error](err); ok {
-		return nil, evidence.ValidationError(map[string]string{templateField: wrong.Error()})
+		return nil, evidence.FieldError(templateField, "%s", wrong)
 	}
 	if err != nil {
 		return nil, err

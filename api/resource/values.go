@@ -3,7 +3,6 @@ package resource
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -46,11 +45,6 @@ func TagChoices[T any](items []T, tagsOf func(*T) map[string]string) []Tag {
 	}
 	slices.SortFunc(choices, func(a, b Tag) int { return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value)) })
 	return slices.Compact(choices)
-}
-
-// FieldError is the answer to a request in which one field is not valid.
-func FieldError(field, format string, values ...any) error {
-	return evidence.ValidationError(map[string]string{field: fmt.Sprintf(format, values...)})
 }
 
 // NilIfEmpty is null for an empty text.
