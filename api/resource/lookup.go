@@ -67,6 +67,20 @@ type FlowPath struct {
 	Flow string `path:"flow_name" doc:"Name of the flow."`
 }
 
+// FlowName is the name of the flow.
+func (p FlowPath) FlowName() string { return p.Flow }
+
+// OfFlow makes an operation of a handler that also gets the id of the flow in the path.
+func OfFlow[I interface{ FlowName() string }, O any](b *Base, handler func(ctx context.Context, in *I, flowID string) (*O, error)) server.Binder {
+	return server.Handle(func(ctx context.Context, in *I) (*O, error) {
+		flow, err := b.ResolveFlow(ctx, (*in).FlowName())
+		if err != nil {
+			return nil, err
+		}
+		return handler(ctx, in, flow.ID)
+	})
+}
+
 // NewFlowPath is the path of an operation that makes the flow when there is none.
 type NewFlowPath struct {
 	server.OrgPath
