@@ -122,7 +122,7 @@ func (h *handlers) showArtifacts(ctx context.Context, records []evidence.Artifac
 	if err != nil {
 		return nil, err
 	}
-	fingerprints := fingerprintsOf(records)
+	fingerprints := resource.UniqueOf(records, func(r *evidence.ArtifactRecord) string { return r.Fingerprint })
 	runs, err := h.loadEnvironmentRuns(ctx, org, runningAs(records))
 	if err != nil {
 		return nil, err
@@ -133,18 +133,14 @@ func (h *handlers) showArtifacts(ctx context.Context, records []evidence.Artifac
 	}), err
 }
 
-func fingerprintsOf(records []evidence.ArtifactRecord) []string {
-	return resource.UniqueOf(records, func(r *evidence.ArtifactRecord) string { return r.Fingerprint })
-}
-
 func (h *handlers) showArtifact(org evidence.OrgAccess, a *evaluatedArtifact, runs []environmentRuns, approvals []int) ArtifactResponse {
 	answer := ArtifactResponse{
 		ArtifactCommon:    h.showCommon(org, a),
 		FlowName:          a.flow.Name,
 		StateInfo:         stateInfo(a),
 		Approvals:         append([]int{}, approvals...),
-		Running:           showEnvironmentRuns(currentlyRunningIn(runs)),
-		Exited:            showEnvironmentRuns(exitedFrom(runs)),
+		Running:           showEnvironmentRuns(placesWhere(true, runs)),
+		Exited:            showEnvironmentRuns(placesWhere(false, runs)),
 		History:           a.history(runs),
 		ChildFingerprints: a.record.ChildFingerprints,
 		BuildLeadTimes:    leadTimes(runs, &a.record.CreatedAt),
@@ -235,13 +231,10 @@ func (p environmentRuns) history() []ArtifactHistory {
 	})
 }
 
-// currentlyRunningIn and exitedFrom select by whether the artifact still runs. Both leave out archived environments.
-func currentlyRunningIn(places []environmentRuns) []environmentRuns {
-	return slices.DeleteFunc(slices.Clone(places), func(p environmentRuns) bool { return p.archived || !p.running })
-}
-
-func exitedFrom(places []environmentRuns) []environmentRuns {
-	return slices.DeleteFunc(slices.Clone(places), func(p environmentRuns) bool { return p.archived || p.running })
+// placesWhere selects the environments in which the artifact still runs, or those in which it does not. It leaves out
+// archived environments.
+func placesWhere(running bool, places []environmentRuns) []environmentRuns {
+	return slices.DeleteFunc(slices.Clone(places), func(p environmentRuns) bool { return p.archived || p.running != running })
 }
 
 func showEnvironmentRuns(places []environmentRuns) []ArtifactPlace {

@@ -172,8 +172,8 @@ func (h *handlers) showFound(org evidence.OrgAccess, a *evaluatedArtifact, runs 
 		BuildURL:              common.BuildURL,
 		CommitURL:             common.CommitURL,
 		ComplianceState:       string(a.Status),
-		RunningIn:             environmentsOf(currentlyRunningIn(runs)),
-		ExitedFrom:            environmentsOf(exitedFrom(runs)),
+		RunningIn:             environmentsOf(placesWhere(true, runs)),
+		ExitedFrom:            environmentsOf(placesWhere(false, runs)),
 		HTMLURL:               common.HTMLURL,
 		APIURL:                common.APIURL,
 		History:               a.history(runs),
@@ -185,8 +185,8 @@ func (h *handlers) showUnknown(org evidence.OrgAccess, fingerprint string, runs 
 	shown := SearchFoundArtifactModel{
 		Fingerprint: fingerprint,
 		GitCommit:   evidence.NoCommit,
-		RunningIn:   environmentsOf(currentlyRunningIn(runs)),
-		ExitedFrom:  environmentsOf(exitedFrom(runs)),
+		RunningIn:   environmentsOf(placesWhere(true, runs)),
+		ExitedFrom:  environmentsOf(placesWhere(false, runs)),
 		History:     []ArtifactHistory{},
 	}
 	seen := 0.0

@@ -109,7 +109,7 @@ func (h *handlers) getTrail(ctx context.Context, in *resource.TrailPath) (*serve
 	if err != nil {
 		return nil, err
 	}
-	shown[0].Events = showTrailEvents(&trail, events)
+	shown[0].Events = resource.Map(events, func(event *evidence.TrailEvent) TrailEvent { return TrailEvent{showTrailEvent(&trail, event)} })
 	return server.Answered(shown[0]), nil
 }
 

@@ -132,8 +132,10 @@ func (o *snapshotOrigins) showArtifact(one *shownArtifact) SnapshotArtifact {
 		CreationTimestamp:      one.artifact.CreatedAt,
 		Pods:                   showPods(one.artifact.Pods),
 		Annotation:             SnapshotAnnotation{Type: string(one.change.Type), Was: one.change.Was, Now: one.change.Now},
-		Flows:                  o.showFlows(&one.artifact),
 		ArtifactContext:        showContext(&one.artifact),
+		Flows: resource.Map(one.artifact.Origins, func(origin *snapshot.Origin) SnapshotArtifactFlow {
+			return o.showFlow(&one.artifact, origin)
+		}),
 	}
 	o.policies.show(&shown, one)
 	if len(shown.Flows) > 0 {
@@ -249,10 +251,6 @@ func (h *handlers) loadOrigins(ctx context.Context, shown []shownArtifact) (*sna
 	var err error
 	origins.flows, err = h.Flows.Names(ctx, org.OrgID, resource.SortUnique(flows))
 	return origins, err
-}
-
-func (o *snapshotOrigins) showFlows(artifact *snapshot.Artifact) []SnapshotArtifactFlow {
-	return resource.Map(artifact.Origins, func(origin *snapshot.Origin) SnapshotArtifactFlow { return o.showFlow(artifact, origin) })
 }
 
 func (o *snapshotOrigins) showFlow(artifact *snapshot.Artifact, origin *snapshot.Origin) SnapshotArtifactFlow {
