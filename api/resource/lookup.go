@@ -123,19 +123,25 @@ func (b *Base) LoadTrail(ctx context.Context, in *TrailPath) (evidence.Trail, er
 	return trail, NotFound(err, "Trail with name '%s' does not exist for Organization '%s' and Flow '%s'", in.Trail, server.Access(ctx).OrgName, in.Flow)
 }
 
-// LoadAttestation reads the trail of a path and an attestation in it, or answers in the contract's words.
-func (b *Base) LoadAttestation(ctx context.Context, in *TrailPath, id string) (evidence.Trail, evidence.Attestation, error) {
+// AttestationPath is the path of an operation on an attestation of a trail.
+type AttestationPath struct {
+	TrailPath
+	Attestation string `path:"attestation_id" doc:"Id of the attestation."`
+}
+
+// LoadAttestation reads the trail and the attestation of a path, or answers in the contract's words.
+func (b *Base) LoadAttestation(ctx context.Context, in *AttestationPath) (evidence.Trail, evidence.Attestation, error) {
 	org := server.Access(ctx)
-	trail, err := b.LoadTrail(ctx, in)
+	trail, err := b.LoadTrail(ctx, &in.TrailPath)
 	if err != nil {
 		return trail, evidence.Attestation{}, err
 	}
-	found, err := b.Attestations.Get(ctx, org.OrgID, id)
+	found, err := b.Attestations.Get(ctx, org.OrgID, in.Attestation)
 	if err == nil && evidence.TrailKey(found.Flow, found.Trail) != trail.Key() {
 		err = storage.ErrNotFound
 	}
 	return trail, found, NotFound(err, "Attestation with id '%s' does not exist in trail '%s' of flow '%s' belonging to organization '%s'",
-		id, in.Trail, in.Flow, org.OrgName)
+		in.Attestation, in.Trail, in.Flow, org.OrgName)
 }
 
 // Scope says who reports what where, now.
