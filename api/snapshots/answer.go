@@ -139,16 +139,12 @@ func (o *snapshotOrigins) showArtifact(one *shownArtifact) SnapshotArtifact {
 	}
 	o.policies.show(&shown, one)
 	if len(shown.Flows) > 0 {
-		shown.copyFirstFlow(&shown.Flows[0])
+		first := &shown.Flows[0] // which built the artifact
+		shown.FlowName, shown.GitCommit, shown.CommitURL = &first.FlowName, &first.GitCommit, first.CommitURL
+		shown.HTMLURL, shown.FlowHTMLURL = &first.HTMLURL, &first.FlowHTMLURL
+		shown.DeploymentDiff, shown.CommitLeadTime = first.DeploymentDiff, first.CommitLeadTime
 	}
 	return shown
-}
-
-// copyFirstFlow repeats the members of the first flow, which built the artifact.
-func (a *SnapshotArtifact) copyFirstFlow(first *SnapshotArtifactFlow) {
-	a.FlowName, a.GitCommit, a.CommitURL = &first.FlowName, &first.GitCommit, first.CommitURL
-	a.HTMLURL, a.FlowHTMLURL = &first.HTMLURL, &first.FlowHTMLURL
-	a.DeploymentDiff, a.CommitLeadTime = first.DeploymentDiff, first.CommitLeadTime
 }
 
 func showPods(pods map[string]snapshot.Pod) map[string]SnapshotPod {
