@@ -5,15 +5,15 @@ import "strings"
 // GitCommit is what a client tells of a commit; what is withheld is nil (docs/semantics.md 6.1).
 type GitCommit struct {
 	SHA1           string   `json:"sha1"`
-	Message        *string  `json:"message"`
-	Author         *string  `json:"author"`
-	AuthorUsername *string  `json:"author_username"`
-	Branch         *string  `json:"branch"`
-	Timestamp      *float64 `json:"timestamp"` // Unix seconds
-	URL            *string  `json:"url"`
-	Parents        []string `json:"parents"`
-	Verified       *bool    `json:"verified"`
-	SignatureState *string  `json:"signature_state"`
+	Message        *string  `json:"message" nullable:"true"`
+	Author         *string  `json:"author" nullable:"true"`
+	AuthorUsername *string  `json:"author_username" nullable:"true"`
+	Branch         *string  `json:"branch" nullable:"true"`
+	Timestamp      *float64 `json:"timestamp" nullable:"true" doc:"Unix seconds."`
+	URL            *string  `json:"url" nullable:"true"`
+	Parents        []string `json:"parents" nullable:"true"`
+	Verified       *bool    `json:"verified" nullable:"true"`
+	SignatureState *string  `json:"signature_state" nullable:"true"`
 }
 
 // Redacted returns the commit without author, message and branch that came empty (docs/semantics.md 6.1).

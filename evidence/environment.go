@@ -71,8 +71,7 @@ func (e *Environment) Join(member string) (bool, error) {
 		return false, nil
 	}
 	if len(e.Included) >= MaxMembers {
-		return false, ValidationError(map[string]string{"physical_env_name": fmt.Sprintf(
-			"A logical environment should have at most %d members", MaxMembers)})
+		return false, FieldError("physical_env_name", "A logical environment should have at most %d members", MaxMembers)
 	}
 	e.Included = append(e.Included, member)
 	return true, nil

@@ -58,6 +58,11 @@ func ValidationError(fields map[string]string) *Error {
 	return &Error{Code: Invalid, Message: ValidationMessage, Fields: fields}
 }
 
+// FieldError is ValidationError for one finding.
+func FieldError(field, format string, values ...any) *Error {
+	return ValidationError(map[string]string{field: fmt.Sprintf(format, values...)})
+}
+
 // CodeOf returns the code of err, Internal for errors that are not ours, and "" for nil.
 func CodeOf(err error) Code {
 	if err == nil {

@@ -1,9 +1,6 @@
 package evidence
 
-import (
-	"fmt"
-	"maps"
-)
+import "maps"
 
 // maxTagsBytes bounds the tags of one thing, keys and values together, so that they fit into a document.
 const maxTagsBytes = 64 << 10
@@ -19,9 +16,7 @@ func ChangeTags(tags, set map[string]string, remove []string) (map[string]string
 	}
 	maps.Copy(changed, set)
 	if size := tagsSize(changed); size > maxTagsBytes && size > tagsSize(tags) {
-		return nil, ValidationError(map[string]string{
-			"set_tags": fmt.Sprintf("Tags should have at most %d bytes in all, not %d", maxTagsBytes, size),
-		})
+		return nil, FieldError("set_tags", "Tags should have at most %d bytes in all, not %d", maxTagsBytes, size)
 	}
 	return changed, nil
 }

@@ -34,7 +34,7 @@ func (h *handlers) judge(ctx context.Context, asked *asked) (admission.Decision,
 		return admission.Decision{Outcome: admission.Admitted}, nil
 	}
 	if number := len(asked.workload.Images); number > maxImages {
-		return admission.Decision{}, resource.FieldError("images", "There should be at most %d different images [input: %d]", maxImages, number)
+		return admission.Decision{}, evidence.FieldError("images", "There should be at most %d different images [input: %d]", maxImages, number)
 	}
 	findings, err := h.find(ctx, asked, &settings)
 	if err != nil {

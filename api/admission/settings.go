@@ -45,7 +45,7 @@ func (h *handlers) putSettings(ctx context.Context, in *resource.EnvironmentPath
 		return nil, err
 	}
 	if ref.Type != evidence.K8S {
-		return nil, resource.FieldError("env_name", "Only environments of the type K8S have admission settings [input: %s]", in.Environment)
+		return nil, evidence.FieldError("env_name", "Only environments of the type K8S have admission settings [input: %s]", in.Environment)
 	}
 	next := body.evidence()
 	err = h.Tenancy.RecordEnvironment(ctx, server.Access(ctx).OrgName, identity.ActorOf(server.Principal(ctx)), func(batch *storage.Batch) (string, error) {

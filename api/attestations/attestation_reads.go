@@ -40,9 +40,9 @@ func (h *handlers) attestationReadRoutes() []server.Route {
 		{Method: http.MethodGet, Path: "/attestations/{org}/list_attestations_for_criteria", OperationID: "list_attestations_for_criteria", Tag: "Attestation",
 			Summary: "List attestations by commit", MinRole: evidence.Reader, Serve: server.Handle(h.listCommitAttestations)},
 		{Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}", OperationID: "get_flow_attestations", Tag: "Attestation",
-			Summary: "List the attestations of a flow", MinRole: evidence.Reader, Serve: server.Handle(h.listFlowAttestations)},
+			Summary: "List the attestations of a flow", MinRole: evidence.Reader, Serve: resource.OfFlow(h.Base, h.listFlowAttestations)},
 		{Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}/artifact/{fingerprint}/{attestation_name}", OperationID: "get_artifact_attestation", Tag: "Attestation",
-			Summary: "Read the attestations of a name on an artifact", MinRole: evidence.Reader, Serve: server.Handle(h.getArtifactAttestations)},
+			Summary: "Read the attestations of a name on an artifact", MinRole: evidence.Reader, Serve: resource.OfFlow(h.Base, h.getArtifactAttestations)},
 		{Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/{attestation_name}", OperationID: "get_trail_attestation", Tag: "Attestation",
 			Summary: "Read the attestations of a name on a trail", MinRole: evidence.Reader, Serve: server.Handle(h.getTrailAttestations)},
 		{Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/attestation/{attestation_id}/evidence", OperationID: "get_attestation_evidence", Tag: "Attestation",
@@ -147,7 +147,7 @@ func (h *handlers) pickAttestations(ctx context.Context, org evidence.OrgAccess,
 func (h *handlers) attestationQuery(ctx context.Context, org evidence.OrgAccess, in *listAttestationsInput) (pipelines.AttestationQuery, error) {
 	query := pipelines.AttestationQuery{Org: org.OrgID, Name: in.Name, NamePattern: in.NameRegex}
 	if in.Name != "" && in.NameRegex != "" {
-		return query, resource.FieldError("query.name_regex", "Input should not be given together with name [input: %s]", validation.Cut(in.NameRegex))
+		return query, evidence.FieldError("query.name_regex", "Input should not be given together with name [input: %s]", validation.Cut(in.NameRegex))
 	}
 	if err := checkRegex(in.NameRegex); err != nil {
 		return query, err
@@ -201,7 +201,7 @@ func checkRegex(text string) error {
 	if malformed, ok := errors.AsType[*syntax.Error](err); ok {
 		reason = malformed.Code.String()
 	}
-	return resource.FieldError("query.name_regex", "Input should be a valid regular expression, %s [input: %s]", reason, validation.Cut(text))
+	return evidence.FieldError("query.name_regex", "Input should be a valid regular expression, %s [input: %s]", reason, validation.Cut(text))
 }
 
 type commitAttestationsInput struct {
@@ -224,7 +224,7 @@ func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttesta
 	if in.AttestationType != "" {
 		kind := storedType(in.AttestationType)
 		if !isKnownType(kind) {
-			return nil, resource.FieldError("query.attestation_type",
+			return nil, evidence.FieldError("query.attestation_type",
 				"Input should be a built-in attestation type or custom:<name> [input: %s]", validation.Cut(in.AttestationType))
 		}
 		query.Types = []string{kind}
@@ -260,12 +260,8 @@ type FlowAttestations = resource.DataPage[Attestation]
 
 // listFlowAttestations lists the attestations of a flow, newest first. No bounds
 // of the page are stated, so numbers beyond them are taken for the nearest.
-func (h *handlers) listFlowAttestations(ctx context.Context, in *flowAttestationsInput) (*server.Answer[FlowAttestations], error) {
-	ref, err := h.ResolveFlow(ctx, in.Flow)
-	if err != nil {
-		return nil, err
-	}
-	query := pipelines.AttestationQuery{Org: server.Access(ctx).OrgID, Flows: []string{ref.ID}}
+func (h *handlers) listFlowAttestations(ctx context.Context, in *flowAttestationsInput, flowID string) (*server.Answer[FlowAttestations], error) {
+	query := pipelines.AttestationQuery{Org: server.Access(ctx).OrgID, Flows: []string{flowID}}
 	query.From, query.To = createdRange(ctx, in.FromTimestamp, in.ToTimestamp)
 	total, _, err := h.Attestations.Count(ctx, query)
 	if err != nil {
@@ -291,13 +287,9 @@ type ArtifactAttestationPath struct {
 // getArtifactAttestations lists the attestations of a name on an artifact, newest
 // first. Of several artifacts with the beginning of a fingerprint the newest is
 // meant.
-func (h *handlers) getArtifactAttestations(ctx context.Context, in *ArtifactAttestationPath) (*server.Answer[jsonstream.List[Attestation]], error) {
+func (h *handlers) getArtifactAttestations(ctx context.Context, in *ArtifactAttestationPath, flowID string) (*server.Answer[jsonstream.List[Attestation]], error) {
 	org := server.Access(ctx)
-	ref, err := h.ResolveFlow(ctx, in.Flow)
-	if err != nil {
-		return nil, err
-	}
-	reports, err := h.Artifacts.Reported(ctx, org.OrgID, ref.ID, in.Fingerprint)
+	reports, err := h.Artifacts.Reported(ctx, org.OrgID, flowID, in.Fingerprint)
 	if err != nil {
 		return nil, resource.Unambiguous(err, in.Fingerprint)
 	}
@@ -305,7 +297,7 @@ func (h *handlers) getArtifactAttestations(ctx context.Context, in *ArtifactAtte
 	if len(reports) > 0 {
 		fingerprint = reports[0].Fingerprint
 	}
-	found := h.Attestations.OfArtifact(org.OrgID, ref.ID, fingerprint, in.Name, reports, maxNamedAttestations)
+	found := h.Attestations.OfArtifact(org.OrgID, flowID, fingerprint, in.Name, reports, maxNamedAttestations)
 	return server.Answered(h.listOfAttestations(found)), nil
 }
 

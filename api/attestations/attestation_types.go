@@ -217,10 +217,10 @@ func readSchema(ctx context.Context, f *server.Form[CustomAttestationTypePostInp
 			return err
 		}
 		if jsontext.Invalid(read) >= 0 {
-			return evidence.ValidationError(map[string]string{schemaField: validation.UnreadableText + " [input: " + schemaField + "]"})
+			return evidence.FieldError(schemaField, "%s [input: %s]", validation.UnreadableText, schemaField)
 		}
 		if path, key, repeated := jsontext.Repeated(read); repeated {
-			return evidence.ValidationError(map[string]string{validation.Join(schemaField, path): jsontext.RepeatedText + " [input: " + validation.Cut(key) + "]"})
+			return evidence.FieldError(validation.Join(schemaField, path), "%s [input: %s]", jsontext.RepeatedText, validation.Cut(key))
 		}
 		schema = json.RawMessage(read)
 		return nil

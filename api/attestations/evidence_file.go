@@ -111,16 +111,10 @@ func cleanContentType(sent string) string {
 	return clean
 }
 
-// EvidencePath is the path of the evidence of an attestation.
-type EvidencePath struct {
-	resource.TrailPath
-	Attestation string `path:"attestation_id" doc:"Id of the attestation."`
-}
-
 // getEvidence sends the file that is attached to an attestation. Its headers make
 // browsers save it and not guess its type: it may be a page full of scripts.
-func (h *handlers) getEvidence(ctx context.Context, in *EvidencePath) (*server.StreamOutput, error) {
-	_, found, err := h.LoadAttestation(ctx, &in.TrailPath, in.Attestation)
+func (h *handlers) getEvidence(ctx context.Context, in *resource.AttestationPath) (*server.StreamOutput, error) {
+	_, found, err := h.LoadAttestation(ctx, in)
 	if err != nil {
 		return nil, err
 	}

@@ -126,7 +126,7 @@ func (h *handlers) listBuilds(ctx context.Context, in *listBuildsInput) (*server
 // showBuilds describes builds: two commands, for the names of flows and
 // repositories.
 func (h *handlers) showBuilds(ctx context.Context, builds []pipelines.Provenance) ([]BuildItemResponse, error) {
-	flows, repos, err := h.sourcesOf(ctx, resource.Map(builds, func(p *pipelines.Provenance) *evidence.Origin { return &p.Build }))
+	flows, repos, err := resource.FlowsAndRepos(ctx, h.Base, builds, func(p *pipelines.Provenance) (flow, repo string) { return sourcesOf(&p.Build) })
 	return resource.Map(builds, func(p *pipelines.Provenance) BuildItemResponse {
 		flow := flows[p.Build.Flow].Name
 		return BuildItemResponse{

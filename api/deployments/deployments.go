@@ -261,7 +261,7 @@ func (h *handlers) resolvePhysicalEnvironments(ctx context.Context, names []stri
 		ids = append(ids, physicalIDs(&found[i])...)
 	}
 	if ids = resource.SortUnique(ids); len(ids) > storage.MaxMany {
-		return nil, resource.FieldError("query.env", "Too many environments: %d, where %d are allowed", len(ids), storage.MaxMany)
+		return nil, evidence.FieldError("query.env", "Too many environments: %d, where %d are allowed", len(ids), storage.MaxMany)
 	}
 	return ids, nil
 }
@@ -334,13 +334,13 @@ type deploymentSources struct {
 func (h *handlers) showDeployments(ctx context.Context, deployments []snapshot.Deployment) ([]Deployment, error) {
 	org := server.Access(ctx)
 	var environments []string
-	var origins []*evidence.Origin
+	var origins []evidence.Origin
 	for i := range deployments {
 		environments = append(environments, deployments[i].Environment)
 		if origin := deployments[i].Origin; origin != nil {
-			origins = append(origins, &origin.Origin)
+			origins = append(origins, origin.Origin)
 			if origin.Previous != nil {
-				origins = append(origins, &origin.Previous.Origin)
+				origins = append(origins, origin.Previous.Origin)
 			}
 		}
 	}
@@ -349,7 +349,7 @@ func (h *handlers) showDeployments(ctx context.Context, deployments []snapshot.D
 	if sources.environments, err = h.Environments.Names(ctx, org.OrgID, resource.SortUnique(environments)); err != nil {
 		return nil, err
 	}
-	if sources.flows, sources.repos, err = h.sourcesOf(ctx, origins); err != nil {
+	if sources.flows, sources.repos, err = resource.FlowsAndRepos(ctx, h.Base, origins, sourcesOf); err != nil {
 		return nil, err
 	}
 	return resource.Map(deployments, func(d *snapshot.Deployment) Deployment {
@@ -357,23 +357,8 @@ func (h *handlers) showDeployments(ctx context.Context, deployments []snapshot.D
 	}), nil
 }
 
-// sourcesOf finds the flows and repositories of origins by id: two commands.
-func (h *handlers) sourcesOf(ctx context.Context, origins []*evidence.Origin) (map[string]evidence.Flow, map[string]evidence.Repo, error) {
-	org := server.Access(ctx)
-	var flowIDs, repoIDs []string
-	for _, origin := range origins {
-		flowIDs = append(flowIDs, origin.Flow)
-		if origin.Repo != "" {
-			repoIDs = append(repoIDs, origin.Repo)
-		}
-	}
-	flows, err := h.Flows.Names(ctx, org.OrgID, resource.SortUnique(flowIDs))
-	if err != nil {
-		return nil, nil, err
-	}
-	repos, err := h.Repos.GetMany(ctx, org.OrgID, resource.SortUnique(repoIDs))
-	return flows, repos, err
-}
+// sourcesOf returns the ids of the flow and the repository of an origin.
+func sourcesOf(origin *evidence.Origin) (flow, repo string) { return origin.Flow, origin.Repo }
 
 func (h *handlers) showDeployment(org evidence.OrgAccess, d *snapshot.Deployment, sources *deploymentSources) DeploymentFacts {
 	environment := sources.environments[d.Environment]

@@ -51,7 +51,7 @@ func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPa
 		return nil, err
 	}
 	if ref.Type == evidence.LogicalType {
-		return nil, resource.FieldError("env_name", "Only physical environments have an allow list [input: %s]", in.Environment)
+		return nil, evidence.FieldError("env_name", "Only physical environments have an allow list [input: %s]", in.Environment)
 	}
 	by := server.Principal(ctx)
 	_, err = h.Allowlist.Put(ctx, evidence.Allowance{
@@ -76,8 +76,7 @@ func (h *handlers) evaluateAgain(ctx context.Context, ref environments.Environme
 	if err != nil || !runs {
 		return err
 	}
-	_, err = h.Intake.Reevaluate(ctx, server.Access(ctx).OrgID, ref.ID, ref.Type, server.Principal(ctx).Name)
-	return err
+	return h.Intake.Reevaluate(ctx, server.Access(ctx).OrgID, ref.ID, ref.Type, server.Principal(ctx).Name)
 }
 
 // listAllowlist lists what is permitted, newest first; what is permitted in archived

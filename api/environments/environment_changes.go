@@ -115,7 +115,7 @@ func (h *handlers) resolveMembers(ctx context.Context, owner string, kind eviden
 		return nil, nil
 	}
 	if kind != evidence.LogicalType && len(*names) > 0 {
-		return nil, resource.FieldError("included_environments", "Only logical environments include others [input: %s]", kind)
+		return nil, evidence.FieldError("included_environments", "Only logical environments include others [input: %s]", kind)
 	}
 	members, err := h.physicalMembers(ctx, owner, *names)
 	return &members, err

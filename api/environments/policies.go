@@ -73,7 +73,7 @@ func (h *handlers) resolvePolicies(ctx context.Context, kind evidence.Environmen
 		}
 	}
 	if kind == evidence.LogicalType && len(names) > 0 {
-		return nil, resource.FieldError("policies", "Only physical environments have policies [input: logical]")
+		return nil, evidence.FieldError("policies", "Only physical environments have policies [input: logical]")
 	}
 	return &names, nil
 }
@@ -108,6 +108,5 @@ func (h *handlers) applyPolicies(ctx context.Context, ref environments.Environme
 	if err := h.Generations.Bump(ctx, environment.Org); err != nil {
 		return err
 	}
-	_, err = h.Intake.Reevaluate(ctx, environment.Org, ref.ID, ref.Type, server.Principal(ctx).Name)
-	return err
+	return h.Intake.Reevaluate(ctx, environment.Org, ref.ID, ref.Type, server.Principal(ctx).Name)
 }

@@ -18,17 +18,17 @@ import (
 func (h *handlers) approvalRoutes() []server.Route {
 	routes := []server.Route{
 		{Method: http.MethodGet, Path: "/approvals/{org}/{flow_name}", OperationID: "list_approvals",
-			Summary: "List the approvals of a flow", MinRole: evidence.Reader, Serve: server.Handle(h.listApprovals)},
+			Summary: "List the approvals of a flow", MinRole: evidence.Reader, Serve: resource.OfFlow(h.Base, h.listApprovals)},
 		{Method: http.MethodPost, Path: "/approvals/{org}/{flow_name}", OperationID: "post_approval",
 			Summary: "Approve an artifact, or ask for its approval", MinRole: evidence.Member, Statuses: []int{http.StatusCreated},
 			Serve: server.WithBody(h.postApproval)},
 		{Method: http.MethodGet, Path: "/approvals/{org}/{flow_name}/{approval_number}", OperationID: "get_approval",
-			Summary: "Read an approval", MinRole: evidence.Reader, Serve: server.Handle(h.getApproval)},
+			Summary: "Read an approval", MinRole: evidence.Reader, Serve: resource.OfFlow(h.Base, h.getApproval)},
 		{Method: http.MethodGet, Path: "/approvals/{org}/{flow_name}/artifact-commit/{env_name}", OperationID: "get_commit_of_running_artifact",
 			Summary: "Read the commit of a flow's artifact that runs in an environment", MinRole: evidence.Reader,
-			Serve: server.Handle(h.getCommitOfRunningArtifact)},
+			Serve: resource.OfFlow(h.Base, h.getCommitOfRunningArtifact)},
 		{Method: http.MethodGet, Path: "/artifacts/{org}/{flow_name}/{fingerprint}/approvals", OperationID: "list_artifact_approvals",
-			Summary: "List the approvals of an artifact", MinRole: evidence.Reader, Serve: server.Handle(h.listArtifactApprovals)},
+			Summary: "List the approvals of an artifact", MinRole: evidence.Reader, Serve: resource.OfFlow(h.Base, h.listArtifactApprovals)},
 	}
 	for i := range routes {
 		routes[i].Tag, routes[i].Deprecated, routes[i].BasicToo = "Approvals", true, true
@@ -102,12 +102,8 @@ type listApprovalsInput struct {
 }
 
 // listApprovals lists the approvals of a flow, newest first.
-func (h *handlers) listApprovals(ctx context.Context, in *listApprovalsInput) (*server.Answer[jsonstream.List[ApprovalRecord]], error) {
-	ref, err := h.ResolveFlow(ctx, in.Flow)
-	if err != nil {
-		return nil, err
-	}
-	return h.listOfApprovals(h.Approvals.List(ref.ID, server.OffsetOf(in.Page, in.PerPage), in.PerPage)), nil
+func (h *handlers) listApprovals(ctx context.Context, in *listApprovalsInput, flowID string) (*server.Answer[jsonstream.List[ApprovalRecord]], error) {
+	return h.listOfApprovals(h.Approvals.List(flowID, server.OffsetOf(in.Page, in.PerPage), in.PerPage)), nil
 }
 
 type listArtifactApprovalsInput struct {
@@ -116,16 +112,12 @@ type listArtifactApprovalsInput struct {
 }
 
 // listArtifactApprovals lists the approvals of an artifact in a flow, newest first.
-func (h *handlers) listArtifactApprovals(ctx context.Context, in *listArtifactApprovalsInput) (*server.Answer[jsonstream.List[ApprovalRecord]], error) {
-	ref, err := h.ResolveFlow(ctx, in.Flow)
-	if err != nil {
-		return nil, err
-	}
-	record, err := h.Artifacts.Latest(ctx, server.Access(ctx).OrgID, ref.ID, "", in.Fingerprint)
+func (h *handlers) listArtifactApprovals(ctx context.Context, in *listArtifactApprovalsInput, flowID string) (*server.Answer[jsonstream.List[ApprovalRecord]], error) {
+	record, err := h.Artifacts.Latest(ctx, server.Access(ctx).OrgID, flowID, "", in.Fingerprint)
 	if err != nil {
 		return nil, resource.ArtifactNotFound(ctx, in.Flow, in.Fingerprint, err)
 	}
-	return h.listOfApprovals(h.Approvals.OfArtifact(ref.ID, record.Fingerprint)), nil
+	return h.listOfApprovals(h.Approvals.OfArtifact(flowID, record.Fingerprint)), nil
 }
 
 func (h *handlers) listOfApprovals(batches *storage.Batches[approval.Approval]) *server.Answer[jsonstream.List[ApprovalRecord]] {
@@ -150,12 +142,8 @@ type getApprovalInput struct {
 }
 
 // getApproval reads an approval with the reported details of its commits.
-func (h *handlers) getApproval(ctx context.Context, in *getApprovalInput) (*server.Answer[ApprovalWithCommits], error) {
-	ref, err := h.ResolveFlow(ctx, in.Flow)
-	if err != nil {
-		return nil, err
-	}
-	found, err := h.Approvals.Get(ctx, ref.ID, in.Number)
+func (h *handlers) getApproval(ctx context.Context, in *getApprovalInput, flowID string) (*server.Answer[ApprovalWithCommits], error) {
+	found, err := h.Approvals.Get(ctx, flowID, in.Number)
 	if err != nil {
 		return nil, resource.NotFound(err, "Approval number '%d' does not exist in flow '%s' belonging to organization '%s'", in.Number, in.Flow, server.Access(ctx).OrgName)
 	}
@@ -248,19 +236,8 @@ type ApprovalReview struct {
 	Timestamp   float64 `json:"timestamp"`
 }
 
-// ApprovalCommit is what was reported of a commit. Its members are those of evidence.GitCommit.
-type ApprovalCommit struct {
-	SHA1           string   `json:"sha1"`
-	Message        *string  `json:"message" nullable:"true"`
-	Author         *string  `json:"author" nullable:"true"`
-	AuthorUsername *string  `json:"author_username" nullable:"true"`
-	Branch         *string  `json:"branch" nullable:"true"`
-	Timestamp      *float64 `json:"timestamp" nullable:"true" doc:"Unix seconds."`
-	URL            *string  `json:"url" nullable:"true"`
-	Parents        []string `json:"parents" nullable:"true"`
-	Verified       *bool    `json:"verified" nullable:"true"`
-	SignatureState *string  `json:"signature_state" nullable:"true"`
-}
+// ApprovalCommit is what was reported of a commit.
+type ApprovalCommit evidence.GitCommit
 
 // showApproval shows an approval with the names that environments have now, by id.
 func showApproval(a *approval.Approval, environments map[string]evidence.Environment) ApprovalCommon {
@@ -291,11 +268,7 @@ type RunningCommit struct {
 
 // getCommitOfRunningArtifact reads the commit of the artifact of a flow that runs in an environment, of the one reported
 // last if several run. It is null if none runs or the commit is not known.
-func (h *handlers) getCommitOfRunningArtifact(ctx context.Context, in *getRunningCommitInput) (*server.Answer[RunningCommit], error) {
-	ref, err := h.ResolveFlow(ctx, in.Flow)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) getCommitOfRunningArtifact(ctx context.Context, in *getRunningCommitInput, flowID string) (*server.Answer[RunningCommit], error) {
 	environment, err := h.LoadEnvironment(ctx, in.Environment)
 	if err != nil {
 		return nil, err
@@ -310,7 +283,7 @@ func (h *handlers) getCommitOfRunningArtifact(ctx context.Context, in *getRunnin
 	}
 	var newest evidence.Origin
 	for _, one := range known {
-		if origin, ok := one.Flows[ref.ID]; ok && origin.Later(&newest) {
+		if origin, ok := one.Flows[flowID]; ok && origin.Later(&newest) {
 			newest = origin
 		}
 	}

@@ -138,7 +138,7 @@ func artifactNotFound(ctx context.Context, fingerprint string) error {
 func (h *handlers) basisOf(ctx context.Context, in *assertInput) (*assessment.Basis, error) {
 	switch {
 	case in.EnvironmentName != "" && len(in.PolicyName) > 0:
-		return nil, resource.FieldError("query.policy_name", "Give either an environment or policies [input: %s]", in.PolicyName[0])
+		return nil, evidence.FieldError("query.policy_name", "Give either an environment or policies [input: %s]", in.PolicyName[0])
 	case in.EnvironmentName != "":
 		environment, err := h.LoadEnvironment(ctx, in.EnvironmentName)
 		if err != nil {

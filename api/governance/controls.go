@@ -228,10 +228,7 @@ func (h *handlers) listControls(ctx context.Context, in *listControlsInput) (*se
 }
 
 // ControlTagChoice is a tag that a control has.
-type ControlTagChoice struct {
-	Key   string `json:"key"`
-	Value string `json:"value"`
-}
+type ControlTagChoice resource.Tag
 
 // ControlTagChoices lists distinct tags by key, then by value.
 type ControlTagChoices struct {

@@ -107,7 +107,7 @@ func (h *handlers) putPolicy(ctx context.Context, _ *server.OrgPath, f *server.F
 // putNamedPolicy is putPolicy under the address that has the name.
 func (h *handlers) putNamedPolicy(ctx context.Context, in *NamedPolicyPath, f *server.Form[NamedPolicyPutInput]) (*server.StatusAnswer[PolicyResponse], error) {
 	if f.Data.Name != nil && *f.Data.Name != in.Name {
-		return nil, resource.FieldError("name", "Value error, the name must be that of the path, '%s' [input: %s]", in.Name, *f.Data.Name)
+		return nil, evidence.FieldError("name", "Value error, the name must be that of the path, '%s' [input: %s]", in.Name, *f.Data.Name)
 	}
 	return h.storePolicy(ctx, governance.Change{Name: in.Name, Description: f.Data.Description, Comment: f.Data.Comment}, f.Files)
 }
@@ -153,7 +153,7 @@ func (h *handlers) storePolicy(ctx context.Context, change governance.Change, fi
 }
 
 func policyFileRequired() error {
-	return evidence.ValidationError(map[string]string{policyField: "Field required [input: None]"})
+	return evidence.FieldError(policyField, "Field required [input: None]")
 }
 
 // checkPolicy parses a file. The controls that it names must exist and not be archived.
@@ -161,7 +161,7 @@ func (h *handlers) checkPolicy(ctx context.Context, content []byte) (*policy.Pol
 	org := server.Access(ctx)
 	parsed, err := policy.Parse(content)
 	if faults, ok := errors.AsType[*yamlfile.Error](err); ok {
-		return nil, evidence.ValidationError(map[string]string{policyField: faults.Error()})
+		return nil, evidence.FieldError(policyField, "%s", faults)
 	}
 	if err != nil {
 		return nil, err
@@ -177,9 +177,9 @@ func (h *handlers) checkPolicy(ctx context.Context, content []byte) (*policy.Pol
 	for _, identifier := range named {
 		switch found, ok := known[identifier]; {
 		case !ok:
-			return nil, resource.FieldError(policyField, "Control '%s' does not exist in organization '%s'", identifier, org.OrgName)
+			return nil, evidence.FieldError(policyField, "Control '%s' does not exist in organization '%s'", identifier, org.OrgName)
 		case found.Archived:
-			return nil, resource.FieldError(policyField, "Control '%s' is archived in organization '%s'", identifier, org.OrgName)
+			return nil, evidence.FieldError(policyField, "Control '%s' is archived in organization '%s'", identifier, org.OrgName)
 		}
 	}
 	return &parsed, nil

@@ -80,7 +80,7 @@ func (h *handlers) evaluatePolicy(ctx context.Context, _ *server.OrgPath, f *ser
 	}
 	defer leave()
 	if (f.Data.EnvironmentName == "") == (f.Data.Fingerprint == "") {
-		return nil, resource.FieldError("environment_name", "Give either environment_name or fingerprint [input: %s]", f.Data.EnvironmentName)
+		return nil, evidence.FieldError("environment_name", "Give either environment_name or fingerprint [input: %s]", f.Data.EnvironmentName)
 	}
 	var parsed *policy.Policy
 	err = f.Files(func(file server.FormFile) error {
@@ -118,10 +118,10 @@ func (h *handlers) loadRun(ctx context.Context, run *dryRun, name, replaced stri
 		return nil, err
 	}
 	if run.Environment.Logical() {
-		return nil, resource.FieldError("environment_name", "Only physical environments have policies [input: %s]", name)
+		return nil, evidence.FieldError("environment_name", "Only physical environments have policies [input: %s]", name)
 	}
 	if replaced != "" && !slices.Contains(run.Environment.Policies, replaced) {
-		return nil, resource.FieldError("policy_name", "The policy must be attached to environment '%s' [input: %s]", run.Environment.Name, replaced)
+		return nil, evidence.FieldError("policy_name", "The policy must be attached to environment '%s' [input: %s]", run.Environment.Name, replaced)
 	}
 	attached := slices.DeleteFunc(slices.Clone(run.Environment.Policies), func(one string) bool { return one == replaced })
 	if run.Applied, err = h.Policies.Latest(ctx, run.org.OrgID, attached); err != nil {

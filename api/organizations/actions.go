@@ -142,20 +142,19 @@ func (h *handlers) putAction(ctx context.Context, sent notification.Action) (*se
 // storeAction stores an action by put, which returns the former action, if any, and the stored one. It
 // switches targets on that were switched off, and removes the state of those that the action has lost.
 func (h *handlers) storeAction(ctx context.Context, put func(*notification.Actions) (former, stored notification.Action, err error)) error {
-	access := server.Access(ctx)
-	org := access.OrgID
+	org := server.Access(ctx)
 	var former, stored notification.Action
-	_, err := h.Actions.Change(ctx, access, func(all *notification.Actions) (err error) {
+	_, err := h.Actions.Change(ctx, org, func(all *notification.Actions) (err error) {
 		former, stored, err = put(all)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	if err := h.Targets.Remove(ctx, org, stored.Number, former.TargetsNotIn(&stored)...); err != nil {
+	if err := h.Targets.Remove(ctx, org.OrgID, stored.Number, former.TargetsNotIn(&stored)...); err != nil {
 		return err
 	}
-	return h.Targets.SwitchOn(ctx, org, stored)
+	return h.Targets.SwitchOn(ctx, org.OrgID, stored)
 }
 
 func (h *handlers) deleteAction(ctx context.Context, in *ActionPath) (*server.TextAnswer, error) {
@@ -164,10 +163,9 @@ func (h *handlers) deleteAction(ctx context.Context, in *ActionPath) (*server.Te
 
 // removeAction deletes an action and the state of its targets. If kinds are given, the action must be of one of them.
 func (h *handlers) removeAction(ctx context.Context, number int64, kinds ...notification.Kind) (*server.TextAnswer, error) {
-	access := server.Access(ctx)
-	org := access.OrgID
+	org := server.Access(ctx)
 	var removed notification.Action
-	_, err := h.Actions.Change(ctx, access, func(all *notification.Actions) error {
+	_, err := h.Actions.Change(ctx, org, func(all *notification.Actions) error {
 		var ok bool
 		if removed, ok = all.Remove(number, kinds...); !ok {
 			return actionNotFound()
@@ -177,7 +175,7 @@ func (h *handlers) removeAction(ctx context.Context, number int64, kinds ...noti
 	if err != nil {
 		return nil, err
 	}
-	return server.OK(), h.Targets.Remove(ctx, org, number, removed.DistinctTargets()...)
+	return server.OK(), h.Targets.Remove(ctx, org.OrgID, number, removed.DistinctTargets()...)
 }
 
 // ActionResponse is an action as answers show it (docs/semantics.md 20.1).
@@ -270,14 +268,18 @@ func (r *actionReader) subjects(a *notification.Action) []string {
 // subjectIDs resolves the names of environments or flows in their order; those that do not exist
 // are findings.
 func (h *handlers) subjectIDs(ctx context.Context, kind notification.Kind, names []string, found validation.Findings) ([]string, error) {
-	resolve, noun := h.environmentIDs, "Environment"
+	resolve, noun := h.Environments.Registry.ResolveMany, "Environment"
 	if kind == notification.OfFlows {
-		resolve, noun = h.flowIDs, "Flow"
+		resolve, noun = h.Flows.ResolveMany, "Flow"
 	}
 	org := server.Access(ctx)
-	ids, err := resolve(ctx, org.OrgID, resource.SortUnique(slices.Clone(names)))
+	entries, err := resolve(ctx, org.OrgID, resource.SortUnique(slices.Clone(names)))
 	if err != nil {
 		return nil, err
+	}
+	ids := make(map[string]string, len(entries)) // by name
+	for _, entry := range entries {
+		ids[entry.Name] = entry.ID
 	}
 	subjects := make([]string, 0, len(names))
 	for i, name := range names {
@@ -289,26 +291,6 @@ func (h *handlers) subjectIDs(ctx context.Context, kind notification.Kind, names
 		subjects = append(subjects, id)
 	}
 	return subjects, nil
-}
-
-// environmentIDs are the ids of the environments that exist, by name.
-func (h *handlers) environmentIDs(ctx context.Context, org string, names []string) (map[string]string, error) {
-	refs, err := h.Environments.ResolveMany(ctx, org, names)
-	ids := make(map[string]string, len(refs))
-	for name, ref := range refs {
-		ids[name] = ref.ID
-	}
-	return ids, err
-}
-
-// flowIDs are the ids of the flows that exist, by name.
-func (h *handlers) flowIDs(ctx context.Context, org string, names []string) (map[string]string, error) {
-	refs, err := h.Flows.ResolveMany(ctx, org, names)
-	ids := make(map[string]string, len(refs))
-	for _, ref := range refs {
-		ids[ref.Name] = ref.ID
-	}
-	return ids, err
 }
 
 // subjectNames returns the names that the environments and flows of actions have now, by id.

@@ -50,10 +50,7 @@ type AuditLogEntry struct {
 }
 
 // AuditAPIKey is an API key in the audit log.
-type AuditAPIKey struct {
-	ID          string `json:"id"`
-	Description string `json:"description"`
-}
+type AuditAPIKey identity.AuditKey
 
 // AuditLogPage is a page of the audit log (docs/semantics.md 1.10, style 4).
 type AuditLogPage struct {
@@ -79,15 +76,11 @@ func notEmpty(texts []string) []string {
 }
 
 func showAuditEntry(e *identity.AuditEntry) AuditLogEntry {
-	shown := AuditLogEntry{
+	return AuditLogEntry{
 		ID: e.ID, When: e.Time, EventType: string(e.Event), Source: string(e.Source), Kind: string(e.Subject), User: e.Name,
 		OldRole: showRole(e.OldRole), NewRole: showRole(e.NewRole), ChangedBy: resource.NilIfEmpty(e.ChangedBy),
-		LeftServiceAccounts: e.LeftAccounts,
+		APIKey: (*AuditAPIKey)(e.Key), LeftServiceAccounts: e.LeftAccounts,
 	}
-	if e.Key != nil {
-		shown.APIKey = &AuditAPIKey{ID: e.Key.ID, Description: e.Key.Description}
-	}
-	return shown
 }
 
 // showRole is null for no role.

@@ -41,7 +41,7 @@ type OrganizationPostInput struct {
 func (h *handlers) createOrganization(ctx context.Context, _ *noInput, body *OrganizationPostInput) (*server.Answer[GetOrganization], error) {
 	principal := server.Principal(ctx)
 	if err := evidence.CheckOrganizationName(body.Name); err != nil {
-		return nil, evidence.ValidationError(map[string]string{"name": err.Error() + " [input: " + validation.Cut(body.Name) + "]"})
+		return nil, evidence.FieldError("name", "%s [input: %s]", err, validation.Cut(body.Name))
 	}
 	admin := evidence.User{ID: principal.UserID, Name: principal.Name}
 	created, err := h.Tenancy.CreateOrganization(ctx, body.Name, admin, actor(ctx))

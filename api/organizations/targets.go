@@ -183,11 +183,7 @@ type SlackTargetResponse struct {
 }
 
 // SlackAppContextResponse is the channel that an incoming webhook of Slack posts to.
-type SlackAppContextResponse struct {
-	ChannelID   string `json:"channel_id"`
-	ChannelName string `json:"channel_name"`
-	TeamID      string `json:"team_id"`
-}
+type SlackAppContextResponse notification.SlackContext
 
 // WebhookTargetResponse is a target of the type WEBHOOK.
 type WebhookTargetResponse struct {
@@ -206,9 +202,7 @@ type EmailTargetResponse struct {
 
 func showSlack(target *notification.Target, webhook string, status TargetStatus) any {
 	shown := SlackTargetResponse{Type: string(target.Type), Webhook: webhook, TargetStatus: status}
-	if target.Context != nil {
-		shown.Context.Value = new(SlackAppContextResponse(*target.Context))
-	}
+	shown.Context.Value = (*SlackAppContextResponse)(target.Context)
 	return shown
 }
 

@@ -35,7 +35,7 @@ type artifactDownload struct {
 }
 
 type attestationDownload struct {
-	AttestationPath
+	resource.AttestationPath
 	WaitQuery
 }
 

@@ -22,12 +22,6 @@ type ArtifactPath struct {
 	Fingerprint string `path:"fingerprint" pattern:"^[a-f0-9]{5,64}$" doc:"SHA-256 of the artifact, or the beginning of it."`
 }
 
-// AttestationPath is the path of an operation on an attestation of a trail.
-type AttestationPath struct {
-	resource.TrailPath
-	Attestation string `path:"attestation_id" doc:"Id of the attestation."`
-}
-
 // trailSubject looks up the trail of a path.
 func (h *handlers) trailSubject(ctx context.Context, in *resource.TrailPath) (*subject, error) {
 	org := server.Access(ctx)
@@ -68,9 +62,9 @@ func (h *handlers) artifactSubject(ctx context.Context, in *ArtifactPath) (*subj
 }
 
 // attestationSubject looks up the attestation of a path.
-func (h *handlers) attestationSubject(ctx context.Context, in *AttestationPath) (*subject, error) {
+func (h *handlers) attestationSubject(ctx context.Context, in *resource.AttestationPath) (*subject, error) {
 	org := server.Access(ctx)
-	trail, found, err := h.LoadAttestation(ctx, &in.TrailPath, in.Attestation)
+	trail, found, err := h.LoadAttestation(ctx, in)
 	if err != nil {
 		return nil, err
 	}

@@ -25,40 +25,34 @@ type evaluatedArtifact struct {
 	record evidence.ArtifactRecord
 	flow   evidence.Flow
 	repo   *evidence.Repo
-	// attested has all that was ever attested of the record in its trail; only
-	// evaluateWithHistory sets it.
+	// attested has all that was ever attested of the record in its trail, and runs where it runs and has run; only
+	// evaluateWithHistory sets them.
 	attested pipelines.Attested
-}
-
-// evaluate evaluates records by the current facts, with a constant number of commands for a thousand. Those that slots
-// had to drop take some more: see states.Evaluator.
-func (h *handlers) evaluate(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]evaluatedArtifact, error) {
-	return h.evaluateFrom(ctx, org, records, nil)
+	runs     []environmentRuns
 }
 
 // evaluateWithHistory is evaluate for those who show the history as well: it always reads
-// all attestations of the records.
+// all attestations of the records, and with three more commands where they run.
 func (h *handlers) evaluateWithHistory(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]evaluatedArtifact, error) {
 	attested, err := h.Attestations.OfRecords(ctx, org.OrgID, records)
 	if err != nil {
 		return nil, err
 	}
-	return h.evaluateFrom(ctx, org, records, attested)
-}
-
-func (h *handlers) evaluateFrom(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord, attested pipelines.Attested) ([]evaluatedArtifact, error) {
-	var flowIDs, repoIDs []string
-	for _, record := range records {
-		flowIDs = append(flowIDs, record.Flow)
-		if record.Repo != "" {
-			repoIDs = append(repoIDs, record.Repo)
-		}
-	}
-	flows, err := h.Flows.Names(ctx, org.OrgID, resource.SortUnique(flowIDs))
+	evaluated, err := h.evaluate(ctx, org, records, attested)
 	if err != nil {
 		return nil, err
 	}
-	repos, err := h.Repos.GetMany(ctx, org.OrgID, resource.SortUnique(repoIDs))
+	runs, err := h.loadEnvironmentRuns(ctx, org, runningAs(records))
+	for i := range evaluated {
+		evaluated[i].runs = runs[records[i].Fingerprint]
+	}
+	return evaluated, err
+}
+
+// evaluate evaluates records by the current facts, with a constant number of commands for a thousand. Those that slots
+// had to drop take some more, unless attested has them: see states.Evaluator.
+func (h *handlers) evaluate(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord, attested pipelines.Attested) ([]evaluatedArtifact, error) {
+	flows, repos, err := resource.FlowsAndRepos(ctx, h.Base, records, func(r *evidence.ArtifactRecord) (flow, repo string) { return r.Flow, r.Repo })
 	if err != nil {
 		return nil, err
 	}
@@ -126,8 +120,7 @@ func showRepoInfo(repo *evidence.Repo) *RepoInfoResponse {
 	}
 }
 
-// showArtifacts shows records of one flow in full: the commands of evaluateWithHistory, three
-// more for where they run, and those of Approvals.Numbers.
+// showArtifacts shows records of one flow in full: the commands of evaluateWithHistory, and those of Approvals.Numbers.
 func (h *handlers) showArtifacts(ctx context.Context, records []evidence.ArtifactRecord) ([]ArtifactResponse, error) {
 	org := server.Access(ctx)
 	if len(records) == 0 {
@@ -137,38 +130,30 @@ func (h *handlers) showArtifacts(ctx context.Context, records []evidence.Artifac
 	if err != nil {
 		return nil, err
 	}
-	fingerprints := fingerprintsOf(records)
-	runs, err := h.loadEnvironmentRuns(ctx, org, runningAs(records))
-	if err != nil {
-		return nil, err
-	}
+	fingerprints := resource.UniqueOf(records, func(r *evidence.ArtifactRecord) string { return r.Fingerprint })
 	approvals, err := h.Approvals.Numbers(ctx, records[0].Flow, fingerprints)
 	return resource.Map(evaluated, func(a *evaluatedArtifact) ArtifactResponse {
-		return h.showArtifact(org, a, runs[a.record.Fingerprint], approvals[a.record.Fingerprint])
+		return h.showArtifact(org, a, approvals[a.record.Fingerprint])
 	}), err
 }
 
-func fingerprintsOf(records []evidence.ArtifactRecord) []string {
-	return resource.UniqueOf(records, func(r *evidence.ArtifactRecord) string { return r.Fingerprint })
-}
-
-func (h *handlers) showArtifact(org evidence.OrgAccess, a *evaluatedArtifact, runs []environmentRuns, approvals []int) ArtifactResponse {
+func (h *handlers) showArtifact(org evidence.OrgAccess, a *evaluatedArtifact, approvals []int) ArtifactResponse {
 	answer := ArtifactResponse{
 		ArtifactCommon:    h.showCommon(org, a),
 		FlowName:          a.flow.Name,
 		StateInfo:         stateInfo(a),
 		Approvals:         append([]int{}, approvals...),
-		Running:           showEnvironmentRuns(currentlyRunningIn(runs)),
-		Exited:            showEnvironmentRuns(exitedFrom(runs)),
-		History:           a.history(runs),
+		Running:           showEnvironmentRuns(placesWhere(true, a.runs)),
+		Exited:            showEnvironmentRuns(placesWhere(false, a.runs)),
+		History:           a.history(),
 		ChildFingerprints: a.record.ChildFingerprints,
-		BuildLeadTimes:    leadTimes(runs, &a.record.CreatedAt),
+		BuildLeadTimes:    leadTimes(a.runs, &a.record.CreatedAt),
 	}
 	var committed *float64
 	if a.record.Commit != nil {
 		committed = a.record.Commit.Timestamp
 	}
-	answer.CommitLeadTimes = leadTimes(runs, committed)
+	answer.CommitLeadTimes = leadTimes(a.runs, committed)
 	required, _ := a.Template.Artifact(a.record.Name)
 	all := slices.Concat(required.Attestations, a.Template.Trail.Attestations)
 	answer.Template = resource.Map(all, func(one *template.Attestation) string { return one.Name })
@@ -203,7 +188,7 @@ func stateInfo(a *evaluatedArtifact) string {
 
 // history lists what happened to an artifact, oldest first: its report, its attestations, and when it started and
 // stopped running. An attestation by name may have come before the report.
-func (a *evaluatedArtifact) history(runs []environmentRuns) []ArtifactHistory {
+func (a *evaluatedArtifact) history() []ArtifactHistory {
 	reported := a.record.Name + " reported"
 	if a.record.TrailUnnamed {
 		reported = "Artifact created"
@@ -212,7 +197,7 @@ func (a *evaluatedArtifact) history(runs []environmentRuns) []ArtifactHistory {
 	for _, entry := range a.attested.Of(&a.record) {
 		history = append(history, ArtifactHistory{Event: entry.Name + " evidence received", Timestamp: entry.Time})
 	}
-	for _, place := range runs {
+	for _, place := range a.runs {
 		history = append(history, place.history()...)
 	}
 	sortHistory(history)
@@ -250,13 +235,10 @@ func (p environmentRuns) history() []ArtifactHistory {
 	})
 }
 
-// currentlyRunningIn and exitedFrom select by whether the artifact still runs. Both leave out archived environments.
-func currentlyRunningIn(places []environmentRuns) []environmentRuns {
-	return slices.DeleteFunc(slices.Clone(places), func(p environmentRuns) bool { return p.archived || !p.running })
-}
-
-func exitedFrom(places []environmentRuns) []environmentRuns {
-	return slices.DeleteFunc(slices.Clone(places), func(p environmentRuns) bool { return p.archived || p.running })
+// placesWhere selects the environments in which the artifact still runs, or those in which it does not. It leaves out
+// archived environments.
+func placesWhere(running bool, places []environmentRuns) []environmentRuns {
+	return slices.DeleteFunc(slices.Clone(places), func(p environmentRuns) bool { return p.archived || p.running != running })
 }
 
 func showEnvironmentRuns(places []environmentRuns) []ArtifactPlace {

@@ -33,13 +33,13 @@ func (h *handlers) artifactRoutes() []server.Route {
 		{Method: http.MethodGet, Path: "/artifacts/{org}", OperationID: "list_artifacts", Tag: "Artifacts",
 			Summary: "List the artifacts of an organization", MinRole: evidence.Reader, Serve: server.Handle(h.listArtifacts)},
 		{Method: http.MethodGet, Path: "/artifacts/{org}/{flow_name}", OperationID: "list_flow_artifacts", Tag: "Artifacts",
-			Summary: "List the artifacts of a flow", MinRole: evidence.Reader, Deprecated: true, Serve: server.Handle(h.listFlowArtifacts)},
+			Summary: "List the artifacts of a flow", MinRole: evidence.Reader, Deprecated: true, Serve: resource.OfFlow(h.Base, h.listFlowArtifacts)},
 		{Method: http.MethodGet, Path: "/artifacts/{org}/{flow_name}/fingerprint/{fingerprint}", OperationID: "get_artifact_by_fingerprint", Tag: "Artifacts",
-			Summary: "Read an artifact", MinRole: evidence.Reader, Serve: server.Handle(h.getArtifact)},
+			Summary: "Read an artifact", MinRole: evidence.Reader, Serve: resource.OfFlow(h.Base, h.getArtifact)},
 		{Method: http.MethodGet, Path: "/artifacts/{org}/{flow_name}/commit_sha/{commit_sha}", OperationID: "get_artifact_by_commit_sha", Tag: "Artifacts",
-			Summary: "Read the artifacts built from a commit", MinRole: evidence.Reader, Serve: server.Handle(h.getArtifactsOfCommit)},
+			Summary: "Read the artifacts built from a commit", MinRole: evidence.Reader, Serve: resource.OfFlow(h.Base, h.getArtifactsOfCommit)},
 		{Method: http.MethodGet, Path: "/artifacts/{org}/{flow_name}/{fingerprint}/latest_commit", OperationID: "get_latest_artifact_commit", Tag: "Artifacts",
-			Summary: "Read the latest commit of an artifact", MinRole: evidence.Reader, Serve: server.Handle(h.getLatestCommit)},
+			Summary: "Read the latest commit of an artifact", MinRole: evidence.Reader, Serve: resource.OfFlow(h.Base, h.getLatestCommit)},
 	}
 }
 
@@ -48,6 +48,9 @@ type ArtifactFlowPath struct {
 	server.OrgPath
 	Flow string `path:"flow_name" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$" doc:"Name of the flow."`
 }
+
+// FlowName is the name of the flow.
+func (p ArtifactFlowPath) FlowName() string { return p.Flow }
 
 type listArtifactsInput struct {
 	server.OrgPath
@@ -86,14 +89,10 @@ func (h *handlers) listArtifacts(ctx context.Context, in *listArtifactsInput) (*
 }
 
 // listFlowArtifacts lists what was reported to a flow, newest first.
-func (h *handlers) listFlowArtifacts(ctx context.Context, in *listFlowArtifactsInput) (*server.Answer[jsonstream.List[ArtifactListItemResponse]], error) {
+func (h *handlers) listFlowArtifacts(ctx context.Context, in *listFlowArtifactsInput, flowID string) (*server.Answer[jsonstream.List[ArtifactListItemResponse]], error) {
 	org := server.Access(ctx)
-	ref, err := h.ResolveFlow(ctx, in.Flow)
-	if err != nil {
-		return nil, err
-	}
 	query := artifactPage(org, in.Page, in.PerPage)
-	query.Flow = ref.ID
+	query.Flow = flowID
 	return h.pageOfArtifacts(org, query), nil
 }
 
@@ -109,7 +108,7 @@ func artifactPage(org evidence.OrgAccess, number, size int) pipelines.ArtifactQu
 
 func (h *handlers) pageOfArtifacts(org evidence.OrgAccess, query pipelines.ArtifactQuery) *server.Answer[jsonstream.List[ArtifactListItemResponse]] {
 	show := func(ctx context.Context, records []evidence.ArtifactRecord) ([]ArtifactListItemResponse, error) {
-		evaluated, err := h.evaluate(ctx, org, records)
+		evaluated, err := h.evaluate(ctx, org, records, nil)
 		return resource.Map(evaluated, func(a *evaluatedArtifact) ArtifactListItemResponse {
 			return ArtifactListItemResponse{ArtifactCommon: h.showCommon(org, a), Releases: []int{}}
 		}), err
@@ -125,12 +124,8 @@ type getArtifactInput struct {
 }
 
 // getArtifact reads the newest record of a fingerprint in a flow.
-func (h *handlers) getArtifact(ctx context.Context, in *getArtifactInput) (*server.Answer[ArtifactResponse], error) {
-	ref, err := h.ResolveFlow(ctx, in.Flow)
-	if err != nil {
-		return nil, err
-	}
-	record, err := h.requestedRecord(ctx, server.Access(ctx), ref.ID, in)
+func (h *handlers) getArtifact(ctx context.Context, in *getArtifactInput, flowID string) (*server.Answer[ArtifactResponse], error) {
+	record, err := h.requestedRecord(ctx, server.Access(ctx), flowID, in)
 	if err != nil {
 		return nil, resource.ArtifactNotFound(ctx, in.Flow, in.Fingerprint, err)
 	}
@@ -167,12 +162,8 @@ type getArtifactsOfCommitInput struct {
 }
 
 // getArtifactsOfCommit reads what was built from a commit, newest first.
-func (h *handlers) getArtifactsOfCommit(ctx context.Context, in *getArtifactsOfCommitInput) (*server.Answer[jsonstream.List[ArtifactResponse]], error) {
-	ref, err := h.ResolveFlow(ctx, in.Flow)
-	if err != nil {
-		return nil, err
-	}
-	records, err := h.Artifacts.OfCommit(ctx, server.Access(ctx).OrgID, ref.ID, in.Trail, strings.ToLower(in.Commit), maxArtifacts)
+func (h *handlers) getArtifactsOfCommit(ctx context.Context, in *getArtifactsOfCommitInput, flowID string) (*server.Answer[jsonstream.List[ArtifactResponse]], error) {
+	records, err := h.Artifacts.OfCommit(ctx, server.Access(ctx).OrgID, flowID, in.Trail, strings.ToLower(in.Commit), maxArtifacts)
 	if err != nil {
 		return nil, resource.Unambiguous(err, in.Commit)
 	}
@@ -194,15 +185,11 @@ type LatestCommitResponse struct {
 // getLatestCommit reads the commit of the newest record of a fingerprint. Clients
 // ask before the artifact exists: then it is that of the flow's newest artifact,
 // and null before there is one (docs/semantics.md 5.4).
-func (h *handlers) getLatestCommit(ctx context.Context, in *getLatestCommitInput) (*server.Answer[LatestCommitResponse], error) {
+func (h *handlers) getLatestCommit(ctx context.Context, in *getLatestCommitInput, flowID string) (*server.Answer[LatestCommitResponse], error) {
 	org := server.Access(ctx)
-	ref, err := h.ResolveFlow(ctx, in.Flow)
-	if err != nil {
-		return nil, err
-	}
-	record, err := h.Artifacts.LatestOnBranch(ctx, org.OrgID, ref.ID, in.Branch, in.Fingerprint)
+	record, err := h.Artifacts.LatestOnBranch(ctx, org.OrgID, flowID, in.Branch, in.Fingerprint)
 	if errors.Is(err, storage.ErrNotFound) {
-		record, err = h.Artifacts.LatestOfFlow(ctx, org.OrgID, ref.ID, in.Branch)
+		record, err = h.Artifacts.LatestOfFlow(ctx, org.OrgID, flowID, in.Branch)
 	}
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return nil, resource.Unambiguous(err, in.Fingerprint)

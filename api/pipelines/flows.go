@@ -35,7 +35,7 @@ func (h *handlers) flowRoutes() []server.Route {
 			Summary: "Create or update a flow", MinRole: evidence.Member, Statuses: []int{http.StatusCreated, http.StatusOK},
 			Serve: server.WithForm("data_json", []string{templateField}, h.createFlow)},
 		{Method: http.MethodGet, Path: "/flows/{org}/{flow_name}", OperationID: "get_flow", Tag: "Flows",
-			Summary: "Read a flow", MinRole: evidence.Reader, Serve: server.Handle(h.getFlow)},
+			Summary: "Read a flow", MinRole: evidence.Reader, Serve: resource.OfFlow(h.Base, h.getFlow)},
 		{Method: http.MethodPut, Path: "/flows/{org}/{flow_name}/archive", OperationID: "archive_flow", Tag: "Flows",
 			Summary: "Archive a flow", MinRole: evidence.Member, Serve: server.Handle(h.archiveFlow)},
 		{Method: http.MethodPut, Path: "/flows/{org}/{flow_name}/rename", OperationID: "rename_flow", Tag: "Flows",
@@ -91,7 +91,7 @@ type FlowList struct {
 func (h *handlers) createFlow(ctx context.Context, _ *server.OrgPath, f *server.Form[CreateFlow]) (*server.TextAnswer, error) {
 	own, err := h.templateOf(ctx, server.Access(ctx), f.Files)
 	if wrong, ok := errors.AsType[*yamlfile.Error](err); ok {
-		return nil, evidence.ValidationError(map[string]string{templateField: wrong.Error()})
+		return nil, evidence.FieldError(templateField, "%s", wrong)
 	}
 	if err != nil {
 		return nil, err
@@ -134,15 +134,11 @@ func (h *handlers) putFlow(ctx context.Context, fresh evidence.Flow) (*server.Te
 	return server.CreatedOrOK(created), err
 }
 
-func (h *handlers) getFlow(ctx context.Context, in *resource.FlowPath) (*server.Answer[FlowGet], error) {
+func (h *handlers) getFlow(ctx context.Context, _ *resource.FlowPath, flowID string) (*server.Answer[FlowGet], error) {
 	org := server.Access(ctx)
-	ref, err := h.ResolveFlow(ctx, in.Flow)
+	flow, err := h.Flows.Get(ctx, flowID)
 	if err != nil {
-		return nil, err
-	}
-	flow, err := h.Flows.Get(ctx, ref.ID)
-	if err != nil {
-		return nil, fmt.Errorf("flow %s has a name but no document: %w", ref.ID, err)
+		return nil, fmt.Errorf("flow %s has a name but no document: %w", flowID, err)
 	}
 	stored, err := h.Templates.Get(ctx, org.OrgID, flow.Template)
 	return server.Answered(showFlow(org, &flow, new(string(stored.Content)))), err

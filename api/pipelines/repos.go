@@ -197,10 +197,7 @@ func distinct(repos []evidence.Repo, facets repoFacets, value func(*evidence.Rep
 }
 
 // TagChoice is a tag that something has.
-type TagChoice struct {
-	Key   string `json:"key"`
-	Value string `json:"value"`
-}
+type TagChoice resource.Tag
 
 // TagChoicesResponse lists distinct tags by key, then by value
 // (docs/semantics.md 15.3).

@@ -127,13 +127,7 @@ func resolved(fingerprints, commits []string) SearchResolvedModel {
 func (h *handlers) findReported(ctx context.Context, records []evidence.ArtifactRecord) ([]SearchFoundArtifactModel, error) {
 	org := server.Access(ctx)
 	evaluated, err := h.evaluateWithHistory(ctx, org, records)
-	if err != nil {
-		return nil, err
-	}
-	runs, err := h.loadEnvironmentRuns(ctx, org, runningAs(records))
-	return resource.Map(evaluated, func(a *evaluatedArtifact) SearchFoundArtifactModel {
-		return h.showFound(org, a, runs[a.record.Fingerprint])
-	}), err
+	return resource.Map(evaluated, func(a *evaluatedArtifact) SearchFoundArtifactModel { return h.showFound(org, a) }), err
 }
 
 // findRunning shows artifacts that run or ran and were reported to no flow.
@@ -158,7 +152,7 @@ func (h *handlers) findRunning(ctx context.Context, org evidence.OrgAccess, trac
 	return shown, err
 }
 
-func (h *handlers) showFound(org evidence.OrgAccess, a *evaluatedArtifact, runs []environmentRuns) SearchFoundArtifactModel {
+func (h *handlers) showFound(org evidence.OrgAccess, a *evaluatedArtifact) SearchFoundArtifactModel {
 	common := h.showCommon(org, a)
 	return SearchFoundArtifactModel{
 		Fingerprint:           common.Fingerprint,
@@ -172,11 +166,11 @@ func (h *handlers) showFound(org evidence.OrgAccess, a *evaluatedArtifact, runs 
 		BuildURL:              common.BuildURL,
 		CommitURL:             common.CommitURL,
 		ComplianceState:       string(a.Status),
-		RunningIn:             environmentsOf(currentlyRunningIn(runs)),
-		ExitedFrom:            environmentsOf(exitedFrom(runs)),
+		RunningIn:             environmentsOf(placesWhere(true, a.runs)),
+		ExitedFrom:            environmentsOf(placesWhere(false, a.runs)),
 		HTMLURL:               common.HTMLURL,
 		APIURL:                common.APIURL,
-		History:               a.history(runs),
+		History:               a.history(),
 	}
 }
 
@@ -185,8 +179,8 @@ func (h *handlers) showUnknown(org evidence.OrgAccess, fingerprint string, runs 
 	shown := SearchFoundArtifactModel{
 		Fingerprint: fingerprint,
 		GitCommit:   evidence.NoCommit,
-		RunningIn:   environmentsOf(currentlyRunningIn(runs)),
-		ExitedFrom:  environmentsOf(exitedFrom(runs)),
+		RunningIn:   environmentsOf(placesWhere(true, runs)),
+		ExitedFrom:  environmentsOf(placesWhere(false, runs)),
 		History:     []ArtifactHistory{},
 	}
 	seen := 0.0

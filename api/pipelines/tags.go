@@ -48,19 +48,20 @@ func (h *handlers) patchTags(ctx context.Context, in *patchTagsInput, body *TagP
 	var err error
 	switch in.Type {
 	case "flow", "flows":
-		err = h.tagFlow(ctx, org, in.ID, body)
+		err = h.tagFlow(ctx, in.ID, body)
 	case "repo", "repos":
-		err = h.tagRepo(ctx, org, in.ID, body)
+		err = h.Repos.SetTags(ctx, org.OrgID, in.ID, body.SetTags, body.RemoveTags)
+		err = resource.NotFound(err, "Repo '%s' not found", in.ID)
 	case "control", "controls":
 		err = h.tagControl(ctx, org, in.ID, body)
 	default:
-		err = h.tagEnvironment(ctx, org, in.ID, body)
+		err = h.tagEnvironment(ctx, in.ID, body)
 	}
 	return server.OK(), err
 }
 
 // tagFlow has what runs evaluated again, as policies may refer to the tags of flows.
-func (h *handlers) tagFlow(ctx context.Context, org evidence.OrgAccess, name string, body *TagPatchInput) error {
+func (h *handlers) tagFlow(ctx context.Context, name string, body *TagPatchInput) error {
 	ref, err := h.ResolveFlow(ctx, name)
 	if err != nil {
 		return err
@@ -68,10 +69,10 @@ func (h *handlers) tagFlow(ctx context.Context, org evidence.OrgAccess, name str
 	if err := h.Flows.SetTags(ctx, ref.ID, body.SetTags, body.RemoveTags, evidence.Seconds(h.Clock())); err != nil {
 		return err
 	}
-	return h.Generations.Bump(ctx, org.OrgID)
+	return h.Generations.Bump(ctx, server.Access(ctx).OrgID)
 }
 
-func (h *handlers) tagEnvironment(ctx context.Context, org evidence.OrgAccess, name string, body *TagPatchInput) error {
+func (h *handlers) tagEnvironment(ctx context.Context, name string, body *TagPatchInput) error {
 	ref, err := h.ResolveEnvironment(ctx, name)
 	if err != nil {
 		return err
@@ -86,9 +87,4 @@ func (h *handlers) tagControl(ctx context.Context, org evidence.OrgAccess, ident
 	}
 	err := h.Controls.SetTags(ctx, org.OrgID, identifier, body.SetTags, body.RemoveTags)
 	return resource.NotFound(err, `"Control '%s' does not exist in organization '%s'"`, identifier, org.OrgName)
-}
-
-func (h *handlers) tagRepo(ctx context.Context, org evidence.OrgAccess, id string, body *TagPatchInput) error {
-	err := h.Repos.SetTags(ctx, org.OrgID, id, body.SetTags, body.RemoveTags)
-	return resource.NotFound(err, "Repo '%s' not found", id)
 }

@@ -67,10 +67,6 @@ func (TrailEvent) Schema(huma.Registry) *huma.Schema {
 	}
 }
 
-func showTrailEvents(trail *evidence.Trail, events []evidence.TrailEvent) []TrailEvent {
-	return resource.Map(events, func(event *evidence.TrailEvent) TrailEvent { return TrailEvent{showTrailEvent(trail, event)} })
-}
-
 // showTrailEvent shows the members of an event. Those of one type only are shown as they are stored, except for approvals.
 func showTrailEvent(trail *evidence.Trail, event *evidence.TrailEvent) any {
 	common := trailEventCommon{

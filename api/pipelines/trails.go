@@ -27,7 +27,7 @@ func (h *handlers) trailRoutes() []server.Route {
 		{Method: http.MethodGet, Path: "/trails/{org}", OperationID: "list_trails_for_org", Tag: "Trails",
 			Summary: "List the trails of an organization", MinRole: evidence.Reader, Serve: server.Handle(h.listOrgTrails)},
 		{Method: http.MethodGet, Path: "/trails/{org}/{flow_name}", OperationID: "list_trails", Tag: "Trails",
-			Summary: "List the trails of a flow", MinRole: evidence.Reader, Serve: server.Handle(h.listFlowTrails)},
+			Summary: "List the trails of a flow", MinRole: evidence.Reader, Serve: resource.OfFlow(h.Base, h.listFlowTrails)},
 		{Method: http.MethodPut, Path: "/trails/{org}/{flow_name}", OperationID: "create_trail", Tag: "Trails",
 			Summary: "Begin a trail, or change what is known of it", MinRole: evidence.Member, Statuses: []int{http.StatusCreated, http.StatusOK},
 			Serve: server.WithForm("data_json", []string{templateField}, h.beginTrail)},
@@ -109,7 +109,7 @@ func (h *handlers) getTrail(ctx context.Context, in *resource.TrailPath) (*serve
 	if err != nil {
 		return nil, err
 	}
-	shown[0].Events = showTrailEvents(&trail, events)
+	shown[0].Events = resource.Map(events, func(event *evidence.TrailEvent) TrailEvent { return TrailEvent{showTrailEvent(&trail, event)} })
 	return server.Answered(shown[0]), nil
 }
 
@@ -210,13 +210,9 @@ type listFlowTrailsInput struct {
 const maxBareTrails = 1000
 
 // listFlowTrails lists the trails of a flow, newest first.
-func (h *handlers) listFlowTrails(ctx context.Context, in *listFlowTrailsInput) (*server.Answer[resource.DataList[GetTrail]], error) {
+func (h *handlers) listFlowTrails(ctx context.Context, in *listFlowTrailsInput, flowID string) (*server.Answer[resource.DataList[GetTrail]], error) {
 	org := server.Access(ctx)
-	ref, err := h.ResolveFlow(ctx, in.Flow)
-	if err != nil {
-		return nil, err
-	}
-	query := pipelines.TrailQuery{Org: org.OrgID, Flows: []string{ref.ID}, Limit: maxBareTrails}
+	query := pipelines.TrailQuery{Org: org.OrgID, Flows: []string{flowID}, Limit: maxBareTrails}
 	var paged *server.PaginationInfo
 	if server.QueryHas(ctx, "page") || server.QueryHas(ctx, "per_page") {
 		number, size := in.Page, cmp.Or(in.PerPage, defaultTrailsPerPage)
@@ -311,10 +307,7 @@ type TemplateArtifact struct {
 }
 
 // TemplateAttestation is an attestation that a template requires.
-type TemplateAttestation struct {
-	Name string `json:"name"`
-	Type string `json:"type"`
-}
+type TemplateAttestation template.Attestation
 
 // FlowInfo is what a trail shows of its flow.
 type FlowInfo struct {

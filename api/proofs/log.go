@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -103,7 +102,7 @@ type tilePath struct {
 func (h *handlers) getTile(ctx context.Context, in *tilePath) (*server.StreamOutput, error) {
 	part, ok := translog.ParsePart(in.Tile)
 	if !ok {
-		return nil, evidence.ValidationError(map[string]string{"tile": fmt.Sprintf("It is no tile of a log [input: %s]", in.Tile)})
+		return nil, evidence.FieldError("tile", "It is no tile of a log [input: %s]", in.Tile)
 	}
 	log, err := h.load(ctx, server.Access(ctx))
 	if err != nil {

@@ -33,7 +33,7 @@ func ParseCursor(after string) (number int, cursor string, err error) {
 }
 
 func wrongCursor(after string) error {
-	return FieldError("query.after", "Input should be the cursor of a page of this list [input: %s]", validation.Cut(after))
+	return evidence.FieldError("query.after", "Input should be the cursor of a page of this list [input: %s]", validation.Cut(after))
 }
 
 // CursorPage lists the documents of the page that after asks for, up to the batch that exceeds server.MaxPage.

@@ -67,6 +67,20 @@ type FlowPath struct {
 	Flow string `path:"flow_name" doc:"Name of the flow."`
 }
 
+// FlowName is the name of the flow.
+func (p FlowPath) FlowName() string { return p.Flow }
+
+// OfFlow makes an operation of a handler that also gets the id of the flow in the path.
+func OfFlow[I interface{ FlowName() string }, O any](b *Base, handler func(ctx context.Context, in *I, flowID string) (*O, error)) server.Binder {
+	return server.Handle(func(ctx context.Context, in *I) (*O, error) {
+		flow, err := b.ResolveFlow(ctx, (*in).FlowName())
+		if err != nil {
+			return nil, err
+		}
+		return handler(ctx, in, flow.ID)
+	})
+}
+
 // NewFlowPath is the path of an operation that makes the flow when there is none.
 type NewFlowPath struct {
 	server.OrgPath
@@ -109,19 +123,25 @@ func (b *Base) LoadTrail(ctx context.Context, in *TrailPath) (evidence.Trail, er
 	return trail, NotFound(err, "Trail with name '%s' does not exist for Organization '%s' and Flow '%s'", in.Trail, server.Access(ctx).OrgName, in.Flow)
 }
 
-// LoadAttestation reads the trail of a path and an attestation in it, or answers in the contract's words.
-func (b *Base) LoadAttestation(ctx context.Context, in *TrailPath, id string) (evidence.Trail, evidence.Attestation, error) {
+// AttestationPath is the path of an operation on an attestation of a trail.
+type AttestationPath struct {
+	TrailPath
+	Attestation string `path:"attestation_id" doc:"Id of the attestation."`
+}
+
+// LoadAttestation reads the trail and the attestation of a path, or answers in the contract's words.
+func (b *Base) LoadAttestation(ctx context.Context, in *AttestationPath) (evidence.Trail, evidence.Attestation, error) {
 	org := server.Access(ctx)
-	trail, err := b.LoadTrail(ctx, in)
+	trail, err := b.LoadTrail(ctx, &in.TrailPath)
 	if err != nil {
 		return trail, evidence.Attestation{}, err
 	}
-	found, err := b.Attestations.Get(ctx, org.OrgID, id)
+	found, err := b.Attestations.Get(ctx, org.OrgID, in.Attestation)
 	if err == nil && evidence.TrailKey(found.Flow, found.Trail) != trail.Key() {
 		err = storage.ErrNotFound
 	}
 	return trail, found, NotFound(err, "Attestation with id '%s' does not exist in trail '%s' of flow '%s' belonging to organization '%s'",
-		id, in.Trail, in.Flow, org.OrgName)
+		in.Attestation, in.Trail, in.Flow, org.OrgName)
 }
 
 // Scope says who reports what where, now.
@@ -287,6 +307,26 @@ func PickRepo(repos []evidence.Repo, name, provider string) (evidence.Repo, erro
 	return slices.MaxFunc(repos, func(a, b evidence.Repo) int {
 		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
 	}), nil
+}
+
+// FlowsAndRepos returns the flows and repositories of items, by the ids that sources returns: two commands. An empty id
+// is that of no repository.
+func FlowsAndRepos[T any](ctx context.Context, b *Base, items []T, sources func(*T) (flow, repo string)) (map[string]evidence.Flow, map[string]evidence.Repo, error) {
+	var flowIDs, repoIDs []string
+	for i := range items {
+		flow, repo := sources(&items[i])
+		flowIDs = append(flowIDs, flow)
+		if repo != "" {
+			repoIDs = append(repoIDs, repo)
+		}
+	}
+	org := server.Access(ctx).OrgID
+	flows, err := b.Flows.Names(ctx, org, SortUnique(flowIDs))
+	if err != nil {
+		return nil, nil, err
+	}
+	repos, err := b.Repos.GetMany(ctx, org, SortUnique(repoIDs))
+	return flows, repos, err
 }
 
 // RepoNotFound is the answer for a repository that does not exist.

@@ -3,7 +3,6 @@ package resource
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -30,8 +29,11 @@ func Map[S, T any](items []S, convert func(*S) T) []T {
 	return converted
 }
 
-// Tag is a tag of something.
-type Tag struct{ Key, Value string }
+// Tag is a tag that something has.
+type Tag struct {
+	Key   string `json:"key"`
+	Value string `json:"value"`
+}
 
 // TagChoices returns the distinct tags of items by key, then by value.
 func TagChoices[T any](items []T, tagsOf func(*T) map[string]string) []Tag {
@@ -43,11 +45,6 @@ func TagChoices[T any](items []T, tagsOf func(*T) map[string]string) []Tag {
 	}
 	slices.SortFunc(choices, func(a, b Tag) int { return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Value, b.Value)) })
 	return slices.Compact(choices)
-}
-
-// FieldError is the answer to a request in which one field is not valid.
-func FieldError(field, format string, values ...any) error {
-	return evidence.ValidationError(map[string]string{field: fmt.Sprintf(format, values...)})
 }
 
 // NilIfEmpty is null for an empty text.

@@ -63,11 +63,7 @@ type SnapshotAnnotation struct {
 }
 
 // SnapshotPod is a pod that an artifact runs in.
-type SnapshotPod struct {
-	Namespace string           `json:"namespace"`
-	CreatedAt int64            `json:"creationTimestamp"`
-	Owners    []snapshot.Owner `json:"owners"`
-}
+type SnapshotPod snapshot.Pod
 
 // shownArtifact is an artifact with its change, by which it is sorted.
 type shownArtifact struct {
@@ -136,21 +132,19 @@ func (o *snapshotOrigins) showArtifact(one *shownArtifact) SnapshotArtifact {
 		CreationTimestamp:      one.artifact.CreatedAt,
 		Pods:                   showPods(one.artifact.Pods),
 		Annotation:             SnapshotAnnotation{Type: string(one.change.Type), Was: one.change.Was, Now: one.change.Now},
-		Flows:                  o.showFlows(&one.artifact),
 		ArtifactContext:        showContext(&one.artifact),
+		Flows: resource.Map(one.artifact.Origins, func(origin *snapshot.Origin) SnapshotArtifactFlow {
+			return o.showFlow(&one.artifact, origin)
+		}),
 	}
 	o.policies.show(&shown, one)
 	if len(shown.Flows) > 0 {
-		shown.copyFirstFlow(&shown.Flows[0])
+		first := &shown.Flows[0] // which built the artifact
+		shown.FlowName, shown.GitCommit, shown.CommitURL = &first.FlowName, &first.GitCommit, first.CommitURL
+		shown.HTMLURL, shown.FlowHTMLURL = &first.HTMLURL, &first.FlowHTMLURL
+		shown.DeploymentDiff, shown.CommitLeadTime = first.DeploymentDiff, first.CommitLeadTime
 	}
 	return shown
-}
-
-// copyFirstFlow repeats the members of the first flow, which built the artifact.
-func (a *SnapshotArtifact) copyFirstFlow(first *SnapshotArtifactFlow) {
-	a.FlowName, a.GitCommit, a.CommitURL = &first.FlowName, &first.GitCommit, first.CommitURL
-	a.HTMLURL, a.FlowHTMLURL = &first.HTMLURL, &first.FlowHTMLURL
-	a.DeploymentDiff, a.CommitLeadTime = first.DeploymentDiff, first.CommitLeadTime
 }
 
 func showPods(pods map[string]snapshot.Pod) map[string]SnapshotPod {
@@ -177,27 +171,14 @@ type ArtifactContext struct {
 }
 
 // ECSContext is the task that an artifact runs in.
-type ECSContext struct {
-	TaskARN     string  `json:"task_arn"`
-	ClusterName *string `json:"cluster_name" nullable:"true"`
-	ServiceName *string `json:"service_name" nullable:"true"`
-}
+type ECSContext snapshot.ECSContext
 
 // AzureAppsContext is the app that an artifact runs as.
-type AzureAppsContext struct {
-	AppName       string `json:"app_name"`
-	AppKind       string `json:"app_kind"`
-	DigestsSource string `json:"digests_source" enum:"acr,logs,kosli-cli" doc:"Where the fingerprint was learned."`
-}
+type AzureAppsContext snapshot.AzureContext
 
 // CloudRunContext is the revision of a service, or the job, that an artifact runs
 // as.
-type CloudRunContext struct {
-	Kind         string  `json:"kind" enum:"service,job"`
-	ServiceName  *string `json:"service_name" nullable:"true"`
-	RevisionName *string `json:"revision_name" nullable:"true"`
-	JobName      *string `json:"job_name" nullable:"true"`
-}
+type CloudRunContext snapshot.CloudRunContext
 
 // showContext shows the stored context of an artifact.
 func showContext(a *snapshot.Artifact) ArtifactContext {
@@ -266,10 +247,6 @@ func (h *handlers) loadOrigins(ctx context.Context, shown []shownArtifact) (*sna
 	var err error
 	origins.flows, err = h.Flows.Names(ctx, org.OrgID, resource.SortUnique(flows))
 	return origins, err
-}
-
-func (o *snapshotOrigins) showFlows(artifact *snapshot.Artifact) []SnapshotArtifactFlow {
-	return resource.Map(artifact.Origins, func(origin *snapshot.Origin) SnapshotArtifactFlow { return o.showFlow(artifact, origin) })
 }
 
 func (o *snapshotOrigins) showFlow(artifact *snapshot.Artifact, origin *snapshot.Origin) SnapshotArtifactFlow {

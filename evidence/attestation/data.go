@@ -61,9 +61,7 @@ func decode(data json.RawMessage) (any, error) {
 		return nil, dataError(path, "Input should be a valid string, unable to parse raw data as a unicode string", data)
 	}
 	if at, err := checkNumbers(value); err != nil {
-		return nil, evidence.ValidationError(map[string]string{
-			dataField + cut(at): "Input should hold numbers of moderate size only: " + err.Error(),
-		})
+		return nil, evidence.FieldError(dataField+cut(at), "Input should hold numbers of moderate size only: %v", err)
 	}
 	return value, nil
 }

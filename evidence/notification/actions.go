@@ -2,7 +2,6 @@ package notification
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"attestry/evidence"
@@ -102,7 +101,7 @@ func (s *Actions) Remove(number int64, kinds ...Kind) (removed Action, ok bool) 
 }
 
 func nameTaken(name string) error {
-	return evidence.ValidationError(map[string]string{"name": fmt.Sprintf("Another action has this name [input: %s]", name)})
+	return evidence.FieldError("name", "Another action has this name [input: %s]", name)
 }
 
 // check bounds what is stored together, once an action has been put.
@@ -114,17 +113,15 @@ func (s *Actions) check(put *Action) error {
 	}
 	switch {
 	case len(s.All) > MaxActions:
-		return beyond("name", put.Name, "An organization has at most %d actions", MaxActions)
+		return evidence.FieldError("name", "An organization has at most %d actions [input: %s]", MaxActions, put.Name)
 	case addresses > MaxAddresses:
-		return beyond("targets", addresses, "The actions of an organization have at most %d webhooks and e-mail addresses in all", MaxAddresses)
+		return evidence.FieldError("targets",
+			"The actions of an organization have at most %d webhooks and e-mail addresses in all [input: %d]", MaxAddresses, addresses)
 	case subjects > MaxSubjects:
-		return beyond(put.Kind.Subjects(), subjects, "The actions of an organization name at most %d environments and flows in all", MaxSubjects)
+		return evidence.FieldError(put.Kind.Subjects(),
+			"The actions of an organization name at most %d environments and flows in all [input: %d]", MaxSubjects, subjects)
 	}
 	return nil
-}
-
-func beyond(field string, input any, text string, limit int) error {
-	return evidence.ValidationError(map[string]string{field: fmt.Sprintf(text+" [input: %v]", limit, input)})
 }
 
 // Wanting returns the numbers of the actions that fire on a trigger in an environment or flow, by id, at a time.

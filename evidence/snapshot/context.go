@@ -13,23 +13,23 @@ type Context struct {
 // ECSContext is the task that an instance is part of.
 type ECSContext struct {
 	TaskARN     string  `json:"task_arn"`
-	ClusterName *string `json:"cluster_name"`
-	ServiceName *string `json:"service_name"`
+	ClusterName *string `json:"cluster_name" nullable:"true"`
+	ServiceName *string `json:"service_name" nullable:"true"`
 }
 
 // AzureContext is the app that an instance is, and where its digest is from.
 type AzureContext struct {
 	AppName       string `json:"app_name"`
 	AppKind       string `json:"app_kind"`
-	DigestsSource string `json:"digests_source"`
+	DigestsSource string `json:"digests_source" enum:"acr,logs,kosli-cli" doc:"Where the fingerprint was learned."`
 }
 
 // CloudRunContext is the service's revision, or the job, that an instance is of.
 type CloudRunContext struct {
-	Kind         string  `json:"kind"` // service or job
-	ServiceName  *string `json:"service_name"`
-	RevisionName *string `json:"revision_name"`
-	JobName      *string `json:"job_name"`
+	Kind         string  `json:"kind" enum:"service,job"`
+	ServiceName  *string `json:"service_name" nullable:"true"`
+	RevisionName *string `json:"revision_name" nullable:"true"`
+	JobName      *string `json:"job_name" nullable:"true"`
 }
 
 // members lists the texts of a context, always in the same order.

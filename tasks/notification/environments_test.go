@@ -92,7 +92,7 @@ func (s *scene) requireProvenance() {
 
 // evaluate evaluates again what runs.
 func (s *scene) evaluate() error {
-	if _, err := s.intake.Reevaluate(s.t.Context(), acme.OrgID, s.env, evidence.Server, "anna"); err != nil {
+	if err := s.intake.Reevaluate(s.t.Context(), acme.OrgID, s.env, evidence.Server, "anna"); err != nil {
 		return err
 	}
 	return s.processor.Drain(s.t.Context(), s.env)

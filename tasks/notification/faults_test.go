@@ -183,7 +183,7 @@ func TestScaledArtifactsAreThoseOfAPlainModel(t *testing.T) {
 					s.requireProvenance()
 				} else if r.IntN(5) == 0 {
 					s.must(s.store.Generations.Bump(t.Context(), acme.OrgID))
-					_, err := s.intake.Reevaluate(t.Context(), acme.OrgID, s.env, evidence.Server, "anna")
+					err := s.intake.Reevaluate(t.Context(), acme.OrgID, s.env, evidence.Server, "anna")
 					s.must(err)
 					s.must(s.processor.Drain(t.Context(), s.env))
 				}

@@ -100,18 +100,19 @@ func (i *Intake) Unchanged(ctx context.Context, environment, digest string) (boo
 	return same, err
 }
 
-// Reevaluate has the artifacts of the last snapshot evaluated again, after the reports that wait, and returns the
-// verdict as Accept does. by names who caused it. Once it returns without an error, the request is durable.
-func (i *Intake) Reevaluate(ctx context.Context, org, environment string, kind evidence.EnvironmentType, by string) (snapshot.Verdict, error) {
+// Reevaluate has the artifacts of the last snapshot evaluated again, after the reports that wait, and waits as Accept
+// does. by names who caused it. Once it returns without an error, the request is durable.
+func (i *Intake) Reevaluate(ctx context.Context, org, environment string, kind evidence.EnvironmentType, by string) error {
 	head, err := i.store.Heads.Get(ctx, environment)
 	if err != nil {
-		return snapshot.Waiting, err
+		return err
 	}
 	record := environments.WaitingReport{
 		ID: environments.NewReportID(), Org: org, Environment: environment, AcceptedAt: evidence.Seconds(i.clock()),
 		ReportedBy: by, Type: kind, Repeat: true,
 	}
-	return i.submit(ctx, &record, &Submission{}, head.Processed)
+	_, err = i.submit(ctx, &record, &Submission{}, head.Processed)
+	return err
 }
 
 // submit stores a record, enqueues its task, and waits for its verdict.

@@ -30,7 +30,7 @@ func (s *scene) reevaluate(t testing.TB) {
 	if err := s.store.Generations.Bump(t.Context(), "org"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.intake.Reevaluate(t.Context(), "org", s.env, evidence.Server, "me"); err != nil {
+	if err := s.intake.Reevaluate(t.Context(), "org", s.env, evidence.Server, "me"); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -124,7 +124,7 @@ func TestSweepEnqueuesReportsAndEvaluationsApart(t *testing.T) {
 	s.accept(t, running("a"))
 	s.drain(t)
 	for _, name := range []string{"b", "c"} {
-		if _, err := s.intake.Reevaluate(t.Context(), "org", s.env, evidence.Server, "me"); err != nil {
+		if err := s.intake.Reevaluate(t.Context(), "org", s.env, evidence.Server, "me"); err != nil {
 			t.Fatal(err)
 		}
 		s.accept(t, running(name))
@@ -144,7 +144,7 @@ func TestSweepEnqueuesReportsAndEvaluationsApart(t *testing.T) {
 func TestSweepAddsNothingToAFullQueue(t *testing.T) {
 	s := newScene(t, nil)
 	s.accept(t, running("a"))
-	if _, err := s.intake.Reevaluate(t.Context(), "org", s.env, evidence.Server, "me"); err != nil {
+	if err := s.intake.Reevaluate(t.Context(), "org", s.env, evidence.Server, "me"); err != nil {
 		t.Fatal(err)
 	}
 	queue := &counted{waiting: relay.MaxWaiting}
