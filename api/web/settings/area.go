@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 
 	"attestry/api/web/form"
 	"attestry/api/web/request"
+	"attestry/api/web/view"
 	"attestry/evidence"
 )
 
@@ -48,6 +50,7 @@ func ShowArea(r *request.Request) error {
 	}
 	listed, _ := p.API.Operation(of.list)
 	filter := form.New(listed)
+	filter.Fill(url.Values{"per_page": {strconv.Itoa(view.RowsPerPage)}})
 	filter.Fill(p.query())
 	target, ok := filter.Target(p.Org())
 	if !ok {
