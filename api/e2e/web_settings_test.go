@@ -90,6 +90,7 @@ func TestFormsSayWhatIsWrongBesideTheField(t *testing.T) {
 		"a text that is no number": {"own-keys/create_user_api_key", url.Values{"description": {"x"}, "expires_at": {"tomorrow"}}, "tomorrow"},
 		"a list that is no JSON":   {"actions/create_or_update_env_action", url.Values{"name": {"chat"}, "targets": {"{"}, "triggers": {"ON_NON_COMPLIANT_ENV"}, "environments": {"production"}}, "valid"},
 		"a policy that is none":    {"policies/put_policy", url.Values{"name": {"bad"}, "policy_file": {"artifacts: ["}}, "failed"},
+		"what has no name":         {"environments/update_env", url.Values{"description": {"x"}}, "Field required"},
 		"what is not there":        {"members/put_member?user=nobody", url.Values{"user": {"nobody"}, "role": {"reader"}}, "nobody"},
 	} {
 		t.Run(name, func(t *testing.T) {

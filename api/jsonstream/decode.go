@@ -22,14 +22,10 @@ func (d *Decoder) Decode(into any) error { return json.UnmarshalDecode(d.text, i
 // Object decodes an object. members has by name what a member is decoded into: a pointer, or for an array a function that
 // decodes one of its elements. Other members are skipped.
 func (d *Decoder) Object(members map[string]any) error {
-	return d.EachElement(func() error {
-		name, err := d.text.ReadToken()
-		if err != nil {
-			return err
-		}
-		switch into := members[name.String()].(type) {
+	return d.EachMember(func(name string) error {
+		switch into := members[name].(type) {
 		case nil:
-			return d.text.SkipValue()
+			return d.Skip()
 		case func() error:
 			return d.EachElement(into)
 		default:
@@ -37,6 +33,23 @@ func (d *Decoder) Object(members map[string]any) error {
 		}
 	})
 }
+
+// EachMember has take decode the members of an object, whose names it is given.
+func (d *Decoder) EachMember(take func(name string) error) error {
+	return d.EachElement(func() error {
+		name, err := d.text.ReadToken()
+		if err != nil {
+			return err
+		}
+		return take(name.String())
+	})
+}
+
+// Begins reports whether the next value begins with a character: [ for an array, { for an object.
+func (d *Decoder) Begins(char byte) bool { return d.text.PeekKind() == jsontext.Kind(char) }
+
+// Skip leaves out the next value.
+func (d *Decoder) Skip() error { return d.text.SkipValue() }
 
 // EachElement has take decode what an array or object holds.
 func (d *Decoder) EachElement(take func() error) error {

@@ -153,6 +153,17 @@ func (f *Form) Names() string {
 	return strings.Join(names, ", ")
 }
 
+// Unnamed reports whether a name in the path is not filled in, and says so beside the field.
+func (f *Form) Unnamed() (unnamed bool) {
+	for _, field := range f.Fields {
+		if field.in == inPath && field.text() == "" {
+			field.Faults = append(field.Faults, "Field required")
+			unnamed = true
+		}
+	}
+	return unnamed
+}
+
 // Target is the address of the operation in an organization, below /api/v2, as the path and the query fill it in. ok is
 // false while the path lacks a name.
 func (f *Form) Target(org string) (target string, ok bool) {
@@ -174,11 +185,11 @@ func (f *Form) Target(org string) (target string, ok bool) {
 	return target, true
 }
 
-// Query is the request of the operation as the form is filled in. emptied are the fields that were filled in before.
+// Query is the request of the operation as the form is filled in, which must not be Unnamed. emptied are the fields that were filled in before.
 func (f *Form) Query(org string, emptied []string) (server.PageQuery, error) {
-	target, ok := f.Target(org)
+	target, _ := f.Target(org)
 	query := server.PageQuery{Method: f.Operation.Method, Target: target}
-	if !ok || f.Operation.Body == nil {
+	if f.Operation.Body == nil {
 		return query, nil
 	}
 	members := map[string]any{}

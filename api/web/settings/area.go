@@ -1,8 +1,6 @@
 package settings
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/url"
@@ -43,15 +41,14 @@ type areaRow struct {
 
 // ShowArea shows what there is of a kind.
 func ShowArea(r *request.Request) error {
-	p := &page{r}
+	p := newPage(r)
 	of, err := p.area()
 	if err != nil {
 		return err
 	}
-	listed, _ := p.API.Operation(of.list)
-	filter := form.New(listed)
+	filter := p.formOf(of.list)
 	filter.Fill(url.Values{"per_page": {strconv.Itoa(view.RowsPerPage)}})
-	filter.Fill(p.query())
+	filter.Fill(p.query)
 	target, ok := filter.Target(p.Org())
 	if !ok {
 		return evidence.NewError(evidence.NotFound, "The address does not say whose they are.")
@@ -61,84 +58,54 @@ func ShowArea(r *request.Request) error {
 	if done, ok := p.API.Operation(p.C.Query("done")); ok {
 		shown.Done = done.Summary
 	}
-	var answer json.RawMessage
-	if err := p.Get(target, &answer); err != nil {
+	var found list
+	if err := p.Read(target, found.decode); err != nil {
 		return err
 	}
-	if shown.Forms, err = p.formLinks(of, of.forms); err != nil {
+	forms, err := p.forms(of.forms...)
+	if err != nil {
 		return err
 	}
-	if err := shown.addRows(p, of, answer); err != nil {
+	for _, one := range forms {
+		shown.Forms = append(shown.Forms, p.formLink(of, one, nil))
+	}
+	if err := shown.addRows(p, of, found); err != nil {
 		return err
 	}
 	return p.Render("area", of.Title, &shown)
 }
 
-// addRows adds the rows of the answer of a list. An answer that does not say how many pages it has is whole.
-func (a *areaPage) addRows(p *page, of *area, answer json.RawMessage) error {
-	rows, last := rowsOf(answer)
-	if a.Pager = p.Pager("page", p.Number("page"), last); last == 0 {
+// addRows adds a page of the rows.
+func (a *areaPage) addRows(p *page, of *area, found list) error {
+	rows := found.rows
+	if a.Pager = p.Pager("page", p.Number("page"), found.pages); found.pages == 0 {
 		rows, a.Pager = request.Cut(p.Request, rows)
 	}
-	operations, err := p.allowed(of.rowForms...)
+	forms, err := p.forms(of.rowForms...)
 	if err != nil {
 		return err
+	}
+	var opened *form.Form
+	if of.opens != "" {
+		opened = p.formOf(areaNamed(of.opens).list)
 	}
 	for _, row := range rows {
 		made := areaRow{}
 		for _, column := range of.columns {
 			made.Cells = append(made.Cells, cell(column, row.value(column)))
 		}
-		for i := range operations {
-			made.Forms = append(made.Forms, p.formLink(of, &operations[i], row))
+		for _, one := range forms {
+			made.Forms = append(made.Forms, p.formLink(of, one, row))
 		}
 		switch {
 		case of.page != nil:
 			made.Open = of.page(p.Org(), row)
-		case of.opens != "":
-			made.Open = p.settingsAddress(of.opens, p.fill(areaNamed(of.opens).list, row))
+		case opened != nil:
+			made.Open = p.address(of.opens, p.fill(opened, row))
 		}
 		a.Rows = append(a.Rows, made)
 	}
 	return nil
-}
-
-// row is a thing in a list. Its members are decoded where they are shown, as others may be large.
-type row map[string]json.RawMessage
-
-// text is a member as a text, "" if there is none.
-func (r row) text(member string) string { return plain(r.value(member)) }
-
-func (r row) value(member string) (value any) {
-	if json.Unmarshal(r[member], &value) != nil {
-		return nil
-	}
-	return value
-}
-
-// rowsOf finds the rows in the answer of a list, and how many pages it has, 0 for one that is whole. An answer without a list
-// is a row.
-func rowsOf(answer json.RawMessage) (rows []row, last int) {
-	if json.Unmarshal(answer, &rows) == nil {
-		return rows, 0
-	}
-	var object row
-	if json.Unmarshal(answer, &object) != nil {
-		return nil, 0
-	}
-	var head struct {
-		Pages      int `json:"total_pages"`
-		Pagination struct {
-			Pages int `json:"page_count"`
-		} `json:"pagination"`
-	}
-	_ = json.Unmarshal(answer, &head) // an answer without them is whole
-	for _, name := range slices.Sorted(maps.Keys(object)) {
-		if json.Unmarshal(object[name], &rows) == nil && rows != nil {
-			return rows, cmp.Or(head.Pages, head.Pagination.Pages)
-		}
-	}
-	return []row{object}, 0
 }
 
 // cell is a value as templates show it: a text, or Unix seconds.

@@ -29,7 +29,7 @@ type donePage struct {
 	Members          []view.Named[any]
 }
 
-// newForm is the form that the path names, with what the query fills in. back is the area that it belongs to.
+// newForm is the form that the path names, with what the query fills in.
 func (p *page) newForm() (*formPage, error) {
 	of, err := p.area()
 	if err != nil {
@@ -43,17 +43,17 @@ func (p *page) newForm() (*formPage, error) {
 	if len(operations) == 0 || !slices.Contains(slices.Concat(of.forms, of.rowForms), id) {
 		return nil, evidence.NewError(evidence.NotFound, "There is no such form, or your role does not suffice for it.")
 	}
-	shown := &formPage{Org: p.Org(), Area: of.Title, Form: form.New(operations[0]), Back: p.settingsAddress(of.Name, p.fill(of.list, nil))}
-	shown.Form.Fill(p.query())
+	shown := &formPage{Org: p.Org(), Area: of.Title, Form: form.New(operations[0]), Back: p.address(of.Name, p.fill(p.formOf(of.list), nil))}
+	shown.Form.Fill(p.query)
 	return shown, nil
 }
 
 // stored is what the API has of the thing that a form changes, nil if it cannot be read.
 func (p *page) stored(of *form.Form) map[string]any {
 	reader := of
-	if operation, ok := p.API.Operation(readBy[of.Operation.OperationID]); ok {
-		reader = form.New(operation)
-		reader.Fill(p.fill(operation.OperationID, named(p.C.Query("name"))))
+	if id, ok := readBy[of.Operation.OperationID]; ok {
+		reader = p.formOf(id)
+		reader.Fill(p.fill(reader, named(p.C.Query("name"))))
 	}
 	target, ok := reader.Target(p.Org())
 	path, _, _ := strings.Cut(target, "?")
@@ -71,7 +71,7 @@ func (p *page) stored(of *form.Form) map[string]any {
 
 // ShowForm shows a form, filled in with what is stored.
 func ShowForm(r *request.Request) error {
-	p := &page{r}
+	p := newPage(r)
 	shown, err := p.newForm()
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func ShowForm(r *request.Request) error {
 
 // Send has the API do what a form asks for. What is shown once, is shown; else the page of the area follows.
 func Send(r *request.Request) error {
-	p := &page{r}
+	p := newPage(r)
 	shown, err := p.newForm()
 	if err != nil {
 		return err
@@ -92,6 +92,11 @@ func Send(r *request.Request) error {
 		return err
 	}
 	shown.Form.Fill(sent)
+	if shown.Form.Unnamed() {
+		p.C.Status(http.StatusBadRequest)
+		shown.Failed = "The form does not say what it is about."
+		return p.Render("form", shown.Form.Operation.Summary, shown)
+	}
 	query, err := shown.Form.Query(p.Org(), sent[".filled"])
 	if err != nil {
 		return err
@@ -109,7 +114,7 @@ func Send(r *request.Request) error {
 		return err
 	}
 	if follows, ok := next[shown.Form.Operation.OperationID]; ok {
-		address := p.settingsAddress(follows.area+"/"+follows.form, p.fill(follows.form, named(sent.Get("name"))))
+		address := p.address(follows.area+"/"+follows.form, p.fill(p.formOf(follows.form), named(sent.Get("name"))))
 		return p.C.Redirect(address, http.StatusSeeOther)
 	}
 	return p.showDone(shown, answer)

@@ -14,7 +14,19 @@ import (
 )
 
 // page is a page of the settings that is being made.
-type page struct{ *request.Request }
+type page struct {
+	*request.Request
+	// query are the values that its query has.
+	query url.Values
+}
+
+func newPage(r *request.Request) *page {
+	query, err := url.ParseQuery(string(r.C.Request().URI().QueryString()))
+	if err != nil {
+		query = nil // what is wrong with it was answered before
+	}
+	return &page{r, query}
+}
 
 // settingsPage lists the parts of the settings that somebody may read.
 type settingsPage struct {
@@ -41,7 +53,7 @@ func (p *page) allowed(ids ...string) ([]server.Operation, error) {
 
 // ShowSettings shows the parts of the settings that somebody may read.
 func ShowSettings(r *request.Request) error {
-	p := &page{r}
+	p := newPage(r)
 	lists := make([]string, 0, len(areas))
 	for i := range areas {
 		lists = append(lists, areas[i].list)
@@ -68,24 +80,14 @@ func (p *page) area() (*area, error) {
 	return found, nil
 }
 
-// query are the values that the query of the page has.
-func (p *page) query() url.Values {
-	values, err := url.ParseQuery(string(p.C.Request().URI().QueryString()))
-	if err != nil {
-		return nil // what is wrong with it was answered before
-	}
-	return values
-}
-
-// fill gives values to the parameters of an operation that a row has members for. Other names in the path are those in the
-// query of the page.
-func (p *page) fill(id string, of row) url.Values {
-	values, queried := url.Values{}, p.query()
-	operation, _ := p.API.Operation(id)
-	for _, field := range form.New(operation).Fields {
-		value := cmp.Or(of.text(field.Name), of.text(rowMembers[field.Name]))
-		if given := queried.Get(field.Name); value == "" && field.InPath() {
-			value = given
+// fill gives values to the fields of a form that say what it is about: those that a row has members for, and other names
+// in the path as the query of the page has them.
+func (p *page) fill(of *form.Form, about row) url.Values {
+	values := url.Values{}
+	for _, field := range of.Fields {
+		value := cmp.Or(about.text(field.Name), about.text(rowMembers[field.Name]))
+		if value == "" && field.InPath() {
+			value = p.query.Get(field.Name)
 		}
 		if value != "" && field.Identifies() {
 			values.Set(field.Name, value)
@@ -94,21 +96,28 @@ func (p *page) fill(id string, of row) url.Values {
 	return values
 }
 
-// formLinks are the forms of an area that the viewer may send.
-func (p *page) formLinks(of *area, ids []string) (links []formLink, err error) {
+// formOf is the empty form of an operation that the table of areas names.
+func (p *page) formOf(id string) *form.Form {
+	operation, _ := p.API.Operation(id)
+	return form.New(operation)
+}
+
+// forms are the empty forms of the operations that the viewer may call.
+func (p *page) forms(ids ...string) (forms []*form.Form, err error) {
 	operations, err := p.allowed(ids...)
-	for i := range operations {
-		links = append(links, p.formLink(of, &operations[i], nil))
+	for _, operation := range operations {
+		forms = append(forms, form.New(operation))
 	}
-	return links, err
+	return forms, err
 }
 
-// formLink leads to a form, filled in with what is known of a row.
-func (p *page) formLink(of *area, operation *server.Operation, about row) formLink {
-	return formLink{operation.Summary, p.settingsAddress(of.Name+"/"+operation.OperationID, p.fill(operation.OperationID, about))}
+// formLink leads to a form of an area, filled in with what is known of a row.
+func (p *page) formLink(of *area, linked *form.Form, about row) formLink {
+	return formLink{linked.Operation.Summary, p.address(of.Name+"/"+linked.Operation.OperationID, p.fill(linked, about))}
 }
 
-func (p *page) settingsAddress(path string, values url.Values) string {
+// address is that of a page of the settings.
+func (p *page) address(path string, values url.Values) string {
 	address := view.Pages.Organization(p.Org()) + "/settings/" + path
 	if len(values) > 0 {
 		address += "?" + values.Encode()

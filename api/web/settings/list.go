@@ -1,0 +1,77 @@
+package settings
+
+import (
+	"encoding/json"
+	"io"
+
+	"attestry/api/jsonstream"
+)
+
+// maxMember is how long a member of a row is kept, in bytes: longer ones, such as policy files, are not shown in lists.
+const maxMember = 4 << 10
+
+// row is a thing in a list.
+type row map[string]json.RawMessage
+
+// text is a member as a text, "" if there is none.
+func (r row) text(member string) string { return plain(r.value(member)) }
+
+func (r row) value(member string) (value any) {
+	if json.Unmarshal(r[member], &value) != nil {
+		return nil
+	}
+	return value
+}
+
+// decode decodes a row, however large it is.
+func (r row) decode(decoder *jsonstream.Decoder) error {
+	return decoder.EachMember(func(name string) error { return r.decodeMember(decoder, name) })
+}
+
+func (r row) decodeMember(decoder *jsonstream.Decoder, name string) error {
+	var value json.RawMessage
+	err := decoder.Decode(&value)
+	if len(value) <= maxMember {
+		r[name] = value
+	}
+	return err
+}
+
+// list is what the answer of a list has.
+type list struct {
+	rows []row
+	// pages is how many pages the list has, 0 if it is whole.
+	pages int
+}
+
+// decode reads an answer: an array, or an object with an array. Another object is a row.
+func (l *list) decode(content io.Reader) error {
+	decoder := jsonstream.NewDecoder(content)
+	add := func() error {
+		one := row{}
+		l.rows = append(l.rows, one)
+		return one.decode(decoder)
+	}
+	if decoder.Begins('[') {
+		return decoder.EachElement(add)
+	}
+	isList, self := false, row{}
+	err := decoder.EachMember(func(name string) error {
+		switch {
+		case decoder.Begins('['):
+			isList = true
+			return decoder.EachElement(add)
+		case name == "total_pages":
+			return decoder.Decode(&l.pages)
+		case name == "pagination":
+			return decoder.Decode(&struct {
+				Pages *int `json:"page_count"`
+			}{&l.pages})
+		}
+		return self.decodeMember(decoder, name)
+	})
+	if !isList {
+		l.rows = []row{self}
+	}
+	return err
+}
