@@ -12,14 +12,14 @@ import (
 	"testing"
 
 	"attestry/evidence"
-	rules "attestry/evidence/attestation"
+	"attestry/evidence/attestation/attestationtest"
 	"attestry/evidence/audit"
 )
 
 // verifyPackage verifies an archive as scripts/verify-package does.
 func verifyPackage(t *testing.T, archive io.Reader) audit.Result {
 	t.Helper()
-	unpacked, verifier := tar.NewReader(archive), audit.NewVerifier(rules.Evaluate, audit.DefaultMemory)
+	unpacked, verifier := tar.NewReader(archive), audit.NewVerifier(attestationtest.Evaluate, audit.DefaultMemory)
 	for {
 		header, err := unpacked.Next()
 		if errors.Is(err, io.EOF) {

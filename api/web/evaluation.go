@@ -1,9 +1,7 @@
 package web
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -12,6 +10,7 @@ import (
 
 	"attestry/api/jsonstream"
 	"attestry/api/server"
+	"attestry/api/web/form"
 	"attestry/api/web/request"
 	"attestry/api/web/snapshot"
 	"attestry/api/web/view"
@@ -124,20 +123,9 @@ func evaluationQuery(shown *evaluationPage, file *multipart.FileHeader) (server.
 		return server.PageQuery{}, err
 	}
 	defer content.Close()
-	var body bytes.Buffer
-	form := multipart.NewWriter(&body)
-	err = form.WriteField("payload", string(payload))
-	if err == nil {
-		var part io.Writer
-		if part, err = form.CreateFormFile("policy_file", file.Filename); err == nil {
-			_, err = io.Copy(part, content)
-		}
-	}
-	err = errors.Join(err, form.Close())
-	return server.PageQuery{
-		Method: http.MethodPost, Target: request.Target("/policies/%s/evaluate", shown.Org),
-		ContentType: form.FormDataContentType(), Body: body.Bytes(),
-	}, err
+	query := server.PageQuery{Method: http.MethodPost, Target: request.Target("/policies/%s/evaluate", shown.Org)}
+	query.ContentType, query.Body, err = form.Multipart("payload", payload, form.File{Part: "policy_file", Name: file.Filename, Content: content})
+	return query, err
 }
 
 // decode reads what came out, and keeps what a page shows.

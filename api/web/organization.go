@@ -1,7 +1,6 @@
 package web
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"time"
@@ -115,16 +114,4 @@ func (e *environment) rank() int {
 		return rankUnknown
 	}
 	return rankGreen
-}
-
-// Summary says in words how many artifacts run.
-func (e *environment) Summary() string {
-	if e.Counts == nil {
-		return ""
-	}
-	text := view.Plural(e.Counts.Running(), "artifact") + " running"
-	if n := e.Counts.NonCompliant; n > 0 {
-		text += fmt.Sprintf(", %d not compliant", n)
-	}
-	return text
 }

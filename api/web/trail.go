@@ -113,19 +113,6 @@ type wrong struct {
 	ID, Type *string
 }
 
-// Remedy says what to do.
-func (w *wrong) Remedy() string {
-	switch {
-	case w.Name == "":
-		return "Report the artifact to this trail."
-	case w.ID != nil:
-		return "Put right what it found and attest again, or override it with a reason."
-	case w.Type == nil || *w.Type == "*":
-		return "Record the attestation in this trail."
-	}
-	return "Record the attestation, of type " + *w.Type + ", in this trail."
-}
-
 // trailPage shows a trail: what its template requires and what was reported.
 type trailPage struct {
 	Org       string

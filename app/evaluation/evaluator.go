@@ -107,8 +107,8 @@ func checkedField(definition attestation.Definition) string {
 	return "type_schema"
 }
 
-// Evaluate is attestation.Evaluate for an organization. What exceeds the limits is Invalid. Unavailable means that ctx
-// ended, or that too many evaluations of the organization wait.
+// Evaluate judges a payload by a definition, in a child process. What exceeds the limits is Invalid. Unavailable means that
+// ctx ended, or that too many evaluations of the organization wait.
 func (e *Evaluator) Evaluate(ctx context.Context, org string, definition attestation.Definition, payload json.RawMessage) (attestation.Verdict, error) {
 	if definition.Schema == nil && len(definition.Rules) == 0 {
 		return attestation.Verdict{Compliant: true}, nil

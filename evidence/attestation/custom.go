@@ -69,18 +69,6 @@ func checkExpressions(found map[string]string, list, member string, expressions 
 	}
 }
 
-// Evaluate judges a payload by a definition. The errors are those of CompileSchema and EvaluateBy.
-func Evaluate(definition Definition, data json.RawMessage) (Verdict, error) {
-	if definition.Schema == nil {
-		return EvaluateBy(nil, definition.Rules, data)
-	}
-	schema, err := CompileSchema(definition.Schema)
-	if err != nil {
-		return Verdict{}, err
-	}
-	return EvaluateBy(schema, definition.Rules, data)
-}
-
 // EvaluateBy evaluates a payload by a schema, nil when there is none, and rules. A payload that does not fit the schema
 // is an Invalid error naming the places, as attestation_data followed by a JSON pointer. A rule counts as true only when
 // it gives true and nothing else, without an error and within the steps that a payload is allowed. ErrTooMuchWork means

@@ -143,3 +143,15 @@ func TestStoredDefinitionThatDoesNotCompileIsNoFaultOfThePayload(t *testing.T) {
 		}
 	}
 }
+
+// Evaluate judges a payload by a definition. The errors are those of CompileSchema and EvaluateBy.
+func Evaluate(definition Definition, data json.RawMessage) (Verdict, error) {
+	if definition.Schema == nil {
+		return EvaluateBy(nil, definition.Rules, data)
+	}
+	schema, err := CompileSchema(definition.Schema)
+	if err != nil {
+		return Verdict{}, err
+	}
+	return EvaluateBy(schema, definition.Rules, data)
+}

@@ -7,10 +7,11 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/attestation"
+	"attestry/evidence/attestation/attestationtest"
 )
 
 func newLimitedVerifier(change func(*limits)) *Verifier {
-	v := NewVerifier(attestation.Evaluate, DefaultMemory)
+	v := NewVerifier(attestationtest.Evaluate, DefaultMemory)
 	change(&v.limits)
 	return v
 }
@@ -123,7 +124,7 @@ func TestVerifierCountsAllThatItKeeps(t *testing.T) {
 
 // TestListsInAnotherFormAreNotKept has lists that are far longer when they are decoded.
 func TestListsInAnotherFormAreNotKept(t *testing.T) {
-	v := NewVerifier(attestation.Evaluate, DefaultMemory)
+	v := NewVerifier(attestationtest.Evaluate, DefaultMemory)
 	for _, path := range []string{EventsPath, EnvironmentsPath} {
 		if err := v.Add(path, 11, strings.NewReader("[{},{},{}]\n")); err != nil {
 			t.Fatal(err)

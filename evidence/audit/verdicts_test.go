@@ -11,6 +11,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/attestation"
+	"attestry/evidence/attestation/attestationtest"
 	"attestry/evidence/audit"
 )
 
@@ -56,7 +57,7 @@ func TestOnlyWhatTheRuleReadsIsDecoded(t *testing.T) {
 		"a decision":           {evidence.TypeDecision, "attestation_data", `{"is_compliant":true,"by":1}`},
 	} {
 		content := attested(t, c.kind, 1, map[string]json.RawMessage{c.member: json.RawMessage(c.payload)})
-		if found, result := findingsOf(t, audit.NewVerifier(attestation.Evaluate, audit.DefaultMemory), content); len(found) > 0 || result.NotEvaluated > 0 {
+		if found, result := findingsOf(t, audit.NewVerifier(attestationtest.Evaluate, audit.DefaultMemory), content); len(found) > 0 || result.NotEvaluated > 0 {
 			t.Errorf("%s: %v, %d not evaluated", name, found, result.NotEvaluated)
 		}
 	}
@@ -70,7 +71,7 @@ func TestLargestPayloadIsEvaluated(t *testing.T) {
 		"escapes":      `["` + strings.Repeat(`\u003c`, 1_000_000) + `"]`,
 	} {
 		content := attested(t, "custom:scan", 1, map[string]json.RawMessage{"attestation_data": json.RawMessage(payload)})
-		if found, result := findingsOf(t, audit.NewVerifier(attestation.Evaluate, audit.DefaultMemory), content, "length > 0"); len(found) > 0 || result.NotEvaluated > 0 {
+		if found, result := findingsOf(t, audit.NewVerifier(attestationtest.Evaluate, audit.DefaultMemory), content, "length > 0"); len(found) > 0 || result.NotEvaluated > 0 {
 			t.Errorf("%s: %v, %d not evaluated", name, found, result.NotEvaluated)
 		}
 	}
@@ -84,13 +85,13 @@ func TestRulesThatVaryAreNotEvaluatedAgain(t *testing.T) {
 		`reduce .[] as $x (now; .) | true`: 1, `. as {a: $x} ?// [$x] | now > 1`: 1, `try now catch true | true`: 1, `.[now]? | true`: 1,
 	} {
 		content := attested(t, "custom:scan", 1, map[string]json.RawMessage{"attestation_data": json.RawMessage(`{"env":"prod"}`)})
-		_, result := findingsOf(t, audit.NewVerifier(attestation.Evaluate, audit.DefaultMemory), content, rule)
+		_, result := findingsOf(t, audit.NewVerifier(attestationtest.Evaluate, audit.DefaultMemory), content, rule)
 		if result.NotEvaluated != want {
 			t.Errorf("%s: %d not evaluated", rule, result.NotEvaluated)
 		}
 	}
 	content := attested(t, "custom:scan", 1, map[string]json.RawMessage{"attestation_data": json.RawMessage(`{}`)})
-	if found, result := findingsOf(t, audit.NewVerifier(attestation.Evaluate, audit.DefaultMemory), content); len(found) > 0 || result.NotEvaluated != 1 {
+	if found, result := findingsOf(t, audit.NewVerifier(attestationtest.Evaluate, audit.DefaultMemory), content); len(found) > 0 || result.NotEvaluated != 1 {
 		t.Errorf("a version that is lost: %v, %d not evaluated", found, result.NotEvaluated)
 	}
 }

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
+	"text/template"
 	"time"
 
 	"attestry/evidence"
@@ -108,10 +110,38 @@ func (d *demonstration) call(ctx context.Context, what, method, path, contentTyp
 	return answer, nil
 }
 
-func (d *demonstration) read(ctx context.Context, what, path string, into any) error {
-	answer, err := d.call(ctx, what, http.MethodGet, path, "application/json; charset=utf-8", nil, http.StatusOK)
-	if err != nil {
-		return err
+//go:embed demo.tmpl
+var demoTemplates string
+
+// shown are the parts of answers that the demonstration shows.
+var shown = template.Must(template.New("").Funcs(template.FuncMap{"verdict": verdict, "unchanged": unchanged}).Parse(demoTemplates))
+
+// verdict is what is said of something, "" if it is not judged.
+func verdict(compliant any) string {
+	return map[any]string{true: "compliant", false: "NOT compliant"}[compliant]
+}
+
+// unchanged counts the artifacts of a snapshot that have not changed since the one before.
+func unchanged(artifacts []any) (n int) {
+	for _, one := range artifacts {
+		if one.(map[string]any)["annotation"].(map[string]any)["type"] == "unchanged" {
+			n++
+		}
 	}
-	return json.Unmarshal(answer, into)
+	return n
+}
+
+// read reads something and shows it by a template.
+func (d *demonstration) read(what, path, template string) step {
+	return func(ctx context.Context) error {
+		answer, err := d.call(ctx, what, http.MethodGet, path, "application/json; charset=utf-8", nil, http.StatusOK)
+		if err != nil {
+			return err
+		}
+		var content any
+		if err := json.Unmarshal(answer, &content); err != nil {
+			return err
+		}
+		return shown.ExecuteTemplate(d.out, template, content)
+	}
 }

@@ -1,11 +1,7 @@
 package main
 
 import (
-	"context"
-	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 
 	"attestry/scripts/client"
 	"attestry/scripts/fixtures"
@@ -20,6 +16,7 @@ const (
 func (d *demonstration) pipeline() []step {
 	attestations := "/attestations/" + demoOrganization + "/" + d.flow + "/trail/" + d.trail
 	ofArtifact := `"artifact_fingerprint":"` + demoFingerprint + `"`
+	showTrail := d.read("read the trail", "/trails/"+demoOrganization+"/"+d.flow+"/"+d.trail, "trail")
 	return []step{
 		d.form("declare a flow: what must be known of a release", http.MethodPut, "/flows/"+demoOrganization+"/template_file",
 			field{"data_json", `{"name":"` + d.flow + `","description":"The checkout service"}`}, "template_file", fixtures.FlowTemplate),
@@ -36,11 +33,11 @@ func (d *demonstration) pipeline() []step {
 		d.form("a scan finds a weakness", http.MethodPost, attestations+"/snyk",
 			field{"data_json", `{"attestation_name":"container-scan",` + ofArtifact + `,"snyk_results":{"tool":{"name":"Snyk Container","version":"1.1296.2"},` +
 				`"results":[{"high_count":1,"medium_count":0,"low_count":3}]}}`}, "", nil),
-		d.showTrail,
+		showTrail,
 		d.send("somebody answers for it", http.MethodPost, attestations+"/override",
 			[]byte(`{"attestation_name":"container-scan",`+ofArtifact+`,"reason":"Not reachable, see RISK-12","new_compliance_status":true,"original_attestation_type":"snyk"}`),
 			http.StatusOK),
-		d.showTrail,
+		showTrail,
 	}
 }
 
@@ -51,43 +48,4 @@ type field struct{ name, content string }
 func (d *demonstration) form(what, method, path string, data field, name string, file []byte) step {
 	body, contentType := client.EncodeForm(data.name, data.content, name, file)
 	return d.sendAs(contentType, what, method, path, body, http.StatusCreated)
-}
-
-func (d *demonstration) showTrail(ctx context.Context) error {
-	type attestation struct {
-		Name      string `json:"attestation_name"`
-		Status    string
-		Compliant *bool `json:"is_compliant"`
-	}
-	var trail struct {
-		ComplianceState  string `json:"compliance_state"`
-		ComplianceStatus struct {
-			Attestations []attestation `json:"attestations_statuses"`
-			Artifacts    map[string]struct {
-				Status       string
-				Attestations []attestation `json:"attestations_statuses"`
-			} `json:"artifacts_statuses"`
-		} `json:"compliance_status"`
-	}
-	err := d.read(ctx, "read the trail", "/trails/"+demoOrganization+"/"+d.flow+"/"+d.trail, &trail)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(d.out, "     %s is %s\n", d.trail, trail.ComplianceState)
-	show := func(attestations []attestation) {
-		for _, one := range attestations {
-			verdict := one.Status
-			if one.Compliant != nil {
-				verdict = map[bool]string{true: "compliant", false: "NOT compliant"}[*one.Compliant]
-			}
-			fmt.Fprintf(d.out, "         %-16s %s\n", one.Name, verdict)
-		}
-	}
-	show(trail.ComplianceStatus.Attestations)
-	for _, name := range slices.Sorted(maps.Keys(trail.ComplianceStatus.Artifacts)) {
-		artifact := trail.ComplianceStatus.Artifacts[name]
-		fmt.Fprintf(d.out, "       artifact %s is %s\n", name, artifact.Status)
-		show(artifact.Attestations)
-	}
-	return nil
 }

@@ -26,6 +26,7 @@ artifacts:
 
 func (d *demonstration) policy() []step {
 	policy, control := "production-"+d.run, "RELEASE-"+d.run
+	explain := d.read("is the environment compliant, and if not, why?", "/snapshots/"+demoOrganization+"/"+d.environment+"/-1?explain=true", "explanation")
 	return []step{
 		d.send("create a control, which decisions are recorded on", http.MethodPost, "/controls/"+demoOrganization,
 			[]byte(`{"identifier":"`+control+`","name":"Every release is agreed"}`), http.StatusCreated),
@@ -33,53 +34,16 @@ func (d *demonstration) policy() []step {
 			field{"payload", `{"name":"` + policy + `"}`}, "policy_file", policyFile(control)),
 		d.send("attach it to the environment, which is evaluated at once", http.MethodPost,
 			"/environments/"+demoOrganization+"/"+d.environment+"/policies", []byte(`{"policy_names":["`+policy+`"]}`), http.StatusOK),
-		d.explain,
+		explain,
 		d.form("somebody decides", http.MethodPost, "/attestations/"+demoOrganization+"/"+d.flow+"/trail/"+d.trail+"/system",
 			field{"data_json", `{"attestation_name":"go-live","type_name":"decision","control":"` + control + `","artifact_fingerprint":"` + demoFingerprint +
 				`","description":"Agreed in the release meeting","attestation_data":{"is_compliant":true}}`}, "", nil),
 		d.report("the next report shows it", fixtures.K8SReport2Rollout, http.StatusCreated),
-		d.explain,
-		d.assert,
+		explain,
+		d.read("a pipeline asks whether it may deploy the artifact",
+			"/asserts/"+demoOrganization+"/fingerprint/"+demoFingerprint+"?environment_name="+d.environment, "assertion"),
 		d.audit,
 	}
-}
-
-// explain reads the latest snapshot and shows why artifacts are not compliant.
-func (d *demonstration) explain(ctx context.Context) error {
-	var snapshot struct {
-		Index     int64
-		Compliant bool
-		Artifacts []struct {
-			Name        string
-			Explanation []struct{ Text, Remedy string }
-		}
-	}
-	err := d.read(ctx, "is the environment compliant, and if not, why?",
-		"/snapshots/"+demoOrganization+"/"+d.environment+"/-1?explain=true", &snapshot)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(d.out, "     snapshot %d is %s\n", snapshot.Index, map[bool]string{true: "compliant", false: "NOT compliant"}[snapshot.Compliant])
-	for _, artifact := range snapshot.Artifacts {
-		for _, sentence := range artifact.Explanation {
-			fmt.Fprintf(d.out, "       %s\n         %s\n         %s\n", artifact.Name, sentence.Text, sentence.Remedy)
-		}
-	}
-	return nil
-}
-
-// assert asks whether an artifact may be deployed, as pipelines do.
-func (d *demonstration) assert(ctx context.Context) error {
-	var answer struct {
-		Compliant bool
-		Scope     string
-	}
-	err := d.read(ctx, "a pipeline asks whether it may deploy the artifact",
-		"/asserts/"+demoOrganization+"/fingerprint/"+demoFingerprint+"?environment_name="+d.environment, &answer)
-	if err == nil {
-		fmt.Fprintf(d.out, "     compliant: %t\n", answer.Compliant)
-	}
-	return err
 }
 
 func (d *demonstration) audit(ctx context.Context) error {

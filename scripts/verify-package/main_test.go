@@ -14,6 +14,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/attestation"
+	"attestry/evidence/attestation/attestationtest"
 	"attestry/evidence/audit"
 	"attestry/evidence/template"
 )
@@ -136,7 +137,7 @@ func TestSparseFilesAreRefused(t *testing.T) {
 	if header, err := tar.NewReader(bytes.NewReader(content)).Next(); err != nil || header.Size != 1<<20 || header.Typeflag != tar.TypeReg {
 		t.Fatalf("it is no sparse file: %+v, %v", header, err)
 	}
-	_, err := verify(bytes.NewReader(content), audit.NewVerifier(attestation.Evaluate, audit.DefaultMemory), func(string) {})
+	_, err := verify(bytes.NewReader(content), audit.NewVerifier(attestationtest.Evaluate, audit.DefaultMemory), func(string) {})
 	if err == nil || err.Error() != "sparse: it is no plain file" {
 		t.Errorf("got %v", err)
 	}

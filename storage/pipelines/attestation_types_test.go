@@ -14,7 +14,7 @@ import (
 	"attestry/app"
 	"attestry/app/apptest"
 	"attestry/evidence"
-	"attestry/evidence/attestation"
+	"attestry/evidence/attestation/attestationtest"
 	"attestry/storage"
 	"attestry/storage/filesystem"
 	"attestry/storage/pebble/pebbletest"
@@ -69,7 +69,7 @@ func TestCurrentAttestationTypeTakesOneCommandWhenItIsWarm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		verdict, err := attestation.Evaluate(definition, json.RawMessage(`{"n":1}`))
+		verdict, err := attestationtest.Evaluate(definition, json.RawMessage(`{"n":1}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -218,7 +218,7 @@ func TestLargeSchemasJudgeToo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := attestation.Evaluate(definition, json.RawMessage(`{}`)); evidence.CodeOf(err) != evidence.Invalid {
+	if _, err := attestationtest.Evaluate(definition, json.RawMessage(`{}`)); evidence.CodeOf(err) != evidence.Invalid {
 		t.Errorf("got %v", err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/approval"
-	rulesof "attestry/evidence/attestation"
+	"attestry/evidence/attestation/attestationtest"
 	"attestry/evidence/audit"
 	"attestry/evidence/translog"
 	"attestry/storage"
@@ -56,7 +56,7 @@ func (s *scene) verifiers() []string {
 // prove verifies a package by the key of the log.
 func (s *scene) prove(members []member) audit.Result {
 	s.t.Helper()
-	verifier := audit.NewVerifier(rulesof.Evaluate, audit.DefaultMemory)
+	verifier := audit.NewVerifier(attestationtest.Evaluate, audit.DefaultMemory)
 	verifier.Trust(s.verifiers())
 	for _, one := range members {
 		s.must(verifier.Add(one.header.Name, int64(len(one.content)), bytes.NewReader(one.content)))

@@ -19,7 +19,7 @@ import (
 	"attestry/app"
 	"attestry/app/recording"
 	"attestry/evidence"
-	rulesof "attestry/evidence/attestation"
+	"attestry/evidence/attestation/attestationtest"
 	"attestry/evidence/audit"
 	"attestry/evidence/control"
 	"attestry/evidence/evidencetest"
@@ -366,7 +366,7 @@ func (s *scene) packageOf(subject audit.Assembly) []member {
 
 func verify(t *testing.T, members []member) audit.Result {
 	t.Helper()
-	verifier := audit.NewVerifier(rulesof.Evaluate, audit.DefaultMemory)
+	verifier := audit.NewVerifier(attestationtest.Evaluate, audit.DefaultMemory)
 	for _, one := range members {
 		if err := verifier.Add(one.header.Name, int64(len(one.content)), bytes.NewReader(one.content)); err != nil {
 			t.Fatal(err)

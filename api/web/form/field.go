@@ -1,10 +1,8 @@
 package form
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"mime/multipart"
 	"slices"
 	"strconv"
 	"strings"
@@ -164,27 +162,4 @@ func (f *Field) value() any {
 		}
 	}
 	return text
-}
-
-// multipart is the body of a form with files: the JSON of its members, and the files that are filled in.
-func (f *Form) multipart(members []byte) (contentType string, body []byte, err error) {
-	var content bytes.Buffer
-	form := multipart.NewWriter(&content)
-	if err := form.WriteField(f.part, string(members)); err != nil {
-		return "", nil, err
-	}
-	for _, field := range f.Fields {
-		if field.in != inFile || field.text() == "" {
-			continue
-		}
-		part, err := form.CreateFormFile(field.Name, field.Name+".yml")
-		if err != nil {
-			return "", nil, err
-		}
-		if _, err := part.Write([]byte(field.Value())); err != nil {
-			return "", nil, err
-		}
-	}
-	err = form.Close()
-	return form.FormDataContentType(), content.Bytes(), err
 }

@@ -203,8 +203,15 @@ func (f *Form) Query(org string, emptied []string) (server.PageQuery, error) {
 		return query, fmt.Errorf("form of %s: %w", f.Operation.OperationID, err)
 	}
 	query.ContentType, query.Body = "application/json", body
-	if f.part != "" {
-		query.ContentType, query.Body, err = f.multipart(body)
+	if f.part == "" {
+		return query, nil
 	}
+	var files []File
+	for _, field := range f.Fields {
+		if field.in == inFile && field.text() != "" {
+			files = append(files, File{field.Name, field.Name + ".yml", strings.NewReader(field.Value())})
+		}
+	}
+	query.ContentType, query.Body, err = Multipart(f.part, body, files...)
 	return query, err
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"attestry/api/web/view"
 )
 
 // Cause is why artifacts of a snapshot may not run: what one policy finds in the same words.
@@ -50,7 +52,7 @@ func (c *Causes) add(artifact *Artifact) {
 
 // addTo counts an artifact for what a sentence says. It reports whether the cause is one of the first.
 func (c *Causes) addTo(sentence *Sentence, artifact *Artifact) bool {
-	text, policy := sentence.cause(), known(sentence.Policy)
+	text, policy := sentence.cause(), view.Known(sentence.Policy)
 	at := slices.IndexFunc(c.List, func(one *Cause) bool { return one.Text == text && one.Policy == policy })
 	if at < 0 {
 		if len(c.List) == maxCauses {
@@ -65,7 +67,7 @@ func (c *Causes) addTo(sentence *Sentence, artifact *Artifact) bool {
 	}
 	one.last = artifact
 	if one.Count++; len(one.Artifacts) < maxOfCause {
-		one.Artifacts = append(one.Artifacts, CausedArtifact{artifact.Name, artifact.Fingerprint, artifact.Link, known(sentence.Remedy)})
+		one.Artifacts = append(one.Artifacts, CausedArtifact{artifact.Name, artifact.Fingerprint, artifact.Link, view.Known(sentence.Remedy)})
 	}
 	return true
 }
@@ -79,16 +81,9 @@ func (s *Sentence) cause() string {
 	if s.Cause == "missing_provenance" || s.Cause == "no_provenance" {
 		return "No flow knows the artifact, so that nothing is known of it."
 	}
-	text := strings.TrimPrefix(s.Text, fmt.Sprintf("In trail '%s' of flow '%s' ", known(s.Trail), known(s.Flow)))
+	text := strings.TrimPrefix(s.Text, fmt.Sprintf("In trail '%s' of flow '%s' ", view.Known(s.Trail), view.Known(s.Flow)))
 	if text == "" {
 		return s.Text
 	}
 	return strings.ToUpper(text[:1]) + text[1:]
-}
-
-func known(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
 }

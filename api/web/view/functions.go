@@ -42,7 +42,7 @@ func functions(clock evidence.Clock) template.FuncMap {
 		"tags":       First[string],
 		"excerpt":    Excerpt,
 		"isCut":      func(text string) bool { return Cut(text, maxText) != text },
-		"known":      known,
+		"known":      Known,
 		"excess":     func(number, limit int) int { return max(0, number-limit) },
 		"duration":   duration,
 		"policyPage": policyPage,
@@ -192,8 +192,8 @@ func Cut(text string, limit int) string {
 // Excerpt is the beginning of a text that is shown beside others.
 func Excerpt(text string) string { return Cut(text, maxExcerpt) }
 
-// known is a text that may not be known, "" if it is not.
-func known(sent *string) string {
+// Known is a text that may not be known, "" if it is not.
+func Known(sent *string) string {
 	if sent == nil {
 		return ""
 	}
