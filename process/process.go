@@ -78,7 +78,7 @@ func Open(ctx context.Context, settings config.Settings, log *slog.Logger) (*Pro
 
 // OpenWith is Open with a clock and, unless it is nil, a wrapper of the database.
 func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, clock evidence.Clock, wrap func(storage.Documents) storage.Documents) (*Process, error) {
-	p, err := open(ctx, settings, log, clock, wrap)
+	p, err := open(ctx, settings, log, clock, wrap, true)
 	if err != nil {
 		return nil, err
 	}
@@ -98,10 +98,15 @@ func OpenWith(ctx context.Context, settings config.Settings, log *slog.Logger, c
 // OpenToRead opens the stores for a process that stores no facts. So neither the version of the database nor that facts are not
 // logged without a key need be noted, and nothing is written.
 func OpenToRead(ctx context.Context, settings config.Settings, log *slog.Logger) (*Process, error) {
-	return open(ctx, settings, log, time.Now, nil)
+	return open(ctx, settings, log, time.Now, nil, true)
 }
 
-func open(ctx context.Context, settings config.Settings, log *slog.Logger, clock evidence.Clock, wrap func(storage.Documents) storage.Documents) (*Process, error) {
+// OpenDatabase is OpenToRead without an object store.
+func OpenDatabase(ctx context.Context, settings config.Settings, log *slog.Logger) (*Process, error) {
+	return open(ctx, settings, log, time.Now, nil, false)
+}
+
+func open(ctx context.Context, settings config.Settings, log *slog.Logger, clock evidence.Clock, wrap func(storage.Documents) storage.Documents, withObjects bool) (*Process, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	roots, err := settings.Process.Roots()
@@ -116,7 +121,10 @@ func open(ctx context.Context, settings config.Settings, log *slog.Logger, clock
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
-	objects, err := OpenObjects(ctx, settings.Stores.Objects, settings.Retention, roots)
+	var objects storage.Objects
+	if withObjects {
+		objects, err = OpenObjects(ctx, settings.Stores.Objects, settings.Retention, roots)
+	}
 	if err != nil {
 		return nil, errors.Join(err, docs.Close(), client.Close())
 	}

@@ -5,12 +5,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"log/slog"
-	"time"
 
 	"attestry/config"
 	"attestry/process"
 	"attestry/storage"
-	"attestry/tasks"
 )
 
 // session is what actions on the stores of the service work with.
@@ -81,22 +79,5 @@ func (c caller) openObjects(ctx context.Context, store config.Objects) (storage.
 // withTenancy makes an action of f on users, organizations and keys. The other stores than the database are not needed, nor are
 // their settings.
 func withTenancy(f func(ctx context.Context, s *session) error) action {
-	return opened(map[string]string{"ATTESTRY_OBJECTS_URL": "", "ATTESTRY_REDIS_URL": "redis://localhost"}, openDatabase, f)
-}
-
-// openDatabase opens the database alone.
-func openDatabase(ctx context.Context, settings config.Settings, log *slog.Logger) (*process.Process, error) {
-	roots, err := settings.Process.Roots()
-	if err != nil {
-		return nil, err
-	}
-	client, err := tasks.NewRedis(settings.Stores.Redis.URL.Reveal(), roots)
-	if err != nil {
-		return nil, err
-	}
-	docs, err := process.OpenDocuments(ctx, settings.Stores.Database, roots)
-	if err != nil {
-		return nil, errors.Join(err, client.Close())
-	}
-	return process.Assemble(settings, log, time.Now, client, docs, nil, nil), nil
+	return opened(map[string]string{"ATTESTRY_OBJECTS_URL": "", "ATTESTRY_REDIS_URL": "redis://localhost"}, process.OpenDatabase, f)
 }
