@@ -3,7 +3,6 @@ package environments
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -167,8 +166,8 @@ func (e *Environments) successors(ctx context.Context, org string, archived map[
 func (e *Environments) Put(ctx context.Context, fresh evidence.Environment, change evidence.EnvironmentChange) (created bool, err error) {
 	_, created, err = e.Registry.Put(ctx, fresh, func(stored *evidence.Environment) error {
 		if stored.Type != fresh.Type {
-			return evidence.ValidationError(map[string]string{"type": fmt.Sprintf(
-				"The type of environment '%s' is '%s' and cannot be changed [input: %s]", fresh.Name, stored.Type, fresh.Type)})
+			return evidence.FieldError("type",
+				"The type of environment '%s' is '%s' and cannot be changed [input: %s]", fresh.Name, stored.Type, fresh.Type)
 		}
 		if stored.Apply(change) {
 			stored.LastModifiedAt = max(stored.LastModifiedAt, fresh.LastModifiedAt)

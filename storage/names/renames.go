@@ -3,7 +3,6 @@ package names
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"attestry/evidence"
 	"attestry/storage"
@@ -54,9 +53,7 @@ func (n *registry[T]) yield(ctx context.Context, wanted Entry) error {
 		return nil // an earlier request has begun it, and get has finished it
 	}
 	// Not a conflict, as clients try those again.
-	return evidence.ValidationError(map[string]string{
-		"new_name": fmt.Sprintf("%s with this name already exists [input: %s]", n.kind.Noun, wanted.Name),
-	})
+	return evidence.FieldError("new_name", "%s with this name already exists [input: %s]", n.kind.Noun, wanted.Name)
 }
 
 // finishRename finishes a renaming. If the thing has changed in another way since, the name becomes a former one.

@@ -50,10 +50,7 @@ func (p *Provenance) Newest() float64 {
 
 // Origins lists the newest record of each flow, beginning with the flow that built the artifact first.
 func (p *Provenance) Origins() []evidence.Origin {
-	origins := make([]evidence.Origin, 0, len(p.Flows))
-	for _, origin := range p.Flows {
-		origins = append(origins, origin)
-	}
+	origins := slices.AppendSeq(make([]evidence.Origin, 0, len(p.Flows)), maps.Values(p.Flows))
 	evidence.SortOrigins(origins)
 	return origins
 }

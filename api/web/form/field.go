@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-
-	"attestry/api/web/view"
 )
 
 // Where a field is in the request.
@@ -49,9 +47,6 @@ type Field struct {
 	in     string
 	flag   bool // a choice of true and false
 }
-
-// Label is the name in words.
-func (f *Field) Label() string { return view.Label(f.Name) }
 
 // InPath reports whether the field is a parameter of the path.
 func (f *Field) InPath() bool { return f.in == inPath }

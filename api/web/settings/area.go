@@ -29,9 +29,6 @@ type areaPage struct {
 	Pager request.Pager
 }
 
-// Changes reports whether something can be done with the rows.
-func (a *areaPage) Changes() bool { return len(a.Rows) > 0 && len(a.Rows[0].Forms) > 0 }
-
 // areaRow is a row of the table: the values of its columns, as templates show them, and what can be done with it.
 type areaRow struct {
 	Cells []any

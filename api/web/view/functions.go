@@ -46,7 +46,7 @@ func functions(clock evidence.Clock) template.FuncMap {
 		"excess":     func(number, limit int) int { return max(0, number-limit) },
 		"duration":   duration,
 		"policyPage": policyPage,
-		"label":      Label,
+		"label":      label,
 		"size":       func(bytes *int64) string { return humanize.IBytes(uint64(*bytes)) },
 	}
 }
@@ -118,8 +118,8 @@ func duration(seconds *float64) string {
 	return strconv.FormatFloat(*seconds, 'f', 0, 64) + " s"
 }
 
-// Label is the name of a member in words.
-func Label(name string) string {
+// label is the name of a member in words.
+func label(name string) string {
 	words := strings.ReplaceAll(name, "_", " ")
 	return strings.ToUpper(words[:1]) + words[1:]
 }
