@@ -71,16 +71,24 @@ func (b *browser) open(status int, path string) {
 	b.wantNoFaults()
 }
 
-// settle waits for what the browser reports late: violations of the page's policy are events of their own.
-func (b *browser) settle() {
+// faults are what the page did that it must not. They wait for what the browser reports late: violations of
+// the page's policy are events of their own.
+func (b *browser) faults() []string {
 	b.t.Helper()
-	evaluate[bool](b, "new Promise(done => requestAnimationFrame(() => setTimeout(() => done(true))))")
+	settled := chromedp.Evaluate[[]string]("new Promise(done => requestAnimationFrame(() => setTimeout(() => done(faults))))", chromedp.EvalAwaitPromise)
+	var faults []string
+	eventually(b.t, "the page has settled", func() bool {
+		// A click may replace the page meanwhile.
+		found, err := chromedp.Run(b.ctx, settled)
+		faults = found
+		return err == nil
+	})
+	return faults
 }
 
 func (b *browser) wantNoFaults() {
 	b.t.Helper()
-	b.settle()
-	if faults := evaluate[[]string](b, "faults"); len(faults) > 0 {
+	if faults := b.faults(); len(faults) > 0 {
 		b.t.Errorf("%s: %q", evaluate[string](b, "location.pathname"), faults)
 	}
 }

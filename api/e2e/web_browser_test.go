@@ -84,6 +84,41 @@ func TestAllPagesCanBeUsedByEverybody(t *testing.T) {
 	b.wantGoodLooks("unknown")
 }
 
+func TestKeysLeadThroughPages(t *testing.T) {
+	t.Parallel()
+	s := shareOnAnyEngine(t)
+	s.deliverRed()
+	b := s.browser()
+	b.signIn(readerKey, "/"+s.org+"/environments/production")
+	b.wantText("What is wrong")
+	focused := func() string {
+		return evaluate[string](b, "document.activeElement.closest('details, tr')?.innerText.trim().split(/\\s+/)[0] ?? ''")
+	}
+	b.do(chromedp.KeyEvent("j"))
+	if got := focused(); got != "1" { // 1 artifact: the first cause
+		t.Errorf("j leads to %q", got)
+	}
+	b.do(chromedp.KeyEvent("j"))
+	if got := focused(); got != "/opt/web" {
+		t.Errorf("j leads on to %q", got)
+	}
+	b.do(chromedp.KeyEvent("k"))
+	if got := focused(); got != "1" {
+		t.Errorf("k leads back to %q", got)
+	}
+	b.do(chromedp.KeyEvent("?"))
+	b.wantText("next or previous row")
+	b.do(chromedp.KeyEvent(kb.Escape))
+	eventually(t, "the list of keys is closed", func() bool { return evaluate[bool](b, "!document.querySelector('dialog')") })
+	b.do(chromedp.KeyEvent("g"), chromedp.KeyEvent("f"))
+	b.wantText("1 in all") // flow
+	// What is typed is no key. chromedp types a character even if the page has handled its key.
+	b.do(chromedp.KeyEvent("/"), chromedp.KeyEvent("g"), chromedp.KeyEvent("e"))
+	if got := evaluate[string](b, "document.getElementById('search').value + location.pathname"); got != "/ge/"+s.org+"/flows" {
+		t.Errorf("typing leads to %q", got)
+	}
+}
+
 func TestPagesAreUsedByTheKeyboardAlone(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)

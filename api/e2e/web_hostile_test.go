@@ -170,8 +170,7 @@ func onOneLine(char rune) rune {
 func (b *browser) wantFaultsFound() {
 	b.t.Helper()
 	evaluate[bool](b, `document.body.insertAdjacentHTML('beforeend', '<img src="https://evil.example.com/x.png">'); alert(1); true`)
-	b.settle()
-	if faults := evaluate[[]string](b, "faults"); len(faults) != 2 {
+	if faults := b.faults(); len(faults) != 2 {
 		b.t.Fatalf("of two things that a page must not do, %q is found", faults)
 	}
 }
