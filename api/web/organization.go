@@ -8,6 +8,7 @@ import (
 	"attestry/api/web/request"
 	"attestry/api/web/snapshot"
 	"attestry/api/web/view"
+	"attestry/evidence"
 )
 
 // silentAfter is how long a reporter may say nothing before its environment is shown as silent. They
@@ -43,6 +44,7 @@ type organizationPage struct {
 	Red, Silent, Total int
 	Environments       []environment
 	Pager              request.Pager
+	Attention          attention
 }
 
 // showHome redirects to the default organization of a person, or to the list of organizations.
@@ -93,7 +95,10 @@ func (s *Site) showOrganization(p *page) error {
 	shown.Total = len(shown.Environments)
 	slices.SortStableFunc(shown.Environments, func(a, b environment) int { return a.rank() - b.rank() })
 	shown.Environments, shown.Pager = request.Cut(p.Request, shown.Environments)
-	return p.Render("organization", shown.Org, shown)
+	if err := shown.Attention.load(p, evidence.Seconds(s.Clock())); err != nil {
+		return err
+	}
+	return p.Render("organization", shown.Org, &shown)
 }
 
 // The ranks of environments. What somebody has to look at comes first.
