@@ -53,7 +53,9 @@ type Attestation struct {
 	// ControlVersion is the version that the control then had, 0 if it did not exist.
 	ControlVersion int `json:"control_version,omitempty"`
 	// Override is set when this overrides another attestation.
-	Override     *Override     `json:"override,omitempty"`
+	Override *Override `json:"override,omitempty"`
+	// Finding is why the verdict is what it is, in one line (attestation.Finding). Earlier versions stored none.
+	Finding      string        `json:"finding,omitempty"`
 	Evidence     *EvidenceFile `json:"evidence,omitempty"`
 	CreatedAt    float64       `json:"created_at"`
 	ReportedBy   string        `json:"reported_by"`
@@ -146,7 +148,7 @@ func (a *Attestation) FillFrom(trail *Trail, names []string, older *ArtifactReco
 
 // Entry is what the aggregates keep of the attestation.
 func (a *Attestation) Entry() Entry {
-	entry := Entry{Name: a.Name, Type: a.Type, ID: a.ID, Time: a.CreatedAt, Compliant: a.Compliant}
+	entry := Entry{Name: a.Name, Type: a.Type, ID: a.ID, Time: a.CreatedAt, Compliant: a.Compliant, Finding: a.Finding}
 	if a.Override != nil {
 		entry.Override, entry.Overridden = true, a.Override.Original
 	}

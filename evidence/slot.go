@@ -13,6 +13,8 @@ type Entry struct {
 	Time float64 `json:"time"`
 	// Compliant is the verdict that counts: an override brings its own.
 	Compliant bool `json:"compliant"`
+	// Finding is that of the attestation.
+	Finding string `json:"finding,omitempty"`
 	// Override tells that this is an override.
 	Override bool `json:"override,omitempty"`
 	// Overridden is the id of the attestation that an override replaces, "" when the attestation was missing.

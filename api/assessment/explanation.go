@@ -9,21 +9,14 @@ import (
 	"attestry/links"
 )
 
-// Causes of sentences that are about no rule of a policy.
-const (
-	allowListed = "allow_listed"
-	noPolicies  = "no_policies"
-)
+// noPolicies is the cause of a sentence that is about no rule of a policy.
+const noPolicies = "no_policies"
 
 // Explain lists what fails, or what does not, in the order in which it was evaluated (docs/semantics.md 18.8). It also
 // returns how many sentences do not fit in the list.
 func (a *Assessment) Explain(l links.Links, org evidence.OrgAccess, failing bool, list *resource.ReasonList) (sentences []resource.Explanation, leftOut int) {
 	if allowance := a.Allowance; allowance != nil && !failing {
-		sentences = append(sentences, resource.Explanation{
-			Cause: allowListed, Links: map[string]string{"environment": l.Environment(org.OrgName, a.Environment.Name)},
-			Text: fmt.Sprintf("'%s' has allowed the artifact in environment '%s', whatever policies say: %s",
-				allowance.UserName, a.Environment.Name, allowance.Description),
-		})
+		sentences = append(sentences, resource.ExplainAllowance(l, org, a.Environment.Name, allowance))
 	}
 	if len(a.Applied) == 0 {
 		explained, leftOut := a.explainFlows(l, org, failing, list)

@@ -30,6 +30,7 @@ type Attestation struct {
 	Description         *string                                   `json:"description,omitempty"`
 	ExternalURLs        map[string]resource.ExternalAttachmentUrl `json:"external_urls,omitempty"`
 	Annotations         map[string]string                         `json:"annotations,omitempty"`
+	Finding             string                                    `json:"finding,omitempty" doc:"Why the verdict is what it is: what failed, or who overrode it."`
 	UserData            json.RawMessage                           `json:"user_data"`
 	ArchivePath         *string                                   `json:"evidence_archive_path" nullable:"true"`
 	ArchiveFingerprint  *string                                   `json:"evidence_archive_fingerprint" nullable:"true" doc:"SHA-256 of the file that is attached."`
@@ -90,6 +91,7 @@ func (h *handlers) showAttestation(org evidence.OrgAccess, flow string, a *evide
 		Description:         a.Description,
 		ExternalURLs:        resource.ShowURLs(a.ExternalURLs),
 		Annotations:         a.Annotations,
+		Finding:             a.Finding,
 		UserData:            resource.ObjectIfNil(a.UserData),
 		HTMLURL:             h.Links.Attestation(org.OrgName, flow, a.Trail, a.ID),
 		Links:               AttestationLinks{Self: server.Href{Href: h.Links.AttestationSelf(org.OrgName, flow, a.Trail, a.Name)}},

@@ -9,6 +9,7 @@ import (
 	"attestry/api/server"
 	"attestry/app/recording"
 	"attestry/evidence"
+	"attestry/evidence/attestation"
 )
 
 // verdict is the result of judging a body.
@@ -20,6 +21,8 @@ type verdict struct {
 	payload payload
 	version int
 	control string
+	// failed is what is known to have failed, "" if the payload tells it.
+	failed string
 }
 
 // payload holds members of an attestation as answers show them.
@@ -69,6 +72,7 @@ func (h *handlers) recordOf(ctx context.Context, scope recording.Scope, v verdic
 		Payload: v.payload, TypeVersion: v.version, Control: v.control,
 		CreatedAt: scope.At, ReportedBy: scope.By, ReportedByID: scope.ByID,
 	}
+	record.Finding = attestation.Finding(&record, v.failed)
 	repo, err := h.ReportRepo(ctx, scope, sent.RepoInfo)
 	if repo != nil {
 		record.Repo = repo.ID
@@ -86,5 +90,6 @@ func (h *handlers) overrideAttestation(ctx context.Context, in *resource.NewTrai
 		return nil, err
 	}
 	record.Override = &evidence.Override{Reason: body.Reason}
+	record.Finding = attestation.Finding(&record, "")
 	return server.OK(), h.Recorder.Override(ctx, scope, record, repo)
 }

@@ -38,7 +38,9 @@ func (h *handlers) attestationRoutes() []server.Route {
 		attestationRoute("pull_request", "Record the pull requests of a commit", recordAttestation(h, h.evaluatePullRequests)),
 		attestationRoute("snyk", "Record the results of a Snyk scan", recordAttestation(h,
 			func(_ context.Context, b *SnykAttestationPostInput) (verdict, error) {
-				return evaluateBuiltIn(evidence.TypeSnyk, &b.AttestationBase, payload{}, attestation.ProcessSnyk(b.SnykResults))
+				v, err := evaluateBuiltIn(evidence.TypeSnyk, &b.AttestationBase, payload{}, attestation.ProcessSnyk(b.SnykResults))
+				v.failed = b.SnykResults.Failed()
+				return v, err
 			})),
 		attestationRoute("sonar", "Record the results of a Sonar analysis", recordAttestation(h,
 			func(_ context.Context, b *SonarAttestationPostInput) (verdict, error) {
@@ -209,7 +211,7 @@ func (h *handlers) evaluateCustom(ctx context.Context, body *CustomAttestationPo
 	}
 	return verdict{
 		base: &body.AttestationBase, kind: evidence.CustomPrefix + body.TypeName, compliant: judged.Compliant,
-		payload: payload{attestation.DataMember: data}, version: version,
+		payload: payload{attestation.DataMember: data}, version: version, failed: judged.Failed,
 	}, nil
 }
 

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -107,6 +108,10 @@ func TestPermissionMakesTheNextSnapshotAtOnce(t *testing.T) {
 	s.wantRunning("prod", "1 false", "db false started-non-compliant missing_provenance", "web false started-non-compliant missing_provenance")
 	s.allowArtifact("prod", "web", "hotfix")
 	s.wantRunning("prod", "2 false", "db false unchanged missing_provenance", "web true became-compliant")
+	said := "'administrator' has allowed the artifact in environment 'prod' on " + s.clock.read().UTC().Format("2006-01-02 at 15:04 UTC") + ", whatever policies say: hotfix"
+	if got := textsIn(s.read("/snapshots/" + s.org + "/prod/2?explain=true")); !slices.Contains(got, said) {
+		t.Errorf("the snapshot says %q", got)
+	}
 	s.allowArtifact("prod", "web", "again")
 	s.allowArtifact("prod", "elsewhere", "does not run")
 	s.wantRunning("prod", "2 false", "db false unchanged missing_provenance", "web true became-compliant")

@@ -269,7 +269,7 @@ func TestExplanationNamesCauseAndRemedy(t *testing.T) {
 		t.Errorf("the sentence is %s", asJSON(sentence))
 	}
 	s.allowArtifact("prod", "web", "Agreed")
-	if got := texts("?environment_name=prod"); len(got) != 4 || !slices.Contains(got, "allow_listed: 'administrator' has allowed the artifact in environment 'prod', whatever policies say: Agreed") {
+	if got := texts("?environment_name=prod"); len(got) != 4 || !slices.Contains(got, "allow_listed: 'administrator' has allowed the artifact in environment 'prod' on "+s.clock.read().UTC().Format("2006-01-02 at 15:04 UTC")+", whatever policies say: Agreed") {
 		t.Errorf("allowed, it is explained by\n%s", strings.Join(got, "\n"))
 	}
 	s.createEnvironment("open", evidence.Server)

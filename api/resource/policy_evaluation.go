@@ -2,6 +2,8 @@ package resource
 
 import (
 	"encoding/json"
+	"fmt"
+	"time"
 
 	"attestry/evidence"
 	"attestry/evidence/expression"
@@ -213,6 +215,7 @@ type Explanation struct {
 	Cause         string                `json:"cause" doc:"The type of the resolution, or allow_listed or no_policies."`
 	Failing       bool                  `json:"failing" doc:"Whether it keeps the artifact from being compliant."`
 	Text          string                `json:"text"`
+	Finding       string                `json:"finding,omitempty" doc:"What the text says of why attestations have their verdicts."`
 	Remedy        *string               `json:"remedy" nullable:"true" doc:"What would make it compliant; null if nothing is wrong."`
 	PolicyName    *string               `json:"policy_name" nullable:"true"`
 	PolicyVersion *int                  `json:"policy_version" nullable:"true"`
@@ -222,6 +225,15 @@ type Explanation struct {
 	Attestation   *ExplainedAttestation `json:"attestation,omitempty" doc:"The attestation that decided."`
 	Control       *string               `json:"control" nullable:"true"`
 	Links         map[string]string     `json:"links" doc:"Addresses of what is named, by flow, trail, attestation, policy, control and environment."`
+}
+
+// ExplainAllowance says who has allowed an artifact in an environment, when and why.
+func ExplainAllowance(l links.Links, org evidence.OrgAccess, environment string, allowance *evidence.Allowance) Explanation {
+	return Explanation{
+		Cause: "allow_listed", Links: map[string]string{"environment": l.Environment(org.OrgName, environment)},
+		Text: fmt.Sprintf("'%s' has allowed the artifact in environment '%s' on %s, whatever policies say: %s",
+			allowance.UserName, environment, time.Unix(int64(allowance.At), 0).UTC().Format("2006-01-02 at 15:04 UTC"), allowance.Description),
+	}
 }
 
 // ExplainedAttestation is an attestation that decided about a rule.
@@ -254,7 +266,7 @@ func Explain(l links.Links, org evidence.OrgAccess, applied *policy.Applied, eva
 func explain(l links.Links, org evidence.OrgAccess, applied *policy.Applied, number int, resolution policy.Resolution, facts *policy.Facts) Explanation {
 	sentence := applied.Policy.Explain(number, resolution, facts)
 	shown := Explanation{
-		Cause: string(sentence.Outcome), Failing: sentence.Outcome.Failing(), Text: sentence.Text, Remedy: NilIfEmpty(sentence.Remedy),
+		Cause: string(sentence.Outcome), Failing: sentence.Outcome.Failing(), Text: sentence.Full(), Finding: sentence.Finding, Remedy: NilIfEmpty(sentence.Remedy),
 		PolicyName: &applied.Name, PolicyVersion: &applied.Version, Rule: &number,
 		Links: map[string]string{"policy": l.PolicySelf(org.OrgName, applied.Name)},
 	}
@@ -349,7 +361,7 @@ func resolutionSize(resolution *policy.Resolution, flows []policy.Flow, rule *po
 
 // size is what an explanation takes up in an answer, about.
 func (e *Explanation) size() int {
-	size := explanationFrame + len(e.Text)
+	size := explanationFrame + len(e.Text) + len(e.Finding)
 	for _, text := range []*string{e.Remedy, e.PolicyName, e.FlowName, e.TrailName, e.Control} {
 		if text != nil {
 			size += len(*text)

@@ -37,7 +37,7 @@ type SnapshotArtifact struct {
 	Deployments            []int64                         `json:"deployments"`
 	PolicyDecisions        []resource.PolicyEvaluation     `json:"policy_decisions"`
 	ReasonsForIncompliance []resource.RuleResolution       `json:"reasons_for_incompliance"`
-	Explanation            []resource.Explanation          `json:"explanation,omitempty" doc:"Why the artifact is not compliant; with explain=true."`
+	Explanation            []resource.Explanation          `json:"explanation,omitempty" doc:"Why the artifact is not compliant, or who allowed it; with explain=true."`
 	ReasonsLeftOut         int                             `json:"reasons_left_out,omitempty" doc:"How many reasons are not shown, as there are too many."`
 	ExplanationLeftOut     int                             `json:"explanation_left_out,omitempty" doc:"How many sentences are not shown, as there are too many."`
 	Fingerprint            string                          `json:"fingerprint"`
@@ -84,7 +84,7 @@ func (h *handlers) showSnapshot(ctx context.Context, environment evidence.Enviro
 	if err != nil {
 		return GetSnapshotResponse{}, err
 	}
-	if origins.policies, err = h.loadPolicies(ctx, s, explain); err != nil {
+	if origins.policies, err = h.loadPolicies(ctx, &environment, s, explain); err != nil {
 		return GetSnapshotResponse{}, err
 	}
 	return GetSnapshotResponse{
@@ -305,17 +305,34 @@ type policyDecisions struct {
 	links   links.Links
 	org     evidence.OrgAccess
 	applied []resource.PolicyView
-	// explain asks for explanations of what is not compliant.
-	explain bool
+	// explain asks for explanations of what is not compliant, or allowed by the environment.
+	explain     bool
+	environment string // name
+	// allowed has who allowed artifacts, by fingerprint.
+	allowed map[string]evidence.Allowance
 	// reasons bounds the reasons of all artifacts.
 	reasons *resource.Reasons
 }
 
 // loadPolicies reads the versions of policies that a snapshot applied.
-func (h *handlers) loadPolicies(ctx context.Context, s *loadedSnapshot, explain bool) (*policyDecisions, error) {
+func (h *handlers) loadPolicies(ctx context.Context, environment *evidence.Environment, s *loadedSnapshot, explain bool) (*policyDecisions, error) {
 	org := server.Access(ctx)
 	applied, err := h.Policies.Applied(ctx, org.OrgID, s.Policies)
-	return &policyDecisions{links: h.Links, org: org, applied: resource.NewPolicyViews(applied), explain: explain, reasons: resource.NewReasons(maxReasons)}, err
+	if err != nil {
+		return nil, err
+	}
+	var allowed [][]string
+	for i := range s.Artifacts {
+		if one := &s.Artifacts[i]; explain && one.Allowed {
+			origins := resource.Map(one.Origins, func(origin *snapshot.Origin) evidence.Origin { return origin.Origin })
+			allowed = append(allowed, evidence.Fingerprints(one.Fingerprint, origins))
+		}
+	}
+	by, err := h.Allowlist.Of(ctx, s.Environment, allowed)
+	return &policyDecisions{
+		links: h.Links, org: org, applied: resource.NewPolicyViews(applied), explain: explain, environment: environment.Name, allowed: by,
+		reasons: resource.NewReasons(maxReasons),
+	}, err
 }
 
 // showApplied shows the policies with those of the running artifacts that fail them.
@@ -361,6 +378,9 @@ func (d *policyDecisions) show(shown *SnapshotArtifact, one *shownArtifact) {
 	}
 	facts := artifact.Facts(resource.Map(shown.Flows, func(flow *SnapshotArtifactFlow) string { return flow.FlowName }))
 	decisions, reasons, ofFlows, sentences := d.reasons.List(), d.reasons.List(), d.reasons.List(), d.reasons.List()
+	if allowance, ok := d.allowed[artifact.Fingerprint]; ok && artifact.Allowed {
+		shown.Explanation = append(shown.Explanation, resource.ExplainAllowance(d.links, d.org, d.environment, &allowance))
+	}
 	for i := range d.applied {
 		applied := &d.applied[i]
 		evaluation := artifact.Decisions[i].Evaluation(len(artifact.Origins))

@@ -35,6 +35,7 @@ type attestationRow struct {
 	// where nothing had been reported.
 	Reason     *string `json:"reason"`
 	Overridden *string `json:"overridden_attestation_id"`
+	Finding    string  `json:"finding"`
 	// Found says in words what it found, nil for types that are shown by their verdict alone.
 	Found []string `json:"-"`
 	// Logged is where the transparency log has it, nil if it has not.
@@ -57,7 +58,11 @@ func (a *attestation) setFound(answer json.RawMessage) error {
 	if kind, ok := recorded.TypeOf(a.Type); !ok || kind.Member != "" {
 		a.Payload = view.Cut(string(members[cmp.Or(kind.Member, recorded.DataMember)]), maxPayload)
 	}
-	lines, more := first(recorded.Summary(a.Type, members), maxFound)
+	finding := a.Finding
+	if a.Reason != nil { // which the page shows
+		finding = ""
+	}
+	lines, more := first(recorded.Summary(a.Type, finding, members), maxFound)
 	for _, line := range lines {
 		a.Found = append(a.Found, strings.Clone(view.Excerpt(line))) // without the answer, which may be large
 	}

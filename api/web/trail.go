@@ -107,10 +107,9 @@ func (e *trailEvent) Words() string { return strings.ReplaceAll(e.Type, "_", " "
 // wrong is something that keeps a trail from being compliant.
 type wrong struct {
 	Artifact string // "" for the trail itself
-	Name     string // "" for the artifact as a whole
 	State    any
-	// ID is the attestation that fails, nil where nothing came. Type is what is required then, nil or "*" for any.
-	ID, Type *string
+	// Entry is the attestation that fails or is missing, nil for the artifact as a whole.
+	Entry *entry
 }
 
 // trailPage shows a trail: what its template requires and what was reported.
@@ -221,7 +220,7 @@ func (t *trailPage) sections() []*section {
 func (t *trailPage) note(artifact string, entries []entry) {
 	for i := range entries {
 		if one := &entries[i]; one.Missing() || one.failing() {
-			t.noteOne(wrong{Artifact: artifact, Name: one.Name, State: one.State(), ID: one.ID, Type: one.Type})
+			t.noteOne(wrong{Artifact: artifact, State: one.State(), Entry: one})
 		}
 	}
 }

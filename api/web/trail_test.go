@@ -59,7 +59,7 @@ func TestTrailIsShownBesideItsTemplate(t *testing.T) {
 	api := trailAPI(t)
 	shown := api.open(t, "/acme/flows/checkout/trails/t1")
 	shown.has(t, "Something fails.", `id="attestation-`+reviewID+`"`, "overridden", "nothing had been reported", "missing", "nothing yet",
-		"<bdi>128 tests in 2 suites: 2 failed, 0 errors, 1 skipped</bdi>", "Record the attestation, of type generic, in this trail.",
+		"2 of 128 tests failed, 1 skipped: a", "Record the attestation, of type generic, in this trail.",
 		"Put right what it found and attest again", "Report the artifact to this trail.", "accepted risk", "in place of", "?attestation_id="+scanID, "unexpected", "It was not reported.",
 		`href="/api/v2/attestations/acme/checkout/trail/t1/attestation/`+testID+`/evidence" download`,
 		`href="https://ci.example.com/?a=1&amp;b=2"`, "javascript:alert(1)", `href="/acme/flows/checkout/trails/t1/package"`,

@@ -47,11 +47,11 @@ func TestVerdictsAndErrorsOfAChildAreThoseOfTheRules(t *testing.T) {
 		payload    string
 		want       string
 	}{
-		{rules(".n > 1"), `{"n":2}`, "{true []}"},
-		{rules(".n > 1", ".n"), `{"n":1}`, "{false [rule 1 is not true rule 2 gives no boolean]}"},
-		{rules("$ENV == {}"), `{}`, "{true []}"},
-		{schema(`{"required":["n"]}`), `{"n":2}`, "{true []}"},
-		{attestation.Definition{}, `{}`, "{true []}"},
+		{rules(".n > 1"), `{"n":2}`, "{true [] }"},
+		{rules(".n > 1", ".n"), `{"n":1}`, "{false [rule 1 is not true rule 2 gives no boolean] n is 1, the rule asks for .n > 1}"},
+		{rules("$ENV == {}"), `{}`, "{true [] }"},
+		{schema(`{"required":["n"]}`), `{"n":2}`, "{true [] }"},
+		{attestation.Definition{}, `{}`, "{true [] }"},
 	} {
 		if verdict, err := e.Evaluate(t.Context(), "o", c.definition, json.RawMessage(c.payload)); err != nil || fmt.Sprint(verdict) != c.want {
 			t.Errorf("%+v: got %v %v", c, verdict, err)

@@ -25,6 +25,8 @@ type Verdict struct {
 	Compliant bool
 	// Reasons name the rules that are not true, and why, for the log: they hold nothing of the payload.
 	Reasons []string
+	// Failed says of the first rule that is not true what it asks for, with the values that it compares.
+	Failed string
 }
 
 // Check returns an Invalid error that names each part of the definition that is wrong, and how; nil when payloads can be
@@ -91,6 +93,9 @@ func EvaluateBy(schema *Schema, rules []string, data json.RawMessage) (Verdict, 
 			return Verdict{}, fmt.Errorf("compile rule %d: %w", i+1, err)
 		}
 		if reason := run(code, budget, input); reason != "" {
+			if verdict.Compliant {
+				verdict.Failed = asked(source, input)
+			}
 			verdict.Compliant = false
 			verdict.Reasons = append(verdict.Reasons, fmt.Sprintf("rule %d %s", i+1, reason))
 		}

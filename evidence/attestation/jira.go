@@ -27,11 +27,11 @@ func (r *jiraRule) Compliant() bool {
 
 func summarizeJira(items []JiraItem) []string {
 	if len(items) == 0 {
-		return []string{"No issue"}
+		return []string{"no issue"}
 	}
 	var lines []string
 	for _, item := range items {
-		line := "Issue " + item.IssueID
+		line := "issue " + item.IssueID
 		if !item.IssueExists {
 			line += " (does not exist)"
 		}

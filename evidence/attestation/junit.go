@@ -36,12 +36,21 @@ func (r *junitRule) Compliant() bool {
 
 func summarizeJUnit(suites []JUnitResult) []string {
 	var sum JUnitResult
+	var failing []string
 	for _, suite := range suites {
+		if suite.Failures != 0 || suite.Errors != 0 {
+			failing = append(failing, suite.Name)
+		}
 		sum.Total += suite.Total
-		sum.Failures += suite.Failures
-		sum.Errors += suite.Errors
+		sum.Failures += suite.Failures + suite.Errors
 		sum.Skipped += suite.Skipped
 	}
-	return []string{fmt.Sprintf("%s in %s: %d failed, %s, %d skipped", evidence.Count(sum.Total, "test"),
-		evidence.Count(len(suites), "suite"), sum.Failures, evidence.Count(sum.Errors, "error"), sum.Skipped)}
+	skipped := ""
+	if sum.Skipped != 0 {
+		skipped = fmt.Sprintf(", %d skipped", sum.Skipped)
+	}
+	if len(failing) == 0 {
+		return []string{evidence.Count(sum.Total-sum.Skipped, "test") + " passed" + skipped}
+	}
+	return []string{fmt.Sprintf("%d of %s failed%s: %s", sum.Failures, evidence.Count(sum.Total, "test"), skipped, firstOf(failing))}
 }

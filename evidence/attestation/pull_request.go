@@ -221,6 +221,44 @@ func (c *shapeCheck) objects(name string, fields []field, closed bool) (objects 
 
 func isNull(raw json.RawMessage) bool { return strings.TrimSpace(string(raw)) == "null" }
 
-func summarizePullRequests(found []json.RawMessage) []string {
-	return []string{evidence.Count(len(found), "pull request") + " found"}
+// summarizedPullRequest is what the summary says of a pull request of either version.
+type summarizedPullRequest struct {
+	URL       string
+	Author    string
+	Approvers []json.RawMessage
+}
+
+func summarizePullRequests(found []summarizedPullRequest) []string {
+	if len(found) == 0 {
+		return []string{"no pull request"}
+	}
+	lines := make([]string, 0, len(found))
+	for _, one := range found {
+		line := one.URL
+		if one.Author != "" {
+			line += " by " + one.Author
+		}
+		approvers := "approved by nobody else"
+		if others := one.others(); len(others) > 0 {
+			approvers = "approved by " + strings.Join(others, ", ")
+		}
+		lines = append(lines, line+", "+approvers)
+	}
+	return lines
+}
+
+// others are the approvers who are not the author. Older clients send their names alone.
+func (p *summarizedPullRequest) others() []string {
+	var others []string
+	for _, raw := range p.Approvers {
+		var approver PullRequestApprover
+		if json.Unmarshal(raw, &approver.Username) != nil && json.Unmarshal(raw, &approver) != nil {
+			continue
+		}
+		approved := approver.State == nil || *approver.State == "" || strings.EqualFold(*approver.State, "approved")
+		if approved && approver.Username != p.Author && !slices.Contains(others, approver.Username) {
+			others = append(others, approver.Username)
+		}
+	}
+	return others
 }

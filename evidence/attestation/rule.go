@@ -3,6 +3,8 @@ package attestation
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/itchyny/gojq"
@@ -32,6 +34,33 @@ func compileRule(source string) (code *gojq.Code, err error) {
 		return nil, errors.New("modules are not available")
 	}
 	return gojq.Compile(query)
+}
+
+// member is a path to a member of the input, in a rule that has nothing but paths, values and operators.
+var member = regexp.MustCompile(`(?:\.[A-Za-z_][A-Za-z0-9_]*)+`)
+
+// asked says what a rule asks for. Where it compares members of the input, it says what they are.
+func asked(source string, input any) string {
+	said := "the rule asks for " + source
+	if strings.ContainsAny(source, `|[]{}();$"?`) {
+		return said
+	}
+	var values []string
+	for _, path := range slices.Compact(member.FindAllString(source, -1)) {
+		value := input
+		for _, step := range strings.Split(path[1:], ".") {
+			object, _ := value.(map[string]any)
+			value = object[step]
+		}
+		switch value.(type) {
+		case nil:
+			values = append(values, path[1:]+" is missing")
+		case map[string]any, []any:
+		default:
+			values = append(values, fmt.Sprintf("%s is %v", path[1:], value))
+		}
+	}
+	return strings.Join(append(values, said), ", ")
 }
 
 // run returns why a rule does not give true alone, for the log, or "".

@@ -1,8 +1,10 @@
 package attestation
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"attestry/evidence"
 )
@@ -85,6 +87,24 @@ func (r *snykRule) Compliant() bool {
 	return !slices.ContainsFunc(r.Results, func(project ProcessedScanResult) bool { return project != ProcessedScanResult{} })
 }
 
+// Failed says what a scan found: how much, and the gravest issues, which ProcessSnyk leaves out. It is "" if it found
+// nothing.
+func (s *SnykResultsSummary) Failed() string {
+	var high, medium, low []FoundIssue
+	for _, project := range s.Results {
+		high, medium, low = append(high, project.High...), append(medium, project.Medium...), append(low, project.Low...)
+	}
+	var named []string
+	for _, issue := range slices.Concat(high, medium, low) {
+		named = append(named, issue.ID+" "+issue.Message)
+	}
+	counts := summarizeSnyk(ProcessSnyk(*s))[0]
+	if len(named) == 0 {
+		return counts
+	}
+	return counts + ": " + firstOf(named)
+}
+
 func summarizeSnyk(results ProcessedSnykResults) []string {
 	var sum ProcessedScanResult
 	for _, project := range results.Results {
@@ -92,6 +112,15 @@ func summarizeSnyk(results ProcessedSnykResults) []string {
 		sum.MediumCount += project.MediumCount
 		sum.HighCount += project.HighCount
 	}
-	return []string{fmt.Sprintf("Findings in %s: %d high, %d medium, %d low",
-		evidence.Count(len(results.Results), "project"), sum.HighCount, sum.MediumCount, sum.LowCount)}
+	var counts []string
+	for _, of := range []struct {
+		severity string
+		count    int64
+	}{{"high", sum.HighCount}, {"medium", sum.MediumCount}, {"low", sum.LowCount}} {
+		if of.count != 0 {
+			counts = append(counts, fmt.Sprintf("%d %s", of.count, of.severity))
+		}
+	}
+	found := cmp.Or(strings.Join(counts, ", "), "nothing found")
+	return []string{fmt.Sprintf("%s in %s", found, evidence.Count(len(results.Results), "project"))}
 }

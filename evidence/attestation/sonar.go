@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+
+	"attestry/evidence"
 )
 
 // SonarResults is what a Sonar analysis came to. Other members, such as branch, are kept.
@@ -82,9 +84,19 @@ func (r *sonarRule) Compliant() bool { return IsSonarOK(r.Gate.Status) }
 func IsSonarOK(status string) bool { return status == "OK" }
 
 func summarizeSonar(results SonarResults) []string {
-	gate := "none"
-	if results.QualityGate != nil {
-		gate = results.QualityGate.Status
+	gate := results.QualityGate
+	if gate == nil {
+		return []string{"no quality gate for project " + results.Project.Key}
 	}
-	return []string{fmt.Sprintf("Project %s, quality gate: %s", results.Project.Key, gate)}
+	text := fmt.Sprintf("quality gate %s for project %s", gate.Status, results.Project.Key)
+	var failing []string
+	for _, of := range gate.Conditions {
+		if !IsSonarOK(of.Status) {
+			failing = append(failing, fmt.Sprintf("%s is %s (%s %s)", of.Metric, evidence.Text(of.Value), of.Operator, of.ErrorThreshold))
+		}
+	}
+	if len(failing) > 0 {
+		text += ": " + firstOf(failing)
+	}
+	return []string{text}
 }

@@ -2,16 +2,52 @@ package attestation
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"attestry/evidence"
 )
 
-// Summary sums up for people what an attestation of a recorded type found, one element a line. It returns nil for types
-// that are shown by their verdict alone, and for payloads of earlier forms.
-func Summary(recorded string, payload map[string]json.RawMessage) []string {
+// maxFinding is how many bytes a Finding has before it is cut.
+const maxFinding = 200
+
+// Finding says in one line why the verdict of an attestation is what it is: who overrode it and why, or what failed. It is
+// "" for what is compliant by itself. failed is what is known to have failed, "" to tell by the payload or else by the
+// description.
+func Finding(a *evidence.Attestation, failed string) string {
+	switch {
+	case a.Override != nil:
+		failed = fmt.Sprintf("overridden by %s: %s", a.ReportedBy, a.Override.Reason)
+	case a.Compliant:
+		return ""
+	case failed == "":
+		failed = cmp.Or(strings.Join(summarize(a.Type, a.Payload), "; "), evidence.Text(a.Description))
+	}
+	return oneLine(failed)
+}
+
+func oneLine(text string) string {
+	return evidence.Shorten(strings.Join(strings.Fields(text), " "), maxFinding)
+}
+
+// Summary sums up for people what an attestation of a recorded type found, one element a line. It begins with the finding,
+// unless the payload says the same. It returns nil for what has neither, and for payloads of earlier forms.
+func Summary(recorded, finding string, payload map[string]json.RawMessage) []string {
+	lines := summarize(recorded, payload)
+	switch {
+	case finding == "" || finding == oneLine(strings.Join(lines, "; ")):
+		return lines
+	case len(lines) == 1 && strings.HasPrefix(finding, lines[0]):
+		return []string{finding}
+	}
+	return slices.Insert(lines, 0, finding)
+}
+
+func summarize(recorded string, payload map[string]json.RawMessage) []string {
 	of, builtIn := TypeOf(recorded)
 	switch {
 	case !builtIn:
@@ -20,6 +56,15 @@ func Summary(recorded string, payload map[string]json.RawMessage) []string {
 		return nil
 	}
 	return of.Summarize(payload[of.Member])
+}
+
+// firstOf names the first things of a list, and how many more there are.
+func firstOf(all []string) string {
+	const most = 3
+	if len(all) <= most {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
 }
 
 // summarizeData lists the members of a custom type's data that are no lists or objects.

@@ -82,7 +82,7 @@ func (d *EnvironmentDocument) Judge(applied []policy.Applied, evaluations map[st
 			for _, resolution := range rule.Resolutions {
 				found := applied[i].Policy.Explain(number, resolution, &facts)
 				one.Findings = append(one.Findings, Sentence{
-					Rule: number, Cause: found.Outcome, Failing: found.Outcome.Failing(), Text: found.Text, Remedy: found.Remedy,
+					Rule: number, Cause: found.Outcome, Failing: found.Outcome.Failing(), Text: found.Full(), Remedy: found.Remedy,
 				})
 			}
 		}

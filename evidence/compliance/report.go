@@ -130,7 +130,7 @@ func attestations(required []template.Attestation, entries []evidence.Entry) []A
 
 // Shortfall names what keeps an artifact from being compliant in its trail: attestations of
 // the artifact or the trail that are not compliant, and required ones that are missing.
-func Shortfall(t *template.Template, trail *evidence.Trail, slot *evidence.Slot, artifact evidence.SlotArtifact) (failing, missing []string) {
+func Shortfall(t *template.Template, trail *evidence.Trail, slot *evidence.Slot, artifact evidence.SlotArtifact) (failing []evidence.Entry, missing []string) {
 	required, _ := t.Artifact(slot.Name)
 	for _, status := range slices.Concat(
 		attestations(t.Trail.Attestations, trail.Entries),
@@ -140,7 +140,7 @@ func Shortfall(t *template.Template, trail *evidence.Trail, slot *evidence.Slot,
 		case status.Entry == nil:
 			missing = append(missing, status.Name)
 		case !status.Entry.Compliant:
-			failing = append(failing, status.Name)
+			failing = append(failing, *status.Entry)
 		}
 	}
 	return failing, missing

@@ -47,6 +47,8 @@ type Attestation struct {
 	Flow      string `json:"flow"`  // name
 	Trail     string `json:"trail"` // name
 	Compliant bool   `json:"compliant"`
+	// Finding is that of the attestation (attestation.Finding).
+	Finding string `json:"finding,omitempty"`
 }
 
 // RuleEvaluation is one rule's evaluation: a resolution per flow, or one without a flow.
@@ -176,7 +178,9 @@ func (r *AttestationRule) resolve(facts *Facts, flow *Flow) (Outcome, *Attestati
 }
 
 func citation(entry *evidence.Entry, flow, trail string) *Attestation {
-	return &Attestation{ID: entry.ID, Name: entry.Name, Type: entry.Type, Flow: flow, Trail: trail, Compliant: entry.Compliant}
+	return &Attestation{
+		ID: entry.ID, Name: entry.Name, Type: entry.Type, Flow: flow, Trail: trail, Compliant: entry.Compliant, Finding: entry.Finding,
+	}
 }
 
 // find returns the attestation of a flow that decides: the latest, and of any name preferably a compliant one.

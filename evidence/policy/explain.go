@@ -12,8 +12,18 @@ type Sentence struct {
 	Outcome Outcome
 	// Text says what was found.
 	Text string
+	// Finding is why the attestations that it names have their verdicts, "" if that is not known.
+	Finding string
 	// Remedy says what would make the rule satisfied, "" if it does not fail.
 	Remedy string
+}
+
+// Full is the text with the finding.
+func (s *Sentence) Full() string {
+	if s.Finding == "" {
+		return s.Text
+	}
+	return strings.TrimSuffix(s.Text, ".") + ": " + strings.TrimRight(s.Finding, ".") + "."
 }
 
 // Explain words a resolution of the rule of the given number.
@@ -49,6 +59,9 @@ func (p *Policy) Explain(number int, resolution Resolution, facts *Facts) Senten
 		said.explainControl(rule, resolution.Attestation, flow)
 	default:
 		said.explainAttestation(rule, resolution.Attestation, flow)
+	}
+	if found := resolution.Attestation; found != nil {
+		said.Finding = found.Finding
 	}
 	return said
 }
@@ -86,6 +99,7 @@ func (s *Sentence) explainTrail(flow *Flow) {
 		return
 	}
 	s.Text = flow.where() + " the artifact is " + string(flow.Status) + flow.Shortfall.reasons() + "."
+	s.Finding = flow.Shortfall.findings()
 	s.Remedy = "Attest again what is non-compliant once it has been put right, or override it with a reason."
 	if missing := len(flow.Shortfall.Missing) > 0; missing && flow.Status == evidence.Incomplete {
 		s.Remedy = "Record the missing attestations in the trail."
@@ -110,6 +124,21 @@ func (s *Shortfall) reasons() string {
 		return ""
 	}
 	return " (" + strings.Join(reasons, "; ") + ")"
+}
+
+// findings say why those that fail do, by name if there are several.
+func (s *Shortfall) findings() string {
+	var findings []string
+	for _, name := range s.Failing {
+		switch finding := s.Findings[name]; {
+		case finding == "":
+		case len(s.Failing) == 1:
+			return finding
+		default:
+			findings = append(findings, fmt.Sprintf("'%s': %s", name, finding))
+		}
+	}
+	return strings.Join(findings, "; ")
 }
 
 func quote(names []string) string { return "'" + strings.Join(names, "', '") + "'" }

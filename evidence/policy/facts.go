@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"slices"
+
 	"attestry/evidence"
 	"attestry/evidence/expression"
 )
@@ -35,6 +37,8 @@ const maxShortfall = 10
 type Shortfall struct {
 	// Failing are not compliant.
 	Failing []string `json:"failing,omitempty"`
+	// Findings say of those that fail why, by name.
+	Findings map[string]string `json:"findings,omitempty"`
 	// Missing are required by the trail's template and not there.
 	Missing []string `json:"missing,omitempty"`
 	// Others is how many more there are.
@@ -42,10 +46,28 @@ type Shortfall struct {
 }
 
 // NewShortfall keeps the first names of each kind, so that snapshots stay small.
-func NewShortfall(failing, missing []string) Shortfall {
-	s := Shortfall{Failing: failing[:min(len(failing), maxShortfall)], Missing: missing[:min(len(missing), maxShortfall)]}
+func NewShortfall(failing []evidence.Entry, missing []string) Shortfall {
+	s := Shortfall{Missing: missing[:min(len(missing), maxShortfall)]}
+	for _, entry := range failing[:min(len(failing), maxShortfall)] {
+		s.Failing = append(s.Failing, entry.Name)
+		if entry.Finding == "" {
+			continue
+		}
+		if s.Findings == nil {
+			s.Findings = map[string]string{}
+		}
+		s.Findings[entry.Name] = entry.Finding
+	}
 	s.Others = len(failing) + len(missing) - len(s.Failing) - len(s.Missing)
 	return s
+}
+
+// Equal reports whether two shortfalls name the same attestations.
+func (s *Shortfall) Equal(other *Shortfall) bool {
+	if s == nil || other == nil {
+		return s == other
+	}
+	return slices.Equal(s.Failing, other.Failing) && slices.Equal(s.Missing, other.Missing) && s.Others == other.Others
 }
 
 // Decision is a decision on a control.

@@ -2,7 +2,6 @@ package snapshot
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 
 	"attestry/evidence"
@@ -122,7 +121,7 @@ func changedVerdict(before, after Artifact) Annotation {
 // sameDecisions reports whether two artifacts passed and failed the same rules and lack the same in their trails.
 func sameDecisions(a, b *Artifact) bool {
 	return slices.EqualFunc(a.Decisions, b.Decisions, func(a, b Decision) bool { return a.Rules == b.Rules }) &&
-		slices.EqualFunc(a.Origins, b.Origins, func(a, b Origin) bool { return reflect.DeepEqual(a.Shortfall, b.Shortfall) })
+		slices.EqualFunc(a.Origins, b.Origins, func(a, b Origin) bool { return a.Shortfall.Equal(b.Shortfall) })
 }
 
 // artifact is what the change happened to, of those that run in its snapshot.

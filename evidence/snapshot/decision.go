@@ -169,7 +169,7 @@ func (d *Decision) size() int {
 func (r *Reason) size() int {
 	size := reasonFrame + textSize(r.Fault)
 	if a := r.Attestation; a != nil {
-		size += textSize(a.ID, a.Name, a.Type, a.Flow, a.Trail)
+		size += textSize(a.ID, a.Name, a.Type, a.Flow, a.Trail, a.Finding)
 	}
 	return size
 }

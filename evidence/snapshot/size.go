@@ -67,6 +67,9 @@ func (o *Origin) size() int {
 	}
 	if shortfall := o.Shortfall; shortfall != nil {
 		size += textSize(shortfall.Failing...) + textSize(shortfall.Missing...)
+		for name, finding := range shortfall.Findings {
+			size += textSize(name, finding)
+		}
 	}
 	return size
 }

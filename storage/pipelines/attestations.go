@@ -14,7 +14,7 @@ var attestationSchema = &storage.Schema{
 	Name: "attestations",
 	Fields: []string{
 		"org", "flow", "trail", "name", "type", "fingerprint", "commit", "control", "compliant", "time",
-		"targets", "bound_commit", "overridden",
+		"targets", "bound_commit", "overridden", "finding",
 	},
 	Indexes: []storage.Index{
 		{Name: "time", Fields: []string{"org", "time"}},
@@ -43,8 +43,8 @@ func NewAttestations(docs storage.Documents) *Attestations {
 }
 
 // attestationFields are the fields by which attestations are found, and those from which a slot is rebuilt: targets and
-// bound_commit of one that was made by name, overridden of an override. Documents of earlier versions lack these three;
-// targets is always there since, "" of one that was not made by name.
+// bound_commit of one that was made by name, overridden of an override, and finding. Documents of earlier versions lack
+// them; targets is always there since, "" of one that was not made by name.
 func attestationFields(a *evidence.Attestation) map[string]any {
 	fields := map[string]any{
 		"org": a.Org, "flow": a.Flow, "trail": evidence.TrailKey(a.Flow, a.Trail), "name": a.Name, "type": a.Type,
@@ -59,6 +59,9 @@ func attestationFields(a *evidence.Attestation) map[string]any {
 	}
 	if a.Override != nil {
 		fields["overridden"] = a.Override.Original
+	}
+	if a.Finding != "" {
+		fields["finding"] = a.Finding
 	}
 	return fields
 }

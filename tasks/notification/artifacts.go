@@ -73,7 +73,7 @@ func (p *provenances) why(artifact *snapshot.Artifact) []string {
 			for _, resolution := range rule.Resolutions {
 				if resolution.Outcome.Failing() && len(reasons) < maxReasons {
 					sentence := p.applied[i].Policy.Explain(number, resolution, &facts)
-					reasons = append(reasons, sentence.Text+" "+sentence.Remedy)
+					reasons = append(reasons, sentence.Full()+" "+sentence.Remedy)
 				}
 			}
 		}

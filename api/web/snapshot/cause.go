@@ -11,7 +11,7 @@ import (
 
 // Cause is why artifacts of a snapshot may not run: what one policy finds in the same words.
 type Cause struct {
-	// Text says what was found, without the trail that it was found in.
+	// Text says what was found, without the trail that it was found in and what an attestation says of it.
 	Text string
 	// Policy is the policy that finds it, "" for none.
 	Policy string
@@ -22,9 +22,9 @@ type Cause struct {
 	last *Artifact
 }
 
-// CausedArtifact is an artifact that a cause keeps from running, with its own remedy, "" if none is known.
+// CausedArtifact is an artifact that a cause keeps from running, with what was found of it and its own remedy, each "" if none is known.
 type CausedArtifact struct {
-	Name, Fingerprint, Link, Remedy string
+	Name, Fingerprint, Link, Finding, Remedy string
 }
 
 // More is how many artifacts are not named.
@@ -67,7 +67,7 @@ func (c *Causes) addTo(sentence *Sentence, artifact *Artifact) bool {
 	}
 	one.last = artifact
 	if one.Count++; len(one.Artifacts) < maxOfCause {
-		one.Artifacts = append(one.Artifacts, CausedArtifact{artifact.Name, artifact.Fingerprint, artifact.Link, view.Known(sentence.Remedy)})
+		one.Artifacts = append(one.Artifacts, CausedArtifact{artifact.Name, artifact.Fingerprint, artifact.Link, sentence.Finding, view.Known(sentence.Remedy)})
 	}
 	return true
 }
@@ -82,6 +82,9 @@ func (s *Sentence) cause() string {
 		return "No flow knows the artifact, so that nothing is known of it."
 	}
 	text := strings.TrimPrefix(s.Text, fmt.Sprintf("In trail '%s' of flow '%s' ", view.Known(s.Trail), view.Known(s.Flow)))
+	if before, ok := strings.CutSuffix(text, ": "+strings.TrimRight(s.Finding, ".")+"."); ok && s.Finding != "" {
+		text = before + "."
+	}
 	if text == "" {
 		return s.Text
 	}

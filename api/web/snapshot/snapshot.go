@@ -23,6 +23,7 @@ type Sentence struct {
 	Cause   string            `json:"cause"`
 	Failing bool              `json:"failing"`
 	Text    string            `json:"text"`
+	Finding string            `json:"finding"`
 	Remedy  *string           `json:"remedy"`
 	Links   map[string]string `json:"links"`
 	Policy  *string           `json:"policy_name"`
@@ -57,6 +58,16 @@ func (r *Artifact) Exited() bool { return r.Annotation.Type == "exited" }
 
 // Failing reports whether the artifact runs and is not compliant.
 func (r *Artifact) Failing() bool { return !r.Exited() && r.Compliant != nil && !*r.Compliant }
+
+// Allowed says who allowed the artifact to run whatever policies say, "" if nobody did.
+func (r *Artifact) Allowed() string {
+	for i := range r.Explanation {
+		if said := &r.Explanation[i]; said.Cause == "allow_listed" {
+			return said.Text
+		}
+	}
+	return ""
+}
 
 // Change says in words what has happened to the artifact since the snapshot before.
 func (r *Artifact) Change() string {

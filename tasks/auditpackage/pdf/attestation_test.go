@@ -17,24 +17,8 @@ func TestPayloadsAreSummedUp(t *testing.T) {
 		payload map[string]json.RawMessage
 		want    []string
 	}{
-		"junit": {evidence.TypeJUnit, payload("junit_results", `[{"total":5,"failures":2,"errors":1,"skipped":1},{"total":1}]`),
-			[]string{"6 tests in 2 suites: 2 failed, 1 error, 1 skipped"}},
-		"junit without suites": {evidence.TypeJUnit, payload("junit_results", `[]`), []string{"0 tests in 0 suites: 0 failed, 0 errors, 0 skipped"}},
-		"snyk": {evidence.TypeSnyk, payload("processed_snyk_results", `{"results":[{"low_count":1,"high_count":2},{"medium_count":3}]}`),
-			[]string{"Findings in 2 projects: 2 high, 3 medium, 1 low"}},
-		"jira": {evidence.TypeJira, payload("jira_results", `[{"issue_id":"A-1","issue_exists":true},{"issue_id":"A-2"}]`),
-			[]string{"Issue A-1", "Issue A-2 (does not exist)"}},
-		"jira without issues": {evidence.TypeJira, payload("jira_results", `[]`), []string{"No issue"}},
-		"sonar": {evidence.TypeSonar, payload("sonar_results", `{"project":{"key":"k"},"qualityGate":{"status":"ERROR"}}`),
-			[]string{"Project k, quality gate: ERROR"}},
-		"sonar without gate":    {evidence.TypeSonar, payload("sonar_results", `{"project":{"key":"k"}}`), []string{"Project k, quality gate: none"}},
-		"pull requests":         {evidence.TypePullRequest, payload("pull_requests", `[{"url":"u"}]`), []string{"1 pull request found"}},
-		"custom":                {"custom:x", payload("attestation_data", `{"b":[1],"a":"text","c":{},"d":null,"e":1.50}`), []string{"a: text", "b: list of 1 item", "c: (object)", "d: null", "e: 1.50"}},
-		"custom with a list":    {"custom:x", payload("attestation_data", `[1]`), nil},
-		"decision":              {evidence.TypeDecision, payload("attestation_data", `{"is_compliant":true}`), nil},
-		"generic":               {evidence.TypeGeneric, nil, nil},
-		"junit of another form": {evidence.TypeJUnit, payload("junit_results", `{"total":5}`), nil},
-		"junit without payload": {evidence.TypeJUnit, nil, nil},
+		"junit":   {evidence.TypeJUnit, payload("junit_results", `[{"name":"a","total":5,"failures":2}]`), []string{"2 of 5 tests failed: a"}},
+		"generic": {evidence.TypeGeneric, nil, nil},
 	} {
 		got := NewAttestation(&evidence.Attestation{Type: c.kind, Payload: c.payload}, "", false)
 		if !reflect.DeepEqual(got.Summary, c.want) {

@@ -16,7 +16,11 @@ const (
 
 // summarize sums up what only this type has, nil for payloads of earlier forms.
 func summarize(a *evidence.Attestation) []string {
-	return shortened(attestation.Summary(a.Type, a.Payload))
+	finding := a.Finding
+	if a.Override != nil { // which has lines of its own
+		finding = ""
+	}
+	return shortened(attestation.Summary(a.Type, finding, a.Payload))
 }
 
 func shortened(lines []string) []string {
