@@ -107,16 +107,16 @@ func TestPermissionMakesTheNextSnapshotAtOnce(t *testing.T) {
 	s.reportServer("prod", "web", "db")
 	s.wantRunning("prod", "1 false", "db false started-non-compliant missing_provenance", "web false started-non-compliant missing_provenance")
 	s.allowArtifact("prod", "web", "hotfix")
-	s.wantRunning("prod", "2 false", "db false unchanged missing_provenance", "web true became-compliant")
+	s.wantRunning("prod", "2 false", "db false unchanged missing_provenance", "web true became-compliant by allow_list")
 	said := "'administrator' has allowed the artifact in environment 'prod' on " + s.clock.read().UTC().Format("2006-01-02 at 15:04 UTC") + ", whatever policies say: hotfix"
 	if got := textsIn(s.read("/snapshots/" + s.org + "/prod/2?explain=true")); !slices.Contains(got, said) {
 		t.Errorf("the snapshot says %q", got)
 	}
 	s.allowArtifact("prod", "web", "again")
 	s.allowArtifact("prod", "elsewhere", "does not run")
-	s.wantRunning("prod", "2 false", "db false unchanged missing_provenance", "web true became-compliant")
+	s.wantRunning("prod", "2 false", "db false unchanged missing_provenance", "web true became-compliant by allow_list")
 	s.allowArtifact("prod", "db", "hotfix")
-	s.wantRunning("prod", "3 true", "db true became-compliant", "web true unchanged")
+	s.wantRunning("prod", "3 true", "db true became-compliant by allow_list", "web true unchanged")
 }
 
 func TestAllowListShowsCurrentNamesOfEnvironments(t *testing.T) {

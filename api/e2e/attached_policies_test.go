@@ -48,6 +48,9 @@ func (s *service) wantRunning(environment string, want ...string) {
 	got := []string{fmt.Sprintf("%d %t", snapshot.Index, *snapshot.Compliant)}
 	for _, artifact := range snapshot.Artifacts {
 		line := strings.TrimPrefix(artifact["name"].(string), "/opt/") + " " + asJSON(artifact["compliant"]) + " " + annotation(artifact)
+		if by, changed := artifact["annotation"].(map[string]any)["by"].(string); changed {
+			line += " by " + by
+		}
 		for _, reason := range artifact["reasons_for_incompliance"].([]any) {
 			line += " " + lookup(s.t, reason, "type").(string)
 		}
@@ -70,9 +73,9 @@ func TestAttachingAndDetachingMakeSnapshotsAtOnce(t *testing.T) {
 	s.wantRunning("prod", "1 false", "db null started-unknown", "web null started-unknown")
 
 	s.attach("prod", "provenance")
-	s.wantRunning("prod", "2 false", "db false became-non-compliant missing_provenance", "web true became-compliant")
+	s.wantRunning("prod", "2 false", "db false became-non-compliant by policies missing_provenance", "web true became-compliant by policies")
 	s.attach("prod", "scan", "provenance")
-	s.wantRunning("prod", "3 false", "db false changed missing_provenance no_provenance", "web false became-non-compliant missing_attestation")
+	s.wantRunning("prod", "3 false", "db false changed by policies missing_provenance no_provenance", "web false became-non-compliant by policies missing_attestation")
 	s.attach("prod", "scan") // again
 	if got := s.getSnapshot("prod", "-1"); got.Index != 3 {
 		t.Errorf("attaching again has made snapshot %d", got.Index)
@@ -84,9 +87,9 @@ func TestAttachingAndDetachingMakeSnapshotsAtOnce(t *testing.T) {
 		t.Errorf("the policy is attached to %s", got)
 	}
 	s.detach("prod", "provenance")
-	s.wantRunning("prod", "4 false", "db false changed no_provenance", "web false changed missing_attestation")
+	s.wantRunning("prod", "4 false", "db false changed by policies no_provenance", "web false changed by policies missing_attestation")
 	s.detach("prod", "scan")
-	s.wantRunning("prod", "5 false", "db null changed", "web null changed")
+	s.wantRunning("prod", "5 false", "db null changed by policies", "web null changed by policies")
 	if got := lookup(t, s.read(s.environmentsPath()+"/prod"), "state"); got != nil {
 		t.Errorf("without policies the state is %v", got)
 	}
@@ -130,9 +133,9 @@ func TestPoliciesAreReplacedByTheListOfAWrite(t *testing.T) {
 		t.Errorf("writes that change no policy have made snapshot %d", got)
 	}
 	s.want(http.StatusOK, http.MethodPatch, path+"/prod", []byte(`{"policies":["one"]}`))
-	s.wantRunning("prod", "2 false", "web false changed missing_provenance")
+	s.wantRunning("prod", "2 false", "web false changed by policies missing_provenance")
 	s.want(http.StatusOK, http.MethodPut, path, []byte(strings.Replace(body, `["one","two"]`, `[]`, 1)))
-	s.wantRunning("prod", "3 false", "web null changed")
+	s.wantRunning("prod", "3 false", "web null changed by policies")
 }
 
 func TestPoliciesThatCannotBeAttachedAreRefused(t *testing.T) {
@@ -180,15 +183,15 @@ func TestNewEvidenceTurnsAnEnvironmentGreen(t *testing.T) {
 
 	s.attestGeneric("trail-of-web", "tested", false, "")
 	s.reportServer("prod", "web")
-	s.wantRunning("prod", "2 false", "web false changed non_compliant_in_trail non_compliant_attestation missing_attestation")
+	s.wantRunning("prod", "2 false", "web false changed by evidence non_compliant_in_trail non_compliant_attestation missing_attestation")
 	s.postAttestation(http.StatusCreated, "release-1", "system",
 		`{"attestation_name":"approved","type_name":"decision","control":"R-1","artifact_fingerprint":"`+evidence.HashAPIKey("web")+`","attestation_data":{"is_compliant":true}}`)
 	s.reportServer("prod", "web")
-	s.wantRunning("prod", "3 false", "web false changed non_compliant_in_trail non_compliant_attestation")
+	s.wantRunning("prod", "3 false", "web false changed by evidence non_compliant_in_trail non_compliant_attestation")
 	s.want(http.StatusOK, http.MethodPost, s.trailPath("trail-of-web")+"/override",
 		[]byte(`{"attestation_name":"tested","original_attestation_type":"generic","new_compliance_status":true,"reason":"Tested by hand"}`))
 	s.reportServer("prod", "web")
-	s.wantRunning("prod", "4 true", "web true became-compliant")
+	s.wantRunning("prod", "4 true", "web true became-compliant by evidence")
 	if got := lookup(t, s.read(s.environmentsPath()+"/prod"), "state"); got != true {
 		t.Errorf("the state is %v", got)
 	}
@@ -203,7 +206,7 @@ func TestAllowedArtifactIsCompliantWhateverPoliciesSay(t *testing.T) {
 	s.reportServer("prod", "web")
 	s.wantRunning("prod", "1 false", "web false started-non-compliant missing_provenance")
 	s.allowArtifact("prod", "web", "Legacy")
-	s.wantRunning("prod", "2 true", "web true became-compliant")
+	s.wantRunning("prod", "2 true", "web true became-compliant by allow_list")
 	decisions := s.getSnapshot("prod", "-1").artifact(t, "web")["policy_decisions"]
 	if got := lookup(t, decisions, 0, "status"); got != "NON-COMPLIANT" {
 		t.Errorf("the policy says %v", got)
@@ -232,7 +235,7 @@ func TestNewVersionOfAPolicyCountsFromTheNextReport(t *testing.T) {
 	s.storePolicy("production", `provenance: {required: true, exceptions: [{if: "${{ matches(artifact.name, '/opt/') }}"}]}`)
 	s.wantRunning("prod", "1 false", "web false started-non-compliant missing_provenance")
 	s.reportServer("prod", "web")
-	s.wantRunning("prod", "2 true", "web true became-compliant")
+	s.wantRunning("prod", "2 true", "web true became-compliant by policies")
 	applied := lookup(t, s.read("/snapshots/"+s.org+"/prod/1"), "applied_policies", 0)
 	if lookup(t, applied, "version") != 1.0 || lookup(t, applied, "failing_artifacts", 0, "name") != "/opt/web" {
 		t.Errorf("the first snapshot applied %s", asJSON(applied))

@@ -60,6 +60,7 @@ type SnapshotAnnotation struct {
 	Type string `json:"type" enum:"started-compliant,started-non-compliant,started-unknown,became-compliant,became-non-compliant,updated-provenance,changed,unchanged,exited"`
 	Was  int    `json:"was" doc:"Instances before."`
 	Now  int    `json:"now" doc:"Instances now."`
+	By   string `json:"by,omitempty" doc:"What changed the verdict of an artifact that runs on." enum:"allow_list,policies,evidence"`
 }
 
 // SnapshotPod is a pod that an artifact runs in.
@@ -131,7 +132,7 @@ func (o *snapshotOrigins) showArtifact(one *shownArtifact) SnapshotArtifact {
 		Fingerprint:            one.artifact.Fingerprint,
 		CreationTimestamp:      one.artifact.CreatedAt,
 		Pods:                   showPods(one.artifact.Pods),
-		Annotation:             SnapshotAnnotation{Type: string(one.change.Type), Was: one.change.Was, Now: one.change.Now},
+		Annotation:             SnapshotAnnotation{Type: string(one.change.Type), Was: one.change.Was, Now: one.change.Now, By: string(one.change.By)},
 		ArtifactContext:        showContext(&one.artifact),
 		Flows: resource.Map(one.artifact.Origins, func(origin *snapshot.Origin) SnapshotArtifactFlow {
 			return o.showFlow(&one.artifact, origin)

@@ -23,6 +23,16 @@ const (
 	Exited              Annotation = "exited"
 )
 
+// Changer is what changes verdicts.
+type Changer string
+
+// What changes the verdict of an artifact that runs on.
+const (
+	ByAllowList Changer = "allow_list"
+	ByPolicies  Changer = "policies" // others, or other versions of them
+	ByEvidence  Changer = "evidence" // what is recorded of it in flows
+)
+
 // Started reports whether the artifact began to run with the snapshot.
 func (a Annotation) Started() bool {
 	return a == StartedCompliant || a == StartedNonCompliant || a == StartedUnknown
@@ -38,6 +48,8 @@ type Change struct {
 	Compliant   *bool      `json:"compliant"`
 	// Learned tells that no flow had known the artifact before, which runs on.
 	Learned bool `json:"learned,omitempty"`
+	// By is what changed the verdict of an artifact that runs on, "" where that is not known.
+	By Changer `json:"by,omitempty"`
 	// Newest is the start of the youngest instance, in Unix seconds; it orders answers.
 	Newest int64 `json:"newest"`
 	// Former is the artifact as it last ran; only with Exited, as the tree of the snapshot no longer holds it.
@@ -67,6 +79,7 @@ func diff(before, after []Artifact, otherPolicies bool) []Change {
 			}
 			if kind != Unchanged || was != after[0].Instances() {
 				one := change(after[0], kind, was)
+				one.By = changedBy(kind, &before[0], &after[0], otherPolicies)
 				one.Learned = len(before[0].Origins) == 0 && len(after[0].Origins) > 0
 				changes = append(changes, one)
 			}
@@ -74,6 +87,20 @@ func diff(before, after []Artifact, otherPolicies bool) []Change {
 		}
 	}
 	return changes
+}
+
+// changedBy says what changed the verdict of an artifact that runs on. What is recorded in flows is left when the allow
+// list and the policies are as before.
+func changedBy(kind Annotation, before, after *Artifact, otherPolicies bool) Changer {
+	switch {
+	case kind == Unchanged || kind == UpdatedProvenance:
+		return ""
+	case before.Allowed != after.Allowed:
+		return ByAllowList
+	case otherPolicies:
+		return ByPolicies
+	}
+	return ByEvidence
 }
 
 // Significant reports whether changes need a new snapshot. Instance numbers do not (docs/semantics.md 11.1).

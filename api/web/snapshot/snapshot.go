@@ -42,6 +42,7 @@ type Artifact struct {
 	Annotation  struct {
 		Type string `json:"type"`
 		Now  int    `json:"now"`
+		By   string `json:"by"`
 	} `json:"annotation"`
 	Flows []ArtifactFlow `json:"flows"`
 	Link  string         `json:"-"`
@@ -69,12 +70,17 @@ func (r *Artifact) Allowed() string {
 	return ""
 }
 
+// changers say what changed the verdict of an artifact.
+var changers = map[string]string{
+	"allow_list": " by the allow list", "policies": " by other policies", "evidence": " by what was recorded",
+}
+
 // Change says in words what has happened to the artifact since the snapshot before.
 func (r *Artifact) Change() string {
 	if r.Annotation.Type == "unchanged" {
 		return ""
 	}
-	return strings.ReplaceAll(r.Annotation.Type, "-", " ")
+	return strings.ReplaceAll(r.Annotation.Type, "-", " ") + changers[r.Annotation.By]
 }
 
 // States are the states that a filter takes, with what people call them.
