@@ -61,7 +61,7 @@ func TestOldNamesRedirectThoughOtherPartsOfTheAddressAreAlike(t *testing.T) {
 	for former, now := range map[string]string{s.org: "staging", "env": "testing"} {
 		s.createEnvironment(former, evidence.K8S)
 		s.renameEnvironment(former, now)
-		for _, page := range []string{"", "/diff?from=1&to=2", "/events", "/snapshots/1"} {
+		for _, page := range []string{"", "/diff?from=1&to=2", "/events", "/timeline", "/snapshots/1"} {
 			want := "/" + s.org + "/environments/" + now + page
 			if got := v.open("/" + s.org + "/environments/" + former + page); got.status != http.StatusFound || got.header.Get("Location") != want {
 				t.Errorf("%s of %s leads to %d %s, want %s", page, former, got.status, got.header.Get("Location"), want)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -41,6 +42,11 @@ func TestPeopleFindOutWhyAnEnvironmentIsRed(t *testing.T) {
 	b.wantText("SHA-256")
 }
 
+// minute is a time some minutes from now, as a browser sends it.
+func minute(from time.Duration) string {
+	return time.Now().UTC().Add(from * time.Minute).Format("2006-01-02T15:04")
+}
+
 func TestAllPagesCanBeUsedByEverybody(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
@@ -61,6 +67,7 @@ func TestAllPagesCanBeUsedByEverybody(t *testing.T) {
 		"artifact":      {root + "/flows/build/artifacts/" + fingerprint, "approved-by-security"},
 		"events":        {root + "/environments/production/events", "/opt/web"},
 		"diff":          {root + "/environments/production/diff?from=1&to=2", "1 artifact changed, 1 did not"},
+		"timeline":      {root + "/environments/production/timeline?from=" + minute(-10) + "&to=" + minute(1), "The same in words"},
 		"policies":      {root + "/policies", "releases"},
 		"policy":        {root + "/policies/releases", "approved-by-security"},
 		"evaluate":      {root + "/policies/releases/evaluate", "Nothing is stored"},

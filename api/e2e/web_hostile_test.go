@@ -105,7 +105,7 @@ func (s *service) hostilePages() []hostilePage {
 	for _, path := range []string{"/flows", "/policies", "/controls"} {
 		add(http.StatusOK, path, hostile...)
 	}
-	for _, path := range []string{"/deployments", "/environments/production/events", "/environments/production/diff?from=1&to=2"} {
+	for _, path := range []string{"/deployments", "/environments/production/events", "/environments/production/diff?from=1&to=2", "/environments/production/timeline"} {
 		add(http.StatusOK, path, names...)
 	}
 	for _, path := range []string{"/environments/production", "/environments/production/snapshots/2"} {

@@ -332,3 +332,29 @@ func TestHistoryTellsWhatWasNotJudged(t *testing.T) {
 		}
 	}
 }
+
+func TestTimelineShowsWhatRanWhen(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{})
+	s.createEnvironment("production", evidence.Server)
+	v := s.signedIn(readerKey)
+	path := "/" + s.org + "/environments/production/timeline"
+	v.wantPage(http.StatusOK, path, "Nothing is known of this time")
+	s.reportServer("production", "stays", "goes")
+	s.clock.advance(2 * 24 * time.Hour)
+	s.reportServer("production", "stays", "comes")
+	v = s.signedIn(readerKey) // the session has ended
+	v.wantPage(http.StatusOK, path, "still running at")
+	gone := string(v.open(path + "?name=GOES").body)
+	if !strings.Contains(gone, "/opt/goes") || strings.Contains(gone, "/opt/stays") || strings.Contains(gone, "still running") {
+		t.Errorf("what has stopped is shown as %s", gone)
+	}
+	// The snapshot in force when the time begins says what has run before.
+	lastDay := string(v.open(path + "?days=1").body)
+	if !strings.Contains(lastDay, "/opt/goes") || strings.Count(lastDay, ">before <") != 2 {
+		t.Errorf("the last day is shown as %s", lastDay)
+	}
+	if got := s.signedIn(strangerKey).open(path).status; got != http.StatusForbidden && got != http.StatusNotFound {
+		t.Errorf("a stranger gets %d", got)
+	}
+}

@@ -32,7 +32,8 @@ type diffSide struct {
 
 // diffPage shows what changed between two snapshots.
 type diffPage struct {
-	Org, Environment string
+	Org         string
+	Environment environment
 	// From and To are what the form is filled in with.
 	From, To string
 	// Failed says why there is nothing to show, "" if there is.
@@ -51,7 +52,7 @@ func (s *Site) showDiff(p *page) error {
 		return err
 	}
 	p.APIPath = request.Target("/env-diff/%s", shown.Org) + "?" + url.Values{
-		"snappish1": {snappish(shown.Environment, shown.From)}, "snappish2": {snappish(shown.Environment, shown.To)},
+		"snappish1": {snappish(shown.Environment.Name, shown.From)}, "snappish2": {snappish(shown.Environment.Name, shown.To)},
 	}.Encode()
 	err = shown.load(p)
 	if refused, ok := p.PassOn(err); ok {
@@ -60,21 +61,16 @@ func (s *Site) showDiff(p *page) error {
 	if err != nil {
 		return err
 	}
-	return p.Render("diff", "What changed in "+shown.Environment, shown)
+	return p.Render("diff", "What changed in "+shown.Environment.Name, shown)
 }
 
 // findEnvironment asks for the environment in the path. If it was renamed, it redirects to the new name, and moved is true.
-func (p *page) findEnvironment(into *string) (moved bool, err error) {
+func (p *page) findEnvironment(into *environment) (moved bool, err error) {
 	name := p.Parameter("environment")
-	var found environment
-	if err := p.Get(request.Target("/environments/%s/%s", p.Org(), name), &found); err != nil {
+	if err := p.Get(request.Target("/environments/%s/%s", p.Org(), name), into); err != nil || into.Name == name {
 		return false, err
 	}
-	*into = found.Name
-	if found.Name == name {
-		return false, nil
-	}
-	return true, p.Redirect(found.Name)
+	return true, p.Redirect(into.Name)
 }
 
 // snappish names a snapshot as the API does. A number or what else picks a snapshot is of the

@@ -164,6 +164,7 @@ type event struct {
 	Artifact    string  `json:"artifact_name"`
 	Fingerprint string  `json:"sha256"`
 	Description string  `json:"description"`
+	Type        string  `json:"type"`
 	At          float64 `json:"reported_at"`
 	Flow        string  `json:"pipeline"`
 	Compliant   *bool   `json:"artifact_compliance"`
@@ -171,9 +172,10 @@ type event struct {
 }
 
 type eventsPage struct {
-	Org, Environment string
-	Events           []event
-	Pager            request.Pager
+	Org         string
+	Environment environment
+	Events      []event
+	Pager       request.Pager
 }
 
 func (s *Site) showEvents(p *page) error {
@@ -183,14 +185,14 @@ func (s *Site) showEvents(p *page) error {
 		return err
 	}
 	number := p.Number("page")
-	p.APIPath = request.Target("/environments/%s/%s/events", shown.Org, shown.Environment) +
+	p.APIPath = request.Target("/environments/%s/%s/events", shown.Org, shown.Environment.Name) +
 		"?per_page=" + strconv.Itoa(view.RowsPerPage) + "&page=" + strconv.Itoa(number)
 	last, err := p.List(p.APIPath, &shown.Events)
 	if err != nil {
 		return err
 	}
 	shown.Pager = p.Pager("page", number, last)
-	return p.Render("events", "Events of "+shown.Environment, shown)
+	return p.Render("events", "Events of "+shown.Environment.Name, shown)
 }
 
 const (

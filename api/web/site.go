@@ -144,6 +144,7 @@ func (s *Site) pages() []route {
 		{"/:org/environments/:environment/sparkline.svg", s.showSparkline},
 		{"/:org/environments/:environment/diff", s.showDiff},
 		{"/:org/environments/:environment/events", s.showEvents},
+		{"/:org/environments/:environment/timeline", s.showTimeline},
 		{"/:org/flows", s.showFlows},
 		{"/:org/flows/:flow", s.showFlow},
 		{"/:org/flows/:flow/trails/:trail", s.showTrail},

@@ -29,6 +29,7 @@ const maxText = 64 << 10
 func functions(clock evidence.Clock) template.FuncMap {
 	return template.FuncMap{
 		"moment":     func(seconds any) moment { return newMoment(seconds, clock()) },
+		"utc":        utc,
 		"short":      short,
 		"external":   external,
 		"commit":     shortCommit,
@@ -75,6 +76,11 @@ func newMoment(value any, now time.Time) moment {
 	}
 	at := time.UnixMilli(int64(seconds * 1000)).UTC()
 	return moment{Exact: at.Format(time.RFC3339), Relative: humanize.RelTime(at, now, "ago", "from now")}
+}
+
+// utc is a time in UTC, from Unix seconds, in a layout of package time.
+func utc(seconds float64, layout string) string {
+	return time.UnixMilli(int64(seconds * 1000)).UTC().Format(layout)
 }
 
 // shownDigits is how much of a fingerprint or commit is shown.

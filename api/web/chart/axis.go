@@ -1,0 +1,45 @@
+package chart
+
+import "time"
+
+// maxTicks is how many times an axis marks, so that their labels do not overlap on a telephone.
+const maxTicks = 6
+
+// steps are how many minutes lie between two times that are marked. Longer steps are the last one, doubled.
+var steps = []time.Duration{1, 5, 15, 60, 180, 360, 720, 1440, 2880, 10080}
+
+// Axis is a time between two moments, in Unix seconds.
+type Axis struct{ From, To float64 }
+
+// Tick is a time that is marked on an axis.
+type Tick struct {
+	At    float64
+	Label string
+}
+
+// Place is where a moment is on the axis, in percent of its length.
+func (a Axis) Place(at float64) float64 { return min(max(0, (at-a.From)/(a.To-a.From)), 1) * 100 }
+
+// Share is how much of the axis a time takes, in percent. The shortest can be seen.
+func (a Axis) Share(from, to float64) float64 {
+	if from >= to {
+		return 0
+	}
+	return max(0.3, a.Place(to)-a.Place(from))
+}
+
+// Ticks are round times in UTC: days at their midnights, and hours.
+func (a Axis) Ticks() (ticks []Tick) {
+	step := time.Minute
+	for i := 1; a.To-a.From > step.Seconds()*maxTicks; i++ {
+		step = max(2*step, steps[min(i, len(steps)-1)]*time.Minute)
+	}
+	for at := time.Unix(int64(a.From), 0).UTC().Truncate(step).Add(step); float64(at.Unix()) < a.To; at = at.Add(step) {
+		layout := "15:04"
+		if at.Equal(at.Truncate(24 * time.Hour)) {
+			layout = "2 Jan"
+		}
+		ticks = append(ticks, Tick{float64(at.Unix()), at.Format(layout)})
+	}
+	return ticks
+}

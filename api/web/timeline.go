@@ -1,0 +1,173 @@
+package web
+
+import (
+	"cmp"
+	"io"
+	"math"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"attestry/api/jsonstream"
+	"attestry/api/web/chart"
+	"attestry/api/web/request"
+	"attestry/api/web/snapshot"
+	"attestry/evidence"
+)
+
+const (
+	// maxEventReads is how often a timeline reads 100 events, the newest first.
+	maxEventReads = 5
+	// maxRan is how many artifacts a timeline has. Those of its events come first.
+	maxRan = 500
+	// timeField is how browsers send a time.
+	timeField = "2006-01-02T15:04"
+)
+
+// ranArtifact is an artifact with the times in which it ran with one verdict, oldest first. Their index is that of the
+// snapshot with which they began, 0 if they began before what is shown.
+type ranArtifact struct {
+	Name, Fingerprint, Flow string
+	Runs                    []historyEntry
+}
+
+// timelinePage shows what ran when.
+type timelinePage struct {
+	Org, Name   string
+	Environment environment
+	Days        int // until now, 0 for another time
+	Axis        chart.Axis
+	// Known and Until are from when on and until when it is known what ran.
+	Known, Until float64
+	// Cut is set if the axis begins later than was asked for, as there are too many events.
+	Cut       bool
+	Artifacts []*ranArtifact
+	More      int // how many artifacts are left out
+	Pager     request.Pager
+	found     map[string]*ranArtifact // by fingerprint
+}
+
+func (s *Site) showTimeline(p *page) error {
+	t := timelinePage{Org: p.Org(), Name: p.C.Query("name"), found: map[string]*ranArtifact{}}
+	if moved, err := p.findEnvironment(&t.Environment); err != nil || moved {
+		return err
+	}
+	t.Environment.prepare(t.Org, s.Clock())
+	t.ask(p, evidence.Seconds(s.Clock()))
+	if t.Until = t.Axis.To; t.Environment.Silent {
+		t.Until = min(t.Until, *t.Environment.LastReportedAt)
+	}
+	t.Known = t.Until
+	if len(t.Environment.Included) == 0 && t.Until > t.Axis.From {
+		if err := t.load(p); err != nil {
+			return err
+		}
+	}
+	t.Artifacts = slices.DeleteFunc(t.Artifacts, func(one *ranArtifact) bool { return len(one.Runs) == 0 })
+	slices.SortFunc(t.Artifacts, func(a, b *ranArtifact) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Runs[0].From, b.Runs[0].From))
+	})
+	t.Artifacts, t.Pager = request.Cut(p.Request, t.Artifacts)
+	return p.Render("timeline", "Timeline of "+t.Environment.Name, &t)
+}
+
+// ask reads which time the query asks for: between two moments, or a number of days until now. It begins with a second, as
+// the API finds snapshots by the second.
+func (t *timelinePage) ask(p *page, now float64) {
+	from, wrong := time.Parse(timeField, p.C.Query("from"))
+	to, alsoWrong := time.Parse(timeField, p.C.Query("to"))
+	t.Axis = chart.Axis{From: float64(from.Unix()), To: min(float64(to.Unix()), now)}
+	if wrong == nil && alsoWrong == nil && t.Axis.From < t.Axis.To {
+		return
+	}
+	if t.Days, _ = strconv.Atoi(p.C.Query("days")); t.Days < 1 || t.Days > 366 {
+		t.Days = 7
+	}
+	t.Axis = chart.Axis{From: math.Floor(now) - float64(t.Days)*24*time.Hour.Seconds(), To: now}
+}
+
+// load reads the newest events, and the snapshot that was in force before them.
+func (t *timelinePage) load(p *page) error {
+	p.APIPath = request.Target("/environments/%s/%s/events", t.Org, t.Environment.Name) + "?" +
+		url.Values{"per_page": {"100"}, "start_ts": {fixed(t.Axis.From)}, "end_ts": {fixed(t.Axis.To)}}.Encode()
+	var events []event // newest first
+	for number, last := 1, 1; number <= last && !t.Cut; number++ {
+		var found []event
+		var err error
+		if last, err = p.List(p.APIPath+"&page="+strconv.Itoa(number), &found); err != nil {
+			return err
+		}
+		events, t.Cut = append(events, found...), number == maxEventReads && number < last
+	}
+	for _, one := range events {
+		t.artifact(one.Artifact, one.Fingerprint, one.Flow)
+	}
+	if t.Cut {
+		t.Axis.From = math.Ceil(events[len(events)-1].At)
+	}
+	t.Known = t.Axis.From
+	at := time.Unix(int64(t.Known), 0).UTC().Format("@{2006-01-02T15:04:05}")
+	err := p.Read(request.Target("/snapshots/%s/%s/%s", t.Org, t.Environment.Name, at), t.decode)
+	if request.IsRefused(err, http.StatusNotFound) { // the first report came later
+		t.Known, err = t.Until, nil
+		if len(events) > 0 {
+			t.Known = events[len(events)-1].At
+		}
+	}
+	for _, one := range slices.Backward(events) {
+		if ran := t.found[one.Fingerprint]; ran != nil && one.At > t.Axis.From { // the snapshot has what happened before
+			ran.add(&one, t.Until)
+		}
+	}
+	return err
+}
+
+// decode reads what ran when the time began.
+func (t *timelinePage) decode(content io.Reader) error {
+	decoder := jsonstream.NewDecoder(content)
+	return decoder.Object(map[string]any{"artifacts": func() error {
+		var one snapshot.Artifact
+		if err := decoder.Decode(&one); err != nil || one.Exited() {
+			return err
+		}
+		flows := append(one.Flows, snapshot.ArtifactFlow{}) // which stands for no flow
+		if ran := t.artifact(one.Name, one.Fingerprint, flows[0].Name); ran != nil {
+			ran.Runs = []historyEntry{{From: t.Known, To: t.Until, State: one.Compliant}}
+		}
+		return nil
+	}})
+}
+
+// artifact is the one of a fingerprint, nil if it is left out.
+func (t *timelinePage) artifact(name, fingerprint, flow string) *ranArtifact {
+	known := t.found[fingerprint]
+	if known != nil || !strings.Contains(strings.ToLower(name), strings.ToLower(t.Name)) {
+		return known
+	}
+	if len(t.Artifacts) == maxRan {
+		t.More++
+		return nil
+	}
+	known = &ranArtifact{Name: name, Fingerprint: fingerprint, Flow: flow}
+	t.found[fingerprint], t.Artifacts = known, append(t.Artifacts, known)
+	return known
+}
+
+// add ends the last run with an event, and begins the next one, which lasts until it is known no more.
+func (a *ranArtifact) add(happened *event, until float64) {
+	next := historyEntry{Index: happened.Snapshot, From: happened.At, To: until, State: happened.Compliant}
+	exited := happened.Type == "exited"
+	if n := len(a.Runs); n > 0 {
+		last := &a.Runs[n-1]
+		if last.To == until && !exited && last.verdict() == next.verdict() {
+			return // something else about it has changed
+		}
+		last.To = min(last.To, next.From)
+	}
+	if !exited {
+		a.Runs = append(a.Runs, next)
+	}
+}
