@@ -75,6 +75,7 @@ func TestAllPagesCanBeUsedByEverybody(t *testing.T) {
 		"control":       {root + "/controls/RELEASE", "Releases are agreed"},
 		"deployments":   {root + "/deployments", "/opt/web"},
 		"search":        {root + "/search?q=" + fingerprint[:12], "production"},
+		"found":         {root + "/search?q=e&since=2026-01-01", "name: "},
 		"members":       {root + "/members", "administrator"},
 		"settings":      {root + "/settings", "Service accounts"},
 		"area":          {root + "/settings/environments", "production"},

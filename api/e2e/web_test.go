@@ -358,3 +358,30 @@ func TestTimelineShowsWhatRanWhen(t *testing.T) {
 		t.Errorf("a stranger gets %d", got)
 	}
 }
+
+func TestSearchFindsThingsOfAllKindsAndSaysWhy(t *testing.T) {
+	t.Parallel()
+	s := shareOnAnyEngine(t)
+	s.deliverRed()
+	s.want(http.StatusCreated, http.MethodPost, "/controls/"+s.org, []byte(`{"identifier":"RELEASE","name":"Releases are agreed"}`))
+	v := s.signedIn(readerKey)
+	for query, want := range map[string][]string{
+		"q=Prod":                            {"production\">", "name: <bdi><mark>prod</mark>uction"},
+		"q=BUI":                             {"/flows/build\">", "<mark>bui</mark>ld"},
+		"q=release":                         {"/controls/RELEASE\">", "/policies/releases\">"},
+		"q=1.0&kind=trail":                  {"/flows/build/trails/1.0\">", "name: <bdi><mark>1.0</mark>"},
+		"q=of-the-trail&kind=attestation":   {"attestation_id=", "name: <bdi><mark>of-the-trail</mark>"},
+		"q=prod&state=not+compliant":        {"production\">"},
+		"q=prod&state=compliant":            {"Nothing was found"},
+		"q=prod&since=2000-01-01":           {"production\">"},
+		"q=of-the&until=2000-01-01":         {"Nothing was found"},
+		"q=%22%3E%3Cscript%3E&kind=unknown": {"Nothing was found"},
+	} {
+		shown := v.open("/" + s.org + "/search?" + query)
+		for _, text := range want {
+			if shown.status != http.StatusOK || !strings.Contains(string(shown.body), text) {
+				t.Errorf("%s answers %d without %s:\n%s", query, shown.status, text, shown.body)
+			}
+		}
+	}
+}

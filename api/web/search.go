@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -9,21 +10,77 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"attestry/api/jsonstream"
 	"attestry/api/web/request"
 	"attestry/api/web/view"
 )
 
-// maxNamed is how many names of a kind a search shows.
-const maxNamed = 20
+const (
+	// maxThings is how many things of a kind a search shows.
+	maxThings = 20
+	// maxBeside is how much is shown before and behind what was searched for, in bytes.
+	maxBeside = 60
+)
 
 var (
 	// digits are what the API searches for among fingerprints and commits.
 	digits = regexp.MustCompile(`^[a-fA-F0-9]{5,64}$`)
-	// flowPart is what the API searches for among flows.
-	flowPart = regexp.MustCompile(`^[a-zA-Z0-9\-]+$`)
+	// flowPart and attestationPart are what the API searches for among flows and attestations.
+	flowPart        = regexp.MustCompile(`^[a-zA-Z0-9\-]+$`)
+	attestationPart = regexp.MustCompile(`^[a-zA-Z0-9\-_.~]{1,200}$`)
 )
+
+// searchedKind is a kind of things that a search looks among.
+type searchedKind struct {
+	Name, Title string
+	// list is the operation that lists them, and filter its parameter for the text of a search, which matches takes;
+	// nil for all. Without a filter, what the operation lists is compared with the text.
+	list, filter string
+	takes        *regexp.Regexp
+	// state and at are the members that have the state and the time of a thing, "" for none.
+	state, at string
+	// page is the page of a thing; nil if the API says it.
+	page func(org, name string) string
+}
+
+// searchedKinds are all kinds. Of trails and artifacts, the API lists the newest.
+var searchedKinds = []searchedKind{
+	{"environment", "Environments", "/environments/%s?page=1&per_page=50&", "name", nil, "state", "last_changed_at", view.Pages.Environment},
+	{"flow", "Flows", "/flows/%s?per_page=100&case_sensitive=false&", "search_by_name", flowPart, "latest_state", "latest_activity_at", view.Pages.Flow},
+	{"control", "Controls", "/controls/%s?per_page=100&", "search", nil, "", "created_at", view.Pages.Control},
+	{"policy", "Policies", "/policies/%s?", "", nil, "", "last_modified_at", view.Pages.Policy},
+	{"trail", "Trails", "/trails/%s?per_page=100&", "", nil, "compliance_state", "last_modified_at", nil},
+	{"artifact", "Artifacts", "/artifacts/%s?per_page=100&", "", nil, "state", "created_at", nil},
+	{"attestation", "Attestations", "/attestations/%s?per_page=100&", "name_regex", attestationPart, "is_compliant", "created_at", nil},
+}
+
+// searchedMembers are what is compared with the text of a search, and what people call it. The first one that a thing has
+// is its name.
+var searchedMembers = []struct{ outer, inner, word string }{
+	{"identifier", "", "identifier"}, {"name", "", "name"}, {"attestation_name", "", "name"}, {"filename", "", "name"},
+	{"description", "", "description"}, {"git_commit_info", "sha1", "commit"}, {"git_commit_info", "author", "author"},
+	{"git_commit_info", "message", "commit message"}, {"git_commit_info", "branch", "branch"}, {"created_by", "", "created by"},
+}
+
+// verdictWords are what a search calls the states that it is filtered by.
+var verdictWords = map[any]string{true: "compliant", "COMPLIANT": "compliant", false: "not compliant", "NON-COMPLIANT": "not compliant"}
+
+// foundThing is a thing that has the text of a search: Match in what Word says, with what is before and behind it.
+type foundThing struct {
+	Name, Link, Flow, Trail    string
+	State                      any
+	At                         float64
+	Word, Before, Match, After string
+}
+
+// foundKind are the things of a kind that were found.
+type foundKind struct {
+	searchedKind
+	Things []foundThing
+	More   bool
+}
 
 type foundArtifact struct {
 	Fingerprint string   `json:"fingerprint"`
@@ -35,39 +92,47 @@ type foundArtifact struct {
 	Trail       string   `json:"trail"`
 	State       string   `json:"compliance_state"`
 	RunningIn   []string `json:"running_in"`
-	Link        string   `json:"-"`
+	History     []struct {
+		Timestamp float64 `json:"timestamp"`
+	} `json:"history"`
+	// Word says what matches the digits.
+	Word string `json:"-"`
+	Link string `json:"-"`
 }
 
-// foundName is a thing whose name has the text of the search.
-type foundName struct{ Kind, Name, Description, Link string }
-
 type searchPage struct {
-	Org, Query string
-	Beta       bool
-	Names      []foundName
-	// More are the kinds of which not all names are shown.
-	More      []string
-	Artifacts []foundArtifact
-	Total     int
-	Pager     request.Pager
+	Org, Query, Kind, State, Since, Until string
+	Kinds                                 []searchedKind
+	Found                                 []foundKind
+	Artifacts                             []foundArtifact // found by their digits
+	Total                                 int
+	Pager                                 request.Pager
 	// Reason says why the API has found no artifacts, "" if it has or was not searched.
 	Reason string
 	// only is the one fingerprint that the digits match, "" if they match several things.
 	only string
+	// text is the text of the search, in upper or lower case.
+	text *regexp.Regexp
 }
 
 // Nothing reports whether nothing was found.
-func (s *searchPage) Nothing() bool { return len(s.Names)+s.Total == 0 }
+func (s *searchPage) Nothing() bool { return len(s.Found)+s.Total == 0 }
 
 func (s *Site) showSearch(p *page) error {
-	shown := searchPage{Org: p.Org(), Query: strings.TrimSpace(p.C.Query("q")), Beta: p.Beta()}
+	asked := func(name string) string { return strings.TrimSpace(strings.ToValidUTF8(p.C.Query(name), "")) }
+	shown := searchPage{Org: p.Org(), Query: asked("q"), Kind: asked("kind"), State: asked("state"), Since: asked("since"), Until: asked("until"), Kinds: searchedKinds}
 	if shown.Query == "" {
 		return p.Render("search", "Search", &shown)
 	}
-	if err := shown.findNames(p); err != nil {
-		return err
+	shown.text = regexp.MustCompile("(?i)" + regexp.QuoteMeta(shown.Query))
+	for _, kind := range searchedKinds {
+		if shown.Kind == "" || shown.Kind == kind.Name {
+			if err := shown.find(p, kind); err != nil {
+				return err
+			}
+		}
 	}
-	if digits.MatchString(shown.Query) {
+	if digits.MatchString(shown.Query) && (shown.Kind == "" || shown.Kind == "artifact") {
 		if err := shown.findArtifacts(p); err != nil {
 			return err
 		}
@@ -82,7 +147,7 @@ func (s *Site) showSearch(p *page) error {
 // onlyPage is the page that all results link to, "" if they link to several or to none. A fingerprint that
 // several flows have reported has a page in each.
 func (s *searchPage) onlyPage() string {
-	if s.only == "" || len(s.Names) > 0 || len(s.Artifacts) == 0 {
+	if s.only == "" || len(s.Found) > 0 || len(s.Artifacts) == 0 {
 		return ""
 	}
 	link := s.Artifacts[0].Link
@@ -92,75 +157,90 @@ func (s *searchPage) onlyPage() string {
 	return link
 }
 
-// findNames looks among environments, flows and controls. The API searches for no names of trails.
-func (s *searchPage) findNames(p *page) error {
-	var environments struct {
-		listed
-		Found []environment `json:"environments"`
-	}
-	if err := p.Get(request.Target("/environments/%s", s.Org)+firstOf("name", s.Query), &environments); err != nil {
-		return err
-	}
-	for _, one := range environments.Found {
-		s.Names = append(s.Names, foundName{"Environment", one.Name, one.Description, view.Pages.Environment(s.Org, one.Name)})
-	}
-	s.noteMore("environments", environments.Total)
-	if err := s.findFlows(p); err != nil {
-		return err
-	}
-	return s.findControls(p)
+// passes reports whether the filters let a state and a time pass.
+func (s *searchPage) passes(state any, at float64) bool {
+	day := time.Unix(int64(at), 0).UTC().Format(time.DateOnly)
+	return (s.State == "" || s.State == verdictWords[state]) && (s.Since == "" || day >= s.Since) && (s.Until == "" || at > 0 && day <= s.Until)
 }
 
-// firstOf asks for the first entries of a list that a filter leaves.
-func firstOf(filter, value string) string {
-	return "?" + url.Values{"page": {"1"}, "per_page": {strconv.Itoa(maxNamed)}, filter: {value}}.Encode()
-}
-
-func (s *searchPage) findFlows(p *page) error {
-	if !flowPart.MatchString(s.Query) {
+// find looks among the things of a kind. There are no controls where the organization does not have them.
+func (s *searchPage) find(p *page, kind searchedKind) error {
+	if kind.takes != nil && !kind.takes.MatchString(s.Query) {
 		return nil
 	}
-	var flows struct {
-		Found []struct {
-			Name        string `json:"name"`
-			Description string `json:"description"`
-		} `json:"data"`
-		Pagination request.Pagination `json:"pagination"`
+	query := url.Values{}
+	switch kind.filter {
+	case "":
+	case "name_regex":
+		query.Set(kind.filter, s.text.String())
+		if s.State != "" {
+			query.Set("is_compliant", strconv.FormatBool(s.State == verdictWords[true]))
+		}
+		if until, err := time.Parse(time.DateOnly, s.Until); err == nil {
+			query.Set("to_timestamp", strconv.FormatInt(until.AddDate(0, 0, 1).Unix(), 10))
+		}
+	default:
+		query.Set(kind.filter, s.Query)
 	}
-	if err := p.Get(request.Target("/flows/%s", s.Org)+firstOf("search_by_name", s.Query)+"&case_sensitive=false", &flows); err != nil {
-		return err
+	found := foundKind{searchedKind: kind}
+	err := p.Read(request.Target(kind.list, s.Org)+query.Encode(), func(content io.Reader) error {
+		decoder := jsonstream.NewDecoder(content)
+		add := func() error { return s.add(decoder, &found) }
+		if decoder.Begins('[') {
+			return decoder.EachElement(add)
+		}
+		return decoder.Object(map[string]any{"data": add, "environments": add, "controls": add})
+	})
+	if len(found.Things) > 0 {
+		s.Found = append(s.Found, found)
 	}
-	for _, one := range flows.Found {
-		s.Names = append(s.Names, foundName{"Flow", one.Name, one.Description, view.Pages.Flow(s.Org, one.Name)})
-	}
-	s.noteMore("flows", flows.Pagination.Total)
-	return nil
-}
-
-// findControls finds none where the organization does not have the experimental features.
-func (s *searchPage) findControls(p *page) error {
-	var controls struct {
-		listed
-		Found []control `json:"controls"`
-	}
-	err := p.Get(request.Target("/controls/%s", s.Org)+firstOf("search", s.Query), &controls)
-	if request.IsRefused(err, http.StatusForbidden) {
+	if kind.Name == "control" && request.IsRefused(err, http.StatusForbidden) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	for _, one := range controls.Found {
-		s.Names = append(s.Names, foundName{"Control", one.Identifier, one.Name, view.Pages.Control(s.Org, one.Identifier)})
-	}
-	s.noteMore("controls", controls.Total)
-	return nil
+	return err
 }
 
-func (s *searchPage) noteMore(kind string, total int64) {
-	if total > maxNamed {
-		s.More = append(s.More, kind)
+// add adds a thing of a list, if it has the text of the search and the filters let it pass.
+func (s *searchPage) add(decoder *jsonstream.Decoder, to *foundKind) error {
+	members := map[string]any{to.state: new(any), to.at: new(any), "flow": new(any), "flow_name": new(any), "trail_name": new(any), "html_url": new(any)}
+	for _, member := range searchedMembers {
+		members[member.outer] = new(any)
 	}
+	if err := decoder.Object(members); err != nil {
+		return err
+	}
+	value := func(outer, inner string) any {
+		decoded, _ := members[outer].(*any)
+		if nested, ok := (*decoded).(map[string]any); ok {
+			return nested[inner]
+		}
+		return *decoded
+	}
+	text := func(outer, inner string) string { found, _ := value(outer, inner).(string); return found }
+	thing := foundThing{Flow: cmp.Or(text("flow", "name"), text("flow_name", "")), Trail: text("trail_name", ""), State: value(to.state, "")}
+	thing.At, _ = value(to.at, "").(float64)
+	for _, member := range searchedMembers {
+		found := text(member.outer, member.inner)
+		thing.Name = cmp.Or(thing.Name, found)
+		if at := s.text.FindStringIndex(found); at != nil && thing.Word == "" {
+			thing.Word, thing.Before, thing.Match, thing.After = member.word, found[:at[0]], found[at[0]:at[1]], view.Cut(found[at[1]:], maxBeside)
+		}
+	}
+	if cut := len(thing.Before) - maxBeside; cut > 0 {
+		thing.Before = "…" + strings.ToValidUTF8(thing.Before[cut:], "")
+	}
+	if thing.Word == "" || !s.passes(thing.State, thing.At) {
+		return nil
+	}
+	if to.page != nil {
+		thing.Link = to.page(s.Org, thing.Name)
+	} else if address, err := url.Parse(text("html_url", "")); err == nil {
+		thing.Link = address.RequestURI()
+	}
+	if to.More = len(to.Things) == maxThings; !to.More {
+		to.Things = append(to.Things, thing)
+	}
+	return nil
 }
 
 // findArtifacts looks among fingerprints and commits. That there are none is no error.
@@ -194,6 +274,16 @@ func (s *searchPage) decodeArtifact(decoder *jsonstream.Decoder) error {
 	var one foundArtifact
 	if err := decoder.Decode(&one); err != nil {
 		return err
+	}
+	at := 0.0
+	for _, event := range one.History {
+		at = max(at, event.Timestamp)
+	}
+	if !s.passes(one.State, at) {
+		return nil
+	}
+	if one.Word = "commit"; strings.HasPrefix(one.Fingerprint, strings.ToLower(s.Query)) {
+		one.Word = "fingerprint"
 	}
 	if one.Known {
 		one.Link = view.Pages.Artifact(s.Org, one.Flow, one.Fingerprint, "")

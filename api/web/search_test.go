@@ -3,6 +3,8 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -15,6 +17,7 @@ const (
 func foundNothing() cannedAnswers {
 	return cannedAnswers{
 		"GET /environments/acme": canned(noEnvironments), "GET /flows/acme": canned(noFlows),
+		"GET /policies/acme": canned(`[]`), "GET /trails/acme": canned(`{"data": []}`), "GET /artifacts/acme": canned(`[]`), "GET /attestations/acme": canned(`{"data": []}`),
 		"GET /controls/acme": refused(http.StatusForbidden, `{"message": "Experimental features are not enabled for this organization"}`),
 	}
 }
@@ -37,11 +40,75 @@ func TestSearchShowsAllFlowsThatHaveReportedAFingerprint(t *testing.T) {
 
 func TestSearchShowsSeveral(t *testing.T) {
 	answers := foundNothing()
-	answers["GET /environments/acme"] = withHostile(`{"total_count": 30, "environments": [{"name": "%[1]s", "description": "%[2]s"}]}`)
+	answers["GET /environments/acme"] = withHostile(`{"total_count": 30, "environments": [{"name": "%[1]s", "description": "%[2]s abCDE"}]}`)
 	answers["GET /search/acme/sha/abcde"] = withHostile(`{"resolved_to": {"type": "mixed", "full_match": null}, "artifacts": [
 		{"fingerprint": "abcde1", "name": "%[1]s", "has_provenance": true, "flow": "%[2]s", "trail": "%[3]s", "git_commit": "abcde2abcde2", "commit_url": "%[3]s", "compliance_state": "COMPLIANT", "running_in": ["%[1]s"]},
 		{"fingerprint": "abcde3", "name": "%[2]s", "has_provenance": false, "git_commit": "0000000000", "html_url": "%[3]s", "running_in": []}]}`)
-	newFakeAPI(t, answers).open(t, "/acme/search?q=abcde").has(t, escapedScript, "There are more environments", "no provenance", "compliant")
+	newFakeAPI(t, answers).open(t, "/acme/search?q=abcde").has(t, escapedScript, "description: ", "<mark>abCDE</mark>", "fingerprint <code><mark>abcde</mark>", "no provenance", "compliant")
+}
+
+// foundAll are the answers to a search for ada.
+func foundAll() cannedAnswers {
+	answers := foundNothing()
+	commit := `"git_commit_info": {"sha1": "62bd", "author": "Ada <ada@example.com>", "message": "Fix", "branch": "main"}`
+	answers["GET /environments/acme"] = canned(`{"environments": [{"name": "Ada-prod", "state": false, "last_changed_at": 1774900000}, {"name": "ada-new", "state": null}]}`)
+	answers["GET /flows/acme"] = canned(`{"data": [{"name": "ada-build", "latest_state": "COMPLIANT", "latest_activity_at": 1774000000}]}`)
+	answers["GET /controls/acme"] = canned(`{"controls": [{"identifier": "C-1", "name": "Adapted releases", "created_at": 1774900000}]}`)
+	answers["GET /policies/acme"] = canned(`[{"name": "other"}, {"name": "prod", "description": "` + strings.Repeat("long ", 40) + `by Ada ` + script + `", "versions": [{"policy_yaml": "x"}]}]`)
+	answers["GET /trails/acme"] = canned(`{"data": [{"name": "t1", ` + commit + `, "compliance_state": "NON-COMPLIANT", "last_modified_at": 1774900000, "flow": {"name": "build"}, "html_url": "http://localhost/acme/flows/build/trails/t1"},
+		{"name": "t2", "compliance_state": "COMPLIANT", "flow": {"name": "build"}}]}`)
+	answers["GET /artifacts/acme"] = canned(`[{"filename": "shop/canada:1.2", "fingerprint": "aa", "state": "COMPLIANT", "created_at": 1774900000, "trail_name": "t1", "html_url": "javascript:alert(1)"}]`)
+	answers["GET /attestations/acme"] = canned(`{"data": [{"attestation_name": "ada-scan", "is_compliant": true, "created_at": 1774900000, "flow_name": "build", "trail_name": "t1",
+		"html_url": "http://localhost/acme/flows/build/trails/t1?attestation_id=5"}]}`)
+	return answers
+}
+
+func TestSearchSaysWhatMatches(t *testing.T) {
+	api := newFakeAPI(t, foundAll())
+	api.open(t, "/acme/search?q=ada").has(t, `<a href="/acme/environments/Ada-prod">`, `name: <bdi><mark>Ada</mark>-prod</bdi>`, `<a href="/acme/flows/ada-build">`,
+		`name: <bdi><mark>Ada</mark>pted releases`, `<a href="/acme/controls/C-1">`, `<a href="/acme/policies/prod">`, `description: <bdi>…`, `by <mark>Ada</mark> &lt;script`,
+		`<a href="/acme/flows/build/trails/t1">`, `author: <bdi><mark>Ada</mark> &lt;ada@example.com&gt;`, `name: <bdi>shop/can<mark>ada</mark>:1.2`,
+		`<a href="/acme/flows/build/trails/t1?attestation_id=5">`, "· in <bdi>build</bdi> / <bdi>t1</bdi>")
+	if want := "/attestations/acme?per_page=100&name_regex=%28%3Fi%29ada"; len(api.asked) != len(searchedKinds) || api.asked[6].Target != want {
+		t.Errorf("asked %v", api.asked)
+	}
+}
+
+func TestSearchIsFiltered(t *testing.T) {
+	for filter, want := range map[string]string{
+		"kind=trail":                 "t1",
+		"state=compliant":            "ada-build shop/canada:1.2 ada-scan",
+		"state=not+compliant":        "Ada-prod t1",
+		"since=2026-03-30":           "Ada-prod C-1 t1 shop/canada:1.2 ada-scan",
+		"since=2026-03-31":           "",
+		"until=2026-03-29":           "ada-build",
+		"kind=flow&since=2026-03-20": "ada-build",
+		"kind=attestation&until=2026-03-30&state=compliant": "ada-scan",
+	} {
+		api := newFakeAPI(t, foundAll())
+		page := api.open(t, "/acme/search?q=ada&"+filter)
+		page.has(t)
+		var names []string
+		for _, found := range regexp.MustCompile(`<li><a href="[^"]*"><bdi>([^<]*)<`).FindAllStringSubmatch(page.text, -1) {
+			names = append(names, found[1])
+		}
+		if got := strings.Join(names, " "); got != want {
+			t.Errorf("%s finds %q, want %q", filter, got, want)
+		}
+		if filter == "kind=trail" && len(api.asked) != 1 {
+			t.Errorf("a search for trails asks %v", api.asked)
+		}
+	}
+}
+
+func TestSearchShowsTheFirstThingsOfAKind(t *testing.T) {
+	answers := foundNothing()
+	answers["GET /policies/acme"] = canned("[" + strings.Repeat(`{"name": "ada"},`, 30) + `{"name": "ada"}]`)
+	page := newFakeAPI(t, answers).open(t, "/acme/search?q=ada")
+	page.has(t, "There are more.")
+	if got := strings.Count(page.text, "<mark>ada</mark>"); got != maxThings {
+		t.Errorf("shows %d", got)
+	}
 }
 
 func TestSearchSaysThatNothingWasFound(t *testing.T) {

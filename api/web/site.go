@@ -70,8 +70,9 @@ type Site struct {
 // New makes the pages. Mount has the server serve them.
 func New(options Options) (*Site, error) {
 	made, err := view.New(options.Clock, template.FuncMap{
-		"states": func() map[string]string { return snapshot.States },
-		"urls":   view.First[externalURL],
+		"states":   func() map[string]string { return snapshot.States },
+		"urls":     view.First[externalURL],
+		"verdicts": func() []string { return []string{verdictWords[true], verdictWords[false]} },
 	})
 	sessions := session.New(session.Options{
 		Storage: options.Storage, Identities: options.Identities, Clock: options.Clock, Base: options.Links.Base,
