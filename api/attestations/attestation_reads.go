@@ -3,7 +3,6 @@ package attestations
 import (
 	"context"
 	"errors"
-	"net/http"
 	"regexp/syntax"
 	"slices"
 	"strings"
@@ -32,24 +31,6 @@ const (
 	// maxRegexSize bounds what it takes up, in bytes.
 	maxRegexSize = 1 << 20
 )
-
-func (h *handlers) attestationReadRoutes() []server.Route {
-	return []server.Route{
-		{Method: http.MethodGet, Path: "/attestations/{org}", OperationID: "get_attestations", Tag: "Attestation",
-			Summary: "List the attestations of an organization", MinRole: evidence.Reader, Serve: server.Handle(h.listAttestations)},
-		{Method: http.MethodGet, Path: "/attestations/{org}/list_attestations_for_criteria", OperationID: "list_attestations_for_criteria", Tag: "Attestation",
-			Summary: "List attestations by commit", MinRole: evidence.Reader, Serve: server.Handle(h.listCommitAttestations)},
-		{Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}", OperationID: "get_flow_attestations", Tag: "Attestation",
-			Summary: "List the attestations of a flow", MinRole: evidence.Reader, Serve: resource.OfFlow(h.Base, h.listFlowAttestations)},
-		{Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}/artifact/{fingerprint}/{attestation_name}", OperationID: "get_artifact_attestation", Tag: "Attestation",
-			Summary: "Read the attestations of a name on an artifact", MinRole: evidence.Reader, Serve: resource.OfFlow(h.Base, h.getArtifactAttestations)},
-		{Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/{attestation_name}", OperationID: "get_trail_attestation", Tag: "Attestation",
-			Summary: "Read the attestations of a name on a trail", MinRole: evidence.Reader, Serve: server.Handle(h.getTrailAttestations)},
-		{Method: http.MethodGet, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/attestation/{attestation_id}/evidence", OperationID: "get_attestation_evidence", Tag: "Attestation",
-			Summary: "Download the file attached to an attestation", MinRole: evidence.Reader,
-			Statuses: []int{http.StatusOK, http.StatusPartialContent}, Serve: server.Handle(h.getEvidence)},
-	}
-}
 
 type listAttestationsInput struct {
 	server.OrgPath

@@ -3,7 +3,6 @@ package attestations
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -21,22 +20,6 @@ import (
 
 // schemaField is the part of a form that holds a type's JSON Schema.
 const schemaField = "type_schema"
-
-func (h *handlers) attestationTypeRoutes() []server.Route {
-	return []server.Route{
-		{Method: http.MethodGet, Path: "/custom-attestation-types/{org}", OperationID: "get_custom_attestation_types", Tag: "Custom Attestation Types",
-			Summary: "List the custom attestation types", MinRole: evidence.Reader, Serve: server.Handle(h.listAttestationTypes)},
-		{Method: http.MethodPost, Path: "/custom-attestation-types/{org}", OperationID: "post_custom_attestation_type", Tag: "Custom Attestation Types",
-			Summary: "Create a custom attestation type, or its next version", MinRole: evidence.Member, Statuses: []int{http.StatusCreated},
-			Serve: server.WithForm("data_json", []string{schemaField}, h.postAttestationType)},
-		{Method: http.MethodGet, Path: "/custom-attestation-types/{org}/{custom_attestation_type_name}", OperationID: "get_custom_attestation_type", Tag: "Custom Attestation Types",
-			Summary: "Read a custom attestation type", MinRole: evidence.Reader, Serve: server.Handle(h.getAttestationType)},
-		{Method: http.MethodPut, Path: "/custom-attestation-types/{org}/{custom_attestation_type_name}/archive", OperationID: "archive_custom_attestation_type", Tag: "Custom Attestation Types",
-			Summary: "Archive a custom attestation type", MinRole: evidence.Member, Serve: server.Handle(h.archiveAttestationType)},
-		{Method: http.MethodGet, Path: "/attestations/system-attestation-types", OperationID: "list_system_attestation_types", Tag: "Attestation",
-			Summary: "List the built-in attestation types that have versions", Serve: server.Handle(h.listSystemTypes)},
-	}
-}
 
 // CustomAttestationTypePostInput is the data of post_custom_attestation_type
 // (docs/semantics.md 8.1). Names may have a dot (docs/semantics.md 1.5), and

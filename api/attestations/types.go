@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"reflect"
 	"strings"
 
@@ -19,46 +18,6 @@ import (
 	"attestry/evidence/attestation"
 	"attestry/storage"
 )
-
-// attestationRoutes are those that record attestations, one for each type, and the override. A new type
-// gets a row here, a body below, the members of its payload in AttestationPayload, and a row in
-// attestation.Types, which says the rest.
-func (h *handlers) attestationRoutes() []server.Route {
-	return []server.Route{
-		attestationRoute("custom", "Record an attestation of a custom type", recordAttestation(h, h.evaluateCustom)),
-		attestationRoute("generic", "Record a generic attestation", recordAttestation(h, h.evaluateGeneric)),
-		attestationRoute("jira", "Record which Jira issues are referred to", recordAttestation(h,
-			func(_ context.Context, b *JiraAttestationPostInput) (verdict, error) {
-				return evaluateBuiltIn(evidence.TypeJira, &b.AttestationBase, payload{}, b.JiraResults)
-			})),
-		attestationRoute("junit", "Record the results of JUnit tests", recordAttestation(h,
-			func(_ context.Context, b *JUnitAttestationPostInput) (verdict, error) {
-				return evaluateBuiltIn(evidence.TypeJUnit, &b.AttestationBase, payload{}, b.JUnitResults)
-			})),
-		attestationRoute("pull_request", "Record the pull requests of a commit", recordAttestation(h, h.evaluatePullRequests)),
-		attestationRoute("snyk", "Record the results of a Snyk scan", recordAttestation(h,
-			func(_ context.Context, b *SnykAttestationPostInput) (verdict, error) {
-				v, err := evaluateBuiltIn(evidence.TypeSnyk, &b.AttestationBase, payload{}, attestation.ProcessSnyk(b.SnykResults))
-				v.failed = b.SnykResults.Failed()
-				return v, err
-			})),
-		attestationRoute("sonar", "Record the results of a Sonar analysis", recordAttestation(h,
-			func(_ context.Context, b *SonarAttestationPostInput) (verdict, error) {
-				return evaluateBuiltIn(evidence.TypeSonar, &b.AttestationBase, payload{}, b.SonarResults)
-			})),
-		attestationRoute("system", "Record an attestation of a built-in, versioned type", recordAttestation(h, h.evaluateSystem)),
-		{Method: http.MethodPost, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/override", OperationID: "post_override_attestation", Tag: "Attestation",
-			Summary: "Override the verdict of an attestation", MinRole: evidence.Member, Serve: server.WithBody(h.overrideAttestation)},
-	}
-}
-
-func attestationRoute(kind, summary string, serve server.Binder) server.Route {
-	return server.Route{
-		Method: http.MethodPost, Path: "/attestations/{org}/{flow_name}/trail/{trail_name}/" + kind,
-		OperationID: "post_" + kind + "_attestation", Tag: "Attestation", Summary: summary,
-		MinRole: evidence.Member, Statuses: []int{http.StatusCreated}, Serve: serve,
-	}
-}
 
 // CustomAttestationPostInput is the data of post_custom_attestation
 // (docs/semantics.md 6.1), and so are the following of their operations.

@@ -3,7 +3,6 @@ package deployments
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"slices"
 
 	"attestry/api/resource"
@@ -11,17 +10,6 @@ import (
 	"attestry/evidence"
 	"attestry/storage/pipelines"
 )
-
-// buildRoutes are those of builds: artifacts at their first report
-// (docs/semantics.md 14.3).
-func (h *handlers) buildRoutes() []server.Route {
-	return []server.Route{
-		{Method: http.MethodGet, Path: "/builds/{org}", OperationID: "list_builds", Tag: "Builds",
-			Summary: "List builds", MinRole: evidence.Reader, Serve: server.Handle(h.listBuilds)},
-		{Method: http.MethodGet, Path: "/builds/{org}/statistics", OperationID: "build_statistics", Tag: "Builds",
-			Summary: "List build times", MinRole: evidence.Reader, Serve: server.Handle(h.getBuildStatistics)},
-	}
-}
 
 // BuildFilter selects builds. It is exported because huma passes
 // over embedded types that are not.

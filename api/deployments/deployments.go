@@ -2,7 +2,6 @@ package deployments
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -19,25 +18,6 @@ import (
 // environmentWindow is how far back the deployments of one environment reach unless
 // the request says so (docs/semantics.md 14.1).
 const environmentWindow = 30 * 24 * time.Hour
-
-// deploymentRoutes are those of deployments: artifacts that newly ran in environments.
-func (h *handlers) deploymentRoutes() []server.Route {
-	return []server.Route{
-		{Method: http.MethodGet, Path: "/deployments/{org}", OperationID: "list_deployments", Tag: "Deployments",
-			Summary: "List deployments", MinRole: evidence.Reader, Serve: server.Handle(h.listDeployments)},
-		{Method: http.MethodGet, Path: "/deployments/{org}/{env_name}/{fingerprint}", OperationID: "get_deployment", Tag: "Deployments",
-			Summary: "Read the last deployment of an artifact to an environment", MinRole: evidence.Reader, Serve: server.Handle(h.getDeployment)},
-		{Method: http.MethodGet, Path: "/environments/{org}/{env_name}/deployments", OperationID: "list_env_deployments", Tag: "Environments",
-			Summary: "List the deployments to an environment", MinRole: evidence.Reader, Serve: server.Handle(h.listEnvironmentDeployments)},
-		{Method: http.MethodGet, Path: "/environments/{org}/{env_name}/deployment_frequency", OperationID: "get_deployment_frequency", Tag: "Environments",
-			Summary: "List deployment times of an environment", MinRole: evidence.Reader, Serve: server.Handle(h.getDeploymentFrequency)},
-		{Method: http.MethodGet, Path: "/repos/{org}/{repo}/deployments", OperationID: "list_repo_deployments", Tag: "Repos",
-			Summary: "List the deployments of a repository", MinRole: evidence.Reader, Serve: server.Handle(h.listRepoDeployments)},
-		{Method: http.MethodGet, Path: "/repos/{org}/{repo}/deployment-statistics", OperationID: "get_repo_deployment_statistics", Tag: "Repos",
-			Summary: "List deployment times and lead times of a repository", MinRole: evidence.Reader,
-			Serve: server.Handle(h.getRepoDeploymentStatistics)},
-	}
-}
 
 type listDeploymentsInput struct {
 	server.OrgPath

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"net/http"
 	"slices"
 
 	"attestry/api/resource"
@@ -13,14 +12,6 @@ import (
 	"attestry/evidence/snapshot"
 	"attestry/storage/environments"
 )
-
-// liveArtifactRoutes are those of what of a repository runs.
-func (h *handlers) liveArtifactRoutes() []server.Route {
-	return []server.Route{{
-		Method: http.MethodGet, Path: "/repos/{org}/live-artifacts/{repo_name}", OperationID: "get_repo_live_artifacts", Tag: "Repos",
-		Summary: "List where artifacts of a repository run", MinRole: evidence.Reader, Serve: server.Handle(h.getLiveArtifacts),
-	}}
-}
 
 // RepoLiveStatusResponse lists where artifacts of a repository run (docs/semantics.md 14.5).
 // Archived environments are left out.

@@ -2,8 +2,6 @@
 package deployments
 
 import (
-	"slices"
-
 	"attestry/api/resource"
 	"attestry/api/server"
 )
@@ -13,5 +11,15 @@ type handlers struct{ *resource.Base }
 // Routes are those of deployments, builds and what runs.
 func Routes(base *resource.Base) []server.Route {
 	h := &handlers{base}
-	return slices.Concat(h.deploymentRoutes(), h.buildRoutes(), h.liveArtifactRoutes())
+	return server.Routes(map[string]server.Binder{
+		"list_deployments":               server.Handle(h.listDeployments),
+		"get_deployment":                 server.Handle(h.getDeployment),
+		"list_env_deployments":           server.Handle(h.listEnvironmentDeployments),
+		"get_deployment_frequency":       server.Handle(h.getDeploymentFrequency),
+		"list_repo_deployments":          server.Handle(h.listRepoDeployments),
+		"get_repo_deployment_statistics": server.Handle(h.getRepoDeploymentStatistics),
+		"list_builds":                    server.Handle(h.listBuilds),
+		"build_statistics":               server.Handle(h.getBuildStatistics),
+		"get_repo_live_artifacts":        server.Handle(h.getLiveArtifacts),
+	})
 }

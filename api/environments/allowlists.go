@@ -2,7 +2,6 @@ package environments
 
 import (
 	"context"
-	"net/http"
 
 	"attestry/api/jsonstream"
 	"attestry/api/resource"
@@ -10,18 +9,6 @@ import (
 	"attestry/evidence"
 	"attestry/storage/environments"
 )
-
-// allowlistRoutes are those of the artifacts that are permitted in environments
-// whatever the policies say.
-func (h *handlers) allowlistRoutes() []server.Route {
-	return []server.Route{
-		{Method: http.MethodGet, Path: "/allowlists/{org}", OperationID: "list_allowlist", Tag: "Allowlists",
-			Summary: "List the artifacts that are permitted in environments", MinRole: evidence.Reader, Serve: server.Handle(h.listAllowlist)},
-		{Method: http.MethodPut, Path: "/allowlists/{org}/{env_name}", OperationID: "allow_artifact_for_env", Tag: "Allowlists",
-			Summary: "Permit an artifact in an environment", MinRole: evidence.Member, Statuses: []int{http.StatusCreated},
-			Serve: server.WithBody(h.allowArtifact)},
-	}
-}
 
 // AllowlistPutInput is the body of allow_artifact_for_env, and its answer
 // (docs/semantics.md 9.5).

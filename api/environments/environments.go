@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -16,27 +15,6 @@ import (
 
 // defaultEnvironmentsPerPage is the size of a page if the query has only its number.
 const defaultEnvironmentsPerPage = 15
-
-// environmentLifeRoutes are those of environments and their configuration.
-func (h *handlers) environmentLifeRoutes() []server.Route {
-	return []server.Route{
-		{Method: http.MethodPut, Path: "/environments/{org}", OperationID: "create_env", Tag: "Environments",
-			Summary: "Create or update an environment", MinRole: evidence.Snapshotter, Statuses: []int{http.StatusCreated, http.StatusOK},
-			Serve: server.WithBody(h.createEnvironment)},
-		{Method: http.MethodGet, Path: "/environments/{org}", OperationID: "list_envs", Tag: "Environments",
-			Summary: "List environments", MinRole: evidence.Reader, Serve: server.Handle(h.listEnvironments)},
-		{Method: http.MethodGet, Path: "/environments/{org}/{env_name}", OperationID: "get_environment", Tag: "Environments",
-			Summary: "Read an environment", MinRole: evidence.Reader, Serve: server.Handle(h.getEnvironment)},
-		{Method: http.MethodPatch, Path: "/environments/{org}/{env_name}", OperationID: "update_env", Tag: "Environments",
-			Summary: "Change an environment", MinRole: evidence.Member, Serve: server.WithBody(h.updateEnvironment)},
-		{Method: http.MethodPut, Path: "/environments/{org}/{env_name}/archive", OperationID: "archive_env", Tag: "Environments",
-			Summary: "Archive an environment", MinRole: evidence.Member, Serve: server.Handle(h.archiveEnvironment)},
-		{Method: http.MethodPut, Path: "/environments/{org}/{env_name}/rename", OperationID: "rename_environment", Tag: "Environments",
-			Summary: "Rename an environment", MinRole: evidence.Member, Serve: server.WithBody(h.renameEnvironment)},
-		{Method: http.MethodPut, Path: "/environments/{org}/{env_name}/join", OperationID: "join_physical_to_logical", Tag: "Environments",
-			Summary: "Add an environment to a logical one", MinRole: evidence.Member, Serve: server.WithBody(h.joinEnvironment)},
-	}
-}
 
 // CreateEnvironmentPutInput is the body of create_env (docs/semantics.md 9.2).
 type CreateEnvironmentPutInput struct {

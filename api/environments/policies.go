@@ -2,7 +2,6 @@ package environments
 
 import (
 	"context"
-	"net/http"
 	"slices"
 
 	"attestry/api/resource"
@@ -12,16 +11,6 @@ import (
 	"attestry/storage"
 	"attestry/storage/environments"
 )
-
-// policyRoutes are those of the policies that are attached to an environment.
-func (h *handlers) policyRoutes() []server.Route {
-	return []server.Route{
-		{Method: http.MethodPost, Path: "/environments/{org}/{env_name}/policies", OperationID: "attach_policy_to_env", Tag: "Environments",
-			Summary: "Attach policies to an environment", MinRole: evidence.Member, Serve: server.WithBody(h.attachPolicies)},
-		{Method: http.MethodDelete, Path: "/environments/{org}/{env_name}/policies", OperationID: "detach_policy_from_env", Tag: "Environments",
-			Summary: "Detach policies from an environment", MinRole: evidence.Member, Serve: server.WithBody(h.detachPolicies)},
-	}
-}
 
 // AttachPoliciesPutInput is the body of attach_policy_to_env and detach_policy_from_env
 // (docs/semantics.md 18.6).

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"attestry/api/memory"
@@ -28,8 +27,8 @@ const (
 type reportType struct {
 	// kind is the last segment of the path, and the `type` in bodies.
 	kind ReportType
-	// operation is the beginning of the operation's id.
-	operation, summary string
+	// operation is the operation's id.
+	operation string
 	// takers are the types of the environments that take such reports.
 	takers []evidence.EnvironmentType
 	serve  func(h *handlers, t *reportType) server.Binder
@@ -37,29 +36,18 @@ type reportType struct {
 
 // reportTypes are all types of reports. Each has an operation.
 var reportTypes = []reportType{
-	{"K8S", "k8s", "Report what runs in a Kubernetes environment", takenBy(evidence.K8S), serveReport[K8SReport]},
-	{"ECS", "ecs", "Report what runs in an ECS environment", takenBy(evidence.ECS), serveReport[ECSReport]},
-	{"S3", "s3", "Report what lies in an S3 environment", takenBy(evidence.S3), serveReport[S3Report]},
-	{"azure-apps", "azure_apps", "Report what runs in an environment of Azure apps", takenBy(evidence.AzureApps), serveReport[AzureAppsReport]},
-	{"cloud-run", "cloud_run", "Report what runs in a Cloud Run environment", takenBy(evidence.CloudRun), serveReport[CloudRunReport]},
-	{"docker", "docker", "Report what runs in a Docker environment", takenBy(evidence.Docker), serveReport[DockerReport]},
-	{"lambda", "lambda", "Report what runs in a Lambda environment", takenBy(evidence.Lambda), serveReport[LambdaReport]},
-	{"server", "server", "Report what runs in a server environment", takenBy(evidence.Server), serveReport[ServerReport]},
-	{"serverless", "serverless", "Report the functions of a Lambda or Cloud Run environment", takenBy(evidence.Lambda, evidence.CloudRun), serveReport[ServerlessReport]},
+	{"K8S", "k8s_report", takenBy(evidence.K8S), serveReport[K8SReport]},
+	{"ECS", "ecs_report", takenBy(evidence.ECS), serveReport[ECSReport]},
+	{"S3", "s3_report", takenBy(evidence.S3), serveReport[S3Report]},
+	{"azure-apps", "azure_apps_report", takenBy(evidence.AzureApps), serveReport[AzureAppsReport]},
+	{"cloud-run", "cloud_run_report", takenBy(evidence.CloudRun), serveReport[CloudRunReport]},
+	{"docker", "docker_report", takenBy(evidence.Docker), serveReport[DockerReport]},
+	{"lambda", "lambda_report", takenBy(evidence.Lambda), serveReport[LambdaReport]},
+	{"server", "server_report", takenBy(evidence.Server), serveReport[ServerReport]},
+	{"serverless", "serverless_report", takenBy(evidence.Lambda, evidence.CloudRun), serveReport[ServerlessReport]},
 }
 
 func takenBy(types ...evidence.EnvironmentType) []evidence.EnvironmentType { return types }
-
-// reportRoutes are those of reports of what runs in environments.
-func (h *handlers) reportRoutes() []server.Route {
-	return resource.Map(reportTypes, func(t *reportType) server.Route {
-		return server.Route{
-			Method: http.MethodPut, Path: "/environments/{org}/{env_name}/report/" + string(t.kind), OperationID: t.operation + "_report",
-			Tag: "Environments", Summary: t.summary, MinRole: evidence.Snapshotter, BodyLimit: server.ReportLimit,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: t.serve(h, t),
-		}
-	})
-}
 
 // reportBody is the body of a report of any type.
 type reportBody interface{ instances() []snapshot.Instance }

@@ -3,7 +3,6 @@ package governance
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"slices"
 
 	"attestry/api/jsonstream"
@@ -13,28 +12,6 @@ import (
 	"attestry/evidence/approval"
 	"attestry/storage"
 )
-
-// approvalRoutes are those of approvals. They are deprecated, and keep working.
-func (h *handlers) approvalRoutes() []server.Route {
-	routes := []server.Route{
-		{Method: http.MethodGet, Path: "/approvals/{org}/{flow_name}", OperationID: "list_approvals",
-			Summary: "List the approvals of a flow", MinRole: evidence.Reader, Serve: resource.OfFlow(h.Base, h.listApprovals)},
-		{Method: http.MethodPost, Path: "/approvals/{org}/{flow_name}", OperationID: "post_approval",
-			Summary: "Approve an artifact, or ask for its approval", MinRole: evidence.Member, Statuses: []int{http.StatusCreated},
-			Serve: server.WithBody(h.postApproval)},
-		{Method: http.MethodGet, Path: "/approvals/{org}/{flow_name}/{approval_number}", OperationID: "get_approval",
-			Summary: "Read an approval", MinRole: evidence.Reader, Serve: resource.OfFlow(h.Base, h.getApproval)},
-		{Method: http.MethodGet, Path: "/approvals/{org}/{flow_name}/artifact-commit/{env_name}", OperationID: "get_commit_of_running_artifact",
-			Summary: "Read the commit of a flow's artifact that runs in an environment", MinRole: evidence.Reader,
-			Serve: resource.OfFlow(h.Base, h.getCommitOfRunningArtifact)},
-		{Method: http.MethodGet, Path: "/artifacts/{org}/{flow_name}/{fingerprint}/approvals", OperationID: "list_artifact_approvals",
-			Summary: "List the approvals of an artifact", MinRole: evidence.Reader, Serve: resource.OfFlow(h.Base, h.listArtifactApprovals)},
-	}
-	for i := range routes {
-		routes[i].Tag, routes[i].Deprecated, routes[i].BasicToo = "Approvals", true, true
-	}
-	return routes
-}
 
 // ApprovalPostInput is the body of post_approval, and its answer (docs/semantics.md 19.1).
 type ApprovalPostInput struct {

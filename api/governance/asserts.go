@@ -3,7 +3,6 @@ package governance
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"attestry/api/assessment"
@@ -16,21 +15,6 @@ import (
 	"attestry/evidence/verdict"
 	"attestry/storage"
 )
-
-// assertRoutes are those that answer whether an artifact is compliant, and why.
-func (h *handlers) assertRoutes() []server.Route {
-	return []server.Route{
-		{Method: http.MethodGet, Path: "/asserts/{org}/fingerprint/{fingerprint}", OperationID: "assert_artifact", Tag: "Asserts",
-			Summary: "Tell whether an artifact is compliant", MinRole: evidence.Reader, Serve: server.Handle(h.assertArtifact)},
-		{Method: http.MethodGet, Path: "/asserts/{org}/fingerprint/{fingerprint}/explanation", OperationID: "explain_artifact", Tag: "Asserts",
-			Summary: "Explain whether an artifact is compliant", MinRole: evidence.Reader, Serve: server.Handle(h.explainArtifact)},
-		{Method: http.MethodGet, Path: "/asserts/{org}/fingerprint/{fingerprint}/vsa", OperationID: "sign_verdict", Tag: "Asserts",
-			Summary: "Sign whether an artifact is compliant, as a SLSA verification summary", MinRole: evidence.Reader,
-			Serve: server.Handle(h.signVerdict)},
-		{Method: http.MethodGet, Path: "/signing-key", OperationID: "get_signing_key", Tag: "Asserts",
-			Summary: "Read the public key that verdicts are verified with", Public: true, Serve: server.Handle(h.getSigningKey)},
-	}
-}
 
 // AssertArtifactResponse says whether an artifact is compliant (docs/semantics.md 18.7).
 type AssertArtifactResponse struct {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -18,38 +17,6 @@ import (
 	"attestry/evidence/policy"
 	"attestry/storage"
 )
-
-// controlRoutes are those of controls. Only administrators change them.
-func (h *handlers) controlRoutes() []server.Route {
-	return []server.Route{
-		{Method: http.MethodGet, Path: "/controls/{org}", OperationID: "list_controls", Tag: "Controls",
-			Summary: "List controls", MinRole: evidence.Reader, Beta: true, Serve: server.Handle(h.listControls)},
-		{Method: http.MethodPost, Path: "/controls/{org}", OperationID: "post_control", Tag: "Controls",
-			Summary: "Create a control", MinRole: evidence.Admin, Beta: true, Statuses: []int{http.StatusCreated},
-			Serve: server.WithBody(h.postControl)},
-		{Method: http.MethodGet, Path: "/controls/{org}/tags", OperationID: "list_control_tag_choices", Tag: "Controls",
-			Summary: "List the tags that controls have", MinRole: evidence.Reader, Beta: true, BasicToo: true,
-			Serve: server.Handle(h.listControlTagChoices)},
-		{Method: http.MethodGet, Path: "/controls/{org}/{identifier}", OperationID: "get_control", Tag: "Controls",
-			Summary: "Read a control", MinRole: evidence.Reader, Beta: true, Serve: server.Handle(h.getControl)},
-		{Method: http.MethodPut, Path: "/controls/{org}/{identifier}", OperationID: "put_control", Tag: "Controls",
-			Summary: "Change a control", MinRole: evidence.Admin, Beta: true, Serve: server.WithBody(h.putControl)},
-		{Method: http.MethodPost, Path: "/controls/{org}/{identifier}/archive", OperationID: "archive_control", Tag: "Controls",
-			Summary: "Archive a control", MinRole: evidence.Admin, Beta: true, Serve: server.Handle(h.archiveControl)},
-		{Method: http.MethodPost, Path: "/controls/{org}/{identifier}/unarchive", OperationID: "unarchive_control", Tag: "Controls",
-			Summary: "Bring an archived control back", MinRole: evidence.Admin, Beta: true, Serve: server.Handle(h.unarchiveControl)},
-		{Method: http.MethodGet, Path: "/controls/{org}/{identifier}/versions", OperationID: "list_control_versions", Tag: "Controls",
-			Summary: "List the versions of a control", MinRole: evidence.Reader, Beta: true, Serve: server.Handle(h.listControlVersions)},
-		{Method: http.MethodGet, Path: "/controls/{org}/{identifier}/versions/{version_number}", OperationID: "get_control_version", Tag: "Controls",
-			Summary: "Read a version of a control", MinRole: evidence.Reader, Beta: true, Serve: server.Handle(h.getControlVersion)},
-		{Method: http.MethodGet, Path: "/controls/{org}/{identifier}/coverage", OperationID: "get_control_coverage", Tag: "Controls",
-			Summary: "List which environments a control covers", MinRole: evidence.Reader, Beta: true, Serve: server.Handle(h.getControlCoverage)},
-		{Method: http.MethodGet, Path: "/controls/{org}/{identifier}/decisions", OperationID: "list_control_decisions", Tag: "Controls",
-			Summary: "List the decisions on a control", MinRole: evidence.Reader, Beta: true, Serve: server.Handle(h.listControlDecisions)},
-		{Method: http.MethodGet, Path: "/controls/{org}/{identifier}/decisions/{decision_id}", OperationID: "get_control_decision", Tag: "Controls",
-			Summary: "Read a decision on a control", MinRole: evidence.Reader, Beta: true, Serve: server.Handle(h.getControlDecision)},
-	}
-}
 
 // ControlPostInput is the body of post_control (docs/semantics.md 18.5).
 type ControlPostInput struct {

@@ -24,22 +24,6 @@ const (
 	policyType = "env"
 )
 
-func (h *handlers) policyRoutes() []server.Route {
-	statuses := []int{http.StatusCreated, http.StatusOK}
-	return []server.Route{
-		{Method: http.MethodGet, Path: "/policies/{org}", OperationID: "list_policies", Tag: "Policies",
-			Summary: "List policies", MinRole: evidence.Reader, Serve: server.Handle(h.listPolicies)},
-		{Method: http.MethodPut, Path: "/policies/{org}", OperationID: "put_policy", Tag: "Policies",
-			Summary: "Create or update a policy", MinRole: evidence.Member, Statuses: statuses,
-			Serve: server.WithForm("payload", []string{policyField}, h.putPolicy)},
-		{Method: http.MethodPut, Path: "/policies/{org}/{name}", OperationID: "put_named_policy", Tag: "Policies",
-			Summary: "Create or update the policy of a name", MinRole: evidence.Member, Statuses: statuses,
-			Serve: server.WithForm("payload", []string{policyField}, h.putNamedPolicy)},
-		{Method: http.MethodGet, Path: "/policies/{org}/{policy_name}", OperationID: "get_policy", Tag: "Policies",
-			Summary: "Read a policy", MinRole: evidence.Reader, Serve: server.Handle(h.getPolicy)},
-	}
-}
-
 // PolicyPutInput is the data of put_policy (docs/semantics.md 18.4).
 type PolicyPutInput struct {
 	Name        string `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_\\.~]*$"`

@@ -3,7 +3,6 @@ package governance
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"slices"
 	"sync"
 
@@ -15,15 +14,6 @@ import (
 	"attestry/evidence/policy"
 	"attestry/evidence/snapshot"
 )
-
-// evaluationRoutes are those that evaluate a policy before it is stored.
-func (h *handlers) evaluationRoutes() []server.Route {
-	return []server.Route{{
-		Method: http.MethodPost, Path: "/policies/{org}/evaluate", OperationID: "evaluate_policy", Tag: "Policies",
-		Summary: "Evaluate a policy without storing it", MinRole: evidence.Reader,
-		Serve: server.WithForm("payload", []string{policyField}, h.evaluatePolicy),
-	}}
-}
 
 // EvaluatePolicyInput is the data of evaluate_policy (docs/semantics.md 18.9).
 type EvaluatePolicyInput struct {

@@ -2,8 +2,6 @@
 package governance
 
 import (
-	"slices"
-
 	"attestry/api/resource"
 	"attestry/api/server"
 )
@@ -16,5 +14,32 @@ type handlers struct {
 // Routes are those of policies and controls.
 func Routes(base *resource.Base) []server.Route {
 	h := &handlers{Base: base}
-	return slices.Concat(h.policyRoutes(), h.evaluationRoutes(), h.controlRoutes(), h.assertRoutes(), h.approvalRoutes())
+	return server.Routes(map[string]server.Binder{
+		"list_policies":                  server.Handle(h.listPolicies),
+		"put_policy":                     server.WithForm("payload", []string{policyField}, h.putPolicy),
+		"put_named_policy":               server.WithForm("payload", []string{policyField}, h.putNamedPolicy),
+		"get_policy":                     server.Handle(h.getPolicy),
+		"evaluate_policy":                server.WithForm("payload", []string{policyField}, h.evaluatePolicy),
+		"list_controls":                  server.Handle(h.listControls),
+		"post_control":                   server.WithBody(h.postControl),
+		"list_control_tag_choices":       server.Handle(h.listControlTagChoices),
+		"get_control":                    server.Handle(h.getControl),
+		"put_control":                    server.WithBody(h.putControl),
+		"archive_control":                server.Handle(h.archiveControl),
+		"unarchive_control":              server.Handle(h.unarchiveControl),
+		"list_control_versions":          server.Handle(h.listControlVersions),
+		"get_control_version":            server.Handle(h.getControlVersion),
+		"get_control_coverage":           server.Handle(h.getControlCoverage),
+		"list_control_decisions":         server.Handle(h.listControlDecisions),
+		"get_control_decision":           server.Handle(h.getControlDecision),
+		"assert_artifact":                server.Handle(h.assertArtifact),
+		"explain_artifact":               server.Handle(h.explainArtifact),
+		"sign_verdict":                   server.Handle(h.signVerdict),
+		"get_signing_key":                server.Handle(h.getSigningKey),
+		"list_approvals":                 resource.OfFlow(h.Base, h.listApprovals),
+		"post_approval":                  server.WithBody(h.postApproval),
+		"get_approval":                   resource.OfFlow(h.Base, h.getApproval),
+		"get_commit_of_running_artifact": resource.OfFlow(h.Base, h.getCommitOfRunningArtifact),
+		"list_artifact_approvals":        resource.OfFlow(h.Base, h.listArtifactApprovals),
+	})
 }

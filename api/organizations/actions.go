@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 
 	"attestry/api/jsonstream"
@@ -16,23 +15,6 @@ import (
 	"attestry/evidence/notification"
 	"attestry/storage/notifications"
 )
-
-func (h *handlers) actionRoutes() []server.Route {
-	return []server.Route{
-		{Method: http.MethodGet, Path: "/actions/{org}", OperationID: "list_actions", Tag: "Actions",
-			Summary: "List the actions of an organization", MinRole: evidence.Reader, MembersOnly: true, Serve: server.Handle(h.listActions)},
-		{Method: http.MethodPut, Path: "/actions/{org}/environments", OperationID: "create_or_update_env_action", Tag: "Actions",
-			Summary: "Create or replace an action that fires on events in environments", MinRole: evidence.Member,
-			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putEnvAction)},
-		{Method: http.MethodPut, Path: "/actions/{org}/flows", OperationID: "create_or_update_flow_action", Tag: "Actions",
-			Summary: "Create or replace an action that fires on events in flows", MinRole: evidence.Member,
-			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putFlowAction)},
-		{Method: http.MethodGet, Path: "/actions/{org}/{action_number}", OperationID: "get_action", Tag: "Actions",
-			Summary: "Read an action", MinRole: evidence.Reader, MembersOnly: true, Serve: server.Handle(h.getAction)},
-		{Method: http.MethodDelete, Path: "/actions/{org}/{action_number}", OperationID: "delete_action", Tag: "Actions",
-			Summary: "Delete an action", MinRole: evidence.Member, Serve: server.Handle(h.deleteAction)},
-	}
-}
 
 // ActionPath is the path of an action.
 type ActionPath struct {
@@ -318,27 +300,6 @@ func (h *handlers) subjectNames(ctx context.Context, actions []notification.Acti
 		}
 	}
 	return names, err
-}
-
-// environmentNotificationRoutes are those of a second address of environment actions.
-func (h *handlers) environmentNotificationRoutes() []server.Route {
-	return []server.Route{
-		{Method: http.MethodGet, Path: "/organizations/{org}/environments_notifications", OperationID: "get_environment_notifications", Tag: "Organizations",
-			Summary: "List the actions that fire on events in environments", MinRole: evidence.Reader, MembersOnly: true,
-			Serve: server.Handle(h.listEnvironmentNotifications)},
-		{Method: http.MethodPut, Path: "/organizations/{org}/environments_notifications", OperationID: "put_environment_notifications", Tag: "Organizations",
-			Summary: "Create or replace an action that fires on events in environments", MinRole: evidence.Member,
-			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putEnvironmentNotification)},
-		{Method: http.MethodGet, Path: "/organizations/{org}/environments_notifications/{notification_number}", OperationID: "get_environment_notification", Tag: "Organizations",
-			Summary: "Read an action that fires on events in environments", MinRole: evidence.Reader, MembersOnly: true,
-			Serve: server.Handle(h.getEnvironmentNotification)},
-		{Method: http.MethodPut, Path: "/organizations/{org}/environments_notifications/{notification_number}", OperationID: "update_environment_notification", Tag: "Organizations",
-			Summary: "Replace an action that fires on events in environments, by its number", MinRole: evidence.Member,
-			Serve: server.WithBody(h.replaceEnvironmentNotification)},
-		{Method: http.MethodDelete, Path: "/organizations/{org}/environments_notifications/{notification_number}", OperationID: "delete_environment_notification", Tag: "Organizations",
-			Summary: "Delete an action that fires on events in environments", MinRole: evidence.Member,
-			Serve: server.Handle(h.deleteEnvironmentNotification)},
-	}
 }
 
 // NotificationPath is the path of an environment action at its second address.

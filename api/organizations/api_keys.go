@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/http"
 	"time"
 
 	"attestry/api/resource"
@@ -142,23 +141,6 @@ func (h *handlers) rotateKey(ctx context.Context, read keyOwner, id string, body
 		ID: key.ID, Key: secret.Reveal(), Description: key.Description, CreatedAt: key.CreatedAt, ExpiresAt: key.ExpiresAt,
 		GracePeriodExpiresAt: oldEnds,
 	}), keyNotFound(err)
-}
-
-func (h *handlers) userKeyRoutes() []server.Route {
-	return []server.Route{
-		{Method: http.MethodGet, Path: "/user/api-keys", OperationID: "list_user_api_keys", Tag: "User", UsersOnly: true,
-			Summary: "List one's active API keys", Serve: server.Handle(h.listUserAPIKeys)},
-		{Method: http.MethodPost, Path: "/user/api-keys", OperationID: "create_user_api_key", Tag: "User", UsersOnly: true,
-			Summary: "Issue an API key for oneself; the answer shows it once", Statuses: []int{http.StatusCreated},
-			Serve: server.WithBody(h.createUserAPIKey)},
-		{Method: http.MethodGet, Path: "/user/api-keys/{key_id}", OperationID: "get_user_api_key", Tag: "User", UsersOnly: true,
-			Summary: "Read one of one's active API keys", Serve: server.Handle(h.getUserAPIKey)},
-		{Method: http.MethodDelete, Path: "/user/api-keys/{key_id}", OperationID: "delete_user_api_key", Tag: "User", UsersOnly: true,
-			Summary: "Revoke one of one's API keys", Serve: server.Handle(h.deleteUserAPIKey)},
-		{Method: http.MethodPost, Path: "/user/api-keys/{key_id}/rotate", OperationID: "rotate_user_api_key", Tag: "User", UsersOnly: true,
-			Summary: "Issue a new API key in the place of one, which works for a grace period yet", Statuses: []int{http.StatusCreated},
-			Serve: server.WithBody(h.rotateUserAPIKey)},
-	}
 }
 
 // UserKeyPath is the path of a personal key.

@@ -2,7 +2,6 @@ package organizations
 
 import (
 	"context"
-	"net/http"
 	"slices"
 
 	"attestry/api/resource"
@@ -11,14 +10,6 @@ import (
 	"attestry/evidence/identity"
 	"attestry/storage/tenancy"
 )
-
-func (h *handlers) auditLogRoutes() []server.Route {
-	return []server.Route{{
-		Method: http.MethodGet, Path: "/membership-audit-log/{org}", OperationID: "list_audit_log", Tag: "Audit Log",
-		Summary: "List the changes of who may do what in an organization", MinRole: evidence.Reader, Beta: true,
-		Serve: server.Handle(h.listAuditLog),
-	}}
-}
 
 type listAuditLogInput struct {
 	server.OrgPath

@@ -3,7 +3,6 @@ package organizations
 import (
 	"context"
 	"fmt"
-	"net/http"
 
 	"attestry/api/jsonstream"
 	"attestry/api/resource"
@@ -12,20 +11,6 @@ import (
 	"attestry/evidence/notification"
 	"attestry/storage"
 )
-
-// deliveryRoutes are those of signing secrets and deliveries.
-func (h *handlers) deliveryRoutes() []server.Route {
-	return []server.Route{
-		{Method: http.MethodPost, Path: "/actions/{org}/{action_number}/targets/{target_id}/secret", OperationID: "rotate_target_secret", Tag: "Actions",
-			Summary: "Make a new signing secret for a webhook", MinRole: evidence.Member, Serve: server.Handle(h.rotateTargetSecret)},
-		{Method: http.MethodGet, Path: "/actions/{org}/{action_number}/deliveries", OperationID: "list_deliveries", Tag: "Actions",
-			Summary: "List the deliveries of an action", MinRole: evidence.Reader, MembersOnly: true, Serve: server.Handle(h.listDeliveries)},
-		{Method: http.MethodPost, Path: "/actions/{org}/{action_number}/deliveries/{delivery_id}/redeliver", OperationID: "redeliver", Tag: "Actions",
-			Summary: "Repeat a delivery", MinRole: evidence.Member, Serve: server.Handle(h.redeliver)},
-		{Method: http.MethodPost, Path: "/actions/{org}/{action_number}/test", OperationID: "test_action", Tag: "Actions",
-			Summary: "Send a test to the targets of an action", MinRole: evidence.Member, Serve: server.Handle(h.testAction)},
-	}
-}
 
 type listDeliveriesInput struct {
 	ActionPath

@@ -3,7 +3,6 @@ package organizations
 import (
 	"context"
 	"errors"
-	"net/http"
 	"net/url"
 	"strings"
 
@@ -14,22 +13,6 @@ import (
 	"attestry/evidence/expression"
 	"attestry/evidence/identity"
 )
-
-func (h *handlers) identityProviderRoutes() []server.Route {
-	return []server.Route{
-		{Method: http.MethodGet, Path: "/organizations/{org}/identity-providers", OperationID: "list_identity_providers", Tag: "Organizations",
-			Summary: "List the identity providers that an organization trusts", MinRole: evidence.Reader,
-			Serve: server.Handle(h.listIdentityProviders)},
-		{Method: http.MethodGet, Path: "/organizations/{org}/identity-providers/{name}", OperationID: "get_identity_provider", Tag: "Organizations",
-			Summary: "Read an identity provider", MinRole: evidence.Reader, Serve: server.Handle(h.getIdentityProvider)},
-		{Method: http.MethodPut, Path: "/organizations/{org}/identity-providers/{name}", OperationID: "put_identity_provider", Tag: "Organizations",
-			Summary: "Trust an identity provider, or change how it is trusted", MinRole: evidence.Admin, RefuseTokens: true,
-			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putIdentityProvider)},
-		{Method: http.MethodDelete, Path: "/organizations/{org}/identity-providers/{name}", OperationID: "delete_identity_provider", Tag: "Organizations",
-			Summary: "Trust an identity provider no more", MinRole: evidence.Admin, RefuseTokens: true,
-			Serve: server.Handle(h.deleteIdentityProvider)},
-	}
-}
 
 // ProviderPath is the path of an identity provider.
 type ProviderPath struct {

@@ -2,7 +2,6 @@ package organizations
 
 import (
 	"context"
-	"net/http"
 
 	"attestry/api/resource"
 	"attestry/api/server"
@@ -10,20 +9,6 @@ import (
 	"attestry/evidence/identity"
 	"attestry/storage/tenancy"
 )
-
-func (h *handlers) memberRoutes() []server.Route {
-	return []server.Route{
-		{Method: http.MethodGet, Path: "/organizations/{org}/members", OperationID: "list_members", Tag: "Organizations",
-			Summary: "List the users who are members of an organization", MinRole: evidence.Reader, Serve: server.Handle(h.listMembers)},
-		{Method: http.MethodGet, Path: "/organizations/{org}/members/{user}", OperationID: "get_member", Tag: "Organizations",
-			Summary: "Read the membership of a user", MinRole: evidence.Reader, Serve: server.Handle(h.getMember)},
-		{Method: http.MethodPut, Path: "/organizations/{org}/members/{user}", OperationID: "put_member", Tag: "Organizations",
-			Summary: "Make a user a member, or change the role of one", MinRole: evidence.Admin, RefuseTokens: true,
-			Statuses: []int{http.StatusOK, http.StatusCreated}, Serve: server.WithBody(h.putMember)},
-		{Method: http.MethodDelete, Path: "/organizations/{org}/members/{user}", OperationID: "delete_member", Tag: "Organizations",
-			Summary: "Remove a member", MinRole: evidence.Admin, RefuseTokens: true, Serve: server.Handle(h.deleteMember)},
-	}
-}
 
 // MemberPath is the path of the membership of a user.
 type MemberPath struct {

@@ -2,7 +2,6 @@ package organizations
 
 import (
 	"context"
-	"net/http"
 
 	"attestry/api/resource"
 	"attestry/api/server"
@@ -61,23 +60,6 @@ type ExperimentalFeaturesPutInput struct {
 func (h *handlers) updateExperimentalFeatures(ctx context.Context, _ *server.OrgPath, body *ExperimentalFeaturesPutInput) (*server.TextAnswer, error) {
 	name := server.Access(ctx).OrgName
 	return server.OK(), organizationNotFound(name, h.Tenancy.SetBeta(ctx, name, body.ExperimentalFeaturesEnabled))
-}
-
-func (h *handlers) organizationRoutes() []server.Route {
-	return []server.Route{
-		{Method: http.MethodGet, Path: "/organizations/{org}", OperationID: "get_organization", Tag: "Organizations",
-			Summary: "Read an organization", MinRole: evidence.Reader, Serve: server.Handle(h.getOrganization)},
-		{Method: http.MethodPost, Path: "/organizations", OperationID: "create_organization", Tag: "Organizations", UsersOnly: true,
-			Summary: "Create a shared organization and administer it", Statuses: []int{http.StatusCreated},
-			Serve: server.WithBody(h.createOrganization)},
-		{Method: http.MethodPut, Path: "/organizations/{org}/experimental_features", OperationID: "update_experimental_features", Tag: "Organizations",
-			Summary: "Enable or disable the beta features of an organization", MinRole: evidence.Admin, Deprecated: true,
-			Serve: server.WithBody(h.updateExperimentalFeatures)},
-		{Method: http.MethodGet, Path: "/user/default-org", OperationID: "get_user_default_org", Tag: "User",
-			Summary: "Read one's default organization", Serve: server.Handle(h.getDefaultOrg)},
-		{Method: http.MethodPut, Path: "/user/{org}", OperationID: "put_user_default_org", Tag: "User",
-			Summary: "Make an organization one's default", MinRole: evidence.Reader, UsersOnly: true, Serve: server.Handle(h.putDefaultOrg)},
-	}
 }
 
 // UserDefaultOrg names the organization that a user's interface opens.

@@ -4,7 +4,6 @@ package organizations
 
 import (
 	"context"
-	"slices"
 
 	"attestry/api/resource"
 	"attestry/api/server"
@@ -14,9 +13,51 @@ import (
 // Routes are those of the package.
 func Routes(base *resource.Base) []server.Route {
 	h := &handlers{Base: base, targets: newTargetReader()}
-	return slices.Concat(h.organizationRoutes(), h.memberRoutes(), h.serviceAccountRoutes(), h.userKeyRoutes(),
-		h.identityProviderRoutes(), h.auditLogRoutes(),
-		h.actionRoutes(), h.environmentNotificationRoutes(), h.deliveryRoutes())
+	return server.Routes(map[string]server.Binder{
+		"get_organization":                server.Handle(h.getOrganization),
+		"create_organization":             server.WithBody(h.createOrganization),
+		"update_experimental_features":    server.WithBody(h.updateExperimentalFeatures),
+		"get_user_default_org":            server.Handle(h.getDefaultOrg),
+		"put_user_default_org":            server.Handle(h.putDefaultOrg),
+		"list_members":                    server.Handle(h.listMembers),
+		"get_member":                      server.Handle(h.getMember),
+		"put_member":                      server.WithBody(h.putMember),
+		"delete_member":                   server.Handle(h.deleteMember),
+		"list_service_accounts":           server.Handle(h.listServiceAccounts),
+		"create_service_account":          server.WithBody(h.createServiceAccount),
+		"get_service_account":             server.Handle(h.getServiceAccount),
+		"update_service_account":          server.WithBody(h.updateServiceAccount),
+		"delete_service_account":          server.Handle(h.deleteServiceAccount),
+		"list_service_account_api_keys":   server.Handle(h.listServiceAccountAPIKeys),
+		"create_service_account_api_key":  server.WithBody(h.createServiceAccountAPIKey),
+		"get_service_account_api_key":     server.Handle(h.getServiceAccountAPIKey),
+		"delete_service_account_api_key":  server.Handle(h.deleteServiceAccountAPIKey),
+		"rotate_service_account_api_key":  server.WithBody(h.rotateServiceAccountAPIKey),
+		"list_user_api_keys":              server.Handle(h.listUserAPIKeys),
+		"create_user_api_key":             server.WithBody(h.createUserAPIKey),
+		"get_user_api_key":                server.Handle(h.getUserAPIKey),
+		"delete_user_api_key":             server.Handle(h.deleteUserAPIKey),
+		"rotate_user_api_key":             server.WithBody(h.rotateUserAPIKey),
+		"list_identity_providers":         server.Handle(h.listIdentityProviders),
+		"get_identity_provider":           server.Handle(h.getIdentityProvider),
+		"put_identity_provider":           server.WithBody(h.putIdentityProvider),
+		"delete_identity_provider":        server.Handle(h.deleteIdentityProvider),
+		"list_audit_log":                  server.Handle(h.listAuditLog),
+		"list_actions":                    server.Handle(h.listActions),
+		"create_or_update_env_action":     server.WithBody(h.putEnvAction),
+		"create_or_update_flow_action":    server.WithBody(h.putFlowAction),
+		"get_action":                      server.Handle(h.getAction),
+		"delete_action":                   server.Handle(h.deleteAction),
+		"get_environment_notifications":   server.Handle(h.listEnvironmentNotifications),
+		"put_environment_notifications":   server.WithBody(h.putEnvironmentNotification),
+		"get_environment_notification":    server.Handle(h.getEnvironmentNotification),
+		"update_environment_notification": server.WithBody(h.replaceEnvironmentNotification),
+		"delete_environment_notification": server.Handle(h.deleteEnvironmentNotification),
+		"rotate_target_secret":            server.Handle(h.rotateTargetSecret),
+		"list_deliveries":                 server.Handle(h.listDeliveries),
+		"redeliver":                       server.Handle(h.redeliver),
+		"test_action":                     server.Handle(h.testAction),
+	})
 }
 
 type handlers struct {

@@ -3,7 +3,6 @@ package organizations
 import (
 	"cmp"
 	"context"
-	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -14,38 +13,6 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/identity"
 )
-
-func (h *handlers) serviceAccountRoutes() []server.Route {
-	const tag = "Service Accounts"
-	return []server.Route{
-		{Method: http.MethodGet, Path: "/service-accounts/{org}", OperationID: "list_service_accounts", Tag: tag,
-			Summary: "List service accounts", MinRole: evidence.Reader, Serve: server.Handle(h.listServiceAccounts)},
-		{Method: http.MethodPost, Path: "/service-accounts/{org}", OperationID: "create_service_account", Tag: tag,
-			Summary: "Create a service account", MinRole: evidence.Snapshotter, RefuseTokens: true, Statuses: []int{http.StatusCreated},
-			Serve: server.WithBody(h.createServiceAccount)},
-		{Method: http.MethodGet, Path: "/service-accounts/{org}/{name}", OperationID: "get_service_account", Tag: tag,
-			Summary: "Read a service account", MinRole: evidence.Reader, Serve: server.Handle(h.getServiceAccount)},
-		{Method: http.MethodPatch, Path: "/service-accounts/{org}/{name}", OperationID: "update_service_account", Tag: tag,
-			Summary: "Change a service account", MinRole: evidence.Snapshotter, RefuseTokens: true, Serve: server.WithBody(h.updateServiceAccount)},
-		{Method: http.MethodDelete, Path: "/service-accounts/{org}/{name}", OperationID: "delete_service_account", Tag: tag,
-			Summary: "Delete a service account; its keys stop working", MinRole: evidence.Snapshotter, RefuseTokens: true,
-			Serve: server.Handle(h.deleteServiceAccount)},
-		{Method: http.MethodGet, Path: "/service-accounts/{org}/{name}/api-keys", OperationID: "list_service_account_api_keys", Tag: tag,
-			Summary: "List the active API keys of a service account", MinRole: evidence.Snapshotter,
-			Serve: server.Handle(h.listServiceAccountAPIKeys)},
-		{Method: http.MethodPost, Path: "/service-accounts/{org}/{name}/api-keys", OperationID: "create_service_account_api_key", Tag: tag,
-			Summary: "Issue an API key of a service account; the answer shows it once", MinRole: evidence.Snapshotter, RefuseTokens: true,
-			Statuses: []int{http.StatusCreated}, Serve: server.WithBody(h.createServiceAccountAPIKey)},
-		{Method: http.MethodGet, Path: "/service-accounts/{org}/{name}/api-keys/{key_id}", OperationID: "get_service_account_api_key", Tag: tag,
-			Summary: "Read an active API key of a service account", MinRole: evidence.Snapshotter, Serve: server.Handle(h.getServiceAccountAPIKey)},
-		{Method: http.MethodDelete, Path: "/service-accounts/{org}/{name}/api-keys/{key_id}", OperationID: "delete_service_account_api_key", Tag: tag,
-			Summary: "Revoke an API key of a service account", MinRole: evidence.Snapshotter, RefuseTokens: true,
-			Serve: server.Handle(h.deleteServiceAccountAPIKey)},
-		{Method: http.MethodPost, Path: "/service-accounts/{org}/{name}/api-keys/{key_id}/rotate", OperationID: "rotate_service_account_api_key", Tag: tag,
-			Summary: "Issue a new API key in the place of one, which works for a grace period yet", MinRole: evidence.Snapshotter, RefuseTokens: true,
-			Statuses: []int{http.StatusCreated}, Serve: server.WithBody(h.rotateServiceAccountAPIKey)},
-	}
-}
 
 // ServiceAccountPostInput is the body of create_service_account (docs/semantics.md 2.4).
 type ServiceAccountPostInput struct {

@@ -26,23 +26,6 @@ const (
 	maxArtifacts = 1000
 )
 
-func (h *handlers) artifactRoutes() []server.Route {
-	return []server.Route{
-		{Method: http.MethodPost, Path: "/artifacts/{org}/{flow_name}", OperationID: "create_artifact", Tag: "Artifacts",
-			Summary: "Report an artifact", MinRole: evidence.Member, Statuses: []int{http.StatusCreated}, Serve: server.WithBody(h.reportArtifact)},
-		{Method: http.MethodGet, Path: "/artifacts/{org}", OperationID: "list_artifacts", Tag: "Artifacts",
-			Summary: "List the artifacts of an organization", MinRole: evidence.Reader, Serve: server.Handle(h.listArtifacts)},
-		{Method: http.MethodGet, Path: "/artifacts/{org}/{flow_name}", OperationID: "list_flow_artifacts", Tag: "Artifacts",
-			Summary: "List the artifacts of a flow", MinRole: evidence.Reader, Deprecated: true, Serve: resource.OfFlow(h.Base, h.listFlowArtifacts)},
-		{Method: http.MethodGet, Path: "/artifacts/{org}/{flow_name}/fingerprint/{fingerprint}", OperationID: "get_artifact_by_fingerprint", Tag: "Artifacts",
-			Summary: "Read an artifact", MinRole: evidence.Reader, Serve: resource.OfFlow(h.Base, h.getArtifact)},
-		{Method: http.MethodGet, Path: "/artifacts/{org}/{flow_name}/commit_sha/{commit_sha}", OperationID: "get_artifact_by_commit_sha", Tag: "Artifacts",
-			Summary: "Read the artifacts built from a commit", MinRole: evidence.Reader, Serve: resource.OfFlow(h.Base, h.getArtifactsOfCommit)},
-		{Method: http.MethodGet, Path: "/artifacts/{org}/{flow_name}/{fingerprint}/latest_commit", OperationID: "get_latest_artifact_commit", Tag: "Artifacts",
-			Summary: "Read the latest commit of an artifact", MinRole: evidence.Reader, Serve: resource.OfFlow(h.Base, h.getLatestCommit)},
-	}
-}
-
 // ArtifactFlowPath is the path of an operation that reads artifacts of a flow.
 type ArtifactFlowPath struct {
 	server.OrgPath

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -23,25 +22,6 @@ const (
 	// flowsPerLookUp bounds how many trails are held while flows are sorted by them.
 	flowsPerLookUp = 100
 )
-
-func (h *handlers) flowRoutes() []server.Route {
-	return []server.Route{
-		{Method: http.MethodGet, Path: "/flows/{org}", OperationID: "get_flows", Tag: "Flows",
-			Summary: "List flows", MinRole: evidence.Reader, Serve: server.Handle(h.listFlows)},
-		{Method: http.MethodPut, Path: "/flows/{org}", OperationID: "create_flow", Tag: "Flows",
-			Summary: "Create or update a flow with a list of attestation names", MinRole: evidence.Member, Deprecated: true,
-			Statuses: []int{http.StatusCreated, http.StatusOK}, Serve: server.WithBody(h.createLegacyFlow)},
-		{Method: http.MethodPut, Path: "/flows/{org}/template_file", OperationID: "create_flow_with_template", Tag: "Flows",
-			Summary: "Create or update a flow", MinRole: evidence.Member, Statuses: []int{http.StatusCreated, http.StatusOK},
-			Serve: server.WithForm("data_json", []string{templateField}, h.createFlow)},
-		{Method: http.MethodGet, Path: "/flows/{org}/{flow_name}", OperationID: "get_flow", Tag: "Flows",
-			Summary: "Read a flow", MinRole: evidence.Reader, Serve: resource.OfFlow(h.Base, h.getFlow)},
-		{Method: http.MethodPut, Path: "/flows/{org}/{flow_name}/archive", OperationID: "archive_flow", Tag: "Flows",
-			Summary: "Archive a flow", MinRole: evidence.Member, Serve: server.Handle(h.archiveFlow)},
-		{Method: http.MethodPut, Path: "/flows/{org}/{flow_name}/rename", OperationID: "rename_flow", Tag: "Flows",
-			Summary: "Rename a flow", MinRole: evidence.Member, Serve: server.WithBody(h.renameFlow)},
-	}
-}
 
 // CreateFlow is the data of create_flow_with_template (docs/semantics.md 3.1).
 type CreateFlow struct {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -12,21 +11,6 @@ import (
 	"attestry/api/server"
 	"attestry/evidence"
 )
-
-// repoRoutes are those of repositories. Names with slashes are one segment by the
-// time they are routed (api/framing/paths.go).
-func (h *handlers) repoRoutes() []server.Route {
-	return []server.Route{
-		{Method: http.MethodGet, Path: "/repos/{org}", OperationID: "list_repos", Tag: "Repos",
-			Summary: "List repositories", MinRole: evidence.Reader, Serve: server.Handle(h.listRepos)},
-		{Method: http.MethodGet, Path: "/repos/{org}/filter-options", OperationID: "list_repo_filter_options", Tag: "Repos",
-			Summary: "List what repositories can be filtered by", MinRole: evidence.Reader, Serve: server.Handle(h.listRepoFilterOptions)},
-		{Method: http.MethodGet, Path: "/repos/{org}/tags", OperationID: "list_repo_tag_choices", Tag: "Repos",
-			Summary: "List the tags that repositories have", MinRole: evidence.Reader, Serve: server.Handle(h.listRepoTagChoices)},
-		{Method: http.MethodGet, Path: "/repos/{org}/{repo_name}", OperationID: "get_repo", Tag: "Repos",
-			Summary: "Read a repository", MinRole: evidence.Reader, Serve: server.Handle(h.getRepo)},
-	}
-}
 
 // RepoResponse is a repository as answers show it (docs/semantics.md 15.1).
 type RepoResponse struct {

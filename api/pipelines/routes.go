@@ -3,8 +3,6 @@
 package pipelines
 
 import (
-	"slices"
-
 	"attestry/api/resource"
 	"attestry/api/server"
 )
@@ -14,6 +12,28 @@ type handlers struct{ *resource.Base }
 // Routes are those of flows, trails, artifacts, repositories, tags and the search.
 func Routes(base *resource.Base) []server.Route {
 	h := &handlers{base}
-	return slices.Concat(h.flowRoutes(), h.trailRoutes(), h.artifactRoutes(), h.repoRoutes(),
-		h.tagRoutes(), h.searchRoutes())
+	return server.Routes(map[string]server.Binder{
+		"get_flows":                   server.Handle(h.listFlows),
+		"create_flow":                 server.WithBody(h.createLegacyFlow),
+		"create_flow_with_template":   server.WithForm("data_json", []string{templateField}, h.createFlow),
+		"get_flow":                    resource.OfFlow(h.Base, h.getFlow),
+		"archive_flow":                server.Handle(h.archiveFlow),
+		"rename_flow":                 server.WithBody(h.renameFlow),
+		"list_trails_for_org":         server.Handle(h.listOrgTrails),
+		"list_trails":                 resource.OfFlow(h.Base, h.listFlowTrails),
+		"create_trail":                server.WithForm("data_json", []string{templateField}, h.beginTrail),
+		"get_trail":                   server.Handle(h.getTrail),
+		"create_artifact":             server.WithBody(h.reportArtifact),
+		"list_artifacts":              server.Handle(h.listArtifacts),
+		"list_flow_artifacts":         resource.OfFlow(h.Base, h.listFlowArtifacts),
+		"get_artifact_by_fingerprint": resource.OfFlow(h.Base, h.getArtifact),
+		"get_artifact_by_commit_sha":  resource.OfFlow(h.Base, h.getArtifactsOfCommit),
+		"get_latest_artifact_commit":  resource.OfFlow(h.Base, h.getLatestCommit),
+		"list_repos":                  server.Handle(h.listRepos),
+		"list_repo_filter_options":    server.Handle(h.listRepoFilterOptions),
+		"list_repo_tag_choices":       server.Handle(h.listRepoTagChoices),
+		"get_repo":                    server.Handle(h.getRepo),
+		"patch_tags":                  server.WithBody(h.patchTags),
+		"get_search":                  server.Handle(h.search),
+	})
 }

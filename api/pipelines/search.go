@@ -3,7 +3,6 @@ package pipelines
 import (
 	"context"
 	"errors"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -17,13 +16,6 @@ import (
 
 // maxFound bounds how many artifacts a search shows, the newest of them.
 const maxFound = 200
-
-func (h *handlers) searchRoutes() []server.Route {
-	return []server.Route{{
-		Method: http.MethodGet, Path: "/search/{org}/sha/{search_value}", OperationID: "get_search", Tag: "Search",
-		Summary: "Search by fingerprint or commit", MinRole: evidence.Reader, Serve: server.Handle(h.search),
-	}}
-}
 
 type getSearchInput struct {
 	server.OrgPath

@@ -2,7 +2,6 @@ package pipelines
 
 import (
 	"context"
-	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -14,13 +13,6 @@ import (
 )
 
 const tagKeyPattern = `^[a-zA-Z0-9][a-zA-Z0-9\-_\.~]*$`
-
-func (h *handlers) tagRoutes() []server.Route {
-	return []server.Route{
-		{Method: http.MethodPatch, Path: "/tags/{org}/{resource_type}/{resource_id}", OperationID: "patch_tags", Tag: "Tags",
-			Summary: "Set and remove tags", MinRole: evidence.Member, Serve: server.WithBody(h.patchTags)},
-	}
-}
 
 // TagPatchInput is the body of patch_tags (docs/semantics.md 15.4). A tag that is
 // both removed and set is set.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -21,20 +20,6 @@ import (
 )
 
 const defaultTrailsPerPage = 20
-
-func (h *handlers) trailRoutes() []server.Route {
-	return []server.Route{
-		{Method: http.MethodGet, Path: "/trails/{org}", OperationID: "list_trails_for_org", Tag: "Trails",
-			Summary: "List the trails of an organization", MinRole: evidence.Reader, Serve: server.Handle(h.listOrgTrails)},
-		{Method: http.MethodGet, Path: "/trails/{org}/{flow_name}", OperationID: "list_trails", Tag: "Trails",
-			Summary: "List the trails of a flow", MinRole: evidence.Reader, Serve: resource.OfFlow(h.Base, h.listFlowTrails)},
-		{Method: http.MethodPut, Path: "/trails/{org}/{flow_name}", OperationID: "create_trail", Tag: "Trails",
-			Summary: "Begin a trail, or change what is known of it", MinRole: evidence.Member, Statuses: []int{http.StatusCreated, http.StatusOK},
-			Serve: server.WithForm("data_json", []string{templateField}, h.beginTrail)},
-		{Method: http.MethodGet, Path: "/trails/{org}/{flow_name}/{trail_name}", OperationID: "get_trail", Tag: "Trails",
-			Summary: "Read a trail", MinRole: evidence.Reader, Serve: server.Handle(h.getTrail)},
-	}
-}
 
 // CreateTrail is the data of create_trail (docs/semantics.md 4.1).
 type CreateTrail struct {

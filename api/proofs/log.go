@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"net/http"
 	"strings"
 	"time"
 
@@ -27,16 +26,13 @@ type handlers struct {
 // tlog-tiles expect nothing else beside them.
 func Routes(base *resource.Base) []server.Route {
 	h := &handlers{base}
-	get := func(path, id, summary string, serve server.Binder) server.Route {
-		return server.Route{Method: http.MethodGet, Path: "/log/{org}" + path, OperationID: id, Tag: "Transparency log", Summary: summary, MinRole: evidence.Reader, Serve: serve}
-	}
-	return []server.Route{
-		get("", "get_log", "Describe the transparency log of an organization", server.Handle(h.getLog)),
-		get("/checkpoint", "get_log_checkpoint", "Read the last checkpoint", server.Handle(h.getCheckpoint)),
-		get("/tile/{tile}", "get_log_tile", "Read a tile of hashes or a bundle of entries", server.Handle(h.getTile)),
-		get("/entries", "list_log_entries", "Find the entries of facts", server.Handle(h.listEntries)),
-		get("/proof/{kind}/{id}", "get_log_proof", "Prove that a fact is in the log", server.Handle(h.getProof)),
-	}
+	return server.Routes(map[string]server.Binder{
+		"get_log":            server.Handle(h.getLog),
+		"get_log_checkpoint": server.Handle(h.getCheckpoint),
+		"get_log_tile":       server.Handle(h.getTile),
+		"list_log_entries":   server.Handle(h.listEntries),
+		"get_log_proof":      server.Handle(h.getProof),
+	})
 }
 
 // LogResponse describes the log of an organization (docs/semantics.md 24.4).

@@ -4,7 +4,6 @@ package schemas
 import (
 	"context"
 	_ "embed"
-	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -20,12 +19,10 @@ var (
 
 // Routes are those of the published schemas.
 func Routes() []server.Route {
-	return []server.Route{
-		{Method: http.MethodGet, Path: "/schemas/flow-template/v1", OperationID: "flow_template_schema_v1", Tag: "Schemas",
-			Summary: "Read the JSON Schema of flow templates", Serve: server.Handle(serve(flowTemplate))},
-		{Method: http.MethodGet, Path: "/schemas/environment-policy/v1", OperationID: "environment_policy_schema_v1", Tag: "Schemas",
-			Summary: "Read the JSON Schema of environment policies", Serve: server.Handle(serve(environmentPolicy))},
-	}
+	return server.Routes(map[string]server.Binder{
+		"flow_template_schema_v1":      server.Handle(serve(flowTemplate)),
+		"environment_policy_schema_v1": server.Handle(serve(environmentPolicy)),
+	})
 }
 
 // document is a JSON Schema as it is written.

@@ -81,6 +81,14 @@ func WithUndecodedBody[I, T, O any](handler func(context.Context, *I, *Body[T]) 
 	}
 }
 
+// Limited bounds the body of an operation, in bytes, otherwise than at 1 MiB.
+func Limited(limit int64, serve Binder) Binder {
+	return func(s *Server, route Route) error {
+		route.BodyLimit = limit
+		return serve(s, route)
+	}
+}
+
 // register describes a route to huma and has it served. huma derives the document, fills in the parameters and writes the
 // answer. This package checks access, validates, and decodes the body.
 func register[I, O any](s *Server, route Route, body *huma.RequestBody, handler func(context.Context, *I) (*O, error)) (err error) {

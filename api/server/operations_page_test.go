@@ -15,6 +15,16 @@ func TestEveryOperationIsListed(t *testing.T) {
 	readmetest.Check(t, "../../docs/api.md", "operations", operationsTable())
 }
 
+// TestEveryRowIsServed finds operations that nothing serves.
+func TestEveryRowIsServed(t *testing.T) {
+	served := productRoutes()
+	for _, row := range operations {
+		if !slices.ContainsFunc(served, func(r Route) bool { return r.OperationID == row.OperationID }) {
+			t.Errorf("nothing serves %s", row.OperationID)
+		}
+	}
+}
+
 func operationsTable() string {
 	table := productRoutes()
 	slices.SortStableFunc(table, func(a, b Route) int { return strings.Compare(a.Tag, b.Tag) })

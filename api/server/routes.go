@@ -2,9 +2,12 @@ package server
 
 import (
 	"cmp"
+	_ "embed" // operations.tsv
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"attestry/api/access"
@@ -48,6 +51,66 @@ type Route struct {
 	BasicToo bool
 	// Serve is what Handle, WithBody or WithForm make of a handler.
 	Serve Binder
+}
+
+//go:embed operations.tsv
+var operationsFile string
+
+// operations are the rows of operations.tsv, one for each operation of the API: method, path, id, tag, least role,
+// flags, statuses of success and summary. Nothing serves them yet.
+var operations = readOperations(operationsFile)
+
+// flags set what is true of few operations.
+var flags = map[string]func(*Route){
+	"users-only":    func(r *Route) { r.UsersOnly = true },
+	"refuse-tokens": func(r *Route) { r.RefuseTokens = true },
+	"members-only":  func(r *Route) { r.MembersOnly = true },
+	"beta":          func(r *Route) { r.Beta = true },
+	"public":        func(r *Route) { r.Public = true },
+	"signed":        func(r *Route) { r.Signed = true },
+	"deprecated":    func(r *Route) { r.Deprecated = true },
+	"basic-too":     func(r *Route) { r.BasicToo = true },
+}
+
+// readOperations panics on a malformed table, which is a part of the program.
+func readOperations(table string) []Route {
+	var read []Route
+	for line := range strings.Lines(table) {
+		row := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		route := Route{Method: row[0], Path: row[1], OperationID: row[2], Tag: row[3], Summary: row[7]}
+		err := route.MinRole.UnmarshalText([]byte(row[4]))
+		for _, name := range strings.Fields(row[5]) {
+			set, ok := flags[name]
+			if !ok {
+				panic(fmt.Sprintf("operations.tsv: %s: unknown flag %s", route.OperationID, name))
+			}
+			set(&route)
+		}
+		for _, text := range strings.Fields(row[6]) {
+			status, malformed := strconv.Atoi(text)
+			route.Statuses, err = append(route.Statuses, status), cmp.Or(err, malformed)
+		}
+		if err != nil {
+			panic(fmt.Sprintf("operations.tsv: %s: %v", route.OperationID, err))
+		}
+		read = append(read, route)
+	}
+	return read
+}
+
+// Routes are the operations of the table that binders serve, by their ids, in the order of the table.
+func Routes(serve map[string]Binder) []Route {
+	var routes []Route
+	for _, route := range operations {
+		if binder, ok := serve[route.OperationID]; ok {
+			route.Serve = binder
+			routes = append(routes, route)
+		}
+	}
+	if len(routes) != len(serve) {
+		panic(fmt.Sprintf("%d of the operations %v are in operations.tsv", len(routes), slices.Sorted(maps.Keys(serve))))
+	}
+	return routes
 }
 
 func (r Route) ofOrganization() bool { return strings.Contains(r.Path, "{org}") }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"net/http"
 	"slices"
 	"strconv"
 
@@ -14,13 +13,6 @@ import (
 	"attestry/evidence/snapshot"
 	"attestry/evidence/timeline"
 )
-
-func (h *handlers) envDiffRoutes() []server.Route {
-	return []server.Route{{
-		Method: http.MethodGet, Path: "/env-diff/{org}", OperationID: "environment_diff", Tag: "EnvDiff",
-		Summary: "Compare two snapshots", MinRole: evidence.Reader, Serve: server.Handle(h.environmentDiff),
-	}}
-}
 
 type environmentDiffInput struct {
 	server.OrgPath

@@ -3,7 +3,6 @@ package snapshots
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"time"
 
 	"attestry/api/resource"
@@ -13,16 +12,6 @@ import (
 	"attestry/evidence/timeline"
 	"attestry/storage/environments"
 )
-
-// eventRoutes are those of what happened in environments.
-func (h *handlers) eventRoutes() []server.Route {
-	return []server.Route{
-		{Method: http.MethodGet, Path: "/environments/{org}/{env_name}/events", OperationID: "get_env_events", Tag: "Environments",
-			Summary: "List what happened in an environment", MinRole: evidence.Reader, Serve: server.Handle(h.listEvents)},
-		{Method: http.MethodGet, Path: "/environments/{org}/{env_name}/auditlog", OperationID: "get_env_auditlog", Tag: "Environments",
-			Summary: "Download what happened in an environment as CSV", MinRole: evidence.Reader, Serve: server.Handle(h.getAuditLog)},
-	}
-}
 
 type listEventsInput struct {
 	resource.EnvironmentPath

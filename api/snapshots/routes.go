@@ -2,8 +2,6 @@
 package snapshots
 
 import (
-	"slices"
-
 	"attestry/api/resource"
 	"attestry/api/server"
 )
@@ -13,5 +11,11 @@ type handlers struct{ *resource.Base }
 // Routes are those of snapshots, their differences and events.
 func Routes(base *resource.Base) []server.Route {
 	h := &handlers{base}
-	return slices.Concat(h.eventRoutes(), h.snapshotRoutes(), h.envDiffRoutes())
+	return server.Routes(map[string]server.Binder{
+		"get_env_events":   server.Handle(h.listEvents),
+		"get_env_auditlog": server.Handle(h.getAuditLog),
+		"list_snapshots":   server.Handle(h.listSnapshots),
+		"get_snapshot":     server.Handle(h.getSnapshot),
+		"environment_diff": server.Handle(h.environmentDiff),
+	})
 }

@@ -2,7 +2,6 @@ package snapshots
 
 import (
 	"context"
-	"net/http"
 	"slices"
 
 	"attestry/api/jsonstream"
@@ -16,15 +15,6 @@ import (
 // snapshotsPerRead is how many snapshots are held while a list is sent, since the
 // contract sets no limit to its pages.
 const snapshotsPerRead = 100
-
-func (h *handlers) snapshotRoutes() []server.Route {
-	return []server.Route{
-		{Method: http.MethodGet, Path: "/snapshots/{org}/{env_name}", OperationID: "list_snapshots", Tag: "Snapshots",
-			Summary: "List the snapshots of an environment", MinRole: evidence.Reader, Serve: server.Handle(h.listSnapshots)},
-		{Method: http.MethodGet, Path: "/snapshots/{org}/{env_name}/{snapshot_expression}", OperationID: "get_snapshot", Tag: "Snapshots",
-			Summary: "Read a snapshot", MinRole: evidence.Reader, Serve: server.Handle(h.getSnapshot)},
-	}
-}
 
 type listSnapshotsInput struct {
 	resource.EnvironmentPath

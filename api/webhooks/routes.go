@@ -8,7 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"net/http"
 
 	"attestry/api/resource"
 	"attestry/api/server"
@@ -22,14 +21,10 @@ type handlers struct{ *resource.Base }
 // Routes are those of inbound webhooks.
 func Routes(base *resource.Base) []server.Route {
 	h := &handlers{base}
-	return []server.Route{
-		{Method: http.MethodPost, Path: "/webhooks/sonar/{hook_uid}", OperationID: "sonar_webhook", Tag: "Webhooks",
-			Summary: "Record the analysis that SonarQube tells of", Public: true, Signed: true,
-			Serve: server.WithSignedBody(h.verifySonar, h.recordAnalysis)},
-		{Method: http.MethodPost, Path: "/webhooks/launch-darkly/{hook_uid}", OperationID: "launch_darkly_webhook", Tag: "Webhooks",
-			Summary: "Record the change of a feature flag that LaunchDarkly tells of", Public: true, Signed: true,
-			Serve: server.WithSignedBody(h.verifyLaunchDarkly, h.recordFlag)},
-	}
+	return server.Routes(map[string]server.Binder{
+		"sonar_webhook":         server.WithSignedBody(h.verifySonar, h.recordAnalysis),
+		"launch_darkly_webhook": server.WithSignedBody(h.verifyLaunchDarkly, h.recordFlag),
+	})
 }
 
 // refused is the one answer to a uid that is unknown and to a signature that is wrong.
