@@ -52,7 +52,7 @@ var exampleOrder = []string{
 	"create_organization", "put_member", "get_member", "list_members", "delete_member", "create_service_account", "list_service_accounts",
 	"get_service_account", "update_service_account", "create_service_account_api_key", "list_service_account_api_keys", "get_service_account_api_key",
 	"rotate_service_account_api_key", "delete_service_account_api_key", "delete_service_account", "put_identity_provider", "list_identity_providers",
-	"get_identity_provider", "delete_identity_provider", "create_user_api_key", "list_user_api_keys", "get_user_api_key", "rotate_user_api_key",
+	"get_identity_provider", "try_identity_token", "delete_identity_provider", "create_user_api_key", "list_user_api_keys", "get_user_api_key", "rotate_user_api_key",
 	"delete_user_api_key", "list_audit_log",
 	"create_or_update_env_action", "create_or_update_flow_action", "list_actions", "get_action",
 	"put_environment_notifications", "get_environment_notifications", "update_environment_notification", "get_environment_notification",

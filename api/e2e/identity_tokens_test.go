@@ -152,3 +152,31 @@ func TestIdentityProvidersThatCannotBe(t *testing.T) {
 		[]byte(`{"issuer":"https://forge.example.com","audience":"a","privilege":"member","condition":"claims.a == 'b'"}`))
 	wantProblem(t, got, http.StatusBadRequest, "Organization 'administrator' is personal and cannot have identity providers", nil)
 }
+
+func TestAdministratorsTryATokenAndLearnWhichClaimDoesNotFit(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	forge := newIssuer(t)
+	s.trust("forge", forge, `claims.repository == "acme/shop" and claims.ref_protected == "true"`, "member")
+	path := "/organizations/" + s.org + "/identity-providers/"
+	for name, c := range map[string]struct{ token, want string }{
+		"good":                 {forge.token(t, map[string]any{"repository": "acme/shop", "ref_protected": true}), `{"accepted":true,"subject":"repo:acme/shop"}`},
+		"of another branch":    {forge.token(t, map[string]any{"repository": "acme/shop", "ref_protected": false}), `{"accepted":false,"reason":"the condition of the provider does not hold","subject":"repo:acme/shop","unmet":["claims.ref_protected == \"true\""]}`},
+		"for another audience": {forge.token(t, map[string]any{"aud": "elsewhere"}), `{"accepted":false,"reason":"the claim aud does not contain the audience of the provider","subject":"repo:acme/shop"}`},
+		"of another issuer":    {newIssuer(t).token(t, nil), `{"accepted":false,"reason":"the claim iss is not the issuer of the provider"}`},
+		"expired":              {forge.token(t, map[string]any{"exp": time.Now().Add(-time.Second).Unix()}), `{"accepted":false,"reason":"the token has expired, or has no claim exp"}`},
+		"no token":             {"secret", `{"accepted":false,"reason":"the token is not a signed JWT"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := s.want(http.StatusOK, http.MethodPost, path+"forge/try", []byte(`{"token":"`+c.token+`"}`))
+			if string(got.body) != c.want {
+				t.Errorf("%s", got.body)
+			}
+		})
+	}
+	s.want(http.StatusNotFound, http.MethodPost, path+"other/try", []byte(`{"token":"x"}`))
+	s.want(http.StatusBadRequest, http.MethodPost, path+"forge/try", []byte(`{}`))
+	if got := s.do(http.MethodPost, "/api/v2"+path+"forge/try", memberKey, []byte(`{"token":"x"}`)); got.status != http.StatusForbidden {
+		t.Errorf("a member is answered %d", got.status)
+	}
+}

@@ -59,7 +59,7 @@ func TestAllPagesCanBeUsedByEverybody(t *testing.T) {
 	b.signIn(adminKey, "/"+s.org)
 	root := "/" + s.org
 	for name, page := range map[string]struct{ path, text string }{
-		"organizations": {"/-/organizations", s.org},
+		"organizations": {"/-/organizations", "acme-"},
 		"flows":         {root + "/flows", "1 in all"},
 		"flow":          {root + "/flows/build", "What trails need"},
 		"trail":         {root + "/flows/build/trails/1.0", "of-the-trail"},

@@ -200,7 +200,7 @@ func TestPagesLeadToControlsWhereTheOrganizationHasThem(t *testing.T) {
 	for org, has := range map[string]bool{s.org: true, s.public: false} {
 		for _, path := range []string{"/" + org, "/" + org + "/members", "/" + org + "/search"} {
 			got := v.open(path)
-			if got.status != http.StatusOK || strings.Contains(string(got.body), `href="/`+org+`/controls"`) != has || strings.Contains(string(got.body), "flows and controls") != (has && strings.HasSuffix(path, "/search")) {
+			if got.status != http.StatusOK || strings.Contains(string(got.body), `href="/`+org+`/controls"`) != has || strings.Contains(string(got.body), "controls by name and identifier") != (has && strings.HasSuffix(path, "/search")) {
 				t.Errorf("%s answers %d, and does not show controls as it has them (%t):\n%s", path, got.status, has, got.body)
 			}
 		}

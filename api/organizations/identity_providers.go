@@ -93,6 +93,29 @@ func (b *IdentityProviderPutInput) check() error {
 	return nil
 }
 
+// TokenTrialInput is the body of try_identity_token (docs/semantics.md 2.5). The token is neither stored nor logged.
+type TokenTrialInput struct {
+	Token string `json:"token" doc:"An identity token, as a pipeline would send it."`
+}
+
+// TokenTrial is whether a token would be accepted.
+type TokenTrial struct {
+	Accepted bool     `json:"accepted"`
+	Reason   string   `json:"reason,omitempty" doc:"Why it would not be accepted."`
+	Subject  string   `json:"subject,omitempty" doc:"The claim sub of a token whose signature is good."`
+	Unmet    []string `json:"unmet,omitempty" doc:"What of the condition does not hold."`
+}
+
+func (h *handlers) tryIdentityToken(ctx context.Context, in *ProviderPath, body *TokenTrialInput) (*server.StatusAnswer[TokenTrial], error) {
+	org := server.Access(ctx)
+	provider, err := h.Tenancy.IdentityProvider(ctx, org.OrgID, in.Name)
+	if err != nil {
+		return nil, providerNotFound(org.OrgName, in.Name, err)
+	}
+	tried, err := h.Tokens.Try(ctx, provider, strings.TrimSpace(body.Token))
+	return server.Stored(false, TokenTrial{Accepted: tried.Reason == "", Reason: tried.Reason, Subject: tried.Subject, Unmet: tried.Unmet}), err
+}
+
 func (h *handlers) deleteIdentityProvider(ctx context.Context, in *ProviderPath) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
 	err := h.Tenancy.DeleteIdentityProvider(ctx, org.OrgName, actor(ctx), in.Name)

@@ -42,6 +42,7 @@ func Routes(base *resource.Base) []server.Route {
 		"get_identity_provider":           server.Handle(h.getIdentityProvider),
 		"put_identity_provider":           server.WithBody(h.putIdentityProvider),
 		"delete_identity_provider":        server.Handle(h.deleteIdentityProvider),
+		"try_identity_token":              server.WithBody(h.tryIdentityToken),
 		"list_audit_log":                  server.Handle(h.listAuditLog),
 		"list_actions":                    server.Handle(h.listActions),
 		"create_or_update_env_action":     server.WithBody(h.putEnvAction),

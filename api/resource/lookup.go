@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"attestry/api/oidc"
 	"attestry/api/recognition"
 	"attestry/api/server"
 	"attestry/api/validation"
@@ -43,6 +44,8 @@ type Base struct {
 	Evaluator *evaluation.Evaluator
 	// Logical numbers the snapshots of logical environments.
 	Logical *logical.Updater
+	// Tokens verifies the tokens of identity providers.
+	Tokens *oidc.Verifier
 	// SigningKey signs verdicts, nil if the operator has set none.
 	SigningKey *signing.Key
 	Log        *slog.Logger

@@ -14,7 +14,7 @@ import (
 
 // newGate puts together what decides who may call an operation. It returns the connections to
 // Redis of the rate limits as well, which are nil if the settings have none.
-func newGate(p *process.Process) (*access.Gate, io.Closer, error) {
+func newGate(p *process.Process, tokens *oidc.Verifier) (*access.Gate, io.Closer, error) {
 	settings := p.Settings.Limits
 	metrics, err := limits.NewMetrics(p.Metrics, limits.PerMinute{
 		Key: settings.RateLimitKey, Organization: settings.RateLimitOrg, Address: settings.FailedKeyLimit,
@@ -22,11 +22,10 @@ func newGate(p *process.Process) (*access.Gate, io.Closer, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	client := p.OutboundClient()
 	gate := &access.Gate{
 		Keys: p.Store.Tenancy, Memberships: p.Store.Tenancy,
 		Certificates: p.Settings.HTTP.TLSClientAccounts, Clock: p.Clock,
-		Tokens: oidc.NewVerifier(p.Store.Tenancy, client, p.Clock, p.Log),
+		Tokens: tokens,
 	}
 	if settings.FailedKeyLimit > 0 {
 		gate.Attempts = limits.NewAttempts(limits.AttemptsOptions{

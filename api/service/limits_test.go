@@ -27,7 +27,7 @@ func TestOnlyLimitsThatAreSetAreMade(t *testing.T) {
 			gate, connections, err := newGate(&process.Process{
 				Settings: config.Settings{Limits: row.limits, Stores: config.Stores{Redis: config.Redis{URL: "redis://127.0.0.1:6379"}}},
 				Log:      slog.New(slog.DiscardHandler), Clock: time.Now, Store: &app.Store{}, Metrics: prometheus.NewRegistry(),
-			})
+			}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -66,7 +66,8 @@ func New(p *process.Process) (*Service, error) {
 	if err := p.Metrics.Register(recognized.Metric()); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	gate, rates, err := newGate(p)
+	tokens := oidc.NewVerifier(p.Store.Tenancy, p.OutboundClient(), p.Clock, p.Log)
+	gate, rates, err := newGate(p, tokens)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +95,7 @@ func New(p *process.Process) (*Service, error) {
 		Intake:      reports.NewIntake(p.Store, dispatcher, waiters, p.Clock, settings.ReportWait),
 		Recognition: recognized,
 		Evaluator:   evaluator, Logical: logical.NewUpdater(p.Store, p.Clock, p.Log),
-		SigningKey: key, Log: p.Log, BatchBytes: shell.BatchBytes(),
+		Tokens: tokens, SigningKey: key, Log: p.Log, BatchBytes: shell.BatchBytes(),
 	}, auditpackage.NewRequests(p.Store, waiters, p.Clock), settings.RequestTimeout))
 	if err == nil && site != nil {
 		site.Mount(answering)

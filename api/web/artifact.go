@@ -93,7 +93,7 @@ type artifactPage struct {
 	Superseded, Unknown bool
 	Package             string
 	// Logged is where the transparency log has the report, nil if it has not.
-	Logged *logged
+	Logged *request.Logged
 }
 
 func (s *Site) showArtifact(p *page) error {

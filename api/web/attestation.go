@@ -39,7 +39,7 @@ type attestationRow struct {
 	// Found says in words what it found, nil for types that are shown by their verdict alone.
 	Found []string `json:"-"`
 	// Logged is where the transparency log has it, nil if it has not.
-	Logged *logged `json:"-"`
+	Logged *request.Logged `json:"-"`
 }
 
 const (
@@ -183,7 +183,7 @@ func mark(asked string, sections ...*section) bool {
 // detail reads what the state of a trail leaves out of its attestations: who made them, when, why. It returns the
 // attestation of the id asked, nil if there is none, and where the transparency log has them and other facts of the
 // page, each kind/id.
-func (p *page) detail(org, asked string, facts []string, sections ...*section) (*attestation, map[string]*logged, error) {
+func (p *page) detail(org, asked string, facts []string, sections ...*section) (*attestation, map[string]*request.Logged, error) {
 	waiting := map[string][]*entry{}
 	if asked != "" {
 		waiting[asked] = nil
@@ -203,7 +203,7 @@ func (p *page) detail(org, asked string, facts []string, sections ...*section) (
 	for _, id := range query["ids"] {
 		facts = append(facts, "attestation/"+id)
 	}
-	entries, err := p.logged(org, facts)
+	entries, err := p.Logged(org, facts)
 	if err != nil || len(waiting) == 0 {
 		return nil, entries, err
 	}

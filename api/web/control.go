@@ -46,8 +46,8 @@ type controlVersions struct {
 	listed
 	Versions []controlVersion `json:"versions"`
 	// Logged are the entries of the transparency log, by version.
-	Logged map[int]*logged `json:"-"`
-	Pager  request.Pager   `json:"-"`
+	Logged map[int]*request.Logged `json:"-"`
+	Pager  request.Pager           `json:"-"`
 }
 
 // controlCoverage is a page of the environments that a control covers or not.
@@ -102,7 +102,7 @@ func (s *Site) showControl(p *page) error {
 		return err
 	}
 	number := func(v *controlVersion) int { return v.Version }
-	if shown.Versions.Logged, err = loggedVersions(p, "control", shown.Control.Identifier, shown.Versions.Versions, number); err != nil {
+	if shown.Versions.Logged, err = request.LoggedVersions(p.Request, "control", shown.Control.Identifier, shown.Versions.Versions, number); err != nil {
 		return err
 	}
 	if shown.Coverage.Pager, err = p.part("coverage", &shown.Coverage.listed, &shown.Coverage); err != nil {

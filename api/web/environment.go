@@ -37,7 +37,7 @@ type environmentPage struct {
 	SinceGreen string
 	Diff       string
 	// Logged is where the transparency log has the snapshot, nil if it has not.
-	Logged  *logged
+	Logged  *request.Logged
 	Refused refusedWorkloads
 }
 
@@ -100,7 +100,7 @@ func (e *environmentPage) load(p *page) error {
 	e.Snapshot = read
 	e.link()
 	own := fmt.Sprintf("snapshot/%s:%d", name, read.Index)
-	entries, err := p.logged(e.Org, []string{own})
+	entries, err := p.Logged(e.Org, []string{own})
 	e.Logged = entries[own]
 	return err
 }
@@ -204,29 +204,21 @@ const (
 	maxSparkline = 1000
 )
 
-// sparkline draws when an environment was compliant.
-type sparkline struct {
-	environment string
-	spans       []historyEntry
-	now         float64
-}
-
+// showSparkline draws when an environment was compliant.
 func (s *Site) showSparkline(p *page) error {
-	drawn := sparkline{environment: p.Parameter("environment"), now: evidence.Seconds(s.Clock())}
-	history := request.Target("/snapshots/%s/%s", p.Org(), drawn.environment) +
-		"?per_page=" + strconv.Itoa(maxSparkline) + "&interval=" + url.QueryEscape(sparklineInterval)
-	if err := p.Get(history, &drawn.spans); err != nil {
+	name, now := p.Parameter("environment"), evidence.Seconds(s.Clock())
+	var history []historyEntry
+	err := p.Get(request.Target("/snapshots/%s/%s", p.Org(), name)+
+		"?per_page="+strconv.Itoa(maxSparkline)+"&interval="+url.QueryEscape(sparklineInterval), &history)
+	if err != nil {
 		return err
 	}
-	spans := make([]chart.Span, 0, len(drawn.spans))
-	for _, one := range drawn.spans {
-		to := one.To
-		if to == 0 {
-			to = drawn.now
-		}
-		spans = append(spans, chart.Span{From: one.From, To: to, Verdict: one.verdict()})
+	spans := make([]chart.Span, 0, len(history))
+	for i := range history {
+		one := &history[i]
+		spans = append(spans, chart.Span{From: one.From, To: cmp.Or(one.To, now), Verdict: one.verdict()})
 	}
-	return p.sendDrawing(chart.Sparkline(drawn.title(), drawn.now-sparklineSpan.Seconds(), drawn.now, spans))
+	return p.sendDrawing(chart.Sparkline(chart.Words(name, spans, maxSparkline), now-sparklineSpan.Seconds(), now, spans))
 }
 
 func (p *page) sendDrawing(content []byte) error {
@@ -234,26 +226,6 @@ func (p *page) sendDrawing(content []byte) error {
 	p.C.Set(fiber.HeaderContentSecurityPolicy, policy)
 	p.C.Set(fiber.HeaderCacheControl, "private, max-age=60")
 	return p.C.Status(http.StatusOK).Send(content)
-}
-
-// title says the same in words.
-func (s *sparkline) title() string {
-	if len(s.spans) == 0 {
-		return "No snapshots of " + s.environment + " in the last 30 days"
-	}
-	count := map[chart.Verdict]int{}
-	for i := range s.spans {
-		count[s.spans[i].verdict()]++
-	}
-	of := view.Plural(len(s.spans), "snapshot")
-	if len(s.spans) == maxSparkline {
-		of = fmt.Sprintf("the newest %d snapshots", maxSparkline)
-	}
-	text := fmt.Sprintf("%s in the last 30 days: %s, %d not compliant", s.environment, of, count[chart.NotCompliant])
-	if n := count[chart.NotJudged]; n > 0 {
-		text += fmt.Sprintf(", %d not judged", n)
-	}
-	return text
 }
 
 func (h *historyEntry) verdict() chart.Verdict {

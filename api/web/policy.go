@@ -120,7 +120,7 @@ type policyPage struct {
 	More        int // how many environments are not named
 	Versions    []policyVersion
 	// Logged are the entries of the transparency log, by version.
-	Logged map[int]*logged
+	Logged map[int]*request.Logged
 	Pager  request.Pager
 	Events []policyEvent
 	JSON   string
@@ -142,7 +142,7 @@ func (s *Site) showPolicy(p *page) error {
 	shown.JSON = p.APIAddress()
 	shown.arrange(p)
 	var err error
-	if shown.Logged, err = loggedVersions(p, "policy", name, shown.Versions, func(v *policyVersion) int { return v.Version }); err != nil {
+	if shown.Logged, err = request.LoggedVersions(p.Request, "policy", name, shown.Versions, func(v *policyVersion) int { return v.Version }); err != nil {
 		return err
 	}
 	return p.Render("policy", name, &shown)

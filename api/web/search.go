@@ -103,6 +103,7 @@ type foundArtifact struct {
 type searchPage struct {
 	Org, Query, Kind, State, Since, Until string
 	Kinds                                 []searchedKind
+	Beta                                  bool // there are controls
 	Found                                 []foundKind
 	Artifacts                             []foundArtifact // found by their digits
 	Total                                 int
@@ -120,12 +121,13 @@ func (s *searchPage) Nothing() bool { return len(s.Found)+s.Total == 0 }
 
 func (s *Site) showSearch(p *page) error {
 	asked := func(name string) string { return strings.TrimSpace(strings.ToValidUTF8(p.C.Query(name), "")) }
-	shown := searchPage{Org: p.Org(), Query: asked("q"), Kind: asked("kind"), State: asked("state"), Since: asked("since"), Until: asked("until"), Kinds: searchedKinds}
+	shown := searchPage{Org: p.Org(), Query: asked("q"), Kind: asked("kind"), State: asked("state"), Since: asked("since"), Until: asked("until"), Beta: p.Beta()}
+	shown.Kinds = slices.DeleteFunc(slices.Clone(searchedKinds), func(kind searchedKind) bool { return kind.Name == "control" && !shown.Beta })
 	if shown.Query == "" {
 		return p.Render("search", "Search", &shown)
 	}
 	shown.text = regexp.MustCompile("(?i)" + regexp.QuoteMeta(shown.Query))
-	for _, kind := range searchedKinds {
+	for _, kind := range shown.Kinds {
 		if shown.Kind == "" || shown.Kind == kind.Name {
 			if err := shown.find(p, kind); err != nil {
 				return err
@@ -163,7 +165,7 @@ func (s *searchPage) passes(state any, at float64) bool {
 	return (s.State == "" || s.State == verdictWords[state]) && (s.Since == "" || day >= s.Since) && (s.Until == "" || at > 0 && day <= s.Until)
 }
 
-// find looks among the things of a kind. There are no controls where the organization does not have them.
+// find looks among the things of a kind.
 func (s *searchPage) find(p *page, kind searchedKind) error {
 	if kind.takes != nil && !kind.takes.MatchString(s.Query) {
 		return nil
@@ -194,7 +196,7 @@ func (s *searchPage) find(p *page, kind searchedKind) error {
 	if len(found.Things) > 0 {
 		s.Found = append(s.Found, found)
 	}
-	if kind.Name == "control" && request.IsRefused(err, http.StatusForbidden) {
+	if kind.Name == "control" && request.IsRefused(err, http.StatusForbidden) { // they were switched off meanwhile
 		return nil
 	}
 	return err

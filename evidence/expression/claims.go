@@ -3,6 +3,7 @@ package expression
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -17,6 +18,7 @@ const (
 // ClaimsExpression is a parsed and checked condition over claims. Several goroutines may evaluate it at once.
 type ClaimsExpression struct {
 	root node
+	text string
 }
 
 // ParseClaims reads an expression over claims.<name>, such as
@@ -30,7 +32,29 @@ func ParseClaims(text string) (*ClaimsExpression, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ClaimsExpression{root: root}, nil
+	return &ClaimsExpression{root: root, text: text}, nil
+}
+
+// Unmet lists what of the condition does not hold for claims: the operands of its outermost 'and', or all of it.
+func (e *ClaimsExpression) Unmet(claims Claims) []string {
+	parts := e.root.conjuncts
+	if len(parts) == 0 {
+		parts = []conjunct{{node: e.root, begin: 1}}
+	}
+	var unmet []string
+	end, all := -1, []rune(e.text)
+	for _, part := range slices.Backward(parts) {
+		text := all[part.begin-1:]
+		if end >= 0 {
+			text = all[part.begin-1 : end]
+		}
+		end = part.begin - 1
+		if result, err := part.evaluate(scope{claims: claims}); err != nil || !result.boolean {
+			unmet = append(unmet, strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(string(text)), "and")))
+		}
+	}
+	slices.Reverse(unmet)
+	return unmet
 }
 
 // Evaluate reports whether the condition holds for claims. It is an error to compare a number with another claim.

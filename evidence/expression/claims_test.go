@@ -3,6 +3,7 @@ package expression_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -237,4 +238,28 @@ func FuzzParseClaims(f *testing.F) {
 			t.Errorf("evaluates to %v (%v), then to %v (%v)", first, firstErr, again, againErr)
 		}
 	})
+}
+
+func TestWhatIsUnmetOfAConditionIsNamed(t *testing.T) {
+	claims, err := expression.FlattenClaims(map[string]any{"repository": "acme/shop", "ref": "refs/heads/x", "run": "seven"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for condition, want := range map[string][]string{
+		`claims.repository == "acme/shop"`: nil,
+		`claims.ref == "main"`:             {`claims.ref == "main"`},
+		`claims.repository == "acme/shop" and (claims.ref == "main" or claims.ref == "é and x")  and  claims.actor == "ada"`: {
+			`(claims.ref == "main" or claims.ref == "é and x")`, `claims.actor == "ada"`},
+		`claims.run > 3 and claims.repository == "acme/shop"`: {`claims.run > 3`},
+		`(claims.ref == "a" and claims.run == "b")`:           {`(claims.ref == "a" and claims.run == "b")`},
+		`claims.ref == "a" or claims.ref == "b"`:              {`claims.ref == "a" or claims.ref == "b"`},
+	} {
+		parsed, err := expression.ParseClaims(condition)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := parsed.Unmet(claims); !slices.Equal(got, want) {
+			t.Errorf("%s: %q", condition, got)
+		}
+	}
 }

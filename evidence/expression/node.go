@@ -9,6 +9,14 @@ type node struct {
 	asList evaluation
 	// constant tells that evaluate always returns the same and needs no scope.
 	constant bool
+	// conjuncts are the operands of an 'and'.
+	conjuncts []conjunct
+}
+
+// conjunct is an operand of an 'and' that begins at a column, with its parentheses.
+type conjunct struct {
+	node
+	begin int
 }
 
 type evaluation func(scope) (value, error)

@@ -68,27 +68,29 @@ func (p *parser) or() (node, error) {
 func (p *parser) and() (node, error) { return p.logical("and", false, p.not) }
 
 func (p *parser) logical(keyword string, decisive bool, operand func() (node, error)) (node, error) {
-	first, err := operand()
-	if err != nil {
-		return node{}, err
-	}
-	operands := []node{first}
-	for p.accept(keyword) {
+	var operands []node
+	var conjuncts []conjunct
+	for len(operands) == 0 || p.accept(keyword) {
+		begin := p.next().column
 		another, err := operand()
 		if err != nil {
 			return node{}, err
 		}
-		operands = append(operands, another)
+		operands, conjuncts = append(operands, another), append(conjuncts, conjunct{another, begin})
 	}
 	if len(operands) == 1 {
-		return first, nil
+		return operands[0], nil
 	}
 	for _, operand := range operands {
 		if err := requireType(operand, booleanType, "each side of '"+keyword+"'"); err != nil {
 			return node{}, err
 		}
 	}
-	return logical(operands, decisive), nil
+	made := logical(operands, decisive)
+	if !decisive {
+		made.conjuncts = conjuncts
+	}
+	return made, nil
 }
 
 func (p *parser) not() (node, error) {
@@ -163,6 +165,7 @@ func (p *parser) term() (node, error) {
 		if err != nil {
 			return node{}, err
 		}
+		inner.conjuncts = nil
 		return inner, p.expect(")")
 	case p.accept("["):
 		return p.list(next.column)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"attestry/evidence"
 )
 
 const (
@@ -66,6 +68,26 @@ func Sparkline(title string, begin, end float64, spans []Span) []byte {
 	}
 	b.WriteString("</svg>\n")
 	return []byte(b.String())
+}
+
+// Words says what a sparkline of the last 30 days draws. There may be more snapshots if there are as many as are read.
+func Words(environment string, spans []Span, most int) string {
+	if len(spans) == 0 {
+		return "No snapshots of " + environment + " in the last 30 days"
+	}
+	count := map[Verdict]int{}
+	for _, span := range spans {
+		count[span.Verdict]++
+	}
+	of := evidence.Count(len(spans), "snapshot")
+	if len(spans) == most {
+		of = fmt.Sprintf("the newest %d snapshots", most)
+	}
+	text := fmt.Sprintf("%s in the last 30 days: %s, %d not compliant", environment, of, count[NotCompliant])
+	if n := count[NotJudged]; n > 0 {
+		text += fmt.Sprintf(", %d not judged", n)
+	}
+	return text
 }
 
 // column is where a moment is, in columns.

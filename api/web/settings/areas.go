@@ -31,7 +31,7 @@ var areas = []area{
 	{Name: "own-keys", Title: "Your API keys", list: "list_user_api_keys", columns: []string{"description", "id", "created_at", "expires_at", "last_used_at"},
 		forms: []string{"create_user_api_key"}, rowForms: []string{"rotate_user_api_key", "delete_user_api_key"}},
 	{Name: "identity-providers", Title: "Identity providers", list: "list_identity_providers", columns: []string{"name", "issuer", "audience", "condition", "privilege"},
-		forms: []string{"put_identity_provider"}, rowForms: []string{"put_identity_provider", "delete_identity_provider"}},
+		forms: []string{"put_identity_provider"}, rowForms: []string{"put_identity_provider", "try_identity_token", "delete_identity_provider"}},
 	{Name: "environments", Title: "Environments", list: "list_envs", columns: []string{"name", "type", "description", "policies", "included_environments"},
 		forms: []string{"create_env"}, rowForms: []string{"update_env", "attach_policy_to_env", "detach_policy_from_env", "join_physical_to_logical",
 			"put_admission_settings", "allow_artifact_for_env", "rename_environment", "archive_env"}},

@@ -120,10 +120,13 @@ func Send(r *request.Request) error {
 	return p.showDone(shown, answer)
 }
 
-// showDone shows an answer that has a secret, and else goes on to the area.
+// shownOnce are the members of answers that a page shows: secrets, and what a trial came to.
+var shownOnce = []string{"key", "secret", "accepted"}
+
+// showDone shows an answer that is shown once, and else goes on to the area.
 func (p *page) showDone(of *formPage, answer []byte) error {
 	var members map[string]any
-	if json.Unmarshal(answer, &members) == nil && (members["key"] != nil || members["secret"] != nil) {
+	if json.Unmarshal(answer, &members) == nil && slices.ContainsFunc(shownOnce, func(name string) bool { return members[name] != nil }) {
 		shown := donePage{Org: of.Org, Title: of.Form.Operation.Summary, Back: of.Back}
 		for _, member := range view.First(members, view.RowsPerPage) {
 			shown.Members = append(shown.Members, view.Named[any]{Name: member.Name, Value: cell(member.Name, member.Value)})

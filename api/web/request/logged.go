@@ -1,0 +1,52 @@
+package request
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"attestry/api/web/view"
+)
+
+// Logged is where the transparency log has a fact.
+type Logged struct {
+	Index int64 // from 0
+	Proof string
+}
+
+// Logged finds facts, each as kind/id, in the log of an organization: as many as the API finds at once. Nothing is found
+// without a log.
+func (r *Request) Logged(org string, facts []string) (map[string]*Logged, error) {
+	if len(facts) == 0 {
+		return nil, nil
+	}
+	var answer struct {
+		Entries []struct {
+			Fact  string `json:"fact"`
+			Index int64  `json:"index"`
+		} `json:"entries"`
+	}
+	if _, err := r.GetIfThere(Target("/log/%s/entries", org)+"?"+url.Values{"facts": facts}.Encode(), &answer); err != nil {
+		return nil, err
+	}
+	found := map[string]*Logged{}
+	for _, entry := range answer.Entries {
+		kind, id, _ := strings.Cut(entry.Fact, "/")
+		found[entry.Fact] = &Logged{Index: entry.Index, Proof: view.Pages.LogProof(org, kind, id)}
+	}
+	return found, nil
+}
+
+// LoggedVersions is Logged for versions, by their numbers, of something that has a name.
+func LoggedVersions[V any](r *Request, kind, name string, versions []V, number func(*V) int) (map[int]*Logged, error) {
+	facts := make([]string, 0, len(versions))
+	for i := range versions {
+		facts = append(facts, fmt.Sprintf("%s/%s:%d", kind, name, number(&versions[i])))
+	}
+	found, err := r.Logged(r.Org(), facts)
+	byVersion := map[int]*Logged{}
+	for i := range versions {
+		byVersion[number(&versions[i])] = found[facts[i]]
+	}
+	return byVersion, err
+}
