@@ -30,8 +30,7 @@ func (r *refusal) Unwrap() error { return r.err }
 
 // refusedAt marks the answers of the server; other errors are about the connection.
 func refusedAt(step string, err error) error {
-	var answer *textproto.Error
-	if !errors.As(err, &answer) {
+	if _, ok := errors.AsType[*textproto.Error](err); !ok {
 		return err
 	}
 	return &refusal{step: step, err: err}

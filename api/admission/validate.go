@@ -127,8 +127,7 @@ func readReview(content json.RawMessage, into *review) (workload *admission.Work
 
 // faultOf says what is wrong with JSON.
 func faultOf(err error) string {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return cmp.Or(wrong.Field, "it") + " should not be of the type " + wrong.Value
 	}
 	return "it is not valid JSON"

@@ -61,8 +61,7 @@ func (r *Recorder) beginSome(ctx context.Context, flow string, begins []*begin) 
 		return err
 	}
 	err = r.insertTogether(ctx, begun, tally)
-	var refused *storage.RefusedWrite
-	if !errors.As(err, &refused) {
+	if _, ok := errors.AsType[*storage.RefusedWrite](err); !ok {
 		return err
 	}
 	// Some may have been inserted.

@@ -58,8 +58,7 @@ func (a *Allowlist) Put(ctx context.Context, fresh evidence.Allowance) (evidence
 			return stored, err
 		}
 		err = batch.Write(ctx, a.docs)
-		var refused *storage.RefusedWrite
-		if !errors.As(err, &refused) {
+		if _, ok := errors.AsType[*storage.RefusedWrite](err); !ok {
 			return stored, err
 		}
 	}
