@@ -26,18 +26,18 @@ var environmentSchema = &storage.Schema{
 // Environments keeps what is configured about environments.
 type Environments struct {
 	names.Registry[evidence.Environment]
-	collection storage.Collection[evidence.Environment]
-	heads      *Heads
+	storage.Collection[evidence.Environment]
+	heads *Heads
 }
 
 // New binds the repository to an engine.
 func New(docs storage.Documents, heads *Heads) *Environments {
-	e := &Environments{heads: heads, collection: storage.NewCollection(docs, environmentSchema,
+	e := &Environments{heads: heads, Collection: storage.NewCollection(docs, environmentSchema,
 		func(e *evidence.Environment) string { return e.ID }, environmentFields)}
 	e.Registry = names.New(docs, names.Kind[evidence.Environment]{
 		Name:   "environments",
 		Noun:   "An environment",
-		Things: e.collection,
+		Things: e.Collection,
 		Create: e.create,
 		Describe: func(e *evidence.Environment) names.Description {
 			return names.Description{Org: e.Org, ID: e.ID, Name: e.Name, Detail: string(e.Type), Archived: e.Archived}
@@ -93,19 +93,9 @@ func environmentRef(entry names.Entry) EnvironmentRef {
 	return EnvironmentRef{ID: entry.ID, Type: evidence.EnvironmentType(entry.Detail)}
 }
 
-// Get returns an environment by id, an archived one too, or ErrNotFound.
-func (e *Environments) Get(ctx context.Context, id string) (evidence.Environment, error) {
-	return e.collection.Get(ctx, id)
-}
-
-// GetMany returns environments by id, archived ones too, in the order of ids.
-func (e *Environments) GetMany(ctx context.Context, ids []string) ([]evidence.Environment, error) {
-	return e.collection.GetMany(ctx, ids)
-}
-
 // Names returns an organization's environments by id, archived ones too, for names and links.
 func (e *Environments) Names(ctx context.Context, org string, ids []string) (map[string]evidence.Environment, error) {
-	found, err := e.collection.GetMany(ctx, ids)
+	found, err := e.Collection.GetMany(ctx, ids)
 	found = slices.DeleteFunc(found, func(environment evidence.Environment) bool { return environment.Org != org })
 	return storage.ByKey(found, func(environment *evidence.Environment) string { return environment.ID }), err
 }
@@ -117,7 +107,7 @@ func (e *Environments) FollowRevivals(ctx context.Context, org string, environme
 	for i := range environments {
 		ids = append(ids, environments[i].Included...)
 	}
-	members, err := e.collection.GetMany(ctx, storage.Distinct(ids))
+	members, err := e.Collection.GetMany(ctx, storage.Distinct(ids))
 	if err != nil {
 		return err
 	}
@@ -211,7 +201,7 @@ func (e *Environments) DetachPolicies(ctx context.Context, id string, names []st
 // SetAdmissionIn adds to a batch that an environment gets other admission settings; at is the time in Unix seconds. It says
 // what that changes, "" for nothing. ErrArchived means that it was archived meanwhile.
 func (e *Environments) SetAdmissionIn(ctx context.Context, batch *storage.Batch, id string, next evidence.AdmissionSettings, at float64) (string, error) {
-	stored, err := e.collection.GetVersioned(ctx, id)
+	stored, err := e.Collection.GetVersioned(ctx, id)
 	if err != nil {
 		return "", err
 	}
@@ -225,13 +215,13 @@ func (e *Environments) SetAdmissionIn(ctx context.Context, batch *storage.Batch,
 		return "", nil
 	}
 	environment.Admission, environment.LastModifiedAt = &next, max(environment.LastModifiedAt, at)
-	e.collection.StoreIn(batch, &environment, stored.Revision)
+	e.Collection.StoreIn(batch, &environment, stored.Revision)
 	return environment.Name + ": " + changes, nil
 }
 
 // modify changes an environment that is not archived. change reports whether it did.
 func (e *Environments) modify(ctx context.Context, id string, at float64, change func(*evidence.Environment) (bool, error)) error {
-	_, err := e.collection.Update(ctx, id, func(stored *evidence.Environment) error {
+	_, err := e.Collection.Update(ctx, id, func(stored *evidence.Environment) error {
 		if stored.Archived {
 			return storage.ErrArchived
 		}
@@ -249,12 +239,12 @@ func (e *Environments) create(ctx context.Context, fresh evidence.Environment) e
 	if err := e.heads.Add(ctx, snapshot.Head{Org: fresh.Org, Environment: fresh.ID}); err != nil {
 		return err
 	}
-	return e.collection.Insert(ctx, fresh)
+	return e.Collection.Insert(ctx, fresh)
 }
 
 // SetTags sets and removes tags of an environment; at is the time in Unix seconds.
 func (e *Environments) SetTags(ctx context.Context, id string, set map[string]string, remove []string, at float64) error {
-	_, err := e.collection.Update(ctx, id, func(stored *evidence.Environment) error {
+	_, err := e.Collection.Update(ctx, id, func(stored *evidence.Environment) error {
 		return evidence.UpdateTags(&stored.Tags, &stored.LastModifiedAt, set, remove, at)
 	})
 	return err
@@ -262,7 +252,7 @@ func (e *Environments) SetTags(ctx context.Context, id string, set map[string]st
 
 // List returns all environments of an organization that are not archived, in the order they were made.
 func (e *Environments) List(ctx context.Context, org string) ([]evidence.Environment, error) {
-	return storage.FindAll(ctx, e.collection, storage.Query{Index: "created", Equal: []any{org}, Limit: storage.Unlimited})
+	return storage.FindAll(ctx, e.Collection, storage.Query{Index: "created", Equal: []any{org}, Limit: storage.Unlimited})
 }
 
 // Including returns the ids of the logical environments of an organization that include one of the environments: one
@@ -288,7 +278,7 @@ func (e *Environments) IncludingArchived(ctx context.Context, org, name string) 
 	if err != nil || len(members) == 0 {
 		return nil, err
 	}
-	found, err := e.collection.GetMany(ctx, storage.Distinct(members))
+	found, err := e.Collection.GetMany(ctx, storage.Distinct(members))
 	if err != nil {
 		return nil, err
 	}
@@ -303,7 +293,7 @@ func (e *Environments) IncludingArchived(ctx context.Context, org, name string) 
 
 func (e *Environments) eachLogical(ctx context.Context, org string, yield func(id string, included []string)) error {
 	query := storage.Query{Index: "logical", Equal: []any{org}, Limit: storage.MaxMany}
-	return storage.ForEachFields(ctx, e.collection, query, func(record *storage.Record) error {
+	return storage.ForEachFields(ctx, e.Collection, query, func(record *storage.Record) error {
 		yield(record.ID, strings.Fields(record.Text("included")))
 		return nil
 	})
@@ -313,7 +303,7 @@ func (e *Environments) eachLogical(ctx context.Context, org string, yield func(i
 // that Including finds it from then on.
 func (e *Environments) Membership(ctx context.Context, id string) (evidence.Environment, error) {
 	for range names.Attempts {
-		stored, err := e.collection.Get(ctx, id)
+		stored, err := e.Collection.Get(ctx, id)
 		if err != nil || stored.Archived || !stored.Logical() {
 			return stored, err
 		}
@@ -324,7 +314,7 @@ func (e *Environments) Membership(ctx context.Context, id string) (evidence.Envi
 		if slices.Equal(followed[0].Included, stored.Included) {
 			return followed[0], nil
 		}
-		_, err = e.collection.Update(ctx, id, func(current *evidence.Environment) error {
+		_, err = e.Collection.Update(ctx, id, func(current *evidence.Environment) error {
 			if slices.Equal(current.Included, stored.Included) {
 				current.Included = followed[0].Included
 			}
@@ -340,11 +330,11 @@ func (e *Environments) Membership(ctx context.Context, id string) (evidence.Envi
 // Reindex writes an environment with its declared fields: Including does not find a logical environment that a version
 // before the index has stored.
 func (e *Environments) Reindex(ctx context.Context, id string) error {
-	stored, err := e.collection.GetVersioned(ctx, id)
+	stored, err := e.Collection.GetVersioned(ctx, id)
 	if err != nil {
 		return err
 	}
-	_, err = e.collection.Replace(ctx, stored.Value, stored.Revision)
+	_, err = e.Collection.Replace(ctx, stored.Value, stored.Revision)
 	if errors.Is(err, storage.ErrMoved) {
 		return nil // another write has stored the fields
 	}

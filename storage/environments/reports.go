@@ -71,8 +71,8 @@ func NewReportID() string {
 
 // Reports keeps the reports that wait to be processed.
 type Reports struct {
-	collection storage.Collection[WaitingReport]
-	objects    storage.Objects
+	storage.Collection[WaitingReport]
+	objects storage.Objects
 	// The codecs take long to make and serve any number of reports at once.
 	compressor   *zstd.Encoder
 	decompressor *zstd.Decoder
@@ -89,7 +89,7 @@ func NewReports(docs storage.Documents, objects storage.Objects) *Reports {
 		objects:      objects,
 		compressor:   compressor,
 		decompressor: decompressor,
-		collection: storage.NewCollection(docs, reportSchema,
+		Collection: storage.NewCollection(docs, reportSchema,
 			func(r *WaitingReport) string { return reportID(r.Environment, r.Arrival) },
 			func(r *WaitingReport) map[string]any {
 				fields := map[string]any{"environment": r.Environment, "arrival": r.Arrival, "object": r.Object}
@@ -160,14 +160,9 @@ func (r *Reports) content(ctx context.Context, record *WaitingReport) ([]byte, e
 	return storage.ReadObject(ctx, r.objects, record.Object, "the object of a report", record.damaged)
 }
 
-// Insert stores a report under its arrival number, or returns ErrExists.
-func (r *Reports) Insert(ctx context.Context, record WaitingReport) error {
-	return r.collection.Insert(ctx, record)
-}
-
 // Get returns the report of an arrival number, or ErrNotFound.
 func (r *Reports) Get(ctx context.Context, environment string, arrival int64) (WaitingReport, error) {
-	return r.collection.Get(ctx, reportID(environment, arrival))
+	return r.Collection.Get(ctx, reportID(environment, arrival))
 }
 
 // Exists reports whether the report of that arrival number is stored: one command.
@@ -189,7 +184,7 @@ func (r *Reports) NextPending(ctx context.Context, environment string, arrival i
 	for i := range ids {
 		ids[i] = reportID(environment, arrival+1+int64(i))
 	}
-	records, err := r.collection.GetMany(ctx, ids)
+	records, err := r.Collection.GetMany(ctx, ids)
 	if errors.Is(err, storage.ErrDamaged) {
 		records, err = r.readable(ctx, ids)
 	}
@@ -206,7 +201,7 @@ func (r *Reports) NextPending(ctx context.Context, environment string, arrival i
 func (r *Reports) readable(ctx context.Context, ids []string) ([]WaitingReport, error) {
 	var records []WaitingReport
 	for _, id := range ids {
-		record, err := r.collection.Get(ctx, id)
+		record, err := r.Collection.Get(ctx, id)
 		if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrDamaged) && len(records) > 0 {
 			break
 		}
@@ -230,7 +225,7 @@ type ReportRef struct {
 // AcceptedBefore names waiting reports of all environments that were accepted before a moment, oldest first, and
 // returns the cursor of the next page.
 func (r *Reports) AcceptedBefore(ctx context.Context, moment float64, after string) ([]ReportRef, string, error) {
-	found, next, err := r.collection.FindFields(ctx, storage.Query{
+	found, next, err := r.Collection.FindFields(ctx, storage.Query{
 		Index: "accepted", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: moment}, After: after, Limit: storage.MaxMany,
 	})
 	refs := make([]ReportRef, 0, len(found))
@@ -242,16 +237,11 @@ func (r *Reports) AcceptedBefore(ctx context.Context, moment float64, after stri
 	return refs, next, err
 }
 
-// Park stores a report that has a Failure.
-func (r *Reports) Park(ctx context.Context, record WaitingReport) error {
-	return r.collection.Put(ctx, record)
-}
-
 // Parked returns a page of the parked reports, the oldest first, and the next cursor. Pages are short, as reports come with their content. Of one whose document is damaged, it returns that as the
 // Failure, with the number and the time.
 func (r *Reports) Parked(ctx context.Context, after string) ([]WaitingReport, string, error) {
 	query := storage.Query{Index: "parked", From: &storage.Bound{Value: 0.0}, After: after, Limit: parkedPage}
-	records, next, err := r.collection.Find(ctx, query)
+	records, next, err := r.Collection.Find(ctx, query)
 	if errors.Is(err, storage.ErrDamaged) {
 		return r.parkedOneByOne(ctx, query)
 	}
@@ -260,21 +250,21 @@ func (r *Reports) Parked(ctx context.Context, after string) ([]WaitingReport, st
 
 // Counts counts the reports that wait and those that are parked: two commands.
 func (r *Reports) Counts(ctx context.Context) (waiting, parked int64, err error) {
-	if waiting, err = r.collection.Count(ctx, storage.Query{Index: "accepted", From: &storage.Bound{Value: 0.0}}); err != nil {
+	if waiting, err = r.Collection.Count(ctx, storage.Query{Index: "accepted", From: &storage.Bound{Value: 0.0}}); err != nil {
 		return 0, 0, err
 	}
-	parked, err = r.collection.Count(ctx, storage.Query{Index: "parked", From: &storage.Bound{Value: 0.0}})
+	parked, err = r.Collection.Count(ctx, storage.Query{Index: "parked", From: &storage.Bound{Value: 0.0}})
 	return waiting, parked, err
 }
 
 func (r *Reports) parkedOneByOne(ctx context.Context, query storage.Query) ([]WaitingReport, string, error) {
-	found, next, err := r.collection.FindFields(ctx, query)
+	found, next, err := r.Collection.FindFields(ctx, query)
 	if err != nil {
 		return nil, "", err
 	}
 	records := make([]WaitingReport, 0, len(found))
 	for _, entry := range found {
-		record, err := r.collection.Get(ctx, entry.ID)
+		record, err := r.Collection.Get(ctx, entry.ID)
 		switch {
 		case errors.Is(err, storage.ErrNotFound):
 			continue
@@ -298,7 +288,7 @@ func damagedReport(entry *storage.Record, cause error) WaitingReport {
 
 // Discard is Remove for references. A report that was parked meanwhile stays.
 func (r *Reports) Discard(ctx context.Context, refs []ReportRef) error {
-	records, err := r.collection.GetMany(ctx, storage.IDs(refs, func(ref ReportRef) string { return reportID(ref.Environment, ref.Arrival) }))
+	records, err := r.Collection.GetMany(ctx, storage.IDs(refs, func(ref ReportRef) string { return reportID(ref.Environment, ref.Arrival) }))
 	if err != nil {
 		return err
 	}
@@ -308,7 +298,7 @@ func (r *Reports) Discard(ctx context.Context, refs []ReportRef) error {
 // Remove deletes processed reports and their objects.
 func (r *Reports) Remove(ctx context.Context, records []WaitingReport) error {
 	ids := storage.IDs(records, func(record WaitingReport) string { return reportID(record.Environment, record.Arrival) })
-	if err := r.collection.Delete(ctx, ids...); err != nil {
+	if err := r.Collection.Delete(ctx, ids...); err != nil {
 		return err
 	}
 	return r.RemoveObjects(ctx, records)
@@ -317,7 +307,7 @@ func (r *Reports) Remove(ctx context.Context, records []WaitingReport) error {
 // RemoveIn adds the removal of a processed report to a batch. RemoveObjects removes its object once the batch is
 // written.
 func (r *Reports) RemoveIn(batch *storage.Batch, record *WaitingReport) {
-	r.collection.DeleteIn(batch, reportID(record.Environment, record.Arrival))
+	r.Collection.DeleteIn(batch, reportID(record.Environment, record.Arrival))
 }
 
 // RemoveObjects deletes the objects of reports that were removed.
@@ -347,7 +337,7 @@ func (r *Reports) ObjectKeys(ctx context.Context) (map[string]bool, error) {
 	keys := map[string]bool{}
 	for _, index := range []string{"accepted", "parked"} {
 		query := storage.Query{Index: index, From: &storage.Bound{Value: 0.0}, Limit: storage.MaxMany}
-		err := storage.ForEachFields(ctx, r.collection, query, func(record *storage.Record) error {
+		err := storage.ForEachFields(ctx, r.Collection, query, func(record *storage.Record) error {
 			key, err := r.objectKey(ctx, record)
 			if key != "" {
 				keys[key] = true
@@ -367,7 +357,7 @@ func (r *Reports) objectKey(ctx context.Context, record *storage.Record) (string
 	if key, declared := record.Fields["object"].(string); declared {
 		return key, nil
 	}
-	report, err := r.collection.Get(ctx, record.ID)
+	report, err := r.Collection.Get(ctx, record.ID)
 	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrDamaged) {
 		return "", nil
 	}

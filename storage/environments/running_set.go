@@ -62,16 +62,16 @@ type runningVersion struct {
 // RunningSet keeps what runs where, for those who change facts about it. An entry is stored before the facts of a
 // starting artifact are read, and removed after the snapshot in which it exited.
 type RunningSet struct {
-	docs       storage.Documents
-	collection storage.Collection[Running]
-	versions   storage.Collection[runningVersion]
+	docs storage.Documents
+	storage.Collection[Running]
+	versions storage.Collection[runningVersion]
 }
 
 // NewRunningSet binds the repository to an engine.
 func NewRunningSet(docs storage.Documents) *RunningSet {
 	return &RunningSet{
 		docs:       docs,
-		collection: storage.NewCollection(docs, runningSchema, (*Running).id, (*Running).fields),
+		Collection: storage.NewCollection(docs, runningSchema, (*Running).id, (*Running).fields),
 		versions:   storage.NewCollection(docs, runningVersionSchema, func(v *runningVersion) string { return v.Org }, nil),
 	}
 }
@@ -82,14 +82,9 @@ func (r *RunningSet) Start(ctx context.Context, entries []Running) error {
 		return nil
 	}
 	batch := &storage.Batch{}
-	r.collection.PutIn(batch, entries...)
+	r.Collection.PutIn(batch, entries...)
 	r.ChangeIn(batch, entries[0].Org)
 	return batch.Write(ctx, r.docs)
-}
-
-// AddIn adds entries of repositories to a batch; those that exist stay as they are.
-func (r *RunningSet) AddIn(batch *storage.Batch, entries ...Running) {
-	r.collection.AddIn(batch, entries...)
 }
 
 // Version returns the version of what runs in an organization, for CheckIn. Read it before the running set and check it
@@ -115,7 +110,7 @@ func (r *RunningSet) Stop(ctx context.Context, environment string, fingerprints 
 	if err != nil {
 		return err
 	}
-	return r.collection.Delete(ctx, ended...)
+	return r.Collection.Delete(ctx, ended...)
 }
 
 // Ended returns the ids of the entries of fingerprints that have exited from an environment with a snapshot, however
@@ -124,7 +119,7 @@ func (r *RunningSet) Ended(ctx context.Context, environment string, fingerprints
 	var ended []string
 	for some := range slices.Chunk(fingerprints, storage.MaxMany) {
 		query := storage.Query{Index: "exit", Equal: []any{environment, storage.OneOrSet(some)}, Limit: storage.MaxMany}
-		err := storage.ForEachFields(ctx, r.collection, query, func(entry *storage.Record) error {
+		err := storage.ForEachFields(ctx, r.Collection, query, func(entry *storage.Record) error {
 			if since, ok := entry.Fields["since"].(int64); ok && since < number {
 				ended = append(ended, entry.ID)
 			}
@@ -137,20 +132,15 @@ func (r *RunningSet) Ended(ctx context.Context, environment string, fingerprints
 	return ended, nil
 }
 
-// RemoveIn adds the removal of entries to a batch.
-func (r *RunningSet) RemoveIn(batch *storage.Batch, ids ...string) {
-	r.collection.DeleteIn(batch, ids...)
-}
-
 // Runs reports whether a fingerprint runs, or is starting, in an environment: one command.
 func (r *RunningSet) Runs(ctx context.Context, environment, fingerprint string) (bool, error) {
-	found, _, err := r.collection.FindFields(ctx, storage.Query{Index: "exit", Equal: []any{environment, fingerprint}, Limit: 1})
+	found, _, err := r.Collection.FindFields(ctx, storage.Query{Index: "exit", Equal: []any{environment, fingerprint}, Limit: 1})
 	return len(found) > 0, err
 }
 
 // OfRepo returns what of a repository runs, in no order.
 func (r *RunningSet) OfRepo(ctx context.Context, repo string) ([]Running, error) {
-	return storage.FindAll(ctx, r.collection, storage.Query{Index: "repo", Equal: []any{repo}, Limit: storage.Unlimited})
+	return storage.FindAll(ctx, r.Collection, storage.Query{Index: "repo", Equal: []any{repo}, Limit: storage.Unlimited})
 }
 
 // In returns what runs, or is starting, in environments of these ids, in no order and without fields of repositories:
@@ -159,7 +149,7 @@ func (r *RunningSet) In(ctx context.Context, environments []string) ([]Running, 
 	var running []Running
 	for some := range slices.Chunk(environments, storage.MaxMany) {
 		query := storage.Query{Index: "exit", Equal: []any{storage.OneOrSet(some)}, Limit: storage.MaxMany}
-		err := storage.ForEachFields(ctx, r.collection, query, func(entry *storage.Record) error {
+		err := storage.ForEachFields(ctx, r.Collection, query, func(entry *storage.Record) error {
 			running = append(running, Running{
 				Environment: entry.Text("environment"), Fingerprint: entry.Text("artifact"), Since: entry.Integer("since"),
 			})
@@ -177,7 +167,7 @@ func (r *RunningSet) In(ctx context.Context, environments []string) ([]Running, 
 func (r *RunningSet) Where(ctx context.Context, org string, fingerprints []string) (where map[string][]string, complete bool, err error) {
 	where, complete = map[string][]string{}, true
 	for wanted := range slices.Chunk(fingerprints, storage.MaxMany) {
-		found, next, err := r.collection.FindFields(ctx, storage.Query{
+		found, next, err := r.Collection.FindFields(ctx, storage.Query{
 			Index: "fingerprint", Equal: []any{org, storage.OneOrSet(wanted)}, Limit: storage.MaxMany,
 		})
 		if err != nil {
@@ -199,7 +189,7 @@ func (r *RunningSet) Where(ctx context.Context, org string, fingerprints []strin
 func (r *RunningSet) Entries(ctx context.Context, org string, fingerprints []string) ([]Running, error) {
 	var entries []Running
 	for wanted := range slices.Chunk(fingerprints, storage.MaxMany) {
-		found, err := storage.FindAll(ctx, r.collection, storage.Query{
+		found, err := storage.FindAll(ctx, r.Collection, storage.Query{
 			Index: "fingerprint", Equal: []any{org, storage.OneOrSet(wanted)}, Limit: storage.Unlimited,
 		})
 		if err != nil {

@@ -23,15 +23,15 @@ var snapshotSchema = &storage.Schema{
 
 // Snapshots keeps the snapshots of environments and the chunks they are made of.
 type Snapshots struct {
-	collection storage.Collection[snapshot.Snapshot]
-	chunks     *chunks
+	storage.Collection[snapshot.Snapshot]
+	chunks *chunks
 }
 
 // NewSnapshots binds the repository to an engine.
 func NewSnapshots(docs storage.Documents) *Snapshots {
 	return &Snapshots{
 		chunks: newChunks(docs),
-		collection: storage.NewCollection(docs, snapshotSchema,
+		Collection: storage.NewCollection(docs, snapshotSchema,
 			func(s *snapshot.Snapshot) string { return snapshotID(s.Environment, s.Number) },
 			func(s *snapshot.Snapshot) map[string]any {
 				return map[string]any{"environment": s.Environment, "number": s.Number, "time": s.Timestamp}
@@ -43,15 +43,11 @@ func snapshotID(environment string, number int64) string {
 	return environment + "/" + strconv.FormatInt(number, 10)
 }
 
-// Insert commits a snapshot: its number is taken once and for all. ErrExists means that another was first.
-func (s *Snapshots) Insert(ctx context.Context, made snapshot.Snapshot) error {
-	return s.collection.Insert(ctx, made)
-}
-
-// InsertIn adds to a batch what Insert does, after the chunks of the snapshot that may be missing.
+// InsertIn adds to a batch what Insert does, after the chunks of the snapshot that may be missing. It commits the
+// snapshot: the number is taken once and for all, and ErrExists means that another was first.
 func (s *Snapshots) InsertIn(batch *storage.Batch, made *snapshot.Snapshot, chunks map[string]snapshot.Chunk) {
 	s.chunks.addIn(batch, chunks)
-	s.collection.InsertIn(batch, made)
+	s.Collection.InsertIn(batch, made)
 }
 
 // Forget drops chunks from memory that the next report of an environment does not use.
@@ -63,23 +59,23 @@ func (s *Snapshots) Forget(chunks []string) {
 
 // Get returns a snapshot by number, or ErrNotFound.
 func (s *Snapshots) Get(ctx context.Context, environment string, number int64) (snapshot.Snapshot, error) {
-	return s.collection.Get(ctx, snapshotID(environment, number))
+	return s.Collection.Get(ctx, snapshotID(environment, number))
 }
 
 // GetMany returns the snapshots that exist among numbers, in their order.
 func (s *Snapshots) GetMany(ctx context.Context, environment string, numbers []int64) ([]snapshot.Snapshot, error) {
-	return s.collection.GetMany(ctx, storage.IDs(numbers, func(number int64) string { return snapshotID(environment, number) }))
+	return s.Collection.GetMany(ctx, storage.IDs(numbers, func(number int64) string { return snapshotID(environment, number) }))
 }
 
 // Of returns the snapshots of members of a logical environment that exist, in their order: one command per MaxMany.
 func (s *Snapshots) Of(ctx context.Context, members []snapshot.Member) ([]snapshot.Snapshot, error) {
-	return s.collection.GetMany(ctx, storage.IDs(members, func(m snapshot.Member) string { return snapshotID(m.Environment, m.Number) }))
+	return s.Collection.GetMany(ctx, storage.IDs(members, func(m snapshot.Member) string { return snapshotID(m.Environment, m.Number) }))
 }
 
 // Last returns the last snapshot of an environment, a zero one if there is none. It reads the snapshots themselves, as
 // the head may be older.
 func (s *Snapshots) Last(ctx context.Context, environment string) (snapshot.Snapshot, error) {
-	found, _, err := s.collection.Find(ctx, storage.Query{
+	found, _, err := s.Collection.Find(ctx, storage.Query{
 		Index: "number", Equal: []any{environment}, Descending: true, Limit: 1,
 	})
 	if err != nil || len(found) == 0 {
@@ -96,7 +92,7 @@ func (s *Snapshots) Latest(ctx context.Context, environment string) (int64, erro
 
 // NumberAt returns the number of the snapshot that was valid at a point in time, in Unix seconds; 0 before the first.
 func (s *Snapshots) NumberAt(ctx context.Context, environment string, at float64) (int64, error) {
-	found, _, err := s.collection.Find(ctx, storage.Query{
+	found, _, err := s.Collection.Find(ctx, storage.Query{
 		Index: "time", Equal: []any{environment}, To: &storage.Bound{Value: at}, Descending: true, Limit: 1,
 	})
 	if err != nil || len(found) == 0 {

@@ -22,12 +22,12 @@ var successionSchema = &storage.Schema{
 
 // Successions keeps which artifacts of a flow's reference name have run in an environment one after the other.
 type Successions struct {
-	collection storage.Collection[snapshot.Succession]
+	storage.Collection[snapshot.Succession]
 }
 
 // NewSuccessions binds the repository to an engine.
 func NewSuccessions(docs storage.Documents) *Successions {
-	return &Successions{collection: storage.NewCollection(docs, successionSchema,
+	return &Successions{Collection: storage.NewCollection(docs, successionSchema,
 		func(s *snapshot.Succession) string {
 			return lineageKey(s.Environment, s.Lineage()) + "/" + strconv.FormatInt(s.Artifact.Since, 10) + "/" + s.Artifact.Fingerprint
 		},
@@ -43,11 +43,6 @@ func flowKey(environment, flow string) string { return environment + "/" + flow 
 
 func lineageKey(environment string, lineage snapshot.Lineage) string {
 	return flowKey(environment, lineage.Flow) + "/" + lineage.Slot
-}
-
-// RecordIn adds places to a batch; those that exist stay as they are.
-func (s *Successions) RecordIn(batch *storage.Batch, places []snapshot.Succession) {
-	s.collection.AddIn(batch, places...)
 }
 
 // PredecessorQuery asks for the predecessor of an artifact in a lineage.
@@ -81,7 +76,7 @@ func (s *Successions) find(ctx context.Context, keys []string, waiting map[strin
 	query := storage.Query{Index: "lineage", Descending: true, Limit: storage.MaxMany}
 	for len(keys) > 0 {
 		query.Equal = []any{storage.OneOrSet(keys)}
-		places, next, err := s.collection.Find(ctx, query)
+		places, next, err := s.Collection.Find(ctx, query)
 		if err != nil {
 			return err
 		}
@@ -117,7 +112,7 @@ func (s *Successions) Moments(ctx context.Context, environments []string, flow s
 		return nil, nil
 	}
 	keys := storage.IDs(environments, func(environment string) string { return flowKey(environment, flow) })
-	entries, err := storage.FindAllFields(ctx, s.collection, storage.Query{
+	entries, err := storage.FindAllFields(ctx, s.Collection, storage.Query{
 		Index: "flow", Equal: []any{storage.OneOrSet(keys)},
 		From: &storage.Bound{Value: from}, To: &storage.Bound{Value: to}, Descending: true, Limit: limit,
 	})

@@ -25,7 +25,7 @@ var deliverySchema = &storage.Schema{
 // Deliveries keeps deliveries to targets and their outcome.
 type Deliveries struct {
 	storage.JobList[notification.Delivery]
-	collection storage.Collection[notification.Delivery]
+	storage.Collection[notification.Delivery]
 }
 
 // NewDeliveries binds the repository to an engine.
@@ -44,7 +44,7 @@ func NewDeliveries(docs storage.Documents) *Deliveries {
 			}
 			return storage.SetStage(fields, &d.Status)
 		})
-	return &Deliveries{collection: collection, JobList: storage.NewJobList(collection, "due", func(d *notification.Delivery) job.Entry {
+	return &Deliveries{Collection: collection, JobList: storage.NewJobList(collection, "due", func(d *notification.Delivery) job.Entry {
 		return d.Entry(&job.Send, d.Org, deliveryID(d.Org, d.ID))
 	})}
 }
@@ -56,33 +56,23 @@ func (d *Deliveries) Add(ctx context.Context, deliveries []notification.Delivery
 	for i := range deliveries {
 		deliveries[i].Trace = trace.Reference(ctx)
 	}
-	return d.collection.Add(ctx, deliveries...)
+	return d.Collection.Add(ctx, deliveries...)
 }
 
 // Get returns a delivery of an organization, or storage.ErrNotFound.
 func (d *Deliveries) Get(ctx context.Context, org, id string) (storage.Versioned[notification.Delivery], error) {
-	return d.collection.GetVersioned(ctx, deliveryID(org, id))
-}
-
-// Replace stores a delivery that is at a revision and returns its new one, or storage.ErrMoved.
-func (d *Deliveries) Replace(ctx context.Context, delivery notification.Delivery, revision int64) (int64, error) {
-	return d.collection.Replace(ctx, delivery, revision)
+	return d.Collection.GetVersioned(ctx, deliveryID(org, id))
 }
 
 // Update changes a delivery of an organization and returns it, or storage.ErrNotFound.
 func (d *Deliveries) Update(ctx context.Context, org, id string, change func(*notification.Delivery)) (notification.Delivery, error) {
-	return d.collection.Update(ctx, deliveryID(org, id), storage.WithoutError(change))
-}
-
-// UpdateFrom is Update for a delivery that was just read or written.
-func (d *Deliveries) UpdateFrom(ctx context.Context, seen storage.Versioned[notification.Delivery], change func(*notification.Delivery)) (notification.Delivery, error) {
-	return d.collection.UpdateFrom(ctx, seen, storage.WithoutError(change))
+	return d.Collection.Update(ctx, deliveryID(org, id), storage.WithoutError(change))
 }
 
 // Due names a page of the deliveries that are due at a time in Unix seconds, the earliest first, and returns the next
 // cursor.
 func (d *Deliveries) Due(ctx context.Context, now float64, after string) ([]job.Ref, string, error) {
-	found, next, err := d.collection.FindFields(ctx, storage.Query{
+	found, next, err := d.Collection.FindFields(ctx, storage.Query{
 		Index: "due", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: now}, After: after, Limit: storage.MaxMany,
 	})
 	refs := make([]job.Ref, 0, len(found))
@@ -106,12 +96,12 @@ func (d *Deliveries) List(org string, action int64, state notification.State, af
 	if state != "" {
 		query.Where = []storage.Condition{{Field: "state", Value: string(state)}}
 	}
-	return storage.LimitRounds(storage.QueryBatches(d.collection, query), maxRounds)
+	return storage.LimitRounds(storage.QueryBatches(d.Collection, query), maxRounds)
 }
 
 // Count returns how many deliveries an action has, at most storage.MaxCount.
 func (d *Deliveries) Count(ctx context.Context, org string, action int64) (int64, error) {
-	return d.collection.Count(ctx, deliveriesOf(org, action))
+	return d.Collection.Count(ctx, deliveriesOf(org, action))
 }
 
 func deliveriesOf(org string, action int64) storage.Query {
@@ -121,11 +111,11 @@ func deliveriesOf(org string, action int64) storage.Query {
 // RemoveSettled deletes settled deliveries that were created before a time in Unix seconds, at most storage.MaxMany,
 // and returns how many.
 func (d *Deliveries) RemoveSettled(ctx context.Context, before float64) (int, error) {
-	found, _, err := d.collection.FindFields(ctx, storage.Query{
+	found, _, err := d.Collection.FindFields(ctx, storage.Query{
 		Index: "settled", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: before}, Limit: storage.MaxMany,
 	})
 	if err != nil || len(found) == 0 {
 		return 0, err
 	}
-	return len(found), d.collection.Delete(ctx, storage.RecordIDs(found)...)
+	return len(found), d.Collection.Delete(ctx, storage.RecordIDs(found)...)
 }

@@ -27,9 +27,9 @@ var outboxSchema = &storage.Schema{
 // Outbox keeps the events that actions are still to be notified of. An event is stored together with its fact.
 type Outbox struct {
 	storage.JobList[notification.Event]
-	docs       storage.Documents
-	collection storage.Collection[notification.Event]
-	actions    *Actions
+	storage.Collection[notification.Event]
+	docs    storage.Documents
+	actions *Actions
 }
 
 // NewOutbox binds the repository to an engine.
@@ -44,14 +44,14 @@ func NewOutbox(docs storage.Documents, actions *Actions) *Outbox {
 			return storage.SetStage(fields, &e.Status)
 		})
 	jobs := storage.NewJobList(collection, "at", (*notification.Event).Job)
-	return &Outbox{JobList: jobs, docs: docs, actions: actions, collection: collection}
+	return &Outbox{JobList: jobs, docs: docs, actions: actions, Collection: collection}
 }
 
 // addIn adds an event to a batch, unless no action wants it. Stored again, it makes the same deliveries.
 func (o *Outbox) addIn(ctx context.Context, batch *storage.Batch, event notification.Event) {
 	event.Trace = trace.Reference(ctx)
 	if len(event.Actions) > 0 {
-		o.collection.PutIn(batch, event)
+		o.Collection.PutIn(batch, event)
 	}
 }
 
@@ -113,7 +113,7 @@ func (o *Outbox) AddTrailEventsIn(ctx context.Context, batch *storage.Batch, eve
 // the next cursor. Events are due at once, even those later than the clock, as facts get increasing times also when
 // clocks are set back. Only after a failure they wait.
 func (o *Outbox) Due(ctx context.Context, now float64, after string) ([]job.Ref, string, error) {
-	events, next, err := o.collection.Find(ctx, storage.Query{
+	events, next, err := o.Collection.Find(ctx, storage.Query{
 		Index: "at", From: &storage.Bound{Value: 0.0}, After: after, Limit: outboxPage,
 	})
 	var refs []job.Ref
@@ -128,23 +128,15 @@ func (o *Outbox) Due(ctx context.Context, now float64, after string) ([]job.Ref,
 // outboxPage is how many events are read with one command: some hold many artifacts.
 const outboxPage = 200
 
-// Get returns an event, or storage.ErrNotFound once all actions have been notified.
-func (o *Outbox) Get(ctx context.Context, id string) (notification.Event, error) {
-	return o.collection.Get(ctx, id)
-}
-
-// Delete deletes an event.
-func (o *Outbox) Delete(ctx context.Context, id string) error { return o.collection.Delete(ctx, id) }
-
 // Update changes an event and returns it, or storage.ErrNotFound.
 func (o *Outbox) Update(ctx context.Context, id string, change func(*notification.Event)) (notification.Event, error) {
-	return o.collection.Update(ctx, id, storage.WithoutError(change))
+	return o.Collection.Update(ctx, id, storage.WithoutError(change))
 }
 
 // Told notes that the deliveries of an event for an action were made. With the last action, the event is deleted.
 func (o *Outbox) Told(ctx context.Context, id string, action int64) error {
 	for {
-		stored, err := o.collection.GetVersioned(ctx, id)
+		stored, err := o.Collection.GetVersioned(ctx, id)
 		if isNotFound(err) {
 			return nil
 		}
@@ -155,14 +147,13 @@ func (o *Outbox) Told(ctx context.Context, id string, action int64) error {
 		event.Actions = slices.DeleteFunc(event.Actions, func(number int64) bool { return number == action })
 		batch := &storage.Batch{}
 		if len(event.Actions) > 0 {
-			o.collection.ReplaceIn(batch, event, stored.Revision)
+			o.Collection.ReplaceIn(batch, event, stored.Revision)
 		} else {
-			o.collection.CheckIn(batch, id, stored.Revision)
-			o.collection.DeleteIn(batch, id)
+			o.Collection.CheckIn(batch, id, stored.Revision)
+			o.Collection.DeleteIn(batch, id)
 		}
 		err = batch.Write(ctx, o.docs)
-		var refused *storage.RefusedWrite
-		if !errors.As(err, &refused) {
+		if _, ok := errors.AsType[*storage.RefusedWrite](err); !ok {
 			return err
 		}
 	}

@@ -31,7 +31,7 @@ func Schemas() []*storage.Schema { return []*storage.Schema{assemblySchema} }
 // Assemblies keeps what is known about the package of each subject.
 type Assemblies struct {
 	storage.JobList[audit.Assembly]
-	collection storage.Collection[audit.Assembly]
+	storage.Collection[audit.Assembly]
 }
 
 // NewAssemblies binds the repository to an engine.
@@ -57,31 +57,26 @@ func NewAssemblies(docs storage.Documents) *Assemblies {
 			}
 			return storage.SetStage(fields, &a.Status)
 		})
-	return &Assemblies{collection: collection, JobList: storage.NewJobList(collection, "due", func(a *audit.Assembly) job.Entry {
+	return &Assemblies{Collection: collection, JobList: storage.NewJobList(collection, "due", func(a *audit.Assembly) job.Entry {
 		return a.Entry(&job.Assemble, a.Org, a.ID)
 	})}
 }
 
-// Get returns the assembly of an id, or storage.ErrNotFound.
-func (a *Assemblies) Get(ctx context.Context, id string) (audit.Assembly, error) {
-	return a.collection.Get(ctx, id)
-}
-
 // Change changes an assembly, which is made if need be, and returns it.
 func (a *Assemblies) Change(ctx context.Context, fresh audit.Assembly, change func(*audit.Assembly)) (audit.Assembly, error) {
-	return storage.Upsert(ctx, a.collection, fresh.ID,
+	return storage.Upsert(ctx, a.Collection, fresh.ID,
 		func() audit.Assembly { return fresh }, storage.WithoutError(change))
 }
 
 // Update changes the assembly of an id and returns it, or storage.ErrNotFound.
 func (a *Assemblies) Update(ctx context.Context, id string, change func(*audit.Assembly)) (audit.Assembly, error) {
-	return a.collection.Update(ctx, id, storage.WithoutError(change))
+	return a.Collection.Update(ctx, id, storage.WithoutError(change))
 }
 
 // Due names a page of the assemblies that are due at a time in Unix seconds, the earliest first, and returns the next
 // cursor. One that has not begun is due at once: the clock of the process that was asked for it may be ahead.
 func (a *Assemblies) Due(ctx context.Context, now float64, after string) ([]job.Ref, string, error) {
-	found, next, err := a.collection.FindFields(ctx, storage.Query{
+	found, next, err := a.Collection.FindFields(ctx, storage.Query{
 		Index: "due", From: &storage.Bound{Value: 0.0}, After: after, Limit: storage.MaxMany,
 	})
 	refs := make([]job.Ref, 0, len(found))
@@ -98,7 +93,7 @@ func (a *Assemblies) Due(ctx context.Context, now float64, after string) ([]job.
 // Unasked names the assemblies whose package is ready and was last requested before a time in Unix seconds, at most
 // limit.
 func (a *Assemblies) Unasked(ctx context.Context, before float64, limit int) ([]string, error) {
-	found, _, err := a.collection.FindFields(ctx, storage.Query{
+	found, _, err := a.Collection.FindFields(ctx, storage.Query{
 		Index: "asked", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: before}, Limit: limit,
 	})
 	return storage.RecordIDs(found), err
@@ -106,7 +101,7 @@ func (a *Assemblies) Unasked(ctx context.Context, before float64, limit int) ([]
 
 // Replaced returns the assemblies that replaced a package before a time in Unix seconds, at most limit.
 func (a *Assemblies) Replaced(ctx context.Context, before float64, limit int) ([]audit.Assembly, error) {
-	found, _, err := a.collection.Find(ctx, storage.Query{
+	found, _, err := a.Collection.Find(ctx, storage.Query{
 		Index: "replaced", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: before}, Limit: limit,
 	})
 	return found, err
@@ -120,7 +115,7 @@ func (a *Assemblies) ObjectKeys(ctx context.Context) (map[string]bool, error) {
 		return nil, err
 	}
 	query := storage.Query{Index: "replaced", From: &storage.Bound{Value: 0.0}, Limit: storage.MaxMany}
-	err := storage.ForEach(ctx, a.collection, query, func(assembly *audit.Assembly) error {
+	err := storage.ForEach(ctx, a.Collection, query, func(assembly *audit.Assembly) error {
 		for _, replaced := range assembly.Replaced {
 			keys[replaced.Object] = true
 		}
@@ -131,7 +126,7 @@ func (a *Assemblies) ObjectKeys(ctx context.Context) (map[string]bool, error) {
 
 func (a *Assemblies) readyKeys(ctx context.Context, keys map[string]bool) error {
 	query := storage.Query{Index: "asked", From: &storage.Bound{Value: 0.0}, Limit: storage.MaxMany}
-	return storage.ForEachFields(ctx, a.collection, query, func(record *storage.Record) error {
+	return storage.ForEachFields(ctx, a.Collection, query, func(record *storage.Record) error {
 		for _, field := range []string{"archive", "report"} {
 			if key, ok := record.Fields[field].(string); ok {
 				keys[key] = true

@@ -21,18 +21,18 @@ var flowSchema = &storage.Schema{
 // Flows keeps what is configured about flows.
 type Flows struct {
 	names.Registry[evidence.Flow]
-	collection storage.Collection[evidence.Flow]
+	storage.Collection[evidence.Flow]
 }
 
 // NewFlows binds the repository to an engine.
 func NewFlows(docs storage.Documents) *Flows {
-	f := &Flows{collection: storage.NewCollection(docs, flowSchema,
+	f := &Flows{Collection: storage.NewCollection(docs, flowSchema,
 		func(f *evidence.Flow) string { return f.ID }, flowFields)}
 	f.Registry = names.New(docs, names.Kind[evidence.Flow]{
 		Name:   "flows",
 		Noun:   "A flow",
-		Things: f.collection,
-		Create: f.collection.Insert,
+		Things: f.Collection,
+		Create: f.Collection.Insert,
 		Describe: func(f *evidence.Flow) names.Description {
 			return names.Description{Org: f.Org, ID: f.ID, Name: f.Name, Archived: f.Archived}
 		},
@@ -52,26 +52,16 @@ func flowFields(f *evidence.Flow) map[string]any {
 	return map[string]any{"org": f.Org, "created": f.CreatedAt}
 }
 
-// Get returns a flow by id, archived ones too, or ErrNotFound.
-func (f *Flows) Get(ctx context.Context, id string) (evidence.Flow, error) {
-	return f.collection.Get(ctx, id)
-}
-
-// GetMany returns flows by id, archived ones too, in the order of ids.
-func (f *Flows) GetMany(ctx context.Context, ids []string) ([]evidence.Flow, error) {
-	return f.collection.GetMany(ctx, ids)
-}
-
 // Names returns an organization's flows by id, archived ones too, for names and links.
 func (f *Flows) Names(ctx context.Context, org string, ids []string) (map[string]evidence.Flow, error) {
-	found, err := f.collection.GetMany(ctx, ids)
+	found, err := f.Collection.GetMany(ctx, ids)
 	found = slices.DeleteFunc(found, func(flow evidence.Flow) bool { return flow.Org != org })
 	return storage.ByKey(found, func(flow *evidence.Flow) string { return flow.ID }), err
 }
 
 // List returns all flows of an organization that are not archived, in the order they were made.
 func (f *Flows) List(ctx context.Context, org string) ([]evidence.Flow, error) {
-	return storage.FindAll(ctx, f.collection, storage.Query{Index: "created", Equal: []any{org}, Limit: storage.Unlimited})
+	return storage.FindAll(ctx, f.Collection, storage.Query{Index: "created", Equal: []any{org}, Limit: storage.Unlimited})
 }
 
 // Put stores a flow under its name, or applies it to the flow of that name. A former name, or that of an archived flow,
@@ -112,7 +102,7 @@ func (f *Flows) Ensure(ctx context.Context, org, name, by string, at float64) (s
 
 // SetTags sets and removes tags of a flow; at is the time in Unix seconds.
 func (f *Flows) SetTags(ctx context.Context, id string, set map[string]string, remove []string, at float64) error {
-	_, err := f.collection.Update(ctx, id, func(stored *evidence.Flow) error {
+	_, err := f.Collection.Update(ctx, id, func(stored *evidence.Flow) error {
 		return evidence.UpdateTags(&stored.Tags, &stored.LastModifiedAt, set, remove, at)
 	})
 	return err

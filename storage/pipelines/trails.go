@@ -105,7 +105,7 @@ func (t *Trails) Totals(ctx context.Context, org string, flows []string) (int64,
 	if flows == nil {
 		tallies, err = t.Tallies.OfOrg(ctx, org)
 	} else {
-		tallies, err = t.Tallies.Of(ctx, flows)
+		tallies, err = t.Tallies.GetMany(ctx, flows)
 	}
 	total := int64(0)
 	for _, tally := range tallies {
@@ -116,7 +116,7 @@ func (t *Trails) Totals(ctx context.Context, org string, flows []string) (int64,
 
 // Latest returns the newest trail of each flow, by the flow's id.
 func (t *Trails) Latest(ctx context.Context, flows []string) (map[string]evidence.Trail, error) {
-	tallies, err := t.Tallies.Of(ctx, flows)
+	tallies, err := t.Tallies.GetMany(ctx, flows)
 	if err != nil {
 		return nil, err
 	}
@@ -219,24 +219,24 @@ func (t *TrailTally) add(trail *evidence.Trail) {
 
 // TrailTallies keeps one tally per flow.
 type TrailTallies struct {
-	collection storage.Collection[TrailTally]
+	storage.Collection[TrailTally]
 }
 
 // NewTrailTallies binds the repository to an engine.
 func NewTrailTallies(docs storage.Documents) *TrailTallies {
-	return &TrailTallies{collection: storage.NewCollection(docs, trailTallySchema,
+	return &TrailTallies{Collection: storage.NewCollection(docs, trailTallySchema,
 		func(t *TrailTally) string { return t.Flow },
 		func(t *TrailTally) map[string]any { return map[string]any{"org": t.Org} })}
 }
 
 // LookUp returns the tally of a flow for AddIn, with revision 0 if there is none.
 func (t *TrailTallies) LookUp(ctx context.Context, flow string) (storage.Versioned[TrailTally], error) {
-	return storage.GetOrZero(ctx, t.collection, flow)
+	return storage.GetOrZero(ctx, t.Collection, flow)
 }
 
 // Add counts a trail. Those of a flow that are counted at once in this process share one write.
 func (t *TrailTallies) Add(ctx context.Context, trail *evidence.Trail) error {
-	_, err := storage.Upsert(ctx, t.collection, trail.Flow,
+	_, err := storage.Upsert(ctx, t.Collection, trail.Flow,
 		func() TrailTally { return TrailTally{Org: trail.Org, Flow: trail.Flow} },
 		storage.WithoutError(func(tally *TrailTally) { tally.add(trail) }))
 	return err
@@ -251,15 +251,10 @@ func (t *TrailTallies) AddIn(batch *storage.Batch, trails []evidence.Trail, seen
 	for i := range trails {
 		tally.add(&trails[i])
 	}
-	t.collection.StoreIn(batch, &tally, seen.Revision)
-}
-
-// Of returns the tallies of flows; a flow without trails may have none.
-func (t *TrailTallies) Of(ctx context.Context, flows []string) ([]TrailTally, error) {
-	return t.collection.GetMany(ctx, flows)
+	t.Collection.StoreIn(batch, &tally, seen.Revision)
 }
 
 // OfOrg returns the tallies of all flows of an organization.
 func (t *TrailTallies) OfOrg(ctx context.Context, org string) ([]TrailTally, error) {
-	return storage.FindAll(ctx, t.collection, storage.Query{Index: "org", Equal: []any{org}, Limit: storage.Unlimited})
+	return storage.FindAll(ctx, t.Collection, storage.Query{Index: "org", Equal: []any{org}, Limit: storage.Unlimited})
 }

@@ -161,9 +161,9 @@ func (d *Deliverer) record(ctx context.Context, stored storage.Versioned[notific
 	delivered := attempt.Reason == ""
 	d.count(stored.Value.Type, delivered)
 	until, jitter := stored.Value.Until, rand.Float64()
-	delivery, err := d.store.Deliveries.UpdateFrom(ctx, stored, func(delivery *notification.Delivery) {
+	delivery, err := d.store.Deliveries.UpdateFrom(ctx, stored, storage.WithoutError(func(delivery *notification.Delivery) {
 		delivery.End(until, attempt, jitter)
-	})
+	}))
 	if err != nil {
 		return err
 	}

@@ -84,12 +84,12 @@ func (p *Processor) addEffects(ctx context.Context, batch *storage.Batch, made *
 	if err := reads.Wait(); err != nil {
 		return err
 	}
-	p.store.Running.RemoveIn(batch, ended...)
+	p.store.Running.DeleteIn(batch, ended...)
 	p.store.Running.AddIn(batch, byRepo(effects)...)
 	p.store.Events.RecordIn(batch, effects.Events)
 	p.store.Deployments.RecordIn(batch, effects.Deployments, effects.Learned)
-	p.store.Successions.RecordIn(batch, effects.Successions)
-	p.store.FirstSeen.RecordIn(batch, effects.FirstSeen)
+	p.store.Successions.AddIn(batch, effects.Successions...)
+	p.store.FirstSeen.AddIn(batch, effects.FirstSeen...)
 	p.store.TrailEvents.AddIn(batch, effects.TrailEvents...)
 	batch.Append(events)
 	return nil

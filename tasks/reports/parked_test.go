@@ -27,7 +27,7 @@ func (s *scene) park(t testing.TB) environments.WaitingReport {
 		t.Fatal(err)
 	}
 	record.Failure, record.Attempts, record.ParkedAt = "of a test", 5, evidence.Seconds(s.clock.Now())
-	if err := s.store.Reports.Park(t.Context(), record); err != nil {
+	if err := s.store.Reports.Put(t.Context(), record); err != nil {
 		t.Fatal(err)
 	}
 	_, err = s.store.Heads.Update(t.Context(), s.env, func(head *snapshot.Head) error {
@@ -157,7 +157,7 @@ func TestParkedReportThatWorkersHaveYetToPassStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	record.Failure = "of a test"
-	if err := s.store.Reports.Park(t.Context(), record); err != nil {
+	if err := s.store.Reports.Put(t.Context(), record); err != nil {
 		t.Fatal(err)
 	}
 	parked := reports.NewParked(s.store, s.clock.Now)

@@ -166,7 +166,7 @@ func (p *Processor) park(ctx context.Context, h *lease, record environments.Wait
 	p.log.ErrorContext(ctx, "gave up a report", "org", record.Org, "environment", record.Environment,
 		"arrival", record.Arrival, "attempts", maxAttempts, "class", class, "reason", reason)
 	record.Failure, record.Attempts, record.ParkedAt = reason, maxAttempts, evidence.Seconds(p.clock())
-	if err := p.store.Reports.Park(ctx, record); err != nil {
+	if err := p.store.Reports.Put(ctx, record); err != nil {
 		return err
 	}
 	p.countParked(class)

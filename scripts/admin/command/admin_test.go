@@ -109,7 +109,7 @@ func (s *site) park(environment string, arrival int64, file string, damaged bool
 	if damaged {
 		record.Content = []byte("no zstd")
 	}
-	s.must(s.store.Reports.Park(ctx, record))
+	s.must(s.store.Reports.Put(ctx, record))
 	_, err := s.store.Heads.Update(ctx, record.Environment, func(head *snapshot.Head) error {
 		head.MarkProcessed(arrival, snapshot.Outcome{Report: record.ID, Failed: true})
 		return nil
