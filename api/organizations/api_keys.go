@@ -74,8 +74,32 @@ type ApiKeyRotatedResponse struct {
 
 func keyNotFound(err error) error { return resource.NotFound(err, "API key not found") }
 
-// keyOwner reads the user or service account that the keys of a request belong to.
-type keyOwner func(context.Context) (identity.KeyOwner, error)
+// keysPath is a path of keys, which names the user or service account that they belong to.
+type keysPath interface {
+	owner(ctx context.Context, h *handlers) (identity.KeyOwner, error)
+	// key is the id of a key, "" on the path of all.
+	key() string
+}
+
+// keysOperation makes a handler of what is done with the keys of an owner.
+func keysOperation[P keysPath, O any](h *handlers, serve func(context.Context, identity.KeyOwner, string) (*O, error)) func(context.Context, *P) (*O, error) {
+	return func(ctx context.Context, in *P) (*O, error) {
+		owner, err := (*in).owner(ctx, h)
+		if err != nil {
+			return nil, err
+		}
+		return serve(ctx, owner, (*in).key())
+	}
+}
+
+// keysChange is keysOperation with a body.
+func keysChange[P keysPath, T, O any](h *handlers, serve func(context.Context, identity.KeyOwner, string, *T) (*O, error)) func(context.Context, *P, *T) (*O, error) {
+	return func(ctx context.Context, in *P, body *T) (*O, error) {
+		return keysOperation[P](h, func(ctx context.Context, owner identity.KeyOwner, id string) (*O, error) {
+			return serve(ctx, owner, id, body)
+		})(ctx, in)
+	}
+}
 
 // checkExpiry refuses a new key that would expire in the past.
 func (h *handlers) checkExpiry(sent *int64) error {
@@ -86,52 +110,35 @@ func (h *handlers) checkExpiry(sent *int64) error {
 	return nil
 }
 
-func (h *handlers) listKeys(ctx context.Context, read keyOwner) (*server.Answer[[]ApiKeyListItemResponse], error) {
-	owner, err := read(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) listKeys(ctx context.Context, owner identity.KeyOwner, _ string) (*server.Answer[[]ApiKeyListItemResponse], error) {
 	found, err := h.Tenancy.Keys(ctx, owner.ID)
 	return server.Answered(resource.Map(found, showKey)), err
 }
 
-func (h *handlers) readKey(ctx context.Context, read keyOwner, id string) (*server.Answer[ApiKeyListItemResponse], error) {
-	owner, err := read(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) readKey(ctx context.Context, owner identity.KeyOwner, id string) (*server.Answer[ApiKeyListItemResponse], error) {
 	found, err := h.Tenancy.Key(ctx, owner.ID, id)
 	return server.Answered(showKey(&found)), keyNotFound(err)
 }
 
-func (h *handlers) issueKey(ctx context.Context, read keyOwner, body *ApiKeyPostInput) (*server.Answer[ApiKeyCreatedResponse], error) {
-	owner, err := read(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) issueKey(ctx context.Context, owner identity.KeyOwner, _ string, body *ApiKeyPostInput) (*server.Answer[ApiKeyCreatedResponse], error) {
 	if err := h.checkExpiry(body.ExpiresAt); err != nil {
 		return nil, err
 	}
 	wanted := tenancy.NewKey{Description: body.Description, ExpiresAt: resource.ZeroIfNil(body.ExpiresAt)}
 	key, secret, err := h.Tenancy.IssueKey(ctx, owner, actor(ctx), wanted)
+	if owner.ServiceAccount {
+		err = accountNotFound(err)
+	}
 	return server.Answered(ApiKeyCreatedResponse{
 		ID: key.ID, Key: secret.Reveal(), Description: key.Description, CreatedAt: key.CreatedAt, ExpiresAt: key.ExpiresAt,
 	}), err
 }
 
-func (h *handlers) revokeKey(ctx context.Context, read keyOwner, id string) (*server.TextAnswer, error) {
-	owner, err := read(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) revokeKey(ctx context.Context, owner identity.KeyOwner, id string) (*server.TextAnswer, error) {
 	return &server.TextAnswer{Body: "revoked"}, keyNotFound(h.Tenancy.RevokeKey(ctx, owner, actor(ctx), id))
 }
 
-func (h *handlers) rotateKey(ctx context.Context, read keyOwner, id string, body *ApiKeyRotateInput) (*server.Answer[ApiKeyRotatedResponse], error) {
-	owner, err := read(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) rotateKey(ctx context.Context, owner identity.KeyOwner, id string, body *ApiKeyRotateInput) (*server.Answer[ApiKeyRotatedResponse], error) {
 	if err := h.checkExpiry(body.ExpiresAt); err != nil {
 		return nil, err
 	}
@@ -143,13 +150,10 @@ func (h *handlers) rotateKey(ctx context.Context, read keyOwner, id string, body
 	}), keyNotFound(err)
 }
 
-// UserKeyPath is the path of a personal key.
-type UserKeyPath struct {
-	KeyID string `path:"key_id" doc:"Id of the key."`
-}
+// UserKeysPath is the path of the keys of the user who sent the request.
+type UserKeysPath struct{}
 
-// ownKeys reads the user who sent the request.
-func (h *handlers) ownKeys(ctx context.Context) (identity.KeyOwner, error) {
+func (UserKeysPath) owner(ctx context.Context, h *handlers) (identity.KeyOwner, error) {
 	owner, err := h.Tenancy.UserKeys(ctx, server.Principal(ctx).Name)
 	if errors.Is(err, storage.ErrNotFound) {
 		// The user was removed a moment ago.
@@ -158,31 +162,29 @@ func (h *handlers) ownKeys(ctx context.Context) (identity.KeyOwner, error) {
 	return owner, err
 }
 
-func (h *handlers) listUserAPIKeys(ctx context.Context, _ *noInput) (*server.Answer[[]ApiKeyListItemResponse], error) {
-	return h.listKeys(ctx, h.ownKeys)
+func (UserKeysPath) key() string { return "" }
+
+// UserKeyPath is the path of a personal key.
+type UserKeyPath struct {
+	UserKeysPath
+	KeyID string `path:"key_id" doc:"Id of the key."`
 }
 
-func (h *handlers) getUserAPIKey(ctx context.Context, in *UserKeyPath) (*server.Answer[ApiKeyListItemResponse], error) {
-	return h.readKey(ctx, h.ownKeys, in.KeyID)
-}
+func (p UserKeyPath) key() string { return p.KeyID }
 
-func (h *handlers) createUserAPIKey(ctx context.Context, _ *noInput, body *ApiKeyPostInput) (*server.Answer[ApiKeyCreatedResponse], error) {
-	return h.issueKey(ctx, h.ownKeys, body)
-}
-
-func (h *handlers) deleteUserAPIKey(ctx context.Context, in *UserKeyPath) (*server.TextAnswer, error) {
-	return h.revokeKey(ctx, h.ownKeys, in.KeyID)
-}
-
-func (h *handlers) rotateUserAPIKey(ctx context.Context, in *UserKeyPath, body *ApiKeyRotateInput) (*server.Answer[ApiKeyRotatedResponse], error) {
-	return h.rotateKey(ctx, h.ownKeys, in.KeyID, body)
-}
-
-// AccountKeysPath is the path of the keys of a service account.
+// AccountKeysPath is the path of the keys of a service account, which the principal must manage.
 type AccountKeysPath struct {
 	server.OrgPath
 	Name string `path:"name" doc:"Name of the service account."`
 }
+
+func (p AccountKeysPath) owner(ctx context.Context, h *handlers) (identity.KeyOwner, error) {
+	org := server.Access(ctx)
+	account, err := h.managedAccount(ctx, p.Name)
+	return identity.KeyOwner{ID: account.ID, Name: account.Name, OrgID: org.OrgID, OrgName: org.OrgName, ServiceAccount: true}, err
+}
+
+func (AccountKeysPath) key() string { return "" }
 
 // AccountKeyPath is the path of a key of a service account.
 type AccountKeyPath struct {
@@ -190,32 +192,4 @@ type AccountKeyPath struct {
 	KeyID string `path:"key_id" doc:"Id of the key."`
 }
 
-// accountKeys reads a service account, which the principal must manage.
-func (h *handlers) accountKeys(name string) keyOwner {
-	return func(ctx context.Context) (identity.KeyOwner, error) {
-		org := server.Access(ctx)
-		account, err := h.managedAccount(ctx, name)
-		return identity.KeyOwner{ID: account.ID, Name: account.Name, OrgID: org.OrgID, OrgName: org.OrgName, ServiceAccount: true}, err
-	}
-}
-
-func (h *handlers) listServiceAccountAPIKeys(ctx context.Context, in *AccountKeysPath) (*server.Answer[[]ApiKeyListItemResponse], error) {
-	return h.listKeys(ctx, h.accountKeys(in.Name))
-}
-
-func (h *handlers) getServiceAccountAPIKey(ctx context.Context, in *AccountKeyPath) (*server.Answer[ApiKeyListItemResponse], error) {
-	return h.readKey(ctx, h.accountKeys(in.Name), in.KeyID)
-}
-
-func (h *handlers) createServiceAccountAPIKey(ctx context.Context, in *AccountKeysPath, body *ApiKeyPostInput) (*server.Answer[ApiKeyCreatedResponse], error) {
-	issued, err := h.issueKey(ctx, h.accountKeys(in.Name), body)
-	return issued, accountNotFound(err)
-}
-
-func (h *handlers) deleteServiceAccountAPIKey(ctx context.Context, in *AccountKeyPath) (*server.TextAnswer, error) {
-	return h.revokeKey(ctx, h.accountKeys(in.Name), in.KeyID)
-}
-
-func (h *handlers) rotateServiceAccountAPIKey(ctx context.Context, in *AccountKeyPath, body *ApiKeyRotateInput) (*server.Answer[ApiKeyRotatedResponse], error) {
-	return h.rotateKey(ctx, h.accountKeys(in.Name), in.KeyID, body)
-}
+func (p AccountKeyPath) key() string { return p.KeyID }
