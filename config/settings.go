@@ -3,8 +3,12 @@
 package config
 
 import (
+	"errors"
 	"log/slog"
+	"math"
 	"time"
+
+	"github.com/dustin/go-humanize"
 
 	"attestry/evidence"
 )
@@ -105,4 +109,44 @@ type Process struct {
 	Beta            Switch        `env:"BETA" envDefault:"on" doc:"on or off: whether organizations that are created from now on have the beta features, such as controls; a bootstrap file or an administrator can switch them for each"`
 	LogLevel        slog.Level    `env:"LOG_LEVEL" envDefault:"info" doc:"debug, info, warn or error"`
 	ShutdownTimeout time.Duration `env:"SHUTDOWN_TIMEOUT" envDefault:"20s" min:"1s" max:"10m" doc:"how long work under way may take to end when the process is told to stop"`
+}
+
+// Switch is something that is on or off.
+type Switch bool
+
+// UnmarshalText reads on or off.
+func (s *Switch) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "on":
+		*s = true
+	case "off":
+		*s = false
+	default:
+		return errors.New("must be on or off")
+	}
+	return nil
+}
+
+// String is the word for it.
+func (s Switch) String() string {
+	if s {
+		return "on"
+	}
+	return "off"
+}
+
+// minBudget is the smallest budget of memory that is of use, in bytes.
+const minBudget = 16 << 20
+
+// MemoryBudget is an amount of memory in bytes, 0 for the default of the machine.
+type MemoryBudget int64
+
+// UnmarshalText reads a number of bytes with or without a unit, such as 512MiB.
+func (b *MemoryBudget) UnmarshalText(text []byte) error {
+	bytes, err := humanize.ParseBytes(string(text))
+	if err != nil || bytes < minBudget || bytes > math.MaxInt64 {
+		return errors.New("is not an amount of memory such as 512MiB, at least 16MiB")
+	}
+	*b = MemoryBudget(bytes)
+	return nil
 }

@@ -5,10 +5,15 @@ package outbound
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
+	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"time"
+
+	"attestry/trace"
 )
 
 const (
@@ -50,4 +55,62 @@ func NewClient(options Options) *http.Client {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Timeout:       timeLimit,
 	}
+}
+
+type limitedTransport struct{ transport *http.Transport }
+
+// RoundTrip returns an answer whose body fails behind MaxAnswer bytes.
+func (t limitedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.transport.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	response.Body = &limitedBody{body: response.Body, left: MaxAnswer}
+	return response, nil
+}
+
+// CloseIdleConnections is what http.Client looks for in its transport.
+func (t limitedTransport) CloseIdleConnections() { t.transport.CloseIdleConnections() }
+
+// limitedBody fails where io.LimitReader would end as if the answer were complete.
+type limitedBody struct {
+	body io.ReadCloser
+	left int // bytes that may still be read
+}
+
+// Read reads one byte more than may be read, to tell a body of just that length from a longer one.
+func (b *limitedBody) Read(p []byte) (int, error) {
+	if b.left < 0 {
+		return 0, errTooLong()
+	}
+	n, err := b.body.Read(p[:min(len(p), b.left+1)])
+	if b.left -= n; b.left < 0 {
+		return n - 1, errTooLong()
+	}
+	return n, err
+}
+
+// Close closes the body.
+func (b *limitedBody) Close() error { return b.body.Close() }
+
+func errTooLong() error { return fmt.Errorf("the answer is longer than %d bytes", MaxAnswer) }
+
+// tracedTransport makes a span of each call, which the server is told of. The path, the query, the headers and the bodies may
+// hold secrets.
+type tracedTransport struct{ limitedTransport }
+
+// RoundTrip ends the span when the answer begins.
+func (t tracedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	ctx, span := trace.Start(request.Context(), trace.Client, request.Method)
+	if parent := span.Traceparent(); parent != "" {
+		request = request.Clone(ctx)
+		request.Header.Set("traceparent", parent)
+	}
+	response, err := t.limitedTransport.RoundTrip(request)
+	about := []slog.Attr{slog.String("http.request.method", request.Method), slog.String("server.address", request.URL.Hostname())}
+	if err == nil {
+		about = append(about, slog.Int("http.response.status_code", response.StatusCode))
+	}
+	span.End(err != nil || response.StatusCode >= http.StatusBadRequest, about...)
+	return response, err
 }

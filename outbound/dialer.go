@@ -2,8 +2,14 @@ package outbound
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
+	"net/netip"
+	"strings"
 	"syscall"
+
+	"code.dny.dev/ssrf"
 )
 
 // dialer opens connections to addresses that its guard permits.
@@ -40,4 +46,37 @@ func (d dialer) dial(ctx context.Context, network, address string) (net.Conn, er
 	default:
 		return nil, err
 	}
+}
+
+// Prohibited reports whether a call failed because the address must not be reached.
+func Prohibited(err error) bool { return errors.Is(err, ssrf.ErrProhibitedIP) }
+
+// checkHost refuses hosts that are numbers in another form than that of an address: depending on
+// the system, a resolver takes 2130706433, 127.1, 0177.0.0.1 and 0x7f.1 for 127.0.0.1. It refuses
+// an empty host as well, which means this machine, and addresses with a zone, which are link-local.
+func checkHost(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("%w: %q", ssrf.ErrInvalidHostPort, address)
+	}
+	if host == "" {
+		return fmt.Errorf("%w: %q has no host", ssrf.ErrProhibitedIP, address)
+	}
+	if strings.Contains(host, "%") {
+		return fmt.Errorf("%w: %q has a zone", ssrf.ErrProhibitedIP, address)
+	}
+	if _, err := netip.ParseAddr(host); err == nil || !endsInNumber(host) {
+		return nil
+	}
+	return fmt.Errorf("%w: the host %q is a number that is not in the form of an address", ssrf.ErrProhibitedIP, host)
+}
+
+// endsInNumber reports whether a host's last label is a decimal, octal or hexadecimal number, as in no name.
+func endsInNumber(host string) bool {
+	host = strings.ToLower(strings.TrimRight(host, "."))
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	if digits, ok := strings.CutPrefix(last, "0x"); ok {
+		return strings.Trim(digits, "0123456789abcdef") == ""
+	}
+	return last != "" && strings.Trim(last, "0123456789") == ""
 }

@@ -40,3 +40,11 @@ func (a *ServiceAccount) Left(roles map[string]evidence.Role) bool {
 	}
 	return a.LeftBy(a.CreatorID, roles[a.CreatorID])
 }
+
+// KeyOwner is a user or a service account as far as its keys are concerned.
+type KeyOwner struct {
+	ID, Name string
+	// OrgID is that of a service account's organization; users have none.
+	OrgID, OrgName string
+	ServiceAccount bool
+}

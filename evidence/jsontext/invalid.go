@@ -4,10 +4,14 @@ package jsontext
 
 import (
 	"bytes"
+	"errors"
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // escapedUnit is the length of an escaped UTF-16 code unit in JSON, such as \u00e9.
@@ -64,4 +68,53 @@ func codeUnit(data []byte) (rune, bool) {
 	}
 	unit, err := strconv.ParseUint(string(data[2:escapedUnit]), 16, 16)
 	return rune(unit), err == nil
+}
+
+// NestsDeeper reports whether JSON nests deeper than limit, by brackets outside strings.
+func NestsDeeper(data []byte, limit int) bool {
+	depth := 0
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '"':
+			i = closingQuote(data, i)
+		case '{', '[':
+			if depth++; depth > limit {
+				return true
+			}
+		case '}', ']':
+			depth--
+		}
+	}
+	return false
+}
+
+// closingQuote returns where the string ends that begins at i, or the end of data.
+func closingQuote(data []byte, i int) int {
+	for {
+		length := bytes.IndexByte(data[i+1:], '"')
+		if length < 0 {
+			return len(data)
+		}
+		i += 1 + length
+		if escapes := len(data[:i]) - len(bytes.TrimRight(data[:i], `\\`)); escapes%2 == 0 {
+			return i
+		}
+	}
+}
+
+// RepeatedText is the finding on a key that an object has twice.
+const RepeatedText = "Invalid JSON: the key is given twice"
+
+// Repeated returns the first key that an object has twice in well-formed JSON, and the path
+// to its value; ok is false if there is none. Keys are compared as they are after their
+// escapes are undone. Decoders would take the last value, or the first.
+func Repeated(data []byte) (path, key string, ok bool) {
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowInvalidUTF8(true))
+	_, err := decoder.ReadValue()
+	var fault *jsontext.SyntacticError
+	if !errors.Is(err, jsontext.ErrDuplicateName) || !errors.As(err, &fault) {
+		return "", "", false
+	}
+	path, key = Location(data, int(fault.ByteOffset))
+	return strings.TrimSuffix(path, ".[key]"), key, true
 }

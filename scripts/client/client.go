@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"mime/multipart"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -47,4 +48,23 @@ func (c *Client) Send(ctx context.Context, r Request) (status int, body []byte, 
 	defer response.Body.Close()
 	body, err = io.ReadAll(response.Body)
 	return response.StatusCode, body, err
+}
+
+// Request is a request of the API. {org} in its path is the organization of the client.
+type Request struct {
+	Method, Path, ContentType string
+	Body                      []byte
+}
+
+// EncodeForm returns a form with its data and, if file is not "", a file in a field of that name.
+func EncodeForm(field, data, file string, content []byte) (body []byte, contentType string) {
+	var buffer bytes.Buffer // takes everything
+	form := multipart.NewWriter(&buffer)
+	form.WriteField(field, data)
+	if file != "" {
+		into, _ := form.CreateFormFile(file, file)
+		into.Write(content)
+	}
+	form.Close()
+	return buffer.Bytes(), form.FormDataContentType()
 }
