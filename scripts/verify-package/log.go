@@ -26,8 +26,8 @@ var client = &http.Client{Timeout: readTimeout}
 type comparison struct {
 	result *audit.Result
 	groups map[string]bool // commitments
-	// ofTrail is how many facts of its trails the package has, and more how many others the log has of them.
-	ofTrail, more int
+	// OfTrail is how many facts of its trails the package has, and More how many others the log has of them.
+	OfTrail, More int
 }
 
 // compareLog reads the log up to the checkpoint of the package and the one that was kept, and adds to the findings what is
@@ -42,15 +42,15 @@ func compareLog(ctx context.Context, o *options, result *audit.Result) (*compari
 	}
 	own := &result.Log.Checkpoint
 	size := own.Size
-	if o.kept != nil {
-		if o.kept.Origin != own.Origin {
-			c.report(keptName, "it is of the log %s, not of %s", o.kept.Origin, own.Origin)
+	if o.Kept != nil {
+		if o.Kept.Origin != own.Origin {
+			c.report(keptName, "it is of the log %s, not of %s", o.Kept.Origin, own.Origin)
 			return c, nil
 		}
-		size = max(size, o.kept.Size)
+		size = max(size, o.Kept.Size)
 	}
 	var tree translog.Tree
-	c.compareRoot(keptName, o.kept, &tree)
+	c.compareRoot(keptName, o.Kept, &tree)
 	for tree.Size < size {
 		texts, err := readBundle(ctx, o, translog.Part{
 			Level: translog.Entries, Number: tree.Size / translog.Width, Width: int(min(size-tree.Size, translog.Width)),
@@ -64,7 +64,7 @@ func compareLog(ctx context.Context, o *options, result *audit.Result) (*compari
 			}
 			tree.Append(text)
 			c.compareRoot(audit.CheckpointPath, own, &tree)
-			c.compareRoot(keptName, o.kept, &tree)
+			c.compareRoot(keptName, o.Kept, &tree)
 		}
 	}
 	return c, nil
@@ -90,11 +90,11 @@ func (c *comparison) compareEntry(index int64, text []byte) {
 	switch {
 	case !c.groups[entry.Group] || !slices.Contains(audit.TrailKinds, entry.Kind):
 	case ok:
-		c.ofTrail++
+		c.OfTrail++
 	case c.result.Manifest.Subject.Kind == audit.OfTrail:
 		c.report(fmt.Sprintf("entry %d of the log", index), "it is of the trail, and the package does not have %s %s", entry.Kind, entry.ID)
 	default:
-		c.more++
+		c.More++
 	}
 }
 

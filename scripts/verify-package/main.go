@@ -16,11 +16,15 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime/debug"
+	"runtime/metrics"
 	"sync/atomic"
+	"time"
 
 	"attestry/app/evaluation"
 	"attestry/evidence/attestation"
 	"attestry/evidence/audit"
+	"attestry/goroutine"
 )
 
 // The exit codes.
@@ -69,7 +73,7 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 	verifier := audit.NewVerifier(func(definition attestation.Definition, payload json.RawMessage) (attestation.Verdict, error) {
 		return evaluator.Evaluate(context.Background(), "", definition, payload)
 	}, o.memory)
-	verifier.Trust(o.keys)
+	verifier.Trust(o.Keys)
 	result, err := verify(io.TeeReader(file, digest), verifier, func(name string) { member.Store(name) })
 	end()
 	if o.sha256 != "" {
@@ -92,8 +96,7 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 		fmt.Fprintf(out, "FAILED   %s\n", printable("the log "+o.log+" cannot be read: "+err.Error()))
 		return unsound
 	}
-	printResult(out, &result, &o, compared)
-	if len(result.Findings) > 0 {
+	if err := printResult(out, &result, &o, compared); err != nil || len(result.Findings) > 0 {
 		return unsound
 	}
 	return sound
@@ -108,4 +111,32 @@ func compareDigest(file io.Reader, digest hash.Hash, want string) error {
 		return fmt.Errorf("the file is another one: its SHA-256 is %s, not %s", got, want)
 	}
 	return nil
+}
+
+const (
+	// programSize is what the process takes beside the memory of the Go runtime, in bytes.
+	programSize = 14 << 20
+	// collectedShare and endedShare are at which shares of the rest garbage is collected without pause,
+	// and the process ends. The rest is for what is allocated between two looks.
+	collectedShare = 0.75
+	endedShare     = 0.9
+	// lookInterval is how often a guard looks.
+	lookInterval = time.Millisecond
+)
+
+// guardMemory begins to look how much memory the process has, and calls exceeded, which ends it, when that nears a number
+// of bytes. The sizes of documents are bounded, so that it cannot take much more in one step. It looks until end is called.
+func guardMemory(memory int64, exceeded func()) (end func()) {
+	own := float64(memory - programSize)
+	debug.SetMemoryLimit(int64(own * collectedShare))
+	// What the Go runtime has, and what of it was given back.
+	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	_, end = goroutine.Every(context.Background(), lookInterval, func(context.Context) error {
+		metrics.Read(samples)
+		if inUse := samples[0].Value.Uint64() - samples[1].Value.Uint64(); float64(inUse) > own*endedShare {
+			exceeded()
+		}
+		return nil
+	})
+	return end
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed" // usage.txt
 	"encoding/hex"
 	"errors"
 	"flag"
@@ -13,32 +14,8 @@ import (
 	"attestry/evidence/translog"
 )
 
-const usage = `usage: verify-package [flags] PACKAGE
-
-Verifies an audit package, without a database, and without a network unless
---log is given: that its members are those of its manifest, that nothing follows
-them, and that the verdicts in it follow from the facts in it. With --log-key,
-also that the service has signed the package, and that the transparency log of
-the organization has what is in it.
-
-  --log-key KEY    verifier key of the log, name+hash+key, or a file with a line
-                   for each key
-  --log URL        reads the log, such as https://attestry.example.com/-/log/acme,
-                   and lists what it has of the trail that the package has not
-  --token FILE     has the API key with which the log is read
-  --checkpoint FILE
-                   has a checkpoint of the log from an earlier visit: nothing that
-                   it covers may have changed since (needs --log)
-  --sha256 DIGEST  also compares the SHA-256 of the file with the one that the
-                   service told (64 hexadecimal digits)
-  --memory MIB     takes so much memory at most (default %d; at least %d)
-  --help           prints this text
-
-It ends with 0 if all of that holds, with 1 if something was altered, was left
-out or does not follow, if the log cannot be read, or if to verify it takes more
-memory, and with 2 if the file is no audit package. Rules of custom attestation
-types are evaluated in other processes.
-`
+//go:embed usage.txt
+var usage string
 
 const (
 	defaultMemory = audit.DefaultMemory >> 20
@@ -52,12 +29,12 @@ type options struct {
 	file   string
 	sha256 string // "" to compare none
 	memory int64  // bytes
-	// keys are the verifier keys that are trusted, none to verify no signature.
-	keys []string
+	// Keys are the verifier keys that are trusted, none to verify no signature.
+	Keys []string
 	// log is the address of the log, "" to read none, and token the API key for it.
 	log, token string
-	// kept is an earlier checkpoint of the log, nil to compare none.
-	kept *translog.Checkpoint
+	// Kept is an earlier checkpoint of the log, nil to compare none.
+	Kept *translog.Checkpoint
 }
 
 func parse(args []string, out io.Writer) (options, error) {
@@ -100,10 +77,10 @@ func (o *options) readFiles(keys, token, kept string) (err error) {
 	if keys == "" {
 		return nil
 	}
-	if o.keys, err = translog.ParseVerifiers(keys); err != nil {
+	if o.Keys, err = translog.ParseVerifiers(keys); err != nil {
 		content, err := os.ReadFile(keys)
 		if err == nil {
-			o.keys, err = translog.ParseVerifiers(string(content))
+			o.Keys, err = translog.ParseVerifiers(string(content))
 		}
 		if err != nil {
 			return fmt.Errorf("--log-key takes a verifier key, name+hash+key, or a file of them: %s %w", keys, err)
@@ -123,8 +100,8 @@ func (o *options) readFiles(keys, token, kept string) (err error) {
 	if err != nil {
 		return fmt.Errorf("--checkpoint: %w", err)
 	}
-	checkpoint, err := translog.OpenCheckpoint(string(content), o.keys...)
-	o.kept = &checkpoint
+	checkpoint, err := translog.OpenCheckpoint(string(content), o.Keys...)
+	o.Kept = &checkpoint
 	if err != nil {
 		return fmt.Errorf("--checkpoint: %s is no checkpoint that a trusted key has signed: %w", kept, err)
 	}
