@@ -3,6 +3,7 @@ package command
 
 import (
 	"context"
+	_ "embed" // help.txt
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"text/template"
 
 	"attestry/process"
 )
@@ -30,8 +32,6 @@ type command struct {
 	arguments, summary string
 	// parse reads the arguments, without --json, before any store is opened.
 	parse func(args []string) (action, error)
-	// details follow the list of commands, unless they are "".
-	details string
 }
 
 // action is a command with its arguments.
@@ -51,41 +51,27 @@ type caller struct {
 // commands lists all there are.
 func commands() []command {
 	return []command{
-		{"users list", "[--json]", "list all users", parseListUsers, ""},
-		{"users create", "NAME [EMAIL]", "create a user with a personal organization, or bring a removed one back", parseCreateUser, ""},
-		{"users remove", "NAME", "remove a user: the keys stop working and the memberships end", parseRemoveUser, ""},
-		{"organizations list", "[--json]", "list all organizations", parseListOrganizations, ""},
-		{"organizations create", "NAME USER", "create a shared organization that a user administers", parseCreateOrganization, ""},
-		{"members list", "[--json] ORG", "list the users and service accounts of an organization with their roles", parseListMembers, ""},
-		{"members set", "ORG USER ROLE", "make a user a member, or change the role: admin, member, snapshotter or reader", parseSetMember, ""},
-		{"members remove", "ORG USER", "remove a user from an organization", parseRemoveMember, ""},
-		{"keys list", "[--json] OWNER", "list the keys that work", parseListKeys, ""},
-		{"keys issue", "OWNER DESCRIPTION [EXPIRES]", "make a key and print it: nothing can show it again", parseIssueKey, ""},
-		{"keys revoke", "OWNER KEY_ID", "revoke a key: it stops working within a second", parseRevokeKey, keyDetails},
-		{"jobs list", "[--json]", "list all work that waits, is leased, has failed or is parked, with the last error", parseJobsList, ""},
-		{"jobs retry", "KIND KEY|all", "try parked work again, with all its attempts", func(args []string) (action, error) { return parseJob(args, false) }, ""},
-		{"jobs drop", "KIND KEY", "give parked work up for good", func(args []string) (action, error) { return parseJob(args, true) }, ""},
-		{"log key", "[--new]", "print the verifier keys of all transparency logs, by which their checkpoints are verified; or, with --new, a new private key for ATTESTRY_LOG_KEY_FILE", parseLogKey, ""},
-		{"log continue", "ORG", "begin another log for an organization whose database was restored from a backup, and print its verifier keys", parseLogContinue,
-			"log continue: a worker continues no log of which the database lacks entries that were published. The other log has the entries\n" +
-				"of the database, another origin, and an entry that cites the last checkpoint of the old log. Tell auditors and witnesses."},
-		{"copy", "--from URL --to URL", "copy a database or an object store to another one", parseCopy, copyDetails},
-		{"backup", "DIR|URL", "copy a consistent state of all stores to a folder or an object store", parseBackup,
-			"backup adds to DIR, or to an object store as in ATTESTRY_OBJECTS_URL, what it lacks: run it again with the same DIR. Each backup\n" +
-				"there can be restored. It has no keys: keep the files of ATTESTRY_SIGNING_KEY_FILE and ATTESTRY_LOG_KEY_FILE apart. MongoDB has\n" +
-				"a tool of its own for the documents."},
-		{"restore", "[--continue-logs] DIR|URL [BACKUP]", "restore the last backup, or that of a time, into empty stores", parseRestore,
-			"restore needs stores that are empty. Transparency logs are not continued until `log continue` begins others, as checkpoints may\n" +
-				"have been published since the backup. --continue-logs says that none was: the service was stopped before the backup and has not\n" +
-				"run since. A restore that was interrupted is run again."},
-		{"verify", "[--json]", "read all that the stores have, and list what is damaged or missing", parseVerify,
-			"verify reads every document and every object: each document decodes, the objects that it names are there, each object has\n" +
-				"the SHA-256 of its key, the trees of snapshots are whole, and trails follow from their facts. It changes nothing. What it\n" +
-				"finds is listed, with status 1."},
-		{"doctor", "[--json]", "examine stores, settings, clocks, keys, work, logs, memory and disk, and say what to do", parseDoctor,
-			"doctor prints what each check has found, and what to do. It leaves out what a store has no answer to, and checks of a store\n" +
-				"that does not answer. To see whether stores take writes, it writes to a key of its own and deletes that. The status is 0 if\n" +
-				"all is ok."},
+		{"users list", "[--json]", "list all users", parseListUsers},
+		{"users create", "NAME [EMAIL]", "create a user with a personal organization, or bring a removed one back", parseCreateUser},
+		{"users remove", "NAME", "remove a user: the keys stop working and the memberships end", parseRemoveUser},
+		{"organizations list", "[--json]", "list all organizations", parseListOrganizations},
+		{"organizations create", "NAME USER", "create a shared organization that a user administers", parseCreateOrganization},
+		{"members list", "[--json] ORG", "list the users and service accounts of an organization with their roles", parseListMembers},
+		{"members set", "ORG USER ROLE", "make a user a member, or change the role: admin, member, snapshotter or reader", parseSetMember},
+		{"members remove", "ORG USER", "remove a user from an organization", parseRemoveMember},
+		{"keys list", "[--json] OWNER", "list the keys that work", parseListKeys},
+		{"keys issue", "OWNER DESCRIPTION [EXPIRES]", "make a key and print it: nothing can show it again", parseIssueKey},
+		{"keys revoke", "OWNER KEY_ID", "revoke a key: it stops working within a second", parseRevokeKey},
+		{"jobs list", "[--json]", "list all work that waits, is leased, has failed or is parked, with the last error", parseJobsList},
+		{"jobs retry", "KIND KEY|all", "try parked work again, with all its attempts", func(args []string) (action, error) { return parseJob(args, false) }},
+		{"jobs drop", "KIND KEY", "give parked work up for good", func(args []string) (action, error) { return parseJob(args, true) }},
+		{"log key", "[--new]", "print the verifier keys of all transparency logs, by which their checkpoints are verified; or, with --new, a new private key for ATTESTRY_LOG_KEY_FILE", parseLogKey},
+		{"log continue", "ORG", "begin another log for an organization whose database was restored from a backup, and print its verifier keys", parseLogContinue},
+		{"copy", "--from URL --to URL", "copy a database or an object store to another one", parseCopy},
+		{"backup", "DIR|URL", "copy a consistent state of all stores to a folder or an object store", parseBackup},
+		{"restore", "[--continue-logs] DIR|URL [BACKUP]", "restore the last backup, or that of a time, into empty stores", parseRestore},
+		{"verify", "[--json]", "read all that the stores have, and list what is damaged or missing", parseVerify},
+		{"doctor", "[--json]", "examine stores, settings, clocks, keys, work, logs, memory and disk, and say what to do", parseDoctor},
 	}
 }
 
@@ -186,11 +172,15 @@ func calledAs(path string) string {
 	return path
 }
 
+//go:embed help.txt
+var helpText string
+
+// help has the usage, and for some commands what follows the list of commands.
+var help = template.Must(template.New("help").Parse(helpText))
+
 // usage explains the commands that begin with the same word, or all.
 func usage(out io.Writer, args []string) {
-	fmt.Fprintf(out, "Usage: %s COMMAND\n", calledAs(os.Args[0]))
-	fmt.Fprintln(out, "\nThe stores are those of the ATTESTRY_ environment variables of the service; copy has its own. If ATTESTRY_DATABASE_URL names")
-	fmt.Fprintln(out, "the folder of a running standalone, that process executes the command, with its stores and settings.\n\nCommands:")
+	_ = help.ExecuteTemplate(out, "usage", calledAs(os.Args[0])) // an error is one of out
 	var chosen []command
 	for _, c := range commands() {
 		if len(args) > 0 && strings.Fields(c.name)[0] == args[0] {
@@ -206,8 +196,8 @@ func usage(out io.Writer, args []string) {
 	}
 	table.Flush()
 	for _, c := range chosen {
-		if c.details != "" {
-			fmt.Fprintf(out, "\n%s\n", c.details)
+		if help.Lookup(c.name) != nil {
+			_ = help.ExecuteTemplate(out, c.name, nil)
 		}
 	}
 }

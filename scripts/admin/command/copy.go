@@ -16,20 +16,6 @@ import (
 	"attestry/process"
 )
 
-// copyDetails is the help of copy.
-const copyDetails = `copy copies all documents of one database to another, or all objects of one object store to
-another. A database is named as in ATTESTRY_DATABASE_URL (mongodb:// or pebble://), an
-object store as in ATTESTRY_OBJECTS_URL (file://, or http(s)://ACCESS:SECRET@host:port/bucket).
-
-Stop the service first: nothing may write to either store meanwhile. The target must be empty or
-have nothing that the source lacks, and no document that differs from the source's. A copy that
-was interrupted continues when it is run again. Until a copy of documents has ended with status 0,
-the service refuses to start on its target.
-
-At the end both stores are read and compared, document by document; every object of the target is
-hashed. A difference ends copy with status 1. Objects that are under retention in the source are
-so in the target until the same time, if its bucket has object lock.`
-
 // location is a store that an argument names: one of both is set.
 type location struct {
 	documents *config.Database

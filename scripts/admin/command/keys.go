@@ -15,8 +15,6 @@ import (
 	"attestry/storage/tenancy"
 )
 
-const keyDetails = `An OWNER of keys is a user, such as anna, or a service account, such as acme/ci. EXPIRES is a day or a time in ISO 8601.`
-
 // listedKey is a key as it is listed.
 type listedKey struct {
 	ID          string `json:"id"`
