@@ -62,6 +62,7 @@ var exampleOrder = []string{
 	"get_log", "get_log_checkpoint", "get_log_tile", "list_log_entries", "get_log_proof",
 	"sign_verdict", "get_signing_key",
 	"put_admission_settings", "get_admission_settings", "validate_admission", "review_images", "provide_to_gatekeeper", "list_admissions",
+	"download_audit_log",
 }
 
 // prepareExample is what an example needs beside those before it.

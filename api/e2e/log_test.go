@@ -2,8 +2,11 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"html"
 	"net/http"
 	"net/url"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -21,6 +24,7 @@ type shownLog struct {
 	Origin       string   `json:"origin"`
 	VerifierKeys []string `json:"verifier_keys"`
 	Size         int64    `json:"size"`
+	RootHash     string   `json:"root_hash"`
 	LagSeconds   float64  `json:"lag_seconds"`
 	Continues    string   `json:"continues"`
 }
@@ -194,4 +198,48 @@ func TestWhatIsNotInTheLogIsAnswered(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestCheckpointPageSaysHowToVerifyIt(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{settings: []string{logKeyFile(t)}})
+	s.createFlow("build")
+	shown := s.awaitLogged(s.org)
+	v := s.signedIn(readerKey)
+	page := html.UnescapeString(string(v.open("/" + s.org + "/log").body))
+	for _, text := range []string{shown.RootHash, "signed</span> by the log", "--log " + s.URL + "/-/log/" + s.org + " --token FILE PACKAGE", shown.VerifierKeys[0]} {
+		if !strings.Contains(page, text) {
+			t.Errorf("the page lacks %q: %s", text, page)
+		}
+	}
+	v.wantPage(http.StatusOK, "/"+s.org+"/settings", `href="/`+s.org+`/log"`)
+	for _, tool := range []string{"openssl", "xxd"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("there is no %s, so the commands on the page are not run", tool)
+		}
+	}
+	folder := t.TempDir()
+	download := v.open("/-/log/" + s.org + "/checkpoint")
+	if download.status != http.StatusOK {
+		t.Fatalf("the checkpoint is answered %d", download.status)
+	}
+	writeFile(t, filepath.Join(folder, "checkpoint"), string(download.body))
+	_, commands, _ := strings.Cut(page, `aria-label="Commands that verify the signature">`)
+	commands, _, _ = strings.Cut(commands, "</pre>")
+	shell := exec.CommandContext(t.Context(), "sh", "-ec", commands)
+	shell.Dir = folder
+	if output, err := shell.CombinedOutput(); err != nil || !strings.Contains(string(output), "Verified Successfully") {
+		t.Errorf("%v: %s", err, output)
+	}
+}
+
+func TestCheckpointPageCanBeUsedByEverybody(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{settings: []string{logKeyFile(t)}})
+	b := s.browser()
+	s.createFlow("build")
+	s.awaitLogged(s.org)
+	b.signIn(readerKey, "/"+s.org+"/log")
+	b.wantText("How to verify it")
+	b.wantGoodLooks("checkpoint")
 }

@@ -76,6 +76,8 @@ func TestAllPagesCanBeUsedByEverybody(t *testing.T) {
 		"deployments":   {root + "/deployments", "/opt/web"},
 		"search":        {root + "/search?q=" + fingerprint[:12], "production"},
 		"found":         {root + "/search?q=e&since=2026-01-01", "name: "},
+		"audit-log":     {root + "/settings/audit-log?event_type=added&from_timestamp=2026-01-01T00:00", "Download as CSV"},
+		"log":           {root + "/log", "Transparency log"},
 		"members":       {root + "/members", "administrator"},
 		"settings":      {root + "/settings", "Service accounts"},
 		"area":          {root + "/settings/environments", "production"},

@@ -1,6 +1,10 @@
 package e2e_test
 
 import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"html"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -171,5 +175,41 @@ func TestEveryAreaOfTheSettingsCanBeSeen(t *testing.T) {
 	}
 	if len(seen) < 40 {
 		t.Errorf("only %d pages were found", len(seen))
+	}
+}
+
+func TestAuditLogIsFilteredAndDownloadedAsCSV(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	v := s.signedIn(adminKey)
+	for _, name := range []string{"robot", "other"} {
+		s.want(http.StatusCreated, http.MethodPost, "/service-accounts/"+s.org, []byte(`{"name":"`+name+`","privilege":"reader"}`))
+	}
+	page := "/" + s.org + "/settings/audit-log"
+	v.wantPage(http.StatusOK, page, `name="from_timestamp" type="datetime-local"`)
+	v.wantPage(http.StatusOK, page+"?search=robot&from_timestamp=2020-01-01T00:00", `value="2020-01-01T00:00"`)
+	v.wantPage(http.StatusOK, page+"?to_timestamp=2020-01-01T00:00", "Nothing here matches the filter.")
+	link := regexp.MustCompile(`href="([^"]*)" download>Download as CSV<`).FindSubmatch(v.open(page + "?search=robot&from_timestamp=2020-01-01T00:00").body)
+	if link == nil {
+		t.Fatal("there is no CSV of the audit log")
+	}
+	got := v.open(html.UnescapeString(string(link[1])))
+	rows, err := csv.NewReader(bytes.NewReader(got.body)).ReadAll()
+	if err != nil || got.status != http.StatusOK || len(rows) != 2 || rows[1][6] != "robot" || rows[0][6] != "user" {
+		t.Errorf("status %d, %v: %s", got.status, err, got.body)
+	}
+	for i := range 210 { // more than are read at a time
+		s.want(http.StatusCreated, http.MethodPost, "/service-accounts/"+s.org, fmt.Appendf(nil, `{"name":"bulk-%d","privilege":"reader"}`, i))
+	}
+	all, err := csv.NewReader(bytes.NewReader(v.open("/api/v2/membership-audit-log/" + s.org + "/csv?search=bulk").body)).ReadAll()
+	named := map[string]bool{}
+	for _, row := range all {
+		named[row[6]] = true
+	}
+	if err != nil || len(all) != 211 || len(named) != 211 {
+		t.Errorf("%d rows of %d names: %v", len(all), len(named), err)
+	}
+	if head := got.header.Get("Content-Disposition"); !strings.Contains(head, s.org+"-audit-log.csv") {
+		t.Errorf("it is sent as %s", head)
 	}
 }

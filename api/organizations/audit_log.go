@@ -3,6 +3,8 @@ package organizations
 import (
 	"context"
 	"slices"
+	"strconv"
+	"strings"
 
 	"attestry/api/resource"
 	"attestry/api/server"
@@ -11,18 +13,30 @@ import (
 	"attestry/storage/tenancy"
 )
 
-type listAuditLogInput struct {
-	server.OrgPath
-	Page      int      `query:"page" minimum:"1" default:"1"`
-	PerPage   int      `query:"per_page" minimum:"1" maximum:"100" default:"15"`
+// AuditLogFilter selects entries of the audit log. It is exported because huma passes over embedded types that are not.
+type AuditLogFilter struct {
 	Search    string   `query:"search" doc:"Part of the name of whom a change concerns, or of who made it, in upper or lower case."`
 	EventType string   `query:"event_type" enum:"added,changed,removed"`
 	Role      []string `query:"role,explode" maxItems:"1000" doc:"New role."`
 	Source    []string `query:"source,explode" maxItems:"1000" doc:"app, scim, invitation or script."`
 	From      float64  `query:"from_timestamp" doc:"Unix seconds, inclusive."`
 	To        float64  `query:"to_timestamp" doc:"Unix seconds, inclusive."`
-	SortBy    string   `query:"sort_by" enum:"when,user,role,changed_by,source" default:"when"`
-	SortDir   string   `query:"sort_dir" enum:"asc,desc" default:"desc"`
+}
+
+func (f *AuditLogFilter) query(ctx context.Context) tenancy.AuditQuery {
+	return tenancy.AuditQuery{
+		OrgID: server.Access(ctx).OrgID, Search: f.Search, Event: identity.AuditEvent(f.EventType), Roles: notEmpty(f.Role), Sources: notEmpty(f.Source),
+		From: resource.IfSent(ctx, "from_timestamp", f.From), To: resource.IfSent(ctx, "to_timestamp", f.To),
+	}
+}
+
+type listAuditLogInput struct {
+	server.OrgPath
+	AuditLogFilter
+	Page    int    `query:"page" minimum:"1" default:"1"`
+	PerPage int    `query:"per_page" minimum:"1" maximum:"100" default:"15"`
+	SortBy  string `query:"sort_by" enum:"when,user,role,changed_by,source" default:"when"`
+	SortDir string `query:"sort_dir" enum:"asc,desc" default:"desc"`
 }
 
 // AuditLogEntry is a change of who may do what in an organization (docs/semantics.md 2.7).
@@ -50,15 +64,58 @@ type AuditLogPage struct {
 }
 
 func (h *handlers) listAuditLog(ctx context.Context, in *listAuditLogInput) (*server.Answer[AuditLogPage], error) {
-	entries, total, err := h.Tenancy.AuditLog(ctx, tenancy.AuditQuery{
-		OrgID: server.Access(ctx).OrgID, Search: in.Search, Event: identity.AuditEvent(in.EventType), Roles: notEmpty(in.Role), Sources: notEmpty(in.Source),
-		From: resource.IfSent(ctx, "from_timestamp", in.From), To: resource.IfSent(ctx, "to_timestamp", in.To),
-		Order: tenancy.AuditOrder(in.SortBy), Ascending: in.SortDir == "asc",
-		Offset: server.OffsetOf(in.Page, in.PerPage), Limit: in.PerPage,
-	})
+	query := in.query(ctx)
+	query.Order, query.Ascending = tenancy.AuditOrder(in.SortBy), in.SortDir == "asc"
+	query.Offset, query.Limit = server.OffsetOf(in.Page, in.PerPage), in.PerPage
+	entries, total, err := h.Tenancy.AuditLog(ctx, query)
 	return server.Answered(AuditLogPage{
 		PageEnvelope: server.PageOf(ctx, h.Links, in.Page, in.PerPage, total).Envelope(), Entries: resource.Map(entries, showAuditEntry),
 	}), err
+}
+
+const (
+	// auditRowsPerRead is how many entries are held while the audit log is sent as CSV.
+	auditRowsPerRead = 200
+	// more is the cursor of a table that goes on.
+	more = "more"
+)
+
+// auditColumns are the members of AuditLogEntry. The time is there twice: as in the entry, and as people read it.
+var auditColumns = []string{
+	"id", "when", "when_utc", "event_type", "source", "kind", "user", "old_role", "new_role", "changed_by", "api_key", "left_service_accounts",
+}
+
+type downloadAuditLogInput struct {
+	server.OrgPath
+	AuditLogFilter
+}
+
+// downloadAuditLog sends the audit log oldest first. Each page begins with the time of the last entry of the one before, and
+// leaves out those entries of this time that were sent.
+func (h *handlers) downloadAuditLog(ctx context.Context, in *downloadAuditLogInput) (*server.StreamOutput, error) {
+	query := in.query(ctx)
+	query.Order, query.Ascending, query.Limit = tenancy.AuditByTime, true, auditRowsPerRead
+	return h.StreamCSV(ctx, server.Access(ctx).OrgName+"-audit-log.csv", auditColumns, func(ctx context.Context, _ string) ([][]string, string, error) {
+		entries, _, err := h.Tenancy.AuditLog(ctx, query)
+		if len(entries) < auditRowsPerRead {
+			return resource.Map(entries, auditRow), "", err
+		}
+		last := entries[len(entries)-1].Time
+		sent := slices.IndexFunc(entries, func(e identity.AuditEntry) bool { return e.Time == last })
+		if sent > 0 {
+			query.Offset = 0
+		}
+		query.From, query.Offset = &last, query.Offset+len(entries)-sent
+		return resource.Map(entries, auditRow), more, err
+	})
+}
+
+func auditRow(e *identity.AuditEntry) []string {
+	entry := showAuditEntry(e)
+	return []string{
+		e.ID, strconv.FormatFloat(e.Time, 'f', -1, 64), resource.ZeroIfNil(resource.ISOTime(e.Time)), entry.EventType, entry.Source, entry.Kind, e.Name,
+		resource.ZeroIfNil(entry.OldRole), resource.ZeroIfNil(entry.NewRole), e.ChangedBy, resource.ZeroIfNil(entry.APIKey).ID, strings.Join(e.LeftAccounts, ","),
+	}
 }
 
 // notEmpty leaves out the empty texts of a filter, which are no filter.

@@ -44,6 +44,7 @@ func Routes(base *resource.Base) []server.Route {
 		"delete_identity_provider":        server.Handle(h.deleteIdentityProvider),
 		"try_identity_token":              server.WithBody(h.tryIdentityToken),
 		"list_audit_log":                  server.Handle(h.listAuditLog),
+		"download_audit_log":              server.Handle(h.downloadAuditLog),
 		"list_actions":                    server.Handle(h.listActions),
 		"create_or_update_env_action":     server.WithBody(h.putEnvAction),
 		"create_or_update_flow_action":    server.WithBody(h.putFlowAction),

@@ -1,10 +1,7 @@
 package snapshots
 
 import (
-	"bytes"
 	"context"
-	"encoding/csv"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,11 +13,8 @@ import (
 	"attestry/evidence/timeline"
 )
 
-const (
-	csvContentType = "text/csv; charset=utf-8"
-	// noProvenance is the name that selects artifacts which were reported to no flow.
-	noProvenance = "no provenance"
-)
+// noProvenance is the name that selects artifacts which were reported to no flow.
+const noProvenance = "no provenance"
 
 // auditColumns are the members of GetEnvironmentEventResponse, flattened
 // (docs/semantics.md 13.2). reported_at is there twice: as in the event, and as a
@@ -65,15 +59,8 @@ func (h *handlers) getAuditLog(ctx context.Context, in *auditLogInput) (*server.
 	if err := h.limitRange(ctx, log, start, end); err != nil {
 		return nil, err
 	}
-	return server.Stream(ctx, server.Download{
-		ContentType: csvContentType, Filename: log.environment.Name + "-audit-log.csv", Size: -1,
-		Memory: server.StreamCost(h.BatchBytes),
-		Open: func(ctx context.Context, _, _ int64) (io.ReadCloser, error) {
-			return newAuditReader(func(after string) ([][]string, string, error) {
-				server.RequestOf(ctx).Memory.Rewind(0)
-				return h.auditRows(ctx, log, filter, after)
-			})
-		},
+	return h.StreamCSV(ctx, log.environment.Name+"-audit-log.csv", auditColumns, func(ctx context.Context, after string) ([][]string, string, error) {
+		return h.auditRows(ctx, log, filter, after)
 	})
 }
 
@@ -177,16 +164,12 @@ func (h *handlers) auditRows(ctx context.Context, log *eventLog, filter auditFil
 func auditRow(event *GetEnvironmentEventResponse) []string {
 	flows := resource.Map(event.Flows, func(flow *EventFlow) string { return flow.FlowName })
 	artifact := resource.ZeroIfNil(event.Links.Artifact.Value)
-	row := []string{
+	return []string{
 		event.EnvironmentName, strconv.FormatInt(event.SnapshotIndex, 10), event.ArtifactName, event.SHA256, event.Description,
 		strconv.FormatFloat(event.ReportedAt, 'f', -1, 64), resource.ZeroIfNil(resource.ISOTime(event.ReportedAt)),
 		event.Pipeline, strings.Join(flows, ","), verdictText(event.ArtifactCompliance), verdictText(&event.SnapshotCompliance),
 		event.Type, resource.ZeroIfNil(event.CodeDiff), artifact.Self, artifact.HTML, event.Links.Snapshot.Self, event.Links.Snapshot.HTML,
 	}
-	for i, cell := range row {
-		row[i] = escapeFormula(cell)
-	}
-	return row
 }
 
 // verdictText is true, false, or nothing where there is no verdict.
@@ -196,55 +179,3 @@ func verdictText(verdict *bool) string {
 	}
 	return strconv.FormatBool(*verdict)
 }
-
-// escapeFormula keeps spreadsheets from running a cell as a formula: reporters choose the names, and auditors open
-// the log. Spreadsheets do not show the quote before it.
-func escapeFormula(cell string) string {
-	if cell != "" && strings.ContainsRune("=+-@\t\r\n", rune(cell[0])) {
-		return "'" + cell
-	}
-	return cell
-}
-
-// auditReader writes an audit log as it is read, and holds one page of it at a time.
-type auditReader struct {
-	// rows makes the page after a cursor and returns the next cursor, "" at the end.
-	rows  func(after string) (page [][]string, next string, err error)
-	after string
-	ended bool
-	text  bytes.Buffer
-}
-
-// newAuditReader begins a log with its header and first page, so that what goes wrong
-// there is known before anything is sent.
-func newAuditReader(rows func(after string) ([][]string, string, error)) (*auditReader, error) {
-	r := &auditReader{rows: rows}
-	if err := csv.NewWriter(&r.text).WriteAll([][]string{auditColumns}); err != nil {
-		return nil, err
-	}
-	return r, r.nextPage()
-}
-
-// nextPage writes the next page.
-func (r *auditReader) nextPage() error {
-	page, next, err := r.rows(r.after)
-	if err != nil {
-		return err
-	}
-	r.after, r.ended = next, next == ""
-	return csv.NewWriter(&r.text).WriteAll(page)
-}
-
-// Read reads on, and makes a page if none is at hand. It reads nothing if no row of that page passes the filter, as each
-// read has a time limit.
-func (r *auditReader) Read(p []byte) (int, error) {
-	if r.text.Len() == 0 && !r.ended {
-		if err := r.nextPage(); err != nil || r.text.Len() == 0 && !r.ended {
-			return 0, err
-		}
-	}
-	return r.text.Read(p)
-}
-
-// Close has nothing to release.
-func (*auditReader) Close() error { return nil }

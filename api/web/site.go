@@ -158,6 +158,7 @@ func (s *Site) pages() []route {
 		{"/:org/deployments", s.showDeployments},
 		{"/:org/deployments/chart.svg", s.showChart},
 		{"/:org/search", s.showSearch},
+		{"/:org/log", s.showLog},
 		{"/:org/members", ofSettings(settings.ShowArea)},
 		{"/:org/settings", ofSettings(settings.ShowSettings)},
 		{"/:org/settings/:area", ofSettings(settings.ShowArea)},

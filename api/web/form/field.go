@@ -68,7 +68,7 @@ func (f *Field) setKind(schema *huma.Schema, resolve func(*huma.Schema) *huma.Sc
 		f.Kind, f.Choices = kindChoice, texts(schema.Enum)
 	case schema.Type == huma.TypeBoolean:
 		f.Kind, f.Choices, f.flag = kindChoice, []string{"true", "false"}, true
-	case schema.Type == huma.TypeInteger && strings.HasSuffix(f.Name, "_at"):
+	case schema.Type == huma.TypeInteger && strings.HasSuffix(f.Name, "_at") || strings.HasSuffix(f.Name, "_timestamp"):
 		f.Kind = kindTime
 	case schema.Type == huma.TypeInteger || schema.Type == huma.TypeNumber:
 		f.Kind = kindNumber
@@ -130,9 +130,12 @@ func (f *Field) mayBeEmpty() bool { return f.Required && f.Kind == kindText }
 
 func (f *Field) text() string { return strings.TrimSpace(f.Value()) }
 
-// list is what is filled in by lines.
+// list is what is filled in by lines, and a time as the API takes it.
 func (f *Field) list() []string {
 	list := []string{}
+	if at, err := time.Parse(timeLayout, f.text()); err == nil && f.Kind == kindTime {
+		return []string{strconv.FormatInt(at.Unix(), 10)}
+	}
 	for line := range strings.Lines(f.text()) {
 		if line = strings.TrimSpace(line); line != "" {
 			list = append(list, line)

@@ -12,6 +12,7 @@ import (
 	"attestry/api/web/request"
 	"attestry/api/web/view"
 	"attestry/evidence"
+	"attestry/links"
 )
 
 // areaPage shows what there is of a kind, with the forms that somebody may send.
@@ -24,6 +25,10 @@ type areaPage struct {
 	Columns []string
 	Rows    []areaRow
 	Forms   []formLink
+	// Filtered is set if the filter selects rows.
+	Filtered bool
+	// CSV is the address of the rows as a file, "" for none.
+	CSV string
 	// Done is what the form that led here has done, "" if none did.
 	Done  string
 	Pager request.Pager
@@ -52,8 +57,15 @@ func ShowArea(r *request.Request) error {
 	}
 	p.APIPath = target
 	shown := areaPage{Org: p.Org(), Title: of.Title, Columns: of.columns, Of: filter.Names(), Filter: filter.Choices()}
+	shown.Filtered = slices.ContainsFunc(shown.Filter, func(field *form.Field) bool { return field.Value() != "" })
 	if done, ok := p.API.Operation(p.C.Query("done")); ok {
 		shown.Done = done.Summary
+	}
+	if of.csv != "" {
+		file := p.formOf(of.csv)
+		file.Fill(p.query)
+		shown.CSV, _ = file.Target(p.Org())
+		shown.CSV = links.Prefix + shown.CSV
 	}
 	var found list
 	if err := p.Read(target, found.decode); err != nil {

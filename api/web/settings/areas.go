@@ -15,6 +15,8 @@ type area struct {
 	columns []string
 	// forms are those of the area, and rowForms those of each row.
 	forms, rowForms []string
+	// csv sends the list as a file, "" if nothing does.
+	csv string
 	// opens is the area that a row leads to, "" for none. page is the page instead, nil for none.
 	opens string
 	page  func(org string, of row) string
@@ -54,7 +56,8 @@ var areas = []area{
 		rowForms: []string{"test_action", "rotate_target_secret", "delete_action"}, opens: "deliveries"},
 	{Name: "deliveries", Title: "Deliveries of a notification", list: "list_deliveries", columns: []string{"description", "event_type", "state", "created_at", "next_attempt_at"},
 		rowForms: []string{"redeliver"}},
-	{Name: "audit-log", Title: "Audit log", list: "list_audit_log", columns: []string{"when", "event_type", "kind", "user", "old_role", "new_role", "changed_by", "source"}},
+	{Name: "audit-log", Title: "Audit log", list: "list_audit_log", columns: []string{"when", "event_type", "kind", "user", "old_role", "new_role", "changed_by", "source"},
+		csv: "download_audit_log"},
 	{Name: "organization", Title: "Organization", list: "get_organization", columns: []string{"name", "kind", "experimental_features_enabled", "created_at"},
 		forms: []string{"update_experimental_features"}},
 }

@@ -126,7 +126,7 @@ func duration(seconds *float64) string {
 
 // label is the name of a member in words.
 func label(name string) string {
-	words := strings.ReplaceAll(name, "_", " ")
+	words := strings.ReplaceAll(strings.TrimSuffix(name, "_timestamp"), "_", " ")
 	return strings.ToUpper(words[:1]) + words[1:]
 }
 

@@ -1,0 +1,55 @@
+package web
+
+import (
+	"io"
+	"strings"
+
+	"attestry/api/web/request"
+)
+
+// maxCheckpoint bounds a checkpoint, in bytes: three lines, and a line for each key and each witness.
+const maxCheckpoint = 64 << 10
+
+// logPage shows the last checkpoint of a transparency log.
+type logPage struct {
+	Org          string   `json:"-"`
+	Exists       bool     `json:"-"` // whether there is a checkpoint
+	Origin       string   `json:"origin"`
+	VerifierKeys []string `json:"verifier_keys"`
+	Size         int64    `json:"size"`
+	RootHash     string   `json:"root_hash"`
+	Timestamp    float64  `json:"timestamp"`
+	Lag          float64  `json:"lag_seconds"`
+	Continues    string   `json:"continues"`
+	// Address is where verifiers read the log.
+	Address string `json:"-"`
+	// Note is the checkpoint as it is signed. Signers are the names on its signatures, those of witnesses but for the origin.
+	Note    string   `json:"-"`
+	Signers []string `json:"-"`
+}
+
+func (s *Site) showLog(p *page) error {
+	shown := logPage{Org: p.Org(), Address: s.Links.Base + "/-/log/" + p.Org()}
+	p.APIPath = request.Target("/log/%s", shown.Org)
+	var err error
+	if shown.Exists, err = p.GetIfThere(p.APIPath, &shown); err == nil && shown.Exists {
+		err = p.Read(p.APIPath+"/checkpoint", shown.read)
+	}
+	if err != nil {
+		return err
+	}
+	return p.Render("log", "Transparency log", &shown)
+}
+
+// read reads a checkpoint: its text, an empty line, and lines of a dash, a name and a signature.
+func (l *logPage) read(content io.Reader) error {
+	text, err := io.ReadAll(io.LimitReader(content, maxCheckpoint))
+	l.Note = string(text)
+	_, signatures, _ := strings.Cut(l.Note, "\n\n")
+	for line := range strings.Lines(signatures) {
+		if fields := strings.Fields(line); len(fields) > 1 {
+			l.Signers = append(l.Signers, fields[1])
+		}
+	}
+	return err
+}
