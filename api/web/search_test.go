@@ -18,7 +18,7 @@ func foundNothing() cannedAnswers {
 	return cannedAnswers{
 		"GET /environments/acme": canned(noEnvironments), "GET /flows/acme": canned(noFlows),
 		"GET /policies/acme": canned(`[]`), "GET /trails/acme": canned(`{"data": []}`), "GET /artifacts/acme": canned(`[]`), "GET /attestations/acme": canned(`{"data": []}`),
-		"GET /controls/acme": refused(http.StatusForbidden, `{"message": "Experimental features are not enabled for this organization"}`),
+		"GET /controls/acme": canned(`{"total_count": 0, "controls": []}`),
 	}
 }
 
@@ -98,6 +98,14 @@ func TestSearchIsFiltered(t *testing.T) {
 		if filter == "kind=trail" && len(api.asked) != 1 {
 			t.Errorf("a search for trails asks %v", api.asked)
 		}
+	}
+}
+
+func TestSearchLooksForControlsWhereTheyAre(t *testing.T) {
+	api := newFakeAPI(t, foundNothing())
+	api.open(t, "/other/search?q=ada&kind=control").has(t, "Nothing was found")
+	if len(api.asked) > 0 {
+		t.Errorf("asked %v", api.asked)
 	}
 }
 
