@@ -95,7 +95,8 @@ type downloadAuditLogInput struct {
 func (h *handlers) downloadAuditLog(ctx context.Context, in *downloadAuditLogInput) (*server.StreamOutput, error) {
 	query := in.query(ctx)
 	query.Order, query.Ascending, query.Limit = tenancy.AuditByTime, true, auditRowsPerRead
-	return h.StreamCSV(ctx, server.Access(ctx).OrgName+"-audit-log.csv", auditColumns, func(ctx context.Context, _ string) ([][]string, string, error) {
+	name := server.Access(ctx).OrgName + "-audit-log.csv"
+	return h.StreamCSV(ctx, name, auditColumns, func(ctx context.Context, _ string) ([][]string, string, error) {
 		entries, _, err := h.Tenancy.AuditLog(ctx, query)
 		if len(entries) < auditRowsPerRead {
 			return resource.Map(entries, auditRow), "", err

@@ -10,9 +10,11 @@ import (
 	"attestry/api/server"
 )
 
-// StreamCSV answers with a table in CSV as a file. rows makes the page of rows after a cursor, "" for the first one, and
-// returns the next cursor, "" at the end.
-func (b *Base) StreamCSV(ctx context.Context, filename string, columns []string, rows func(ctx context.Context, after string) ([][]string, string, error)) (*server.StreamOutput, error) {
+// rowsAfter makes the page of rows after a cursor, "" for the first one, and returns the next cursor, "" at the end.
+type rowsAfter = func(ctx context.Context, after string) (page [][]string, next string, err error)
+
+// StreamCSV answers with a table in CSV as a file.
+func (b *Base) StreamCSV(ctx context.Context, filename string, columns []string, rows rowsAfter) (*server.StreamOutput, error) {
 	return server.Stream(ctx, server.Download{
 		ContentType: "text/csv; charset=utf-8", Filename: filename, Size: -1,
 		Memory: server.StreamCost(b.BatchBytes),

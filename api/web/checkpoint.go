@@ -23,7 +23,7 @@ type logPage struct {
 	Continues    string   `json:"continues"`
 	// Address is where verifiers read the log.
 	Address string `json:"-"`
-	// Note is the checkpoint as it is signed. Signers are the names on its signatures, those of witnesses but for the origin.
+	// Note is the checkpoint as it is signed. Signers are the names on its signatures: the origin and witnesses.
 	Note    string   `json:"-"`
 	Signers []string `json:"-"`
 }

@@ -59,14 +59,22 @@ func TestPagesHoldLittleOfLargeAnswers(t *testing.T) {
 		"/acme/environments/production": {
 			"GET /snapshots/acme/production/-1?explain=true", `{"index":1,"applied_policies":[`, `{"failing_artifacts":[{"name":"@"}]}`, `],"artifacts":[]}`,
 		},
+		"/acme/environments/production/timeline": {
+			"GET /snapshots/acme/production/@%7B2026-03-24T12:00:00%7D", `{"artifacts":[`, `{"name":"a","fingerprint":"#","annotation":{},"html_url":"@"}`, `]}`,
+		},
 		"/acme/flows/checkout/trails/t1?attestation_id=7": {
 			"GET /attestations/acme", `{"data":[`, `{"attestation_id":"#","reason":"short","user_data":{"note":"@"}}`, `]}`,
 		},
-		"/acme/policies":    {"GET /policies/acme", `[{"name":"p1","versions":[`, versions, `]}]`},
-		"/acme/policies/p1": {"GET /policies/acme/p1", `{"name":"p1","versions":[`, versions, `]}`},
+		"/acme/search?q=ada&kind=attestation": {
+			"GET /attestations/acme", `{"data":[`, `{"attestation_id":"#","attestation_name":"ada","user_data":{"note":"@"}}`, `]}`,
+		},
+		"/acme/search?q=p1&kind=policy": {"GET /policies/acme", `[{"name":"p1","versions":[`, versions, `]}]`},
+		"/acme/policies":                {"GET /policies/acme", `[{"name":"p1","versions":[`, versions, `]}]`},
+		"/acme/policies/p1":             {"GET /policies/acme/p1", `{"name":"p1","versions":[`, versions, `]}`},
 	} {
 		api := environmentAPI(t, `{"name":"production"}`, "", `[{"index":1}]`)
 		api.answers["GET /trails/acme/checkout/t1"] = canned(`{"name":"t1","flow":{"name":"checkout"},"compliance_status":{"attestations_statuses":[` + strings.Join(entries, ",") + `]}}`)
+		api.answers["GET /environments/acme/production/events"] = []cannedAnswer{{status: http.StatusOK, body: `[]`, header: map[string]string{"X-Total-Pages": "1"}}}
 		var end heapReader
 		api.answers[answer.target] = []cannedAnswer{{status: http.StatusOK, stream: answer.content(elements, &end)}}
 		before := usedMemory()

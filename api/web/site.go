@@ -13,6 +13,7 @@ import (
 	"attestry/api/limits"
 	"attestry/api/server"
 	"attestry/api/web/request"
+	"attestry/api/web/search"
 	"attestry/api/web/session"
 	"attestry/api/web/settings"
 	"attestry/api/web/snapshot"
@@ -70,9 +71,8 @@ type Site struct {
 // New makes the pages. Mount has the server serve them.
 func New(options Options) (*Site, error) {
 	made, err := view.New(options.Clock, template.FuncMap{
-		"states":   func() map[string]string { return snapshot.States },
-		"urls":     view.First[externalURL],
-		"verdicts": func() []string { return []string{verdictWords[true], verdictWords[false]} },
+		"states": func() map[string]string { return snapshot.States },
+		"urls":   view.First[externalURL],
 	})
 	sessions := session.New(session.Options{
 		Storage: options.Storage, Identities: options.Identities, Clock: options.Clock, Base: options.Links.Base,
@@ -97,7 +97,7 @@ func (s *Site) Mount(api API) {
 		{"/signin", s.show(s.showSignIn), s.show(s.signIn)},
 		{"/signout", s.show(s.showSignOut), s.show(s.signOut)},
 		{"/:org/policies/:policy/evaluate", s.signedIn(s.showEvaluation), s.signedIn(s.evaluatePolicy)},
-		{"/:org/settings/:area/:operation", s.signedIn(ofSettings(settings.ShowForm)), s.signedIn(ofSettings(settings.Send))},
+		{"/:org/settings/:area/:operation", s.signedIn(ofRequest(settings.ShowForm)), s.signedIn(ofRequest(settings.Send))},
 	} {
 		api.ServePage(fiber.MethodGet, form.path, form.show)
 		api.ServePage(fiber.MethodPost, form.path, s.show(readForm), form.take)
@@ -123,8 +123,8 @@ func readForm(p *page) error {
 	return p.C.Next()
 }
 
-// ofSettings makes a page of the settings one of the site.
-func ofSettings(show func(*request.Request) error) func(*page) error {
+// ofRequest makes a page that needs nothing but its request one of the site.
+func ofRequest(show func(*request.Request) error) func(*page) error {
 	return func(p *page) error { return show(p.Request) }
 }
 
@@ -153,15 +153,15 @@ func (s *Site) pages() []route {
 		{"/:org/flows/:flow/artifacts/:fingerprint", s.showArtifact},
 		{"/:org/policies", s.showPolicies},
 		{"/:org/policies/:policy", s.showPolicy},
-		{"/:org/controls", ofSettings(settings.ShowArea)},
+		{"/:org/controls", ofRequest(settings.ShowArea)},
 		{"/:org/controls/:control", s.showControl},
 		{"/:org/deployments", s.showDeployments},
 		{"/:org/deployments/chart.svg", s.showChart},
-		{"/:org/search", s.showSearch},
+		{"/:org/search", ofRequest(search.Show)},
 		{"/:org/log", s.showLog},
-		{"/:org/members", ofSettings(settings.ShowArea)},
-		{"/:org/settings", ofSettings(settings.ShowSettings)},
-		{"/:org/settings/:area", ofSettings(settings.ShowArea)},
+		{"/:org/members", ofRequest(settings.ShowArea)},
+		{"/:org/settings", ofRequest(settings.ShowSettings)},
+		{"/:org/settings/:area", ofRequest(settings.ShowArea)},
 	}
 }
 

@@ -1,8 +1,10 @@
-package web
+// Package search finds what an organization has by text, and says what of it matches.
+package search
 
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -65,7 +67,9 @@ var searchedMembers = []struct{ outer, inner, word string }{
 }
 
 // verdictWords are what a search calls the states that it is filtered by.
-var verdictWords = map[any]string{true: "compliant", "COMPLIANT": "compliant", false: "not compliant", "NON-COMPLIANT": "not compliant"}
+var verdictWords = map[string]string{
+	"true": "compliant", "COMPLIANT": "compliant", "false": "not compliant", "NON-COMPLIANT": "not compliant",
+}
 
 // foundThing is a thing that has the text of a search: Match in what Word says, with what is before and behind it.
 type foundThing struct {
@@ -116,12 +120,18 @@ type searchPage struct {
 	text *regexp.Regexp
 }
 
+// Verdicts are the states that a search can be filtered by.
+func (*searchPage) Verdicts() []string { return []string{verdictWords["true"], verdictWords["false"]} }
+
 // Nothing reports whether nothing was found.
 func (s *searchPage) Nothing() bool { return len(s.Found)+s.Total == 0 }
 
-func (s *Site) showSearch(p *page) error {
+// Show shows what a search finds.
+func Show(p *request.Request) error {
 	asked := func(name string) string { return strings.TrimSpace(strings.ToValidUTF8(p.C.Query(name), "")) }
-	shown := searchPage{Org: p.Org(), Query: asked("q"), Kind: asked("kind"), State: asked("state"), Since: asked("since"), Until: asked("until"), Beta: p.Beta()}
+	shown := searchPage{
+		Org: p.Org(), Beta: p.Beta(), Query: asked("q"), Kind: asked("kind"), State: asked("state"), Since: asked("since"), Until: asked("until"),
+	}
 	shown.Kinds = slices.DeleteFunc(slices.Clone(searchedKinds), func(kind searchedKind) bool { return kind.Name == "control" && !shown.Beta })
 	if shown.Query == "" {
 		return p.Render("search", "Search", &shown)
@@ -142,7 +152,7 @@ func (s *Site) showSearch(p *page) error {
 	if link := shown.onlyPage(); link != "" {
 		return p.C.Redirect(link, http.StatusSeeOther)
 	}
-	shown.Artifacts, shown.Pager = request.Cut(p.Request, shown.Artifacts)
+	shown.Artifacts, shown.Pager = request.Cut(p, shown.Artifacts)
 	return p.Render("search", "Search", &shown)
 }
 
@@ -162,11 +172,12 @@ func (s *searchPage) onlyPage() string {
 // passes reports whether the filters let a state and a time pass.
 func (s *searchPage) passes(state any, at float64) bool {
 	day := time.Unix(int64(at), 0).UTC().Format(time.DateOnly)
-	return (s.State == "" || s.State == verdictWords[state]) && (s.Since == "" || day >= s.Since) && (s.Until == "" || at > 0 && day <= s.Until)
+	return (s.State == "" || s.State == verdictWords[fmt.Sprint(state)]) &&
+		(s.Since == "" || day >= s.Since) && (s.Until == "" || at > 0 && day <= s.Until)
 }
 
 // find looks among the things of a kind.
-func (s *searchPage) find(p *page, kind searchedKind) error {
+func (s *searchPage) find(p *request.Request, kind searchedKind) error {
 	if kind.takes != nil && !kind.takes.MatchString(s.Query) {
 		return nil
 	}
@@ -176,7 +187,7 @@ func (s *searchPage) find(p *page, kind searchedKind) error {
 	case "name_regex":
 		query.Set(kind.filter, s.text.String())
 		if s.State != "" {
-			query.Set("is_compliant", strconv.FormatBool(s.State == verdictWords[true]))
+			query.Set("is_compliant", strconv.FormatBool(s.State == verdictWords["true"]))
 		}
 		if until, err := time.Parse(time.DateOnly, s.Until); err == nil {
 			query.Set("to_timestamp", strconv.FormatInt(until.AddDate(0, 0, 1).Unix(), 10))
@@ -204,7 +215,10 @@ func (s *searchPage) find(p *page, kind searchedKind) error {
 
 // add adds a thing of a list, if it has the text of the search and the filters let it pass.
 func (s *searchPage) add(decoder *jsonstream.Decoder, to *foundKind) error {
-	members := map[string]any{to.state: new(any), to.at: new(any), "flow": new(any), "flow_name": new(any), "trail_name": new(any), "html_url": new(any)}
+	members := map[string]any{to.state: new(any), to.at: new(any)}
+	for _, name := range []string{"flow", "flow_name", "trail_name", "html_url"} {
+		members[name] = new(any)
+	}
 	for _, member := range searchedMembers {
 		members[member.outer] = new(any)
 	}
@@ -219,13 +233,15 @@ func (s *searchPage) add(decoder *jsonstream.Decoder, to *foundKind) error {
 		return *decoded
 	}
 	text := func(outer, inner string) string { found, _ := value(outer, inner).(string); return found }
-	thing := foundThing{Flow: cmp.Or(text("flow", "name"), text("flow_name", "")), Trail: text("trail_name", ""), State: value(to.state, "")}
+	flow := cmp.Or(text("flow", "name"), text("flow_name", ""))
+	thing := foundThing{Flow: flow, Trail: text("trail_name", ""), State: value(to.state, "")}
 	thing.At, _ = value(to.at, "").(float64)
 	for _, member := range searchedMembers {
 		found := text(member.outer, member.inner)
 		thing.Name = cmp.Or(thing.Name, found)
 		if at := s.text.FindStringIndex(found); at != nil && thing.Word == "" {
-			thing.Word, thing.Before, thing.Match, thing.After = member.word, found[:at[0]], found[at[0]:at[1]], view.Cut(found[at[1]:], maxBeside)
+			thing.Word, thing.Before, thing.Match = member.word, found[:at[0]], found[at[0]:at[1]]
+			thing.After = view.Cut(found[at[1]:], maxBeside)
 		}
 	}
 	if cut := len(thing.Before) - maxBeside; cut > 0 {
@@ -246,7 +262,7 @@ func (s *searchPage) add(decoder *jsonstream.Decoder, to *foundKind) error {
 }
 
 // findArtifacts looks among fingerprints and commits. That there are none is no error.
-func (s *searchPage) findArtifacts(p *page) error {
+func (s *searchPage) findArtifacts(p *request.Request) error {
 	p.APIPath = request.Target("/search/%s/sha/%s", s.Org, s.Query)
 	err := p.Read(p.APIPath, s.decode)
 	if refused, ok := errors.AsType[*request.Refusal](err); ok && refused.Status == http.StatusNotFound {
