@@ -1,14 +1,11 @@
 package web
 
 import (
-	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"time"
 
-	"attestry/api/web/chart"
 	"attestry/api/web/request"
 	"attestry/api/web/view"
 	"attestry/evidence"
@@ -59,21 +56,14 @@ type deploymentWeek struct {
 // Day is when the week begins.
 func (w *deploymentWeek) Day() string { return time.Unix(int64(w.From), 0).UTC().Format("2 Jan") }
 
-// leadHours is the median as its chart shows it, 0 if it is not known.
-func (w *deploymentWeek) leadHours() float64 {
-	if w.Median == nil {
-		return 0
-	}
-	return *w.Median / time.Hour.Seconds()
-}
-
 type deploymentsPage struct {
 	Org, Environment string
 	Weeks            []deploymentWeek // oldest first
 	Found            deploymentList
 	Pager            request.Pager
-	// Frequency and LeadTime are the addresses of the charts.
-	Frequency, LeadTime string
+	// MostCount and LongestLead are the greatest numbers of a week, at least 1.
+	MostCount   int64
+	LongestLead float64
 }
 
 func (s *Site) showDeployments(p *page) error {
@@ -90,18 +80,14 @@ func (s *Site) showDeployments(p *page) error {
 		return err
 	}
 	shown.Pager = p.Pager("page", number, shown.Found.Last)
-	shown.Frequency = shown.chart(func(w *deploymentWeek) float64 { return float64(w.Count) })
-	shown.LeadTime = shown.chart((*deploymentWeek).leadHours)
-	return p.Render("deployments", "Deployments", &shown)
-}
-
-// chart is the address of a chart of a number of each week.
-func (d *deploymentsPage) chart(number func(*deploymentWeek) float64) string {
-	numbers := make([]float64, 0, weeksShown)
-	for i := range d.Weeks {
-		numbers = append(numbers, number(&d.Weeks[i]))
+	shown.MostCount, shown.LongestLead = 1, 1
+	for _, one := range shown.Weeks {
+		shown.MostCount = max(shown.MostCount, one.Count)
+		if one.Median != nil {
+			shown.LongestLead = max(shown.LongestLead, *one.Median)
+		}
 	}
-	return view.Pages.Deployments(d.Org) + "/chart.svg?" + chart.Query(time.Unix(int64(d.Weeks[0].From), 0), numbers).Encode()
+	return p.Render("deployments", "Deployments", &shown)
 }
 
 // deploymentsBetween asks for the newest deployments between two times, to one environment if the page
@@ -151,19 +137,4 @@ func medianLead(deployments []deployment) (int, *float64) {
 		return len(known), &known[middle]
 	}
 	return len(known), new((known[middle-1] + known[middle]) / 2)
-}
-
-// showChart draws the numbers of its address.
-func (s *Site) showChart(p *page) error {
-	// What cannot be read of a query is missing.
-	query, _ := url.ParseQuery(string(p.C.Request().URI().QueryString()))
-	bars, ok := chart.ParseQuery(query, week, weeksShown)
-	if !ok {
-		return p.ShowError(http.StatusBadRequest, fmt.Sprintf("The address of a chart has a time (from) and %d numbers (n).", weeksShown))
-	}
-	content, err := chart.Bars(bars)
-	if err != nil {
-		return err
-	}
-	return p.sendDrawing(content)
 }

@@ -156,7 +156,6 @@ func (s *Site) pages() []route {
 		{"/:org/controls", ofRequest(settings.ShowArea)},
 		{"/:org/controls/:control", s.showControl},
 		{"/:org/deployments", s.showDeployments},
-		{"/:org/deployments/chart.svg", s.showChart},
 		{"/:org/search", ofRequest(search.Show)},
 		{"/:org/log", s.showLog},
 		{"/:org/members", ofRequest(settings.ShowArea)},

@@ -1,3 +1,4 @@
+// Package chart draws what pages show as SVG.
 package chart
 
 import (
