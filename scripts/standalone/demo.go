@@ -1,16 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	_ "embed"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
-	"slices"
+	"strings"
 	"text/template"
 	"time"
+
+	"go.yaml.in/yaml/v4"
 
 	"attestry/evidence"
 	"attestry/evidence/identity"
@@ -22,35 +25,65 @@ import (
 // demoOrganization is the organization of the demonstration. It is public, so that every key can read it.
 const demoOrganization = "attestry-demo"
 
-// demonstration plays a delivery through the HTTP API, as clients do.
-type demonstration struct {
-	out         io.Writer
-	client      *client.Client
-	flow, trail string
-	environment string
-	run         string // tells this demonstration from others in the same data
-	step        int
+// demonstrated are the names in the steps of a demonstration. Run tells it from others in the same data. The artifact of
+// Fingerprint, built from Commit, runs after the rollout.
+type demonstrated struct{ Org, Run, Flow, Trail, Environment, Fingerprint, Commit string }
+
+// step is a request of the demonstration.
+type step struct {
+	// Say says what it does, and Send has the method and the path.
+	Say, Send string
+	// Body is sent as JSON, or as the form's part Part. File is the part with a file: Content, or the fixture of that name.
+	// A fixture without a File is the body.
+	Body, Part, File, Content, Fixture string
+	// Want is the status, by default 200 of what reads and 201 of what writes.
+	Want int
+	// Show is the template that shows the answer, "" to show it as it is.
+	Show string
+}
+
+//go:embed demo.yaml
+var demoSteps string
+
+//go:embed demo.tmpl
+var demoTemplates string
+
+// demoFiles are the fixtures that steps name.
+var demoFiles = map[string][]byte{
+	"flow-template": fixtures.FlowTemplate, "junit-results": fixtures.JUnitResults,
+	"k8s-report-1": fixtures.K8SReport1, "k8s-report-2-rollout": fixtures.K8SReport2Rollout,
 }
 
 // demonstrate plays a pipeline that builds and attests an artifact, a cluster that reports, reports the same again, and
-// rolls two services out, and a policy that the environment violates until somebody decides.
+// rolls two services out, and a policy that the environment violates until somebody decides: all through the HTTP API, as
+// clients do.
 func demonstrate(ctx context.Context, running *instance.Instance, out io.Writer) error {
 	key, err := temporaryKey(ctx, running)
 	if err != nil {
 		return err
 	}
 	run := evidence.NewID()[:13]
-	d := &demonstration{
-		out: out, client: client.New(demoOrganization, key, running.URL), run: run,
-		flow: "checkout-ci-" + run, trail: "release-2.0.0", environment: "demo-" + run,
+	names := demonstrated{
+		Org: demoOrganization, Run: run, Flow: "checkout-ci-" + run, Trail: "release-2.0.0", Environment: "demo-" + run,
+		Fingerprint: "62bd363c808f722d109b64e12d0aece4a8449e7037be2ef4d004ce1e46c48758", Commit: "4ab2c0e1f5d9a7b3c8e6f0d1a2b3c4d5e6f70819",
+	}
+	var filled strings.Builder
+	if err := template.Must(template.New("").Delims("<<", ">>").Parse(demoSteps)).Execute(&filled, names); err != nil {
+		return err
+	}
+	var steps []step
+	if err := yaml.Unmarshal([]byte(filled.String()), &steps); err != nil {
+		return err
 	}
 	fmt.Fprintln(out, "A delivery, step by step:")
-	for _, step := range slices.Concat(d.pipeline(), d.cluster(), d.policy()) {
-		if err := step(ctx); err != nil {
+	asking := client.New(demoOrganization, key, running.URL)
+	for i := range steps {
+		fmt.Fprintf(out, "  %d. %s\n", i+1, steps[i].Say)
+		if err := steps[i].play(ctx, asking, out); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(out, "\nLook at it: %s\n  sign in with an API key, such as the one above\n\n", running.URL+"/"+demoOrganization+"/environments/"+d.environment)
+	fmt.Fprintf(out, "\nLook at it: %s\n  sign in with an API key, such as the one above\n\n", running.URL+"/"+demoOrganization+"/environments/"+names.Environment)
 	return nil
 }
 
@@ -68,55 +101,61 @@ func temporaryKey(ctx context.Context, running *instance.Instance) (string, erro
 	return secret.Reveal(), err
 }
 
-// step is a part of the demonstration.
-type step func(ctx context.Context) error
-
-// send makes one request and shows the answer.
-func (d *demonstration) send(what, method, path string, body []byte, want int) step {
-	return d.sendAs("application/json; charset=utf-8", what, method, path, body, want)
-}
-
-func (d *demonstration) sendAs(contentType, what, method, path string, body []byte, want int) step {
-	return func(ctx context.Context) error {
-		answer, err := d.call(ctx, what, method, path, contentType, body, want)
-		if err == nil {
-			d.show(answer)
-		}
+// play sends the request, which must be answered with the wanted status, and shows the answer.
+func (s *step) play(ctx context.Context, asking *client.Client, out io.Writer) error {
+	method, path, _ := strings.Cut(s.Send, " ")
+	request := client.Request{Method: method, Path: path, ContentType: "application/json; charset=utf-8", Body: []byte(s.Body)}
+	content := demoFiles[s.Fixture]
+	if s.Content != "" {
+		content = []byte(s.Content)
+	}
+	switch {
+	case s.Part != "":
+		request.Body, request.ContentType = client.EncodeForm(s.Part, s.Body, s.File, content)
+	case s.Fixture != "":
+		request.Body = content
+	}
+	fmt.Fprintf(out, "     %s /api/v2%s", method, path)
+	began := time.Now()
+	status, answer, err := asking.Send(ctx, request)
+	if err != nil {
 		return err
 	}
+	fmt.Fprintf(out, "  → %d in %s\n", status, time.Since(began).Round(time.Millisecond))
+	want := http.StatusCreated
+	if method == http.MethodGet {
+		want = http.StatusOK
+	}
+	if want = cmp.Or(s.Want, want); status != want {
+		return fmt.Errorf("%s: status %d, want %d: %s", s.Say, status, want, answer)
+	}
+	return s.show(answer, out)
 }
 
 // longestShown is how much of an answer is shown, in bytes.
 const longestShown = 240
 
-func (d *demonstration) show(answer []byte) {
-	if len(answer) > longestShown {
-		answer = append(answer[:longestShown:longestShown], "…"...)
-	}
-	fmt.Fprintf(d.out, "     answer: %s\n", answer)
-}
-
-// call makes one request that must have the wanted status.
-func (d *demonstration) call(ctx context.Context, what, method, path, contentType string, body []byte, want int) ([]byte, error) {
-	d.step++
-	fmt.Fprintf(d.out, "  %d. %s\n     %s /api/v2%s", d.step, what, method, path)
-	began := time.Now()
-	status, answer, err := d.client.Send(ctx, client.Request{Method: method, Path: path, ContentType: contentType, Body: body})
-	if err != nil {
-		return nil, err
-	}
-	fmt.Fprintf(d.out, "  → %d in %s\n", status, time.Since(began).Round(time.Millisecond))
-	if status != want {
-		return nil, fmt.Errorf("%s: status %d, want %d: %s", what, status, want, answer)
-	}
-	return answer, nil
-}
-
-//go:embed demo.tmpl
-var demoTemplates string
-
 // shown are the parts of answers that the demonstration shows.
 var shown = template.Must(template.New("").Funcs(template.FuncMap{"verdict": verdict, "unchanged": unchanged}).Parse(demoTemplates))
+
+func (s *step) show(answer []byte, out io.Writer) error {
+	var content any
+	switch s.Show {
+	case "":
+		if len(answer) > longestShown {
+			answer = append(answer[:longestShown:longestShown], "…"...)
+		}
+		_, err := fmt.Fprintf(out, "     answer: %s\n", answer)
+		return err
+	case "package":
+		content = map[string]any{"size": len(answer), "sha256": fmt.Sprintf("%x", sha256.Sum256(answer))}
+	default:
+		if err := json.Unmarshal(answer, &content); err != nil {
+			return err
+		}
+	}
+	return shown.ExecuteTemplate(out, s.Show, content)
+}
 
 // verdict is what is said of something, "" if it is not judged.
 func verdict(compliant any) string {
@@ -131,40 +170,4 @@ func unchanged(artifacts []any) (n int) {
 		}
 	}
 	return n
-}
-
-// read reads something and shows it by a template.
-func (d *demonstration) read(what, path, template string) step {
-	return func(ctx context.Context) error {
-		answer, err := d.call(ctx, what, http.MethodGet, path, "application/json; charset=utf-8", nil, http.StatusOK)
-		if err != nil {
-			return err
-		}
-		var content any
-		if err := json.Unmarshal(answer, &content); err != nil {
-			return err
-		}
-		return shown.ExecuteTemplate(d.out, template, content)
-	}
-}
-
-func (d *demonstration) cluster() []step {
-	environment := "/environments/" + demoOrganization + "/" + d.environment
-	snapshots := "/snapshots/" + demoOrganization + "/" + d.environment
-	return []step{
-		d.send("declare a Kubernetes environment", http.MethodPut, "/environments/"+demoOrganization,
-			[]byte(`{"name":"`+d.environment+`","type":"K8S","description":"The cluster of the demonstration"}`), http.StatusCreated),
-		d.report("the cluster reports 57 pods", fixtures.K8SReport1, http.StatusCreated),
-		d.report("a minute later, nothing has changed", fixtures.K8SReport1, http.StatusOK),
-		d.report("two services are rolled out", fixtures.K8SReport2Rollout, http.StatusCreated),
-		d.read("read the latest snapshot", snapshots+"/-1", "snapshot"),
-		d.send("list the snapshots", http.MethodGet, snapshots, nil, http.StatusOK),
-		d.read("compare the two snapshots", "/env-diff/"+demoOrganization+"?snappish1="+url.QueryEscape(d.environment+"~1")+
-			"&snappish2="+url.QueryEscape(d.environment), "difference"),
-		d.read("read the event log", environment+"/events?per_page=4", "events"),
-	}
-}
-
-func (d *demonstration) report(what string, fixture []byte, want int) step {
-	return d.send(what, http.MethodPut, "/environments/"+demoOrganization+"/"+d.environment+"/report/K8S", fixture, want)
 }
