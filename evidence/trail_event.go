@@ -77,6 +77,8 @@ type AttestationReportData struct {
 	Compliant   bool   `json:"is_compliant"`
 	Attestation string `json:"attestation_id"`
 	Name        string `json:"template_reference_name"`
+	// Finding is that of the attestation.
+	Finding string `json:"finding,omitempty"`
 	// Fingerprint and Filename are set of an artifact that was attested by fingerprint.
 	Fingerprint string `json:"artifact_fingerprint,omitempty"`
 	Filename    string `json:"artifact_name,omitempty"`
@@ -178,7 +180,7 @@ func (t *Trail) ArtifactEvent(record *ArtifactRecord, repo *Repo) TrailEvent {
 func (t *Trail) AttestationEvents(a *Attestation, repo *Repo) []TrailEvent {
 	event := func(id, kind, filename, target string) TrailEvent {
 		return t.event(id, kind, a.CreatedAt, a.Commit, repo, &AttestationReportData{
-			Type: a.Type, Compliant: a.Compliant, Attestation: a.ID, Name: a.Name,
+			Type: a.Type, Compliant: a.Compliant, Attestation: a.ID, Name: a.Name, Finding: a.Finding,
 			Fingerprint: a.Fingerprint, Filename: filename, Target: target,
 		})
 	}

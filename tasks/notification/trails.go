@@ -24,7 +24,7 @@ func (w *writer) ofTrail(ctx context.Context, event *evidence.TrailEvent) (notic
 	case *evidence.ArtifactReportData:
 		err = w.artifactReported(ctx, notice, data)
 	case *evidence.AttestationReportData:
-		w.attestationReported(notice, data)
+		err = w.attestationReported(ctx, notice, data)
 	case *evidence.ApprovalData:
 		err = w.approvalReported(ctx, notice, data)
 	default:
@@ -67,7 +67,7 @@ func (w *writer) artifactReported(ctx context.Context, notice *notification.Noti
 	return err
 }
 
-func (w *writer) attestationReported(notice *notification.Notice, data *evidence.AttestationReportData) {
+func (w *writer) attestationReported(ctx context.Context, notice *notification.Notice, data *evidence.AttestationReportData) (err error) {
 	notice.EventType = notification.EventAttestation
 	notice.Description = fmt.Sprintf("Attestation %s of type %s was reported to trail %s of flow %s: %s",
 		data.Name, data.Type, notice.Trail.Name, notice.Flow, evidence.Verdict(data.Compliant))
@@ -77,6 +77,13 @@ func (w *writer) attestationReported(notice *notification.Notice, data *evidence
 		Artifact: data.Target, Fingerprint: data.Fingerprint, HTMLURL: notice.Link,
 		APIURL: w.links.AttestationSelf(w.orgName, notice.Flow, notice.Trail.Name, data.Name),
 	}
+	if data.Finding != "" {
+		notice.Details = []string{data.Finding}
+	}
+	if data.Fingerprint != "" {
+		notice.Artifact, err = w.knownArtifact(ctx, data.Fingerprint, data.Filename)
+	}
+	return err
 }
 
 func (w *writer) approvalReported(ctx context.Context, notice *notification.Notice, data *evidence.ApprovalData) (err error) {

@@ -1,6 +1,7 @@
 package notification_test
 
 import (
+	"slices"
 	"testing"
 
 	"attestry/evidence"
@@ -59,6 +60,22 @@ func TestWhatHappensInTrailsIsTold(t *testing.T) {
 		CreatedAt: evidence.Seconds(s.clock.Now()),
 	}))
 	s.wantTold("APPROVAL_REPORTED web WEBHOOK")
+}
+
+func TestAttestationsTellWhatTheyFoundAndOfWhat(t *testing.T) {
+	s := newScene(t)
+	flow := s.flow()
+	s.reportArtifact("1", "web")
+	action := s.action(notification.OfFlows, flow, []notification.Trigger{notification.ReportedAttest}, webhook("a"))
+	scope := s.scope("1")
+	s.must(s.store.Recorder.Attest(t.Context(), scope, evidence.Attestation{
+		ID: evidence.NewID(), Org: acme.OrgID, Trail: "1", Name: "unit-test", Type: evidence.TypeJUnit, Finding: "2 of 3 tests failed: rounding",
+		Fingerprint: fingerprint("web"), CreatedAt: scope.At,
+	}, nil))
+	s.wantTold("ATTESTATION_REPORTED web WEBHOOK")
+	if told := s.deliveries(action)[0].Notice; !slices.Equal(told.Details, []string{"2 of 3 tests failed: rounding"}) || told.Artifact.Provenance.Flow != "backend" {
+		t.Errorf("told %+v", told)
+	}
 }
 
 func TestFlowsWithoutActionsFireNothing(t *testing.T) {
