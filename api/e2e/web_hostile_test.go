@@ -100,6 +100,10 @@ func (s *service) hostilePages() []hostilePage {
 			"type": "server", "artifacts": []any{map[string]any{"digests": running, "creationTimestamp": 1_788_990_000}},
 		}))
 	}
+	s.want(http.StatusCreated, http.MethodPut, s.allowlistsPath()+"/production", encoded(s, map[string]any{
+		"artifact_name": hostile[0], "artifact_fingerprint": digestOf("other"), "description": strings.Join(hostile, " "),
+	}))
+	s.want(http.StatusCreated, http.MethodPost, "/service-accounts/"+s.org, encoded(s, map[string]any{"name": "robot", "description": hostile[0] + hostile[7]}))
 	add(http.StatusOK, "", hostile[0])
 	add(http.StatusOK, "/environments", hostile[0])
 	for _, path := range []string{"/flows", "/policies", "/controls"} {
@@ -107,6 +111,13 @@ func (s *service) hostilePages() []hostilePage {
 	}
 	for _, path := range []string{"/deployments", "/environments/production/events", "/environments/production/diff?from=1&to=2", "/environments/production/timeline"} {
 		add(http.StatusOK, path, names...)
+	}
+	// Lists and forms of the settings cut what is long.
+	for _, path := range []string{
+		"/flows", "/flows/create_flow_with_template?flow_name=h0&name=h0", "/environments", "/environments/update_env?env_name=production", "/policies", "/policies/put_policy?name=h0",
+		"/controls", "/controls/put_control?identifier=h0", "/allow-list", "/service-accounts", "/service-accounts/update_service_account?name=robot", "/actions",
+	} {
+		add(http.StatusOK, "/settings"+path)
 	}
 	for _, path := range []string{"/environments/production", "/environments/production/snapshots/2"} {
 		add(http.StatusOK, path, append(names, hostile...)...)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"strconv"
 	"time"
@@ -218,14 +217,9 @@ func (s *Site) showSparkline(p *page) error {
 		one := &history[i]
 		spans = append(spans, chart.Span{From: one.From, To: cmp.Or(one.To, now), Verdict: one.verdict()})
 	}
-	return p.sendDrawing(chart.Sparkline(chart.Words(name, spans, maxSparkline), now-sparklineSpan.Seconds(), now, spans))
-}
-
-func (p *page) sendDrawing(content []byte) error {
 	p.C.Set(fiber.HeaderContentType, "image/svg+xml")
-	p.C.Set(fiber.HeaderContentSecurityPolicy, policy)
 	p.C.Set(fiber.HeaderCacheControl, "private, max-age=60")
-	return p.C.Status(http.StatusOK).Send(content)
+	return p.C.Send(chart.Sparkline(chart.Words(name, spans, maxSparkline), now-sparklineSpan.Seconds(), now, spans))
 }
 
 func (h *historyEntry) verdict() chart.Verdict {
