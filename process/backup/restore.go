@@ -67,7 +67,7 @@ func Restore(ctx context.Context, place storage.Objects, chosen *Manifest, to Ta
 	if err := os.Rename(folder, to.Folder); err != nil {
 		return restored, err
 	}
-	return restored, syncFolder(filepath.Dir(to.Folder))
+	return restored, SyncFolder(filepath.Dir(to.Folder))
 }
 
 // refuseUsed refuses stores that are in use: a restored database fits no other objects, and the reverse.
@@ -123,7 +123,7 @@ func writeFiles(ctx context.Context, place storage.Objects, files []File, folder
 		}
 		m.count++
 	}
-	return syncFolder(folder)
+	return SyncFolder(folder)
 }
 
 func writeFile(ctx context.Context, place storage.Objects, file *File, folder string, m *meter) error {
@@ -138,8 +138,8 @@ func writeFile(ctx context.Context, place storage.Objects, file *File, folder st
 	return errors.Join(err, written.Close())
 }
 
-// syncFolder makes the names in a folder durable.
-func syncFolder(folder string) error {
+// SyncFolder makes the names in a folder durable.
+func SyncFolder(folder string) error {
 	opened, err := os.Open(folder)
 	if err != nil {
 		return err

@@ -26,6 +26,7 @@ import (
 	"attestry/evidence"
 	"attestry/goroutine"
 	"attestry/process"
+	"attestry/process/backup"
 	"attestry/storage"
 	"attestry/storage/written"
 	worker "attestry/worker/server"
@@ -295,5 +296,8 @@ func KeyFile(directory, name string, newKey func() ([]byte, error)) (string, err
 	if err := errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
 		return "", err
 	}
-	return file, os.Rename(temporary.Name(), file)
+	if err := os.Rename(temporary.Name(), file); err != nil {
+		return "", err
+	}
+	return file, backup.SyncFolder(directory)
 }
