@@ -106,7 +106,7 @@ func (r *results) writeJSON(out io.Writer) error {
 	return encoder.Encode(r)
 }
 
-//go:embed results.md.tmpl
+//go:embed results.tmpl
 var markdownText string
 
 // markdown has the tables for docs/benchmarks.md.
