@@ -55,7 +55,7 @@ func recordAttestation[T any](h *handlers, judge func(context.Context, *T) (verd
 		if err != nil {
 			return nil, err
 		}
-		record.Evidence = file
+		record.Evidence, record.Finding = file, attestation.Finding(&record, judged.failed)
 		return server.Created(), h.Recorder.Attest(ctx, scope, record, repo)
 	})
 }
@@ -72,7 +72,6 @@ func (h *handlers) recordOf(ctx context.Context, scope recording.Scope, v verdic
 		Payload: v.payload, TypeVersion: v.version, Control: v.control,
 		CreatedAt: scope.At, ReportedBy: scope.By, ReportedByID: scope.ByID,
 	}
-	record.Finding = attestation.Finding(&record, v.failed)
 	repo, err := h.ReportRepo(ctx, scope, sent.RepoInfo)
 	if repo != nil {
 		record.Repo = repo.ID

@@ -33,7 +33,9 @@ func Routes(base *resource.Base) []server.Route {
 		"post_pull_request_attestation": recordAttestation(h, h.evaluatePullRequests),
 		"post_snyk_attestation": recordAttestation(h, func(_ context.Context, b *SnykAttestationPostInput) (verdict, error) {
 			v, err := evaluateBuiltIn(evidence.TypeSnyk, &b.AttestationBase, payload{}, attestation.ProcessSnyk(b.SnykResults))
-			v.failed = b.SnykResults.Failed()
+			if !v.compliant {
+				v.failed = b.SnykResults.Found()
+			}
 			return v, err
 		}),
 		"post_sonar_attestation": recordAttestation(h, func(_ context.Context, b *SonarAttestationPostInput) (verdict, error) {

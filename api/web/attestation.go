@@ -58,11 +58,7 @@ func (a *attestation) setFound(answer json.RawMessage) error {
 	if kind, ok := recorded.TypeOf(a.Type); !ok || kind.Member != "" {
 		a.Payload = view.Cut(string(members[cmp.Or(kind.Member, recorded.DataMember)]), maxPayload)
 	}
-	finding := a.Finding
-	if a.Reason != nil { // which the page shows
-		finding = ""
-	}
-	lines, more := first(recorded.Summary(a.Type, finding, members), maxFound)
+	lines, more := first(recorded.Summary(a.Type, a.Finding, a.Reason != nil, members), maxFound)
 	for _, line := range lines {
 		a.Found = append(a.Found, strings.Clone(view.Excerpt(line))) // without the answer, which may be large
 	}

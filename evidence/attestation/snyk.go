@@ -87,9 +87,8 @@ func (r *snykRule) Compliant() bool {
 	return !slices.ContainsFunc(r.Results, func(project ProcessedScanResult) bool { return project != ProcessedScanResult{} })
 }
 
-// Failed says what a scan found: how much, and the gravest issues, which ProcessSnyk leaves out. It is "" if it found
-// nothing.
-func (s *SnykResultsSummary) Failed() string {
+// Found says what a scan found: how much, and the gravest issues, which ProcessSnyk leaves out.
+func (s *SnykResultsSummary) Found() string {
 	var high, medium, low []FoundIssue
 	for _, project := range s.Results {
 		high, medium, low = append(high, project.High...), append(medium, project.Medium...), append(low, project.Low...)

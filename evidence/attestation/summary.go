@@ -35,11 +35,12 @@ func oneLine(text string) string {
 }
 
 // Summary sums up for people what an attestation of a recorded type found, one element a line. It begins with the finding,
-// unless the payload says the same. It returns nil for what has neither, and for payloads of earlier forms.
-func Summary(recorded, finding string, payload map[string]json.RawMessage) []string {
+// unless the payload says the same, or it is that of an override, whose reason is shown beside it. It returns nil for what
+// has neither, and for payloads of earlier forms.
+func Summary(recorded, finding string, override bool, payload map[string]json.RawMessage) []string {
 	lines := summarize(recorded, payload)
 	switch {
-	case finding == "" || finding == oneLine(strings.Join(lines, "; ")):
+	case override || finding == "" || finding == oneLine(strings.Join(lines, "; ")):
 		return lines
 	case len(lines) == 1 && strings.HasPrefix(finding, lines[0]):
 		return []string{finding}

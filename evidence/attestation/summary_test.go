@@ -10,34 +10,38 @@ import (
 )
 
 func TestSummariesSayWhatWasFound(t *testing.T) {
-	for name, row := range map[string]struct{ recorded, finding, payload, want string }{
-		"tests that fail":              {evidence.TypeJUnit, "", `{"junit_results":[{"name":"rounding","total":5,"failures":2,"errors":1,"skipped":1},{"name":"b","total":1}]}`, "3 of 6 tests failed, 1 skipped: rounding"},
-		"tests that pass":              {evidence.TypeJUnit, "", `{"junit_results":[{"total":3,"skipped":1}]}`, "2 tests passed, 1 skipped"},
-		"no tests":                     {evidence.TypeJUnit, "", `{"junit_results":[]}`, "0 tests passed"},
-		"many suites that fail":        {evidence.TypeJUnit, "", `{"junit_results":[{"name":"a","total":1,"failures":1},{"name":"b","total":1,"failures":1},{"name":"c","total":1,"failures":1},{"name":"d","total":1,"failures":1}]}`, "4 of 4 tests failed: a, b, c and 1 more"},
-		"findings":                     {evidence.TypeSnyk, "", `{"processed_snyk_results":{"results":[{"low_count":1,"high_count":2},{"medium_count":3}]}}`, "2 high, 3 medium, 1 low in 2 projects"},
-		"findings with issues":         {evidence.TypeSnyk, "1 high in 1 project: CVE-1 in openssl", `{"processed_snyk_results":{"results":[{"high_count":1}]}}`, "1 high in 1 project: CVE-1 in openssl"},
-		"no findings":                  {evidence.TypeSnyk, "", `{"processed_snyk_results":{"results":[{}]}}`, "nothing found in 1 project"},
-		"issues":                       {evidence.TypeJira, "", `{"jira_results":[{"issue_id":"A-1","issue_exists":true},{"issue_id":"A-2"}]}`, "issue A-1\nissue A-2 (does not exist)"},
-		"no issues":                    {evidence.TypeJira, "", `{"jira_results":[]}`, "no issue"},
-		"a quality gate":               {evidence.TypeSonar, "", `{"sonar_results":{"project":{"key":"k"},"qualityGate":{"status":"ERROR","conditions":[{"metric":"lines","status":"OK"},{"metric":"coverage","status":"ERROR","value":"55","operator":"LT","errorThreshold":"80"}]}}}`, "quality gate ERROR for project k: coverage is 55 (LT 80)"},
-		"no quality gate":              {evidence.TypeSonar, "", `{"sonar_results":{"project":{"key":"k"}}}`, "no quality gate for project k"},
-		"a pull request":               {evidence.TypePullRequest, "", `{"pull_requests":[{"url":"u","author":"alice","approvers":[{"username":"alice","state":"APPROVED"},{"username":"bob"},{"username":"eve","state":"COMMENTED"}]}]}`, "u by alice, approved by bob"},
-		"a pull request by one alone":  {evidence.TypePullRequest, "", `{"pull_requests":[{"url":"u","author":"alice","approvers":["alice"]}]}`, "u by alice, approved by nobody else"},
-		"no pull request":              {evidence.TypePullRequest, "", `{"pull_requests":[]}`, "no pull request"},
-		"a verdict alone":              {evidence.TypeGeneric, "", `{}`, ""},
-		"a verdict with a finding":     {evidence.TypeGeneric, "out of memory", `{}`, "out of memory"},
-		"a payload of an earlier form": {evidence.TypeJUnit, "", `{"junit_results":{"total":3}}`, ""},
-		"a custom type":                {"custom:coverage", "", `{"attestation_data":{"line":55.5,"files":[1,2],"by":"go","more":{},"none":null}}`, "by: go\nfiles: list of 2 items\nline: 55.5\nmore: (object)\nnone: null"},
-		"a custom type that fails":     {"custom:coverage", "line is 55, the rule asks for .line >= 80", `{"attestation_data":{"line":55}}`, "line is 55, the rule asks for .line >= 80\nline: 55"},
-		"data that is no object":       {"custom:coverage", "", `{"attestation_data":[1]}`, ""},
+	for name, row := range map[string]struct {
+		recorded, finding, payload, want string
+		override                         bool
+	}{
+		"tests that fail":              {evidence.TypeJUnit, "", `{"junit_results":[{"name":"rounding","total":5,"failures":2,"errors":1,"skipped":1},{"name":"b","total":1}]}`, "3 of 6 tests failed, 1 skipped: rounding", false},
+		"tests that pass":              {evidence.TypeJUnit, "", `{"junit_results":[{"total":3,"skipped":1}]}`, "2 tests passed, 1 skipped", false},
+		"no tests":                     {evidence.TypeJUnit, "", `{"junit_results":[]}`, "0 tests passed", false},
+		"many suites that fail":        {evidence.TypeJUnit, "", `{"junit_results":[{"name":"a","total":1,"failures":1},{"name":"b","total":1,"failures":1},{"name":"c","total":1,"failures":1},{"name":"d","total":1,"failures":1}]}`, "4 of 4 tests failed: a, b, c and 1 more", false},
+		"findings":                     {evidence.TypeSnyk, "", `{"processed_snyk_results":{"results":[{"low_count":1,"high_count":2},{"medium_count":3}]}}`, "2 high, 3 medium, 1 low in 2 projects", false},
+		"findings with issues":         {evidence.TypeSnyk, "1 high in 1 project: CVE-1 in openssl", `{"processed_snyk_results":{"results":[{"high_count":1}]}}`, "1 high in 1 project: CVE-1 in openssl", false},
+		"no findings":                  {evidence.TypeSnyk, "", `{"processed_snyk_results":{"results":[{}]}}`, "nothing found in 1 project", false},
+		"issues":                       {evidence.TypeJira, "", `{"jira_results":[{"issue_id":"A-1","issue_exists":true},{"issue_id":"A-2"}]}`, "issue A-1\nissue A-2 (does not exist)", false},
+		"no issues":                    {evidence.TypeJira, "", `{"jira_results":[]}`, "no issue", false},
+		"a quality gate":               {evidence.TypeSonar, "", `{"sonar_results":{"project":{"key":"k"},"qualityGate":{"status":"ERROR","conditions":[{"metric":"lines","status":"OK"},{"metric":"coverage","status":"ERROR","value":"55","operator":"LT","errorThreshold":"80"}]}}}`, "quality gate ERROR for project k: coverage is 55 (LT 80)", false},
+		"no quality gate":              {evidence.TypeSonar, "", `{"sonar_results":{"project":{"key":"k"}}}`, "no quality gate for project k", false},
+		"a pull request":               {evidence.TypePullRequest, "", `{"pull_requests":[{"url":"u","author":"alice","approvers":[{"username":"alice","state":"APPROVED"},{"username":"bob"},{"username":"eve","state":"COMMENTED"}]}]}`, "u by alice, approved by bob", false},
+		"a pull request by one alone":  {evidence.TypePullRequest, "", `{"pull_requests":[{"url":"u","author":"alice","approvers":["alice"]}]}`, "u by alice, approved by nobody else", false},
+		"no pull request":              {evidence.TypePullRequest, "", `{"pull_requests":[]}`, "no pull request", false},
+		"a verdict alone":              {evidence.TypeGeneric, "", `{}`, "", false},
+		"a verdict with a finding":     {evidence.TypeGeneric, "out of memory", `{}`, "out of memory", false},
+		"a payload of an earlier form": {evidence.TypeJUnit, "", `{"junit_results":{"total":3}}`, "", false},
+		"a custom type":                {"custom:coverage", "", `{"attestation_data":{"line":55.5,"files":[1,2],"by":"go","more":{},"none":null}}`, "by: go\nfiles: list of 2 items\nline: 55.5\nmore: (object)\nnone: null", false},
+		"a custom type that fails":     {"custom:coverage", "line is 55, the rule asks for .line >= 80", `{"attestation_data":{"line":55}}`, "line is 55, the rule asks for .line >= 80\nline: 55", false},
+		"data that is no object":       {"custom:coverage", "", `{"attestation_data":[1]}`, "", false},
+		"an override":                  {"custom:coverage", "overridden by Alice: agreed", `{}`, "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var payload map[string]json.RawMessage
 			if err := json.Unmarshal([]byte(row.payload), &payload); err != nil {
 				t.Fatal(err)
 			}
-			if got := Summary(row.recorded, row.finding, payload); !slices.Equal(got, strings.FieldsFunc(row.want, func(r rune) bool { return r == '\n' })) {
+			if got := Summary(row.recorded, row.finding, row.override, payload); !slices.Equal(got, strings.FieldsFunc(row.want, func(r rune) bool { return r == '\n' })) {
 				t.Errorf("%q", got)
 			}
 		})
@@ -56,7 +60,7 @@ func TestFindingsAreOneLine(t *testing.T) {
 	}{
 		"compliant":           {evidence.Attestation{Type: evidence.TypeJUnit, Compliant: true, Payload: tests}, "", ""},
 		"by the payload":      {evidence.Attestation{Type: evidence.TypeJUnit, Payload: tests}, "", "1 of 3 tests failed: rounding"},
-		"by what is known":    {evidence.Attestation{Type: evidence.TypeSnyk}, scan.Failed(), "1 high, 1 medium in 1 project: CVE-1 in openssl, CVE-2 in zlib"},
+		"by what is known":    {evidence.Attestation{Type: evidence.TypeSnyk}, scan.Found(), "1 high, 1 medium in 1 project: CVE-1 in openssl, CVE-2 in zlib"},
 		"by the description":  {evidence.Attestation{Type: evidence.TypeGeneric, Description: new("did not build")}, "", "did not build"},
 		"without any":         {evidence.Attestation{Type: evidence.TypeGeneric}, "", ""},
 		"of an override":      {override, "", "overridden by Alice: known, harmless"},

@@ -106,11 +106,7 @@ const (
 
 // summarize sums up what only this type has, nil for payloads of earlier forms.
 func summarize(a *evidence.Attestation) []string {
-	finding := a.Finding
-	if a.Override != nil { // which has lines of its own
-		finding = ""
-	}
-	return shortened(attestation.Summary(a.Type, finding, a.Payload))
+	return shortened(attestation.Summary(a.Type, a.Finding, a.Override != nil, a.Payload))
 }
 
 func shortened(lines []string) []string {
