@@ -16,11 +16,11 @@ const noPolicies = "no_policies"
 // returns how many sentences do not fit in the list.
 func (a *Assessment) Explain(l links.Links, org evidence.OrgAccess, failing bool, list *resource.ReasonList) (sentences []resource.Explanation, leftOut int) {
 	if allowance := a.Allowance; allowance != nil && !failing {
-		sentences = append(sentences, resource.ExplainAllowance(l, org, a.Environment.Name, allowance))
+		sentences, leftOut = resource.ExplainAllowance(l, org, a.Environment.Name, allowance, list)
 	}
 	if len(a.Applied) == 0 {
-		explained, leftOut := a.explainFlows(l, org, failing, list)
-		return append(sentences, explained...), leftOut
+		explained, more := a.explainFlows(l, org, failing, list)
+		return append(sentences, explained...), leftOut + more
 	}
 	for i := range a.Applied {
 		explained, more := resource.Explain(l, org, &a.Applied[i], a.Evaluations[i], &a.Artifact.Facts, failing, list)

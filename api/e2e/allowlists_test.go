@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -115,6 +116,10 @@ func TestPermissionMakesTheNextSnapshotAtOnce(t *testing.T) {
 	s.allowArtifact("prod", "web", "again")
 	s.allowArtifact("prod", "elsewhere", "does not run")
 	s.wantRunning("prod", "2 false", "db false unchanged missing_provenance", "web true became-compliant by allow_list")
+	s.allowArtifact("prod", "web", strings.Repeat("x", 200<<10)) // more than is said of an artifact
+	if artifact := lookup(t, s.read("/snapshots/"+s.org+"/prod/2?explain=true"), "artifacts", 0); lookup(t, artifact, "explanation_left_out") != 1.0 {
+		t.Errorf("of a long reason it leaves out %v sentences", lookup(t, artifact, "explanation_left_out"))
+	}
 	s.allowArtifact("prod", "db", "hotfix")
 	s.wantRunning("prod", "3 true", "db true became-compliant by allow_list", "web true unchanged")
 }

@@ -58,6 +58,9 @@ func TestWhateverSaysNonCompliantSaysWhatWasFound(t *testing.T) {
 			}
 		})
 	}
+	// Another finding alone changes nothing that runs.
+	s.postAttestation(http.StatusCreated, "trail-of-web", "custom", `{"attestation_name":"coverage","type_name":"coverage","attestation_data":{"line":54}}`)
+	s.report(http.StatusOK, "prod", "server", string(serverReport("web")))
 }
 
 // textsIn are all texts in a value.

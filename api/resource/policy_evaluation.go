@@ -227,13 +227,17 @@ type Explanation struct {
 	Links         map[string]string     `json:"links" doc:"Addresses of what is named, by flow, trail, attestation, policy, control and environment."`
 }
 
-// ExplainAllowance says who has allowed an artifact in an environment, when and why.
-func ExplainAllowance(l links.Links, org evidence.OrgAccess, environment string, allowance *evidence.Allowance) Explanation {
-	return Explanation{
+// ExplainAllowance says who has allowed an artifact in an environment, when and why, as Explain does.
+func ExplainAllowance(l links.Links, org evidence.OrgAccess, environment string, allowance *evidence.Allowance, list *ReasonList) (explained []Explanation, leftOut int) {
+	one := Explanation{
 		Cause: "allow_listed", Links: map[string]string{"environment": l.Environment(org.OrgName, environment)},
 		Text: fmt.Sprintf("'%s' has allowed the artifact in environment '%s' on %s, whatever policies say: %s",
 			allowance.UserName, environment, time.Unix(int64(allowance.At), 0).UTC().Format("2006-01-02 at 15:04 UTC"), allowance.Description),
 	}
+	if !list.take(one.size()) {
+		return nil, 1
+	}
+	return []Explanation{one}, 0
 }
 
 // ExplainedAttestation is an attestation that decided about a rule.

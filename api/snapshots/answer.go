@@ -380,7 +380,7 @@ func (d *policyDecisions) show(shown *SnapshotArtifact, one *shownArtifact) {
 	facts := artifact.Facts(resource.Map(shown.Flows, func(flow *SnapshotArtifactFlow) string { return flow.FlowName }))
 	decisions, reasons, ofFlows, sentences := d.reasons.List(), d.reasons.List(), d.reasons.List(), d.reasons.List()
 	if allowance, ok := d.allowed[artifact.Fingerprint]; ok && artifact.Allowed {
-		shown.Explanation = append(shown.Explanation, resource.ExplainAllowance(d.links, d.org, d.environment, &allowance))
+		shown.Explanation, shown.ExplanationLeftOut = resource.ExplainAllowance(d.links, d.org, d.environment, &allowance, sentences)
 	}
 	for i := range d.applied {
 		applied := &d.applied[i]

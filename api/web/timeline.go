@@ -13,6 +13,7 @@ import (
 
 	"attestry/api/jsonstream"
 	"attestry/api/web/chart"
+	"attestry/api/web/form"
 	"attestry/api/web/request"
 	"attestry/api/web/snapshot"
 	"attestry/evidence"
@@ -23,8 +24,6 @@ const (
 	maxEventReads = 5
 	// maxRan is how many artifacts a timeline has. Those of its events come first.
 	maxRan = 500
-	// timeField is how browsers send a time.
-	timeField = "2006-01-02T15:04"
 )
 
 // ranArtifact is an artifact with the times in which it ran with one verdict, oldest first. Their index is that of the
@@ -77,8 +76,8 @@ func (s *Site) showTimeline(p *page) error {
 // ask reads which time the query asks for: between two moments, or a number of days until now. It begins with a second, as
 // the API finds snapshots by the second.
 func (t *timelinePage) ask(p *page, now float64) {
-	from, wrong := time.Parse(timeField, p.C.Query("from"))
-	to, alsoWrong := time.Parse(timeField, p.C.Query("to"))
+	from, wrong := time.Parse(form.TimeLayout, p.C.Query("from"))
+	to, alsoWrong := time.Parse(form.TimeLayout, p.C.Query("to"))
 	t.Axis = chart.Axis{From: float64(from.Unix()), To: min(float64(to.Unix()), now)}
 	if wrong == nil && alsoWrong == nil && t.Axis.From < t.Axis.To {
 		return

@@ -109,7 +109,7 @@ func (f *Field) prefill(value any) {
 	case float64:
 		f.Values = []string{strconv.FormatFloat(value, 'f', -1, 64)}
 		if f.Kind == kindTime {
-			f.Values = []string{time.Unix(int64(value), 0).UTC().Format(timeLayout)}
+			f.Values = []string{time.Unix(int64(value), 0).UTC().Format(TimeLayout)}
 		}
 	default:
 		list, ok := value.([]any)
@@ -122,8 +122,8 @@ func (f *Field) prefill(value any) {
 	f.Filled = f.text() != ""
 }
 
-// timeLayout is how browsers send a moment.
-const timeLayout = "2006-01-02T15:04"
+// TimeLayout is how browsers send a moment.
+const TimeLayout = "2006-01-02T15:04"
 
 // mayBeEmpty reports whether an empty text is a value: the API takes it, or says what is wrong with it.
 func (f *Field) mayBeEmpty() bool { return f.Required && f.Kind == kindText }
@@ -133,7 +133,7 @@ func (f *Field) text() string { return strings.TrimSpace(f.Value()) }
 // list is what is filled in by lines, and a time as the API takes it.
 func (f *Field) list() []string {
 	list := []string{}
-	if at, err := time.Parse(timeLayout, f.text()); err == nil && f.Kind == kindTime {
+	if at, err := time.Parse(TimeLayout, f.text()); err == nil && f.Kind == kindTime {
 		return []string{strconv.FormatInt(at.Unix(), 10)}
 	}
 	for line := range strings.Lines(f.text()) {
@@ -151,7 +151,7 @@ func (f *Field) value() any {
 	case f.Kind == kindLines || f.Kind == kindChoices:
 		return f.list()
 	case f.Kind == kindTime:
-		if at, err := time.Parse(timeLayout, text); err == nil {
+		if at, err := time.Parse(TimeLayout, text); err == nil {
 			return at.Unix()
 		}
 	case f.Kind == kindNumber || f.Kind == kindJSON || f.flag:
