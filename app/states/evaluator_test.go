@@ -121,7 +121,7 @@ func TestAttestationsOfEarlierVersionsCount(t *testing.T) {
 	commit := apptest.Sha("1", 40)
 	artifact := apptest.ArtifactRecord("f", "t", apptest.Sha("1", 64), commit, 1)
 	byName := apptest.AttestationRecord("by-name", "f", evidence.TypeGeneric, false, 2)
-	byName.Targets, byName.Commit = []string{"lib", "app"}, &evidence.GitCommit{SHA1: commit}
+	byName.Targets, byName.Commit, byName.Finding = []string{"lib", "app"}, &evidence.GitCommit{SHA1: commit}, "1 of 2 tests failed"
 	byFingerprint := apptest.AttestationRecord("by-fingerprint", "f", evidence.TypeGeneric, false, 3)
 	byFingerprint.Fingerprint, byFingerprint.Targets = artifact.Fingerprint, []string{"app"}
 	override := byFingerprint

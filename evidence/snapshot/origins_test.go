@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"attestry/evidence"
+	"attestry/evidence/policy"
 )
 
 // toldBy are the origins of an artifact that many flows know, on trails of long names,
@@ -40,5 +41,23 @@ func TestReportDoesNotFailForWhatFlowsTell(t *testing.T) {
 		if size := len(encode(judged)); kept > 1 && size > MaxOriginsSize {
 			t.Errorf("%d flows with names of %d bytes make %d bytes", c.flows, c.length, size)
 		}
+	}
+}
+
+// TestSizesCoverWhatIsSaidOfFailures compares the sizes of what was found with what it takes up, at its longest.
+func TestSizesCoverWhatIsSaidOfFailures(t *testing.T) {
+	long := strings.Repeat("<", 200)
+	var failing []evidence.Entry
+	for i := range 10 {
+		failing = append(failing, evidence.Entry{Name: fmt.Sprint(long, i), Finding: long})
+	}
+	shortfall := policy.NewShortfall(failing, []string{long})
+	origin := Origin{Shortfall: &shortfall}
+	if got, most := len(encode(origin)), origin.size(); got > most {
+		t.Errorf("an origin takes up %d bytes, of at most %d", got, most)
+	}
+	reason := Reason{Attestation: &policy.Attestation{ID: long, Name: long, Type: long, Flow: long, Trail: long, Finding: long}}
+	if got, most := len(encode(reason)), reason.size(); got > most {
+		t.Errorf("a reason takes up %d bytes, of at most %d", got, most)
 	}
 }
