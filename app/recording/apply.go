@@ -19,7 +19,7 @@ type recordingTime struct {
 
 // choose returns a time in Unix seconds that is later than the bounds and than all of the trail.
 func (t *recordingTime) choose(u *trailUpdate, bounds timeBounds) float64 {
-	if u.repeated && t.chosen != 0 && t.chosen >= bounds.superseded {
+	if u.repeated && t.chosen != 0 && (t.chosen >= bounds.superseded || t.chosen == bounds.kept) {
 		return t.chosen
 	}
 	newest := u.trail.Value.LastModifiedAt

@@ -31,8 +31,9 @@ type artifactInput struct {
 }
 
 // timeBounds are times that a fact has to be later than, in Unix seconds: that of the newest fact
-// outside of its trail that it may supersede, and how far the reconciler has read.
-type timeBounds struct{ superseded, reconciled float64 }
+// outside of its trail that it may supersede, and how far the reconciler has read. kept is the one time that what reflects
+// the fact keeps for ever, the first of a flow's provenance: a fact that was stored with it is not given another one.
+type timeBounds struct{ superseded, reconciled, kept float64 }
 
 // loadSlot returns the slot of a name, as it is with all that is to be written.
 func (u *trailUpdate) loadSlot(ctx context.Context, name string) (*slotUpdate, error) {
@@ -231,7 +232,7 @@ func (r *Recorder) loadArtifact(ctx context.Context, u *trailUpdate, record *evi
 	if err != nil {
 		return in, err
 	}
-	in.times.superseded = max(in.provenance.Value.Newest(), newest)
+	in.times.superseded, in.times.kept = max(in.provenance.Value.Newest(), newest), in.provenance.Value.Flows[record.Flow].First
 	in.times.reconciled, err = r.marks.newest(ctx, record.Org)
 	return in, err
 }
