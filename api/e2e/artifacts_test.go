@@ -388,6 +388,7 @@ func TestArtifactsAreListedInPages(t *testing.T) {
 		"?page=0&per_page=0": 15, "?page=-1&per_page=-1": 15, "?per_page=5000": 18,
 		"?flow_name=build": 15, "?flow_name=build&page=2": 2, "?flow_name=release": 1,
 		"?repo_name=acme/cli": 1, "?repo_name=": 15, "?repo_name=acme/cli&flow_name=build": 0, "?repo_name=acme/cli&flow_name=release": 1,
+		"?search=APP.j": 15, "?search=app.j&page=2": 2, "?search=none": 0, "?search=app.j&flow_name=release": 0,
 		"/build": 15, "/build?page=2": 2, "/release?page=1&per_page=20": 1, "/release?page=2": 0,
 	} {
 		t.Run(s.caseName(query), func(t *testing.T) {

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
@@ -364,8 +365,16 @@ func TestSearchFindsThingsOfAllKindsAndSaysWhy(t *testing.T) {
 	s := shareOnAnyEngine(t)
 	s.deliverRed()
 	s.want(http.StatusCreated, http.MethodPost, "/controls/"+s.org, []byte(`{"identifier":"RELEASE","name":"Releases are agreed"}`))
+	s.want(http.StatusOK, http.MethodPatch, s.tagsPath()+"/flow/build", []byte(`{"set_tags":{"team":"payments"}}`))
+	for i := range 101 { // so that the trail is not among the newest 100
+		s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/build", fmt.Sprintf(`{"name":"later-%d"}`, i))
+	}
 	v := s.signedIn(readerKey)
 	for query, want := range map[string][]string{
+		"q=team:pay":                        {"Nothing was found"},
+		"q=team:payments":                   {"/flows/build\">", "tag: <bdi><mark>team:payments</mark>"},
+		"q=Team&kind=artifact":              {"Nothing was found"},
+		"q=later-1&kind=trail":              {"/trails/later-100\">", "/trails/later-1\">"},
 		"q=Prod":                            {"production\">", "name: <bdi><mark>prod</mark>uction"},
 		"q=BUI":                             {"/flows/build\">", "<mark>bui</mark>ld"},
 		"q=release":                         {"/controls/RELEASE\">", "/policies/releases\">"},

@@ -40,8 +40,9 @@ type listArtifactsInput struct {
 	Flow string `query:"flow_name" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$" doc:"Name of a flow."`
 	Repo string `query:"repo_name" doc:"Name of a repository."`
 	resource.RepoProviderQuery
-	Page    int `query:"page" default:"1"`
-	PerPage int `query:"per_page" default:"15" doc:"At most 1000."`
+	Search  string `query:"search" doc:"Part of the file name, whatever its case: the newest 10,000 artifacts are searched."`
+	Page    int    `query:"page" default:"1"`
+	PerPage int    `query:"per_page" default:"15" doc:"At most 1000."`
 }
 
 type listFlowArtifactsInput struct {
@@ -68,7 +69,11 @@ func (h *handlers) listArtifacts(ctx context.Context, in *listArtifactsInput) (*
 		}
 		query.Repos = []string{repo.ID}
 	}
-	return h.pageOfArtifacts(org, query), nil
+	if in.Search != "" {
+		ids, err := h.Artifacts.Containing(ctx, query, in.Search)
+		return h.pageOfArtifacts(org, h.Artifacts.OfIDs(server.CutPage(ids, in.Page, query.Limit))), err
+	}
+	return h.pageOfArtifacts(org, h.Artifacts.List(query)), nil
 }
 
 // listFlowArtifacts lists what was reported to a flow, newest first.
@@ -76,7 +81,7 @@ func (h *handlers) listFlowArtifacts(ctx context.Context, in *listFlowArtifactsI
 	org := server.Access(ctx)
 	query := artifactPage(org, in.Page, in.PerPage)
 	query.Flow = flowID
-	return h.pageOfArtifacts(org, query), nil
+	return h.pageOfArtifacts(org, h.Artifacts.List(query)), nil
 }
 
 // artifactPage asks for a page. Pages and sizes below one are taken for the usual
@@ -89,14 +94,14 @@ func artifactPage(org evidence.OrgAccess, number, size int) pipelines.ArtifactQu
 	return pipelines.ArtifactQuery{Org: org.OrgID, Offset: server.OffsetOf(number, size), Limit: size}
 }
 
-func (h *handlers) pageOfArtifacts(org evidence.OrgAccess, query pipelines.ArtifactQuery) *server.Answer[jsonstream.List[ArtifactListItemResponse]] {
+func (h *handlers) pageOfArtifacts(org evidence.OrgAccess, found *storage.Batches[evidence.ArtifactRecord]) *server.Answer[jsonstream.List[ArtifactListItemResponse]] {
 	show := func(ctx context.Context, records []evidence.ArtifactRecord) ([]ArtifactListItemResponse, error) {
 		evaluated, err := h.evaluate(ctx, org, records, nil)
 		return resource.Map(evaluated, func(a *evaluatedArtifact) ArtifactListItemResponse {
 			return ArtifactListItemResponse{ArtifactCommon: h.showCommon(org, a), Releases: []int{}}
 		}), err
 	}
-	return server.Answered(server.PartsOf(h.BatchBytes, h.Artifacts.List(query), show))
+	return server.Answered(server.PartsOf(h.BatchBytes, found, show))
 }
 
 type getArtifactInput struct {

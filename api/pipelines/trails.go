@@ -106,6 +106,7 @@ type listOrgTrailsInput struct {
 	Flow        string `query:"flow" doc:"Name of a flow."`
 	FlowTag     string `query:"flow_tag" doc:"key=value"`
 	Fingerprint string `query:"fingerprint" doc:"Of an artifact that was reported to the trails."`
+	Search      string `query:"search" doc:"Part of the name, whatever its case: the newest 10,000 trails of the organization are searched."`
 	Page        int    `query:"page" minimum:"1" default:"1"`
 	PerPage     int    `query:"per_page" minimum:"1" maximum:"100" default:"20"`
 }
@@ -156,8 +157,13 @@ func (h *handlers) restrict(ctx context.Context, org evidence.OrgAccess, in *lis
 
 // pageOfTrails reads a page of the trails of flows, and returns how many there are.
 func (h *handlers) pageOfTrails(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput, flows []string) (*storage.Batches[evidence.Trail], int64, error) {
-	if server.QueryHas(ctx, "fingerprint") {
-		return h.pageOfTrailsWith(ctx, org, in, flows)
+	switch {
+	case server.QueryHas(ctx, "fingerprint"):
+		keys, err := h.Artifacts.TrailsWith(ctx, org.OrgID, in.Fingerprint)
+		return h.pageOfFound(keys, in, flows, err)
+	case in.Search != "":
+		keys, err := h.Trails.Containing(ctx, org.OrgID, in.Search)
+		return h.pageOfFound(keys, in, flows, err)
 	}
 	trails, err := h.Trails.List(ctx, pipelines.TrailQuery{
 		Org: org.OrgID, Flows: flows, Offset: server.OffsetOf(in.Page, in.PerPage), Limit: in.PerPage,
@@ -169,20 +175,15 @@ func (h *handlers) pageOfTrails(ctx context.Context, org evidence.OrgAccess, in 
 	return trails, total, err
 }
 
-// pageOfTrailsWith reads a page of the trails to which a fingerprint was
-// reported, those it was reported to last first.
-func (h *handlers) pageOfTrailsWith(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput, flows []string) (*storage.Batches[evidence.Trail], int64, error) {
-	keys, err := h.Artifacts.TrailsWith(ctx, org.OrgID, in.Fingerprint)
-	if err != nil {
-		return nil, 0, err
-	}
+// pageOfFound reads a page of the trails of keys that are in flows, in the order of keys.
+func (h *handlers) pageOfFound(keys []string, in *listOrgTrailsInput, flows []string, err error) (*storage.Batches[evidence.Trail], int64, error) {
 	if flows != nil {
 		keys = slices.DeleteFunc(keys, func(key string) bool {
 			flow, _, _ := strings.Cut(key, "/")
 			return !slices.Contains(flows, flow)
 		})
 	}
-	return h.Trails.OfKeys(server.CutPage(keys, in.Page, in.PerPage)), int64(len(keys)), nil
+	return h.Trails.OfKeys(server.CutPage(keys, in.Page, in.PerPage)), int64(len(keys)), err
 }
 
 type listFlowTrailsInput struct {

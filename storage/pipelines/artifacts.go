@@ -94,6 +94,10 @@ type ArtifactQuery struct {
 
 // List reads a page of records.
 func (a *Artifacts) List(q ArtifactQuery) *storage.Batches[evidence.ArtifactRecord] {
+	return storage.QueryBatches(a.Collection, q.query())
+}
+
+func (q *ArtifactQuery) query() storage.Query {
 	query := storage.Query{Index: "created", Equal: []any{q.Org}, Descending: true, Offset: q.Offset, Limit: q.Limit}
 	switch {
 	case q.Repos != nil && q.Flow != "":
@@ -104,7 +108,13 @@ func (a *Artifacts) List(q ArtifactQuery) *storage.Batches[evidence.ArtifactReco
 	case q.Flow != "":
 		query.Index, query.Equal = "flow", []any{q.Org, q.Flow}
 	}
-	return storage.QueryBatches(a.Collection, query)
+	return query
+}
+
+// Containing returns the ids of the newest records of a query whose file names contain a text, whatever its case
+// (docs/semantics.md 15.5).
+func (a *Artifacts) Containing(ctx context.Context, q ArtifactQuery, text string) ([]string, error) {
+	return containing(ctx, a.Collection, q.query(), text, func(entry *storage.Record) string { return entry.Text("name") })
 }
 
 // TrailsWith returns the keys of the trails to which a fingerprint was reported, the last first.

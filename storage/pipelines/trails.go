@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"attestry/evidence"
 	"attestry/storage"
@@ -96,6 +97,29 @@ func (t *Trails) List(ctx context.Context, q TrailQuery) (*storage.Batches[evide
 // OfKeys reads trails by key, in the order of keys.
 func (t *Trails) OfKeys(keys []string) *storage.Batches[evidence.Trail] {
 	return storage.BatchesByID(t.Collection, keys)
+}
+
+// Containing returns the keys of the newest trails of an organization whose names contain a text, whatever its case
+// (docs/semantics.md 15.5).
+func (t *Trails) Containing(ctx context.Context, org, text string) ([]string, error) {
+	query := storage.Query{Index: "created", Equal: []any{org}, Descending: true}
+	return containing(ctx, t.Collection, query, text, func(entry *storage.Record) string {
+		_, name, _ := strings.Cut(entry.ID, "/")
+		return name
+	})
+}
+
+// maxSearched is how many of the newest documents a search by name reads.
+const maxSearched = 10_000
+
+// containing returns the ids of those of the first maxSearched documents of a query whose names contain a text. It reads
+// their fields alone, with a command for each MaxMany.
+func containing[T any](ctx context.Context, in storage.Collection[T], query storage.Query, text string, name func(*storage.Record) string) ([]string, error) {
+	query.Offset, query.Limit = 0, maxSearched
+	entries, err := storage.FindAllFields(ctx, in, query)
+	text = strings.ToLower(text)
+	entries = slices.DeleteFunc(entries, func(entry storage.Record) bool { return !strings.Contains(strings.ToLower(name(&entry)), text) })
+	return storage.RecordIDs(entries), err
 }
 
 // Totals returns how many trails flows have; nil means all flows.

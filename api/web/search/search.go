@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -29,6 +30,8 @@ const (
 var (
 	// digits are what the API searches for among fingerprints and commits.
 	digits = regexp.MustCompile(`^[a-fA-F0-9]{5,64}$`)
+	// tag is what the API searches for among tags: a key, or a key and its value.
+	tag = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9\-_.~]*(:.+)?$`)
 	// flowPart and attestationPart are what the API searches for among flows and attestations.
 	flowPart        = regexp.MustCompile(`^[a-zA-Z0-9\-]+$`)
 	attestationPart = regexp.MustCompile(`^[a-zA-Z0-9\-_.~]{1,200}$`)
@@ -47,16 +50,24 @@ type searchedKind struct {
 	page func(org, name string) string
 }
 
-// searchedKinds are all kinds. Of trails and artifacts, the API lists the newest.
+// searchedKinds are all kinds, some of them several times: what a filter of the API does not look for is found in another
+// list. Of trails and artifacts, those without a filter are the newest.
 var searchedKinds = []searchedKind{
 	{"environment", "Environments", "/environments/%s?page=1&per_page=50&", "name", nil, "state", "last_changed_at", view.Pages.Environment},
+	{"environment", "Environments", "/environments/%s?page=1&per_page=50&", "tag", tag, "state", "last_changed_at", view.Pages.Environment},
 	{"flow", "Flows", "/flows/%s?per_page=100&case_sensitive=false&", "search_by_name", flowPart, "latest_state", "latest_activity_at", view.Pages.Flow},
+	{"flow", "Flows", "/flows/%s?per_page=100&", "tag", tag, "latest_state", "latest_activity_at", view.Pages.Flow},
 	{"control", "Controls", "/controls/%s?per_page=100&", "search", nil, "", "created_at", view.Pages.Control},
+	{"control", "Controls", "/controls/%s?per_page=100&", "tag", tag, "", "created_at", view.Pages.Control},
 	{"policy", "Policies", "/policies/%s?", "", nil, "", "last_modified_at", view.Pages.Policy},
+	{"trail", "Trails", "/trails/%s?per_page=100&", "search", nil, "compliance_state", "last_modified_at", nil},
 	{"trail", "Trails", "/trails/%s?per_page=100&", "", nil, "compliance_state", "last_modified_at", nil},
+	{"artifact", "Artifacts", "/artifacts/%s?per_page=100&", "search", nil, "state", "created_at", nil},
 	{"artifact", "Artifacts", "/artifacts/%s?per_page=100&", "", nil, "state", "created_at", nil},
 	{"attestation", "Attestations", "/attestations/%s?per_page=100&", "name_regex", attestationPart, "is_compliant", "created_at", nil},
 }
+
+func (k searchedKind) isSame(other searchedKind) bool { return k.Name == other.Name }
 
 // searchedMembers are what is compared with the text of a search, and what people call it. The first one that a thing has
 // is its name.
@@ -77,6 +88,18 @@ type foundThing struct {
 	State                      any
 	At                         float64
 	Word, Before, Match, After string
+}
+
+// match notes where a text has what is searched for, unless another text has it.
+func (t *foundThing) match(searched *regexp.Regexp, word, text string) {
+	at := searched.FindStringIndex(text)
+	if at == nil || t.Word != "" {
+		return
+	}
+	t.Word, t.Before, t.Match, t.After = word, text[:at[0]], text[at[0]:at[1]], view.Cut(text[at[1]:], maxBeside)
+	if cut := len(t.Before) - maxBeside; cut > 0 {
+		t.Before = "…" + strings.ToValidUTF8(t.Before[cut:], "")
+	}
 }
 
 // foundKind are the things of a kind that were found.
@@ -132,12 +155,13 @@ func Show(p *request.Request) error {
 	shown := searchPage{
 		Org: p.Org(), Beta: p.Beta(), Query: asked("q"), Kind: asked("kind"), State: asked("state"), Since: asked("since"), Until: asked("until"),
 	}
-	shown.Kinds = slices.DeleteFunc(slices.Clone(searchedKinds), func(kind searchedKind) bool { return kind.Name == "control" && !shown.Beta })
+	kinds := slices.DeleteFunc(slices.Clone(searchedKinds), func(kind searchedKind) bool { return kind.Name == "control" && !shown.Beta })
+	shown.Kinds = slices.CompactFunc(slices.Clone(kinds), searchedKind.isSame)
 	if shown.Query == "" {
 		return p.Render("search", "Search", &shown)
 	}
 	shown.text = regexp.MustCompile("(?i)" + regexp.QuoteMeta(shown.Query))
-	for _, kind := range shown.Kinds {
+	for _, kind := range kinds {
 		if shown.Kind == "" || shown.Kind == kind.Name {
 			if err := shown.find(p, kind); err != nil {
 				return err
@@ -204,19 +228,36 @@ func (s *searchPage) find(p *request.Request, kind searchedKind) error {
 		}
 		return decoder.Object(map[string]any{"data": add, "environments": add, "controls": add})
 	})
-	if len(found.Things) > 0 {
-		s.Found = append(s.Found, found)
-	}
+	s.merge(found)
 	if kind.Name == "control" && request.IsRefused(err, http.StatusForbidden) { // they were switched off meanwhile
 		return nil
 	}
 	return err
 }
 
+// merge adds what was found to what another list of the same kind has.
+func (s *searchPage) merge(found foundKind) {
+	last := len(s.Found) - 1
+	if last < 0 || s.Found[last].Name != found.Name {
+		if len(found.Things) > 0 {
+			s.Found = append(s.Found, found)
+		}
+		return
+	}
+	before := &s.Found[last]
+	for _, thing := range found.Things {
+		if !slices.ContainsFunc(before.Things, func(other foundThing) bool { return other.Link == thing.Link }) {
+			before.Things = append(before.Things, thing)
+		}
+	}
+	before.More = before.More || found.More || len(before.Things) > maxThings
+	before.Things = before.Things[:min(len(before.Things), maxThings)]
+}
+
 // add adds a thing of a list, if it has the text of the search and the filters let it pass.
 func (s *searchPage) add(decoder *jsonstream.Decoder, to *foundKind) error {
 	members := map[string]any{to.state: new(any), to.at: new(any)}
-	for _, name := range []string{"flow", "flow_name", "trail_name", "html_url"} {
+	for _, name := range []string{"flow", "flow_name", "trail_name", "html_url", "tags"} {
 		members[name] = new(any)
 	}
 	for _, member := range searchedMembers {
@@ -227,7 +268,7 @@ func (s *searchPage) add(decoder *jsonstream.Decoder, to *foundKind) error {
 	}
 	value := func(outer, inner string) any {
 		decoded, _ := members[outer].(*any)
-		if nested, ok := (*decoded).(map[string]any); ok {
+		if nested, ok := (*decoded).(map[string]any); ok && inner != "" {
 			return nested[inner]
 		}
 		return *decoded
@@ -239,13 +280,11 @@ func (s *searchPage) add(decoder *jsonstream.Decoder, to *foundKind) error {
 	for _, member := range searchedMembers {
 		found := text(member.outer, member.inner)
 		thing.Name = cmp.Or(thing.Name, found)
-		if at := s.text.FindStringIndex(found); at != nil && thing.Word == "" {
-			thing.Word, thing.Before, thing.Match = member.word, found[:at[0]], found[at[0]:at[1]]
-			thing.After = view.Cut(found[at[1]:], maxBeside)
-		}
+		thing.match(s.text, member.word, found)
 	}
-	if cut := len(thing.Before) - maxBeside; cut > 0 {
-		thing.Before = "…" + strings.ToValidUTF8(thing.Before[cut:], "")
+	tags, _ := value("tags", "").(map[string]any)
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		thing.match(s.text, "tag", fmt.Sprint(key, ":", tags[key]))
 	}
 	if thing.Word == "" || !s.passes(thing.State, thing.At) {
 		return nil
