@@ -64,7 +64,7 @@ func (h *handlers) pageOfDeployments(ctx context.Context, query environments.Dep
 	return server.Answered(DeploymentListResponse{PageEnvelope: page.Envelope(), Deployments: shown}), err
 }
 
-// findDeployments reads one page: two commands, and three for what the deployments
+// findDeployments reads one page: two commands, and four for what the deployments
 // refer to.
 func (h *handlers) findDeployments(ctx context.Context, query environments.DeploymentQuery, number, size int) ([]Deployment, server.Page, error) {
 	total, err := h.Deployments.Count(ctx, query)
@@ -267,6 +267,7 @@ type DeploymentFacts struct {
 	EnvName          string                              `json:"env_name" doc:"The name that the environment has now, or had when it was archived."`
 	SnapshotIndex    int64                               `json:"snapshot_index" doc:"The snapshot with which it began to run."`
 	Artifact         resource.OrNull[DeploymentArtifact] `json:"artifact" doc:"Where the artifact comes from; null while no flow knows it."`
+	IsRollback       bool                                `json:"is_rollback" doc:"Whether what it replaced first ran there later than it did, and it is no restart."`
 	ReplacedArtifact resource.OrNull[ReplacedArtifact]   `json:"replaced_artifact" doc:"What ran there before of the same flow and reference name; null when nothing did."`
 	DiffURL          *string                             `json:"diff_url" nullable:"true" doc:"Where the change of the code can be looked at."`
 	LeadTimeSeconds  *float64                            `json:"lead_time_seconds" nullable:"true" doc:"From the commit until it ran; null when the commit's time is not known."`
@@ -310,7 +311,7 @@ type deploymentSources struct {
 }
 
 // showDeployments describes deployments: three commands, for the names of what they
-// refer to.
+// refer to, and one for when their artifacts first ran.
 func (h *handlers) showDeployments(ctx context.Context, deployments []snapshot.Deployment) ([]Deployment, error) {
 	org := server.Access(ctx)
 	var environments []string
@@ -332,9 +333,17 @@ func (h *handlers) showDeployments(ctx context.Context, deployments []snapshot.D
 	if sources.flows, sources.repos, err = resource.FlowsAndRepos(ctx, h.Base, origins, sourcesOf); err != nil {
 		return nil, err
 	}
-	return resource.Map(deployments, func(d *snapshot.Deployment) Deployment {
+	rollbacks, err := h.FirstSeen.Rollbacks(ctx, deployments)
+	if err != nil {
+		return nil, err
+	}
+	shown := resource.Map(deployments, func(d *snapshot.Deployment) Deployment {
 		return Deployment{DeployedAt: d.Timestamp, DeploymentFacts: h.showDeployment(org, d, &sources)}
-	}), nil
+	})
+	for i, rollback := range rollbacks {
+		shown[i].IsRollback = rollback
+	}
+	return shown, nil
 }
 
 // sourcesOf returns the ids of the flow and the repository of an origin.
@@ -357,7 +366,7 @@ func (h *handlers) showDeployment(org evidence.OrgAccess, d *snapshot.Deployment
 	}
 	facts.DiffURL = d.Origin.CodeDiff()
 	facts.Artifact.Value = sources.show(&d.Origin.Origin)
-	if before := d.Origin.Previous; before != nil {
+	if before := d.Replaced(); before != nil {
 		facts.ReplacedArtifact.Value = &ReplacedArtifact{
 			Fingerprint: before.Fingerprint, ArtifactName: before.Name, SnapshotIndex: before.Since,
 			Artifact: resource.OrNull[DeploymentArtifact]{Value: sources.show(&before.Origin)},

@@ -94,6 +94,9 @@ func TestDeploymentsAreListedNewestFirstAndARollbackIsOne(t *testing.T) {
 	for i, before := range []string{"web-3 3", "web-2 2", "web-1 1", ""} {
 		one := lookup(t, page, "deployments", i)
 		replaced := lookup(t, one, "replaced_artifact")
+		if lookup(t, one, "is_rollback") != (i == 0) {
+			t.Errorf("deployment %d is shown as %s", i, asJSON(one))
+		}
 		if before == "" {
 			if replaced != nil || lookup(t, one, "diff_url") != nil {
 				t.Errorf("the first deployment replaced %s", asJSON(one))
@@ -114,13 +117,36 @@ func TestDeploymentsAreListedNewestFirstAndARollbackIsOne(t *testing.T) {
 	}
 }
 
+func TestARestartAndTheWayForwardAgainAreNoRollbacks(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	s.deployAndRollBack()
+	s.reportServer("prod")
+	s.reportServer("prod", "web-2") // the artifact that was rolled back to is still the last one
+	s.reportServer("prod", "web-3")
+	page := s.read("/deployments/" + s.org)
+	want := "web-3@prod#7 false, web-2@prod#6 false, web-2@prod#4 true, web-3@prod#3 false"
+	var got []string
+	for i := range 4 {
+		one := lookup(t, page, "deployments", i)
+		name := strings.TrimPrefix(lookup(t, one, "artifact_name").(string), "/opt/")
+		got = append(got, fmt.Sprint(name, "@prod#", lookup(t, one, "snapshot_index"), " ", lookup(t, one, "is_rollback")))
+	}
+	if have := strings.Join(got, ", "); have != want {
+		t.Errorf("got %s, want %s", have, want)
+	}
+	v := s.signedIn(readerKey)
+	v.wantPage(http.StatusOK, "/"+s.org, "20 % of the changes rolled back")
+	v.wantPage(http.StatusOK, "/"+s.org+"/deployments", "1 of 5 (20 %)")
+}
+
 func TestDeploymentShowsProvenance(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.deployAndRollBack()
 	one := s.read("/deployments/" + s.org + "/prod/" + evidence.HashAPIKey("web-1"))
 	assertKeys(t, "a deployment", one.(map[string]any), "fingerprint", "deployed_at", "artifact_name", "env_name", "snapshot_index",
-		"artifact", "replaced_artifact", "diff_url", "lead_time_seconds", "_links")
+		"artifact", "replaced_artifact", "diff_url", "lead_time_seconds", "is_rollback", "_links")
 	artifact := lookup(t, one, "artifact")
 	for member, want := range map[string]any{
 		"flow_name": "web-ci", "trail_name": "trail-of-web-1", "template_reference_name": "web", "git_commit": commitOf("web-1"),
@@ -662,8 +688,10 @@ func TestDeploymentsStayWithinTheirOrganization(t *testing.T) {
 func TestDeploymentAndBuildListsCostTheSameHoweverMany(t *testing.T) {
 	s, counting := startCounting(t, options{})
 	s.createEnvironment("prod", evidence.Server)
-	s.reportBuild(s.org, "ci-0", "web", "web-0", "acme/web", "1")
-	s.reportServer("prod", "web-0")
+	for _, name := range []string{"web-of-before", "web-0"} { // one that replaced another
+		s.reportBuild(s.org, "ci-0", "web", name, "acme/web", "1")
+		s.reportServer("prod", name)
+	}
 	repo := s.repoID(s.org, "1")
 	paths := []string{
 		"/deployments/" + s.org + "?per_page=50", s.environmentsPath() + "/prod/deployments", "/repos/" + s.org + "/" + repo + "/deployments?per_page=50",

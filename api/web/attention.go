@@ -59,10 +59,8 @@ func (a *attention) load(p *page, now float64) error {
 		}
 	}
 	var found deploymentList
-	a.Week = deploymentWeek{From: now - week.Seconds(), To: now}
-	err := p.Get(p.deploymentsBetween(a.Week.From, a.Week.To, view.RowsPerPage), &found)
-	a.Week.Count = found.Total
-	a.Week.Known, a.Week.Median = medianLead(found.Deployments)
+	err := p.Get(p.deploymentsBetween(now-week.Seconds(), now, view.RowsPerPage), &found)
+	a.Week = newWeek(now-week.Seconds(), now, &found)
 	return err
 }
 

@@ -30,6 +30,7 @@ type deployment struct {
 		Trail string `json:"trail_name"`
 	} `json:"artifact"`
 	DiffURL  *string  `json:"diff_url"`
+	Rollback bool     `json:"is_rollback"`
 	LeadTime *float64 `json:"lead_time_seconds"`
 	// Links has addresses of the API; none are there if the environment is archived.
 	Links map[string]any `json:"_links"`
@@ -51,6 +52,29 @@ type deploymentWeek struct {
 	// Known is how many of the newest deployments of the week have a lead time, and Median the median of these.
 	Known  int
 	Median *float64
+	// RolledBack is how many of the newest deployments were rollbacks, and Changes how many were not.
+	RolledBack, Changes int
+}
+
+// newWeek sums up the newest deployments between two times, and the total number of them.
+func newWeek(from, to float64, found *deploymentList) deploymentWeek {
+	week := deploymentWeek{From: from, To: to, Count: found.Total}
+	week.Known, week.Median = medianLead(found.Deployments)
+	for _, one := range found.Deployments {
+		if one.Rollback {
+			week.RolledBack++
+		}
+	}
+	week.Changes = len(found.Deployments) - week.RolledBack
+	return week
+}
+
+// FailureRate is the share of changes that were rolled back in percent, "" if there were none.
+func (w *deploymentWeek) FailureRate() string {
+	if w.Changes == 0 {
+		return ""
+	}
+	return strconv.Itoa(100*min(w.RolledBack, w.Changes)/w.Changes) + " %"
 }
 
 // Day is when the week begins.
@@ -108,14 +132,12 @@ func (p *page) deploymentWeeks(end float64) ([]deploymentWeek, error) {
 	weeks := make([]deploymentWeek, 0, weeksShown)
 	for back := weeksShown; back > 0; back-- {
 		from := end - float64(back)*week.Seconds()
-		one := deploymentWeek{From: from, To: from + week.Seconds()}
+		to := from + week.Seconds()
 		var found deploymentList
-		if err := p.Get(p.deploymentsBetween(one.From+weekGap, one.To, view.RowsPerPage), &found); err != nil {
+		if err := p.Get(p.deploymentsBetween(from+weekGap, to, view.RowsPerPage), &found); err != nil {
 			return nil, err
 		}
-		one.Count = found.Total
-		one.Known, one.Median = medianLead(found.Deployments)
-		weeks = append(weeks, one)
+		weeks = append(weeks, newWeek(from, to, &found))
 	}
 	return weeks, nil
 }

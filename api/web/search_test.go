@@ -69,9 +69,20 @@ func TestSearchSaysWhatMatches(t *testing.T) {
 		`name: <bdi><mark>Ada</mark>pted releases`, `<a href="/acme/controls/C-1">`, `<a href="/acme/policies/prod">`, `description: <bdi>…`, `by <mark>Ada</mark> &lt;script`,
 		`<a href="/acme/flows/build/trails/t1">`, `author: <bdi><mark>Ada</mark> &lt;ada@example.com&gt;`, `name: <bdi>shop/can<mark>ada</mark>:1.2`,
 		`<a href="/acme/flows/build/trails/t1?attestation_id=5">`, "· in <bdi>build</bdi> / <bdi>t1</bdi>")
-	if want := "/attestations/acme?per_page=100&name_regex=%28%3Fi%29ada"; len(api.asked) != 7 || api.asked[6].Target != want {
+	if want := "/attestations/acme?per_page=100&name_regex=%28%3Fi%29ada"; len(api.asked) != 12 || api.asked[11].Target != want {
 		t.Errorf("asked %v", api.asked)
 	}
+}
+
+func TestSearchShowsWhatSeveralListsHaveOnce(t *testing.T) {
+	answers := foundNothing()
+	answers["GET /flows/acme"] = canned(`{"data": [{"name": "web", "tags": {"team": "payments", "web": "x"}}, {"name": "other", "tags": {"team": "` + script + `"}}]}`)
+	page := newFakeAPI(t, answers).open(t, "/acme/search?q=web")
+	page.has(t, `name: <bdi><mark>web</mark></bdi>`)
+	if strings.Count(page.text, `href="/acme/flows/web"`) != 1 {
+		t.Errorf("the page has the flow several times: %s", page.text)
+	}
+	newFakeAPI(t, answers).open(t, "/acme/search?q=team").has(t, `tag: <bdi><mark>team</mark>:payments</bdi>`, `<mark>team</mark>:&lt;script`)
 }
 
 func TestSearchIsFiltered(t *testing.T) {
@@ -95,7 +106,7 @@ func TestSearchIsFiltered(t *testing.T) {
 		if got := strings.Join(names, " "); got != want {
 			t.Errorf("%s finds %q, want %q", filter, got, want)
 		}
-		if filter == "kind=trail" && len(api.asked) != 1 {
+		if filter == "kind=trail" && len(api.asked) != 2 {
 			t.Errorf("a search for trails asks %v", api.asked)
 		}
 	}

@@ -52,6 +52,9 @@ type Predecessor struct {
 	Origin evidence.Origin `json:"origin"`
 	// Status is its state in its trail when its successor was judged first.
 	Status evidence.Status `json:"status"`
+	// Again means that its successor had also run between the two: it was restarted, and replaced nothing. Snapshots of
+	// earlier versions do not have it.
+	Again bool `json:"again,omitempty"`
 }
 
 // Update gives a predecessor that still runs the name and the origin that it has now.

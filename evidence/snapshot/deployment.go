@@ -24,6 +24,14 @@ func (d *Deployment) LeadTime() *float64 {
 	return d.Origin.LeadTime(d.Timestamp)
 }
 
+// Replaced is what ran there before of the same flow and reference name, nil if nothing did.
+func (d *Deployment) Replaced() *Predecessor {
+	if d.Origin == nil {
+		return nil
+	}
+	return d.Origin.Previous
+}
+
 // Deployments are the artifact's current one as such, first, and that of each repository it comes from.
 func (s *Snapshot) Deployments(artifact *Artifact) []Deployment {
 	deployment := Deployment{

@@ -17,8 +17,10 @@ type FirstSeen struct {
 // NewFirstSeen binds the repository to an engine.
 func NewFirstSeen(docs storage.Documents) *FirstSeen {
 	return &FirstSeen{Collection: storage.NewCollection(docs, firstSeenSchema,
-		func(s *snapshot.FirstSeen) string { return firstSeenID(s.Environment, s.Fingerprint) }, nil)}
+		firstSeenKey, nil)}
 }
+
+func firstSeenKey(s *snapshot.FirstSeen) string { return firstSeenID(s.Environment, s.Fingerprint) }
 
 func firstSeenID(environment, fingerprint string) string { return environment + "/" + fingerprint }
 
@@ -31,4 +33,22 @@ func (s *FirstSeen) First(ctx context.Context, environment string, fingerprints 
 		first[sighting.Fingerprint] = sighting.At
 	}
 	return first, err
+}
+
+// Rollbacks returns for each deployment whether it replaced an artifact that first ran in the environment later than its
+// own did, and is no restart (docs/semantics.md 14.1). It takes one command for each MaxMany artifacts.
+func (s *FirstSeen) Rollbacks(ctx context.Context, deployments []snapshot.Deployment) ([]bool, error) {
+	var ids []string
+	for i := range deployments {
+		if previous := deployments[i].Replaced(); previous != nil {
+			ids = append(ids, firstSeenID(deployments[i].Environment, deployments[i].Fingerprint), firstSeenID(deployments[i].Environment, previous.Fingerprint))
+		}
+	}
+	found, err := s.Collection.GetMany(ctx, storage.Distinct(ids))
+	first := storage.ByKey(found, firstSeenKey)
+	return storage.Map(deployments, func(one snapshot.Deployment) bool {
+		previous := one.Replaced()
+		return previous != nil && !previous.Again &&
+			first[firstSeenID(one.Environment, one.Fingerprint)].At < first[firstSeenID(one.Environment, previous.Fingerprint)].At
+	}), err
 }

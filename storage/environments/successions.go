@@ -62,9 +62,10 @@ func (s *Successions) Predecessors(ctx context.Context, environment string, quer
 		waiting[key] = append(waiting[key], query)
 	}
 	found := map[PredecessorQuery]snapshot.Predecessor{}
+	again := map[PredecessorQuery]bool{}
 	keys := slices.Sorted(maps.Keys(waiting))
 	for some := range slices.Chunk(keys, storage.MaxMany) {
-		if err := s.find(ctx, some, waiting, found); err != nil {
+		if err := s.find(ctx, some, waiting, found, again); err != nil {
 			return nil, err
 		}
 	}
@@ -72,7 +73,7 @@ func (s *Successions) Predecessors(ctx context.Context, environment string, quer
 }
 
 // find reads the places of lineages backwards. It stops for those without a waiting query.
-func (s *Successions) find(ctx context.Context, keys []string, waiting map[string][]PredecessorQuery, found map[PredecessorQuery]snapshot.Predecessor) error {
+func (s *Successions) find(ctx context.Context, keys []string, waiting map[string][]PredecessorQuery, found map[PredecessorQuery]snapshot.Predecessor, again map[PredecessorQuery]bool) error {
 	query := storage.Query{Index: "lineage", Descending: true, Limit: storage.MaxMany}
 	for len(keys) > 0 {
 		query.Equal = []any{storage.OneOrSet(keys)}
@@ -83,7 +84,7 @@ func (s *Successions) find(ctx context.Context, keys []string, waiting map[strin
 		for i := range places {
 			key := lineageKey(places[i].Environment, places[i].Lineage())
 			waiting[key] = slices.DeleteFunc(waiting[key], func(query PredecessorQuery) bool {
-				return query.accept(&places[i].Artifact, found)
+				return query.accept(&places[i].Artifact, found, again)
 			})
 		}
 		if next == "" {
@@ -95,12 +96,19 @@ func (s *Successions) find(ctx context.Context, keys []string, waiting map[strin
 	return nil
 }
 
-// accept reports whether the artifact is the query's predecessor, and then notes it.
-func (h PredecessorQuery) accept(artifact *snapshot.Predecessor, found map[PredecessorQuery]snapshot.Predecessor) bool {
-	if artifact.Fingerprint == h.Fingerprint || artifact.Since >= h.Since {
+// accept reports whether the artifact is the query's predecessor, and then notes it. It also notes that the artifact of
+// the query ran before.
+func (h PredecessorQuery) accept(artifact *snapshot.Predecessor, found map[PredecessorQuery]snapshot.Predecessor, again map[PredecessorQuery]bool) bool {
+	if artifact.Since >= h.Since {
 		return false
 	}
-	found[h] = *artifact
+	if artifact.Fingerprint == h.Fingerprint {
+		again[h] = true
+		return false
+	}
+	predecessor := *artifact
+	predecessor.Again = again[h]
+	found[h] = predecessor
 	return true
 }
 

@@ -246,7 +246,7 @@ func (s *searchPage) merge(found foundKind) {
 	}
 	before := &s.Found[last]
 	for _, thing := range found.Things {
-		if !slices.ContainsFunc(before.Things, func(other foundThing) bool { return other.Link == thing.Link }) {
+		if !slices.ContainsFunc(before.Things, func(other foundThing) bool { return other.Link == thing.Link && other.Name == thing.Name }) {
 			before.Things = append(before.Things, thing)
 		}
 	}
