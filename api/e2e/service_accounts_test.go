@@ -236,3 +236,28 @@ func TestKeysOfServiceAccounts(t *testing.T) {
 		}
 	})
 }
+
+func TestListsSayWhichServiceAccountHasAKeyThatExpires(t *testing.T) {
+	t.Parallel()
+	s := shareOnAnyEngine(t)
+	for _, name := range []string{"ci", "quiet"} {
+		s.want(http.StatusCreated, http.MethodPost, s.accountPath(""), fmt.Appendf(nil, `{"name":%q,"privilege":"member"}`, name))
+	}
+	in := func(days int) int64 { return s.clock.read().Add(time.Duration(days) * 24 * time.Hour).Unix() }
+	soon, _ := s.issue("/ci", adminKey, fmt.Sprintf(`{"description":"soon","expires_at":%d}`, in(5)))
+	s.issue("/ci", adminKey, fmt.Sprintf(`{"description":"later","expires_at":%d}`, in(10)))
+	s.issue("/quiet", adminKey, fmt.Sprintf(`{"description":"much later","expires_at":%d}`, in(31)))
+	s.issue("/quiet", adminKey, `{"description":"never"}`)
+	wantExpiries := func(want ...any) {
+		t.Helper()
+		for i, account := range s.read(s.accountPath("")).([]any) {
+			if got := account.(map[string]any)["key_expires_at"]; got != want[i] {
+				t.Errorf("%s, want a key that expires at %v", asJSON(account), want[i])
+			}
+		}
+	}
+	wantExpiries(float64(in(5)), nil)
+	s.want(http.StatusCreated, http.MethodPost, s.accountPath("/ci/api-keys/"+soon+"/rotate"), fmt.Appendf(nil, `{"expires_at":%d}`, in(90)))
+	wantExpiries(float64(in(10)), nil)
+	s.signedIn(readerKey).wantPage(http.StatusOK, "/"+s.org, "A key of service account <bdi>ci</bdi> expires")
+}

@@ -3,6 +3,7 @@ package organizations
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -13,6 +14,9 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/identity"
 )
+
+// expirySpan is how long before a key of a service account expires lists say so.
+const expirySpan = 30 * 24 * time.Hour
 
 // ServiceAccountPostInput is the body of create_service_account (docs/semantics.md 2.4).
 type ServiceAccountPostInput struct {
@@ -60,6 +64,7 @@ type ServiceAccount struct {
 	Description    *string  `json:"description" nullable:"true"`
 	CreatedAt      *float64 `json:"created_at" nullable:"true"`
 	Left           bool     `json:"left_by_creator,omitempty" doc:"In lists: the creator does not manage it any more; administrators do."`
+	KeyExpiresAt   int64    `json:"key_expires_at,omitempty" doc:"In lists: when the first of its keys expires that was not rotated, in Unix seconds, if that is within 30 days."`
 	ForWebhook     *bool    `json:"for_webhook,omitempty" nullable:"true" doc:"Not in lists."`
 }
 
@@ -94,10 +99,15 @@ func (h *handlers) listServiceAccounts(ctx context.Context, _ *server.OrgPath) (
 	if err != nil {
 		return nil, err
 	}
+	ids := resource.Map(found, func(a *identity.ServiceAccount) string { return a.ID })
+	expiries, err := h.Tenancy.FirstExpiries(ctx, ids, h.Clock().Add(expirySpan).Unix())
+	if err != nil {
+		return nil, err
+	}
 	roles := rolesByID(members, found)
 	return server.Answered(resource.Map(found, func(a *identity.ServiceAccount) ServiceAccount {
 		shown := showAccount(a)
-		shown.Left = a.Left(roles)
+		shown.Left, shown.KeyExpiresAt = a.Left(roles), expiries[a.ID]
 		return shown
 	})), nil
 }

@@ -29,12 +29,14 @@ type attention struct {
 	Actions []failingAction
 	// Keys are those of the viewer that expire soon.
 	Keys []expiringKey
+	// Accounts are the service accounts of which a key expires soon, at most maxFailed of them.
+	Accounts []expiringAccount
 	// Week sums up the deployments of the last seven days.
 	Week deploymentWeek
 }
 
 // Nothing reports whether neither notifications nor keys need attention.
-func (a *attention) Nothing() bool { return len(a.Actions)+len(a.Keys) == 0 }
+func (a *attention) Nothing() bool { return len(a.Actions)+len(a.Keys)+len(a.Accounts) == 0 }
 
 type failingAction struct {
 	Number  int64  `json:"number"`
@@ -47,12 +49,18 @@ type expiringKey struct {
 	ExpiresAt   float64 `json:"expires_at"`
 }
 
+type expiringAccount struct {
+	Name      string  `json:"name"`
+	ExpiresAt float64 `json:"key_expires_at"`
+}
+
 // load asks the API for each kind once. What the viewer may not see does not need their attention.
 func (a *attention) load(p *page, now float64) error {
 	for _, read := range []func() error{
 		func() error { return a.loadFailed(p, now) },
 		func() error { return a.loadActions(p) },
 		func() error { return a.loadKeys(p, now) },
+		func() error { return a.loadAccounts(p, now) },
 	} {
 		if err := read(); err != nil && !request.IsRefused(err, http.StatusForbidden) {
 			return err
@@ -98,6 +106,17 @@ func (a *attention) loadKeys(p *page, now float64) error {
 	for _, one := range all {
 		if one.ExpiresAt > now && one.ExpiresAt < now+expirySpan.Seconds() {
 			a.Keys = append(a.Keys, one)
+		}
+	}
+	return err
+}
+
+func (a *attention) loadAccounts(p *page, now float64) error {
+	var all []expiringAccount
+	err := p.Get(request.Target("/service-accounts/%s", p.Org()), &all)
+	for _, one := range all {
+		if one.ExpiresAt > now && one.ExpiresAt < now+expirySpan.Seconds() && len(a.Accounts) < maxFailed {
+			a.Accounts = append(a.Accounts, one)
 		}
 	}
 	return err

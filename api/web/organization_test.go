@@ -11,11 +11,12 @@ import (
 // homeAnswers are those that the home page asks for, with nothing to say beside the environments.
 func homeAnswers(environments string) cannedAnswers {
 	return cannedAnswers{
-		"GET /environments/acme": canned("[" + environments + "]"),
-		"GET /attestations/acme": canned(`{"data":[]}`),
-		"GET /actions/acme":      canned(`[]`),
-		"GET /user/api-keys":     canned(`[]`),
-		"GET /deployments/acme":  canned(`{"total_count":0,"deployments":[]}`),
+		"GET /environments/acme":     canned("[" + environments + "]"),
+		"GET /attestations/acme":     canned(`{"data":[]}`),
+		"GET /actions/acme":          canned(`[]`),
+		"GET /user/api-keys":         canned(`[]`),
+		"GET /service-accounts/acme": canned(`[]`),
+		"GET /deployments/acme":      canned(`{"total_count":0,"deployments":[]}`),
 	}
 }
 
@@ -25,15 +26,17 @@ func TestHomeSaysWhatElseNeedsAttention(t *testing.T) {
 	answers["GET /actions/acme"] = withHostile(`[{"number":7,"name":"chat%[1]s","is_failing":true},{"number":8,"name":"mail","is_failing":false},{"number":9,"name":"new","is_failing":null}]`)
 	soon, late := testTime.Add(13*24*time.Hour).Unix(), testTime.Add(15*24*time.Hour).Unix()
 	answers["GET /user/api-keys"] = canned(fmt.Sprintf(`[{"description":"laptop%s","expires_at":%d},{"description":"later","expires_at":%d},{"description":"endless","expires_at":0},{"description":"over","expires_at":1}]`, script, soon, late))
+	answers["GET /service-accounts/acme"] = canned(fmt.Sprintf(`[{"name":"robot%s","key_expires_at":%d},{"name":"calm","key_expires_at":%d},{"name":"quiet"}]`, script, soon, late))
 	answers["GET /deployments/acme"] = canned(`{"total_count":3,"deployments":[{"lead_time_seconds":7200},{"lead_time_seconds":null}]}`)
 	api := newFakeAPI(t, answers)
 	shown := api.open(t, "/acme")
 	shown.has(t, "2 of 3 tests failed: "+escapedScript, `href="/acme/flows/checkout/trails/t1?attestation_id=f1"`, "and more", "chat"+escapedScript,
-		`href="/acme/settings/deliveries?action_number=7"`, "laptop"+escapedScript, "1 week from now", "2.0 h", "median of 1")
-	shown.lacks(t, "mail", "later", "endless", "over<", "Nothing here needs attention.")
+		`href="/acme/settings/deliveries?action_number=7"`, "laptop"+escapedScript, "robot"+escapedScript, "1 week from now", "2.0 h", "median of 1")
+	shown.lacks(t, "mail", "later", "calm", "quiet", "endless", "over<", "Nothing here needs attention.")
 
 	answers["GET /actions/acme"] = refused(http.StatusForbidden, `{"message":"no"}`)
 	answers["GET /user/api-keys"] = refused(http.StatusForbidden, `{"message":"no"}`)
+	answers["GET /service-accounts/acme"] = refused(http.StatusForbidden, `{"message":"no"}`)
 	answers["GET /attestations/acme"] = canned(`{"data":[]}`)
 	newFakeAPI(t, answers).open(t, "/acme").has(t, "Nothing here needs attention.", "No attestation that came was non-compliant.")
 }

@@ -151,6 +151,28 @@ func (t *Tenancy) Keys(ctx context.Context, ownerID string) ([]evidence.Key, err
 	return found, err
 }
 
+// FirstExpiries returns when the first key of each owner expires, in Unix seconds, up to a moment. Keys that were rotated
+// do not count. It takes one command for each MaxMany owners or keys.
+func (t *Tenancy) FirstExpiries(ctx context.Context, owners []string, until int64) (map[string]int64, error) {
+	first := map[string]int64{}
+	for some := range slices.Chunk(owners, storage.MaxMany) {
+		query := storage.Query{
+			Index: "ends", Equal: []any{storage.OneOrSet(some)}, Limit: storage.MaxMany,
+			From: &storage.Bound{Value: t.clock().Unix(), Exclusive: true}, To: &storage.Bound{Value: until},
+		}
+		err := storage.ForEach(ctx, t.keys, query, func(key *evidence.Key) error {
+			if before, ok := first[key.OwnerID]; key.RevokedAt == 0 && (!ok || key.ExpiresAt < before) {
+				first[key.OwnerID] = key.ExpiresAt
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return first, nil
+}
+
 // Key returns a key of an owner that works, by its id, or ErrNotFound.
 func (t *Tenancy) Key(ctx context.Context, ownerID, id string) (evidence.Key, error) {
 	found, err := t.liveKeys(ctx, ownerID)
