@@ -41,6 +41,8 @@ type timelinePage struct {
 	Axis        chart.Axis
 	// Known and Until are from when on and until when it is known what ran.
 	Known, Until float64
+	// Fault says why the time that was asked for is not shown, "" if it is.
+	Fault string
 	// Cut is set if the axis begins later than was asked for, as there are too many events.
 	Cut       bool
 	Artifacts []*ranArtifact
@@ -79,8 +81,15 @@ func (t *timelinePage) ask(p *page, now float64) {
 	from, wrong := time.Parse(form.TimeLayout, p.C.Query("from"))
 	to, alsoWrong := time.Parse(form.TimeLayout, p.C.Query("to"))
 	t.Axis = chart.Axis{From: float64(from.Unix()), To: min(float64(to.Unix()), now)}
-	if wrong == nil && alsoWrong == nil && t.Axis.From < t.Axis.To {
+	switch {
+	case wrong == nil && alsoWrong == nil && t.Axis.From < t.Axis.To:
 		return
+	case wrong == nil && alsoWrong == nil && from.Before(to):
+		t.Fault = "That time has not come yet."
+	case wrong == nil && alsoWrong == nil:
+		t.Fault = "The end of that time is not behind its beginning."
+	case p.C.Query("from")+p.C.Query("to") != "":
+		t.Fault = "That time needs a beginning and an end."
 	}
 	if t.Days, _ = strconv.Atoi(p.C.Query("days")); t.Days < 1 || t.Days > 366 {
 		t.Days = 7

@@ -102,3 +102,14 @@ func TestTimelineOfABusyEnvironmentIsBounded(t *testing.T) {
 		t.Errorf("asked the API %d times", len(api.asked))
 	}
 }
+
+func TestTimelineSaysWhyAnotherTimeIsShown(t *testing.T) {
+	for query, want := range map[string]string{
+		"from=2026-03-25T12:00&to=2026-03-24T12:00": "The end of that time is not behind its beginning. The last 7 days are shown.",
+		"from=2036-03-24T12:00&to=2036-03-25T12:00": "That time has not come yet.",
+		"from=2026-03-25T12:00":                     "That time needs a beginning and an end.",
+		"from=x&to=2026-03-24T12:00&days=3":         "That time needs a beginning and an end. The last 3 days are shown.",
+	} {
+		timelineAPI(t, 0, "").open(t, "/acme/environments/prod/timeline?"+query).has(t, want)
+	}
+}

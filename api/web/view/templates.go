@@ -84,7 +84,7 @@ func (t *Templates) Render(name string, shown Layout) ([]byte, error) {
 	if err := t.pages[name].ExecuteTemplate(&content, "layout", shown); err != nil {
 		return nil, fmt.Errorf("make the page %s: %w", name, err)
 	}
-	return content.Bytes(), nil
+	return breakWords(content.Bytes()), nil
 }
 
 //go:embed static
