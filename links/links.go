@@ -36,6 +36,9 @@ func (l Links) API() string { return l.Base + Prefix }
 // Organizations is the page on which people choose an organization. None can have the name "-".
 func (l Links) Organizations() string { return l.page("-", "organizations") }
 
+// Invitation is the page on which a person accepts an invitation.
+func (l Links) Invitation(org, secret string) string { return l.page("-", "invitations", org, secret) }
+
 // Organization is the page of an organization.
 func (l Links) Organization(org string) string { return l.page(org) }
 

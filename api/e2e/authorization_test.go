@@ -28,6 +28,8 @@ func leastRole(method, path string) evidence.Role {
 		return evidence.NoRole
 	case under("/service-accounts/") && (!reads || strings.Contains(path, "/api-keys")):
 		return evidence.Snapshotter
+	case under("/organizations/{org}/invitations"):
+		return evidence.Admin
 	case reads, strings.HasSuffix(path, "/evaluate"), strings.Contains(path, "/audit_p"), under("/user/"):
 		return evidence.Reader
 	case under("/environments/{org}/{env_name}/report/"), under("/admission/"), method == http.MethodPut && path == "/environments/{org}":
@@ -49,7 +51,8 @@ func ofUsers(method, path string) bool {
 // their role: those that change who has access.
 func refusesTokens(method, path string) bool {
 	return method != http.MethodGet && (strings.HasPrefix(path, "/service-accounts/") ||
-		strings.HasPrefix(path, "/organizations/{org}/members/") || strings.HasPrefix(path, "/organizations/{org}/identity-providers/"))
+		strings.HasPrefix(path, "/organizations/{org}/members/") || strings.HasPrefix(path, "/organizations/{org}/identity-providers/") ||
+		strings.HasPrefix(path, "/organizations/{org}/invitations"))
 }
 
 // ofBeta reports whether an operation needs the beta features.

@@ -61,6 +61,7 @@ var exampleOrder = []string{
 	"assemble_artifact_audit_package", "get_audit_package", "assemble_attestation_audit_package", "download_attestation_audit_package",
 	"get_log", "get_log_checkpoint", "get_log_tile", "list_log_entries", "get_log_proof",
 	"sign_verdict", "get_signing_key",
+	"create_invitation", "list_invitations", "accept_invitation", "delete_invitation",
 	"put_admission_settings", "get_admission_settings", "validate_admission", "review_images", "provide_to_gatekeeper", "list_admissions",
 	"download_audit_log",
 }
@@ -181,6 +182,9 @@ var binaryMedia = map[string]bool{"application/gzip": true, "application/pdf": t
 func (p *examplePlayer) play(example examples.Example) {
 	p.t.Helper()
 	method, path := p.addressOf(example)
+	if example.Operation == "accept_invitation" {
+		example.Request = p.inviteAdmin()
+	}
 	got := p.request(method, path, adminKey, example.Request)
 	if got.status > http.StatusCreated {
 		p.t.Errorf("%s: %s %s answers %d: %s", example.Operation, method, path, got.status, got.body)
@@ -197,6 +201,17 @@ func (p *examplePlayer) play(example examples.Example) {
 		answer = string(text)
 	}
 	p.answers[example.Operation] = json.RawMessage(answer)
+}
+
+// inviteAdmin invites the administrator to the organization of somebody else, and returns the request that accepts it.
+func (p *examplePlayer) inviteAdmin() json.RawMessage {
+	p.t.Helper()
+	if got := p.do(http.MethodPost, "/api/v2/organizations", readerKey, []byte(`{"name":"platform"}`)); got.status != http.StatusCreated {
+		p.t.Fatalf("status %d: %s", got.status, got.body)
+	}
+	got := p.do(http.MethodPost, "/api/v2/organizations/platform/invitations", readerKey, []byte(`{"role":"member"}`))
+	_, secret := invitationOf(p.t, got)
+	return fmt.Appendf(nil, `{"secret":%q}`, secret)
 }
 
 // addressOf returns method and path of the operation, with the parameters.
@@ -340,6 +355,7 @@ func (p *examplePlayer) steady(text string) string {
 	})
 	text = regexp.MustCompile(evidence.APIKeyPattern).ReplaceAllString(text, exampleKey)
 	text = signingSecret.ReplaceAllString(text, exampleSecret)
+	text = invitationLink.ReplaceAllString(text, "/-/invitations/$1/...")
 	text = changingUse.ReplaceAllString(text, `"last_used_at":1793610000`)
 	text = changingPackage.ReplaceAllString(text, `"size":59335,"sha256":"f52c2a48bb96e9ea7c8175b643774f9b37c42f3cf462815bddbf946674f5776f"`)
 	for _, changing := range changingLog {

@@ -82,6 +82,9 @@ func (s *service) checkSecrets(request *http.Request, status int, body []byte) {
 		}
 		return
 	}
+	if link := invitationLink.FindSubmatch(body); link != nil && status == http.StatusCreated {
+		s.secrets.add(string(link[2]))
+	}
 	if madeKey.Match(body) {
 		s.t.Errorf("%s %s answers with a key: %s", request.Method, request.URL.Path, body)
 	}

@@ -109,10 +109,13 @@ func (s *Site) endLogin(p *page) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.Identities.UserPrincipal(p.C.UserContext(), name, s.Clock()); err != nil {
-		if evidence.CodeOf(err) == evidence.Unauthorized {
-			return p.ShowError(http.StatusForbidden, "There is no user '"+name+"' here. An administrator of an organization can add one.")
+	_, err = s.Identities.UserPrincipal(p.C.UserContext(), name, s.Clock())
+	if evidence.CodeOf(err) == evidence.Unauthorized {
+		if err = s.addInvited(p, name, kept.Next); evidence.CodeOf(err) == evidence.NotFound {
+			return p.ShowError(http.StatusForbidden, "There is no user '"+name+"' here. An administrator of an organization can invite you.")
 		}
+	}
+	if err != nil {
 		return err
 	}
 	s.sessions.EndAttempt(p.C)

@@ -42,6 +42,7 @@ type Identities interface {
 	// Authenticate returns whoever an API key speaks for, or an evidence.Unauthorized error.
 	Authenticate(ctx context.Context, secret string) (evidence.Principal, error)
 	request.Members
+	Invitations
 	// DefaultOrganization returns the name of the organization that a user opens first, or "".
 	DefaultOrganization(ctx context.Context, principal evidence.Principal) (string, error)
 	// OrganizationsOf returns the names of the organizations of a user.
@@ -96,6 +97,7 @@ func (s *Site) Mount(api API) {
 	}{
 		{"/signin", s.show(s.showSignIn), s.show(s.signIn)},
 		{"/signout", s.show(s.showSignOut), s.show(s.signOut)},
+		{invitationPath, s.show(s.showInvitation), s.show(s.acceptInvitation)},
 		{"/:org/policies/:policy/evaluate", s.signedIn(s.showEvaluation), s.signedIn(s.evaluatePolicy)},
 		{"/:org/settings/:area/:operation", s.signedIn(ofRequest(settings.ShowForm)), s.signedIn(ofRequest(settings.Send))},
 	} {

@@ -15,10 +15,12 @@ const (
 // AuditSource is the way by which a change was made.
 type AuditSource string
 
-// The sources. The contract names two more, scim and invitation, by which nothing is changed here.
+// The sources. The contract names one more, scim, by which nothing is changed here.
 const (
 	// SourceApp is the API.
 	SourceApp AuditSource = "app"
+	// SourceInvitation is an invitation that was accepted; who made it is the one who changed something.
+	SourceInvitation AuditSource = "invitation"
 	// SourceScript is the bootstrap file, or the operator's command.
 	SourceScript AuditSource = "script"
 )
@@ -31,6 +33,8 @@ const (
 	AuditUser             AuditSubject = "user"
 	AuditServiceAccount   AuditSubject = "service_account"
 	AuditIdentityProvider AuditSubject = "identity_provider"
+	// AuditInvitation is an invitation. The name is its id.
+	AuditInvitation AuditSubject = "invitation"
 	// AuditDatabase is the embedded database, of which an operator accepted that data is missing. The name says what.
 	AuditDatabase AuditSubject = "database"
 	// AuditEnvironment is an environment whose admission settings were changed. The name says how.

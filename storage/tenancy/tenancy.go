@@ -37,6 +37,7 @@ type Tenancy struct {
 	accounts          storage.Collection[identity.ServiceAccount]
 	keys              storage.Collection[evidence.Key]
 	identityProviders storage.Collection[identity.IdentityProvider]
+	invitations       storage.Collection[identity.Invitation]
 	auditLog          storage.Collection[identity.AuditEntry]
 	hooks             storage.Collection[hook]
 	turns             cache.Shared[turn]
@@ -71,6 +72,7 @@ func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenanc
 			func(a *identity.ServiceAccount) string { return accountID(a.OrgID, a.Name) }, accountFields),
 		identityProviders: storage.NewCollection(docs, providerSchema,
 			func(p *identity.IdentityProvider) string { return providerID(p.OrgID, p.Name) }, providerFields),
+		invitations: storage.NewCollection(docs, invitationSchema, func(i *identity.Invitation) string { return i.Hash }, invitationFields),
 		auditLog: storage.NewCollection(docs, auditSchema, func(e *identity.AuditEntry) string { return e.ID }, auditFields),
 		hooks: storage.NewCollection(docs, hookSchema, func(h *hook) string { return h.Hash },
 			func(h *hook) map[string]any { return map[string]any{"org": h.OrgID} }),
@@ -89,7 +91,7 @@ func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenanc
 // Schemas declares the collections that Tenancy uses.
 func Schemas() []*storage.Schema {
 	return []*storage.Schema{
-		userSchema, organizationSchema, organizationNameSchema, memberSchema, accountSchema, keySchema, providerSchema, auditSchema, hookSchema, versionSchema,
+		userSchema, organizationSchema, organizationNameSchema, memberSchema, accountSchema, keySchema, providerSchema, invitationSchema, auditSchema, hookSchema, versionSchema,
 	}
 }
 

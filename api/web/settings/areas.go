@@ -26,6 +26,8 @@ type area struct {
 var areas = []area{
 	{Name: "members", Title: "Members", list: "list_members", columns: []string{"user", "role", "created_at"},
 		forms: []string{"put_member"}, rowForms: []string{"put_member", "delete_member"}},
+	{Name: "invitations", Title: "Invitations", list: "list_invitations", columns: []string{"role", "description", "created_by", "created_at", "expires_at"},
+		forms: []string{"create_invitation"}, rowForms: []string{"delete_invitation"}},
 	{Name: "service-accounts", Title: "Service accounts", list: "list_service_accounts", columns: []string{"name", "privilege", "description", "created_at", "left_by_creator"},
 		forms: []string{"create_service_account"}, rowForms: []string{"update_service_account", "delete_service_account"}, opens: "keys"},
 	{Name: "keys", Title: "Keys of a service account", list: "list_service_account_api_keys", columns: []string{"description", "id", "created_at", "expires_at", "last_used_at"},
@@ -64,7 +66,7 @@ var areas = []area{
 
 // rowMembers are the members of rows that fill in parameters of another name.
 var rowMembers = map[string]string{
-	"action_number": "number", "key_id": "id", "delivery_id": "id", "env_name": "name", "flow_name": "name",
+	"action_number": "number", "key_id": "id", "delivery_id": "id", "invitation_id": "id", "env_name": "name", "flow_name": "name",
 	"custom_attestation_type_name": "name",
 	"policy_name":                  "name",
 }

@@ -121,7 +121,7 @@ func Send(r *request.Request) error {
 }
 
 // shownOnce are the members of answers that a page shows: secrets, and what a trial came to.
-var shownOnce = []string{"key", "secret", "accepted"}
+var shownOnce = []string{"key", "secret", "link", "accepted"}
 
 // showDone shows an answer that is shown once, and else goes on to the area.
 func (p *page) showDone(of *formPage, answer []byte) error {

@@ -1,0 +1,84 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"attestry/api/server"
+	"attestry/api/web/request"
+	"attestry/api/web/session"
+	"attestry/api/web/view"
+	"attestry/evidence"
+	"attestry/evidence/identity"
+)
+
+// Invitations reads invitations, and adds whoever has the link of one.
+type Invitations interface {
+	// Invitation returns the invitation of a secret that can be accepted; any other is evidence.NotFound.
+	Invitation(ctx context.Context, orgName string, secret evidence.Secret) (identity.Invitation, error)
+	// AddInvitedUser makes a user who has the link of an invitation that can be accepted; any other is evidence.NotFound.
+	AddInvitedUser(ctx context.Context, orgName string, secret evidence.Secret, userName string) error
+}
+
+const (
+	// invitations begins the paths of the pages of invitations. Visitors need not see the organization.
+	invitations    = "/-/invitations/"
+	invitationPath = invitations + ":inviting/:secret"
+)
+
+type invitationPage struct {
+	Inviting, Role, Inviter string
+	ExpiresAt               float64
+	// Viewer is who is signed in, "" for nobody. Login and SignIn are where others go.
+	Viewer, Login, SignIn string
+}
+
+// showInvitation shows who invites a visitor to what.
+func (s *Site) showInvitation(p *page) error {
+	inviting := p.Parameter("inviting")
+	found, err := s.Identities.Invitation(p.C.UserContext(), inviting, evidence.Secret(p.Parameter("secret")))
+	if err != nil {
+		return err
+	}
+	if p.Viewer, err = s.sessions.Principal(p.C); err != nil && !errors.Is(err, session.ErrSignedOut) {
+		return err
+	}
+	shown := invitationPage{Inviting: inviting, Role: found.Role.String(), Inviter: found.Inviter, ExpiresAt: found.ExpiresAt, Viewer: p.Viewer.Name}
+	next := "?next=" + url.QueryEscape(p.C.Path())
+	shown.SignIn = "/signin" + next
+	if s.Login != nil {
+		shown.Login = loginPath + next
+	}
+	p.C.Set("Cache-Control", "no-store")
+	return p.Render("invitation", "Invitation", &shown)
+}
+
+// acceptInvitation makes whoever is signed in a member.
+func (s *Site) acceptInvitation(p *page) (err error) {
+	if p.Viewer, err = s.sessions.Principal(p.C); err != nil {
+		return err
+	}
+	inviting := p.Parameter("inviting")
+	body, err := json.Marshal(map[string]string{"secret": p.Parameter("secret")})
+	if err != nil {
+		return err
+	}
+	var accepted struct{}
+	query := server.PageQuery{Method: http.MethodPost, Target: request.Target("/user/invitations/%s", inviting), ContentType: "application/json", Body: body}
+	if err := p.Ask(query, p.Decode(&accepted)); err != nil {
+		return err
+	}
+	return p.C.Redirect(view.Pages.Organization(inviting), http.StatusSeeOther)
+}
+
+// addInvited makes a user of somebody whom the identity provider names, if the page that they come from is that of an
+// invitation that can be accepted; else it is evidence.NotFound.
+func (s *Site) addInvited(p *page, name, from string) error {
+	link, _ := strings.CutPrefix(from, invitations)
+	inviting, secret, _ := strings.Cut(link, "/")
+	return s.Identities.AddInvitedUser(p.C.UserContext(), inviting, evidence.Secret(secret), name)
+}
