@@ -247,7 +247,14 @@ type Allowance struct {
 	UserID   string  `json:"user_id"`
 	UserName string  `json:"user_name"`
 	At       float64 `json:"at"`
+	// ExpiresAt is when the permission ends, in Unix seconds, 0 for never. Lapsed is set once the environment has been
+	// evaluated without it.
+	ExpiresAt float64 `json:"expires_at,omitempty"`
+	Lapsed    bool    `json:"lapsed,omitempty"`
 }
+
+// InForce reports whether the artifact is permitted at a time in Unix seconds.
+func (a *Allowance) InForce(at float64) bool { return a.ExpiresAt == 0 || at < a.ExpiresAt }
 
 // Repeat takes over what a later request says. Its time never goes back.
 func (a *Allowance) Repeat(later Allowance) {

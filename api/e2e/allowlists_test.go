@@ -167,3 +167,47 @@ func TestAllowListsOfOrganizationsAreSeparate(t *testing.T) {
 		t.Errorf("listed\n%s", got)
 	}
 }
+
+func TestAPermissionForAWeekEndsAfterIt(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{})
+	s.createEnvironment("prod", evidence.Server)
+	s.storePolicy("scanned", "attestations: [{name: scan, type: generic}]")
+	s.attach("prod", "scanned")
+	s.reportBuild(s.org, "web-ci", "web", "web", "acme/web", "1")
+	s.reportServer("prod", "web")
+	end := s.clock.read().Add(7 * 24 * time.Hour)
+	permit := func(body string) answer {
+		return s.do(http.MethodPut, "/api/v2"+s.allowlistsPath()+"/prod", memberKey, []byte(body))
+	}
+	body := fmt.Sprintf(`{"artifact_name":"web","artifact_fingerprint":%q,"description":"hotfix","expires_at":%d}`, evidence.HashAPIKey("web"), end.Unix())
+	if got := permit(body); got.status != http.StatusCreated || string(got.body) != body {
+		t.Fatalf("answered %d %s", got.status, got.body)
+	}
+	s.wantRunning("prod", "2 true", "web true became-compliant by allow_list")
+	if got := lookup(t, s.read(s.allowlistsPath()), 0, "expires_at"); got != float64(end.Unix()) {
+		t.Errorf("listed as ending at %v", got)
+	}
+	until := " until " + end.UTC().Format("2006-01-02 at 15:04 UTC") + ", whatever policies say: hotfix"
+	if got := textsIn(s.read("/snapshots/" + s.org + "/prod/2?explain=true")); !slices.ContainsFunc(got, func(text string) bool { return strings.HasSuffix(text, until) }) {
+		t.Errorf("the snapshot says %q", got)
+	}
+	assert := "/asserts/" + s.org + "/fingerprint/" + evidence.HashAPIKey("web") + "?environment_name=prod"
+	if lookup(t, s.read(assert), "compliant") != true {
+		t.Error("the artifact may not run while it is permitted")
+	}
+	s.clock.advance(7 * 24 * time.Hour)
+	if lookup(t, s.read(assert), "compliant") != false {
+		t.Error("the artifact may run when the permission has ended")
+	}
+	eventually(t, "the environment is evaluated without the permission", func() bool {
+		s.clock.advance(time.Second) // what was stored before waits for the sweep
+		return lookup(t, s.read("/snapshots/"+s.org+"/prod/-1"), "index") == 3.0
+	})
+	s.wantRunning("prod", "3 false", "web false became-non-compliant by allow_list missing_attestation")
+	if _, errors := permit(body).problem(t); !strings.HasPrefix(errors["expires_at"], "expires_at cannot be in the past") {
+		t.Errorf("a permission that has ended is answered %q", errors)
+	}
+	s.allowArtifact("prod", "web", "for good")
+	s.wantRunning("prod", "4 true", "web true became-compliant by allow_list")
+}

@@ -55,7 +55,11 @@ func TestAllPagesCanBeUsedByEverybody(t *testing.T) {
 	s.report(http.StatusCreated, "production", "server", fmt.Sprintf(
 		`{"type":"server","artifacts":[{"digests":{"/opt/web":%q},"creationTimestamp":1788990000},{"digests":{"/opt/other":%q},"creationTimestamp":1788990000}]}`,
 		fingerprint, digestOf("other")))
+	_, invitation := s.invite(`{"role":"member","description":"Grace, of the platform team"}`)
 	b := s.browser()
+	b.open(http.StatusOK, "/signin")
+	b.wantText("How to get a key")
+	b.wantGoodLooks("signin")
 	b.signIn(adminKey, "/"+s.org)
 	root := "/" + s.org
 	for name, page := range map[string]struct{ path, text string }{
@@ -78,6 +82,8 @@ func TestAllPagesCanBeUsedByEverybody(t *testing.T) {
 		"found":         {root + "/search?q=e&since=2026-01-01", "name: "},
 		"audit-log":     {root + "/settings/audit-log?event_type=added&from_timestamp=2026-01-01T00:00", "Download as CSV"},
 		"log":           {root + "/log", "Transparency log"},
+		"invitations":   {root + "/settings/invitations", "Grace"},
+		"invitation":    {"/-/invitations/" + s.org + "/" + invitation, "Join as"},
 		"members":       {root + "/members", "administrator"},
 		"settings":      {root + "/settings", "Service accounts"},
 		"area":          {root + "/settings/environments", "production"},

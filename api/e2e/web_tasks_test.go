@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 )
@@ -51,13 +52,18 @@ func TestNewUsersFindTheirWay(t *testing.T) {
 	b.wantText("release-2")
 	b.wantText("grace")
 
-	home() // admit an image
+	home() // admit an image for a week
 	b.click("Settings", "Environments", "Change", "Permit an artifact in an environment")
 	b.enter("artifact_fingerprint", digestOf("/opt/old"))
 	b.enter("artifact_name", "old")
 	b.enter("description", "until it is replaced")
+	week := s.clock.read().Add(7 * 24 * time.Hour)
+	b.do(chromedp.SetValue("#field-expires_at", week.UTC().Format("2006-01-02T15:04")))
 	b.click("Send")
 	b.wantText("done")
+	if expires := lookup(t, s.read(s.allowlistsPath()), 0, "expires_at"); expires != float64(week.Truncate(time.Minute).Unix()) {
+		t.Errorf("the permission ends at %v", expires)
+	}
 
 	home() // give CI access
 	b.click("Settings", "Service accounts", "Create a service account")

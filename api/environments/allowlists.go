@@ -16,6 +16,7 @@ type AllowlistPutInput struct {
 	ArtifactName        string `json:"artifact_name" maxLength:"1024" format:"plain-text"`
 	ArtifactFingerprint string `json:"artifact_fingerprint" pattern:"^[a-f0-9]{64}$"`
 	Description         string `json:"description" doc:"Why it is permitted." format:"plain-text"`
+	ExpiresAt           int64  `json:"expires_at,omitempty" maximum:"4102444800" doc:"When the permission ends, in Unix seconds; 0 or absent for never."`
 }
 
 // AllowlistResponse is an artifact that is permitted in an environment, as answers
@@ -27,6 +28,7 @@ type AllowlistResponse struct {
 	Timestamp       float64 `json:"timestamp" doc:"When it was permitted last, Unix seconds."`
 	UserName        string  `json:"user_name" doc:"Who permitted it last."`
 	Description     string  `json:"description"`
+	ExpiresAt       float64 `json:"expires_at,omitempty" doc:"When the permission ends or ended, Unix seconds; absent for never."`
 }
 
 // allowArtifact permits an artifact in an environment. If it runs there, what runs is evaluated
@@ -40,11 +42,14 @@ func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPa
 	if ref.Type == evidence.LogicalType {
 		return nil, evidence.FieldError("env_name", "Only physical environments have an allow list [input: %s]", in.Environment)
 	}
-	by := server.Principal(ctx)
+	by, now := server.Principal(ctx), evidence.Seconds(h.Clock())
+	if body.ExpiresAt != 0 && float64(body.ExpiresAt) <= now {
+		return nil, evidence.FieldError("expires_at", "expires_at cannot be in the past [input: %d]", body.ExpiresAt)
+	}
 	_, err = h.Allowlist.Put(ctx, evidence.Allowance{
 		ID: evidence.NewID(), Org: org.OrgID, Environment: ref.ID, Fingerprint: body.ArtifactFingerprint,
 		ArtifactName: body.ArtifactName, Description: body.Description,
-		UserID: by.UserID, UserName: by.Name, At: evidence.Seconds(h.Clock()),
+		UserID: by.UserID, UserName: by.Name, At: now, ExpiresAt: float64(body.ExpiresAt),
 	})
 	if err != nil {
 		return nil, err
@@ -87,7 +92,7 @@ func (h *handlers) showAllowances(ctx context.Context, all []evidence.Allowance)
 		}
 		shown = append(shown, AllowlistResponse{
 			ArtifactName: one.ArtifactName, Fingerprint: one.Fingerprint, EnvironmentName: environment.Name,
-			Timestamp: one.At, UserName: one.UserName, Description: one.Description,
+			Timestamp: one.At, UserName: one.UserName, Description: one.Description, ExpiresAt: one.ExpiresAt,
 		})
 	}
 	return shown, nil

@@ -229,15 +229,23 @@ type Explanation struct {
 
 // ExplainAllowance says who has allowed an artifact in an environment, when and why, as Explain does.
 func ExplainAllowance(l links.Links, org evidence.OrgAccess, environment string, allowance *evidence.Allowance, list *ReasonList) (explained []Explanation, leftOut int) {
+	until := ""
+	if allowance.ExpiresAt != 0 {
+		until = " until " + minuteOf(allowance.ExpiresAt)
+	}
 	one := Explanation{
 		Cause: "allow_listed", Links: map[string]string{"environment": l.Environment(org.OrgName, environment)},
-		Text: fmt.Sprintf("'%s' has allowed the artifact in environment '%s' on %s, whatever policies say: %s",
-			allowance.UserName, environment, time.Unix(int64(allowance.At), 0).UTC().Format("2006-01-02 at 15:04 UTC"), allowance.Description),
+		Text: fmt.Sprintf("'%s' has allowed the artifact in environment '%s' on %s%s, whatever policies say: %s",
+			allowance.UserName, environment, minuteOf(allowance.At), until, allowance.Description),
 	}
 	if !list.take(one.size()) {
 		return nil, 1
 	}
 	return []Explanation{one}, 0
+}
+
+func minuteOf(seconds float64) string {
+	return time.Unix(int64(seconds), 0).UTC().Format("2006-01-02 at 15:04 UTC")
 }
 
 // ExplainedAttestation is an attestation that decided about a rule.

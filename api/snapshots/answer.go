@@ -329,7 +329,7 @@ func (h *handlers) loadPolicies(ctx context.Context, environment *evidence.Envir
 			allowed = append(allowed, evidence.Fingerprints(one.Fingerprint, origins))
 		}
 	}
-	by, err := h.Allowlist.Of(ctx, s.Environment, allowed)
+	by, err := h.Allowlist.Of(ctx, s.Environment, allowed, s.Timestamp)
 	return &policyDecisions{
 		links: h.Links, org: org, applied: resource.NewPolicyViews(applied), explain: explain, environment: environment.Name, allowed: by,
 		reasons: resource.NewReasons(maxReasons),

@@ -45,6 +45,8 @@ type Allowance struct {
 	Reason string  `json:"reason"`
 	By     string  `json:"allowed_by"`
 	At     float64 `json:"allowed_at"` // Unix seconds
+	// Until is when the permission ends, in Unix seconds, 0 for never.
+	Until float64 `json:"allowed_until,omitempty"`
 }
 
 // PolicyEvaluation is what a policy says of an artifact.

@@ -11,9 +11,12 @@ import (
 )
 
 var allowlistSchema = &storage.Schema{
-	Name:    "allowlist",
-	Fields:  []string{"org", "time"},
-	Indexes: []storage.Index{{Name: "time", Fields: []string{"org", "time"}}},
+	Name:   "allowlist",
+	Fields: []string{"org", "time", "expires"},
+	Indexes: []storage.Index{
+		{Name: "time", Fields: []string{"org", "time"}},
+		{Name: "expires", Fields: []string{"expires"}, Required: "expires"},
+	},
 }
 
 // Outbox keeps the events that actions are to be notified of.
@@ -34,8 +37,15 @@ type Allowlist struct {
 // NewAllowlist binds the repository to an engine.
 func NewAllowlist(docs storage.Documents, outbox Outbox) *Allowlist {
 	return &Allowlist{docs: docs, outbox: outbox, collection: storage.NewCollection(docs, allowlistSchema,
-		func(a *evidence.Allowance) string { return allowanceID(a.Environment, a.Fingerprint) },
-		func(a *evidence.Allowance) map[string]any { return map[string]any{"org": a.Org, "time": a.At} })}
+		func(a *evidence.Allowance) string { return allowanceID(a.Environment, a.Fingerprint) }, allowanceFields)}
+}
+
+func allowanceFields(a *evidence.Allowance) map[string]any {
+	fields := map[string]any{"org": a.Org, "time": a.At}
+	if a.ExpiresAt != 0 && !a.Lapsed {
+		fields["expires"] = a.ExpiresAt
+	}
+	return fields
 }
 
 func allowanceID(environment, fingerprint string) string { return environment + "/" + fingerprint }
@@ -64,16 +74,29 @@ func (a *Allowlist) Put(ctx context.Context, fresh evidence.Allowance) (evidence
 	}
 }
 
-// Of returns which artifacts are permitted in an environment: one command per MaxMany. Of each artifact it gets all
-// fingerprints, and returns the allowance by the first one.
-func (a *Allowlist) Of(ctx context.Context, environment string, artifacts [][]string) (map[string]evidence.Allowance, error) {
+// Expired returns some allowances that have expired at a time in Unix seconds and have not lapsed.
+func (a *Allowlist) Expired(ctx context.Context, at float64) ([]evidence.Allowance, error) {
+	return storage.FindAll(ctx, a.collection, storage.Query{Index: "expires", To: &storage.Bound{Value: at}, Limit: storage.MaxMany})
+}
+
+// Lapse notes that the environment of an expired allowance has been evaluated without it, unless it was repeated meanwhile.
+func (a *Allowlist) Lapse(ctx context.Context, expired evidence.Allowance) error {
+	_, err := a.collection.Update(ctx, allowanceID(expired.Environment, expired.Fingerprint), storage.WithoutError(func(one *evidence.Allowance) {
+		one.Lapsed = one.ExpiresAt == expired.ExpiresAt
+	}))
+	return err
+}
+
+// Of returns which artifacts are permitted in an environment at a time in Unix seconds: one command per MaxMany. Of each
+// artifact it gets all fingerprints, and returns the allowance by the first one.
+func (a *Allowlist) Of(ctx context.Context, environment string, artifacts [][]string, at float64) (map[string]evidence.Allowance, error) {
 	ids := storage.IDs(slices.Concat(artifacts...), func(fingerprint string) string { return allowanceID(environment, fingerprint) })
 	found, err := a.collection.GetMany(ctx, storage.Distinct(ids))
 	byFingerprint := storage.ByKey(found, func(allowed *evidence.Allowance) string { return allowed.Fingerprint })
 	allowed := map[string]evidence.Allowance{}
 	for _, fingerprints := range artifacts {
 		for _, fingerprint := range slices.Backward(fingerprints) {
-			if allowance, ok := byFingerprint[fingerprint]; ok {
+			if allowance, ok := byFingerprint[fingerprint]; ok && allowance.InForce(at) {
 				allowed[fingerprints[0]] = allowance
 			}
 		}

@@ -86,7 +86,7 @@ func (j *judged) addEnvironment(ctx context.Context, store *app.Store, link link
 		return err
 	}
 	goBy := storage.Map(known, func(of knownArtifact) []string { return evidence.Fingerprints(of.facts.Fingerprint, of.origins) })
-	allowed, err := store.Allowlist.Of(ctx, environment.ID, goBy)
+	allowed, err := store.Allowlist.Of(ctx, environment.ID, goBy, 0)
 	if err != nil {
 		return err
 	}
@@ -102,8 +102,8 @@ func (j *judged) addEnvironment(ctx context.Context, store *app.Store, link link
 			Environment: environment.Name, Fingerprint: entry.Fingerprint, Since: entry.Since, StartedAt: started[entry.Since],
 			HTMLURL: link.Environment(f.of.Organization, environment.Name), Facts: known[i].facts,
 		}
-		if allowance, ok := allowed[entry.Fingerprint]; ok {
-			document.Allowed = &audit.Allowance{Reason: allowance.Description, By: allowance.UserName, At: allowance.At}
+		if allowance, ok := allowed[entry.Fingerprint]; ok && !allowance.Lapsed {
+			document.Allowed = &audit.Allowance{Reason: allowance.Description, By: allowance.UserName, At: allowance.At, Until: allowance.ExpiresAt}
 			j.allowances = append(j.allowances, environment.ID+"/"+entry.Fingerprint)
 		}
 		f.refer(&document, known[i].origins)

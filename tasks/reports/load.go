@@ -241,7 +241,7 @@ func (p *Processor) evaluate(ctx context.Context, in *snapshot.Input, applied []
 		if err != nil {
 			return err
 		}
-		allowed, err := p.store.Allowlist.Of(ctx, in.Report.Environment, goBy)
+		allowed, err := p.store.Allowlist.Of(ctx, in.Report.Environment, goBy, evidence.Seconds(p.clock()))
 		if err != nil {
 			return err
 		}

@@ -28,11 +28,13 @@ type Sweeper struct {
 	clock  evidence.Clock
 	holder string
 	log    *slog.Logger
+	intake *Intake
 }
 
 // NewSweeper makes a sweeper that works when Sweep is called.
 func NewSweeper(store *app.Store, queues relay.Queues, clock evidence.Clock, log *slog.Logger) *Sweeper {
-	return &Sweeper{store: store, queues: queues, clock: clock, holder: evidence.NewID(), log: log}
+	return &Sweeper{store: store, queues: queues, clock: clock, holder: evidence.NewID(), log: log,
+		intake: NewIntake(store, unattended{}, unattended{}, clock, 0)}
 }
 
 // Sweep looks once, if this process is the elected one.
@@ -51,7 +53,7 @@ func (s *Sweeper) Sweep(ctx context.Context) error {
 			return err
 		}
 		if after = next; next == "" {
-			return nil
+			return s.lapse(ctx)
 		}
 	}
 }

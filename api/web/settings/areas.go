@@ -39,7 +39,7 @@ var areas = []area{
 	{Name: "environments", Title: "Environments", list: "list_envs", columns: []string{"name", "type", "description", "policies", "included_environments"},
 		forms: []string{"create_env"}, rowForms: []string{"update_env", "attach_policy_to_env", "detach_policy_from_env", "join_physical_to_logical",
 			"put_admission_settings", "allow_artifact_for_env", "rename_environment", "archive_env"}},
-	{Name: "allow-list", Title: "Allowed artifacts", list: "list_allowlist", columns: []string{"artifact_name", "fingerprint", "environment_name", "user_name", "description", "timestamp"},
+	{Name: "allow-list", Title: "Allowed artifacts", list: "list_allowlist", columns: []string{"artifact_name", "fingerprint", "environment_name", "user_name", "description", "timestamp", "expires_at"},
 		forms: []string{"allow_artifact_for_env"}},
 	{Name: "policies", Title: "Policies", list: "list_policies", columns: []string{"name", "type", "description", "last_modified_at"},
 		forms: []string{"put_policy"}, rowForms: []string{"put_policy"},

@@ -59,8 +59,12 @@ func explained(one *audit.EnvironmentDocument) cell {
 }
 
 func allowed(one *audit.Allowance) []paragraph {
+	until := ""
+	if one.Until != 0 {
+		until = ", until " + moment(one.Until)
+	}
 	return []paragraph{
-		{text: "On the allow list of the environment" + labelled(" by", one.By) + ", " + moment(one.At) + ".", style: strong.in(blue), space: 1},
+		{text: "On the allow list of the environment" + labelled(" by", one.By) + ", " + moment(one.At) + until + ".", style: strong.in(blue), space: 1},
 		{text: shorten(one.Reason, maxDescription), style: body},
 	}
 }

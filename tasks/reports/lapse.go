@@ -1,0 +1,53 @@
+package reports
+
+import (
+	"context"
+
+	"attestry/evidence"
+	"attestry/evidence/job"
+)
+
+// lapse has environments evaluated again in which artifacts run that are not permitted any more (docs/semantics.md 9.5). An
+// evaluation that is asked for twice, as a worker was killed in between, changes nothing.
+func (s *Sweeper) lapse(ctx context.Context) error {
+	expired, err := s.store.Allowlist.Expired(ctx, evidence.Seconds(s.clock()))
+	if err != nil {
+		return err
+	}
+	for _, one := range expired {
+		// From now on a report like the last one is judged again.
+		if err := s.store.Generations.Bump(ctx, one.Org); err != nil {
+			return err
+		}
+		runs, err := s.store.Running.Runs(ctx, one.Environment, one.Fingerprint)
+		if err != nil {
+			return err
+		}
+		if runs {
+			if err := s.evaluateWithout(ctx, one); err != nil {
+				return err
+			}
+		}
+		if err := s.store.Allowlist.Lapse(ctx, one); err != nil {
+			return err
+		}
+		s.log.Info("an artifact is not permitted any more", "org", one.Org, "environment", one.Environment, "fingerprint", one.Fingerprint)
+	}
+	return nil
+}
+
+// evaluateWithout has the environment of an expired allowance evaluated. The sweep enqueues the task.
+func (s *Sweeper) evaluateWithout(ctx context.Context, expired evidence.Allowance) error {
+	environment, err := s.store.Environments.Get(ctx, expired.Environment)
+	if err != nil {
+		return err
+	}
+	return s.intake.Reevaluate(ctx, expired.Org, expired.Environment, environment.Type, expired.UserName)
+}
+
+// unattended is for an intake that nobody waits for, and whose tasks the sweep enqueues.
+type unattended struct{}
+
+func (unattended) Dispatch(context.Context, *job.Kind, string, int64) {}
+func (unattended) Away() bool                                         { return false }
+func (unattended) Register(string) (<-chan struct{}, func(), bool)    { return nil, func() {}, false }
