@@ -38,6 +38,7 @@ type GetEnvironmentResponse struct {
 	LastReportedAt       *float64          `json:"last_reported_at" nullable:"true"`
 	LastChangedAt        *float64          `json:"last_changed_at" nullable:"true"`
 	State                *bool             `json:"state" nullable:"true"`
+	StateSince           *float64          `json:"state_since,omitempty" doc:"Since when the state is what it is, Unix seconds; absent of logical environments and while it is not known."`
 	Counts               *snapshot.Counts  `json:"artifact_compliance_count,omitempty" doc:"Verdicts on what runs by the last snapshot; absent of logical environments and before the first one."`
 	IncludeScaling       bool              `json:"include_scaling"`
 	Tags                 map[string]string `json:"tags"`
@@ -231,7 +232,7 @@ func (r *GetEnvironmentResponse) showHead(e *evidence.Environment, head snapshot
 	r.LastReportedAt = resource.NilUnlessPositive(head.LastReportedAt)
 	r.LastChangedAt = resource.NilUnlessPositive(head.Timestamp)
 	r.LastModifiedAt = max(e.LastModifiedAt, head.LastReportedAt)
-	r.State = head.State
+	r.State, r.StateSince = head.State, resource.NilUnlessPositive(head.StateSince)
 	if head.Last > 0 {
 		r.Counts = new(head.Counts)
 	}

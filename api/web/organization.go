@@ -22,6 +22,7 @@ type environment struct {
 	State          *bool            `json:"state"`
 	LastReportedAt *float64         `json:"last_reported_at"`
 	LastChangedAt  *float64         `json:"last_changed_at"`
+	StateSince     *float64         `json:"state_since"`
 	Policies       []string         `json:"policies"`
 	Included       []string         `json:"included_environments"`
 	Counts         *snapshot.Counts `json:"artifact_compliance_count"`

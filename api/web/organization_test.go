@@ -57,6 +57,11 @@ func TestEnvironmentsArePagedAndThoseThatFailComeFirst(t *testing.T) {
 	api.open(t, "/acme?page=2").has(t, "49nn", "58nn", `href="?page=1"`)
 }
 
+func TestHomeSaysSinceWhenAnEnvironmentIsRed(t *testing.T) {
+	since := testTime.Add(-3 * 24 * time.Hour).Unix()
+	newFakeAPI(t, homeAnswers(fmt.Sprintf(`{"name":"a","type":"server","state":false,"state_since":%d}`, since))).open(t, "/acme").has(t, `since <time`, "3 days ago</time></span>")
+}
+
 func TestHomeSaysFirstWhatNeedsAttention(t *testing.T) {
 	silent := fmt.Sprintf(`{"name":"silent","type":"K8S","state":true,"last_reported_at":%d}`, testTime.Add(-time.Hour).Unix())
 	for environments, want := range map[string]string{

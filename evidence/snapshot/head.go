@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"reflect"
 	"slices"
 
 	"attestry/evidence/job"
@@ -19,8 +20,11 @@ type Head struct {
 	Root      string  `json:"root"`
 	Counts    Counts  `json:"counts"`
 	// State is the verdict on all that runs, nil when it is unknown.
-	State  *bool `json:"state"`
-	Events int64 `json:"events"`
+	State *bool `json:"state"`
+	// StateSince is the time of the snapshot with which the state became what it is, in Unix seconds; 0 if an earlier
+	// version of the service made it.
+	StateSince float64 `json:"state_since,omitempty"`
+	Events     int64   `json:"events"`
 	// Policies are those that the last snapshot applied.
 	Policies []policy.Reference `json:"policies,omitempty"`
 	// SnapshotGeneration is the generation in which the last snapshot was evaluated.
@@ -124,6 +128,9 @@ func (h *Head) MarkProcessed(arrival int64, outcome Outcome) {
 func (h *Head) Advance(s *Snapshot) {
 	if s.Number <= h.Last {
 		return
+	}
+	if h.Last == 0 || !reflect.DeepEqual(h.State, s.State) {
+		h.StateSince = s.Timestamp
 	}
 	h.Last = s.Number
 	h.Timestamp = s.Timestamp

@@ -51,3 +51,18 @@ func TestAdvanceNeverGoesBack(t *testing.T) {
 		t.Errorf("head is %+v", head)
 	}
 }
+
+func TestHeadKnowsSinceWhenItHasItsState(t *testing.T) {
+	head := Head{}
+	for i, step := range []struct {
+		state *bool
+		since float64
+	}{
+		{nil, 1}, {nil, 1}, {new(false), 3}, {new(false), 3}, {new(true), 5}, {new(false), 6}, {nil, 7},
+	} {
+		head.Advance(&Snapshot{Number: int64(i + 1), Timestamp: float64(i + 1), State: step.state})
+		if head.StateSince != step.since {
+			t.Errorf("after snapshot %d the state is there since %v, want %v", i+1, head.StateSince, step.since)
+		}
+	}
+}
