@@ -44,14 +44,10 @@ type ImageReviewStatus struct {
 
 // reviewImages answers an ImageReview. A cluster sends those annotations of the pod whose key contains
 // .image-policy.k8s.io/.
-func (h *handlers) reviewImages(ctx context.Context, in *resource.EnvironmentPath, body *AnyReview) (*server.Answer[ImageReviewResponse], error) {
+func (h *handlers) reviewImages(ctx context.Context, _ *resource.EnvironmentPath, environment evidence.Environment, body *AnyReview) (*server.Answer[ImageReviewResponse], error) {
 	org := server.Access(ctx)
-	environment, err := h.LoadEnvironment(ctx, in.Environment)
-	if err != nil {
-		return nil, err
-	}
 	var sent imageReview
-	err = json.Unmarshal(body.RawMessage, &sent)
+	err := json.Unmarshal(body.RawMessage, &sent)
 	answer := ImageReviewResponse{APIVersion: cmp.Or(sent.APIVersion, imageReviewVersion), Kind: cmp.Or(sent.Kind, imageReviewKind)}
 	if err != nil || sent.APIVersion != imageReviewVersion || sent.Kind != imageReviewKind || sent.Spec == nil {
 		answer.Status = ImageReviewStatus{
@@ -102,11 +98,7 @@ type ProvidedItem struct {
 
 // provide answers a ProviderRequest, whose keys are references of images. Gatekeeper does not say what is to run, so that
 // nothing is recorded.
-func (h *handlers) provide(ctx context.Context, in *resource.EnvironmentPath, body *AnyReview) (*server.Answer[ProviderResponse], error) {
-	environment, err := h.LoadEnvironment(ctx, in.Environment)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) provide(ctx context.Context, _ *resource.EnvironmentPath, environment evidence.Environment, body *AnyReview) (*server.Answer[ProviderResponse], error) {
 	answer := ProviderResponse{APIVersion: providerVersion, Kind: "ProviderResponse"}
 	var sent struct {
 		APIVersion string `json:"apiVersion"`

@@ -6,6 +6,7 @@ import (
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/evidence/admission"
+	"attestry/storage/environments"
 )
 
 type listRecordsInput struct {
@@ -45,11 +46,7 @@ type AdmissionRecordPage struct {
 	Admissions []AdmissionRecord `json:"admissions"`
 }
 
-func (h *handlers) listRecords(ctx context.Context, in *listRecordsInput) (*server.Answer[AdmissionRecordPage], error) {
-	ref, err := h.ResolveEnvironment(ctx, in.Environment)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) listRecords(ctx context.Context, in *listRecordsInput, ref environments.EnvironmentRef) (*server.Answer[AdmissionRecordPage], error) {
 	records, total, err := h.Admissions.List(ctx, ref.ID, h.Clock(), server.OffsetOf(in.Page, in.PerPage), in.PerPage)
 	return server.Answered(AdmissionRecordPage{
 		PageEnvelope: server.PageOf(ctx, h.Links, in.Page, in.PerPage, total).Envelope(), Admissions: resource.Map(records, showRecord),

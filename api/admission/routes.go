@@ -19,11 +19,11 @@ type handlers struct {
 func Routes(base *resource.Base) []server.Route {
 	h := &handlers{base, newVerdicts()}
 	return server.Routes(map[string]server.Binder{
-		"get_admission_settings": server.Handle(h.getSettings),
-		"put_admission_settings": server.WithBody(h.putSettings),
-		"list_admissions":        server.Handle(h.listRecords),
-		"validate_admission":     server.Limited(reviewLimit, server.WithBody(h.validate)),
-		"review_images":          server.Limited(reviewLimit, server.WithBody(h.reviewImages)),
-		"provide_to_gatekeeper":  server.Limited(reviewLimit, server.WithBody(h.provide)),
+		"get_admission_settings": resource.Found(h.LoadEnvironment, h.getSettings),
+		"put_admission_settings": resource.FoundWithBody(h.ResolveEnvironment, h.putSettings),
+		"list_admissions":        resource.Found(h.ResolveEnvironment, h.listRecords),
+		"validate_admission":     server.Limited(reviewLimit, resource.FoundWithBody(h.LoadEnvironment, h.validate)),
+		"review_images":          server.Limited(reviewLimit, resource.FoundWithBody(h.LoadEnvironment, h.reviewImages)),
+		"provide_to_gatekeeper":  server.Limited(reviewLimit, resource.FoundWithBody(h.LoadEnvironment, h.provide)),
 	})
 }

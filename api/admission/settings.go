@@ -10,6 +10,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/identity"
 	"attestry/storage"
+	"attestry/storage/environments"
 )
 
 // AdmissionSettings say how an environment answers clusters (docs/semantics.md 25.1). What a request leaves out has its
@@ -23,11 +24,7 @@ type AdmissionSettings struct {
 	BreakGlass       string   `json:"break_glass,omitempty" maxLength:"317" doc:"Key of a label or annotation whose value is the reason to admit a workload whatever the verdict is. Left out for none."`
 }
 
-func (h *handlers) getSettings(ctx context.Context, in *resource.EnvironmentPath) (*server.Answer[AdmissionSettings], error) {
-	environment, err := h.LoadEnvironment(ctx, in.Environment)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) getSettings(_ context.Context, _ *resource.EnvironmentPath, environment evidence.Environment) (*server.Answer[AdmissionSettings], error) {
 	return server.Answered(showSettings(environment.AdmissionOf())), nil
 }
 
@@ -39,16 +36,12 @@ func showSettings(s evidence.AdmissionSettings) AdmissionSettings {
 }
 
 // putSettings replaces the settings, in one batch with the entry of the audit log that says what has changed.
-func (h *handlers) putSettings(ctx context.Context, in *resource.EnvironmentPath, body *AdmissionSettings) (*server.Answer[AdmissionSettings], error) {
-	ref, err := h.ResolveEnvironment(ctx, in.Environment)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) putSettings(ctx context.Context, in *resource.EnvironmentPath, ref environments.EnvironmentRef, body *AdmissionSettings) (*server.Answer[AdmissionSettings], error) {
 	if ref.Type != evidence.K8S {
 		return nil, evidence.FieldError("env_name", "Only environments of the type K8S have admission settings [input: %s]", in.Environment)
 	}
 	next := body.evidence()
-	err = h.Tenancy.RecordEnvironment(ctx, server.Access(ctx).OrgName, identity.ActorOf(server.Principal(ctx)), func(batch *storage.Batch) (string, error) {
+	err := h.Tenancy.RecordEnvironment(ctx, server.Access(ctx).OrgName, identity.ActorOf(server.Principal(ctx)), func(batch *storage.Batch) (string, error) {
 		return h.Environments.SetAdmissionIn(ctx, batch, ref.ID, next, evidence.Seconds(h.Clock()))
 	})
 	return server.Answered(showSettings(next)), resource.EnvironmentNotFound(ctx, in.Environment, err)

@@ -75,12 +75,8 @@ type AdmissionStatus struct {
 }
 
 // validate answers an AdmissionReview. One that cannot be read is answered as the settings say.
-func (h *handlers) validate(ctx context.Context, in *resource.EnvironmentPath, body *AnyReview) (*server.Answer[AdmissionReviewResponse], error) {
+func (h *handlers) validate(ctx context.Context, _ *resource.EnvironmentPath, environment evidence.Environment, body *AnyReview) (*server.Answer[AdmissionReviewResponse], error) {
 	org := server.Access(ctx)
-	environment, err := h.LoadEnvironment(ctx, in.Environment)
-	if err != nil {
-		return nil, err
-	}
 	var sent review
 	workload, fault := readReview(body.RawMessage, &sent)
 	if fault != "" {

@@ -211,11 +211,11 @@ func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttesta
 		query.Types = []string{kind}
 	}
 	if in.Flow != "" {
-		ref, err := h.ResolveFlow(ctx, in.Flow)
+		flow, err := h.ResolveFlow(ctx, in.Flow)
 		if err != nil {
 			return nil, err
 		}
-		query.Flows = []string{ref.ID}
+		query.Flows = []string{flow}
 	}
 	found, err := h.Attestations.ByCommit(ctx, query, maxCommitAttestations, h.BatchBytes)
 	return server.Answered(jsonstream.NewMap(query.Commits, func(commit string) jsonstream.List[Attestation] {
@@ -290,11 +290,7 @@ type TrailAttestationPath struct {
 
 // getTrailAttestations lists the attestations of a name on a trail and on its
 // artifacts, newest first.
-func (h *handlers) getTrailAttestations(ctx context.Context, in *TrailAttestationPath) (*server.Answer[jsonstream.List[Attestation]], error) {
-	trail, err := h.LoadTrail(ctx, &in.TrailPath)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) getTrailAttestations(ctx context.Context, in *TrailAttestationPath, trail evidence.Trail) (*server.Answer[jsonstream.List[Attestation]], error) {
 	found := h.Attestations.Page(pipelines.AttestationQuery{Org: server.Access(ctx).OrgID, Trail: trail.Key(), Name: in.Name}, 0, maxNamedAttestations)
 	return server.Answered(h.listOfAttestations(found)), nil
 }

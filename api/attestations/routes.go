@@ -2,11 +2,12 @@
 package attestations
 
 import (
+	"context"
+
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/evidence"
 	"attestry/evidence/attestation"
-	"context"
 )
 
 type handlers struct{ *resource.Base }
@@ -45,9 +46,9 @@ func Routes(base *resource.Base) []server.Route {
 		"post_override_attestation":      server.WithBody(h.overrideAttestation),
 		"get_attestations":               server.Handle(h.listAttestations),
 		"list_attestations_for_criteria": server.Handle(h.listCommitAttestations),
-		"get_flow_attestations":          resource.OfFlow(h.Base, h.listFlowAttestations),
-		"get_artifact_attestation":       resource.OfFlow(h.Base, h.getArtifactAttestations),
-		"get_trail_attestation":          server.Handle(h.getTrailAttestations),
+		"get_flow_attestations":          resource.Found(h.ResolveFlow, h.listFlowAttestations),
+		"get_artifact_attestation":       resource.Found(h.ResolveFlow, h.getArtifactAttestations),
+		"get_trail_attestation":          resource.Found(h.LoadTrail, h.getTrailAttestations),
 		"get_attestation_evidence":       server.Handle(h.getEvidence),
 	})
 }

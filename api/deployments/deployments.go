@@ -87,11 +87,7 @@ type getDeploymentInput struct {
 }
 
 // getDeployment reads the last deployment of a fingerprint.
-func (h *handlers) getDeployment(ctx context.Context, in *getDeploymentInput) (*server.Answer[Deployment], error) {
-	environment, err := h.loadCurrentEnvironment(ctx, in.Environment)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) getDeployment(ctx context.Context, in *getDeploymentInput, environment evidence.Environment) (*server.Answer[Deployment], error) {
 	found, err := h.Deployments.Latest(ctx, physicalIDs(&environment), strings.ToLower(in.Fingerprint))
 	if err != nil {
 		return nil, resource.NotFound(err, "Deployment of '%s' to environment '%s' not found", in.Fingerprint, in.Environment)

@@ -13,7 +13,7 @@ func Routes(base *resource.Base) []server.Route {
 	h := &handlers{base}
 	return server.Routes(map[string]server.Binder{
 		"list_deployments":               server.Handle(h.listDeployments),
-		"get_deployment":                 server.Handle(h.getDeployment),
+		"get_deployment":                 resource.Found(h.loadCurrentEnvironment, h.getDeployment),
 		"list_env_deployments":           server.Handle(h.listEnvironmentDeployments),
 		"get_deployment_frequency":       server.Handle(h.getDeploymentFrequency),
 		"list_repo_deployments":          server.Handle(h.listRepoDeployments),

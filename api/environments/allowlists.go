@@ -33,12 +33,8 @@ type AllowlistResponse struct {
 
 // allowArtifact permits an artifact in an environment. If it runs there, what runs is evaluated
 // again, and the answer waits for the snapshot that shows the verdict.
-func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPath, body *AllowlistPutInput) (*server.StatusAnswer[AllowlistPutInput], error) {
+func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPath, ref environments.EnvironmentRef, body *AllowlistPutInput) (*server.StatusAnswer[AllowlistPutInput], error) {
 	org := server.Access(ctx)
-	ref, err := h.ResolveEnvironment(ctx, in.Environment)
-	if err != nil {
-		return nil, err
-	}
 	if ref.Type == evidence.LogicalType {
 		return nil, evidence.FieldError("env_name", "Only physical environments have an allow list [input: %s]", in.Environment)
 	}
@@ -46,7 +42,7 @@ func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPa
 	if body.ExpiresAt != 0 && float64(body.ExpiresAt) <= now {
 		return nil, evidence.FieldError("expires_at", "expires_at cannot be in the past [input: %d]", body.ExpiresAt)
 	}
-	_, err = h.Allowlist.Put(ctx, evidence.Allowance{
+	_, err := h.Allowlist.Put(ctx, evidence.Allowance{
 		ID: evidence.NewID(), Org: org.OrgID, Environment: ref.ID, Fingerprint: body.ArtifactFingerprint,
 		ArtifactName: body.ArtifactName, Description: body.Description,
 		UserID: by.UserID, UserName: by.Name, At: now, ExpiresAt: float64(body.ExpiresAt),

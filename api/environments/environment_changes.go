@@ -33,11 +33,7 @@ type JoinPhysicalToLogicalPutInput struct {
 }
 
 // updateEnvironment changes what is sent of an environment. Unlike the PUT, an empty description clears the former one.
-func (h *handlers) updateEnvironment(ctx context.Context, in *resource.EnvironmentPath, body *UpdateEnvironmentPatchInput) (*server.TextAnswer, error) {
-	ref, err := h.ResolveEnvironment(ctx, in.Environment)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) updateEnvironment(ctx context.Context, in *resource.EnvironmentPath, ref environments.EnvironmentRef, body *UpdateEnvironmentPatchInput) (*server.TextAnswer, error) {
 	policies, err := h.resolvePolicies(ctx, ref.Type, body.Policies)
 	if err != nil {
 		return nil, err
@@ -59,13 +55,9 @@ func (h *handlers) updateEnvironment(ctx context.Context, in *resource.Environme
 }
 
 // archiveEnvironment archives an environment and removes it from the snapshots of logical environments.
-func (h *handlers) archiveEnvironment(ctx context.Context, in *resource.EnvironmentPath) (*server.TextAnswer, error) {
+func (h *handlers) archiveEnvironment(ctx context.Context, in *resource.EnvironmentPath, ref environments.EnvironmentRef) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
-	ref, err := h.ResolveEnvironment(ctx, in.Environment)
-	if err != nil {
-		return nil, err
-	}
-	err = h.Environments.Archive(ctx, org.OrgID, in.Environment, evidence.Seconds(h.Clock()))
+	err := h.Environments.Archive(ctx, org.OrgID, in.Environment, evidence.Seconds(h.Clock()))
 	if err == nil {
 		err = h.Logical.MemberArchived(ctx, org.OrgID, ref.ID)
 	}
@@ -82,11 +74,7 @@ func (h *handlers) renameEnvironment(ctx context.Context, in *resource.Environme
 }
 
 // joinEnvironment adds a physical environment to the logical one of the path.
-func (h *handlers) joinEnvironment(ctx context.Context, in *resource.EnvironmentPath, body *JoinPhysicalToLogicalPutInput) (*server.TextAnswer, error) {
-	logical, err := h.ResolveEnvironment(ctx, in.Environment)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) joinEnvironment(ctx context.Context, in *resource.EnvironmentPath, logical environments.EnvironmentRef, body *JoinPhysicalToLogicalPutInput) (*server.TextAnswer, error) {
 	member, err := h.ResolveEnvironment(ctx, body.PhysicalEnvironment)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"attestry/api/server"
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
+	"attestry/storage/environments"
 )
 
 // defaultEnvironmentsPerPage is the size of a page if the query has only its number.
@@ -111,11 +112,7 @@ func (h *handlers) environmentChange(ctx context.Context, body *CreateEnvironmen
 	return change, err
 }
 
-func (h *handlers) getEnvironment(ctx context.Context, in *resource.EnvironmentPath) (*server.Answer[GetEnvironmentResponse], error) {
-	ref, err := h.ResolveEnvironment(ctx, in.Environment)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) getEnvironment(ctx context.Context, _ *resource.EnvironmentPath, ref environments.EnvironmentRef) (*server.Answer[GetEnvironmentResponse], error) {
 	found, err := h.Environments.Get(ctx, ref.ID)
 	if err != nil {
 		return nil, fmt.Errorf("environment %s has a name but no document: %w", ref.ID, err)

@@ -18,30 +18,20 @@ type AttachPoliciesPutInput struct {
 	PolicyNames []string `json:"policy_names" maxItems:"100"`
 }
 
-// attachPolicies attaches policies and waits for the snapshot that shows what they say.
-func (h *handlers) attachPolicies(ctx context.Context, in *resource.EnvironmentPath, body *AttachPoliciesPutInput) (*server.TextAnswer, error) {
-	return h.changePolicies(ctx, in, body, h.Environments.AttachPolicies)
-}
-
-// detachPolicies detaches policies and waits for the snapshot without them.
-func (h *handlers) detachPolicies(ctx context.Context, in *resource.EnvironmentPath, body *AttachPoliciesPutInput) (*server.TextAnswer, error) {
-	return h.changePolicies(ctx, in, body, h.Environments.DetachPolicies)
-}
-
-func (h *handlers) changePolicies(ctx context.Context, in *resource.EnvironmentPath, body *AttachPoliciesPutInput, change func(context.Context, string, []string, float64) error) (*server.TextAnswer, error) {
-	ref, err := h.ResolveEnvironment(ctx, in.Environment)
-	if err != nil {
-		return nil, err
-	}
-	names, err := h.resolvePolicies(ctx, ref.Type, &body.PolicyNames)
-	if err != nil {
-		return nil, err
-	}
-	err = change(ctx, ref.ID, *names, evidence.Seconds(h.Clock()))
-	if err == nil {
-		err = h.applyPolicies(ctx, ref)
-	}
-	return environmentChanged(ctx, in.Environment, err)
+// changePolicies makes the operation that attaches or detaches policies, and waits for the snapshot that shows what those say
+// that are attached then.
+func (h *handlers) changePolicies(change func(ctx context.Context, id string, names []string, now float64) error) server.Binder {
+	return resource.FoundWithBody(h.ResolveEnvironment, func(ctx context.Context, in *resource.EnvironmentPath, ref environments.EnvironmentRef, body *AttachPoliciesPutInput) (*server.TextAnswer, error) {
+		names, err := h.resolvePolicies(ctx, ref.Type, &body.PolicyNames)
+		if err != nil {
+			return nil, err
+		}
+		err = change(ctx, ref.ID, *names, evidence.Seconds(h.Clock()))
+		if err == nil {
+			err = h.applyPolicies(ctx, ref)
+		}
+		return environmentChanged(ctx, in.Environment, err)
+	})
 }
 
 // resolvePolicies returns the names of policies that a write sends, each once, all of which

@@ -14,15 +14,15 @@ func Routes(base *resource.Base) []server.Route {
 	serve := map[string]server.Binder{
 		"create_env":               server.WithBody(h.createEnvironment),
 		"list_envs":                server.Handle(h.listEnvironments),
-		"get_environment":          server.Handle(h.getEnvironment),
-		"update_env":               server.WithBody(h.updateEnvironment),
-		"archive_env":              server.Handle(h.archiveEnvironment),
+		"get_environment":          resource.Found(h.ResolveEnvironment, h.getEnvironment),
+		"update_env":               resource.FoundWithBody(h.ResolveEnvironment, h.updateEnvironment),
+		"archive_env":              resource.Found(h.ResolveEnvironment, h.archiveEnvironment),
 		"rename_environment":       server.WithBody(h.renameEnvironment),
-		"join_physical_to_logical": server.WithBody(h.joinEnvironment),
+		"join_physical_to_logical": resource.FoundWithBody(h.ResolveEnvironment, h.joinEnvironment),
 		"list_allowlist":           server.Handle(h.listAllowlist),
-		"allow_artifact_for_env":   server.WithBody(h.allowArtifact),
-		"attach_policy_to_env":     server.WithBody(h.attachPolicies),
-		"detach_policy_from_env":   server.WithBody(h.detachPolicies),
+		"allow_artifact_for_env":   resource.FoundWithBody(h.ResolveEnvironment, h.allowArtifact),
+		"attach_policy_to_env":     h.changePolicies(h.Environments.AttachPolicies),
+		"detach_policy_from_env":   h.changePolicies(h.Environments.DetachPolicies),
 	}
 	for i := range reportTypes {
 		one := &reportTypes[i]

@@ -43,19 +43,15 @@ func (in *ApprovalPostInput) reviews() (reviews []approval.Review) {
 }
 
 // postApproval approves the newest record of an artifact in a flow.
-func (h *handlers) postApproval(ctx context.Context, in *resource.FlowPath, body *ApprovalPostInput) (*server.StatusAnswer[ApprovalPostInput], error) {
+func (h *handlers) postApproval(ctx context.Context, in *resource.FlowPath, flowID string, body *ApprovalPostInput) (*server.StatusAnswer[ApprovalPostInput], error) {
 	org := server.Access(ctx)
-	ref, err := h.ResolveFlow(ctx, in.Flow)
-	if err != nil {
-		return nil, err
-	}
-	record, err := h.Artifacts.Latest(ctx, org.OrgID, ref.ID, "", body.ArtifactFingerprint)
+	record, err := h.Artifacts.Latest(ctx, org.OrgID, flowID, "", body.ArtifactFingerprint)
 	if err != nil {
 		return nil, resource.ArtifactNotFound(ctx, in.Flow, body.ArtifactFingerprint, err)
 	}
 	by := server.Principal(ctx)
 	fresh := approval.Approval{
-		ID: evidence.NewID(), Org: org.OrgID, Flow: ref.ID, Record: record.ID, Trail: record.Trail,
+		ID: evidence.NewID(), Org: org.OrgID, Flow: flowID, Record: record.ID, Trail: record.Trail,
 		Target: record.Fingerprint, ArtifactName: record.Filename, Description: body.Description,
 		Commits: body.SrcCommitList, OldestCommit: resource.ZeroIfNil(body.OldestCommit),
 		Reviews: body.reviews(), UserData: body.UserData.Sent(),

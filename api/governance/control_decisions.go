@@ -10,6 +10,7 @@ import (
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/evidence"
+	"attestry/evidence/control"
 	"attestry/storage"
 	"attestry/storage/pipelines"
 )
@@ -78,11 +79,8 @@ type ControlDecisionList struct {
 
 // listControlDecisions lists decisions by time. Decisions may be recorded on a control
 // before it exists, and are listed once it does.
-func (h *handlers) listControlDecisions(ctx context.Context, in *listControlDecisionsInput) (*server.Answer[ControlDecisionList], error) {
+func (h *handlers) listControlDecisions(ctx context.Context, in *listControlDecisionsInput, _ control.Control) (*server.Answer[ControlDecisionList], error) {
 	org := server.Access(ctx)
-	if _, err := h.loadControl(ctx, in.Identifier); err != nil {
-		return nil, err
-	}
 	query := pipelines.DecisionQuery{
 		Org: org.OrgID, Control: in.Identifier, Compliant: resource.IfSent(ctx, "is_compliant", in.IsCompliant), Descending: in.SortDirection == "desc",
 		From: resource.IfSent(ctx, "from_timestamp", in.From), To: resource.IfSent(ctx, "to_timestamp", in.To),
@@ -107,11 +105,8 @@ type getControlDecisionInput struct {
 	ID string `path:"decision_id"`
 }
 
-func (h *handlers) getControlDecision(ctx context.Context, in *getControlDecisionInput) (*server.Answer[ControlDecision], error) {
+func (h *handlers) getControlDecision(ctx context.Context, in *getControlDecisionInput, _ control.Control) (*server.Answer[ControlDecision], error) {
 	org := server.Access(ctx)
-	if _, err := h.loadControl(ctx, in.Identifier); err != nil {
-		return nil, err
-	}
 	decision, err := h.Attestations.Get(ctx, org.OrgID, in.ID)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && decision.Control != in.Identifier {
 		return nil, evidence.Errorf(evidence.NotFound, "Decision '%s' does not exist for control '%s'", in.ID, in.Identifier)

@@ -87,6 +87,9 @@ type ControlPath struct {
 	Identifier string `path:"identifier" doc:"Identifier of the control."`
 }
 
+// Place is the identifier of the control.
+func (p ControlPath) Place() string { return p.Identifier }
+
 func controlNotFound(ctx context.Context, identifier string, err error) error {
 	return resource.NotFound(err, "Control '%s' does not exist in organization '%s'", identifier, server.Access(ctx).OrgName)
 }
@@ -113,11 +116,7 @@ func (h *handlers) postControl(ctx context.Context, _ *server.OrgPath, body *Con
 	return h.answerControl(ctx, &created)
 }
 
-func (h *handlers) getControl(ctx context.Context, in *ControlPath) (*server.Answer[Control], error) {
-	found, err := h.loadControl(ctx, in.Identifier)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) getControl(ctx context.Context, _ *ControlPath, found control.Control) (*server.Answer[Control], error) {
 	return h.answerControl(ctx, &found)
 }
 
@@ -241,13 +240,10 @@ type ControlVersionList struct {
 	Versions []ControlVersion `json:"versions"`
 }
 
-func (h *handlers) listControlVersions(ctx context.Context, in *listControlVersionsInput) (*server.Answer[ControlVersionList], error) {
-	found, err := h.loadControl(ctx, in.Identifier)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) listControlVersions(ctx context.Context, in *listControlVersionsInput, found control.Control) (*server.Answer[ControlVersionList], error) {
 	page := server.PageOf(ctx, h.Links, in.Page, in.PerPage, int64(found.Version))
 	var versions []control.Version
+	var err error
 	if !page.Beyond() {
 		versions, err = h.Controls.Versions(ctx, &found, in.SortDirection == "desc", server.OffsetOf(in.Page, in.PerPage), in.PerPage)
 	}
@@ -259,11 +255,7 @@ type getControlVersionInput struct {
 	Version int `path:"version_number"`
 }
 
-func (h *handlers) getControlVersion(ctx context.Context, in *getControlVersionInput) (*server.Answer[ControlVersion], error) {
-	found, err := h.loadControl(ctx, in.Identifier)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) getControlVersion(ctx context.Context, in *getControlVersionInput, found control.Control) (*server.Answer[ControlVersion], error) {
 	version, err := h.Controls.Version(ctx, server.Access(ctx).OrgID, in.Identifier, in.Version)
 	if errors.Is(err, storage.ErrNotFound) || in.Version > found.Version {
 		return nil, evidence.Errorf(evidence.NotFound, "Version %d does not exist for control '%s'", in.Version, in.Identifier)
@@ -299,11 +291,8 @@ type controlCoverageInput struct {
 
 // getControlCoverage leaves out archived and logical environments. The totals are those of
 // all others, whatever the page is narrowed down to.
-func (h *handlers) getControlCoverage(ctx context.Context, in *controlCoverageInput) (*server.Answer[ControlCoverage], error) {
+func (h *handlers) getControlCoverage(ctx context.Context, in *controlCoverageInput, _ control.Control) (*server.Answer[ControlCoverage], error) {
 	org := server.Access(ctx)
-	if _, err := h.loadControl(ctx, in.Identifier); err != nil {
-		return nil, err
-	}
 	policies, err := h.Policies.List(ctx, org.OrgID)
 	if err != nil {
 		return nil, err

@@ -22,6 +22,9 @@ type ActionPath struct {
 	Number int64 `path:"action_number" doc:"Number of the action in its organization."`
 }
 
+// Place is the number of the action.
+func (p ActionPath) Place() int64 { return p.Number }
+
 // EnvActionPutInput is the body that creates or replaces an environment action
 // (docs/semantics.md 20.1).
 type EnvActionPutInput struct {
@@ -53,11 +56,7 @@ func (h *handlers) listActions(ctx context.Context, _ *server.OrgPath) (*server.
 	return server.Answered(jsonstream.Show(stored.All, read.show)), err
 }
 
-func (h *handlers) getAction(ctx context.Context, in *ActionPath) (*server.Answer[ActionResponse], error) {
-	found, err := h.findAction(ctx, in.Number)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) getAction(ctx context.Context, _ *ActionPath, found notification.Action) (*server.Answer[ActionResponse], error) {
 	read, err := h.readAround(ctx, found)
 	return server.Answered(read.show(&found)), err
 }
@@ -308,6 +307,9 @@ type NotificationPath struct {
 	Number int64 `path:"notification_number" doc:"Number of the action in its organization."`
 }
 
+// Place is the number of the action.
+func (p NotificationPath) Place() int64 { return p.Number }
+
 // EnvNotificationsResponse is an environment action as answers of its second address show it.
 type EnvNotificationsResponse struct {
 	ActionHead
@@ -328,11 +330,7 @@ func (h *handlers) listEnvironmentNotifications(ctx context.Context, _ *server.O
 	return server.Answered(jsonstream.Show(actions, read.showNotification)), err
 }
 
-func (h *handlers) getEnvironmentNotification(ctx context.Context, in *NotificationPath) (*server.Answer[EnvNotificationsResponse], error) {
-	found, err := h.findAction(ctx, in.Number)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) getEnvironmentNotification(ctx context.Context, _ *NotificationPath, found notification.Action) (*server.Answer[EnvNotificationsResponse], error) {
 	if found.Kind != notification.OfEnvironments {
 		return nil, actionNotFound()
 	}

@@ -108,11 +108,7 @@ type redeliverInput struct {
 }
 
 // redeliver makes a delivery due, whether or not it was delivered or given up. Workers look for due deliveries.
-func (h *handlers) redeliver(ctx context.Context, in *redeliverInput) (*server.Answer[Delivery], error) {
-	action, err := h.findAction(ctx, in.Number)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) redeliver(ctx context.Context, in *redeliverInput, action notification.Action) (*server.Answer[Delivery], error) {
 	org := server.Access(ctx).OrgID
 	found, err := h.Deliveries.Get(ctx, org, in.Delivery)
 	if err == nil && found.Value.Action != in.Number {
@@ -136,11 +132,7 @@ type TestDeliveries struct {
 }
 
 // testAction sends a test to every target of an action, also to those that are switched off.
-func (h *handlers) testAction(ctx context.Context, in *ActionPath) (*server.Answer[TestDeliveries], error) {
-	action, err := h.findAction(ctx, in.Number)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) testAction(ctx context.Context, _ *ActionPath, action notification.Action) (*server.Answer[TestDeliveries], error) {
 	org, now := server.Access(ctx), evidence.Seconds(h.Clock())
 	notice := notification.Notice{
 		ID: evidence.NewID(), EventType: notification.EventTest, Org: org.OrgName, Timestamp: now, Action: action.Name,

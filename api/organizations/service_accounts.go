@@ -87,6 +87,9 @@ type AccountPath struct {
 	Name string `path:"name" minLength:"1" maxLength:"64" pattern:"^[a-zA-Z0-9\\-]+$" doc:"Name of the service account."`
 }
 
+// Place is the name of the service account.
+func (p AccountPath) Place() string { return p.Name }
+
 func accountNotFound(err error) error { return resource.NotFound(err, "Service account not found") }
 
 func (h *handlers) listServiceAccounts(ctx context.Context, _ *server.OrgPath) (*server.Answer[[]ServiceAccount], error) {
@@ -160,14 +163,11 @@ func (h *handlers) managedAccount(ctx context.Context, name string) (identity.Se
 
 // updateServiceAccount changes what is sent of a service account. Nobody can give more than
 // they have.
-func (h *handlers) updateServiceAccount(ctx context.Context, in *AccountPath, body *ServiceAccountPatchInput) (*server.Answer[ServiceAccount], error) {
+func (h *handlers) updateServiceAccount(ctx context.Context, _ *AccountPath, account identity.ServiceAccount, body *ServiceAccountPatchInput) (*server.Answer[ServiceAccount], error) {
 	org := server.Access(ctx)
-	account, err := h.managedAccount(ctx, in.Name)
-	if err != nil {
-		return nil, err
-	}
 	privilege := account.Privilege
 	if body.Privilege != "" {
+		var err error
 		if privilege, err = evidence.ParseRole(string(body.Privilege)); err != nil {
 			return nil, err
 		}
@@ -186,10 +186,6 @@ func (h *handlers) updateServiceAccount(ctx context.Context, in *AccountPath, bo
 	return answerAccount(&changed), accountNotFound(err)
 }
 
-func (h *handlers) deleteServiceAccount(ctx context.Context, in *AccountPath) (*server.TextAnswer, error) {
-	account, err := h.managedAccount(ctx, in.Name)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) deleteServiceAccount(ctx context.Context, _ *AccountPath, account identity.ServiceAccount) (*server.TextAnswer, error) {
 	return server.OK(), accountNotFound(h.Tenancy.DeleteServiceAccount(ctx, server.Access(ctx).OrgName, actor(ctx), account))
 }

@@ -280,11 +280,7 @@ type TargetSecret struct {
 	Secret   string `json:"secret" doc:"Shown this once."`
 }
 
-func (h *handlers) rotateTargetSecret(ctx context.Context, in *TargetPath) (*server.Answer[TargetSecret], error) {
-	action, err := h.findAction(ctx, in.Number)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) rotateTargetSecret(ctx context.Context, in *TargetPath, action notification.Action) (*server.Answer[TargetSecret], error) {
 	target, ok := action.Target(in.Target)
 	if !ok {
 		return nil, evidence.NewError(evidence.NotFound, "Target not found")

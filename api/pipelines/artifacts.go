@@ -32,8 +32,8 @@ type ArtifactFlowPath struct {
 	Flow string `path:"flow_name" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$" doc:"Name of the flow."`
 }
 
-// FlowName is the name of the flow.
-func (p ArtifactFlowPath) FlowName() string { return p.Flow }
+// Place is the name of the flow.
+func (p ArtifactFlowPath) Place() string { return p.Flow }
 
 type listArtifactsInput struct {
 	server.OrgPath
@@ -56,11 +56,11 @@ func (h *handlers) listArtifacts(ctx context.Context, in *listArtifactsInput) (*
 	org := server.Access(ctx)
 	query := artifactPage(org, in.Page, in.PerPage)
 	if in.Flow != "" {
-		ref, err := h.ResolveFlow(ctx, in.Flow)
+		flow, err := h.ResolveFlow(ctx, in.Flow)
 		if err != nil {
 			return nil, err
 		}
-		query.Flow = ref.ID
+		query.Flow = flow
 	}
 	if in.Repo != "" {
 		repo, err := h.LoadRepo(ctx, in.Repo, in.Provider)

@@ -54,11 +54,11 @@ func (h *handlers) patchTags(ctx context.Context, in *patchTagsInput, body *TagP
 
 // tagFlow has what runs evaluated again, as policies may refer to the tags of flows.
 func (h *handlers) tagFlow(ctx context.Context, name string, body *TagPatchInput) error {
-	ref, err := h.ResolveFlow(ctx, name)
+	flow, err := h.ResolveFlow(ctx, name)
 	if err != nil {
 		return err
 	}
-	if err := h.Flows.SetTags(ctx, ref.ID, body.SetTags, body.RemoveTags, evidence.Seconds(h.Clock())); err != nil {
+	if err := h.Flows.SetTags(ctx, flow, body.SetTags, body.RemoveTags, evidence.Seconds(h.Clock())); err != nil {
 		return err
 	}
 	return h.Generations.Bump(ctx, server.Access(ctx).OrgID)

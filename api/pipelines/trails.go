@@ -36,7 +36,7 @@ type CreateTrail struct {
 // beginTrail begins a trail, or patches the one of that name: what is not sent
 // stays as it is.
 func (h *handlers) beginTrail(ctx context.Context, in *resource.FlowPath, f *server.Form[CreateTrail]) (*server.TextAnswer, error) {
-	ref, err := h.ResolveFlow(ctx, in.Flow)
+	flow, err := h.ResolveFlow(ctx, in.Flow)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func (h *handlers) beginTrail(ctx context.Context, in *resource.FlowPath, f *ser
 	if repo != nil {
 		change.Repo = repo.ID
 	}
-	created, err := h.Recorder.Begin(ctx, scope, ref.ID, change, repo)
+	created, err := h.Recorder.Begin(ctx, scope, flow, change, repo)
 	return server.CreatedOrOK(created), err
 }
 
@@ -81,11 +81,7 @@ func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files
 }
 
 // getTrail reads one trail with its events.
-func (h *handlers) getTrail(ctx context.Context, in *resource.TrailPath) (*server.Answer[GetTrail], error) {
-	trail, err := h.LoadTrail(ctx, in)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) getTrail(ctx context.Context, _ *resource.TrailPath, trail evidence.Trail) (*server.Answer[GetTrail], error) {
 	shown, err := h.showTrails(ctx, []evidence.Trail{trail}, false)
 	if err != nil {
 		return nil, err
@@ -134,11 +130,11 @@ func (h *handlers) listOfTrails(trails *storage.Batches[evidence.Trail]) jsonstr
 func (h *handlers) restrict(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput) ([]string, error) {
 	var flows []string
 	if server.QueryHas(ctx, "flow") {
-		ref, err := h.ResolveFlow(ctx, in.Flow)
+		flow, err := h.ResolveFlow(ctx, in.Flow)
 		if err != nil {
 			return nil, err
 		}
-		flows = []string{ref.ID}
+		flows = []string{flow}
 	}
 	if !server.QueryHas(ctx, "flow_tag") {
 		return flows, nil

@@ -27,7 +27,6 @@ import (
 	"attestry/links"
 	"attestry/storage"
 	"attestry/storage/environments"
-	"attestry/storage/names"
 	"attestry/tasks/logical"
 	"attestry/tasks/reports"
 )
@@ -53,10 +52,10 @@ type Base struct {
 	BatchBytes int
 }
 
-// ResolveFlow resolves a name, or answers in the contract's words.
-func (b *Base) ResolveFlow(ctx context.Context, name string) (names.Entry, error) {
+// ResolveFlow returns the id of the flow of a name, or answers in the contract's words.
+func (b *Base) ResolveFlow(ctx context.Context, name string) (id string, err error) {
 	ref, err := b.Flows.Resolve(ctx, server.Access(ctx).OrgID, name)
-	return ref, FlowNotFound(ctx, name, err)
+	return ref.ID, FlowNotFound(ctx, name, err)
 }
 
 // FlowNotFound is NotFound for a flow.
@@ -70,19 +69,8 @@ type FlowPath struct {
 	Flow string `path:"flow_name" doc:"Name of the flow."`
 }
 
-// FlowName is the name of the flow.
-func (p FlowPath) FlowName() string { return p.Flow }
-
-// OfFlow makes an operation of a handler that also gets the id of the flow in the path.
-func OfFlow[I interface{ FlowName() string }, O any](b *Base, handler func(ctx context.Context, in *I, flowID string) (*O, error)) server.Binder {
-	return server.Handle(func(ctx context.Context, in *I) (*O, error) {
-		flow, err := b.ResolveFlow(ctx, (*in).FlowName())
-		if err != nil {
-			return nil, err
-		}
-		return handler(ctx, in, flow.ID)
-	})
-}
+// Place is the name of the flow.
+func (p FlowPath) Place() string { return p.Flow }
 
 // NewFlowPath is the path of an operation that makes the flow when there is none.
 type NewFlowPath struct {
@@ -116,13 +104,16 @@ type TrailPath struct {
 	Trail string `path:"trail_name" doc:"Name of the trail."`
 }
 
+// Place is the whole path.
+func (p TrailPath) Place() *TrailPath { return &p }
+
 // LoadTrail reads the trail of a path, or answers in the contract's words.
 func (b *Base) LoadTrail(ctx context.Context, in *TrailPath) (evidence.Trail, error) {
-	ref, err := b.ResolveFlow(ctx, in.Flow)
+	flow, err := b.ResolveFlow(ctx, in.Flow)
 	if err != nil {
 		return evidence.Trail{}, err
 	}
-	trail, err := b.Trails.Get(ctx, ref.ID, in.Trail)
+	trail, err := b.Trails.Get(ctx, flow, in.Trail)
 	return trail, NotFound(err, "Trail with name '%s' does not exist for Organization '%s' and Flow '%s'", in.Trail, server.Access(ctx).OrgName, in.Flow)
 }
 
@@ -263,6 +254,9 @@ type EnvironmentPath struct {
 	server.OrgPath
 	Environment string `path:"env_name" doc:"Name of the environment."`
 }
+
+// Place is the name of the environment.
+func (p EnvironmentPath) Place() string { return p.Environment }
 
 // LoadRepoOf returns the repository that a request names, by its id if it has one.
 func (b *Base) LoadRepoOf(ctx context.Context, in *GetRepoInput) (evidence.Repo, error) {

@@ -14,8 +14,8 @@ func Routes(base *resource.Base) []server.Route {
 	return server.Routes(map[string]server.Binder{
 		"get_env_events":   server.Handle(h.listEvents),
 		"get_env_auditlog": server.Handle(h.getAuditLog),
-		"list_snapshots":   server.Handle(h.listSnapshots),
-		"get_snapshot":     server.Handle(h.getSnapshot),
+		"list_snapshots":   resource.Found(h.LoadEnvironment, h.listSnapshots),
+		"get_snapshot":     resource.Found(h.LoadEnvironment, h.getSnapshot),
 		"environment_diff": server.Handle(h.environmentDiff),
 	})
 }

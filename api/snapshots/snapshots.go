@@ -38,11 +38,7 @@ type GetSnapshotListItem struct {
 
 // listSnapshots lists snapshots, newest first. Their numbers have no gaps, so a
 // page is looked up by id.
-func (h *handlers) listSnapshots(ctx context.Context, in *listSnapshotsInput) (*server.Answer[jsonstream.List[GetSnapshotListItem]], error) {
-	environment, err := h.LoadEnvironment(ctx, in.Environment)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) listSnapshots(ctx context.Context, in *listSnapshotsInput, environment evidence.Environment) (*server.Answer[jsonstream.List[GetSnapshotListItem]], error) {
 	timeline, err := h.timeline(ctx, environment)
 	if err != nil {
 		return nil, err
@@ -121,11 +117,7 @@ type getSnapshotInput struct {
 	Explain    bool   `query:"explain" default:"false" doc:"Whether to explain what is not compliant."`
 }
 
-func (h *handlers) getSnapshot(ctx context.Context, in *getSnapshotInput) (*server.Answer[GetSnapshotResponse], error) {
-	environment, err := h.LoadEnvironment(ctx, in.Environment)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) getSnapshot(ctx context.Context, in *getSnapshotInput, environment evidence.Environment) (*server.Answer[GetSnapshotResponse], error) {
 	asked, err := timeline.ParseExpression(in.Expression)
 	if err != nil {
 		return nil, err
