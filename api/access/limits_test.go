@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"attestry/api/limits"
+	"attestry/config"
 	"attestry/evidence"
 )
 
@@ -41,13 +42,8 @@ func (*keyring) FederatedAccess(context.Context, string, evidence.Role) (evidenc
 	panic("there are no identity providers")
 }
 
-func newMetrics(t *testing.T) *limits.Metrics {
-	t.Helper()
-	metrics, err := limits.NewMetrics(prometheus.NewRegistry(), limits.PerMinute{}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return metrics
+func newMetrics() *limits.Metrics {
+	return limits.NewMetrics(prometheus.NewRegistry(), config.Limits{}, time.Now)
 }
 
 // withAttempts is a gate that takes so many failed attempts of an address.
@@ -55,7 +51,7 @@ func withAttempts(t *testing.T, perMinute int) (*Gate, *keyring) {
 	keys := &keyring{}
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
 	return &Gate{Keys: keys, Memberships: keys, Attempts: limits.NewAttempts(limits.AttemptsOptions{
-		PerMinute: perMinute, Clock: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler), Metrics: newMetrics(t),
+		PerMinute: perMinute, Clock: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler), Metrics: newMetrics(),
 	})}, keys
 }
 
@@ -76,7 +72,7 @@ func withRates(t *testing.T, perKey, perOrganization int) *Gate {
 	keys := &keyring{}
 	return &Gate{Keys: keys, Memberships: keys, Rates: limits.NewRates(limits.RatesOptions{
 		PerKey: perKey, PerOrganization: perOrganization, Buckets: memoryBuckets{},
-		Clock: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: newMetrics(t),
+		Clock: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: newMetrics(),
 	})}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"attestry/config"
 	"attestry/evidence"
 	"attestry/evidence/evidencetest"
 )
@@ -54,10 +55,7 @@ type surroundings struct {
 func newSurroundings(t *testing.T) *surroundings {
 	t.Helper()
 	clock, registry := evidencetest.NewClock(noon), prometheus.NewRegistry()
-	metrics, err := NewMetrics(registry, PerMinute{Key: 3, Address: 30}, clock.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
+	metrics := NewMetrics(registry, config.Limits{RateLimitKey: 3, FailedKeyLimit: 30}, clock.Now)
 	j := &journal{}
 	withoutTime := func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == slog.TimeKey {

@@ -3,13 +3,14 @@
 package limits
 
 import (
-	"fmt"
 	"math"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"attestry/config"
 	"attestry/evidence"
 	"attestry/monitor"
 )
@@ -28,34 +29,26 @@ type Metrics struct {
 	fullest   map[string]*fullest // by kind
 }
 
-// PerMinute are limits by kind, 0 for none.
-type PerMinute struct{ Key, Organization, Address int }
-
 // NewMetrics makes and registers the metrics of the limits.
-func NewMetrics(registerer prometheus.Registerer, limits PerMinute, clock evidence.Clock) (*Metrics, error) {
+func NewMetrics(registerer prometheus.Registerer, limits config.Limits, clock evidence.Clock) *Metrics {
 	m := &Metrics{
 		fullest: map[string]*fullest{},
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+		refused: promauto.With(registerer).NewCounterVec(prometheus.CounterOpts{
 			Name: "attestry_limit_refusals_total",
 			Help: "Requests that were answered 429, by the kind of the limit: key, organization, address.",
 		}, []string{"kind"}),
-		unlimited: prometheus.NewCounter(prometheus.CounterOpts{
+		unlimited: promauto.With(registerer).NewCounter(prometheus.CounterOpts{
 			Name: "attestry_unlimited_requests_total",
 			Help: "Requests that no rate limit was applied to, because Redis was away.",
 		}),
 	}
-	for kind, perMinute := range map[string]int{ofKey: limits.Key, ofOrganization: limits.Organization, ofAddress: limits.Address} {
+	for kind, perMinute := range map[string]int{ofKey: limits.RateLimitKey, ofOrganization: limits.RateLimitOrg, ofAddress: limits.FailedKeyLimit} {
 		m.refused.WithLabelValues(kind)
 		of := &fullest{perMinute: perMinute, clock: clock}
 		m.fullest[kind] = of
 		monitor.RegisterLimits(registerer, monitor.Limit{Name: kind, Max: perMinute, Used: func() int { return of.note(0) }})
 	}
-	for _, collector := range []prometheus.Collector{m.refused, m.unlimited} {
-		if err := registerer.Register(collector); err != nil {
-			return nil, fmt.Errorf("register metrics: %w", err)
-		}
-	}
-	return m, nil
+	return m
 }
 
 // fullest is the bucket of a kind that holds most requests, of those that this process has put some into.

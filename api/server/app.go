@@ -121,10 +121,6 @@ func New(deps Deps, table []Route) (*Server, error) {
 	}
 	ConfigureHuma()
 	budget := memory.NewBudget(deps.budget())
-	measured, err := newMetrics(deps.Registerer, budget)
-	if err != nil {
-		return nil, err
-	}
 	shown, err := examples.All()
 	if err != nil {
 		return nil, err
@@ -132,7 +128,7 @@ func New(deps Deps, table []Route) (*Server, error) {
 	s := &Server{
 		examples:        shown,
 		operations:      map[string]Operation{},
-		metrics:         measured,
+		metrics:         newMetrics(deps.Registerer, budget),
 		logger:          deps.Logger,
 		gate:            deps.Gate,
 		session:         deps.Session,

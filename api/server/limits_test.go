@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"attestry/api/limits"
+	"attestry/config"
 	"attestry/evidence"
 	"attestry/links"
 )
@@ -28,13 +29,8 @@ func (b *onlyBucket) Allow(_ context.Context, _ string, limit redis_rate.Limit) 
 	return &redis_rate.Result{Limit: limit, Allowed: 1, Remaining: b.left, RetryAfter: -1, ResetAfter: 2500 * time.Millisecond}, nil
 }
 
-func newLimitMetrics(t *testing.T) *limits.Metrics {
-	t.Helper()
-	metrics, err := limits.NewMetrics(prometheus.NewRegistry(), limits.PerMinute{}, time.Now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return metrics
+func newLimitMetrics() *limits.Metrics {
+	return limits.NewMetrics(prometheus.NewRegistry(), config.Limits{}, time.Now)
 }
 
 // rateHeaders are the headers of an answer that concern the limits.
@@ -48,7 +44,7 @@ func TestAnswersTellWhatIsLeftOfALimit(t *testing.T) {
 	bucket := &onlyBucket{}
 	s := start(t, testRoutes(), func(d *Deps) {
 		d.Gate.Rates = limits.NewRates(limits.RatesOptions{
-			PerKey: 10, Buckets: bucket, Clock: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: newLimitMetrics(t),
+			PerKey: 10, Buckets: bucket, Clock: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: newLimitMetrics(),
 		})
 	})
 	limited := [4]string{"10", "4", "3", ""}
@@ -112,7 +108,7 @@ func TestWrongKeysCountForTheirAddress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, testRoutes(), func(d *Deps) {
 				d.Gate.Attempts = limits.NewAttempts(limits.AttemptsOptions{
-					PerMinute: 2, Proxies: row.proxies, Clock: func() time.Time { return time.Unix(1_790_000_000, 0) }, Log: d.Logger, Metrics: newLimitMetrics(t),
+					PerMinute: 2, Proxies: row.proxies, Clock: func() time.Time { return time.Unix(1_790_000_000, 0) }, Log: d.Logger, Metrics: newLimitMetrics(),
 				})
 			})
 			send := func(key string, forwarded ...string) answer {

@@ -1,11 +1,11 @@
 package server
 
 import (
-	"fmt"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"attestry/api/memory"
 )
@@ -17,46 +17,41 @@ type metrics struct {
 	rejected *prometheus.CounterVec
 }
 
-func newMetrics(registerer prometheus.Registerer, budget *memory.Budget) (*metrics, error) {
-	m := &metrics{
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+func newMetrics(registerer prometheus.Registerer, budget *memory.Budget) *metrics {
+	registerBudget(registerer, budget)
+	own := promauto.With(registerer)
+	return &metrics{
+		duration: own.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "attestry_http_request_duration_seconds",
 			Help:    "Time to answer a request, by method, route and status.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"method", "route", "status"}),
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+		inFlight: own.NewGauge(prometheus.GaugeOpts{
 			Name: "attestry_http_requests_in_flight",
 			Help: "Requests being served now.",
 		}),
-		rejected: prometheus.NewCounterVec(prometheus.CounterOpts{
+		rejected: own.NewCounterVec(prometheus.CounterOpts{
 			Name: "attestry_http_requests_rejected_total",
 			Help: "Requests that were malformed or of an unknown method, by status. They are in no other metric.",
 		}, []string{"status"}),
 	}
-	for _, collector := range append(budgetMetrics(budget), m.duration, m.inFlight, m.rejected) {
-		if err := registerer.Register(collector); err != nil {
-			return nil, fmt.Errorf("register metrics: %w", err)
-		}
-	}
-	return m, nil
 }
 
-// budgetMetrics show how much memory requests take up, and how many requests were refused for a lack of it.
-func budgetMetrics(budget *memory.Budget) []prometheus.Collector {
-	return []prometheus.Collector{
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "attestry_memory_budget_bytes",
-			Help: "Memory that the bodies and answers of all requests under way may take up.",
-		}, func() float64 { return float64(budget.Total()) }),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "attestry_memory_reserved_bytes",
-			Help: "How much of the memory budget is reserved by requests under way.",
-		}, func() float64 { return float64(budget.InUse()) }),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "attestry_memory_refusals_total",
-			Help: "How often a request was refused for a lack of memory in the budget.",
-		}, func() float64 { return float64(budget.Refused()) }),
-	}
+// registerBudget has the metrics show how much memory requests take up, and how many requests were refused for a lack of it.
+func registerBudget(registerer prometheus.Registerer, budget *memory.Budget) {
+	own := promauto.With(registerer)
+	own.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "attestry_memory_budget_bytes",
+		Help: "Memory that the bodies and answers of all requests under way may take up.",
+	}, func() float64 { return float64(budget.Total()) })
+	own.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "attestry_memory_reserved_bytes",
+		Help: "How much of the memory budget is reserved by requests under way.",
+	}, func() float64 { return float64(budget.InUse()) })
+	own.NewCounterFunc(prometheus.CounterOpts{
+		Name: "attestry_memory_refusals_total",
+		Help: "How often a request was refused for a lack of memory in the budget.",
+	}, func() float64 { return float64(budget.Refused()) })
 }
 
 func (m *metrics) requestFinished(r *Request, status int, took time.Duration) {

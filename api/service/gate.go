@@ -16,12 +16,7 @@ import (
 // Redis of the rate limits as well, which are nil if the settings have none.
 func newGate(p *process.Process, tokens *oidc.Verifier) (*access.Gate, io.Closer, error) {
 	settings := p.Settings.Limits
-	metrics, err := limits.NewMetrics(p.Metrics, limits.PerMinute{
-		Key: settings.RateLimitKey, Organization: settings.RateLimitOrg, Address: settings.FailedKeyLimit,
-	}, p.Clock)
-	if err != nil {
-		return nil, nil, err
-	}
+	metrics := limits.NewMetrics(p.Metrics, settings, p.Clock)
 	gate := &access.Gate{
 		Keys: p.Store.Tenancy, Memberships: p.Store.Tenancy,
 		Certificates: p.Settings.HTTP.TLSClientAccounts, Clock: p.Clock,

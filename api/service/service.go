@@ -4,7 +4,6 @@ package service
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -63,9 +62,7 @@ func New(p *process.Process) (*Service, error) {
 		return nil, err
 	}
 	recognized := recognition.NewCache(recognition.MaxEnvironments)
-	if err := p.Metrics.Register(recognized.Metric()); err != nil {
-		return nil, fmt.Errorf("register metrics: %w", err)
-	}
+	p.Metrics.MustRegister(recognized.Metric())
 	tokens := oidc.NewVerifier(p.Store.Tenancy, p.OutboundClient(), p.Clock, p.Log)
 	gate, rates, err := newGate(p, tokens)
 	if err != nil {

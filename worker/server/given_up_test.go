@@ -41,10 +41,7 @@ func TestParkedReportsAreCountedByReason(t *testing.T) {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
-	countParked, err := newParkedCounter(&process.Process{Metrics: registry})
-	if err != nil {
-		t.Fatal(err)
-	}
+	countParked := newParkedCounter(&process.Process{Metrics: registry})
 	processor := reports.NewProcessor(store, nobody{}, at(noted), log, countParked)
 	before := givenUpBy(t, registry)
 	for range 6 {

@@ -42,12 +42,9 @@ func TestIdleOrganizationsCostNoWrites(t *testing.T) {
 	if _, err := store.Tenancy.ApplyBootstrap(t.Context(), declared); err != nil {
 		t.Fatal(err)
 	}
-	r, err := newReconciler(&process.Process{
+	r := newReconciler(&process.Process{
 		Store: store, Clock: clock, Log: slog.New(slog.DiscardHandler), Metrics: prometheus.NewRegistry(),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	sweeper := reports.NewSweeper(store, nil, clock, slog.New(slog.DiscardHandler))
 	for round := range 3 {
 		now += 1_000

@@ -2,13 +2,13 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"net/url"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"attestry/app"
 	"attestry/evidence"
@@ -56,9 +56,10 @@ func newLogging(p *process.Process, keys translog.Keys) (*logging, error) {
 	}
 	l := &logging{process: p, sequencer: sequencer.New(p.Store.Logs, keys, p.Store.Tenancy, base.Host, p.Clock)}
 	l.relay = relay.New(job.QueueLog, p.Tasks, p.Clock, everyWorker, p.Store.Logs.Unplaced, p.Store.Logs.Unsigned)
-	return l, p.Metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+	promauto.With(p.Metrics).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "attestry_log_lag_seconds", Help: "For how long the oldest fact waits that has no place in a transparency log; 0 if none does.",
-	}, l.lag))
+	}, l.lag)
+	return l, nil
 }
 
 // addExisting gives leaves to the facts of earlier versions, and from then on to those whose leaves were lost.
@@ -133,21 +134,18 @@ type cosigning struct {
 }
 
 // newCosigning returns nil without witnesses.
-func newCosigning(p *process.Process) (*cosigning, error) {
+func newCosigning(p *process.Process) *cosigning {
 	witnesses := p.Settings.Log.Witnesses
 	if len(witnesses) == 0 {
-		return nil, nil
+		return nil
 	}
-	failures := prometheus.NewCounterVec(prometheus.CounterOpts{
+	failures := promauto.With(p.Metrics).NewCounterVec(prometheus.CounterOpts{
 		Name: "attestry_log_witness_errors_total",
 		Help: "How often witnesses have not cosigned a checkpoint of a transparency log, by reason.",
 	}, []string{"witness", "reason"})
-	if err := p.Metrics.Register(failures); err != nil {
-		return nil, fmt.Errorf("register the metric of witnesses: %w", err)
-	}
 	count := func(name, reason string) { failures.WithLabelValues(name, reason).Inc() }
 	return &cosigning{
 		relay: relay.New(job.QueueNotifications, p.Tasks, p.Clock, everyWorker, p.Store.Logs.Uncosigned),
 		asker: witness.New(p.Store.Logs, witnesses, p.OutboundClient(), p.Clock, p.Log, count),
-	}, nil
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"attestry/evidence"
 	"attestry/evidence/job"
@@ -26,9 +27,9 @@ type metrics struct {
 	concurrency map[string]int
 }
 
-func newMetrics(p *process.Process) (*metrics, error) {
+func newMetrics(p *process.Process) *metrics {
 	m := &metrics{
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		duration: promauto.With(p.Metrics).NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "attestry_task_duration_seconds",
 			Help:    "How long tasks took, by queue, task and outcome.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 9),
@@ -42,23 +43,21 @@ func newMetrics(p *process.Process) (*metrics, error) {
 		tasks:       p.Tasks,
 		concurrency: concurrencyOf(&p.Settings.Worker),
 	}
-	if err := p.Metrics.Register(m.duration); err != nil {
-		return nil, err
-	}
-	return m, p.Metrics.Register(m)
+	p.Metrics.MustRegister(m)
+	return m
 }
 
 // newParkedCounter counts the reports that this process has parked, by the class of the reason. Each is kept with its
 // reason, and is a line in the log.
-func newParkedCounter(p *process.Process) (count func(reason string), err error) {
-	counter := prometheus.NewCounterVec(prometheus.CounterOpts{
+func newParkedCounter(p *process.Process) (count func(reason string)) {
+	counter := promauto.With(p.Metrics).NewCounterVec(prometheus.CounterOpts{
 		Name: "attestry_reports_given_up_total",
 		Help: "How many reports could not be processed, however often that was tried, and were parked, by kind of reason.",
 	}, []string{"reason"})
 	for _, reason := range reports.ParkedReasons {
 		counter.WithLabelValues(reason) // is there from the start, so that a rise from nothing shows in a rate
 	}
-	return func(reason string) { counter.WithLabelValues(reason).Inc() }, p.Metrics.Register(counter)
+	return func(reason string) { counter.WithLabelValues(reason).Inc() }
 }
 
 // observe measures a task of a kind.
@@ -124,9 +123,9 @@ type jobCollector struct {
 	log    *slog.Logger
 }
 
-func registerJobCollector(p *process.Process) error {
+func registerJobCollector(p *process.Process) {
 	parked := reports.NewParked(p.Store, p.Clock)
-	return p.Metrics.Register(&jobCollector{
+	p.Metrics.MustRegister(&jobCollector{
 		log: p.Log,
 		jobs: prometheus.NewDesc("attestry_jobs",
 			"How much durable work there is, by kind and state: waiting, leased, failed (and tried again) or parked.", []string{"kind", "state"}, nil),

@@ -2,10 +2,10 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"attestry/evidence"
 	"attestry/evidence/job"
@@ -31,14 +31,11 @@ type notifier struct {
 	deliverer *notification.Deliverer
 }
 
-func newNotifier(p *process.Process, address links.Links) (*notifier, error) {
-	attempts := prometheus.NewCounterVec(prometheus.CounterOpts{
+func newNotifier(p *process.Process, address links.Links) *notifier {
+	attempts := promauto.With(p.Metrics).NewCounterVec(prometheus.CounterOpts{
 		Name: "attestry_delivery_attempts_total",
 		Help: "Attempts to tell targets of actions, by type of target and outcome.",
 	}, []string{"type", "outcome"})
-	if err := p.Metrics.Register(attempts); err != nil {
-		return nil, fmt.Errorf("register the metric of deliveries: %w", err)
-	}
 	count := func(kind rules.TargetType, delivered bool) {
 		outcome := "failed"
 		if delivered {
@@ -57,5 +54,5 @@ func newNotifier(p *process.Process, address links.Links) (*notifier, error) {
 		relay:     relay.New(job.QueueNotifications, p.Tasks, p.Clock, elect, p.Store.Outbox.Due, p.Store.Deliveries.Due),
 		fanout:    notification.NewFanout(p.Store, address, p.Tasks, p.Clock, p.Log),
 		deliverer: notification.NewDeliverer(p.Store, sender, p.Clock, p.Log, count),
-	}, nil
+	}
 }

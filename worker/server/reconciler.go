@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"attestry/app"
 	"attestry/evidence"
@@ -34,15 +35,14 @@ type reconciler struct {
 	applied *prometheus.CounterVec
 }
 
-func newReconciler(p *process.Process) (*reconciler, error) {
-	r := &reconciler{
+func newReconciler(p *process.Process) *reconciler {
+	return &reconciler{
 		store: p.Store, clock: p.Clock, holder: evidence.NewID(), log: p.Log,
-		applied: prometheus.NewCounterVec(prometheus.CounterOpts{
+		applied: promauto.With(p.Metrics).NewCounterVec(prometheus.CounterOpts{
 			Name: "attestry_reconciled_total",
 			Help: "What had been left unfinished and was finished later, by kind: trails and facts.",
 		}, []string{"kind"}),
 	}
-	return r, p.Metrics.Register(r.applied)
 }
 
 // reconcile looks once, if this process is the elected one. What fails for one

@@ -119,11 +119,7 @@ func (y *fixture) attestAt(t *testing.T, org, flow, trail string, now float64, w
 func (y *fixture) reconciler(t *testing.T, now evidence.Clock) (*reconciler, *prometheus.Registry) {
 	t.Helper()
 	registry := prometheus.NewRegistry()
-	r, err := newReconciler(&process.Process{Store: y.store, Clock: now, Log: slog.New(slog.DiscardHandler), Metrics: registry})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r, registry
+	return newReconciler(&process.Process{Store: y.store, Clock: now, Log: slog.New(slog.DiscardHandler), Metrics: registry}), registry
 }
 
 // counted reads how many of a kind were finished.

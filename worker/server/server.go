@@ -73,47 +73,25 @@ func New(p *process.Process) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	metrics, err := newMetrics(p)
-	if err != nil {
-		return nil, fmt.Errorf("register the worker's metrics: %w", err)
-	}
-	reconciler, err := newReconciler(p)
-	if err != nil {
-		return nil, fmt.Errorf("register the reconciler's metrics: %w", err)
-	}
-	countParked, err := newParkedCounter(p)
-	if err != nil {
-		return nil, fmt.Errorf("register the metric of reports: %w", err)
-	}
-	if err := registerJobCollector(p); err != nil {
-		return nil, fmt.Errorf("register the metric of jobs: %w", err)
-	}
-	notifier, err := newNotifier(p, address)
-	if err != nil {
-		return nil, err
-	}
 	logging, err := newLogging(p, keys)
 	if err != nil {
 		return nil, err
 	}
-	cosigning, err := newCosigning(p)
-	if err != nil {
-		return nil, err
-	}
+	registerJobCollector(p)
 	s := &Server{
 		logging:    logging,
-		cosigning:  cosigning,
+		cosigning:  newCosigning(p),
 		process:    p,
 		log:        p.Log,
-		processor:  reports.NewProcessor(p.Store, tasks.NewPublisher(p.Redis), p.Clock, p.Log, countParked),
+		processor:  reports.NewProcessor(p.Store, tasks.NewPublisher(p.Redis), p.Clock, p.Log, newParkedCounter(p)),
 		sweeper:    reports.NewSweeper(p.Store, p.Tasks, p.Clock, p.Log),
 		collectors: newCollectors(p),
-		reconciler: reconciler,
-		notifier:   notifier,
+		reconciler: newReconciler(p),
+		notifier:   newNotifier(p, address),
 		packager:   newPackager(p, address, keys),
 		servers:    newServers(p),
 	}
-	s.mux = s.newMux(metrics)
+	s.mux = s.newMux(newMetrics(p))
 	return s, nil
 }
 
