@@ -83,11 +83,13 @@ type Request struct {
 type Rule struct {
 	// OfOrg operations have an organization in their path.
 	OfOrg bool
-	// MinRole is the least role in that organization.
+	// MinRole is the least role in that organization. Operations without
+	// an organization leave it out: any valid key will do.
 	MinRole evidence.Role
 	// UsersOnly operations are refused to service accounts and identity tokens.
 	UsersOnly bool
-	// RefuseTokens operations are refused to identity tokens, whatever their role.
+	// RefuseTokens operations are refused to identity tokens, whatever their role: those that
+	// change who has access. Else whoever runs a pipeline once could keep its access for good.
 	RefuseTokens bool
 	// MembersOnly operations are refused to visitors of public organizations.
 	MembersOnly bool

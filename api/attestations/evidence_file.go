@@ -10,8 +10,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/evidence"
@@ -111,8 +109,8 @@ func cleanContentType(sent string) string {
 	return clean
 }
 
-// getEvidence sends the file that is attached to an attestation. Its headers make
-// browsers save it and not guess its type: it may be a page full of scripts.
+// getEvidence sends the file that is attached to an attestation. Its name makes
+// browsers save it: it may be a page full of scripts.
 func (h *handlers) getEvidence(ctx context.Context, in *resource.AttestationPath) (*server.StreamOutput, error) {
 	_, found, err := h.LoadAttestation(ctx, in)
 	if err != nil {
@@ -126,7 +124,7 @@ func (h *handlers) getEvidence(ctx context.Context, in *resource.AttestationPath
 		content, err := h.Objects.Get(ctx, file.Object, offset, length)
 		return content, evidenceDamaged(found.ID, file, err)
 	}
-	sent, err := server.Stream(ctx, server.Download{
+	return server.Stream(ctx, server.Download{
 		ContentType: file.ContentType, Filename: file.Filename, Size: file.Size, SHA256: file.SHA256, Open: open,
 		Verify: func(ctx context.Context) error {
 			content, err := open(ctx, 0, 0)
@@ -136,13 +134,6 @@ func (h *handlers) getEvidence(ctx context.Context, in *resource.AttestationPath
 			return content.Close()
 		},
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &server.StreamOutput{Body: func(ctx huma.Context) {
-		ctx.SetHeader("X-Content-Type-Options", "nosniff")
-		sent.Body(ctx)
-	}}, nil
 }
 
 // evidenceDamaged names the evidence whose object is damaged or lost; other errors are

@@ -6,8 +6,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/evidence"
@@ -88,23 +86,13 @@ func (h *handlers) send(ctx context.Context, of *subject, lookUp error, wait int
 		return nil, notReady(&answer)
 	}
 	stored := as.stored(answer.Package)
-	sent, err := server.Stream(ctx, server.Download{
-		ContentType: as.contentType, Filename: of.filename + as.suffix, Size: stored.Size, SHA256: stored.SHA256,
+	return server.Stream(ctx, server.Download{
+		ContentType: as.contentType, Encoding: as.encoding, Filename: of.filename + as.suffix, Size: stored.Size, SHA256: stored.SHA256,
 		Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
 			return h.requests.Open(ctx, of.ID, stored, offset, length)
 		},
 		Verify: func(ctx context.Context) error { return h.requests.Check(ctx, of.ID, stored) },
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &server.StreamOutput{Body: func(ctx huma.Context) {
-		ctx.SetHeader("X-Content-Type-Options", "nosniff")
-		if as.encoding != "" {
-			ctx.SetHeader("Content-Encoding", as.encoding)
-		}
-		sent.Body(ctx)
-	}}, nil
 }
 
 // stored is the object that is sent in a form.

@@ -118,7 +118,6 @@ func send(contentType, cache string, content []byte) *server.StreamOutput {
 	return &server.StreamOutput{Body: func(ctx huma.Context) {
 		ctx.SetHeader("Content-Type", contentType)
 		ctx.SetHeader("Cache-Control", cache)
-		ctx.SetHeader("X-Content-Type-Options", "nosniff")
 		_, _ = ctx.BodyWriter().Write(content) // into the answer, which takes all
 	}}
 }

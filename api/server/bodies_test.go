@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"attestry/api/access"
 	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/links"
@@ -132,7 +133,7 @@ func manyKeys(n int) string {
 }
 
 func TestBodyAndParametersAreReportedTogether(t *testing.T) {
-	both := Route{Method: "PUT", Path: "/both/{org}", OperationID: "both", Tag: "T", Summary: "S", MinRole: evidence.Reader,
+	both := Route{Method: "PUT", Path: "/both/{org}", OperationID: "both", Tag: "T", Summary: "S", Rule: access.Rule{MinRole: evidence.Reader},
 		Serve: WithBody(func(_ context.Context, in *searchInput, thing *Thing) (*thingOutput, error) {
 			return &thingOutput{Status: 200, Body: thing}, nil
 		})}

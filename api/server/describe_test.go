@@ -7,6 +7,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"attestry/api/access"
 	"attestry/evidence"
 )
 
@@ -66,7 +67,7 @@ func TestEveryOperationNamesItsLeastRole(t *testing.T) {
 	if got := (Route{Public: true}).access(); got != "Needs no API key." {
 		t.Errorf("a public operation: %q", got)
 	}
-	if got := (Route{Path: "/{org}", MinRole: evidence.Admin}).access(); got != "Needs the role `admin` in the organization." {
+	if got := (Route{Path: "/{org}", Rule: access.Rule{MinRole: evidence.Admin}}).access(); got != "Needs the role `admin` in the organization." {
 		t.Errorf("an operation of administrators: %q", got)
 	}
 }

@@ -26,6 +26,7 @@ const (
 	overloadedMessage   = "The request took too long, please try again."
 	pathUnknownMessage  = "The requested path does not exist"
 	preconditionMessage = "The content is not the one that was asked for"
+	fileTooLargeMessage = "File size exceeds 10MB limit"
 )
 
 // problem is an error ready to be answered; its exported members are the body of
@@ -99,6 +100,7 @@ func (s *Server) classify(ctx context.Context, err error) *problem {
 	var ready *problem
 	var ours *evidence.Error
 	var framework *fiber.Error
+	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &ready):
 		return ready
@@ -110,6 +112,8 @@ func (s *Server) classify(ctx context.Context, err error) *problem {
 			s.logger.ErrorContext(ctx, "request met damaged content", slog.String("request_id", RequestID(ctx)), slog.Any("error", err))
 		}
 		return problemOfEvidence(ours)
+	case errors.As(err, &tooLarge):
+		return newProblem(http.StatusRequestEntityTooLarge, fileTooLargeMessage)
 	case errors.As(err, &framework):
 		return problemOfFiber(framework)
 	case errors.Is(err, context.DeadlineExceeded):

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"attestry/api/access"
 	"attestry/api/jsonstream"
 	"attestry/evidence"
 	"attestry/links"
@@ -60,7 +61,7 @@ func (b *batched) want() string {
 
 func startBatched(t *testing.T, b *batched, change ...func(*Deps)) *running {
 	return start(t, []Route{{Method: "GET", Path: "/lists/{org}", OperationID: "list", Tag: "Lists", Summary: "List",
-		MinRole: evidence.Reader, Serve: Handle(b.answer)}}, change...)
+		Rule: access.Rule{MinRole: evidence.Reader}, Serve: Handle(b.answer)}}, change...)
 }
 
 func TestSmallAnswersAreSentWithTheirLength(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"attestry/api/access"
 	"attestry/api/memory"
 	"attestry/api/validation"
 	"attestry/evidence"
@@ -185,7 +186,7 @@ func TestSmallRequestsAreServedWhileMemoryIsShort(t *testing.T) {
 
 // reading is an operation that reads so many bytes for its answer.
 func reading(bytes int) Route {
-	return Route{Method: "GET", Path: "/read/{org}", OperationID: "read", Tag: "Read", Summary: "Read", MinRole: evidence.Reader,
+	return Route{Method: "GET", Path: "/read/{org}", OperationID: "read", Tag: "Read", Summary: "Read", Rule: access.Rule{MinRole: evidence.Reader},
 		Serve: Handle(func(ctx context.Context, _ *orgInput) (*textOutput, error) {
 			docs := &oneDocument{body: `"` + strings.Repeat("x", bytes) + `"`}
 			_, err := storage.NewCollection(docs, &storage.Schema{Name: "texts"}, func(*string) string { return "" }, nil).Get(ctx, "id")

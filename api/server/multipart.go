@@ -21,8 +21,7 @@ import (
 )
 
 const (
-	fileTooLargeMessage = "File size exceeds 10MB limit"
-	formBrokenMessage   = "The form is malformed or breaks off"
+	formBrokenMessage = "The form is malformed or breaks off"
 	// formOverhead is what a form may hold beside its data and one file: headers,
 	// boundaries, unknown parts.
 	formOverhead = Mebibyte
@@ -38,7 +37,7 @@ const (
 var errNotBuffered = evidence.Busy("The file could not be held, please try again.")
 
 // FormFile is a file of a form while it is on its way in. It must be read before
-// the next one; reading more than 10 MiB of it is a TooLarge error.
+// the next one; reading more than 10 MiB of it is an *http.MaxBytesError, which is answered 413.
 type FormFile struct {
 	Field, Filename, ContentType string
 	io.Reader
@@ -119,7 +118,7 @@ func (f *Form[T]) file(part *multipart.Part) (*FormFile, error) {
 	if err := checkFilename(field, filename); err != nil {
 		return nil, err
 	}
-	content, err := sentContent(filename, &limitedFile{reader: part, left: FileLimit})
+	content, err := sentContent(filename, http.MaxBytesReader(nil, part, FileLimit))
 	if err != nil || content == nil {
 		return nil, err
 	}
@@ -239,7 +238,7 @@ func newForm[T any](r *Request, name string, files []string) (*Form[T], error) {
 	}
 	limit := jsonLimit + int64(len(files))*FileLimit + formOverhead
 	if r.Body != nil && int64(r.Body.Length) > limit {
-		return nil, formTooLarge()
+		return nil, &http.MaxBytesError{Limit: limit}
 	}
 	f := &Form[T]{memory: r.Memory, sentAs: r.header("Content-Type"), name: name, fields: map[string]bool{}}
 	for _, field := range files {
@@ -248,7 +247,7 @@ func newForm[T any](r *Request, name string, files []string) (*Form[T], error) {
 	kind, parameters, err := mime.ParseMediaType(f.sentAs)
 	if err == nil && kind == "multipart/form-data" && parameters["boundary"] != "" {
 		// All of it is bounded, so that skipped parts cost no more than the others.
-		f.parts = multipart.NewReader(&limitedFile{reader: r.Body, left: limit}, parameters["boundary"])
+		f.parts = multipart.NewReader(http.MaxBytesReader(nil, io.NopCloser(r.Body), limit), parameters["boundary"])
 	}
 	return f, nil
 }
@@ -311,26 +310,6 @@ func partTooLarge(name string, limit int64) error {
 	return evidence.Errorf(evidence.TooLarge, "%s exceeds the limit of %d MiB", name, limit/Mebibyte)
 }
 
-// limitedFile is a reader that fails, rather than ends, beyond its limit.
-type limitedFile struct {
-	reader io.Reader
-	left   int64
-}
-
-func (l *limitedFile) Read(p []byte) (int, error) {
-	if int64(len(p)) > l.left+1 {
-		p = p[:l.left+1]
-	}
-	n, err := l.reader.Read(p)
-	if int64(n) > l.left {
-		n, err = int(l.left), formTooLarge()
-	}
-	l.left -= int64(n)
-	return n, err
-}
-
-func formTooLarge() error { return evidence.NewError(evidence.TooLarge, fileTooLargeMessage) }
-
 // documentMultiple is what each byte of a document becomes, at most, while it is parsed.
 const documentMultiple = 32
 
@@ -354,6 +333,9 @@ func ReadFile(ctx context.Context, file FormFile, limit int) ([]byte, error) {
 func MalformedForm(err error) error {
 	if ours, ok := errors.AsType[*evidence.Error](err); ok {
 		return ours
+	}
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return err
 	}
 	broken := bodyBroken(err)
 	if late, ok := errors.AsType[*problem](broken); ok && late.status == http.StatusRequestTimeout {

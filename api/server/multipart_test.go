@@ -10,13 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"attestry/api/access"
 	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/links"
 )
 
 func startForm(t *testing.T) *running {
-	return start(t, []Route{{Method: "POST", Path: "/forms/{org}", OperationID: "post_form", Tag: "T", Summary: "S", MinRole: evidence.Member,
+	return start(t, []Route{{Method: "POST", Path: "/forms/{org}", OperationID: "post_form", Tag: "T", Summary: "S", Rule: access.Rule{MinRole: evidence.Member},
 		Serve: WithForm("data_json", []string{"attachment_file"}, func(_ context.Context, _ *orgInput, f *Form[Thing]) (*textOutput, error) {
 			told := f.Data.Name
 			err := f.Files(func(file FormFile) error {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"testing"
 
+	"attestry/api/access"
 	"attestry/evidence"
 	"attestry/links"
 )
@@ -30,7 +31,7 @@ func startList(t *testing.T) *running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return start(t, []Route{{Method: "GET", Path: "/list/{org}", OperationID: "list_things", Tag: "T", Summary: "S", MinRole: evidence.Reader,
+	return start(t, []Route{{Method: "GET", Path: "/list/{org}", OperationID: "list_things", Tag: "T", Summary: "S", Rule: access.Rule{MinRole: evidence.Reader},
 		Serve: Handle(func(ctx context.Context, in *listInput) (*listOutput, error) {
 			p := PageOf(ctx, links, in.Page, in.PerPage, in.Total)
 			out := &listOutput{PageHeaders: p.Headers()}

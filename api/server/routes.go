@@ -24,18 +24,8 @@ type Route struct {
 	OperationID string
 	Tag         string
 	Summary     string
-	// MinRole is the least role in the organization of the path. Operations without
-	// an organization leave it out: any valid key will do.
-	MinRole evidence.Role
-	// UsersOnly operations are refused to service accounts and identity tokens.
-	UsersOnly bool
-	// RefuseTokens operations are refused to identity tokens, whatever their role: those that
-	// change who has access. Else whoever runs a pipeline once could keep its access for good.
-	RefuseTokens bool
-	// MembersOnly operations are refused to visitors of public organizations.
-	MembersOnly bool
-	// Beta operations need the beta features of the organization to be on.
-	Beta bool
+	// Rule says who may call it.
+	access.Rule
 	// Public operations need no key.
 	Public bool
 	// Signed operations are public ones that need a signature of the body instead: see
@@ -117,8 +107,9 @@ func (r Route) ofOrganization() bool { return strings.Contains(r.Path, "{org}") 
 
 // rule is who may call the operation.
 func (r Route) rule() access.Rule {
-	return access.Rule{OfOrg: r.ofOrganization(), MinRole: r.MinRole, UsersOnly: r.UsersOnly,
-		RefuseTokens: r.RefuseTokens, MembersOnly: r.MembersOnly, Beta: r.Beta}
+	rule := r.Rule
+	rule.OfOrg = r.ofOrganization()
+	return rule
 }
 
 func (r Route) bodyLimit() int64 { return cmp.Or(r.BodyLimit, jsonLimit) }

@@ -305,17 +305,17 @@ func failing(_ context.Context, in *thingInput) (*textOutput, error) {
 func testRoutes() []Route {
 	return []Route{
 		{Method: "GET", Path: "/things/{org}/{name}", OperationID: "get_thing", Tag: "Things", Summary: "Get a thing",
-			MinRole: evidence.Reader, Serve: Handle(greet)},
+			Rule: access.Rule{MinRole: evidence.Reader}, Serve: Handle(greet)},
 		{Method: "GET", Path: "/things/{org}/search", OperationID: "search_things", Tag: "Things", Summary: "Search things",
-			MinRole: evidence.Reader, Serve: Handle(search)},
+			Rule: access.Rule{MinRole: evidence.Reader}, Serve: Handle(search)},
 		{Method: "PUT", Path: "/things/{org}", OperationID: "put_thing", Tag: "Things", Summary: "Put a thing",
-			MinRole: evidence.Member, Statuses: []int{201, 200}, BasicToo: true, Serve: WithBody(putThing)},
+			Rule: access.Rule{MinRole: evidence.Member}, Statuses: []int{201, 200}, BasicToo: true, Serve: WithBody(putThing)},
 		{Method: "PUT", Path: "/things/{org}/{name}/archive", OperationID: "archive_thing", Tag: "Things", Summary: "Archive a thing",
-			MinRole: evidence.Admin, Deprecated: true, Serve: Handle(greet)},
+			Rule: access.Rule{MinRole: evidence.Admin}, Deprecated: true, Serve: Handle(greet)},
 		{Method: "PUT", Path: "/things/{org}/{name}/report", OperationID: "report_thing", Tag: "Things", Summary: "Report a thing",
-			MinRole: evidence.Snapshotter, BodyLimit: ReportLimit, Serve: WithBody(reportThing)},
+			Rule: access.Rule{MinRole: evidence.Snapshotter}, BodyLimit: ReportLimit, Serve: WithBody(reportThing)},
 		{Method: "POST", Path: "/things/{org}/{name}/fail", OperationID: "fail_thing", Tag: "Things", Summary: "Fail",
-			MinRole: evidence.Reader, Serve: Handle(failing)},
+			Rule: access.Rule{MinRole: evidence.Reader}, Serve: Handle(failing)},
 		{Method: "GET", Path: "/mine", OperationID: "get_mine", Tag: "Mine", Summary: "Who am I",
 			Serve: Handle(func(ctx context.Context, _ *struct{}) (*textOutput, error) {
 				return &textOutput{Status: 200, Body: Principal(ctx).Name}, nil

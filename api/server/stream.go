@@ -24,6 +24,8 @@ const firstRead = 32 << 10
 // Download is something to be sent without holding all of it.
 type Download struct {
 	ContentType string
+	// Encoding is the Content-Encoding, "" for none.
+	Encoding string
 	// Filename makes the answer an attachment of that name; "" does not.
 	Filename string
 	// Size is in bytes, -1 when unknown. Only what has a size has ranges.
@@ -97,8 +99,18 @@ func (d *Download) precondition(r *Request) int {
 }
 
 func (d *Download) notModified(ctx huma.Context) {
-	ctx.SetHeader("ETag", d.tag())
+	d.identify(ctx)
 	ctx.SetStatus(http.StatusNotModified)
+}
+
+// identify says which content it is.
+func (d *Download) identify(ctx huma.Context) {
+	if d.SHA256 != "" {
+		ctx.SetHeader("ETag", d.tag())
+	}
+	if d.Encoding != "" {
+		ctx.SetHeader("Content-Encoding", d.Encoding)
+	}
 }
 
 func outside(size int64) error {
@@ -112,9 +124,7 @@ func send(ctx huma.Context, d Download, part representation.Span, content io.Rea
 	if d.Filename != "" {
 		ctx.SetHeader("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": d.Filename}))
 	}
-	if d.SHA256 != "" {
-		ctx.SetHeader("ETag", d.tag())
-	}
+	d.identify(ctx)
 	ctx.SetStatus(http.StatusOK)
 	if d.Size >= 0 {
 		ctx.SetHeader("Accept-Ranges", "bytes")
