@@ -28,9 +28,9 @@ func parseBackup(args []string) (action, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readOnly(func(ctx context.Context, s *session) error {
+	return readOnly(func(ctx context.Context, s *session, args []string) error {
 		return withoutPasswords(makeBackup(ctx, s, s.placed(to)), args[0])
-	}), nil
+	})(args)
 }
 
 // placed makes the path of a folder absolute: it is that of the caller, also if another process executes the command.

@@ -31,8 +31,10 @@ type command struct {
 	// unless there are flags other than --json.
 	arguments, summary string
 	// parse reads the arguments, without --json, before any store is opened.
-	parse func(args []string) (action, error)
+	parse parser
 }
+
+type parser func(args []string) (action, error)
 
 // action is a command with its arguments.
 type action func(ctx context.Context, c caller) error
@@ -51,26 +53,26 @@ type caller struct {
 // commands lists all there are.
 func commands() []command {
 	return []command{
-		{"users list", "[--json]", "list all users", parseListUsers},
+		{"users list", "[--json]", "list all users", withTenancy(listUsers)},
 		{"users create", "NAME [EMAIL]", "create a user with a personal organization, or bring a removed one back", parseCreateUser},
-		{"users remove", "NAME", "remove a user: the keys stop working and the memberships end", parseRemoveUser},
-		{"organizations list", "[--json]", "list all organizations", parseListOrganizations},
+		{"users remove", "NAME", "remove a user: the keys stop working and the memberships end", withTenancy(removeUser)},
+		{"organizations list", "[--json]", "list all organizations", withTenancy(listOrganizations)},
 		{"organizations create", "NAME USER", "create a shared organization that a user administers", parseCreateOrganization},
-		{"members list", "[--json] ORG", "list the users and service accounts of an organization with their roles", parseListMembers},
+		{"members list", "[--json] ORG", "list the users and service accounts of an organization with their roles", withTenancy(listMembers)},
 		{"members set", "ORG USER ROLE", "make a user a member, or change the role: admin, member, snapshotter or reader", parseSetMember},
-		{"members remove", "ORG USER", "remove a user from an organization", parseRemoveMember},
-		{"keys list", "[--json] OWNER", "list the keys that work", parseListKeys},
+		{"members remove", "ORG USER", "remove a user from an organization", withTenancy(removeMember)},
+		{"keys list", "[--json] OWNER", "list the keys that work", withTenancy(listKeys)},
 		{"keys issue", "OWNER DESCRIPTION [EXPIRES]", "make a key and print it: nothing can show it again", parseIssueKey},
-		{"keys revoke", "OWNER KEY_ID", "revoke a key: it stops working within a second", parseRevokeKey},
-		{"jobs list", "[--json]", "list all work that waits, is leased, has failed or is parked, with the last error", parseJobsList},
+		{"keys revoke", "OWNER KEY_ID", "revoke a key: it stops working within a second", withTenancy(revokeKey)},
+		{"jobs list", "[--json]", "list all work that waits, is leased, has failed or is parked, with the last error", withStores(listJobs)},
 		{"jobs retry", "KIND KEY|all", "try parked work again, with all its attempts", func(args []string) (action, error) { return parseJob(args, false) }},
 		{"jobs drop", "KIND KEY", "give parked work up for good", func(args []string) (action, error) { return parseJob(args, true) }},
 		{"log key", "[--new]", "print the verifier keys of all transparency logs, by which their checkpoints are verified; or, with --new, a new private key for ATTESTRY_LOG_KEY_FILE", parseLogKey},
-		{"log continue", "ORG", "begin another log for an organization whose database was restored from a backup, and print its verifier keys", parseLogContinue},
+		{"log continue", "ORG", "begin another log for an organization whose database was restored from a backup, and print its verifier keys", withoutRedis(continueLog)},
 		{"copy", "--from URL --to URL", "copy a database or an object store to another one", parseCopy},
 		{"backup", "DIR|URL", "copy a consistent state of all stores to a folder or an object store", parseBackup},
 		{"restore", "[--continue-logs] DIR|URL [BACKUP]", "restore the last backup, or that of a time, into empty stores", parseRestore},
-		{"verify", "[--json]", "read all that the stores have, and list what is damaged or missing", parseVerify},
+		{"verify", "[--json]", "read all that the stores have, and list what is damaged or missing", readOnly(verifyAll)},
 		{"doctor", "[--json]", "examine stores, settings, clocks, keys, work, logs, memory and disk, and say what to do", parseDoctor},
 	}
 }

@@ -8,16 +8,16 @@ import (
 	"attestry/process/doctor"
 )
 
-func parseDoctor([]string) (action, error) {
+func parseDoctor(args []string) (action, error) {
 	subject := &doctor.Subject{Failed: map[string]error{}}
-	return opened(map[string]string{"ATTESTRY_REDIS_URL": ""}, subject.Open, func(ctx context.Context, s *session) error {
+	return opened(map[string]string{"ATTESTRY_REDIS_URL": ""}, subject.Open, func(ctx context.Context, s *session, _ []string) error {
 		subject.Process, subject.Running = s.Process, s.running != nil
 		wrong, err := subject.Examine(ctx, s.printFound)
 		if err == nil && wrong > 0 {
 			err = fmt.Errorf("findings that are not ok: %d", wrong)
 		}
 		return err
-	}), nil
+	})(args)
 }
 
 func (c caller) printFound(found doctor.Finding) error {

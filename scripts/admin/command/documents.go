@@ -14,9 +14,6 @@ import (
 	"attestry/storage/transfer"
 )
 
-// progressInterval is the time between two lines about one collection.
-const progressInterval = 10 * time.Second
-
 // documentCopy copies the documents of one database to another.
 type documentCopy struct {
 	from, to  storage.Documents
@@ -133,8 +130,7 @@ func (c *documentCopy) copyCollection(ctx context.Context, schema *storage.Schem
 			return err
 		}
 		copied, after = copied+len(page), page[len(page)-1].ID
-		if time.Since(told) > progressInterval {
-			told = time.Now()
+		if due(&told) {
 			fmt.Fprintf(c.errs, "%s: %d documents copied so far\n", schema.Name, max(0, copied))
 		}
 	}

@@ -29,24 +29,20 @@ type listedJob struct {
 	Reason      string `json:"reason"`
 }
 
-func parseJobsList([]string) (action, error) {
-	return withStores(listJobs), nil
-}
-
 func parseJob(args []string, drop bool) (action, error) {
 	kind := job.Named(args[0])
 	if kind == nil {
 		return nil, fmt.Errorf("%w: %q is not a kind of work", errUsage, args[0])
 	}
-	return withStores(func(ctx context.Context, s *session) error {
+	return withStores(func(ctx context.Context, s *session, args []string) error {
 		if args[1] == "all" && !drop {
 			return s.retryAll(ctx, kind)
 		}
 		return s.changeJob(ctx, kind, args[1], drop)
-	}), nil
+	})(args)
 }
 
-func listJobs(ctx context.Context, s *session) error {
+func listJobs(ctx context.Context, s *session, _ []string) error {
 	orgs := map[string]string{}
 	err := s.Store.Tenancy.EachOrganization(ctx, func(org *evidence.Organization) error {
 		orgs[org.ID] = org.Name

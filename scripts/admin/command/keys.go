@@ -11,7 +11,6 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/identity"
-	"attestry/storage"
 	"attestry/storage/tenancy"
 )
 
@@ -25,23 +24,25 @@ type listedKey struct {
 	LastUsedAt string `json:"last_used_at"`
 }
 
-func parseListKeys(args []string) (action, error) {
-	return withOwner(args[0], func(ctx context.Context, s *session, owner identity.KeyOwner) error {
-		keys, err := s.Store.Tenancy.Keys(ctx, owner.ID)
-		if err != nil {
+func listKeys(ctx context.Context, s *session, args []string) error {
+	owner, err := s.keyOwner(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	keys, err := s.Store.Tenancy.Keys(ctx, owner.ID)
+	if err != nil {
+		return err
+	}
+	list := s.newListing("ID", "CREATED", "ENDS", "LAST USED", "DESCRIPTION")
+	for _, key := range keys {
+		shown := listedKey{
+			ID: key.ID, Description: key.Description, CreatedAt: wholeTime(key.CreatedAt), Ends: wholeTime(key.Ends()), LastUsedAt: wholeTime(key.LastUsedAt),
+		}
+		if err := list.add(shown, shown.ID, shown.CreatedAt, cmp.Or(shown.Ends, "never"), cmp.Or(shown.LastUsedAt, "never"), shown.Description); err != nil {
 			return err
 		}
-		list := s.newListing("ID", "CREATED", "ENDS", "LAST USED", "DESCRIPTION")
-		for _, key := range keys {
-			shown := listedKey{
-				ID: key.ID, Description: key.Description, CreatedAt: wholeTime(key.CreatedAt), Ends: wholeTime(key.Ends()), LastUsedAt: wholeTime(key.LastUsedAt),
-			}
-			if err := list.add(shown, shown.ID, shown.CreatedAt, cmp.Or(shown.Ends, "never"), cmp.Or(shown.LastUsedAt, "never"), shown.Description); err != nil {
-				return err
-			}
-		}
-		return list.end()
-	}), nil
+	}
+	return list.end()
 }
 
 func parseIssueKey(args []string) (action, error) {
@@ -56,62 +57,41 @@ func parseIssueKey(args []string) (action, error) {
 		}
 		asked.ExpiresAt = expires.Unix()
 	}
-	return withOwner(args[0], func(ctx context.Context, s *session, owner identity.KeyOwner) error {
+	return withTenancy(func(ctx context.Context, s *session, args []string) error {
+		owner, err := s.keyOwner(ctx, args[0])
+		if err != nil {
+			return err
+		}
 		if asked.ExpiresAt != 0 && asked.ExpiresAt <= time.Now().Unix() {
 			return errors.New("the key would have expired already")
 		}
 		key, secret, err := s.Store.Tenancy.IssueKey(ctx, owner, identity.Operator(), asked)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(s.out, "key %s of %s, shown this once: %s\n", key.ID, args[0], secret.Reveal())
+		return s.done(err, "key %s of %s, shown this once: %s\n", key.ID, args[0], secret.Reveal())
+	})(args)
+}
+
+func revokeKey(ctx context.Context, s *session, args []string) error {
+	owner, err := s.keyOwner(ctx, args[0])
+	if err != nil {
 		return err
-	}), nil
+	}
+	err = s.Store.Tenancy.RevokeKey(ctx, owner, identity.Operator(), args[1])
+	return s.done(absent(err, "%s has no key %s that works", args[0], args[1]), "key %s of %s is revoked\n", args[1], args[0])
 }
 
-func parseRevokeKey(args []string) (action, error) {
-	return withOwner(args[0], func(ctx context.Context, s *session, owner identity.KeyOwner) error {
-		err := s.Store.Tenancy.RevokeKey(ctx, owner, identity.Operator(), args[1])
-		if errors.Is(err, storage.ErrNotFound) {
-			return fmt.Errorf("%s has no key %s that works", args[0], args[1])
-		}
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(s.out, "key %s of %s is revoked\n", args[1], args[0])
-		return err
-	}), nil
-}
-
-// withOwner makes an action on the keys of an owner, who is a user or, with a slash in the name,
-// a service account.
-func withOwner(name string, f func(ctx context.Context, s *session, owner identity.KeyOwner) error) action {
-	return withTenancy(func(ctx context.Context, s *session) error {
-		owner, err := s.keyOwner(ctx, name)
-		if err != nil {
-			return err
-		}
-		return f(ctx, s, owner)
-	})
-}
-
+// keyOwner reads the owner of keys, who is a user or, with a slash in the name, a service account.
 func (s *session) keyOwner(ctx context.Context, name string) (identity.KeyOwner, error) {
 	orgName, accountName, isAccount := strings.Cut(name, "/")
 	if !isAccount {
 		owner, err := s.Store.Tenancy.UserKeys(ctx, name)
-		if errors.Is(err, storage.ErrNotFound) {
-			err = noUser(name)
-		}
-		return owner, err
+		return owner, absent(err, noUser, name)
 	}
 	org, err := s.organization(ctx, orgName)
 	if err != nil {
 		return identity.KeyOwner{}, err
 	}
 	account, err := s.Store.Tenancy.ServiceAccount(ctx, org.ID, accountName)
-	if errors.Is(err, storage.ErrNotFound) {
-		err = fmt.Errorf("organization %s has no service account %s", orgName, accountName)
-	}
+	err = absent(err, "organization %s has no service account %s", orgName, accountName)
 	return identity.KeyOwner{ID: account.ID, Name: account.Name, OrgID: org.ID, OrgName: org.Name, ServiceAccount: true}, err
 }
 

@@ -14,7 +14,7 @@ import (
 func parseLogKey(args []string) (action, error) {
 	switch {
 	case len(args) == 0:
-		return withoutRedis(printVerifiers), nil
+		return withoutRedis(printVerifiers)(args)
 	case len(args) == 1 && args[0] == "--new":
 		return printNewKey, nil
 	}
@@ -30,23 +30,19 @@ func printNewKey(_ context.Context, c caller) error {
 	return err
 }
 
-func parseLogContinue(args []string) (action, error) {
-	return withoutRedis(func(ctx context.Context, s *session) error { return continueLog(ctx, s, args[0]) }), nil
-}
-
 // continueLog begins another log for an organization. Workers go on with it.
-func continueLog(ctx context.Context, s *session, org string) error {
+func continueLog(ctx context.Context, s *session, args []string) error {
 	keys, err := logKeys(s)
 	if err != nil {
 		return err
 	}
-	found, err := s.organization(ctx, org)
+	found, err := s.organization(ctx, args[0])
 	if err != nil {
 		return err
 	}
 	log, err := s.Store.Logs.Continue(ctx, found.ID)
 	if err != nil {
-		return fmt.Errorf("the log of %s is not to be continued by another one: %w", org, err)
+		return fmt.Errorf("the log of %s is not to be continued by another one: %w", args[0], err)
 	}
 	return printVerifiersOf(s, keys, &log)
 }
@@ -60,7 +56,7 @@ func logKeys(s *session) (translog.Keys, error) {
 
 // printVerifiers prints the keys of the file that the settings name in the form that each log has them. Logs that have
 // not begun are left out, as their origins are not fixed.
-func printVerifiers(ctx context.Context, s *session) error {
+func printVerifiers(ctx context.Context, s *session, _ []string) error {
 	keys, err := logKeys(s)
 	if err != nil {
 		return err

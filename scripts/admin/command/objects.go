@@ -71,8 +71,7 @@ func (c *objectCopy) copyMissing(ctx context.Context) error {
 		default:
 			copied++
 		}
-		if time.Since(told) > progressInterval {
-			told = time.Now()
+		if due(&told) {
 			fmt.Fprintf(c.errs, "%d objects copied so far\n", copied)
 		}
 		return nil

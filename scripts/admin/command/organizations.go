@@ -8,7 +8,6 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/identity"
-	"attestry/storage"
 )
 
 // listedOrganization is an organization as it is listed.
@@ -20,17 +19,15 @@ type listedOrganization struct {
 	CreatedAt string `json:"created_at"`
 }
 
-func parseListOrganizations([]string) (action, error) {
-	return withTenancy(func(ctx context.Context, s *session) error {
-		list := s.newListing("NAME", "KIND", "BETA", "PUBLIC", "CREATED")
-		err := s.Store.Tenancy.EachOrganization(ctx, func(org *evidence.Organization) error {
-			shown := listedOrganization{
-				Name: org.Name, Kind: string(org.Kind), Beta: org.Beta, Public: org.Public, CreatedAt: isoTime(org.CreatedAt),
-			}
-			return list.add(shown, shown.Name, shown.Kind, shown.Beta, shown.Public, shown.CreatedAt)
-		})
-		return errors.Join(err, list.end())
-	}), nil
+func listOrganizations(ctx context.Context, s *session, _ []string) error {
+	list := s.newListing("NAME", "KIND", "BETA", "PUBLIC", "CREATED")
+	err := s.Store.Tenancy.EachOrganization(ctx, func(org *evidence.Organization) error {
+		shown := listedOrganization{
+			Name: org.Name, Kind: string(org.Kind), Beta: org.Beta, Public: org.Public, CreatedAt: isoTime(org.CreatedAt),
+		}
+		return list.add(shown, shown.Name, shown.Kind, shown.Beta, shown.Public, shown.CreatedAt)
+	})
+	return errors.Join(err, list.end())
 }
 
 func parseCreateOrganization(args []string) (action, error) {
@@ -38,20 +35,14 @@ func parseCreateOrganization(args []string) (action, error) {
 	if err := evidence.CheckOrganizationName(name); err != nil {
 		return nil, err
 	}
-	return withTenancy(func(ctx context.Context, s *session) error {
+	return withTenancy(func(ctx context.Context, s *session, _ []string) error {
 		user, err := s.Store.Tenancy.User(ctx, admin)
-		if errors.Is(err, storage.ErrNotFound) {
-			return noUser(admin)
-		}
 		if err != nil {
-			return err
+			return absent(err, noUser, admin)
 		}
-		if _, err := s.Store.Tenancy.CreateOrganization(ctx, name, user, identity.Operator()); err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(s.out, "organization %s is created, %s administers it\n", name, admin)
-		return err
-	}), nil
+		_, err = s.Store.Tenancy.CreateOrganization(ctx, name, user, identity.Operator())
+		return s.done(err, "organization %s is created, %s administers it\n", name, admin)
+	})(args)
 }
 
 // listedMember is a user or a service account of an organization as it is listed.
@@ -62,20 +53,18 @@ type listedMember struct {
 	CreatedAt string `json:"created_at"`
 }
 
-func parseListMembers(args []string) (action, error) {
-	return withTenancy(func(ctx context.Context, s *session) error {
-		members, err := s.members(ctx, args[0])
-		if err != nil {
+func listMembers(ctx context.Context, s *session, args []string) error {
+	members, err := s.members(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	list := s.newListing("KIND", "NAME", "ROLE", "SINCE")
+	for _, shown := range members {
+		if err := list.add(shown, shown.Kind, shown.Name, shown.Role, shown.CreatedAt); err != nil {
 			return err
 		}
-		list := s.newListing("KIND", "NAME", "ROLE", "SINCE")
-		for _, shown := range members {
-			if err := list.add(shown, shown.Kind, shown.Name, shown.Role, shown.CreatedAt); err != nil {
-				return err
-			}
-		}
-		return list.end()
-	}), nil
+	}
+	return list.end()
 }
 
 // members are the users and the service accounts of an organization.
@@ -108,35 +97,23 @@ func parseSetMember(args []string) (action, error) {
 	if err != nil {
 		return nil, errors.New("a role is admin, member, snapshotter or reader")
 	}
-	return withTenancy(func(ctx context.Context, s *session) error {
+	return withTenancy(func(ctx context.Context, s *session, _ []string) error {
 		if _, err := s.organization(ctx, org); err != nil {
 			return err
 		}
 		change, err := s.Store.Tenancy.SetMember(ctx, org, user, role, identity.Operator())
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(s.out, "user %s is %v of organization %s\n%s", user, role, org, leftAccounts(change.Left))
-		return err
-	}), nil
+		return s.done(err, "user %s is %v of organization %s\n%s", user, role, org, leftAccounts(change.Left))
+	})(args)
 }
 
-func parseRemoveMember(args []string) (action, error) {
+func removeMember(ctx context.Context, s *session, args []string) error {
 	org, user := args[0], args[1]
-	return withTenancy(func(ctx context.Context, s *session) error {
-		if _, err := s.organization(ctx, org); err != nil {
-			return err
-		}
-		change, err := s.Store.Tenancy.RemoveMember(ctx, org, user, identity.Operator())
-		if errors.Is(err, storage.ErrNotFound) {
-			return fmt.Errorf("user %s is not a member of organization %s", user, org)
-		}
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(s.out, "user %s is removed from organization %s\n%s", user, org, leftAccounts(change.Left))
+	if _, err := s.organization(ctx, org); err != nil {
 		return err
-	}), nil
+	}
+	change, err := s.Store.Tenancy.RemoveMember(ctx, org, user, identity.Operator())
+	err = absent(err, "user %s is not a member of organization %s", user, org)
+	return s.done(err, "user %s is removed from organization %s\n%s", user, org, leftAccounts(change.Left))
 }
 
 // leftAccounts says which service accounts a user has created and does not manage any more.
@@ -151,8 +128,5 @@ func leftAccounts(left []identity.ServiceAccount) string {
 // organization reads an organization by its name.
 func (s *session) organization(ctx context.Context, name string) (evidence.Organization, error) {
 	org, err := s.Store.Tenancy.Organization(ctx, name)
-	if errors.Is(err, storage.ErrNotFound) {
-		err = fmt.Errorf("there is no organization %s", name)
-	}
-	return org, err
+	return org, absent(err, "there is no organization %s", name)
 }

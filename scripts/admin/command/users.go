@@ -3,11 +3,9 @@ package command
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"attestry/evidence"
 	"attestry/evidence/identity"
-	"attestry/storage"
 )
 
 // listedUser is a user as it is listed.
@@ -17,15 +15,13 @@ type listedUser struct {
 	CreatedAt string `json:"created_at"`
 }
 
-func parseListUsers([]string) (action, error) {
-	return withTenancy(func(ctx context.Context, s *session) error {
-		list := s.newListing("NAME", "CREATED", "EMAIL")
-		err := s.Store.Tenancy.EachUser(ctx, func(user *evidence.User) error {
-			shown := listedUser{Name: user.Name, Email: user.Email, CreatedAt: isoTime(user.CreatedAt)}
-			return list.add(shown, shown.Name, shown.CreatedAt, shown.Email)
-		})
-		return errors.Join(err, list.end())
-	}), nil
+func listUsers(ctx context.Context, s *session, _ []string) error {
+	list := s.newListing("NAME", "CREATED", "EMAIL")
+	err := s.Store.Tenancy.EachUser(ctx, func(user *evidence.User) error {
+		shown := listedUser{Name: user.Name, Email: user.Email, CreatedAt: isoTime(user.CreatedAt)}
+		return list.add(shown, shown.Name, shown.CreatedAt, shown.Email)
+	})
+	return errors.Join(err, list.end())
 }
 
 func parseCreateUser(args []string) (action, error) {
@@ -39,27 +35,14 @@ func parseCreateUser(args []string) (action, error) {
 			return nil, err
 		}
 	}
-	return withTenancy(func(ctx context.Context, s *session) error {
-		if err := s.Store.Tenancy.CreateUser(ctx, name, email, identity.Operator()); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintf(s.out, "user %s is created\n", name)
-		return err
-	}), nil
+	return withTenancy(func(ctx context.Context, s *session, _ []string) error {
+		return s.done(s.Store.Tenancy.CreateUser(ctx, name, email, identity.Operator()), "user %s is created\n", name)
+	})(args)
 }
 
-func parseRemoveUser(args []string) (action, error) {
-	return withTenancy(func(ctx context.Context, s *session) error {
-		err := s.Store.Tenancy.RemoveUser(ctx, args[0], identity.Operator())
-		if errors.Is(err, storage.ErrNotFound) {
-			return noUser(args[0])
-		}
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(s.out, "user %s is removed\n", args[0])
-		return err
-	}), nil
+func removeUser(ctx context.Context, s *session, args []string) error {
+	err := s.Store.Tenancy.RemoveUser(ctx, args[0], identity.Operator())
+	return s.done(absent(err, noUser, args[0]), "user %s is removed\n", args[0])
 }
 
-func noUser(name string) error { return fmt.Errorf("there is no user %s", name) }
+const noUser = "there is no user %s"

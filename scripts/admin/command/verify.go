@@ -9,21 +9,25 @@ import (
 	"attestry/app/verify"
 )
 
-func parseVerify([]string) (action, error) {
-	return readOnly(func(ctx context.Context, s *session) error {
-		engines, progress := s.Engines(), newProgress(s.caller)
-		result, err := verify.Run(ctx, verify.Options{
-			Documents: engines.Documents, Objects: engines.Objects, Report: s.reportFinding, Progress: progress.tell,
-		})
-		if err != nil {
-			return fmt.Errorf("not all was read: %w", err)
-		}
-		if result.Findings > 0 {
-			return fmt.Errorf("%s: %d findings", read(result), result.Findings)
-		}
-		fmt.Fprintf(s.errs, "%s: all is as it must be\n", read(result))
-		return nil
-	}), nil
+func verifyAll(ctx context.Context, s *session, _ []string) error {
+	engines, began := s.Engines(), time.Now()
+	told := began
+	result, err := verify.Run(ctx, verify.Options{
+		Documents: engines.Documents, Objects: engines.Objects, Report: s.reportFinding,
+		Progress: func(result verify.Result) {
+			if due(&told) {
+				fmt.Fprintf(s.errs, "%s so far, %.0f documents/s\n", read(result), float64(result.Documents)/told.Sub(began).Seconds())
+			}
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("not all was read: %w", err)
+	}
+	if result.Findings > 0 {
+		return fmt.Errorf("%s: %d findings", read(result), result.Findings)
+	}
+	fmt.Fprintf(s.errs, "%s: all is as it must be\n", read(result))
+	return nil
 }
 
 func read(result verify.Result) string {
@@ -39,22 +43,14 @@ func (c caller) reportFinding(found verify.Finding) error {
 	return err
 }
 
-// progress says now and then how much was read.
-type progress struct {
-	caller
-	began, told time.Time
-}
+// progressInterval is the time between two lines about progress.
+const progressInterval = 10 * time.Second
 
-func newProgress(c caller) *progress {
-	now := time.Now()
-	return &progress{caller: c, began: now, told: now}
-}
-
-func (p *progress) tell(result verify.Result) {
-	now := time.Now()
-	if now.Sub(p.told) < progressInterval {
-		return
+// due reports whether it is time for a line about progress, and notes when that is told.
+func due(told *time.Time) bool {
+	if time.Since(*told) < progressInterval {
+		return false
 	}
-	p.told = now
-	fmt.Fprintf(p.errs, "%s so far, %.0f documents/s\n", read(result), float64(result.Documents)/now.Sub(p.began).Seconds())
+	*told = time.Now()
+	return true
 }
