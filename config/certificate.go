@@ -14,10 +14,9 @@ import (
 )
 
 const (
-	tlsCertFile       = prefix + "TLS_CERT_FILE"
-	tlsKeyFile        = prefix + "TLS_KEY_FILE"
-	tlsClientCAFile   = prefix + "TLS_CLIENT_CA_FILE"
-	tlsClientAccounts = prefix + "TLS_CLIENT_ACCOUNTS"
+	tlsCertFile     = prefix + "TLS_CERT_FILE"
+	tlsKeyFile      = prefix + "TLS_KEY_FILE"
+	tlsClientCAFile = prefix + "TLS_CLIENT_CA_FILE"
 )
 
 // HTTPS reports whether the API is served over HTTPS.
@@ -86,18 +85,8 @@ func (c *ClientAccounts) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// checkCertificate reports what is missing or cannot be used for HTTPS.
+// checkCertificate reports what cannot be used for HTTPS.
 func (l *loader) checkCertificate(h *HTTP) {
-	missing := func(set bool, variable string, given bool, by string) {
-		if given && !set {
-			l.fault(variable, "is required with %s", by)
-		}
-	}
-	missing(h.TLSKeyFile != "", tlsKeyFile, h.HTTPS(), tlsCertFile)
-	missing(h.HTTPS(), tlsCertFile, h.TLSKeyFile != "", tlsKeyFile)
-	missing(h.HTTPS(), tlsCertFile, h.TLSClientCAFile != "", tlsClientCAFile)
-	missing(h.TLSClientCAFile != "", tlsClientCAFile, len(h.TLSClientAccounts) > 0, tlsClientAccounts)
-	missing(len(h.TLSClientAccounts) > 0, tlsClientAccounts, h.TLSClientCAFile != "", tlsClientCAFile)
 	if !h.HTTPS() || h.TLSKeyFile == "" || !l.sources.CheckFiles {
 		return
 	}

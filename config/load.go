@@ -38,6 +38,7 @@ func LoadFrom(sources Sources) (Settings, error) {
 	l := loader{sources: sources, environment: environment, variables: Table(), faults: faults}
 	settings := l.parse()
 	l.checkBounds(settings)
+	l.checkNeeded(settings)
 	l.complete(&settings)
 	if sources.CheckFiles {
 		l.checkFile(prefix+"BOOTSTRAP_FILE", settings.Process.BootstrapFile)
@@ -150,9 +151,24 @@ func bound(text string) int64 {
 	return n
 }
 
+// checkNeeded finds settings that are missing beside others which need them.
+func (l *loader) checkNeeded(settings Settings) {
+	set := map[string]bool{}
+	for _, variable := range l.variables {
+		set[variable.Name] = !reflect.ValueOf(settings).FieldByIndex(variable.path).IsZero()
+	}
+	for _, variable := range l.variables {
+		for with := range strings.SplitSeq(variable.with, ",") {
+			if set[prefix+with] && !set[variable.Name] {
+				l.fault(variable.Name, "is required with %s%s", prefix, with)
+			}
+		}
+	}
+}
+
 // complete fills in what depends on another setting, and checks what concerns two.
 func (l *loader) complete(settings *Settings) {
-	if settings.HTTP.Listen == "" && !l.faulty(prefix+"LISTEN") {
+	if settings.HTTP.Listen == "" {
 		l.fault(prefix+"LISTEN", "cannot be off")
 	}
 	if settings.HTTP.BaseURL == "" && !l.faulty(baseURL) {
@@ -164,7 +180,6 @@ func (l *loader) complete(settings *Settings) {
 	l.checkCertificate(&settings.HTTP)
 	l.completeSMTP(&settings.SMTP)
 	l.checkRetention(settings)
-	l.checkSignIn(settings.SignIn)
 }
 
 // checkFile does not open a pipe: what is in it can be read once.

@@ -32,10 +32,10 @@ type Settings struct {
 type HTTP struct {
 	Listen            Address        `env:"LISTEN" envDefault:"127.0.0.1:8001" doc:"host:port on which the API answers"`
 	BaseURL           BaseURL        `env:"BASE_URL" doc:"scheme and host, without a path, that links are built from; if unset, http:// (or https://, with a certificate) and the listen address"`
-	TLSCertFile       string         `env:"TLS_CERT_FILE" doc:"PEM file of the certificate, with its chain, that the API is served with over HTTPS, read again when it changes; if unset, over HTTP"`
-	TLSKeyFile        string         `env:"TLS_KEY_FILE" doc:"PEM file of the key of that certificate; required with a certificate"`
-	TLSClientCAFile   string         `env:"TLS_CLIENT_CA_FILE" doc:"PEM file of the authorities that certificates of clients are verified by, read again when it changes; if unset, clients are asked for none"`
-	TLSClientAccounts ClientAccounts `env:"TLS_CLIENT_ACCOUNTS" doc:"service accounts that certificates of clients speak for where a request has no key, by the common name or a DNS name of the certificate, such as gatekeeper.example=acme/gatekeeper; required with authorities"`
+	TLSCertFile       string         `env:"TLS_CERT_FILE" with:"TLS_KEY_FILE,TLS_CLIENT_CA_FILE" doc:"PEM file of the certificate, with its chain, that the API is served with over HTTPS, read again when it changes; if unset, over HTTP"`
+	TLSKeyFile        string         `env:"TLS_KEY_FILE" with:"TLS_CERT_FILE" doc:"PEM file of the key of that certificate; required with a certificate"`
+	TLSClientCAFile   string         `env:"TLS_CLIENT_CA_FILE" with:"TLS_CLIENT_ACCOUNTS" doc:"PEM file of the authorities that certificates of clients are verified by, read again when it changes; if unset, clients are asked for none"`
+	TLSClientAccounts ClientAccounts `env:"TLS_CLIENT_ACCOUNTS" with:"TLS_CLIENT_CA_FILE" doc:"service accounts that certificates of clients speak for where a request has no key, by the common name or a DNS name of the certificate, such as gatekeeper.example=acme/gatekeeper; required with authorities"`
 	RequestTimeout    time.Duration  `env:"REQUEST_TIMEOUT" envDefault:"30s" min:"1s" max:"10m" doc:"how long a request may take"`
 	DrainDelay        time.Duration  `env:"DRAIN_DELAY" envDefault:"0s" min:"0s" max:"10m" doc:"how long requests are still answered when the process is told to stop, while /ready answers 503: the time in which load balancers notice"`
 	Web               Switch         `env:"WEB" envDefault:"on" doc:"on or off: whether the pages for people are served beside the API"`
@@ -46,8 +46,8 @@ type HTTP struct {
 
 // SignIn is the OpenID Connect issuer with which people sign in to the pages, beside their API keys.
 type SignIn struct {
-	Issuer       Issuer          `env:"OIDC_ISSUER" doc:"https address of the OpenID Connect issuer with which people can sign in to the pages; if unset, with API keys alone"`
-	ClientID     string          `env:"OIDC_CLIENT_ID" doc:"id of this service at that issuer, where its redirect URI is the base URL with /signin/oidc/callback; required with an issuer"`
+	Issuer       Issuer          `env:"OIDC_ISSUER" with:"OIDC_CLIENT_ID,OIDC_CLIENT_SECRET" doc:"https address of the OpenID Connect issuer with which people can sign in to the pages; if unset, with API keys alone"`
+	ClientID     string          `env:"OIDC_CLIENT_ID" with:"OIDC_ISSUER" doc:"id of this service at that issuer, where its redirect URI is the base URL with /signin/oidc/callback; required with an issuer"`
 	ClientSecret evidence.Secret `env:"OIDC_CLIENT_SECRET" doc:"secret of this service at that issuer; if unset, PKCE alone"`
 	UserClaim    string          `env:"OIDC_USER_CLAIM" envDefault:"preferred_username" doc:"claim that has the name of the user here; the issuer must not let people choose it"`
 }
@@ -60,9 +60,9 @@ type Outbound struct {
 // SMTP is the mail server that sends notifications by e-mail. It may be in any network.
 type SMTP struct {
 	Host     MailHost        `env:"SMTP_HOST" doc:"host or host:port of the mail server that sends notifications by e-mail; the port is 587 if there is none, with tls 465, with none 25; if unset, notifications by e-mail fail"`
-	From     MailAddress     `env:"SMTP_FROM" doc:"address of the sender of e-mails, such as attestry@example.com, with or without a name; required with a mail server"`
-	Username string          `env:"SMTP_USERNAME" doc:"user name at the mail server; if unset, nobody logs in"`
-	Password evidence.Secret `env:"SMTP_PASSWORD" doc:"password of that user; required with a user name"`
+	From     MailAddress     `env:"SMTP_FROM" with:"SMTP_HOST" doc:"address of the sender of e-mails, such as attestry@example.com, with or without a name; required with a mail server"`
+	Username string          `env:"SMTP_USERNAME" with:"SMTP_PASSWORD" doc:"user name at the mail server; if unset, nobody logs in"`
+	Password evidence.Secret `env:"SMTP_PASSWORD" with:"SMTP_USERNAME" doc:"password of that user; required with a user name"`
 	TLS      MailTLS         `env:"SMTP_TLS" envDefault:"starttls" doc:"starttls: the mail server must offer STARTTLS; tls: TLS from the first byte; none: not encrypted, which no password is sent over"`
 }
 

@@ -5,12 +5,6 @@ import (
 	"net/url"
 )
 
-const (
-	oidcIssuer       = prefix + "OIDC_ISSUER"
-	oidcClientID     = prefix + "OIDC_CLIENT_ID"
-	oidcClientSecret = prefix + "OIDC_CLIENT_SECRET"
-)
-
 // Issuer is the https address of an OpenID Connect issuer, "" for none.
 type Issuer string
 
@@ -22,16 +16,4 @@ func (i *Issuer) UnmarshalText(text []byte) error {
 	}
 	*i = Issuer(text)
 	return nil
-}
-
-// checkSignIn finds an issuer without a client, and a client or its secret without an issuer.
-func (l *loader) checkSignIn(s SignIn) {
-	switch {
-	case s.Issuer != "" && s.ClientID == "" && !l.faulty(oidcClientID):
-		l.fault(oidcClientID, "is required with %s", oidcIssuer)
-	case s.Issuer == "" && s.ClientID != "" && !l.faulty(oidcIssuer):
-		l.fault(oidcIssuer, "is required with %s", oidcClientID)
-	case s.Issuer == "" && s.ClientSecret != "" && !l.faulty(oidcIssuer):
-		l.fault(oidcIssuer, "is required with %s", oidcClientSecret)
-	}
 }

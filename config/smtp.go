@@ -8,14 +8,6 @@ import (
 	"strings"
 )
 
-const (
-	smtpHost     = prefix + "SMTP_HOST"
-	smtpFrom     = prefix + "SMTP_FROM"
-	smtpUsername = prefix + "SMTP_USERNAME"
-	smtpPassword = prefix + "SMTP_PASSWORD"
-	smtpTLS      = prefix + "SMTP_TLS"
-)
-
 // MailHost is the host:port of a mail server, "" for none. Once the settings are loaded it has a
 // port.
 type MailHost string
@@ -95,19 +87,10 @@ func (m MailTLS) port() string {
 	return "587"
 }
 
-// completeSMTP adds the port, and checks what is needed together.
+// completeSMTP adds the port, and refuses to send a password that others could read.
 func (l *loader) completeSMTP(s *SMTP) {
-	if s.Host != "" && s.From == "" && !l.faulty(smtpFrom) {
-		l.fault(smtpFrom, "is required with %s", smtpHost)
-	}
-	if s.Username == "" && s.Password != "" {
-		l.fault(smtpUsername, "is required with %s", smtpPassword)
-	}
-	if s.Username != "" && s.Password == "" {
-		l.fault(smtpPassword, "is required with %s", smtpUsername)
-	}
 	if s.Username != "" && s.TLS == NoTLS {
-		l.fault(smtpTLS, "must not be none with %s: the password could be read on its way", smtpUsername)
+		l.fault(prefix+"SMTP_TLS", "must not be none with %sSMTP_USERNAME: the password could be read on its way", prefix)
 	}
 	if s.Host != "" {
 		s.Host = s.Host.withPort(s.TLS.port())

@@ -23,6 +23,7 @@ type Variable struct {
 	// Secret tells that the value is or has a secret, and so may be in a file instead: that of Name with _FILE.
 	Secret bool
 
+	with     string // settings with which it is required, without their prefix and with commas between them
 	field    string // name of the field, by which a parser's fault is traced back
 	min, max string // bounds, "" when there are none
 	path     []int  // where in Settings
@@ -54,6 +55,7 @@ func variablesOf(group reflect.Type, path []int) []Variable {
 			Required: strings.Contains(options, "required"),
 			Meaning:  meaning,
 			Secret:   secret,
+			with:     field.Tag.Get("with"),
 			field:    field.Name,
 			min:      field.Tag.Get("min"),
 			max:      field.Tag.Get("max"),
