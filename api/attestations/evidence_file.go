@@ -111,11 +111,7 @@ func cleanContentType(sent string) string {
 
 // getEvidence sends the file that is attached to an attestation. Its name makes
 // browsers save it: it may be a page full of scripts.
-func (h *handlers) getEvidence(ctx context.Context, in *resource.AttestationPath) (*server.StreamOutput, error) {
-	_, found, err := h.LoadAttestation(ctx, in)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) getEvidence(ctx context.Context, _ *resource.AttestationPath, found evidence.Attestation) (*server.StreamOutput, error) {
 	if found.Evidence == nil {
 		return nil, evidence.NewError(evidence.NotFound, "This attestation has no evidence file attached.")
 	}

@@ -49,6 +49,6 @@ func Routes(base *resource.Base) []server.Route {
 		"get_flow_attestations":          resource.Found(h.ResolveFlow, h.listFlowAttestations),
 		"get_artifact_attestation":       resource.Found(h.ResolveFlow, h.getArtifactAttestations),
 		"get_trail_attestation":          resource.Found(h.LoadTrail, h.getTrailAttestations),
-		"get_attestation_evidence":       server.Handle(h.getEvidence),
+		"get_attestation_evidence":       resource.Found(h.LoadAttestation, h.getEvidence),
 	})
 }

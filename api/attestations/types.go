@@ -3,7 +3,6 @@ package attestations
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -16,7 +15,6 @@ import (
 	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/evidence/attestation"
-	"attestry/storage"
 )
 
 // CustomAttestationPostInput is the data of post_custom_attestation
@@ -151,14 +149,10 @@ func (h *handlers) evaluateCustom(ctx context.Context, body *CustomAttestationPo
 	org := server.Access(ctx)
 	kind, version, definition, err := h.AttestationTypes.Current(ctx, org.OrgID, body.TypeName)
 	switch {
-	case errors.Is(err, storage.ErrNotFound):
-		return verdict{}, evidence.NewError(evidence.NotFound,
-			fmt.Sprintf("Custom attestation type '%s' does not exist for org '%s'", body.TypeName, org.OrgName))
 	case err != nil:
-		return verdict{}, err
+		return verdict{}, noAttestationType(err, org, body.TypeName)
 	case kind.Archived:
-		return verdict{}, evidence.NewError(evidence.Invalid,
-			fmt.Sprintf("Custom attestation type '%s' has been archived for org '%s'", body.TypeName, org.OrgName))
+		return verdict{}, evidence.Errorf(evidence.Invalid, "Custom attestation type '%s' has been archived for org '%s'", body.TypeName, org.OrgName)
 	}
 	judged, err := h.Evaluator.Evaluate(ctx, org.OrgID, definition, data)
 	if err != nil {

@@ -2,7 +2,6 @@ package governance
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"attestry/api/assessment"
@@ -114,8 +113,7 @@ func (h *handlers) assess(ctx context.Context, in *assertInput) (*assessment.Ass
 }
 
 func artifactNotFound(ctx context.Context, fingerprint string) error {
-	return evidence.NewError(evidence.NotFound,
-		fmt.Sprintf("Artifact with fingerprint '%s' does not exist in organization '%s'", fingerprint, server.Access(ctx).OrgName))
+	return evidence.Errorf(evidence.NotFound, "Artifact with fingerprint '%s' does not exist in organization '%s'", fingerprint, server.Access(ctx).OrgName)
 }
 
 // basisOf finds out which policies apply.

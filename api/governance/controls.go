@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -107,8 +106,7 @@ func (h *handlers) postControl(ctx context.Context, _ *server.OrgPath, body *Con
 		CreatedBy: server.Principal(ctx).Name, CreatedAt: evidence.Seconds(h.Clock()),
 	})
 	if errors.Is(err, storage.ErrExists) {
-		return nil, evidence.NewError(evidence.Conflict,
-			fmt.Sprintf("A control with identifier '%s' already exists in organization '%s'", body.Identifier, org.OrgName))
+		return nil, evidence.Errorf(evidence.Conflict, "A control with identifier '%s' already exists in organization '%s'", body.Identifier, org.OrgName)
 	}
 	if err != nil {
 		return nil, err

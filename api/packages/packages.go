@@ -21,6 +21,8 @@ type WaitQuery struct {
 	Wait int `query:"wait" minimum:"0" maximum:"25" default:"25" doc:"How many seconds to wait for the package if it has to be assembled. Behind that the answer is 503 with Retry-After."`
 }
 
+func (q WaitQuery) wait() time.Duration { return time.Duration(q.Wait) * time.Second }
+
 type trailDownload struct {
 	resource.TrailPath
 	WaitQuery
@@ -53,46 +55,25 @@ var (
 	pdfFile    = form{contentType: "application/pdf", suffix: "-audit-report.pdf", report: true}
 )
 
-func (h *handlers) downloadTrail(ctx context.Context, in *trailDownload) (*server.StreamOutput, error) {
-	of, err := h.trailSubject(ctx, &in.TrailPath)
-	return h.send(ctx, of, err, in.Wait, gzipFile)
-}
-
-func (h *handlers) downloadReport(ctx context.Context, in *trailDownload) (*server.StreamOutput, error) {
-	of, err := h.trailSubject(ctx, &in.TrailPath)
-	return h.send(ctx, of, err, in.Wait, pdfFile)
-}
-
-func (h *handlers) downloadArtifact(ctx context.Context, in *artifactDownload) (*server.StreamOutput, error) {
-	of, err := h.artifactSubject(ctx, &in.ArtifactPath)
-	return h.send(ctx, of, err, in.Wait, gzipStream)
-}
-
-func (h *handlers) downloadAttestation(ctx context.Context, in *attestationDownload) (*server.StreamOutput, error) {
-	of, err := h.attestationSubject(ctx, &in.AttestationPath)
-	return h.send(ctx, of, err, in.Wait, gzipStream)
-}
-
-// send waits for a package and sends it. lookUp is the error of looking its subject up.
-func (h *handlers) send(ctx context.Context, of *subject, lookUp error, wait int, as form) (*server.StreamOutput, error) {
-	if lookUp != nil {
-		return nil, lookUp
+// sending makes the handler that waits for a package and sends it.
+func sending[I interface{ wait() time.Duration }](h *handlers, as form) func(context.Context, *I, *subject) (*server.StreamOutput, error) {
+	return func(ctx context.Context, in *I, of *subject) (*server.StreamOutput, error) {
+		answer, err := h.requests.Ask(ctx, of.Assembly, min((*in).wait(), h.maxWait))
+		if err != nil {
+			return nil, err
+		}
+		if answer.Progress != audit.Complete {
+			return nil, notReady(&answer)
+		}
+		stored := as.stored(answer.Package)
+		return server.Stream(ctx, server.Download{
+			ContentType: as.contentType, Encoding: as.encoding, Filename: of.filename + as.suffix, Size: stored.Size, SHA256: stored.SHA256,
+			Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
+				return h.requests.Open(ctx, of.ID, stored, offset, length)
+			},
+			Verify: func(ctx context.Context) error { return h.requests.Check(ctx, of.ID, stored) },
+		})
 	}
-	answer, err := h.requests.Ask(ctx, of.Assembly, min(time.Duration(wait)*time.Second, h.maxWait))
-	if err != nil {
-		return nil, err
-	}
-	if answer.Progress != audit.Complete {
-		return nil, notReady(&answer)
-	}
-	stored := as.stored(answer.Package)
-	return server.Stream(ctx, server.Download{
-		ContentType: as.contentType, Encoding: as.encoding, Filename: of.filename + as.suffix, Size: stored.Size, SHA256: stored.SHA256,
-		Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
-			return h.requests.Open(ctx, of.ID, stored, offset, length)
-		},
-		Verify: func(ctx context.Context) error { return h.requests.Check(ctx, of.ID, stored) },
-	})
 }
 
 // stored is the object that is sent in a form.
@@ -123,13 +104,9 @@ type AuditPackage struct {
 	Href   string         `json:"href" doc:"Where to download it."`
 }
 
-// assembling makes the operation that requests a package, whose subject lookUp finds, and answers its progress.
-func assembling[I any](h *handlers, lookUp func(context.Context, *I) (*subject, error), path string, as form) server.Binder {
-	return server.Handle(func(ctx context.Context, in *I) (*server.Answer[AuditPackage], error) {
-		of, err := lookUp(ctx, in)
-		if err != nil {
-			return nil, err
-		}
+// assembling makes the handler that requests a package and answers its progress.
+func assembling[I any](h *handlers, path string, as form) func(context.Context, *I, *subject) (*server.Answer[AuditPackage], error) {
+	return func(ctx context.Context, _ *I, of *subject) (*server.Answer[AuditPackage], error) {
 		answer, err := h.requests.Ask(ctx, of.Assembly, 0)
 		if err != nil {
 			return nil, err
@@ -140,7 +117,7 @@ func assembling[I any](h *handlers, lookUp func(context.Context, *I) (*subject, 
 			shown.Size, shown.SHA256 = &stored.Size, &stored.SHA256
 		}
 		return server.Answered(shown), nil
-	})
+	}
 }
 
 type handlers struct {
@@ -157,13 +134,13 @@ const waitReserve = 2 * time.Second
 func Routes(base *resource.Base, requests *auditpackage.Requests, requestTimeout time.Duration) []server.Route {
 	h := &handlers{Base: base, requests: requests, maxWait: max(0, min(auditpackage.MaxWait, requestTimeout-waitReserve))}
 	return server.Routes(map[string]server.Binder{
-		"download_trail_audit_package":       server.Handle(h.downloadTrail),
-		"assemble_trail_audit_package":       assembling(h, h.trailSubject, "/audit_package", gzipFile),
-		"download_trail_audit_pdf":           server.Handle(h.downloadReport),
-		"assemble_trail_audit_pdf":           assembling(h, h.trailSubject, "/audit_pdf", pdfFile),
-		"get_audit_package":                  server.Handle(h.downloadArtifact),
-		"assemble_artifact_audit_package":    assembling(h, h.artifactSubject, "", gzipStream),
-		"download_attestation_audit_package": server.Handle(h.downloadAttestation),
-		"assemble_attestation_audit_package": assembling(h, h.attestationSubject, "", gzipStream),
+		"download_trail_audit_package":       resource.Found(h.trailSubject, sending[trailDownload](h, gzipFile)),
+		"assemble_trail_audit_package":       resource.Found(h.trailSubject, assembling[resource.TrailPath](h, "/audit_package", gzipFile)),
+		"download_trail_audit_pdf":           resource.Found(h.trailSubject, sending[trailDownload](h, pdfFile)),
+		"assemble_trail_audit_pdf":           resource.Found(h.trailSubject, assembling[resource.TrailPath](h, "/audit_pdf", pdfFile)),
+		"get_audit_package":                  resource.Found(h.artifactSubject, sending[artifactDownload](h, gzipStream)),
+		"assemble_artifact_audit_package":    resource.Found(h.artifactSubject, assembling[ArtifactPath](h, "", gzipStream)),
+		"download_attestation_audit_package": resource.Found(h.attestationSubject, sending[attestationDownload](h, gzipStream)),
+		"assemble_attestation_audit_package": resource.Found(h.attestationSubject, assembling[resource.AttestationPath](h, "", gzipStream)),
 	})
 }

@@ -22,6 +22,9 @@ type ArtifactPath struct {
 	Fingerprint string `path:"fingerprint" pattern:"^[a-f0-9]{5,64}$" doc:"SHA-256 of the artifact, or the beginning of it."`
 }
 
+// Place is the whole path.
+func (p ArtifactPath) Place() *ArtifactPath { return &p }
+
 // trailSubject looks up the trail of a path.
 func (h *handlers) trailSubject(ctx context.Context, in *resource.TrailPath) (*subject, error) {
 	org := server.Access(ctx)
@@ -64,15 +67,15 @@ func (h *handlers) artifactSubject(ctx context.Context, in *ArtifactPath) (*subj
 // attestationSubject looks up the attestation of a path.
 func (h *handlers) attestationSubject(ctx context.Context, in *resource.AttestationPath) (*subject, error) {
 	org := server.Access(ctx)
-	trail, found, err := h.LoadAttestation(ctx, in)
+	found, err := h.LoadAttestation(ctx, in)
 	if err != nil {
 		return nil, err
 	}
 	return &subject{
 		Assembly: audit.Assembly{
 			ID: audit.AssemblyID(audit.OfAttestation, org.OrgID, found.ID), Org: org.OrgID, OrgName: org.OrgName,
-			Kind: audit.OfAttestation, Flow: trail.Flow, Trail: trail.Name, Attestation: found.ID,
+			Kind: audit.OfAttestation, Flow: found.Flow, Trail: found.Trail, Attestation: found.ID,
 		},
-		filename: in.Flow + "-" + trail.Name + "-" + found.Name, href: h.Links.AttestationPackage(org.OrgName, in.Flow, trail.Name, found.ID),
+		filename: in.Flow + "-" + found.Trail + "-" + found.Name, href: h.Links.AttestationPackage(org.OrgName, in.Flow, found.Trail, found.ID),
 	}, nil
 }

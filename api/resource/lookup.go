@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"regexp"
@@ -123,18 +122,21 @@ type AttestationPath struct {
 	Attestation string `path:"attestation_id" doc:"Id of the attestation."`
 }
 
-// LoadAttestation reads the trail and the attestation of a path, or answers in the contract's words.
-func (b *Base) LoadAttestation(ctx context.Context, in *AttestationPath) (evidence.Trail, evidence.Attestation, error) {
+// Place is the whole path.
+func (p AttestationPath) Place() *AttestationPath { return &p }
+
+// LoadAttestation reads the attestation of a path, or answers in the contract's words.
+func (b *Base) LoadAttestation(ctx context.Context, in *AttestationPath) (evidence.Attestation, error) {
 	org := server.Access(ctx)
 	trail, err := b.LoadTrail(ctx, &in.TrailPath)
 	if err != nil {
-		return trail, evidence.Attestation{}, err
+		return evidence.Attestation{}, err
 	}
 	found, err := b.Attestations.Get(ctx, org.OrgID, in.Attestation)
 	if err == nil && evidence.TrailKey(found.Flow, found.Trail) != trail.Key() {
 		err = storage.ErrNotFound
 	}
-	return trail, found, NotFound(err, "Attestation with id '%s' does not exist in trail '%s' of flow '%s' belonging to organization '%s'",
+	return found, NotFound(err, "Attestation with id '%s' does not exist in trail '%s' of flow '%s' belonging to organization '%s'",
 		in.Attestation, in.Trail, in.Flow, org.OrgName)
 }
 
@@ -217,16 +219,10 @@ func (b *Base) PickEnvironments(ctx context.Context, names []string, known map[s
 // EnvironmentNotFound is NotFound for an environment, which may be archived.
 func EnvironmentNotFound(ctx context.Context, name string, err error) error {
 	org := server.Access(ctx)
-	switch {
-	case errors.Is(err, storage.ErrArchived):
-		return evidence.NewError(evidence.NotFound,
-			fmt.Sprintf("Environment named '%s' has been archived for organization '%s'", name, org.OrgName))
-	case errors.Is(err, storage.ErrNotFound):
-		return evidence.NewError(evidence.NotFound,
-			fmt.Sprintf("Environment named '%s' does not exist for organization '%s'", name, org.OrgName))
-	default:
-		return err
+	if errors.Is(err, storage.ErrArchived) {
+		return evidence.Errorf(evidence.NotFound, "Environment named '%s' has been archived for organization '%s'", name, org.OrgName)
 	}
+	return NotFound(err, "Environment named '%s' does not exist for organization '%s'", name, org.OrgName)
 }
 
 // LoadEnvironment reads the environment of a name, which may be a former one, or answers
@@ -269,10 +265,7 @@ func (b *Base) LoadRepoOf(ctx context.Context, in *GetRepoInput) (evidence.Repo,
 // LoadRepoByID returns the repository of an internal id, or an evidence.NotFound error.
 func (b *Base) LoadRepoByID(ctx context.Context, id string) (evidence.Repo, error) {
 	repo, err := b.Repos.Get(ctx, server.Access(ctx).OrgID, id)
-	if errors.Is(err, storage.ErrNotFound) {
-		err = RepoNotFound(id)
-	}
-	return repo, err
+	return repo, NotFound(err, repoNotFound, id)
 }
 
 // LoadRepo returns the repository of a name: one command.
@@ -326,10 +319,10 @@ func FlowsAndRepos[T any](ctx context.Context, b *Base, items []T, sources func(
 	return flows, repos, err
 }
 
+const repoNotFound = "Repo '%s' not found"
+
 // RepoNotFound is the answer for a repository that does not exist.
-func RepoNotFound(name string) error {
-	return evidence.Errorf(evidence.NotFound, "Repo '%s' not found", name)
-}
+func RepoNotFound(name string) error { return evidence.Errorf(evidence.NotFound, repoNotFound, name) }
 
 // RepoProviderQuery goes with a filter by the name of a repository. It is exported
 // because huma passes over embedded types that are not.

@@ -110,8 +110,20 @@ func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 	loops.Go(func() error { s.dispatcher.Run(background); return nil })
 	loops.Go(func() error { s.waiters.Run(background); return nil })
 	drained, end := context.WithCancel(background)
-	loops.Go(func() error { s.drain(ctx, background); end(); return nil })
-	loops.Go(func() error { s.endWaiting(drained, background); return nil })
+	loops.Go(func() error {
+		defer end()
+		if passed(ctx, background, 0) {
+			s.server.Drain()
+			passed(ctx, background, s.settings.DrainDelay)
+		}
+		return nil
+	})
+	loops.Go(func() error {
+		if passed(drained, background, verdictGrace) {
+			s.waiters.End()
+		}
+		return nil
+	})
 	s.awaitSubscription(ctx)
 	err := s.answer(drained, listener)
 	stop()
@@ -123,19 +135,18 @@ func (s *Service) Serve(ctx context.Context, listener net.Listener) error {
 	return err
 }
 
-// drain returns when the listener is to be closed, or when the process does not answer any more.
-func (s *Service) drain(ctx, background context.Context) {
+// passed returns true once so much time has passed since the end of ctx, or false when the process does not answer any more.
+func passed(ctx, background context.Context, since time.Duration) bool {
 	select {
 	case <-ctx.Done():
 	case <-background.Done():
-		return
+		return false
 	}
-	s.server.Drain()
-	delay := time.NewTimer(s.settings.DrainDelay)
-	defer delay.Stop()
 	select {
-	case <-delay.C:
+	case <-time.After(since):
+		return true
 	case <-background.Done():
+		return false
 	}
 }
 
@@ -146,22 +157,6 @@ func (s *Service) answer(ctx context.Context, listener net.Listener) error {
 		return err
 	}
 	return s.server.Serve(ctx, listener)
-}
-
-// endWaiting ends the waiting for verdicts, verdictGrace after the process was asked to stop.
-func (s *Service) endWaiting(ctx, background context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-background.Done():
-		return
-	}
-	grace := time.NewTimer(verdictGrace)
-	defer grace.Stop()
-	select {
-	case <-grace.C:
-		s.waiters.End()
-	case <-background.Done():
-	}
 }
 
 // awaitSubscription lets the first reports find a subscription that can wake
