@@ -17,12 +17,9 @@ import (
 
 // AssertArtifactResponse says whether an artifact is compliant (docs/semantics.md 18.7).
 type AssertArtifactResponse struct {
-	Fingerprint       string                                `json:"fingerprint"`
-	Flow              string                                `json:"flow"`
-	Trail             string                                `json:"trail"`
-	Compliant         bool                                  `json:"compliant"`
-	ComplianceStatus  resource.ArtifactComplianceStatus     `json:"compliance_status"`
-	HTMLURL           string                                `json:"html_url"`
+	Fingerprint string `json:"fingerprint"`
+	// AssertArtifactFlowResponse is the first of Flows, but for the verdict, which is that of the assert.
+	AssertArtifactFlowResponse
 	Flows             []AssertArtifactFlowResponse          `json:"flows"`
 	Scope             string                                `json:"scope" enum:"flow,environment,policy"`
 	Environment       *string                               `json:"environment" nullable:"true"`
@@ -55,14 +52,14 @@ func (h *handlers) assertArtifact(ctx context.Context, in *assertInput) (*server
 		return nil, err
 	}
 	body := AssertArtifactResponse{
-		Fingerprint: in.Fingerprint, Compliant: found.Compliant(), Scope: found.Scope,
+		Fingerprint: in.Fingerprint, Scope: found.Scope,
 		Environment: resource.NilIfEmpty(found.Environment.Name), PolicyEvaluations: []resource.PolicyEvaluation{},
 		Flows: resource.Map(found.Flows, func(number *int) AssertArtifactFlowResponse {
 			return h.showFlow(server.Access(ctx), in.Fingerprint, found, *number)
 		}),
 	}
-	first := &body.Flows[0]
-	body.Flow, body.Trail, body.ComplianceStatus, body.HTMLURL = first.Flow, first.Trail, first.ComplianceStatus, first.HTMLURL
+	body.AssertArtifactFlowResponse = body.Flows[0]
+	body.Compliant = found.Compliant()
 	list := resource.OneList()
 	for i, view := range resource.NewPolicyViews(found.Applied) {
 		body.PolicyEvaluations = append(body.PolicyEvaluations, view.Show(found.Evaluations[i], found.Artifact.Flows, list))

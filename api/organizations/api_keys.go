@@ -64,12 +64,12 @@ type ApiKeyCreatedResponse struct {
 
 // ApiKeyRotatedResponse is a new key with its secret, and when the one that it replaces ends.
 type ApiKeyRotatedResponse struct {
-	ID                   string `json:"id"`
-	Key                  string `json:"key" doc:"The secret, shown this once."`
-	Description          string `json:"description"`
-	CreatedAt            int64  `json:"created_at"`
-	ExpiresAt            int64  `json:"expires_at" doc:"0 for never."`
-	GracePeriodExpiresAt int64  `json:"grace_period_expires_at" doc:"From when on the key that was replaced does not work any more."`
+	ApiKeyCreatedResponse
+	GracePeriodExpiresAt int64 `json:"grace_period_expires_at" doc:"From when on the key that was replaced does not work any more."`
+}
+
+func showNewKey(key *evidence.Key, secret evidence.Secret) ApiKeyCreatedResponse {
+	return ApiKeyCreatedResponse{ID: key.ID, Key: secret.Reveal(), Description: key.Description, CreatedAt: key.CreatedAt, ExpiresAt: key.ExpiresAt}
 }
 
 func keyNotFound(err error) error { return resource.NotFound(err, "API key not found") }
@@ -129,9 +129,7 @@ func (h *handlers) issueKey(ctx context.Context, owner identity.KeyOwner, _ stri
 	if owner.ServiceAccount {
 		err = accountNotFound(err)
 	}
-	return server.Answered(ApiKeyCreatedResponse{
-		ID: key.ID, Key: secret.Reveal(), Description: key.Description, CreatedAt: key.CreatedAt, ExpiresAt: key.ExpiresAt,
-	}), err
+	return server.Answered(showNewKey(&key, secret)), err
 }
 
 func (h *handlers) revokeKey(ctx context.Context, owner identity.KeyOwner, id string) (*server.TextAnswer, error) {
@@ -144,10 +142,7 @@ func (h *handlers) rotateKey(ctx context.Context, owner identity.KeyOwner, id st
 	}
 	grace := time.Duration(cmp.Or(body.GracePeriodHours, defaultGraceHours)) * time.Hour
 	key, secret, oldEnds, err := h.Tenancy.RotateKey(ctx, owner, actor(ctx), id, grace, body.ExpiresAt)
-	return server.Answered(ApiKeyRotatedResponse{
-		ID: key.ID, Key: secret.Reveal(), Description: key.Description, CreatedAt: key.CreatedAt, ExpiresAt: key.ExpiresAt,
-		GracePeriodExpiresAt: oldEnds,
-	}), keyNotFound(err)
+	return server.Answered(ApiKeyRotatedResponse{showNewKey(&key, secret), oldEnds}), keyNotFound(err)
 }
 
 // UserKeysPath is the path of the keys of the user who sent the request.

@@ -98,7 +98,6 @@ func register[I, O any](s *Server, route Route, body *huma.RequestBody, handler 
 			err = fmt.Errorf("register %s: %v", route.OperationID, fault)
 		}
 	}()
-	var parameters []parameter
 	described := huma.Operation{
 		Method:             route.Method,
 		Path:               route.Path,
@@ -110,8 +109,9 @@ func register[I, O any](s *Server, route Route, body *huma.RequestBody, handler 
 		Security:           route.security(),
 		SkipValidateParams: true,
 	}
+	var documented *huma.Operation
 	described.Middlewares = huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
-		s.enter(ctx, route, parameters, next)
+		s.enter(ctx, route, documented.Parameters, next)
 	}}
 	huma.Register(s.api, described, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handler(ctx, in)
@@ -123,17 +123,16 @@ func register[I, O any](s *Server, route Route, body *huma.RequestBody, handler 
 		}
 		return out, nil
 	})
-	documented := operationAt(s.api.OpenAPI(), route.Method, route.Path)
+	documented = operationAt(s.api.OpenAPI(), route.Method, route.Path)
 	documented.RequestBody = body
 	s.operations[route.OperationID] = Operation{Route: route, Parameters: documented.Parameters, Body: body, registry: s.registry}
 	s.describeAnswers(documented, route)
 	s.describeUse(documented, route)
-	parameters, err = parametersOf(documented, s.registry)
-	return err
+	return checkLists(documented)
 }
 
 // enter admits a request to its operation and validates its parameters.
-func (s *Server) enter(ctx huma.Context, route Route, parameters []parameter, next func(huma.Context)) {
+func (s *Server) enter(ctx huma.Context, route Route, parameters []*huma.Param, next func(huma.Context)) {
 	r := RequestOf(ctx.Context())
 	r.route = route.Path
 	err := s.recognizeSession(humafiber.Unwrap(ctx), r)

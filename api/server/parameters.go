@@ -15,34 +15,17 @@ import (
 	"attestry/evidence"
 )
 
-// parameter is a path or query parameter as huma documents it.
-type parameter struct {
-	name     string
-	in       string
-	required bool
-	list     bool
-	schema   *huma.Schema
+// checkLists finds parameters of an operation that are lists and not repeated for each item.
+func checkLists(op *huma.Operation) error {
+	for _, p := range op.Parameters {
+		if isList(p) && (p.Explode == nil || !*p.Explode) {
+			return fmt.Errorf("%s: list parameter %s lacks `,explode`", op.OperationID, p.Name)
+		}
+	}
+	return nil
 }
 
-// parametersOf takes the parameters from an operation of the document.
-func parametersOf(op *huma.Operation, registry huma.Registry) ([]parameter, error) {
-	var all []parameter
-	for _, p := range op.Parameters {
-		if p.In != "path" && p.In != "query" {
-			continue
-		}
-		schema := p.Schema
-		for schema.Ref != "" {
-			schema = registry.SchemaFromRef(schema.Ref)
-		}
-		list := schema.Type == huma.TypeArray
-		if list && (p.Explode == nil || !*p.Explode) {
-			return nil, fmt.Errorf("%s: list parameter %s lacks `,explode`", op.OperationID, p.Name)
-		}
-		all = append(all, parameter{name: p.Name, in: p.In, required: p.Required, list: list, schema: schema})
-	}
-	return all, nil
-}
+func isList(p *huma.Param) bool { return p.Schema.Type == huma.TypeArray }
 
 // humaContext is huma.Context under a name that does not clash with its method.
 type humaContext huma.Context
@@ -85,22 +68,23 @@ func (c *requestContext) URL() url.URL {
 
 // normalize reads the parameters of a request, validates and coerces them.
 // Findings stay in the request until the body has been looked at too.
-func normalize(v *validation.Validator, ctx huma.Context, parameters []parameter, r *Request) (*requestContext, error) {
+func normalize(v *validation.Validator, ctx huma.Context, parameters []*huma.Param, r *Request) (*requestContext, error) {
 	c := &requestContext{humaContext: ctx, path: map[string]string{}, query: url.Values{}}
 	checkQueryText(parameters, r)
 	for _, p := range parameters {
-		if p.in == "query" {
+		switch p.In {
+		case "query":
 			if values := normalizeQuery(v, p, r); values != nil {
-				c.query[p.name] = values
+				c.query[p.Name] = values
 			}
-			continue
-		}
-		value, err := unescape(p.name, ctx.Param(p.name))
-		if err != nil {
-			return nil, err
-		}
-		if checked, ok := checkParameter(v, p, value, r.findings); ok {
-			c.path[p.name] = canonical(checked)
+		case "path":
+			value, err := unescape(p.Name, ctx.Param(p.Name))
+			if err != nil {
+				return nil, err
+			}
+			if checked, ok := checkParameter(v, p, value, r.findings); ok {
+				c.path[p.Name] = canonical(checked)
+			}
 		}
 	}
 	return c, nil
@@ -108,15 +92,15 @@ func normalize(v *validation.Validator, ctx huma.Context, parameters []parameter
 
 // normalizeQuery returns the values for huma: nil for a parameter that is absent, not valid, or an empty text, which is
 // huma's zero value.
-func normalizeQuery(v *validation.Validator, p parameter, r *Request) []string {
-	sent, ok := r.query[p.name]
+func normalizeQuery(v *validation.Validator, p *huma.Param, r *Request) []string {
+	sent, ok := r.query[p.Name]
 	if !ok {
-		if p.required {
-			r.findings.Add("query."+p.name, validation.MissingText, nil)
+		if p.Required {
+			r.findings.Add("query."+p.Name, validation.MissingText, nil)
 		}
 		return nil
 	}
-	if p.list {
+	if isList(p) {
 		return normalizeList(v, p, sent, r.findings)
 	}
 	// The last one counts when a parameter is repeated.
@@ -129,14 +113,14 @@ func normalizeQuery(v *validation.Validator, p parameter, r *Request) []string {
 
 // checkParameter is check for a parameter; ok is false when anything is wrong with it,
 // also what was found already or beyond maxFindings. huma must not see it then.
-func checkParameter(v *validation.Validator, p parameter, value any, found validation.Findings) (checked any, ok bool) {
+func checkParameter(v *validation.Validator, p *huma.Param, value any, found validation.Findings) (checked any, ok bool) {
 	own := validation.Findings{}
-	checked = v.Check(p.schema, value, p.in+"."+p.name, own)
+	checked = v.Check(p.Schema, value, p.In+"."+p.Name, own)
 	found.Merge(own)
 	return checked, len(own) == 0
 }
 
-func normalizeList(v *validation.Validator, p parameter, sent []string, found validation.Findings) []string {
+func normalizeList(v *validation.Validator, p *huma.Param, sent []string, found validation.Findings) []string {
 	items := make([]any, len(sent))
 	for i, text := range sent {
 		items[i] = text
@@ -171,9 +155,9 @@ func canonical(value any) string {
 
 // checkQueryText refuses query parameters that are not UTF-8, also those that the
 // operation does not know.
-func checkQueryText(parameters []parameter, r *Request) {
+func checkQueryText(parameters []*huma.Param, r *Request) {
 	for name, values := range r.query {
-		list := slices.ContainsFunc(parameters, func(p parameter) bool { return p.list && p.name == name })
+		list := slices.ContainsFunc(parameters, func(p *huma.Param) bool { return isList(p) && p.Name == name })
 		for i, value := range values {
 			if utf8.ValidString(name) && utf8.ValidString(value) {
 				continue
