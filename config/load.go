@@ -121,8 +121,12 @@ func parseReason(fault env.ParseError) string {
 }
 
 func (l *loader) variableOf(field string) string {
-	i := slices.IndexFunc(l.variables, func(v Variable) bool { return v.field == field })
-	return l.variables[i].Name
+	return l.variables[slices.IndexFunc(l.variables, func(v Variable) bool { return v.field == field })].Name
+}
+
+// place is the number of a variable in the table, -1 if that does not have it.
+func (l *loader) place(name string) int {
+	return slices.IndexFunc(l.variables, func(v Variable) bool { return v.Name == name })
 }
 
 // checkBounds applies the bounds that the fields declare.
@@ -210,7 +214,7 @@ func openAndClose(file string) error {
 
 func (l *loader) checkUnknown() {
 	for name := range l.environment {
-		if !slices.ContainsFunc(l.variables, func(v Variable) bool { return v.Name == name }) {
+		if l.place(name) < 0 {
 			l.fault(name, "is not a setting")
 		}
 	}
@@ -218,15 +222,9 @@ func (l *loader) checkUnknown() {
 
 // all lists the faults: those of known variables in their order, then the others.
 func (l *loader) all() error {
-	place := func(name string) int {
-		i := slices.IndexFunc(l.variables, func(v Variable) bool { return v.Name == name })
-		if i < 0 {
-			return len(l.variables)
-		}
-		return i
-	}
 	names := slices.SortedFunc(maps.Keys(l.faults), func(a, b string) int {
-		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a, b))
+		// What is not in the table is the greatest of unsigned numbers.
+		return cmp.Or(cmp.Compare(uint(l.place(a)), uint(l.place(b))), cmp.Compare(a, b))
 	})
 	var faults Faults
 	for _, name := range names {

@@ -133,7 +133,7 @@ type listEnvironmentsInput struct {
 	SpaceID       []string `query:"space_id,explode"`
 	Name          string   `query:"name" doc:"Part of the name, in any letter case."`
 	Type          []string `query:"type,explode" enum:"K8S,ECS,S3,lambda,server,docker,azure-apps,cloud-run,logical"`
-	Tag           []string `query:"tag,explode" doc:"key or key:value"`
+	resource.TagQuery
 }
 
 // environmentList is a bare array, or an envelope if the query has a page.
@@ -172,7 +172,7 @@ func (in *listEnvironmentsInput) matches(ctx context.Context, e *evidence.Enviro
 		slices.ContainsFunc(in.SpaceID, func(id string) bool { return id != "" }) {
 		return false
 	}
-	return !server.QueryHas(ctx, "tag") || slices.ContainsFunc(in.Tag, func(tag string) bool { return resource.HasTag(e.Tags, tag) })
+	return in.Matches(ctx, e.Tags)
 }
 
 func (in *listEnvironmentsInput) compare(shown []GetEnvironmentResponse) {

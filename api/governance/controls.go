@@ -148,21 +148,18 @@ func (h *handlers) changeControl(ctx context.Context, in *ControlPath, change co
 
 type listControlsInput struct {
 	server.OrgPath
-	Page          int      `query:"page" minimum:"1" default:"1"`
-	PerPage       int      `query:"per_page" minimum:"1" maximum:"100" default:"15"`
-	SortDirection string   `query:"sort_direction" enum:"asc,desc" default:"asc"`
-	Search        string   `query:"search" doc:"Part of the name or identifier, in any letter case."`
-	Tag           []string `query:"tag,explode" doc:"key or key:value"`
-	Archived      bool     `query:"archived" default:"false" doc:"List archived controls instead."`
+	Page          int    `query:"page" minimum:"1" default:"1"`
+	PerPage       int    `query:"per_page" minimum:"1" maximum:"100" default:"15"`
+	SortDirection string `query:"sort_direction" enum:"asc,desc" default:"asc"`
+	Search        string `query:"search" doc:"Part of the name or identifier, in any letter case."`
+	resource.TagQuery
+	Archived bool `query:"archived" default:"false" doc:"List archived controls instead."`
 }
 
-// matches applies the filters. An empty tag matches nothing (docs/semantics.md 1.12).
 func (in *listControlsInput) matches(ctx context.Context, c *control.Control) bool {
 	search := strings.ToLower(in.Search)
-	if c.Archived != in.Archived || !strings.Contains(strings.ToLower(c.Name), search) && !strings.Contains(strings.ToLower(c.Identifier), search) {
-		return false
-	}
-	return !server.QueryHas(ctx, "tag") || slices.ContainsFunc(in.Tag, func(tag string) bool { return resource.HasTag(c.Tags, tag) })
+	found := strings.Contains(strings.ToLower(c.Name), search) || strings.Contains(strings.ToLower(c.Identifier), search)
+	return c.Archived == in.Archived && found && in.Matches(ctx, c.Tags)
 }
 
 // ControlList is a page of controls (docs/semantics.md 1.10, style 4).

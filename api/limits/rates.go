@@ -28,11 +28,10 @@ type Buckets interface {
 // Rates limits how many requests a key and an organization may make in a minute. While its
 // buckets are away it limits nothing. A nil *Rates never limits anything.
 type Rates struct {
+	RatesOptions
 	key, organization redis_rate.Limit
-	buckets           Buckets
 	timeout           time.Duration
 	outage            *outage
-	metrics           *Metrics
 }
 
 // RatesOptions say how requests are limited.
@@ -49,12 +48,11 @@ type RatesOptions struct {
 // NewRates makes a limit of rates.
 func NewRates(options RatesOptions) *Rates {
 	return &Rates{
+		RatesOptions: options,
 		key:          redis_rate.PerMinute(options.PerKey),
 		organization: redis_rate.PerMinute(options.PerOrganization),
-		buckets:      options.Buckets,
 		timeout:      RedisTimeout,
 		outage:       &outage{clock: options.Clock, log: options.Log},
-		metrics:      options.Metrics,
 	}
 }
 
@@ -87,17 +85,17 @@ func (r *Rates) Take(ctx context.Context, principal evidence.Principal, orgID st
 		}, r.probed)
 	}
 	if away {
-		r.metrics.unlimited.Inc()
+		r.Metrics.unlimited.Inc()
 		return State{}, nil
 	}
 	answer, err := r.take(ctx, wanted)
 	if err != nil {
 		r.outage.begin(err)
-		r.metrics.unlimited.Inc()
+		r.Metrics.unlimited.Inc()
 		return State{}, nil
 	}
 	if answer.refusedBy != "" {
-		r.metrics.refused.WithLabelValues(answer.refusedBy).Inc()
+		r.Metrics.refused.WithLabelValues(answer.refusedBy).Inc()
 		return answer.State, &evidence.Error{Code: evidence.RateLimited, Message: rateMessage, RetryAfter: answer.retryAfter}
 	}
 	return answer.State, nil
@@ -141,11 +139,11 @@ func (r *Rates) take(ctx context.Context, wanted []bucket) (answer, error) {
 	defer cancel()
 	var least answer
 	for i, one := range wanted {
-		result, err := r.buckets.Allow(ctx, one.name, one.limit)
+		result, err := r.Buckets.Allow(ctx, one.name, one.limit)
 		if err != nil {
 			return answer{}, err
 		}
-		r.metrics.fullest[one.kind].note(result.Limit.Burst - result.Remaining)
+		r.Metrics.fullest[one.kind].note(result.Limit.Burst - result.Remaining)
 		state := State{Limit: result.Limit.Burst, Remaining: result.Remaining, Reset: result.ResetAfter}
 		if result.Allowed == 0 {
 			return answer{State: state, refusedBy: one.kind, retryAfter: result.RetryAfter}, nil

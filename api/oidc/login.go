@@ -14,6 +14,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
+	"attestry/config"
 	"attestry/evidence"
 )
 
@@ -30,11 +31,7 @@ var errUnreachable = &evidence.Error{
 
 // LoginOptions are how people sign in with an OpenID Connect issuer that the operator trusts.
 type LoginOptions struct {
-	Issuer       string
-	ClientID     string
-	ClientSecret evidence.Secret // "" for a public client
-	// UserClaim is the claim with the name of the user.
-	UserClaim string
+	config.SignIn
 	// Redirect is the address that the issuer sends people back to.
 	Redirect string
 	// Client calls the issuer.
@@ -187,13 +184,13 @@ func (l *Login) refuseOrRetry(ctx context.Context, err error) error {
 }
 
 func (l *Login) unreachable(ctx context.Context, err error) error {
-	l.Log.WarnContext(ctx, "the issuer that people sign in with cannot be reached", slog.String("issuer", l.Issuer), slog.Any("error", err))
+	l.Log.WarnContext(ctx, "the issuer that people sign in with cannot be reached", slog.String("issuer", string(l.Issuer)), slog.Any("error", err))
 	return errUnreachable
 }
 
 // refuse logs why a sign-in is refused. The error does not repeat the reason.
 func (l *Login) refuse(ctx context.Context, reason error) error {
-	l.Log.InfoContext(ctx, "sign-in by the issuer refused", slog.String("issuer", l.Issuer), slog.Any("reason", reason))
+	l.Log.InfoContext(ctx, "sign-in by the issuer refused", slog.String("issuer", string(l.Issuer)), slog.Any("reason", reason))
 	return evidence.NewError(evidence.Unauthorized, "The identity provider's answer is not accepted. Please try again.")
 }
 
@@ -213,7 +210,7 @@ func (l *Login) read(ctx context.Context, maxAge time.Duration) (*oidc.Provider,
 		return nil, errUnreachable
 	}
 	// The provider keeps its context for later calls, so it must not end with the request.
-	provider, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), l.Client), l.Issuer)
+	provider, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), l.Client), string(l.Issuer))
 	if err != nil {
 		l.failedAt = l.Clock()
 		return nil, l.unreachable(ctx, err)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"attestry/api/oidc"
+	"attestry/config"
 	"attestry/evidence"
 	"attestry/evidence/evidencetest"
 )
@@ -52,7 +53,7 @@ func newLoginFixture(t *testing.T, userClaim string) *loginFixture {
 		return true
 	})
 	f.login = oidc.NewLogin(oidc.LoginOptions{
-		Issuer: address, ClientID: clientID, UserClaim: userClaim, Redirect: "https://attestry.example.com/back",
+		SignIn: config.SignIn{Issuer: config.Issuer(address), ClientID: clientID, UserClaim: userClaim}, Redirect: "https://attestry.example.com/back",
 		Client: clientFor(f.issuer), Clock: f.clock.Now, Log: slog.New(slog.DiscardHandler),
 	})
 	return f

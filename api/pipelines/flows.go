@@ -159,9 +159,9 @@ type listFlowsInput struct {
 	Page          int      `query:"page" minimum:"1" default:"1"`
 	PerPage       int      `query:"per_page" minimum:"1" maximum:"100"`
 	SpaceID       []string `query:"space_id,explode"`
-	Tag           []string `query:"tag,explode" doc:"key or key:value"`
-	Sort          string   `query:"sort" enum:"name,latest_activity" default:"name"`
-	SortDirection string   `query:"sort_direction" enum:"asc,desc" default:"asc"`
+	resource.TagQuery
+	Sort          string `query:"sort" enum:"name,latest_activity" default:"name"`
+	SortDirection string `query:"sort_direction" enum:"asc,desc" default:"asc"`
 }
 
 // listFlows lists an organization's flows. They are configured, thousands
@@ -222,7 +222,7 @@ func (in *listFlowsInput) matches(ctx context.Context, flow *evidence.Flow) bool
 	if !strings.Contains(name, part) || slices.ContainsFunc(in.SpaceID, func(id string) bool { return id != "" }) {
 		return false
 	}
-	return !server.QueryHas(ctx, "tag") || slices.ContainsFunc(in.Tag, func(tag string) bool { return resource.HasTag(flow.Tags, tag) })
+	return in.Matches(ctx, flow.Tags)
 }
 
 // listedTemplate is the text of a template as lists repeat it; nil is one that was left

@@ -37,16 +37,16 @@ func (h *handlers) showRepo(org evidence.OrgAccess, repo *evidence.Repo) RepoRes
 
 type listReposInput struct {
 	server.OrgPath
-	Page          int      `query:"page" minimum:"1" default:"1"`
-	PerPage       int      `query:"per_page" minimum:"1" maximum:"50" default:"15"`
-	Name          string   `query:"name" doc:"The exact name. It is ignored beside repo_id, and excludes search."`
-	Search        string   `query:"search" doc:"Part of the name, in any letter case."`
-	Provider      string   `query:"provider" enum:"github,gitlab,bitbucket,bitbucket_cloud,bitbucket_dc,azure-devops,azure_devops_services,azure_devops_server,circleci,git,subversion"`
-	RepoID        string   `query:"repo_id" doc:"The id at the provider."`
-	Instance      string   `query:"vcs_instance" doc:"Host that keeps the repository."`
-	Namespace     string   `query:"namespace" doc:"Leading groups, at any depth, with slashes between them."`
-	SortDirection string   `query:"sort_direction" enum:"asc,desc" default:"asc"`
-	Tag           []string `query:"tag,explode" doc:"key or key:value"`
+	Page          int    `query:"page" minimum:"1" default:"1"`
+	PerPage       int    `query:"per_page" minimum:"1" maximum:"50" default:"15"`
+	Name          string `query:"name" doc:"The exact name. It is ignored beside repo_id, and excludes search."`
+	Search        string `query:"search" doc:"Part of the name, in any letter case."`
+	Provider      string `query:"provider" enum:"github,gitlab,bitbucket,bitbucket_cloud,bitbucket_dc,azure-devops,azure_devops_services,azure_devops_server,circleci,git,subversion"`
+	RepoID        string `query:"repo_id" doc:"The id at the provider."`
+	Instance      string `query:"vcs_instance" doc:"Host that keeps the repository."`
+	Namespace     string `query:"namespace" doc:"Leading groups, at any depth, with slashes between them."`
+	SortDirection string `query:"sort_direction" enum:"asc,desc" default:"asc"`
+	resource.TagQuery
 }
 
 // RepoListResponse is a page of repositories (docs/semantics.md 1.10, style 4).
@@ -66,8 +66,8 @@ func (h *handlers) listRepos(ctx context.Context, in *listReposInput) (*server.A
 	if err != nil {
 		return nil, err
 	}
-	facets := facetsOf(ctx, in.Provider, in.Instance, in.Namespace, in.Tag)
-	repos = slices.DeleteFunc(repos, func(r evidence.Repo) bool { return !in.matchesName(&r) || !facets.matches(&r) })
+	facets := repoFacets{in.Provider, in.Instance, segmentsOf(in.Namespace), in.TagQuery}
+	repos = slices.DeleteFunc(repos, func(r evidence.Repo) bool { return !in.matchesName(&r) || !facets.matches(ctx, &r) })
 	slices.SortFunc(repos, func(a, b evidence.Repo) int {
 		order := cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 		if in.SortDirection == "desc" {
@@ -99,25 +99,14 @@ func (in *listReposInput) matchesName(r *evidence.Repo) bool {
 type repoFacets struct {
 	provider, instance string
 	namespace          []string
-	tagged             bool
-	tags               []string
+	tags               resource.TagQuery
 }
 
-func facetsOf(ctx context.Context, provider, instance, namespace string, tags []string) repoFacets {
-	return repoFacets{
-		provider: provider, instance: instance, namespace: segmentsOf(namespace),
-		tagged: server.QueryHas(ctx, "tag"), tags: tags,
-	}
-}
-
-func (f repoFacets) matches(r *evidence.Repo) bool {
+func (f repoFacets) matches(ctx context.Context, r *evidence.Repo) bool {
 	if f.provider != "" && r.Provider != f.provider || f.instance != "" && r.Instance() != f.instance {
 		return false
 	}
-	if f.tagged && !slices.ContainsFunc(f.tags, func(tag string) bool { return resource.HasTag(r.Tags, tag) }) {
-		return false
-	}
-	return r.Within(f.namespace)
+	return f.tags.Matches(ctx, r.Tags) && r.Within(f.namespace)
 }
 
 // segmentsOf splits a path of groups; slashes around it mean nothing.
@@ -131,10 +120,10 @@ func segmentsOf(path string) []string {
 
 type repoFilterOptionsInput struct {
 	server.OrgPath
-	Provider  string   `query:"provider" enum:"github,gitlab,bitbucket,bitbucket_cloud,bitbucket_dc,azure-devops,azure_devops_services,azure_devops_server,circleci,git,subversion"`
-	Instance  string   `query:"vcs_instance" doc:"Host that keeps the repository."`
-	Namespace string   `query:"namespace" doc:"Leading groups, with slashes between them."`
-	Tag       []string `query:"tag,explode" doc:"key or key:value"`
+	Provider  string `query:"provider" enum:"github,gitlab,bitbucket,bitbucket_cloud,bitbucket_dc,azure-devops,azure_devops_services,azure_devops_server,circleci,git,subversion"`
+	Instance  string `query:"vcs_instance" doc:"Host that keeps the repository."`
+	Namespace string `query:"namespace" doc:"Leading groups, with slashes between them."`
+	resource.TagQuery
 }
 
 // RepoFilterOptionsResponse lists distinct values, sorted. Each member honours all
@@ -153,13 +142,13 @@ func (h *handlers) listRepoFilterOptions(ctx context.Context, in *repoFilterOpti
 	if err != nil {
 		return nil, err
 	}
-	facets := facetsOf(ctx, in.Provider, in.Instance, in.Namespace, in.Tag)
+	facets := repoFacets{in.Provider, in.Instance, segmentsOf(in.Namespace), in.TagQuery}
 	anyProvider, anyInstance := facets, facets
 	anyProvider.provider, anyInstance.instance = "", ""
 	return server.Answered(RepoFilterOptionsResponse{
-		Providers: distinct(repos, anyProvider, func(r *evidence.Repo) string { return r.Provider }),
-		Instances: distinct(repos, anyInstance, (*evidence.Repo).Instance),
-		NamespaceValues: distinct(repos, facets, func(r *evidence.Repo) string {
+		Providers: distinct(ctx, repos, anyProvider, func(r *evidence.Repo) string { return r.Provider }),
+		Instances: distinct(ctx, repos, anyInstance, (*evidence.Repo).Instance),
+		NamespaceValues: distinct(ctx, repos, facets, func(r *evidence.Repo) string {
 			if beneath := r.Namespace()[len(facets.namespace):]; len(beneath) > 0 {
 				return beneath[0]
 			}
@@ -169,10 +158,10 @@ func (h *handlers) listRepoFilterOptions(ctx context.Context, in *repoFilterOpti
 }
 
 // distinct returns the distinct values of the repositories that match facets, sorted, without "".
-func distinct(repos []evidence.Repo, facets repoFacets, value func(*evidence.Repo) string) []string {
+func distinct(ctx context.Context, repos []evidence.Repo, facets repoFacets, value func(*evidence.Repo) string) []string {
 	values := map[string]bool{}
 	for _, repo := range repos {
-		if facets.matches(&repo) {
+		if facets.matches(ctx, &repo) {
 			values[value(&repo)] = true
 		}
 	}

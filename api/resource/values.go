@@ -2,12 +2,14 @@ package resource
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"attestry/api/server"
 	"attestry/evidence"
 )
 
@@ -79,11 +81,18 @@ func NilUnlessPositive(value float64) *float64 {
 	return &value
 }
 
-// HasTag reports whether tags match `key` or `key:value`.
-func HasTag(tags map[string]string, wanted string) bool {
-	key, value, withValue := strings.Cut(wanted, ":")
-	have, ok := tags[key]
-	return ok && (!withValue || have == value)
+// TagQuery is a filter by tags. It is exported because huma passes over embedded types that are not.
+type TagQuery struct {
+	Tag []string `query:"tag,explode" doc:"key or key:value"`
+}
+
+// Matches reports whether tags have one of the query. An empty one matches nothing (docs/semantics.md 1.12).
+func (q TagQuery) Matches(ctx context.Context, tags map[string]string) bool {
+	return !server.QueryHas(ctx, "tag") || slices.ContainsFunc(q.Tag, func(wanted string) bool {
+		key, value, withValue := strings.Cut(wanted, ":")
+		have, ok := tags[key]
+		return ok && (!withValue || have == value)
+	})
 }
 
 // ISOTime writes Unix seconds as ISO 8601 in UTC, null when there is no time.

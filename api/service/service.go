@@ -179,11 +179,9 @@ func newSite(p *process.Process, gate *access.Gate, addresses links.Links) (*web
 	options := web.Options{
 		Links: addresses, Identities: p.Store.Tenancy, Storage: p.Store.Sessions, Attempts: gate.Attempts, Clock: p.Clock,
 	}
-	if issuer := p.Settings.SignIn; issuer.Issuer != "" {
+	if p.Settings.SignIn.Issuer != "" {
 		options.Login = oidc.NewLogin(oidc.LoginOptions{
-			Issuer: string(issuer.Issuer), ClientID: issuer.ClientID, ClientSecret: issuer.ClientSecret, UserClaim: issuer.UserClaim,
-			Redirect: addresses.Base + web.CallbackPath, Client: p.OutboundClient(),
-			Clock: p.Clock, Log: p.Log,
+			SignIn: p.Settings.SignIn, Redirect: addresses.Base + web.CallbackPath, Client: p.OutboundClient(), Clock: p.Clock, Log: p.Log,
 		})
 	}
 	return web.New(options)
