@@ -115,13 +115,12 @@ func (g *Gate) Admit(ctx context.Context, r Request, rule Rule) (principal evide
 	if err != nil {
 		return principal, org, err
 	}
-	principal, org, err = g.authenticate(ctx, r, rule, secret)
+	if principal, err = g.Keys.Authenticate(ctx, secret); err == nil {
+		principal, org, err = g.admitPrincipal(ctx, principal, r, rule)
+	}
 	// Keys may have any form, so a secret is tried as a token only if it is not a key.
 	if errors.Is(err, evidence.ErrUnknownKey) && oidc.IsToken(secret) {
 		principal, org, err = g.identify(ctx, r, rule, secret)
-	}
-	if err == nil {
-		err = rule.Check(principal, org)
 	}
 	return principal, org, g.Attempts.Judge(r.From, err)
 }
@@ -139,16 +138,7 @@ func (g *Gate) admitPrincipal(ctx context.Context, sender evidence.Principal, r 
 	return principal, org, err
 }
 
-// authenticate returns the owner of a key, and the access to the organization if there is one.
-func (g *Gate) authenticate(ctx context.Context, r Request, rule Rule, secret string) (principal evidence.Principal, org evidence.OrgAccess, err error) {
-	if principal, err = g.Keys.Authenticate(ctx, secret); err != nil || !rule.OfOrg {
-		return principal, org, err
-	}
-	org, err = g.Memberships.Access(ctx, principal, r.Org)
-	return principal, org, deniedAt(r.Path, err)
-}
-
-// identify returns whoever a token of an identity provider speaks for. An organization decides
+// identify is Admit for a token of an identity provider. An organization decides
 // whom it trusts, and so a token is good for nothing outside of one.
 func (g *Gate) identify(ctx context.Context, r Request, rule Rule, token string) (principal evidence.Principal, org evidence.OrgAccess, err error) {
 	if !rule.OfOrg {
@@ -161,6 +151,9 @@ func (g *Gate) identify(ctx context.Context, r Request, rule Rule, token string)
 	name := evidence.FederatedPrefix + proven.Provider.Issuer + ":" + proven.Subject
 	principal = evidence.Principal{UserID: name, Name: name, Federated: true}
 	org, err = g.Memberships.FederatedAccess(ctx, r.Org, proven.Provider.Privilege)
+	if err == nil {
+		err = rule.Check(principal, org)
+	}
 	return principal, org, err
 }
 

@@ -92,11 +92,7 @@ func (h *handlers) getDeployment(ctx context.Context, in *getDeploymentInput, en
 	if err != nil {
 		return nil, resource.NotFound(err, "Deployment of '%s' to environment '%s' not found", in.Fingerprint, in.Environment)
 	}
-	shown, err := h.showDeployments(ctx, []snapshot.Deployment{found})
-	if err != nil {
-		return nil, err
-	}
-	return server.Answered(shown[0]), nil
+	return server.AnsweredOne(h.showDeployments(ctx, []snapshot.Deployment{found}))
 }
 
 type listEnvironmentDeploymentsInput struct {

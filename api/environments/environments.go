@@ -117,11 +117,7 @@ func (h *handlers) getEnvironment(ctx context.Context, _ *resource.EnvironmentPa
 	if err != nil {
 		return nil, fmt.Errorf("environment %s has a name but no document: %w", ref.ID, err)
 	}
-	shown, err := h.showEnvironments(ctx, []evidence.Environment{found})
-	if err != nil {
-		return nil, err
-	}
-	return server.Answered(shown[0]), nil
+	return server.AnsweredOne(h.showEnvironments(ctx, []evidence.Environment{found}))
 }
 
 type listEnvironmentsInput struct {

@@ -46,11 +46,7 @@ type AllowlistInformation struct {
 
 // assertArtifact answers 200 whatever the verdict is. Beside the flow that built the artifact,
 // it shows all others.
-func (h *handlers) assertArtifact(ctx context.Context, in *assertInput) (*server.Answer[AssertArtifactResponse], error) {
-	found, err := h.assess(ctx, in)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) assertArtifact(ctx context.Context, in *assertInput, found *assessment.Assessment) (*server.Answer[AssertArtifactResponse], error) {
 	body := AssertArtifactResponse{
 		Fingerprint: in.Fingerprint, Scope: found.Scope,
 		Environment: resource.NilIfEmpty(found.Environment.Name), PolicyEvaluations: []resource.PolicyEvaluation{},
@@ -90,6 +86,9 @@ type assertInput struct {
 	EnvironmentName string   `query:"environment_name" doc:"Evaluates the artifact by the policies of this environment."`
 	PolicyName      []string `query:"policy_name,explode" maxItems:"100" doc:"Evaluates the artifact by these policies, in this order."`
 }
+
+// Place is the whole input.
+func (in assertInput) Place() *assertInput { return &in }
 
 // assess evaluates an artifact, which must have been reported to a flow.
 func (h *handlers) assess(ctx context.Context, in *assertInput) (*assessment.Assessment, error) {
@@ -179,11 +178,7 @@ type ArtifactExplanation struct {
 }
 
 // explainArtifact explains what assertArtifact answers to the same question.
-func (h *handlers) explainArtifact(ctx context.Context, in *assertInput) (*server.Answer[ArtifactExplanation], error) {
-	found, err := h.assess(ctx, in)
-	if err != nil {
-		return nil, err
-	}
+func (h *handlers) explainArtifact(ctx context.Context, in *assertInput, found *assessment.Assessment) (*server.Answer[ArtifactExplanation], error) {
 	body := ArtifactExplanation{
 		Fingerprint: in.Fingerprint, Scope: found.Scope, Environment: resource.NilIfEmpty(found.Environment.Name), Compliant: found.Compliant(),
 	}

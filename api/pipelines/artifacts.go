@@ -117,11 +117,7 @@ func (h *handlers) getArtifact(ctx context.Context, in *getArtifactInput, flowID
 	if err != nil {
 		return nil, resource.ArtifactNotFound(ctx, in.Flow, in.Fingerprint, err)
 	}
-	shown, err := h.showArtifacts(ctx, []evidence.ArtifactRecord{record})
-	if err != nil {
-		return nil, err
-	}
-	return server.Answered(shown[0]), nil
+	return server.AnsweredOne(h.showArtifacts(ctx, []evidence.ArtifactRecord{record}))
 }
 
 // requestedRecord finds the record that a request means: the newest of the

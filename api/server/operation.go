@@ -277,6 +277,14 @@ type Answer[T any] struct{ Body T }
 // Answered makes the answer of a body.
 func Answered[T any](body T) *Answer[T] { return &Answer[T]{Body: body} }
 
+// AnsweredOne makes the answer of the first of what is shown, or of the error.
+func AnsweredOne[T any](shown []T, err error) (*Answer[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	return Answered(shown[0]), nil
+}
+
 // StatusAnswer is an answer whose status the handler chooses among those of its route.
 type StatusAnswer[T any] struct {
 	Status int
