@@ -26,7 +26,7 @@ func (s *Sender) post(ctx context.Context, address string, body []byte, header h
 	request.Header = header
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", userAgent)
-	response, err := s.http.Do(request)
+	response, err := s.HTTP.Do(request)
 	if err != nil {
 		return outcome{reason: callReason(err), err: withoutURL(err)}
 	}
@@ -34,7 +34,7 @@ func (s *Sender) post(ctx context.Context, address string, body []byte, header h
 	answer, err := io.ReadAll(io.LimitReader(response.Body, notification.MaxAnswer))
 	result := outcome{status: response.StatusCode, answer: string(answer), reason: statusReason(response.StatusCode), err: err}
 	if result.reason != "" {
-		result.retryAfter = retryAfter(response.Header.Get("Retry-After"), s.clock())
+		result.retryAfter = retryAfter(response.Header.Get("Retry-After"), s.Clock())
 	}
 	return result
 }

@@ -40,15 +40,13 @@ type Options struct {
 
 // Sender makes attempts to deliver notices. It may be used by several goroutines.
 type Sender struct {
-	http  *http.Client
-	mail  *mailer
-	clock evidence.Clock
-	log   *slog.Logger
+	Options
+	mail *mailer
 }
 
 // NewSender makes a sender.
 func NewSender(options Options) *Sender {
-	return &Sender{http: options.HTTP, mail: newMailer(&options.Mail), clock: options.Clock, log: options.Log}
+	return &Sender{Options: options, mail: newMailer(&options.Mail)}
 }
 
 // outcome is what came of an attempt.
@@ -68,19 +66,19 @@ type outcome struct {
 // Send makes one attempt to deliver a notice to a target. Webhooks are signed with the secrets,
 // the newest first. It ends within 10 s, or when ctx does, and never waits to try again.
 func (s *Sender) Send(ctx context.Context, target *notification.Target, delivery *notification.Delivery, secrets []string) notification.Attempt {
-	began := s.clock()
+	began := s.Clock()
 	result := outcome{reason: "The type of the target is not known."}
 	if send, ok := channels[target.Type]; ok {
 		result = send(s, ctx, &call{target: target, delivery: delivery, secrets: secrets, at: began})
 	}
-	took := max(0, s.clock().Sub(began))
+	took := max(0, s.Clock().Sub(began))
 	level := slog.LevelDebug
 	if result.reason == notAllowed {
 		// How long the look-up took tells of the host as well. Operators read the rest in the log.
 		took, level = 0, slog.LevelInfo
 	}
 	if result.reason != "" {
-		s.log.Log(ctx, level, "an attempt to deliver a notice failed",
+		s.Log.Log(ctx, level, "an attempt to deliver a notice failed",
 			"delivery", delivery.ID, "type", target.Type, "reason", result.reason, "error", result.err)
 	}
 	return notification.Attempt{

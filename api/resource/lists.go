@@ -2,8 +2,6 @@ package resource
 
 import (
 	"context"
-	"maps"
-	"net/url"
 	"reflect"
 	"strconv"
 	"strings"
@@ -59,12 +57,7 @@ func LinksAfter(ctx context.Context, all links.Links, next int, cursor func() st
 		page := server.PageOf(ctx, all, 1, 1, 0)
 		links := map[string]server.Href{"self": {Href: page.Self()}}
 		if after := cursor(); after != "" {
-			page.Query = maps.Clone(page.Query)
-			if page.Query == nil {
-				page.Query = url.Values{}
-			}
-			page.Query.Set("after", strconv.Itoa(next)+"."+after)
-			links["next"] = server.Href{Href: page.Self()}
+			links["next"] = server.Href{Href: page.With("after", strconv.Itoa(next)+"."+after)}
 		}
 		return links
 	})

@@ -76,6 +76,7 @@ type Deps struct {
 
 // Server answers the API over HTTP.
 type Server struct {
+	Deps
 	app *fiber.App
 	// inner is fiber behind the guard.
 	inner           fasthttp.RequestHandler
@@ -85,14 +86,9 @@ type Server struct {
 	examples        map[string]examples.Example
 	operations      map[string]Operation
 	metrics         *metrics
-	logger          *slog.Logger
-	gate            *access.Gate
-	session         func(c *fiber.Ctx) (evidence.Principal, error)
 	links           links.Links
 	readiness       *monitor.Readiness
 	draining        atomic.Bool
-	requestTimeout  time.Duration
-	shutdownTimeout time.Duration
 	budget          *memory.Budget
 	batchBytes      int
 	pace            readRate
@@ -125,17 +121,15 @@ func New(deps Deps, table []Route) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	deps.RequestTimeout = cmp.Or(deps.RequestTimeout, defaultRequestTimeout)
+	deps.ShutdownTimeout = cmp.Or(deps.ShutdownTimeout, defaultShutdownTimeout)
 	s := &Server{
+		Deps:            deps,
 		examples:        shown,
 		operations:      map[string]Operation{},
 		metrics:         newMetrics(deps.Registerer, budget),
-		logger:          deps.Logger,
-		gate:            deps.Gate,
-		session:         deps.Session,
 		links:           addresses,
 		readiness:       monitor.NewReadiness(deps.Checks, deps.Clock),
-		requestTimeout:  cmp.Or(deps.RequestTimeout, defaultRequestTimeout),
-		shutdownTimeout: cmp.Or(deps.ShutdownTimeout, defaultShutdownTimeout),
 		budget:          budget,
 		batchBytes:      batchBytes(budget.Total()),
 		pace:            defaultReadRate(),
@@ -241,12 +235,12 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		return err
 	case <-ctx.Done():
 	}
-	timeout, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.shutdownTimeout)
+	timeout, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.ShutdownTimeout)
 	defer cancel()
 	err := s.app.ShutdownWithContext(timeout)
 	if errors.Is(err, context.DeadlineExceeded) {
 		// Clients that never end a request must not turn a stop into a failure.
-		s.logger.WarnContext(ctx, "stopped with requests under way", slog.String("after", s.shutdownTimeout.String()))
+		s.Logger.WarnContext(ctx, "stopped with requests under way", slog.String("after", s.ShutdownTimeout.String()))
 		return nil
 	}
 	if err != nil {

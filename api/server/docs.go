@@ -89,7 +89,7 @@ func (s *Server) serveDocuments() error {
 		s.serveFixed(path, fiber.MIMEApplicationJSON, "default-src 'none'", document)
 	}
 	leading := []string{links.Prefix + "/doc", links.Prefix + "/doc/"}
-	if s.session == nil { // else there is a page
+	if s.Session == nil { // else there is a page
 		leading = append(leading, "/")
 	}
 	for _, path := range leading {

@@ -107,9 +107,9 @@ func (s *Server) classify(ctx context.Context, err error) *problem {
 	case errors.As(err, &ours) && ours.Code != evidence.Internal:
 		switch ours.Code {
 		case evidence.Unavailable:
-			s.logger.WarnContext(ctx, "request must be tried again", slog.String("request_id", RequestID(ctx)), slog.Any("error", err))
+			s.Logger.WarnContext(ctx, "request must be tried again", slog.String("request_id", RequestID(ctx)), slog.Any("error", err))
 		case evidence.Damaged:
-			s.logger.ErrorContext(ctx, "request met damaged content", slog.String("request_id", RequestID(ctx)), slog.Any("error", err))
+			s.Logger.ErrorContext(ctx, "request met damaged content", slog.String("request_id", RequestID(ctx)), slog.Any("error", err))
 		}
 		return problemOfEvidence(ours)
 	case errors.As(err, &tooLarge):
@@ -117,10 +117,10 @@ func (s *Server) classify(ctx context.Context, err error) *problem {
 	case errors.As(err, &framework):
 		return problemOfFiber(framework)
 	case errors.Is(err, context.DeadlineExceeded):
-		s.logger.WarnContext(ctx, "request ran out of time", slog.String("request_id", RequestID(ctx)), slog.Any("error", err))
+		s.Logger.WarnContext(ctx, "request ran out of time", slog.String("request_id", RequestID(ctx)), slog.Any("error", err))
 		return retryable(newProblem(http.StatusServiceUnavailable, overloadedMessage), time.Second)
 	default:
-		s.logger.ErrorContext(ctx, "request failed", slog.String("request_id", RequestID(ctx)), slog.Any("error", err))
+		s.Logger.ErrorContext(ctx, "request failed", slog.String("request_id", RequestID(ctx)), slog.Any("error", err))
 		return newProblem(http.StatusInternalServerError, internalMessage)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -71,7 +72,7 @@ type Page struct {
 	total  int64
 	// address is that of the list, without the query.
 	address string
-	Query   url.Values
+	query   url.Values
 	// SizeName is the parameter that sets the size, "" for per_page.
 	SizeName string
 }
@@ -79,7 +80,7 @@ type Page struct {
 // PageOf describes the page that a request asks for, once the total is known.
 func PageOf(ctx context.Context, links links.Links, number, size int, total int64) Page {
 	r := RequestOf(ctx)
-	return Page{number: number, size: size, total: total, address: links.Base + r.path, Query: r.query}
+	return Page{number: number, size: size, total: total, address: links.Base + r.path, query: r.query}
 }
 
 // OffsetOf is how many entries lie before a page. It stays within what a query
@@ -114,21 +115,25 @@ func (p Page) Beyond() bool {
 
 // at is the address of another page, all else of the query unchanged.
 func (p Page) at(number int) string {
-	query := maps.Clone(p.Query)
-	if query == nil {
-		query = url.Values{}
+	return p.With("page", strconv.Itoa(number), cmp.Or(p.SizeName, "per_page"), strconv.Itoa(p.size))
+}
+
+// With is the address of the request with other values of parameters, each behind its name.
+func (p Page) With(changed ...string) string {
+	query := url.Values{}
+	maps.Copy(query, p.query)
+	for pair := range slices.Chunk(changed, 2) {
+		query.Set(pair[0], pair[1])
 	}
-	query.Set("page", strconv.Itoa(number))
-	query.Set(cmp.Or(p.SizeName, "per_page"), strconv.Itoa(p.size))
 	return p.address + "?" + query.Encode()
 }
 
 // Self is the address of the request.
 func (p Page) Self() string {
-	if len(p.Query) == 0 {
+	if len(p.query) == 0 {
 		return p.address
 	}
-	return p.address + "?" + p.Query.Encode()
+	return p.With()
 }
 
 // neighbours lists the pages one can go to, by relation.

@@ -38,7 +38,7 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	c.SetUserContext(redact.With(trace.With(c.UserContext(), trace.Parse(c.Get("traceparent"))), access.Credentials(c.Get(fiber.HeaderAuthorization))...))
 	r := newRequest(c)
 	traced, span := trace.Start(c.UserContext(), trace.Server, r.method)
-	r.Memory, r.pace, r.timeout, r.log = memory.NewAccount(s.budget), s.pace, s.requestTimeout, s.logger
+	r.Memory, r.pace, r.timeout, r.log = memory.NewAccount(s.budget), s.pace, s.RequestTimeout, s.Logger
 	defer func() {
 		if !c.Response().IsBodyStream() {
 			r.Memory.Release()
@@ -60,7 +60,7 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	setSecurityHeaders(&c.Response().Header)
 	took := time.Since(began)
 	s.metrics.requestFinished(r, c.Response().StatusCode(), took)
-	s.logger.LogAttrs(c.UserContext(), slog.LevelInfo, "request",
+	s.Logger.LogAttrs(c.UserContext(), slog.LevelInfo, "request",
 		slog.String("request_id", r.id),
 		slog.String("method", r.method),
 		slog.String("route", r.route),
@@ -132,12 +132,12 @@ func validRequestID(id string) bool {
 
 // protect bounds a request in time and turns a panic into an error.
 func (s *Server) protect(c *fiber.Ctx) (err error) {
-	ctx, cancel := context.WithTimeout(c.UserContext(), s.requestTimeout)
+	ctx, cancel := context.WithTimeout(c.UserContext(), s.RequestTimeout)
 	defer cancel()
 	c.SetUserContext(ctx)
 	defer func() {
 		if fault := recover(); fault != nil {
-			s.logger.ErrorContext(ctx, "panic", slog.String("request_id", RequestID(ctx)),
+			s.Logger.ErrorContext(ctx, "panic", slog.String("request_id", RequestID(ctx)),
 				slog.Any("panic", fault), slog.String("stack", string(debug.Stack())))
 			err = newProblem(fiber.StatusInternalServerError, internalMessage)
 		}
@@ -203,7 +203,7 @@ func (s *Server) reject(ctx *fasthttp.RequestCtx, p *problem) {
 	setSecurityHeaders(&ctx.Response.Header)
 	p.write(&ctx.Response)
 	s.metrics.rejected.WithLabelValues(strconv.Itoa(p.status)).Inc()
-	s.logger.LogAttrs(private, slog.LevelInfo, "request rejected",
+	s.Logger.LogAttrs(private, slog.LevelInfo, "request rejected",
 		slog.String("request_id", id),
 		slog.Int("status", p.status),
 		slog.String("reason", p.Message),

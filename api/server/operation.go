@@ -167,9 +167,9 @@ func (s *Server) admit(ctx context.Context, route Route, r *Request, org string)
 	asked := access.Request{From: r.from, SignedIn: r.signedIn, Authorization: r.header("Authorization"), Certificate: r.certificate,
 		Path: r.path, Org: r.org}
 	var err error
-	if r.principal, r.access, err = s.gate.Admit(ctx, asked, rule); err == nil {
+	if r.principal, r.access, err = s.Gate.Admit(ctx, asked, rule); err == nil {
 		r.Body.Admit()
-		r.rate, err = s.gate.Limit(ctx, r.principal, r.access)
+		r.rate, err = s.Gate.Limit(ctx, r.principal, r.access)
 	}
 	return cmp.Or(err, malformed)
 }

@@ -81,10 +81,10 @@ func (s *Server) Explain(ctx context.Context, err error) (status int, sentence s
 // recognizeSession finds out who is signed in, for requests without an Authorization header. Sessions
 // are good for reads only, as another site could make the browser send a write.
 func (s *Server) recognizeSession(c *fiber.Ctx, r *Request) error {
-	if s.session == nil || r.signedIn != nil || r.header(fiber.HeaderAuthorization) != "" {
+	if s.Session == nil || r.signedIn != nil || r.header(fiber.HeaderAuthorization) != "" {
 		return nil
 	}
-	principal, err := s.session(c)
+	principal, err := s.Session(c)
 	switch {
 	case evidence.CodeOf(err) == evidence.Unauthorized:
 		return nil
