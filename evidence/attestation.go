@@ -55,7 +55,11 @@ type Attestation struct {
 	// Override is set when this overrides another attestation.
 	Override *Override `json:"override,omitempty"`
 	// Finding is why the verdict is what it is, in one line (attestation.Finding). Earlier versions stored none.
-	Finding      string        `json:"finding,omitempty"`
+	Finding string `json:"finding,omitempty"`
+	// Approvers is how many others approved a pull request, and Unapproved why none did (attestation.Approved), by the
+	// commit that the trail then had. Earlier versions stored none.
+	Approvers    int           `json:"approvers,omitempty"`
+	Unapproved   string        `json:"unapproved,omitempty"`
 	Evidence     *EvidenceFile `json:"evidence,omitempty"`
 	CreatedAt    float64       `json:"created_at"`
 	ReportedBy   string        `json:"reported_by"`
@@ -148,7 +152,7 @@ func (a *Attestation) FillFrom(trail *Trail, names []string, older *ArtifactReco
 
 // Entry is what the aggregates keep of the attestation.
 func (a *Attestation) Entry() Entry {
-	entry := Entry{Name: a.Name, Type: a.Type, ID: a.ID, Time: a.CreatedAt, Compliant: a.Compliant, Finding: a.Finding}
+	entry := Entry{Name: a.Name, Type: a.Type, ID: a.ID, Time: a.CreatedAt, Compliant: a.Compliant, Finding: a.Finding, Approvers: a.Approvers, Unapproved: a.Unapproved}
 	if a.Override != nil {
 		entry.Override, entry.Overridden = true, a.Override.Original
 	}

@@ -15,6 +15,9 @@ type Entry struct {
 	Compliant bool `json:"compliant"`
 	// Finding is that of the attestation.
 	Finding string `json:"finding,omitempty"`
+	// Approvers and Unapproved are those of the attestation.
+	Approvers  int    `json:"approvers,omitempty"`
+	Unapproved string `json:"unapproved,omitempty"`
 	// Override tells that this is an override.
 	Override bool `json:"override,omitempty"`
 	// Overridden is the id of the attestation that an override replaces, "" when the attestation was missing.

@@ -114,6 +114,14 @@ func (t *Trail) Admits(artifacts []string, attestation string) error {
 	return nil
 }
 
+// Author is that of the trail's commit, "" if it is not known.
+func (t *Trail) Author() string {
+	if t.Commit == nil || t.Commit.Author == nil {
+		return ""
+	}
+	return *t.Commit.Author
+}
+
 // TrailChange is a begin of a trail; nil members were not sent and stay as they are (docs/semantics.md 4.1).
 type TrailChange struct {
 	Description  *string

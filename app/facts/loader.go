@@ -90,6 +90,7 @@ func newArtifact(subject *Subject, evaluated []states.Evaluated, flows map[strin
 		state, origin := &evaluated[i], &subject.Origins[i]
 		flow := policy.Flow{
 			Name: flows[origin.Flow].Name, Tags: flows[origin.Flow].Tags, Trail: origin.Trail, Status: state.Status,
+			Author:       state.Trail.Author(),
 			Attestations: slices.Concat(state.Trail.Entries, state.Slot.Bound(state.Artifact)),
 		}
 		if state.Status != evidence.Compliant {

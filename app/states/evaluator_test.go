@@ -122,6 +122,7 @@ func TestAttestationsOfEarlierVersionsCount(t *testing.T) {
 	artifact := apptest.ArtifactRecord("f", "t", apptest.Sha("1", 64), commit, 1)
 	byName := apptest.AttestationRecord("by-name", "f", evidence.TypeGeneric, false, 2)
 	byName.Targets, byName.Commit, byName.Finding = []string{"lib", "app"}, &evidence.GitCommit{SHA1: commit}, "1 of 2 tests failed"
+	byName.Approvers, byName.Unapproved = 2, "nobody"
 	byFingerprint := apptest.AttestationRecord("by-fingerprint", "f", evidence.TypeGeneric, false, 3)
 	byFingerprint.Fingerprint, byFingerprint.Targets = artifact.Fingerprint, []string{"app"}
 	override := byFingerprint

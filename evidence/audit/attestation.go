@@ -25,7 +25,7 @@ type attestationFacts struct {
 // size is how many bytes of memory the facts of an attestation take that can be of any length.
 func (f *attestationFacts) size() int64 {
 	entry := &f.entry
-	return lengthOf(f.flow, f.trail, f.control, entry.Name, entry.Type, entry.ID, entry.Overridden, entry.Finding, entry.Fingerprint, entry.Commit) +
+	return lengthOf(f.flow, f.trail, f.control, entry.Name, entry.Type, entry.ID, entry.Overridden, entry.Finding, entry.Unapproved, entry.Fingerprint, entry.Commit) +
 		lengthOf(f.targets...) + int64(len(f.targets))*stringHeader
 }
 

@@ -159,18 +159,24 @@ func evaluate(condition *expression.Expression, subject *expression.Subject) (bo
 // resolve looks for the attestation that decides about an artifact in a flow.
 func (r *AttestationRule) resolve(facts *Facts, flow *Flow) (Outcome, *Attestation) {
 	var found *Attestation
+	lack := ""
 	if r.ForControl != "" {
 		// The latest decision on the control counts, in whichever flow it was recorded (docs/semantics.md 18.3).
 		if decision, ok := facts.Decisions[r.ForControl]; ok && r.Accepts(decision.Entry) {
 			found = citation(&decision.Entry, decision.Flow, decision.Trail)
 		}
 	} else if entry := r.find(flow.Attestations); entry != nil {
-		found = citation(entry, flow.Name, flow.Trail)
+		found, lack = citation(entry, flow.Name, flow.Trail), r.Independent.lack(entry)
 	}
 	switch {
+	case r.Independent.exempts(flow.Author):
+		return Satisfied, nil
 	case found == nil:
 		return MissingAttestation, nil
 	case r.MustBeCompliant && !found.Compliant:
+		return NonCompliantAttestation, found
+	case lack != "":
+		found.Finding = lack
 		return NonCompliantAttestation, found
 	default:
 		return Satisfied, found
@@ -183,15 +189,20 @@ func citation(entry *evidence.Entry, flow, trail string) *Attestation {
 	}
 }
 
-// find returns the attestation of a flow that decides: the latest, and of any name preferably a compliant one.
+// holds reports whether an attestation fulfils the rule.
+func (r *AttestationRule) holds(entry *evidence.Entry) bool {
+	return entry.Compliant && r.Independent.lack(entry) == ""
+}
+
+// find returns the attestation of a flow that decides: the latest, and of any name preferably one that fulfils the rule.
 func (r *AttestationRule) find(entries []evidence.Entry) (found *evidence.Entry) {
 	for i := range entries {
 		entry := &entries[i]
 		switch {
 		case !r.Accepts(*entry):
-		case found == nil, r.Name == Any && entry.Compliant && !found.Compliant:
+		case found == nil, r.Name == Any && r.holds(entry) && !r.holds(found):
 			found = entry
-		case (r.Name != Any || entry.Compliant == found.Compliant) && evidence.CompareEntries(*entry, *found) > 0:
+		case (r.Name != Any || r.holds(entry) == r.holds(found)) && evidence.CompareEntries(*entry, *found) > 0:
 			found = entry
 		}
 	}

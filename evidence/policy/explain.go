@@ -162,12 +162,19 @@ func (s *Sentence) explainAttestation(rule *AttestationRule, found *Attestation,
 		s.Text = fmt.Sprintf("%s there is no %s.", flow.where(), rule.wanted())
 		s.Remedy = fmt.Sprintf("Record an %s for the artifact or its trail '%s' in flow '%s'.", rule.wanted(), flow.Trail, flow.Name)
 		return
+	case s.Outcome == Satisfied && found == nil:
+		s.Text = fmt.Sprintf("The commit of trail '%s' of flow '%s' is of a machine account, which needs no approval.", flow.Trail, flow.Name)
+		return
 	case s.Outcome == Satisfied:
 		s.Text = fmt.Sprintf("%s there is the %s attestation '%s' of type %s.",
 			flow.where(), evidence.Verdict(found.Compliant), found.Name, found.Type)
 		return
 	case found == nil:
 		s.Text = fmt.Sprintf("%s the %s is non-compliant.", flow.where(), rule.wanted())
+	case found.Compliant:
+		s.Text = fmt.Sprintf("%s the attestation '%s' of type %s has no independent approval.", flow.where(), found.Name, found.Type)
+		s.Remedy = "Have somebody approve the pull request after its last commit who wrote none of it, and attest it again."
+		return
 	default:
 		s.Text = fmt.Sprintf("%s the attestation '%s' of type %s is non-compliant.", flow.where(), found.Name, found.Type)
 	}

@@ -22,6 +22,8 @@ type Flow struct {
 	Name  string            `json:"name"`
 	Tags  map[string]string `json:"tags,omitempty"`
 	Trail string            `json:"trail"` // name
+	// Author is that of the trail's commit, "" if it is not known.
+	Author string `json:"author,omitempty"`
 	// Status is the artifact's state in the trail.
 	Status evidence.Status `json:"status"`
 	// Attestations are the latest of each name that count for the artifact: its own and those of the trail.

@@ -96,7 +96,7 @@ func (r *reader) requirement(value yamlfile.Value) Requirement {
 func (r *reader) attestations(list yamlfile.Value) []AttestationRule {
 	var rules []AttestationRule
 	for _, one := range list.List() {
-		fields, ok := one.Mapping("Attestation", "type", "name", "if", "must_be_compliant", "for_control")
+		fields, ok := one.Mapping("Attestation", "type", "name", "if", "must_be_compliant", "for_control", "independent_approval")
 		if ok && r.another(one) {
 			rules = append(rules, r.attestation(one, fields))
 		}
@@ -116,11 +116,15 @@ func (r *reader) attestation(entry yamlfile.Value, fields map[string]yamlfile.Va
 	if condition := fields["if"]; !condition.Resolve().IsAbsent() {
 		rule.If = r.condition(condition)
 	}
+	rule.Independent = r.independentApproval(fields["independent_approval"])
 	if rule.Type == Any && rule.Name == Any {
 		entry.Fault("Value error, name and type cannot both be '*'")
 	}
 	if rule.ForControl != "" && rule.Type != DecisionType {
 		fields["for_control"].Fault("Value error, for_control needs the type 'decision'")
+	}
+	if rule.Independent != nil && rule.Type != evidence.TypePullRequest {
+		fields["independent_approval"].Fault("Value error, independent_approval needs the type 'pull_request'")
 	}
 	return rule
 }

@@ -38,6 +38,8 @@ type AttestationRule struct {
 	MustBeCompliant bool
 	// ForControl is the identifier of the control that a decision must be on, "" for none.
 	ForControl string
+	// Independent asks for approvals of a pull request, nil for none.
+	Independent *IndependentApproval
 }
 
 // Accepts reports whether an attestation has the name and type of the rule; decision is system:decision.

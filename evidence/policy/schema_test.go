@@ -61,6 +61,9 @@ func TestPublishedSchemaAcceptsPolicies(t *testing.T) {
 		"nulls":                    rule("{type: generic, if: null, for_control: null}"),
 		"a name of any type":       rule("{type: '*', name: scan}"),
 		"a type of any name":       rule("{type: junit, name: '*', must_be_compliant: false}"),
+		"four eyes":                rule("{type: pull_request, independent_approval: true}"),
+		"no four eyes":             rule("{type: junit, independent_approval: false}"),
+		"many eyes":                rule("{type: pull_request, independent_approval: {approvers: 20, machine_accounts: ['a|b']}}"),
 		"a decision":               rule("{type: decision, for_control: " + strings.Repeat("c", control.MaxIdentifier) + "}"),
 		"the longest custom type":  rule("{type: 'custom:" + strings.Repeat("c", 255) + "'}"),
 	} {
@@ -128,6 +131,12 @@ func TestPublishedSchemaRefusesWhatTheGrammarRefuses(t *testing.T) {
 		"condition in a list":        rule("{type: snyk, if: ['${{ true }}']}"),
 		"expression without text":    rule("{type: snyk, if: {}}"),
 		"expression of more":         rule("{type: snyk, if: {text: 'true', lang: x}}"),
+		"four eyes of tests":         rule("{type: junit, independent_approval: true}"),
+		"no other eyes":              rule("{type: pull_request, independent_approval: {approvers: 0}}"),
+		"half an eye":                rule("{type: pull_request, independent_approval: {approvers: 0.5}}"),
+		"eyes in a text":             rule("{type: pull_request, independent_approval: 'true'}"),
+		"eyes of more":               rule("{type: pull_request, independent_approval: {approver: 1}}"),
+		"an account for a list":      rule("{type: pull_request, independent_approval: {machine_accounts: x}}"),
 		"empty expression":           rule("{type: snyk, if: {text: ''}}"),
 	} {
 		t.Run(name, func(t *testing.T) {

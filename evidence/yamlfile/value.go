@@ -155,6 +155,25 @@ func (v Value) Bool(absent bool) (result bool) {
 	return result
 }
 
+// Int reads a whole number between two; one that is left out is absent.
+func (v Value) Int(absent, least, most int) (result int) {
+	value := v.Resolve()
+	if value.Node == nil {
+		return absent
+	}
+	if value.Node.Tag != "!!int" || value.Node.Decode(&result) != nil || result < least || result > most {
+		v.Fault(fmt.Sprintf("Input should be a whole number from %d to %d", least, most) + value.Shown())
+		return absent
+	}
+	return result
+}
+
+// IsMapping reports whether the value is a mapping.
+func (v Value) IsMapping() bool {
+	resolved := v.Resolve()
+	return resolved.Node != nil && resolved.Node.Kind == yaml.MappingNode
+}
+
 // List returns the items of a list; one that is left out is empty.
 func (v Value) List() []Value {
 	v = v.Resolve()

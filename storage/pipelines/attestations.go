@@ -14,7 +14,7 @@ var attestationSchema = &storage.Schema{
 	Name: "attestations",
 	Fields: []string{
 		"org", "flow", "trail", "name", "type", "fingerprint", "commit", "control", "compliant", "time",
-		"targets", "bound_commit", "overridden", "finding",
+		"targets", "bound_commit", "overridden", "finding", "approvers", "unapproved",
 	},
 	Indexes: []storage.Index{
 		{Name: "time", Fields: []string{"org", "time"}},
@@ -43,7 +43,7 @@ func NewAttestations(docs storage.Documents) *Attestations {
 }
 
 // attestationFields are the fields by which attestations are found, and those from which a slot is rebuilt: targets and
-// bound_commit of one that was made by name, overridden of an override, and finding. Documents of earlier versions lack
+// bound_commit of one that was made by name, overridden of an override, finding, approvers and unapproved. Documents of earlier versions lack
 // them; targets is always there since, "" of one that was not made by name.
 func attestationFields(a *evidence.Attestation) map[string]any {
 	fields := map[string]any{
@@ -62,6 +62,12 @@ func attestationFields(a *evidence.Attestation) map[string]any {
 	}
 	if a.Finding != "" {
 		fields["finding"] = a.Finding
+	}
+	if a.Approvers != 0 {
+		fields["approvers"] = int64(a.Approvers)
+	}
+	if a.Unapproved != "" {
+		fields["unapproved"] = a.Unapproved
 	}
 	return fields
 }

@@ -73,7 +73,7 @@ func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenanc
 		identityProviders: storage.NewCollection(docs, providerSchema,
 			func(p *identity.IdentityProvider) string { return providerID(p.OrgID, p.Name) }, providerFields),
 		invitations: storage.NewCollection(docs, invitationSchema, func(i *identity.Invitation) string { return i.Hash }, invitationFields),
-		auditLog: storage.NewCollection(docs, auditSchema, func(e *identity.AuditEntry) string { return e.ID }, auditFields),
+		auditLog:    storage.NewCollection(docs, auditSchema, func(e *identity.AuditEntry) string { return e.ID }, auditFields),
 		hooks: storage.NewCollection(docs, hookSchema, func(h *hook) string { return h.Hash },
 			func(h *hook) map[string]any { return map[string]any{"org": h.OrgID} }),
 		turns:       cache.NewShared(newTurn),

@@ -1,0 +1,182 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// reviewedChange is a trail with a pull request, in a few words: commits as "author time" (- for a name that is null, web for the
+// website of GitHub), approvals as "name state time".
+type reviewedChange struct {
+	author   string // of the trail's commit
+	pulls    []pull
+	absent   bool // no attestation at all
+	approved bool // the verdict that the public practice comes to
+	says     string
+}
+
+type pull struct {
+	author    string
+	merge     bool // the trail has its merge commit
+	commits   []string
+	approvals []string
+}
+
+const trailCommit = "1111111111111111111111111111111111111111"
+
+func (p pull) json() string {
+	var commits, approvers []string
+	for i, one := range p.commits {
+		var author string
+		var at int
+		fmt.Sscan(one, &author, &at)
+		by, username := author+" <"+author+"@example.com>", `"`+author+`"`
+		switch author {
+		case "-":
+			by, username = "Somebody <somebody@example.com>", "null"
+		case "web":
+			by, username = "GitHub <noreply@github.com>", `"web-flow"`
+		}
+		commits = append(commits, fmt.Sprintf(`{"sha1":"%040d","message":"m","author":%q,"author_username":%s,"branch":"b","timestamp":%d}`, i, by, username, at))
+	}
+	for _, one := range p.approvals {
+		var name, state string
+		var at int
+		fmt.Sscan(one, &name, &state, &at)
+		approvers = append(approvers, fmt.Sprintf(`{"username":%q,"state":%q,"timestamp":%d}`, strings.Trim(name, "-"), state, at))
+	}
+	merge := "2222222222222222222222222222222222222222"
+	if p.merge {
+		merge = trailCommit
+	}
+	return fmt.Sprintf(`{"url":"https://git.example.com/pull/1","state":"MERGED","author":%q,"title":"t","created_at":1,"head_ref":"h","merge_commit":%q,"commits":[%s],"approvers":[%s]}`,
+		p.author, merge, strings.Join(commits, ","), strings.Join(approvers, ","))
+}
+
+// four is the policy that asks for four eyes.
+const four = policyHead + "artifacts:\n  attestations:\n    - {type: pull_request, independent_approval: true}\n"
+
+// TestFourEyesComeToTheVerdictsOfThePublicPractice has the cases of the contract's four-eyes.md.
+func TestFourEyesComeToTheVerdictsOfThePublicPractice(t *testing.T) {
+	t.Parallel()
+	s := shareOnAnyEngine(t)
+	s.putPolicy(http.StatusCreated, `{"name":"four-eyes"}`, policyFile(four))
+	s.createFlow("build")
+	ada, late := []string{"ada 10"}, "grace APPROVED 20"
+	number := 0
+	for name, c := range map[string]reviewedChange{
+		"no attestation":                         {author: "Ada <ada@example.com>", absent: true, says: "there is no attestation of type pull_request"},
+		"an attestation without a pull request":  {author: "Ada <ada@example.com>", says: "is non-compliant"},
+		"a machine account svc_deploy":           {author: "svc_deploy", absent: true, approved: true, says: "machine account"},
+		"dependabot":                             {author: "dependabot[bot] <49699333+dependabot[bot]@users.noreply.github.com>", absent: true, approved: true},
+		"github-actions":                         {author: "github-actions[bot]", absent: true, approved: true},
+		"ci-signed-commit-bot":                   {author: "ci-signed-commit-bot[bot] <x@example.com>", absent: true, approved: true},
+		"an address that begins like a machine":  {author: "Ada <ada@users.noreply.github.com>", absent: true},
+		"approved after the last commit":         {pulls: []pull{{author: "ada", commits: ada, approvals: []string{late}}}, approved: true},
+		"the merge commit, approved by another":  {pulls: []pull{{author: "ada", merge: true, commits: ada, approvals: []string{late}}}, approved: true},
+		"merged by the approver":                 {pulls: []pull{{author: "grace", merge: true, commits: ada, approvals: []string{late}}}, approved: true},
+		"opened by the approver, not merged":     {pulls: []pull{{author: "grace", commits: ada, approvals: []string{late}}}, says: "grace has no approval of somebody else after the last commit"},
+		"approved by its author":                 {pulls: []pull{{author: "ada", commits: ada, approvals: []string{"ada APPROVED 20"}}}, says: "ada has no approval"},
+		"merged and approved by its author":      {pulls: []pull{{author: "ada", merge: true, commits: ada, approvals: []string{"ADA APPROVED 20"}}}, says: "ada has no approval"},
+		"another commit after the approval":      {pulls: []pull{{author: "ada", commits: []string{"ada 10", "ada 30"}, approvals: []string{late}}}, says: "after the last commit"},
+		"no approval":                            {pulls: []pull{{author: "ada", commits: ada}}, says: "ada has no approval"},
+		"two authors approve one another":        {pulls: []pull{{author: "ada", merge: true, commits: []string{"ada 10", "grace 11"}, approvals: []string{late, "ada APPROVED 21"}}}, approved: true},
+		"two authors, one approves":              {pulls: []pull{{author: "ada", merge: true, commits: []string{"ada 10", "grace 11"}, approvals: []string{late}}}, says: "grace has no approval"},
+		"a commit of nobody":                     {pulls: []pull{{author: "ada", merge: true, commits: []string{"ada 10", "- 11"}, approvals: []string{late}}}, says: "it is not known who wrote commit"},
+		"all commits of nobody":                  {pulls: []pull{{author: "ada", merge: true, commits: []string{"- 10"}, approvals: []string{late}}}, says: "it is not known who wrote commit"},
+		"no commits":                             {pulls: []pull{{author: "ada", merge: true, approvals: []string{late}}}, says: "it is not known who wrote the code"},
+		"a machine account with commits of none": {author: "svc_deploy", pulls: []pull{{author: "ada", commits: []string{"- 10"}}}, approved: true},
+		"a commit of the website beside others":  {pulls: []pull{{author: "ada", merge: true, commits: []string{"ada 10", "web 11"}, approvals: []string{late}}}, approved: true},
+		"the second pull request is approved":    {pulls: []pull{{author: "ada", commits: ada}, {author: "ada", commits: ada, approvals: []string{late}}}, approved: true},
+		"dismissed or changes requested":         {pulls: []pull{{author: "ada", commits: ada, approvals: []string{"grace DISMISSED 20", "joan CHANGES_REQUESTED 20"}}}, says: "ada has no approval"},
+		"one dismissed and one approved":         {pulls: []pull{{author: "ada", commits: ada, approvals: []string{"joan DISMISSED 20", late}}}, approved: true},
+		"an approver without a name":             {pulls: []pull{{author: "ada", commits: ada, approvals: []string{"- APPROVED 20"}}}, says: "ada has no approval"},
+	} {
+		number++
+		trail, fingerprint := fmt.Sprint("t", number), padHex(fmt.Sprintf("%x", 0xf0000+number), 64)
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			author := c.author
+			if author == "" {
+				author = "Ada <ada@example.com>"
+			}
+			s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/build", fmt.Sprintf(
+				`{"name":%q,"git_commit_info":{"sha1":%q,"message":"m","author":%q,"branch":"main","timestamp":5,"url":"https://git.example.com/1"}}`, trail, trailCommit, author))
+			if !c.absent {
+				s.pullRequests(trail, c.pulls...)
+			}
+			s.reportArtifact("build", trail, "app", fingerprint, trailCommit)
+			verdict, texts := s.fourEyes(fingerprint)
+			if verdict != c.approved || !strings.Contains(texts, c.says) {
+				t.Errorf("it comes to %t, as: %s", verdict, texts)
+			}
+		})
+	}
+}
+
+// pullRequests attests pull requests in a trail.
+func (s *service) pullRequests(trail string, pulls ...pull) {
+	s.t.Helper()
+	var all []string
+	for _, one := range pulls {
+		all = append(all, one.json())
+	}
+	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/build/trail/"+trail+"/pull_request",
+		`{"attestation_name":"pr","git_provider":"github","pull_requests":[`+strings.Join(all, ",")+`]}`)
+}
+
+// fourEyes asks whether the policy lets an artifact pass, and why.
+func (s *service) fourEyes(fingerprint string) (passes bool, why string) {
+	s.t.Helper()
+	path := "/asserts/" + s.org + "/fingerprint/" + fingerprint
+	passes = lookup(s.t, s.read(path+"?policy_name=four-eyes"), "compliant").(bool)
+	return passes, strings.Join(textsIn(s.read(path+"/explanation?policy_name="+url.QueryEscape("four-eyes"))), "\n")
+}
+
+func TestFourEyesAskForMoreWhereThePolicyDoes(t *testing.T) {
+	t.Parallel()
+	s := shareOnAnyEngine(t)
+	s.createFlow("build")
+	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/build", `{"name":"t","git_commit_info":{"sha1":"`+trailCommit+`","message":"m","author":"svc_deploy","branch":"main","timestamp":5}}`)
+	s.reportArtifact("build", "t", "app", cliFingerprint, trailCommit)
+	s.pullRequests("t", pull{author: "ada", commits: []string{"ada 10"}, approvals: []string{"grace APPROVED 20", "Grace APPROVED 21"}})
+	rule := func(status int, rule, says string) {
+		t.Helper()
+		s.putPolicy(status, `{"name":"four-eyes"}`, policyFile(policyHead+"artifacts:\n  attestations:\n    - {type: pull_request, independent_approval: "+rule+"}\n"))
+		if _, why := s.fourEyes(cliFingerprint); !strings.Contains(why, says) {
+			t.Errorf("%s says %s, want %s", rule, why, says)
+		}
+	}
+	rule(http.StatusCreated, "{approvers: 2, machine_accounts: []}", "an author has the approval of 1 after the last commit, the rule asks for 2")
+	rule(http.StatusOK, "{approvers: 2}", "machine account")
+	rule(http.StatusOK, "{approvers: 1, machine_accounts: ['robot-.*']}", "there is the compliant attestation 'pr'")
+	rule(http.StatusOK, "false", "there is the compliant attestation 'pr'")
+	// An override counts by its verdict, as its reason is recorded.
+	rule(http.StatusOK, "{approvers: 2, machine_accounts: []}", "the rule asks for 2")
+	s.want(http.StatusOK, http.MethodPost, "/attestations/"+s.org+"/build/trail/t/override",
+		[]byte(`{"attestation_name":"pr","original_attestation_type":"pull_request","new_compliance_status":true,"reason":"joan approved on paper"}`))
+	if passes, why := s.fourEyes(cliFingerprint); !passes || !strings.Contains(why, "there is the compliant attestation") {
+		t.Errorf("an override comes to %t: %s", passes, why)
+	}
+	for name, wrong := range map[string]struct{ rule, says string }{
+		"another type":      {"{type: junit, independent_approval: true}", "needs the type 'pull_request'"},
+		"too few":           {"{type: pull_request, independent_approval: {approvers: 0}}", "from 1 to 20"},
+		"too many":          {"{type: pull_request, independent_approval: {approvers: 21}}", "from 1 to 20"},
+		"no number":         {"{type: pull_request, independent_approval: {approvers: two}}", "from 1 to 20"},
+		"no pattern":        {"{type: pull_request, independent_approval: {machine_accounts: ['(']}}", "machine_accounts"},
+		"no list":           {"{type: pull_request, independent_approval: {machine_accounts: bot}}", "valid list"},
+		"an unknown member": {"{type: pull_request, independent_approval: {approver: 2}}", "Extra inputs"},
+		"a text":            {"{type: pull_request, independent_approval: 'yes'}", "valid boolean"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			got := s.putPolicy(http.StatusBadRequest, `{"name":"wrong"}`, policyFile(policyHead+"artifacts:\n  attestations:\n    - "+wrong.rule+"\n"))
+			if !strings.Contains(string(got.body), wrong.says) || !strings.Contains(string(got.body), "line 4") {
+				t.Errorf("it says %s", got.body)
+			}
+		})
+	}
+}

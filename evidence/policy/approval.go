@@ -1,0 +1,96 @@
+package policy
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"attestry/evidence"
+	"attestry/evidence/pattern"
+	"attestry/evidence/yamlfile"
+)
+
+// IndependentApproval asks that others approved what each author of a pull request wrote (docs/semantics.md 18.12).
+type IndependentApproval struct {
+	// Approvers is how many others each author needs.
+	Approvers int
+	// MachineAccounts are regular expressions for authors of commits that need no pull request.
+	MachineAccounts []string
+	machines        []*regexp.Regexp
+}
+
+// MaxApprovers is the largest number of approvers that a rule can ask for.
+const MaxApprovers = 20
+
+// machineAccounts are those of a rule that names none.
+var machineAccounts = []string{`svc_.*`, `.*\[bot\]`, `noreply@github\.com`}
+
+// independentApproval reads true, or a mapping; nil if it is left out or false.
+func (r *reader) independentApproval(value yamlfile.Value) *IndependentApproval {
+	if value.Resolve().IsAbsent() {
+		return nil
+	}
+	rule := &IndependentApproval{Approvers: 1, MachineAccounts: machineAccounts}
+	if !value.IsMapping() {
+		if !value.Bool(false) {
+			return nil
+		}
+	} else if fields, ok := value.Mapping("IndependentApproval", "approvers", "machine_accounts"); ok {
+		rule.Approvers = fields["approvers"].Int(1, 1, MaxApprovers)
+		if list := fields["machine_accounts"]; list.Node != nil {
+			rule.MachineAccounts = nil
+			for _, one := range list.List() {
+				if text, ok := one.Text(); ok && r.another(one) {
+					rule.MachineAccounts = append(rule.MachineAccounts, text)
+				}
+			}
+		}
+	}
+	for _, text := range rule.MachineAccounts {
+		compiled, err := compileAccount(r.patterns, text)
+		if err != nil {
+			value.Fault("Value error, machine_accounts: " + err.Error() + yamlfile.Shown(text))
+			return rule
+		}
+		rule.machines = append(rule.machines, compiled)
+	}
+	return rule
+}
+
+func compileAccount(patterns *pattern.Set, text string) (*regexp.Regexp, error) {
+	compiled, err := patterns.Compile("^(?:" + text + ")$")
+	if err != nil {
+		return nil, err
+	}
+	return compiled.Regexp, nil
+}
+
+// exempts reports whether the author of a commit, such as Ada <ada@example.com>, is a machine account: an expression fits
+// all of it, its name or its address.
+func (i *IndependentApproval) exempts(author string) bool {
+	if i == nil || author == "" {
+		return false
+	}
+	name, address, _ := strings.Cut(author, " <")
+	for _, machine := range i.machines {
+		for _, text := range []string{author, name, strings.TrimSuffix(address, ">")} {
+			if text != "" && machine.MatchString(text) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// lack says what an attestation of pull requests lacks, "" if it fulfils the rule. An override counts by its verdict.
+func (i *IndependentApproval) lack(entry *evidence.Entry) string {
+	switch {
+	case i == nil || entry.Override || entry.Approvers >= i.Approvers:
+		return ""
+	case entry.Unapproved != "":
+		return entry.Unapproved
+	case entry.Approvers == 0:
+		return "it was recorded before approvals were looked at"
+	}
+	return fmt.Sprintf("an author has the approval of %d after the last commit, the rule asks for %d", entry.Approvers, i.Approvers)
+}
