@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"attestry/storage"
+	"attestry/storage/transfer"
 )
 
 // probeScope is the scope of the probe, which no id of an organization is.
@@ -76,7 +77,7 @@ func (o *guardedObjects) Get(ctx context.Context, key string, offset, length int
 		return nil, o.explain(object, err)
 	}
 	again := newVerifyingReader(content, object.SHA256, offset, first.length)
-	return &reportingReader{verifyingReader: again, objects: o, object: object, content: content}, nil
+	return &reportingReader{Reader: again, objects: o, object: object, content: content}, nil
 }
 
 // open opens a whole object. The span of the command does not last until it is read.
@@ -111,7 +112,7 @@ func (o *guardedObjects) explain(object storage.Object, err error) error {
 	case errors.Is(err, storage.ErrNotFound):
 		o.guard.report(storage.ObjectStore, object.Key, err)
 		return err
-	case errors.Is(err, errMismatch), errors.Is(err, syscall.EIO), errors.Is(err, syscall.EISDIR):
+	case errors.Is(err, transfer.ErrContent), errors.Is(err, syscall.EIO), errors.Is(err, syscall.EISDIR):
 		o.guard.report(storage.ObjectStore, object.Key, err)
 		return storage.Damaged("The stored object with SHA-256 "+object.SHA256+" is damaged", err)
 	default:
@@ -149,14 +150,14 @@ func ProbeObjects(ctx context.Context, objects storage.Objects) (key string, kep
 
 // reportingReader reports damage that is found while an object is sent.
 type reportingReader struct {
-	*verifyingReader
+	io.Reader
 	objects *guardedObjects
 	object  storage.Object
 	content io.Closer
 }
 
 func (r *reportingReader) Read(p []byte) (int, error) {
-	n, err := r.verifyingReader.Read(p)
+	n, err := r.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = r.objects.explain(r.object, err)
 	}
@@ -189,5 +190,5 @@ func (p progressiveObjects) Get(ctx context.Context, key string, offset, length 
 		return nil, p.explain(object, err)
 	}
 	verified := newVerifyingReader(content, object.SHA256, offset, length)
-	return &reportingReader{verifyingReader: verified, objects: p.guardedObjects, object: object, content: content}, nil
+	return &reportingReader{Reader: verified, objects: p.guardedObjects, object: object, content: content}, nil
 }

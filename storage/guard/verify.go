@@ -2,19 +2,14 @@ package guard
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"hash"
 	"io"
+
+	"attestry/storage/transfer"
 )
 
 // heldBack is how many bytes of an object are kept in memory until the rest is verified.
 const heldBack = 256 << 10
-
-// errMismatch reports content that does not have the SHA-256 it is stored under.
-var errMismatch = errors.New("the content does not match its SHA-256")
 
 // window is a range of an object that was read and verified as a whole.
 type window struct {
@@ -27,8 +22,7 @@ type window struct {
 
 // readWindow reads and verifies a whole object, and returns the range; a length of -1 means to the end.
 func readWindow(object io.Reader, sum string, offset, length int64) (window, error) {
-	hash := sha256.New()
-	body := io.TeeReader(object, hash)
+	body := transfer.Verified(object, sum)
 	if err := skip(body, offset); err != nil {
 		return window{}, err
 	}
@@ -44,11 +38,8 @@ func readWindow(object io.Reader, sum string, offset, length int64) (window, err
 	if err != nil {
 		return window{}, err
 	}
-	if _, err := io.Copy(io.Discard, body); err != nil {
-		return window{}, err
-	}
-	found := window{length: int64(len(kept)) + more, content: kept, complete: len(kept) <= heldBack}
-	return found, compare(hash, sum)
+	_, err = io.Copy(io.Discard, body)
+	return window{length: int64(len(kept)) + more, content: kept, complete: len(kept) <= heldBack}, err
 }
 
 // skip reads up to n bytes; a shorter content is no error.
@@ -60,61 +51,35 @@ func skip(r io.Reader, n int64) error {
 	return err
 }
 
-func compare(hash hash.Hash, sum string) error {
-	if found := hex.EncodeToString(hash.Sum(nil)); found != sum {
-		return fmt.Errorf("%w: it is %s", errMismatch, found)
-	}
-	return nil
-}
-
-// verifyingReader reads a range of an object and verifies the whole object again: it returns the last heldBack bytes of
-// the range only after the rest of the object was read and matches.
-type verifyingReader struct {
-	io.Reader
-	body   io.Reader // the whole object, hashed as it is read
-	hash   hash.Hash
-	sum    string
-	offset int64
-	begun  bool
-}
-
-// newVerifyingReader reads length bytes, more than heldBack, from offset on.
-func newVerifyingReader(object io.Reader, sum string, offset, length int64) *verifyingReader {
-	r := &verifyingReader{hash: sha256.New(), sum: sum, offset: offset}
-	r.body = io.TeeReader(object, r.hash)
-	r.Reader = io.MultiReader(io.LimitReader(r.body, length-heldBack), &lastPart{whole: r})
-	return r
-}
-
-func (r *verifyingReader) Read(p []byte) (int, error) {
-	if !r.begun {
-		r.begun = true
-		if err := skip(r.body, r.offset); err != nil {
-			return 0, err
+// newVerifyingReader reads length bytes, more than heldBack, from offset on, and verifies the whole object again: it
+// returns the last heldBack bytes of the range only after the rest of the object was read and matches.
+func newVerifyingReader(object io.Reader, sum string, offset, length int64) io.Reader {
+	body := transfer.Verified(object, sum)
+	before := func() ([]byte, error) { return nil, skip(body, offset) }
+	last := func() ([]byte, error) {
+		kept, err := io.ReadAll(io.LimitReader(body, heldBack))
+		if err != nil {
+			return nil, err
 		}
+		_, err = io.Copy(io.Discard, body)
+		return kept, err
 	}
-	return r.Reader.Read(p)
+	return io.MultiReader(&part{read: before}, io.LimitReader(body, length-heldBack), &part{read: last})
 }
 
-// lastPart is the part of a range that is held back.
-type lastPart struct {
-	whole *verifyingReader
-	rest  io.Reader
+// part is content that is read as a whole before its first byte is returned.
+type part struct {
+	read func() ([]byte, error)
+	rest *bytes.Reader
 }
 
-func (l *lastPart) Read(p []byte) (int, error) {
-	if l.rest == nil {
-		kept, err := io.ReadAll(io.LimitReader(l.whole.body, heldBack))
+func (p *part) Read(b []byte) (int, error) {
+	if p.rest == nil {
+		content, err := p.read()
 		if err != nil {
 			return 0, err
 		}
-		if _, err := io.Copy(io.Discard, l.whole.body); err != nil {
-			return 0, err
-		}
-		if err := compare(l.whole.hash, l.whole.sum); err != nil {
-			return 0, err
-		}
-		l.rest = bytes.NewReader(kept)
+		p.rest = bytes.NewReader(content)
 	}
-	return l.rest.Read(p)
+	return p.rest.Read(b)
 }

@@ -72,8 +72,11 @@ type verifier struct {
 func (v *verifier) Read(p []byte) (int, error) {
 	n, err := v.content.Read(p)
 	v.hash.Write(p[:n])
-	if errors.Is(err, io.EOF) && hex.EncodeToString(v.hash.Sum(nil)) != v.sum {
-		return n, ErrContent
+	if !errors.Is(err, io.EOF) {
+		return n, err
 	}
-	return n, err
+	if found := hex.EncodeToString(v.hash.Sum(nil)); found != v.sum {
+		return n, fmt.Errorf("%w: it is %s", ErrContent, found)
+	}
+	return n, io.EOF
 }
