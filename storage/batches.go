@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 )
 
 // Batches reads a list batch by batch, so that it is never in memory as a whole.
@@ -149,19 +150,9 @@ func LimitRounds[T any](all *Batches[T], rounds int) *Batches[T] {
 
 // FilterBatches keeps the documents that keep is true for.
 func FilterBatches[T any](all *Batches[T], keep func(*T) bool) *Batches[T] {
-	b := &Batches[T]{more: all.more}
-	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
-		found, err := all.Next(ctx, maxBytes)
-		kept := found[:0]
-		for i := range found {
-			if keep(&found[i]) {
-				kept = append(kept, found[i])
-			}
-		}
-		b.more = all.more
-		return kept, err
-	}
-	return b
+	return MapBatches(all, func(_ context.Context, batch []T, _ int) ([]T, error) {
+		return slices.DeleteFunc(batch, func(one T) bool { return !keep(&one) }), nil
+	})
 }
 
 // MapBatches is the list of what convert makes of each batch.

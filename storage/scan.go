@@ -148,7 +148,11 @@ func (s *Scan) Page() (Page, error) {
 		ID: s.last.ID, Skip: s.skip,
 	}
 	for _, value := range s.last.Values {
-		next.Values = append(next.Values, json.RawMessage(EncodeValue(value)))
+		encoded, err := encodeValue(value)
+		if err != nil {
+			return Page{}, err
+		}
+		next.Values = append(next.Values, encoded)
 	}
 	var err error
 	s.page.Next, err = next.encode()
@@ -161,7 +165,7 @@ type Position struct {
 	ID     string
 }
 
-// cursor is the content of Page.Next for all engines. Values are JSON of EncodeValue, which keeps their types.
+// cursor is the content of Page.Next for all engines. Values are JSON of encodeValue, which keeps their types.
 type cursor struct {
 	Collection string            `json:"c"`
 	Index      string            `json:"x"`

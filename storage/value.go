@@ -1,13 +1,11 @@
 package storage
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -39,62 +37,18 @@ func CheckValue(value any) error {
 	return fmt.Errorf("a field cannot hold a %T", value)
 }
 
-// EncodeValue writes a checked value as JSON. Floats always have a point or an exponent, so that exactValue
+// encodeValue writes a checked value as JSON. Floats always have a point or an exponent, so that exactValue
 // restores the type.
-func EncodeValue(value any) string {
-	switch v := value.(type) {
-	case bool:
-		return strconv.FormatBool(v)
-	case int64:
-		return strconv.FormatInt(v, 10)
-	case float64:
-		text := strconv.FormatFloat(v, 'g', -1, 64)
-		if !strings.ContainsAny(text, ".e") {
-			text += ".0"
-		}
-		return text
-	case string:
-		return encodeText(v)
+func encodeValue(value any) (json.RawMessage, error) {
+	number, ok := value.(float64)
+	if !ok {
+		return json.Marshal(value)
 	}
-	return "null"
-}
-
-// encodeText is json.Marshal without the escapes for HTML.
-func encodeText(text string) string {
-	var buffer bytes.Buffer
-	encoder := json.NewEncoder(&buffer)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(text); err != nil {
-		return `""` // strings always encode
+	text := strconv.FormatFloat(number, 'g', -1, 64)
+	if !strings.ContainsAny(text, ".e") {
+		text += ".0"
 	}
-	return strings.TrimSuffix(buffer.String(), "\n")
-}
-
-// EncodeFields writes the fields of a checked record as a JSON object with sorted keys, without null fields.
-func EncodeFields(fields map[string]any) string {
-	names := make([]string, 0, len(fields))
-	for name, value := range fields {
-		if value != nil {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	var text strings.Builder
-	for i, name := range names {
-		separator := byte(',')
-		if i == 0 {
-			separator = '{'
-		}
-		text.WriteByte(separator)
-		text.WriteString(encodeText(name))
-		text.WriteByte(':')
-		text.WriteString(EncodeValue(fields[name]))
-	}
-	if len(names) == 0 {
-		text.WriteByte('{')
-	}
-	text.WriteByte('}')
-	return text.String()
+	return json.RawMessage(text), nil
 }
 
 // decodeExact decodes JSON and keeps numbers as they were written.
@@ -126,8 +80,6 @@ func CompareValues(a, b any) int {
 	switch x := a.(type) {
 	case string:
 		return strings.Compare(x, b.(string))
-	case bool:
-		return compareBools(x, b.(bool))
 	case int64:
 		if y, ok := b.(int64); ok {
 			return cmp.Compare(x, y)
@@ -143,23 +95,16 @@ func CompareValues(a, b any) int {
 }
 
 func kindOf(value any) int {
-	switch value.(type) {
-	case int64, float64:
-		return 1
-	case string:
-		return 2
-	case bool:
-		return 3
-	}
-	return 0
-}
-
-func compareBools(a, b bool) int {
-	switch {
-	case a == b:
+	switch value {
+	case nil:
 		return 0
-	case b:
-		return -1
+	case false:
+		return 3
+	case true:
+		return 4
+	}
+	if _, ok := value.(string); ok {
+		return 2
 	}
 	return 1
 }

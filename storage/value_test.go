@@ -17,8 +17,12 @@ func TestValuesSurviveEncodingWithTheirTypes(t *testing.T) {
 		}
 	}
 	for _, value := range values {
+		encoded, err := encodeValue(value)
+		if err != nil {
+			t.Fatal(err)
+		}
 		var decoded any
-		if err := decodeExact(EncodeValue(value), &decoded); err != nil {
+		if err := decodeExact(string(encoded), &decoded); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := exactValue(decoded); err != nil || got != value {

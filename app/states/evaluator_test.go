@@ -14,6 +14,7 @@ import (
 	"attestry/app/states"
 	"attestry/evidence"
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 // reading counts what is read from an engine.
@@ -26,7 +27,7 @@ func (r *reading) note(records ...storage.Record) {
 	r.commands++
 	for _, record := range records {
 		r.documents++
-		r.bytes += len(record.ID) + len(storage.EncodeFields(record.Fields)) + len(record.Body)
+		r.bytes += storagetest.Size(&record)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"attestry/app"
 	"attestry/app/verify"
+	"attestry/evidence"
 	"attestry/storage"
 )
 
@@ -127,7 +128,7 @@ func TestWhatIsFoundIsListed(t *testing.T) {
 	object, err := s.store.Objects.Put(t.Context(), s.org, strings.NewReader("content"), -1)
 	s.must(err)
 	s.must(os.WriteFile(filepath.Join(s.path(1), object.Key), []byte("other"), 0o600))
-	s.want(failed, "verify", object.Key+": the content does not have the SHA-256 of its key\n", "1 findings")
+	s.want(failed, "verify", object.Key+": the content does not have the SHA-256 of its key: it is "+evidence.SHA256([]byte("other"))+"\n", "1 findings")
 	status, out, _ := s.run("verify", "--json")
 	var found verify.Finding
 	s.must(json.Unmarshal([]byte(out), &found))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"text/tabwriter"
 	"time"
 
@@ -111,7 +112,7 @@ func (c *documentCopy) compare(ctx context.Context, schema *storage.Schema) (tar
 
 // sameDocument compares two documents of one id by their revisions, declared fields and bodies.
 func sameDocument(a, b *storage.Record) bool {
-	return a.Revision == b.Revision && bytes.Equal(a.Body, b.Body) && storage.EncodeFields(a.Fields) == storage.EncodeFields(b.Fields)
+	return a.Revision == b.Revision && bytes.Equal(a.Body, b.Body) && maps.Equal(a.Fields, b.Fields)
 }
 
 // copyCollection inserts what comes behind the part that is equal. Documents of the target
