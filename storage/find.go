@@ -108,6 +108,15 @@ func forEachPage[E any](query Query, find func(Query) ([]E, string, error), yiel
 	}
 }
 
+// DeleteFound deletes the first documents that a query finds, up to its limit, and returns how many.
+func DeleteFound[T any](ctx context.Context, collection Collection[T], query Query) (int, error) {
+	found, _, err := collection.FindFields(ctx, query)
+	if err != nil {
+		return 0, err
+	}
+	return len(found), collection.Delete(ctx, RecordIDs(found)...)
+}
+
 // TextSet makes the set of an In of texts.
 func TextSet(texts []string) In {
 	set := make(In, 0, len(texts))
@@ -159,12 +168,9 @@ func Map[E, T any](elements []E, convert func(E) T) []T {
 	return converted
 }
 
-// IDs are the ids of elements, in their order.
-func IDs[E any](elements []E, id func(E) string) []string { return Map(elements, id) }
-
 // RecordIDs are the ids of records, in their order.
 func RecordIDs(records []Record) []string {
-	return IDs(records, func(record Record) string { return record.ID })
+	return Map(records, func(record Record) string { return record.ID })
 }
 
 // ByKey maps unique keys to their values.

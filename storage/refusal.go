@@ -38,6 +38,14 @@ const (
 	WritesBlocked    = "its administrator has blocked writes"
 )
 
+// IgnoreMissing returns an error, nil if it is ErrNotFound.
+func IgnoreMissing(err error) error {
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
 // RefuseWrite makes an ErrWriteRefused of a cause, which goes to the log only.
 func RefuseWrite(store, reason string, cause error) error {
 	return unavailable("The "+store+" cannot be written to: "+reason+".", refusalRetry, ErrWriteRefused, cause)

@@ -129,10 +129,7 @@ func (u *updates[T]) attempt(ctx context.Context, record Record, batch []*update
 // GetOrZero returns a document, with revision 0 if it does not exist.
 func GetOrZero[T any](ctx context.Context, collection Collection[T], id string) (Versioned[T], error) {
 	seen, err := collection.GetVersioned(ctx, id)
-	if errors.Is(err, ErrNotFound) {
-		return Versioned[T]{}, nil
-	}
-	return seen, err
+	return seen, IgnoreMissing(err)
 }
 
 // Upsert updates a document, which is first made if it does not exist.

@@ -2,7 +2,6 @@ package recording
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -82,27 +81,18 @@ func newHighWaterMarks(docs storage.Documents, clock evidence.Clock) *highWaterM
 // get returns the mark of an organization, with Times empty when there is none.
 func (m *highWaterMarks) get(ctx context.Context, org string) (highWaterMark, error) {
 	found, err := m.collection.Get(ctx, org)
-	if errors.Is(err, storage.ErrNotFound) {
-		return highWaterMark{Org: org}, nil
-	}
+	found.Org = org
 	if len(found.Times) == 0 && found.Time > 0 {
 		found.Times = slices.Repeat([]float64{found.Time - timeOverlap}, markHistory)
 	}
 	found.Time = 0
-	return found, err
+	return found, storage.IgnoreMissing(err)
 }
 
 // newest returns the time of an organization's newest fact by the mark of at most highWaterMarkAge ago.
 func (m *highWaterMarks) newest(ctx context.Context, org string) (float64, error) {
-	now := m.clock()
-	newest, version, ok := m.known.Get(org, now)
-	if ok {
-		return newest, nil
-	}
-	found, err := m.get(ctx, org)
-	if err != nil {
-		return 0, err
-	}
-	m.known.Put(org, found.newest(), now, version)
-	return found.newest(), nil
+	return m.known.Load(org, m.clock(), func() (float64, error) {
+		found, err := m.get(ctx, org)
+		return found.newest(), err
+	})
 }

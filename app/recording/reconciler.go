@@ -103,7 +103,7 @@ func (r *Recorder) unreflected(ctx context.Context, name string, facts []storage
 	if err != nil {
 		return nil, err
 	}
-	ids := storage.IDs(missing, func(ref pipelines.TrailEventRef) string { return ref.ID })
+	ids := storage.Map(missing, func(ref pipelines.TrailEventRef) string { return ref.ID })
 	unlogged, err := r.Logged.Unlogged(ctx, name, facts[0].Text("org"), facts)
 	return storage.Distinct(append(ids, unlogged...)), err
 }

@@ -111,7 +111,7 @@ func (e *Evaluator) trailsOf(ctx context.Context, org string, queries []Query) (
 	if err != nil {
 		return nil, err
 	}
-	ids := storage.IDs(found, func(trail evidence.Trail) string { return trail.Template })
+	ids := storage.Map(found, func(trail evidence.Trail) string { return trail.Template })
 	templates, err := e.templates.GetMany(ctx, org, storage.Distinct(ids))
 	for _, trail := range found {
 		trails[trail.Key()] = trailWithTemplate{&trail, new(templates[trail.Template].Template)}
@@ -151,13 +151,13 @@ func (e *Evaluated) evaluate(fingerprint string) (complete bool) {
 
 // slotsOf reads the slots of queries, by id.
 func (e *Evaluator) slotsOf(ctx context.Context, queries []Query) (map[string]evidence.Slot, error) {
-	found, err := e.slots.GetMany(ctx, storage.Distinct(storage.IDs(queries, Query.slotID)))
+	found, err := e.slots.GetMany(ctx, storage.Distinct(storage.Map(queries, Query.slotID)))
 	return storage.ByKey(found, (*evidence.Slot).ID), err
 }
 
 // rebuild makes the slots of some queries, given by their indexes, by the ids of records.
 func (e *Evaluator) rebuild(ctx context.Context, org string, queries []Query, some []int) (map[string]evidence.Slot, error) {
-	ids := storage.IDs(some, func(i int) string { return queries[i].Record })
+	ids := storage.Map(some, func(i int) string { return queries[i].Record })
 	records, err := e.artifacts.GetMany(ctx, storage.Distinct(ids))
 	if err != nil {
 		return nil, err

@@ -41,7 +41,9 @@ func NewAdmissions(docs storage.Documents, outbox Outbox) *Admissions {
 // Record stores a record, or counts a repeat of one, and notifies actions of a new one that has broken the glass. It
 // deletes some that are too old.
 func (a *Admissions) Record(ctx context.Context, fresh admission.Record) error {
-	if err := a.deleteExpired(ctx, fresh.LastAt); err != nil {
+	if _, err := storage.DeleteFound(ctx, a.collection, storage.Query{
+		Index: "time", To: &storage.Bound{Value: fresh.LastAt - admission.KeepFor.Seconds()}, Limit: expiredAdmissions,
+	}); err != nil {
 		return err
 	}
 	batch := &storage.Batch{}
@@ -57,16 +59,6 @@ func (a *Admissions) Record(ctx context.Context, fresh admission.Record) error {
 		_, err = a.collection.Update(ctx, fresh.ID, storage.WithoutError(func(stored *admission.Record) { stored.Repeat(fresh) }))
 	}
 	return err
-}
-
-func (a *Admissions) deleteExpired(ctx context.Context, now float64) error {
-	expired, _, err := a.collection.FindFields(ctx, storage.Query{
-		Index: "time", To: &storage.Bound{Value: now - admission.KeepFor.Seconds()}, Limit: expiredAdmissions,
-	})
-	if err != nil || len(expired) == 0 {
-		return err
-	}
-	return a.collection.Delete(ctx, storage.RecordIDs(expired)...)
 }
 
 // List returns a page of the records of an environment that are not too old by the time, newest first, and how many there

@@ -90,7 +90,7 @@ func (a *Allowlist) Lapse(ctx context.Context, expired evidence.Allowance) error
 // Of returns which artifacts are permitted in an environment at a time in Unix seconds: one command per MaxMany. Of each
 // artifact it gets all fingerprints, and returns the allowance by the first one.
 func (a *Allowlist) Of(ctx context.Context, environment string, artifacts [][]string, at float64) (map[string]evidence.Allowance, error) {
-	ids := storage.IDs(slices.Concat(artifacts...), func(fingerprint string) string { return allowanceID(environment, fingerprint) })
+	ids := storage.Map(slices.Concat(artifacts...), func(fingerprint string) string { return allowanceID(environment, fingerprint) })
 	found, err := a.collection.GetMany(ctx, storage.Distinct(ids))
 	byFingerprint := storage.ByKey(found, func(allowed *evidence.Allowance) string { return allowed.Fingerprint })
 	allowed := map[string]evidence.Allowance{}

@@ -288,7 +288,7 @@ func damagedReport(entry *storage.Record, cause error) WaitingReport {
 
 // Discard is Remove for references. A report that was parked meanwhile stays.
 func (r *Reports) Discard(ctx context.Context, refs []ReportRef) error {
-	records, err := r.Collection.GetMany(ctx, storage.IDs(refs, func(ref ReportRef) string { return reportID(ref.Environment, ref.Arrival) }))
+	records, err := r.Collection.GetMany(ctx, storage.Map(refs, func(ref ReportRef) string { return reportID(ref.Environment, ref.Arrival) }))
 	if err != nil {
 		return err
 	}
@@ -297,7 +297,7 @@ func (r *Reports) Discard(ctx context.Context, refs []ReportRef) error {
 
 // Remove deletes processed reports and their objects.
 func (r *Reports) Remove(ctx context.Context, records []WaitingReport) error {
-	ids := storage.IDs(records, func(record WaitingReport) string { return reportID(record.Environment, record.Arrival) })
+	ids := storage.Map(records, func(record WaitingReport) string { return reportID(record.Environment, record.Arrival) })
 	if err := r.Collection.Delete(ctx, ids...); err != nil {
 		return err
 	}

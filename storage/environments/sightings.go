@@ -26,7 +26,7 @@ func firstSeenID(environment, fingerprint string) string { return environment + 
 
 // First returns when fingerprints first ran in an environment, in Unix seconds, without those that never did.
 func (s *FirstSeen) First(ctx context.Context, environment string, fingerprints []string) (map[string]float64, error) {
-	ids := storage.IDs(fingerprints, func(fingerprint string) string { return firstSeenID(environment, fingerprint) })
+	ids := storage.Map(fingerprints, func(fingerprint string) string { return firstSeenID(environment, fingerprint) })
 	found, err := s.Collection.GetMany(ctx, ids)
 	first := make(map[string]float64, len(found))
 	for _, sighting := range found {

@@ -119,7 +119,7 @@ func (s *Successions) Moments(ctx context.Context, environments []string, flow s
 	if len(environments) == 0 {
 		return nil, nil
 	}
-	keys := storage.IDs(environments, func(environment string) string { return flowKey(environment, flow) })
+	keys := storage.Map(environments, func(environment string) string { return flowKey(environment, flow) })
 	entries, err := storage.FindAllFields(ctx, s.Collection, storage.Query{
 		Index: "flow", Equal: []any{storage.OneOrSet(keys)},
 		From: &storage.Bound{Value: from}, To: &storage.Bound{Value: to}, Descending: true, Limit: limit,

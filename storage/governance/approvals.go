@@ -77,10 +77,7 @@ func (a *Approvals) Add(ctx context.Context, fresh approval.Approval, tell func(
 func (a *Approvals) last(ctx context.Context, query storage.Query) (approval.Approval, error) {
 	query.Descending, query.Limit = true, 1
 	found, err := storage.FindFirst(ctx, a.Collection, query)
-	if errors.Is(err, storage.ErrNotFound) {
-		return approval.Approval{}, nil
-	}
-	return found, err
+	return found, storage.IgnoreMissing(err)
 }
 
 // Get returns the approval of a flow with a release number, or ErrNotFound.

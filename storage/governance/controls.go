@@ -127,7 +127,7 @@ func (c *Controls) Get(ctx context.Context, org, identifier string) (control.Con
 
 // GetMany returns the controls that exist among identifiers, by identifier: one command per MaxMany.
 func (c *Controls) GetMany(ctx context.Context, org string, identifiers []string) (map[string]control.Control, error) {
-	ids := storage.IDs(storage.Distinct(identifiers), func(identifier string) string { return controlID(org, identifier) })
+	ids := storage.Map(storage.Distinct(identifiers), func(identifier string) string { return controlID(org, identifier) })
 	found, err := c.controls.GetMany(ctx, ids)
 	return storage.ByKey(found, func(one *control.Control) string { return one.Identifier }), err
 }
@@ -153,10 +153,7 @@ func (c *Controls) Versions(ctx context.Context, of *control.Control, descending
 // LatestVersion returns the number of a control's latest version, 0 if the control does not exist: one command.
 func (c *Controls) LatestVersion(ctx context.Context, org, identifier string) (int, error) {
 	found, err := c.controls.Get(ctx, controlID(org, identifier))
-	if errors.Is(err, storage.ErrNotFound) {
-		return 0, nil
-	}
-	return found.Version, err
+	return found.Version, storage.IgnoreMissing(err)
 }
 
 // SetTags removes and sets tags of a control, or returns ErrNotFound. It makes no version.

@@ -56,7 +56,7 @@ func (d *Documents) Unlogged(ctx context.Context, collection, org string, facts 
 
 // without returns the facts for which a collection has no document.
 func (d *Documents) without(ctx context.Context, schema *storage.Schema, facts []storage.Record, key func(*storage.Record) string) ([]storage.Record, error) {
-	found, err := d.GetMany(ctx, schema, storage.IDs(facts, func(fact storage.Record) string { return key(&fact) }))
+	found, err := d.GetMany(ctx, schema, storage.Map(facts, func(fact storage.Record) string { return key(&fact) }))
 	stored := map[string]bool{}
 	for i := range found {
 		stored[found[i].ID] = true
@@ -111,11 +111,8 @@ func (d *Documents) complete(ctx context.Context, refused *storage.Write, reason
 		return nil
 	}
 	stored, err := d.Get(ctx, refused.Schema, refused.Record.ID)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil // it was deleted meanwhile
-	}
 	if err != nil {
-		return err
+		return storage.IgnoreMissing(err) // it may have been deleted meanwhile
 	}
 	leaf, err := d.leafOf(&storage.Write{Kind: storage.WriteAdd, Schema: refused.Schema, Record: stored})
 	if err != nil {

@@ -82,7 +82,7 @@ func inOrder(names []string, found map[string]Leaf) (leaves []Leaf) {
 
 // findPlaced adds those of the leaves that have a place.
 func (l *Logs) findPlaced(ctx context.Context, org string, names []string, found map[string]Leaf) error {
-	places, err := l.places.GetMany(ctx, storage.IDs(names, func(name string) string { return leafKey(org, name) }))
+	places, err := l.places.GetMany(ctx, storage.Map(names, func(name string) string { return leafKey(org, name) }))
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (l *Logs) findPlaced(ctx context.Context, org string, names []string, found
 	for i := range places {
 		wanted[places[i].Name] = true
 	}
-	blocks := storage.Distinct(storage.IDs(places, func(at place) string { return numbered(org, at.First) }))
+	blocks := storage.Distinct(storage.Map(places, func(at place) string { return numbered(org, at.First) }))
 	for some := range slices.Chunk(blocks, blocksAtOnce) {
 		read, err := l.blocks.GetMany(ctx, some)
 		if err != nil {

@@ -188,10 +188,7 @@ func (l *Logs) Begin(ctx context.Context, org, origin string) error {
 // Placed returns the leaves that have the places from first on; none if nobody has stored a block of them.
 func (l *Logs) Placed(ctx context.Context, org string, first int64) ([]Leaf, error) {
 	found, err := l.blocks.Get(ctx, numbered(org, first))
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, nil
-	}
-	return found.leaves(), err
+	return found.leaves(), storage.IgnoreMissing(err)
 }
 
 func lost(behind int64, err error) error {
@@ -282,7 +279,7 @@ func (l *Logs) Commit(ctx context.Context, log *Log, revision int64, change *Cha
 	}
 	next := l.logs.ReplaceIn(batch, log, revision)
 	// Leaves are pending until all else is stored: a sequencer that continues here then finds their places, and drops them.
-	l.pending.DeleteIn(batch, storage.IDs(change.Leaves, func(leaf Leaf) string { return leaf.pendingKey() })...)
+	l.pending.DeleteIn(batch, storage.Map(change.Leaves, func(leaf Leaf) string { return leaf.pendingKey() })...)
 	return next, batch.Write(ctx, l.docs)
 }
 

@@ -45,7 +45,7 @@ func (l *Logs) list(ctx context.Context, after, org string, limit int) ([]Leaf, 
 
 // DropPlaced returns those of the leaves of an organization that are not in the log, each of them once. The others wait no more.
 func (l *Logs) DropPlaced(ctx context.Context, leaves []Leaf) ([]Leaf, error) {
-	placed, err := l.places.GetMany(ctx, storage.IDs(leaves, func(leaf Leaf) string { return leaf.key() }))
+	placed, err := l.places.GetMany(ctx, storage.Map(leaves, func(leaf Leaf) string { return leaf.key() }))
 	if err != nil {
 		return nil, err
 	}

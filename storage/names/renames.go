@@ -88,11 +88,8 @@ func (n *registry[T]) finishRename(ctx context.Context, entry Entry) error {
 func (n *registry[T]) demote(ctx context.Context, entry Entry) error {
 	for range Attempts {
 		known, err := n.entries.GetVersioned(ctx, entry.key())
-		if errors.Is(err, storage.ErrNotFound) {
-			return nil
-		}
 		if err != nil {
-			return err
+			return storage.IgnoreMissing(err)
 		}
 		demoted := known.Value
 		if demoted.ID != entry.ID || demoted.free() || demoted.Change != nil {

@@ -111,11 +111,7 @@ func deliveriesOf(org string, action int64) storage.Query {
 // RemoveSettled deletes settled deliveries that were created before a time in Unix seconds, at most storage.MaxMany,
 // and returns how many.
 func (d *Deliveries) RemoveSettled(ctx context.Context, before float64) (int, error) {
-	found, _, err := d.Collection.FindFields(ctx, storage.Query{
+	return storage.DeleteFound(ctx, d.Collection, storage.Query{
 		Index: "settled", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: before}, Limit: storage.MaxMany,
 	})
-	if err != nil || len(found) == 0 {
-		return 0, err
-	}
-	return len(found), d.Collection.Delete(ctx, storage.RecordIDs(found)...)
 }

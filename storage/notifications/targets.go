@@ -108,7 +108,7 @@ func (t *Targets) RotateSecret(ctx context.Context, org string, action int64, ta
 
 // Remove deletes the states of targets of an action.
 func (t *Targets) Remove(ctx context.Context, org string, action int64, targets ...notification.Target) error {
-	return t.collection.Delete(ctx, storage.IDs(targets, func(target notification.Target) string { return targetID(org, action, target.ID()) })...)
+	return t.collection.Delete(ctx, storage.Map(targets, func(target notification.Target) string { return targetID(org, action, target.ID()) })...)
 }
 
 const (

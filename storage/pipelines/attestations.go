@@ -2,7 +2,6 @@ package pipelines
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -259,7 +258,7 @@ func (a *Attestations) OfArtifact(org, flow, fingerprint, name string, reports [
 
 // named reads those of OfArtifact that were made by the artifact's name.
 func (a *Attestations) named(org, name string, reports []evidence.ArtifactRecord) *storage.Batches[evidence.Attestation] {
-	trails := storage.Distinct(storage.IDs(reports, func(report evidence.ArtifactRecord) string { return evidence.TrailKey(report.Flow, report.Trail) }))
+	trails := storage.Distinct(storage.Map(reports, func(report evidence.ArtifactRecord) string { return evidence.TrailKey(report.Flow, report.Trail) }))
 	all := storage.QueryBatches(a.Collection, storage.Query{
 		Index: "trail_name", Equal: []any{org, storage.TextSet(trails[:min(len(trails), storage.MaxMany)]), name},
 		Descending: true, Limit: maxRounds * storage.MaxMany,
@@ -275,11 +274,8 @@ func (a *Attestations) named(org, name string, reports []evidence.ArtifactRecord
 // the newest is meant.
 func (a *Artifacts) Reported(ctx context.Context, org, flow, fingerprint string) ([]evidence.ArtifactRecord, error) {
 	newest, err := a.Latest(ctx, org, flow, "", fingerprint)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, err
+		return nil, storage.IgnoreMissing(err)
 	}
 	return storage.FindAll(ctx, a.Collection, storage.Query{
 		Index: "flow_fingerprint", Equal: []any{org, flow, newest.Fingerprint}, Descending: true, Limit: storage.MaxMany,

@@ -194,7 +194,7 @@ func (p *Provenances) Children(ctx context.Context, org string, fingerprints []s
 }
 
 func (p *Provenances) ofArtifacts(ctx context.Context, org string, fingerprints []string) ([]Provenance, error) {
-	return p.collection.GetMany(ctx, storage.IDs(fingerprints, func(fingerprint string) string { return provenanceID(org, fingerprint) }))
+	return p.collection.GetMany(ctx, storage.Map(fingerprints, func(fingerprint string) string { return provenanceID(org, fingerprint) }))
 }
 
 // BuildQuery asks for builds between two times in Unix seconds, both included, newest first.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"time"
 
 	"attestry/evidence"
@@ -57,11 +56,8 @@ func hashOf(id string) string {
 // Get returns a session that has not expired; ok tells whether there is one.
 func (s *Sessions) Get(ctx context.Context, id string) (found identity.Session, ok bool, err error) {
 	read, err := s.collection.Get(ctx, hashOf(id))
-	if errors.Is(err, storage.ErrNotFound) {
-		return found, false, nil
-	}
 	if err != nil {
-		return found, false, err
+		return found, false, storage.IgnoreMissing(err)
 	}
 	ok = read.ExpiresAt > evidence.Seconds(s.clock()) && read.KeyHash+read.User != ""
 	return read.Session, ok, nil
@@ -70,20 +66,12 @@ func (s *Sessions) Get(ctx context.Context, id string) (found identity.Session, 
 // Begin stores a session for a lifetime, and deletes some sessions that have expired.
 func (s *Sessions) Begin(ctx context.Context, id string, begun identity.Session, lifetime time.Duration) error {
 	now := s.clock()
-	if err := s.deleteExpired(ctx, now); err != nil {
+	if _, err := storage.DeleteFound(ctx, s.collection, storage.Query{
+		Index: "expiry", To: &storage.Bound{Value: evidence.Seconds(now)}, Limit: expiredBatch,
+	}); err != nil {
 		return err
 	}
 	return s.collection.Insert(ctx, session{ID: hashOf(id), Session: begun, ExpiresAt: evidence.Seconds(now.Add(lifetime))})
-}
-
-func (s *Sessions) deleteExpired(ctx context.Context, now time.Time) error {
-	expired, _, err := s.collection.FindFields(ctx, storage.Query{
-		Index: "expiry", To: &storage.Bound{Value: evidence.Seconds(now)}, Limit: expiredBatch,
-	})
-	if err != nil || len(expired) == 0 {
-		return err
-	}
-	return s.collection.Delete(ctx, storage.RecordIDs(expired)...)
 }
 
 // Extend gives a session another lifetime from now on. One that has ended stays so.
@@ -91,10 +79,7 @@ func (s *Sessions) Extend(ctx context.Context, id string, lifetime time.Duration
 	_, err := s.collection.Update(ctx, hashOf(id), storage.WithoutError(func(known *session) {
 		known.ExpiresAt = evidence.Seconds(s.clock().Add(lifetime))
 	}))
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil
-	}
-	return err
+	return storage.IgnoreMissing(err)
 }
 
 // End ends a session, if there is one.

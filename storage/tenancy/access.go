@@ -52,10 +52,10 @@ func (t *Tenancy) role(ctx context.Context, org evidence.Organization, principal
 // memberRole is the role of a user, NoRole without membership.
 func (t *Tenancy) memberRole(ctx context.Context, orgID string, principal evidence.Principal) (evidence.Role, error) {
 	member, err := t.members.Get(ctx, membershipID(orgID, principal.UserID))
-	if errors.Is(err, storage.ErrNotFound) {
-		return evidence.NoRole, nil
+	if err != nil {
+		return evidence.NoRole, storage.IgnoreMissing(err)
 	}
-	if err == nil && member.UserName == "" {
+	if member.UserName == "" {
 		// An earlier version wrote it, without what lists of members need.
 		_, err = t.members.Update(ctx, memberID(&member), storage.WithoutError(func(member *evidence.Membership) {
 			member.UserName = principal.Name

@@ -104,10 +104,8 @@ func (c *bootstrapCheck) name(ctx context.Context, name string, kind evidence.Or
 	switch {
 	case errors.Is(err, storage.ErrNotFound) && create:
 		return c.newName(ctx, name)
-	case errors.Is(err, storage.ErrNotFound):
-		return nil, nil
 	case err != nil:
-		return nil, err
+		return nil, storage.IgnoreMissing(err)
 	}
 	return otherKind(org, kind), nil
 }
@@ -137,14 +135,11 @@ func (c *bootstrapCheck) key(ctx context.Context, user string, secret evidence.S
 	c.secrets[secret] = true
 	hash := evidence.HashAPIKey(secret.Reveal())
 	stored, err := c.tenancy.keys.Get(ctx, hash)
-	switch {
-	case errors.Is(err, storage.ErrNotFound):
-		return nil, nil
-	case err != nil:
-		return nil, maskHash(err, hash)
+	if err != nil {
+		return nil, maskHash(storage.IgnoreMissing(err), hash)
 	}
 	owner, err := c.tenancy.users.Get(ctx, user)
-	if err != nil && !errors.Is(err, storage.ErrNotFound) {
+	if err = storage.IgnoreMissing(err); err != nil {
 		return nil, err
 	}
 	if stored.OwnerID != owner.ID {

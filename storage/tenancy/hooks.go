@@ -2,7 +2,6 @@ package tenancy
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"attestry/evidence"
@@ -92,12 +91,10 @@ func (c *bootstrapCheck) hook(ctx context.Context, orgName string, uid evidence.
 	}
 	c.hooks[hash] = true
 	stored, err := c.tenancy.hooks.Get(ctx, hash)
-	switch {
-	case errors.Is(err, storage.ErrNotFound):
-		return nil, nil
-	case err != nil:
-		return nil, maskHash(err, hash)
-	case stored.OrgName != orgName:
+	if err != nil {
+		return nil, maskHash(storage.IgnoreMissing(err), hash)
+	}
+	if stored.OrgName != orgName {
 		return errHookTaken, nil
 	}
 	return nil, nil

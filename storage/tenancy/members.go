@@ -203,7 +203,7 @@ func (t *Tenancy) admins(ctx context.Context, org evidence.Organization) ([]stri
 	found, err := storage.FindAll(ctx, t.members, storage.Query{
 		Index: "role", Equal: []any{org.ID, evidence.Admin.String()}, Limit: storage.Unlimited,
 	})
-	return storage.IDs(found, func(member evidence.Membership) string { return member.UserID }), err
+	return storage.Map(found, func(member evidence.Membership) string { return member.UserID }), err
 }
 
 // requireOtherAdmin refuses to take the role of the only administrator. An administrator counts only if the documents

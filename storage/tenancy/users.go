@@ -129,11 +129,8 @@ func (t *Tenancy) putUser(ctx context.Context, name, email string, by identity.A
 // finishRemoval finishes the removal of a user before the name is given again.
 func (t *Tenancy) finishRemoval(ctx context.Context, name string, by identity.Actor) error {
 	user, err := t.users.Get(ctx, name)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && user.RemovedAt == 0 {
-		return nil
-	}
-	if err != nil {
-		return err
+	if err != nil || user.RemovedAt == 0 {
+		return storage.IgnoreMissing(err)
 	}
 	return t.RemoveUser(ctx, name, by)
 }
@@ -188,10 +185,7 @@ func (t *Tenancy) endMemberships(ctx context.Context, user evidence.User, by ide
 			}
 			return err
 		})
-		if errors.Is(err, storage.ErrNotFound) {
-			return nil
-		}
-		return err
+		return storage.IgnoreMissing(err)
 	})
 }
 

@@ -73,11 +73,8 @@ func (a *Assembler) attempt(ctx context.Context, id string) (int64, error) {
 	assembly, err := a.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) {
 		request, begun = assembly.Begin(holder, now)
 	})
-	if errors.Is(err, storage.ErrNotFound) {
-		return 0, nil
-	}
 	if err != nil {
-		return 0, err
+		return 0, storage.IgnoreMissing(err)
 	}
 	if !begun {
 		a.Publisher.Settled(ctx, id) // its last attempt may have failed just now

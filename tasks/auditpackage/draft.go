@@ -109,7 +109,7 @@ func (d *draft) loadApprovals(ctx context.Context) error {
 }
 
 func (d *draft) loadEnvironmentNames(ctx context.Context) (err error) {
-	ids := storage.IDs(d.approvals, func(a approval.Approval) string { return a.Environment })
+	ids := storage.Map(d.approvals, func(a approval.Approval) string { return a.Environment })
 	ids = slices.DeleteFunc(storage.Distinct(ids), func(id string) bool { return id == "" })
 	d.environments, err = environmentNames(ctx, d.store, d.org, ids)
 	return err

@@ -38,10 +38,7 @@ type proofs struct {
 // logOf returns the log of an organization, the zero value if it has none.
 func logOf(ctx context.Context, store *app.Store, org string) (logs.Log, error) {
 	log, err := store.Logs.Get(ctx, org)
-	if errors.Is(err, storage.ErrNotFound) {
-		return logs.Log{}, nil
-	}
-	return log, err
+	return log, storage.IgnoreMissing(err)
 }
 
 // loadProofs reads what the package says of the log.

@@ -118,7 +118,7 @@ func runningStates(ctx context.Context, store *app.Store, assembly *audit.Assemb
 }
 
 func environmentsOf(entries []environments.Running) []string {
-	return storage.Distinct(storage.IDs(entries, func(entry environments.Running) string { return entry.Environment }))
+	return storage.Distinct(storage.Map(entries, func(entry environments.Running) string { return entry.Environment }))
 }
 
 // fingerprintsOf are the artifacts of a package. A trail knows the newest of each name; its slots

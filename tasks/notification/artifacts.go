@@ -65,7 +65,7 @@ func (p *provenances) why(artifact *snapshot.Artifact) []string {
 	if artifact.Compliant == nil || *artifact.Compliant || len(artifact.Decisions) != len(p.applied) {
 		return nil
 	}
-	names := storage.IDs(artifact.Origins, func(origin snapshot.Origin) string { return p.flows[origin.Flow].Name })
+	names := storage.Map(artifact.Origins, func(origin snapshot.Origin) string { return p.flows[origin.Flow].Name })
 	facts := artifact.Facts(names)
 	var reasons []string
 	for i := range p.applied {

@@ -68,11 +68,8 @@ func (d *Deliverer) Deliver(ctx context.Context, org, id string) error {
 
 func (d *Deliverer) deliver(ctx context.Context, org, id string) error {
 	stored, err := d.store.Deliveries.Get(ctx, org, id)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil
-	}
 	if err != nil {
-		return err
+		return storage.IgnoreMissing(err)
 	}
 	now := evidence.Seconds(d.clock())
 	if !stored.Value.Begin(now) {

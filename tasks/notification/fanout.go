@@ -47,11 +47,8 @@ func NewFanout(store *app.Store, links links.Links, enqueuer relay.Enqueuer, clo
 // After an error that is no outage it is repeated for a day; then the event is parked.
 func (f *Fanout) Tell(ctx context.Context, id string, number int64) error {
 	event, err := f.store.Outbox.Get(ctx, id)
-	if errors.Is(err, storage.ErrNotFound) || err == nil && (event.Parked > 0 || !slices.Contains(event.Actions, number)) {
-		return nil
-	}
-	if err != nil {
-		return err
+	if err != nil || event.Parked > 0 || !slices.Contains(event.Actions, number) {
+		return storage.IgnoreMissing(err)
 	}
 	if err := goroutine.Recovered(func() error { return f.tell(ctx, &event, number) }); err != nil {
 		return f.fail(ctx, id, number, err)

@@ -3,7 +3,6 @@ package notification
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 
 	"attestry/evidence"
@@ -45,11 +44,8 @@ func (w *writer) trailNotice(ctx context.Context, event *evidence.TrailEvent) (*
 		return nil, nil
 	}
 	trail, err := w.store.Trails.Collection.Get(ctx, event.Trail)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, nil
-	}
 	if err != nil {
-		return nil, err
+		return nil, storage.IgnoreMissing(err)
 	}
 	notice := w.notice("", "")
 	notice.Flow = flow.Name

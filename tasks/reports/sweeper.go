@@ -102,7 +102,7 @@ func (s *Sweeper) handle(ctx context.Context, one *sweep, refs []environments.Re
 }
 
 func environmentsOf(refs []environments.ReportRef) []string {
-	return storage.Distinct(storage.IDs(refs, func(ref environments.ReportRef) string { return ref.Environment }))
+	return storage.Distinct(storage.Map(refs, func(ref environments.ReportRef) string { return ref.Environment }))
 }
 
 // enqueue enqueues a task for what waits, unless so many wait in its queue that no worker keeps up with it: as each sweep

@@ -47,11 +47,9 @@ func New(of *logs.Logs, keys translog.Keys, names Names, host string, clock evid
 func (s *Sequencer) Sequence(ctx context.Context, org string) error {
 	for {
 		log, err := s.begin(ctx, org)
-		if errors.Is(err, storage.ErrNotFound) {
-			return nil // what is to be logged was left behind by the creation of an organization that failed
-		}
 		if err != nil {
-			return err
+			// What is to be logged may be left from the creation of an organization that failed.
+			return storage.IgnoreMissing(err)
 		}
 		state, err := s.open(ctx, &log.Value)
 		if err != nil || state == nil {

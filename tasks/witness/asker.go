@@ -47,11 +47,8 @@ func New(of *logs.Logs, witnesses config.Witnesses, client *http.Client, clock e
 // pause after a failure is over. Each cosignature is published when it arrives.
 func (a *Asker) Ask(ctx context.Context, org string) error {
 	log, err := a.logs.Get(ctx, org)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil
-	}
 	if err != nil {
-		return err
+		return storage.IgnoreMissing(err)
 	}
 	var group goroutine.Group
 	for i := range a.witnesses {
