@@ -102,22 +102,22 @@ type source struct {
 	finder *finder
 	// prefix is the length of what all its keys begin with. Beyond it, all sources are in the order of the index.
 	prefix int
-	// ranges are those not read yet.
-	ranges []keyRange
-	skip   int
+	// rest is what is not read yet, until ended.
+	rest  keyRange
+	ended bool
+	skip  int
 }
 
 func newFinder(c *collection, v *view, iterator *pebble.Iterator, scan *storage.Scan, query storage.Query) *finder {
 	f := &finder{collection: c, view: v, iterator: iterator, scan: scan, fieldsOnly: query.FieldsOnly}
-	segments := scan.Segments(scan.After)
 	one := c.indexOf(scan.Index)
 	for _, equal := range query.EqualLists() {
 		prefix := one.prefixOf(equal)
-		s := &source{finder: f, prefix: len(prefix)}
-		for _, segment := range segments {
-			s.ranges = append(s.ranges, rangeOf(scan, prefix, segment))
+		rest := between(prefix, query.From, query.To)
+		if scan.After != nil {
+			rest.cut(positionOf(prefix, scan.After), scan.Descending)
 		}
-		f.sources = append(f.sources, s)
+		f.sources = append(f.sources, &source{finder: f, prefix: len(prefix), rest: rest})
 	}
 	if len(f.sources) == 1 {
 		f.sources[0].skip = scan.Skip()
@@ -142,19 +142,11 @@ func (f *finder) before(a, b *[]byte) bool {
 
 // Read appends the next keys, without their prefix.
 func (s *source) Read(ctx context.Context, keys [][]byte) ([][]byte, error) {
-	for len(s.ranges) > 0 && len(keys) < s.finder.chunk {
-		var err error
-		if keys, err = s.readRange(ctx, keys); err != nil {
-			return nil, err
-		}
+	if s.ended {
+		return keys, nil
 	}
-	return keys, nil
-}
-
-// readRange reads keys of the first range, which it shortens or, at its end, removes.
-func (s *source) readRange(ctx context.Context, keys [][]byte) ([][]byte, error) {
-	f, r := s.finder, &s.ranges[0]
-	f.iterator.SetBounds(r.lower, r.upper)
+	f := s.finder
+	f.iterator.SetBounds(s.rest.lower, s.rest.upper)
 	begin, next := f.iterator.First, f.iterator.Next
 	if f.scan.Descending {
 		begin, next = f.iterator.Last, f.iterator.Prev
@@ -171,13 +163,8 @@ func (s *source) readRange(ctx context.Context, keys [][]byte) ([][]byte, error)
 		last = bytes.Clone(f.iterator.Key())
 		keys = append(keys, last[s.prefix:])
 	}
-	switch {
-	case !ok:
-		s.ranges = s.ranges[1:]
-	case f.scan.Descending:
-		r.upper = last
-	default:
-		r.lower = append(bytes.Clone(last), 0)
+	if s.ended = !ok; ok {
+		s.rest.cut(last, f.scan.Descending)
 	}
 	return keys, errors.Join(ctx.Err(), f.iterator.Error())
 }
@@ -211,30 +198,27 @@ func (f *finder) add(ctx context.Context, key []byte) (bool, error) {
 // keyRange is a range of keys, from lower up to but not including upper.
 type keyRange struct{ lower, upper []byte }
 
+// cut leaves out a key, and what comes before it in a direction.
+func (r *keyRange) cut(key []byte, descending bool) {
+	switch {
+	case descending && bytes.Compare(key, r.upper) < 0:
+		r.upper = key
+	case !descending && bytes.Compare(key, r.lower) >= 0:
+		r.lower = append(bytes.Clone(key), 0)
+	}
+}
+
+// positionOf returns the key of a position. prefix is that of the index with the encoded equalities of the query.
+func positionOf(prefix []byte, position *storage.Position) []byte {
+	key := bytes.Clone(prefix)
+	for _, value := range position.Values {
+		key = ordered.Append(key, value)
+	}
+	return append(key, position.ID...)
+}
+
 // afterNull is the prefix of all values but null.
 const afterNull = ordered.Null + 1
-
-// rangeOf returns the keys of a segment. prefix is that of the index with the encoded equalities of the query.
-func rangeOf(scan *storage.Scan, prefix []byte, segment storage.Segment) keyRange {
-	prefix = bytes.Clone(prefix)
-	for _, value := range segment.Values {
-		prefix = ordered.Append(prefix, value)
-	}
-	r := between(prefix, segment.From, segment.To)
-	if segment.NotNull {
-		r.lower = append(bytes.Clone(prefix), afterNull)
-	}
-	if segment.BeyondID == "" {
-		return r
-	}
-	end := append(bytes.Clone(prefix), segment.BeyondID...)
-	if scan.Descending {
-		r.upper = end
-	} else {
-		r.lower = append(end, 0)
-	}
-	return r
-}
 
 // between returns the keys with a prefix whose next value is between two bounds, which null never is.
 func between(prefix []byte, from, to *storage.Bound) keyRange {
