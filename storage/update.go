@@ -60,7 +60,6 @@ func (u *updates[T]) write(ctx context.Context, id string, batch []*update[T]) {
 }
 
 func (u *updates[T]) tryWrite(ctx context.Context, id string, batch []*update[T]) error {
-	pause := updateBackoff
 	for try := range updateAttempts {
 		seen := try == 0 && len(batch) == 1 && batch[0].seen != nil
 		record, err := u.read(ctx, id, batch, seen)
@@ -74,14 +73,26 @@ func (u *updates[T]) tryWrite(ctx context.Context, id string, batch []*update[T]
 		if seen {
 			continue // no sign of contention: what was seen is a little old
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pause/2 + rand.N(pause)):
+		if err := BackOff(ctx, try); err != nil {
+			return err
 		}
-		pause = min(2*pause, maxUpdateBackoff)
 	}
 	return evidence.Busy("The resource is being changed by many requests at once, please try again.")
+}
+
+// BackOff pauses after a try, counted from 0, of a write that others compete with.
+func BackOff(ctx context.Context, try int) error {
+	return Pause(ctx, min(updateBackoff<<try, maxUpdateBackoff))
+}
+
+// Pause waits for about as long as mean, at random, so that those who compete do not meet again.
+func Pause(ctx context.Context, mean time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(mean/2 + rand.N(mean)):
+		return nil
+	}
 }
 
 // read returns the document to change: the one that the only caller has seen, or the stored one.

@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
-	"time"
 
 	"attestry/evidence"
 	"attestry/goroutine"
@@ -22,9 +20,6 @@ const (
 	// everywhereAttempts is after how many attempts all environments of the organization get a new generation. What
 	// runs may change faster than the environments in which the artifacts run can be found.
 	everywhereAttempts = 6
-	// updateBackoff is the pause before the third attempt; each further one is twice as long, up to maxUpdateBackoff.
-	updateBackoff    = 2 * time.Millisecond
-	maxUpdateBackoff = 250 * time.Millisecond
 	// maxCombined is how many changes of a trail are written at once.
 	maxCombined = 64
 	// maxRemembered bounds, in bytes, the trails and slots that a process remembers.
@@ -98,7 +93,10 @@ func (r *Recorder) applySome(ctx context.Context, trail string, changes []*chang
 		}
 		// If the first write was refused, nothing was stored.
 		repeated = repeated || u.contended || refused.Index > 0
-		if err := pause(ctx, try); err != nil {
+		if try == 0 {
+			continue // the remembered trail may just have been old
+		}
+		if err := storage.BackOff(ctx, try-1); err != nil {
 			return done, err
 		}
 	}
@@ -182,20 +180,6 @@ func (r *Recorder) remember(u *trailUpdate) {
 		slot.changed = false
 	}
 	r.remembered.Put(u.trail.Value.Key(), u, u.size())
-}
-
-// pause waits before the next attempt, but not before the second: the remembered trail may just have been old.
-func pause(ctx context.Context, try int) error {
-	if try == 0 {
-		return nil
-	}
-	mean := min(updateBackoff<<(try-1), maxUpdateBackoff)
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(mean/2 + rand.N(mean)):
-		return nil
-	}
 }
 
 // changeExisting records something in the trail of a scope, or returns errNoTrail if the trail or its flow does not

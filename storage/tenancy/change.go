@@ -3,7 +3,6 @@ package tenancy
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"attestry/evidence"
@@ -56,10 +55,8 @@ func (t *Tenancy) change(ctx context.Context, orgName string, by identity.Actor,
 		if !refused {
 			return err
 		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(ctx.Err(), t.withdraw(ctx, entries))
-		case <-time.After(changePause/2 + rand.N(changePause)):
+		if err := storage.Pause(ctx, changePause); err != nil {
+			return errors.Join(err, t.withdraw(ctx, entries))
 		}
 	}
 	busy := evidence.Busy("The organization is being changed by many requests at once, please try again.")
