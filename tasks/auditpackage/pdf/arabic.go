@@ -1,35 +1,36 @@
 package pdf
 
-import "unicode"
+import (
+	"unicode"
 
-// Unicode has glyphs for the forms of Arabic letters within a word, in the block from U+FE80, ordered by
-// letter: each has an isolated and a final form, perhaps an initial and a medial one, or only the first.
-// These are the counts of U+0621 to U+063A and U+0641 to U+064A.
-const (
-	arabicForms     = '\uFE80'
-	firstArabic     = '\u0621'
-	tatweel         = '\u0640'
-	formsUntilGhain = "12222424244444222244444444"
-	formsFromFeh    = "4444444224"
+	"golang.org/x/text/unicode/norm"
 )
 
-// arabicLetter is a letter's isolated form, which the others follow, and how many there are.
+const (
+	// Unicode has glyphs for the forms of Arabic letters within a word in a block, ordered by letter.
+	firstForm = '\uFE80'
+	lastForm  = '\uFEF4'
+	tatweel   = '\u0640'
+)
+
+// arabicLetter is a letter's isolated form, and how many forms there are from it on: an isolated and a final form, perhaps
+// an initial and a medial one, or only the first.
 type arabicLetter struct {
 	isolated rune
 	forms    int
 }
 
+// arabicLetters has the letters by themselves, which are what their forms are compatible with.
 var arabicLetters = func() map[rune]arabicLetter {
 	letters := map[rune]arabicLetter{}
-	char, form := firstArabic, arabicForms
-	for _, counts := range []string{formsUntilGhain, formsFromFeh} {
-		for _, digit := range counts {
-			forms := int(digit - '0')
-			letters[char] = arabicLetter{isolated: form, forms: forms}
-			char++
-			form += rune(forms)
+	for form := firstForm; form <= lastForm; form++ {
+		char := []rune(norm.NFKC.String(string(form)))[0]
+		letter, ok := letters[char]
+		if !ok {
+			letter.isolated = form
 		}
-		char = tatweel + 1
+		letter.forms++
+		letters[char] = letter
 	}
 	return letters
 }()
