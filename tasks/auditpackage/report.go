@@ -33,7 +33,7 @@ func (d *draft) report(checksum string) ([]byte, error) {
 	trail := &d.trails[0]
 	shown := slices.Clone(d.shown)
 	slices.SortStableFunc(shown, func(a, b pdf.Attestation) int {
-		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
 	})
 	notCompliant := 0
 	for i := range d.attested {

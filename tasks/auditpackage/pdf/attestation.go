@@ -18,56 +18,37 @@ const (
 	maxTargets = 20
 )
 
-// Attestation is what the report shows of an attestation: no payload, to need little memory.
+// Attestation is what the report shows of an attestation: shortened, and without payload, to need little memory.
 type Attestation struct {
-	ID          string
-	Name        string
-	Type        string
-	TypeVersion int // of custom types, else 0
-	Compliant   bool
-	Time        float64
-	Reporter    string
-	// Fingerprint, ArtifactName and Targets are as in evidence.Attestation, empty if it is of the trail.
-	Fingerprint  string
-	ArtifactName string
-	Targets      []string
+	evidence.Attestation
 	// OmittedTargets is how many it has beside Targets.
 	OmittedTargets int
-	Description    string
-	OriginURL      string
-	// Override is set when this overrides another attestation, or a missing one.
-	Override *evidence.Override
-	Evidence *File
-	// Control is the control that it decides, "" if it is no decision.
-	Control        string
-	ControlVersion int // 0 if the control did not exist
+	// Path is that of its file of evidence in the package.
+	Path string
+	// Lost tells that the object store no longer has the file as it was stored.
+	Lost bool
 	// Summary sums up the payload in short lines.
 	Summary []string
 	// PullRequests are the first of those that were found.
 	PullRequests []PullRequest
 }
 
-// File is a file of evidence.
-type File struct {
-	Path     string // in the package
-	Filename string // as it was sent
-	Size     int64  // bytes
-	SHA256   string
-	// Lost tells that the object store no longer has the file as it was stored.
-	Lost bool
-}
-
 // NewAttestation reduces an attestation to what the report shows of it. path is that of its
 // evidence file in the package, and lost tells that the package does not have the file.
 func NewAttestation(a *evidence.Attestation, path string, lost bool) Attestation {
 	reduced := Attestation{
-		ID: a.ID, Name: shorten(a.Name, maxName), Type: shorten(a.Type, maxName), TypeVersion: a.TypeVersion,
-		Compliant: a.Compliant, Time: a.CreatedAt, Reporter: shorten(a.ReportedBy, maxName),
-		Fingerprint: a.Fingerprint, ArtifactName: shorten(a.ArtifactName, maxName),
-		Control: shorten(a.Control, maxName), ControlVersion: a.ControlVersion,
-		Description: shorten(evidence.Text(a.Description), maxDescription), OriginURL: shorten(evidence.Text(a.OriginURL), maxName),
-		Summary: summarize(a), PullRequests: pullRequests(a),
+		Attestation: evidence.Attestation{
+			ID: a.ID, Name: a.Name, Type: a.Type, TypeVersion: a.TypeVersion, Compliant: a.Compliant, CreatedAt: a.CreatedAt,
+			ReportedBy: a.ReportedBy, Fingerprint: a.Fingerprint, ArtifactName: a.ArtifactName,
+			Control: a.Control, ControlVersion: a.ControlVersion,
+		},
+		Path: shorten(path, maxName), Lost: lost, Summary: summarize(a), PullRequests: pullRequests(a),
 	}
+	for _, name := range []*string{&reduced.Name, &reduced.Type, &reduced.ReportedBy, &reduced.ArtifactName, &reduced.Control} {
+		*name = shorten(*name, maxName)
+	}
+	reduced.Description = new(shorten(evidence.Text(a.Description), maxDescription))
+	reduced.OriginURL = new(shorten(evidence.Text(a.OriginURL), maxName))
 	for _, target := range a.Targets[:min(len(a.Targets), maxTargets)] {
 		reduced.Targets = append(reduced.Targets, shorten(target, maxName))
 	}
@@ -76,18 +57,10 @@ func NewAttestation(a *evidence.Attestation, path string, lost bool) Attestation
 		reduced.Override = &evidence.Override{Reason: shorten(a.Override.Reason, maxReason), Original: a.Override.Original}
 	}
 	if a.Evidence != nil {
-		reduced.Evidence = &File{
-			Path: shorten(path, maxName), Filename: shorten(a.Evidence.Filename, maxName),
-			Size: a.Evidence.Size, SHA256: a.Evidence.SHA256, Lost: lost,
-		}
+		reduced.Evidence = &evidence.EvidenceFile{Filename: shorten(a.Evidence.Filename, maxName), Size: a.Evidence.Size, SHA256: a.Evidence.SHA256}
 	}
 	return reduced
 }
-
-// ofTrail tells that the attestation is about the trail itself.
-func (a *Attestation) ofTrail() bool { return a.Fingerprint == "" && len(a.Targets) == 0 }
-
-func (a *Attestation) verdict() evidence.Status { return verdictOf(a.Compliant) }
 
 func verdictOf(compliant bool) evidence.Status {
 	if compliant {

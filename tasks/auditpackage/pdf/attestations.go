@@ -3,6 +3,8 @@ package pdf
 import (
 	"cmp"
 	"strings"
+
+	"attestry/evidence"
 )
 
 var attestationColumns = []column{{"Attestation", 44}, {"Result", 36}, {"Details and evidence", 94}}
@@ -25,7 +27,7 @@ func attestationName(a *Attestation) cell {
 }
 
 func target(a *Attestation) string {
-	if a.ofTrail() {
+	if a.OfTrail() {
 		return "the trail"
 	}
 	names := strings.Join(a.Targets, ", ")
@@ -37,7 +39,7 @@ func target(a *Attestation) string {
 
 // result is the verdict, and who reported it when.
 func (r *report) result(a *Attestation) cell {
-	cell := cell{statusText(a.verdict()), smallText(moment(a.Time)), smallText(labelled("by", a.Reporter))}
+	cell := cell{statusText(verdictOf(a.Compliant)), smallText(moment(a.CreatedAt)), smallText(labelled("by", a.ReportedBy))}
 	switch {
 	case a.Override != nil:
 		cell = append(cell, smallText("override"))
@@ -51,7 +53,7 @@ func (r *report) result(a *Attestation) cell {
 }
 
 func (r *report) details(a *Attestation) cell {
-	cell := cell{{text: a.Description, style: body}}
+	cell := cell{{text: evidence.Text(a.Description), style: body}}
 	for _, line := range a.Summary {
 		cell = append(cell, paragraph{text: line, style: body})
 	}
@@ -64,8 +66,8 @@ func (r *report) details(a *Attestation) cell {
 	if a.Fingerprint != "" {
 		cell = append(cell, smallText("Artifact"), paragraph{text: a.Fingerprint, style: digits})
 	}
-	cell = append(cell, smallText(labelled("Origin", a.OriginURL)))
-	cell = append(cell, fileDetails(a.Evidence)...)
+	cell = append(cell, smallText(labelled("Origin", evidence.Text(a.OriginURL))))
+	cell = append(cell, fileDetails(a)...)
 	return append(cell, smallText("Id "+a.ID))
 }
 
@@ -78,12 +80,13 @@ func version(number int) string {
 }
 
 // fileDetails names a file of evidence with its SHA-256.
-func fileDetails(file *File) []paragraph {
+func fileDetails(a *Attestation) []paragraph {
+	file := a.Evidence
 	if file == nil {
 		return []paragraph{smallText("No evidence file")}
 	}
-	paragraphs := []paragraph{smallText("File " + cmp.Or(file.Path, file.Filename) + ", " + size(file.Size)), {text: file.SHA256, style: digits}}
-	if file.Lost {
+	paragraphs := []paragraph{smallText("File " + cmp.Or(a.Path, file.Filename) + ", " + size(file.Size)), {text: file.SHA256, style: digits}}
+	if a.Lost {
 		paragraphs = append(paragraphs, paragraph{text: "The package does not have this file: it is missing or altered in the object store.", style: smallStrong.in(red)})
 	}
 	return paragraphs

@@ -61,7 +61,7 @@ func controlTitle(identifier string, control *audit.ControlDocument) []paragraph
 }
 
 func (r *report) decisionDetails(a *Attestation) cell {
-	cell := cell{{text: a.Description, style: body}}
+	cell := cell{{text: evidence.Text(a.Description), style: body}}
 	if a.Override != nil {
 		cell = append(cell, paragraph{text: "Overrides " + r.replaced(a.Override.Original) + ": " + a.Override.Reason, style: body})
 	}

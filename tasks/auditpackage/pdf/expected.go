@@ -100,7 +100,7 @@ func (r *report) found(status *compliance.AttestationStatus) (cell, paragraph) {
 	}
 	who := moment(entry.Time)
 	if a := r.byID[entry.ID]; a != nil {
-		who += labelled(" by", a.Reporter)
+		who += labelled(" by", a.ReportedBy)
 	}
 	found := cell{{text: who, style: body}}
 	if entry.Override {
@@ -117,5 +117,5 @@ func (r *report) replaced(original string) string {
 	if a == nil {
 		return "attestation " + original
 	}
-	return "the attestation of " + moment(a.Time) + ", " + string(a.verdict())
+	return "the attestation of " + moment(a.CreatedAt) + ", " + string(verdictOf(a.Compliant))
 }

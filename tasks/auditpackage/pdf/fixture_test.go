@@ -196,9 +196,9 @@ func overridden() *Document {
 
 func lostEvidence() *Document {
 	d := compliantTrail()
-	file := d.Attestations[2].Evidence
-	file.Lost = true
-	d.Lost = []audit.LostEvidence{{Path: file.Path, Attestation: d.Attestations[2].ID, SHA256: file.SHA256, Reason: audit.EvidenceAltered}}
+	a := &d.Attestations[2]
+	a.Lost = true
+	d.Lost = []audit.LostEvidence{{Path: a.Path, Attestation: a.ID, SHA256: a.Evidence.SHA256, Reason: audit.EvidenceAltered}}
 	return d
 }
 
