@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 
@@ -208,9 +209,9 @@ func either[T any](choices []T, describe func(T) string) string {
 
 // pointer is the JSON pointer (RFC 6901) that takes these steps.
 func pointer(steps ...string) string {
-	var b strings.Builder
+	var at jsontext.Pointer
 	for _, step := range steps {
-		b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(step))
+		at = at.AppendToken(step)
 	}
-	return b.String()
+	return string(at)
 }

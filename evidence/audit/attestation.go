@@ -62,8 +62,6 @@ func dataAsSent(stored json.RawMessage) (json.RawMessage, error) {
 		return nil, err
 	}
 	var short bytes.Buffer
-	encoder := json.NewEncoder(&short)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(value)
+	err := encodeLine(&short, value)
 	return bytes.TrimSpace(short.Bytes()), err
 }

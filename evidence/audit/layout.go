@@ -12,29 +12,58 @@ var kinds = []Kind{OfTrail, OfArtifact, OfAttestation}
 // judgedKinds are those of packages in which something is judged.
 var judgedKinds = []Kind{OfTrail, OfArtifact}
 
-// required are the members that packages have once, with the kinds of packages that do.
-var required = map[string][]Kind{
-	ManifestPath: kinds, ChecksumsPath: kinds, InstructionsPath: kinds,
-	TrailPath: {OfTrail}, ReportPath: {OfTrail},
-	EventsPath: judgedKinds, EnvironmentsPath: judgedKinds,
+// reading takes in a member that something is evaluated from.
+type reading func(v *Verifier, path string, content []byte) error
+
+// file is a member outside of the folders, with the kinds of packages that may have it. Only optional ones may be missing.
+type file struct {
+	kinds    []Kind
+	optional bool
+	read     reading
+}
+
+var files = map[string]file{
+	ManifestPath: {kinds: kinds, read: (*Verifier).readManifest}, ChecksumsPath: {kinds: kinds}, InstructionsPath: {kinds: kinds},
+	TrailPath:        {kinds: []Kind{OfTrail}, read: (*Verifier).readTrail},
+	ReportPath:       {kinds: []Kind{OfTrail}, read: func(v *Verifier, _ string, content []byte) error { v.page = content; return nil }},
+	EventsPath:       {kinds: judgedKinds, read: func(v *Verifier, _ string, content []byte) error { return decodeList(v, content, &v.events) }},
+	EnvironmentsPath: {kinds: judgedKinds, read: func(v *Verifier, _ string, content []byte) error { return decodeList(v, content, &v.environments) }},
+	ApprovalsPath:    {kinds: judgedKinds, optional: true, read: (*Verifier).readApprovals},
+	SignaturePath: {kinds: kinds, optional: true, read: func(v *Verifier, _ string, content []byte) error {
+		v.log.signature = string(content)
+		return nil
+	}},
 }
 
 // folder is a folder of members, with the kinds of packages that may have it.
 type folder struct {
 	kinds   []Kind
 	members *regexp.Regexp
+	read    reading
 }
 
 var folders = map[string]folder{
-	"artifacts":         {judgedKinds, regexp.MustCompile(`^[0-9a-f]{64}/artifact\.json$`)},
-	"attestation-types": {kinds, regexp.MustCompile(`^[^/]+/(0|[1-9][0-9]*)\.json$`)},
-	"attestations":      {kinds, regexp.MustCompile(`^[^/]+/(attestation\.json|evidence\.tgz)$`)},
-	"controls":          {kinds, regexp.MustCompile(`^[^/]+\.json$`)},
+	"artifacts":         {judgedKinds, regexp.MustCompile(`^[0-9a-f]{64}/artifact\.json$`), (*Verifier).readArtifact},
+	"attestation-types": {kinds, regexp.MustCompile(`^[^/]+/(0|[1-9][0-9]*)\.json$`), (*Verifier).readType},
+	"attestations":      {kinds, regexp.MustCompile(`^[^/]+/(attestation\.json|evidence\.tgz)$`), (*Verifier).readAttestation},
+	"controls":          {kinds, regexp.MustCompile(`^[^/]+\.json$`), nil},
 	"log": {kinds, regexp.MustCompile(
-		`^(checkpoint|README\.md|verifier-keys|not-logged|facts/[a-z_]+/[^/]+/(entry\.json|fact\.json|proof\.tlog-proof|salt)|groups/[0-9a-f]{64}/(group|salt))$`)},
-	"policies":  {judgedKinds, regexp.MustCompile(`^[^/]+/[1-9][0-9]*\.yml$`)},
-	"templates": {kinds, regexp.MustCompile(`^[0-9a-f-]+\.yml$`)},
-	"trails":    {[]Kind{OfArtifact, OfAttestation}, regexp.MustCompile(`^[^/]+\.json$`)},
+		`^(checkpoint|README\.md|verifier-keys|not-logged|facts/[a-z_]+/[^/]+/(entry\.json|fact\.json|proof\.tlog-proof|salt)|groups/[0-9a-f]{64}/(group|salt))$`), (*Verifier).readLog},
+	"policies":  {judgedKinds, regexp.MustCompile(`^[^/]+/[1-9][0-9]*\.yml$`), (*Verifier).readPolicy},
+	"templates": {kinds, regexp.MustCompile(`^[0-9a-f-]+\.yml$`), (*Verifier).readTemplate},
+	"trails":    {[]Kind{OfArtifact, OfAttestation}, regexp.MustCompile(`^[^/]+\.json$`), (*Verifier).readTrail},
+}
+
+// readerOf returns what takes in a member, nil if nothing is evaluated from it.
+func readerOf(path string) reading {
+	if isEvidence(path) {
+		return nil
+	}
+	name, _, nested := strings.Cut(path, "/")
+	if nested {
+		return folders[name].read
+	}
+	return files[path].read
 }
 
 // checkLayout checks the members' paths by the kind of package (docs/semantics.md 21.2).
@@ -44,8 +73,8 @@ func (v *Verifier) checkLayout() {
 		v.report(ManifestPath, "its kind of package is not known")
 		return
 	}
-	for path, of := range required {
-		if slices.Contains(of, kind) && !v.known[path] {
+	for path, of := range files {
+		if !of.optional && slices.Contains(of.kinds, kind) && !v.known[path] {
 			v.report(path, "it is missing")
 		}
 	}
@@ -58,14 +87,8 @@ func (v *Verifier) checkLayout() {
 
 // allowed reports whether packages of a kind may have a member at a path.
 func allowed(kind Kind, path string) bool {
-	if of, ok := required[path]; ok {
-		return slices.Contains(of, kind)
-	}
-	switch path {
-	case ApprovalsPath:
-		return slices.Contains(judgedKinds, kind)
-	case SignaturePath:
-		return true
+	if of, ok := files[path]; ok {
+		return slices.Contains(of.kinds, kind)
 	}
 	name, rest, _ := strings.Cut(path, "/")
 	in, ok := folders[name]

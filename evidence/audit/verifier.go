@@ -84,7 +84,7 @@ func (v *Verifier) Add(path string, size int64, content io.Reader) error {
 	}
 	hash := sha256.New()
 	body := io.TeeReader(content, hash)
-	read := v.reader(path)
+	read := readerOf(path)
 	var document []byte
 	if read != nil && size <= v.limits.document {
 		document = make([]byte, size)
@@ -111,7 +111,7 @@ func (v *Verifier) Add(path string, size int64, content io.Reader) error {
 		v.report(path, "it is longer than %d bytes, and would take too much memory", v.limits.document)
 		return nil
 	}
-	if err := read(path, document); err != nil {
+	if err := read(v, path, document); err != nil {
 		v.report(path, "%v", err)
 	}
 	if strings.HasPrefix(path, attestationsFolder) || strings.HasPrefix(path, LogFolder) {
@@ -124,40 +124,6 @@ const attestationsFolder = "attestations/"
 
 func isEvidence(path string) bool {
 	return strings.HasPrefix(path, attestationsFolder) && !strings.HasSuffix(path, "/attestation.json")
-}
-
-// reader returns what takes in a member that something is evaluated from, nil for others.
-func (v *Verifier) reader(path string) func(path string, content []byte) error {
-	folder, _, _ := strings.Cut(path, "/")
-	switch {
-	case path == ManifestPath:
-		return v.readManifest
-	case path == ReportPath:
-		return func(_ string, content []byte) error { v.page = content; return nil }
-	case path == EnvironmentsPath:
-		return func(_ string, content []byte) error { return decodeList(v, content, &v.environments) }
-	case path == ApprovalsPath:
-		return v.readApprovals
-	case path == SignaturePath:
-		return func(_ string, content []byte) error { v.log.signature = string(content); return nil }
-	case folder == "log":
-		return v.readLog
-	case path == EventsPath:
-		return func(_ string, content []byte) error { return decodeList(v, content, &v.events) }
-	case path == TrailPath, folder == "trails":
-		return v.readTrail
-	case folder == "artifacts":
-		return v.readArtifact
-	case folder == "attestations" && !isEvidence(path):
-		return v.readAttestation
-	case folder == "templates":
-		return v.readTemplate
-	case folder == "policies":
-		return v.readPolicy
-	case folder == "attestation-types":
-		return v.readType
-	}
-	return nil
 }
 
 func (v *Verifier) readManifest(_ string, content []byte) error {
