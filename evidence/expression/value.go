@@ -79,10 +79,8 @@ func toNumber(v value) (float64, error) {
 
 // parseNumber reads a number in decimal notation, such as 3 or -1.5.
 func parseNumber(text string) (number float64, ok bool) {
-	for i := range len(text) {
-		if c := text[i]; !isDigit(c) && c != '.' && (c != '-' || i > 0) {
-			return 0, false
-		}
+	if strings.Trim(strings.TrimPrefix(text, "-"), "0123456789.") != "" {
+		return 0, false
 	}
 	number, err := strconv.ParseFloat(text, 64)
 	return number, err == nil
