@@ -13,8 +13,8 @@ func NewID() string { return uuid.Must(uuid.NewV7()).String()[:32] }
 
 // DerivedID returns the identifier that follows from content, in the form of NewID but not in the order of time.
 func DerivedID(content []byte) string {
-	digits := SHA256(content)
-	return digits[:8] + "-" + digits[8:12] + "-" + digits[12:16] + "-" + digits[16:20] + "-" + digits[20:28]
+	sum := sha256.Sum256(content)
+	return uuid.UUID(sum[:16]).String()[:32]
 }
 
 // SHA256 returns the SHA-256 of content in hexadecimal digits.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
+	"regexp"
 	"time"
 )
 
@@ -72,8 +72,12 @@ func ReadObject(ctx context.Context, objects Objects, key, what string, lost fun
 	return content, ChargeRead(ctx, len(content))
 }
 
-// maxScope bounds the length of a scope, which is part of file names.
-const maxScope = 128
+// A scope is part of file names, and so has at most 128 characters: letters, digits, and after the first of them also ".",
+// "_" and "-".
+var (
+	scopeForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+	keyForm   = regexp.MustCompile(`^([^/]+)/sha256/([0-9a-f]{2})/([0-9a-f]{62})$`)
+)
 
 // ObjectKey is the key of an object with the given content in a scope.
 func ObjectKey(scope, sum string) string {
@@ -83,24 +87,12 @@ func ObjectKey(scope, sum string) string {
 // ParseObjectKey describes the object of a key, without its size. It accepts only keys of ObjectKey, so that none
 // leads out of its scope.
 func ParseObjectKey(key string) (Object, error) {
-	scope, digest, _ := strings.Cut(key, "/sha256/")
-	sum := strings.Replace(digest, "/", "", 1)
-	if !ValidScope(scope) || !validSum(sum) || ObjectKey(scope, sum) != key {
+	parts := keyForm.FindStringSubmatch(key)
+	if parts == nil || !ValidScope(parts[1]) {
 		return Object{}, fmt.Errorf("invalid object key %q", key)
 	}
-	return Object{Key: key, SHA256: sum}, nil
+	return Object{Key: key, SHA256: parts[2] + parts[3]}, nil
 }
 
-// ValidScope accepts letters, digits, and after the first of them also ".", "_" and "-".
-func ValidScope(scope string) bool {
-	if scope == "" || len(scope) > maxScope || strings.ContainsRune("._-", rune(scope[0])) {
-		return false
-	}
-	return strings.IndexFunc(scope, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
-	}) < 0
-}
-
-func validSum(sum string) bool {
-	return len(sum) == 64 && strings.Trim(sum, "0123456789abcdef") == ""
-}
+// ValidScope reports whether a text can be a scope.
+func ValidScope(scope string) bool { return scopeForm.MatchString(scope) }
