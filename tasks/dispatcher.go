@@ -90,24 +90,21 @@ func (d *Dispatcher) Away() bool {
 // Run enqueues until the context ends, then makes one last attempt with what it
 // still holds.
 func (d *Dispatcher) Run(ctx context.Context) {
-	pause := dispatchBackoff
+	wake, pause := d.wake, dispatchBackoff
+	var again <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			d.finish(context.WithoutCancel(ctx))
 			return
-		case <-d.wake:
+		case <-wake:
+		case <-again:
 		}
-		for !d.flush(ctx) {
-			select {
-			case <-ctx.Done():
-				d.finish(context.WithoutCancel(ctx))
-				return
-			case <-time.After(pause):
-			}
-			pause = min(2*pause, maxDispatchBackoff)
+		if d.flush(ctx) {
+			wake, again, pause = d.wake, nil, dispatchBackoff
+			continue
 		}
-		pause = dispatchBackoff
+		wake, again, pause = nil, time.After(pause), min(2*pause, maxDispatchBackoff)
 	}
 }
 
