@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"strings"
 	"time"
@@ -126,14 +125,10 @@ func noRetention(cause error) error {
 
 // requireContent reads an object that could not be deleted.
 func (r *Retention) requireContent(ctx context.Context, key, want string) error {
-	reader, err := r.objects.Get(ctx, key, 0, -1)
+	lost := func(cause error) error { return fmt.Errorf("open what could not be deleted: %w", cause) }
+	content, err := storage.ReadObject(ctx, r.objects, key, "what could not be deleted", lost)
 	if err != nil {
-		return fmt.Errorf("read what could not be deleted: %w", err)
-	}
-	defer reader.Close()
-	content, err := io.ReadAll(reader)
-	if err != nil {
-		return fmt.Errorf("read what could not be deleted: %w", err)
+		return err
 	}
 	if string(content) != want {
 		return fmt.Errorf("what could not be deleted has other content: %q", content)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 
@@ -71,8 +70,5 @@ func (s *Store) stored(ctx context.Context, object storage.Object) (bool, error)
 		return false, nil
 	}
 	found, err := s.Stat(ctx, object.Key)
-	if errors.Is(err, storage.ErrNotFound) {
-		return false, nil
-	}
-	return found.Size == object.Size, err
+	return err == nil && found.Size == object.Size, storage.IgnoreMissing(err)
 }

@@ -298,10 +298,7 @@ func (t *Tenancy) ownerExists(ctx context.Context, key *evidence.Key) (bool, err
 			ownerID = user.ID
 		}
 	}
-	if errors.Is(err, storage.ErrNotFound) {
-		return false, nil
-	}
-	return ownerID == key.OwnerID, err
+	return err == nil && ownerID == key.OwnerID, storage.IgnoreMissing(err)
 }
 
 func (t *Tenancy) revokeIn(ctx context.Context, c *orgChange, key evidence.Key) error {

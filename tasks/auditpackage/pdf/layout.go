@@ -125,19 +125,20 @@ func (l *layout) print(paragraphs ...paragraph) {
 func (l *layout) section(name string) {
 	l.sections++
 	name = decimal(l.sections) + "  " + name
-	broken := lines([]paragraph{{text: name, style: heading}}, bodyWidth)
-	l.pending = append(l.pending, leadingLines{lines: broken, title: name, above: 9, below: 2.5})
+	l.lead(name, heading, leadingLines{title: name, above: 9, below: 2.5})
 }
 
 func (l *layout) subsection(name string) {
-	broken := lines([]paragraph{{text: name, style: subheading}}, bodyWidth)
-	l.pending = append(l.pending, leadingLines{lines: broken, above: 4, below: 1.5})
+	l.lead(name, subheading, leadingLines{above: 4, below: 1.5})
 }
 
 // introduce places a remark on what follows.
-func (l *layout) introduce(text string) {
-	broken := lines([]paragraph{{text: text, style: body}}, bodyWidth)
-	l.pending = append(l.pending, leadingLines{lines: broken, below: 2})
+func (l *layout) introduce(text string) { l.lead(text, body, leadingLines{below: 2}) }
+
+// lead places a text together with what follows it.
+func (l *layout) lead(text string, s style, h leadingLines) {
+	h.lines = lines([]paragraph{{text: text, style: s}}, bodyWidth)
+	l.pending = append(l.pending, h)
 }
 
 // note places a short remark, with room below it.
