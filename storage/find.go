@@ -42,6 +42,17 @@ func FindAll[T any](ctx context.Context, collection Collection[T], query Query) 
 	return findAll(query, func(query Query) ([]T, string, error) { return collection.Find(ctx, query) })
 }
 
+// FindPage returns a page of what a query finds, and how many entries all pages have, at most MaxCount.
+func FindPage[T any](ctx context.Context, collection Collection[T], query Query, offset, limit int) ([]T, int64, error) {
+	total, err := CountMatching(ctx, collection, query)
+	if err != nil || int64(offset) >= total {
+		return nil, total, err
+	}
+	query.Offset, query.Limit = offset, limit
+	found, err := FindAll(ctx, collection, query)
+	return found, total, err
+}
+
 // FindAllFields is FindAll for the declared fields alone.
 func FindAllFields[T any](ctx context.Context, collection Collection[T], query Query) ([]Record, error) {
 	return findAll(query, func(query Query) ([]Record, string, error) { return collection.FindFields(ctx, query) })
@@ -140,6 +151,13 @@ func OneOrSet(texts []string) any {
 		return texts[0]
 	}
 	return TextSet(texts)
+}
+
+// Narrow adds a condition if it is wanted.
+func (q *Query) Narrow(wanted bool, field string, operator Operator, value any) {
+	if wanted {
+		q.Where = append(q.Where, Condition{Field: field, Operator: operator, Value: value})
+	}
 }
 
 // EqualLists resolves the set in Equal: one list of single values for each member.

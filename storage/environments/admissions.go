@@ -64,14 +64,7 @@ func (a *Admissions) Record(ctx context.Context, fresh admission.Record) error {
 // List returns a page of the records of an environment that are not too old by the time, newest first, and how many there
 // are, at most storage.MaxCount.
 func (a *Admissions) List(ctx context.Context, environment string, now time.Time, offset, limit int) ([]admission.Record, int64, error) {
-	query := storage.Query{
+	return storage.FindPage(ctx, a.collection, storage.Query{
 		Index: "environment", Equal: []any{environment}, From: &storage.Bound{Value: evidence.Seconds(now.Add(-admission.KeepFor))}, Descending: true,
-	}
-	total, err := a.collection.Count(ctx, query)
-	if err != nil || int64(offset) >= total {
-		return nil, total, err
-	}
-	query.Offset, query.Limit = offset, limit
-	records, err := storage.FindAll(ctx, a.collection, query)
-	return records, total, err
+	}, offset, limit)
 }

@@ -93,9 +93,7 @@ const maxRounds = 20
 func (d *Deliveries) List(org string, action int64, state notification.State, after string, limit int) *storage.Batches[notification.Delivery] {
 	query := deliveriesOf(org, action)
 	query.Descending, query.After, query.Limit = true, after, limit
-	if state != "" {
-		query.Where = []storage.Condition{{Field: "state", Value: string(state)}}
-	}
+	query.Narrow(state != "", "state", storage.Equals, string(state))
 	return storage.LimitRounds(storage.QueryBatches(d.Collection, query), maxRounds)
 }
 

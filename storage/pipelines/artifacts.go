@@ -134,18 +134,14 @@ func (a *Artifacts) TrailsWith(ctx context.Context, org, fingerprint string) ([]
 // ErrNotFound.
 func (a *Artifacts) Latest(ctx context.Context, org, flow, trail, fingerprint string) (evidence.ArtifactRecord, error) {
 	query := storage.Query{Index: "flow_fingerprint", Equal: []any{org, flow}}
-	if trail != "" {
-		query.Where = []storage.Condition{{Field: "trail", Operator: storage.Equals, Value: evidence.TrailKey(flow, trail)}}
-	}
+	query.Narrow(trail != "", "trail", storage.Equals, evidence.TrailKey(flow, trail))
 	return a.newest(ctx, org, query, fingerprint)
 }
 
 // LatestOnBranch is Latest of those built from a branch unless that is "".
 func (a *Artifacts) LatestOnBranch(ctx context.Context, org, flow, branch, fingerprint string) (evidence.ArtifactRecord, error) {
 	query := storage.Query{Index: "flow_fingerprint", Equal: []any{org, flow}}
-	if branch != "" {
-		query.Where = []storage.Condition{{Field: "branch", Operator: storage.Equals, Value: branch}}
-	}
+	query.Narrow(branch != "", "branch", storage.Equals, branch)
 	return a.newest(ctx, org, query, fingerprint)
 }
 
@@ -238,9 +234,7 @@ func (a *Artifacts) OfCommit(ctx context.Context, org, flow, trail, commit strin
 		Index: "commit", Equal: []any{org},
 		Where: []storage.Condition{{Field: "flow", Operator: storage.Equals, Value: flow}}, // few flows share a commit
 	}
-	if trail != "" {
-		query.Where = append(query.Where, storage.Condition{Field: "trail", Operator: storage.Equals, Value: evidence.TrailKey(flow, trail)})
-	}
+	query.Narrow(trail != "", "trail", storage.Equals, evidence.TrailKey(flow, trail))
 	if len(commit) >= commitDigits || len(commit) < minDigits {
 		query.Equal = append(query.Equal, commit)
 		query.Descending, query.Limit = true, limit

@@ -220,9 +220,7 @@ func (q *AttestationQuery) by(name string, values ...any) storage.Query {
 		Index: name, Equal: append([]any{q.Org}, values...), Descending: true, From: storage.BoundOf(q.From), To: storage.BoundOf(q.To),
 	}
 	where := func(wanted bool, field string, operator storage.Operator, value any) {
-		if wanted && !slices.Contains(index.Fields[:len(query.Equal)], field) {
-			query.Where = append(query.Where, storage.Condition{Field: field, Operator: operator, Value: value})
-		}
+		query.Narrow(wanted && !slices.Contains(index.Fields[:len(query.Equal)], field), field, operator, value)
 	}
 	where(q.Flows != nil, "flow", storage.OneOf, storage.TextSet(q.Flows))
 	where(q.Trail != "", "trail", storage.Equals, q.Trail)

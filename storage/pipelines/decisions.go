@@ -143,11 +143,9 @@ func (q *DecisionQuery) query() storage.Query {
 		Index: "control", Equal: []any{q.Org, q.Control}, Descending: q.Descending, From: storage.BoundOf(q.From), To: storage.BoundOf(q.To),
 	}
 	if q.Compliant != nil {
-		query.Where = append(query.Where, storage.Condition{Field: "compliant", Operator: storage.Equals, Value: *q.Compliant})
+		query.Narrow(true, "compliant", storage.Equals, *q.Compliant)
 	}
-	if q.Flows != nil {
-		query.Where = append(query.Where, storage.Condition{Field: "flow", Operator: storage.OneOf, Value: storage.TextSet(q.Flows)})
-	}
+	query.Narrow(q.Flows != nil, "flow", storage.OneOf, storage.TextSet(q.Flows))
 	return query
 }
 
@@ -157,12 +155,5 @@ func (a *Attestations) Decisions(ctx context.Context, q DecisionQuery, offset, l
 	if q.Flows != nil && len(q.Flows) == 0 {
 		return nil, 0, nil
 	}
-	query := q.query()
-	total, err := storage.CountMatching(ctx, a.Collection, query)
-	if err != nil || int64(offset) >= total {
-		return nil, total, err
-	}
-	query.Offset, query.Limit = offset, limit
-	found, err := storage.FindAll(ctx, a.Collection, query)
-	return found, total, err
+	return storage.FindPage(ctx, a.Collection, q.query(), offset, limit)
 }

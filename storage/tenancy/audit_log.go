@@ -57,34 +57,22 @@ type AuditQuery struct {
 }
 
 // AuditLog returns a page of entries, and how many all pages have, at most storage.MaxCount.
-func (t *Tenancy) AuditLog(ctx context.Context, asked AuditQuery) (entries []identity.AuditEntry, total int64, err error) {
-	query := asked.query()
-	if total, err = storage.CountMatching(ctx, t.auditLog, query); err != nil || int64(asked.Offset) >= total {
-		return nil, total, err
-	}
-	query.Offset, query.Limit = asked.Offset, asked.Limit
-	query.Descending = !asked.Ascending
-	entries, err = storage.FindAll(ctx, t.auditLog, query)
-	return entries, total, err
+func (t *Tenancy) AuditLog(ctx context.Context, asked AuditQuery) ([]identity.AuditEntry, int64, error) {
+	return storage.FindPage(ctx, t.auditLog, asked.query(), asked.Offset, asked.Limit)
 }
 
 // query has an index for each order.
 func (q *AuditQuery) query() storage.Query {
-	query := storage.Query{Index: string(q.Order), Equal: []any{q.OrgID}}
-	where := func(asked bool, field string, operator storage.Operator, value any) {
-		if asked {
-			query.Where = append(query.Where, storage.Condition{Field: field, Operator: operator, Value: value})
-		}
-	}
-	where(q.Search != "", "text", storage.ContainsFold, q.Search)
-	where(q.Event != "", "event", storage.Equals, string(q.Event))
-	where(len(q.Roles) > 0, "role", storage.OneOf, storage.TextSet(q.Roles))
-	where(len(q.Sources) > 0, "source", storage.OneOf, storage.TextSet(q.Sources))
+	query := storage.Query{Index: string(q.Order), Equal: []any{q.OrgID}, Descending: !q.Ascending}
+	query.Narrow(q.Search != "", "text", storage.ContainsFold, q.Search)
+	query.Narrow(q.Event != "", "event", storage.Equals, string(q.Event))
+	query.Narrow(len(q.Roles) > 0, "role", storage.OneOf, storage.TextSet(q.Roles))
+	query.Narrow(len(q.Sources) > 0, "source", storage.OneOf, storage.TextSet(q.Sources))
 	if q.From != nil {
-		where(true, "time", storage.AtLeast, *q.From)
+		query.Narrow(true, "time", storage.AtLeast, *q.From)
 	}
 	if q.To != nil {
-		where(true, "time", storage.AtMost, *q.To)
+		query.Narrow(true, "time", storage.AtMost, *q.To)
 	}
 	return query
 }
