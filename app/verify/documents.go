@@ -88,18 +88,15 @@ func fetch[T, K any](ctx context.Context, v *verification, collection string, id
 
 // readObjects hashes all objects.
 func (v *verification) readObjects(ctx context.Context) error {
-	for after := ""; ; {
-		page, err := v.Objects.List(ctx, after, storage.MaxMany)
-		if err != nil || len(page) == 0 {
+	for object, err := range transfer.ObjectsIn(v.Objects).All(ctx, "") {
+		if err == nil {
+			err = v.readObject(ctx, object)
+		}
+		if err != nil {
 			return err
 		}
-		for i := range page {
-			if err := v.readObject(ctx, &page[i]); err != nil {
-				return err
-			}
-		}
-		after = page[len(page)-1].Key
 	}
+	return nil
 }
 
 // readObject hashes an object. One that was deleted meanwhile is no finding: if a document names it, that was one.

@@ -12,6 +12,7 @@ import (
 
 	"attestry/evidence/translog"
 	"attestry/storage"
+	"attestry/storage/transfer"
 )
 
 const (
@@ -66,30 +67,23 @@ func (l *Logs) forgo(ctx context.Context, key string) error {
 // LastKept returns the last checkpoint of an organization's logs in the object store, and its key, which is "" if there is
 // none. It deletes those that it has replaced.
 func (l *Logs) LastKept(ctx context.Context, org string) (last Kept, key string, err error) {
-	prefix := keptScope + org + "/"
-	for after := prefix; ; {
-		page, err := l.objects.List(ctx, after, storage.MaxMany)
-		if err != nil || len(page) == 0 {
+	for object, err := range transfer.ObjectsIn(l.objects).All(ctx, keptScope+org+"/") {
+		if err != nil {
 			return last, key, err
 		}
-		for _, object := range page {
-			if !strings.HasPrefix(object.Key, prefix) {
-				return last, key, nil
-			}
-			found, err := l.readKept(ctx, object.Key)
-			if err != nil {
-				return last, key, err
-			}
-			replaced := object.Key
-			if found.replaces(&last) {
-				last, key, replaced = found, object.Key, key
-			}
-			if err := l.forgo(ctx, replaced); err != nil {
-				return last, key, err
-			}
+		found, err := l.readKept(ctx, object.Key)
+		if err != nil {
+			return last, key, err
 		}
-		after = page[len(page)-1].Key
+		replaced := object.Key
+		if found.replaces(&last) {
+			last, key, replaced = found, object.Key, key
+		}
+		if err := l.forgo(ctx, replaced); err != nil {
+			return last, key, err
+		}
 	}
+	return last, key, nil
 }
 
 func (l *Logs) readKept(ctx context.Context, key string) (found Kept, err error) {
@@ -126,31 +120,25 @@ func (l *Logs) Behind(ctx context.Context, log *Log, last Kept) (string, error) 
 // returns by organization why a log must not be continued.
 func (l *Logs) Restored(ctx context.Context, why string) (map[string]string, error) {
 	halted := map[string]string{}
-	for after := ""; ; {
-		page, err := l.docs.List(ctx, logSchema, after, storage.MaxMany, storage.MaxBody)
-		if err != nil || len(page) == 0 {
+	for record, err := range transfer.DocumentsIn(l.docs, logSchema).All(ctx, "") {
+		if err != nil {
 			return halted, err
 		}
-		for i := range page {
-			after = page[i].ID
-			log, err := l.logs.Update(ctx, after, func(log *Log) error {
-				log.Restored = why
-				return nil
-			})
-			if err != nil {
-				return halted, err
-			}
-			last, _, err := l.LastKept(ctx, after)
-			if err != nil {
-				return halted, err
-			}
-			if behind, err := l.Behind(ctx, &log, last); err != nil {
-				return halted, err
-			} else if behind != "" {
-				halted[after] = behind
-			}
+		log, err := l.logs.Update(ctx, record.ID, storage.WithoutError(func(log *Log) { log.Restored = why }))
+		if err != nil {
+			return halted, err
+		}
+		last, _, err := l.LastKept(ctx, record.ID)
+		if err != nil {
+			return halted, err
+		}
+		if behind, err := l.Behind(ctx, &log, last); err != nil {
+			return halted, err
+		} else if behind != "" {
+			halted[record.ID] = behind
 		}
 	}
+	return halted, nil
 }
 
 // ErrNotBehind reports that a log needs no other one to continue it.

@@ -11,10 +11,8 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/identity"
 	"attestry/storage"
+	"attestry/storage/transfer"
 )
-
-// maxUserBytes is how much EachUser reads at a time.
-const maxUserBytes = 4 << 20
 
 var userSchema = &storage.Schema{Name: "users"}
 
@@ -39,25 +37,22 @@ func (t *Tenancy) UserPrincipal(ctx context.Context, name string, signedIn time.
 
 // EachUser calls yield for all users that were not removed, by name, until it returns an error.
 func (t *Tenancy) EachUser(ctx context.Context, yield func(*evidence.User) error) error {
-	for after := ""; ; {
-		records, err := t.docs.List(ctx, userSchema, after, storage.MaxMany, maxUserBytes)
-		if err != nil || len(records) == 0 {
+	for record, err := range transfer.DocumentsIn(t.docs, userSchema).All(ctx, "") {
+		if err != nil {
 			return err
 		}
-		for _, record := range records {
-			var user evidence.User
-			if err := json.Unmarshal(record.Body, &user); err != nil {
-				return fmt.Errorf("user %s: %w", record.ID, err)
-			}
-			if user.RemovedAt != 0 {
-				continue
-			}
-			if err := yield(&user); err != nil {
-				return err
-			}
+		var user evidence.User
+		if err := json.Unmarshal(record.Body, &user); err != nil {
+			return fmt.Errorf("user %s: %w", record.ID, err)
 		}
-		after = records[len(records)-1].ID
+		if user.RemovedAt != 0 {
+			continue
+		}
+		if err := yield(&user); err != nil {
+			return err
+		}
 	}
+	return nil
 }
 
 // UserKeys is a user as the owner of keys, or ErrNotFound.

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 
 	"attestry/storage"
 )
@@ -45,6 +46,26 @@ func (s *Stream[T]) Peek(ctx context.Context) (*T, error) {
 
 // skip leaves the entry that Peek returned.
 func (s *Stream[T]) skip() { s.page = s.page[1:] }
+
+// All reads the entries whose ids begin with a prefix.
+func (s *Stream[T]) All(ctx context.Context, prefix string) iter.Seq2[*T, error] {
+	s.last = prefix
+	return func(yield func(*T, error) bool) {
+		for {
+			one, err := s.Peek(ctx)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			if one == nil || !strings.HasPrefix(s.id(one), prefix) {
+				return
+			}
+			if s.skip(); !yield(one, nil) {
+				return
+			}
+		}
+	}
+}
 
 // Pair is what two streams have of one id; nil is absent.
 type Pair[T any] struct{ Source, Target *T }

@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"attestry/evidence"
 	"attestry/storage"
+	"attestry/storage/transfer"
 )
 
 const (
@@ -64,26 +64,18 @@ func (c *Collector) Collect(ctx context.Context) error {
 		return err
 	}
 	known := map[string]time.Time{}
-	for after := c.kind.Prefix; len(known) < maxKnown; {
-		page, err := c.objects.List(ctx, after, storage.MaxMany)
+	for object, err := range transfer.ObjectsIn(c.objects).All(ctx, c.kind.Prefix) {
 		if err != nil {
 			return err
 		}
-		for _, object := range page {
-			if !strings.HasPrefix(object.Key, c.kind.Prefix) {
-				c.known = known
-				return nil
-			}
-			after = object.Key
-			if named[object.Key] {
-				continue
-			}
-			if err := c.collect(ctx, object.Key, now, known); err != nil {
-				return err
-			}
-		}
-		if len(page) == 0 {
+		if len(known) == maxKnown {
 			break
+		}
+		if named[object.Key] {
+			continue
+		}
+		if err := c.collect(ctx, object.Key, now, known); err != nil {
+			return err
 		}
 	}
 	c.known = known
