@@ -16,6 +16,8 @@ const (
 	// failedSpan is how far back the home page looks for what failed, and maxFailed how much of that it names.
 	failedSpan = week
 	maxFailed  = 10
+	// newestTrails is how many trails the home page lists.
+	newestTrails = 5
 	// expirySpan is how long before a key expires the home page says so.
 	expirySpan = 14 * 24 * time.Hour
 )
@@ -31,6 +33,8 @@ type attention struct {
 	Keys []expiringKey
 	// Accounts are the service accounts of which a key expires soon, at most maxFailed of them.
 	Accounts []expiringAccount
+	// Trails are the newest.
+	Trails []trail
 	// Week sums up the deployments of the last seven days.
 	Week deploymentWeek
 }
@@ -61,6 +65,7 @@ func (a *attention) load(p *page, now float64) error {
 		func() error { return a.loadActions(p) },
 		func() error { return a.loadKeys(p, now) },
 		func() error { return a.loadAccounts(p, now) },
+		func() error { return a.loadTrails(p) },
 	} {
 		if err := read(); err != nil && !request.IsRefused(err, http.StatusForbidden) {
 			return err
@@ -119,5 +124,14 @@ func (a *attention) loadAccounts(p *page, now float64) error {
 			a.Accounts = append(a.Accounts, one)
 		}
 	}
+	return err
+}
+
+func (a *attention) loadTrails(p *page) error {
+	var found struct {
+		Trails []trail `json:"data"`
+	}
+	err := p.Get(request.Target("/trails/%s", p.Org())+"?per_page="+strconv.Itoa(newestTrails), &found)
+	a.Trails = found.Trails
 	return err
 }

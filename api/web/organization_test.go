@@ -14,6 +14,7 @@ func homeAnswers(environments string) cannedAnswers {
 		"GET /environments/acme":     canned("[" + environments + "]"),
 		"GET /attestations/acme":     canned(`{"data":[]}`),
 		"GET /actions/acme":          canned(`[]`),
+		"GET /trails/acme":           canned(`{"data":[]}`),
 		"GET /user/api-keys":         canned(`[]`),
 		"GET /service-accounts/acme": canned(`[]`),
 		"GET /deployments/acme":      canned(`{"total_count":0,"deployments":[]}`),
@@ -27,11 +28,12 @@ func TestHomeSaysWhatElseNeedsAttention(t *testing.T) {
 	soon, late := testTime.Add(13*24*time.Hour).Unix(), testTime.Add(15*24*time.Hour).Unix()
 	answers["GET /user/api-keys"] = canned(fmt.Sprintf(`[{"description":"laptop%s","expires_at":%d},{"description":"later","expires_at":%d},{"description":"endless","expires_at":0},{"description":"over","expires_at":1}]`, script, soon, late))
 	answers["GET /service-accounts/acme"] = canned(fmt.Sprintf(`[{"name":"robot%s","key_expires_at":%d},{"name":"calm","key_expires_at":%d},{"name":"quiet"}]`, script, soon, late))
+	answers["GET /trails/acme"] = withHostile(`{"data":[{"name":"%[1]s","flow":{"name":"%[1]s"},"compliance_state":"INCOMPLETE","last_modified_at":1774958000}]}`)
 	answers["GET /deployments/acme"] = canned(`{"total_count":3,"deployments":[{"lead_time_seconds":7200},{"lead_time_seconds":null}]}`)
 	api := newFakeAPI(t, answers)
 	shown := api.open(t, "/acme")
 	shown.has(t, "2 of 3 tests failed: "+escapedScript, `href="/acme/flows/checkout/trails/t1?attestation_id=f1"`, "and more", "chat"+escapedScript,
-		`href="/acme/settings/deliveries?action_number=7"`, "laptop"+escapedScript, "robot"+escapedScript, "1 week from now", "2.0 h", "median of 1")
+		`href="/acme/settings/deliveries?action_number=7"`, "laptop"+escapedScript, "robot"+escapedScript, "Newest trails", "incomplete", "1 week from now", "2.0 h", "median of 1")
 	shown.lacks(t, "mail", "later", "calm", "quiet", "endless", "over<", "Nothing here needs attention.")
 
 	answers["GET /actions/acme"] = refused(http.StatusForbidden, `{"message":"no"}`)
