@@ -61,7 +61,7 @@ func newHandlers(t *testing.T, read func()) *handlers {
 	docs := observedDocuments{pebbletest.Open(t, t.TempDir(), app.Schemas()), read}
 	store := app.NewStore(docs, nil, time.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(store.Tenancy.Close)
-	return &handlers{Base: &resource.Base{Store: store}}
+	return &handlers{Base: &resource.Base{Store: store, Clock: time.Now}}
 }
 
 func TestAnswerOfADryRunIsBounded(t *testing.T) {
