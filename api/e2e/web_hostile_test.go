@@ -104,6 +104,10 @@ func (s *service) hostilePages() []hostilePage {
 		"artifact_name": hostile[0], "artifact_fingerprint": digestOf("other"), "description": strings.Join(hostile, " "),
 	}))
 	s.want(http.StatusCreated, http.MethodPost, "/service-accounts/"+s.org, encoded(s, map[string]any{"name": "robot", "description": hostile[0] + hostile[7]}))
+	for _, text := range hostile[:8] {
+		s.want(http.StatusCreated, http.MethodPost, s.invitationsPath(), encoded(s, map[string]any{"role": "reader", "description": text}))
+	}
+	add(http.StatusOK, "/settings/invitations", hostile[:8]...)
 	add(http.StatusOK, "", hostile[0])
 	add(http.StatusOK, "/environments", hostile[0])
 	for _, path := range []string{"/flows", "/policies", "/controls"} {

@@ -17,7 +17,10 @@ const webFlow = "GitHub <noreply@github.com>"
 // cannot be told counts as not approved. commit is that of the trail, "" if it is not known.
 func Approved(a *evidence.Attestation, commit string) (approvers int, lack string) {
 	var found []reviewed
-	if err := json.Unmarshal(a.Payload["pull_requests"], &found); err != nil || len(found) == 0 {
+	if err := json.Unmarshal(a.Payload["pull_requests"], &found); err != nil {
+		return 0, "the pull requests cannot be read"
+	}
+	if len(found) == 0 {
 		return 0, "there is no pull request"
 	}
 	for i := range found {
