@@ -5,8 +5,11 @@ import (
 	"slices"
 	"strconv"
 
+	"attestry/api/deployments"
+	"attestry/api/governance"
+	"attestry/api/pipelines"
+	"attestry/api/resource"
 	"attestry/api/web/request"
-	"attestry/api/web/snapshot"
 	"attestry/api/web/view"
 )
 
@@ -21,60 +24,19 @@ const (
 	maxRecords = 100
 )
 
+// artifact is an artifact of a flow.
 type artifact struct {
-	ID           string                 `json:"id"`
-	Trail        string                 `json:"trail_name"`
-	Reference    string                 `json:"template_reference_name"`
-	Fingerprint  string                 `json:"fingerprint"`
-	Name         string                 `json:"filename"`
-	GitCommit    string                 `json:"git_commit"`
-	Commit       *commit                `json:"git_commit_info"`
-	CommitURL    string                 `json:"commit_url"`
-	BuildURL     string                 `json:"build_url"`
-	RepoURL      *string                `json:"repo_url"`
-	CreatedAt    float64                `json:"created_at"`
-	ExternalURLs map[string]externalURL `json:"external_urls"`
-	State        string                 `json:"state"`
-	StateInfo    string                 `json:"state_info"`
-	Flow         string                 `json:"flow_name"`
-	Running      []place                `json:"running"`
-	Exited       []place                `json:"exited"`
-	History      []happening            `json:"history"`
-}
-
-// place is an environment that an artifact runs or ran in.
-type place struct {
-	Environment string `json:"environment_name"`
-	Snapshot    int64  `json:"snapshot_index"`
-}
-
-type happening struct {
-	Event     string  `json:"event"`
-	Timestamp float64 `json:"timestamp"`
+	pipelines.ArtifactResponse
+	// Commit has empty members where the API has null.
+	Commit *resource.GitCommitInfo `json:"git_commit_info"`
 }
 
 // verdict is what the policies of an environment say of an artifact that runs there.
 type verdict struct {
-	place
-	Compliant   bool                `json:"compliant"`
-	Explanation []snapshot.Sentence `json:"explanation"`
-	Deployment  *latestDeployment   `json:"-"`
-}
-
-// latestDeployment is when an artifact began to run in an environment, and which artifact it replaced.
-type latestDeployment struct {
-	At       float64  `json:"deployed_at"`
-	DiffURL  *string  `json:"diff_url"`
-	LeadTime *float64 `json:"lead_time_seconds"`
-	Replaced *struct {
-		Fingerprint string `json:"fingerprint"`
-		Name        string `json:"artifact_name"`
-		Artifact    *struct {
-			Flow   string  `json:"flow_name"`
-			Commit *commit `json:"git_commit_info"`
-			SHA1   *string `json:"git_commit"`
-		} `json:"artifact"`
-	} `json:"replaced_artifact"`
+	pipelines.ArtifactPlace
+	governance.ArtifactExplanation
+	// Deployment is when the artifact began to run there, nil if that is not known.
+	Deployment *deployments.Deployment
 }
 
 type artifactPage struct {
@@ -85,7 +47,7 @@ type artifactPage struct {
 	// Verdicts are those of where it runs, of the first maxPlaces. Unasked are more places, without
 	// verdicts.
 	Verdicts []verdict
-	Unasked  []place
+	Unasked  []pipelines.ArtifactPlace
 	// MoreUnasked, MoreExited and MoreHistory are how many entries are left out.
 	MoreUnasked, MoreExited, MoreHistory int
 	// Superseded is set if an older record than the newest is shown. Unknown is set if the record of the
@@ -103,8 +65,8 @@ func (s *Site) showArtifact(p *page) error {
 	if err := p.Get(p.APIPath, &shown.Artifact); err != nil {
 		return err
 	}
-	if shown.Artifact.Flow != flow { // it was renamed
-		return p.Redirect(shown.Artifact.Flow)
+	if shown.Artifact.FlowName != flow { // it was renamed
+		return p.Redirect(shown.Artifact.FlowName)
 	}
 	read := shown.loadNewest
 	if asked != "" && asked != shown.Artifact.ID {
@@ -117,13 +79,13 @@ func (s *Site) showArtifact(p *page) error {
 		return err
 	}
 	shown.shorten()
-	return p.Render("artifact", shown.Artifact.Name, &shown)
+	return p.Render("artifact", shown.Artifact.Filename, &shown)
 }
 
 // shorten leaves out what would make the page too long, and has the newest history come first.
 func (a *artifactPage) shorten() {
 	of := &a.Artifact
-	a.Package = view.Pages.ArtifactPackage(a.Org, of.Flow, of.Fingerprint)
+	a.Package = view.Pages.ArtifactPackage(a.Org, of.FlowName, of.Fingerprint)
 	of.Exited, a.MoreExited = first(of.Exited, maxOthers)
 	slices.Reverse(of.History)
 	of.History, a.MoreHistory = first(of.History, maxHistory)
@@ -140,7 +102,7 @@ func (a *artifactPage) loadNewest(p *page) error {
 	var asserted struct {
 		Status artifactStatus `json:"compliance_status"`
 	}
-	query := url.Values{"flow_name": {a.Artifact.Flow}}
+	query := url.Values{"flow_name": {a.Artifact.FlowName}}
 	if err := p.Get(request.Target("/asserts/%s/fingerprint/%s", a.Org, a.Artifact.Fingerprint)+"?"+query.Encode(), &asserted); err != nil {
 		return err
 	}
@@ -153,7 +115,7 @@ func (a *artifactPage) loadRecord(p *page, id string) error {
 	var found struct {
 		Data []trail `json:"data"`
 	}
-	query := url.Values{"flow": {a.Artifact.Flow}, "fingerprint": {a.Artifact.Fingerprint}, "per_page": {strconv.Itoa(maxRecords)}}
+	query := url.Values{"flow": {a.Artifact.FlowName}, "fingerprint": {a.Artifact.Fingerprint}, "per_page": {strconv.Itoa(maxRecords)}}
 	if err := p.Get(request.Target("/trails/%s", a.Org)+"?"+query.Encode(), &found); err != nil {
 		return err
 	}
@@ -171,7 +133,7 @@ func (a *artifactPage) loadRecord(p *page, id string) error {
 // loadFrom shows the record in a trail instead of the newest.
 func (a *artifactPage) loadFrom(p *page, trail string, entries []entry) error {
 	a.Superseded = true
-	p.APIPath = request.Target("/artifacts/%s/%s/fingerprint/%s", a.Org, a.Artifact.Flow, a.Artifact.Fingerprint) +
+	p.APIPath = request.Target("/artifacts/%s/%s/fingerprint/%s", a.Org, a.Artifact.FlowName, a.Artifact.Fingerprint) +
 		"?" + url.Values{"trail": {trail}}.Encode()
 	a.Artifact = artifact{}
 	if err := p.Get(p.APIPath, &a.Artifact); err != nil {
@@ -183,7 +145,7 @@ func (a *artifactPage) loadFrom(p *page, trail string, entries []entry) error {
 func (a *artifactPage) attest(p *page, entries []entry) error {
 	a.Attested = newSection(entries)
 	mark("", &a.Attested)
-	a.Attested.Label, a.Attested.Org, a.Attested.Flow, a.Attested.Trail = "the artifact", a.Org, a.Artifact.Flow, a.Artifact.Trail
+	a.Attested.Label, a.Attested.Org, a.Attested.Flow, a.Attested.Trail = "the artifact", a.Org, a.Artifact.FlowName, a.Artifact.TrailName
 	own := "artifact/" + a.Artifact.ID
 	_, found, err := p.detail(a.Org, "", []string{own}, &a.Attested)
 	a.Logged = found[own]
@@ -204,15 +166,15 @@ func (a *artifactPage) loadVerdicts(p *page) error {
 	return nil
 }
 
-func (a *artifactPage) verdict(p *page, at place) (verdict, error) {
-	said := verdict{place: at}
-	query := url.Values{"environment_name": {at.Environment}}
-	err := p.Get(request.Target("/asserts/%s/fingerprint/%s/explanation", a.Org, a.Artifact.Fingerprint)+"?"+query.Encode(), &said)
+func (a *artifactPage) verdict(p *page, at pipelines.ArtifactPlace) (verdict, error) {
+	said := verdict{ArtifactPlace: at}
+	query := url.Values{"environment_name": {at.EnvironmentName}}
+	err := p.Get(request.Target("/asserts/%s/fingerprint/%s/explanation", a.Org, a.Artifact.Fingerprint)+"?"+query.Encode(), &said.ArtifactExplanation)
 	if err != nil {
 		return said, err
 	}
-	var known latestDeployment
-	found, err := p.GetIfThere(request.Target("/deployments/%s/%s/%s", a.Org, at.Environment, a.Artifact.Fingerprint), &known)
+	var known deployments.Deployment
+	found, err := p.GetIfThere(request.Target("/deployments/%s/%s/%s", a.Org, at.EnvironmentName, a.Artifact.Fingerprint), &known)
 	if found {
 		said.Deployment = &known
 	}

@@ -4,10 +4,14 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
+	"attestry/api/deployments"
 	"attestry/api/jsonstream"
+	"attestry/api/organizations"
+	"attestry/api/resource"
 	"attestry/api/web/request"
 	"attestry/api/web/view"
 )
@@ -28,11 +32,11 @@ type attention struct {
 	Failed     []attestation
 	MoreFailed bool
 	// Actions are those of which a target cannot be told.
-	Actions []failingAction
+	Actions []organizations.ActionResponse
 	// Keys are those of the viewer that expire soon.
-	Keys []expiringKey
+	Keys []organizations.ApiKeyListItemResponse
 	// Accounts are the service accounts of which a key expires soon, at most maxFailed of them.
-	Accounts []expiringAccount
+	Accounts []organizations.ServiceAccount
 	// Trails are the newest.
 	Trails []trail
 	// Week sums up the deployments of the last seven days.
@@ -41,22 +45,6 @@ type attention struct {
 
 // Nothing reports whether neither notifications nor keys need attention.
 func (a *attention) Nothing() bool { return len(a.Actions)+len(a.Keys)+len(a.Accounts) == 0 }
-
-type failingAction struct {
-	Number  int64  `json:"number"`
-	Name    string `json:"name"`
-	Failing bool   `json:"is_failing"`
-}
-
-type expiringKey struct {
-	Description string  `json:"description"`
-	ExpiresAt   float64 `json:"expires_at"`
-}
-
-type expiringAccount struct {
-	Name      string  `json:"name"`
-	ExpiresAt float64 `json:"key_expires_at"`
-}
 
 // load asks the API for each kind once. What the viewer may not see does not need their attention.
 func (a *attention) load(p *page, now float64) error {
@@ -71,7 +59,7 @@ func (a *attention) load(p *page, now float64) error {
 			return err
 		}
 	}
-	var found deploymentList
+	var found deployments.DeploymentListResponse
 	err := p.Get(p.deploymentsBetween(now-week.Seconds(), now, view.RowsPerPage), &found)
 	a.Week = newWeek(now-week.Seconds(), now, &found)
 	return err
@@ -95,35 +83,21 @@ func (a *attention) loadFailed(p *page, now float64) error {
 }
 
 func (a *attention) loadActions(p *page) error {
-	var all []failingAction
-	err := p.Get(request.Target("/actions/%s", p.Org()), &all)
-	for _, one := range all {
-		if one.Failing {
-			a.Actions = append(a.Actions, one)
-		}
-	}
+	err := p.Get(request.Target("/actions/%s", p.Org()), &a.Actions)
+	a.Actions = slices.DeleteFunc(a.Actions, func(one organizations.ActionResponse) bool { return !resource.ZeroIfNil(one.IsFailing) })
 	return err
 }
 
 func (a *attention) loadKeys(p *page, now float64) error {
-	var all []expiringKey
-	err := p.Get("/user/api-keys", &all)
-	for _, one := range all {
-		if one.ExpiresAt > now && one.ExpiresAt < now+expirySpan.Seconds() {
-			a.Keys = append(a.Keys, one)
-		}
-	}
+	err := p.Get("/user/api-keys", &a.Keys)
+	a.Keys = slices.DeleteFunc(a.Keys, func(one organizations.ApiKeyListItemResponse) bool { return !expiresSoon(one.ExpiresAt, now) })
 	return err
 }
 
 func (a *attention) loadAccounts(p *page, now float64) error {
-	var all []expiringAccount
-	err := p.Get(request.Target("/service-accounts/%s", p.Org()), &all)
-	for _, one := range all {
-		if one.ExpiresAt > now && one.ExpiresAt < now+expirySpan.Seconds() && len(a.Accounts) < maxFailed {
-			a.Accounts = append(a.Accounts, one)
-		}
-	}
+	err := p.Get(request.Target("/service-accounts/%s", p.Org()), &a.Accounts)
+	a.Accounts = slices.DeleteFunc(a.Accounts, func(one organizations.ServiceAccount) bool { return !expiresSoon(one.KeyExpiresAt, now) })
+	a.Accounts, _ = first(a.Accounts, maxFailed)
 	return err
 }
 
@@ -134,4 +108,8 @@ func (a *attention) loadTrails(p *page) error {
 	err := p.Get(request.Target("/trails/%s", p.Org())+"?per_page="+strconv.Itoa(newestTrails), &found)
 	a.Trails = found.Trails
 	return err
+}
+
+func expiresSoon(at int64, now float64) bool {
+	return float64(at) > now && float64(at) < now+expirySpan.Seconds()
 }

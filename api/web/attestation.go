@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"attestry/api/jsonstream"
+	"attestry/api/resource"
 	"attestry/api/web/request"
 	"attestry/api/web/view"
 	recorded "attestry/evidence/attestation"
@@ -70,39 +71,24 @@ func (a *attestation) setFound(answer json.RawMessage) error {
 
 type attestation struct {
 	attestationRow
-	Type         string                 `json:"attestation_type"`
-	Compliant    bool                   `json:"is_compliant"`
-	Flow         string                 `json:"flow_name"`
-	Trail        string                 `json:"trail_name"`
-	Fingerprint  string                 `json:"artifact_fingerprint"`
-	Targets      []string               `json:"target_artifacts"`
-	Commit       *commit                `json:"git_commit_info"`
-	OriginURL    *string                `json:"origin_url"`
-	Description  *string                `json:"description"`
-	ExternalURLs map[string]externalURL `json:"external_urls"`
-	Annotations  map[string]string      `json:"annotations"`
-	UserData     json.RawMessage        `json:"user_data"`
+	Type         string                                    `json:"attestation_type"`
+	Compliant    bool                                      `json:"is_compliant"`
+	Flow         string                                    `json:"flow_name"`
+	Trail        string                                    `json:"trail_name"`
+	Fingerprint  string                                    `json:"artifact_fingerprint"`
+	Targets      []string                                  `json:"target_artifacts"`
+	Commit       *resource.GitCommitInfo                   `json:"git_commit_info"`
+	OriginURL    *string                                   `json:"origin_url"`
+	Description  *string                                   `json:"description"`
+	ExternalURLs map[string]resource.ExternalAttachmentUrl `json:"external_urls"`
+	Annotations  map[string]string                         `json:"annotations"`
+	UserData     json.RawMessage                           `json:"user_data"`
 	// Payload is what its type judged, or the beginning of it.
 	Payload string `json:"-"`
 }
 
 // UserText is the data that its client has sent along, "" for none.
 func (a *attestation) UserText() string { return userText(a.UserData) }
-
-type commit struct {
-	SHA1      string  `json:"sha1"`
-	Message   string  `json:"message"`
-	Author    string  `json:"author"`
-	Branch    string  `json:"branch"`
-	Timestamp float64 `json:"timestamp"`
-	URL       *string `json:"url"`
-}
-
-// externalURL is a link that a client has sent.
-type externalURL struct {
-	Href        string  `json:"href"`
-	Fingerprint *string `json:"fingerprint"`
-}
 
 // userText is data of a client as text, "" for none.
 func userText(data json.RawMessage) string {

@@ -4,6 +4,7 @@ import (
 	"io"
 	"strings"
 
+	"attestry/api/proofs"
 	"attestry/api/web/request"
 )
 
@@ -12,15 +13,9 @@ const maxCheckpoint = 64 << 10
 
 // logPage shows the last checkpoint of a transparency log.
 type logPage struct {
-	Org          string   `json:"-"`
-	Exists       bool     `json:"-"` // whether there is a checkpoint
-	Origin       string   `json:"origin"`
-	VerifierKeys []string `json:"verifier_keys"`
-	Size         int64    `json:"size"`
-	RootHash     string   `json:"root_hash"`
-	Timestamp    float64  `json:"timestamp"`
-	Lag          float64  `json:"lag_seconds"`
-	Continues    string   `json:"continues"`
+	Org    string `json:"-"`
+	Exists bool   `json:"-"` // whether there is a checkpoint
+	proofs.LogResponse
 	// Address is where verifiers read the log.
 	Address string `json:"-"`
 	// Note is the checkpoint as it is signed. Signers are the names on its signatures: the origin and witnesses.

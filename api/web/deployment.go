@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"attestry/api/deployments"
 	"attestry/api/web/request"
 	"attestry/api/web/view"
 	"attestry/evidence"
@@ -19,32 +20,6 @@ const (
 	weekGap = 1e-5
 )
 
-type deployment struct {
-	At          float64 `json:"deployed_at"`
-	Fingerprint string  `json:"fingerprint"`
-	Name        string  `json:"artifact_name"`
-	Environment string  `json:"env_name"`
-	Snapshot    int64   `json:"snapshot_index"`
-	Artifact    *struct {
-		Flow  string `json:"flow_name"`
-		Trail string `json:"trail_name"`
-	} `json:"artifact"`
-	DiffURL  *string  `json:"diff_url"`
-	Rollback bool     `json:"is_rollback"`
-	LeadTime *float64 `json:"lead_time_seconds"`
-	// Links has addresses of the API; none are there if the environment is archived.
-	Links map[string]any `json:"_links"`
-}
-
-// Archived reports whether the environment is archived, and so has no page.
-func (d *deployment) Archived() bool { return len(d.Links) == 0 }
-
-// deploymentList is a page of deployments as the API lists them.
-type deploymentList struct {
-	listed
-	Deployments []deployment `json:"deployments"`
-}
-
 // deploymentWeek sums up the deployments of a week.
 type deploymentWeek struct {
 	From, To float64
@@ -57,11 +32,11 @@ type deploymentWeek struct {
 }
 
 // newWeek sums up the newest deployments between two times, and the total number of them.
-func newWeek(from, to float64, found *deploymentList) deploymentWeek {
-	week := deploymentWeek{From: from, To: to, Count: found.Total}
+func newWeek(from, to float64, found *deployments.DeploymentListResponse) deploymentWeek {
+	week := deploymentWeek{From: from, To: to, Count: found.TotalCount}
 	week.Known, week.Median = medianLead(found.Deployments)
 	for _, one := range found.Deployments {
-		if one.Rollback {
+		if one.IsRollback {
 			week.RolledBack++
 		}
 	}
@@ -83,7 +58,7 @@ func (w *deploymentWeek) Day() string { return time.Unix(int64(w.From), 0).UTC()
 type deploymentsPage struct {
 	Org, Environment string
 	Weeks            []deploymentWeek // oldest first
-	Found            deploymentList
+	Found            deployments.DeploymentListResponse
 	Pager            request.Pager
 	// MostCount and LongestLead are the greatest numbers of a week, at least 1.
 	MostCount   int64
@@ -103,7 +78,7 @@ func (s *Site) showDeployments(p *page) error {
 	if shown.Weeks, err = p.deploymentWeeks(end); err != nil {
 		return err
 	}
-	shown.Pager = p.Pager("page", number, shown.Found.Last)
+	shown.Pager = p.Pager("page", number, shown.Found.TotalPages)
 	shown.MostCount, shown.LongestLead = 1, 1
 	for _, one := range shown.Weeks {
 		shown.MostCount = max(shown.MostCount, one.Count)
@@ -133,7 +108,7 @@ func (p *page) deploymentWeeks(end float64) ([]deploymentWeek, error) {
 	for back := weeksShown; back > 0; back-- {
 		from := end - float64(back)*week.Seconds()
 		to := from + week.Seconds()
-		var found deploymentList
+		var found deployments.DeploymentListResponse
 		if err := p.Get(p.deploymentsBetween(from+weekGap, to, view.RowsPerPage), &found); err != nil {
 			return nil, err
 		}
@@ -143,11 +118,11 @@ func (p *page) deploymentWeeks(end float64) ([]deploymentWeek, error) {
 }
 
 // medianLead is the median of the lead times that are known, and how many there are.
-func medianLead(deployments []deployment) (int, *float64) {
+func medianLead(all []deployments.Deployment) (int, *float64) {
 	var known []float64
-	for _, one := range deployments {
-		if one.LeadTime != nil {
-			known = append(known, *one.LeadTime)
+	for _, one := range all {
+		if one.LeadTimeSeconds != nil {
+			known = append(known, *one.LeadTimeSeconds)
 		}
 	}
 	if len(known) == 0 {

@@ -5,29 +5,16 @@ import (
 	"strconv"
 	"strings"
 
+	"attestry/api/resource"
+	"attestry/api/snapshots"
 	"attestry/api/web/request"
 	"attestry/api/web/view"
 )
 
-// difference is an artifact that does not run alike by two snapshots.
+// difference is an artifact that does not run alike by two snapshots. Change says in words what is different.
 type difference struct {
-	Name        string  `json:"name"`
-	Fingerprint string  `json:"fingerprint"`
-	Flow        string  `json:"flow"`
-	CommitURL   *string `json:"commit_url"`
-	Instances   int     `json:"instance_count"`
-	Before      int     `json:"s1_instance_count"`
-	After       int     `json:"s2_instance_count"`
-	// Change says in words what is different.
-	Change string `json:"-"`
-	Link   string `json:"-"`
-}
-
-// diffSide is one of the snapshots that are compared, with what runs by it only.
-type diffSide struct {
-	ID        string       `json:"snapshot_id"`
-	Artifacts []difference `json:"artifacts"`
-	Link      string       `json:"-"`
+	snapshots.ArtifactInfo
+	Change string
 }
 
 // diffPage shows what changed between two snapshots.
@@ -37,12 +24,14 @@ type diffPage struct {
 	// From and To are what the form is filled in with.
 	From, To string
 	// Failed says why there is nothing to show, "" if there is.
-	Failed        string
-	First, Second diffSide
-	Unchanged     int
-	Total         int
-	Differences   []difference
-	Pager         request.Pager
+	Failed string
+	// First and Second are the snapshots that are compared, and FirstLink and SecondLink their pages.
+	First, Second         string
+	FirstLink, SecondLink string
+	Unchanged             int
+	Total                 int
+	Differences           []difference
+	Pager                 request.Pager
 }
 
 func (s *Site) showDiff(p *page) error {
@@ -88,44 +77,39 @@ func snappish(environment, asked string) string {
 
 // load reads the comparison. What runs alike by both is only counted.
 func (d *diffPage) load(p *page) error {
-	var answer struct {
-		First   diffSide `json:"snappish1"`
-		Second  diffSide `json:"snappish2"`
-		Changed diffSide `json:"changed"`
-		Same    struct {
-			Artifacts []struct{} `json:"artifacts"`
-		} `json:"not-changed"`
-	}
+	var answer snapshots.EnvironmentDiffResponse
 	if err := p.Get(p.APIPath, &answer); err != nil {
 		return err
 	}
-	d.Unchanged = len(answer.Same.Artifacts)
-	d.add(answer.First.Artifacts, func(one *difference) string { return "runs no more, was " + view.Plural(one.Instances, "instance") })
-	d.add(answer.Second.Artifacts, func(one *difference) string { return "new, " + view.Plural(one.Instances, "instance") })
-	d.add(answer.Changed.Artifacts, func(one *difference) string {
-		return "from " + strconv.Itoa(one.Before) + " to " + view.Plural(one.After, "instance")
+	d.Unchanged = len(answer.NotChanged.Artifacts)
+	d.add(answer.Snappish1, func(one *snapshots.ArtifactInfo) string {
+		return "runs no more, was " + view.Plural(resource.ZeroIfNil(one.InstanceCount), "instance")
+	})
+	d.add(answer.Snappish2, func(one *snapshots.ArtifactInfo) string {
+		return "new, " + view.Plural(resource.ZeroIfNil(one.InstanceCount), "instance")
+	})
+	d.add(answer.Changed, func(one *snapshots.ArtifactInfo) string {
+		return "from " + strconv.Itoa(resource.ZeroIfNil(one.S1InstanceCount)) + " to " + view.Plural(resource.ZeroIfNil(one.S2InstanceCount), "instance")
 	})
 	d.Total = len(d.Differences)
 	d.Differences, d.Pager = request.Cut(p.Request, d.Differences)
-	d.First, d.Second = answer.First.linked(d.Org), answer.Second.linked(d.Org)
+	d.First, d.Second = answer.Snappish1.SnapshotID, answer.Snappish2.SnapshotID
+	d.FirstLink, d.SecondLink = snapshotPage(d.Org, d.First), snapshotPage(d.Org, d.Second)
 	return nil
 }
 
-func (d *diffPage) add(artifacts []difference, describe func(*difference) string) {
-	for _, one := range artifacts {
-		one.Change = describe(&one)
-		if one.Flow != "" {
-			one.Link = view.Pages.Artifact(d.Org, one.Flow, one.Fingerprint, "")
-		}
-		d.Differences = append(d.Differences, one)
+func (d *diffPage) add(part snapshots.DiffItem, describe func(*snapshots.ArtifactInfo) string) {
+	for _, one := range part.Artifacts {
+		d.Differences = append(d.Differences, difference{one, describe(&one)})
 	}
 }
 
-// linked is the side with the address of its snapshot.
-func (s diffSide) linked(org string) diffSide {
-	name, digits, _ := strings.Cut(s.ID, "#")
-	if number, err := strconv.ParseInt(digits, 10, 64); err == nil {
-		s.Link = view.Pages.Snapshot(org, name, number)
+// snapshotPage is the page of the snapshot environment#number.
+func snapshotPage(org, id string) string {
+	name, digits, _ := strings.Cut(id, "#")
+	number, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil {
+		return ""
 	}
-	return s
+	return view.Pages.Snapshot(org, name, number)
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"attestry/api/admission"
+	"attestry/api/snapshots"
 	"attestry/api/web/chart"
 	"attestry/api/web/request"
 	"attestry/api/web/snapshot"
@@ -42,23 +44,15 @@ type environmentPage struct {
 
 // refusedWorkloads are the newest of those that a cluster was refused, warned of, or admitted for a reason.
 type refusedWorkloads struct {
-	Total      int `json:"total_count"`
-	Admissions []struct {
-		Outcome, Kind, Namespace, Name, User, Reason string
-		Count                                        int64
-		LastAt                                       float64 `json:"last_at"`
-		Images                                       []struct{ Image, Reason string }
-	}
+	admission.AdmissionRecordPage
+	Total int `json:"total_count"`
 }
 
 // historyEntry is a snapshot in the history.
 type historyEntry struct {
-	Index int64   `json:"index"`
-	From  float64 `json:"from"`
-	To    float64 `json:"to"`
-	State *bool   `json:"state"` // nil if nothing was judged
-	Link  string  `json:"-"`
-	Shown bool    `json:"-"`
+	snapshots.GetSnapshotListItem
+	Link  string `json:"-"`
+	Shown bool   `json:"-"`
 }
 
 func (s *Site) showEnvironment(p *page) error {
@@ -132,7 +126,7 @@ func (e *environmentPage) link() {
 	for i := range e.History {
 		one := &e.History[i]
 		one.Link, one.Shown = at(one.Index), one.Index == here.Index
-		if e.LastGreen == nil && one.Index < here.Index && one.verdict() == chart.Compliant {
+		if e.LastGreen == nil && one.Index < here.Index && verdictOf(one.State) == chart.Compliant {
 			e.LastGreen, e.SinceGreen = one, e.diff(one.Index, here.Index)
 		}
 	}
@@ -156,24 +150,10 @@ func (p *page) filter() snapshot.Filter {
 	return snapshot.Filter{State: state, Name: p.C.Query("name"), Flow: p.C.Query("flow"), From: int(from)}
 }
 
-// event is an entry of the log of an environment.
-type event struct {
-	Environment string  `json:"environment_name"`
-	Snapshot    int64   `json:"snapshot_index"`
-	Artifact    string  `json:"artifact_name"`
-	Fingerprint string  `json:"sha256"`
-	Description string  `json:"description"`
-	Type        string  `json:"type"`
-	At          float64 `json:"reported_at"`
-	Flow        string  `json:"pipeline"`
-	Compliant   *bool   `json:"artifact_compliance"`
-	CodeDiff    *string `json:"code_diff"`
-}
-
 type eventsPage struct {
 	Org         string
 	Environment environment
-	Events      []event
+	Events      []snapshots.GetEnvironmentEventResponse
 	Pager       request.Pager
 }
 
@@ -206,27 +186,27 @@ const (
 // showSparkline draws when an environment was compliant.
 func (s *Site) showSparkline(p *page) error {
 	name, now := p.Parameter("environment"), evidence.Seconds(s.Clock())
-	var history []historyEntry
+	var history []snapshots.GetSnapshotListItem
 	err := p.Get(request.Target("/snapshots/%s/%s", p.Org(), name)+
 		"?per_page="+strconv.Itoa(maxSparkline)+"&interval="+url.QueryEscape(sparklineInterval), &history)
 	if err != nil {
 		return err
 	}
 	spans := make([]chart.Span, 0, len(history))
-	for i := range history {
-		one := &history[i]
-		spans = append(spans, chart.Span{From: one.From, To: cmp.Or(one.To, now), Verdict: one.verdict()})
+	for _, one := range history {
+		spans = append(spans, chart.Span{From: one.From, To: cmp.Or(one.To, now), Verdict: verdictOf(one.State)})
 	}
 	p.C.Set(fiber.HeaderContentType, "image/svg+xml")
 	p.C.Set(fiber.HeaderCacheControl, "private, max-age=60")
 	return p.C.Send(chart.Sparkline(chart.Words(name, spans, maxSparkline), now-sparklineSpan.Seconds(), now, spans))
 }
 
-func (h *historyEntry) verdict() chart.Verdict {
+// verdictOf is how a chart draws the state of a snapshot.
+func verdictOf(state *bool) chart.Verdict {
 	switch {
-	case h.State == nil:
+	case state == nil:
 		return chart.NotJudged
-	case *h.State:
+	case *state:
 		return chart.Compliant
 	}
 	return chart.NotCompliant

@@ -8,35 +8,23 @@ import (
 	"slices"
 	"strings"
 
+	"attestry/api/governance"
 	"attestry/api/jsonstream"
 	"attestry/api/server"
 	"attestry/api/web/form"
 	"attestry/api/web/request"
-	"attestry/api/web/snapshot"
 	"attestry/api/web/view"
 )
 
 // maxEvaluated is how many sentences explain one artifact of a dry run.
 const maxEvaluated = 5
 
-// judged is what a file would say of an artifact.
-type judged struct {
-	Name        string              `json:"name"`
-	Fingerprint string              `json:"fingerprint"`
-	Now         *bool               `json:"compliant_now"`
-	Then        bool                `json:"compliant_then"`
-	Change      string              `json:"change"`
-	Explanation []snapshot.Sentence `json:"explanation"`
-	// More is how many sentences are left out: at first by the API.
-	More int `json:"explanation_left_out"`
-}
-
 // evaluation is what a file would change in an environment.
 type evaluation struct {
 	// Better, Worse and Same count artifacts by what would become of them.
 	Better, Worse, Same int
 	// Shown are artifacts that would not be compliant or would change, the first ones of Told.
-	Shown []judged
+	Shown []governance.EvaluatedArtifact
 	Told  int
 }
 
@@ -142,7 +130,7 @@ func (e *evaluation) decode(content io.Reader) error {
 }
 
 func (e *evaluation) decodeArtifact(decoder *jsonstream.Decoder) error {
-	var one judged
+	var one governance.EvaluatedArtifact
 	if err := decoder.Decode(&one); err != nil {
 		return err
 	}
@@ -160,9 +148,9 @@ func (e *evaluation) decodeArtifact(decoder *jsonstream.Decoder) error {
 	if e.Told++; len(e.Shown) == view.RowsPerPage {
 		return nil
 	}
-	more := one.More
-	one.Explanation, one.More = first(one.Explanation, maxEvaluated)
-	one.More += more
+	var more int
+	one.Explanation, more = first(one.Explanation, maxEvaluated)
+	one.LeftOut += more
 	one.Explanation = slices.Clone(one.Explanation) // so that the others can be freed
 	e.Shown = append(e.Shown, one)
 	return nil

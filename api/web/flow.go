@@ -3,6 +3,8 @@ package web
 import (
 	"net/http"
 
+	"attestry/api/pipelines"
+	"attestry/api/server"
 	"attestry/api/web/request"
 	"attestry/evidence/template"
 )
@@ -10,25 +12,14 @@ import (
 // maxRequirements is how many requirements of a template a page lists.
 const maxRequirements = 100
 
-type flow struct {
-	Name           string            `json:"name"`
-	Description    string            `json:"description"`
-	Visibility     string            `json:"visibility"`
-	Template       *string           `json:"template"`
-	RepoURL        *string           `json:"repo_url"`
-	Tags           map[string]string `json:"tags"`
-	LatestActivity *float64          `json:"latest_activity_at"`
-	LatestState    *string           `json:"latest_state"`
-}
-
 type flowsPage struct {
 	Org  string `json:"-"`
 	Name string `json:"-"` // what names are searched for
 	// Refused is why the API does not search for the name, "" if it does.
-	Refused    string             `json:"-"`
-	Flows      []flow             `json:"data"`
-	Pagination request.Pagination `json:"pagination"`
-	Pager      request.Pager      `json:"-"`
+	Refused    string                `json:"-"`
+	Flows      []pipelines.FlowList  `json:"data"`
+	Pagination server.PaginationInfo `json:"pagination"`
+	Pager      request.Pager         `json:"-"`
 }
 
 func (s *Site) showFlows(p *page) error {
@@ -47,18 +38,18 @@ func (s *Site) showFlows(p *page) error {
 	if err != nil {
 		return err
 	}
-	shown.Pager = p.Pager("page", shown.Pagination.Page, shown.Pagination.Pages)
+	shown.Pager = p.Pager("page", shown.Pagination.Page, shown.Pagination.PageCount)
 	return p.Render("flows", "Flows", &shown)
 }
 
 // flowPage shows a flow with a page of its trails, newest first.
 type flowPage struct {
-	Org        string             `json:"-"`
-	Flow       flow               `json:"-"`
-	Required   required           `json:"-"`
-	Trails     []trail            `json:"data"`
-	Pagination request.Pagination `json:"pagination"`
-	Pager      request.Pager      `json:"-"`
+	Org        string                `json:"-"`
+	Flow       pipelines.FlowGet     `json:"-"`
+	Required   required              `json:"-"`
+	Trails     []trail               `json:"data"`
+	Pagination server.PaginationInfo `json:"pagination"`
+	Pager      request.Pager         `json:"-"`
 }
 
 func (s *Site) showFlow(p *page) error {
@@ -77,7 +68,7 @@ func (s *Site) showFlow(p *page) error {
 	if err := p.Get(trails, &shown); err != nil {
 		return err
 	}
-	shown.Pager = p.Pager("page", shown.Pagination.Page, shown.Pagination.Pages)
+	shown.Pager = p.Pager("page", shown.Pagination.Page, shown.Pagination.PageCount)
 	return p.Render("flow", shown.Flow.Name, &shown)
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"attestry/api/environments"
 	"attestry/api/web/request"
 	"attestry/api/web/snapshot"
 	"attestry/api/web/view"
@@ -16,16 +17,8 @@ import (
 const silentAfter = 15 * time.Minute
 
 type environment struct {
-	Name           string           `json:"name"`
-	Type           string           `json:"type"`
-	Description    string           `json:"description"`
-	State          *bool            `json:"state"`
-	LastReportedAt *float64         `json:"last_reported_at"`
-	LastChangedAt  *float64         `json:"last_changed_at"`
-	StateSince     *float64         `json:"state_since"`
-	Policies       []string         `json:"policies"`
-	Included       []string         `json:"included_environments"`
-	Counts         *snapshot.Counts `json:"artifact_compliance_count"`
+	environments.GetEnvironmentResponse
+	Counts *snapshot.Counts `json:"artifact_compliance_count"`
 	// Silent is set if its last report is older than silentAfter.
 	Silent bool   `json:"-"`
 	Link   string `json:"-"`

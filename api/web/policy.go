@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"attestry/api/governance"
 	"attestry/api/jsonstream"
 	"attestry/api/web/request"
 	"attestry/api/web/view"
@@ -23,27 +24,21 @@ const (
 
 // policyVersion is a version of a policy. Most are shown without their files.
 type policyVersion struct {
-	Version int     `json:"version"`
-	Comment string  `json:"comment"`
-	At      float64 `json:"timestamp"`
-	By      string  `json:"created_by"`
-	File    string  `json:"policy_yaml"`
+	governance.VersionedPolicy
 	// Truncated is set if only the beginning of the file is here.
 	Truncated bool `json:"-"`
 }
 
 // truncate keeps the beginning of the file, at most limit bytes of HTML.
 func (v *policyVersion) truncate(limit int) {
-	whole := v.File
-	v.File = view.Cut(whole, limit)
-	v.Truncated = v.File != whole
+	whole := v.PolicyYAML
+	v.PolicyYAML = view.Cut(whole, limit)
+	v.Truncated = v.PolicyYAML != whole
 }
 
 // policyEvent is something that happened to a policy.
 type policyEvent struct {
-	Type string  `json:"type"`
-	At   float64 `json:"timestamp"`
-	By   string  `json:"user"`
+	governance.PolicyEvent
 	Data struct {
 		Version int `json:"version"`
 	} `json:"data"`
@@ -204,7 +199,7 @@ func (s *storedPolicy) decodeVersion(decoder *jsonstream.Decoder) error {
 	if _, ok := s.wanted[one.Version]; ok {
 		s.wanted[one.Version] = new(one)
 	}
-	one.File, one.Comment = "", view.Excerpt(one.Comment)
+	one.PolicyYAML, one.Comment = "", view.Excerpt(one.Comment)
 	s.Versions = append(s.Versions, one)
 	return nil
 }

@@ -1,6 +1,7 @@
 // Package web serves the pages for people. They show what the API answers, and nothing else.
 //
-// A type with JSON members is what pages show of an answer, and a type named …Page is what a template is given.
+// A type with JSON members is what pages show of an answer where the type of the operation itself is more than that, and a type
+// named …Page is what a template is given.
 package web
 
 import (
@@ -11,6 +12,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"attestry/api/limits"
+	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/api/web/request"
 	"attestry/api/web/search"
@@ -73,7 +75,7 @@ type Site struct {
 func New(options Options) (*Site, error) {
 	made, err := view.New(options.Clock, template.FuncMap{
 		"states": func() map[string]string { return snapshot.States },
-		"urls":   view.First[externalURL],
+		"urls":   view.First[resource.ExternalAttachmentUrl],
 	})
 	sessions := session.New(session.Options{
 		Storage: options.Storage, Identities: options.Identities, Clock: options.Clock, Base: options.Links.Base,

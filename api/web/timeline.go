@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"attestry/api/jsonstream"
+	"attestry/api/snapshots"
 	"attestry/api/web/chart"
 	"attestry/api/web/form"
 	"attestry/api/web/request"
@@ -30,7 +31,7 @@ const (
 // snapshot with which they began, 0 if they began before what is shown.
 type ranArtifact struct {
 	Name, Fingerprint, Flow string
-	Runs                    []historyEntry
+	Runs                    []snapshots.GetSnapshotListItem
 }
 
 // timelinePage shows what ran when.
@@ -62,7 +63,7 @@ func (s *Site) showTimeline(p *page) error {
 		t.Until = min(t.Until, *t.Environment.LastReportedAt)
 	}
 	t.Known = t.Until
-	if len(t.Environment.Included) == 0 && t.Until > t.Axis.From {
+	if len(t.Environment.IncludedEnvironments) == 0 && t.Until > t.Axis.From {
 		if err := t.load(p); err != nil {
 			return err
 		}
@@ -101,9 +102,9 @@ func (t *timelinePage) ask(p *page, now float64) {
 func (t *timelinePage) load(p *page) error {
 	p.APIPath = request.Target("/environments/%s/%s/events", t.Org, t.Environment.Name) + "?" +
 		url.Values{"per_page": {"100"}, "start_ts": {fixed(t.Axis.From)}, "end_ts": {fixed(t.Axis.To)}}.Encode()
-	var events []event // newest first
+	var events []snapshots.GetEnvironmentEventResponse // newest first
 	for number, last := 1, 1; number <= last && !t.Cut; number++ {
-		var found []event
+		var found []snapshots.GetEnvironmentEventResponse
 		var err error
 		if last, err = p.List(p.APIPath+"&page="+strconv.Itoa(number), &found); err != nil {
 			return err
@@ -111,10 +112,10 @@ func (t *timelinePage) load(p *page) error {
 		events, t.Cut = append(events, found...), number == maxEventReads && number < last
 	}
 	for _, one := range events {
-		t.artifact(one.Artifact, one.Fingerprint, one.Flow)
+		t.artifact(one.ArtifactName, one.SHA256, one.Pipeline)
 	}
 	if t.Cut {
-		t.Axis.From = math.Ceil(events[len(events)-1].At)
+		t.Axis.From = math.Ceil(events[len(events)-1].ReportedAt)
 	}
 	t.Known = t.Axis.From
 	at := time.Unix(int64(t.Known), 0).UTC().Format("@{2006-01-02T15:04:05}")
@@ -122,11 +123,11 @@ func (t *timelinePage) load(p *page) error {
 	if request.IsRefused(err, http.StatusNotFound) { // the first report came later
 		t.Known, err = t.Until, nil
 		if len(events) > 0 {
-			t.Known = events[len(events)-1].At
+			t.Known = events[len(events)-1].ReportedAt
 		}
 	}
 	for _, one := range slices.Backward(events) {
-		if ran := t.found[one.Fingerprint]; ran != nil && one.At > t.Axis.From { // the snapshot has what happened before
+		if ran := t.found[one.SHA256]; ran != nil && one.ReportedAt > t.Axis.From { // the snapshot has what happened before
 			ran.add(&one, t.Until)
 		}
 	}
@@ -143,7 +144,7 @@ func (t *timelinePage) decode(content io.Reader) error {
 		}
 		flows := append(one.Flows, snapshot.ArtifactFlow{}) // which stands for no flow
 		if ran := t.artifact(one.Name, one.Fingerprint, flows[0].Name); ran != nil {
-			ran.Runs = []historyEntry{{From: t.Known, To: t.Until, State: one.Compliant}}
+			ran.Runs = []snapshots.GetSnapshotListItem{{From: t.Known, To: t.Until, State: one.Compliant}}
 		}
 		return nil
 	}})
@@ -165,12 +166,12 @@ func (t *timelinePage) artifact(name, fingerprint, flow string) *ranArtifact {
 }
 
 // add ends the last run with an event, and begins the next one, which lasts until it is known no more.
-func (a *ranArtifact) add(happened *event, until float64) {
-	next := historyEntry{Index: happened.Snapshot, From: happened.At, To: until, State: happened.Compliant}
+func (a *ranArtifact) add(happened *snapshots.GetEnvironmentEventResponse, until float64) {
+	next := snapshots.GetSnapshotListItem{Index: happened.SnapshotIndex, From: happened.ReportedAt, To: until, State: happened.ArtifactCompliance}
 	exited := happened.Type == "exited"
 	if n := len(a.Runs); n > 0 {
 		last := &a.Runs[n-1]
-		if last.To == until && !exited && last.verdict() == next.verdict() {
+		if last.To == until && !exited && verdictOf(last.State) == verdictOf(next.State) {
 			return // something else about it has changed
 		}
 		last.To = min(last.To, next.From)

@@ -2,13 +2,15 @@ package web
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
 
+	"attestry/api/packages"
+	"attestry/api/pipelines"
 	"attestry/api/web/request"
 	"attestry/api/web/view"
+	"attestry/evidence/audit"
 )
 
 const (
@@ -21,31 +23,12 @@ const (
 )
 
 type trail struct {
-	Name         string                 `json:"name"`
-	Description  string                 `json:"description"`
-	Commit       *commit                `json:"git_commit_info"`
-	OriginURL    *string                `json:"origin_url"`
-	ExternalURLs map[string]externalURL `json:"external_urls"`
-	UserData     json.RawMessage        `json:"user_data"`
-	CreatedAt    float64                `json:"created_at"`
-	ModifiedAt   float64                `json:"last_modified_at"`
-	CreatedBy    string                 `json:"created_by"`
-	State        string                 `json:"compliance_state"`
-	Status       struct {
+	pipelines.GetTrail
+	Status struct {
 		Entries     []entry                   `json:"attestations_statuses"`
 		Artifacts   map[string]artifactStatus `json:"artifacts_statuses"`
 		EvaluatedAt *float64                  `json:"evaluated_at"`
 	} `json:"compliance_status"`
-	Template struct {
-		Trail struct {
-			Artifacts []struct {
-				Name string `json:"name"`
-			} `json:"artifacts"`
-		} `json:"trail"`
-	} `json:"template"`
-	Flow struct {
-		Name string `json:"name"`
-	} `json:"flow"`
 	Events []trailEvent `json:"events"`
 }
 
@@ -240,32 +223,18 @@ func (t *trailPage) load(p *page) error {
 	return err
 }
 
-// assembled is the progress of an audit package.
-type assembled struct {
-	State  string  `json:"state"`
-	Size   *int64  `json:"size"`
-	SHA256 *string `json:"sha256"`
-	Reason *string `json:"reason"`
-}
-
-// Ready reports whether it can be downloaded.
-func (a *assembled) Ready() bool { return a.State == "ready" }
-
-// Failed reports whether assembling it failed.
-func (a *assembled) Failed() bool { return a.State == "failed" }
-
 // packagePage shows the audit package of a trail, or its progress.
 type packagePage struct {
 	Org, Flow, Trail string
 	// Package has the progress of both. Report is the size of the PDF, once they are ready.
-	Package, Report assembled
+	Package, Report packages.AuditPackage
 	// Archive and PDF are where to download them.
 	Archive, PDF string
 }
 
 func (s *Site) showPackage(p *page) error {
 	shown := packagePage{Org: p.Org(), Trail: p.Parameter("trail")}
-	var found flow
+	var found pipelines.FlowGet
 	if err := p.Get(request.Target("/flows/%s/%s", shown.Org, p.Parameter("flow")), &found); err != nil {
 		return err
 	}
@@ -279,7 +248,7 @@ func (s *Site) showPackage(p *page) error {
 		return err
 	}
 	// Both are made at once. To ask for the other one as well would begin an attempt anew that has failed.
-	if shown.Package.Ready() {
+	if shown.Package.State == audit.Complete {
 		if err := p.Post(of+"/audit_pdf", &shown.Report); err != nil {
 			return err
 		}

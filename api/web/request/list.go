@@ -7,13 +7,6 @@ import (
 	"attestry/api/web/view"
 )
 
-// Pagination is how a list of the API is divided into pages.
-type Pagination struct {
-	Total int64 `json:"total"`
-	Page  int   `json:"page"`
-	Pages int   `json:"page_count"`
-}
-
 // Paged is the query for a page of a list in the API.
 func (r *Request) Paged() url.Values {
 	return url.Values{"page": {strconv.Itoa(r.Number("page"))}, "per_page": {strconv.Itoa(view.RowsPerPage)}}

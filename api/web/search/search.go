@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"attestry/api/jsonstream"
+	"attestry/api/pipelines"
 	"attestry/api/web/request"
 	"attestry/api/web/view"
 )
@@ -110,18 +111,7 @@ type foundKind struct {
 }
 
 type foundArtifact struct {
-	Fingerprint string   `json:"fingerprint"`
-	Name        string   `json:"name"`
-	Known       bool     `json:"has_provenance"`
-	Commit      string   `json:"git_commit"`
-	CommitURL   string   `json:"commit_url"`
-	Flow        string   `json:"flow"`
-	Trail       string   `json:"trail"`
-	State       string   `json:"compliance_state"`
-	RunningIn   []string `json:"running_in"`
-	History     []struct {
-		Timestamp float64 `json:"timestamp"`
-	} `json:"history"`
+	pipelines.SearchFoundArtifactModel
 	// Word says what matches the digits.
 	Word string `json:"-"`
 	Link string `json:"-"`
@@ -336,13 +326,13 @@ func (s *searchPage) decodeArtifact(decoder *jsonstream.Decoder) error {
 	for _, event := range one.History {
 		at = max(at, event.Timestamp)
 	}
-	if !s.passes(one.State, at) {
+	if !s.passes(one.ComplianceState, at) {
 		return nil
 	}
 	if one.Word = "commit"; strings.HasPrefix(one.Fingerprint, strings.ToLower(s.Query)) {
 		one.Word = "fingerprint"
 	}
-	if one.Known {
+	if one.HasProvenance {
 		one.Link = view.Pages.Artifact(s.Org, one.Flow, one.Fingerprint, "")
 	}
 	s.Artifacts = append(s.Artifacts, one)

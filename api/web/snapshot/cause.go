@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"attestry/api/resource"
 	"attestry/api/web/view"
 )
 
@@ -51,8 +52,8 @@ func (c *Causes) add(artifact *Artifact) {
 }
 
 // addTo counts an artifact for what a sentence says. It reports whether the cause is one of the first.
-func (c *Causes) addTo(sentence *Sentence, artifact *Artifact) bool {
-	text, policy := sentence.cause(), view.Known(sentence.Policy)
+func (c *Causes) addTo(sentence *resource.Explanation, artifact *Artifact) bool {
+	text, policy := causeOf(sentence), view.Known(sentence.PolicyName)
 	at := slices.IndexFunc(c.List, func(one *Cause) bool { return one.Text == text && one.Policy == policy })
 	if at < 0 {
 		if len(c.List) == maxCauses {
@@ -76,12 +77,12 @@ func (c *Causes) sort() {
 	slices.SortStableFunc(c.List, func(a, b *Cause) int { return cmp.Compare(b.Count, a.Count) })
 }
 
-// cause is what a sentence says of an artifact, whichever trail it says it of.
-func (s *Sentence) cause() string {
+// causeOf is what a sentence says of an artifact, whichever trail it says it of.
+func causeOf(s *resource.Explanation) string {
 	if s.Cause == "missing_provenance" || s.Cause == "no_provenance" {
 		return "No flow knows the artifact, so that nothing is known of it."
 	}
-	text := strings.TrimPrefix(s.Text, fmt.Sprintf("In trail '%s' of flow '%s' ", view.Known(s.Trail), view.Known(s.Flow)))
+	text := strings.TrimPrefix(s.Text, fmt.Sprintf("In trail '%s' of flow '%s' ", view.Known(s.TrailName), view.Known(s.FlowName)))
 	if before, ok := strings.CutSuffix(text, ": "+strings.TrimRight(s.Finding, ".")+"."); ok && s.Finding != "" {
 		text = before + "."
 	}

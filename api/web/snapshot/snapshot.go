@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"attestry/api/jsonstream"
+	"attestry/api/resource"
 	"attestry/api/web/view"
 )
 
@@ -18,27 +19,14 @@ const (
 	maxOfCause = 10
 )
 
-// Sentence explains a verdict.
-type Sentence struct {
-	Cause   string            `json:"cause"`
-	Failing bool              `json:"failing"`
-	Text    string            `json:"text"`
-	Finding string            `json:"finding"`
-	Remedy  *string           `json:"remedy"`
-	Links   map[string]string `json:"links"`
-	Policy  *string           `json:"policy_name"`
-	Flow    *string           `json:"flow_name"`
-	Trail   *string           `json:"trail_name"`
-}
-
 // Artifact is an artifact of a snapshot.
 type Artifact struct {
-	Name        string     `json:"name"`
-	Fingerprint string     `json:"fingerprint"`
-	Compliant   *bool      `json:"compliant"`
-	Explanation []Sentence `json:"explanation"`
-	Commit      *string    `json:"git_commit"`
-	CommitURL   *string    `json:"commit_url"`
+	Name        string                 `json:"name"`
+	Fingerprint string                 `json:"fingerprint"`
+	Compliant   *bool                  `json:"compliant"`
+	Explanation []resource.Explanation `json:"explanation"`
+	Commit      *string                `json:"git_commit"`
+	CommitURL   *string                `json:"commit_url"`
 	Annotation  struct {
 		Type string `json:"type"`
 		Now  int    `json:"now"`

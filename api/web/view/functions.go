@@ -224,13 +224,15 @@ func newBadge(state any) badge {
 		}
 		return badge{"bad", "not compliant"}
 	case string:
+		return wordBadge(evidence.Status(state))
+	case evidence.Status:
 		return wordBadge(state)
 	}
 	return badge{"unknown", "unknown"}
 }
 
-func wordBadge(state string) badge {
-	switch evidence.Status(state) {
+func wordBadge(state evidence.Status) badge {
+	switch state {
 	case evidence.Compliant:
 		return badge{"good", "compliant"}
 	case evidence.NonCompliant:
@@ -240,5 +242,5 @@ func wordBadge(state string) badge {
 	case evidence.Missing:
 		return badge{"open", "missing"}
 	}
-	return badge{"unknown", strings.ToLower(state)}
+	return badge{"unknown", strings.ToLower(string(state))}
 }
