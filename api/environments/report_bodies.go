@@ -2,6 +2,8 @@ package environments
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json"
@@ -11,11 +13,36 @@ import (
 	"attestry/evidence/snapshot"
 )
 
+// artifact is one running thing in a report. Each type of report has a type of its own for it, as it has a component of its
+// own in the document.
+type artifact interface {
+	// valid is true only if the artifact meets its schema.
+	valid() bool
+	instance() snapshot.Instance
+}
+
+// ReportedArtifacts are those of a report. It is exported because huma passes over embedded types that are not.
+type ReportedArtifacts[A artifact] struct {
+	Artifacts []A `json:"artifacts"`
+}
+
+// valid is true only if the artifacts meet their schema.
+func (r *ReportedArtifacts[A]) valid() bool {
+	return r.Artifacts != nil && !slices.ContainsFunc(r.Artifacts, func(one A) bool { return !one.valid() })
+}
+
+func (r *ReportedArtifacts[A]) instances() []snapshot.Instance {
+	return resource.Map(r.Artifacts, func(one *A) snapshot.Instance { return (*one).instance() })
+}
+
 // ECSReport is the body of ecs_report (docs/semantics.md 10.1).
 type ECSReport struct {
-	Type      ReportType    `json:"type,omitempty" enum:"ECS" default:"ECS"`
-	Artifacts []ECSArtifact `json:"artifacts"`
+	Type ReportType `json:"type,omitempty" enum:"ECS" default:"ECS"`
+	ReportedArtifacts[ECSArtifact]
 }
+
+// Check is true only if the report meets its schema.
+func (r *ECSReport) Check() bool { return r.Type.matches("ECS") && r.valid() }
 
 // ECSArtifact is one task. Its optional members have two spellings, both of which
 // clients send; of an item that has both, the one with the underscore counts.
@@ -29,36 +56,25 @@ type ECSArtifact struct {
 	CreationTimestamp int64          `json:"creationTimestamp" doc:"Unix seconds"`
 }
 
-// Check is true only if the report meets its schema.
-func (r *ECSReport) Check() bool {
-	if r.Artifacts == nil || !r.Type.matches("ECS") {
-		return false
-	}
-	for _, task := range r.Artifacts {
-		if task.TaskARN == "" || task.CreationTimestamp == 0 || !task.Digests.complete() {
-			return false
-		}
-	}
-	return true
+func (a ECSArtifact) valid() bool {
+	return a.TaskARN != "" && a.CreationTimestamp != 0 && allValid(a.Digests)
 }
 
-func (r *ECSReport) instances() []snapshot.Instance {
-	return resource.Map(r.Artifacts, func(task *ECSArtifact) snapshot.Instance {
-		context := &snapshot.ECSContext{
-			TaskARN:     task.TaskARN,
-			ClusterName: cmp.Or(task.ClusterName, task.ClusterNameToo), ServiceName: cmp.Or(task.ServiceName, task.ServiceNameToo),
-		}
-		return snapshot.Instance{
-			Digests: plainDigests(task.Digests), CreatedAt: task.CreationTimestamp, Context: &snapshot.Context{ECS: context},
-		}
-	})
+func (a ECSArtifact) instance() snapshot.Instance {
+	context := &snapshot.ECSContext{
+		TaskARN: a.TaskARN, ClusterName: cmp.Or(a.ClusterName, a.ClusterNameToo), ServiceName: cmp.Or(a.ServiceName, a.ServiceNameToo),
+	}
+	return snapshot.Instance{Digests: plainDigests(a.Digests), CreatedAt: a.CreationTimestamp, Context: &snapshot.Context{ECS: context}}
 }
 
 // K8SReport is the body of k8s_report (docs/semantics.md 10.1).
 type K8SReport struct {
-	Type      ReportType    `json:"type,omitempty" enum:"K8S" default:"K8S"`
-	Artifacts []K8SArtifact `json:"artifacts"`
+	Type ReportType `json:"type,omitempty" enum:"K8S" default:"K8S"`
+	ReportedArtifacts[K8SArtifact]
 }
+
+// Check is true only if the report meets its schema.
+func (r *K8SReport) Check() bool { return r.Type.matches("K8S") && r.valid() }
 
 // K8SArtifact is one pod.
 type K8SArtifact struct {
@@ -87,44 +103,36 @@ func (o *K8SOwner) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
 	return json.UnmarshalDecode(decoder, (*owner)(o), json.RejectUnknownMembers(false))
 }
 
-// Check is true only if the report meets its schema.
-func (r *K8SReport) Check() bool {
-	if r.Artifacts == nil || !r.Type.matches("K8S") {
-		return false
-	}
-	for _, pod := range r.Artifacts {
-		if pod.PodName == "" || pod.Namespace == "" || pod.CreationTimestamp == 0 || !pod.Digests.valid() {
-			return false
-		}
-		for _, owner := range pod.Owners {
-			if owner.APIVersion == "" || owner.Kind == "" || owner.Name == "" || owner.UID == "" {
-				return false
-			}
-		}
-	}
-	return true
+func (o K8SOwner) valid() bool {
+	return o.APIVersion != "" && o.Kind != "" && o.Name != "" && o.UID != ""
 }
 
-func (r *K8SReport) instances() []snapshot.Instance {
-	return resource.Map(r.Artifacts, func(pod *K8SArtifact) snapshot.Instance {
-		owners := resource.Map(pod.Owners, func(o *K8SOwner) snapshot.Owner {
-			return snapshot.Owner{
-				APIVersion: o.APIVersion, Kind: o.Kind, Name: o.Name, UID: o.UID,
-				Controller: o.Controller, BlockOwnerDeletion: o.BlockOwnerDeletion,
-			}
-		})
-		return snapshot.Instance{
-			Digests: plainDigests(pod.Digests), CreatedAt: pod.CreationTimestamp, Pod: pod.PodName,
-			PodContext: &snapshot.Pod{Namespace: pod.Namespace, CreatedAt: pod.CreationTimestamp, Owners: owners},
+func (a K8SArtifact) valid() bool {
+	return a.PodName != "" && a.Namespace != "" && a.CreationTimestamp != 0 && allValid(a.Digests) &&
+		!slices.ContainsFunc(a.Owners, func(owner K8SOwner) bool { return !owner.valid() })
+}
+
+func (a K8SArtifact) instance() snapshot.Instance {
+	owners := resource.Map(a.Owners, func(o *K8SOwner) snapshot.Owner {
+		return snapshot.Owner{
+			APIVersion: o.APIVersion, Kind: o.Kind, Name: o.Name, UID: o.UID,
+			Controller: o.Controller, BlockOwnerDeletion: o.BlockOwnerDeletion,
 		}
 	})
+	return snapshot.Instance{
+		Digests: plainDigests(a.Digests), CreatedAt: a.CreationTimestamp, Pod: a.PodName,
+		PodContext: &snapshot.Pod{Namespace: a.Namespace, CreatedAt: a.CreationTimestamp, Owners: owners},
+	}
 }
 
 // AzureAppsReport is the body of azure_apps_report (docs/semantics.md 10.1).
 type AzureAppsReport struct {
-	Type      ReportType          `json:"type,omitempty" enum:"azure-apps" default:"azure-apps"`
-	Artifacts []AzureAppsArtifact `json:"artifacts"`
+	Type ReportType `json:"type,omitempty" enum:"azure-apps" default:"azure-apps"`
+	ReportedArtifacts[AzureAppsArtifact]
 }
+
+// Check is true only if the report meets its schema.
+func (r *AzureAppsReport) Check() bool { return r.Type.matches("azure-apps") && r.valid() }
 
 // AzureAppsArtifact is one web app or function app.
 type AzureAppsArtifact struct {
@@ -135,38 +143,24 @@ type AzureAppsArtifact struct {
 	CreationTimestamp int64          `json:"creationTimestamp" doc:"Unix seconds"`
 }
 
-// Check is true only if the report meets its schema.
-func (r *AzureAppsReport) Check() bool {
-	if r.Artifacts == nil || !r.Type.matches("azure-apps") {
-		return false
-	}
-	for _, app := range r.Artifacts {
-		if app.AppName == "" || app.AppKind == "" || app.CreationTimestamp == 0 || !app.Digests.complete() {
-			return false
-		}
-		switch app.DigestsSource {
-		case "acr", "logs", "kosli-cli":
-		default:
-			return false
-		}
-	}
-	return true
+func (a AzureAppsArtifact) valid() bool {
+	return a.AppName != "" && a.AppKind != "" && a.CreationTimestamp != 0 && allValid(a.Digests) &&
+		slices.Contains([]string{"acr", "logs", "kosli-cli"}, a.DigestsSource)
 }
 
-func (r *AzureAppsReport) instances() []snapshot.Instance {
-	return resource.Map(r.Artifacts, func(app *AzureAppsArtifact) snapshot.Instance {
-		context := &snapshot.AzureContext{AppName: app.AppName, AppKind: app.AppKind, DigestsSource: app.DigestsSource}
-		return snapshot.Instance{
-			Digests: plainDigests(app.Digests), CreatedAt: app.CreationTimestamp, Context: &snapshot.Context{Azure: context},
-		}
-	})
+func (a AzureAppsArtifact) instance() snapshot.Instance {
+	context := &snapshot.AzureContext{AppName: a.AppName, AppKind: a.AppKind, DigestsSource: a.DigestsSource}
+	return snapshot.Instance{Digests: plainDigests(a.Digests), CreatedAt: a.CreationTimestamp, Context: &snapshot.Context{Azure: context}}
 }
 
 // CloudRunReport is the body of cloud_run_report (docs/semantics.md 10.1).
 type CloudRunReport struct {
-	Type      ReportType         `json:"type,omitempty" enum:"cloud-run" default:"cloud-run"`
-	Artifacts []CloudRunArtifact `json:"artifacts"`
+	Type ReportType `json:"type,omitempty" enum:"cloud-run" default:"cloud-run"`
+	ReportedArtifacts[CloudRunArtifact]
 }
+
+// Check is true only if the report meets its schema.
+func (r *CloudRunReport) Check() bool { return r.Type.matches("cloud-run") && r.valid() }
 
 // CloudRunArtifact is one revision of a service, or one execution of a job. Names
 // that its kind has no use for are kept as they were sent.
@@ -179,26 +173,13 @@ type CloudRunArtifact struct {
 	JobName           *string        `json:"jobName,omitempty" nullable:"true" doc:"Of a job."`
 }
 
-// Check is true only if the report meets its schema.
-func (r *CloudRunReport) Check() bool {
-	if r.Artifacts == nil || !r.Type.matches("cloud-run") {
-		return false
-	}
-	for _, run := range r.Artifacts {
-		if run.Kind != "service" && run.Kind != "job" || run.CreationTimestamp == 0 || !run.Digests.complete() {
-			return false
-		}
-	}
-	return true
+func (a CloudRunArtifact) valid() bool {
+	return (a.Kind == "service" || a.Kind == "job") && a.CreationTimestamp != 0 && allValid(a.Digests)
 }
 
-func (r *CloudRunReport) instances() []snapshot.Instance {
-	return resource.Map(r.Artifacts, func(run *CloudRunArtifact) snapshot.Instance {
-		context := &snapshot.CloudRunContext{Kind: run.Kind, ServiceName: run.ServiceName, RevisionName: run.RevisionName, JobName: run.JobName}
-		return snapshot.Instance{
-			Digests: plainDigests(run.Digests), CreatedAt: run.CreationTimestamp, Context: &snapshot.Context{CloudRun: context},
-		}
-	})
+func (a CloudRunArtifact) instance() snapshot.Instance {
+	context := &snapshot.CloudRunContext{Kind: a.Kind, ServiceName: a.ServiceName, RevisionName: a.RevisionName, JobName: a.JobName}
+	return snapshot.Instance{Digests: plainDigests(a.Digests), CreatedAt: a.CreationTimestamp, Context: &snapshot.Context{CloudRun: context}}
 }
 
 // PlainArtifact is one running thing in a report that says only what it runs and since when.
@@ -207,39 +188,16 @@ type PlainArtifact struct {
 	CreationTimestamp int64   `json:"creationTimestamp" doc:"Unix seconds"`
 }
 
-func (a PlainArtifact) plain() PlainArtifact { return a }
+func (a PlainArtifact) valid() bool { return a.CreationTimestamp != 0 && allValid(a.Digests) }
 
-// plainArtifact is an artifact that embeds a PlainArtifact. Each type of report has a type of its own for it, as it has a
-// component of its own in the document.
-type plainArtifact interface{ plain() PlainArtifact }
-
-// PlainArtifacts are the artifacts of a report that says only what they run and since when. It is exported because huma
-// passes over embedded types that are not.
-type PlainArtifacts[A plainArtifact] struct {
-	Artifacts []A `json:"artifacts"`
-}
-
-// valid is true only if the artifacts meet their schema.
-func (p *PlainArtifacts[A]) valid() bool {
-	for _, artifact := range p.Artifacts {
-		if a := artifact.plain(); a.CreationTimestamp == 0 || !a.Digests.valid() {
-			return false
-		}
-	}
-	return p.Artifacts != nil
-}
-
-func (p *PlainArtifacts[A]) instances() []snapshot.Instance {
-	return resource.Map(p.Artifacts, func(artifact *A) snapshot.Instance {
-		a := (*artifact).plain()
-		return snapshot.Instance{Digests: plainDigests(a.Digests), CreatedAt: a.CreationTimestamp}
-	})
+func (a PlainArtifact) instance() snapshot.Instance {
+	return snapshot.Instance{Digests: plainDigests(a.Digests), CreatedAt: a.CreationTimestamp}
 }
 
 // ServerReport is the body of server_report (docs/semantics.md 10.1).
 type ServerReport struct {
 	Type ReportType `json:"type,omitempty" enum:"server" default:"server"`
-	PlainArtifacts[ServerArtifact]
+	ReportedArtifacts[ServerArtifact]
 }
 
 // ServerArtifact is one file or directory.
@@ -251,7 +209,7 @@ func (r *ServerReport) Check() bool { return r.Type.matches("server") && r.valid
 // DockerReport is the body of docker_report (docs/semantics.md 10.1).
 type DockerReport struct {
 	Type ReportType `json:"type,omitempty" enum:"docker" default:"docker"`
-	PlainArtifacts[DockerArtifact]
+	ReportedArtifacts[DockerArtifact]
 }
 
 // DockerArtifact is one container.
@@ -263,7 +221,7 @@ func (r *DockerReport) Check() bool { return r.Type.matches("docker") && r.valid
 // S3Report is the body of s3_report (docs/semantics.md 10.1).
 type S3Report struct {
 	Type ReportType `json:"type,omitempty" enum:"S3" default:"S3"`
-	PlainArtifacts[S3Artifact]
+	ReportedArtifacts[S3Artifact]
 }
 
 // S3Artifact is one object, or all of a bucket.
@@ -275,7 +233,7 @@ func (r *S3Report) Check() bool { return r.Type.matches("S3") && r.valid() }
 // LambdaReport is the body of lambda_report (docs/semantics.md 10.1).
 type LambdaReport struct {
 	Type ReportType `json:"type,omitempty" enum:"lambda" default:"lambda"`
-	PlainArtifacts[LambdaArtifact]
+	ReportedArtifacts[LambdaArtifact]
 }
 
 // LambdaArtifact is one function.
@@ -287,7 +245,7 @@ func (r *LambdaReport) Check() bool { return r.Type.matches("lambda") && r.valid
 // ServerlessReport is the body of serverless_report (docs/semantics.md 10.1).
 type ServerlessReport struct {
 	Type ReportType `json:"type,omitempty" enum:"serverless" default:"serverless"`
-	PlainArtifacts[ServerlessArtifact]
+	ReportedArtifacts[ServerlessArtifact]
 }
 
 // ServerlessArtifact is one function.
@@ -306,27 +264,21 @@ func (Fingerprint) Schema(huma.Registry) *huma.Schema {
 }
 
 func (f Fingerprint) valid() bool {
-	if len(f) != 64 {
-		return false
-	}
-	for i := range len(f) {
-		if c := f[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
+	return len(f) == 64 && !strings.ContainsFunc(string(f), func(c rune) bool { return (c < '0' || c > '9') && (c < 'a' || c > 'f') })
 }
 
 // Digests maps the names of images to their fingerprints.
 type Digests map[string]Fingerprint
 
-func (d Digests) valid() bool {
-	for _, fingerprint := range d {
-		if !fingerprint.valid() {
+// allValid reports whether every fingerprint is there and in form. For an empty one it is false, as the schema must
+// distinguish it from null.
+func allValid[F ~string](digests map[string]F) bool {
+	for _, fingerprint := range digests {
+		if !Fingerprint(fingerprint).valid() {
 			return false
 		}
 	}
-	return d != nil
+	return digests != nil
 }
 
 // PartialFingerprint is a Fingerprint, or "" where the reporter could not learn it.
@@ -340,17 +292,6 @@ func (PartialFingerprint) Schema(huma.Registry) *huma.Schema {
 // PartialDigests are Digests some of which may be unknown
 // (docs/semantics.md 10.3).
 type PartialDigests map[string]PartialFingerprint
-
-// complete reports whether every fingerprint is there and in form. For an empty one it is false, as the
-// schema must distinguish it from null.
-func (d PartialDigests) complete() bool {
-	for _, fingerprint := range d {
-		if !Fingerprint(fingerprint).valid() {
-			return false
-		}
-	}
-	return d != nil
-}
 
 // plainDigests returns digests with plain texts for fingerprints.
 func plainDigests[F ~string](digests map[string]F) map[string]string {
