@@ -292,7 +292,7 @@ func (v *Validator) checkString(s *huma.Schema, value any, at string, found Find
 	case !PlainText(text):
 		found.Add(at, UnreadableText, value)
 	case s.MinLength != nil && utf8.RuneCountInString(text) < *s.MinLength:
-		found.Add(at, "String should have at least "+count(*s.MinLength, "character"), value)
+		found.Add(at, "String should have at least "+evidence.Count(*s.MinLength, "character"), value)
 	case s.MaxLength != nil && utf8.RuneCountInString(text) > *s.MaxLength:
 		found.Add(at, TooLongText(*s.MaxLength), value)
 	case s.Format == PlainTextFormat && hasControls(text):
@@ -306,7 +306,9 @@ func (v *Validator) checkString(s *huma.Schema, value any, at string, found Find
 }
 
 // TooLongText is the finding on a string of more than most characters.
-func TooLongText(most int) string { return "String should have at most " + count(most, "character") }
+func TooLongText(most int) string {
+	return "String should have at most " + evidence.Count(most, "character")
+}
 
 // UnreadableText is the finding on text that is not UTF-8.
 const UnreadableText = "Input should be a valid string, unable to parse raw data as a unicode string"
@@ -361,9 +363,9 @@ func (v *Validator) checkArray(s *huma.Schema, value any, at string, found Findi
 	}
 	switch {
 	case s.MinItems != nil && len(items) < *s.MinItems:
-		found.Add(at, fmt.Sprintf("List should have at least %s after validation, not %d", count(*s.MinItems, "item"), len(items)), value)
+		found.Add(at, fmt.Sprintf("List should have at least %s after validation, not %d", evidence.Count(*s.MinItems, "item"), len(items)), value)
 	case s.MaxItems != nil && len(items) > *s.MaxItems:
-		found.Add(at, fmt.Sprintf("List should have at most %s after validation, not %d", count(*s.MaxItems, "item"), len(items)), value)
+		found.Add(at, fmt.Sprintf("List should have at most %s after validation, not %d", evidence.Count(*s.MaxItems, "item"), len(items)), value)
 	}
 	for i, item := range items {
 		items[i] = v.Check(s.Items, item, at+"["+strconv.Itoa(i)+"]", found)
@@ -457,13 +459,6 @@ func Join(at, name string) string {
 		return name
 	}
 	return at + "." + name
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
 }
 
 // Fault is the answer to a request with one finding.
