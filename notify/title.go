@@ -13,42 +13,30 @@ const maxName = 80
 
 // title says where something happened, and what.
 func title(n *notification.Notice) string {
-	what := cmp.Or(happened(n), plain(n.Description), "Something happened")
+	what := cmp.Or(plain(n.Description), "Something happened")
+	if happened, known := happenings[n.EventType]; known {
+		what = happened(n)
+	}
 	if subject := evidence.ShortenTo(plain(cmp.Or(n.Environment, n.Flow)), maxName); subject != "" {
 		return subject + ": " + what
 	}
 	return what
 }
 
-// happened says in a few words what happened, "" for an event that it does not know.
-func happened(n *notification.Notice) string {
-	switch n.EventType {
-	case notification.EventArtifactStarted:
-		return artifactName(n) + " started running"
-	case notification.EventArtifactExited:
-		return artifactName(n) + " stopped running"
-	case notification.EventArtifactScaled:
-		return artifactName(n) + " was scaled"
-	case notification.EventArtifactAllowed:
-		return artifactName(n) + " was allowed"
-	case notification.EventNonCompliant:
-		return "no longer compliant"
-	case notification.EventCompliant:
-		return "compliant again"
-	case notification.EventBreakGlass:
-		return "something was admitted against the verdict"
-	case notification.EventTrailStarted:
-		return trailName(n) + " was started"
-	case notification.EventArtifactReported:
-		return artifactName(n) + " was reported"
-	case notification.EventAttestation:
-		return attestationReported(n.Attestation)
-	case notification.EventApproval:
-		return artifactName(n) + " " + approved(n.Approval)
-	case notification.EventTest:
-		return "Test of the action " + short(n.Action)
-	}
-	return ""
+// happenings say in a few words what happened, by the type of the event.
+var happenings = map[string]func(n *notification.Notice) string{
+	notification.EventArtifactStarted:  func(n *notification.Notice) string { return artifactName(n) + " started running" },
+	notification.EventArtifactExited:   func(n *notification.Notice) string { return artifactName(n) + " stopped running" },
+	notification.EventArtifactScaled:   func(n *notification.Notice) string { return artifactName(n) + " was scaled" },
+	notification.EventArtifactAllowed:  func(n *notification.Notice) string { return artifactName(n) + " was allowed" },
+	notification.EventNonCompliant:     func(*notification.Notice) string { return "no longer compliant" },
+	notification.EventCompliant:        func(*notification.Notice) string { return "compliant again" },
+	notification.EventBreakGlass:       func(*notification.Notice) string { return "something was admitted against the verdict" },
+	notification.EventTrailStarted:     func(n *notification.Notice) string { return trailName(n) + " was started" },
+	notification.EventArtifactReported: func(n *notification.Notice) string { return artifactName(n) + " was reported" },
+	notification.EventAttestation:      func(n *notification.Notice) string { return attestationReported(n.Attestation) },
+	notification.EventApproval:         func(n *notification.Notice) string { return artifactName(n) + " " + approved(n.Approval) },
+	notification.EventTest:             func(n *notification.Notice) string { return "Test of the action " + short(n.Action) },
 }
 
 // artifactName names the artifact. A notice without one is about several.
