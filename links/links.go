@@ -42,32 +42,14 @@ func (l Links) Invitation(org, secret string) string { return l.page("-", "invit
 // Organization is the page of an organization.
 func (l Links) Organization(org string) string { return l.page(org) }
 
-// Environments is the page that lists environments.
-func (l Links) Environments(org string) string { return l.page(org, "environments") }
-
-// Flows is the page that lists flows.
-func (l Links) Flows(org string) string { return l.page(org, "flows") }
-
-// Policies is the page that lists policies.
-func (l Links) Policies(org string) string { return l.page(org, "policies") }
+// Section is a part of the pages of an organization, such as the list of its flows.
+func (l Links) Section(org, name string) string { return l.page(org, name) }
 
 // Policy is the page of a policy.
 func (l Links) Policy(org, name string) string { return l.page(org, "policies", name) }
 
-// Controls is the page that lists controls.
-func (l Links) Controls(org string) string { return l.page(org, "controls") }
-
 // Control is the page of a control.
 func (l Links) Control(org, identifier string) string { return l.page(org, "controls", identifier) }
-
-// Deployments is the page of deployments.
-func (l Links) Deployments(org string) string { return l.page(org, "deployments") }
-
-// Members is the page that lists members.
-func (l Links) Members(org string) string { return l.page(org, "members") }
-
-// Search is the page that searches.
-func (l Links) Search(org string) string { return l.page(org, "search") }
 
 // Environment is the page of an environment.
 func (l Links) Environment(org, environment string) string {
@@ -148,7 +130,7 @@ func (l Links) AssertSelf(org, fingerprint string) string {
 	return l.api("asserts", org, "fingerprint", fingerprint)
 }
 
-// ProofSelf is the address of the proof that the log has a fact of a kind.
+// ProofSelf is the address of the proof that a fact of a kind is in the transparency log.
 func (l Links) ProofSelf(org, kind, id string) string { return l.api("log", org, "proof", kind, id) }
 
 // ControlSelf is the address of a control in the API.
@@ -158,9 +140,6 @@ func (l Links) ControlSelf(org, identifier string) string { return l.api("contro
 func (l Links) Evidence(org, flow, trail, id string) string {
 	return l.api("attestations", org, flow, "trail", trail, "attestation", id, "evidence")
 }
-
-// LogProof is the address of the proof that a fact of a kind is in the transparency log.
-func (l Links) LogProof(org, kind, id string) string { return l.api("log", org, "proof", kind, id) }
 
 // ArtifactPackage is the address of the audit package of an artifact.
 func (l Links) ArtifactPackage(org, flow, fingerprint string) string {

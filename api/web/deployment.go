@@ -129,9 +129,5 @@ func medianLead(all []deployments.Deployment) (int, *float64) {
 		return 0, nil
 	}
 	slices.Sort(known)
-	middle := len(known) / 2
-	if len(known)%2 == 1 {
-		return len(known), &known[middle]
-	}
-	return len(known), new((known[middle-1] + known[middle]) / 2)
+	return len(known), new((known[(len(known)-1)/2] + known[len(known)/2]) / 2)
 }

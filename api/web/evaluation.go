@@ -21,8 +21,8 @@ const maxEvaluated = 5
 
 // evaluation is what a file would change in an environment.
 type evaluation struct {
-	// Better, Worse and Same count artifacts by what would become of them.
-	Better, Worse, Same int
+	// Changes count artifacts by what would become of them, as the API calls it.
+	Changes map[string]int
 	// Shown are artifacts that would not be compliant or would change, the first ones of Told.
 	Shown []governance.EvaluatedArtifact
 	Told  int
@@ -120,12 +120,13 @@ func evaluationQuery(shown *evaluationPage, file *multipart.FileHeader) (server.
 func (e *evaluation) decode(content io.Reader) error {
 	decoder := jsonstream.NewDecoder(content)
 	var leftOut map[string]int
+	e.Changes = map[string]int{}
 	err := decoder.Object(map[string]any{
 		"artifacts": func() error { return e.decodeArtifact(decoder) }, "artifacts_left_out": &leftOut,
 	})
-	e.Better += leftOut["became-compliant"]
-	e.Worse += leftOut["became-non-compliant"]
-	e.Same += leftOut["unchanged"]
+	for change, number := range leftOut {
+		e.Changes[change] += number
+	}
 	return err
 }
 
@@ -134,14 +135,7 @@ func (e *evaluation) decodeArtifact(decoder *jsonstream.Decoder) error {
 	if err := decoder.Decode(&one); err != nil {
 		return err
 	}
-	switch one.Change {
-	case "became-compliant":
-		e.Better++
-	case "became-non-compliant":
-		e.Worse++
-	default:
-		e.Same++
-	}
+	e.Changes[one.Change]++
 	if one.Then && one.Change == "unchanged" {
 		return nil
 	}

@@ -113,7 +113,7 @@ func TestEvaluationCountsWhatItsAnswerLeavesOut(t *testing.T) {
 	var e evaluation
 	err := e.decode(strings.NewReader(`{"artifacts": [{"name": "a", "change": "became-non-compliant", "explanation": [{"text": "x"}], "explanation_left_out": 7}],
 		"artifacts_left_out": {"became-non-compliant": 3, "became-compliant": 2, "unchanged": 1}}`))
-	if err != nil || e.Worse != 4 || e.Better != 2 || e.Same != 1 || len(e.Shown) != 1 || e.Shown[0].LeftOut != 7 {
+	if err != nil || e.Changes["became-non-compliant"] != 4 || e.Changes["became-compliant"] != 2 || e.Changes["unchanged"] != 1 || len(e.Shown) != 1 || e.Shown[0].LeftOut != 7 {
 		t.Errorf("got %+v %v", e, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 
+	"attestry/api/proofs"
 	"attestry/api/web/view"
 )
 
@@ -20,19 +21,14 @@ func (r *Request) Logged(org string, facts []string) (map[string]*Logged, error)
 	if len(facts) == 0 {
 		return nil, nil
 	}
-	var answer struct {
-		Entries []struct {
-			Fact  string `json:"fact"`
-			Index int64  `json:"index"`
-		} `json:"entries"`
-	}
+	var answer proofs.LogEntriesResponse
 	if _, err := r.GetIfThere(Target("/log/%s/entries", org)+"?"+url.Values{"facts": facts}.Encode(), &answer); err != nil {
 		return nil, err
 	}
 	found := map[string]*Logged{}
 	for _, entry := range answer.Entries {
 		kind, id, _ := strings.Cut(entry.Fact, "/")
-		found[entry.Fact] = &Logged{Index: entry.Index, Proof: view.Pages.LogProof(org, kind, id)}
+		found[entry.Fact] = &Logged{Index: entry.Index, Proof: view.Pages.ProofSelf(org, kind, id)}
 	}
 	return found, nil
 }

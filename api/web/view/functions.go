@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"html/template"
 	"maps"
 	"math"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 
 	"attestry/evidence"
 	"attestry/links"
@@ -35,7 +37,6 @@ func functions(clock evidence.Clock) template.FuncMap {
 		"commit":     shortCommit,
 		"count":      humanize.Comma,
 		"plural":     Plural,
-		"matches":    matches,
 		"state":      newBadge,
 		"page":       func() links.Links { return Pages },
 		"cut":        func(text string) string { return Cut(text, maxText) },
@@ -98,12 +99,7 @@ func shortCommit(commit string) string {
 }
 
 // Plural is a number with a noun.
-func Plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return humanize.Comma(int64(n)) + " " + noun + "s"
-}
+func Plural(n int, noun string) string { return english.Plural(n, noun, "") }
 
 // units are those of durations, with how many seconds they have and from how many on they are used.
 var units = []struct {
@@ -138,14 +134,6 @@ func policyPage(address string) string {
 		return ""
 	}
 	return "/" + org + "/policies/" + name
-}
-
-// matches says how many entries a filter has left.
-func matches(n int) string {
-	if n == 1 {
-		return "1 match"
-	}
-	return humanize.Comma(int64(n)) + " matches"
 }
 
 // external is a link that a client has sent, as text unless it is one of the web.
@@ -220,27 +208,19 @@ func newBadge(state any) badge {
 		return newBadge(*state)
 	case bool:
 		if state {
-			return badge{"good", "compliant"}
+			return badges[evidence.Compliant]
 		}
-		return badge{"bad", "not compliant"}
+		return badges[evidence.NonCompliant]
 	case string:
-		return wordBadge(evidence.Status(state))
+		return cmp.Or(badges[evidence.Status(state)], badge{"unknown", strings.ToLower(state)})
 	case evidence.Status:
-		return wordBadge(state)
+		return newBadge(string(state))
 	}
 	return badge{"unknown", "unknown"}
 }
 
-func wordBadge(state evidence.Status) badge {
-	switch state {
-	case evidence.Compliant:
-		return badge{"good", "compliant"}
-	case evidence.NonCompliant:
-		return badge{"bad", "not compliant"}
-	case evidence.Incomplete:
-		return badge{"open", "incomplete"}
-	case evidence.Missing:
-		return badge{"open", "missing"}
-	}
-	return badge{"unknown", strings.ToLower(string(state))}
+// badges are the states of trails and artifacts.
+var badges = map[evidence.Status]badge{
+	evidence.Compliant: {"good", "compliant"}, evidence.NonCompliant: {"bad", "not compliant"},
+	evidence.Incomplete: {"open", "incomplete"}, evidence.Missing: {"open", "missing"},
 }
