@@ -121,7 +121,7 @@ func (a *artifactPage) loadRecord(p *page, id string) error {
 	}
 	for _, one := range found.Data {
 		for _, status := range one.Status.Artifacts {
-			if status.ID != nil && *status.ID == id {
+			if status.ArtifactID != nil && *status.ArtifactID == id {
 				return a.loadFrom(p, one.Name, status.Entries)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"attestry/api/attestations"
 	"attestry/api/jsonstream"
 	"attestry/api/resource"
 	"attestry/api/web/request"
@@ -24,25 +25,6 @@ const (
 	sectionRows = 50
 )
 
-// attestationRow is what a table shows of an attestation.
-type attestationRow struct {
-	ID         string  `json:"attestation_id"`
-	Name       string  `json:"attestation_name"`
-	CreatedAt  float64 `json:"created_at"`
-	ReportedBy string  `json:"reported_by"`
-	// Evidence is the SHA-256 of the file that is attached, nil for none.
-	Evidence *string `json:"evidence_archive_fingerprint"`
-	// Reason is why it overrides another one, nil if it does not. Overridden is that other one, nil
-	// where nothing had been reported.
-	Reason     *string `json:"reason"`
-	Overridden *string `json:"overridden_attestation_id"`
-	Finding    string  `json:"finding"`
-	// Found says in words what it found, nil for types that are shown by their verdict alone.
-	Found []string `json:"-"`
-	// Logged is where the transparency log has it, nil if it has not.
-	Logged *request.Logged `json:"-"`
-}
-
 const (
 	// maxFound is how many lines of what an attestation found a page shows.
 	maxFound = 8
@@ -56,10 +38,10 @@ func (a *attestation) setFound(answer json.RawMessage) error {
 	if err := json.Unmarshal(answer, &members); err != nil {
 		return err
 	}
-	if kind, ok := recorded.TypeOf(a.Type); !ok || kind.Member != "" {
+	if kind, ok := recorded.TypeOf(a.AttestationType); !ok || kind.Member != "" {
 		a.Payload = view.Cut(string(members[cmp.Or(kind.Member, recorded.DataMember)]), maxPayload)
 	}
-	lines, more := first(recorded.Summary(a.Type, a.Finding, a.Reason != nil, members), maxFound)
+	lines, more := first(recorded.Summary(a.AttestationType, a.Finding, a.Reason != nil, members), maxFound)
 	for _, line := range lines {
 		a.Found = append(a.Found, strings.Clone(view.Excerpt(line))) // without the answer, which may be large
 	}
@@ -69,44 +51,28 @@ func (a *attestation) setFound(answer json.RawMessage) error {
 	return nil
 }
 
+// attestation is an attestation as pages show it.
 type attestation struct {
-	attestationRow
-	Type         string                                    `json:"attestation_type"`
-	Compliant    bool                                      `json:"is_compliant"`
-	Flow         string                                    `json:"flow_name"`
-	Trail        string                                    `json:"trail_name"`
-	Fingerprint  string                                    `json:"artifact_fingerprint"`
-	Targets      []string                                  `json:"target_artifacts"`
-	Commit       *resource.GitCommitInfo                   `json:"git_commit_info"`
-	OriginURL    *string                                   `json:"origin_url"`
-	Description  *string                                   `json:"description"`
-	ExternalURLs map[string]resource.ExternalAttachmentUrl `json:"external_urls"`
-	Annotations  map[string]string                         `json:"annotations"`
-	UserData     json.RawMessage                           `json:"user_data"`
+	attestations.Attestation
+	// Found says in words what it found, nil for types that are shown by their verdict alone.
+	Found []string `json:"-"`
 	// Payload is what its type judged, or the beginning of it.
 	Payload string `json:"-"`
+	// Logged is where the transparency log has it, nil if it has not.
+	Logged *request.Logged `json:"-"`
 }
 
-// UserText is the data that its client has sent along, "" for none.
-func (a *attestation) UserText() string { return userText(a.UserData) }
-
-// userText is data of a client as text, "" for none.
-func userText(data json.RawMessage) string {
-	if text := string(data); text != "{}" && text != "null" {
-		return text
-	}
-	return ""
+// brief is the attestation without what may be large and tables do not show.
+func (a attestation) brief() *attestation {
+	a.Payload, a.Description, a.ExternalURLs, a.Annotations, a.UserData, a.AttestationPayload = "", nil, nil, nil, nil, attestations.AttestationPayload{}
+	return &a
 }
 
 // entry is an attestation that a template requires, or that is there.
 type entry struct {
-	Name       string  `json:"attestation_name"`
-	Type       *string `json:"attestation_type"`
-	ID         *string `json:"attestation_id"`
-	Compliant  *bool   `json:"is_compliant"`
-	Unexpected bool    `json:"unexpected"`
+	resource.AttestationComplianceStatus
 	// Details is nil for what is missing, and for what is beyond maxDetails.
-	Details *attestationRow `json:"-"`
+	Details *attestation `json:"-"`
 	// Asked is set if the address names this one.
 	Asked bool `json:"-"`
 	// Anchor is set if the entry has an HTML id. An attestation of several artifacts has an entry for each, and
@@ -115,18 +81,18 @@ type entry struct {
 }
 
 // Missing reports whether nothing was attested.
-func (e *entry) Missing() bool { return e.ID == nil }
+func (e *entry) Missing() bool { return e.AttestationID == nil }
 
 // State is the verdict, as the function state of templates takes it.
 func (e *entry) State() any {
 	if e.Missing() {
 		return "MISSING"
 	}
-	return e.Compliant
+	return e.IsCompliant
 }
 
 // failing reports whether the entry keeps its trail from being compliant.
-func (e *entry) failing() bool { return !e.Missing() && e.Compliant != nil && !*e.Compliant }
+func (e *entry) failing() bool { return !e.Missing() && e.IsCompliant != nil && !*e.IsCompliant }
 
 // section lists the attestations of a trail itself, or of one of its artifacts.
 type section struct {
@@ -155,8 +121,8 @@ func mark(asked string, sections ...*section) bool {
 			if one.Missing() {
 				continue
 			}
-			one.Asked, one.Anchor = *one.ID == asked, !seen[*one.ID]
-			seen[*one.ID] = true
+			one.Asked, one.Anchor = *one.AttestationID == asked, !seen[*one.AttestationID]
+			seen[*one.AttestationID] = true
 		}
 	}
 	return seen[asked]
@@ -176,8 +142,8 @@ func (p *page) detail(org, asked string, facts []string, sections ...*section) (
 			if one.Missing() {
 				continue
 			}
-			if _, known := waiting[*one.ID]; known || len(waiting) < maxDetails {
-				waiting[*one.ID] = append(waiting[*one.ID], one)
+			if _, known := waiting[*one.AttestationID]; known || len(waiting) < maxDetails {
+				waiting[*one.AttestationID] = append(waiting[*one.AttestationID], one)
 			}
 		}
 	}
@@ -204,13 +170,13 @@ func (p *page) detail(org, asked string, facts []string, sections ...*section) (
 			if err := one.setFound(answer); err != nil {
 				return err
 			}
-			one.Logged = entries["attestation/"+one.ID]
-			if one.ID == asked {
+			one.Logged = entries["attestation/"+one.AttestationID]
+			if one.AttestationID == asked {
 				found = &one
 			}
-			row := one.attestationRow // without the rest, which may be large
-			for _, entry := range waiting[one.ID] {
-				entry.Details = &row
+			row := one.brief()
+			for _, entry := range waiting[one.AttestationID] {
+				entry.Details = row
 			}
 			return nil
 		}})

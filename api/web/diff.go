@@ -36,14 +36,13 @@ type diffPage struct {
 
 func (s *Site) showDiff(p *page) error {
 	shown := diffPage{Org: p.Org(), From: p.C.Query("from", "~1"), To: p.C.Query("to", "~0")}
-	moved, err := p.findEnvironment(&shown.Environment)
-	if err != nil || moved {
+	if moved, err := p.findEnvironment(&shown.Environment); err != nil || moved {
 		return err
 	}
 	p.APIPath = request.Target("/env-diff/%s", shown.Org) + "?" + url.Values{
 		"snappish1": {snappish(shown.Environment.Name, shown.From)}, "snappish2": {snappish(shown.Environment.Name, shown.To)},
 	}.Encode()
-	err = shown.load(p)
+	err := shown.load(p)
 	if refused, ok := p.PassOn(err); ok {
 		shown.Failed, err = refused.Message, nil
 	}

@@ -56,20 +56,16 @@ type historyEntry struct {
 }
 
 func (s *Site) showEnvironment(p *page) error {
-	org, name := p.Org(), p.Parameter("environment")
-	shown := environmentPage{Org: org, Filter: p.filter()}
-	if err := p.Get(request.Target("/environments/%s/%s", org, name), &shown.Environment); err != nil {
+	shown := environmentPage{Org: p.Org(), Filter: p.filter()}
+	if moved, err := p.findEnvironment(&shown.Environment); err != nil || moved {
 		return err
 	}
-	if shown.Environment.Name != name { // it was renamed
-		return p.Redirect(shown.Environment.Name)
-	}
-	shown.Environment.prepare(org, s.Clock())
+	shown.Environment.prepare(shown.Org, s.Clock())
 	shown.Environment.Description = view.Cut(shown.Environment.Description, maxDescription)
 	if err := shown.load(p); err != nil {
 		return err
 	}
-	return p.Render("environment", name, shown)
+	return p.Render("environment", shown.Environment.Name, shown)
 }
 
 // load reads the snapshot and the history.
@@ -159,8 +155,7 @@ type eventsPage struct {
 
 func (s *Site) showEvents(p *page) error {
 	shown := eventsPage{Org: p.Org()}
-	moved, err := p.findEnvironment(&shown.Environment)
-	if err != nil || moved {
+	if moved, err := p.findEnvironment(&shown.Environment); err != nil || moved {
 		return err
 	}
 	number := p.Number("page")

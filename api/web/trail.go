@@ -8,6 +8,7 @@ import (
 
 	"attestry/api/packages"
 	"attestry/api/pipelines"
+	"attestry/api/resource"
 	"attestry/api/web/request"
 	"attestry/api/web/view"
 	"attestry/evidence/audit"
@@ -32,24 +33,18 @@ type trail struct {
 	Events []trailEvent `json:"events"`
 }
 
-// UserText is the data that its client has sent along, "" for none.
-func (t *trail) UserText() string { return userText(t.UserData) }
-
 // artifactStatus is an artifact that a template requires, or that is there.
 type artifactStatus struct {
-	Name        string  `json:"-"`
-	Fingerprint *string `json:"artifact_fingerprint"`
-	ID          *string `json:"artifact_id"`
-	State       string  `json:"status"`
-	Entries     []entry `json:"attestations_statuses"`
-	Unexpected  bool    `json:"unexpected"`
-	Section     section `json:"-"`
-	Link        string  `json:"-"`
+	Name string `json:"-"`
+	resource.ArtifactComplianceStatus
+	Entries []entry `json:"attestations_statuses"`
+	Section section `json:"-"`
+	Link    string  `json:"-"`
 }
 
 // has reports whether an attestation counts for the artifact.
 func (a *artifactStatus) has(attestation string) bool {
-	return slices.ContainsFunc(a.Entries, func(e entry) bool { return !e.Missing() && *e.ID == attestation })
+	return slices.ContainsFunc(a.Entries, func(e entry) bool { return !e.Missing() && *e.AttestationID == attestation })
 }
 
 // artifacts lists those of the trail: first as its template has them, then the others by name.
@@ -145,8 +140,8 @@ func (t *trailPage) prepare(from string) {
 	t.Number = len(all)
 	t.note("", of.Status.Entries)
 	for _, artifact := range all {
-		if artifact.Fingerprint == nil {
-			t.noteOne(wrong{Artifact: artifact.Name, State: artifact.State})
+		if artifact.ArtifactFingerprint == nil {
+			t.noteOne(wrong{Artifact: artifact.Name, State: artifact.Status})
 		}
 		t.note(artifact.Name, artifact.Entries)
 	}
@@ -168,8 +163,8 @@ func (t *trailPage) divide(all []artifactStatus, from int) {
 	for end < len(all) && rows < trailRows {
 		one := all[end]
 		one.Section = t.section("artifact "+one.Name, one.Entries)
-		if one.Fingerprint != nil {
-			one.Link = view.Pages.Artifact(t.Org, t.Trail.Flow.Name, *one.Fingerprint, *one.ID)
+		if one.ArtifactFingerprint != nil {
+			one.Link = view.Pages.Artifact(t.Org, t.Trail.Flow.Name, *one.ArtifactFingerprint, *one.ArtifactID)
 		}
 		if rows += 1 + len(one.Section.Entries); rows > trailRows && end > from {
 			break
@@ -217,7 +212,7 @@ func (t *trailPage) noteOne(one wrong) {
 // load reads the attestations, and AskedID with them.
 func (t *trailPage) load(p *page) error {
 	found, _, err := p.detail(t.Org, t.AskedID, nil, t.sections()...)
-	if found != nil && found.Flow == t.Trail.Flow.Name && found.Trail == t.Trail.Name {
+	if found != nil && found.FlowName == t.Trail.Flow.Name && found.TrailName == t.Trail.Name {
 		t.Asked = found
 	}
 	return err

@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"encoding/json"
 	"html/template"
 	"maps"
 	"math"
@@ -45,6 +46,7 @@ func functions(clock evidence.Clock) template.FuncMap {
 		"excerpt":    Excerpt,
 		"isCut":      func(text string) bool { return Cut(text, maxText) != text },
 		"known":      Known,
+		"userText":   userText,
 		"excess":     func(number, limit int) int { return max(0, number-limit) },
 		"duration":   duration,
 		"policyPage": policyPage,
@@ -192,6 +194,14 @@ func Known(sent *string) string {
 		return ""
 	}
 	return *sent
+}
+
+// userText is data that a client has sent along as text, "" for none.
+func userText(data json.RawMessage) string {
+	if text := string(data); text != "{}" && text != "null" {
+		return text
+	}
+	return ""
 }
 
 // badge is a state as pages show it: never by its color alone.
