@@ -16,12 +16,12 @@ import (
 // AdmissionSettings say how an environment answers clusters (docs/semantics.md 25.1). What a request leaves out has its
 // default.
 type AdmissionSettings struct {
-	Mode             string   `json:"mode" enum:"off,warn,deny" doc:"Whether what is not right is admitted, admitted with a warning or denied."`
-	Tags             string   `json:"tags,omitempty" enum:"deny,warn,resolve" default:"deny" doc:"For images without a digest. To resolve takes the newest artifact that was reported under the name and tag."`
-	UnknownArtifacts string   `json:"unknown_artifacts,omitempty" enum:"policies,deny,warn,admit" default:"policies" doc:"For artifacts that no flow knows. Policies decide about them if they ask for provenance; without a policy they are denied."`
-	Failure          string   `json:"failure,omitempty" enum:"deny,admit" default:"deny" doc:"For reviews that cannot be read."`
-	ExemptNamespaces []string `json:"exempt_namespaces,omitempty" maxItems:"100" doc:"Namespaces that are not judged; kube-system if left out."`
-	BreakGlass       string   `json:"break_glass,omitempty" maxLength:"317" doc:"Key of a label or annotation whose value is the reason to admit a workload whatever the verdict is. Left out for none."`
+	Mode             evidence.AdmissionMode `json:"mode" enum:"off,warn,deny" doc:"Whether what is not right is admitted, admitted with a warning or denied."`
+	Tags             evidence.AdmissionRule `json:"tags,omitempty" enum:"deny,warn,resolve" default:"deny" doc:"For images without a digest. To resolve takes the newest artifact that was reported under the name and tag."`
+	UnknownArtifacts evidence.AdmissionRule `json:"unknown_artifacts,omitempty" enum:"policies,deny,warn,admit" default:"policies" doc:"For artifacts that no flow knows. Policies decide about them if they ask for provenance; without a policy they are denied."`
+	Failure          evidence.AdmissionRule `json:"failure,omitempty" enum:"deny,admit" default:"deny" doc:"For reviews that cannot be read."`
+	ExemptNamespaces []string               `json:"exempt_namespaces,omitempty" maxItems:"100" doc:"Namespaces that are not judged; kube-system if left out."`
+	BreakGlass       string                 `json:"break_glass,omitempty" maxLength:"317" doc:"Key of a label or annotation whose value is the reason to admit a workload whatever the verdict is. Left out for none."`
 }
 
 func (h *handlers) getSettings(_ context.Context, _ *resource.EnvironmentPath, environment evidence.Environment) (*server.Answer[AdmissionSettings], error) {
@@ -29,10 +29,8 @@ func (h *handlers) getSettings(_ context.Context, _ *resource.EnvironmentPath, e
 }
 
 func showSettings(s evidence.AdmissionSettings) AdmissionSettings {
-	return AdmissionSettings{
-		Mode: string(s.Mode), Tags: string(s.Tags), UnknownArtifacts: string(s.UnknownArtifacts), Failure: string(s.Failure),
-		ExemptNamespaces: slices.Concat([]string{}, s.ExemptNamespaces), BreakGlass: s.BreakGlass,
-	}
+	s.ExemptNamespaces = slices.Concat([]string{}, s.ExemptNamespaces)
+	return AdmissionSettings(s)
 }
 
 // putSettings replaces the settings, in one batch with the entry of the audit log that says what has changed.
@@ -48,13 +46,12 @@ func (h *handlers) putSettings(ctx context.Context, in *resource.EnvironmentPath
 }
 
 func (s *AdmissionSettings) evidence() evidence.AdmissionSettings {
-	settings := evidence.DefaultAdmission()
-	settings.Mode, settings.BreakGlass = evidence.AdmissionMode(s.Mode), s.BreakGlass
-	settings.Tags = cmp.Or(evidence.AdmissionRule(s.Tags), settings.Tags)
-	settings.UnknownArtifacts = cmp.Or(evidence.AdmissionRule(s.UnknownArtifacts), settings.UnknownArtifacts)
-	settings.Failure = cmp.Or(evidence.AdmissionRule(s.Failure), settings.Failure)
-	if s.ExemptNamespaces != nil {
-		settings.ExemptNamespaces = storage.Distinct(s.ExemptNamespaces)
+	settings, defaults := evidence.AdmissionSettings(*s), evidence.DefaultAdmission()
+	settings.Tags = cmp.Or(settings.Tags, defaults.Tags)
+	settings.UnknownArtifacts = cmp.Or(settings.UnknownArtifacts, defaults.UnknownArtifacts)
+	settings.Failure = cmp.Or(settings.Failure, defaults.Failure)
+	if settings.ExemptNamespaces = storage.Distinct(s.ExemptNamespaces); s.ExemptNamespaces == nil {
+		settings.ExemptNamespaces = defaults.ExemptNamespaces
 	}
 	return settings
 }
