@@ -73,10 +73,10 @@ func (h *handlers) environmentDiff(ctx context.Context, in *environmentDiffInput
 		return nil, err
 	}
 	return server.Answered(EnvironmentDiffResponse{
-		Snappish1:  DiffItem{SnapshotID: sides[0].snapshotID(), Artifacts: flows.onlyIn(comparison.OnlyFirst)},
-		Snappish2:  DiffItem{SnapshotID: sides[1].snapshotID(), Artifacts: flows.onlyIn(comparison.OnlySecond)},
-		Changed:    DiffItem{Artifacts: flows.changed(comparison.Changed)},
-		NotChanged: DiffItem{Artifacts: flows.unchanged(comparison.Same)},
+		Snappish1:  DiffItem{SnapshotID: sides[0].snapshotID(), Artifacts: byName(comparison.OnlyFirst, flows.alone)},
+		Snappish2:  DiffItem{SnapshotID: sides[1].snapshotID(), Artifacts: byName(comparison.OnlySecond, flows.alone)},
+		Changed:    DiffItem{Artifacts: byName(comparison.Changed, flows.changed)},
+		NotChanged: DiffItem{Artifacts: byName(comparison.Same, flows.unchanged)},
 	}), nil
 }
 
@@ -139,31 +139,34 @@ func (h *handlers) loadDiffFlows(ctx context.Context, comparison *snapshot.Compa
 	return h.Flows.Names(ctx, server.Access(ctx).OrgID, resource.SortUnique(ids))
 }
 
-// onlyIn shows what runs by one of the snapshots.
-func (f diffFlows) onlyIn(artifacts []snapshot.Artifact) []ArtifactInfo {
-	return sortByName(resource.Map(artifacts, func(artifact *snapshot.Artifact) ArtifactInfo {
-		info := f.info(artifact)
-		info.InstanceCount = new(artifact.Instances())
-		return info
-	}))
+// byName lists artifacts by name.
+func byName[T any](artifacts []T, show func(*T) ArtifactInfo) []ArtifactInfo {
+	infos := resource.Map(artifacts, show)
+	slices.SortFunc(infos, func(a, b ArtifactInfo) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Fingerprint, b.Fingerprint))
+	})
+	return infos
+}
+
+// alone shows what runs by one of the snapshots.
+func (f diffFlows) alone(artifact *snapshot.Artifact) ArtifactInfo {
+	info := f.info(artifact)
+	info.InstanceCount = new(artifact.Instances())
+	return info
 }
 
 // changed shows what runs by both snapshots, in other numbers of instances.
-func (f diffFlows) changed(pairs []snapshot.Pair) []ArtifactInfo {
-	return sortByName(resource.Map(pairs, func(pair *snapshot.Pair) ArtifactInfo {
-		info := f.inBoth(pair)
-		info.S1InstanceCount, info.S2InstanceCount = new(pair.First.Instances()), new(pair.Second.Instances())
-		return info
-	}))
+func (f diffFlows) changed(pair *snapshot.Pair) ArtifactInfo {
+	info := f.inBoth(pair)
+	info.S1InstanceCount, info.S2InstanceCount = new(pair.First.Instances()), new(pair.Second.Instances())
+	return info
 }
 
 // unchanged shows what runs by both snapshots, in the same number.
-func (f diffFlows) unchanged(pairs []snapshot.Pair) []ArtifactInfo {
-	return sortByName(resource.Map(pairs, func(pair *snapshot.Pair) ArtifactInfo {
-		info := f.inBoth(pair)
-		info.InstanceCount = new(pair.Second.Instances())
-		return info
-	}))
+func (f diffFlows) unchanged(pair *snapshot.Pair) ArtifactInfo {
+	info := f.inBoth(pair)
+	info.InstanceCount = new(pair.Second.Instances())
+	return info
 }
 
 // inBoth shows what runs by both snapshots as it is in the second one, with the pods of both.
@@ -184,11 +187,4 @@ func (f diffFlows) info(artifact *snapshot.Artifact) ArtifactInfo {
 		info.Flow, info.CommitURL = f[origin.Flow].Name, resource.NilIfEmpty(origin.CommitURL)
 	}
 	return info
-}
-
-func sortByName(infos []ArtifactInfo) []ArtifactInfo {
-	slices.SortFunc(infos, func(a, b ArtifactInfo) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Fingerprint, b.Fingerprint))
-	})
-	return infos
 }

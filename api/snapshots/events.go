@@ -273,26 +273,18 @@ func (h *handlers) limitRange(ctx context.Context, log *eventLog, start, end tim
 	if err != nil {
 		return err
 	}
-	log.bounds.From = start.At
-	if start.Snapshot != nil {
-		if log.bounds.From, err = h.snapshotTime(ctx, log, first); err != nil {
-			return err
-		}
+	if log.bounds.From, err = h.timeOf(ctx, log, start, first); err != nil {
+		return err
 	}
-	until := end.At
-	if end.Snapshot != nil {
-		if until, err = h.snapshotTime(ctx, log, last); err != nil {
-			return err
-		}
-	}
+	until, err := h.timeOf(ctx, log, end, last)
 	log.bounds.To = min(log.bounds.To, until)
-	return nil
+	return err
 }
 
-// snapshotTime is the timestamp of a snapshot of the log's environment; 0 when it has none.
-func (h *handlers) snapshotTime(ctx context.Context, log *eventLog, number int64) (float64, error) {
-	if number == 0 {
-		return 0, nil
+// timeOf is the time of a moment of a log. One that is a snapshot has its number; the time is 0 if there is none.
+func (h *handlers) timeOf(ctx context.Context, log *eventLog, moment timeline.Moment, number int64) (float64, error) {
+	if moment.Snapshot == nil || number == 0 {
+		return moment.At, nil
 	}
 	found, err := h.Snapshots.GetMany(ctx, log.environment.ID, []int64{number})
 	if err != nil || len(found) == 0 {
