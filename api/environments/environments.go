@@ -66,10 +66,14 @@ func (h *handlers) createEnvironment(ctx context.Context, _ *server.OrgPath, bod
 	if err := h.updateLogical(ctx, &fresh, created); err != nil {
 		return nil, err
 	}
-	if change.Policies != nil && !created {
-		err = h.applyPoliciesOf(ctx, body.Name)
+	if change.Policies == nil || created {
+		return server.CreatedOrOK(created), nil
 	}
-	return server.CreatedOrOK(created), err
+	ref, err := h.ResolveEnvironment(ctx, body.Name)
+	if err != nil {
+		return nil, err
+	}
+	return server.OK(), h.applyPolicies(ctx, ref)
 }
 
 // updateLogical adds the snapshots that follow from a PUT of an environment: of itself

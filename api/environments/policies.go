@@ -57,15 +57,6 @@ func (h *handlers) resolvePolicies(ctx context.Context, kind evidence.Environmen
 	return &names, nil
 }
 
-// applyPoliciesOf is applyPolicies for the environment of a name.
-func (h *handlers) applyPoliciesOf(ctx context.Context, name string) error {
-	ref, err := h.ResolveEnvironment(ctx, name)
-	if err != nil {
-		return err
-	}
-	return h.applyPolicies(ctx, ref)
-}
-
 // applyPolicies has what runs evaluated again and waits for the snapshot, unless the last snapshot applied the attached
 // policies. It compares with the snapshot, not with what the request has changed: so a repeated request completes one
 // that was interrupted.

@@ -210,11 +210,11 @@ func (w *writer) ofAllowed(ctx context.Context, allowed *evidence.Allowance) (no
 
 // ofAdmitted tells of a workload that was admitted for the reason it gave.
 func (w *writer) ofAdmitted(ctx context.Context, record *admission.Record) (noticeSet, error) {
-	found, err := w.store.Environments.GetMany(ctx, []string{record.Environment})
-	if err != nil || len(found) == 0 || found[0].Archived {
+	env, err := w.environment(ctx, record.Environment, 0)
+	if err != nil || env == nil {
 		return noticeSet{}, err
 	}
-	notice := w.environmentNotice(&environmentSnapshot{name: found[0].Name}, notification.EventBreakGlass,
+	notice := w.environmentNotice(env, notification.EventBreakGlass,
 		fmt.Sprintf("%s %s in namespace %s was admitted against the verdict: %s", record.Kind, record.Name, record.Namespace, record.Reason))
 	for _, refusal := range record.Refusals[:min(len(record.Refusals), notification.MaxDetails)] {
 		notice.Details = append(notice.Details, refusal.Image+": "+refusal.Reason)
