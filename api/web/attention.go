@@ -29,7 +29,7 @@ const (
 // attention is what needs attention in an organization beside its environments.
 type attention struct {
 	// Failed are the newest attestations that are not compliant. MoreFailed is set if there are others.
-	Failed     []attestation
+	Failed     []*attestation
 	MoreFailed bool
 	// Actions are those of which a target cannot be told.
 	Actions []organizations.ActionResponse
@@ -48,14 +48,8 @@ func (a *attention) Nothing() bool { return len(a.Actions)+len(a.Keys)+len(a.Acc
 
 // load asks the API for each kind once. What the viewer may not see does not need their attention.
 func (a *attention) load(p *page, now float64) error {
-	for _, read := range []func() error{
-		func() error { return a.loadFailed(p, now) },
-		func() error { return a.loadActions(p) },
-		func() error { return a.loadKeys(p, now) },
-		func() error { return a.loadAccounts(p, now) },
-		func() error { return a.loadTrails(p) },
-	} {
-		if err := read(); err != nil && !request.IsRefused(err, http.StatusForbidden) {
+	for _, read := range []func(*page, float64) error{a.loadFailed, a.loadActions, a.loadKeys, a.loadAccounts, a.loadTrails} {
+		if err := read(p, now); err != nil && !request.IsRefused(err, http.StatusForbidden) {
 			return err
 		}
 	}
@@ -75,14 +69,14 @@ func (a *attention) loadFailed(p *page, now float64) error {
 			var one attestation
 			err := decoder.Decode(&one)
 			if a.MoreFailed = len(a.Failed) == maxFailed; !a.MoreFailed {
-				a.Failed = append(a.Failed, one)
+				a.Failed = append(a.Failed, one.brief())
 			}
 			return err
 		}})
 	})
 }
 
-func (a *attention) loadActions(p *page) error {
+func (a *attention) loadActions(p *page, _ float64) error {
 	err := p.Get(request.Target("/actions/%s", p.Org()), &a.Actions)
 	a.Actions = slices.DeleteFunc(a.Actions, func(one organizations.ActionResponse) bool { return !resource.ZeroIfNil(one.IsFailing) })
 	return err
@@ -101,7 +95,7 @@ func (a *attention) loadAccounts(p *page, now float64) error {
 	return err
 }
 
-func (a *attention) loadTrails(p *page) error {
+func (a *attention) loadTrails(p *page, _ float64) error {
 	var found struct {
 		Trails []trail `json:"data"`
 	}

@@ -31,20 +31,21 @@ func (s *Site) showControl(p *page) error {
 	if text := shown.Control.Description; text != nil {
 		*text = view.Cut(*text, maxDescription)
 	}
-	for name, list := range map[string]struct {
+	for _, list := range []struct {
+		name string
 		head *server.PageEnvelope
 		into any
 	}{
-		"versions":  {&shown.Versions.PageEnvelope, &shown.Versions},
-		"coverage":  {&shown.Coverage.PageEnvelope, &shown.Coverage},
-		"decisions": {&shown.Decisions.PageEnvelope, &shown.Decisions},
+		{"versions", &shown.Versions.PageEnvelope, &shown.Versions},
+		{"coverage", &shown.Coverage.PageEnvelope, &shown.Coverage},
+		{"decisions", &shown.Decisions.PageEnvelope, &shown.Decisions},
 	} {
-		number := p.Number(name)
-		address := p.APIPath + "/" + name + "?per_page=" + strconv.Itoa(view.RowsPerPage) + "&page=" + strconv.Itoa(number)
+		number := p.Number(list.name)
+		address := p.APIPath + "/" + list.name + "?per_page=" + strconv.Itoa(view.RowsPerPage) + "&page=" + strconv.Itoa(number)
 		if err := p.Get(address, list.into); err != nil {
 			return err
 		}
-		shown.Pagers[name] = p.Pager(name, number, list.head.TotalPages)
+		shown.Pagers[list.name] = p.Pager(list.name, number, list.head.TotalPages)
 	}
 	number := func(v *governance.ControlVersion) int { return v.Version }
 	var err error

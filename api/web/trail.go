@@ -23,6 +23,7 @@ const (
 	maxEvents = 100
 )
 
+// trail is a trail, whose status and events have what pages add to them.
 type trail struct {
 	pipelines.GetTrail
 	Status struct {
