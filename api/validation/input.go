@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/dustin/go-humanize/english"
 )
 
 // MaxShown is how many characters of a wrong value an answer shows.
@@ -39,9 +41,14 @@ func writeRepr(b *strings.Builder, value any) {
 	case string:
 		writeQuoted(b, value)
 	case []any:
-		writeList(b, value)
+		writeAll(b, "[]", len(value), func(i int) { writeRepr(b, value[i]) })
 	case map[string]any:
-		writeDictionary(b, value)
+		names := sortedKeys(value)
+		writeAll(b, "{}", len(names), func(i int) {
+			writeQuoted(b, names[i])
+			b.WriteString(": ")
+			writeRepr(b, value[names[i]])
+		})
 	default:
 		fmt.Fprint(b, value)
 	}
@@ -60,34 +67,16 @@ func writeQuoted(b *strings.Builder, text string) {
 	b.WriteString(quote + text + quote)
 }
 
-func writeList(b *strings.Builder, items []any) {
-	b.WriteByte('[')
-	for i, item := range items {
-		if b.Len() > utf8.UTFMax*MaxShown {
-			break
-		}
+// writeAll writes the members of a list or a dictionary between two brackets.
+func writeAll(b *strings.Builder, brackets string, number int, write func(i int)) {
+	b.WriteByte(brackets[0])
+	for i := 0; i < number && b.Len() <= utf8.UTFMax*MaxShown; i++ {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		writeRepr(b, item)
+		write(i)
 	}
-	b.WriteByte(']')
-}
-
-func writeDictionary(b *strings.Builder, members map[string]any) {
-	b.WriteByte('{')
-	for i, name := range sortedKeys(members) {
-		if b.Len() > utf8.UTFMax*MaxShown {
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		writeQuoted(b, name)
-		b.WriteString(": ")
-		writeRepr(b, members[name])
-	}
-	b.WriteByte('}')
+	b.WriteByte(brackets[1])
 }
 
 // ShowChoices lists the values of an enum: 'a', 'b' or 'c'.
@@ -98,11 +87,7 @@ func ShowChoices(values []any) string {
 		writeRepr(&b, value)
 		shown[i] = b.String()
 	}
-	if len(shown) < 2 {
-		return strings.Join(shown, "")
-	}
-	last := len(shown) - 1
-	return strings.Join(shown[:last], ", ") + " or " + shown[last]
+	return english.WordSeries(shown, "or")
 }
 
 // Cut shortens text to maxShown characters and makes it valid UTF-8.
