@@ -9,19 +9,13 @@ import (
 	"attestry/evidence"
 )
 
-// The patterns of names (docs/semantics.md 1.5).
-const (
-	namePattern        = `^[a-zA-Z0-9][a-zA-Z0-9\-_.~]*$`
-	attestationPattern = `^[a-zA-Z0-9\-_,]+$`
-	fingerprintPattern = `^[a-f0-9]{64}$`
-)
+var invalidInName = regexp.MustCompile(`[^a-zA-Z0-9\-_.~]`)
 
+// The patterns of names (docs/semantics.md 1.5).
 var (
-	invalidInName = regexp.MustCompile(`[^a-zA-Z0-9\-_.~]`)
-	patterns      = map[string]*regexp.Regexp{
-		namePattern: regexp.MustCompile(namePattern), attestationPattern: regexp.MustCompile(attestationPattern),
-		fingerprintPattern: regexp.MustCompile(fingerprintPattern),
-	}
+	namePattern        = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9\-_.~]*$`)
+	attestationPattern = regexp.MustCompile(`^[a-zA-Z0-9\-_,]+$`)
+	fingerprintPattern = regexp.MustCompile(`^[a-f0-9]{64}$`)
 )
 
 // nameFrom makes the name of a flow or trail of a text: characters that no name has become
@@ -31,10 +25,10 @@ func nameFrom(text string) string {
 }
 
 // checkName finds a text that does not match a pattern or is too long for a name.
-func checkName(found validation.Findings, at, pattern, text string) {
+func checkName(found validation.Findings, at string, pattern *regexp.Regexp, text string) {
 	switch {
-	case !patterns[pattern].MatchString(text):
-		found.Add(at, "String should match pattern '"+pattern+"'", text)
+	case !pattern.MatchString(text):
+		found.Add(at, "String should match pattern '"+pattern.String()+"'", text)
 	case utf8.RuneCountInString(text) > evidence.MaxResourceName:
 		found.Add(at, validation.TooLongText(evidence.MaxResourceName), text)
 	}

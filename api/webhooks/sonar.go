@@ -92,14 +92,10 @@ func (h *handlers) recordAnalysis(ctx context.Context, in *sonarInput, body *Son
 	}
 	record := evidence.Attestation{
 		ID: evidence.NewID(), Org: scope.Org, Trail: scope.Trail, Name: target.attestation, Type: evidence.TypeSonar,
-		Compliant: body.compliant(), Fingerprint: target.fingerprint, Targets: target.artifacts, Commit: body.commit(),
+		Compliant: body.QualityGate != nil && attestation.IsSonarOK(body.QualityGate.Status), Fingerprint: target.fingerprint, Targets: target.artifacts, Commit: body.commit(),
 		Payload: map[string]json.RawMessage{"sonar_results": body.raw}, CreatedAt: scope.At, ReportedBy: scope.By,
 	}
 	return server.OK(), h.Recorder.Attest(ctx, scope, record, nil)
-}
-
-func (in *SonarWebhookInput) compliant() bool {
-	return in.QualityGate != nil && attestation.IsSonarOK(in.QualityGate.Status)
 }
 
 var wholeSHA = regexp.MustCompile(`^[a-f0-9]{40}$`)
