@@ -141,8 +141,6 @@ type verdicts struct{ kept cache.TTL[verdict] }
 // verdict is what is known of a compliant image.
 type verdict struct{ known, allowed bool }
 
-func newVerdicts() verdicts { return verdicts{cache.NewTTL[verdict](verdictAge, maxVerdicts)} }
-
 // recall adds the verdict on an image, and returns false if none is kept.
 func (v verdicts) recall(environment *evidence.Environment, found *admission.Finding, now time.Time) bool {
 	kept, _, ok := v.kept.Get(verdictKey(environment, found), now)

@@ -5,6 +5,7 @@ package admission
 import (
 	"attestry/api/resource"
 	"attestry/api/server"
+	"attestry/storage/cache"
 )
 
 // reviewLimit bounds a review in bytes: a cluster sends an object, of at most 3 MiB, in its old and its new state.
@@ -17,7 +18,7 @@ type handlers struct {
 
 // Routes are those of the admission of what clusters are to run.
 func Routes(base *resource.Base) []server.Route {
-	h := &handlers{base, newVerdicts()}
+	h := &handlers{base, verdicts{cache.NewTTL[verdict](verdictAge, maxVerdicts)}}
 	return server.Routes(map[string]server.Binder{
 		"get_admission_settings": resource.Found(h.LoadEnvironment, h.getSettings),
 		"put_admission_settings": resource.FoundWithBody(h.ResolveEnvironment, h.putSettings),

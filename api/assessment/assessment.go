@@ -76,8 +76,7 @@ func Assess(ctx context.Context, base *resource.Base, org string, basis *Basis, 
 // Load reads what is known of artifacts of an organization, in their order: as many commands for many as for one.
 // Policies see an artifact under the file name of its newest report, unless it is Running.
 func Load(ctx context.Context, base *resource.Base, org string, basis *Basis, images []Image) ([]*Assessment, error) {
-	fingerprints := resource.Map(images, func(image *Image) string { return image.Fingerprint })
-	subjects, err := subjectsOf(ctx, base, org, fingerprints, images)
+	subjects, err := subjectsOf(ctx, base, org, images)
 	if err != nil {
 		return nil, err
 	}
@@ -109,8 +108,8 @@ func Load(ctx context.Context, base *resource.Base, org string, basis *Basis, im
 }
 
 // subjectsOf reads which flows know the artifacts.
-func subjectsOf(ctx context.Context, base *resource.Base, org string, fingerprints []string, images []Image) ([]facts.Subject, error) {
-	known, err := base.Provenances.GetMany(ctx, org, fingerprints)
+func subjectsOf(ctx context.Context, base *resource.Base, org string, images []Image) ([]facts.Subject, error) {
+	known, err := base.Provenances.GetMany(ctx, org, resource.Map(images, func(image *Image) string { return image.Fingerprint }))
 	if err != nil {
 		return nil, err
 	}

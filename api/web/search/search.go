@@ -68,8 +68,6 @@ var searchedKinds = []searchedKind{
 	{"attestation", "Attestations", "/attestations/%s?per_page=100&", "name_regex", attestationPart, "is_compliant", "created_at", nil},
 }
 
-func (k searchedKind) isSame(other searchedKind) bool { return k.Name == other.Name }
-
 // searchedMembers are what is compared with the text of a search, and what people call it. The first one that a thing has
 // is its name.
 var searchedMembers = []struct{ outer, inner, word string }{
@@ -146,7 +144,7 @@ func Show(p *request.Request) error {
 		Org: p.Org(), Beta: p.Beta(), Query: asked("q"), Kind: asked("kind"), State: asked("state"), Since: asked("since"), Until: asked("until"),
 	}
 	kinds := slices.DeleteFunc(slices.Clone(searchedKinds), func(kind searchedKind) bool { return kind.Name == "control" && !shown.Beta })
-	shown.Kinds = slices.CompactFunc(slices.Clone(kinds), searchedKind.isSame)
+	shown.Kinds = slices.CompactFunc(slices.Clone(kinds), func(a, b searchedKind) bool { return a.Name == b.Name })
 	if shown.Query == "" {
 		return p.Render("search", "Search", &shown)
 	}
