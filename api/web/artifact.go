@@ -143,9 +143,8 @@ func (a *artifactPage) loadFrom(p *page, trail string, entries []entry) error {
 }
 
 func (a *artifactPage) attest(p *page, entries []entry) error {
-	a.Attested = newSection(entries)
+	a.Attested = newSection("the artifact", a.Org, a.Artifact.FlowName, a.Artifact.TrailName, entries)
 	mark("", &a.Attested)
-	a.Attested.Label, a.Attested.Org, a.Attested.Flow, a.Attested.Trail = "the artifact", a.Org, a.Artifact.FlowName, a.Artifact.TrailName
 	own := "artifact/" + a.Artifact.ID
 	_, found, err := p.detail(a.Org, "", []string{own}, &a.Attested)
 	a.Logged = found[own]

@@ -106,10 +106,10 @@ type section struct {
 	Label string
 }
 
-// newSection lists the first entries.
-func newSection(entries []entry) section {
+// newSection lists the first entries of a trail or an artifact, as the label says.
+func newSection(label, org, flow, trail string, entries []entry) section {
 	shown, more := first(entries, sectionRows)
-	return section{Entries: shown, More: more}
+	return section{Entries: shown, More: more, Org: org, Flow: flow, Trail: trail, Label: label}
 }
 
 // mark sets Asked and Anchor of the entries of a page. It reports whether one of them is the attestation asked.

@@ -182,9 +182,7 @@ func (t *trailPage) divide(all []artifactStatus, from int) {
 }
 
 func (t *trailPage) section(label string, entries []entry) section {
-	listed := newSection(entries)
-	listed.Label, listed.Org, listed.Flow, listed.Trail = label, t.Org, t.Trail.Flow.Name, t.Trail.Name
-	return listed
+	return newSection(label, t.Org, t.Trail.Flow.Name, t.Trail.Name, entries)
 }
 
 func (t *trailPage) sections() []*section {
