@@ -22,7 +22,7 @@ import (
 
 const (
 	// maxEventReads is how often a timeline reads 100 events, the newest first.
-	maxEventReads = 5
+	maxEventReads = 3
 	// maxRan is how many artifacts a timeline has. Those of its events come first.
 	maxRan = 500
 )

@@ -97,7 +97,7 @@ func TestTimelineOfABusyEnvironmentIsBounded(t *testing.T) {
 	at := time.Unix(int64(from), 0).UTC().Format("2006-01-02T15:04:05")
 	api.answers["GET /snapshots/acme/prod/@%7B"+at+"%7D"] = canned(`{"artifacts":[` + strings.Join(before, ",") + `]}`)
 	page := api.open(t, "/acme/environments/prod/timeline?name=n")
-	page.answers(t, http.StatusOK, "the newest 500 are shown", "100 artifacts more ran", "Page 1 of 10")
+	page.answers(t, http.StatusOK, "the newest 300 are shown", "100 artifacts more ran", "Page 1 of 10")
 	if len(api.asked) != 2+maxEventReads {
 		t.Errorf("asked the API %d times", len(api.asked))
 	}
