@@ -1,11 +1,20 @@
 package e2e_test
 
 import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
+
+	"attestry/evidence"
+	"attestry/evidence/audit"
 )
 
 // reviewedChange is a trail with a pull request, in a few words: commits as "author time" (- for a name that is null, web for the
@@ -59,7 +68,7 @@ func (p pull) json() string {
 // four is the policy that asks for four eyes.
 const four = policyHead + "artifacts:\n  attestations:\n    - {type: pull_request, independent_approval: true}\n"
 
-// TestFourEyesComeToTheVerdictsOfThePublicPractice has the cases of the contract's four-eyes.md.
+// TestFourEyesComeToTheVerdictsOfThePublicPractice has the cases that the public policies decide.
 func TestFourEyesComeToTheVerdictsOfThePublicPractice(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)
@@ -178,5 +187,91 @@ func TestFourEyesAskForMoreWhereThePolicyDoes(t *testing.T) {
 				t.Errorf("it says %s", got.body)
 			}
 		})
+	}
+}
+
+// alterPackage returns an archive with other content of the members that alter changes.
+func alterPackage(t *testing.T, content []byte, alter func(name string, content []byte) []byte) io.Reader {
+	t.Helper()
+	compressed, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var altered bytes.Buffer
+	from, to := tar.NewReader(compressed), tar.NewWriter(&altered)
+	for {
+		header, err := from.Next()
+		if errors.Is(err, io.EOF) {
+			return &altered
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		member, err := io.ReadAll(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		member = alter(header.Name, member)
+		header.Size = int64(len(member))
+		if err := errors.Join(to.WriteHeader(header), writeAll(to, member)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func writeAll(to io.Writer, content []byte) error {
+	_, err := to.Write(content)
+	return err
+}
+
+func TestPackagesComeToTheSameVerdictsOnFourEyes(t *testing.T) {
+	t.Parallel()
+	s := shareOnAnyEngine(t)
+	s.putPolicy(http.StatusCreated, `{"name":"four-eyes"}`, policyFile(four))
+	s.createFlow("build")
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath(), []byte(`{"name":"prod","type":"server","description":"","policies":["four-eyes"]}`))
+	approved := pull{author: "ada", merge: true, commits: []string{"ada 10"}, approvals: []string{"grace APPROVED 20"}}
+	trails := []struct {
+		name, author string
+		pulls        []pull
+		compliant    bool
+	}{
+		{"by-machine", "svc_deploy", nil, true},
+		{"approved", "Ada <ada@example.com>", []pull{approved}, true},
+		{"alone", "Ada <ada@example.com>", []pull{{author: "ada", commits: []string{"ada 10"}}}, false},
+	}
+	for _, c := range trails {
+		s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/build", fmt.Sprintf(
+			`{"name":%q,"git_commit_info":{"sha1":%q,"message":"m","author":%q,"branch":"main","timestamp":5}}`, c.name, trailCommit, c.author))
+		if c.pulls != nil {
+			s.pullRequests(c.name, c.pulls...)
+		}
+		s.reportArtifact("build", c.name, "app", evidence.HashAPIKey(c.name), trailCommit)
+	}
+	s.reportServer("prod", "by-machine", "approved", "alone")
+	for _, c := range trails {
+		t.Run(c.name, func(t *testing.T) {
+			s := s.in(t)
+			got := s.get(http.MethodGet, "/trails/"+s.org+"/build/"+c.name+"/audit_package")
+			if result := verifyCompressed(t, got.body); len(result.Findings) > 0 {
+				t.Errorf("the package does not hold: %v", result.Findings)
+			}
+			said := ""
+			alterPackage(t, got.body, func(name string, content []byte) []byte {
+				if name == audit.EnvironmentsPath {
+					said = string(content)
+				}
+				return content
+			})
+			if want := fmt.Sprintf(`"compliant": %t,`, c.compliant); !strings.Contains(said, want) {
+				t.Errorf("the package does not say %s of the environment: %s", want, said)
+			}
+		})
+	}
+	forged := alterPackage(t, s.get(http.MethodGet, "/trails/"+s.org+"/build/alone/audit_package").body, func(_ string, content []byte) []byte {
+		return regexp.MustCompile(`"unapproved": "[^"]*"`).ReplaceAll(content, []byte(`"approvers": 1`))
+	})
+	if found := fmt.Sprint(verifyPackage(t, forged).Findings); !strings.Contains(found, "it says that 1 approved, but its pull requests do not") {
+		t.Errorf("an approval that nobody gave is found as %s", found)
 	}
 }

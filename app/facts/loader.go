@@ -3,7 +3,6 @@ package facts
 
 import (
 	"context"
-	"slices"
 
 	"attestry/app/states"
 	"attestry/evidence"
@@ -88,14 +87,8 @@ func newArtifact(subject *Subject, evaluated []states.Evaluated, flows map[strin
 	artifact.Name, artifact.Fingerprint, artifact.Decisions = subject.Name, subject.Fingerprint, decisions
 	for i := range evaluated {
 		state, origin := &evaluated[i], &subject.Origins[i]
-		flow := policy.Flow{
-			Name: flows[origin.Flow].Name, Tags: flows[origin.Flow].Tags, Trail: origin.Trail, Status: state.Status,
-			Author:       state.Trail.Author(),
-			Attestations: slices.Concat(state.Trail.Entries, state.Slot.Bound(state.Artifact)),
-		}
-		if state.Status != evidence.Compliant {
-			flow.Shortfall = policy.NewShortfall(compliance.Shortfall(state.Template, state.Trail, &state.Slot, state.Artifact))
-		}
+		flow := compliance.Flow(state.Template, state.Trail, &state.Slot, state.Artifact, state.Status)
+		flow.Name, flow.Tags = flows[origin.Flow].Name, flows[origin.Flow].Tags
 		artifact.Flows = append(artifact.Flows, flow)
 	}
 	return artifact

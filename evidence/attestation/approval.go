@@ -16,8 +16,8 @@ const webFlow = "GitHub <noreply@github.com>"
 // of any author, of the pull request that has most (docs/semantics.md 18.12). If there are none, lack says why. What
 // cannot be told counts as not approved. commit is that of the trail, "" if it is not known.
 func Approved(a *evidence.Attestation, commit string) (approvers int, lack string) {
-	var found []reviewed
-	if err := json.Unmarshal(a.Payload["pull_requests"], &found); err != nil {
+	found, err := pullRequestsOf(a)
+	if err != nil {
 		return 0, "the pull requests cannot be read"
 	}
 	if len(found) == 0 {
@@ -34,6 +34,20 @@ func Approved(a *evidence.Attestation, commit string) (approvers int, lack strin
 		return approvers, ""
 	}
 	return 0, evidence.Shorten(strings.Join(strings.Fields(lack), " "), maxFinding)
+}
+
+// MergeCommits are those of the pull requests of an attestation.
+func MergeCommits(a *evidence.Attestation) (commits []string) {
+	found, _ := pullRequestsOf(a) // those that cannot be read have none
+	for i := range found {
+		commits = append(commits, evidence.Text(found[i].MergeCommit))
+	}
+	return commits
+}
+
+func pullRequestsOf(a *evidence.Attestation) (found []reviewed, err error) {
+	err = json.Unmarshal(a.Payload["pull_requests"], &found)
+	return found, err
 }
 
 // reviewed is a pull request of either version, as far as approvals are concerned.

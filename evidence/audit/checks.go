@@ -142,7 +142,7 @@ func (v *Verifier) checkVerdicts() {
 func (v *Verifier) trailIDs() []string { return slices.Sorted(maps.Keys(v.trails)) }
 
 func (v *Verifier) evaluate(document *TrailDocument, parsed template.Template) *Evaluation {
-	trail := NewTrail(document.Flow, document.Name, document.Template, parsed)
+	trail := NewTrail(document.Flow, document.Name, document.Commit, document.Template, parsed)
 	for i := range v.artifacts {
 		for j := range v.artifacts[i].Reports {
 			if record := &v.artifacts[i].Reports[j]; record.Flow == document.Flow.ID && record.Trail == document.Name {

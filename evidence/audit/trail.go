@@ -25,9 +25,10 @@ type attested struct {
 	targets []string
 }
 
-// NewTrail begins the evaluation of a trail of a flow under its template.
-func NewTrail(flow FlowDocument, name, templateID string, parsed template.Template) *Trail {
-	return &Trail{flow: flow, template: parsed, trail: evidence.Trail{Name: name, Template: templateID}}
+// NewTrail begins the evaluation of a trail of a flow under its template, of which the id is given too. commit is that of
+// the trail, nil if it is not known.
+func NewTrail(flow FlowDocument, name string, commit *evidence.GitCommit, templateID string, parsed template.Template) *Trail {
+	return &Trail{flow: flow, template: parsed, trail: evidence.Trail{Name: name, Commit: commit, Template: templateID}}
 }
 
 // Report adds the report of an artifact.
@@ -79,15 +80,9 @@ func (e *Evaluation) Flow(name, fingerprint string) (policy.Flow, bool) {
 		return policy.Flow{}, false
 	}
 	of := e.trail
-	known := policy.Flow{
-		Name: of.flow.Name, Tags: of.flow.Tags, Trail: of.trail.Name,
-		Status:       compliance.Artifact(&of.template, &of.trail, &slot, artifact),
-		Attestations: slices.Concat([]evidence.Entry{}, of.trail.Entries, slot.Bound(artifact)),
-	}
+	known := compliance.Flow(&of.template, &of.trail, &slot, artifact, compliance.Artifact(&of.template, &of.trail, &slot, artifact))
+	known.Name, known.Tags = of.flow.Name, of.flow.Tags
 	slices.SortFunc(known.Attestations, evidence.CompareEntries)
-	if known.Status != evidence.Compliant {
-		known.Shortfall = policy.NewShortfall(compliance.Shortfall(&of.template, &of.trail, &slot, artifact))
-	}
 	return known, true
 }
 

@@ -275,7 +275,24 @@ func (v *Verifier) checkVerdict(path string, a *evidence.Attestation) error {
 		v.notEvaluated++
 		return nil
 	}
-	return compareVerdicts(a.Compliant, came)
+	if err := compareVerdicts(a.Compliant, came); err != nil || a.Type != evidence.TypePullRequest {
+		return err
+	}
+	return checkApprovers(a)
+}
+
+// checkApprovers compares what an attestation says of approvals with its pull requests. The trail may have had the merge
+// commit of one of them, or another. Earlier versions of the service said nothing.
+func checkApprovers(a *evidence.Attestation) error {
+	if a.Approvers == 0 {
+		return nil
+	}
+	for _, commit := range append(attestation.MergeCommits(a), "") {
+		if came, _ := attestation.Approved(a, commit); came == a.Approvers {
+			return nil
+		}
+	}
+	return fmt.Errorf("it says that %d approved, but its pull requests do not", a.Approvers)
 }
 
 func compareVerdicts(said, came bool) error {

@@ -187,7 +187,7 @@ func (p *trailPackage) fill(checkpoint string, ids ...string) {
 	trail := evidence.Trail{ID: "t-id", Name: "t", Flow: flow.ID, Template: template.ID([]byte(template.Empty))}
 	parsed, err := template.Parse([]byte(template.Empty))
 	must(p.t, err)
-	evaluated := audit.NewTrail(audit.NewFlowDocument(&flow), trail.Name, trail.Template, parsed)
+	evaluated := audit.NewTrail(audit.NewFlowDocument(&flow), trail.Name, trail.Commit, trail.Template, parsed)
 	group := audit.GroupFolder(translog.GroupCommitment(testSecret, testGroup))
 	p.files = map[string]string{
 		audit.TemplatePath(trail.Template): template.Empty, audit.InstructionsPath: string(audit.Instructions),

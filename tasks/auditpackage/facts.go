@@ -195,7 +195,7 @@ func (f *facts) evaluate() {
 	}
 	for i := range f.trails {
 		trail := &f.trails[i]
-		evaluated := audit.NewTrail(audit.NewFlowDocument(&f.flow), trail.Name, trail.Template, f.templates[trail.Template].Template)
+		evaluated := audit.NewTrail(audit.NewFlowDocument(&f.flow), trail.Name, trail.Commit, trail.Template, f.templates[trail.Template].Template)
 		for j := range f.records {
 			if f.records[j].Trail == trail.Name {
 				evaluated.Report(&f.records[j])
