@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 
 	"attestry/evidence"
@@ -27,42 +28,42 @@ var machineAccounts = []string{`svc_.*`, `.*\[bot\]`, `noreply@github\.com`}
 
 // independentApproval reads true, or a mapping; nil if it is left out or false.
 func (r *reader) independentApproval(value yamlfile.Value) *IndependentApproval {
-	if value.Resolve().IsAbsent() {
+	if value.Resolve().IsAbsent() || !value.IsMapping() && !value.Bool(false) {
 		return nil
 	}
-	rule := &IndependentApproval{Approvers: 1, MachineAccounts: machineAccounts}
-	if !value.IsMapping() {
-		if !value.Bool(false) {
-			return nil
-		}
-	} else if fields, ok := value.Mapping("IndependentApproval", "approvers", "machine_accounts"); ok {
+	rule := &IndependentApproval{Approvers: 1}
+	var fields map[string]yamlfile.Value
+	if value.IsMapping() {
+		fields, _ = value.Mapping("IndependentApproval", "approvers", "machine_accounts")
 		rule.Approvers = fields["approvers"].Int(1, 1, MaxApprovers)
-		if list := fields["machine_accounts"]; list.Node != nil {
-			rule.MachineAccounts = nil
-			for _, one := range list.List() {
-				if text, ok := one.Text(); ok && r.another(one) {
-					rule.MachineAccounts = append(rule.MachineAccounts, text)
-				}
+	}
+	if list := fields["machine_accounts"]; list.Node != nil {
+		for _, one := range list.List() {
+			if text, ok := one.Text(); ok && r.another(one) {
+				r.exempt(rule, one, text)
 			}
 		}
+		return rule
 	}
-	for _, text := range rule.MachineAccounts {
-		compiled, err := compileAccount(r.patterns, text)
-		if err != nil {
-			value.Fault("Value error, machine_accounts: " + err.Error() + yamlfile.Shown(text))
-			return rule
-		}
-		rule.machines = append(rule.machines, compiled)
+	for _, text := range machineAccounts {
+		r.exempt(rule, value, text)
 	}
 	return rule
 }
 
-func compileAccount(patterns *pattern.Set, text string) (*regexp.Regexp, error) {
-	compiled, err := patterns.Compile("^(?:" + text + ")$")
-	if err != nil {
-		return nil, err
+// exempt adds a machine account. The expression is parsed by itself first, so that no bracket of it ends the group that it
+// is then put into.
+func (r *reader) exempt(rule *IndependentApproval, value yamlfile.Value, text string) {
+	_, err := syntax.Parse(text, syntax.Perl)
+	var compiled *pattern.Pattern
+	if err == nil {
+		compiled, err = r.patterns.Compile("^(?:" + text + ")$")
 	}
-	return compiled.Regexp, nil
+	if err != nil {
+		value.Fault("Value error, " + err.Error() + yamlfile.Shown(text))
+		return
+	}
+	rule.MachineAccounts, rule.machines = append(rule.MachineAccounts, text), append(rule.machines, compiled.Regexp)
 }
 
 // exempts reports whether the author of a commit, such as Ada <ada@example.com>, is a machine account: an expression fits
