@@ -153,7 +153,7 @@ func otherKind(org evidence.Organization, kind evidence.OrganizationKind) error 
 	if org.Kind == kind {
 		return nil
 	}
-	return evidence.Errorf(evidence.Invalid, "there is a %s organization of that name already", org.Kind)
+	return fmt.Errorf("there is a %s organization of that name already", org.Kind)
 }
 
 func undeclaredMember(name string) error { return fmt.Errorf("member %s is not a declared user", name) }
