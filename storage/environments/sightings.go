@@ -16,8 +16,7 @@ type FirstSeen struct {
 
 // NewFirstSeen binds the repository to an engine.
 func NewFirstSeen(docs storage.Documents) *FirstSeen {
-	return &FirstSeen{Collection: storage.NewCollection(docs, firstSeenSchema,
-		firstSeenKey, nil)}
+	return &FirstSeen{Collection: storage.NewCollection(docs, firstSeenSchema, firstSeenKey, nil)}
 }
 
 func firstSeenKey(s *snapshot.FirstSeen) string { return firstSeenID(s.Environment, s.Fingerprint) }

@@ -42,8 +42,8 @@ func NewAttestations(docs storage.Documents) *Attestations {
 }
 
 // attestationFields are the fields by which attestations are found, and those from which a slot is rebuilt: targets and
-// bound_commit of one that was made by name, overridden of an override, finding, approvers and unapproved. Documents of earlier versions lack
-// them; targets is always there since, "" of one that was not made by name.
+// bound_commit of one that was made by name, overridden of an override, finding, approvers and unapproved. Documents of
+// earlier versions lack them; targets is always there since, "" of one that was not made by name.
 func attestationFields(a *evidence.Attestation) map[string]any {
 	fields := map[string]any{
 		"org": a.Org, "flow": a.Flow, "trail": evidence.TrailKey(a.Flow, a.Trail), "name": a.Name, "type": a.Type,
