@@ -43,6 +43,7 @@ type Store struct {
 	Admissions   *environments.Admissions
 	Scalings     *environments.Scalings
 	Policies     *governance.Policies
+	Periods      *governance.Periods
 	States       *states.Evaluator
 	Facts        *facts.Loader
 	Recorder     *recording.Recorder
@@ -101,6 +102,7 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 		Admissions:   environments.NewAdmissions(docs, outbox),
 		Scalings:     environments.NewScalings(docs),
 		Policies:     governance.NewPolicies(docs),
+		Periods:      governance.NewPeriods(docs),
 
 		AttestationTypes: pipelines.NewAttestationTypes(docs, objects),
 		Actions:          actions,

@@ -133,6 +133,12 @@ func (l Links) AssertSelf(org, fingerprint string) string {
 // ProofSelf is the address of the proof that a fact of a kind is in the transparency log.
 func (l Links) ProofSelf(org, kind, id string) string { return l.api("log", org, "proof", kind, id) }
 
+// Audit is the page of an audit.
+func (l Links) Audit(org, name string) string { return l.page(org, "audits", name) }
+
+// AuditSelf is the address of an audit in the API.
+func (l Links) AuditSelf(org, name string) string { return l.api("audits", org, name) }
+
 // ControlSelf is the address of a control in the API.
 func (l Links) ControlSelf(org, identifier string) string { return l.api("controls", org, identifier) }
 

@@ -35,7 +35,7 @@ func (h *handlers) getDeploymentFrequency(ctx context.Context, in *deploymentFre
 	if err != nil {
 		return nil, err
 	}
-	moments, err := h.deployedAt(ctx, physicalIDs(&environment), in.FlowID, span)
+	moments, err := h.deployedAt(ctx, resource.PhysicalIDs(&environment), in.FlowID, span)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package deployments
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
-	"attestry/storage"
 	"attestry/storage/environments"
 )
 
@@ -47,7 +45,7 @@ func (h *handlers) listDeployments(ctx context.Context, in *listDeploymentsInput
 		if err != nil {
 			return nil, err
 		}
-		query.Environments = physicalIDs(&environment)
+		query.Environments = resource.PhysicalIDs(&environment)
 	}
 	if in.RepoName != "" {
 		repo, err := h.LoadRepo(ctx, in.RepoName, in.Provider)
@@ -88,7 +86,7 @@ type getDeploymentInput struct {
 
 // getDeployment reads the last deployment of a fingerprint.
 func (h *handlers) getDeployment(ctx context.Context, in *getDeploymentInput, environment evidence.Environment) (*server.Answer[Deployment], error) {
-	found, err := h.Deployments.Latest(ctx, physicalIDs(&environment), strings.ToLower(in.Fingerprint))
+	found, err := h.Deployments.Latest(ctx, resource.PhysicalIDs(&environment), strings.ToLower(in.Fingerprint))
 	if err != nil {
 		return nil, resource.NotFound(err, "Deployment of '%s' to environment '%s' not found", in.Fingerprint, in.Environment)
 	}
@@ -125,7 +123,7 @@ func (h *handlers) listEnvironmentDeployments(ctx context.Context, in *listEnvir
 	if err != nil {
 		return nil, err
 	}
-	query := environments.DeploymentQuery{Org: server.Access(ctx).OrgID, Environments: physicalIDs(&environment), From: span.From, To: span.To}
+	query := environments.DeploymentQuery{Org: server.Access(ctx).OrgID, Environments: resource.PhysicalIDs(&environment), From: span.From, To: span.To}
 	found, page, err := h.findDeployments(ctx, query, in.Page, in.PageSize)
 	page.SizeName = "page_size"
 	envelope := page.Envelope()
@@ -192,7 +190,7 @@ func (h *handlers) repoQuery(ctx context.Context, id string, names []string, spa
 	if err != nil || len(names) == 0 {
 		return query, err
 	}
-	query.Environments, err = h.resolvePhysicalEnvironments(ctx, names)
+	query.Environments, err = h.PhysicalEnvironments(ctx, names, "query.env")
 	return query, err
 }
 
@@ -204,38 +202,6 @@ func (h *handlers) loadCurrentEnvironment(ctx context.Context, name string) (evi
 		return environment, err
 	}
 	return environment, h.Intake.CatchUp(ctx, environment.ID, resource.CatchUpSpan)
-}
-
-// physicalIDs are the ids of the environment, or of the members of a logical one.
-func physicalIDs(environment *evidence.Environment) []string {
-	if environment.Logical() {
-		return append([]string{}, environment.Included...)
-	}
-	return []string{environment.ID}
-}
-
-// resolvePhysicalEnvironments finds the ids of the environments in which things run, of those
-// of the given names: two commands, and up to three more for members of logical ones.
-func (h *handlers) resolvePhysicalEnvironments(ctx context.Context, names []string) ([]string, error) {
-	refs, err := h.ResolveEnvironments(ctx, resource.SortUnique(slices.Clone(names)))
-	if err != nil {
-		return nil, err
-	}
-	found, err := h.Environments.GetMany(ctx, resource.UniqueOf(refs, func(ref *environments.EnvironmentRef) string { return ref.ID }))
-	if err != nil {
-		return nil, err
-	}
-	if err := h.Environments.FollowRevivals(ctx, server.Access(ctx).OrgID, found); err != nil {
-		return nil, err
-	}
-	ids := []string{}
-	for i := range found {
-		ids = append(ids, physicalIDs(&found[i])...)
-	}
-	if ids = resource.SortUnique(ids); len(ids) > storage.MaxMany {
-		return nil, evidence.FieldError("query.env", "Too many environments: %d, where %d are allowed", len(ids), storage.MaxMany)
-	}
-	return ids, nil
 }
 
 // Deployment is an artifact that newly ran in an environment
@@ -325,15 +291,15 @@ func (h *handlers) showDeployments(ctx context.Context, deployments []snapshot.D
 	if sources.flows, sources.repos, err = resource.FlowsAndRepos(ctx, h.Base, origins, sourcesOf); err != nil {
 		return nil, err
 	}
-	rollbacks, err := h.FirstSeen.Rollbacks(ctx, deployments)
+	kinds, err := h.FirstSeen.Kinds(ctx, deployments)
 	if err != nil {
 		return nil, err
 	}
 	shown := resource.Map(deployments, func(d *snapshot.Deployment) Deployment {
 		return Deployment{DeployedAt: d.Timestamp, DeploymentFacts: h.showDeployment(org, d, &sources)}
 	})
-	for i, rollback := range rollbacks {
-		shown[i].IsRollback = rollback
+	for i, kind := range kinds {
+		shown[i].IsRollback = kind == snapshot.Rollback
 	}
 	return shown, nil
 }

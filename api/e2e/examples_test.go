@@ -64,6 +64,7 @@ var exampleOrder = []string{
 	"create_invitation", "list_invitations", "accept_invitation", "delete_invitation",
 	"put_admission_settings", "get_admission_settings", "validate_admission", "review_images", "provide_to_gatekeeper", "list_admissions",
 	"download_audit_log",
+	"create_audit", "list_audits", "get_audit", "list_audit_population", "download_audit_population", "draw_audit_sample", "get_audit_totals",
 }
 
 // prepareExample is what an example needs beside those before it.
@@ -327,6 +328,8 @@ var (
 		{`("fact":"[^"]*","index":)\d+`, "${1}3"},
 		{`index \d+\\n([A-Za-z0-9+/=]{44}\\n)*`, `index 3\nl1bg+HgANOlzZq9JMSpR+uvjGhQxk03BpXkw2JRf4nw=\n`},
 		{`"timestamp":[0-9.]+,"lag`, `"timestamp":1793618280.5,"lag`},
+		{`"log_begin":(null|\{[^}]*\})`, `"log_begin":{"size":57,"timestamp":1793611740.5,"note":"attestry.example.com/acme\n57\nl1bg+HgANOlzZq9JMSpR+uvjGhQxk03BpXkw2JRf4nw=\n\n— attestry.example.com/acme eqedtOHFHlgN8LJAIIxtuocpAuaWdfuw6xIoMrGV9EO8cNyJt4HnEuN3CgCVT5dLlOvaMfAW4vKQ0+j5X5/MCojWiQg=\n"}`},
+		{`"rank":"[0-9a-f]{64}"`, `"rank":"0a4f7e2bb96e9ea7c8175b643774f9b37c42f3cf462815bddbf946674f5776fa"`},
 		{`"log_index":\d+`, `"log_index":47`},
 		{`"[0-9a-f]{64}"},"annotations":{"log_index":47}`, `"2f7cdfc7c12ea0012f751aa8fa98e7f4e85bde04f88830f9c0cba43fd722a591"},"annotations":{"log_index":47}`},
 		{`(\\n|\n|")[A-Za-z0-9+/]{43}=`, "${1}l1bg+HgANOlzZq9JMSpR+uvjGhQxk03BpXkw2JRf4nw="},

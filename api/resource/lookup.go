@@ -242,6 +242,38 @@ func (b *Base) LoadEnvironment(ctx context.Context, name string) (evidence.Envir
 	return one[0], err
 }
 
+// PhysicalIDs are the ids of the environment, or of the members of a logical one.
+func PhysicalIDs(environment *evidence.Environment) []string {
+	if environment.Logical() {
+		return append([]string{}, environment.Included...)
+	}
+	return []string{environment.ID}
+}
+
+// PhysicalEnvironments finds the ids of the environments in which things run, of those
+// of the given names, which stand in a field: two commands, and up to three more for members of logical ones.
+func (b *Base) PhysicalEnvironments(ctx context.Context, names []string, field string) ([]string, error) {
+	refs, err := b.ResolveEnvironments(ctx, SortUnique(slices.Clone(names)))
+	if err != nil {
+		return nil, err
+	}
+	found, err := b.Environments.GetMany(ctx, UniqueOf(refs, func(ref *environments.EnvironmentRef) string { return ref.ID }))
+	if err != nil {
+		return nil, err
+	}
+	if err := b.Environments.FollowRevivals(ctx, server.Access(ctx).OrgID, found); err != nil {
+		return nil, err
+	}
+	ids := []string{}
+	for i := range found {
+		ids = append(ids, PhysicalIDs(&found[i])...)
+	}
+	if ids = SortUnique(ids); len(ids) > storage.MaxMany {
+		return nil, evidence.FieldError(field, "Too many environments: %d, where %d are allowed", len(ids), storage.MaxMany)
+	}
+	return ids, nil
+}
+
 // CatchUpSpan bounds how long a reader waits for reports that are under way.
 const CatchUpSpan = 2 * time.Second
 

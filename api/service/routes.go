@@ -6,6 +6,7 @@ import (
 
 	"attestry/api/admission"
 	"attestry/api/attestations"
+	"attestry/api/audits"
 	"attestry/api/deployments"
 	"attestry/api/environments"
 	"attestry/api/governance"
@@ -31,6 +32,7 @@ func Routes(base *resource.Base, requests *auditpackage.Requests, requestTimeout
 		pipelines.Routes(base),
 		attestations.Routes(base),
 		deployments.Routes(base),
+		audits.Routes(base),
 		governance.Routes(base),
 		webhooks.Routes(base),
 		packages.Routes(base, requests, requestTimeout),

@@ -160,6 +160,8 @@ func (s *Site) pages() []route {
 		{"/:org/controls", ofRequest(settings.ShowArea)},
 		{"/:org/controls/:control", s.showControl},
 		{"/:org/deployments", s.showDeployments},
+		{"/:org/audits", ofRequest(settings.ShowArea)},
+		{"/:org/audits/:audit", s.showAudit},
 		{"/:org/search", ofRequest(search.Show)},
 		{"/:org/log", s.showLog},
 		{"/:org/members", ofRequest(settings.ShowArea)},

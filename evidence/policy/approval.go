@@ -23,30 +23,33 @@ type IndependentApproval struct {
 // MaxApprovers is the largest number of approvers that a rule can ask for.
 const MaxApprovers = 20
 
-// machineAccounts are those of a rule that names none.
-var machineAccounts = []string{`svc_.*`, `.*\[bot\]`, `noreply@github\.com`}
+// unnamed is the rule that names no machine accounts.
+var unnamed = IndependentApproval{
+	Approvers: 1, MachineAccounts: []string{`svc_.*`, `.*\[bot\]`, `noreply@github\.com`},
+	machines: []*regexp.Regexp{regexp.MustCompile(`^svc_.*$`), regexp.MustCompile(`^.*\[bot\]$`), regexp.MustCompile(`^noreply@github\.com$`)},
+}
+
+// MachineAccount reports whether the author of a commit is one unless a rule says otherwise (docs/semantics.md 18.12).
+func MachineAccount(author string) bool { return unnamed.exempts(author) }
 
 // independentApproval reads true, or a mapping; nil if it is left out or false.
 func (r *reader) independentApproval(value yamlfile.Value) *IndependentApproval {
 	if value.Resolve().IsAbsent() || !value.IsMapping() && !value.Bool(false) {
 		return nil
 	}
-	rule := &IndependentApproval{Approvers: 1}
+	rule := new(unnamed)
 	var fields map[string]yamlfile.Value
 	if value.IsMapping() {
 		fields, _ = value.Mapping("IndependentApproval", "approvers", "machine_accounts")
 		rule.Approvers = fields["approvers"].Int(1, 1, MaxApprovers)
 	}
 	if list := fields["machine_accounts"]; list.Node != nil {
+		rule.MachineAccounts, rule.machines = nil, nil
 		for _, one := range list.List() {
 			if text, ok := one.Text(); ok && r.another(one) {
 				r.exempt(rule, one, text)
 			}
 		}
-		return rule
-	}
-	for _, text := range machineAccounts {
-		r.exempt(rule, value, text)
 	}
 	return rule
 }

@@ -98,7 +98,7 @@ func (s *Sentence) explainTrail(flow *Flow) {
 		s.Text = flow.where() + " the artifact is COMPLIANT."
 		return
 	}
-	s.Text = flow.where() + " the artifact is " + string(flow.Status) + flow.Shortfall.reasons() + "."
+	s.Text = flow.where() + " the artifact is " + string(flow.Status) + flow.Shortfall.Reasons() + "."
 	s.Finding = flow.Shortfall.findings()
 	s.Remedy = "Attest again what is non-compliant once it has been put right, or override it with a reason."
 	if missing := len(flow.Shortfall.Missing) > 0; missing && flow.Status == evidence.Incomplete {
@@ -108,8 +108,8 @@ func (s *Sentence) explainTrail(flow *Flow) {
 	}
 }
 
-// reasons lists what keeps an artifact from being compliant in its trail.
-func (s *Shortfall) reasons() string {
+// Reasons lists in brackets what keeps an artifact from being compliant in its trail; "" if nothing is known.
+func (s *Shortfall) Reasons() string {
 	var reasons []string
 	if len(s.Failing) > 0 {
 		reasons = append(reasons, "non-compliant: "+quote(s.Failing))

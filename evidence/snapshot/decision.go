@@ -157,6 +157,46 @@ func (d *Decision) Compliant() bool {
 	})
 }
 
+// maxFailures is how many failures a deployment keeps, and maxFailure how long each is, in bytes.
+const (
+	maxFailures = 10
+	maxFailure  = 300
+)
+
+// failures say why policies of the snapshot refused an artifact.
+func (s *Snapshot) failures(artifact *Artifact) (failures []string) {
+	for i := range artifact.Decisions {
+		for _, rule := range artifact.Decisions[i].Evaluation(len(artifact.Origins)) {
+			for _, resolution := range rule.Resolutions {
+				if !resolution.Outcome.Failing() {
+					continue
+				}
+				failure := evidence.Shorten(s.Policies[i].Name+": "+artifact.describe(&resolution), maxFailure)
+				if len(failures) < maxFailures && !slices.Contains(failures, failure) {
+					failures = append(failures, failure)
+				}
+			}
+		}
+	}
+	return failures
+}
+
+// describe says what a resolution found that failed.
+func (a *Artifact) describe(failed *policy.Resolution) string {
+	text := string(failed.Outcome)
+	switch found := failed.Attestation; {
+	case found != nil && found.Finding != "":
+		return text + " '" + found.Name + "': " + found.Finding
+	case found != nil:
+		return text + " '" + found.Name + "'"
+	case failed.Fault != "":
+		return text + ": " + failed.Fault
+	case failed.Outcome == policy.NonCompliantInTrail && a.Origins[failed.Flow].Shortfall != nil:
+		return text + a.Origins[failed.Flow].Shortfall.Reasons()
+	}
+	return text
+}
+
 // size is the most that the decision takes up in JSON, in bytes.
 func (d *Decision) size() int {
 	size := decisionFrame + len(d.Rules)

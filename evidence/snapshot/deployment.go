@@ -1,5 +1,7 @@
 package snapshot
 
+import "strconv"
+
 // Deployment is a fingerprint that newly runs, as derived from a snapshot (docs/semantics.md 14.1).
 type Deployment struct {
 	Org         string `json:"org"`
@@ -14,6 +16,52 @@ type Deployment struct {
 	Repo string `json:"repo,omitempty"`
 	// Origin is where the artifact comes from, in the repository if there is one; nil while no flow knows it.
 	Origin *Origin `json:"origin,omitempty"`
+	// Start is the verdict on it then: only of a deployment as such, and of none that an earlier version recorded.
+	Start *Start `json:"start,omitempty"`
+}
+
+// Start is the verdict on an artifact in the snapshot with which it began to run.
+type Start struct {
+	// Compliant is nil where no policy was applied.
+	Compliant *bool `json:"compliant"`
+	// Allowed tells that the environment's allow list had it.
+	Allowed bool `json:"allowed,omitempty"`
+	// Failures say why policies refused it.
+	Failures []string `json:"failures,omitempty"`
+}
+
+// DeploymentKind says what a deployment changed in its environment (docs/semantics.md 14.1).
+type DeploymentKind string
+
+// The kinds of deployments. A restarted artifact ran there before and replaced nothing. A rollback replaced what first ran
+// there later than itself.
+const (
+	NewRelease DeploymentKind = "release"
+	Restart    DeploymentKind = "restart"
+	Rollback   DeploymentKind = "rollback"
+)
+
+// ID tells the deployment from all others, for good.
+func (d *Deployment) ID() string {
+	id := d.Environment + "/" + strconv.FormatInt(d.Snapshot, 10) + "/" + d.Fingerprint
+	if d.Repo != "" {
+		id += "/" + d.Repo
+	}
+	return id
+}
+
+// Kind is that of the deployment, by when it and what it replaced first ran in the environment, in Unix seconds, 0 if that
+// is not known.
+func (d *Deployment) Kind(first, previousFirst float64) DeploymentKind {
+	previous := d.Replaced()
+	replaces := previous != nil && !previous.Again
+	switch {
+	case replaces && first != 0 && first < previousFirst:
+		return Rollback
+	case !replaces && first != 0 && first < d.Timestamp:
+		return Restart
+	}
+	return NewRelease
 }
 
 // LeadTime is the time from the commit until it ran, in seconds; nil if unknown (docs/semantics.md 14.2).
@@ -42,6 +90,9 @@ func (s *Snapshot) Deployments(artifact *Artifact) []Deployment {
 		deployment.Origin = &artifact.Origins[0]
 	}
 	all := []Deployment{deployment}
+	if artifact.Since == s.Number {
+		all[0].Start = &Start{Compliant: artifact.Compliant, Allowed: artifact.Allowed, Failures: s.failures(artifact)}
+	}
 	seen := map[string]bool{"": true}
 	for i := range artifact.Origins {
 		origin := &artifact.Origins[i]

@@ -19,23 +19,34 @@ var admissionSchema = &storage.Schema{
 	},
 }
 
+// brokenGlassSchema is of the records that are kept for good: of workloads that were admitted for the reason they gave.
+var brokenGlassSchema = &storage.Schema{
+	Name:    "broken_glass",
+	Fields:  []string{"environment", "time"},
+	Indexes: []storage.Index{{Name: "environment", Fields: []string{"environment", "time"}}},
+}
+
 // expiredAdmissions is how many old records are deleted whenever one is stored.
 const expiredAdmissions = 20
 
 // Admissions keeps what clusters were refused or warned of.
 type Admissions struct {
-	docs       storage.Documents
-	outbox     Outbox
-	collection storage.Collection[admission.Record]
+	docs        storage.Documents
+	outbox      Outbox
+	collection  storage.Collection[admission.Record]
+	brokenGlass storage.Collection[admission.Record]
 }
 
 // NewAdmissions binds the repository to an engine.
 func NewAdmissions(docs storage.Documents, outbox Outbox) *Admissions {
-	return &Admissions{docs: docs, outbox: outbox, collection: storage.NewCollection(docs, admissionSchema,
-		func(r *admission.Record) string { return r.ID },
-		func(r *admission.Record) map[string]any {
-			return map[string]any{"environment": r.Environment, "time": r.FirstAt}
-		})}
+	id := func(r *admission.Record) string { return r.ID }
+	fields := func(r *admission.Record) map[string]any {
+		return map[string]any{"environment": r.Environment, "time": r.FirstAt}
+	}
+	return &Admissions{
+		docs: docs, outbox: outbox, collection: storage.NewCollection(docs, admissionSchema, id, fields),
+		brokenGlass: storage.NewCollection(docs, brokenGlassSchema, id, fields),
+	}
 }
 
 // Record stores a record, or counts a repeat of one, and notifies actions of a new one that has broken the glass. It
@@ -52,6 +63,7 @@ func (a *Admissions) Record(ctx context.Context, fresh admission.Record) error {
 		if err := a.outbox.AddBreakGlassIn(ctx, batch, fresh); err != nil {
 			return err
 		}
+		a.brokenGlass.AddIn(batch, fresh)
 	}
 	a.collection.InsertIn(batch, &fresh)
 	err := batch.Write(ctx, a.docs)
@@ -67,4 +79,13 @@ func (a *Admissions) List(ctx context.Context, environment string, now time.Time
 	return storage.FindPage(ctx, a.collection, storage.Query{
 		Index: "environment", Equal: []any{environment}, From: &storage.Bound{Value: evidence.Seconds(now.Add(-admission.KeepFor))}, Descending: true,
 	}, offset, limit)
+}
+
+// BrokenGlass calls yield with the records, first to last, of what environments admitted for the reason that it gave, between
+// two times in Unix seconds, both included.
+func (a *Admissions) BrokenGlass(ctx context.Context, environments []string, from, to float64, yield func(*admission.Record) error) error {
+	return storage.ForEach(ctx, a.brokenGlass, storage.Query{
+		Index: "environment", Equal: []any{storage.OneOrSet(environments)}, From: &storage.Bound{Value: from}, To: &storage.Bound{Value: to},
+		Limit: storage.MaxMany,
+	}, yield)
 }

@@ -3,7 +3,6 @@ package environments
 import (
 	"cmp"
 	"context"
-	"strconv"
 
 	"attestry/evidence/snapshot"
 	"attestry/storage"
@@ -30,15 +29,7 @@ type Deployments struct {
 
 // NewDeployments binds the repository to an engine.
 func NewDeployments(docs storage.Documents) *Deployments {
-	return &Deployments{collection: storage.NewCollection(docs, deploymentSchema, deploymentID, deploymentFields)}
-}
-
-func deploymentID(d *snapshot.Deployment) string {
-	id := d.Environment + "/" + strconv.FormatInt(d.Snapshot, 10) + "/" + d.Fingerprint
-	if d.Repo != "" {
-		id += "/" + d.Repo
-	}
-	return id
+	return &Deployments{collection: storage.NewCollection(docs, deploymentSchema, (*snapshot.Deployment).ID, deploymentFields)}
 }
 
 func deploymentFields(d *snapshot.Deployment) map[string]any {
@@ -61,6 +52,22 @@ func (d *Deployments) RecordIn(batch *storage.Batch, made, learned []snapshot.De
 	d.collection.PutIn(batch, learned...)
 }
 
+// KeepStarts gives deployments of which more is known now the verdicts that were stored when they began to run: one
+// command, or none if there are no deployments.
+func (d *Deployments) KeepStarts(ctx context.Context, learned []snapshot.Deployment) error {
+	stored, err := d.GetMany(ctx, storage.Map(learned, func(one snapshot.Deployment) string { return one.ID() }))
+	known := storage.ByKey(stored, (*snapshot.Deployment).ID)
+	for i := range learned {
+		learned[i].Start = known[learned[i].ID()].Start
+	}
+	return err
+}
+
+// GetMany returns the deployments of ids, in their order, without those that there are not.
+func (d *Deployments) GetMany(ctx context.Context, ids []string) ([]snapshot.Deployment, error) {
+	return d.collection.GetMany(ctx, ids)
+}
+
 // DeploymentQuery asks for deployments between two times in Unix seconds, both included, newest first.
 type DeploymentQuery struct {
 	Org string
@@ -69,12 +76,13 @@ type DeploymentQuery struct {
 	Repos, Environments []string
 	From, To            float64
 	Offset, Limit       int
+	OldestFirst         bool
 }
 
 func (q *DeploymentQuery) query() storage.Query {
 	query := storage.Query{
 		Index: "time", Equal: []any{q.Org}, From: &storage.Bound{Value: q.From}, To: &storage.Bound{Value: q.To},
-		Descending: true, Offset: q.Offset, Limit: q.Limit,
+		Descending: !q.OldestFirst, Offset: q.Offset, Limit: q.Limit,
 	}
 	switch {
 	case q.isCrossProduct():
@@ -103,6 +111,24 @@ func (d *Deployments) List(ctx context.Context, q DeploymentQuery) ([]snapshot.D
 		return nil, nil
 	}
 	return storage.FindAll(ctx, d.collection, q.query())
+}
+
+// Walk returns the next deployments behind a cursor, MaxMany or as many as fit maxBytes, and the next cursor. Both are ""
+// at the beginning and the end.
+func (d *Deployments) Walk(ctx context.Context, q DeploymentQuery, after string, maxBytes int) ([]snapshot.Deployment, string, error) {
+	query := q.query()
+	query.After, query.Limit, query.MaxBytes = after, storage.MaxMany, maxBytes
+	return d.collection.Find(ctx, query)
+}
+
+// EachID calls yield with the environment and the id of each deployment: one command for each MaxMany.
+func (d *Deployments) EachID(ctx context.Context, q DeploymentQuery, yield func(environment, id string)) error {
+	query := q.query()
+	query.Limit = storage.MaxMany
+	return storage.ForEachFields(ctx, d.collection, query, func(record *storage.Record) error {
+		yield(record.Text("environment"), record.ID)
+		return nil
+	})
 }
 
 // Count returns how many deployments there are, at most MaxCount: one command, or one for each repository of a cross

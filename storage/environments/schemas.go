@@ -8,6 +8,6 @@ import "attestry/storage"
 func Schemas() []*storage.Schema {
 	return []*storage.Schema{
 		environmentSchema, headSchema, reportSchema, snapshotSchema, chunkSchema, runningSchema, runningVersionSchema, eventSchema,
-		deploymentSchema, successionSchema, firstSeenSchema, allowlistSchema, scalingSchema, admissionSchema,
+		deploymentSchema, successionSchema, firstSeenSchema, allowlistSchema, scalingSchema, admissionSchema, brokenGlassSchema,
 	}
 }

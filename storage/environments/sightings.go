@@ -34,20 +34,23 @@ func (s *FirstSeen) First(ctx context.Context, environment string, fingerprints 
 	return first, err
 }
 
-// Rollbacks returns for each deployment whether it replaced an artifact that first ran in the environment later than its
-// own did, and is no restart (docs/semantics.md 14.1). It takes one command for each MaxMany artifacts.
-func (s *FirstSeen) Rollbacks(ctx context.Context, deployments []snapshot.Deployment) ([]bool, error) {
+// Kinds returns what deployments changed in their environments (docs/semantics.md 14.1): one command for each MaxMany
+// artifacts.
+func (s *FirstSeen) Kinds(ctx context.Context, deployments []snapshot.Deployment) ([]snapshot.DeploymentKind, error) {
 	var ids []string
 	for i := range deployments {
+		ids = append(ids, firstSeenID(deployments[i].Environment, deployments[i].Fingerprint))
 		if previous := deployments[i].Replaced(); previous != nil {
-			ids = append(ids, firstSeenID(deployments[i].Environment, deployments[i].Fingerprint), firstSeenID(deployments[i].Environment, previous.Fingerprint))
+			ids = append(ids, firstSeenID(deployments[i].Environment, previous.Fingerprint))
 		}
 	}
 	found, err := s.Collection.GetMany(ctx, storage.Distinct(ids))
 	first := storage.ByKey(found, firstSeenKey)
-	return storage.Map(deployments, func(one snapshot.Deployment) bool {
-		previous := one.Replaced()
-		return previous != nil && !previous.Again &&
-			first[firstSeenID(one.Environment, one.Fingerprint)].At < first[firstSeenID(one.Environment, previous.Fingerprint)].At
+	return storage.Map(deployments, func(one snapshot.Deployment) snapshot.DeploymentKind {
+		replaced := ""
+		if previous := one.Replaced(); previous != nil {
+			replaced = previous.Fingerprint
+		}
+		return one.Kind(first[firstSeenID(one.Environment, one.Fingerprint)].At, first[firstSeenID(one.Environment, replaced)].At)
 	}), err
 }

@@ -2,6 +2,7 @@ package logs
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -206,4 +207,26 @@ func (l *Leaf) document(schema *storage.Schema) string {
 // Covering returns the first checkpoint that was published of so many entries or more, or storage.ErrNotFound.
 func (l *Logs) Covering(ctx context.Context, org string, size int64) (Checkpoint, error) {
 	return storage.FindFirst(ctx, l.checkpoints, storage.Query{Index: "size", Equal: []any{org}, From: &storage.Bound{Value: size}, Limit: 1})
+}
+
+// At returns the last checkpoint that was published by a time in Unix seconds, zero if there was none. As later checkpoints
+// cover more, it halves the sizes that are left: a command for each doubling of the log.
+func (l *Logs) At(ctx context.Context, org string, at float64) (last Checkpoint, err error) {
+	log, err := l.logs.Get(ctx, org)
+	if err != nil {
+		return last, storage.IgnoreMissing(err)
+	}
+	for low, high := int64(0), log.Signed; low < high; {
+		middle := low + (high-low+1)/2
+		found, err := l.Covering(ctx, org, middle)
+		switch {
+		case err != nil && !errors.Is(err, storage.ErrNotFound):
+			return last, err
+		case err != nil || found.At > at:
+			high = middle - 1
+		default:
+			last, low = found, found.Size
+		}
+	}
+	return last, nil
 }

@@ -81,6 +81,7 @@ func (p *Processor) addEffects(ctx context.Context, batch *storage.Batch, made *
 		return err
 	})
 	reads.Go(func() error { return p.store.Outbox.AddSnapshotIn(ctx, events, made) })
+	reads.Go(func() error { return p.store.Deployments.KeepStarts(ctx, effects.Learned) })
 	if err := reads.Wait(); err != nil {
 		return err
 	}

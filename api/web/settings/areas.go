@@ -58,6 +58,8 @@ var areas = []area{
 		rowForms: []string{"test_action", "rotate_target_secret", "delete_action"}, opens: "deliveries"},
 	{Name: "deliveries", Title: "Deliveries of a notification", list: "list_deliveries", columns: []string{"description", "event_type", "state", "created_at", "next_attempt_at"},
 		rowForms: []string{"redeliver"}},
+	{Name: "audits", Title: "Audits", list: "list_audits", columns: []string{"name", "environments", "from", "to", "open", "created_by"},
+		forms: []string{"create_audit"}, page: func(org string, of row) string { return view.Pages.Audit(org, of.text("name")) }},
 	{Name: "audit-log", Title: "Audit log", list: "list_audit_log", columns: []string{"when", "event_type", "kind", "user", "old_role", "new_role", "changed_by", "source"},
 		csv: "download_audit_log"},
 	{Name: "organization", Title: "Organization", list: "get_organization", columns: []string{"name", "kind", "experimental_features_enabled", "created_at"},

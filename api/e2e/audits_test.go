@@ -1,0 +1,398 @@
+package e2e_test
+
+import (
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+)
+
+// populationRow is a row of a population as far as stories look at it.
+type populationRow struct {
+	ID, Rank, Kind, Verdict, Approval string
+	DeployedAt                        float64  `json:"deployed_at"`
+	Environment                       string   `json:"env_name"`
+	Artifact                          string   `json:"artifact_name"`
+	Flow                              string   `json:"flow_name"`
+	Trail                             string   `json:"trail_name"`
+	Author                            string   `json:"author"`
+	Reasons                           []string `json:"reasons"`
+	AllowListed                       bool     `json:"allow_listed"`
+	BrokeGlass                        bool     `json:"broke_glass"`
+	GlassReason                       string   `json:"broke_glass_reason"`
+	Approvers                         []string `json:"approvers"`
+	Lack                              string   `json:"approval_lack"`
+}
+
+// line is the row in a few words.
+func (r *populationRow) line() string {
+	words := []string{r.Artifact, r.Kind, r.Verdict, r.Approval}
+	words = append(words, r.Approvers...)
+	if r.AllowListed {
+		words = append(words, "allowed")
+	}
+	if r.BrokeGlass {
+		words = append(words, "glass:"+r.GlassReason)
+	}
+	return strings.Join(words, " ")
+}
+
+func (s *service) auditsPath() string { return "/audits/" + s.org }
+
+// population reads a page of the population of the audit q3.
+func (s *service) population(query string) (rows []populationRow, total int) {
+	s.t.Helper()
+	var page struct {
+		Total      int             `json:"total_count"`
+		Population []populationRow `json:"population"`
+	}
+	s.want(http.StatusOK, http.MethodGet, s.auditsPath()+"/q3/population"+query, nil).decode(s.t, &page)
+	return page.Population, page.Total
+}
+
+func linesOf(rows []populationRow) string {
+	var lines strings.Builder
+	for i := range rows {
+		lines.WriteString(rows[i].line() + "\n")
+	}
+	return lines.String()
+}
+
+// release records a trail of the flow build whose artifact has the trail's name, by an author of a commit.
+func (s *service) release(trail, author string, pulls ...pull) {
+	s.t.Helper()
+	s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/build", fmt.Sprintf(
+		`{"name":%q,"git_commit_info":{"sha1":%q,"message":"m","author":%q,"branch":"main","timestamp":5}}`, trail, trailCommit, author))
+	if pulls != nil {
+		s.pullRequests(trail, pulls...)
+	}
+	s.reportArtifact("build", trail, "app", digestOf(trail), trailCommit)
+}
+
+// runPods reports that a pod runs of each image.
+func (s *service) runPods(environment string, names ...string) {
+	s.t.Helper()
+	var pods []string
+	for _, name := range names {
+		pods = append(pods, fmt.Sprintf(`{"digests":{%q:%q},"podName":"%s-1","namespace":"shop","creationTimestamp":1700000000,"owners":null}`, name, digestOf(name), name))
+	}
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/"+environment+"/report/K8S", []byte(`{"artifacts":[`+strings.Join(pods, ",")+`]}`))
+}
+
+// runQuarter has much happen between the moments that it returns.
+func (s *service) runQuarter() (from, to time.Time) {
+	s.t.Helper()
+	s.createFlow("build")
+	s.putPolicy(http.StatusCreated, `{"name":"four-eyes"}`, policyFile(policyHead+"artifacts:\n  provenance: {required: true}\n"+
+		"  attestations:\n    - {type: pull_request, independent_approval: true}\n"))
+	for _, environment := range []string{"prod", "canary", "lab"} {
+		s.createEnvironment(environment, evidence.K8S)
+	}
+	s.attach("prod", "four-eyes")
+	s.attach("canary", "four-eyes")
+	s.setAdmission("prod", `{"mode":"deny","break_glass":"example.com/why"}`)
+	const ada = "Ada <ada@example.com>"
+	by := func(approver string) pull {
+		return pull{author: "ada", commits: []string{"ada 10"}, approvals: []string{approver + " APPROVED 20"}}
+	}
+	run := func(environment string, names ...string) {
+		s.clock.advance(24 * time.Hour)
+		s.runPods(environment, names...)
+	}
+	s.release("before", ada)
+	run("prod", "before")
+	s.clock.advance(time.Hour)
+	from = s.clock.read()
+	s.release("approved", ada, by("grace"))
+	run("prod", "approved")
+	s.release("alone", ada, by("ada"))
+	run("prod", "alone")
+	run("prod", "alone", "intruder")
+	run("prod", "alone")
+	run("prod", "alone", "intruder")
+	s.release("machine", "svc_deploy")
+	run("prod", "machine")
+	s.release("late", ada)
+	run("prod", "late")
+	s.clock.advance(time.Second)
+	s.pullRequests("late", by("joan"))
+	s.release("emergency", ada)
+	s.clock.advance(23 * time.Hour)
+	s.admit("prod", review("Pod", pod(`"example.com/why":"INC-7"`, "registry.example.com/app@sha256:"+digestOf("emergency")), false))
+	s.clock.advance(time.Hour)
+	s.runPods("prod", "emergency")
+	s.release("waved", ada)
+	s.want(http.StatusCreated, http.MethodPut, s.allowlistsPath()+"/prod", fmt.Appendf(nil, `{"artifact_fingerprint":%q,"artifact_name":"waved","description":"the auditor asked"}`, digestOf("waved")))
+	run("prod", "waved")
+	run("prod", "approved")
+	run("canary", "machine")
+	run("lab", "intruder")
+	s.clock.advance(time.Hour)
+	to = s.clock.read()
+	s.release("after", ada)
+	run("prod", "after")
+	return from, to
+}
+
+func (s *service) createAudit(environments string, from, to time.Time) {
+	s.t.Helper()
+	s.want(http.StatusCreated, http.MethodPost, s.auditsPath(), fmt.Appendf(nil, `{"name":"q3","environments":[%s],"from":%q,"to":%q}`,
+		environments, from.UTC().Format(time.RFC3339), to.UTC().Format(time.RFC3339)))
+}
+
+// quarter is what a population has to say of runQuarter.
+const quarter = `approved release compliant approved grace
+alone release non_compliant not_approved ada
+intruder release non_compliant no_provenance
+intruder restart non_compliant no_provenance
+machine release compliant machine_account
+late release non_compliant approved_late joan
+emergency release non_compliant no_pull_request glass:INC-7
+waved release compliant no_pull_request allowed
+approved rollback compliant approved grace
+machine release compliant machine_account
+`
+
+func TestPopulationOfAPeriodHasAllThatWasDeployed(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{real: true})
+	from, to := s.runQuarter()
+	s.createAudit(`"prod","canary"`, from, to)
+	rows, total := s.population("?per_page=100")
+	if got := linesOf(rows); got != quarter || total != 10 {
+		t.Errorf("%d rows:\n%swant\n%s", total, got, quarter)
+	}
+	alone, intruder := rows[1], rows[2]
+	if alone.Flow != "build" || alone.Trail != "alone" || alone.Author != "Ada <ada@example.com>" || alone.Environment != "prod" ||
+		alone.Lack != "ada has no approval of somebody else after the last commit" ||
+		fmt.Sprint(alone.Reasons) != "[four-eyes: non_compliant_attestation 'pr': ada has no approval of somebody else after the last commit]" {
+		t.Errorf("of what its author approved alone it says %+v", alone)
+	}
+	if intruder.Flow != "" || fmt.Sprint(intruder.Reasons) != "[four-eyes: missing_provenance four-eyes: no_provenance]" {
+		t.Errorf("of what no flow knows it says %+v", intruder)
+	}
+	for finding, want := range map[string]string{
+		"rollback": "approved", "restart": "intruder", "no_provenance": "intruder intruder", "broke_glass": "emergency", "allow_listed": "waved",
+		"not_approved": "alone", "approved_late": "late", "machine_account": "machine machine", "not_judged": "",
+	} {
+		t.Run(finding, func(t *testing.T) {
+			found, _ := s.in(t).population("?finding=" + finding)
+			var names []string
+			for _, row := range found {
+				names = append(names, row.Artifact)
+			}
+			if got := strings.Join(names, " "); got != want {
+				t.Errorf("found %s, want %s", got, want)
+			}
+		})
+	}
+	second, total := s.population("?finding=non_compliant&page=2&per_page=2")
+	if len(second) != 2 || total != 5 || second[0].Artifact != "intruder" || second[1].Artifact != "late" {
+		t.Errorf("the second page of %d is\n%s", total, linesOf(second))
+	}
+	third, total := s.population("?page=3&per_page=4")
+	if total != 10 || linesOf(third) != linesOf(rows[8:]) {
+		t.Errorf("the third page of %d is\n%s", total, linesOf(third))
+	}
+}
+
+func TestPopulationAsCSVHasTheSameRows(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{})
+	from, to := s.runQuarter()
+	s.createAudit(`"prod","canary"`, from, to)
+	got := s.want(http.StatusOK, http.MethodGet, s.auditsPath()+"/q3/population/csv", nil)
+	lines, err := csv.NewReader(strings.NewReader(string(got.body))).ReadAll()
+	if err != nil || len(lines) != 11 {
+		t.Fatalf("%d lines, %v:\n%s", len(lines), err, got.body)
+	}
+	rows, _ := s.population("?per_page=100")
+	column := func(name string) int { return slices.Index(lines[0], name) }
+	for i, row := range rows {
+		line := lines[i+1]
+		if line[column("id")] != row.ID || line[column("approval")] != row.Approval || line[column("reasons")] != strings.Join(row.Reasons, "; ") ||
+			line[column("verdict")] != row.Verdict || line[column("broke_glass_reason")] != row.GlassReason {
+			t.Errorf("%q is not %+v", line, row)
+		}
+	}
+	if filed := got.header.Get("Content-Disposition"); !strings.Contains(filed, "q3-population.csv") {
+		t.Errorf("the file is named by %s", filed)
+	}
+	some := s.want(http.StatusOK, http.MethodGet, s.auditsPath()+"/q3/population/csv?finding=broke_glass", nil)
+	if found := strings.Count(string(some.body), "\n"); found != 2 {
+		t.Errorf("%d lines of what broke the glass", found)
+	}
+}
+
+func TestTotalsOfAPeriodAddUpToItsEvents(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{})
+	from, to := s.runQuarter()
+	s.createAudit(`"prod","canary"`, from, to)
+	var totals struct {
+		Events      struct{ Total, Started, Changed, Exited int }
+		Deployments int
+		By          map[string]int
+		LeadTime    struct {
+			Known       int
+			Median, P90 float64
+		} `json:"lead_time_seconds"`
+		PerDay float64 `json:"deployments_per_day"`
+		Rate   float64 `json:"change_failure_rate"`
+	}
+	s.want(http.StatusOK, http.MethodGet, s.auditsPath()+"/q3/totals", nil).decode(t, &totals)
+	if e := totals.Events; e.Started != 10 || e.Total != e.Started+e.Changed+e.Exited || e.Exited != 9 || totals.Deployments != e.Started {
+		t.Errorf("the totals are %+v", totals)
+	}
+	want := map[string]int{
+		"release": 8, "restart": 1, "rollback": 1, "compliant": 5, "non_compliant": 5, "approved": 2, "not_approved": 1, "no_provenance": 2,
+		"machine_account": 2, "approved_late": 1, "no_pull_request": 2, "allow_listed": 1, "broke_glass": 1,
+	}
+	if fmt.Sprint(totals.By) != fmt.Sprint(want) {
+		t.Errorf("it counts %v, want %v", totals.By, want)
+	}
+	if totals.Rate != 0.125 || totals.PerDay == 0 || totals.LeadTime.Known != 0 {
+		t.Errorf("the figures are %+v", totals)
+	}
+}
+
+func TestSamplesCanBeDrawnAgainByHand(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{})
+	from, to := s.runQuarter()
+	s.createAudit(`"prod","canary"`, from, to)
+	rows, _ := s.population("?per_page=100")
+	type shown struct {
+		Size, Population int
+		Strata           []struct {
+			Environment       string `json:"env_name"`
+			Population, Drawn int
+		}
+		Sample []populationRow
+	}
+	draw := func(query string) (drawn shown) {
+		s.want(http.StatusOK, http.MethodGet, s.auditsPath()+"/q3/sample?"+query, nil).decode(t, &drawn)
+		return drawn
+	}
+	for _, seed := range []string{"", "4711", "Grüße & \n\"<>"} {
+		var ranks []string
+		for _, row := range rows {
+			sum := sha256.Sum256([]byte(seed + "\n" + row.ID))
+			ranks = append(ranks, hex.EncodeToString(sum[:]))
+		}
+		slices.Sort(ranks)
+		got := draw("size=4&seed=" + url.QueryEscape(seed))
+		for i, row := range got.Sample {
+			if row.Rank != ranks[i] {
+				t.Errorf("seed %q: row %d has the rank %s, want %s", seed, i, row.Rank, ranks[i])
+			}
+		}
+		if len(got.Sample) != 4 || got.Population != 10 || len(got.Strata) != 0 {
+			t.Errorf("seed %q: drawn %+v", seed, got)
+		}
+	}
+	if got := draw("frequency=weekly"); got.Size != 5 || len(got.Sample) != 5 {
+		t.Errorf("of what happens weekly, %d are drawn", len(got.Sample))
+	}
+	got := draw("size=3&by=environment&seed=1")
+	if fmt.Sprint(got.Strata) != "[{prod 9 3} {canary 1 1}]" && fmt.Sprint(got.Strata) != "[{canary 1 1} {prod 9 3}]" || len(got.Sample) != 4 {
+		t.Errorf("of each environment, %+v are drawn", got.Strata)
+	}
+	for query, says := range map[string]string{
+		"":                        "Exactly one of size and frequency is needed",
+		"size=3&frequency=weekly": "Exactly one of size and frequency is needed",
+		"size=11":                 "The population has only 10 rows",
+		"size=0":                  "greater than or equal to 1",
+		"frequency=hourly":        "yearly",
+		"size=1&by=risk":          "environment",
+	} {
+		t.Run(query, func(t *testing.T) {
+			s := s.in(t)
+			if got := s.want(http.StatusBadRequest, http.MethodGet, s.auditsPath()+"/q3/sample?"+query, nil); !strings.Contains(string(got.body), says) {
+				t.Errorf("it says %s", got.body)
+			}
+		})
+	}
+}
+
+func TestAuditsSayWhatIsWrongWithTheirPeriod(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{})
+	from, to := s.runQuarter()
+	s.createAudit(`"prod"`, from, to)
+	good := map[string]string{"name": `"q4"`, "environments": `["prod"]`, "from": `"2026-03-01"`, "to": `"2027-01-01"`}
+	for name, c := range map[string]struct {
+		field, value string
+		status       int
+		says         string
+	}{
+		"a name that is taken":       {"name", `"q3"`, http.StatusConflict, "Audit named 'q3' already exists for organization '" + s.org + "'"},
+		"an unknown environment":     {"environments", `["prod","none"]`, http.StatusNotFound, "Environment named 'none' does not exist"},
+		"no environment":             {"environments", `[]`, http.StatusBadRequest, `"environments":"List`},
+		"a beginning behind the end": {"to", `"2026-02-28"`, http.StatusBadRequest, "A period cannot end before it begins"},
+		"an empty period":            {"to", `"2026-03-01"`, http.StatusBadRequest, "A period cannot end before it begins"},
+		"a beginning in the future":  {"from", `"2026-12-31"`, http.StatusBadRequest, "A period cannot begin in the future"},
+		"no time":                    {"from", `"soon"`, http.StatusBadRequest, "Input should be a valid ISO 8601 date and time"},
+		"a name with a blank":        {"name", `"q 4"`, http.StatusBadRequest, `"name":"String`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			var members []string
+			for field, value := range good {
+				if field == c.field {
+					value = c.value
+				}
+				members = append(members, fmt.Sprintf("%q:%s", field, value))
+			}
+			got := s.want(c.status, http.MethodPost, s.auditsPath(), []byte("{"+strings.Join(members, ",")+"}"))
+			if !strings.Contains(string(got.body), c.says) {
+				t.Errorf("it says %s", got.body)
+			}
+		})
+	}
+	s.wantError(http.StatusNotFound, "Audit named 'q9' does not exist for organization '"+s.org+"'", http.MethodGet, s.auditsPath()+"/q9/population", "")
+	open := s.read(s.auditsPath() + "/q3")
+	if lookup(t, open, "open") != false || lookup(t, open, "deployments") != 9.0 || lookup(t, open, "environments", 0) != "prod" {
+		t.Errorf("the audit is shown as %v", open)
+	}
+}
+
+func TestAuditsShowTheLogAtBothEndsOfTheirPeriod(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{settings: []string{logKeyFile(t)}})
+	from, to := s.runQuarter()
+	s.awaitLogged(s.org)
+	s.createAudit(`"prod"`, from, to)
+	shown := s.read(s.auditsPath() + "/q3")
+	end := lookup(t, shown, "log_end")
+	if end == nil || lookup(t, end, "timestamp").(float64) < evidence.Seconds(to) || !strings.Contains(lookup(t, end, "note").(string), fmt.Sprintf("\n%.0f\n", lookup(t, end, "size"))) {
+		t.Errorf("the log at the end is %v", end)
+	}
+	if begin := lookup(t, shown, "log_begin"); begin != nil && lookup(t, begin, "timestamp").(float64) > evidence.Seconds(from) {
+		t.Errorf("the log at the beginning is %v", begin)
+	}
+}
+
+func TestLearntProvenanceKeepsTheVerdictOfTheBeginning(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{})
+	from, to := s.runQuarter()
+	s.createAudit(`"prod"`, from, to.Add(48*time.Hour))
+	s.clock.advance(time.Hour)
+	s.runPods("prod", "after", "stranger")
+	s.clock.advance(time.Hour)
+	s.release("stranger", "svc_deploy")
+	s.runPods("prod", "after", "stranger")
+	rows, _ := s.population("?per_page=100")
+	if got := rows[len(rows)-1]; got.Trail != "stranger" || got.Verdict != "non_compliant" || len(got.Reasons) != 2 || got.Approval != "machine_account" {
+		t.Errorf("what was reported after it ran is shown as %+v", got)
+	}
+}

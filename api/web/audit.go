@@ -1,0 +1,91 @@
+package web
+
+import (
+	"net/url"
+	"strconv"
+
+	"attestry/api/audits"
+	"attestry/api/web/request"
+	"attestry/app/population"
+	"attestry/links"
+)
+
+// auditFindings are what the rows of a population can be selected by.
+var auditFindings = []string{
+	"no_provenance", "non_compliant", "not_approved", "no_pull_request", "approved_late", "overridden", "broke_glass", "allow_listed",
+	"rollback", "restart", "release", "approved", "machine_account", "compliant", "not_judged", "not_recorded",
+}
+
+// auditPage shows an audit, with what was deployed, a sample of that, or numbers.
+type auditPage struct {
+	Org   string
+	Audit audits.AuditResponse
+	// Rows are those of the page or of the sample, which is of Size rows and was drawn by Seed.
+	Rows       []audits.SampledRow
+	Sampled    bool
+	Size, Seed string
+	Strata     []audits.SampleStratum
+	By         string
+	// Finding selects the rows.
+	Finding  string
+	Findings []string
+	Total    int64
+	CSV      string
+	Pager    request.Pager
+	// Totals is nil unless they were asked for.
+	Totals *population.Totals
+}
+
+func (s *Site) showAudit(p *page) error {
+	shown := auditPage{Org: p.Org(), Finding: p.C.Query("finding"), Findings: auditFindings, Seed: p.C.Query("seed"), Size: p.C.Query("size"), By: p.C.Query("by")}
+	address := request.Target("/audits/%s/%s", p.Org(), p.Parameter("audit"))
+	if err := p.Get(address, &shown.Audit); err != nil {
+		return err
+	}
+	shown.CSV = links.Prefix + address + "/population/csv"
+	read := shown.readPopulation
+	switch {
+	case p.C.Query("show") == "totals":
+		read = shown.readTotals
+	case shown.Size != "":
+		read = shown.readSample
+	}
+	if err := read(p, address); err != nil {
+		return err
+	}
+	return p.Render("audit", shown.Audit.Name, &shown)
+}
+
+func (a *auditPage) readTotals(p *page, address string) error {
+	a.Totals, p.APIPath = &population.Totals{}, address+"/totals"
+	return p.Get(p.APIPath, a.Totals)
+}
+
+func (a *auditPage) readSample(p *page, address string) error {
+	query := url.Values{"size": {a.Size}, "seed": {a.Seed}}
+	if a.By != "" {
+		query.Set("by", a.By)
+	}
+	var found audits.SampleResponse
+	p.APIPath = address + "/sample?" + query.Encode()
+	err := p.Get(p.APIPath, &found)
+	a.Sampled, a.Rows, a.Strata, a.Total = true, found.Sample, found.Strata, int64(found.Population)
+	return err
+}
+
+func (a *auditPage) readPopulation(p *page, address string) error {
+	query := p.Paged()
+	if a.Finding != "" {
+		query.Set("finding", a.Finding)
+		a.CSV += "?finding=" + url.QueryEscape(a.Finding)
+	}
+	var found audits.PopulationResponse
+	p.APIPath = address + "/population?" + query.Encode()
+	err := p.Get(p.APIPath, &found)
+	for _, row := range found.Population {
+		a.Rows = append(a.Rows, audits.SampledRow{Row: row})
+	}
+	number, _ := strconv.Atoi(query.Get("page"))
+	a.Total, a.Pager = found.TotalCount, p.Pager("page", number, found.TotalPages)
+	return err
+}

@@ -1,0 +1,152 @@
+package population
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"attestry/app"
+	"attestry/app/states"
+	"attestry/evidence/admission"
+	"attestry/evidence/attestation"
+	"attestry/evidence/period"
+	"attestry/evidence/snapshot"
+	"attestry/goroutine"
+	"attestry/storage"
+	"attestry/storage/environments"
+)
+
+const (
+	// glassSpan is how long before an artifact runs a cluster may have admitted it, in seconds.
+	glassSpan = secondsPerDay
+	// approverBytes is how much is read of attestations at a time.
+	approverBytes = 4 << 20
+)
+
+// Reader reads the populations of periods.
+type Reader struct{ store *app.Store }
+
+// NewReader reads from a store.
+func NewReader(store *app.Store) *Reader { return &Reader{store: store} }
+
+// Query asks for the deployments of a period, oldest first.
+func Query(p *period.Period) environments.DeploymentQuery {
+	return environments.DeploymentQuery{Org: p.Org, Environments: p.Environments, From: p.From, To: p.Last(), OldestFirst: true}
+}
+
+// Walk returns the rows of the next deployments behind a cursor, as many as fit maxBytes, and the next cursor. Both are "" at
+// the beginning and the end. It takes as many commands for a thousand deployments as for one.
+func (r *Reader) Walk(ctx context.Context, p *period.Period, after string, maxBytes int) ([]Row, string, error) {
+	found, next, err := r.store.Deployments.Walk(ctx, Query(p), after, maxBytes)
+	if err != nil {
+		return nil, "", err
+	}
+	rows, err := r.Describe(ctx, p.Org, found)
+	return rows, next, err
+}
+
+// Describe makes the rows of deployments of an organization, by its id, in their order.
+func (r *Reader) Describe(ctx context.Context, org string, deployments []snapshot.Deployment) ([]Row, error) {
+	rows := storage.Map(deployments, func(one snapshot.Deployment) Row { return newRow(&one) })
+	// Each adds other members of the rows.
+	var reads goroutine.Group
+	reads.Go(func() error { return r.addPlaces(ctx, org, deployments, rows) })
+	reads.Go(func() error { return r.addApprovals(ctx, org, deployments, rows) })
+	reads.Go(func() error { return r.addGlass(ctx, deployments, rows) })
+	return rows, reads.Wait()
+}
+
+// addPlaces adds the names of environments, and what deployments changed there.
+func (r *Reader) addPlaces(ctx context.Context, org string, deployments []snapshot.Deployment, rows []Row) error {
+	named, err := r.store.Environments.Names(ctx, org, environmentsOf(deployments))
+	if err != nil {
+		return err
+	}
+	kinds, err := r.store.FirstSeen.Kinds(ctx, deployments)
+	for i := range rows {
+		rows[i].Environment, rows[i].Kind = named[deployments[i].Environment].Name, kinds[i]
+	}
+	return err
+}
+
+func environmentsOf(deployments []snapshot.Deployment) []string {
+	return storage.Distinct(storage.Map(deployments, func(one snapshot.Deployment) string { return one.Environment }))
+}
+
+// addApprovals adds the flows, and who approved what they built.
+func (r *Reader) addApprovals(ctx context.Context, org string, deployments []snapshot.Deployment, rows []Row) error {
+	var queries []states.Query
+	var flows []string
+	var known []int
+	for i := range deployments {
+		if origin := deployments[i].Origin; origin != nil {
+			queries = append(queries, states.QueryOf(deployments[i].Fingerprint, &origin.Origin))
+			flows, known = append(flows, origin.Flow), append(known, i)
+		}
+	}
+	evaluated, err := r.store.States.Details(ctx, org, queries)
+	if err != nil {
+		return err
+	}
+	named, err := r.store.Flows.Names(ctx, org, storage.Distinct(flows))
+	if err != nil {
+		return err
+	}
+	decided := map[string][]int{} // rows by the ids of attestations
+	for n, i := range known {
+		state := &evaluated[n]
+		entries := slices.Concat(state.Trail.Entries, state.Slot.Bound(state.Artifact))
+		approval, entry := period.ApprovalOf(state.Trail.Author(), entries, rows[i].DeployedAt)
+		rows[i].Flow, rows[i].Approval = named[flows[n]].Name, approval
+		if rows[i].Author == "" {
+			rows[i].Author = state.Trail.Author()
+		}
+		if entry != nil {
+			rows[i].ApprovalLack = entry.Unapproved
+			decided[entry.Original()] = append(decided[entry.Original()], i)
+		}
+	}
+	return r.addApprovers(ctx, decided, rows)
+}
+
+// addApprovers adds who approved, by the attestations that decided about rows.
+func (r *Reader) addApprovers(ctx context.Context, decided map[string][]int, rows []Row) error {
+	found := r.store.Attestations.OfIDs(slices.Sorted(maps.Keys(decided)))
+	for found.More() {
+		some, err := found.Next(ctx, approverBytes)
+		if err != nil {
+			return err
+		}
+		for j := range some {
+			approvers := attestation.Approvers(&some[j])
+			for _, i := range decided[some[j].ID] {
+				rows[i].Approvers = append(rows[i].Approvers, approvers...)
+			}
+		}
+	}
+	return nil
+}
+
+// addGlass adds which rows clusters admitted for the reason that the workload gave.
+func (r *Reader) addGlass(ctx context.Context, deployments []snapshot.Deployment, rows []Row) error {
+	if len(deployments) == 0 {
+		return nil
+	}
+	started := map[[2]string][]int{} // rows by environment and fingerprint
+	first, last := rows[0].DeployedAt, rows[0].DeployedAt
+	for i := range deployments {
+		key := [2]string{deployments[i].Environment, deployments[i].Fingerprint}
+		started[key] = append(started[key], i)
+		first, last = min(first, rows[i].DeployedAt), max(last, rows[i].DeployedAt)
+	}
+	return r.store.Admissions.BrokenGlass(ctx, environmentsOf(deployments), first-glassSpan, last, func(record *admission.Record) error {
+		for _, refusal := range record.Refusals {
+			for _, i := range started[[2]string{record.Environment, refusal.Fingerprint}] {
+				if since := rows[i].DeployedAt - record.FirstAt; since >= 0 && since <= glassSpan {
+					rows[i].BrokeGlass, rows[i].GlassReason = true, record.Reason
+				}
+			}
+		}
+		return nil
+	})
+}

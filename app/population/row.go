@@ -1,0 +1,82 @@
+// Package population describes what was deployed in a period (docs/semantics.md 26.2).
+package population
+
+import (
+	"attestry/evidence"
+	"attestry/evidence/period"
+	"attestry/evidence/snapshot"
+)
+
+// The verdicts on an artifact when it began to run. Earlier versions recorded none.
+const (
+	compliant    = "compliant"
+	nonCompliant = "non_compliant"
+	notJudged    = "not_judged"
+	notRecorded  = "not_recorded"
+)
+
+// Row is a deployment as auditors see it. What is not known is empty.
+type Row struct {
+	ID           string                  `json:"id" doc:"The same for good. Samples are drawn by it."`
+	DeployedAt   float64                 `json:"deployed_at" doc:"Unix seconds."`
+	Environment  string                  `json:"env_name" doc:"The name that the environment has now, or had when it was archived."`
+	Snapshot     int64                   `json:"snapshot_index" doc:"The snapshot with which it began to run."`
+	Fingerprint  string                  `json:"fingerprint"`
+	Artifact     string                  `json:"artifact_name"`
+	Kind         snapshot.DeploymentKind `json:"kind" enum:"release,restart,rollback"`
+	Flow         string                  `json:"flow_name" doc:"The flow that built it first; empty while no flow knows it."`
+	Trail        string                  `json:"trail_name"`
+	Commit       string                  `json:"git_commit"`
+	Author       string                  `json:"author" doc:"That of the commit."`
+	LeadTime     *float64                `json:"lead_time_seconds" nullable:"true" doc:"From the commit until it ran."`
+	Verdict      string                  `json:"verdict" enum:"compliant,non_compliant,not_judged,not_recorded" doc:"That of the snapshot with which it began to run. Versions before this list recorded none here."`
+	Reasons      []string                `json:"reasons" doc:"Why policies refused it then, also if it was on the allow list; at most ten."`
+	AllowListed  bool                    `json:"allow_listed"`
+	BrokeGlass   bool                    `json:"broke_glass" doc:"Whether the cluster admitted it against the verdict, within a day before it ran."`
+	GlassReason  string                  `json:"broke_glass_reason" doc:"The reason that it gave."`
+	Approval     period.Approval         `json:"approval" enum:"machine_account,approved,overridden,approved_late,not_approved,no_pull_request,no_provenance"`
+	Approvers    []string                `json:"approvers" doc:"Who approved after the last commit."`
+	ApprovalLack string                  `json:"approval_lack" doc:"Which author lacks whose approval."`
+}
+
+// Has reports whether a finding is the row's kind, verdict or approval, or one of its flags; "" is in all rows.
+func (r *Row) Has(finding string) bool {
+	switch finding {
+	case "":
+		return true
+	case "allow_listed":
+		return r.AllowListed
+	case "broke_glass":
+		return r.BrokeGlass
+	}
+	return finding == string(r.Kind) || finding == r.Verdict || finding == string(r.Approval)
+}
+
+// newRow is the row of a deployment but for what others tell of it.
+func newRow(d *snapshot.Deployment) Row {
+	row := Row{
+		ID: d.ID(), DeployedAt: d.Timestamp, Snapshot: d.Snapshot, Fingerprint: d.Fingerprint, Artifact: d.Name,
+		LeadTime: d.LeadTime(), Verdict: notRecorded, Reasons: []string{}, Approval: period.NoProvenance, Approvers: []string{},
+	}
+	if origin := d.Origin; origin != nil {
+		row.Trail, row.Commit = origin.Trail, origin.CommitSHA
+		if origin.Commit != nil {
+			row.Author = evidence.Text(origin.Commit.Author)
+		}
+	}
+	if d.Start == nil {
+		return row
+	}
+	row.Verdict, row.AllowListed, row.Reasons = verdictOf(d.Start.Compliant), d.Start.Allowed, append(row.Reasons, d.Start.Failures...)
+	return row
+}
+
+func verdictOf(judged *bool) string {
+	switch {
+	case judged == nil:
+		return notJudged
+	case *judged:
+		return compliant
+	}
+	return nonCompliant
+}
