@@ -396,3 +396,24 @@ func TestLearntProvenanceKeepsTheVerdictOfTheBeginning(t *testing.T) {
 		t.Errorf("what was reported after it ran is shown as %+v", got)
 	}
 }
+
+func TestAuditPagesShowPopulationSampleAndTotals(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{})
+	from, to := s.runQuarter()
+	v := s.signedIn(adminKey)
+	v.sendForm("audits/create_audit", url.Values{
+		"name": {"q3"}, "environments": {"prod\r\ncanary"}, "from": {from.UTC().Format(time.RFC3339)}, "to": {to.UTC().Format(time.RFC3339)},
+	})
+	path := "/" + s.org + "/audits"
+	v.wantPage(http.StatusOK, path, `/audits/q3"><bdi>q3`)
+	v.wantPage(http.StatusOK, path+"/q3", "10, oldest first", "Approved late", "broke glass", "INC-7", "no provenance", "Machine account", "rollback")
+	v.wantPage(http.StatusOK, path+"/q3?finding=not_approved", "1, oldest first", "ada has no approval of somebody else", "population/csv?finding=not_approved")
+	v.wantPage(http.StatusOK, path+"/q3?size=3&seed=4711&by=environment", "4 of 10", "3 of 9 in", "rank <code")
+	v.wantPage(http.StatusOK, path+"/q3?show=totals", "10 started", "0.125 rollbacks for each release", `href="?finding=approved_late"`)
+	v.wantPage(http.StatusBadRequest, path+"/q3?size=11", "The population has only 10 rows")
+	v.wantPage(http.StatusNotFound, path+"/q9", "does not exist")
+	if got := s.signedIn(strangerKey).open(path + "/q3").status; got != http.StatusForbidden && got != http.StatusNotFound {
+		t.Errorf("a stranger gets %d", got)
+	}
+}

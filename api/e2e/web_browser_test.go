@@ -56,6 +56,7 @@ func TestAllPagesCanBeUsedByEverybody(t *testing.T) {
 		`{"type":"server","artifacts":[{"digests":{"/opt/web":%q},"creationTimestamp":1788990000},{"digests":{"/opt/other":%q},"creationTimestamp":1788990000}]}`,
 		fingerprint, digestOf("other")))
 	_, invitation := s.invite(`{"role":"member","description":"Grace, of the platform team"}`)
+	s.createAudit(`"production"`, time.Now().Add(-24*time.Hour), time.Now().Add(24*time.Hour))
 	b := s.browser()
 	b.open(http.StatusOK, "/signin")
 	b.wantText("How to get a key")
@@ -78,6 +79,10 @@ func TestAllPagesCanBeUsedByEverybody(t *testing.T) {
 		"controls":      {root + "/controls", "Releases are agreed"},
 		"control":       {root + "/controls/RELEASE", "Releases are agreed"},
 		"deployments":   {root + "/deployments", "/opt/web"},
+		"audits":        {root + "/audits", "q3"},
+		"audit":         {root + "/audits/q3", "No pull request"},
+		"sample":        {root + "/audits/q3?size=2&seed=4711", "rank"},
+		"totals":        {root + "/audits/q3?show=totals", "Change failure rate"},
 		"search":        {root + "/search?q=" + fingerprint[:12], "production"},
 		"found":         {root + "/search?q=e&since=2026-01-01", "name: "},
 		"audit-log":     {root + "/settings/audit-log?event_type=added&from_timestamp=2026-01-01T00:00", "Download as CSV"},

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 )
 
 // hostile are texts that would run, or break the page, where a page took them for markup.
@@ -108,12 +109,13 @@ func (s *service) hostilePages() []hostilePage {
 		s.want(http.StatusCreated, http.MethodPost, s.invitationsPath(), encoded(s, map[string]any{"role": "reader", "description": text}))
 	}
 	add(http.StatusOK, "/settings/invitations", hostile[:8]...)
+	s.createAudit(`"production"`, time.Now().Add(-24*time.Hour), time.Now().Add(24*time.Hour))
 	add(http.StatusOK, "", hostile[0])
 	add(http.StatusOK, "/environments", hostile[0])
 	for _, path := range []string{"/flows", "/policies", "/controls"} {
 		add(http.StatusOK, path, hostile...)
 	}
-	for _, path := range []string{"/deployments", "/environments/production/events", "/environments/production/diff?from=1&to=2", "/environments/production/timeline"} {
+	for _, path := range []string{"/deployments", "/environments/production/events", "/environments/production/diff?from=1&to=2", "/environments/production/timeline", "/audits/q3", "/audits/q3?size=2&seed=%3Cscript%3E"} {
 		add(http.StatusOK, path, names...)
 	}
 	// Lists and forms of the settings cut what is long.

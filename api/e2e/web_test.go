@@ -75,11 +75,13 @@ func (v *visitor) signIn(key, next string) answer {
 }
 
 // wantPage opens a page, which must answer a status and hold a text.
-func (v *visitor) wantPage(status int, path, text string) {
+func (v *visitor) wantPage(status int, path string, texts ...string) {
 	v.t.Helper()
 	got := v.open(path)
-	if got.status != status || !strings.Contains(string(got.body), text) {
-		v.t.Errorf("%s answers %d without %q:\n%s", path, got.status, text, got.body)
+	for _, text := range texts {
+		if got.status != status || !strings.Contains(string(got.body), text) {
+			v.t.Errorf("%s answers %d without %q:\n%s", path, got.status, text, got.body)
+		}
 	}
 	if !strings.Contains(got.header.Get("Content-Security-Policy"), "script-src 'self'") {
 		v.t.Errorf("%s may run any script", path)

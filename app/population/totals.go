@@ -17,7 +17,7 @@ type Totals struct {
 	By          map[string]int `json:"by" doc:"Deployments by each kind, verdict and approval, and how many were allow_listed or broke_glass; those that there are."`
 	LeadTime    LeadTimes      `json:"lead_time_seconds"`
 	PerDay      float64        `json:"deployments_per_day" doc:"Without restarts, by days of the period that have passed."`
-	FailureRate *float64       `json:"change_failure_rate" nullable:"true" doc:"Rollbacks for each release; null without releases."`
+	FailureRate float64        `json:"change_failure_rate" doc:"Rollbacks for each release; 0 without releases."`
 	leads       []float64
 }
 
@@ -77,7 +77,7 @@ func (t *Totals) Sum(p *period.Period, now float64) {
 		t.PerDay = math.Round(float64(changes)/days*1000) / 1000
 	}
 	if released := t.By[string(snapshot.NewRelease)]; released > 0 {
-		t.FailureRate = new(math.Round(float64(t.By[string(snapshot.Rollback)])/float64(released)*1e6) / 1e6)
+		t.FailureRate = math.Round(float64(t.By[string(snapshot.Rollback)])/float64(released)*1e6) / 1e6
 	}
 }
 
