@@ -31,6 +31,7 @@ func (d *draft) selectShown() {
 // report renders the report of a trail. checksum is the SHA-256 of SHA256SUMS.
 func (d *draft) report(checksum string) ([]byte, error) {
 	trail := &d.trails[0]
+	_, document := d.trailDocument(trail)
 	shown := slices.Clone(d.shown)
 	slices.SortStableFunc(shown, func(a, b pdf.Attestation) int {
 		return cmp.Or(cmp.Compare(a.CreatedAt, b.CreatedAt), cmp.Compare(a.ID, b.ID))
@@ -42,10 +43,7 @@ func (d *draft) report(checksum string) ([]byte, error) {
 		}
 	}
 	return pdf.Render(&pdf.Document{
-		Organization: d.of.Organization, Flow: d.flow.Name, FlowDescription: d.flow.Description,
-		Trail: trail.Name, TrailDescription: trail.Description, Link: d.links.Trail(d.of.Organization, d.flow.Name, trail.Name),
-		BegunAt: trail.CreatedAt, BegunBy: trail.CreatedBy, AsOf: d.latest(), Generator: d.generator, Checksum: checksum,
-		Commit: trail.Commit, Compliance: d.evaluations[trail.ID].Report, Artifacts: d.records,
+		Trail: document, AsOf: d.latest(), Generator: d.generator, Checksum: checksum, Compliance: d.evaluations[trail.ID].Report, Artifacts: d.records,
 		Attestations: shown, Recorded: len(d.attested), NotCompliant: notCompliant, Files: d.files, FileBytes: d.fileBytes,
 		Controls: d.controls, Approvals: d.approvals, EnvironmentNames: d.environments,
 		Running: d.judged.documents, Events: d.events, Lost: d.lost,

@@ -2,6 +2,7 @@ package pdf
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"attestry/evidence"
@@ -15,10 +16,10 @@ var (
 // changes lays out the commits and pull requests that the trail knows of.
 func (r *report) changes() {
 	r.section("Commits and pull requests")
-	if r.Commit == nil {
+	if r.Trail.Commit == nil {
 		r.note("The commit of the trail is not known.")
 	} else {
-		r.table(factColumns, commitFacts(r.Commit))
+		r.table(factColumns, commitFacts(r.Trail.Commit))
 	}
 	r.artifactCommits()
 	r.pullRequests()
@@ -138,45 +139,44 @@ const (
 	maxApprovers    = 20
 )
 
-// PullRequest is a pull request that an attestation has found.
+// PullRequest is a pull request that an attestation has found. It has what both versions have in common, see
+// attestation.FoundPullRequestV1 and V2; what is null is "".
 type PullRequest struct {
-	URL         string
-	Title       string
-	State       string
-	Author      string
-	Approvers   []string
-	MergeCommit string // SHA, "" if it is not merged
-}
-
-// foundPullRequest has what both versions of found pull requests have in common, see
-// attestation.FoundPullRequestV1 and V2; all that may be null is a pointer.
-type foundPullRequest struct {
-	URL         string            `json:"url"`
-	State       string            `json:"state"`
-	Author      *string           `json:"author"`
-	Title       *string           `json:"title"`
-	MergeCommit *string           `json:"merge_commit"`
-	Approvers   []json.RawMessage `json:"approvers"`
+	URL         string    `json:"url"`
+	Title       string    `json:"title"`
+	State       string    `json:"state"`
+	Author      string    `json:"author"`
+	Approvers   approvers `json:"approvers"`
+	MergeCommit string    `json:"merge_commit"` // SHA, "" if it is not merged
 }
 
 // pullRequests reads the first pull requests that an attestation has found.
 func pullRequests(a *evidence.Attestation) []PullRequest {
-	var found []foundPullRequest
+	var found []PullRequest
 	if a.Type != evidence.TypePullRequest || json.Unmarshal(a.Payload["pull_requests"], &found) != nil {
 		return nil
 	}
-	var shown []PullRequest
-	for _, one := range found[:min(len(found), maxPullRequests)] {
-		request := PullRequest{
-			URL: shorten(one.URL, maxName), Title: shorten(evidence.Text(one.Title), maxName), State: shorten(one.State, maxName),
-			Author: shorten(evidence.Text(one.Author), maxName), MergeCommit: shorten(evidence.Text(one.MergeCommit), maxName),
+	shown := slices.Clone(found[:min(len(found), maxPullRequests)]) // without the memory of the others
+	for i := range shown {
+		for _, text := range []*string{&shown[i].URL, &shown[i].Title, &shown[i].State, &shown[i].Author, &shown[i].MergeCommit} {
+			*text = shorten(*text, maxName)
 		}
-		for _, approver := range one.Approvers[:min(len(one.Approvers), maxApprovers)] {
-			request.Approvers = append(request.Approvers, shorten(approverName(approver), maxName))
-		}
-		shown = append(shown, request)
 	}
 	return shown
+}
+
+// approvers are the names of the first approvers.
+type approvers []string
+
+// UnmarshalJSON reads the approvers of both versions.
+func (a *approvers) UnmarshalJSON(text []byte) error {
+	var all []json.RawMessage
+	err := json.Unmarshal(text, &all)
+	*a = nil
+	for _, approver := range all[:min(len(all), maxApprovers)] {
+		*a = append(*a, shorten(approverName(approver), maxName))
+	}
+	return err
 }
 
 // approverName reads an approver: a name, or an object with the name and what was said.
@@ -185,15 +185,12 @@ func approverName(approver json.RawMessage) string {
 	if json.Unmarshal(approver, &name) == nil {
 		return name
 	}
-	var review struct {
-		Username string  `json:"username"`
-		State    *string `json:"state"`
-	}
+	var review struct{ Username, State string }
 	if json.Unmarshal(approver, &review) != nil {
 		return ""
 	}
-	if state := evidence.Text(review.State); state != "" {
-		return review.Username + " (" + state + ")"
+	if review.State != "" {
+		return review.Username + " (" + review.State + ")"
 	}
 	return review.Username
 }

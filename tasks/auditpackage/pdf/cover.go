@@ -18,12 +18,12 @@ func (r *report) cover() {
 	r.print(paragraph{text: "AUDIT REPORT", style: subheading})
 	r.y += 2
 	trail := title
-	if len(r.Trail) > 80 {
+	if len(r.Trail.Name) > 80 {
 		trail.size = 14
 	}
-	r.print(paragraph{text: shorten(r.Trail, maxName), style: trail})
+	r.print(paragraph{text: shorten(r.Trail.Name, maxName), style: trail})
 	r.y++
-	r.print(paragraph{text: "Trail of flow " + r.Flow + ", organization " + r.Organization, style: style{regular, 11, gray}})
+	r.print(paragraph{text: "Trail of flow " + r.Trail.Flow.Name + ", organization " + r.Trail.Organization, style: style{regular, 11, gray}})
 	r.y += 6
 	r.verdict()
 	r.lossNote()
@@ -113,12 +113,13 @@ func (r *report) lossNote() {
 }
 
 func (r *report) coverFacts() []row {
-	rows := textFact(nil, "Organization", r.Organization)
-	rows = append(rows, fact("Flow", paragraph{text: r.Flow, style: body}, smallText(shorten(r.FlowDescription, maxDescription))))
-	rows = append(rows, fact("Trail", paragraph{text: r.Trail, style: body}, smallText(shorten(r.TrailDescription, maxDescription))))
-	rows = textFact(rows, "Web page", r.Link)
-	rows = append(rows, fact("Begun", paragraph{text: moment(r.BegunAt) + labelled(" by", r.BegunBy), style: body}))
-	if sha := evidence.CommitSHA(r.Commit); sha != "" {
+	trail, flow := &r.Trail, &r.Trail.Flow
+	rows := textFact(nil, "Organization", trail.Organization)
+	rows = append(rows, fact("Flow", paragraph{text: flow.Name, style: body}, smallText(shorten(flow.Description, maxDescription))))
+	rows = append(rows, fact("Trail", paragraph{text: trail.Name, style: body}, smallText(shorten(trail.Description, maxDescription))))
+	rows = textFact(rows, "Web page", trail.HTMLURL)
+	rows = append(rows, fact("Begun", paragraph{text: moment(trail.CreatedAt) + labelled(" by", trail.CreatedBy), style: body}))
+	if sha := evidence.CommitSHA(trail.Commit); sha != "" {
 		rows = append(rows, fact("Commit", paragraph{text: shorten(sha, maxName), style: longDigits}))
 	}
 	rows = textFact(rows, "Attestations", decimal(r.Recorded)+" recorded, of which "+decimal(len(r.counting))+" count now; "+

@@ -10,15 +10,7 @@ import (
 
 // Document is what a report is made of. Times are Unix seconds, 0 for unknown.
 type Document struct {
-	Organization     string // name
-	Flow             string // name
-	FlowDescription  string
-	Trail            string // name
-	TrailDescription string
-	// Link is the trail's page in the web, "" for none.
-	Link    string
-	BegunAt float64
-	BegunBy string // name
+	Trail audit.TrailDocument
 	// AsOf is the time of the latest fact that the package has.
 	AsOf float64
 	// Generator is the program and its version, such as "Attestry 1.2".
@@ -26,7 +18,6 @@ type Document struct {
 	// Checksum is the SHA-256, in hex digits, of the member SHA256SUMS of the package.
 	Checksum string
 
-	Commit *evidence.GitCommit // nil if unknown
 	// Compliance is what was expected and what was found.
 	Compliance compliance.Report
 	// Artifacts are all reports of artifacts, older ones too, in order of time.

@@ -28,15 +28,18 @@ type fixture struct {
 
 func newFixture() *fixture {
 	return &fixture{now: begun, Document: &Document{
-		Organization: "acme", Flow: "payments", FlowDescription: "Builds and releases the payment service.",
-		Trail: "release-2.14.0", TrailDescription: "Release of the second week of September.",
-		Link:    "https://attestry.example.com/acme/flows/payments/trails/release-2.14.0",
-		BegunAt: begun, BegunBy: "ci-robot", AsOf: begun, Generator: "Attestry 1.2", Checksum: digest(99),
-		Commit: &evidence.GitCommit{
-			SHA1: "4b825dc642cb6eb9a060e54bf8d69288fbee4904", Message: new("Charge the fee once\n\nThe retry charged it again."),
-			Author: new("Ada Lovelace <ada@example.com>"), Branch: new("main"), Timestamp: new(begun - 600),
-			URL: new("https://git.example.com/acme/payments/commit/4b825dc642cb6eb9a060e54bf8d69288fbee4904"), Verified: new(true), SignatureState: new("valid"),
+		Trail: audit.TrailDocument{
+			Organization: "acme", Flow: audit.FlowDocument{Name: "payments", Description: "Builds and releases the payment service."},
+			Name: "release-2.14.0", Description: "Release of the second week of September.",
+			HTMLURL:   "https://attestry.example.com/acme/flows/payments/trails/release-2.14.0",
+			CreatedAt: begun, CreatedBy: "ci-robot",
+			Commit: &evidence.GitCommit{
+				SHA1: "4b825dc642cb6eb9a060e54bf8d69288fbee4904", Message: new("Charge the fee once\n\nThe retry charged it again."),
+				Author: new("Ada Lovelace <ada@example.com>"), Branch: new("main"), Timestamp: new(begun - 600),
+				URL: new("https://git.example.com/acme/payments/commit/4b825dc642cb6eb9a060e54bf8d69288fbee4904"), Verified: new(true), SignatureState: new("valid"),
+			},
 		},
+		AsOf: begun, Generator: "Attestry 1.2", Checksum: digest(99),
 		Compliance: compliance.Report{Status: evidence.Compliant},
 	}}
 }
@@ -51,8 +54,8 @@ func (f *fixture) tick() float64 {
 func (f *fixture) artifact(name string, n int) {
 	record := evidence.ArtifactRecord{
 		ID: fmt.Sprint("record", n), Name: name, Fingerprint: digest(n), Filename: "registry.example.com/acme/" + name + ":2.14.0",
-		CommitSHA: f.Commit.SHA1, Commit: f.Commit, BuildURL: fmt.Sprint("https://ci.example.com/builds/", n),
-		CommitURL: *f.Commit.URL, CreatedAt: f.tick(), ReportedBy: "ci-robot",
+		CommitSHA: f.Trail.Commit.SHA1, Commit: f.Trail.Commit, BuildURL: fmt.Sprint("https://ci.example.com/builds/", n),
+		CommitURL: *f.Trail.Commit.URL, CreatedAt: f.tick(), ReportedBy: "ci-robot",
 	}
 	f.Artifacts = append(f.Artifacts, record)
 	slot := record.SlotArtifact()
@@ -152,8 +155,8 @@ func manyAttestations(n int) *Document {
 func longNames() *Document {
 	name := strings.Repeat("long-name_without.spaces", 12) + strings.Repeat("X", 12)
 	f := newFixture()
-	f.Organization, f.Flow, f.Trail, f.Link = name, name, name, "https://attestry.example.com/"+name
-	f.Commit.Author, f.Commit.Branch = &name, &name
+	f.Trail.Organization, f.Trail.Flow.Name, f.Trail.Name, f.Trail.HTMLURL = name, name, name, "https://attestry.example.com/"+name
+	f.Trail.Commit.Author, f.Trail.Commit.Branch = &name, &name
 	f.attest(evidence.Attestation{Name: name, Type: "custom:" + name, Compliant: false, ReportedBy: name, Description: &name})
 	f.artifact(strings.Repeat("W", 300), 1)
 	f.attest(evidence.Attestation{Name: strings.Repeat("m", 300), Type: evidence.TypeDecision, Control: name, Compliant: true, ReportedBy: name,
@@ -166,9 +169,9 @@ func longNames() *Document {
 
 func unicodeTexts() *Document {
 	f := newFixture()
-	f.Organization, f.Flow, f.Trail = "Ünïcödé Gesellschaft", "Платежи", "发布-2.14.0 リリース 릴리스"
-	f.TrailDescription = "שלום עולם (גרסה 2.14.0) and العربية من اليمين إلى اليسار, 😀 \x00\x1b\u202e\xff\xfe end"
-	f.BegunBy = "דוד בן־גוריון"
+	f.Trail.Organization, f.Trail.Flow.Name, f.Trail.Name = "Ünïcödé Gesellschaft", "Платежи", "发布-2.14.0 リリース 릴리스"
+	f.Trail.Description = "שלום עולם (גרסה 2.14.0) and العربية من اليمين إلى اليسار, 😀 \x00\x1b\u202e\xff\xfe end"
+	f.Trail.CreatedBy = "דוד בן־גוריון"
 	f.attest(evidence.Attestation{Name: "检查", Type: "custom:中文类型", Compliant: true, ReportedBy: "محمد بن موسى",
 		Description: new("这是一个很长的描述，没有任何空格，应该在单元格的宽度内自动换行，而不会超出页面的边缘。这是一个很长的描述，没有任何空格。")})
 	f.attest(evidence.Attestation{Name: "проверка", Type: evidence.TypeGeneric, Compliant: true, ReportedBy: "😀🎉", Description: new("naïve café, e\u0301, ⇒ ≤ € ™ हिन्दी ไทย")})
@@ -222,7 +225,10 @@ func nonCompliantWhereItRuns() *Document {
 }
 
 func emptyTrail() *Document {
-	return &Document{Organization: "acme", Flow: "payments", Trail: "t", BegunAt: begun, AsOf: begun, Compliance: compliance.Report{Status: evidence.Compliant}}
+	return &Document{
+		Trail: audit.TrailDocument{Organization: "acme", Flow: audit.FlowDocument{Name: "payments"}, Name: "t", CreatedAt: begun},
+		AsOf:  begun, Compliance: compliance.Report{Status: evidence.Compliant},
+	}
 }
 
 func manyArtifacts() *Document {

@@ -28,8 +28,8 @@ func draw(d *Document, l *layout) ([]byte, error) {
 	out.SetModificationDate(asOf)
 	out.SetProducer("fpdf", false)
 	out.SetCreator(plain(d.Generator), true)
-	out.SetTitle(plain("Audit report of trail "+d.Trail+" of flow "+d.Flow), true)
-	out.SetAuthor(plain(d.Organization), true)
+	out.SetTitle(plain("Audit report of trail "+d.Trail.Name+" of flow "+d.Trail.Flow.Name), true)
+	out.SetAuthor(plain(d.Trail.Organization), true)
 	// Verifiers of packages look for the checksum here, where it is in one piece.
 	out.SetKeywords("SHA256SUMS "+plain(d.Checksum), false)
 	out.SetLang("en")
@@ -86,7 +86,7 @@ func (r *report) finish() {
 	checksum := "SHA256SUMS " + shorten(r.Checksum, 16)
 	for i, sheet := range r.sheets {
 		if i > 0 {
-			sheet.printLine(left, head, bodyWidth-30, r.Organization+" / "+r.Flow+" / "+r.Trail, margin)
+			sheet.printLine(left, head, bodyWidth-30, r.Trail.Organization+" / "+r.Trail.Flow.Name+" / "+r.Trail.Name, margin)
 			sheet.printRight(right, head, "Audit report", margin)
 			sheet.boxes = append(sheet.boxes, box{left, head + 5, bodyWidth, ruleWidth, rule})
 		}
