@@ -63,6 +63,14 @@ func FieldError(field, format string, values ...any) *Error {
 	return ValidationError(map[string]string{field: fmt.Sprintf(format, values...)})
 }
 
+// MessageOf returns what err says to clients, and another sentence for errors that are not ours.
+func MessageOf(err error, otherwise string) string {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Message
+	}
+	return otherwise
+}
+
 // CodeOf returns the code of err, Internal for errors that are not ours, and "" for nil.
 func CodeOf(err error) Code {
 	if err == nil {

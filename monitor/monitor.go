@@ -4,7 +4,6 @@ package monitor
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -98,7 +97,7 @@ func (r *Readiness) States(ctx context.Context) ([]Dependency, bool) {
 			if err := check.ask(ctx); err != nil {
 				states[i].Ready = false
 				states[i].Reason = err.Error()
-				states[i].Message = publicMessage(check.Name, err)
+				states[i].Message = evidence.MessageOf(err, check.Name+" does not answer.")
 			}
 			return nil
 		})
@@ -109,14 +108,6 @@ func (r *Readiness) States(ctx context.Context) ([]Dependency, bool) {
 		ready = ready && (state.Ready || !state.Required)
 	}
 	return states, ready
-}
-
-// publicMessage is the sentence for clients in err or, without one, that the dependency does not answer.
-func publicMessage(name string, err error) string {
-	if client, ok := errors.AsType[*evidence.Error](err); ok {
-		return client.Message
-	}
-	return name + " does not answer."
 }
 
 // New serves /metrics, /healthz (the process lives) and /readyz (each dependency, with the reason).

@@ -24,12 +24,9 @@ type archive struct {
 
 // newArchive begins an archive. The lowest compression is enough for members that mostly are
 // archives themselves.
-func newArchive(w io.Writer) (*archive, error) {
-	compressed, err := gzip.NewWriterLevel(w, gzip.BestSpeed)
-	if err != nil {
-		return nil, err
-	}
-	return &archive{gzip: compressed, tar: tar.NewWriter(compressed)}, nil
+func newArchive(w io.Writer) *archive {
+	compressed, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // there is such a level
+	return &archive{gzip: compressed, tar: tar.NewWriter(compressed)}
 }
 
 // add writes a member, which is of a time in Unix seconds.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 
 	"attestry/app"
 	"attestry/evidence"
@@ -35,7 +34,6 @@ type Options struct {
 	Links     links.Links
 	Publisher Publisher
 	Clock     evidence.Clock
-	Log       *slog.Logger
 	// Generator names this program and its version in the packages.
 	Generator string
 	// LogKeys sign the packages of organizations that have a transparency log. Without any, packages say nothing of it.
@@ -130,11 +128,8 @@ func (a *Assembler) assemble(ctx context.Context, assembly *audit.Assembly) (aud
 	if err != nil {
 		return audit.Assembled{}, err
 	}
-	d := &draft{store: a.store, objects: storage.Progressive(a.store.Objects), links: a.Links, generator: a.Generator, keys: a.LogKeys}
+	d := &draft{Assembler: a, objects: storage.Progressive(a.store.Objects)}
 	if err := d.load(ctx, assembly); err != nil {
-		return audit.Assembled{}, err
-	}
-	if err := d.loadProofs(ctx); err != nil {
 		return audit.Assembled{}, err
 	}
 	if d.proofs != nil {
@@ -218,7 +213,7 @@ func (a *Assembler) fail(ctx context.Context, assembly *audit.Assembly, holder s
 	outage := away || errors.Is(ctx.Err(), context.Canceled)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), job.Assemble.Lease)
 	defer cancel()
-	reason := reasonOf(cause)
+	reason := evidence.MessageOf(cause, "An internal error occurred while the package was assembled.")
 	now := evidence.Seconds(a.Clock())
 	_, err := a.store.Assemblies.Update(ctx, assembly.ID, func(assembly *audit.Assembly) {
 		switch {
@@ -236,12 +231,4 @@ func (a *Assembler) fail(ctx context.Context, assembly *audit.Assembly, holder s
 		return err
 	}
 	return errors.Join(fmt.Errorf("assemble %s: %w", assembly.ID, cause), err)
-}
-
-// reasonOf says in words for clients why an attempt failed.
-func reasonOf(err error) string {
-	if client, ok := errors.AsType[*evidence.Error](err); ok {
-		return client.Message
-	}
-	return "An internal error occurred while the package was assembled."
 }

@@ -12,8 +12,6 @@ import (
 	"attestry/evidence/approval"
 	"attestry/evidence/audit"
 	"attestry/evidence/policy"
-	"attestry/evidence/translog"
-	"attestry/links"
 	"attestry/storage"
 	"attestry/tasks/auditpackage/pdf"
 )
@@ -23,12 +21,9 @@ const batchBytes = 4 << 20
 
 // draft is a package on its way into an archive.
 type draft struct {
-	store *app.Store
+	*Assembler
 	// objects gives evidence while it is verified: it is used when all of it was read.
-	objects   storage.Objects
-	links     links.Links
-	generator string
-	keys      translog.Keys
+	objects storage.Objects
 
 	*facts
 	judged    *judged
@@ -56,13 +51,13 @@ func (d *draft) load(ctx context.Context, assembly *audit.Assembly) (err error) 
 	if d.facts, err = loadFacts(ctx, d.store, assembly); err != nil {
 		return err
 	}
-	if d.judged, err = judge(ctx, d.store, d.links, d.facts); err != nil {
+	if d.judged, err = judge(ctx, d.store, d.Links, d.facts); err != nil {
 		return err
 	}
 	if d.policies, err = d.store.Policies.Files(ctx, d.org, policy.References(d.judged.applied)); err != nil {
 		return err
 	}
-	for _, load := range []func(context.Context) error{d.loadControls, d.loadApprovals, d.loadTypes} {
+	for _, load := range []func(context.Context) error{d.loadControls, d.loadApprovals, d.loadTypes, d.loadProofs} {
 		if err := load(ctx); err != nil {
 			return err
 		}
@@ -105,12 +100,9 @@ func (d *draft) loadApprovals(ctx context.Context) error {
 		}
 		d.approvals = append(d.approvals, found)
 	}
-	return d.loadEnvironmentNames(ctx)
-}
-
-func (d *draft) loadEnvironmentNames(ctx context.Context) (err error) {
 	ids := storage.Map(d.approvals, func(a approval.Approval) string { return a.Environment })
 	ids = slices.DeleteFunc(storage.Distinct(ids), func(id string) bool { return id == "" })
+	var err error
 	d.environments, err = environmentNames(ctx, d.store, d.org, ids)
 	return err
 }

@@ -76,21 +76,17 @@ func (j *judged) addEnvironment(ctx context.Context, store *app.Store, link link
 	if err != nil {
 		return err
 	}
-	var fingerprints []string
-	var numbers []int64
-	for _, entry := range entries {
-		fingerprints, numbers = append(fingerprints, entry.Fingerprint), append(numbers, entry.Since)
-	}
-	known, err := loadKnown(ctx, store, f.org, fingerprints, policy.ControlsOf(applied))
+	fingerprints := storage.Map(entries, func(entry environments.Running) string { return entry.Fingerprint })
+	subjects, known, err := loadKnown(ctx, store, f.org, fingerprints, policy.ControlsOf(applied))
 	if err != nil {
 		return err
 	}
-	goBy := storage.Map(known, func(of knownArtifact) []string { return evidence.Fingerprints(of.facts.Fingerprint, of.origins) })
+	goBy := storage.Map(subjects, func(of appfacts.Subject) []string { return of.Fingerprints() })
 	allowed, err := store.Allowlist.Of(ctx, environment.ID, goBy, 0)
 	if err != nil {
 		return err
 	}
-	started, err := startTimes(ctx, store, environment.ID, numbers)
+	started, err := startTimes(ctx, store, environment.ID, entries)
 	if err != nil {
 		return err
 	}
@@ -100,13 +96,13 @@ func (j *judged) addEnvironment(ctx context.Context, store *app.Store, link link
 		}
 		document := audit.EnvironmentDocument{
 			Environment: environment.Name, Fingerprint: entry.Fingerprint, Since: entry.Since, StartedAt: started[entry.Since],
-			HTMLURL: link.Environment(f.of.Organization, environment.Name), Facts: known[i].facts,
+			HTMLURL: link.Environment(f.of.Organization, environment.Name), Facts: known[i].Facts,
 		}
 		if allowance, ok := allowed[entry.Fingerprint]; ok && !allowance.Lapsed {
 			document.Allowed = &audit.Allowance{Reason: allowance.Description, By: allowance.UserName, At: allowance.At, Until: allowance.ExpiresAt}
 			j.allowances = append(j.allowances, environment.ID+"/"+entry.Fingerprint)
 		}
-		f.refer(&document, known[i].origins)
+		f.refer(&document, subjects[i].Origins)
 		if err := document.Judge(applied, f.evaluations); err != nil {
 			return err
 		}
@@ -114,57 +110,31 @@ func (j *judged) addEnvironment(ctx context.Context, store *app.Store, link link
 		j.snapshots = append(j.snapshots, logs.FactName("snapshot", environment.ID, strconv.FormatInt(entry.Since, 10)))
 	}
 	j.ids = append(j.ids, environment.ID)
-	j.add(applied)
-	return nil
-}
-
-// add notes what judges in an environment.
-func (j *judged) add(applied []policy.Applied) {
-	for _, one := range applied {
-		if !slices.ContainsFunc(j.applied, func(a policy.Applied) bool { return a.Name == one.Name && a.Version == one.Version }) {
-			j.applied = append(j.applied, one)
-		}
-	}
+	j.applied = storage.FirstOfEach(append(j.applied, applied...), func(a policy.Applied) policy.Reference { return a.Reference })
 	j.controls = storage.Distinct(append(j.controls, policy.ControlsOf(applied)...))
-}
-
-// knownArtifact is what flows know of an artifact.
-type knownArtifact struct {
-	facts   policy.Facts
-	origins []evidence.Origin
+	return nil
 }
 
 // loadKnown reads what policies evaluate artifacts by, in the order of their fingerprints. An
 // artifact is known to policies by the file name of its newest report.
-func loadKnown(ctx context.Context, store *app.Store, org string, fingerprints, controls []string) ([]knownArtifact, error) {
+func loadKnown(ctx context.Context, store *app.Store, org string, fingerprints, controls []string) ([]appfacts.Subject, []appfacts.Artifact, error) {
 	provenances, err := store.Provenances.GetMany(ctx, org, fingerprints)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	byFingerprint := map[string]*pipelines.Provenance{}
-	for i := range provenances {
-		byFingerprint[provenances[i].Fingerprint] = &provenances[i]
-	}
-	subjects := make([]appfacts.Subject, len(fingerprints))
-	for i, fingerprint := range fingerprints {
-		subjects[i].Fingerprint = fingerprint
-		if provenance := byFingerprint[fingerprint]; provenance != nil {
-			subjects[i].Origins = provenance.Origins()
+	byFingerprint := storage.ByKey(provenances, func(p *pipelines.Provenance) string { return p.Fingerprint })
+	subjects := storage.Map(fingerprints, func(fingerprint string) appfacts.Subject {
+		provenance := byFingerprint[fingerprint]
+		return appfacts.Subject{Fingerprint: fingerprint, Origins: provenance.Origins()}
+	})
+	known, err := store.Facts.Load(ctx, org, subjects, controls)
+	for i := range known {
+		known[i].Name = appfacts.NewestName(subjects[i].Origins, known[i].States)
+		for j := range known[i].Flows {
+			slices.SortFunc(known[i].Flows[j].Attestations, evidence.CompareEntries)
 		}
 	}
-	loaded, err := store.Facts.Load(ctx, org, subjects, controls)
-	if err != nil {
-		return nil, err
-	}
-	known := make([]knownArtifact, len(fingerprints))
-	for i := range loaded {
-		known[i] = knownArtifact{facts: loaded[i].Facts, origins: subjects[i].Origins}
-		known[i].facts.Name = appfacts.NewestName(subjects[i].Origins, loaded[i].States)
-		for j := range known[i].facts.Flows {
-			slices.SortFunc(known[i].facts.Flows[j].Attestations, evidence.CompareEntries)
-		}
-	}
-	return known, nil
+	return subjects, known, err
 }
 
 // refer puts references to the package's trails in the place of what was read of an artifact in them,
@@ -187,8 +157,9 @@ func (f *facts) refer(document *audit.EnvironmentDocument, origins []evidence.Or
 	document.Facts.Flows = flows
 }
 
-// startTimes returns the times of snapshots, by number. Those that are not there are left out.
-func startTimes(ctx context.Context, store *app.Store, environment string, numbers []int64) (map[int64]float64, error) {
+// startTimes returns when artifacts began to run, by the numbers of the snapshots. Those that are not there are left out.
+func startTimes(ctx context.Context, store *app.Store, environment string, entries []environments.Running) (map[int64]float64, error) {
+	numbers := storage.Map(entries, func(entry environments.Running) int64 { return entry.Since })
 	slices.Sort(numbers)
 	made, err := store.Snapshots.GetMany(ctx, environment, slices.Compact(numbers))
 	times := make(map[int64]float64, len(made))

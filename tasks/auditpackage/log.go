@@ -43,7 +43,7 @@ func logOf(ctx context.Context, store *app.Store, org string) (logs.Log, error) 
 
 // loadProofs reads what the package says of the log.
 func (d *draft) loadProofs(ctx context.Context) error {
-	if len(d.keys) == 0 {
+	if len(d.LogKeys) == 0 {
 		return nil
 	}
 	names, err := d.factNames(ctx)
@@ -144,7 +144,7 @@ func (d *draft) writeLog(ctx context.Context, out *archive) error {
 	if len(p.unlogged) > 0 {
 		rest = append(rest, member{audit.UnloggedPath, at, []byte(strings.Join(p.unlogged, "\n") + "\n")})
 	}
-	verifiers, err := d.keys.Verifiers(p.log.Origin)
+	verifiers, err := d.LogKeys.Verifiers(p.log.Origin)
 	if err != nil {
 		return err
 	}
@@ -176,6 +176,6 @@ func (d *draft) signature(checksums, report []byte) ([]byte, error) {
 		signed = append(signed, audit.NewMember(audit.ReportPath, report))
 	}
 	origin := d.proofs.log.Origin
-	text, err := d.keys.SignText(origin, audit.Statement(origin, signed))
+	text, err := d.LogKeys.SignText(origin, audit.Statement(origin, signed))
 	return []byte(text), err
 }

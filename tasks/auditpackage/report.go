@@ -43,7 +43,8 @@ func (d *draft) report(checksum string) ([]byte, error) {
 		}
 	}
 	return pdf.Render(&pdf.Document{
-		Trail: document, AsOf: d.latest(), Generator: d.generator, Checksum: checksum, Compliance: d.evaluations[trail.ID].Report, Artifacts: d.records,
+		Trail: document, AsOf: d.latest(), Generator: d.Generator, Checksum: checksum,
+		Compliance: d.evaluations[trail.ID].Report, Artifacts: d.records,
 		Attestations: shown, Recorded: len(d.attested), NotCompliant: notCompliant, Files: d.files, FileBytes: d.fileBytes,
 		Controls: d.controls, Approvals: d.approvals, EnvironmentNames: d.environments,
 		Running: d.judged.documents, Events: d.events, Lost: d.lost,

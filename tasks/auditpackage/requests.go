@@ -67,7 +67,10 @@ func (r *Requests) Ask(ctx context.Context, subject audit.Assembly, wait time.Du
 		return Answer{}, err
 	}
 	if current && now-known.LastAsked() >= audit.AskedInterval {
-		known, err = r.noteAsked(ctx, subject.ID, now)
+		// It may have expired meanwhile.
+		known, err = r.store.Assemblies.Update(ctx, subject.ID, func(known *audit.Assembly) {
+			known.AskedAt = max(known.AskedAt, now)
+		})
 		if err != nil {
 			return Answer{}, err
 		}
@@ -104,11 +107,6 @@ func (r *Requests) isCurrent(ctx context.Context, known *audit.Assembly, state s
 	}
 	shown, err := shownOf(ctx, r.store, known.Org, known.Ready.Controls, known.Ready.Environments)
 	return known.IsCurrent(state, shown, now), err
-}
-
-// noteAsked notes that the package which is ready was asked for. It may have expired meanwhile.
-func (r *Requests) noteAsked(ctx context.Context, id string, now float64) (audit.Assembly, error) {
-	return r.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) { assembly.AskedAt = max(assembly.AskedAt, now) })
 }
 
 // takeFailure tells those who do not wait that the last request has failed, once. Whoever asks again
@@ -175,8 +173,7 @@ func (r *Requests) noteDamage(ctx context.Context, id, object string, err error)
 	_, forgotten := r.store.Assemblies.Update(ctx, id, func(assembly *audit.Assembly) {
 		assembly.Lose(object, evidence.Seconds(r.clock()))
 	})
-	lost := evidence.NewError(evidence.Unavailable, "The package was altered or lost in the object store and will be assembled anew, please try again.")
-	lost.RetryAfter = time.Second
+	lost := evidence.Busy("The package was altered or lost in the object store and will be assembled anew, please try again.")
 	return errors.Join(lost, fmt.Errorf("read the package %s: %w", id, err), forgotten)
 }
 

@@ -124,7 +124,7 @@ func (s *scene) start(docs storage.Documents, objects storage.Objects) {
 	s.relay = relay.New(job.QueuePackages, s, s.clock.Now, func(context.Context) (bool, error) { return true, nil }, s.store.Assemblies.Due)
 	s.cleaner = auditpackage.NewCleaner(s.store, keptFor, s.clock.Now, log)
 	s.assembler = auditpackage.NewAssembler(s.store, auditpackage.Options{
-		Links: address, Publisher: s, Clock: s.clock.Now, Log: log, Generator: "Attestry test", LogKeys: s.keys,
+		Links: address, Publisher: s, Clock: s.clock.Now, Generator: "Attestry test", LogKeys: s.keys,
 	})
 	s.requests = auditpackage.NewRequests(s.store, s, s.clock.Now)
 }

@@ -107,14 +107,12 @@ func runningStates(ctx context.Context, store *app.Store, assembly *audit.Assemb
 	if err != nil {
 		return nil, err
 	}
-	var running []runningState
-	for _, entry := range entries {
-		running = append(running, runningState{
+	return storage.Map(entries, func(entry environments.Running) runningState {
+		return runningState{
 			Fingerprint: entry.Fingerprint, Environment: entry.Environment, Name: names[entry.Environment].Name,
 			Archived: names[entry.Environment].Archived, Generation: generations[entry.Environment], Since: entry.Since,
-		})
-	}
-	return running, nil
+		}
+	}), nil
 }
 
 func environmentsOf(entries []environments.Running) []string {

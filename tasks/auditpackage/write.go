@@ -22,10 +22,7 @@ const maxInMemory = 10 << 20
 // write writes the archive of the package, and returns the report of a trail, nil for other
 // packages.
 func (d *draft) write(ctx context.Context, w io.Writer) (report []byte, err error) {
-	out, err := newArchive(w)
-	if err != nil {
-		return nil, err
-	}
+	out := newArchive(w)
 	if len(d.approvals) > 0 {
 		if err := writeJSON(out, audit.ApprovalsPath, d.latest(), d.approvals); err != nil {
 			return nil, err
@@ -217,7 +214,7 @@ func sortMembers(members []audit.Member) {
 
 func (d *draft) manifest(members []audit.Member) audit.Manifest {
 	manifest := audit.Manifest{
-		SchemaVersion: audit.SchemaVersion, Generator: d.generator, Subject: d.of, CreatedAt: d.latest(), Members: members,
+		SchemaVersion: audit.SchemaVersion, Generator: d.Generator, Subject: d.of, CreatedAt: d.latest(), Members: members,
 		OmittedTrails: d.omittedTrails, LostEvidence: append([]audit.LostEvidence{}, d.lost...),
 	}
 	if d.of.Kind == audit.OfTrail {
@@ -259,7 +256,7 @@ func (d *draft) documents() ([]member, error) {
 }
 
 func (d *draft) trailDocument(trail *evidence.Trail) (path string, document audit.TrailDocument) {
-	link := d.links.Trail(d.of.Organization, d.flow.Name, trail.Name)
+	link := d.Links.Trail(d.of.Organization, d.flow.Name, trail.Name)
 	document = audit.NewTrailDocument(d.of.Organization, &d.flow, trail, link)
 	if d.of.Kind != audit.OfTrail {
 		return audit.TrailOf(trail.ID), document

@@ -77,10 +77,7 @@ func (s *waitingServer) end() error {
 
 // waitingHandler answers /healthz with 200 and all else with 503.
 func waitingHandler(reason error) http.Handler {
-	message := "The service is starting."
-	if client, ok := errors.AsType[*evidence.Error](reason); ok {
-		message = client.Message
-	}
+	message := evidence.MessageOf(reason, "The service is starting.")
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		status, body := http.StatusServiceUnavailable, map[string]any{"message": message}
 		if r.URL.Path == "/healthz" {

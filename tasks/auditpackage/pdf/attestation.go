@@ -42,7 +42,8 @@ func NewAttestation(a *evidence.Attestation, path string, lost bool) Attestation
 			ReportedBy: a.ReportedBy, Fingerprint: a.Fingerprint, ArtifactName: a.ArtifactName,
 			Control: a.Control, ControlVersion: a.ControlVersion,
 		},
-		Path: shorten(path, maxName), Lost: lost, Summary: summarize(a), PullRequests: pullRequests(a),
+		Path: shorten(path, maxName), Lost: lost, PullRequests: pullRequests(a),
+		Summary: shortened(attestation.Summary(a.Type, a.Finding, a.Override != nil, a.Payload)),
 	}
 	for _, name := range []*string{&reduced.Name, &reduced.Type, &reduced.ReportedBy, &reduced.ArtifactName, &reduced.Control} {
 		*name = shorten(*name, maxName)
@@ -76,11 +77,6 @@ const (
 	maxSummaryLines = 8
 	maxSummaryLine  = 300
 )
-
-// summarize sums up what only this type has, nil for payloads of earlier forms.
-func summarize(a *evidence.Attestation) []string {
-	return shortened(attestation.Summary(a.Type, a.Finding, a.Override != nil, a.Payload))
-}
 
 func shortened(lines []string) []string {
 	if more := len(lines) - maxSummaryLines; more > 0 {

@@ -24,7 +24,8 @@ func wordEvent(e *evidence.TrailEvent) string {
 	case *evidence.ArtifactRunData:
 		return wordRun(e.Type, data)
 	case *evidence.ApprovalData:
-		return wordApproval(data)
+		return fmt.Sprintf("Approval %d of artifact %s was recorded: %s%s.",
+			data.Number, data.Fingerprint, data.State, labelled(" by", data.Reviewer))
 	}
 	return e.Type
 }
@@ -47,10 +48,6 @@ func wordRun(kind string, data *evidence.ArtifactRunData) string {
 	}
 	return fmt.Sprintf("Artifact '%s' %s running in environment '%s', snapshot %d: fingerprint %s.",
 		data.Name, verb, data.EnvironmentName, data.Snapshot, data.Fingerprint)
-}
-
-func wordApproval(data *evidence.ApprovalData) string {
-	return fmt.Sprintf("Approval %d of artifact %s was recorded: %s%s.", data.Number, data.Fingerprint, data.State, labelled(" by", data.Reviewer))
 }
 
 var eventColumns = []column{{"Time", 44}, {"Event", bodyWidth - 44}}
