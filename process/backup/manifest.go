@@ -16,6 +16,7 @@ import (
 
 	"attestry/app/verify"
 	"attestry/storage"
+	"attestry/storage/transfer"
 )
 
 const (
@@ -90,28 +91,18 @@ var ErrNone = errors.New("there is no complete backup")
 // Manifests returns those of the complete backups in a place, the oldest first.
 func Manifests(ctx context.Context, place storage.Objects) ([]Manifest, error) {
 	var found []Manifest
-	prefix := manifestScope + "/"
-	for after := prefix; ; {
-		page, err := place.List(ctx, after, storage.MaxMany)
+	for object, err := range transfer.ObjectsIn(place).All(ctx, manifestScope+"/") {
 		if err != nil {
 			return nil, err
 		}
-		for _, object := range page {
-			if after = object.Key; !strings.HasPrefix(object.Key, prefix) {
-				page = nil
-				break
-			}
-			manifest, err := readManifest(ctx, place, &object)
-			if err != nil {
-				return nil, fmt.Errorf("read the manifest %s: %w", object.Key, err)
-			}
-			found = append(found, manifest)
+		manifest, err := readManifest(ctx, place, object)
+		if err != nil {
+			return nil, fmt.Errorf("read the manifest %s: %w", object.Key, err)
 		}
-		if len(page) == 0 {
-			slices.SortStableFunc(found, func(a, b Manifest) int { return a.MadeAt.Compare(b.MadeAt) })
-			return found, nil
-		}
+		found = append(found, manifest)
 	}
+	slices.SortStableFunc(found, func(a, b Manifest) int { return a.MadeAt.Compare(b.MadeAt) })
+	return found, nil
 }
 
 // Choose returns the backup of a name, the last one if that is "".

@@ -15,6 +15,7 @@ import (
 	"attestry/evidence"
 	"attestry/storage"
 	"attestry/storage/pebble"
+	"attestry/storage/transfer"
 )
 
 const (
@@ -75,15 +76,12 @@ func diskOf(ctx context.Context, s *Subject) (used, free int64, err error) {
 		return used, free, err
 	}
 	room, err := pebble.Room(folder)
-	began, after := time.Now(), ""
-	for err == nil && time.Since(began) < timeout/2 {
-		var page []storage.Object
-		if page, err = s.Engines().Objects.List(ctx, after, storage.MaxMany); len(page) == 0 {
+	began := time.Now()
+	for object, failed := range transfer.ObjectsIn(s.Engines().Objects).All(ctx, "") {
+		if err = cmp.Or(err, failed); err != nil || time.Since(began) > timeout/2 {
 			break
 		}
-		for _, object := range page {
-			used, after = used+object.Size, object.Key
-		}
+		used += object.Size
 	}
 	return used, min(free, room), err
 }
