@@ -24,8 +24,7 @@ const socketName = "admin.sock"
 type Socket struct {
 	process  *process.Process
 	file     string
-	server   http.Server
-	serving  goroutine.Group
+	end      func() error
 	commands sync.WaitGroup
 }
 
@@ -40,8 +39,7 @@ func Listen(p *process.Process) (*Socket, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.server.Handler = s
-	s.serving.Go(func() error { return s.server.Serve(listener) })
+	s.end = process.Serve(&http.Server{Handler: s}, listener)
 	return s, nil
 }
 
@@ -70,11 +68,8 @@ func listen(file string) (net.Listener, error) {
 // Close removes the socket, cancels the commands under way and waits for their end. It comes before the stores are closed.
 func (s *Socket) Close() error {
 	// The file may be gone. The context of a command ends with its connection.
-	err := errors.Join(os.RemoveAll(s.file), s.server.Close())
+	err := errors.Join(os.RemoveAll(s.file), s.end())
 	s.commands.Wait()
-	if served := s.serving.Wait(); !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
-	}
 	return err
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"attestry/config"
 	"attestry/evidence"
-	"attestry/goroutine"
+	"attestry/process"
 	"attestry/storage"
 )
 
@@ -32,13 +32,13 @@ func openWhenWritable(ctx context.Context, listener net.Listener, settings confi
 		return err
 	}
 	log.Warn("the start waits until the store can be written to", "error", err.Error())
-	answering := []*waitingServer{serveWaiting(keptListener{listener.(*net.TCPListener)}, err)}
+	ends := []func() error{serveWaiting(keptListener{listener.(*net.TCPListener)}, err)}
 	if address := string(settings.Process.MonitorListen); address != "" {
 		monitoring, listenErr := net.Listen("tcp", address)
 		if listenErr != nil {
-			return errors.Join(listenErr, answering[0].end())
+			return errors.Join(listenErr, ends[0]())
 		}
-		answering = append(answering, serveWaiting(monitoring, err))
+		ends = append(ends, serveWaiting(monitoring, err))
 	}
 	ticks := time.Tick(roomPause)
 	for errors.Is(err, storage.ErrWriteRefused) {
@@ -49,30 +49,15 @@ func openWhenWritable(ctx context.Context, listener net.Listener, settings confi
 			err = open()
 		}
 	}
-	for _, server := range answering {
-		err = errors.Join(err, server.end())
+	for _, end := range ends {
+		err = errors.Join(err, end())
 	}
 	return err
 }
 
-type waitingServer struct {
-	server http.Server
-	ended  goroutine.Group
-}
-
-func serveWaiting(listener net.Listener, reason error) *waitingServer {
-	s := &waitingServer{server: http.Server{Handler: waitingHandler(reason), ReadHeaderTimeout: waitingTimeout, WriteTimeout: waitingTimeout}}
-	s.ended.Go(func() error { return s.server.Serve(listener) })
-	return s
-}
-
-// end returns when the listener is unused.
-func (s *waitingServer) end() error {
-	err := s.server.Close()
-	if served := s.ended.Wait(); !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
-	}
-	return err
+func serveWaiting(listener net.Listener, reason error) (end func() error) {
+	server := &http.Server{Handler: waitingHandler(reason), ReadHeaderTimeout: waitingTimeout, WriteTimeout: waitingTimeout}
+	return process.Serve(server, listener)
 }
 
 // waitingHandler answers /healthz with 200 and all else with 503.
