@@ -2,6 +2,7 @@ package config
 
 import (
 	"regexp"
+	"strings"
 	"unicode"
 
 	"go.yaml.in/yaml/v4"
@@ -64,20 +65,16 @@ func (r *bootstrapReader) hookUID(node *yaml.Node) evidence.Secret {
 // hookSecret reads the uid or the secret of a webhook.
 func (r *bootstrapReader) hookSecret(node *yaml.Node) evidence.Secret {
 	text, ok := r.text(node)
-	if !ok {
-		return ""
-	}
-	for _, char := range text {
-		if unicode.IsControl(char) {
-			r.fault(node, "must hold no control characters")
-			return ""
-		}
-	}
-	if len(text) < identity.MinHookSecret || len(text) > identity.MaxHookSecret {
+	switch {
+	case !ok:
+	case strings.ContainsFunc(text, unicode.IsControl):
+		r.fault(node, "must hold no control characters")
+	case len(text) < identity.MinHookSecret || len(text) > identity.MaxHookSecret:
 		r.fault(node, "must have %d to %d bytes", identity.MinHookSecret, identity.MaxHookSecret)
-		return ""
+	default:
+		return evidence.Secret(text)
 	}
-	return evidence.Secret(text)
+	return ""
 }
 
 func (r *bootstrapReader) flowNamePart(node *yaml.Node) string {

@@ -46,7 +46,11 @@ func LoadFrom(sources Sources) (Settings, error) {
 		checkKey(&l, logKeyFile, settings.Log.KeyFile, translog.ParseKeys)
 		checkKey(&l, caFile, settings.Process.CAFile, parseRoots)
 	}
-	l.checkUnknown()
+	for name := range environment {
+		if l.place(name) < 0 {
+			l.fault(name, "is not a setting")
+		}
+	}
 	if err := l.all(); err != nil {
 		return Settings{}, err
 	}
@@ -136,14 +140,10 @@ func (l *loader) checkBounds(settings Settings) {
 			continue
 		}
 		value := reflect.ValueOf(settings).FieldByIndex(variable.path)
-		if !within(value, variable.min, variable.max) {
+		if value.Int() < bound(variable.min) || value.Int() > bound(variable.max) {
 			l.fault(variable.Name, "must be between %s and %s", variable.min, variable.max)
 		}
 	}
-}
-
-func within(value reflect.Value, least, most string) bool {
-	return value.Int() >= bound(least) && value.Int() <= bound(most)
 }
 
 // bound reads a duration or a whole number.
@@ -197,26 +197,13 @@ func (l *loader) checkFile(variable, file string) {
 	case info.IsDir():
 		err = fmt.Errorf("%s is a folder", file)
 	case info.Mode().IsRegular():
-		err = openAndClose(file)
+		var opened *os.File
+		if opened, err = os.Open(file); err == nil {
+			err = opened.Close()
+		}
 	}
 	if err != nil {
 		l.fault(variable, "cannot be read: %v", err)
-	}
-}
-
-func openAndClose(file string) error {
-	opened, err := os.Open(file)
-	if err != nil {
-		return err
-	}
-	return opened.Close()
-}
-
-func (l *loader) checkUnknown() {
-	for name := range l.environment {
-		if l.place(name) < 0 {
-			l.fault(name, "is not a setting")
-		}
 	}
 }
 

@@ -51,12 +51,10 @@ const (
 
 // UnmarshalText reads one of the modes.
 func (m *RetentionMode) UnmarshalText(text []byte) error {
-	*m = RetentionMode(text)
-	switch *m {
-	case Governance, Compliance:
-		return nil
+	if *m = RetentionMode(text); *m != Governance && *m != Compliance {
+		return errors.New("is not one of governance, compliance")
 	}
-	return errors.New("is not one of governance, compliance")
+	return nil
 }
 
 // On reports whether anything is kept from deletion.

@@ -68,12 +68,10 @@ const (
 
 // UnmarshalText reads one of the ways.
 func (m *MailTLS) UnmarshalText(text []byte) error {
-	*m = MailTLS(text)
-	switch *m {
-	case StartTLS, ImplicitTLS, NoTLS:
-		return nil
+	if *m = MailTLS(text); *m != StartTLS && *m != ImplicitTLS && *m != NoTLS {
+		return errors.New("is not one of starttls, tls, none")
 	}
-	return errors.New("is not one of starttls, tls, none")
+	return nil
 }
 
 // port is the usual one.

@@ -34,10 +34,7 @@ func messageOf(n *notification.Notice) message {
 		Title: title(n), Description: plain(n.Description), Link: webLink(n.Link),
 		Org: plain(n.Org), Action: plain(n.Action), At: timeOf(n.Timestamp),
 	}
-	m.addSubjects(n)
-	m.addArtifact(n.Artifact, n.Environment != "")
-	m.addAttestation(n.Attestation)
-	m.addApproval(n.Approval)
+	m.addFacts(n)
 	for _, detail := range n.Details[:min(len(n.Details), notification.MaxDetails)] {
 		if detail = plain(detail); detail != "" {
 			m.Details = append(m.Details, detail)
@@ -61,7 +58,7 @@ func (m *message) add(label, value, link string) {
 	}
 }
 
-func (m *message) addSubjects(n *notification.Notice) {
+func (m *message) addFacts(n *notification.Notice) {
 	m.add("Environment", n.Environment, "")
 	if s := n.Snapshot; s != nil {
 		m.add("Snapshot", withStatus(strconv.FormatInt(s.Index, 10), s.Status), s.HTMLURL)
@@ -69,6 +66,15 @@ func (m *message) addSubjects(n *notification.Notice) {
 	m.add("Flow", n.Flow, "")
 	if t := n.Trail; t != nil {
 		m.add("Trail", withStatus(t.Name, t.Status), t.HTMLURL)
+	}
+	m.addArtifact(n.Artifact, n.Environment != "")
+	if a := n.Attestation; a != nil {
+		m.add("Attestation", withStatus(a.Name, a.Status), a.HTMLURL)
+		m.add("Type", a.Type, "")
+	}
+	if a := n.Approval; a != nil {
+		m.add("Approval", withStatus(strconv.Itoa(a.Number), a.State), "")
+		m.add("Reviewer", a.Reviewer, "")
 	}
 }
 
@@ -79,32 +85,13 @@ func (m *message) addArtifact(a *notification.NoticeArtifact, runs bool) {
 	}
 	m.add("Artifact", a.Name, "")
 	m.add("Fingerprint", a.Fingerprint, "")
-	p := a.Provenance
-	if p == nil && runs {
+	if p := a.Provenance; p != nil {
+		m.add("Provenance", "flow "+withStatus(p.Flow, p.Status), p.HTMLURL)
+		m.add("Commit", p.Commit, p.CommitURL)
+		m.add("Build", p.BuildURL, p.BuildURL)
+	} else if runs {
 		m.add("Provenance", "unknown: no flow has reported this artifact", "")
 	}
-	if p == nil {
-		return
-	}
-	m.add("Provenance", "flow "+withStatus(p.Flow, p.Status), p.HTMLURL)
-	m.add("Commit", p.Commit, p.CommitURL)
-	m.add("Build", p.BuildURL, p.BuildURL)
-}
-
-func (m *message) addAttestation(a *notification.NoticeAttestation) {
-	if a == nil {
-		return
-	}
-	m.add("Attestation", withStatus(a.Name, a.Status), a.HTMLURL)
-	m.add("Type", a.Type, "")
-}
-
-func (m *message) addApproval(a *notification.NoticeApproval) {
-	if a == nil {
-		return
-	}
-	m.add("Approval", withStatus(strconv.Itoa(a.Number), a.State), "")
-	m.add("Reviewer", a.Reviewer, "")
 }
 
 func withStatus(name, status string) string {
