@@ -85,11 +85,11 @@ func TestParseImage(t *testing.T) {
 	t.Parallel()
 	digest := strings.Repeat("a1", 32)
 	for reference, want := range map[string]Image{
-		"nginx":                    {Name: "nginx"},
-		"nginx:127":                {Name: "nginx", Tag: "127"},
-		"nginx@sha256:" + digest:   {Name: "nginx", Fingerprint: digest},
-		"localhost:5000/a/b:1.4.2": {Name: "localhost:5000/a/b", Tag: "1.4.2"},
-		"Registry.example.com/team_a/web--x:v1@sha256:" + digest: {Name: "Registry.example.com/team_a/web--x", Tag: "v1", Fingerprint: digest},
+		"nginx":                    {},
+		"nginx:127":                {},
+		"nginx@sha256:" + digest:   {Fingerprint: digest},
+		"localhost:5000/a/b:1.4.2": {},
+		"Registry.example.com/team_a/web--x:v1@sha256:" + digest: {Fingerprint: digest},
 	} {
 		want.Reference = reference
 		if got, ok := ParseImage(reference); !ok || got != want {
