@@ -11,6 +11,7 @@ import (
 	"attestry/evidence/admission"
 	"attestry/evidence/notification"
 	"attestry/evidence/snapshot"
+	"attestry/storage"
 )
 
 // ofSnapshot tells what started and exited with a snapshot, and of a change of the environment's verdict.
@@ -19,27 +20,18 @@ func (w *writer) ofSnapshot(ctx context.Context, made *notification.SnapshotMade
 	if err != nil || env == nil {
 		return noticeSet{}, err
 	}
-	was, err := w.stateBefore(ctx, env.snapshot)
-	if err != nil {
+	before, err := w.store.Snapshots.Get(ctx, made.Environment, made.Number-1)
+	if err := storage.IgnoreMissing(err); err != nil {
 		return noticeSet{}, err
 	}
 	contents, err := w.contents(ctx, env.snapshot)
 	if err != nil || contents == nil {
-		return w.turned(env, was, nil), err
+		return w.turned(env, before.State, nil), err
 	}
-	all := w.turned(env, was, contents)
-	all.add(w.grouped(env, notification.EventArtifactStarted, "started running", w.changed(env, contents, notification.StartedArtifact)))
-	all.add(w.grouped(env, notification.EventArtifactExited, "stopped running", w.changed(env, contents, notification.ExitedArtifact)))
+	all := w.turned(env, before.State, contents)
+	all.add(w.changed(env, contents, notification.StartedArtifact, notification.EventArtifactStarted, "started running"))
+	all.add(w.changed(env, contents, notification.ExitedArtifact, notification.EventArtifactExited, "stopped running"))
 	return all, nil
-}
-
-// stateBefore is the state of the snapshot before, nil if it is unknown or if there is none.
-func (w *writer) stateBefore(ctx context.Context, made *snapshot.Snapshot) (*bool, error) {
-	found, err := w.store.Snapshots.GetMany(ctx, made.Environment, []int64{made.Number - 1})
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	return found[0].State, nil
 }
 
 // snapshotContents are what ran by a snapshot of a physical environment, and what changed with it.
@@ -99,13 +91,9 @@ func (s *snapshotContents) keepFailing(running []snapshot.Artifact) {
 }
 
 // changed tells of the artifacts that started or exited, if the action wants it.
-func (w *writer) changed(env *environmentSnapshot, contents *snapshotContents, trigger notification.Trigger) []notification.Notice {
+func (w *writer) changed(env *environmentSnapshot, contents *snapshotContents, trigger notification.Trigger, kind, what string) noticeSet {
 	if !w.action.HasTrigger(trigger) {
-		return nil
-	}
-	kind := notification.EventArtifactStarted
-	if trigger == notification.ExitedArtifact {
-		kind = notification.EventArtifactExited
+		return noticeSet{}
 	}
 	var notices []notification.Notice
 	for i := range contents.changes {
@@ -121,7 +109,7 @@ func (w *writer) changed(env *environmentSnapshot, contents *snapshotContents, t
 		}
 		notices = append(notices, notice)
 	}
-	return notices
+	return w.grouped(env, kind, what, notices)
 }
 
 // turned tells of a change of the environment's verdict, if the action wants it. contents may be nil.

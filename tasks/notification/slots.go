@@ -43,7 +43,9 @@ func (s *slots) enter(ctx context.Context, name string, now float64) (leave func
 	case one.taken <- struct{}{}:
 		return func(took float64) {
 			<-one.taken
-			one.note(took)
+			one.mu.Lock()
+			one.took = took
+			one.mu.Unlock()
 			quit()
 		}, 0
 	case <-ctx.Done():
@@ -51,12 +53,6 @@ func (s *slots) enter(ctx context.Context, name string, now float64) (leave func
 	}
 	defer quit()
 	return nil, one.putOff(now)
-}
-
-func (p *place) note(took float64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.took = took
 }
 
 func (p *place) putOff(now float64) (due float64) {
