@@ -15,6 +15,17 @@ var judgedKinds = []Kind{OfTrail, OfArtifact}
 // reading takes in a member that something is evaluated from.
 type reading func(v *Verifier, path string, content []byte) error
 
+// document is a reading of a JSON document, which read gets decoded.
+func document[T any](read func(v *Verifier, path string, document *T) error) reading {
+	return func(v *Verifier, path string, content []byte) error {
+		var decoded T
+		if err := v.decode(content, &decoded); err != nil {
+			return err
+		}
+		return read(v, path, &decoded)
+	}
+}
+
 // file is a member outside of the folders, with the kinds of packages that may have it. Only optional ones may be missing.
 type file struct {
 	kinds    []Kind
@@ -24,7 +35,7 @@ type file struct {
 
 var files = map[string]file{
 	ManifestPath: {kinds: kinds, read: (*Verifier).readManifest}, ChecksumsPath: {kinds: kinds}, InstructionsPath: {kinds: kinds},
-	TrailPath:        {kinds: []Kind{OfTrail}, read: (*Verifier).readTrail},
+	TrailPath:        {kinds: []Kind{OfTrail}, read: document((*Verifier).readTrail)},
 	ReportPath:       {kinds: []Kind{OfTrail}, read: func(v *Verifier, _ string, content []byte) error { v.page = content; return nil }},
 	EventsPath:       {kinds: judgedKinds, read: func(v *Verifier, _ string, content []byte) error { return decodeList(v, content, &v.events) }},
 	EnvironmentsPath: {kinds: judgedKinds, read: func(v *Verifier, _ string, content []byte) error { return decodeList(v, content, &v.environments) }},
@@ -43,15 +54,15 @@ type folder struct {
 }
 
 var folders = map[string]folder{
-	"artifacts":         {judgedKinds, regexp.MustCompile(`^[0-9a-f]{64}/artifact\.json$`), (*Verifier).readArtifact},
-	"attestation-types": {kinds, regexp.MustCompile(`^[^/]+/(0|[1-9][0-9]*)\.json$`), (*Verifier).readType},
-	"attestations":      {kinds, regexp.MustCompile(`^[^/]+/(attestation\.json|evidence\.tgz)$`), (*Verifier).readAttestation},
+	"artifacts":         {judgedKinds, regexp.MustCompile(`^[0-9a-f]{64}/artifact\.json$`), document((*Verifier).readArtifact)},
+	"attestation-types": {kinds, regexp.MustCompile(`^[^/]+/(0|[1-9][0-9]*)\.json$`), document((*Verifier).readType)},
+	"attestations":      {kinds, regexp.MustCompile(`^[^/]+/(attestation\.json|evidence\.tgz)$`), document((*Verifier).readAttestation)},
 	"controls":          {kinds, regexp.MustCompile(`^[^/]+\.json$`), nil},
 	"log": {kinds, regexp.MustCompile(
 		`^(checkpoint|README\.md|verifier-keys|not-logged|facts/[a-z_]+/[^/]+/(entry\.json|fact\.json|proof\.tlog-proof|salt)|groups/[0-9a-f]{64}/(group|salt))$`), (*Verifier).readLog},
 	"policies":  {judgedKinds, regexp.MustCompile(`^[^/]+/[1-9][0-9]*\.yml$`), (*Verifier).readPolicy},
 	"templates": {kinds, regexp.MustCompile(`^[0-9a-f-]+\.yml$`), (*Verifier).readTemplate},
-	"trails":    {[]Kind{OfArtifact, OfAttestation}, regexp.MustCompile(`^[^/]+\.json$`), (*Verifier).readTrail},
+	"trails":    {[]Kind{OfArtifact, OfAttestation}, regexp.MustCompile(`^[^/]+\.json$`), document((*Verifier).readTrail)},
 }
 
 // readerOf returns what takes in a member, nil if nothing is evaluated from it.

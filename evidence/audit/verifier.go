@@ -145,11 +145,7 @@ func (v *Verifier) readPolicy(path string, content []byte) error {
 	return v.show("policy", strings.ReplaceAll(name, "/", ":"), path, nil)
 }
 
-func (v *Verifier) readType(path string, content []byte) error {
-	var document TypeDocument
-	if err := v.decode(content, &document); err != nil {
-		return err
-	}
+func (v *Verifier) readType(path string, document *TypeDocument) error {
 	if path != TypePath(document.Name, document.Version) {
 		return fmt.Errorf("it is version %d of the type '%s'", document.Version, document.Name)
 	}
@@ -160,23 +156,15 @@ func (v *Verifier) readType(path string, content []byte) error {
 	return v.show("attestation_type", document.Name+":"+strconv.Itoa(document.Version), path, nil)
 }
 
-func (v *Verifier) readTrail(path string, content []byte) error {
-	var document TrailDocument
-	if err := v.decode(content, &document); err != nil {
-		return err
-	}
+func (v *Verifier) readTrail(path string, document *TrailDocument) error {
 	if path != TrailPath && path != TrailOf(document.ID) {
 		return fmt.Errorf("it is about the trail with id %s", document.ID)
 	}
-	v.trails[document.ID] = &document
+	v.trails[document.ID] = document
 	return nil
 }
 
-func (v *Verifier) readArtifact(path string, content []byte) error {
-	var document ArtifactDocument
-	if err := v.decode(content, &document); err != nil {
-		return err
-	}
+func (v *Verifier) readArtifact(path string, document *ArtifactDocument) error {
 	if path != ArtifactPath(document.Fingerprint) {
 		return fmt.Errorf("it is about the artifact %s", document.Fingerprint)
 	}
@@ -189,7 +177,7 @@ func (v *Verifier) readArtifact(path string, content []byte) error {
 			return err
 		}
 	}
-	v.artifacts = append(v.artifacts, document)
+	v.artifacts = append(v.artifacts, *document)
 	return nil
 }
 
@@ -207,16 +195,12 @@ func (v *Verifier) readTemplate(path string, content []byte) error {
 }
 
 // readAttestation evaluates the payload. Of the attestation it keeps what later checks read.
-func (v *Verifier) readAttestation(path string, content []byte) error {
-	var document AttestationDocument
-	if err := v.decode(content, &document); err != nil {
-		return err
-	}
+func (v *Verifier) readAttestation(path string, document *AttestationDocument) error {
 	read := document.Attestation
 	if path != AttestationPath(read.ID) {
 		return fmt.Errorf("it is about the attestation %s", read.ID)
 	}
-	if err := v.readEvidence(&document); err != nil {
+	if err := v.readEvidence(document); err != nil {
 		return err
 	}
 	if err := v.checkVerdict(path, &read); err != nil {
