@@ -27,7 +27,6 @@ import (
 	"attestry/process/spans"
 	admin "attestry/scripts/admin/command"
 	"attestry/scripts/standalone/instance"
-	"attestry/storage/tenancy"
 )
 
 // garbagePercent is less than what Go has by default, as without cgo the cache and the newest tables of Pebble are in the heap.
@@ -110,7 +109,12 @@ func (c *command) run(ctx context.Context, a arguments) error {
 		Clock:      time.Now,
 		AcceptLoss: a.acceptLoss,
 		Prepare: func(ctx context.Context, p *process.Process) (err error) {
-			if made, err = bootstrap(ctx, a, data, declared, p.Store.Tenancy); err != nil {
+			if a.bootstrap == "" {
+				made, err = applyFirstStart(ctx, data, p.Store.Tenancy)
+			} else {
+				made, err = p.Store.Tenancy.ApplyBootstrap(ctx, declared)
+			}
+			if err != nil {
 				return err
 			}
 			return p.RecordAcceptedLoss(ctx)
@@ -211,14 +215,6 @@ func userData() (string, error) {
 		return "", fmt.Errorf("find the user's data folder, name one with --data: %w", err)
 	}
 	return filepath.Join(home, ".local", "share"), nil
-}
-
-// bootstrap applies the declared file or, without one, the first start.
-func bootstrap(ctx context.Context, a arguments, data string, declared identity.Bootstrap, tenancy *tenancy.Tenancy) ([]identity.MadeKey, error) {
-	if a.bootstrap == "" {
-		return applyFirstStart(ctx, data, tenancy)
-	}
-	return tenancy.ApplyBootstrap(ctx, declared)
 }
 
 func (c *command) introduce(a arguments, data string, running *instance.Instance, made []identity.MadeKey) {
