@@ -39,7 +39,9 @@ func Listen(p *process.Process) (*Socket, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.end = process.Serve(&http.Server{Handler: s}, listener)
+	server := new(http.Server)
+	server.Handler = s
+	s.end = process.Serve(server, listener)
 	return s, nil
 }
 
