@@ -97,7 +97,8 @@ func (l *loader) parseFault(err error) {
 	case errors.As(err, &empty):
 		l.missing(empty.Key)
 	case errors.As(err, &parse):
-		l.fault(l.variableOf(parse.Name), "%s", parseReason(parse))
+		at := slices.IndexFunc(l.variables, func(v Variable) bool { return v.field == parse.Name })
+		l.fault(l.variables[at].Name, "%s", parseReason(parse))
 	default:
 		l.fault(prefix, "%v", err)
 	}
@@ -122,10 +123,6 @@ func parseReason(fault env.ParseError) string {
 		return "is not one of debug, info, warn, error"
 	}
 	return fault.Err.Error()
-}
-
-func (l *loader) variableOf(field string) string {
-	return l.variables[slices.IndexFunc(l.variables, func(v Variable) bool { return v.field == field })].Name
 }
 
 // place is the number of a variable in the table, -1 if that does not have it.

@@ -7,6 +7,8 @@ package backup
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -126,10 +128,12 @@ func putFile(ctx context.Context, path string, place storage.Objects) (File, err
 		return File{}, err
 	}
 	defer content.Close()
-	sum, size, err := hashOf(content)
+	hash := sha256.New()
+	size, err := io.Copy(hash, content)
 	if err != nil {
 		return File{}, err
 	}
+	sum := hex.EncodeToString(hash.Sum(nil))
 	file := File{Name: filepath.Base(path), Key: storage.ObjectKey(filesScope, sum), Size: size}
 	known, err := place.Stat(ctx, file.Key)
 	if err == nil && known.Size == size {

@@ -3,12 +3,9 @@ package backup
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -134,10 +131,4 @@ func readManifest(ctx context.Context, place storage.Objects, object *storage.Ob
 	var manifest Manifest
 	err = json.NewDecoder(content).Decode(&manifest)
 	return manifest, err
-}
-
-func hashOf(content io.Reader) (sum string, size int64, err error) {
-	hash := sha256.New()
-	size, err = io.Copy(hash, content)
-	return hex.EncodeToString(hash.Sum(nil)), size, err
 }

@@ -65,7 +65,8 @@ func newHandler(kind *job.Kind, m *metrics, log *slog.Logger, do func(context.Co
 			return do(ctx, &of)
 		})
 		span.End(err != nil, slog.String("messaging.destination.name", kind.Queue), slog.String("messaging.message.id", tasks.CurrentID(ctx)))
-		m.observe(kind, time.Since(began), err)
+		outcome := map[bool]string{true: "done", false: "failed"}[err == nil]
+		m.duration.WithLabelValues(kind.Queue, kind.Name, outcome).Observe(time.Since(began).Seconds())
 		entry := log.With("task", kind.Name, "id", tasks.CurrentID(ctx), "duration_ms", time.Since(began).Milliseconds())
 		if err == nil {
 			entry.DebugContext(ctx, "task done")

@@ -60,15 +60,6 @@ func newParkedCounter(p *process.Process) (count func(reason string)) {
 	return func(reason string) { counter.WithLabelValues(reason).Inc() }
 }
 
-// observe measures a task of a kind.
-func (m *metrics) observe(kind *job.Kind, took time.Duration, err error) {
-	outcome := "done"
-	if err != nil {
-		outcome = "failed"
-	}
-	m.duration.WithLabelValues(kind.Queue, kind.Name, outcome).Observe(took.Seconds())
-}
-
 // Describe names the queue metrics.
 func (m *metrics) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- m.size
