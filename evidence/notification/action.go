@@ -106,12 +106,6 @@ type Action struct {
 	LastModifiedAt float64 `json:"last_modified_at"`
 }
 
-// Wants reports whether the action fires on one of the triggers in an environment or flow, by
-// its id, at a time in Unix seconds. It never does for what happened before it existed.
-func (a *Action) Wants(subject string, at float64, triggers ...Trigger) bool {
-	return a.CreatedAt <= at && slices.Contains(a.Subjects, subject) && a.HasTrigger(triggers...)
-}
-
 // HasTrigger reports whether the action has one of the triggers.
 func (a *Action) HasTrigger(triggers ...Trigger) bool {
 	return slices.ContainsFunc(a.Triggers, func(t Trigger) bool { return slices.Contains(triggers, t) })
@@ -146,13 +140,4 @@ func (a *Action) TargetsNotIn(other *Action) []Target {
 		_, ok := other.Target(target.ID())
 		return ok
 	})
-}
-
-// addresses is how many webhooks and e-mail addresses the action has.
-func (a *Action) addresses() int {
-	n := 0
-	for i := range a.Targets {
-		n += max(1, len(a.Targets[i].Emails))
-	}
-	return n
 }

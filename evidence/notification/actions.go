@@ -108,8 +108,10 @@ func nameTaken(name string) error {
 func (s *Actions) check(put *Action) error {
 	addresses, subjects := 0, 0
 	for i := range s.All {
-		addresses += s.All[i].addresses()
 		subjects += len(s.All[i].Subjects)
+		for j := range s.All[i].Targets {
+			addresses += max(1, len(s.All[i].Targets[j].Emails))
+		}
 	}
 	switch {
 	case len(s.All) > MaxActions:
@@ -124,12 +126,13 @@ func (s *Actions) check(put *Action) error {
 	return nil
 }
 
-// Wanting returns the numbers of the actions that fire on a trigger in an environment or flow, by id, at a time.
+// Wanting returns the numbers of the actions that fire on one of the triggers in an environment or flow, by its id, at a
+// time in Unix seconds. None fires for what happened before it existed.
 func (s *Actions) Wanting(subject string, at float64, triggers ...Trigger) []int64 {
 	var numbers []int64
-	for i := range s.All {
-		if s.All[i].Wants(subject, at, triggers...) {
-			numbers = append(numbers, s.All[i].Number)
+	for _, a := range s.All {
+		if a.CreatedAt <= at && slices.Contains(a.Subjects, subject) && a.HasTrigger(triggers...) {
+			numbers = append(numbers, a.Number)
 		}
 	}
 	return numbers
