@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"attestry/evidence"
 )
 
 // maxIndented is the longest JSON that is indented, in bytes: deep nesting would multiply it.
@@ -26,6 +28,12 @@ func Encode(value any) ([]byte, error) {
 		return nil, fmt.Errorf("indent a member: %w", err)
 	}
 	return indented.Bytes(), nil
+}
+
+// Sum is the SHA-256 of a value as Encode writes it.
+func Sum(value any) (string, error) {
+	content, err := Encode(value)
+	return evidence.SHA256(content), err
 }
 
 // encodeLine writes a value without indentation, and a line break.

@@ -54,16 +54,11 @@ func (v *Verifier) Trust(keys []string) { v.log.keys = keys }
 func (v *Verifier) show(kind, id, member string, fact any) (err error) {
 	shown := shownFact{member: member}
 	if fact != nil {
-		shown.sum, err = sumOf(fact)
+		shown.sum, err = Sum(fact)
 	}
 	v.held += lengthOf(kind, id, shown.sum) + memberSize
 	v.log.shown[kind+"/"+id] = shown
 	return err
-}
-
-func sumOf(value any) (string, error) {
-	content, err := Encode(value)
-	return evidence.SHA256(content), err
 }
 
 func (v *Verifier) readApprovals(member string, content []byte) error {
@@ -181,7 +176,7 @@ func (v *Verifier) readLogged(kind string, fact []byte) (logged LoggedFact, err 
 		attestation.Evidence.Object = "" // members do not show where it is kept
 	}
 	logged.trail = evidence.TrailKey(of.Flow, of.Trail)
-	logged.sum, err = sumOf(value)
+	logged.sum, err = Sum(value)
 	return logged, err
 }
 

@@ -55,8 +55,9 @@ func stateOf(ctx context.Context, store *app.Store, assembly *audit.Assembly) (s
 	if err != nil {
 		return "", err
 	}
-	for i := range trails {
-		sum, err := sumOf(&trails[i])
+	for _, trail := range trails {
+		trail.Pending, trail.Uncounted = nil, false // they are about its storage
+		sum, err := audit.Sum(trail)
 		if err != nil {
 			return "", err
 		}
@@ -76,16 +77,7 @@ func stateOf(ctx context.Context, store *app.Store, assembly *audit.Assembly) (s
 	if s.Running, err = runningStates(ctx, store, assembly, trails); err != nil {
 		return "", err
 	}
-	content, err := audit.Encode(s)
-	return evidence.SHA256(content), err
-}
-
-// sumOf is the SHA-256 of what a trail says, without what is about its storage.
-func sumOf(trail *evidence.Trail) (string, error) {
-	bare := *trail
-	bare.Pending, bare.Uncounted = nil, false
-	content, err := audit.Encode(bare)
-	return evidence.SHA256(content), err
+	return audit.Sum(s)
 }
 
 // runningStates tells where artifacts of a package run.
@@ -162,11 +154,10 @@ func shownOf(ctx context.Context, store *app.Store, org string, controls, enviro
 }
 
 func sumShown(controls map[string]control.Control, environments map[string]string) (string, error) {
-	content, err := audit.Encode(struct {
+	return audit.Sum(struct {
 		Controls     map[string]control.Control
 		Environments map[string]string
 	}{controls, environments})
-	return evidence.SHA256(content), err
 }
 
 // noteShown notes what shownOf has to compare when the package is asked for again.
