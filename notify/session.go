@@ -63,23 +63,21 @@ func (s *session) startTLS(config *tls.Config) error {
 // login uses the first way that the server offers, those first that do not show it the password.
 func (s *session) login(username, password string) error {
 	_, offered := s.client.Extension("AUTH")
-	ways := strings.Fields(offered)
-	var auth smtp.Auth
-	switch {
-	case slices.Contains(ways, "SCRAM-SHA-256"):
-		auth = smtp.ScramSHA256Auth(username, password)
-	case slices.Contains(ways, "SCRAM-SHA-1"):
-		auth = smtp.ScramSHA1Auth(username, password)
-	case slices.Contains(ways, "PLAIN"):
-		auth = smtp.PlainAuth("", username, password, s.host, false)
-	case slices.Contains(ways, "LOGIN"):
-		auth = smtp.LoginAuth(username, password, s.host, false)
-	case slices.Contains(ways, "CRAM-MD5"):
-		auth = smtp.CRAMMD5Auth(username, password)
-	default:
-		return errNoLogin
+	for _, way := range []struct {
+		name string
+		auth smtp.Auth
+	}{
+		{"SCRAM-SHA-256", smtp.ScramSHA256Auth(username, password)},
+		{"SCRAM-SHA-1", smtp.ScramSHA1Auth(username, password)},
+		{"PLAIN", smtp.PlainAuth("", username, password, s.host, false)},
+		{"LOGIN", smtp.LoginAuth(username, password, s.host, false)},
+		{"CRAM-MD5", smtp.CRAMMD5Auth(username, password)},
+	} {
+		if slices.Contains(strings.Fields(offered), way.name) {
+			return refusedAt("The mail server refused the user name or the password", s.client.Auth(way.auth))
+		}
 	}
-	return refusedAt("The mail server refused the user name or the password", s.client.Auth(auth))
+	return errNoLogin
 }
 
 // addressed is what a mail server said to recipients, if it took some of them.

@@ -65,36 +65,29 @@ func makeBackup(ctx context.Context, s *session, to config.Objects) error {
 	if err != nil {
 		return err
 	}
-	found := &findings{caller: s.caller}
+	damaged := 0
 	made, err := backup.Make(ctx, backup.Source{
 		Checkpoint: engines.Embedded.Checkpoint, Folder: stores.Database.Path, Open: openFolder,
 		Objects: engines.Objects, HoldDeletions: s.HoldDeletions,
-	}, place, found.output())
+	}, place, s.output(&damaged))
 	if err := errors.Join(err, closeStore(place)); err != nil {
 		return fmt.Errorf("no backup was made: %w; run the same command again to continue", err)
 	}
 	fmt.Fprintf(s.out, "made the backup %s: %d documents, in files of %.1f MB\n", made.Name(), made.Verified.Documents, float64(made.Bytes())/1e6)
-	return found.err()
+	return damagedError(damaged)
 }
 
-// findings counts what is damaged or missing, and prints it.
-type findings struct {
-	caller
-	count int
+// output prints what is damaged or missing, and counts it.
+func (c caller) output(damaged *int) backup.Output {
+	return backup.Output{Clock: time.Now, Progress: c.errs, Report: func(found verify.Finding) error {
+		*damaged++
+		return c.reportFinding(found)
+	}}
 }
 
-func (f *findings) report(found verify.Finding) error {
-	f.count++
-	return f.reportFinding(found)
-}
-
-func (f *findings) output() backup.Output {
-	return backup.Output{Clock: time.Now, Progress: f.errs, Report: f.report}
-}
-
-// err says that a backup has damaged documents, or lacks objects.
-func (f *findings) err() error {
-	if f.count == 0 {
+// damagedError says that a backup has damaged documents, or lacks objects.
+func damagedError(damaged int) error {
+	if damaged == 0 {
 		return nil
 	}
 	return errors.New("what is listed is damaged or missing, and all else is there; see the section Backup and restore of docs/operations.md")
@@ -169,10 +162,10 @@ func restoreFrom(ctx context.Context, c caller, place storage.Objects, name stri
 	if err != nil {
 		return err
 	}
-	found := &findings{caller: c}
+	damaged := 0
 	restored, err := backup.Restore(ctx, place, &chosen, backup.Target{
 		Folder: to.Database.Path, Open: openFolder, Objects: objects, ContinueLogs: continueLogs,
-	}, found.output())
+	}, c.output(&damaged))
 	if err := errors.Join(err, closeStore(objects)); err != nil {
 		return fmt.Errorf("the backup %s was not restored: %w", chosen.Name(), err)
 	}
@@ -180,5 +173,5 @@ func restoreFrom(ctx context.Context, c caller, place storage.Objects, name stri
 	for _, org := range slices.Sorted(maps.Keys(restored.Halted)) {
 		fmt.Fprintf(c.out, "the transparency log of the organization %s is not continued: %s; see log continue\n", org, restored.Halted[org])
 	}
-	return found.err()
+	return damagedError(damaged)
 }
