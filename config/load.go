@@ -130,7 +130,6 @@ func (l *loader) place(name string) int {
 	return slices.IndexFunc(l.variables, func(v Variable) bool { return v.Name == name })
 }
 
-// checkBounds applies the bounds that the fields declare.
 func (l *loader) checkBounds(settings Settings) {
 	for _, variable := range l.variables {
 		if variable.max == "" || l.faulty(variable.Name) {

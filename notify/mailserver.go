@@ -59,7 +59,6 @@ func newMailer(server *MailServer) *mailer {
 	}
 }
 
-// send sends an e-mail to all addresses of a target.
 func (m *mailer) send(ctx context.Context, target *notification.Target, delivery *notification.Delivery) outcome {
 	switch {
 	case m.server.Host == "":

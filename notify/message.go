@@ -51,7 +51,6 @@ func timeOf(seconds float64) time.Time {
 	return time.Unix(int64(whole), int64(fraction*1e9)).UTC()
 }
 
-// add adds a fact if it has a value.
 func (m *message) add(label, value, link string) {
 	if value = plain(value); value != "" {
 		m.Facts = append(m.Facts, fact{Label: label, Value: value, Link: webLink(link)})

@@ -123,7 +123,6 @@ func StartLog(out io.Writer, level slog.Level, name string) *slog.Logger {
 	return log
 }
 
-// redisLogger lets the Redis client log through slog.
 type redisLogger struct{ log *slog.Logger }
 
 // Printf logs what the client cannot return as an error.
@@ -131,7 +130,6 @@ func (l redisLogger) Printf(ctx context.Context, format string, values ...any) {
 	l.log.WarnContext(ctx, fmt.Sprintf(format, values...))
 }
 
-// withMonitor serves the monitoring port while work runs.
 func (p *Process) withMonitor(ctx context.Context, work Work) error {
 	server, err := p.ServeMonitor()
 	if err != nil {
@@ -179,7 +177,6 @@ func Serve(server *http.Server, listener net.Listener) (end func() error) {
 	}
 }
 
-// healthcheck asks the monitoring port of the running process.
 func healthcheck(ctx context.Context, settings config.Settings) error {
 	address := string(settings.Process.MonitorListen)
 	if address == "" {

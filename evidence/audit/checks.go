@@ -118,7 +118,6 @@ func (v *Verifier) checkEvidence() {
 	}
 }
 
-// checkVerdicts evaluates all verdicts anew.
 func (v *Verifier) checkVerdicts() {
 	evaluations := map[string]*Evaluation{} // by the trail's id
 	for _, id := range v.trailIDs() {

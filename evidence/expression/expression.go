@@ -56,7 +56,6 @@ func Parse(text string, patterns *pattern.Set) (*Expression, error) {
 	return &Expression{Text: text, root: root}, nil
 }
 
-// parse reads an expression over the given contexts.
 func parse(text string, contexts contexts, patterns *pattern.Set) (node, error) {
 	if len(text) > MaxLength {
 		return node{}, &Error{Column: 1, Reason: fmt.Sprintf("the expression is longer than %d bytes", MaxLength)}

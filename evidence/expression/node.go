@@ -1,6 +1,5 @@
 package expression
 
-// node is a part of an expression.
 type node struct {
 	column   int // where it begins, in characters from 1
 	kind     valueType

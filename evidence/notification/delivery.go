@@ -120,7 +120,6 @@ func (d *Delivery) GiveUp(now float64, reason string) {
 	d.keep(Attempt{At: now, Reason: reason})
 }
 
-// keep keeps the last attempts.
 func (d *Delivery) keep(attempt Attempt) {
 	d.Attempts = append(d.Attempts, attempt)
 	d.Attempts = d.Attempts[max(0, len(d.Attempts)-maxAttempts):]

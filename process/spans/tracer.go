@@ -20,7 +20,6 @@ var kinds = map[trace.Kind]otel.SpanKind{trace.Server: otel.SpanKindServer, trac
 // header is the header of W3C Trace Context with the id of the parent.
 const header = "traceparent"
 
-// tracer makes spans by OpenTelemetry.
 type tracer struct{ tracer otel.Tracer }
 
 // Start begins a span. A span of this process in the context is its parent, else the one that the reference names. Without

@@ -17,7 +17,6 @@ var costs string
 // podsMeasured is how many pods the reports of costs.tsv have.
 const podsMeasured = 100
 
-// cost is what one operation costs.
 type cost struct {
 	Operation                             string
 	Commands, Writes, Bytes, Milliseconds float64
@@ -40,7 +39,6 @@ func (c cost) at(rate, pods float64) need {
 	return need{rate * c.Commands, rate * c.Writes, rate * c.Bytes, rate * c.Milliseconds * size / 1000}
 }
 
-// readCosts reads the table of costs.
 func readCosts(content string) ([]cost, error) {
 	reader := csv.NewReader(strings.NewReader(content))
 	reader.Comma = '\t'

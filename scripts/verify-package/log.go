@@ -102,7 +102,6 @@ func (c *comparison) report(member, format string, args ...any) {
 	c.result.Findings = append(c.result.Findings, audit.Finding{Member: member, Reason: fmt.Sprintf(format, args...)})
 }
 
-// readBundle reads entries of the log.
 func readBundle(ctx context.Context, o *options, of translog.Part) ([][]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, o.log+"/tile/"+of.Path(), http.NoBody)
 	if err != nil {

@@ -34,7 +34,6 @@ func (a *archive) add(path string, at float64, content []byte) error {
 	return a.stream(path, at, int64(len(content)), bytes.NewReader(content))
 }
 
-// addAll writes members.
 func (a *archive) addAll(members []member) error {
 	for _, one := range members {
 		if err := a.add(one.path, one.at, one.content); err != nil {
@@ -60,7 +59,6 @@ func (a *archive) stream(path string, at float64, size int64, content io.Reader)
 	return nil
 }
 
-// close ends the archive.
 func (a *archive) close() error {
 	if err := a.tar.Close(); err != nil {
 		return err

@@ -119,7 +119,6 @@ func (d *draft) factNames(ctx context.Context) ([]string, error) {
 	return storage.Distinct(names), nil
 }
 
-// writeLog writes the members in the log's folder.
 func (d *draft) writeLog(ctx context.Context, out *archive) error {
 	p, at := d.proofs, d.latest()
 	if err := out.add(audit.CheckpointPath, at, []byte(p.log.Checkpoint)); err != nil {
@@ -154,7 +153,6 @@ func (d *draft) writeLog(ctx context.Context, out *archive) error {
 	return out.addAll(rest)
 }
 
-// writeFact writes the files of a fact.
 func (d *draft) writeFact(ctx context.Context, out *archive, leaf *logs.Leaf, fact []byte) error {
 	proof, err := d.store.Logs.Prove(ctx, &d.proofs.log, leaf.Index-1)
 	if err != nil {

@@ -50,7 +50,6 @@ type caller struct {
 	running *process.Process
 }
 
-// commands lists all there are.
 func commands() []command {
 	return []command{
 		{"users list", "[--json]", "list all users", withTenancy(listUsers)},

@@ -15,7 +15,6 @@ import (
 	"attestry/storage/transfer"
 )
 
-// documentCopy copies the documents of one database to another.
 type documentCopy struct {
 	from, to  storage.Documents
 	schemas   []*storage.Schema

@@ -17,7 +17,6 @@ import (
 	"attestry/tasks/reports"
 )
 
-// listedJob is a piece of work as it is listed.
 type listedJob struct {
 	Kind        string `json:"kind"`
 	Org         string `json:"org"`

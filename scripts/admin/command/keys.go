@@ -14,7 +14,6 @@ import (
 	"attestry/storage/tenancy"
 )
 
-// listedKey is a key as it is listed.
 type listedKey struct {
 	ID          string `json:"id"`
 	Description string `json:"description"`

@@ -38,7 +38,6 @@ func (l *listing) add(shown any, cells ...any) error {
 	return err
 }
 
-// end prints what is left of the list.
 func (l *listing) end() error {
 	if l.table == nil {
 		return nil

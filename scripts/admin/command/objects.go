@@ -40,7 +40,6 @@ func requireObjects(ctx context.Context, objects storage.Objects) error {
 	return errors.New("the source has no objects; is its URL right?")
 }
 
-// refuseForeign refuses a target with objects that the source lacks.
 func (c *objectCopy) refuseForeign(ctx context.Context) error {
 	foreign := 0
 	for p, err := range transfer.Merge(ctx, transfer.ObjectsIn(c.from), transfer.ObjectsIn(c.to)) {

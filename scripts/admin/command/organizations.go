@@ -10,7 +10,6 @@ import (
 	"attestry/evidence/identity"
 )
 
-// listedOrganization is an organization as it is listed.
 type listedOrganization struct {
 	Name      string `json:"name"`
 	Kind      string `json:"kind"`
@@ -125,7 +124,6 @@ func leftAccounts(left []identity.ServiceAccount) string {
 	return text.String()
 }
 
-// organization reads an organization by its name.
 func (s *session) organization(ctx context.Context, name string) (evidence.Organization, error) {
 	org, err := s.Store.Tenancy.Organization(ctx, name)
 	return org, absent(err, "there is no organization %s", name)

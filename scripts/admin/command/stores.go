@@ -40,7 +40,6 @@ func withTenancy(f work) parser {
 // noRedis is the default of the settings of actions that enqueue nothing.
 var noRedis = map[string]string{"ATTESTRY_REDIS_URL": "redis://localhost"}
 
-// opener opens the stores of the service.
 type opener func(context.Context, config.Settings, *slog.Logger) (*process.Process, error)
 
 func opened(defaults map[string]string, open opener, f work) parser {

@@ -8,7 +8,6 @@ import (
 	"attestry/evidence/identity"
 )
 
-// listedUser is a user as it is listed.
 type listedUser struct {
 	Name      string `json:"name"`
 	Email     string `json:"email"`
