@@ -66,13 +66,7 @@ func (a *Assembly) UnmarshalJSON(stored []byte) error {
 
 // ObjectKeys returns the keys of the objects that the assembly names.
 func (a *Assembly) ObjectKeys() []string {
-	var keys []string
-	if a.Ready != nil {
-		keys = append(keys, a.Ready.Archive.Object)
-		if a.Ready.Report != nil {
-			keys = append(keys, a.Ready.Report.Object)
-		}
-	}
+	keys := a.Ready.objects()
 	for _, replaced := range a.Replaced {
 		keys = append(keys, replaced.Object)
 	}
@@ -96,6 +90,17 @@ type Assembled struct {
 	Lost int `json:"lost,omitempty"`
 	// At is when it was assembled, in Unix seconds.
 	At float64 `json:"at"`
+}
+
+// objects are the keys of its objects, none of no package.
+func (a *Assembled) objects() []string {
+	switch {
+	case a == nil:
+		return nil
+	case a.Report == nil:
+		return []string{a.Archive.Object}
+	}
+	return []string{a.Archive.Object, a.Report.Object}
 }
 
 // Failure is why no package of a state could be assembled, in words for clients.
@@ -221,9 +226,10 @@ func (a *Assembly) Succeed(holder string, fresh Assembled) bool {
 
 // Discard notes the objects of a package that is not needed any more at a time in Unix seconds.
 func (a *Assembly) Discard(unused *Assembled, at float64) {
-	a.replace(unused.Archive.Object, at)
-	if unused.Report != nil {
-		a.replace(unused.Report.Object, at)
+	for _, object := range unused.objects() {
+		if !slices.ContainsFunc(a.Replaced, func(r ReplacedObject) bool { return r.Object == object }) {
+			a.Replaced = append(a.Replaced, ReplacedObject{Object: object, At: at})
+		}
 	}
 }
 
@@ -233,14 +239,6 @@ func (a *Assembly) Lose(object string, at float64) {
 		a.Discard(a.Ready, at)
 		a.Ready = nil
 	}
-}
-
-// replace notes an object that is not needed any more.
-func (a *Assembly) replace(object string, at float64) {
-	if slices.ContainsFunc(a.Replaced, func(r ReplacedObject) bool { return r.Object == object }) {
-		return
-	}
-	a.Replaced = append(a.Replaced, ReplacedObject{Object: object, At: at})
 }
 
 // FailAttempt notes why an attempt failed, for clients. Without a further attempt that answers the request.
@@ -271,9 +269,7 @@ func (a *Assembly) answer(request int64, now float64) {
 }
 
 // Uses reports whether an object is, or is part of, the package that is ready.
-func (a *Assembly) Uses(object string) bool {
-	return a.Ready != nil && (a.Ready.Archive.Object == object || a.Ready.Report != nil && a.Ready.Report.Object == object)
-}
+func (a *Assembly) Uses(object string) bool { return slices.Contains(a.Ready.objects(), object) }
 
 // AssemblyID is the id of the package of a subject.
 func AssemblyID(kind Kind, org string, parts ...string) string {
