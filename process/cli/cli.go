@@ -122,18 +122,15 @@ func (p *Program) printHelp(out io.Writer) {
 	})
 	fmt.Fprint(table, "\nSettings, from environment variables:\n")
 	for _, variable := range config.Table() {
-		fmt.Fprintf(table, "  %s\t%s\t%s\n", variable.Name, p.defaultOf(variable), variable.Meaning)
+		standard := variable.Default
+		if variable.Required {
+			standard = "required"
+		}
+		if description, ok := p.defaults[variable.Name]; ok {
+			standard = description
+		}
+		fmt.Fprintf(table, "  %s\t%s\t%s\n", variable.Name, standard, variable.Meaning)
 	}
 	// Writing help to somewhere that is gone needs no better answer than silence.
 	_ = table.Flush()
-}
-
-func (p *Program) defaultOf(variable config.Variable) string {
-	if description, ok := p.defaults[variable.Name]; ok {
-		return description
-	}
-	if variable.Required {
-		return "required"
-	}
-	return variable.Default
 }

@@ -9,11 +9,10 @@ import (
 
 // Levels of embedding in a line that runs from left to right.
 const (
-	leftToRight   = 0
-	rightToLeft   = 1
-	numberWithin  = 2 // a number in text from right to left
-	unknownLevel  = -1
-	highestOfThem = numberWithin
+	leftToRight  = 0
+	rightToLeft  = 1
+	numberWithin = 2 // a number in text from right to left
+	unknownLevel = -1
 )
 
 // reorder returns the glyphs of a line in order from left to right.
@@ -31,7 +30,7 @@ func reorder(line []glyph) []glyph {
 			ordered[i].char = mirrored(one.char)
 		}
 	}
-	for level := highestOfThem; level >= rightToLeft; level-- {
+	for level := numberWithin; level >= rightToLeft; level-- {
 		reverseFrom(ordered, levels, level)
 	}
 	return ordered

@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"encoding/binary"
 	"math"
-	"slices"
 	"sync"
 )
 
@@ -135,16 +134,12 @@ func (f fontFile) width(index int) uint16 {
 	return uint16(math.Round(float64(advance) * 1000 / float64(f.uint16(f.table("head")+18))))
 }
 
-// usedFonts lists the fonts of texts, each once, in order.
-func usedFonts(sheets []*sheet) []font {
-	var used []font
+// usedFonts tells which fonts texts have.
+func usedFonts(sheets []*sheet) (used [fonts]bool) {
 	for _, sheet := range sheets {
 		for i := range sheet.texts {
-			if f := sheet.texts[i].font; !slices.Contains(used, f) {
-				used = append(used, f)
-			}
+			used[sheet.texts[i].font] = true
 		}
 	}
-	slices.Sort(used)
 	return used
 }

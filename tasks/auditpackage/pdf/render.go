@@ -34,8 +34,10 @@ func draw(d *Document, l *layout) ([]byte, error) {
 	out.SetKeywords("SHA256SUMS "+plain(d.Checksum), false)
 	out.SetLang("en")
 	out.SetAutoPageBreak(false, 0)
-	for _, f := range usedFonts(l.sheets) {
-		out.AddUTF8FontFromBytes(fontNames[f], "", []byte(f.file()))
+	for f, used := range usedFonts(l.sheets) {
+		if used {
+			out.AddUTF8FontFromBytes(fontNames[f], "", []byte(font(f).file()))
+		}
 	}
 	bookmarks := l.bookmarks
 	for i, sheet := range l.sheets {
