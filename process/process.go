@@ -46,8 +46,9 @@ type Process struct {
 	Written *written.Documents
 	Metrics *prometheus.Registry
 	// Roots are those of config.Process.
-	Roots   *x509.CertPool
-	engines Engines
+	Roots *x509.CertPool
+	// Engines are the stores without what is put before them.
+	Engines Engines
 }
 
 // Engines are the stores as their engines opened them. What is read from them is neither verified nor reported.
@@ -57,9 +58,6 @@ type Engines struct {
 	// Embedded is the database if this process has opened its folder, nil if it is a server.
 	Embedded *pebble.DB
 }
-
-// Engines returns the stores without what is put before them.
-func (p *Process) Engines() Engines { return p.engines }
 
 // HoldDeletions keeps this process from deleting objects until release is called.
 func (p *Process) HoldDeletions() (release func()) {
@@ -157,7 +155,7 @@ func Assemble(settings config.Settings, log *slog.Logger, clock evidence.Clock, 
 		Redis:    client,
 		Tasks:    tasks.NewEnqueuer(client),
 		Metrics:  metrics,
-		engines:  engines,
+		Engines:  engines,
 	}
 }
 
@@ -182,8 +180,8 @@ func (p *Process) OutboundClient() *http.Client {
 // Checks are the dependencies of the process. Without Redis it is degraded, yet ready.
 func (p *Process) Checks() []monitor.Check {
 	database := monitor.Check{Name: storage.Database, Ping: p.Store.Documents.Ping, Required: true}
-	if p.engines.Embedded != nil {
-		database.Warning = p.engines.Embedded.Damage
+	if p.Engines.Embedded != nil {
+		database.Warning = p.Engines.Embedded.Damage
 	}
 	return []monitor.Check{
 		database,
@@ -203,20 +201,20 @@ func (p *Process) logWarning() string {
 
 // RecordAcceptedLoss notes in all audit logs the loss that the operator has accepted, if any.
 func (p *Process) RecordAcceptedLoss(ctx context.Context) error {
-	if p.engines.Embedded == nil || p.engines.Embedded.AcceptedLoss() == "" {
+	if p.Engines.Embedded == nil || p.Engines.Embedded.AcceptedLoss() == "" {
 		return nil
 	}
-	return p.Store.Tenancy.RecordLoss(ctx, p.engines.Embedded.AcceptedLoss())
+	return p.Store.Tenancy.RecordLoss(ctx, p.Engines.Embedded.AcceptedLoss())
 }
 
 // Close releases everything. Nothing may use the process any more.
 func (p *Process) Close() error {
 	p.Store.Tenancy.Close()
 	faults := []error{p.Redis.Close()}
-	if p.engines.Documents != nil {
+	if p.Engines.Documents != nil {
 		faults = append(faults, p.Store.Documents.Close())
 	}
-	if closer, ok := p.engines.Objects.(io.Closer); ok {
+	if closer, ok := p.Engines.Objects.(io.Closer); ok {
 		faults = append(faults, closer.Close())
 	}
 	return errors.Join(faults...)

@@ -35,11 +35,9 @@ func examineMemory(_ context.Context, s *Subject) (found []Finding, err error) {
 	_, err = fmt.Sscan(string(content), &pages, &resident)
 	resident *= int64(os.Getpagesize())
 	limit, budget := memory.Limit(), cmp.Or(int64(s.Settings.HTTP.MemoryBudget), memory.DefaultTotal())
-	measured := fmt.Sprintf("%s of %s in use, %s for requests", size(resident), size(limit), size(budget))
-	if resident > limit/10*9 || budget > limit/2 {
-		found = append(found, warning("give the service more memory, or lower ATTESTRY_MEMORY_BUDGET to a quarter of it", "%s", measured))
-	}
-	return orOK(found, "%s", measured), err
+	return measured(resident > limit/10*9 || budget > limit/2,
+		"give the service more memory, or lower ATTESTRY_MEMORY_BUDGET to a quarter of it",
+		"%s of %s in use, %s for requests", size(resident), size(limit), size(budget)), err
 }
 
 func size(bytes int64) string { return humanize.IBytes(uint64(bytes)) }
@@ -47,7 +45,7 @@ func size(bytes int64) string { return humanize.IBytes(uint64(bytes)) }
 // examineDisk is for Pebble: it finds the least that is free on a disk with data, and in how many days these fill it if they
 // grow as today: by the share of all facts that were logged within the last 24 hours.
 func examineDisk(ctx context.Context, s *Subject) (found []Finding, err error) {
-	if s.Engines().Embedded == nil {
+	if s.Engines.Embedded == nil {
 		return nil, nil
 	}
 	used, free, err := diskOf(ctx, s)
@@ -59,17 +57,14 @@ func examineDisk(ctx context.Context, s *Subject) (found []Finding, err error) {
 	if all > 0 {
 		days = fmt.Sprintf("%.0f", float64(free)/max(growth, 1))
 	}
-	measured := fmt.Sprintf("%s free, %s of data, %s a day as today; days left: %s", size(free), size(used), size(int64(growth)), days)
-	if free < lowDisk || growth*lowDays > float64(free) {
-		found = append(found, warning("make room, or move the data to a larger disk", "%s", measured))
-	}
-	return orOK(found, "%s", measured), err
+	return measured(free < lowDisk || growth*lowDays > float64(free), "make room, or move the data to a larger disk",
+		"%s free, %s of data, %s a day as today; days left: %s", size(free), size(used), size(int64(growth)), days), err
 }
 
 // diskOf adds up what the data take up in folders, and finds the least that is free on their disks. Objects are added for half
 // of the time that the check has.
 func diskOf(ctx context.Context, s *Subject) (used, free int64, err error) {
-	used = s.Engines().Embedded.Size()
+	used = s.Engines.Embedded.Size()
 	free, err = pebble.Room(s.Settings.Stores.Database.Path)
 	folder := s.Settings.Stores.Objects.Path
 	if err != nil || folder == "" {
@@ -77,7 +72,7 @@ func diskOf(ctx context.Context, s *Subject) (used, free int64, err error) {
 	}
 	room, err := pebble.Room(folder)
 	began := time.Now()
-	for object, failed := range transfer.ObjectsIn(s.Engines().Objects).All(ctx, "") {
+	for object, failed := range transfer.ObjectsIn(s.Engines.Objects).All(ctx, "") {
 		if err = cmp.Or(err, failed); err != nil || time.Since(began) > timeout/2 {
 			break
 		}

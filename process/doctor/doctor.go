@@ -164,10 +164,19 @@ func warning(advice, format string, values ...any) Finding {
 	return Finding{State: Warning, Measured: fmt.Sprintf(format, values...), Advice: advice}
 }
 
+// measured is a finding of what is OK unless it is too much or too little.
+func measured(wrong bool, advice, format string, values ...any) []Finding {
+	found := warning(advice, format, values...)
+	if !wrong {
+		found.State, found.Advice = OK, ""
+	}
+	return []Finding{found}
+}
+
 // orOK adds what was measured if nothing is wrong.
 func orOK(found []Finding, format string, values ...any) []Finding {
 	if len(found) > 0 {
 		return found
 	}
-	return []Finding{{State: OK, Measured: fmt.Sprintf(format, values...)}}
+	return measured(false, "", format, values...)
 }

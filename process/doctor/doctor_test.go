@@ -175,7 +175,7 @@ func TestStoresThatCannotBeOpened(t *testing.T) {
 			storage.Database, "no such file or directory", ofDocuments, "documents"},
 		"an incomplete copy": {func(s *site) {
 			s.record(func(p *process.Process, _ evidence.Organization) {
-				s.must(process.BeginCopy(t.Context(), p.Engines().Documents))
+				s.must(process.BeginCopy(t.Context(), p.Engines.Documents))
 			})
 		}, storage.Database, "the database is an incomplete copy", ofDocuments, ""},
 		"a file in place of the database": {func(s *site) {

@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -33,15 +32,12 @@ func try(ctx context.Context, ping, write func(context.Context) error) ([]Findin
 		return []Finding{{State: Error, Measured: "takes no writes: " + err.Error(), Advice: "make room on its disk, or let the service write to it"}}, nil
 	}
 	took := time.Since(began)
-	measured := fmt.Sprintf("answers in %v, takes a write in %v", answered.Round(time.Microsecond), (took - answered).Round(time.Microsecond))
-	if took > slow {
-		return []Finding{warning("look at its load, its disk and the network", "%s", measured)}, nil
-	}
-	return orOK(nil, "%s", measured), nil
+	return measured(took > slow, "look at its load, its disk and the network", "answers in %v, takes a write in %v",
+		answered.Round(time.Microsecond), (took - answered).Round(time.Microsecond)), nil
 }
 
 func examineDatabase(ctx context.Context, s *Subject) ([]Finding, error) {
-	engines := s.Engines()
+	engines := s.Engines
 	found, err := try(ctx, engines.Documents.Ping, func(ctx context.Context) error { return guard.ProbeDocuments(ctx, engines.Documents, ownKey) })
 	if engines.Embedded != nil && engines.Embedded.Damage() != "" {
 		found = append(found, Finding{State: Error, Measured: engines.Embedded.Damage(), Advice: "restore it from a backup"})
@@ -51,8 +47,8 @@ func examineDatabase(ctx context.Context, s *Subject) ([]Finding, error) {
 
 func examineObjects(ctx context.Context, s *Subject) ([]Finding, error) {
 	var kept error
-	found, err := try(ctx, s.Engines().Objects.Ping, func(ctx context.Context) (err error) {
-		_, kept, err = guard.ProbeObjects(ctx, s.Engines().Objects)
+	found, err := try(ctx, s.Engines.Objects.Ping, func(ctx context.Context) (err error) {
+		_, kept, err = guard.ProbeObjects(ctx, s.Engines.Objects)
 		return err
 	})
 	if kept != nil {
@@ -74,7 +70,7 @@ func examineRedis(ctx context.Context, s *Subject) ([]Finding, error) {
 
 // examineIndexes is for MongoDB: Pebble has all indexes when it is open.
 func examineIndexes(_ context.Context, s *Subject) (found []Finding, _ error) {
-	db, ok := s.Engines().Documents.(*mongodb.DB)
+	db, ok := s.Engines.Documents.(*mongodb.DB)
 	if !ok {
 		return nil, nil
 	}
@@ -93,7 +89,7 @@ func examineRetention(ctx context.Context, s *Subject) ([]Finding, error) {
 
 // examineClocks compares the clock with those of the servers of documents and objects, and with the newest attestation.
 func examineClocks(ctx context.Context, s *Subject) (found []Finding, err error) {
-	for _, store := range []any{s.Engines().Documents, s.Engines().Objects} {
+	for _, store := range []any{s.Engines.Documents, s.Engines.Objects} {
 		server, ok := store.(interface {
 			Now(ctx context.Context) (time.Time, error)
 		})

@@ -54,7 +54,7 @@ func parsePlace(name string) (config.Objects, error) {
 }
 
 func makeBackup(ctx context.Context, s *session, to config.Objects) error {
-	engines, stores := s.Engines(), s.Settings.Stores
+	engines, stores := s.Engines, s.Settings.Stores
 	if engines.Embedded == nil {
 		return errMongoDB
 	}

@@ -109,7 +109,7 @@ func TestToVerifyAndToBackUpWriteNothing(t *testing.T) {
 	schemas := app.Schemas()
 	schema := schemas[slices.IndexFunc(schemas, func(schema *storage.Schema) bool { return schema.Name == "log_search" })]
 	record := storage.Record{ID: "artifacts", Revision: 1, Body: []byte(`{"collection":"artifacts"}`)}
-	s.must(storage.Put(t.Context(), s.process.Engines().Documents, schema, record))
+	s.must(storage.Put(t.Context(), s.process.Engines.Documents, schema, record))
 	for _, args := range [][]string{{"verify"}, {"backup", filepath.Join(t.TempDir(), "x")}} {
 		s.must(s.process.Close())
 		var out, errs strings.Builder
@@ -117,7 +117,7 @@ func TestToVerifyAndToBackUpWriteNothing(t *testing.T) {
 			t.Errorf("%v: status %d: %s%s", args, status, out.String(), errs.String())
 		}
 		s.open()
-		if _, err := s.process.Engines().Documents.Get(t.Context(), schema, record.ID); err != nil {
+		if _, err := s.process.Engines.Documents.Get(t.Context(), schema, record.ID); err != nil {
 			t.Errorf("%v: %v", args, err)
 		}
 	}

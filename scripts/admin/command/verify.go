@@ -10,7 +10,7 @@ import (
 )
 
 func verifyAll(ctx context.Context, s *session, _ []string) error {
-	engines, began := s.Engines(), time.Now()
+	engines, began := s.Engines, time.Now()
 	told := began
 	result, err := verify.Run(ctx, verify.Options{
 		Documents: engines.Documents, Objects: engines.Objects, Report: s.reportFinding,
