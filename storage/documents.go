@@ -85,6 +85,21 @@ type Schema struct {
 	Unconditional bool
 }
 
+// NewSchema declares a collection whose fields are those of its indexes.
+func NewSchema(name string, indexes ...Index) *Schema {
+	var fields []string
+	for _, index := range indexes {
+		fields = append(fields, index.Fields...)
+	}
+	return &Schema{Name: name, Fields: Distinct(fields), Indexes: indexes}
+}
+
+// With declares fields that no index has.
+func (s *Schema) With(fields ...string) *Schema {
+	s.Fields = append(s.Fields, fields...)
+	return s
+}
+
 // Index orders a collection by its fields, then by id.
 type Index struct {
 	Name   string

@@ -99,23 +99,12 @@ type part struct {
 func (p *part) ObjectKeys() []string { return []string{p.Object} }
 
 var (
-	logSchema = &storage.Schema{
-		Name:    "log_states",
-		Fields:  []string{"due", "cosign"},
-		Indexes: []storage.Index{{Name: "due", Fields: []string{"due"}, Required: "due"}, cosignIndex},
-	}
-	blockSchema = &storage.Schema{
-		Name:    "log_entries",
-		Fields:  []string{"org", "first"},
-		Indexes: []storage.Index{{Name: "first", Fields: []string{"org", "first"}}},
-	}
-	checkpointSchema = &storage.Schema{
-		Name:    "log_notes",
-		Fields:  []string{"org", "size"},
-		Indexes: []storage.Index{{Name: "size", Fields: []string{"org", "size"}}},
-	}
-	partSchema  = &storage.Schema{Name: "log_parts"}
-	placeSchema = &storage.Schema{Name: "log_places", Unconditional: true}
+	logSchema = storage.NewSchema("log_states",
+		storage.Index{Name: "due", Fields: []string{"due"}, Required: "due"}, cosignIndex)
+	blockSchema      = storage.NewSchema("log_entries", storage.Index{Name: "first", Fields: []string{"org", "first"}})
+	checkpointSchema = storage.NewSchema("log_notes", storage.Index{Name: "size", Fields: []string{"org", "size"}})
+	partSchema       = &storage.Schema{Name: "log_parts"}
+	placeSchema      = &storage.Schema{Name: "log_places", Unconditional: true}
 )
 
 // Schemas declares the collections of this package.

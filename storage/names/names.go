@@ -69,11 +69,7 @@ func (n *Entry) free() bool { return n.State != live }
 func (n *Entry) key() string { return entryKey(n.Org, n.Kind, n.Name) }
 
 // Schema declares the collection of names.
-var Schema = &storage.Schema{
-	Name:    "names",
-	Fields:  []string{"target"},
-	Indexes: []storage.Index{{Name: "target", Fields: []string{"target"}}},
-}
+var Schema = storage.NewSchema("names", storage.Index{Name: "target", Fields: []string{"target"}})
 
 func entryKey(org, kind, text string) string { return org + "/" + kind + "/" + text }
 

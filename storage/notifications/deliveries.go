@@ -10,17 +10,13 @@ import (
 	"attestry/trace"
 )
 
-var deliverySchema = &storage.Schema{
-	Name:   "deliveries",
-	Fields: []string{"org", "action", "time", "state", "due", "settled", "stage", "trace"},
-	Indexes: []storage.Index{
-		{Name: "action", Fields: []string{"org", "action", "time"}},
-		// Only deliveries that are to be tried have due, only the others have settled.
-		{Name: "due", Fields: []string{"due"}, Required: "due"},
-		{Name: "settled", Fields: []string{"settled"}, Required: "settled"},
-		storage.StageIndex,
-	},
-}
+var deliverySchema = storage.NewSchema("deliveries",
+	storage.Index{Name: "action", Fields: []string{"org", "action", "time"}},
+	// Only deliveries that are to be tried have due, only the others have settled.
+	storage.Index{Name: "due", Fields: []string{"due"}, Required: "due"},
+	storage.Index{Name: "settled", Fields: []string{"settled"}, Required: "settled"},
+	storage.StageIndex,
+).With("state", "trace")
 
 // Deliveries keeps deliveries to targets and their outcome.
 type Deliveries struct {

@@ -14,15 +14,11 @@ import (
 	"attestry/trace"
 )
 
-var outboxSchema = &storage.Schema{
-	Name:   "outbox",
-	Fields: []string{"at", "stage"},
-	Indexes: []storage.Index{
-		// Events that were given up lack at.
-		{Name: "at", Fields: []string{"at"}},
-		storage.StageIndex,
-	},
-}
+var outboxSchema = storage.NewSchema("outbox",
+	// Events that were given up lack at.
+	storage.Index{Name: "at", Fields: []string{"at"}},
+	storage.StageIndex,
+)
 
 // Outbox keeps the events that actions are still to be notified of. An event is stored together with its fact.
 type Outbox struct {

@@ -9,18 +9,14 @@ import (
 	"attestry/storage"
 )
 
-var assemblySchema = &storage.Schema{
-	Name:   "packages",
-	Fields: []string{"due", "replaced", "asked", "archive", "report", "stage", "trace"},
-	Indexes: []storage.Index{
-		// Only packages that are to be assembled have due, only those that have replaced others
-		// have replaced, only those that are ready have asked.
-		{Name: "due", Fields: []string{"due"}, Required: "due"},
-		{Name: "replaced", Fields: []string{"replaced"}, Required: "replaced"},
-		{Name: "asked", Fields: []string{"asked"}, Required: "asked"},
-		storage.StageIndex,
-	},
-}
+var assemblySchema = storage.NewSchema("packages",
+	// Only packages that are to be assembled have due, only those that have replaced others
+	// have replaced, only those that are ready have asked.
+	storage.Index{Name: "due", Fields: []string{"due"}, Required: "due"},
+	storage.Index{Name: "replaced", Fields: []string{"replaced"}, Required: "replaced"},
+	storage.Index{Name: "asked", Fields: []string{"asked"}, Required: "asked"},
+	storage.StageIndex,
+).With("archive", "report", "trace")
 
 // Objects begins the keys of all objects of packages.
 const Objects = "packages."

@@ -10,21 +10,17 @@ import (
 	"attestry/storage"
 )
 
-var artifactSchema = &storage.Schema{
-	Name:   "artifacts",
-	Fields: []string{"org", "flow", "trail", "repo", "fingerprint", "commit", "branch", "name", "created"},
-	Indexes: []storage.Index{
-		{Name: "created", Fields: []string{"org", "created"}},
-		{Name: "flow", Fields: []string{"org", "flow", "created"}},
-		{Name: "repo", Fields: []string{"org", "repo", "created"}},
-		{Name: "fingerprint", Fields: []string{"org", "fingerprint", "created"}},
-		{Name: "flow_fingerprint", Fields: []string{"org", "flow", "fingerprint", "created"}},
-		{Name: "flow_branch", Fields: []string{"org", "flow", "branch", "created"}},
-		{Name: "commit", Fields: []string{"org", "commit", "created"}},
-		// Only records of this version and later ones have a name here.
-		{Name: "name", Fields: []string{"org", "name", "created"}, Required: "name"},
-	},
-}
+var artifactSchema = storage.NewSchema("artifacts",
+	storage.Index{Name: "created", Fields: []string{"org", "created"}},
+	storage.Index{Name: "flow", Fields: []string{"org", "flow", "created"}},
+	storage.Index{Name: "repo", Fields: []string{"org", "repo", "created"}},
+	storage.Index{Name: "fingerprint", Fields: []string{"org", "fingerprint", "created"}},
+	storage.Index{Name: "flow_fingerprint", Fields: []string{"org", "flow", "fingerprint", "created"}},
+	storage.Index{Name: "flow_branch", Fields: []string{"org", "flow", "branch", "created"}},
+	storage.Index{Name: "commit", Fields: []string{"org", "commit", "created"}},
+	// Only records of this version and later ones have a name here.
+	storage.Index{Name: "name", Fields: []string{"org", "name", "created"}, Required: "name"},
+).With("trail")
 
 // Artifacts keeps the reports of artifacts, each a record of its own.
 type Artifacts struct {

@@ -27,16 +27,10 @@ const (
 )
 
 var (
-	attestationTypeSchema = &storage.Schema{
-		Name:    "attestation_types",
-		Fields:  []string{"org", "created"},
-		Indexes: []storage.Index{{Name: "created", Fields: []string{"org", "created"}}},
-	}
-	attestationTypeVersionSchema = &storage.Schema{
-		Name:    "attestation_type_versions",
-		Fields:  []string{"org", "name", "version"},
-		Indexes: []storage.Index{{Name: "name", Fields: []string{"org", "name", "version"}}},
-	}
+	attestationTypeSchema = storage.NewSchema("attestation_types",
+		storage.Index{Name: "created", Fields: []string{"org", "created"}})
+	attestationTypeVersionSchema = storage.NewSchema("attestation_type_versions",
+		storage.Index{Name: "name", Fields: []string{"org", "name", "version"}})
 )
 
 // AttestationTypeHistory is a custom type with its versions, newest first, without schemas that are objects

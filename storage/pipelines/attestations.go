@@ -9,25 +9,18 @@ import (
 	"attestry/storage"
 )
 
-var attestationSchema = &storage.Schema{
-	Name: "attestations",
-	Fields: []string{
-		"org", "flow", "trail", "name", "type", "fingerprint", "commit", "control", "compliant", "time",
-		"targets", "bound_commit", "overridden", "finding", "approvers", "unapproved",
-	},
-	Indexes: []storage.Index{
-		{Name: "time", Fields: []string{"org", "time"}},
-		{Name: "flow", Fields: []string{"org", "flow", "time"}},
-		{Name: "type", Fields: []string{"org", "type", "time"}},
-		{Name: "name", Fields: []string{"org", "name", "time"}},
-		{Name: "trail_name", Fields: []string{"org", "trail", "name", "time"}},
-		{Name: "flow_fingerprint", Fields: []string{"org", "flow", "fingerprint", "name", "time"}},
-		{Name: "fingerprint_trail", Fields: []string{"org", "fingerprint", "trail", "time"}},
-		{Name: "commit", Fields: []string{"org", "commit", "time"}},
-		{Name: "control", Fields: []string{"org", "control", "time"}, Required: "control"},
-		{Name: "failed", Fields: []string{"org", "compliant", "time"}, Required: "compliant", Only: false},
-	},
-}
+var attestationSchema = storage.NewSchema("attestations",
+	storage.Index{Name: "time", Fields: []string{"org", "time"}},
+	storage.Index{Name: "flow", Fields: []string{"org", "flow", "time"}},
+	storage.Index{Name: "type", Fields: []string{"org", "type", "time"}},
+	storage.Index{Name: "name", Fields: []string{"org", "name", "time"}},
+	storage.Index{Name: "trail_name", Fields: []string{"org", "trail", "name", "time"}},
+	storage.Index{Name: "flow_fingerprint", Fields: []string{"org", "flow", "fingerprint", "name", "time"}},
+	storage.Index{Name: "fingerprint_trail", Fields: []string{"org", "fingerprint", "trail", "time"}},
+	storage.Index{Name: "commit", Fields: []string{"org", "commit", "time"}},
+	storage.Index{Name: "control", Fields: []string{"org", "control", "time"}, Required: "control"},
+	storage.Index{Name: "failed", Fields: []string{"org", "compliant", "time"}, Required: "compliant", Only: false},
+).With("targets", "bound_commit", "overridden", "finding", "approvers", "unapproved")
 
 // Attestations keeps the attestations, which never change.
 type Attestations struct {

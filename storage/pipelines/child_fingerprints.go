@@ -8,11 +8,9 @@ import (
 	"attestry/storage"
 )
 
-var childSchema = &storage.Schema{
-	Name:    "child_fingerprints",
-	Fields:  []string{"org", "child", "parent", "reported"},
-	Indexes: []storage.Index{{Name: "child", Fields: []string{"org", "child", "reported"}}},
-}
+var childSchema = storage.NewSchema("child_fingerprints",
+	storage.Index{Name: "child", Fields: []string{"org", "child", "reported"}},
+).With("parent")
 
 // maxParents is how many artifacts count that have the same child: those that were reported last.
 const maxParents = 100

@@ -12,11 +12,7 @@ import (
 	"attestry/storage/names"
 )
 
-var flowSchema = &storage.Schema{
-	Name:    "flows",
-	Fields:  []string{"org", "created"},
-	Indexes: []storage.Index{{Name: "created", Fields: []string{"org", "created"}}},
-}
+var flowSchema = storage.NewSchema("flows", storage.Index{Name: "created", Fields: []string{"org", "created"}})
 
 // Flows keeps what is configured about flows.
 type Flows struct {

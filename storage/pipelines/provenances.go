@@ -12,14 +12,10 @@ import (
 )
 
 // The indexes are those of the builds: the first record of each fingerprint.
-var provenanceSchema = &storage.Schema{
-	Name:   "provenance",
-	Fields: []string{"org", "repo", "built"},
-	Indexes: []storage.Index{
-		{Name: "built", Fields: []string{"org", "built"}},
-		{Name: "repo", Fields: []string{"org", "repo", "built"}},
-	},
-}
+var provenanceSchema = storage.NewSchema("provenance",
+	storage.Index{Name: "built", Fields: []string{"org", "built"}},
+	storage.Index{Name: "repo", Fields: []string{"org", "repo", "built"}},
+)
 
 // maxFlows is how many flows of a fingerprint are kept: the first that had it. Snapshots copy them for each artifact.
 const maxFlows = 500

@@ -14,14 +14,10 @@ import (
 	"attestry/storage/cache"
 )
 
-var repoSchema = &storage.Schema{
-	Name:   "repos",
-	Fields: []string{"org", "name", "created"},
-	Indexes: []storage.Index{
-		{Name: "created", Fields: []string{"org", "created"}},
-		{Name: "name", Fields: []string{"org", "name"}},
-	},
-}
+var repoSchema = storage.NewSchema("repos",
+	storage.Index{Name: "created", Fields: []string{"org", "created"}},
+	storage.Index{Name: "name", Fields: []string{"org", "name"}},
+)
 
 const (
 	// repoCacheAge is for how long a report that tells nothing new takes no command. Tags set meanwhile do not show

@@ -8,11 +8,8 @@ import (
 	"attestry/storage"
 )
 
-var trailEventSchema = &storage.Schema{
-	Name:    "trail_events",
-	Fields:  []string{"org", "trail", "time"},
-	Indexes: []storage.Index{{Name: "trail", Fields: []string{"org", "trail", "time"}}},
-}
+var trailEventSchema = storage.NewSchema("trail_events",
+	storage.Index{Name: "trail", Fields: []string{"org", "trail", "time"}})
 
 // Outbox keeps the events that actions are to be notified of.
 type Outbox interface {

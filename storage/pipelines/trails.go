@@ -10,15 +10,11 @@ import (
 	"attestry/storage"
 )
 
-var trailSchema = &storage.Schema{
-	Name:   "trails",
-	Fields: []string{"org", "flow", "created", "unsettled"},
-	Indexes: []storage.Index{
-		{Name: "created", Fields: []string{"org", "created"}},
-		{Name: "flow", Fields: []string{"org", "flow", "created"}},
-		{Name: "unsettled", Fields: []string{"unsettled"}, Required: "unsettled"},
-	},
-}
+var trailSchema = storage.NewSchema("trails",
+	storage.Index{Name: "created", Fields: []string{"org", "created"}},
+	storage.Index{Name: "flow", Fields: []string{"org", "flow", "created"}},
+	storage.Index{Name: "unsettled", Fields: []string{"unsettled"}, Required: "unsettled"},
+)
 
 // Trails keeps the trails of flows.
 type Trails struct {
@@ -206,11 +202,7 @@ func (t *Trails) SettleBefore(ctx context.Context, before float64) (int, error) 
 	return settled, err
 }
 
-var trailTallySchema = &storage.Schema{
-	Name:    "trail_tallies",
-	Fields:  []string{"org"},
-	Indexes: []storage.Index{{Name: "org", Fields: []string{"org"}}},
-}
+var trailTallySchema = storage.NewSchema("trail_tallies", storage.Index{Name: "org", Fields: []string{"org"}})
 
 // maxRecent is how many of the last trails a tally remembers, so that a crash does not make it count one twice.
 const maxRecent = 64

@@ -15,11 +15,7 @@ import (
 // expiredBatch is how many expired sessions are deleted whenever one is stored.
 const expiredBatch = 20
 
-var schema = &storage.Schema{
-	Name:    "sessions",
-	Fields:  []string{"expires_at"},
-	Indexes: []storage.Index{{Name: "expiry", Fields: []string{"expires_at"}}},
-}
+var schema = storage.NewSchema("sessions", storage.Index{Name: "expiry", Fields: []string{"expires_at"}})
 
 // Schemas declares the collection.
 func Schemas() []*storage.Schema { return []*storage.Schema{schema} }

@@ -8,17 +8,13 @@ import (
 	"attestry/storage"
 )
 
-var auditSchema = &storage.Schema{
-	Name:   "audit_log",
-	Fields: []string{"org", "time", "event", "user", "role", "changed_by", "source", "text"},
-	Indexes: []storage.Index{
-		{Name: string(AuditByTime), Fields: []string{"org", "time"}},
-		{Name: string(AuditByUser), Fields: []string{"org", "user", "time"}},
-		{Name: string(AuditByRole), Fields: []string{"org", "role", "time"}},
-		{Name: string(AuditByActor), Fields: []string{"org", "changed_by", "time"}},
-		{Name: string(AuditBySource), Fields: []string{"org", "source", "time"}},
-	},
-}
+var auditSchema = storage.NewSchema("audit_log",
+	storage.Index{Name: string(AuditByTime), Fields: []string{"org", "time"}},
+	storage.Index{Name: string(AuditByUser), Fields: []string{"org", "user", "time"}},
+	storage.Index{Name: string(AuditByRole), Fields: []string{"org", "role", "time"}},
+	storage.Index{Name: string(AuditByActor), Fields: []string{"org", "changed_by", "time"}},
+	storage.Index{Name: string(AuditBySource), Fields: []string{"org", "source", "time"}},
+).With("event", "text")
 
 func auditFields(e *identity.AuditEntry) map[string]any {
 	return map[string]any{

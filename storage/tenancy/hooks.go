@@ -9,11 +9,7 @@ import (
 	"attestry/storage"
 )
 
-var hookSchema = &storage.Schema{
-	Name:    "hooks",
-	Fields:  []string{"org"},
-	Indexes: []storage.Index{{Name: "org", Fields: []string{"org"}}},
-}
+var hookSchema = storage.NewSchema("hooks", storage.Index{Name: "org", Fields: []string{"org"}})
 
 // hook is a stored inbound webhook. The secret is legible, as signatures cannot be verified without it.
 type hook struct {

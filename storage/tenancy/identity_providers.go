@@ -11,15 +11,11 @@ import (
 // maxProviders bounds the identity providers of an organization.
 const maxProviders = 50
 
-var providerSchema = &storage.Schema{
-	Name:   "identity_providers",
-	Fields: []string{"org", "org_name", "issuer", "name"},
-	Indexes: []storage.Index{
-		{Name: "org", Fields: []string{"org", "name"}},
-		{Name: "issuer", Fields: []string{"org_name", "issuer", "name"}},
-		{Name: "trusted", Fields: []string{"issuer"}},
-	},
-}
+var providerSchema = storage.NewSchema("identity_providers",
+	storage.Index{Name: "org", Fields: []string{"org", "name"}},
+	storage.Index{Name: "issuer", Fields: []string{"org_name", "issuer", "name"}},
+	storage.Index{Name: "trusted", Fields: []string{"issuer"}},
+)
 
 func providerID(orgID, name string) string { return orgID + "/" + name }
 

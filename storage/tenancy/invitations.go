@@ -17,11 +17,8 @@ const maxInvitations = 100
 
 var errNoInvitation = evidence.NewError(evidence.NotFound, "The invitation was accepted or withdrawn, has expired, or never was.")
 
-var invitationSchema = &storage.Schema{
-	Name:    "invitations",
-	Fields:  []string{"org", "expires"},
-	Indexes: []storage.Index{{Name: "org", Fields: []string{"org", "expires"}, Required: "org"}},
-}
+var invitationSchema = storage.NewSchema("invitations",
+	storage.Index{Name: "org", Fields: []string{"org", "expires"}, Required: "org"})
 
 // invitationFields has none for an invitation that has ended, which is in no list.
 func invitationFields(i *identity.Invitation) map[string]any {

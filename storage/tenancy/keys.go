@@ -14,13 +14,7 @@ import (
 	"attestry/storage"
 )
 
-var keySchema = &storage.Schema{
-	Name:   "keys",
-	Fields: []string{"owner_id", "ends"},
-	Indexes: []storage.Index{
-		{Name: "ends", Fields: []string{"owner_id", "ends"}},
-	},
-}
+var keySchema = storage.NewSchema("keys", storage.Index{Name: "ends", Fields: []string{"owner_id", "ends"}})
 
 // neverEnds is the end of keys without one, in the index. It is later than evidence.MaxKeyExpiry.
 const neverEnds = 1 << 40

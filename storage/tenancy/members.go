@@ -10,14 +10,10 @@ import (
 	"attestry/storage"
 )
 
-var memberSchema = &storage.Schema{
-	Name:   "members",
-	Fields: []string{"org", "user", "role"},
-	Indexes: []storage.Index{
-		{Name: "org", Fields: []string{"org", "user"}},
-		{Name: "role", Fields: []string{"org", "role"}},
-	},
-}
+var memberSchema = storage.NewSchema("members",
+	storage.Index{Name: "org", Fields: []string{"org", "user"}},
+	storage.Index{Name: "role", Fields: []string{"org", "role"}},
+)
 
 func memberID(m *evidence.Membership) string { return membershipID(m.OrgID, m.UserID) }
 

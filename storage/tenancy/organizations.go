@@ -11,11 +11,7 @@ import (
 	"attestry/storage"
 )
 
-var organizationSchema = &storage.Schema{
-	Name:    "organizations",
-	Fields:  []string{"created"},
-	Indexes: []storage.Index{{Name: "created", Fields: []string{"created"}}},
-}
+var organizationSchema = storage.NewSchema("organizations", storage.Index{Name: "created", Fields: []string{"created"}})
 
 // EachOrganization calls yield for all organizations, until it returns an error.
 func (t *Tenancy) EachOrganization(ctx context.Context, yield func(*evidence.Organization) error) error {

@@ -11,11 +11,7 @@ import (
 	"attestry/storage"
 )
 
-var accountSchema = &storage.Schema{
-	Name:    "service_accounts",
-	Fields:  []string{"org", "name"},
-	Indexes: []storage.Index{{Name: "org", Fields: []string{"org", "name"}}},
-}
+var accountSchema = storage.NewSchema("service_accounts", storage.Index{Name: "org", Fields: []string{"org", "name"}})
 
 func accountID(orgID, name string) string { return orgID + "/" + name }
 
