@@ -22,26 +22,26 @@ type ProviderPath struct {
 
 // IdentityProviderPutInput is the body of put_identity_provider (docs/semantics.md 2.5).
 type IdentityProviderPutInput struct {
-	Issuer    string `json:"issuer" maxLength:"2048" doc:"An https URL, as it stands in the claim iss."`
-	Audience  string `json:"audience" minLength:"1" maxLength:"1024" doc:"What the claim aud has to contain."`
-	Condition string `json:"condition" minLength:"1" maxLength:"2000" doc:"An expression over claims.*, which does not hold for a token without claims."`
-	Privilege string `json:"privilege" enum:"admin,member,snapshotter,reader"`
+	Issuer    string        `json:"issuer" maxLength:"2048" doc:"An https URL, as it stands in the claim iss."`
+	Audience  string        `json:"audience" minLength:"1" maxLength:"1024" doc:"What the claim aud has to contain."`
+	Condition string        `json:"condition" minLength:"1" maxLength:"2000" doc:"An expression over claims.*, which does not hold for a token without claims."`
+	Privilege evidence.Role `json:"privilege" enum:"admin,member,snapshotter,reader"`
 }
 
 // IdentityProvider is an identity provider as answers show it (docs/semantics.md 2.5).
 type IdentityProvider struct {
-	Name           string  `json:"name"`
-	Issuer         string  `json:"issuer"`
-	Audience       string  `json:"audience"`
-	Condition      string  `json:"condition"`
-	Privilege      string  `json:"privilege" enum:"admin,member,snapshotter,reader"`
-	CreatedAt      float64 `json:"created_at"`
-	LastModifiedAt float64 `json:"last_modified_at"`
+	Name           string        `json:"name"`
+	Issuer         string        `json:"issuer"`
+	Audience       string        `json:"audience"`
+	Condition      string        `json:"condition"`
+	Privilege      evidence.Role `json:"privilege" enum:"admin,member,snapshotter,reader"`
+	CreatedAt      float64       `json:"created_at"`
+	LastModifiedAt float64       `json:"last_modified_at"`
 }
 
 func showProvider(p *identity.IdentityProvider) IdentityProvider {
 	return IdentityProvider{
-		Name: p.Name, Issuer: p.Issuer, Audience: p.Audience, Condition: p.Condition, Privilege: p.Privilege.String(),
+		Name: p.Name, Issuer: p.Issuer, Audience: p.Audience, Condition: p.Condition, Privilege: p.Privilege,
 		CreatedAt: p.CreatedAt, LastModifiedAt: p.LastModifiedAt,
 	}
 }
@@ -63,15 +63,11 @@ func (h *handlers) getIdentityProvider(ctx context.Context, in *ProviderPath) (*
 
 // putIdentityProvider trusts an issuer. The issuer is not looked up: it may be away for now.
 func (h *handlers) putIdentityProvider(ctx context.Context, in *ProviderPath, body *IdentityProviderPutInput) (*server.StatusAnswer[IdentityProvider], error) {
-	privilege, err := evidence.ParseRole(body.Privilege)
-	if err != nil {
-		return nil, err
-	}
 	if err := body.check(); err != nil {
 		return nil, err
 	}
 	stored, created, err := h.Tenancy.PutIdentityProvider(ctx, server.Access(ctx).OrgName, actor(ctx), identity.IdentityProvider{
-		Name: in.Name, Issuer: body.Issuer, Audience: body.Audience, Condition: body.Condition, Privilege: privilege,
+		Name: in.Name, Issuer: body.Issuer, Audience: body.Audience, Condition: body.Condition, Privilege: body.Privilege,
 	})
 	return server.Stored(created, showProvider(&stored)), err
 }

@@ -22,24 +22,24 @@ type InvitationPath struct {
 
 // InvitationPostInput is the body of create_invitation (docs/semantics.md 2.8).
 type InvitationPostInput struct {
-	Role          string `json:"role" enum:"admin,member,snapshotter,reader"`
-	Description   string `json:"description,omitempty" maxLength:"256" format:"plain-text" doc:"Whom it is for."`
-	ExpiresInDays int    `json:"expires_in_days,omitempty" minimum:"1" maximum:"30" default:"7"`
+	Role          evidence.Role `json:"role" enum:"admin,member,snapshotter,reader"`
+	Description   string        `json:"description,omitempty" maxLength:"256" format:"plain-text" doc:"Whom it is for."`
+	ExpiresInDays int           `json:"expires_in_days,omitempty" minimum:"1" maximum:"30" default:"7"`
 }
 
 // Invitation is an invitation that can be accepted (docs/semantics.md 2.8).
 type Invitation struct {
-	ID          string  `json:"id"`
-	Role        string  `json:"role" enum:"admin,member,snapshotter,reader"`
-	Description string  `json:"description"`
-	CreatedBy   string  `json:"created_by"`
-	CreatedAt   float64 `json:"created_at"`
-	ExpiresAt   float64 `json:"expires_at"`
-	Link        string  `json:"link,omitempty" doc:"What to send to the person, shown this once."`
+	ID          string        `json:"id"`
+	Role        evidence.Role `json:"role" enum:"admin,member,snapshotter,reader"`
+	Description string        `json:"description"`
+	CreatedBy   string        `json:"created_by"`
+	CreatedAt   float64       `json:"created_at"`
+	ExpiresAt   float64       `json:"expires_at"`
+	Link        string        `json:"link,omitempty" doc:"What to send to the person, shown this once."`
 }
 
 func showInvitation(i *identity.Invitation) Invitation {
-	return Invitation{ID: i.ID, Role: i.Role.String(), Description: i.Description, CreatedBy: i.Inviter, CreatedAt: i.CreatedAt, ExpiresAt: i.ExpiresAt}
+	return Invitation{ID: i.ID, Role: i.Role, Description: i.Description, CreatedBy: i.Inviter, CreatedAt: i.CreatedAt, ExpiresAt: i.ExpiresAt}
 }
 
 func (h *handlers) listInvitations(ctx context.Context, _ *server.OrgPath) (*server.Answer[[]Invitation], error) {
@@ -48,12 +48,8 @@ func (h *handlers) listInvitations(ctx context.Context, _ *server.OrgPath) (*ser
 }
 
 func (h *handlers) createInvitation(ctx context.Context, _ *server.OrgPath, body *InvitationPostInput) (*server.Answer[Invitation], error) {
-	role, err := evidence.ParseRole(body.Role)
-	if err != nil {
-		return nil, err
-	}
 	org, lifetime := server.Access(ctx).OrgName, time.Duration(cmp.Or(body.ExpiresInDays, defaultInvitationDays))*24*time.Hour
-	made, secret, err := h.Tenancy.Invite(ctx, org, server.Principal(ctx), role, body.Description, lifetime)
+	made, secret, err := h.Tenancy.Invite(ctx, org, server.Principal(ctx), body.Role, body.Description, lifetime)
 	shown := showInvitation(&made)
 	shown.Link = h.Links.Invitation(org, secret.Reveal())
 	return server.Answered(shown), err
@@ -76,11 +72,11 @@ type InvitationAcceptInput struct {
 
 // InvitationAccepted says what became of whoever accepted an invitation.
 type InvitationAccepted struct {
-	Organization string `json:"organization"`
-	Role         string `json:"role" enum:"admin,member,snapshotter,reader"`
+	Organization string        `json:"organization"`
+	Role         evidence.Role `json:"role" enum:"admin,member,snapshotter,reader"`
 }
 
 func (h *handlers) acceptInvitation(ctx context.Context, in *AcceptancePath, body *InvitationAcceptInput) (*server.Answer[InvitationAccepted], error) {
 	role, err := h.Tenancy.AcceptInvitation(ctx, in.Organization, evidence.Secret(body.Secret), server.Principal(ctx).Name)
-	return server.Answered(InvitationAccepted{Organization: in.Organization, Role: role.String()}), err
+	return server.Answered(InvitationAccepted{Organization: in.Organization, Role: role}), err
 }

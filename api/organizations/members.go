@@ -30,25 +30,25 @@ type MemberChange struct {
 
 // LeftServiceAccount is a service account whose creator does not manage it any more.
 type LeftServiceAccount struct {
-	Name        string `json:"name"`
-	Privilege   string `json:"privilege" enum:"admin,member,snapshotter,reader"`
-	KeysRevoked bool   `json:"keys_revoked"`
+	Name        string        `json:"name"`
+	Privilege   evidence.Role `json:"privilege" enum:"admin,member,snapshotter,reader"`
+	KeysRevoked bool          `json:"keys_revoked"`
 }
 
 // MemberPutInput is the body of put_member (docs/semantics.md 2.2).
 type MemberPutInput struct {
-	Role string `json:"role" enum:"admin,member,snapshotter,reader"`
+	Role evidence.Role `json:"role" enum:"admin,member,snapshotter,reader"`
 }
 
 // OrganizationMember is a user who is a member of an organization.
 type OrganizationMember struct {
-	User      string  `json:"user"`
-	Role      string  `json:"role" enum:"admin,member,snapshotter,reader"`
-	CreatedAt float64 `json:"created_at"`
+	User      string        `json:"user"`
+	Role      evidence.Role `json:"role" enum:"admin,member,snapshotter,reader"`
+	CreatedAt float64       `json:"created_at"`
 }
 
 func showMember(m *evidence.Membership) OrganizationMember {
-	return OrganizationMember{User: m.UserName, Role: m.Role.String(), CreatedAt: m.CreatedAt}
+	return OrganizationMember{User: m.UserName, Role: m.Role, CreatedAt: m.CreatedAt}
 }
 
 func memberNotFound(orgName, user string, err error) error {
@@ -67,11 +67,7 @@ func (h *handlers) getMember(ctx context.Context, in *MemberPath) (*server.Answe
 }
 
 func (h *handlers) putMember(ctx context.Context, in *MemberChangePath, body *MemberPutInput) (*server.StatusAnswer[MemberChange], error) {
-	role, err := evidence.ParseRole(body.Role)
-	if err != nil {
-		return nil, err
-	}
-	change, err := h.Tenancy.SetMember(ctx, server.Access(ctx).OrgName, in.User, role, actor(ctx))
+	change, err := h.Tenancy.SetMember(ctx, server.Access(ctx).OrgName, in.User, body.Role, actor(ctx))
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +87,7 @@ func (h *handlers) deleteMember(ctx context.Context, in *MemberChangePath) (*ser
 // request says so.
 func (h *handlers) answerMemberChange(ctx context.Context, in *MemberChangePath, change tenancy.MemberChange) (*server.StatusAnswer[MemberChange], error) {
 	left := resource.Map(change.Left, func(account *identity.ServiceAccount) LeftServiceAccount {
-		return LeftServiceAccount{Name: account.Name, Privilege: account.Privilege.String(), KeysRevoked: in.RevokeServiceAccounts}
+		return LeftServiceAccount{Name: account.Name, Privilege: account.Privilege, KeysRevoked: in.RevokeServiceAccounts}
 	})
 	answer := server.Stored(change.Created, MemberChange{Message: "OK", LeftServiceAccounts: left})
 	if !in.RevokeServiceAccounts {

@@ -43,7 +43,7 @@ func (d AccountDescription) Schema(registry huma.Registry) *huma.Schema {
 }
 
 // PatchedPrivilege is a privilege that may be left out or null, to stay as it is.
-type PatchedPrivilege string
+type PatchedPrivilege struct{ evidence.Role }
 
 // Schema is that of a privilege. Clients know the words of its finding.
 func (PatchedPrivilege) Schema(huma.Registry) *huma.Schema {
@@ -57,20 +57,20 @@ func (PatchedPrivilege) Schema(huma.Registry) *huma.Schema {
 
 // ServiceAccount is a service account as answers show it (docs/semantics.md 2.4).
 type ServiceAccount struct {
-	Name           string   `json:"name"`
-	DisplayName    string   `json:"display_name"`
-	Privilege      string   `json:"privilege" enum:"admin,member,snapshotter,reader"`
-	CreatingUserID *string  `json:"creating_user_id" nullable:"true" doc:"Id of the user or service account that created it."`
-	Description    *string  `json:"description" nullable:"true"`
-	CreatedAt      *float64 `json:"created_at" nullable:"true"`
-	Left           bool     `json:"left_by_creator,omitempty" doc:"In lists: the creator does not manage it any more; administrators do."`
-	KeyExpiresAt   int64    `json:"key_expires_at,omitempty" doc:"In lists: when the first of its keys expires that was not rotated, in Unix seconds, if that is within 30 days."`
-	ForWebhook     *bool    `json:"for_webhook,omitempty" nullable:"true" doc:"Not in lists."`
+	Name           string        `json:"name"`
+	DisplayName    string        `json:"display_name"`
+	Privilege      evidence.Role `json:"privilege" enum:"admin,member,snapshotter,reader"`
+	CreatingUserID *string       `json:"creating_user_id" nullable:"true" doc:"Id of the user or service account that created it."`
+	Description    *string       `json:"description" nullable:"true"`
+	CreatedAt      *float64      `json:"created_at" nullable:"true"`
+	Left           bool          `json:"left_by_creator,omitempty" doc:"In lists: the creator does not manage it any more; administrators do."`
+	KeyExpiresAt   int64         `json:"key_expires_at,omitempty" doc:"In lists: when the first of its keys expires that was not rotated, in Unix seconds, if that is within 30 days."`
+	ForWebhook     *bool         `json:"for_webhook,omitempty" nullable:"true" doc:"Not in lists."`
 }
 
 func showAccount(a *identity.ServiceAccount) ServiceAccount {
 	return ServiceAccount{
-		Name: a.Name, DisplayName: a.Name, Privilege: a.Privilege.String(), CreatingUserID: resource.NilIfEmpty(a.CreatorID),
+		Name: a.Name, DisplayName: a.Name, Privilege: a.Privilege, CreatingUserID: resource.NilIfEmpty(a.CreatorID),
 		Description: a.Description, CreatedAt: &a.CreatedAt,
 	}
 }
@@ -165,23 +165,14 @@ func (h *handlers) managedAccount(ctx context.Context, name string) (identity.Se
 // they have.
 func (h *handlers) updateServiceAccount(ctx context.Context, _ *AccountPath, account identity.ServiceAccount, body *ServiceAccountPatchInput) (*server.Answer[ServiceAccount], error) {
 	org := server.Access(ctx)
-	privilege := account.Privilege
-	if body.Privilege != "" {
-		var err error
-		if privilege, err = evidence.ParseRole(string(body.Privilege)); err != nil {
-			return nil, err
-		}
-		if err := access.RequireRole(org, privilege); err != nil {
-			return nil, err
-		}
+	if err := access.RequireRole(org, body.Privilege.Role); err != nil {
+		return nil, err
 	}
 	changed, err := h.Tenancy.UpdateServiceAccount(ctx, org.OrgName, actor(ctx), account, func(account *identity.ServiceAccount) {
 		if body.Description.Sent {
 			account.Description = body.Description.Value
 		}
-		if body.Privilege != "" {
-			account.Privilege = privilege
-		}
+		account.Privilege = cmp.Or(body.Privilege.Role, account.Privilege)
 	})
 	return answerAccount(&changed), accountNotFound(err)
 }
