@@ -16,33 +16,40 @@ import (
 // artifact is one running thing in a report. Each type of report has a type of its own for it, as it has a component of its
 // own in the document.
 type artifact interface {
+	// kind is the type of the reports that have such artifacts.
+	kind() ReportType
 	// valid is true only if the artifact meets its schema.
 	valid() bool
 	instance() snapshot.Instance
 }
 
-// ReportedArtifacts are those of a report. It is exported because huma passes over embedded types that are not.
-type ReportedArtifacts[A artifact] struct {
-	Artifacts []A `json:"artifacts"`
+// ReportOf is a report of artifacts. It is exported because huma passes over embedded types that are not.
+type ReportOf[A artifact] struct {
+	Type      ReportType `json:"type,omitempty"`
+	Artifacts []A        `json:"artifacts"`
 }
 
-// valid is true only if the artifacts meet their schema.
-func (r *ReportedArtifacts[A]) valid() bool {
-	return r.Artifacts != nil && !slices.ContainsFunc(r.Artifacts, func(one A) bool { return !one.valid() })
+func (*ReportOf[A]) kind() ReportType { return (*new(A)).kind() }
+
+// TransformSchema says which type the report has.
+func (r *ReportOf[A]) TransformSchema(_ huma.Registry, schema *huma.Schema) *huma.Schema {
+	kind := string(r.kind())
+	schema.Properties["type"].Enum, schema.Properties["type"].Default = []any{kind}, kind
+	return schema
 }
 
-func (r *ReportedArtifacts[A]) instances() []snapshot.Instance {
+// Check is true only if the report meets its schema.
+func (r *ReportOf[A]) Check() bool {
+	invalid := func(one A) bool { return !one.valid() }
+	return (r.Type == "" || r.Type == r.kind()) && r.Artifacts != nil && !slices.ContainsFunc(r.Artifacts, invalid)
+}
+
+func (r *ReportOf[A]) instances() []snapshot.Instance {
 	return resource.Map(r.Artifacts, func(one *A) snapshot.Instance { return (*one).instance() })
 }
 
 // ECSReport is the body of ecs_report (docs/semantics.md 10.1).
-type ECSReport struct {
-	Type ReportType `json:"type,omitempty" enum:"ECS" default:"ECS"`
-	ReportedArtifacts[ECSArtifact]
-}
-
-// Check is true only if the report meets its schema.
-func (r *ECSReport) Check() bool { return r.Type.matches("ECS") && r.valid() }
+type ECSReport struct{ ReportOf[ECSArtifact] }
 
 // ECSArtifact is one task. Its optional members have two spellings, both of which
 // clients send; of an item that has both, the one with the underscore counts.
@@ -56,6 +63,8 @@ type ECSArtifact struct {
 	CreationTimestamp int64          `json:"creationTimestamp" doc:"Unix seconds"`
 }
 
+func (ECSArtifact) kind() ReportType { return "ECS" }
+
 func (a ECSArtifact) valid() bool {
 	return a.TaskARN != "" && a.CreationTimestamp != 0 && allValid(a.Digests)
 }
@@ -68,13 +77,7 @@ func (a ECSArtifact) instance() snapshot.Instance {
 }
 
 // K8SReport is the body of k8s_report (docs/semantics.md 10.1).
-type K8SReport struct {
-	Type ReportType `json:"type,omitempty" enum:"K8S" default:"K8S"`
-	ReportedArtifacts[K8SArtifact]
-}
-
-// Check is true only if the report meets its schema.
-func (r *K8SReport) Check() bool { return r.Type.matches("K8S") && r.valid() }
+type K8SReport struct{ ReportOf[K8SArtifact] }
 
 // K8SArtifact is one pod.
 type K8SArtifact struct {
@@ -107,6 +110,8 @@ func (o K8SOwner) valid() bool {
 	return o.APIVersion != "" && o.Kind != "" && o.Name != "" && o.UID != ""
 }
 
+func (K8SArtifact) kind() ReportType { return "K8S" }
+
 func (a K8SArtifact) valid() bool {
 	return a.PodName != "" && a.Namespace != "" && a.CreationTimestamp != 0 && allValid(a.Digests) &&
 		!slices.ContainsFunc(a.Owners, func(owner K8SOwner) bool { return !owner.valid() })
@@ -126,13 +131,7 @@ func (a K8SArtifact) instance() snapshot.Instance {
 }
 
 // AzureAppsReport is the body of azure_apps_report (docs/semantics.md 10.1).
-type AzureAppsReport struct {
-	Type ReportType `json:"type,omitempty" enum:"azure-apps" default:"azure-apps"`
-	ReportedArtifacts[AzureAppsArtifact]
-}
-
-// Check is true only if the report meets its schema.
-func (r *AzureAppsReport) Check() bool { return r.Type.matches("azure-apps") && r.valid() }
+type AzureAppsReport struct{ ReportOf[AzureAppsArtifact] }
 
 // AzureAppsArtifact is one web app or function app.
 type AzureAppsArtifact struct {
@@ -142,6 +141,8 @@ type AzureAppsArtifact struct {
 	AppKind           string         `json:"app_kind"`
 	CreationTimestamp int64          `json:"creationTimestamp" doc:"Unix seconds"`
 }
+
+func (AzureAppsArtifact) kind() ReportType { return "azure-apps" }
 
 func (a AzureAppsArtifact) valid() bool {
 	return a.AppName != "" && a.AppKind != "" && a.CreationTimestamp != 0 && allValid(a.Digests) &&
@@ -154,13 +155,7 @@ func (a AzureAppsArtifact) instance() snapshot.Instance {
 }
 
 // CloudRunReport is the body of cloud_run_report (docs/semantics.md 10.1).
-type CloudRunReport struct {
-	Type ReportType `json:"type,omitempty" enum:"cloud-run" default:"cloud-run"`
-	ReportedArtifacts[CloudRunArtifact]
-}
-
-// Check is true only if the report meets its schema.
-func (r *CloudRunReport) Check() bool { return r.Type.matches("cloud-run") && r.valid() }
+type CloudRunReport struct{ ReportOf[CloudRunArtifact] }
 
 // CloudRunArtifact is one revision of a service, or one execution of a job. Names
 // that its kind has no use for are kept as they were sent.
@@ -172,6 +167,8 @@ type CloudRunArtifact struct {
 	RevisionName      *string        `json:"revisionName,omitempty" nullable:"true" doc:"Of a service."`
 	JobName           *string        `json:"jobName,omitempty" nullable:"true" doc:"Of a job."`
 }
+
+func (CloudRunArtifact) kind() ReportType { return "cloud-run" }
 
 func (a CloudRunArtifact) valid() bool {
 	return (a.Kind == "service" || a.Kind == "job") && a.CreationTimestamp != 0 && allValid(a.Digests)
@@ -195,64 +192,44 @@ func (a PlainArtifact) instance() snapshot.Instance {
 }
 
 // ServerReport is the body of server_report (docs/semantics.md 10.1).
-type ServerReport struct {
-	Type ReportType `json:"type,omitempty" enum:"server" default:"server"`
-	ReportedArtifacts[ServerArtifact]
-}
+type ServerReport struct{ ReportOf[ServerArtifact] }
 
 // ServerArtifact is one file or directory.
 type ServerArtifact struct{ PlainArtifact }
 
-// Check is true only if the report meets its schema.
-func (r *ServerReport) Check() bool { return r.Type.matches("server") && r.valid() }
+func (ServerArtifact) kind() ReportType { return "server" }
 
 // DockerReport is the body of docker_report (docs/semantics.md 10.1).
-type DockerReport struct {
-	Type ReportType `json:"type,omitempty" enum:"docker" default:"docker"`
-	ReportedArtifacts[DockerArtifact]
-}
+type DockerReport struct{ ReportOf[DockerArtifact] }
 
 // DockerArtifact is one container.
 type DockerArtifact struct{ PlainArtifact }
 
-// Check is true only if the report meets its schema.
-func (r *DockerReport) Check() bool { return r.Type.matches("docker") && r.valid() }
+func (DockerArtifact) kind() ReportType { return "docker" }
 
 // S3Report is the body of s3_report (docs/semantics.md 10.1).
-type S3Report struct {
-	Type ReportType `json:"type,omitempty" enum:"S3" default:"S3"`
-	ReportedArtifacts[S3Artifact]
-}
+type S3Report struct{ ReportOf[S3Artifact] }
 
 // S3Artifact is one object, or all of a bucket.
 type S3Artifact struct{ PlainArtifact }
 
-// Check is true only if the report meets its schema.
-func (r *S3Report) Check() bool { return r.Type.matches("S3") && r.valid() }
+func (S3Artifact) kind() ReportType { return "S3" }
 
 // LambdaReport is the body of lambda_report (docs/semantics.md 10.1).
-type LambdaReport struct {
-	Type ReportType `json:"type,omitempty" enum:"lambda" default:"lambda"`
-	ReportedArtifacts[LambdaArtifact]
-}
+type LambdaReport struct{ ReportOf[LambdaArtifact] }
 
 // LambdaArtifact is one function.
 type LambdaArtifact struct{ PlainArtifact }
 
-// Check is true only if the report meets its schema.
-func (r *LambdaReport) Check() bool { return r.Type.matches("lambda") && r.valid() }
+func (LambdaArtifact) kind() ReportType { return "lambda" }
 
 // ServerlessReport is the body of serverless_report (docs/semantics.md 10.1).
-type ServerlessReport struct {
-	Type ReportType `json:"type,omitempty" enum:"serverless" default:"serverless"`
-	ReportedArtifacts[ServerlessArtifact]
-}
+type ServerlessReport struct{ ReportOf[ServerlessArtifact] }
 
 // ServerlessArtifact is one function.
 type ServerlessArtifact struct{ PlainArtifact }
 
-// Check is true only if the report meets its schema.
-func (r *ServerlessReport) Check() bool { return r.Type.matches("serverless") && r.valid() }
+func (ServerlessArtifact) kind() ReportType { return "serverless" }
 
 // Fingerprint is a SHA-256 in 64 lower-case hex digits
 // (docs/semantics.md 1.3).

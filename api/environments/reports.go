@@ -25,8 +25,6 @@ const (
 
 // reportType is a type of report: a row of reportTypes.
 type reportType struct {
-	// kind is the last segment of the path, and the `type` in bodies.
-	kind ReportType
 	// operation is the operation's id.
 	operation string
 	// takers are the types of the environments that take such reports.
@@ -36,21 +34,24 @@ type reportType struct {
 
 // reportTypes are all types of reports. Each has an operation.
 var reportTypes = []reportType{
-	{"K8S", "k8s_report", takenBy(evidence.K8S), serveReport[K8SReport]},
-	{"ECS", "ecs_report", takenBy(evidence.ECS), serveReport[ECSReport]},
-	{"S3", "s3_report", takenBy(evidence.S3), serveReport[S3Report]},
-	{"azure-apps", "azure_apps_report", takenBy(evidence.AzureApps), serveReport[AzureAppsReport]},
-	{"cloud-run", "cloud_run_report", takenBy(evidence.CloudRun), serveReport[CloudRunReport]},
-	{"docker", "docker_report", takenBy(evidence.Docker), serveReport[DockerReport]},
-	{"lambda", "lambda_report", takenBy(evidence.Lambda), serveReport[LambdaReport]},
-	{"server", "server_report", takenBy(evidence.Server), serveReport[ServerReport]},
-	{"serverless", "serverless_report", takenBy(evidence.Lambda, evidence.CloudRun), serveReport[ServerlessReport]},
+	{"k8s_report", takenBy(evidence.K8S), serveReport[K8SReport]},
+	{"ecs_report", takenBy(evidence.ECS), serveReport[ECSReport]},
+	{"s3_report", takenBy(evidence.S3), serveReport[S3Report]},
+	{"azure_apps_report", takenBy(evidence.AzureApps), serveReport[AzureAppsReport]},
+	{"cloud_run_report", takenBy(evidence.CloudRun), serveReport[CloudRunReport]},
+	{"docker_report", takenBy(evidence.Docker), serveReport[DockerReport]},
+	{"lambda_report", takenBy(evidence.Lambda), serveReport[LambdaReport]},
+	{"server_report", takenBy(evidence.Server), serveReport[ServerReport]},
+	{"serverless_report", takenBy(evidence.Lambda, evidence.CloudRun), serveReport[ServerlessReport]},
 }
 
 func takenBy(types ...evidence.EnvironmentType) []evidence.EnvironmentType { return types }
 
 // reportBody is the body of a report of any type.
-type reportBody interface{ instances() []snapshot.Instance }
+type reportBody interface {
+	kind() ReportType
+	instances() []snapshot.Instance
+}
 
 // ReportType is the `type` of a report's body: that of its operation, or absent.
 type ReportType string
@@ -66,14 +67,13 @@ func (t *ReportType) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func (t ReportType) matches(kind ReportType) bool { return t == "" || t == kind }
-
 // serveReport serves the operation of a type whose body is a T.
 func serveReport[T any](h *handlers, t *reportType) server.Binder {
+	kind := any(new(T)).(reportBody).kind()
 	return server.WithUndecodedBody(func(ctx context.Context, in *resource.EnvironmentPath, body *server.Body[T]) (*server.TextAnswer, error) {
 		ref, resolveErr := h.ResolveEnvironment(ctx, in.Environment)
 		takes := slices.Contains(t.takers, ref.Type)
-		hash, hashed := h.Recognition.Hash(string(t.kind), body.Raw)
+		hash, hashed := h.Recognition.Hash(string(kind), body.Raw)
 		if resolveErr == nil && takes && hashed && body.ParametersValid {
 			unchanged, err := h.recognize(ctx, ref.ID, hash)
 			if err != nil {
@@ -91,7 +91,7 @@ func serveReport[T any](h *handlers, t *reportType) server.Binder {
 		case resolveErr != nil:
 			return nil, resolveErr
 		case !takes:
-			return nil, reportTypeMismatch(in.Environment, ref.Type, t.kind)
+			return nil, reportTypeMismatch(in.Environment, ref.Type, kind)
 		}
 		canonical, err := canonicalReport(server.RequestOf(ctx).Memory, ref.Type, any(decoded).(reportBody).instances())
 		if err != nil {
