@@ -27,7 +27,7 @@ const preparedOrders = 4
 
 // newReport makes the report of a cluster whose pods run different images. Different seeds have no image in common.
 func newReport(seed string, pods int) (*report, error) {
-	content := environments.K8SReport{Type: "K8S"}
+	content := environments.K8SReport{ReportOf: environments.ReportOf[environments.K8SArtifact]{Type: "K8S"}}
 	for i := range pods {
 		content.Artifacts = append(content.Artifacts, pod(seed, i))
 	}
