@@ -118,7 +118,7 @@ func (db *DB) collection(schema *storage.Schema) (*collection, error) {
 	return nil, fmt.Errorf("collection %s was not declared when the database was opened", schema.Name)
 }
 
-// read calls f with the last durable state.
+// read calls f with the last durable state, and explains damage that f meets.
 func (db *DB) read(ctx context.Context, f func(*view) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -128,7 +128,11 @@ func (db *DB) read(ctx context.Context, f func(*view) error) error {
 		return db.closedError()
 	}
 	defer db.views.done(v)
-	return f(v)
+	err := f(v)
+	if err != nil && isOwnDamage(err) {
+		return explain(v.folder, err)
+	}
+	return err
 }
 
 // Ping reports whether the database can be read.

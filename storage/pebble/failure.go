@@ -35,9 +35,13 @@ func (db *DB) closedError() error {
 }
 
 func isDamage(err error) bool {
-	known := slices.ContainsFunc(damaged, func(damage error) bool { return errors.Is(err, damage) })
 	// Nothing is looked for in the folder that is not known to be there.
-	return known || pebble.IsCorruptionError(err) || errors.Is(err, fs.ErrNotExist)
+	return isOwnDamage(err) || pebble.IsCorruptionError(err) || errors.Is(err, fs.ErrNotExist)
+}
+
+// isOwnDamage reports whether this package has found the damage, and not Pebble.
+func isOwnDamage(err error) bool {
+	return slices.ContainsFunc(damaged, func(damage error) bool { return errors.Is(err, damage) })
 }
 
 func named(folder string, err error) error { return fmt.Errorf("database folder %s: %w", folder, err) }

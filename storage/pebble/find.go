@@ -173,12 +173,12 @@ func (s *source) Read(ctx context.Context, keys [][]byte) ([][]byte, error) {
 func (f *finder) add(ctx context.Context, key []byte) (bool, error) {
 	id, err := ordered.Skip(key, len(f.scan.Order))
 	if err != nil {
-		return false, explain(f.view.folder, err)
+		return false, err
 	}
 	record := storage.Record{ID: string(id)}
 	wanted := false
 	found, err := f.view.get(f.collection.records.key(record.ID), func(value []byte) error {
-		body, err := decodeRecord(f.view, value, &record)
+		body, err := decodeRecord(value, &record)
 		if err != nil {
 			return err
 		}
@@ -190,7 +190,7 @@ func (f *finder) add(ctx context.Context, key []byte) (bool, error) {
 		return f.collection.loadBody(ctx, f.view, &f.scan.Records()[before], body)
 	})
 	if err == nil && !found {
-		err = explain(f.view.folder, errNoRecord)
+		err = errNoRecord
 	}
 	return wanted, err
 }

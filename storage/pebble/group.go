@@ -3,6 +3,7 @@ package pebble
 import (
 	"bytes"
 	"errors"
+	"maps"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -15,17 +16,11 @@ type group struct {
 	batch *pebble.Batch
 	// changed are the documents that the group has changed, by the key of the record. The head of a deleted one is nil.
 	changed map[string]head
-	// undo is what a command has changed, in case it is refused.
-	undo  []undo
+	// own are those that a command changes, as long as it may be refused.
+	own   map[string]head
 	found []found // by the steps of a command
 	// failure is the error because of which the batch lacks a part of a command, so that none of it may be applied.
 	failure error
-}
-
-type undo struct {
-	key     string
-	head    head
-	changed bool
 }
 
 // found is what a step replaces: the head of a record, or nil, and the index keys.
@@ -36,7 +31,7 @@ type found struct {
 }
 
 func newGroup(db *DB) *group {
-	return &group{db: db, batch: db.engine.NewBatch(), changed: map[string]head{}}
+	return &group{db: db, batch: db.engine.NewBatch(), changed: map[string]head{}, own: map[string]head{}}
 }
 
 func (g *group) begin() {
@@ -48,9 +43,9 @@ func (g *group) begin() {
 // add adds a command. If the command is refused or cannot be done, it returns why and adds nothing.
 func (g *group) add(c *command) error {
 	if err := g.checkAll(c); err != nil {
-		g.revert()
 		return err
 	}
+	maps.Copy(g.changed, g.own)
 	for i := range c.steps {
 		if err := g.write(&c.steps[i], g.found[i]); err != nil {
 			g.failure = explain(g.db.folder, err)
@@ -61,7 +56,8 @@ func (g *group) add(c *command) error {
 }
 
 func (g *group) checkAll(c *command) error {
-	g.undo, g.found = g.undo[:0], g.found[:0]
+	clear(g.own)
+	g.found = g.found[:0]
 	return withReader(g.db.engine, g.db.folder, len(c.steps), func(from reader) error {
 		for i := range c.steps {
 			reason, err := g.check(from, &c.steps[i])
@@ -115,41 +111,26 @@ func (g *group) check(from reader, s *step) (reason, err error) {
 				return nil, explain(g.db.folder, err)
 			}
 		}
-		g.change(s)
+		g.own[string(s.row.key)] = s.row.head // nil for a deletion
 	}
 	g.found = append(g.found, f)
 	return nil, nil
 }
 
-// lookUp returns the head of a record as the group has left it, or nil.
+// lookUp returns the head of a record as the command, or the group before it, has left it, or nil.
 func (g *group) lookUp(from reader, key []byte) (old head, err error) {
+	if h, ok := g.own[string(key)]; ok {
+		return h, nil
+	}
 	if h, ok := g.changed[string(key)]; ok {
 		return h, nil
 	}
 	_, err = from.get(key, func(value []byte) error {
 		h, _, err := cutHead(value)
 		old = bytes.Clone(h)
-		return from.explain(err)
+		return explain(g.db.folder, err)
 	})
 	return old, err
-}
-
-// change notes the head that a step leaves.
-func (g *group) change(s *step) {
-	key := string(s.row.key)
-	before, changed := g.changed[key]
-	g.undo = append(g.undo, undo{key: key, head: before, changed: changed})
-	g.changed[key] = s.row.head // nil for a deletion
-}
-
-func (g *group) revert() {
-	for i := len(g.undo) - 1; i >= 0; i-- {
-		if one := g.undo[i]; one.changed {
-			g.changed[one.key] = one.head
-		} else {
-			delete(g.changed, one.key)
-		}
-	}
 }
 
 // write adds a step to the batch. Version 2.1 of Pebble returns no error there.

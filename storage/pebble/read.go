@@ -64,7 +64,7 @@ func (db *DB) GetMany(ctx context.Context, schema *storage.Schema, ids []string)
 func (c *collection) load(ctx context.Context, from reader, id string) (storage.Record, bool, error) {
 	record := storage.Record{ID: id}
 	found, err := from.get(c.records.key(id), func(value []byte) error {
-		body, err := decodeRecord(from, value, &record)
+		body, err := decodeRecord(value, &record)
 		if err != nil {
 			return err
 		}
@@ -90,13 +90,12 @@ func (c *collection) loadBody(ctx context.Context, from reader, record *storage.
 		record.Body = bytes.Clone(body.inline)
 		return nil
 	}
-	found, err := from.get(c.bodies.key(record.ID), func(value []byte) error {
-		var err error
+	found, err := from.get(c.bodies.key(record.ID), func(value []byte) (err error) {
 		record.Body, err = unpackBody(value, body)
-		return from.explain(err)
+		return err
 	})
 	if err == nil && !found {
-		err = from.explain(errNoRecord)
+		err = errNoRecord
 	}
 	return err
 }
@@ -120,16 +119,14 @@ func unpackBody(stored []byte, body body) ([]byte, error) {
 }
 
 // decodeRecord decodes the revision and the fields of a record's value.
-func decodeRecord(from reader, value []byte, record *storage.Record) (body, error) {
+func decodeRecord(value []byte, record *storage.Record) (body, error) {
 	h, inline, err := cutHead(value)
-	if err == nil {
-		record.Revision = h.revision()
-		record.Fields, err = h.fields()
-	}
 	if err != nil {
-		return body{}, from.explain(err)
+		return body{}, err
 	}
-	return body{place: h[placeAt], size: h.bodySize(), inline: inline}, nil
+	record.Revision = h.revision()
+	record.Fields, err = h.fields()
+	return body{place: h[placeAt], size: h.bodySize(), inline: inline}, err
 }
 
 // List returns documents in the order of their ids.
@@ -162,7 +159,7 @@ func (c *collection) list(ctx context.Context, v *view, iterator *pebble.Iterato
 			return nil, explain(v.folder, err)
 		}
 		record := storage.Record{ID: string(iterator.Key()[len(space{}):])}
-		body, err := decodeRecord(v, value, &record)
+		body, err := decodeRecord(value, &record)
 		if err != nil {
 			return nil, err
 		}

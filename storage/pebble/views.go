@@ -87,41 +87,29 @@ func (v *views) close() {
 type reader interface {
 	// get calls use with the value of a key, which is valid only during the call, and reports whether the key exists.
 	get(key []byte, use func(value []byte) error) (bool, error)
-	// explain translates an error of Pebble for callers.
-	explain(err error) error
 }
 
 // manyKeys is how many keys are looked up with one iterator. To open it takes as long as a few look-ups.
 const manyKeys = 32
 
-// lookup is a reader for many keys, best in order. Unlike Get it uses the filters of the lowest level too, so that no
-// block is read for a missing key.
-type lookup struct {
+// manyReader is a reader for many keys, best in order. Unlike Get it uses the filters of the lowest level too, so that
+// no block is read for a missing key.
+type manyReader struct {
 	iterator *pebble.Iterator
 	folder   string
 }
 
-func newLookup(source pebble.Reader, folder string) (*lookup, error) {
-	iterator, err := source.NewIter(&pebble.IterOptions{UseL6Filters: true})
-	if err != nil {
-		return nil, explain(folder, err)
-	}
-	return &lookup{iterator: iterator, folder: folder}, nil
-}
-
-func (l *lookup) get(key []byte, use func(value []byte) error) (bool, error) {
+func (m manyReader) get(key []byte, use func(value []byte) error) (bool, error) {
 	// To the default order of Pebble, a whole key is a prefix: no other key has it.
-	if !l.iterator.SeekPrefixGE(key) {
-		return false, l.explain(l.iterator.Error())
+	if !m.iterator.SeekPrefixGE(key) {
+		return false, explain(m.folder, m.iterator.Error())
 	}
-	value, err := l.iterator.ValueAndErr()
+	value, err := m.iterator.ValueAndErr()
 	if err != nil {
-		return false, l.explain(err)
+		return false, explain(m.folder, err)
 	}
 	return true, use(value)
 }
-
-func (l *lookup) explain(err error) error { return explain(l.folder, err) }
 
 type pointReader struct {
 	source pebble.Reader
@@ -134,22 +122,20 @@ func (p pointReader) get(key []byte, use func(value []byte) error) (bool, error)
 		return false, nil
 	}
 	if err != nil {
-		return false, p.explain(err)
+		return false, explain(p.folder, err)
 	}
 	return true, closeAfter(closer, use(value))
 }
-
-func (p pointReader) explain(err error) error { return explain(p.folder, err) }
 
 func withReader(source pebble.Reader, folder string, keys int, f func(reader) error) error {
 	if keys < manyKeys {
 		return f(pointReader{source: source, folder: folder})
 	}
-	many, err := newLookup(source, folder)
+	iterator, err := source.NewIter(&pebble.IterOptions{UseL6Filters: true})
 	if err != nil {
-		return err
+		return explain(folder, err)
 	}
-	return closeAfter(many.iterator, f(many))
+	return closeAfter(iterator, f(manyReader{iterator: iterator, folder: folder}))
 }
 
 func closeAfter(closer io.Closer, err error) error {
