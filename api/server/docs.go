@@ -2,6 +2,7 @@ package server
 
 import (
 	"crypto/sha256"
+	_ "embed" // about.md
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -41,7 +42,7 @@ func describe(links links.Links) huma.Config {
 			Info: &huma.Info{
 				Title:       "Attestry",
 				Version:     apiVersion,
-				Description: about,
+				Description: strings.TrimSpace(about),
 				Extensions:  map[string]any{"x-version": build.Version, "x-commit": build.Commit},
 			},
 			Servers: []*huma.Server{{URL: links.API()}},
@@ -154,19 +155,10 @@ func sendFile(c *fiber.Ctx, file docs.File) error {
 	return c.Send(content)
 }
 
-// about is the description of the whole API, in Markdown.
-const about = "Evidence of software delivery: what was built, what was found out about it, and what runs where.\n\n" +
-	"**Authentication.** Every operation needs an API key: as `Authorization: Bearer KEY`, or by HTTP Basic with the key as the user name " +
-	"and any password. Whoever runs the service gives out keys: its bootstrap file declares them. A key that is missing, unknown or expired " +
-	"is answered 401.\n\n" +
-	"**Authorization.** A user has a role in each organization: `reader`, `snapshotter` (reports what runs), `member` (records and configures) " +
-	"or `admin`; each may do what those before it may. The description of an operation names the least role. A lower one is answered 403, and " +
-	"so is an organization that is unknown or that the user may not see. A public organization can be read with any valid key.\n\n" +
-	"**Limits.** The service may limit the requests of each key and to each organization. Answers then have the headers `RateLimit-Limit`, " +
-	"`RateLimit-Remaining` and `RateLimit-Reset` (in seconds). A request beyond a limit is answered 429 with `Retry-After`, and so are those with " +
-	"keys that were not used before, once their address has sent too many invalid ones.\n\n" +
-	"**Errors** have a `message` and, when what was sent is not valid, `errors` by the place of each fault. " +
-	"The header `X-Request-ID` of an answer names the request in the log of the service."
+// about is the description of the whole API.
+//
+//go:embed about.md
+var about string
 
 // describeUse says who may call the operation, and shows an example of it.
 func (s *Server) describeUse(op *huma.Operation, route Route) {
