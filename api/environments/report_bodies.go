@@ -13,8 +13,8 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-// artifact is one running thing in a report. Each type of report has a type of its own for it, as it has a component of its
-// own in the document.
+// artifact is one running thing in a report. Each type of report has a type of its own for it, as it has a component of
+// its own in the document.
 type artifact interface {
 	// kind is the type of the reports that have such artifacts.
 	kind() ReportType
