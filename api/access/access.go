@@ -14,8 +14,8 @@ import (
 	"attestry/evidence"
 )
 
-// Authenticator reads the owners of keys.
-type Authenticator interface {
+// Identities reads the owners of keys, and what principals may do in organizations.
+type Identities interface {
 	// Authenticate returns whoever the secret speaks for. A secret that is
 	// unknown, expired or revoked gives an evidence.Unauthorized error; one that is no key at
 	// all gives evidence.ErrUnknownKey.
@@ -23,10 +23,6 @@ type Authenticator interface {
 	// AuthenticateAccount returns the service account of that name in an organization; if there is
 	// none, an evidence.Unauthorized error.
 	AuthenticateAccount(ctx context.Context, org, name string) (evidence.Principal, error)
-}
-
-// Memberships reads what principals may do in organizations.
-type Memberships interface {
 	// Access returns what the principal may do in the organization of that name.
 	// One that does not exist and one that the principal must not see both give
 	// an evidence.Forbidden error. A public organization gives everyone at least
@@ -51,9 +47,8 @@ const (
 
 // Gate lets requests through to operations, or says why not.
 type Gate struct {
-	Keys        Authenticator
-	Memberships Memberships
-	Tokens      Tokens
+	Identities Identities
+	Tokens     Tokens
 	// Certificates tells which service accounts certificates of clients speak for.
 	Certificates config.ClientAccounts
 	Clock        evidence.Clock
@@ -115,7 +110,7 @@ func (g *Gate) Admit(ctx context.Context, r Request, rule Rule) (principal evide
 	if err != nil {
 		return principal, org, err
 	}
-	if principal, err = g.Keys.Authenticate(ctx, secret); err == nil {
+	if principal, err = g.Identities.Authenticate(ctx, secret); err == nil {
 		principal, org, err = g.admitPrincipal(ctx, principal, r, rule)
 	}
 	// Keys may have any form, so a secret is tried as a token only if it is not a key.
@@ -129,7 +124,7 @@ func (g *Gate) Admit(ctx context.Context, r Request, rule Rule) (principal evide
 func (g *Gate) admitPrincipal(ctx context.Context, sender evidence.Principal, r Request, rule Rule) (principal evidence.Principal, org evidence.OrgAccess, err error) {
 	principal = sender
 	if rule.OfOrg {
-		org, err = g.Memberships.Access(ctx, principal, r.Org)
+		org, err = g.Identities.Access(ctx, principal, r.Org)
 		err = deniedAt(r.Path, err)
 	}
 	if err == nil {
@@ -150,7 +145,7 @@ func (g *Gate) identify(ctx context.Context, r Request, rule Rule, token string)
 	}
 	name := evidence.FederatedPrefix + proven.Provider.Issuer + ":" + proven.Subject
 	principal = evidence.Principal{UserID: name, Name: name, Federated: true}
-	org, err = g.Memberships.FederatedAccess(ctx, r.Org, proven.Provider.Privilege)
+	org, err = g.Identities.FederatedAccess(ctx, r.Org, proven.Provider.Privilege)
 	if err == nil {
 		err = rule.Check(principal, org)
 	}

@@ -14,7 +14,7 @@ import (
 func TestCertificatesSpeakForTheServiceAccountsOfTheirNames(t *testing.T) {
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	keys := &keyring{}
-	gate := &Gate{Keys: keys, Memberships: keys, Clock: func() time.Time { return now }, Certificates: config.ClientAccounts{
+	gate := &Gate{Identities: keys, Clock: func() time.Time { return now }, Certificates: config.ClientAccounts{
 		"cluster": {Org: "acme", Name: "prod"}, "gatekeeper.svc": {Org: "acme", Name: "gatekeeper"},
 	}}
 	named := func(common string, dns ...string) *x509.Certificate {

@@ -78,7 +78,7 @@ func (g *Gate) certified(ctx context.Context, certificate *x509.Certificate) (ev
 	}
 	for _, name := range append([]string{certificate.Subject.CommonName}, certificate.DNSNames...) {
 		if account, ok := g.Certificates[name]; ok {
-			return g.Keys.AuthenticateAccount(ctx, account.Org, account.Name)
+			return g.Identities.AuthenticateAccount(ctx, account.Org, account.Name)
 		}
 	}
 	return evidence.Principal{}, evidence.NewError(evidence.Unauthorized, certificateUnknownMessage)

@@ -16,7 +16,7 @@ import (
 	"attestry/evidence"
 )
 
-// keyring is an Authenticator and a Memberships: the secrets "one" and "two" are good, their
+// keyring is an Identities: the secrets "one" and "two" are good, their
 // users are members of acme and know of no other organization.
 type keyring struct{ revoked bool }
 
@@ -50,7 +50,7 @@ func newMetrics() *limits.Metrics {
 func withAttempts(t *testing.T, perMinute int) (*Gate, *keyring) {
 	keys := &keyring{}
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-	return &Gate{Keys: keys, Memberships: keys, Attempts: limits.NewAttempts(limits.AttemptsOptions{
+	return &Gate{Identities: keys, Attempts: limits.NewAttempts(limits.AttemptsOptions{
 		PerMinute: perMinute, Clock: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler), Metrics: newMetrics(),
 	})}, keys
 }
@@ -70,7 +70,7 @@ func (b memoryBuckets) Allow(_ context.Context, name string, limit redis_rate.Li
 func withRates(t *testing.T, perKey, perOrganization int) *Gate {
 	t.Helper()
 	keys := &keyring{}
-	return &Gate{Keys: keys, Memberships: keys, Rates: limits.NewRates(limits.RatesOptions{
+	return &Gate{Identities: keys, Rates: limits.NewRates(limits.RatesOptions{
 		PerKey: perKey, PerOrganization: perOrganization, Buckets: memoryBuckets{},
 		Clock: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: newMetrics(),
 	})}
@@ -188,7 +188,7 @@ func TestVisitorsOfAPublicOrganizationCountForTheirKeyOnly(t *testing.T) {
 
 func TestGateWithoutLimitsLimitsNothing(t *testing.T) {
 	keys := &keyring{}
-	gate := &Gate{Keys: keys, Memberships: keys}
+	gate := &Gate{Identities: keys}
 	for range 1000 {
 		if err := admit(t, gate, "wrong", "203.0.113.5", "acme"); evidence.CodeOf(err) != evidence.Unauthorized {
 			t.Fatal(err)

@@ -18,9 +18,8 @@ func newGate(p *process.Process, tokens *oidc.Verifier) (*access.Gate, io.Closer
 	settings := p.Settings.Limits
 	metrics := limits.NewMetrics(p.Metrics, settings, p.Clock)
 	gate := &access.Gate{
-		Keys: p.Store.Tenancy, Memberships: p.Store.Tenancy,
+		Identities: p.Store.Tenancy, Tokens: tokens,
 		Certificates: p.Settings.HTTP.TLSClientAccounts, Clock: p.Clock,
-		Tokens: tokens,
 	}
 	if settings.FailedKeyLimit > 0 {
 		gate.Attempts = limits.NewAttempts(limits.AttemptsOptions{
