@@ -80,7 +80,7 @@ type Page struct {
 // PageOf describes the page that a request asks for, once the total is known.
 func PageOf(ctx context.Context, links links.Links, number, size int, total int64) Page {
 	r := RequestOf(ctx)
-	return Page{number: number, size: size, total: total, address: links.Base + r.path, query: r.query}
+	return Page{number: number, size: size, total: total, address: links.Base + r.Path, query: r.query}
 }
 
 // OffsetOf is how many entries lie before a page. It stays within what a query

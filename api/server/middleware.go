@@ -64,7 +64,7 @@ func (s *Server) observe(c *fiber.Ctx) error {
 		slog.String("request_id", r.id),
 		slog.String("method", r.method),
 		slog.String("route", r.route),
-		slog.String("org", r.org),
+		slog.String("org", r.Org),
 		slog.String("user", r.principal.Name),
 		slog.Int("status", c.Response().StatusCode()),
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
@@ -91,22 +91,24 @@ func newRequest(c *fiber.Ctx) *Request {
 	found := validation.Findings{}
 	body, _ := c.Context().UserValue(bodyKey{}).(*framing.Body)
 	r := &Request{
+		Request: access.Request{
+			From: originOf(c), Authorization: c.Get(fiber.HeaderAuthorization), Path: string(uri.PathOriginal()),
+		},
 		id:     requestIDOf(c.UserContext(), c.Get(requestIDHeader)),
 		method: c.Method(),
-		path:   string(uri.PathOriginal()),
 		query:  validation.ParseQuery(string(uri.QueryString()), found),
 		header: func(name string) string { return c.Get(name) },
-		from:   originOf(c),
 		Body:   body,
 		http11: c.Request().Header.IsHTTP11(),
 
 		findings: found,
 	}
-	if c.Get(fiber.HeaderAuthorization) == "" && c.Get(fiber.HeaderOrigin) == "" {
-		r.certificate = framing.ClientCertificate(c.Context().Conn())
+	// A browser also sends its certificate with requests that pages of others make.
+	if r.Authorization == "" && c.Get(fiber.HeaderOrigin) == "" {
+		r.Certificate = framing.ClientCertificate(c.Context().Conn())
 	}
 	if query := pageQueryOf(c); query != nil {
-		r.signedIn = &query.Principal
+		r.SignedIn = &query.Principal
 	}
 	return r
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humafiber"
 
-	"attestry/api/access"
 	"attestry/api/limits"
 	"attestry/api/validation"
 )
@@ -161,13 +160,11 @@ func (s *Server) admit(ctx context.Context, route Route, r *Request, org string)
 	rule := route.rule()
 	var malformed error
 	if rule.OfOrg {
-		r.org, malformed = unescape("org", org)
+		r.Org, malformed = unescape("org", org)
 		rule.OfOrg = malformed == nil
 	}
-	asked := access.Request{From: r.from, SignedIn: r.signedIn, Authorization: r.header("Authorization"), Certificate: r.certificate,
-		Path: r.path, Org: r.org}
 	var err error
-	if r.principal, r.access, err = s.Gate.Admit(ctx, asked, rule); err == nil {
+	if r.principal, r.access, err = s.Gate.Admit(ctx, r.Request, rule); err == nil {
 		r.Body.Admit()
 		r.rate, err = s.Gate.Limit(ctx, r.principal, r.access)
 	}

@@ -81,7 +81,7 @@ func (s *Server) Explain(ctx context.Context, err error) (status int, sentence s
 // recognizeSession finds out who is signed in, for requests without an Authorization header. Sessions
 // are good for reads only, as another site could make the browser send a write.
 func (s *Server) recognizeSession(c *fiber.Ctx, r *Request) error {
-	if s.Session == nil || r.signedIn != nil || r.header(fiber.HeaderAuthorization) != "" {
+	if s.Session == nil || r.SignedIn != nil || r.Authorization != "" {
 		return nil
 	}
 	principal, err := s.Session(c)
@@ -93,7 +93,7 @@ func (s *Server) recognizeSession(c *fiber.Ctx, r *Request) error {
 	case r.method != fiber.MethodGet && r.method != fiber.MethodHead:
 		return evidence.NewError(evidence.Forbidden, "CSRF token missing")
 	}
-	r.signedIn = &principal
+	r.SignedIn = &principal
 	return nil
 }
 

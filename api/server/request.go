@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/x509"
 	"log/slog"
 	"net"
 	"net/http"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"attestry/api/access"
 	"attestry/api/framing"
 	"attestry/api/limits"
 	"attestry/api/memory"
@@ -20,23 +20,16 @@ import (
 
 // Request is the state of a request under way. Only the goroutine that serves the request uses it.
 type Request struct {
+	// Request is what decides whether it is admitted.
+	access.Request
 	id     string
 	method string
-	// path is the path as it was sent, escapes and all.
-	path string
 	// route is the pattern of the operation, "" while none is known.
 	route string
 	// query holds the parameters as they were sent.
 	query  url.Values
 	header func(name string) string
-	// signedIn is on whose behalf a page makes the request; nil for requests of clients.
-	signedIn *evidence.Principal
-	// from is where the request comes from.
-	from limits.Origin
-	// certificate is the client's, nil for requests with an Authorization. Those of browsers have none either: a browser
-	// also sends its certificate with requests that pages of others make.
-	certificate *x509.Certificate
-	Body        *framing.Body
+	Body   *framing.Body
 	// http11 is set if the client understands answers of unknown length.
 	http11 bool
 	// Memory is what the request takes up, until its answer is sent.
@@ -50,7 +43,6 @@ type Request struct {
 	answer *jsonAnswer
 	// findings are those of the parameters; the body's join them.
 	findings  validation.Findings
-	org       string
 	principal evidence.Principal
 	access    evidence.OrgAccess
 	// rate is what the limits of requests have left.
@@ -82,9 +74,6 @@ func originOf(c *fiber.Ctx) limits.Origin {
 	}
 	return from
 }
-
-// From is where the request comes from.
-func (r *Request) From() limits.Origin { return r.from }
 
 // Principal returns whoever sent the request.
 func Principal(ctx context.Context) evidence.Principal { return RequestOf(ctx).principal }

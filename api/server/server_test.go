@@ -22,7 +22,7 @@ import (
 	"attestry/evidence"
 )
 
-// keyring is an Authenticator and a Memberships: the key of a role is the role's
+// keyring is an Identities: the key of a role is the role's
 // name, in the organization acme.
 type keyring struct{}
 
@@ -87,7 +87,7 @@ func testDeps(j *journal, registry *prometheus.Registry) Deps {
 		Clock:      time.Now,
 		Logger:     slog.New(slog.NewJSONHandler(j, nil)),
 		Registerer: registry,
-		Gate:       &access.Gate{Keys: keyring{}, Memberships: keyring{}},
+		Gate:       &access.Gate{Identities: keyring{}},
 	}
 }
 

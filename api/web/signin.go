@@ -37,7 +37,7 @@ func (p *page) askForKey(failed string) error {
 
 // signIn signs a person in with an API key. Keys of service accounts are for programs.
 func (s *Site) signIn(p *page) error {
-	secret, from := strings.TrimSpace(p.C.FormValue("key")), server.RequestOf(p.C.UserContext()).From()
+	secret, from := strings.TrimSpace(p.C.FormValue("key")), server.RequestOf(p.C.UserContext()).From
 	principal, err := s.Identities.Authenticate(p.C.UserContext(), secret)
 	err = s.Attempts.Judge(from, err)
 	switch {
