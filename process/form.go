@@ -35,7 +35,7 @@ func forms(docs storage.Documents) storage.Collection[documentForm] {
 
 // refuseNewerForm returns an error if a newer version of the program has stored documents that this one does not know.
 func refuseNewerForm(ctx context.Context, docs storage.Documents) error {
-	stored, err := storage.GetOrZero(ctx, forms(docs), formID)
+	stored, err := forms(docs).GetOrZero(ctx, formID)
 	if err != nil {
 		return fmt.Errorf("find out which version the database is of: %w", err)
 	}

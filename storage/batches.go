@@ -73,17 +73,13 @@ func QueryBatches[T any](collection Collection[T], query Query) *Batches[T] {
 // firstIDs is how many documents are read by id before their size is known: a page of most lists.
 const firstIDs = 100
 
-// BatchesByID reads documents by id, in the order of ids, without those that do not exist. The sizes of those
-// before decide how many it reads at a time; a batch that is too large is read again as a smaller one.
-func BatchesByID[T any](collection Collection[T], ids []string) *Batches[T] {
-	return batchesByID(collection.GetMany, ids)
-}
-
-// RecordsByID is BatchesByID for documents as they are stored.
+// RecordsByID is Collection.OfIDs for documents as they are stored.
 func RecordsByID(docs Documents, schema *Schema, ids []string) *Batches[Record] {
 	return batchesByID(func(ctx context.Context, ids []string) ([]Record, error) { return docs.GetMany(ctx, schema, ids) }, ids)
 }
 
+// batchesByID decides by the sizes of documents how many further ones it reads at a time. A batch that is too large is
+// read again as a smaller one.
 func batchesByID[T any](getMany func(context.Context, []string) ([]T, error), ids []string) *Batches[T] {
 	read, bytes := 0, 0
 	b := &Batches[T]{more: len(ids) > 0}

@@ -19,8 +19,12 @@ type Collection[T any] interface {
 	Get(ctx context.Context, id string) (T, error)
 	// GetVersioned is Get with the document's revision.
 	GetVersioned(ctx context.Context, id string) (Versioned[T], error)
+	// GetOrZero is GetVersioned with revision 0 for a document that does not exist.
+	GetOrZero(ctx context.Context, id string) (Versioned[T], error)
 	// GetMany returns the documents that exist among ids, in their order: one command per MaxMany.
 	GetMany(ctx context.Context, ids []string) ([]T, error)
+	// OfIDs reads those documents in batches.
+	OfIDs(ids []string) *Batches[T]
 	// Insert stores a new document, or returns ErrExists.
 	Insert(ctx context.Context, value T) error
 	// Add stores those whose ids are free: one command per MaxMany.
@@ -107,6 +111,13 @@ func (c *collection[T]) GetVersioned(ctx context.Context, id string) (Versioned[
 	value, err := c.decode(record)
 	return Versioned[T]{Value: value, Revision: record.Revision}, err
 }
+
+func (c *collection[T]) GetOrZero(ctx context.Context, id string) (Versioned[T], error) {
+	seen, err := c.GetVersioned(ctx, id)
+	return seen, IgnoreMissing(err)
+}
+
+func (c *collection[T]) OfIDs(ids []string) *Batches[T] { return batchesByID(c.GetMany, ids) }
 
 func (c *collection[T]) GetMany(ctx context.Context, ids []string) ([]T, error) {
 	var values []T

@@ -137,20 +137,14 @@ func (u *updates[T]) attempt(ctx context.Context, record Record, batch []*update
 	return err
 }
 
-// GetOrZero returns a document, with revision 0 if it does not exist.
-func GetOrZero[T any](ctx context.Context, collection Collection[T], id string) (Versioned[T], error) {
-	seen, err := collection.GetVersioned(ctx, id)
-	return seen, IgnoreMissing(err)
-}
-
-// Upsert updates a document, which is first made if it does not exist.
-func Upsert[T any](ctx context.Context, collection Collection[T], id string, fresh func() T, change func(*T) error) (T, error) {
+// Upsert updates the document of the id of a fresh one, which is first made of that if it does not exist.
+func Upsert[T any](ctx context.Context, collection Collection[T], fresh T, change func(*T) error) (T, error) {
 	for {
-		value, err := collection.Update(ctx, id, change)
+		value, err := collection.Update(ctx, collection.IDOf(&fresh), change)
 		if !errors.Is(err, ErrNotFound) {
 			return value, err
 		}
-		value = fresh()
+		value = fresh
 		if err := change(&value); err != nil {
 			return value, err
 		}
@@ -161,9 +155,10 @@ func Upsert[T any](ctx context.Context, collection Collection[T], id string, fre
 	}
 }
 
-// Ensure returns the document of an id, made from fresh if there is none. Of several callers, one makes it and all
-// get it.
-func Ensure[T any](ctx context.Context, collection Collection[T], id string, fresh T) (T, error) {
+// Ensure returns the document of the id of a fresh one, which is stored if there is none. Of several callers, one makes
+// it and all get it.
+func Ensure[T any](ctx context.Context, collection Collection[T], fresh T) (T, error) {
+	id := collection.IDOf(&fresh)
 	stored, err := collection.Get(ctx, id)
 	if !errors.Is(err, ErrNotFound) {
 		return stored, err

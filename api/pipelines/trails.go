@@ -179,7 +179,7 @@ func (h *handlers) pageOfFound(keys []string, in *listOrgTrailsInput, flows []st
 			return !slices.Contains(flows, flow)
 		})
 	}
-	return h.Trails.OfKeys(server.CutPage(keys, in.Page, in.PerPage)), int64(len(keys)), err
+	return h.Trails.OfIDs(server.CutPage(keys, in.Page, in.PerPage)), int64(len(keys)), err
 }
 
 type listFlowTrailsInput struct {

@@ -52,7 +52,7 @@ func (r *Recorder) beginSome(ctx context.Context, flow string, begins []*begin) 
 	if len(found) == 0 {
 		return fmt.Errorf("flow %s has a name but no document", flow)
 	}
-	tally, err := r.Trails.Tallies.LookUp(ctx, flow)
+	tally, err := r.Trails.Tallies.GetOrZero(ctx, flow)
 	if err != nil {
 		return err
 	}

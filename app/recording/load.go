@@ -45,7 +45,7 @@ func (u *trailUpdate) loadSlot(ctx context.Context, name string) (*slotUpdate, e
 	// A killed process may have stored a slot without the trail. The write is refused, and the slot read next.
 	if _, known := trail.Slots[name]; known || u.repeated {
 		var err error
-		if read.Versioned, err = u.recorder.Slots.GetOrZero(ctx, trail.Key(), name); err != nil {
+		if read.Versioned, err = u.recorder.Slots.GetOrZero(ctx, evidence.SlotID(trail.Key(), name)); err != nil {
 			return nil, err
 		}
 	}
@@ -95,7 +95,7 @@ func (u *trailUpdate) loadDecision(ctx context.Context, of *pipelines.Decision) 
 	if _, ok := u.decisions[of.Key()]; ok {
 		return nil
 	}
-	seen, err := u.recorder.Decisions.GetOrZero(ctx, of)
+	seen, err := u.recorder.Decisions.GetOrZero(ctx, u.recorder.Decisions.IDOf(of))
 	if err == nil {
 		u.decisions[of.Key()] = &decisionUpdate{Versioned: seen}
 	}

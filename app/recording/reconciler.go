@@ -71,7 +71,7 @@ func walk[T any](ctx context.Context, r *Recorder, name string, collection stora
 		if err != nil {
 			return result, err
 		}
-		for facts := storage.BatchesByID(collection, ids); facts.More(); {
+		for facts := collection.OfIDs(ids); facts.More(); {
 			batch, err := facts.Next(ctx, appliedBytes)
 			if err != nil {
 				return result, err

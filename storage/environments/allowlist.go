@@ -53,7 +53,7 @@ func allowanceID(environment, fingerprint string) string { return environment + 
 // Put permits an artifact in an environment, or repeats that, and notifies actions. It returns the allowance as stored.
 func (a *Allowlist) Put(ctx context.Context, fresh evidence.Allowance) (evidence.Allowance, error) {
 	for {
-		seen, err := storage.GetOrZero(ctx, a.collection, allowanceID(fresh.Environment, fresh.Fingerprint))
+		seen, err := a.collection.GetOrZero(ctx, allowanceID(fresh.Environment, fresh.Fingerprint))
 		if err != nil {
 			return fresh, err
 		}

@@ -90,7 +90,7 @@ func (r *RunningSet) Start(ctx context.Context, entries []Running) error {
 // Version returns the version of what runs in an organization, for CheckIn. Read it before the running set and check it
 // in the batch that writes: then nothing was added in between (docs/semantics.md 10.4).
 func (r *RunningSet) Version(ctx context.Context, org string) (int64, error) {
-	seen, err := storage.GetOrZero(ctx, r.versions, org)
+	seen, err := r.versions.GetOrZero(ctx, org)
 	return seen.Revision, err
 }
 

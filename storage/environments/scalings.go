@@ -32,7 +32,7 @@ func (s *Scalings) Of(ctx context.Context, head *snapshot.Head) (snapshot.Scalin
 	if head.Scaled == 0 {
 		return nil, nil
 	}
-	stored, err := storage.GetOrZero(ctx, s.collection, reportID(head.Environment, head.Scaled))
+	stored, err := s.collection.GetOrZero(ctx, reportID(head.Environment, head.Scaled))
 	return stored.Value.Instances, err
 }
 

@@ -122,7 +122,7 @@ func (c *Controls) Get(ctx context.Context, org, identifier string) (control.Con
 	}
 	created := control.Control{Org: org, Identifier: identifier, CreatedBy: first.CreatedBy, CreatedAt: first.CreatedAt}
 	created.Follow(&first)
-	return storage.Ensure(ctx, c.controls, controlID(org, identifier), created)
+	return storage.Ensure(ctx, c.controls, created)
 }
 
 // GetMany returns the controls that exist among identifiers, by identifier: one command per MaxMany.

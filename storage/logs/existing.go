@@ -38,7 +38,7 @@ func (l *Logs) AddExisting(ctx context.Context, schema *storage.Schema, now floa
 	if kind == nil {
 		return nil
 	}
-	seen, err := storage.GetOrZero(ctx, l.progress, schema.Name)
+	seen, err := l.progress.GetOrZero(ctx, schema.Name)
 	if err != nil {
 		return err
 	}

@@ -170,7 +170,7 @@ func (l *Logs) GetVersioned(ctx context.Context, org string) (storage.Versioned[
 func (l *Logs) Begin(ctx context.Context, org, origin string) error {
 	secret := make([]byte, translog.SaltSize)
 	_, _ = rand.Read(secret) // never fails
-	_, err := storage.Ensure(ctx, l.logs, org, Log{Org: org, Origin: origin, Secret: secret})
+	_, err := storage.Ensure(ctx, l.logs, Log{Org: org, Origin: origin, Secret: secret})
 	return err
 }
 

@@ -40,7 +40,7 @@ func NewActions(docs storage.Documents, clock evidence.Clock) *Actions {
 
 // Of returns all actions of an organization, by its id.
 func (a *Actions) Of(ctx context.Context, org string) (notification.Actions, error) {
-	stored, err := storage.GetOrZero(ctx, a.collection, org)
+	stored, err := a.collection.GetOrZero(ctx, org)
 	return stored.Value, err
 }
 
@@ -56,7 +56,5 @@ func (a *Actions) Recent(ctx context.Context, org string) (*notification.Actions
 // Change changes the actions of an organization and returns them. change may run more than once.
 func (a *Actions) Change(ctx context.Context, org evidence.OrgAccess, change func(*notification.Actions) error) (notification.Actions, error) {
 	defer a.cached.Clear()
-	return storage.Upsert(ctx, a.collection, org.OrgID, func() notification.Actions {
-		return notification.Actions{Org: org.OrgID, OrgName: org.OrgName}
-	}, change)
+	return storage.Upsert(ctx, a.collection, notification.Actions{Org: org.OrgID, OrgName: org.OrgName}, change)
 }

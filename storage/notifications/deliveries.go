@@ -21,7 +21,6 @@ var deliverySchema = storage.NewSchema("deliveries",
 // Deliveries keeps deliveries to targets and their outcome.
 type Deliveries struct {
 	storage.JobList[notification.Delivery]
-	storage.Collection[notification.Delivery]
 }
 
 // NewDeliveries binds the repository to an engine.
@@ -40,7 +39,7 @@ func NewDeliveries(docs storage.Documents) *Deliveries {
 			}
 			return storage.SetStage(fields, &d.Status)
 		})
-	return &Deliveries{Collection: collection, JobList: storage.NewJobList(collection, "due", func(d *notification.Delivery) job.Entry {
+	return &Deliveries{storage.NewJobList(collection, "due", func(d *notification.Delivery) job.Entry {
 		return d.Entry(&job.Send, d.Org, deliveryID(d.Org, d.ID))
 	})}
 }
@@ -62,7 +61,7 @@ func (d *Deliveries) Get(ctx context.Context, org, id string) (storage.Versioned
 
 // Update changes a delivery of an organization and returns it, or storage.ErrNotFound.
 func (d *Deliveries) Update(ctx context.Context, org, id string, change func(*notification.Delivery)) (notification.Delivery, error) {
-	return d.Collection.Update(ctx, deliveryID(org, id), storage.WithoutError(change))
+	return d.JobList.Update(ctx, deliveryID(org, id), change)
 }
 
 // Due names a page of the deliveries that are due at a time in Unix seconds, the earliest first, and returns the next
@@ -71,13 +70,12 @@ func (d *Deliveries) Due(ctx context.Context, now float64, after string) ([]job.
 	found, next, err := d.Collection.FindFields(ctx, storage.Query{
 		Index: "due", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: now}, After: after, Limit: storage.MaxMany,
 	})
-	refs := make([]job.Ref, 0, len(found))
-	for i := range found {
-		org, id, _ := strings.Cut(found[i].ID, "/")
-		ref := notification.DeliveryRef(org, id, found[i].Float("due"))
-		ref.Payload.Trace = found[i].Text("trace")
-		refs = append(refs, ref)
-	}
+	refs := storage.Map(found, func(record storage.Record) job.Ref {
+		org, id, _ := strings.Cut(record.ID, "/")
+		ref := notification.DeliveryRef(org, id, record.Float("due"))
+		ref.Payload.Trace = record.Text("trace")
+		return ref
+	})
 	return refs, next, err
 }
 

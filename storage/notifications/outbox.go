@@ -23,7 +23,6 @@ var outboxSchema = storage.NewSchema("outbox",
 // Outbox keeps the events that actions are still to be notified of. An event is stored together with its fact.
 type Outbox struct {
 	storage.JobList[notification.Event]
-	storage.Collection[notification.Event]
 	docs    storage.Documents
 	actions *Actions
 }
@@ -39,8 +38,7 @@ func NewOutbox(docs storage.Documents, actions *Actions) *Outbox {
 			}
 			return storage.SetStage(fields, &e.Status)
 		})
-	jobs := storage.NewJobList(collection, "at", (*notification.Event).Job)
-	return &Outbox{JobList: jobs, docs: docs, actions: actions, Collection: collection}
+	return &Outbox{JobList: storage.NewJobList(collection, "at", (*notification.Event).Job), docs: docs, actions: actions}
 }
 
 // addIn adds an event to a batch, unless no action wants it. Stored again, it makes the same deliveries.
@@ -123,11 +121,6 @@ func (o *Outbox) Due(ctx context.Context, now float64, after string) ([]job.Ref,
 
 // outboxPage is how many events are read with one command: some hold many artifacts.
 const outboxPage = 200
-
-// Update changes an event and returns it, or storage.ErrNotFound.
-func (o *Outbox) Update(ctx context.Context, id string, change func(*notification.Event)) (notification.Event, error) {
-	return o.Collection.Update(ctx, id, storage.WithoutError(change))
-}
 
 // Told notes that the deliveries of an event for an action were made. With the last action, the event is deleted.
 func (o *Outbox) Told(ctx context.Context, id string, action int64) error {

@@ -49,7 +49,7 @@ type TargetKey struct {
 
 // Ensure returns the state of a target, made with a signing secret if there is none.
 func (t *Targets) Ensure(ctx context.Context, org string, action int64, target string) (notification.TargetState, error) {
-	return storage.Ensure(ctx, t.collection, targetID(org, action, target), newState(org, action, target))
+	return storage.Ensure(ctx, t.collection, newState(org, action, target))
 }
 
 func newState(org string, action int64, target string) notification.TargetState {
@@ -58,13 +58,7 @@ func newState(org string, action int64, target string) notification.TargetState 
 
 // Update changes the state of a target, made if there is none, and returns it. change may run more than once.
 func (t *Targets) Update(ctx context.Context, org string, action int64, target string, change func(*notification.TargetState)) (notification.TargetState, error) {
-	return t.upsert(ctx, newState(org, action, target), change)
-}
-
-// upsert changes the state of a target, which is fresh first if there is none.
-func (t *Targets) upsert(ctx context.Context, fresh notification.TargetState, change func(*notification.TargetState)) (notification.TargetState, error) {
-	return storage.Upsert(ctx, t.collection, targetID(fresh.Org, fresh.Action, fresh.Target),
-		func() notification.TargetState { return fresh }, storage.WithoutError(change))
+	return storage.Upsert(ctx, t.collection, newState(org, action, target), storage.WithoutError(change))
 }
 
 // SwitchOn resumes the targets of an action that were switched off or asked for a pause: one command per
@@ -98,11 +92,11 @@ func (t *Targets) UpdateKnown(ctx context.Context, org string, action int64, tar
 // notification.RotationGrace. now is in Unix seconds.
 func (t *Targets) RotateSecret(ctx context.Context, org string, action int64, target string, now float64) (string, error) {
 	fresh := newState(org, action, target)
-	_, err := t.upsert(ctx, fresh, func(known *notification.TargetState) {
+	_, err := storage.Upsert(ctx, t.collection, fresh, storage.WithoutError(func(known *notification.TargetState) {
 		if known.Secret != fresh.Secret {
 			known.Rotate(fresh.Secret, now)
 		}
-	})
+	}))
 	return fresh.Secret, err
 }
 

@@ -27,7 +27,6 @@ func Schemas() []*storage.Schema { return []*storage.Schema{assemblySchema} }
 // Assemblies keeps what is known about the package of each subject.
 type Assemblies struct {
 	storage.JobList[audit.Assembly]
-	storage.Collection[audit.Assembly]
 }
 
 // NewAssemblies binds the repository to an engine.
@@ -53,20 +52,14 @@ func NewAssemblies(docs storage.Documents) *Assemblies {
 			}
 			return storage.SetStage(fields, &a.Status)
 		})
-	return &Assemblies{Collection: collection, JobList: storage.NewJobList(collection, "due", func(a *audit.Assembly) job.Entry {
+	return &Assemblies{storage.NewJobList(collection, "due", func(a *audit.Assembly) job.Entry {
 		return a.Entry(&job.Assemble, a.Org, a.ID)
 	})}
 }
 
 // Change changes an assembly, which is made if need be, and returns it.
 func (a *Assemblies) Change(ctx context.Context, fresh audit.Assembly, change func(*audit.Assembly)) (audit.Assembly, error) {
-	return storage.Upsert(ctx, a.Collection, fresh.ID,
-		func() audit.Assembly { return fresh }, storage.WithoutError(change))
-}
-
-// Update changes the assembly of an id and returns it, or storage.ErrNotFound.
-func (a *Assemblies) Update(ctx context.Context, id string, change func(*audit.Assembly)) (audit.Assembly, error) {
-	return a.Collection.Update(ctx, id, storage.WithoutError(change))
+	return storage.Upsert(ctx, a.Collection, fresh, storage.WithoutError(change))
 }
 
 // Due names a page of the assemblies that are due at a time in Unix seconds, the earliest first, and returns the next

@@ -40,11 +40,6 @@ func NewArtifacts(docs storage.Documents) *Artifacts {
 		})}
 }
 
-// OfIDs reads records by id, in the order of ids.
-func (a *Artifacts) OfIDs(ids []string) *storage.Batches[evidence.ArtifactRecord] {
-	return storage.BatchesByID(a.Collection, ids)
-}
-
 // InTrail returns the newest record of a fingerprint in a trail, or ErrNotFound.
 func (a *Artifacts) InTrail(ctx context.Context, org, flow, trail, fingerprint string) (evidence.ArtifactRecord, error) {
 	query := storage.Query{

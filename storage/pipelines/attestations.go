@@ -24,7 +24,7 @@ var attestationSchema = storage.NewSchema("attestations",
 
 // Attestations keeps the attestations, which never change.
 type Attestations struct {
-	Collection storage.Collection[evidence.Attestation]
+	storage.Collection[evidence.Attestation]
 }
 
 // NewAttestations binds the repository to an engine.
@@ -357,9 +357,4 @@ func (a *Attestations) OfTrails(ctx context.Context, org string, trails []string
 		})
 	})
 	return all, err
-}
-
-// OfIDs reads attestations by id, in the order of ids.
-func (a *Attestations) OfIDs(ids []string) *storage.Batches[evidence.Attestation] {
-	return storage.BatchesByID(a.Collection, ids)
 }

@@ -62,21 +62,13 @@ func (d *Decision) LaterThan(other *Decision) bool {
 	return evidence.CompareEntries(d.Entry, other.Entry) > 0
 }
 
-// GetOrZero returns the latest decision on the control and subject of another one, with revision 0 if there is none.
-func (d *Decisions) GetOrZero(ctx context.Context, of *Decision) (storage.Versioned[Decision], error) {
-	return storage.GetOrZero(ctx, d.Collection, d.Collection.IDOf(of))
-}
-
 // Add notes a decision if it is the latest. Those on one subject that meet in this process share one write.
 func (d *Decisions) Add(ctx context.Context, made *Decision) error {
-	_, err := storage.Upsert(ctx, d.Collection, d.Collection.IDOf(made),
-		func() Decision { return *made },
-		func(known *Decision) error {
-			if made.LaterThan(known) {
-				*known = *made
-			}
-			return nil
-		})
+	_, err := storage.Upsert(ctx, d.Collection, *made, storage.WithoutError(func(known *Decision) {
+		if made.LaterThan(known) {
+			*known = *made
+		}
+	}))
 	return err
 }
 

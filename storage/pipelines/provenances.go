@@ -113,7 +113,7 @@ func provenanceID(org, fingerprint string) string { return org + "/" + fingerpri
 
 // LookUp returns the provenance of a fingerprint for AddIn, with revision 0 if there is none.
 func (p *Provenances) LookUp(ctx context.Context, org, fingerprint string) (storage.Versioned[Provenance], error) {
-	return storage.GetOrZero(ctx, p.collection, provenanceID(org, fingerprint))
+	return p.collection.GetOrZero(ctx, provenanceID(org, fingerprint))
 }
 
 // AddIn adds to a batch that a record is noted. seen is what LookUp returned.
@@ -129,8 +129,7 @@ func (p *Provenances) AddIn(batch *storage.Batch, record *evidence.ArtifactRecor
 
 // Add notes a record. Those of one fingerprint that meet in this process share one write.
 func (p *Provenances) Add(ctx context.Context, record *evidence.ArtifactRecord) error {
-	_, err := storage.Upsert(ctx, p.collection, provenanceID(record.Org, record.Fingerprint),
-		func() Provenance { return newProvenance(record.Org, record.Fingerprint) },
+	_, err := storage.Upsert(ctx, p.collection, newProvenance(record.Org, record.Fingerprint),
 		storage.WithoutError(func(known *Provenance) { known.add(record) }))
 	if err != nil || len(record.ChildFingerprints) == 0 {
 		return err

@@ -25,8 +25,3 @@ func (s *Slots) OfTrail(ctx context.Context, trail string, names []string) (map[
 	found, err := s.GetMany(ctx, storage.Map(names, func(name string) string { return evidence.SlotID(trail, name) }))
 	return storage.ByKey(found, func(slot *evidence.Slot) string { return slot.Name }), err
 }
-
-// GetOrZero returns the slot of a name, with revision 0 when it is not there.
-func (s *Slots) GetOrZero(ctx context.Context, trail, name string) (storage.Versioned[evidence.Slot], error) {
-	return storage.GetOrZero(ctx, s.Collection, evidence.SlotID(trail, name))
-}

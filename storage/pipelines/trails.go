@@ -87,12 +87,7 @@ func (t *Trails) List(ctx context.Context, q TrailQuery) (*storage.Batches[evide
 	}
 	slices.SortFunc(entries, func(a, b storage.Record) int { return compareCreated(b, a) })
 	start := min(q.Offset, len(entries))
-	return t.OfKeys(storage.RecordIDs(entries[start:min(start+q.Limit, len(entries))])), nil
-}
-
-// OfKeys reads trails by key, in the order of keys.
-func (t *Trails) OfKeys(keys []string) *storage.Batches[evidence.Trail] {
-	return storage.BatchesByID(t.Collection, keys)
+	return t.OfIDs(storage.RecordIDs(entries[start:min(start+q.Limit, len(entries))])), nil
 }
 
 // Containing returns the keys of the newest trails of an organization whose names contain a text, whatever its case
@@ -245,20 +240,14 @@ func NewTrailTallies(docs storage.Documents) *TrailTallies {
 		func(t *TrailTally) map[string]any { return map[string]any{"org": t.Org} })}
 }
 
-// LookUp returns the tally of a flow for AddIn, with revision 0 if there is none.
-func (t *TrailTallies) LookUp(ctx context.Context, flow string) (storage.Versioned[TrailTally], error) {
-	return storage.GetOrZero(ctx, t.Collection, flow)
-}
-
 // Add counts a trail. Those of a flow that are counted at once in this process share one write.
 func (t *TrailTallies) Add(ctx context.Context, trail *evidence.Trail) error {
-	_, err := storage.Upsert(ctx, t.Collection, trail.Flow,
-		func() TrailTally { return TrailTally{Org: trail.Org, Flow: trail.Flow} },
+	_, err := storage.Upsert(ctx, t.Collection, TrailTally{Org: trail.Org, Flow: trail.Flow},
 		storage.WithoutError(func(tally *TrailTally) { tally.add(trail) }))
 	return err
 }
 
-// AddIn adds to a batch that trails of a flow are counted. seen is what LookUp returned.
+// AddIn adds to a batch that trails of a flow are counted. seen is what GetOrZero returned.
 func (t *TrailTallies) AddIn(batch *storage.Batch, trails []evidence.Trail, seen storage.Versioned[TrailTally]) {
 	tally := seen.Value
 	if seen.Revision == 0 {

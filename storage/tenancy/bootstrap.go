@@ -129,7 +129,7 @@ func (t *Tenancy) applyMembers(ctx context.Context, declared identity.DeclaredOr
 // somebody else is an error.
 func (t *Tenancy) changeKey(ctx context.Context, owner evidence.User, hash string, decide func(c *orgChange, stored storage.Versioned[evidence.Key]) error) error {
 	err := t.change(ctx, owner.Name, identity.Operator(), func(c *orgChange) error {
-		stored, err := storage.GetOrZero(ctx, t.keys, hash)
+		stored, err := t.keys.GetOrZero(ctx, hash)
 		if err != nil {
 			return err
 		}

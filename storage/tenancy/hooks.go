@@ -68,7 +68,7 @@ func (t *Tenancy) setHooks(ctx context.Context, org evidence.Organization, decla
 }
 
 func (t *Tenancy) setHook(ctx context.Context, fresh hook) error {
-	stored, err := storage.Ensure(ctx, t.hooks, fresh.Hash, fresh)
+	stored, err := storage.Ensure(ctx, t.hooks, fresh)
 	if err != nil || stored == fresh {
 		return err
 	}

@@ -66,7 +66,7 @@ func (t *Tenancy) PutIdentityProvider(ctx context.Context, orgName string, by id
 		if err := requireShared(c.org, "identity providers"); err != nil {
 			return err
 		}
-		read, err := storage.GetOrZero(ctx, t.identityProviders, providerID(c.org.ID, provider.Name))
+		read, err := t.identityProviders.GetOrZero(ctx, providerID(c.org.ID, provider.Name))
 		if err != nil {
 			return err
 		}

@@ -107,7 +107,7 @@ func (t *Tenancy) Invitation(ctx context.Context, orgName string, secret evidenc
 }
 
 func (t *Tenancy) openInvitation(ctx context.Context, org evidence.Organization, secret evidence.Secret) (storage.Versioned[identity.Invitation], error) {
-	read, err := storage.GetOrZero(ctx, t.invitations, evidence.HashAPIKey(secret.Reveal()))
+	read, err := t.invitations.GetOrZero(ctx, evidence.HashAPIKey(secret.Reveal()))
 	if err != nil {
 		return read, err
 	}

@@ -127,7 +127,7 @@ func (t *Tenancy) RemoveMember(ctx context.Context, orgName, userName string, by
 }
 
 func (t *Tenancy) setMember(ctx context.Context, c *orgChange, user evidence.User, role evidence.Role) (change MemberChange, err error) {
-	read, err := storage.GetOrZero(ctx, t.members, membershipID(c.org.ID, user.ID))
+	read, err := t.members.GetOrZero(ctx, membershipID(c.org.ID, user.ID))
 	if err != nil {
 		return change, err
 	}

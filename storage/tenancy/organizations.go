@@ -87,7 +87,7 @@ func (t *Tenancy) ensureOrganization(ctx context.Context, name string, kind evid
 		return org, err
 	}
 	now := evidence.Seconds(t.clock())
-	org, err = storage.Ensure(ctx, t.organizations, name, evidence.Organization{
+	org, err = storage.Ensure(ctx, t.organizations, evidence.Organization{
 		ID: evidence.NewID(), Name: name, Kind: kind, Beta: t.BetaOfNew, CreatedAt: now, LastModifiedAt: now,
 	})
 	if err != nil {
@@ -138,7 +138,7 @@ func (t *Tenancy) claimName(ctx context.Context, name string) error {
 	holder = cmp.Or(holder, name)
 	lower := strings.ToLower(name)
 	// Of several that are created at once, the first that is stored has the name.
-	stored, err := storage.Ensure(ctx, t.organizationNames, lower, organizationName{Lower: lower, Name: holder})
+	stored, err := storage.Ensure(ctx, t.organizationNames, organizationName{Lower: lower, Name: holder})
 	if err != nil {
 		return err
 	}

@@ -141,7 +141,7 @@ func (w *versionWatch) look(ctx context.Context, now time.Time, forget func()) e
 		return nil
 	}
 	// Several requests may read it at once; none waits for another's reading.
-	read, err := storage.GetOrZero(ctx, w.collection, versionID)
+	read, err := w.collection.GetOrZero(ctx, versionID)
 	if err != nil {
 		return err
 	}

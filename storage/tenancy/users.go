@@ -185,7 +185,7 @@ func (t *Tenancy) endMemberships(ctx context.Context, user evidence.User, by ide
 }
 
 func (t *Tenancy) ensureUser(ctx context.Context, name, email string) (evidence.User, error) {
-	user, err := storage.Ensure(ctx, t.users, name, evidence.User{
+	user, err := storage.Ensure(ctx, t.users, evidence.User{
 		ID: evidence.NewID(), Name: name, Email: email, CreatedAt: evidence.Seconds(t.clock()),
 	})
 	if err != nil || user.RemovedAt == 0 && (email == "" || user.Email == email) {
