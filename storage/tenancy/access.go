@@ -51,7 +51,7 @@ func (t *Tenancy) role(ctx context.Context, org evidence.Organization, principal
 
 // memberRole is the role of a user, NoRole without membership.
 func (t *Tenancy) memberRole(ctx context.Context, orgID string, principal evidence.Principal) (evidence.Role, error) {
-	member, err := t.members.Get(ctx, membershipID(orgID, principal.UserID))
+	member, err := t.members.Get(ctx, idIn(orgID, principal.UserID))
 	if err != nil {
 		return evidence.NoRole, storage.IgnoreMissing(err)
 	}

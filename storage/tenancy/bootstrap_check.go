@@ -25,6 +25,7 @@ var (
 // bootstrapCheck collects all faults of a declaration. It only reads, so that a fault changes nothing.
 type bootstrapCheck struct {
 	tenancy *Tenancy
+	subject string // the user or the organization that is checked
 	names   map[string]bool
 	lower   map[string]string // names of organizations to be created, by their lower case
 	secrets map[evidence.Secret]bool
@@ -51,16 +52,16 @@ func (t *Tenancy) checkBootstrap(ctx context.Context, declared identity.Bootstra
 }
 
 // note keeps a fault, if any, and returns the error of the database.
-func (c *bootstrapCheck) note(kind, name string, fault, err error) error {
+func (c *bootstrapCheck) note(fault, err error) error {
 	if err == nil && fault != nil {
-		c.faults = append(c.faults, fmt.Errorf("bootstrap %s %s: %w", kind, name, fault))
+		c.faults = append(c.faults, fmt.Errorf("bootstrap %s: %w", c.subject, fault))
 	}
 	return err
 }
 
 func (c *bootstrapCheck) user(ctx context.Context, declared identity.DeclaredUser) error {
-	fault, err := c.name(ctx, declared.Name, evidence.PersonalOrganization, !declared.Absent)
-	if err := c.note("user", declared.Name, fault, err); err != nil {
+	c.subject = "user " + declared.Name
+	if err := c.note(c.name(ctx, declared.Name, evidence.PersonalOrganization, !declared.Absent)); err != nil {
 		return err
 	}
 	for _, key := range declared.Keys {
@@ -68,7 +69,7 @@ func (c *bootstrapCheck) user(ctx context.Context, declared identity.DeclaredUse
 		if fault != nil {
 			fault = fmt.Errorf("key %q: %w", key.Description, fault)
 		}
-		if err := c.note("user", declared.Name, fault, err); err != nil {
+		if err := c.note(fault, err); err != nil {
 			return err
 		}
 	}
@@ -76,18 +77,17 @@ func (c *bootstrapCheck) user(ctx context.Context, declared identity.DeclaredUse
 }
 
 func (c *bootstrapCheck) organization(ctx context.Context, declared identity.DeclaredOrganization, users map[string]bool) error {
-	fault, err := c.name(ctx, declared.Name, evidence.SharedOrganization, true)
-	if err := c.note("organization", declared.Name, fault, err); err != nil {
+	c.subject = "organization " + declared.Name
+	if err := c.note(c.name(ctx, declared.Name, evidence.SharedOrganization, true)); err != nil {
 		return err
 	}
 	for _, member := range slices.Sorted(maps.Keys(declared.Members)) {
 		if !users[member] {
-			_ = c.note("organization", declared.Name, undeclaredMember(member), nil)
+			_ = c.note(undeclaredMember(member), nil)
 		}
 	}
 	for _, hook := range declared.Hooks {
-		fault, err := c.hook(ctx, declared.Name, hook.UID)
-		if err := c.note("organization", declared.Name, fault, err); err != nil {
+		if err := c.note(c.hook(ctx, declared.Name, hook.UID)); err != nil {
 			return err
 		}
 	}

@@ -33,6 +33,11 @@ type orgChange struct {
 	remembered bool
 }
 
+// roleEntry is the entry of a subject that had a role and has another one, NoRole for none.
+func roleEntry(event identity.AuditEvent, subject identity.AuditSubject, name string, old, role evidence.Role) identity.AuditEntry {
+	return identity.AuditEntry{Event: event, Subject: subject, Name: name, OldRole: old, NewRole: role}
+}
+
 func (c *orgChange) record(entry identity.AuditEntry) {
 	entry.OrgID, entry.ChangedBy, entry.Source = c.org.ID, c.by.Name, c.by.Source
 	c.entries = append(c.entries, entry)

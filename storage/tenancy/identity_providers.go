@@ -17,16 +17,14 @@ var providerSchema = storage.NewSchema("identity_providers",
 	storage.Index{Name: "trusted", Fields: []string{"issuer"}},
 )
 
-func providerID(orgID, name string) string { return orgID + "/" + name }
-
 func providerFields(p *identity.IdentityProvider) map[string]any {
 	return map[string]any{"org": p.OrgID, "org_name": p.OrgName, "issuer": p.Issuer, "name": p.Name}
 }
 
 // IdentityProviders returns those of an organization, none if it does not exist. They may be tenancyCacheAge old.
 func (t *Tenancy) IdentityProviders(ctx context.Context, orgName string) ([]identity.IdentityProvider, error) {
-	now := t.clock()
-	if err := t.version.look(ctx, now, t.forget); err != nil {
+	now, err := t.look(ctx)
+	if err != nil {
 		return nil, err
 	}
 	if evidence.CheckOrganizationName(orgName) != nil {
@@ -39,8 +37,8 @@ func (t *Tenancy) IdentityProviders(ctx context.Context, orgName string) ([]iden
 
 // IsTrusted reports whether any organization has an identity provider of an issuer. It may be tenancyCacheAge old.
 func (t *Tenancy) IsTrusted(ctx context.Context, issuer string) (bool, error) {
-	now := t.clock()
-	if err := t.version.look(ctx, now, t.forget); err != nil {
+	now, err := t.look(ctx)
+	if err != nil {
 		return false, err
 	}
 	return t.issuers.Load(issuer, now, func() (bool, error) {
@@ -56,7 +54,7 @@ func (t *Tenancy) ListIdentityProviders(ctx context.Context, orgID string) ([]id
 
 // IdentityProvider returns an identity provider by its name, or ErrNotFound.
 func (t *Tenancy) IdentityProvider(ctx context.Context, orgID, name string) (identity.IdentityProvider, error) {
-	return t.identityProviders.Get(ctx, providerID(orgID, name))
+	return t.identityProviders.Get(ctx, idIn(orgID, name))
 }
 
 // PutIdentityProvider creates or replaces the identity provider of a name in a shared organization, and returns it. A
@@ -66,7 +64,7 @@ func (t *Tenancy) PutIdentityProvider(ctx context.Context, orgName string, by id
 		if err := requireShared(c.org, "identity providers"); err != nil {
 			return err
 		}
-		read, err := t.identityProviders.GetOrZero(ctx, providerID(c.org.ID, provider.Name))
+		read, err := t.identityProviders.GetOrZero(ctx, idIn(c.org.ID, provider.Name))
 		if err != nil {
 			return err
 		}
@@ -88,7 +86,7 @@ func (t *Tenancy) PutIdentityProvider(ctx context.Context, orgName string, by id
 		}
 		t.identityProviders.StoreIn(&c.batch, &stored, read.Revision)
 		c.remembered = true
-		c.record(providerEntry(event, &stored, read.Value.Privilege, stored.Privilege))
+		c.record(roleEntry(event, identity.AuditIdentityProvider, stored.Name, read.Value.Privilege, stored.Privilege))
 		return nil
 	})
 	return stored, created, err
@@ -106,7 +104,7 @@ func (t *Tenancy) requireRoomForProvider(ctx context.Context, org evidence.Organ
 // DeleteIdentityProvider deletes an identity provider, or returns ErrNotFound.
 func (t *Tenancy) DeleteIdentityProvider(ctx context.Context, orgName string, by identity.Actor, name string) error {
 	return t.change(ctx, orgName, by, func(c *orgChange) error {
-		id := providerID(c.org.ID, name)
+		id := idIn(c.org.ID, name)
 		read, err := t.identityProviders.GetVersioned(ctx, id)
 		if err != nil {
 			return err
@@ -115,11 +113,7 @@ func (t *Tenancy) DeleteIdentityProvider(ctx context.Context, orgName string, by
 		t.identityProviders.CheckIn(&c.batch, id, read.Revision)
 		t.identityProviders.DeleteIn(&c.batch, id)
 		c.remembered = true
-		c.record(providerEntry(identity.AuditRemoved, &stored, stored.Privilege, evidence.NoRole))
+		c.record(roleEntry(identity.AuditRemoved, identity.AuditIdentityProvider, stored.Name, stored.Privilege, evidence.NoRole))
 		return nil
 	})
-}
-
-func providerEntry(event identity.AuditEvent, provider *identity.IdentityProvider, old, role evidence.Role) identity.AuditEntry {
-	return identity.AuditEntry{Event: event, Subject: identity.AuditIdentityProvider, Name: provider.Name, OldRole: old, NewRole: role}
 }

@@ -42,8 +42,8 @@ func (t *Tenancy) Authenticate(ctx context.Context, secret string) (evidence.Pri
 
 // AuthenticateHash is Authenticate for the hash of a key, which sessions have.
 func (t *Tenancy) AuthenticateHash(ctx context.Context, hash string) (evidence.Principal, error) {
-	now := t.clock()
-	if err := t.version.look(ctx, now, t.forget); err != nil {
+	now, err := t.look(ctx)
+	if err != nil {
 		return evidence.Principal{}, err
 	}
 	known, err := t.knownKey(ctx, hash, now)

@@ -15,9 +15,10 @@ var memberSchema = storage.NewSchema("members",
 	storage.Index{Name: "role", Fields: []string{"org", "role"}},
 )
 
-func memberID(m *evidence.Membership) string { return membershipID(m.OrgID, m.UserID) }
+func memberID(m *evidence.Membership) string { return idIn(m.OrgID, m.UserID) }
 
-func membershipID(orgID, userID string) string { return orgID + "/" + userID }
+// idIn is the id of the document of something that an organization has, by its name or id there.
+func idIn(orgID, name string) string { return orgID + "/" + name }
 
 // memberFields has none for a membership that has ended, which is in no list.
 func memberFields(m *evidence.Membership) map[string]any {
@@ -38,7 +39,7 @@ func (t *Tenancy) Member(ctx context.Context, orgID, userName string) (evidence.
 	if err != nil {
 		return evidence.Membership{}, err
 	}
-	member, err := t.members.Get(ctx, membershipID(orgID, user.ID))
+	member, err := t.members.Get(ctx, idIn(orgID, user.ID))
 	if err == nil && member.Role == evidence.NoRole {
 		err = storage.ErrNotFound
 	}
@@ -52,7 +53,7 @@ func (t *Tenancy) OrganizationsOf(ctx context.Context, principal evidence.Princi
 	err := t.EachOrganization(ctx, func(org *evidence.Organization) error {
 		if org.Kind == evidence.SharedOrganization {
 			names[org.ID] = org.Name
-			ids = append(ids, membershipID(org.ID, principal.UserID))
+			ids = append(ids, idIn(org.ID, principal.UserID))
 		}
 		return nil
 	})
@@ -127,7 +128,7 @@ func (t *Tenancy) RemoveMember(ctx context.Context, orgName, userName string, by
 }
 
 func (t *Tenancy) setMember(ctx context.Context, c *orgChange, user evidence.User, role evidence.Role) (change MemberChange, err error) {
-	read, err := t.members.GetOrZero(ctx, membershipID(c.org.ID, user.ID))
+	read, err := t.members.GetOrZero(ctx, idIn(c.org.ID, user.ID))
 	if err != nil {
 		return change, err
 	}
@@ -158,7 +159,7 @@ func (t *Tenancy) setMember(ctx context.Context, c *orgChange, user evidence.Use
 // removeMember adds the end of a membership to a change, and returns the service accounts that the user has left.
 // ErrNotFound means that there is none. The document stays, so that the change is refused if another comes first.
 func (t *Tenancy) removeMember(ctx context.Context, c *orgChange, user evidence.User) ([]identity.ServiceAccount, error) {
-	read, err := t.members.GetVersioned(ctx, membershipID(c.org.ID, user.ID))
+	read, err := t.members.GetVersioned(ctx, idIn(c.org.ID, user.ID))
 	if err != nil {
 		return nil, err
 	}
@@ -209,10 +210,10 @@ func (t *Tenancy) requireOtherAdmin(ctx context.Context, org evidence.Organizati
 	if err != nil {
 		return err
 	}
-	ids := []string{membershipID(org.ID, user.ID)}
+	ids := []string{idIn(org.ID, user.ID)}
 	for _, id := range admins {
 		if id != user.ID {
-			ids = append(ids, membershipID(org.ID, id))
+			ids = append(ids, idIn(org.ID, id))
 		}
 	}
 	members, err := t.members.GetMany(ctx, ids)
@@ -236,7 +237,7 @@ func (t *Tenancy) requireOtherAdmin(ctx context.Context, org evidence.Organizati
 }
 
 func memberEntry(event identity.AuditEvent, user evidence.User, old, role evidence.Role, left ...identity.ServiceAccount) identity.AuditEntry {
-	entry := identity.AuditEntry{Event: event, Subject: identity.AuditUser, Name: user.Name, OldRole: old, NewRole: role}
+	entry := roleEntry(event, identity.AuditUser, user.Name, old, role)
 	for _, account := range left {
 		entry.LeftAccounts = append(entry.LeftAccounts, account.Name)
 	}

@@ -13,8 +13,6 @@ import (
 
 var accountSchema = storage.NewSchema("service_accounts", storage.Index{Name: "org", Fields: []string{"org", "name"}})
 
-func accountID(orgID, name string) string { return orgID + "/" + name }
-
 func accountFields(a *identity.ServiceAccount) map[string]any {
 	return map[string]any{"org": a.OrgID, "name": a.Name}
 }
@@ -26,14 +24,14 @@ func (t *Tenancy) ServiceAccounts(ctx context.Context, orgID string) ([]identity
 
 // ServiceAccount returns a service account by its name, or ErrNotFound.
 func (t *Tenancy) ServiceAccount(ctx context.Context, orgID, name string) (identity.ServiceAccount, error) {
-	return t.accounts.Get(ctx, accountID(orgID, name))
+	return t.accounts.Get(ctx, idIn(orgID, name))
 }
 
 // AuthenticateAccount returns the service account of that name in an organization as a principal; it may be
 // tenancyCacheAge old, unless it was deleted. Without one the error is Unauthorized.
 func (t *Tenancy) AuthenticateAccount(ctx context.Context, orgName, name string) (evidence.Principal, error) {
-	now := t.clock()
-	if err := t.version.look(ctx, now, t.forget); err != nil {
+	now, err := t.look(ctx)
+	if err != nil {
 		return evidence.Principal{}, err
 	}
 	principal, err := t.certified.Load(orgName+"/"+name, now, func() (evidence.Principal, error) {
@@ -88,7 +86,7 @@ func (t *Tenancy) CreateServiceAccount(ctx context.Context, orgName string, by i
 			return err
 		}
 		t.accounts.InsertIn(&c.batch, &account)
-		c.record(accountEntry(identity.AuditAdded, &account, evidence.NoRole, account.Privilege))
+		c.record(roleEntry(identity.AuditAdded, identity.AuditServiceAccount, account.Name, evidence.NoRole, account.Privilege))
 		return nil
 	})
 	return account, err
@@ -98,7 +96,7 @@ func (t *Tenancy) CreateServiceAccount(ctx context.Context, orgName string, by i
 func (t *Tenancy) UpdateServiceAccount(ctx context.Context, orgName string, by identity.Actor, seen identity.ServiceAccount, update func(*identity.ServiceAccount)) (identity.ServiceAccount, error) {
 	var account identity.ServiceAccount
 	err := t.change(ctx, orgName, by, func(c *orgChange) error {
-		read, err := t.accounts.GetVersioned(ctx, accountID(c.org.ID, seen.Name))
+		read, err := t.accounts.GetVersioned(ctx, idIn(c.org.ID, seen.Name))
 		if err != nil {
 			return err
 		}
@@ -112,7 +110,7 @@ func (t *Tenancy) UpdateServiceAccount(ctx context.Context, orgName string, by i
 		t.accounts.ReplaceIn(&c.batch, &account, read.Revision)
 		if old := read.Value.Privilege; old != account.Privilege {
 			c.remembered = true
-			c.record(accountEntry(identity.AuditChanged, &account, old, account.Privilege))
+			c.record(roleEntry(identity.AuditChanged, identity.AuditServiceAccount, account.Name, old, account.Privilege))
 		}
 		return nil
 	})
@@ -123,7 +121,7 @@ func (t *Tenancy) UpdateServiceAccount(ctx context.Context, orgName string, by i
 // working, as keys without an owner do.
 func (t *Tenancy) DeleteServiceAccount(ctx context.Context, orgName string, by identity.Actor, seen identity.ServiceAccount) error {
 	return t.change(ctx, orgName, by, func(c *orgChange) error {
-		id := accountID(c.org.ID, seen.Name)
+		id := idIn(c.org.ID, seen.Name)
 		read, err := t.accounts.GetVersioned(ctx, id)
 		if err != nil {
 			return err
@@ -133,15 +131,11 @@ func (t *Tenancy) DeleteServiceAccount(ctx context.Context, orgName string, by i
 			return storage.ErrNotFound
 		}
 		c.remembered = true
-		c.record(accountEntry(identity.AuditRemoved, &account, account.Privilege, evidence.NoRole))
+		c.record(roleEntry(identity.AuditRemoved, identity.AuditServiceAccount, account.Name, account.Privilege, evidence.NoRole))
 		t.accounts.CheckIn(&c.batch, id, read.Revision)
 		t.accounts.DeleteIn(&c.batch, id)
 		return nil
 	})
-}
-
-func accountEntry(event identity.AuditEvent, account *identity.ServiceAccount, old, role evidence.Role) identity.AuditEntry {
-	return identity.AuditEntry{Event: event, Subject: identity.AuditServiceAccount, Name: account.Name, OldRole: old, NewRole: role}
 }
 
 // requireShared refuses personal organizations, which only their user may be a member of.

@@ -69,9 +69,9 @@ func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenanc
 		organizations: storage.NewCollection(docs, organizationSchema, func(o *evidence.Organization) string { return o.Name },
 			func(o *evidence.Organization) map[string]any { return map[string]any{"created": o.CreatedAt} }),
 		accounts: storage.NewCollection(docs, accountSchema,
-			func(a *identity.ServiceAccount) string { return accountID(a.OrgID, a.Name) }, accountFields),
+			func(a *identity.ServiceAccount) string { return idIn(a.OrgID, a.Name) }, accountFields),
 		identityProviders: storage.NewCollection(docs, providerSchema,
-			func(p *identity.IdentityProvider) string { return providerID(p.OrgID, p.Name) }, providerFields),
+			func(p *identity.IdentityProvider) string { return idIn(p.OrgID, p.Name) }, providerFields),
 		invitations: storage.NewCollection(docs, invitationSchema, func(i *identity.Invitation) string { return i.Hash }, invitationFields),
 		auditLog:    storage.NewCollection(docs, auditSchema, func(e *identity.AuditEntry) string { return e.ID }, auditFields),
 		hooks: storage.NewCollection(docs, hookSchema, func(h *hook) string { return h.Hash },
@@ -116,40 +116,36 @@ func newVersion() version { return version{ID: versionID, Value: evidence.NewID(
 
 type versionWatch struct {
 	collection storage.Collection[version]
+	read       cache.TTL[struct{}] // has the version for as long as it counts as read
 
-	mu      sync.Mutex
-	checked time.Time
-	value   string
+	mu    sync.Mutex
+	value string
 }
 
 func newVersionWatch(docs storage.Documents) *versionWatch {
-	return &versionWatch{collection: storage.NewCollection(docs, versionSchema, func(v *version) string { return v.ID }, nil)}
-}
-
-// fresh reports whether the version was read within versionAge.
-func (w *versionWatch) fresh(now time.Time) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	// An age below zero means that the clock was set back.
-	age := now.Sub(w.checked)
-	return age >= 0 && age < versionAge
-}
-
-// look reads the version unless it is fresh, and calls forget if it has changed.
-func (w *versionWatch) look(ctx context.Context, now time.Time, forget func()) error {
-	if w.fresh(now) {
-		return nil
+	return &versionWatch{
+		read:       cache.NewTTL[struct{}](versionAge, 1),
+		collection: storage.NewCollection(docs, versionSchema, func(v *version) string { return v.ID }, nil),
 	}
+}
+
+// look returns the time. It reads the version unless that was done within versionAge, and clears the caches if it has
+// changed.
+func (t *Tenancy) look(ctx context.Context) (now time.Time, err error) {
+	now = t.clock()
 	// Several requests may read it at once; none waits for another's reading.
-	read, err := w.collection.GetOrZero(ctx, versionID)
-	if err != nil {
-		return err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if read.Value.Value != w.value {
-		forget()
-	}
-	w.value, w.checked = read.Value.Value, now
-	return nil
+	_, err = t.version.read.Load(versionID, now, func() (done struct{}, err error) {
+		read, err := t.version.collection.GetOrZero(ctx, versionID)
+		if err != nil {
+			return done, err
+		}
+		t.version.mu.Lock()
+		defer t.version.mu.Unlock()
+		if read.Value.Value != t.version.value {
+			t.forget()
+		}
+		t.version.value = read.Value.Value
+		return done, nil
+	})
+	return now, err
 }
