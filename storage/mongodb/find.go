@@ -21,13 +21,8 @@ func (db *DB) Find(ctx context.Context, schema *storage.Schema, query storage.Qu
 		return storage.Page{}, err
 	}
 	fieldsOnly := query.FieldsOnly || len(query.Where) > 0
-	err = command(ctx, func(ctx context.Context) error {
-		cursor, err := collection.Find(ctx, filter(scan, query.Equal), findOptions(scan, fieldsOnly))
-		if err != nil {
-			return err
-		}
-		return each(ctx, cursor, func(record storage.Record) bool { return scan.Add(record, len(record.Body)) })
-	})
+	err = each(ctx, collection, filter(scan, query.Equal), findOptions(scan, fieldsOnly),
+		func(record storage.Record) bool { return scan.Add(record, len(record.Body)) })
 	if err != nil {
 		return storage.Page{}, err
 	}

@@ -61,26 +61,29 @@ func findByID(ctx context.Context, collection *mongo.Collection, ids []string, m
 	o := options.Find().SetBatchSize(int32(len(ids))).SetSort(bson.D{{Key: "_id", Value: direction}})
 	found = make(map[string]storage.Record, len(ids))
 	all, bytes := true, 0
-	err = command(ctx, func(ctx context.Context) error {
-		cursor, err := collection.Find(ctx, filter, o)
-		if err != nil {
-			return err
+	err = each(ctx, collection, filter, o, func(record storage.Record) bool {
+		bytes += len(record.Body)
+		all = maxBytes == 0 || len(found) == 0 || bytes <= maxBytes
+		if all {
+			found[record.ID] = record
 		}
-		return each(ctx, cursor, func(record storage.Record) bool {
-			bytes += len(record.Body)
-			all = maxBytes == 0 || len(found) == 0 || bytes <= maxBytes
-			if all {
-				found[record.ID] = record
-			}
-			return all
-		})
+		return all
 	})
 	return found, all, err
 }
 
-// each calls take for the records of a cursor until it returns false, charges the records, and closes the cursor.
-func each(ctx context.Context, cursor *mongo.Cursor, take func(storage.Record) bool) (err error) {
-	defer func() { err = errors.Join(err, cursor.Close(context.WithoutCancel(ctx))) }()
+// each calls take for the records that a filter finds until it returns false, and charges the records: one command.
+func each(ctx context.Context, collection *mongo.Collection, filter bson.D, o *options.FindOptionsBuilder, take func(storage.Record) bool) error {
+	return command(ctx, func(ctx context.Context) error {
+		cursor, err := collection.Find(ctx, filter, o)
+		if err != nil {
+			return err
+		}
+		return errors.Join(takeAll(ctx, cursor, take), cursor.Close(context.WithoutCancel(ctx)))
+	})
+}
+
+func takeAll(ctx context.Context, cursor *mongo.Cursor, take func(storage.Record) bool) error {
 	for cursor.Next(ctx) {
 		var found document
 		if err := cursor.Decode(&found); err != nil {
@@ -110,18 +113,12 @@ func (db *DB) List(ctx context.Context, schema *storage.Schema, after string, li
 	o := options.Find().SetSort(bson.D{{Key: "_id", Value: 1}}).SetLimit(int64(limit)).SetBatchSize(int32(limit + 1))
 	var records []storage.Record
 	bytes := 0
-	err = command(ctx, func(ctx context.Context) error {
-		cursor, err := collection.Find(ctx, filter, o)
-		if err != nil {
-			return err
+	err = each(ctx, collection, filter, o, func(record storage.Record) bool {
+		if bytes += len(record.Body); len(records) > 0 && bytes > maxBytes {
+			return false
 		}
-		return each(ctx, cursor, func(record storage.Record) bool {
-			if bytes += len(record.Body); len(records) > 0 && bytes > maxBytes {
-				return false
-			}
-			records = append(records, record)
-			return true
-		})
+		records = append(records, record)
+		return true
 	})
 	if err != nil {
 		return nil, err
