@@ -20,7 +20,6 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/audit"
 	"attestry/evidence/snapshot"
-	"attestry/evidence/translog"
 	"attestry/storage"
 	"attestry/storage/environments"
 	"attestry/storage/filesystem"
@@ -282,7 +281,7 @@ func TestObjectsOfAllKindsOfDocumentsAreMissed(t *testing.T) {
 	s.must(s.store.Logs.Begin(t.Context(), org, "logs.example"))
 	log, err := s.store.Logs.GetVersioned(t.Context(), org)
 	s.must(err)
-	_, err = s.store.Logs.Commit(t.Context(), &log.Value, log.Revision, &logs.Change{Parts: []logs.Object{{Part: translog.Part{Width: translog.Width}, Key: put("tile")}}})
+	_, err = s.store.Logs.Commit(t.Context(), &log.Value, log.Revision, &logs.Change{Parts: []logs.Part{{Org: org, Path: "tile/0/000", Object: put("tile")}}})
 	s.must(err)
 	if _, found := s.verify(); found != "" {
 		t.Fatalf("found\n%s", found)

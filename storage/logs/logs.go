@@ -88,15 +88,15 @@ type Checkpoint struct {
 	At   float64 `json:"at"` // Unix seconds
 }
 
-// part is a full tile or bundle, which is an object.
-type part struct {
+// Part is a full tile or bundle, which is an object.
+type Part struct {
 	Org    string `json:"org"`
 	Path   string `json:"path"`
 	Object string `json:"object"` // key
 }
 
 // ObjectKeys returns the keys of the objects that the part names.
-func (p *part) ObjectKeys() []string { return []string{p.Object} }
+func (p *Part) ObjectKeys() []string { return []string{p.Object} }
 
 var (
 	logSchema = storage.NewSchema("log_states",
@@ -131,7 +131,7 @@ type Logs struct {
 	logs        storage.Collection[Log]
 	blocks      storage.Collection[block]
 	checkpoints storage.Collection[Checkpoint]
-	parts       storage.Collection[part]
+	parts       storage.Collection[Part]
 	progress    storage.Collection[progress]
 	cached      cache.LRU[[]byte]
 	halted      sync.Map // why logs are not continued, by their organizations
@@ -151,7 +151,7 @@ func New(docs storage.Documents, objects storage.Objects) *Logs {
 		checkpoints: storage.NewCollection(docs, checkpointSchema,
 			func(c *Checkpoint) string { return numbered(c.Org, c.Size) },
 			func(c *Checkpoint) map[string]any { return map[string]any{"org": c.Org, "size": c.Size} }),
-		parts:    storage.NewCollection(docs, partSchema, func(p *part) string { return p.Org + "/" + p.Path }, nil),
+		parts:    storage.NewCollection(docs, partSchema, func(p *Part) string { return p.Org + "/" + p.Path }, nil),
 		progress: storage.NewCollection(docs, progressSchema, func(p *progress) string { return p.Collection }, nil),
 	}
 }
@@ -204,19 +204,13 @@ func (l *Logs) Entries(ctx context.Context, log *Log, from, to int64) ([][]byte,
 	return texts[:to-from], nil
 }
 
-// Object is a full tile or bundle that is stored.
-type Object struct {
-	translog.Part
-	Key string
-}
-
 // PutPart stores the content of a full tile or bundle. It is found once Commit was told of it.
-func (l *Logs) PutPart(ctx context.Context, org string, of translog.Part, content []byte) (Object, error) {
+func (l *Logs) PutPart(ctx context.Context, org string, of translog.Part, content []byte) (Part, error) {
 	if of.Level == translog.Entries {
 		content = compressed(content)
 	}
 	stored, err := l.objects.Put(ctx, org, bytes.NewReader(content), int64(len(content)))
-	return Object{Part: of, Key: stored.Key}, err
+	return Part{Org: org, Path: of.Path(), Object: stored.Key}, err
 }
 
 // compressors are kept, as each takes up 1 MiB.
@@ -242,7 +236,7 @@ type Change struct {
 	Leaves []Leaf
 	Placed bool
 	// Parts are full now.
-	Parts []Object
+	Parts []Part
 	// Checkpoint was signed, nil if none was.
 	Checkpoint *Checkpoint
 }
@@ -260,9 +254,7 @@ func (l *Logs) Commit(ctx context.Context, log *Log, revision int64, change *Cha
 			l.places.PutIn(batch, place{Org: log.Org, Name: change.Leaves[i].name(), First: placed.First})
 		}
 	}
-	for _, one := range change.Parts {
-		l.parts.PutIn(batch, part{Org: log.Org, Path: one.Path(), Object: one.Key})
-	}
+	l.parts.PutIn(batch, change.Parts...)
 	if change.Checkpoint != nil {
 		l.checkpoints.AddIn(batch, *change.Checkpoint)
 	}

@@ -55,7 +55,7 @@ func NewAttestationTypes(docs storage.Documents, objects storage.Objects) *Attes
 		objects:     objects,
 		definitions: cache.NewLRU[attestation.Definition](maxDefinitionBytes),
 		heads: storage.NewCollection(docs, attestationTypeSchema,
-			func(t *evidence.AttestationType) string { return attestationTypeID(t.Org, t.Name) },
+			func(t *evidence.AttestationType) string { return idIn(t.Org, t.Name) },
 			func(t *evidence.AttestationType) map[string]any {
 				return map[string]any{"org": t.Org, "created": t.CreatedAt}
 			}),
@@ -69,10 +69,8 @@ func NewAttestationTypes(docs storage.Documents, objects storage.Objects) *Attes
 	}
 }
 
-func attestationTypeID(org, name string) string { return org + "/" + name }
-
 func attestationTypeVersionID(org, name string, version int) string {
-	return attestationTypeID(org, name) + "/" + strconv.Itoa(version)
+	return idIn(org, name) + "/" + strconv.Itoa(version)
 }
 
 // Put stores the next version of a type, which it makes or revives if need be, and returns the version's number.
@@ -130,7 +128,7 @@ func (a *AttestationTypes) show(ctx context.Context, fresh evidence.AttestationT
 			return err
 		}
 	}
-	_, err := a.heads.Update(ctx, attestationTypeID(fresh.Org, fresh.Name), func(head *evidence.AttestationType) error {
+	_, err := a.heads.Update(ctx, idIn(fresh.Org, fresh.Name), func(head *evidence.AttestationType) error {
 		if fresh.Version > head.Latest {
 			head.Latest, head.Description, head.Archived = fresh.Version, fresh.Description, false
 			head.LastModifiedAt = max(head.LastModifiedAt, fresh.Timestamp)
@@ -142,7 +140,7 @@ func (a *AttestationTypes) show(ctx context.Context, fresh evidence.AttestationT
 
 // Head returns a type without its versions, an archived one too, or ErrNotFound.
 func (a *AttestationTypes) Head(ctx context.Context, org, name string) (evidence.AttestationType, error) {
-	return a.heads.Get(ctx, attestationTypeID(org, name))
+	return a.heads.Get(ctx, idIn(org, name))
 }
 
 // Get returns a type, or ErrNotFound: one command, and one more per MaxMany versions.
@@ -202,7 +200,7 @@ func (a *AttestationTypes) LoadSchema(ctx context.Context, version *evidence.Att
 
 // Archive marks a type as archived, or returns ErrNotFound. Doing so again changes nothing.
 func (a *AttestationTypes) Archive(ctx context.Context, org, name string, now float64) error {
-	_, err := a.heads.Update(ctx, attestationTypeID(org, name), func(head *evidence.AttestationType) error {
+	_, err := a.heads.Update(ctx, idIn(org, name), func(head *evidence.AttestationType) error {
 		if !head.Archived {
 			head.Archived, head.LastModifiedAt = true, max(head.LastModifiedAt, now)
 		}

@@ -103,17 +103,15 @@ type Provenances struct {
 // NewProvenances binds the repository to an engine.
 func NewProvenances(docs storage.Documents) *Provenances {
 	return &Provenances{docs: docs, children: newChildren(docs), collection: storage.NewCollection(docs, provenanceSchema,
-		func(p *Provenance) string { return provenanceID(p.Org, p.Fingerprint) },
+		func(p *Provenance) string { return idIn(p.Org, p.Fingerprint) },
 		func(p *Provenance) map[string]any {
 			return map[string]any{"org": p.Org, "repo": p.Build.Repo, "built": p.Build.Time}
 		})}
 }
 
-func provenanceID(org, fingerprint string) string { return org + "/" + fingerprint }
-
 // LookUp returns the provenance of a fingerprint for AddIn, with revision 0 if there is none.
 func (p *Provenances) LookUp(ctx context.Context, org, fingerprint string) (storage.Versioned[Provenance], error) {
-	return p.collection.GetOrZero(ctx, provenanceID(org, fingerprint))
+	return p.collection.GetOrZero(ctx, idIn(org, fingerprint))
 }
 
 // AddIn adds to a batch that a record is noted. seen is what LookUp returned.
@@ -189,7 +187,7 @@ func (p *Provenances) Children(ctx context.Context, org string, fingerprints []s
 }
 
 func (p *Provenances) ofArtifacts(ctx context.Context, org string, fingerprints []string) ([]Provenance, error) {
-	return p.collection.GetMany(ctx, storage.Map(fingerprints, func(fingerprint string) string { return provenanceID(org, fingerprint) }))
+	return p.collection.GetMany(ctx, storage.Map(fingerprints, func(fingerprint string) string { return idIn(org, fingerprint) }))
 }
 
 // BuildQuery asks for builds between two times in Unix seconds, both included, newest first.

@@ -40,14 +40,12 @@ func NewRepos(docs storage.Documents, clock evidence.Clock) *Repos {
 		clock:    clock,
 		reported: cache.NewTTL[evidence.Repo](repoCacheAge, repoCacheSize),
 		collection: storage.NewCollection(docs, repoSchema,
-			func(r *evidence.Repo) string { return repoDocument(r.Org, r.ID) },
+			func(r *evidence.Repo) string { return idIn(r.Org, r.ID) },
 			func(r *evidence.Repo) map[string]any {
 				return map[string]any{"org": r.Org, "name": r.Name, "created": r.CreatedAt}
 			}),
 	}
 }
-
-func repoDocument(org, id string) string { return org + "/" + id }
 
 // Report makes the repository of info, or updates it with info; at is the time in Unix seconds. Info without a provider
 // joins the repository of its external id and host, and a repository without a provider gets the first one that is
@@ -77,7 +75,7 @@ var (
 func (r *Repos) record(ctx context.Context, org string, info evidence.RepoInfo, at float64) (evidence.Repo, error) {
 	adoptable := "" // id of the first document that may be adopted
 	for ordinal := 0; ; {
-		id := repoDocument(org, info.RepoID(org, ordinal))
+		id := idIn(org, info.RepoID(org, ordinal))
 		repo, err := r.collection.Update(ctx, id, applyInfo(info, at, false))
 		switch {
 		case errors.Is(err, errAdoptableRepo):
@@ -132,12 +130,12 @@ func reportKey(org string, info evidence.RepoInfo) (string, error) {
 
 // Get returns the repository of an organization with an id, or ErrNotFound.
 func (r *Repos) Get(ctx context.Context, org, id string) (evidence.Repo, error) {
-	return r.collection.Get(ctx, repoDocument(org, id))
+	return r.collection.Get(ctx, idIn(org, id))
 }
 
 // GetMany returns repositories of an organization by id; unknown ones are left out.
 func (r *Repos) GetMany(ctx context.Context, org string, ids []string) (map[string]evidence.Repo, error) {
-	found, err := r.collection.GetMany(ctx, storage.Map(ids, func(id string) string { return repoDocument(org, id) }))
+	found, err := r.collection.GetMany(ctx, storage.Map(ids, func(id string) string { return idIn(org, id) }))
 	return storage.ByKey(found, func(repo *evidence.Repo) string { return repo.ID }), err
 }
 
@@ -154,7 +152,7 @@ func (r *Repos) List(ctx context.Context, org string) ([]evidence.Repo, error) {
 
 // SetTags removes and then sets tags of a repository, or returns ErrNotFound.
 func (r *Repos) SetTags(ctx context.Context, org, id string, set map[string]string, remove []string) error {
-	_, err := r.collection.Update(ctx, repoDocument(org, id), func(repo *evidence.Repo) (err error) {
+	_, err := r.collection.Update(ctx, idIn(org, id), func(repo *evidence.Repo) (err error) {
 		repo.Tags, err = evidence.ChangeTags(repo.Tags, set, remove)
 		return err
 	})

@@ -59,11 +59,9 @@ func NewTemplates(docs storage.Documents, objects storage.Objects) *Templates {
 		empty:   StoredTemplate{ID: template.ID([]byte(template.Empty)), Content: []byte(template.Empty), Template: empty},
 		cache:   cache.NewLRU[StoredTemplate](maxCachedTemplates),
 		collection: storage.NewCollection(docs, templateSchema,
-			func(t *templateRecord) string { return templateKey(t.Org, t.ID) }, nil),
+			func(t *templateRecord) string { return idIn(t.Org, t.ID) }, nil),
 	}
 }
-
-func templateKey(org, id string) string { return org + "/" + id }
 
 // Put parses a template, stores it unless it exists, and returns its id: one command at most. A wrong template is a
 // *yamlfile.Error.
@@ -100,7 +98,7 @@ func (t *Templates) Get(ctx context.Context, org, id string) (StoredTemplate, er
 	if known, ok := t.known(org, id); ok {
 		return known, nil
 	}
-	record, err := t.collection.Get(ctx, templateKey(org, id))
+	record, err := t.collection.Get(ctx, idIn(org, id))
 	if err != nil {
 		return StoredTemplate{}, err
 	}
@@ -130,7 +128,7 @@ func (t *Templates) missing(org string, ids []string, yield func(StoredTemplate)
 		if known, ok := t.known(org, id); ok {
 			yield(known)
 		} else {
-			missing = append(missing, templateKey(org, id))
+			missing = append(missing, idIn(org, id))
 		}
 	}
 	return missing
@@ -155,7 +153,7 @@ func (t *Templates) known(org, id string) (StoredTemplate, bool) {
 	if id == t.empty.ID {
 		return t.empty, true
 	}
-	return t.cache.Get(templateKey(org, id))
+	return t.cache.Get(idIn(org, id))
 }
 
 func (t *Templates) load(ctx context.Context, record templateRecord) (StoredTemplate, error) {
@@ -188,5 +186,5 @@ func damagedTemplate(id string, cause error) error {
 }
 
 func (t *Templates) keep(org string, stored StoredTemplate) {
-	t.cache.Put(templateKey(org, stored.ID), stored, len(stored.Content)+templateOverhead)
+	t.cache.Put(idIn(org, stored.ID), stored, len(stored.Content)+templateOverhead)
 }

@@ -27,13 +27,11 @@ type TrailEvents struct {
 // NewTrailEvents binds the repository to an engine.
 func NewTrailEvents(docs storage.Documents, outbox Outbox) *TrailEvents {
 	return &TrailEvents{docs: docs, outbox: outbox, collection: storage.NewCollection(docs, trailEventSchema,
-		func(e *evidence.TrailEvent) string { return trailEventID(e.Trail, e.ID) },
+		func(e *evidence.TrailEvent) string { return idIn(e.Trail, e.ID) },
 		func(e *evidence.TrailEvent) map[string]any {
 			return map[string]any{"org": e.Org, "trail": e.Trail, "time": e.Time}
 		})}
 }
-
-func trailEventID(trail, id string) string { return trail + "/" + id }
 
 // Add stores events and notifies actions of them; those that exist stay as they are.
 func (e *TrailEvents) Add(ctx context.Context, events ...evidence.TrailEvent) error {
@@ -78,7 +76,7 @@ func (e *TrailEvents) Extent(ctx context.Context, org string, trails []string) (
 
 // Missing returns the references to events that are not stored.
 func (e *TrailEvents) Missing(ctx context.Context, refs []TrailEventRef) ([]TrailEventRef, error) {
-	found, err := e.collection.GetMany(ctx, storage.Map(refs, func(ref TrailEventRef) string { return trailEventID(ref.Trail, ref.ID) }))
+	found, err := e.collection.GetMany(ctx, storage.Map(refs, func(ref TrailEventRef) string { return idIn(ref.Trail, ref.ID) }))
 	if err != nil {
 		return nil, err
 	}

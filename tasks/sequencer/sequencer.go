@@ -194,12 +194,12 @@ func (r *run) add(ctx context.Context, change *logs.Change) error {
 }
 
 // putBundle stores the bundle that ends with the texts.
-func (s *Sequencer) putBundle(ctx context.Context, log *logs.Log, texts [][]byte) (logs.Object, error) {
+func (s *Sequencer) putBundle(ctx context.Context, log *logs.Log, texts [][]byte) (logs.Part, error) {
 	from, before := log.Tree.Size-translog.Width, log.Tree.Size-int64(len(texts))
 	if from < before {
 		earlier, err := s.logs.Entries(ctx, log, from, before)
 		if err != nil {
-			return logs.Object{}, err
+			return logs.Part{}, err
 		}
 		texts = append(earlier, texts...)
 	}
