@@ -299,8 +299,10 @@ func (v *Validator) checkString(s *huma.Schema, value any, at string, found Find
 		found.Add(at, controlsText, value)
 	case s.Pattern != "" && !v.matches(s.Pattern, text):
 		found.Add(at, "String should match pattern '"+s.Pattern+"'", value)
-	default:
-		checkURL(s.Format, text, at, found)
+	case urlFaults[s.Format] != nil:
+		if fault := urlFaults[s.Format](text); fault != "" {
+			found.Add(at, fault, text)
+		}
 	}
 	return value
 }
@@ -330,21 +332,10 @@ func hasControls(text string) bool {
 	})
 }
 
-// checkURL checks the formats of texts that are shown to people as links. uri is an
+// urlFaults say what is wrong with texts that are shown to people as links, by their format. uri is an
 // absolute URL; the others may be empty or without a scheme.
-func checkURL(format, text, at string, found Findings) {
-	fault := ""
-	switch format {
-	case "uri":
-		fault = evidence.AbsoluteURLFault(text)
-	case "uri-reference":
-		fault = evidence.LinkFault(text)
-	case "repository-url":
-		fault = evidence.RepoURLFault(text)
-	}
-	if fault != "" {
-		found.Add(at, fault, text)
-	}
+var urlFaults = map[string]func(string) string{
+	"uri": evidence.AbsoluteURLFault, "uri-reference": evidence.LinkFault, "repository-url": evidence.RepoURLFault,
 }
 
 func (v *Validator) matches(pattern, text string) bool {

@@ -313,8 +313,3 @@ func (k *Kind[T]) rename(ctx context.Context, id string, revision int64, name st
 	_, err = k.Things.Replace(ctx, thing, revision)
 	return err
 }
-
-func (k *Kind[T]) archive(ctx context.Context, id string, at float64) error {
-	_, err := k.Things.Update(ctx, id, storage.WithoutError(func(thing *T) { k.Archive(thing, at) }))
-	return err
-}

@@ -157,7 +157,8 @@ func (n *registry[T]) finishArchive(ctx context.Context, entry Entry) error {
 	if err := n.archiveOthers(ctx, entry); err != nil {
 		return err
 	}
-	if err := n.kind.archive(ctx, entry.ID, entry.Change.At); err != nil {
+	archive := storage.WithoutError(func(thing *T) { n.kind.Archive(thing, entry.Change.At) })
+	if _, err := n.kind.Things.Update(ctx, entry.ID, archive); err != nil {
 		return err
 	}
 	if err := n.archiveOthers(ctx, entry); err != nil {
