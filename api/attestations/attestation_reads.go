@@ -15,6 +15,7 @@ import (
 	"attestry/evidence/attestation"
 	"attestry/evidence/pattern"
 	"attestry/storage"
+	"attestry/storage/names"
 	"attestry/storage/pipelines"
 )
 
@@ -160,17 +161,13 @@ func storedType(kind string) string {
 
 // flowsNamed returns the ids of the flows of these names, nil when there are no
 // names.
-func (h *handlers) flowsNamed(ctx context.Context, org evidence.OrgAccess, names []string) ([]string, error) {
-	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == "" })
-	if len(names) == 0 {
+func (h *handlers) flowsNamed(ctx context.Context, org evidence.OrgAccess, asked []string) ([]string, error) {
+	asked = slices.DeleteFunc(slices.Clone(asked), func(name string) bool { return name == "" })
+	if len(asked) == 0 {
 		return nil, nil
 	}
-	refs, err := h.Flows.ResolveMany(ctx, org.OrgID, resource.SortUnique(names))
-	ids := make([]string, 0, len(refs))
-	for _, ref := range refs {
-		ids = append(ids, ref.ID)
-	}
-	return resource.SortUnique(ids), err
+	refs, err := h.Flows.ResolveMany(ctx, org.OrgID, resource.SortUnique(asked))
+	return resource.UniqueOf(refs, func(ref *names.Entry) string { return ref.ID }), err
 }
 
 func checkRegex(text string) error {

@@ -194,18 +194,14 @@ func (h *handlers) postAttestationType(ctx context.Context, _ *server.OrgPath, f
 // valid: the type must not be created without the schema that its file was to have.
 func readSchema(ctx context.Context, f *server.Form[CustomAttestationTypePostInput]) (json.RawMessage, error) {
 	var schema json.RawMessage
-	err := f.Files(func(file server.FormFile) error {
-		read, err := server.ReadFile(ctx, file, server.FileLimit)
-		if err != nil {
-			return err
-		}
+	err := server.ReadFiles(ctx, f.Files, server.FileLimit, func(read []byte) error {
 		if jsontext.Invalid(read) >= 0 {
 			return evidence.FieldError(schemaField, "%s [input: %s]", validation.UnreadableText, schemaField)
 		}
 		if path, key, repeated := jsontext.Repeated(read); repeated {
 			return evidence.FieldError(validation.Join(schemaField, path), "%s [input: %s]", jsontext.RepeatedText, validation.Cut(key))
 		}
-		schema = json.RawMessage(read)
+		schema = read
 		return nil
 	})
 	return schema, err

@@ -102,11 +102,7 @@ func (h *handlers) putNamedPolicy(ctx context.Context, in *NamedPolicyPath, f *s
 func (h *handlers) storePolicy(ctx context.Context, change governance.Change, files func(func(server.FormFile) error) error) (*server.StatusAnswer[PolicyResponse], error) {
 	org := server.Access(ctx)
 	change.Org, change.By, change.At = org.OrgID, server.Principal(ctx).Name, math.Floor(evidence.Seconds(h.Clock()))
-	err := files(func(file server.FormFile) error {
-		content, err := server.ReadFile(ctx, file, policy.MaxSize)
-		if err != nil {
-			return err
-		}
+	err := server.ReadFiles(ctx, files, policy.MaxSize, func(content []byte) error {
 		parsed, err := h.checkPolicy(ctx, content)
 		if err != nil {
 			return err
@@ -210,9 +206,8 @@ func (h *handlers) consumingEnvironments(ctx context.Context) (map[string][]stri
 func (h *handlers) showPolicy(history governance.History, consuming map[string][]string) PolicyResponse {
 	var shown []policy.Version // without their content
 	versions := server.ListOf(h.BatchBytes, history.Versions, func(_ context.Context, batch []policy.Version) ([]VersionedPolicy, error) {
-		listed := make([]VersionedPolicy, 0, len(batch))
+		listed := resource.Map(batch, showPolicyVersion)
 		for _, version := range batch {
-			listed = append(listed, showPolicyVersion(&version))
 			version.Content = nil
 			shown = append(shown, version)
 		}

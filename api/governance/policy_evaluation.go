@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
+	"sync/atomic"
 
 	"attestry/api/assessment"
 	"attestry/api/jsonstream"
@@ -13,6 +13,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/policy"
 	"attestry/evidence/snapshot"
+	"attestry/storage/cache"
 )
 
 // EvaluatePolicyInput is the data of evaluate_policy (docs/semantics.md 18.9).
@@ -73,11 +74,8 @@ func (h *handlers) evaluatePolicy(ctx context.Context, _ *server.OrgPath, f *ser
 		return nil, evidence.FieldError("environment_name", "Give either environment_name or fingerprint [input: %s]", f.Data.EnvironmentName)
 	}
 	var parsed *policy.Policy
-	err = f.Files(func(file server.FormFile) error {
-		content, err := server.ReadFile(ctx, file, policy.MaxSize)
-		if err == nil {
-			parsed, err = h.checkPolicy(ctx, content)
-		}
+	err = server.ReadFiles(ctx, f.Files, policy.MaxSize, func(content []byte) error {
+		parsed, err = h.checkPolicy(ctx, content)
 		return err
 	})
 	if err != nil {
@@ -205,27 +203,22 @@ func (h *handlers) showEvaluated(run *dryRun, artifact *snapshot.Artifact, asses
 const maxDryRuns = 2
 
 // dryRuns counts the dry runs that are under way, by organization.
-type dryRuns struct {
-	mu       sync.Mutex
-	underWay map[string]int
+type dryRuns struct{ cache.Shared[atomic.Int32] }
+
+func newDryRuns() dryRuns {
+	return dryRuns{cache.NewShared(func() *atomic.Int32 { return new(atomic.Int32) })}
 }
 
 // enter counts a dry run until leave is called. Too many are Unavailable.
-func (d *dryRuns) enter(org string) (leave func(), err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.underWay[org] >= maxDryRuns {
+func (d dryRuns) enter(org string) (leave func(), err error) {
+	underWay, release := d.Use(org)
+	leave = func() {
+		underWay.Add(-1)
+		release()
+	}
+	if underWay.Add(1) > maxDryRuns {
+		leave()
 		return nil, evidence.Busy("Too many evaluations of this organization are under way, please try again.")
 	}
-	if d.underWay == nil {
-		d.underWay = map[string]int{}
-	}
-	d.underWay[org]++
-	return func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if d.underWay[org]--; d.underWay[org] == 0 {
-			delete(d.underWay, org)
-		}
-	}, nil
+	return leave, nil
 }

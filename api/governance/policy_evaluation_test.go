@@ -106,7 +106,7 @@ func TestDryRunEndsWithTheRequest(t *testing.T) {
 }
 
 func TestDryRunsOfAnOrganizationAreFew(t *testing.T) {
-	var d dryRuns
+	d := newDryRuns()
 	var leave func()
 	for range maxDryRuns {
 		var err error

@@ -13,7 +13,7 @@ type handlers struct {
 
 // Routes are those of policies and controls.
 func Routes(base *resource.Base) []server.Route {
-	h := &handlers{Base: base}
+	h := &handlers{Base: base, dryRuns: newDryRuns()}
 	return server.Routes(map[string]server.Binder{
 		"list_policies":                  server.Handle(h.listPolicies),
 		"put_policy":                     server.WithForm("payload", []string{policyField}, h.putPolicy),

@@ -67,13 +67,8 @@ const templateField = "template_file"
 
 // templateOf stores the template among the files of a form and returns its id, ""
 // when there is none. A template that is wrong is a *yamlfile.Error.
-func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files func(func(server.FormFile) error) error) (string, error) {
-	id := ""
-	err := files(func(file server.FormFile) error {
-		content, err := server.ReadFile(ctx, file, template.MaxSize)
-		if err != nil {
-			return err
-		}
+func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files func(func(server.FormFile) error) error) (id string, err error) {
+	err = server.ReadFiles(ctx, files, template.MaxSize, func(content []byte) error {
 		id, err = h.Templates.Put(ctx, org.OrgID, content)
 		return err
 	})

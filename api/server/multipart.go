@@ -313,9 +313,19 @@ func partTooLarge(name string, limit int64) error {
 // documentMultiple is what each byte of a document becomes, at most, while it is parsed.
 const documentMultiple = 32
 
-// ReadFile reads a YAML or JSON file of at most limit bytes, if there is memory for it to be parsed. Of a greater one
-// the rest is read as well, as a file beyond FileLimit has its own error.
-func ReadFile(ctx context.Context, file FormFile, limit int) ([]byte, error) {
+// ReadFiles calls take with what the YAML or JSON files of a form hold, each of at most limit bytes, if there is memory
+// for it to be parsed. Of a greater one the rest is read as well, as a file beyond FileLimit has its own error.
+func ReadFiles(ctx context.Context, files func(func(FormFile) error) error, limit int, take func([]byte) error) error {
+	return files(func(file FormFile) error {
+		content, err := readFile(ctx, file, limit)
+		if err != nil {
+			return err
+		}
+		return take(content)
+	})
+}
+
+func readFile(ctx context.Context, file FormFile, limit int) ([]byte, error) {
 	m := RequestOf(ctx).Memory
 	content, err := m.ReadAll(file, limit+1)
 	if err == nil && len(content) > limit {
