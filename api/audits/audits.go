@@ -23,31 +23,17 @@ type handlers struct {
 
 // Routes are those of audits.
 func Routes(base *resource.Base) []server.Route {
-	h := &handlers{Base: base, population: population.NewReader(base.Store)}
+	h := &handlers{Base: base, population: population.NewReader(base.Store, base.BatchBytes)}
+	h.population.Release = func(ctx context.Context) { server.RequestOf(ctx).Memory.Rewind(0) }
 	return server.Routes(map[string]server.Binder{
 		"list_audits":               server.Handle(h.listAudits),
 		"create_audit":              server.WithBody(h.createAudit),
-		"get_audit":                 resource.Found(h.loadPeriod, h.getAudit),
-		"list_audit_population":     resource.Found(h.loadPeriod, h.listPopulation),
-		"download_audit_population": resource.Found(h.loadPeriod, h.downloadPopulation),
-		"draw_audit_sample":         resource.Found(h.loadPeriod, h.drawSample),
-		"get_audit_totals":          resource.Found(h.loadPeriod, h.getTotals),
+		"get_audit":                 resource.Found(h.LoadPeriod, h.getAudit),
+		"list_audit_population":     resource.Found(h.LoadPeriod, h.listPopulation),
+		"download_audit_population": resource.Found(h.LoadPeriod, h.downloadPopulation),
+		"draw_audit_sample":         resource.Found(h.LoadPeriod, h.drawSample),
+		"get_audit_totals":          resource.Found(h.LoadPeriod, h.getTotals),
 	})
-}
-
-// AuditPath is the path of an operation on an audit.
-type AuditPath struct {
-	server.OrgPath
-	Audit string `path:"audit_name" doc:"Name of the audit."`
-}
-
-// Place is the name of the audit.
-func (p AuditPath) Place() string { return p.Audit }
-
-func (h *handlers) loadPeriod(ctx context.Context, name string) (period.Period, error) {
-	org := server.Access(ctx)
-	found, err := h.Periods.Get(ctx, period.Key(org.OrgID, name))
-	return found, resource.NotFound(err, "Audit named '%s' does not exist for organization '%s'", name, org.OrgName)
 }
 
 // AuditPostInput is the body of create_audit.
@@ -175,7 +161,7 @@ type AuditCheckpoint struct {
 	Note      string  `json:"note" doc:"As it was signed."`
 }
 
-func (h *handlers) getAudit(ctx context.Context, _ *AuditPath, p period.Period) (*server.Answer[AuditResponse], error) {
+func (h *handlers) getAudit(ctx context.Context, _ *resource.AuditPath, p period.Period) (*server.Answer[AuditResponse], error) {
 	shown, err := h.show(ctx, []period.Period{p})
 	if err != nil {
 		return nil, err

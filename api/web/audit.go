@@ -21,10 +21,10 @@ type auditPage struct {
 	Org   string
 	Audit audits.AuditResponse
 	// Rows are those of the page or of the sample, which is of Size rows and was drawn by Seed.
-	Rows       []audits.SampledRow
+	Rows       []population.SampledRow
 	Sampled    bool
 	Size, Seed string
-	Strata     []audits.SampleStratum
+	Strata     []population.Stratum
 	By         string
 	// Finding selects the rows.
 	Finding  string
@@ -66,10 +66,10 @@ func (a *auditPage) readSample(p *page, address string) error {
 	if a.By != "" {
 		query.Set("by", a.By)
 	}
-	var found audits.SampleResponse
+	var found population.Sample
 	p.APIPath = address + "/sample?" + query.Encode()
 	err := p.Get(p.APIPath, &found)
-	a.Sampled, a.Rows, a.Strata, a.Total = true, found.Sample, found.Strata, int64(found.Population)
+	a.Sampled, a.Rows, a.Strata, a.Total = true, found.Rows, found.Strata, int64(found.Population)
 	return err
 }
 
@@ -83,7 +83,7 @@ func (a *auditPage) readPopulation(p *page, address string) error {
 	p.APIPath = address + "/population?" + query.Encode()
 	err := p.Get(p.APIPath, &found)
 	for _, row := range found.Population {
-		a.Rows = append(a.Rows, audits.SampledRow{Row: row})
+		a.Rows = append(a.Rows, population.SampledRow{Row: row})
 	}
 	number, _ := strconv.Atoi(query.Get("page"))
 	a.Total, a.Pager = found.TotalCount, p.Pager("page", number, found.TotalPages)

@@ -23,26 +23,74 @@ const (
 	approverBytes = 4 << 20
 )
 
-// Reader reads the populations of periods.
-type Reader struct{ store *app.Store }
+// Reader reads the populations of periods, page by page.
+type Reader struct {
+	store *app.Store
+	// PageBytes is how much it reads at a time. Release is called before each page of a whole period: nothing that was read
+	// before is needed any more.
+	PageBytes int
+	Release   func(context.Context)
+}
 
-// NewReader reads from a store.
-func NewReader(store *app.Store) *Reader { return &Reader{store: store} }
+// NewReader reads so many bytes at a time from a store.
+func NewReader(store *app.Store, pageBytes int) *Reader {
+	return &Reader{store: store, PageBytes: pageBytes, Release: func(context.Context) {}}
+}
 
 // Query asks for the deployments of a period, oldest first.
 func Query(p *period.Period) environments.DeploymentQuery {
 	return environments.DeploymentQuery{Org: p.Org, Environments: p.Environments, From: p.From, To: p.Last(), OldestFirst: true}
 }
 
-// Walk returns the rows of the next deployments behind a cursor, as many as fit maxBytes, and the next cursor. Both are "" at
-// the beginning and the end. It takes as many commands for a thousand deployments as for one.
-func (r *Reader) Walk(ctx context.Context, p *period.Period, after string, maxBytes int) ([]Row, string, error) {
-	found, next, err := r.store.Deployments.Walk(ctx, Query(p), after, maxBytes)
+// Walk returns the rows of the next deployments behind a cursor, and the next cursor. Both are "" at the beginning and the end.
+// It takes as many commands for a thousand deployments as for one.
+func (r *Reader) Walk(ctx context.Context, p *period.Period, after string) ([]Row, string, error) {
+	found, next, err := r.store.Deployments.Walk(ctx, Query(p), after, r.PageBytes)
 	if err != nil {
 		return nil, "", err
 	}
 	rows, err := r.Describe(ctx, p.Org, found)
 	return rows, next, err
+}
+
+// Each calls yield for all rows of a period.
+func (r *Reader) Each(ctx context.Context, p *period.Period, yield func(*Row) error) error {
+	return each(ctx, r, yield, func(after string) ([]Row, string, error) { return r.Walk(ctx, p, after) })
+}
+
+// each calls yield for all that a list has.
+func each[T any](ctx context.Context, r *Reader, yield func(*T) error, read func(after string) ([]T, string, error)) error {
+	for after, more := "", true; more; more = after != "" {
+		r.Release(ctx)
+		found, next, err := read(after)
+		if err != nil {
+			return err
+		}
+		for i := range found {
+			if err := yield(&found[i]); err != nil {
+				return err
+			}
+		}
+		after = next
+	}
+	return nil
+}
+
+// Totals counts what happened in a period, at a time in Unix seconds. It reads the whole period.
+func (r *Reader) Totals(ctx context.Context, p *period.Period, now float64) (totals Totals, err error) {
+	if err := r.Each(ctx, p, totals.Add); err != nil {
+		return totals, err
+	}
+	for _, id := range p.Environments {
+		bounds := environments.EventRange{Environment: id, From: p.From, To: p.Last()}
+		if err := each(ctx, r, totals.addEvent, func(after string) ([]snapshot.Event, string, error) {
+			return r.store.Events.Walk(ctx, bounds, after, r.PageBytes)
+		}); err != nil {
+			return totals, err
+		}
+	}
+	totals.Sum(p, now)
+	return totals, nil
 }
 
 // Describe makes the rows of deployments of an organization, by its id, in their order.

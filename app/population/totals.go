@@ -37,7 +37,7 @@ type LeadTimes struct {
 }
 
 // Add counts a row.
-func (t *Totals) Add(row *Row) {
+func (t *Totals) Add(row *Row) error {
 	if t.By == nil {
 		t.By = map[string]int{}
 	}
@@ -54,10 +54,10 @@ func (t *Totals) Add(row *Row) {
 	if row.LeadTime != nil && row.Kind != snapshot.Restart {
 		t.leads = append(t.leads, *row.LeadTime)
 	}
+	return nil
 }
 
-// AddEvent counts an entry of an event log.
-func (t *Totals) AddEvent(event *snapshot.Event) {
+func (t *Totals) addEvent(event *snapshot.Event) error {
 	t.Events.Total++
 	switch kind := event.Type; {
 	case kind.Started():
@@ -67,6 +67,7 @@ func (t *Totals) AddEvent(event *snapshot.Event) {
 	default:
 		t.Events.Changed++
 	}
+	return nil
 }
 
 // Sum computes the figures of a period from what was counted, at a time in Unix seconds.

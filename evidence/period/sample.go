@@ -14,8 +14,16 @@ var sizes = map[string]int{"yearly": 1, "quarterly": 2, "monthly": 2, "weekly": 
 // SizeFor is the usual size of a sample of what is done that often, 0 for a frequency that is not known.
 func SizeFor(frequency string) int { return sizes[frequency] }
 
+// Draw says which sample is drawn: so many rows, of each environment if it is to be, by a seed that the auditor chooses.
+type Draw struct {
+	Seed          string `json:"seed"`
+	Size          int    `json:"size" doc:"How many rows, or how many of each environment."`
+	ByEnvironment bool   `json:"by_environment"`
+}
+
 // Drawn is a member of a sample.
 type Drawn struct {
+	// Stratum is the environment that it was drawn of, "" if it was drawn of all.
 	Stratum string
 	ID      string
 	// Rank is the SHA-256 of the seed, a line feed and the id, in hexadecimal digits.
@@ -24,32 +32,34 @@ type Drawn struct {
 
 // Sample draws, of each stratum, the ids whose ranks come first.
 type Sample struct {
-	seed string
-	size int
+	Draw
 	kept map[string][]Drawn
 	// Sizes is how many ids each stratum has.
 	Sizes map[string]int
 }
 
-// NewSample begins a sample of so many ids of each stratum.
-func NewSample(seed string, size int) *Sample {
-	return &Sample{seed: seed, size: size, kept: map[string][]Drawn{}, Sizes: map[string]int{}}
+// NewSample begins a sample.
+func NewSample(draw Draw) *Sample {
+	return &Sample{Draw: draw, kept: map[string][]Drawn{}, Sizes: map[string]int{}}
 }
 
-// Add adds an id of the population.
-func (s *Sample) Add(stratum, id string) {
-	sum := sha256.Sum256([]byte(s.seed + "\n" + id))
-	s.Sizes[stratum]++
-	kept := append(s.kept[stratum], Drawn{Stratum: stratum, ID: id, Rank: hex.EncodeToString(sum[:])})
-	if len(kept) > 2*s.size+1000 {
+// Add adds an id of the population, of an environment.
+func (s *Sample) Add(environment, id string) {
+	if !s.ByEnvironment {
+		environment = ""
+	}
+	sum := sha256.Sum256([]byte(s.Seed + "\n" + id))
+	s.Sizes[environment]++
+	kept := append(s.kept[environment], Drawn{Stratum: environment, ID: id, Rank: hex.EncodeToString(sum[:])})
+	if len(kept) > 2*s.Size+1000 {
 		kept = s.first(kept)
 	}
-	s.kept[stratum] = kept
+	s.kept[environment] = kept
 }
 
 func (s *Sample) first(kept []Drawn) []Drawn {
 	slices.SortFunc(kept, func(a, b Drawn) int { return cmp.Compare(a.Rank, b.Rank) })
-	return kept[:min(len(kept), s.size)]
+	return kept[:min(len(kept), s.Size)]
 }
 
 // Drawn is the sample, by stratum and then by rank.

@@ -1,0 +1,46 @@
+package resource
+
+import (
+	"context"
+	"strconv"
+
+	"attestry/api/server"
+	"attestry/api/validation"
+	"attestry/evidence/period"
+)
+
+// AuditPath is the path of an operation on an audit.
+type AuditPath struct {
+	server.OrgPath
+	Audit string `path:"audit_name" doc:"Name of the audit."`
+}
+
+// Place is the name of the audit.
+func (p AuditPath) Place() string { return p.Audit }
+
+// LoadPeriod reads the period of an audit, or answers that there is none.
+func (b *Base) LoadPeriod(ctx context.Context, name string) (period.Period, error) {
+	org := server.Access(ctx)
+	found, err := b.Periods.Get(ctx, period.Key(org.OrgID, name))
+	return found, NotFound(err, "Audit named '%s' does not exist for organization '%s'", name, org.OrgName)
+}
+
+// SampleQuery says which sample is drawn. It is exported because huma passes over embedded types that are not.
+type SampleQuery struct {
+	Seed      string `query:"seed" maxLength:"1000" doc:"Any text, which the auditor chooses."`
+	Size      int    `query:"size" minimum:"1" maximum:"1000" doc:"How many rows."`
+	Frequency string `query:"frequency" enum:"yearly,quarterly,monthly,weekly,daily,many_daily" doc:"The usual size for what happens so often, instead of a size: 1, 2, 2, 5, 25 or 40."`
+	By        string `query:"by" enum:"environment" doc:"Draws so many rows of each environment, all where there are fewer."`
+}
+
+// Draw is the sample that the query asks for.
+func (q *SampleQuery) Draw() (period.Draw, error) {
+	draw := period.Draw{Seed: q.Seed, Size: q.Size, ByEnvironment: q.By != ""}
+	if q.Frequency != "" {
+		draw.Size = period.SizeFor(q.Frequency)
+	}
+	if (q.Size == 0) == (q.Frequency == "") {
+		return draw, validation.Fault("query.size", "Exactly one of size and frequency is needed", strconv.Itoa(q.Size))
+	}
+	return draw, nil
+}
