@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -62,4 +63,13 @@ func Shorten(text string, most int) string {
 		most--
 	}
 	return text[:most] + "…"
+}
+
+// EscapeFormula keeps spreadsheets from running a cell of a CSV file as a formula: reporters choose the names, and auditors
+// open the file. Spreadsheets do not show the quote before it.
+func EscapeFormula(cell string) string {
+	if cell != "" && strings.ContainsRune("=+-@\t\r\n", rune(cell[0])) {
+		return "'" + cell
+	}
+	return cell
 }

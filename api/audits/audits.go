@@ -170,17 +170,9 @@ func (h *handlers) getAudit(ctx context.Context, _ *resource.AuditPath, p period
 	if body.Deployments, err = h.Deployments.Count(ctx, population.Query(&p)); err != nil {
 		return nil, err
 	}
-	last, err := h.Logs.At(ctx, p.Org, p.From)
-	if err != nil {
-		return nil, err
-	}
-	body.LogBegin.Value = showCheckpoint(&last)
-	if last, err = h.Logs.At(ctx, p.Org, p.Last()); err != nil {
-		return nil, err
-	}
-	next, err := h.Logs.Covering(ctx, p.Org, last.Size+1)
-	body.LogEnd.Value = showCheckpoint(&next)
-	return server.Answered(body), storage.IgnoreMissing(err)
+	begin, end, err := h.population.Checkpoints(ctx, &p)
+	body.LogBegin.Value, body.LogEnd.Value = showCheckpoint(&begin), showCheckpoint(&end)
+	return server.Answered(body), err
 }
 
 // showCheckpoint shows a checkpoint, nil if there is none.

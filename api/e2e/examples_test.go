@@ -64,7 +64,7 @@ var exampleOrder = []string{
 	"create_invitation", "list_invitations", "accept_invitation", "delete_invitation",
 	"put_admission_settings", "get_admission_settings", "validate_admission", "review_images", "provide_to_gatekeeper", "list_admissions",
 	"download_audit_log",
-	"create_audit", "list_audits", "get_audit", "list_audit_population", "download_audit_population", "draw_audit_sample", "get_audit_totals",
+	"create_audit", "list_audits", "get_audit", "list_audit_population", "download_audit_population", "draw_audit_sample", "get_audit_totals", "assemble_audit_bundle", "download_audit_bundle",
 }
 
 // prepareExample is what an example needs beside those before it.
@@ -100,6 +100,8 @@ func (s *service) prepareExample(operation string) {
 		s.createControl("OLD-REVIEW")
 	case "list_deliveries":
 		s.addDelivered()
+	case "assemble_audit_bundle":
+		s.want(http.StatusCreated, http.MethodPost, s.auditsPath(), []byte(`{"name":"week-45","environments":["production"],"from":"2026-11-02T09:38:00Z","to":"2026-11-02T09:39:00Z"}`))
 	case "assemble_trail_audit_package", "get_log":
 		s.awaitLogged(s.org)
 	}

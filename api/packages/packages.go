@@ -38,6 +38,11 @@ type attestationDownload struct {
 	WaitQuery
 }
 
+type bundleDownload struct {
+	BundlePath
+	WaitQuery
+}
+
 // form is how a package is sent.
 type form struct {
 	contentType string
@@ -52,6 +57,7 @@ type form struct {
 var (
 	gzipFile   = form{contentType: "application/gzip", suffix: "-audit-package.tar.gz"}
 	gzipStream = form{contentType: "application/octet-stream", encoding: "gzip", suffix: "-audit-package.tar"}
+	bundleFile = form{contentType: "application/gzip", suffix: "-bundle.tar.gz"}
 	pdfFile    = form{contentType: "application/pdf", suffix: "-audit-report.pdf", report: true}
 )
 
@@ -141,6 +147,8 @@ func Routes(base *resource.Base, requests *auditpackage.Requests, requestTimeout
 		"get_audit_package":                  resource.Found(h.artifactSubject, sending[artifactDownload](h, gzipStream)),
 		"assemble_artifact_audit_package":    resource.Found(h.artifactSubject, assembling[ArtifactPath](h, "", gzipStream)),
 		"download_attestation_audit_package": resource.Found(h.attestationSubject, sending[attestationDownload](h, gzipStream)),
+		"download_audit_bundle":              resource.Found(h.bundleSubject, sending[bundleDownload](h, bundleFile)),
+		"assemble_audit_bundle":              resource.Found(h.bundleSubject, assembling[BundlePath](h, "", bundleFile)),
 		"assemble_attestation_audit_package": resource.Found(h.attestationSubject, assembling[resource.AttestationPath](h, "", gzipStream)),
 	})
 }

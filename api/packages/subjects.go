@@ -2,6 +2,8 @@ package packages
 
 import (
 	"context"
+	"net/url"
+	"strconv"
 
 	"attestry/api/resource"
 	"attestry/api/server"
@@ -77,5 +79,41 @@ func (h *handlers) attestationSubject(ctx context.Context, in *resource.Attestat
 			Kind: audit.OfAttestation, Flow: found.Flow, Trail: found.Trail, Attestation: found.ID,
 		},
 		filename: in.Flow + "-" + found.Trail + "-" + found.Name, href: h.Links.AttestationPackage(org.OrgName, in.Flow, found.Trail, found.ID),
+	}, nil
+}
+
+// BundlePath is the path of an operation on a bundle of an audit, with the sample in it.
+type BundlePath struct {
+	resource.AuditPath
+	resource.SampleQuery
+}
+
+// Place is the whole path.
+func (p BundlePath) Place() *BundlePath { return &p }
+
+// bundleSubject looks up the audit of a path. A period that has not ended has no bundle yet.
+func (h *handlers) bundleSubject(ctx context.Context, in *BundlePath) (*subject, error) {
+	org := server.Access(ctx)
+	draw, err := in.Draw()
+	if err != nil {
+		return nil, err
+	}
+	found, err := h.LoadPeriod(ctx, in.Audit)
+	if err != nil {
+		return nil, err
+	}
+	if found.Open(evidence.Seconds(h.Clock())) {
+		return nil, evidence.Errorf(evidence.Conflict, "Audit '%s' is open until %s, and has no bundle before", in.Audit, *resource.ISOTime(found.To))
+	}
+	query := url.Values{"seed": {draw.Seed}, "size": {strconv.Itoa(draw.Size)}}
+	if draw.ByEnvironment {
+		query.Set("by", in.By)
+	}
+	return &subject{
+		Assembly: audit.Assembly{
+			ID: audit.AssemblyID(audit.OfPeriod, org.OrgID, in.Audit, evidence.SHA256([]byte(query.Encode()))), Org: org.OrgID, OrgName: org.OrgName,
+			Kind: audit.OfPeriod, Period: in.Audit, Draw: &draw,
+		},
+		filename: in.Audit, href: h.Links.AuditSelf(org.OrgName, in.Audit) + "/bundle?" + query.Encode(),
 	}, nil
 }

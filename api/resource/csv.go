@@ -5,9 +5,9 @@ import (
 	"context"
 	"encoding/csv"
 	"io"
-	"strings"
 
 	"attestry/api/server"
+	"attestry/evidence"
 )
 
 // rowsAfter makes the page of rows after a cursor, "" for the first one, and returns the next cursor, "" at the end.
@@ -25,15 +25,6 @@ func (b *Base) StreamCSV(ctx context.Context, filename string, columns []string,
 			})
 		},
 	})
-}
-
-// escapeFormula keeps spreadsheets from running a cell as a formula: reporters choose the names, and auditors open
-// the log. Spreadsheets do not show the quote before it.
-func escapeFormula(cell string) string {
-	if cell != "" && strings.ContainsRune("=+-@\t\r\n", rune(cell[0])) {
-		return "'" + cell
-	}
-	return cell
 }
 
 // csvReader writes a table as it is read, and holds one page of it at a time.
@@ -64,7 +55,7 @@ func (r *csvReader) nextPage() error {
 	r.after, r.ended = next, next == ""
 	for _, row := range page {
 		for i, cell := range row {
-			row[i] = escapeFormula(cell)
+			row[i] = evidence.EscapeFormula(cell)
 		}
 	}
 	return csv.NewWriter(&r.text).WriteAll(page)

@@ -14,6 +14,7 @@ import (
 	"attestry/goroutine"
 	"attestry/storage"
 	"attestry/storage/environments"
+	"attestry/storage/logs"
 )
 
 const (
@@ -91,6 +92,20 @@ func (r *Reader) Totals(ctx context.Context, p *period.Period, now float64) (tot
 	}
 	totals.Sum(p, now)
 	return totals, nil
+}
+
+// Checkpoints are those of the log at the ends of a period: the last one before it began, and the first one behind its end.
+// They are zero if there are none.
+func (r *Reader) Checkpoints(ctx context.Context, p *period.Period) (begin, end logs.Checkpoint, err error) {
+	if begin, err = r.store.Logs.At(ctx, p.Org, p.From); err != nil {
+		return begin, end, err
+	}
+	last, err := r.store.Logs.At(ctx, p.Org, p.Last())
+	if err != nil {
+		return begin, end, err
+	}
+	end, err = r.store.Logs.Covering(ctx, p.Org, last.Size+1)
+	return begin, end, storage.IgnoreMissing(err)
 }
 
 // Describe makes the rows of deployments of an organization, by its id, in their order.

@@ -37,6 +37,8 @@ type Row struct {
 	Approval     period.Approval         `json:"approval" enum:"machine_account,approved,overridden,approved_late,not_approved,no_pull_request,no_provenance"`
 	Approvers    []string                `json:"approvers" doc:"Who approved after the last commit."`
 	ApprovalLack string                  `json:"approval_lack" doc:"Which author lacks whose approval."`
+	// TrailKey is the key of the trail, "" while no flow knows the artifact.
+	TrailKey string `json:"-"`
 }
 
 // Has reports whether a finding is the row's kind, verdict or approval, or one of its flags; "" is in all rows.
@@ -59,7 +61,7 @@ func newRow(d *snapshot.Deployment) Row {
 		LeadTime: d.LeadTime(), Verdict: notRecorded, Reasons: []string{}, Approval: period.NoProvenance, Approvers: []string{},
 	}
 	if origin := d.Origin; origin != nil {
-		row.Trail, row.Commit = origin.Trail, origin.CommitSHA
+		row.Trail, row.TrailKey, row.Commit = origin.Trail, origin.TrailKey(), origin.CommitSHA
 		if origin.Commit != nil {
 			row.Author = evidence.Text(origin.Commit.Author)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"attestry/evidence/job"
+	"attestry/evidence/period"
 )
 
 // AskedInterval is how much AskedAt may be behind, in seconds, so that few reads of a package write.
@@ -26,6 +27,9 @@ type Assembly struct {
 	Trail       string `json:"trail,omitempty"`
 	Fingerprint string `json:"fingerprint,omitempty"`
 	Attestation string `json:"attestation,omitempty"`
+	// Period is the name of the audit that a bundle is of, and Draw the sample in it.
+	Period string       `json:"period,omitempty"`
+	Draw   *period.Draw `json:"draw,omitempty"`
 	// OrgName is the organization's name when the package was last requested.
 	OrgName string `json:"org_name"`
 

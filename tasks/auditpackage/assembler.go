@@ -124,6 +124,9 @@ func (a *Assembler) renew(ctx context.Context, id, holder string) error {
 
 // assemble stores the package of the facts as they are now, and its report.
 func (a *Assembler) assemble(ctx context.Context, assembly *audit.Assembly) (audit.Assembled, error) {
+	if assembly.Kind == audit.OfPeriod {
+		return a.assembleBundle(ctx, assembly)
+	}
 	state, err := stateOf(ctx, a.store, assembly)
 	if err != nil {
 		return audit.Assembled{}, err
@@ -147,7 +150,10 @@ func (a *Assembler) assemble(ctx context.Context, assembly *audit.Assembly) (aud
 		return audit.Assembled{}, err
 	}
 	var report []byte
-	if assembled.Archive, report, err = a.storeArchive(ctx, d); err != nil {
+	if assembled.Archive, err = a.storeArchive(ctx, d.org, func(w io.Writer) (err error) {
+		report, err = d.write(ctx, w)
+		return err
+	}); err != nil {
 		return audit.Assembled{}, err
 	}
 	assembled.Lost, assembled.At = len(d.lost), evidence.Seconds(a.Clock())
@@ -188,22 +194,19 @@ func newStored(object storage.Object) audit.Stored {
 	return audit.Stored{Object: object.Key, Size: object.Size, SHA256: object.SHA256}
 }
 
-// storeArchive streams the archive into the object store. Nothing is there until it is complete.
-func (a *Assembler) storeArchive(ctx context.Context, d *draft) (stored audit.Stored, report []byte, err error) {
+// storeArchive streams an archive into the object store. Nothing is there until it is complete.
+func (a *Assembler) storeArchive(ctx context.Context, org string, write func(io.Writer) error) (audit.Stored, error) {
 	content, w := io.Pipe()
 	var writing goroutine.Group
 	writing.Go(func() error {
-		return w.CloseWithError(goroutine.Recovered(func() (err error) {
-			report, err = d.write(ctx, w)
-			return err
-		}))
+		return w.CloseWithError(goroutine.Recovered(func() error { return write(w) }))
 	})
-	object, err := a.store.Objects.Put(ctx, scopeOf(d.org), content, -1)
+	object, err := a.store.Objects.Put(ctx, scopeOf(org), content, -1)
 	content.CloseWithError(err)
 	if err = errors.Join(err, writing.Wait()); err != nil {
-		return audit.Stored{}, nil, fmt.Errorf("store a package: %w", err)
+		return audit.Stored{}, fmt.Errorf("store a package: %w", err)
 	}
-	return newStored(object), report, nil
+	return newStored(object), nil
 }
 
 // fail notes why an attempt failed. An outage, the end of this worker, or a log that has to come further first, is no

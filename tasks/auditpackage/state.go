@@ -44,6 +44,9 @@ type runningState struct {
 // stateOf returns the state that the package of a subject depends on, as a SHA-256: a constant number
 // of commands.
 func stateOf(ctx context.Context, store *app.Store, assembly *audit.Assembly) (string, error) {
+	if assembly.Kind == audit.OfPeriod {
+		return bundleState(ctx, store, assembly)
+	}
 	s := state{Schema: audit.SchemaVersion, OrgName: assembly.OrgName}
 	flows, err := store.Flows.Names(ctx, assembly.Org, []string{assembly.Flow})
 	if err != nil {

@@ -1,0 +1,230 @@
+package auditpackage
+
+import (
+	"context"
+	"encoding/csv"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"attestry/app"
+	"attestry/app/population"
+	"attestry/evidence"
+	"attestry/evidence/audit"
+	"attestry/evidence/period"
+	"attestry/goroutine"
+	"attestry/storage"
+	"attestry/storage/spool"
+)
+
+// bundle is all that an auditor asks for of a period, on its way into an archive.
+type bundle struct {
+	*Assembler
+	assembly *audit.Assembly
+	period   period.Period
+	sample   population.Sample
+	reader   *population.Reader
+}
+
+// loadBundle reads the period and draws the sample.
+func loadBundle(ctx context.Context, store *app.Store, assembly *audit.Assembly) (*bundle, error) {
+	b := &bundle{assembly: assembly, reader: population.NewReader(store, batchBytes)}
+	var err error
+	if b.period, err = store.Periods.Get(ctx, period.Key(assembly.Org, assembly.Period)); err != nil {
+		return nil, err
+	}
+	b.sample, err = b.reader.Draw(ctx, &b.period, *assembly.Draw)
+	return b, err
+}
+
+// bundleState is stateOf for a bundle: its sample with what is stored of the sampled trails. As the period has ended, the
+// rest of the population does not change but for what becomes known of it later.
+func bundleState(ctx context.Context, store *app.Store, assembly *audit.Assembly) (string, error) {
+	b, err := loadBundle(ctx, store, assembly)
+	if err != nil {
+		return "", err
+	}
+	trails, err := store.Trails.GetMany(ctx, b.trails())
+	if err != nil {
+		return "", err
+	}
+	changed := map[string]float64{}
+	for i := range trails {
+		changed[trails[i].Key()] = trails[i].EvaluatedAt
+	}
+	return audit.Sum(struct {
+		Schema  int
+		OrgName string
+		Period  period.Period
+		Sample  population.Sample
+		Changed map[string]float64
+	}{audit.SchemaVersion, assembly.OrgName, b.period, b.sample, changed})
+}
+
+// trails are the keys of the sampled trails, sorted.
+func (b *bundle) trails() []string {
+	known := map[string]bool{}
+	for i := range b.sample.Rows {
+		known[b.sample.Rows[i].TrailKey] = true
+	}
+	delete(known, "")
+	return slices.Sorted(maps.Keys(known))
+}
+
+// assembleBundle stores the bundle of a period.
+func (a *Assembler) assembleBundle(ctx context.Context, assembly *audit.Assembly) (audit.Assembled, error) {
+	state, err := bundleState(ctx, a.store, assembly)
+	if err != nil {
+		return audit.Assembled{}, err
+	}
+	b, err := loadBundle(ctx, a.store, assembly)
+	if err != nil {
+		return audit.Assembled{}, err
+	}
+	b.Assembler = a
+	assembled := audit.Assembled{State: state, At: evidence.Seconds(a.Clock())}
+	if assembled.Shown, err = shownOf(ctx, a.store, assembly.Org, nil, nil); err != nil {
+		return audit.Assembled{}, err
+	}
+	if assembled.Archive, err = a.storeArchive(ctx, assembly.Org, func(w io.Writer) error { return b.write(ctx, w) }); err != nil {
+		return audit.Assembled{}, err
+	}
+	return assembled, a.store.Retention.Keep(ctx, assembly.OrgName, assembled.Archive.Object)
+}
+
+// write writes the archive. The same facts make the same bytes.
+func (b *bundle) write(ctx context.Context, w io.Writer) error {
+	out := newArchive(w)
+	totals, err := b.reader.Totals(ctx, &b.period, b.period.To)
+	if err != nil {
+		return err
+	}
+	about, err := b.document(ctx)
+	if err != nil {
+		return err
+	}
+	for _, one := range []struct {
+		path  string
+		value any
+	}{{audit.PeriodPath, about}, {audit.TotalsPath, totals}, {audit.SamplePath, b.sample}} {
+		if err := writeJSON(out, one.path, b.period.To, one.value); err != nil {
+			return err
+		}
+	}
+	if err := b.writePopulation(ctx, out); err != nil {
+		return err
+	}
+	for _, row := range b.sample.Rows {
+		path := audit.PackagePath(row.Flow, row.Trail)
+		if row.TrailKey == "" || slices.ContainsFunc(out.members, func(known audit.Member) bool { return known.Path == path }) {
+			continue
+		}
+		if err := b.writePackage(ctx, out, path, row.TrailKey); err != nil {
+			return err
+		}
+	}
+	rest := []member{{audit.RecountPath, b.period.To, audit.Recount}, {audit.BundleInstructionsPath, b.period.To, audit.BundleInstructions}}
+	if err := out.addAll(rest); err != nil {
+		return err
+	}
+	if err := b.writeChecksums(ctx, out); err != nil {
+		return err
+	}
+	return out.close()
+}
+
+// document describes the period.
+func (b *bundle) document(ctx context.Context) (document audit.PeriodDocument, err error) {
+	document = audit.PeriodDocument{
+		SchemaVersion: audit.SchemaVersion, Generator: b.Generator, Organization: b.assembly.OrgName, Period: b.period,
+	}
+	if document.Environments, err = environmentNames(ctx, b.store, b.period.Org, b.period.Environments); err != nil {
+		return document, err
+	}
+	begin, end, err := b.reader.Checkpoints(ctx, &b.period)
+	document.LogBegin, document.LogEnd = begin.Note, end.Note
+	return document, err
+}
+
+// writePopulation writes the population. Its size is known when it has been read.
+func (b *bundle) writePopulation(ctx context.Context, out *archive) error {
+	content, w := io.Pipe()
+	var writing goroutine.Group
+	writing.Go(func() error {
+		return w.CloseWithError(goroutine.Recovered(func() error {
+			lines := csv.NewWriter(w)
+			if err := lines.Write(population.Columns); err != nil {
+				return err
+			}
+			err := b.reader.Each(ctx, &b.period, func(row *population.Row) error {
+				return lines.Write(storage.Map(row.Line(), evidence.EscapeFormula))
+			})
+			lines.Flush()
+			return err
+		}))
+	})
+	held, err := spool.New(content, maxInMemory)
+	content.CloseWithError(err)
+	if waited := writing.Wait(); err == nil {
+		err = waited
+	}
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	return out.stream(audit.PopulationPath, b.period.To, held.Size, held)
+}
+
+// nobody waits for the packages of a bundle but the worker that asks for them.
+type nobody struct{}
+
+// Register wakes nobody.
+func (nobody) Register(string) (wake <-chan struct{}, leave func(), ok bool) {
+	return nil, func() {}, false
+}
+
+// writePackage has the package of a trail assembled unless it is ready, and writes it.
+func (b *bundle) writePackage(ctx context.Context, out *archive, path, key string) error {
+	flow, trail, _ := strings.Cut(key, "/")
+	subject := audit.Assembly{
+		ID: audit.AssemblyID(audit.OfTrail, b.assembly.Org, key), Org: b.assembly.Org, OrgName: b.assembly.OrgName, Kind: audit.OfTrail, Flow: flow, Trail: trail,
+	}
+	requests := NewRequests(b.store, nobody{}, b.Clock)
+	answer, err := requests.Ask(ctx, subject, 0)
+	if err == nil && answer.Progress != audit.Complete {
+		if err = b.Assemble(ctx, subject.ID); err == nil {
+			answer, err = requests.Ask(ctx, subject, MaxWait)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if answer.Progress != audit.Complete {
+		return evidence.Errorf(evidence.Unavailable, "The package of trail '%s' could not be assembled. %s", trail, answer.Reason)
+	}
+	stored := answer.Package.Archive
+	content, err := requests.Open(ctx, subject.ID, stored, 0, -1)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	return out.stream(path, b.period.To, stored.Size, content)
+}
+
+// writeChecksums writes the checksums of all that was written, and signs them if the organization has a log.
+func (b *bundle) writeChecksums(ctx context.Context, out *archive) error {
+	sums := audit.Checksums(out.members)
+	if err := out.add(audit.ChecksumsPath, b.period.To, sums); err != nil {
+		return err
+	}
+	log, err := logOf(ctx, b.store, b.assembly.Org)
+	if err != nil || len(b.LogKeys) == 0 || log.Origin == "" {
+		return err
+	}
+	text, err := b.LogKeys.SignText(log.Origin, audit.Statement(log.Origin, []audit.Member{audit.NewMember(audit.ChecksumsPath, sums)}))
+	if err != nil {
+		return err
+	}
+	return out.add(audit.SignaturePath, b.period.To, []byte(text))
+}
