@@ -99,9 +99,9 @@ func (h *handlers) updateLogical(ctx context.Context, put *evidence.Environment,
 // environmentChange is what the body asks for. An empty description counts as none: a repeated PUT does not clear it
 // (docs/semantics.md 1.11).
 func (h *handlers) environmentChange(ctx context.Context, body *CreateEnvironmentPutInput) (evidence.EnvironmentChange, error) {
-	change := evidence.EnvironmentChange{IncludeScaling: body.IncludeScaling, RequireProvenance: body.RequireProvenance}
-	if body.Description != "" {
-		change.Description = &body.Description
+	change := evidence.EnvironmentChange{
+		Description:    resource.NilIfEmpty(body.Description),
+		IncludeScaling: body.IncludeScaling, RequireProvenance: body.RequireProvenance,
 	}
 	var err error
 	if change.Policies, err = h.resolvePolicies(ctx, evidence.EnvironmentType(body.Type), body.Policies); err != nil {
@@ -226,10 +226,10 @@ func (h *handlers) showEnvironments(ctx context.Context, shown []evidence.Enviro
 
 // showHead adds the state after the last report.
 func (r *GetEnvironmentResponse) showHead(e *evidence.Environment, head snapshot.Head) {
-	r.LastReportedAt = resource.NilUnlessPositive(head.LastReportedAt)
-	r.LastChangedAt = resource.NilUnlessPositive(head.Timestamp)
+	r.LastReportedAt = resource.NilIfEmpty(head.LastReportedAt)
+	r.LastChangedAt = resource.NilIfEmpty(head.Timestamp)
 	r.LastModifiedAt = max(e.LastModifiedAt, head.LastReportedAt)
-	r.State, r.StateSince = head.State, resource.NilUnlessPositive(head.StateSince)
+	r.State, r.StateSince = head.State, resource.NilIfEmpty(head.StateSince)
 	if head.Last > 0 {
 		r.Counts = new(head.Counts)
 	}
@@ -249,7 +249,7 @@ func (r *GetEnvironmentResponse) showMembers(e *evidence.Environment, named map[
 		states = append(states, heads[id].State)
 	}
 	r.State = evidence.UnitedState(states)
-	r.LastChangedAt = resource.NilUnlessPositive(changed)
+	r.LastChangedAt = resource.NilIfEmpty(changed)
 	if changed > 0 {
 		r.LastModifiedAt = changed
 	}

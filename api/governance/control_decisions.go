@@ -45,9 +45,7 @@ func (h *handlers) showDecision(org evidence.OrgAccess, a *evidence.Attestation,
 		EvidenceFiles: []ControlEvidenceFile{}, FlowName: resource.NilIfEmpty(flow.Name), TrailName: resource.NilIfEmpty(a.Trail),
 		ArtifactFingerprint: resource.NilIfEmpty(a.Fingerprint), ArtifactName: resource.NilIfEmpty(a.ArtifactName),
 		Description: a.Description, OriginURL: a.OriginURL, UserData: resource.ObjectIfNil(a.UserData),
-	}
-	if a.ControlVersion > 0 {
-		shown.ControlVersion = &a.ControlVersion
+		ControlVersion: resource.NilIfEmpty(a.ControlVersion),
 	}
 	if a.Fingerprint == "" && len(a.Targets) > 0 {
 		shown.ArtifactName = new(strings.Join(a.Targets, ", "))

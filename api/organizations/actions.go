@@ -230,8 +230,8 @@ func (r *actionReader) head(a *notification.Action) ActionHead {
 	if health.Told {
 		shown.IsFailing = &health.Failing
 	}
-	shown.LastSuccessTimestamp = resource.NilUnlessPositive(health.LastSuccessAt)
-	shown.LastFailureTimestamp = resource.NilUnlessPositive(health.LastFailureAt)
+	shown.LastSuccessTimestamp = resource.NilIfEmpty(health.LastSuccessAt)
+	shown.LastFailureTimestamp = resource.NilIfEmpty(health.LastFailureAt)
 	return shown
 }
 

@@ -43,12 +43,10 @@ type ApiKeyListItemResponse struct {
 func showKey(k *evidence.Key) ApiKeyListItemResponse {
 	shown := ApiKeyListItemResponse{
 		ID: k.ID, Description: k.Description, CreatedAt: k.CreatedAt, ExpiresAt: k.ExpiresAt,
+		LastUsedAt: resource.NilIfEmpty(k.LastUsedAt),
 	}
 	if k.RevokedAt != 0 {
 		shown.GracePeriodExpiresAt = k.Ends()
-	}
-	if k.LastUsedAt != 0 {
-		shown.LastUsedAt = &k.LastUsedAt
 	}
 	return shown
 }

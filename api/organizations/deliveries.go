@@ -87,12 +87,12 @@ func showDelivery(d *notification.Delivery, addresses bool) Delivery {
 	shown := Delivery{
 		ID: d.ID, ActionNumber: d.Action, Target: DeliveryTarget{ID: d.Target, Type: string(d.Type)},
 		EventType: d.Notice.EventType, Description: d.Notice.Description, State: string(d.State), CreatedAt: d.CreatedAt,
-		NextAttemptAt: resource.NilUnlessPositive(d.Due), Attempts: []DeliveryAttempt{},
+		NextAttemptAt: resource.NilIfEmpty(d.Due), Attempts: []DeliveryAttempt{},
 	}
 	for _, attempt := range d.Attempts {
-		one := DeliveryAttempt{At: attempt.At, Duration: attempt.Duration, Reason: resource.NilIfEmpty(attempt.Reason)}
-		if attempt.Status != 0 {
-			one.Status = &attempt.Status
+		one := DeliveryAttempt{
+			At: attempt.At, Duration: attempt.Duration,
+			Status: resource.NilIfEmpty(attempt.Status), Reason: resource.NilIfEmpty(attempt.Reason),
 		}
 		if addresses || d.Type.Channel().ByMail {
 			one.Answer = attempt.Answer

@@ -252,8 +252,8 @@ func showTarget(target *notification.Target, state *notification.TargetState, ad
 		webhook = originOf(webhook)
 	}
 	status := TargetStatus{
-		ID: target.ID(), LastSuccessAt: resource.NilUnlessPositive(state.LastSuccessAt), LastFailureAt: resource.NilUnlessPositive(state.LastFailureAt),
-		IsFailing: state.FailingSince > 0, SwitchedOffAt: resource.NilUnlessPositive(state.SwitchedOffAt),
+		ID: target.ID(), LastSuccessAt: resource.NilIfEmpty(state.LastSuccessAt), LastFailureAt: resource.NilIfEmpty(state.LastFailureAt),
+		IsFailing: state.FailingSince > 0, SwitchedOffAt: resource.NilIfEmpty(state.SwitchedOffAt),
 		SwitchedOffReason: state.SwitchedOffReason(),
 	}
 	return TargetResponse{formOf(target.Type).show(target, webhook, status)}

@@ -337,7 +337,7 @@ func showReport(report compliance.Report) TrailComplianceStatus {
 		IsCompliant:          new(report.Status == evidence.Compliant),
 		AttestationsStatuses: resource.ShowAttestationStatuses(report.Attestations),
 		ArtifactsStatuses:    artifacts,
-		EvaluatedAt:          resource.NilUnlessPositive(report.EvaluatedAt),
+		EvaluatedAt:          resource.NilIfEmpty(report.EvaluatedAt),
 		FlowTemplateID:       resource.NilIfEmpty(report.Template),
 	}
 }

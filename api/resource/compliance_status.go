@@ -32,7 +32,7 @@ type ArtifactComplianceStatus struct {
 func ShowArtifactStatus(artifact compliance.ArtifactStatus, template string) ArtifactComplianceStatus {
 	shown := ArtifactComplianceStatus{
 		Status: artifact.Status, AttestationsStatuses: ShowAttestationStatuses(artifact.Attestations), Unexpected: artifact.Unexpected,
-		EvaluatedAt: NilUnlessPositive(artifact.EvaluatedAt), FlowTemplateID: NilIfEmpty(template),
+		EvaluatedAt: NilIfEmpty(artifact.EvaluatedAt), FlowTemplateID: NilIfEmpty(template),
 	}
 	if artifact.Artifact != nil {
 		shown.ArtifactFingerprint, shown.ArtifactID = &artifact.Artifact.Fingerprint, &artifact.Artifact.Record

@@ -49,12 +49,13 @@ func TagChoices[T any](items []T, tagsOf func(*T) map[string]string) []Tag {
 	return slices.Compact(choices)
 }
 
-// NilIfEmpty is null for an empty text.
-func NilIfEmpty(text string) *string {
-	if text == "" {
+// NilIfEmpty is null for an empty text, and for a number that is zero.
+func NilIfEmpty[T comparable](value T) *T {
+	var empty T
+	if value == empty {
 		return nil
 	}
-	return &text
+	return &value
 }
 
 // EmptyIfNil is an empty map for a nil one.
@@ -71,14 +72,6 @@ func ZeroIfNil[T any](value *T) (zero T) {
 		return zero
 	}
 	return *value
-}
-
-// NilUnlessPositive is null for a number that is not positive.
-func NilUnlessPositive(value float64) *float64 {
-	if value <= 0 {
-		return nil
-	}
-	return &value
 }
 
 // TagQuery is a filter by tags. It is exported because huma passes over embedded types that are not.
