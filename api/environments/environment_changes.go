@@ -2,7 +2,6 @@ package environments
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"attestry/api/resource"
@@ -132,11 +131,8 @@ func (h *handlers) physicalMembers(ctx context.Context, owner string, names []st
 // owner, if there is one, by the names they had.
 func (h *handlers) addArchivedMembers(ctx context.Context, owner string, refs map[string]environments.EnvironmentRef) error {
 	ref, err := h.Environments.Resolve(ctx, server.Access(ctx).OrgID, owner)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil
-	}
 	if err != nil {
-		return err
+		return storage.IgnoreMissing(err)
 	}
 	logical, err := h.Environments.Get(ctx, ref.ID)
 	if err != nil {

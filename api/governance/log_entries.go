@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -25,11 +24,8 @@ const maxInputs = 1000
 func (h *handlers) addEntries(ctx context.Context, found *assessment.Assessment, decided *verdict.Verdict) error {
 	org := server.Access(ctx)
 	log, err := h.Logs.Get(ctx, org.OrgID)
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil
-	}
 	if err != nil {
-		return err
+		return storage.IgnoreMissing(err)
 	}
 	inputs := inputsOf(found)
 	names := slices.Clone(inputs)

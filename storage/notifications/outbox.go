@@ -126,11 +126,8 @@ const outboxPage = 200
 func (o *Outbox) Told(ctx context.Context, id string, action int64) error {
 	for {
 		stored, err := o.Collection.GetVersioned(ctx, id)
-		if isNotFound(err) {
-			return nil
-		}
 		if err != nil {
-			return err
+			return storage.IgnoreMissing(err)
 		}
 		event := &stored.Value
 		event.Actions = slices.DeleteFunc(event.Actions, func(number int64) bool { return number == action })

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"errors"
 	"fmt"
 
 	"attestry/evidence/notification"
@@ -82,10 +81,7 @@ func (t *Targets) SwitchOn(ctx context.Context, org string, action notification.
 // UpdateKnown is Update for a target that may have been removed: then it does nothing.
 func (t *Targets) UpdateKnown(ctx context.Context, org string, action int64, target string, change func(*notification.TargetState)) error {
 	_, err := t.collection.Update(ctx, targetID(org, action, target), storage.WithoutError(change))
-	if isNotFound(err) {
-		return nil
-	}
-	return err
+	return storage.IgnoreMissing(err)
 }
 
 // RotateSecret gives a target a new signing secret and returns it. The former one, if any, signs beside it for
@@ -118,5 +114,3 @@ func newSecret() string {
 	rand.Read(secret)
 	return secretPrefix + base64.StdEncoding.EncodeToString(secret)
 }
-
-func isNotFound(err error) bool { return errors.Is(err, storage.ErrNotFound) }
