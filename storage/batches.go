@@ -232,10 +232,6 @@ func JoinVersions[H, V, J any](heads *Batches[H], versions Collection[V], query 
 				}
 			}
 		}
-		joined := make([]J, 0, len(found))
-		for i := range found {
-			joined = append(joined, join(&found[i], all))
-		}
-		return joined, nil
+		return Map(found, func(head H) J { return join(&head, all) }), nil
 	})
 }

@@ -129,13 +129,7 @@ func DeleteFound[T any](ctx context.Context, collection Collection[T], query Que
 }
 
 // TextSet makes the set of an In of texts.
-func TextSet(texts []string) In {
-	set := make(In, 0, len(texts))
-	for _, text := range texts {
-		set = append(set, text)
-	}
-	return set
-}
+func TextSet(texts []string) In { return Map(texts, func(text string) any { return text }) }
 
 // BoundOf is the bound at a number, which it includes; nil is open.
 func BoundOf(number *float64) *Bound {
@@ -198,6 +192,15 @@ func ByKey[K comparable, V any](values []V, key func(*V) K) map[K]V {
 		byKey[key(&values[i])] = values[i]
 	}
 	return byKey
+}
+
+// SetOf is the set of the keys of elements.
+func SetOf[E any, K comparable](elements []E, key func(*E) K) map[K]bool {
+	set := make(map[K]bool, len(elements))
+	for i := range elements {
+		set[key(&elements[i])] = true
+	}
+	return set
 }
 
 // Distinct leaves out repetitions; the others keep their order.

@@ -9,6 +9,7 @@ import (
 	"attestry/api/server"
 	"attestry/evidence"
 	"attestry/evidence/admission"
+	"attestry/storage"
 )
 
 const (
@@ -115,10 +116,7 @@ func (h *handlers) provide(ctx context.Context, _ *resource.EnvironmentPath, env
 	if err != nil {
 		return nil, err
 	}
-	refused := make(map[string]admission.Refusal, len(decision.Refusals))
-	for _, refusal := range decision.Refusals {
-		refused[refusal.Image] = refusal
-	}
+	refused := storage.ByKey(decision.Refusals, func(refusal *admission.Refusal) string { return refusal.Image })
 	for _, key := range sent.Request.Keys {
 		answer.Response.Items = append(answer.Response.Items, provided(key, refused, environment.AdmissionOf().Mode))
 	}

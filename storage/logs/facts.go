@@ -87,10 +87,7 @@ func (l *Logs) findPlaced(ctx context.Context, org string, names []string, found
 	if err != nil {
 		return err
 	}
-	wanted := map[string]bool{}
-	for i := range places {
-		wanted[places[i].Name] = true
-	}
+	wanted := storage.SetOf(places, func(at *place) string { return at.Name })
 	blocks := storage.Distinct(storage.Map(places, func(at place) string { return numbered(org, at.First) }))
 	for some := range slices.Chunk(blocks, blocksAtOnce) {
 		read, err := l.blocks.GetMany(ctx, some)
@@ -114,10 +111,7 @@ func (l *Logs) findPlaced(ctx context.Context, org string, names []string, found
 
 // findPending adds those of the leaves that have no place. It looks at all that have none, usually a few.
 func (l *Logs) findPending(ctx context.Context, org string, names []string, found map[string]Leaf) error {
-	wanted := map[string]bool{}
-	for _, name := range names {
-		wanted[name] = true
-	}
+	wanted := storage.SetOf(names, func(name *string) string { return *name })
 	for after := leafKey(org, ""); ; {
 		pending, err := l.list(ctx, after, org, storage.MaxMany)
 		if err != nil || len(pending) == 0 {

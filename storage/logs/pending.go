@@ -49,10 +49,7 @@ func (l *Logs) DropPlaced(ctx context.Context, leaves []Leaf) ([]Leaf, error) {
 	if err != nil {
 		return nil, err
 	}
-	seen := map[string]bool{}
-	for i := range placed {
-		seen[placed[i].Name] = true
-	}
+	seen := storage.SetOf(placed, func(at *place) string { return at.Name })
 	fresh := make([]Leaf, 0, len(leaves))
 	var dropped []string
 	for i := range leaves {

@@ -156,10 +156,7 @@ func (db *DB) createIndexes(ctx context.Context, schemas []*storage.Schema, leav
 func (db *DB) MissingIndexes() []string { return db.missing }
 
 func missingIndexes(schema *storage.Schema, known []mongo.IndexSpecification) (missing []mongo.IndexModel, names []string) {
-	there := map[string]bool{}
-	for _, index := range known {
-		there[index.Name] = true
-	}
+	there := storage.SetOf(known, func(index *mongo.IndexSpecification) string { return index.Name })
 	for _, index := range schema.Indexes {
 		name := indexName(index)
 		if there[name] {

@@ -148,11 +148,8 @@ func (p *Provenances) GetMany(ctx context.Context, org string, fingerprints []st
 	if err != nil || len(found) == len(fingerprints) {
 		return found, err
 	}
-	known := storage.ByKey(found, func(p *Provenance) string { return p.Fingerprint })
-	unknown := slices.DeleteFunc(slices.Clone(fingerprints), func(fingerprint string) bool {
-		_, ok := known[fingerprint]
-		return ok
-	})
+	known := storage.SetOf(found, func(p *Provenance) string { return p.Fingerprint })
+	unknown := slices.DeleteFunc(slices.Clone(fingerprints), func(fingerprint string) bool { return known[fingerprint] })
 	parents, err := p.children.parents(ctx, org, unknown)
 	if err != nil || len(parents) == 0 {
 		return found, err

@@ -80,11 +80,8 @@ func (e *TrailEvents) Missing(ctx context.Context, refs []TrailEventRef) ([]Trai
 	if err != nil {
 		return nil, err
 	}
-	stored := storage.ByKey(found, func(event *evidence.TrailEvent) TrailEventRef { return TrailEventRef{Trail: event.Trail, ID: event.ID} })
-	return slices.DeleteFunc(slices.Clone(refs), func(ref TrailEventRef) bool {
-		_, ok := stored[ref]
-		return ok
-	}), nil
+	stored := storage.SetOf(found, func(event *evidence.TrailEvent) TrailEventRef { return TrailEventRef{Trail: event.Trail, ID: event.ID} })
+	return slices.DeleteFunc(slices.Clone(refs), func(ref TrailEventRef) bool { return stored[ref] }), nil
 }
 
 // TrailEventRef names an event of a trail.

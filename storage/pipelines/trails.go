@@ -145,10 +145,7 @@ func (t *Trails) Events(ctx context.Context, trail *evidence.Trail) ([]evidence.
 	if err != nil {
 		return nil, err
 	}
-	known := make(map[string]bool, len(trail.Pending))
-	for _, event := range events {
-		known[event.ID] = true
-	}
+	known := storage.SetOf(events, func(event *evidence.TrailEvent) string { return event.ID })
 	for _, event := range trail.Pending {
 		if !known[event.ID] {
 			events = append(events, event)
