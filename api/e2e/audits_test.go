@@ -410,6 +410,11 @@ func TestAuditPagesShowPopulationSampleAndTotals(t *testing.T) {
 	v.wantPage(http.StatusOK, path+"/q3", "10, oldest first", "Approved late", "broke glass", "INC-7", "no provenance", "Machine account", "rollback")
 	v.wantPage(http.StatusOK, path+"/q3?finding=not_approved", "1, oldest first", "ada has no approval of somebody else", "population/csv?finding=not_approved")
 	v.wantPage(http.StatusOK, path+"/q3?size=3&seed=4711&by=environment", "4 of 10", "3 of 9 in", "rank <code")
+	v.wantPage(http.StatusOK, path+"/q3?size=3&seed=4711", `href="`+path+`/q3/bundle?seed=4711&amp;size=3">All of it in one file`)
+	v.wantPage(http.StatusOK, path+"/q3/bundle?seed=4711&size=3", "Bundle of")
+	eventually(t, "the bundle is ready", func() bool {
+		return strings.Contains(string(v.open(path+"/q3/bundle?seed=4711&size=3").body), `/audits/acme/q3/bundle?seed=4711&amp;size=3" download>Download the bundle`)
+	})
 	v.wantPage(http.StatusOK, path+"/q3?show=totals", "10 started", "0.125 rollbacks for each release", `href="?finding=approved_late"`)
 	v.wantPage(http.StatusBadRequest, path+"/q3?size=11", "The population has only 10 rows")
 	v.wantPage(http.StatusNotFound, path+"/q9", "does not exist")

@@ -5,7 +5,9 @@ import (
 	"strconv"
 
 	"attestry/api/audits"
+	"attestry/api/packages"
 	"attestry/api/web/request"
+	"attestry/api/web/view"
 	"attestry/app/population"
 	"attestry/links"
 )
@@ -24,8 +26,10 @@ type auditPage struct {
 	Rows       []population.SampledRow
 	Sampled    bool
 	Size, Seed string
-	Strata     []population.Stratum
-	By         string
+	// Bundle is the page of the bundle with the sample.
+	Bundle string
+	Strata []population.Stratum
+	By     string
 	// Finding selects the rows.
 	Finding  string
 	Findings []string
@@ -56,6 +60,26 @@ func (s *Site) showAudit(p *page) error {
 	return p.Render("audit", shown.Audit.Name, &shown)
 }
 
+// bundlePage shows how far the bundle of an audit is.
+type bundlePage struct {
+	Org, Audit string
+	// Again is the query of this page.
+	Again   string
+	Package packages.AuditPackage
+}
+
+func (s *Site) showBundle(p *page) error {
+	query := url.Values{}
+	for name, value := range p.C.Queries() {
+		query.Set(name, value)
+	}
+	shown := bundlePage{Org: p.Org(), Audit: p.Parameter("audit"), Again: "?" + query.Encode()}
+	if err := p.Post(request.Target("/audits/%s/%s/bundle", shown.Org, shown.Audit)+shown.Again, &shown.Package); err != nil {
+		return err
+	}
+	return p.Render("bundle", "Bundle of "+shown.Audit, &shown)
+}
+
 func (a *auditPage) readTotals(p *page, address string) error {
 	a.Totals, p.APIPath = &population.Totals{}, address+"/totals"
 	return p.Get(p.APIPath, a.Totals)
@@ -66,6 +90,7 @@ func (a *auditPage) readSample(p *page, address string) error {
 	if a.By != "" {
 		query.Set("by", a.By)
 	}
+	a.Bundle = view.Pages.Audit(a.Org, a.Audit.Name) + "/bundle?" + query.Encode()
 	var found population.Sample
 	p.APIPath = address + "/sample?" + query.Encode()
 	err := p.Get(p.APIPath, &found)

@@ -162,6 +162,7 @@ func (s *Site) pages() []route {
 		{"/:org/deployments", s.showDeployments},
 		{"/:org/audits", ofRequest(settings.ShowArea)},
 		{"/:org/audits/:audit", s.showAudit},
+		{"/:org/audits/:audit/bundle", s.showBundle},
 		{"/:org/search", ofRequest(search.Show)},
 		{"/:org/log", s.showLog},
 		{"/:org/members", ofRequest(settings.ShowArea)},

@@ -1,0 +1,169 @@
+package e2e_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"attestry/evidence"
+	"attestry/evidence/audit"
+)
+
+// unpack writes the members of a compressed archive into a folder, which it returns.
+func unpack(t *testing.T, content []byte) string {
+	t.Helper()
+	folder := t.TempDir()
+	compressed, err := gzip.NewReader(bytes.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for archive := tar.NewReader(compressed); ; {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return folder
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(folder, filepath.FromSlash(header.Name))
+		member, err := io.ReadAll(archive)
+		if err := errors.Join(err, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, member, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// runIn runs a program in a folder and returns what it printed.
+func runIn(t *testing.T, folder, program string, args ...string) (printed string, err error) {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	if err != nil {
+		t.Skip(err)
+	}
+	command := exec.CommandContext(t.Context(), path, args...)
+	command.Dir = folder
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+// bundle downloads the bundle of the audit q3.
+func (s *service) bundle(query string) []byte {
+	s.t.Helper()
+	return s.want(http.StatusOK, http.MethodGet, s.auditsPath()+"/q3/bundle?"+query, nil).body
+}
+
+func TestBundleOfAPeriodIsCheckedWithoutTheService(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{settings: []string{logKeyFile(t)}})
+	from, to := s.runQuarter()
+	s.awaitLogged(s.org)
+	s.createAudit(`"prod","canary"`, from, to)
+	content := s.bundle("size=10&seed=4711")
+	folder := unpack(t, content)
+	if printed, err := runIn(t, folder, "sha256sum", "--check", "--quiet", "SHA256SUMS"); err != nil {
+		t.Errorf("sha256sum says %v: %s", err, printed)
+	}
+	// approved, alone, machine, late, emergency and waved have trails.
+	packages, err := filepath.Glob(folder + "/packages/build/*.tar.gz")
+	if err != nil || len(packages) != 6 {
+		t.Errorf("it has the packages %v: %v", packages, err)
+	}
+	for _, one := range packages {
+		inner, err := os.ReadFile(one)
+		s.must(err)
+		if result := verifyCompressed(t, inner); len(result.Findings) > 0 {
+			t.Errorf("%s does not hold: %v", one, result.Findings)
+		}
+	}
+	if note, err := os.ReadFile(folder + "/SHA256SUMS.note"); err != nil || !strings.Contains(string(note), "  SHA256SUMS\n") {
+		t.Errorf("the signature is %s: %v", note, err)
+	}
+	s.clock.advance(time.Hour)
+	id := audit.AssemblyID(audit.OfPeriod, s.orgID(), "q3", evidence.SHA256([]byte("seed=4711&size=10")))
+	_, err = s.Process.Store.Assemblies.Update(t.Context(), id, func(known *audit.Assembly) { known.Ready = nil })
+	s.must(err)
+	if again := s.bundle("size=10&seed=4711"); !bytes.Equal(again, content) {
+		t.Error("the same facts make another bundle")
+	}
+	for _, query := range []string{"size=3&seed=x", "frequency=weekly&seed=", "size=2&by=environment&seed=%22%0A"} {
+		if printed, err := runIn(t, unpack(t, s.bundle(query)), "python3", "recount.py"); err != nil || !strings.HasPrefix(printed, "OK       10 deployments") {
+			t.Errorf("%s: recount.py says %v: %s", query, err, printed)
+		}
+	}
+	for name, alter := range map[string]func(folder string) error{
+		"population.csv": func(folder string) error { return cut(folder+"/population.csv", "intruder") },
+		"totals.json": func(folder string) error {
+			return replace(folder+"/totals.json", `"not_approved": 1`, `"not_approved": 0`)
+		},
+		"sample.json": func(folder string) error { return replace(folder+"/sample.json", "4711", "4712") },
+		"packages":    func(folder string) error { return cut(folder+"/SHA256SUMS", "packages/build/alone") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := unpack(t, content)
+			if err := alter(folder); err != nil {
+				t.Fatal(err)
+			}
+			if printed, err := runIn(t, folder, "python3", "recount.py"); err == nil || !strings.Contains(printed, "FAILED   "+name) {
+				t.Errorf("recount.py says %v: %s", err, printed)
+			}
+		})
+	}
+}
+
+// cut removes the first line of a file that has a text.
+func cut(path, text string) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var kept []string
+	for line := range strings.SplitAfterSeq(string(content), "\n") {
+		if text != "" && strings.Contains(line, text) {
+			text = ""
+			continue
+		}
+		kept = append(kept, line)
+	}
+	return os.WriteFile(path, []byte(strings.Join(kept, "")), 0o644)
+}
+
+func replace(path, from, to string) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	altered := strings.Replace(string(content), from, to, 1)
+	if altered == string(content) {
+		return errors.New("nothing is altered in " + path)
+	}
+	return os.WriteFile(path, []byte(altered), 0o644)
+}
+
+func TestBundlesAreOfPeriodsThatHaveEnded(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{})
+	from, to := s.runQuarter()
+	s.createAudit(`"prod"`, from, to.Add(30*24*time.Hour))
+	path := s.auditsPath() + "/q3/bundle?size=2&seed=1"
+	got := s.want(http.StatusConflict, http.MethodPost, path, nil)
+	if !strings.Contains(string(got.body), "Audit 'q3' is open until 20") {
+		t.Errorf("it says %s", got.body)
+	}
+	s.clock.advance(31 * 24 * time.Hour)
+	s.want(http.StatusOK, http.MethodPost, path, nil)
+	if members := unpack(t, s.bundle("size=2&seed=1")); members == "" {
+		t.Error("there is no bundle")
+	}
+	s.want(http.StatusBadRequest, http.MethodPost, s.auditsPath()+"/q3/bundle?size=500", nil)
+	s.want(http.StatusBadRequest, http.MethodPost, s.auditsPath()+"/q3/bundle", nil)
+	s.want(http.StatusNotFound, http.MethodPost, s.auditsPath()+"/q9/bundle?size=2", nil)
+}
