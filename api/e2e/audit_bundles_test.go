@@ -148,6 +148,58 @@ func replace(path, from, to string) error {
 	return os.WriteFile(path, []byte(altered), 0o644)
 }
 
+func TestBundlesAreVerifiedWhole(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{settings: []string{logKeyFile(t)}})
+	from, to := s.runQuarter()
+	shown := s.awaitLogged(s.org)
+	s.createAudit(`"prod","canary"`, from, to)
+	content := s.bundle("size=4&by=environment&seed=7")
+	program := filepath.Join(t.TempDir(), "verify-package")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "attestry/scripts/verify-package").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	verify := func(bundle []byte, args ...string) (string, error) {
+		path := filepath.Join(t.TempDir(), "bundle.tar.gz")
+		s.must(os.WriteFile(path, bundle, 0o644))
+		return runIn(t, t.TempDir(), program, append(args, path)...)
+	}
+	key := "--log-key=" + shown.VerifierKeys[0]
+	if printed, err := verify(content, key); err != nil || !strings.Contains(printed, "10 deployments, 5 sampled by the seed \"7\"") || !strings.Contains(printed, "OK       the log has signed it") {
+		t.Errorf("it says %v: %s", err, printed)
+	}
+	if printed, err := verify(content, "--log-key="+strings.Replace(shown.VerifierKeys[0], "/"+s.org, "/other", 1)); err == nil {
+		t.Errorf("by the key of another log it says %s", printed)
+	}
+	for name, c := range map[string]struct{ member, from, to, says string }{
+		"a row":       {"population.csv", ",restart,", ",release,", "totals.json: it counts 10 deployments"},
+		"a total":     {"totals.json", `"deployments": 10`, `"deployments": 11`, "totals.json: it counts 11 deployments"},
+		"the seed":    {"sample.json", `"seed": "7"`, `"seed": "8"`, "sample.json: another sample is drawn by its seed"},
+		"a checksum":  {"SHA256SUMS", "a", "b", "SHA256SUMS: it does not have the checksums of the members"},
+		"a signature": {"SHA256SUMS.note", "audit package", "audit packages", "SHA256SUMS.note: no key that is trusted has signed the checksums"},
+		"a package":   {"packages/build/", "\x1f\x8b", "\x1f\x8c", "packages/build/"},
+		"its members": {"README.md", "bundle", "Bundle", "SHA256SUMS: it does not have the checksums"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			var altered bytes.Buffer
+			compressed := gzip.NewWriter(&altered)
+			_, err := io.Copy(compressed, alterPackage(t, content, func(name string, content []byte) []byte {
+				if !strings.HasPrefix(name, c.member) || name == "SHA256SUMS.note" && c.member == "SHA256SUMS" {
+					return content
+				}
+				return bytes.Replace(content, []byte(c.from), []byte(c.to), 1)
+			}))
+			s.must(err)
+			s.must(compressed.Close())
+			printed, err := verify(altered.Bytes(), key)
+			if err == nil || !strings.Contains(printed, "FAILED   "+c.says) || strings.Contains(printed, "OK ") {
+				t.Errorf("it says %v: %s", err, printed)
+			}
+		})
+	}
+}
+
 func TestBundlesAreOfPeriodsThatHaveEnded(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})

@@ -70,11 +70,21 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 	// Rules in the package may be hostile, so child processes with limits evaluate them.
 	evaluator := evaluation.New(evaluation.Options{Log: slog.New(slog.DiscardHandler)})
 	defer evaluator.Close()
-	verifier := audit.NewVerifier(func(definition attestation.Definition, payload json.RawMessage) (attestation.Verdict, error) {
-		return evaluator.Evaluate(context.Background(), "", definition, payload)
-	}, o.memory)
-	verifier.Trust(o.Keys)
-	result, err := verify(io.TeeReader(file, digest), verifier, func(name string) { member.Store(name) })
+	newVerifier := func() *audit.Verifier {
+		verifier := audit.NewVerifier(func(definition attestation.Definition, payload json.RawMessage) (attestation.Verdict, error) {
+			return evaluator.Evaluate(context.Background(), "", definition, payload)
+		}, o.memory)
+		verifier.Trust(o.Keys)
+		return verifier
+	}
+	var result audit.Result
+	var whole *bundle
+	content := io.TeeReader(file, digest)
+	if isBundle(file) {
+		whole, err = verifyBundle(content, &o, newVerifier)
+	} else {
+		result, err = verify(content, newVerifier(), func(name string) { member.Store(name) })
+	}
 	end()
 	if o.sha256 != "" {
 		if err := compareDigest(file, digest, o.sha256); err != nil {
@@ -90,6 +100,9 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 	case err != nil:
 		fmt.Fprintf(out, "FAILED   %s\n", printable(err.Error()))
 		return unsound
+	}
+	if whole != nil {
+		return whole.print(out, &o)
 	}
 	compared, err := compareLog(context.Background(), &o, &result)
 	if err != nil {
