@@ -109,6 +109,13 @@ var kinds = []kind{
 		measures: "a cluster reports that one image was replaced while packages are assembled; in the baseline, while none are",
 		baseline: ofService, seeds: []seed{ofSize(reportedPods, seedImages), seedPackages}, setup: reportBeside, beside: assembleAll, variants: []variant{{50, 1}}},
 
+	{name: "first page of a population of {size}", measures: "an auditor lists what was deployed in a period",
+		baseline: baseline.BytesPath, seeds: auditSeeds, setup: get("/audits/{org}/{history}/population?per_page=25"), variants: []variant{{50_000, 1}}},
+	{name: "population of {size} as CSV", measures: "an auditor downloads what was deployed in a period",
+		baseline: baseline.BytesPath, seeds: auditSeeds, setup: get("/audits/{org}/{history}/population/csv"), variants: []variant{{50_000, 1}}},
+	{name: "sample of a population of {size}", measures: "an auditor draws 25 of what was deployed in a period",
+		baseline: baseline.BytesPath, seeds: auditSeeds, setup: get("/audits/{org}/{history}/sample?size=25&seed=4711"), variants: []variant{{50_000, 1}}},
+
 	{name: "proof of one of {size} artifacts", measures: "a client asks for the proof that an artifact is in the transparency log",
 		baseline: baseline.BytesPath, logged: true, seeds: []seed{seedArtifacts, awaitLogged}, setup: getProofs, variants: []variant{{100_000, 1}}},
 
