@@ -242,7 +242,6 @@ func (c *collection[T]) decode(record Record) (T, error) {
 	return value, nil
 }
 
-// references decodes a document, and returns what it names.
 func (c *collection[T]) references(record Record) (References, error) {
 	value, err := c.decode(record)
 	if err != nil {

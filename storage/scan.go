@@ -289,7 +289,6 @@ func (s *Scan) beyond(segments []Segment, values []any, here any, from, to *Boun
 	return segments
 }
 
-// within reports whether a value lies between two bounds.
 func within(value any, from, to *Bound) bool {
 	if value == nil {
 		return from == nil && to == nil

@@ -233,7 +233,6 @@ func makeFolder(dir string) error {
 	return syncAndClose(parent)
 }
 
-// sync forces a folder's entries to the disk.
 func (s *Store) sync(folder string) error {
 	file, err := s.root.Open(folder)
 	if err != nil {

@@ -124,7 +124,6 @@ func clientOptions(o Options) (*options.ClientOptions, error) {
 	return settings, nil
 }
 
-// withoutPassword removes the URI's password from an error.
 func withoutPassword(err error, settings *options.ClientOptions) error {
 	if settings.Auth == nil || settings.Auth.Password == "" || !strings.Contains(err.Error(), settings.Auth.Password) {
 		return err

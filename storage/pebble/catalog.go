@@ -17,7 +17,6 @@ import (
 const layout = 2
 
 var (
-	// errNewer reports a folder of a newer version.
 	errNewer   = errors.New("it was written by a newer version of Attestry")
 	errCatalog = errors.New("malformed catalog")
 )

@@ -81,7 +81,6 @@ func (c *committer) do(ctx context.Context, mine *command) error {
 	}
 }
 
-// outcomeOr returns the outcome, or an error if there is none yet.
 func (c *command) outcomeOr(err error) error {
 	select {
 	case <-c.done:

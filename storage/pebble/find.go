@@ -241,7 +241,6 @@ func between(prefix []byte, from, to *storage.Bound) keyRange {
 	return r
 }
 
-// prefixOf returns the prefix of the keys of an index with certain equalities.
 func (i *index) prefixOf(equal []any) []byte {
 	prefix := bytes.Clone(i.space[:])
 	for _, value := range equal {

@@ -135,7 +135,6 @@ const (
 	openFiles = 512
 )
 
-// settings are the options of Pebble, which reports to a logger.
 func settings(options Options, files *filesystem, reports *logger) *pebble.Options {
 	compactions := compaction.NewScheduler(compaction.Pause)
 	s := &pebble.Options{

@@ -42,7 +42,6 @@ var errValue = errors.New("malformed value of a record")
 // head is the beginning of a record's value.
 type head []byte
 
-// cutHead splits a record's value into its head and the inline body.
 func cutHead(value []byte) (h head, inline []byte, err error) {
 	if len(value) < headBytes {
 		return nil, nil, errValue
@@ -109,7 +108,6 @@ type field struct {
 	kind          byte
 }
 
-// cutField splits the first field off the fields of a head.
 func cutField(fields []byte) (f field, rest []byte, err error) {
 	if f.name, rest, err = cutText(fields); err != nil {
 		return field{}, nil, err
@@ -247,7 +245,6 @@ func newRow(c *collection, record *storage.Record) (row, error) {
 	return r, err
 }
 
-// id is the end of the key.
 func (r *row) id() []byte { return r.key[len(space{}):] }
 
 func (r *row) bodyKey() []byte { return r.collection.bodies.key(string(r.id())) }

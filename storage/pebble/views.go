@@ -8,7 +8,6 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// errNoRecord reports an index entry without a record, or a record without its body.
 var errNoRecord = errors.New("an index entry without a record, or a record without its body")
 
 // view is a durable state of the database, which reads see.

@@ -121,7 +121,6 @@ func (a *Attestations) OfFingerprint(ctx context.Context, record *evidence.Artif
 	return entries, err
 }
 
-// eachFields calls yield for the fields of every attestation that a query finds.
 func (a *Attestations) eachFields(ctx context.Context, query storage.Query, yield func(*storage.Record)) error {
 	for {
 		found, next, err := a.Collection.FindFields(ctx, query)

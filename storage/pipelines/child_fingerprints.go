@@ -36,7 +36,6 @@ func newChildren(docs storage.Documents) children {
 		})}
 }
 
-// addIn adds the children of a record to a batch.
 func (c children) addIn(batch *storage.Batch, record *evidence.ArtifactRecord) {
 	for _, child := range record.ChildFingerprints {
 		c.PutIn(batch, childFingerprint{Org: record.Org, Child: child, Parent: record.Fingerprint, Reported: record.CreatedAt})

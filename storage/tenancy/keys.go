@@ -277,7 +277,6 @@ func (t *Tenancy) addKey(ctx context.Context, c *orgChange, owner identity.KeyOw
 	return nil
 }
 
-// ownerExists reports whether the owner of a key still exists.
 func (t *Tenancy) ownerExists(ctx context.Context, key *evidence.Key) (bool, error) {
 	var ownerID string
 	var err error

@@ -76,7 +76,6 @@ type chunk struct {
 	end     int
 }
 
-// blockEnd returns where the block ends in which a byte is.
 func (l *log) blockEnd(at int) int { return min((at/blockBytes+1)*blockBytes, len(l.content)) }
 
 // chunk returns the chunk that begins at a byte, if a whole one does.
