@@ -98,7 +98,6 @@ func (h *handlers) validate(ctx context.Context, _ *resource.EnvironmentPath, en
 	return server.Answered(sent.answer(answer)), nil
 }
 
-// readReview returns the workload of a review, or what is wrong with the review.
 func readReview(content json.RawMessage, into *review) (workload *admission.Workload, fault string) {
 	if err := json.Unmarshal(content, into); err != nil {
 		return nil, "The review cannot be read: " + faultOf(err)

@@ -146,7 +146,6 @@ func (h *handlers) attestationQuery(ctx context.Context, org evidence.OrgAccess,
 	return query, err
 }
 
-// createdRange reads the bounds that were sent.
 func createdRange(ctx context.Context, from, to int64) (first, last *float64) {
 	return resource.IfSent(ctx, "from_timestamp", float64(from)), resource.IfSent(ctx, "to_timestamp", float64(to))
 }

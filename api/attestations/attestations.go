@@ -28,7 +28,6 @@ type verdict struct {
 // payload holds members of an attestation as answers show them.
 type payload map[string]json.RawMessage
 
-// with adds a member.
 func (p payload) with(name string, value any) (payload, error) {
 	encoded, err := json.Marshal(value)
 	if err != nil {
@@ -79,7 +78,6 @@ func (h *handlers) recordOf(ctx context.Context, scope recording.Scope, v verdic
 	return record, repo, err
 }
 
-// overrideAttestation replaces the verdict of an attestation.
 func (h *handlers) overrideAttestation(ctx context.Context, in *resource.NewTrailPath, body *OverrideAttestationPostInput) (*server.TextAnswer, error) {
 	scope := h.Scope(ctx, in.Flow, in.Trail)
 	record, repo, err := h.recordOf(ctx, scope, verdict{

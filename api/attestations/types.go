@@ -223,7 +223,6 @@ func (FoundPullRequests) Schema(registry huma.Registry) *huma.Schema {
 	}}
 }
 
-// check returns what is wrong with the pull requests, by location.
 func (p FoundPullRequests) check() validation.Findings {
 	found := validation.Findings{}
 	for i, request := range p {

@@ -90,7 +90,6 @@ func (h *handlers) downloadPopulation(ctx context.Context, in *downloadPopulatio
 	})
 }
 
-// getTotals counts what happened in a period.
 func (h *handlers) getTotals(ctx context.Context, _ *resource.AuditPath, p period.Period) (*server.Answer[population.Totals], error) {
 	totals, err := h.population.Totals(ctx, &p, evidence.Seconds(h.Clock()))
 	return server.Answered(totals), err

@@ -72,7 +72,6 @@ func (h *handlers) renameEnvironment(ctx context.Context, in *resource.Environme
 	return environmentChanged(ctx, in.Environment, err)
 }
 
-// joinEnvironment adds a physical environment to the logical one of the path.
 func (h *handlers) joinEnvironment(ctx context.Context, in *resource.EnvironmentPath, logical environments.EnvironmentRef, body *JoinPhysicalToLogicalPutInput) (*server.TextAnswer, error) {
 	member, err := h.ResolveEnvironment(ctx, body.PhysicalEnvironment)
 	if err != nil {
@@ -88,7 +87,6 @@ func (h *handlers) joinEnvironment(ctx context.Context, in *resource.Environment
 	return environmentChanged(ctx, in.Environment, err)
 }
 
-// environmentChanged answers a change of the environment of a name.
 func environmentChanged(ctx context.Context, name string, err error) (*server.TextAnswer, error) {
 	return server.OK(), resource.EnvironmentNotFound(ctx, name, err)
 }

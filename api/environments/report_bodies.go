@@ -270,7 +270,6 @@ func (PartialFingerprint) Schema(huma.Registry) *huma.Schema {
 // (docs/semantics.md 10.3).
 type PartialDigests map[string]PartialFingerprint
 
-// plainDigests returns digests with plain texts for fingerprints.
 func plainDigests[F ~string](digests map[string]F) map[string]string {
 	plain := make(map[string]string, len(digests))
 	for name, fingerprint := range digests {

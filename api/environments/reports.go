@@ -155,7 +155,6 @@ func canonicalReport(m *memory.Account, kind evidence.EnvironmentType, instances
 	return report, m.Keep(gathered + encodedSizeMultiple*int64(size))
 }
 
-// reportTypeMismatch says that an environment does not take reports of a type.
 func reportTypeMismatch(name string, of evidence.EnvironmentType, sent ReportType) error {
 	text := fmt.Sprintf("Environment '%s' takes reports of type '%s'", name, of)
 	if of == evidence.LogicalType {

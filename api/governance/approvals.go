@@ -114,7 +114,6 @@ type getApprovalInput struct {
 	Number int `path:"approval_number" doc:"The release number."`
 }
 
-// getApproval reads an approval with the reported details of its commits.
 func (h *handlers) getApproval(ctx context.Context, in *getApprovalInput, flowID string) (*server.Answer[ApprovalWithCommits], error) {
 	found, err := h.Approvals.Get(ctx, flowID, in.Number)
 	if err != nil {

@@ -20,7 +20,6 @@ type shape struct {
 	members []member
 }
 
-// member is a member of a struct.
 type member struct {
 	name      string
 	index     []int

@@ -40,7 +40,6 @@ func (p Proxies) Client(from Origin) netip.Addr {
 	return client
 }
 
-// trusts reports whether an address is that of a trusted proxy.
 func (p Proxies) trusts(address netip.Addr) bool {
 	return slices.ContainsFunc(p, func(trusted netip.Prefix) bool { return trusted.Contains(address) })
 }

@@ -190,7 +190,6 @@ func (o *outage) state() (away, due bool) {
 	return true, true
 }
 
-// begin records that Redis did not answer.
 func (o *outage) begin(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -201,7 +200,6 @@ func (o *outage) begin(err error) {
 	o.log.Warn("Redis is away, rates are not limited", "error", err.Error())
 }
 
-// end records that Redis answers again.
 func (o *outage) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -71,5 +71,4 @@ type handlers struct {
 	targets *targetReader
 }
 
-// actor is the principal of the request, as the audit log names it.
 func actor(ctx context.Context) identity.Actor { return identity.ActorOf(server.Principal(ctx)) }

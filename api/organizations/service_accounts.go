@@ -115,7 +115,6 @@ func (h *handlers) listServiceAccounts(ctx context.Context, _ *server.OrgPath) (
 	})), nil
 }
 
-// rolesByID are the roles of users and service accounts by their ids.
 func rolesByID(members []evidence.Membership, accounts []identity.ServiceAccount) map[string]evidence.Role {
 	roles := make(map[string]evidence.Role, len(members)+len(accounts))
 	for i := range members {

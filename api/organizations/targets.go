@@ -39,7 +39,6 @@ type IgnoredTimes struct {
 	LastFailureAt *float64 `json:"last_failure_at,omitempty" nullable:"true" doc:"Ignored."`
 }
 
-// targetReader reads targets of requests.
 type targetReader struct {
 	validator *validation.Validator
 	schemas   map[notification.TargetType]*huma.Schema

@@ -90,7 +90,6 @@ func (f form) stored(ready *audit.Assembled) audit.Stored {
 	return ready.Archive
 }
 
-// notReady is the answer if the package is not assembled.
 func notReady(answer *auditpackage.Answer) error {
 	message := "The audit package is being assembled, please try again."
 	if answer.Reason != "" {

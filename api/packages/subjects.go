@@ -27,7 +27,6 @@ type ArtifactPath struct {
 // Place is the whole path.
 func (p ArtifactPath) Place() *ArtifactPath { return &p }
 
-// trailSubject looks up the trail of a path.
 func (h *handlers) trailSubject(ctx context.Context, in *resource.TrailPath) (*subject, error) {
 	org := server.Access(ctx)
 	trail, err := h.LoadTrail(ctx, in)
@@ -46,7 +45,6 @@ func (h *handlers) trailSubject(ctx context.Context, in *resource.TrailPath) (*s
 	}, nil
 }
 
-// artifactSubject looks up the artifact of a path.
 func (h *handlers) artifactSubject(ctx context.Context, in *ArtifactPath) (*subject, error) {
 	org := server.Access(ctx)
 	flow, err := h.Flows.Resolve(ctx, org.OrgID, in.Flow)
@@ -66,7 +64,6 @@ func (h *handlers) artifactSubject(ctx context.Context, in *ArtifactPath) (*subj
 	}, nil
 }
 
-// attestationSubject looks up the attestation of a path.
 func (h *handlers) attestationSubject(ctx context.Context, in *resource.AttestationPath) (*subject, error) {
 	org := server.Access(ctx)
 	found, err := h.LoadAttestation(ctx, in)

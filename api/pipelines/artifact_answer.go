@@ -221,7 +221,6 @@ type environmentRuns struct {
 	events []snapshot.Event
 }
 
-// firstStart is when the artifact began to run here for the first time.
 func (p environmentRuns) firstStart() float64 { return p.events[0].Timestamp }
 
 // history lists when the artifact started and stopped running here (docs/semantics.md 5.3).

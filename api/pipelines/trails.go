@@ -75,7 +75,6 @@ func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files
 	return id, err
 }
 
-// getTrail reads one trail with its events.
 func (h *handlers) getTrail(ctx context.Context, _ *resource.TrailPath, trail evidence.Trail) (*server.Answer[GetTrail], error) {
 	shown, err := h.showTrails(ctx, []evidence.Trail{trail}, false)
 	if err != nil {

@@ -83,7 +83,6 @@ func (r *GzipReader) Read(p []byte) (int, error) {
 	return 0, r.err
 }
 
-// compress compresses the next chunk.
 func (r *GzipReader) compress() error {
 	n, err := 0, error(nil)
 	for n < len(r.chunk) && err == nil {

@@ -99,7 +99,6 @@ func (s *Server) serveDocuments() error {
 	return s.serveDocs()
 }
 
-// serveDocs serves the page on which people read the document, and its files.
 func (s *Server) serveDocs() error {
 	page, err := docs.New(s.api.OpenAPI().Info.Title, documentPath, docsPath)
 	if err != nil {
@@ -205,7 +204,6 @@ func (s *Server) showParts(body *huma.RequestBody, example json.RawMessage) {
 	}
 }
 
-// access says who may call the operation.
 func (r Route) access() string {
 	switch {
 	case r.Signed:

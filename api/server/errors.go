@@ -75,7 +75,6 @@ var statuses = map[evidence.Code]int{
 	evidence.Unavailable:  http.StatusServiceUnavailable,
 }
 
-// statusOf maps the error codes to statuses.
 func statusOf(code evidence.Code) int {
 	return cmp.Or(statuses[code], http.StatusInternalServerError)
 }

@@ -37,7 +37,6 @@ func newMetrics(registerer prometheus.Registerer, budget *memory.Budget) *metric
 	}
 }
 
-// registerBudget has the metrics show how much memory requests take up, and how many requests were refused for a lack of it.
 func registerBudget(registerer prometheus.Registerer, budget *memory.Budget) {
 	own := promauto.With(registerer)
 	own.NewGaugeFunc(prometheus.GaugeOpts{

@@ -63,7 +63,6 @@ func RequestOf(ctx context.Context) *Request {
 	}
 }
 
-// originOf returns where a request comes from.
 func originOf(c *fiber.Ctx) limits.Origin {
 	var from limits.Origin
 	if peer, ok := c.Context().RemoteAddr().(*net.TCPAddr); ok {

@@ -105,7 +105,6 @@ func Routes(serve map[string]Binder) []Route {
 
 func (r Route) ofOrganization() bool { return strings.Contains(r.Path, "{org}") }
 
-// rule is who may call the operation.
 func (r Route) rule() access.Rule {
 	rule := r.Rule
 	rule.OfOrg = r.ofOrganization()

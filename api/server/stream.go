@@ -215,7 +215,6 @@ type readRate struct {
 	bytesPerSecond int
 }
 
-// defaultReadRate lets a client take the beginning for a minute and the rest at 64 KiB a second.
 func defaultReadRate() readRate { return readRate{grace: time.Minute, bytesPerSecond: 64 << 10} }
 
 // minRateReader is content that is being sent on a connection. The write deadline of the

@@ -17,7 +17,6 @@ import (
 )
 
 const (
-	// flagReporter is the reporter of LaunchDarkly's changes.
 	flagReporter = "launch-darkly-webhook"
 	// flagFlowPrefix begins the names of the flows of LaunchDarkly's environments.
 	flagFlowPrefix = "launch-darkly-"

@@ -18,7 +18,6 @@ import (
 )
 
 const (
-	// sonarReporter is the reporter of SonarQube's analyses.
 	sonarReporter = "sonar-webhook"
 	// sonarName is the name of an attestation unless the analysis says another one.
 	sonarName = "sonar"
