@@ -45,7 +45,6 @@ type chatText struct {
 
 func markdown(text string) chatText { return chatText{Type: "mrkdwn", Text: text, Verbatim: true} }
 
-// callChat posts a message to the incoming webhook of a chat service.
 func (s *Sender) callChat(ctx context.Context, c *call) outcome {
 	body, err := json.Marshal(chatMessageOf(&c.delivery.Notice))
 	if err != nil {

@@ -48,7 +48,6 @@ func subject(m message) string {
 	return evidence.ShortenTo("["+evidence.ShortenTo(m.Org, maxName)+"] "+m.Title, maxSubject)
 }
 
-// domain is the part of an address behind the @.
 func domain(address *netmail.Address) string {
 	return address.Address[strings.LastIndexByte(address.Address, '@')+1:]
 }

@@ -119,7 +119,6 @@ func (s *session) address(from *netmail.Address, to []*netmail.Address) (address
 	return said, nil
 }
 
-// transmit sends the e-mail itself.
 func (s *session) transmit(message *mail.Msg) (answer string, err error) {
 	const step = "The mail server refused the e-mail"
 	data, err := s.client.Data()

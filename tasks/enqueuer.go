@@ -105,7 +105,6 @@ func newTask(ref *job.Ref, attempt int64) (*task, error) {
 	return &task{Kind: ref.Kind, id: ref.Kind.Name + "/" + ref.Key + ":" + strconv.FormatInt(attempt, 10), payload: payload}, nil
 }
 
-// asynq is the task as asynq takes it.
 func (t *task) asynq(options ...asynq.Option) *asynq.Task {
 	return asynq.NewTask(t.Name, t.payload, append(options,
 		asynq.TaskID(t.id), asynq.Queue(t.Queue), asynq.Timeout(t.Timeout), asynq.MaxRetry(t.Retries))...)

@@ -43,7 +43,6 @@ func (a *archive) addAll(members []member) error {
 	return nil
 }
 
-// stream writes a member of so many bytes.
 func (a *archive) stream(path string, at float64, size int64, content io.Reader) error {
 	err := a.tar.WriteHeader(&tar.Header{
 		Typeflag: tar.TypeReg, Name: path, Size: size, Mode: 0o644, ModTime: time.Unix(int64(at), 0).UTC(), Format: tar.FormatPAX,

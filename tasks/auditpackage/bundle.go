@@ -134,7 +134,6 @@ func (b *bundle) write(ctx context.Context, w io.Writer) error {
 	return out.close()
 }
 
-// document describes the period.
 func (b *bundle) document(ctx context.Context) (document audit.PeriodDocument, err error) {
 	document = audit.PeriodDocument{
 		SchemaVersion: audit.SchemaVersion, Generator: b.Generator, Organization: b.assembly.OrgName, Period: b.period,

@@ -107,7 +107,6 @@ func (d *draft) loadApprovals(ctx context.Context) error {
 	return err
 }
 
-// environmentNames are the names of environments, by id.
 func environmentNames(ctx context.Context, store *app.Store, org string, ids []string) (map[string]string, error) {
 	found, err := store.Environments.Names(ctx, org, ids)
 	names := map[string]string{}

@@ -30,7 +30,6 @@ type facts struct {
 	evaluations map[string]*audit.Evaluation        // by the trail's id
 }
 
-// loadFacts reads what a package is assembled from.
 func loadFacts(ctx context.Context, store *app.Store, assembly *audit.Assembly) (*facts, error) {
 	f := &facts{org: assembly.Org, of: audit.Subject{
 		Kind: assembly.Kind, Organization: assembly.OrgName, Fingerprint: assembly.Fingerprint, Attestation: assembly.Attestation,
@@ -108,7 +107,6 @@ func (f *facts) trailIDs() map[string]string {
 	return ids
 }
 
-// loadAttested reads what is to be known of all attestations of the trails.
 func (f *facts) loadAttested(ctx context.Context, store *app.Store, _ *audit.Assembly) error {
 	var err error
 	f.attested, err = store.Attestations.OfTrails(ctx, f.org, keysOf(f.trails))

@@ -41,7 +41,6 @@ func logOf(ctx context.Context, store *app.Store, org string) (logs.Log, error) 
 	return log, storage.IgnoreMissing(err)
 }
 
-// loadProofs reads what the package says of the log.
 func (d *draft) loadProofs(ctx context.Context) error {
 	if len(d.LogKeys) == 0 {
 		return nil

@@ -83,7 +83,6 @@ func stateOf(ctx context.Context, store *app.Store, assembly *audit.Assembly) (s
 	return audit.Sum(s)
 }
 
-// runningStates tells where artifacts of a package run.
 func runningStates(ctx context.Context, store *app.Store, assembly *audit.Assembly, trails []evidence.Trail) ([]runningState, error) {
 	fingerprints, err := fingerprintsOf(ctx, store, assembly, trails)
 	if err != nil || len(fingerprints) == 0 {

@@ -42,7 +42,6 @@ func (w *writer) provenances(ctx context.Context, artifacts []snapshot.Artifact,
 	return p, err
 }
 
-// artifact is an artifact of a snapshot with where it comes from.
 func (w *writer) artifact(artifact *snapshot.Artifact, p *provenances) *notification.NoticeArtifact {
 	shown := &notification.NoticeArtifact{Name: artifact.Name, Fingerprint: artifact.Fingerprint}
 	if len(artifact.Origins) == 0 {

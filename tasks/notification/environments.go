@@ -149,7 +149,6 @@ func (s *snapshotContents) whyFailing() []string {
 	return sentences
 }
 
-// ofScaled tells of artifacts that run in another number of instances.
 func (w *writer) ofScaled(ctx context.Context, scaled *notification.ArtifactsScaled) (noticeSet, error) {
 	env, err := w.environment(ctx, scaled.Environment, scaled.Snapshot)
 	if err != nil || env == nil {

@@ -10,7 +10,6 @@ import (
 	"attestry/storage"
 )
 
-// ofTrail tells of something that happened to a trail.
 func (w *writer) ofTrail(ctx context.Context, event *evidence.TrailEvent) (noticeSet, error) {
 	notice, err := w.trailNotice(ctx, event)
 	if err != nil || notice == nil {

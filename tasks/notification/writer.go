@@ -53,7 +53,6 @@ func (w *writer) notice(kind, description string, parts ...string) notification.
 	}
 }
 
-// environmentNotice begins a notice of an event in an environment.
 func (w *writer) environmentNotice(env *environmentSnapshot, kind, description string, parts ...string) notification.Notice {
 	notice := w.notice(kind, description, parts...)
 	notice.Environment = env.name
@@ -104,7 +103,6 @@ func (s *noticeSet) to(kind notification.TargetType) []notification.Notice {
 	return s.people
 }
 
-// add adds further notices.
 func (s *noticeSet) add(more noticeSet) {
 	s.machines, s.people = append(s.machines, more.machines...), append(s.people, more.people...)
 }

@@ -25,7 +25,6 @@ import (
 // timeLimit is how long a witness may take to answer.
 const timeLimit = 5 * time.Second
 
-// errFork reports that a witness has cosigned a history that is not the one of the log.
 var errFork = errors.New("the log here is a fork of the one that the witness has cosigned")
 
 // Asker asks witnesses.

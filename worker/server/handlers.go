@@ -15,7 +15,6 @@ import (
 	"attestry/trace"
 )
 
-// newMux makes what does the tasks of all kinds.
 func (s *Server) newMux(m *metrics) *asynq.ServeMux {
 	drain := func(ctx context.Context, of *job.Payload) error { return s.processor.Drain(ctx, of.Environment) }
 	mux := asynq.NewServeMux()

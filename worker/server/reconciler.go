@@ -16,7 +16,6 @@ import (
 )
 
 const (
-	// reconcileInterval is how often the reconciler looks.
 	reconcileInterval = 30 * time.Second
 	// reconcileAge is how old a fact must be before its aggregates are taken to have
 	// been left behind: no request, and no write that outlives one, takes so long.

@@ -72,7 +72,6 @@ func (r *report) decisionDetails(a *Attestation) cell {
 	return append(cell, smallText(version), smallText("Id "+a.ID))
 }
 
-// lastOf returns the last items and how many are before them.
 func lastOf[T any](items []T, most int) (last []T, more int) {
 	more = max(0, len(items)-most)
 	return items[more:], more

@@ -134,7 +134,6 @@ func (f fontFile) width(index int) uint16 {
 	return uint16(math.Round(float64(advance) * 1000 / float64(f.uint16(f.table("head")+18))))
 }
 
-// usedFonts tells which fonts texts have.
 func usedFonts(sheets []*sheet) (used [fonts]bool) {
 	for _, sheet := range sheets {
 		for i := range sheet.texts {

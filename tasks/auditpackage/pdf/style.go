@@ -67,7 +67,6 @@ func (s style) units(length float64) int { return int(length / (s.size * point) 
 // length returns a width in thousandths of the size in millimetres.
 func (s style) length(units int) float64 { return float64(units) * s.size * point / 1000 }
 
-// colorOf is the colour in which a status is shown.
 func colorOf(status evidence.Status) color {
 	switch status {
 	case evidence.Compliant:

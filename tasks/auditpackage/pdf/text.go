@@ -96,7 +96,6 @@ func markedStart(glyphs []glyph, start, end int) int {
 // unbreakable are characters that no line begins with.
 const unbreakable = "、。，．・：；！？）」』】〕〉》ー々"
 
-// breaksAfter reports whether a line may end behind a glyph.
 func breaksAfter(glyphs []glyph, at int) bool {
 	switch glyphs[at].char {
 	case ' ', '\u3000':

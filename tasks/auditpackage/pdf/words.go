@@ -67,7 +67,6 @@ func some(names []string, most int) string {
 	return strings.Join(names, ", ")
 }
 
-// first returns the first items and how many more there are.
 func first[T any](items []T, most int) (shown []T, more int) {
 	shown = items[:min(len(items), most)]
 	return shown, len(items) - len(shown)
