@@ -85,7 +85,6 @@ func (c *ClientAccounts) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// checkCertificate reports what cannot be used for HTTPS.
 func (l *loader) checkCertificate(h *HTTP) {
 	if !h.HTTPS() || h.TLSKeyFile == "" || !l.sources.CheckFiles {
 		return

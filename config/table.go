@@ -65,7 +65,6 @@ func variablesOf(group reflect.Type, path []int) []Variable {
 	return variables
 }
 
-// holdsSecret reports whether a type is that of secrets or has a field of it.
 func holdsSecret(t reflect.Type) bool {
 	secret := reflect.TypeFor[evidence.Secret]()
 	if t.Kind() != reflect.Struct {

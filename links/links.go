@@ -167,7 +167,6 @@ func (l Links) LiveArtifacts(org, name, id string) string {
 	return l.api("repos", org, "live-artifacts", name) + "?id=" + url.QueryEscape(id)
 }
 
-// api is an address in the API.
 func (l Links) api(segments ...string) string {
 	return l.page(append([]string{"api", "v2"}, segments...)...)
 }

@@ -87,7 +87,6 @@ var copyMarkers = &storage.Schema{Name: "copy_markers"}
 
 const copyMarker = "incomplete"
 
-// errIncompleteCopy reports a database that lacks some of its documents.
 var errIncompleteCopy = errors.New("the database is an incomplete copy: run the same `scripts/admin copy` again until its exit status is 0, or name another database")
 
 // BeginCopy marks a database as an incomplete copy: OpenDocuments refuses it until EndCopy.

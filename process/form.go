@@ -26,7 +26,6 @@ type documentForm struct {
 	Program string `json:"program"`
 }
 
-// errNewerForm reports a database that only a newer version of the program knows.
 var errNewerForm = errors.New("the database is of a newer version of Attestry")
 
 func forms(docs storage.Documents) storage.Collection[documentForm] {

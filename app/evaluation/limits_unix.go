@@ -42,7 +42,6 @@ func addressSpace() (uint64, error) {
 	return pages * uint64(os.Getpagesize()), err
 }
 
-// cpuTime is what the process has used so far.
 func cpuTime() (time.Duration, error) {
 	var usage syscall.Rusage
 	err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage)

@@ -8,7 +8,6 @@ import (
 // limitMemory does nothing: the watch alone bounds the memory.
 func limitMemory(uint64) error { return nil }
 
-// cpuTime is what the process has used so far.
 func cpuTime() (time.Duration, error) {
 	process, err := syscall.GetCurrentProcess()
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"attestry/evidence"
 )
 
-// errFull is for an organization of which too many evaluations wait.
 var errFull = evidence.Busy("Too many evaluations of this organization are waiting, please try again.")
 
 // queue shares slots fairly: the organizations that wait are served in turn, and their evaluations in order. None gets
@@ -87,7 +86,6 @@ func (q *queue) remove(org string, i int) {
 	}
 }
 
-// leave releases a slot.
 func (q *queue) leave(org string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -136,7 +136,6 @@ var imagePattern = regexp.MustCompile(`^(?:[a-zA-Z0-9][a-zA-Z0-9.-]*(?::[0-9]+)?
 	`[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?:/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*` +
 	`(?::\w[\w.-]{0,127})?(?:@sha256:([a-f0-9]{64}))?$`)
 
-// maxReference is how long a reference may be.
 const maxReference = 1024
 
 // ParseImage reads a reference; ok is false if it is none.

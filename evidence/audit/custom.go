@@ -77,7 +77,6 @@ func varies(rule string) (found bool) {
 	return err == nil && callsVarying(reflect.ValueOf(query))
 }
 
-// callsVarying searches a part of a syntax tree for calls.
 func callsVarying(part reflect.Value) bool {
 	if call, ok := reflect.TypeAssert[*gojq.Func](part); ok && call != nil && slices.Contains(varying, call.Name) {
 		return true

@@ -96,7 +96,6 @@ func (v *Verifier) checkLayout() {
 	}
 }
 
-// allowed reports whether packages of a kind may have a member at a path.
 func allowed(kind Kind, path string) bool {
 	if of, ok := files[path]; ok {
 		return slices.Contains(of.kinds, kind)

@@ -106,7 +106,6 @@ func Named(name string) *Kind {
 	return nil
 }
 
-// as is the kind under another name and in another queue.
 func (k Kind) as(name, queue string) Kind {
 	k.Name, k.Queue = name, queue
 	return k

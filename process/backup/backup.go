@@ -101,7 +101,6 @@ func copyObjects(ctx context.Context, from, to storage.Objects, out Output) erro
 	return err
 }
 
-// putFiles stores the files of a folder, and returns what they are.
 func putFiles(ctx context.Context, folder string, place storage.Objects) ([]File, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {

@@ -41,7 +41,6 @@ type File struct {
 	Size int64  `json:"size"`
 }
 
-// object describes the object with the content of the file.
 func (f *File) object() *storage.Object {
 	object, _ := storage.ParseObjectKey(f.Key) // check has parsed it
 	object.Size = f.Size

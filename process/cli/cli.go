@@ -105,7 +105,6 @@ func (p *Program) Misuse(errs io.Writer, err error) int {
 	return Misuse
 }
 
-// printHelp writes what can be given on the command line and by the environment.
 func (p *Program) printHelp(out io.Writer) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "%s\n\nUsage:\n  %s [FLAGS]\n", p.summary, p.name)

@@ -121,7 +121,6 @@ func (d *decoded) search(found []span, secrets []string) []span {
 	return found
 }
 
-// commonPrefix returns the length of the common prefix of a and b.
 func commonPrefix(a, b string) int {
 	n := min(len(a), len(b))
 	for i := range n {

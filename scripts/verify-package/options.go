@@ -72,7 +72,6 @@ func parse(args []string, out io.Writer) (options, error) {
 	return o, o.readFiles(*keys, *token, *kept)
 }
 
-// readFiles reads what the flags for logs name.
 func (o *options) readFiles(keys, token, kept string) (err error) {
 	if keys == "" {
 		return nil

@@ -47,7 +47,6 @@ func printResult(out io.Writer, result *audit.Result, o *options, compared *comp
 	return resultTemplate.Execute(out, p)
 }
 
-// first returns the first of many, and how many more there are.
 func first[T any](all []T) (shown []T, more int) {
 	shown = all[:min(len(all), maxPrinted)]
 	return shown, len(all) - len(shown)

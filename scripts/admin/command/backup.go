@@ -20,7 +20,6 @@ import (
 	"attestry/storage"
 )
 
-// errMongoDB says how MongoDB is backed up.
 var errMongoDB = errors.New("the documents are in MongoDB: back them up by mongodump --oplog, then the objects, as the section Backup and restore of docs/operations.md says, and run verify on what was restored")
 
 func parseBackup(args []string) (action, error) {

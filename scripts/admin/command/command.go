@@ -76,7 +76,6 @@ func commands() []command {
 	}
 }
 
-// errUsage reports arguments that do not fit the command.
 var errUsage = errors.New("wrong arguments")
 
 // Run does what the arguments say and returns the exit status.

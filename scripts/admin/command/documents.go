@@ -140,7 +140,6 @@ func (c *documentCopy) copyCollection(ctx context.Context, schema *storage.Schem
 	return nil
 }
 
-// requireDocuments refuses a source without any document.
 func requireDocuments(ctx context.Context, docs storage.Documents, schemas []*storage.Schema) error {
 	for _, schema := range schemas {
 		if first, err := transfer.DocumentsIn(docs, schema).Peek(ctx); err != nil || first != nil {

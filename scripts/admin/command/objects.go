@@ -12,7 +12,6 @@ import (
 	"attestry/storage/transfer"
 )
 
-// objectCopy copies the objects of one store to another.
 type objectCopy struct {
 	from, to  storage.Objects
 	out, errs io.Writer

@@ -66,7 +66,6 @@ func listMembers(ctx context.Context, s *session, args []string) error {
 	return list.end()
 }
 
-// members are the users and the service accounts of an organization.
 func (s *session) members(ctx context.Context, orgName string) ([]listedMember, error) {
 	org, err := s.organization(ctx, orgName)
 	if err != nil {
