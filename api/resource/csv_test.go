@@ -8,6 +8,8 @@ import (
 	"slices"
 	"testing"
 	"testing/iotest"
+
+	"attestry/evidence"
 )
 
 var testColumns = []string{"number", "text"}
@@ -88,7 +90,7 @@ func TestTablesHoldNoFormulas(t *testing.T) {
 		"": "", "registry/app:1": "registry/app:1", "a=1": "a=1", "=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)",
 		"\t=1": "'\t=1", "\r=1": "'\r=1", "\n=1": "'\n=1",
 	} {
-		if got := escapeFormula(cell); got != want {
+		if got := evidence.EscapeFormula(cell); got != want {
 			t.Errorf("%q: %q, want %q", cell, got, want)
 		}
 	}
