@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"fmt"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -63,13 +62,4 @@ func Shorten(text string, most int) string {
 		most--
 	}
 	return text[:most] + "…"
-}
-
-// EscapeFormula keeps spreadsheets from running a cell of a CSV file as a formula: reporters choose the names, and auditors
-// open the file. Spreadsheets do not show the quote before it.
-func EscapeFormula(cell string) string {
-	if cell != "" && strings.ContainsRune("=+-@\t\r\n", rune(cell[0])) {
-		return "'" + cell
-	}
-	return cell
 }

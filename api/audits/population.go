@@ -79,14 +79,7 @@ type downloadPopulationInput struct {
 // downloadPopulation sends what was deployed in a period, oldest first, as CSV.
 func (h *handlers) downloadPopulation(ctx context.Context, in *downloadPopulationInput, p period.Period) (*server.StreamOutput, error) {
 	return h.StreamCSV(ctx, p.Name+"-population.csv", population.Columns, func(ctx context.Context, after string) ([][]string, string, error) {
-		rows, next, err := h.population.Walk(ctx, &p, after)
-		lines := make([][]string, 0, len(rows))
-		for i := range rows {
-			if rows[i].Has(in.Finding) {
-				lines = append(lines, rows[i].Line())
-			}
-		}
-		return lines, next, err
+		return h.population.Lines(ctx, &p, in.Finding, after)
 	})
 }
 

@@ -175,6 +175,8 @@ func TestBundlesAreVerifiedWhole(t *testing.T) {
 		"a row":       {"population.csv", ",restart,", ",release,", "totals.json: it counts 10 deployments"},
 		"a total":     {"totals.json", `"deployments": 10`, `"deployments": 11`, "totals.json: it counts 11 deployments"},
 		"the seed":    {"sample.json", `"seed": "7"`, `"seed": "8"`, "sample.json: another sample is drawn by its seed"},
+		"no size":     {"sample.json", `"size": 4`, `"size": -4`, "sample.json: another sample is drawn by its seed"},
+		"the order":   {"sample.json", "", "x", "sample.json: "},
 		"a checksum":  {"SHA256SUMS", "a", "b", "SHA256SUMS: it does not have the checksums of the members"},
 		"a signature": {"SHA256SUMS.note", "audit package", "audit packages", "SHA256SUMS.note: no key that is trusted has signed the checksums"},
 		"a package":   {"packages/build/", "\x1f\x8b", "\x1f\x8c", "packages/build/"},

@@ -14,8 +14,7 @@ var Columns = []string{
 	"approvers", "approval_lack",
 }
 
-// Line is the row as CSV.
-func (r *Row) Line() []string {
+func (r *Row) line() []string {
 	lead := ""
 	if r.LeadTime != nil {
 		lead = seconds(*r.LeadTime)

@@ -54,6 +54,17 @@ func (r *Reader) Walk(ctx context.Context, p *period.Period, after string) ([]Ro
 	return rows, next, err
 }
 
+// Lines is Walk for the rows with a finding, as CSV.
+func (r *Reader) Lines(ctx context.Context, p *period.Period, finding, after string) (lines [][]string, next string, err error) {
+	rows, next, err := r.Walk(ctx, p, after)
+	for i := range rows {
+		if rows[i].Has(finding) {
+			lines = append(lines, rows[i].line())
+		}
+	}
+	return lines, next, err
+}
+
 // Each calls yield for all rows of a period.
 func (r *Reader) Each(ctx context.Context, p *period.Period, yield func(*Row) error) error {
 	return each(ctx, r, yield, func(after string) ([]Row, string, error) { return r.Walk(ctx, p, after) })

@@ -40,6 +40,7 @@ type Sample struct {
 
 // NewSample begins a sample.
 func NewSample(draw Draw) *Sample {
+	draw.Size = max(draw.Size, 0)
 	return &Sample{Draw: draw, kept: map[string][]Drawn{}, Sizes: map[string]int{}}
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"archive/tar"
 	"crypto/sha256"
 	"encoding/csv"
 	"encoding/hex"
@@ -16,6 +15,7 @@ import (
 	"attestry/app/population"
 	"attestry/evidence/audit"
 	"attestry/evidence/period"
+	"attestry/evidence/snapshot"
 	"attestry/evidence/translog"
 )
 
@@ -24,12 +24,12 @@ const maxDocument = 16 << 20
 
 // bundle is what was read of the bundle of an audit (docs/semantics.md 26.6).
 type bundle struct {
-	about             audit.PeriodDocument
-	totals            population.Totals
+	newVerifier func() *audit.Verifier
+	about       audit.PeriodDocument
+	// totals and sample are what the documents say, counted and drawn what follows from the population.
+	totals, counted   population.Totals
 	sample            population.Sample
 	drawn             *period.Sample
-	by                map[string]int // what the population has, as in totals
-	rows              int
 	members           []audit.Member
 	checksums, signed []byte
 	packages          int
@@ -40,49 +40,8 @@ func (b *bundle) report(format string, values ...any) {
 	b.findings = append(b.findings, fmt.Sprintf(format, values...))
 }
 
-// isBundle reports whether a file is a bundle, whose first member no package has. It reads on from the beginning then.
-func isBundle(file io.ReadSeeker) bool {
-	content, err := open(file)
-	if err == nil {
-		var first *tar.Header
-		if first, err = tar.NewReader(content).Next(); err == nil && first.Name == audit.PeriodPath {
-			_, err = file.Seek(0, io.SeekStart)
-			return err == nil
-		}
-	}
-	_, _ = file.Seek(0, io.SeekStart) // what cannot be read fails again
-	return false
-}
-
-// verifyBundle verifies a bundle and each package in it, by a new verifier.
-func verifyBundle(file io.Reader, o *options, newVerifier func() *audit.Verifier) (*bundle, error) {
-	content, err := open(file)
-	if err != nil {
-		return nil, err
-	}
-	b := &bundle{by: map[string]int{}}
-	archive := tar.NewReader(content)
-	for {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err == nil {
-			err = b.add(header.Name, archive, newVerifier)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("the archive is damaged: %w", err)
-		}
-	}
-	if err := content.end(); err != nil {
-		return nil, err
-	}
-	b.compare(o)
-	return b, nil
-}
-
 // add reads a member.
-func (b *bundle) add(name string, content io.Reader, newVerifier func() *audit.Verifier) error {
+func (b *bundle) add(name string, content io.Reader) error {
 	hash := sha256.New()
 	read := io.TeeReader(content, hash)
 	documents := map[string]any{audit.PeriodPath: &b.about, audit.TotalsPath: &b.totals, audit.SamplePath: &b.sample}
@@ -105,7 +64,7 @@ func (b *bundle) add(name string, content io.Reader, newVerifier func() *audit.V
 	case strings.HasPrefix(name, "packages/"):
 		b.packages++
 		var result audit.Result
-		result, err = verify(read, newVerifier(), func(string) {})
+		result, err = verify(read, b.newVerifier(), func(string) {})
 		for _, finding := range result.Findings {
 			b.report("%s: %s", name, finding)
 		}
@@ -129,7 +88,6 @@ func (b *bundle) readPopulation(content io.Reader) error {
 		return errors.Join(err, errors.New("its columns are not known"))
 	}
 	column := func(name string) int { return slices.Index(population.Columns, name) }
-	id, kind, verdict, approval := column("id"), column("kind"), column("verdict"), column("approval")
 	for {
 		line, err := lines.Read()
 		if errors.Is(err, io.EOF) {
@@ -138,17 +96,13 @@ func (b *bundle) readPopulation(content io.Reader) error {
 		if err != nil {
 			return err
 		}
-		b.rows++
-		environment, _, _ := strings.Cut(line[id], "/")
-		b.drawn.Add(environment, line[id])
-		for _, one := range []string{line[kind], line[verdict], line[approval]} {
-			b.by[one]++
-		}
-		for _, flag := range []string{"allow_listed", "broke_glass"} {
-			if line[column(flag)] == "true" {
-				b.by[flag]++
-			}
-		}
+		id := line[column("id")]
+		environment, _, _ := strings.Cut(id, "/")
+		b.drawn.Add(environment, id)
+		_ = b.counted.Add(&population.Row{ // returns no error
+			Kind: snapshot.DeploymentKind(line[column("kind")]), Verdict: line[column("verdict")], Approval: period.Approval(line[column("approval")]),
+			AllowListed: line[column("allow_listed")] == "true", BrokeGlass: line[column("broke_glass")] == "true",
+		})
 	}
 }
 
@@ -157,15 +111,12 @@ func (b *bundle) compare(o *options) {
 	if sums := audit.Checksums(b.members); string(sums) != string(b.checksums) {
 		b.report("%s: it does not have the checksums of the members", audit.ChecksumsPath)
 	}
-	if b.totals.Deployments != b.rows || b.totals.Events.Started != b.rows || !maps.Equal(b.totals.By, b.by) {
-		b.report("%s: it counts %d deployments, %v, the population has %d, %v", audit.TotalsPath, b.totals.Deployments, b.totals.By, b.rows, b.by)
+	rows := b.counted.Deployments
+	if b.totals.Deployments != rows || b.totals.Events.Started != rows || !maps.Equal(b.totals.By, b.counted.By) {
+		b.report("%s: it counts %d deployments, %v, the population has %d, %v", audit.TotalsPath, b.totals.Deployments, b.totals.By, rows, b.counted.By)
 	}
-	var again []period.Drawn
-	if b.drawn != nil {
-		again = b.drawn.Drawn()
-	}
-	same := slices.EqualFunc(again, b.sample.Rows, func(a period.Drawn, row population.SampledRow) bool { return a.ID == row.ID && a.Rank == row.Rank })
-	if !same || b.sample.Population != b.rows {
+	same := slices.EqualFunc(b.drawn.Drawn(), b.sample.Rows, func(a period.Drawn, row population.SampledRow) bool { return a.ID == row.ID && a.Rank == row.Rank })
+	if !same || b.sample.Population != rows {
 		b.report("%s: another sample is drawn by its seed", audit.SamplePath)
 	}
 	for _, row := range b.sample.Rows {
@@ -186,9 +137,10 @@ func (b *bundle) compare(o *options) {
 
 // print prints what the verification has come to, and returns the exit code.
 func (b *bundle) print(out io.Writer, o *options) int {
+	b.compare(o)
 	p := &b.about.Period
 	fmt.Fprintf(out, "audit    %s of organization %s\n", strconv.Quote(p.Name), strconv.Quote(b.about.Organization))
-	fmt.Fprintf(out, "%d deployments, %d sampled by the seed %s, %d packages\n", b.rows, len(b.sample.Rows), strconv.Quote(b.sample.Seed), b.packages)
+	fmt.Fprintf(out, "%d deployments, %d sampled by the seed %s, %d packages\n", b.counted.Deployments, len(b.sample.Rows), strconv.Quote(b.sample.Seed), b.packages)
 	shown, more := first(b.findings)
 	for _, finding := range shown {
 		fmt.Fprintf(out, "FAILED   %s\n", printable(finding))

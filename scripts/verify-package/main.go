@@ -24,6 +24,7 @@ import (
 	"attestry/app/evaluation"
 	"attestry/evidence/attestation"
 	"attestry/evidence/audit"
+	"attestry/evidence/period"
 	"attestry/goroutine"
 )
 
@@ -77,13 +78,18 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 		verifier.Trust(o.Keys)
 		return verifier
 	}
+	b := &bundle{newVerifier: newVerifier, drawn: period.NewSample(period.Draw{})}
+	verifier, noted := newVerifier(), func(name string) { member.Store(name) }
+	err = readArchive(io.TeeReader(file, digest), noted, func(path string, size int64, content io.Reader) error {
+		// No package has this member, and bundles begin with it.
+		if path == audit.PeriodPath || len(b.members) > 0 {
+			return b.add(path, content)
+		}
+		return verifier.Add(path, size, content)
+	})
 	var result audit.Result
-	var whole *bundle
-	content := io.TeeReader(file, digest)
-	if isBundle(file) {
-		whole, err = verifyBundle(content, &o, newVerifier)
-	} else {
-		result, err = verify(content, newVerifier(), func(name string) { member.Store(name) })
+	if err == nil && len(b.members) == 0 {
+		result, err = finish(verifier, noted)
 	}
 	end()
 	if o.sha256 != "" {
@@ -101,8 +107,8 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 		fmt.Fprintf(out, "FAILED   %s\n", printable(err.Error()))
 		return unsound
 	}
-	if whole != nil {
-		return whole.print(out, &o)
+	if len(b.members) > 0 {
+		return b.print(out, &o)
 	}
 	compared, err := compareLog(context.Background(), &o, &result)
 	if err != nil {

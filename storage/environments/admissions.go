@@ -20,11 +20,7 @@ var admissionSchema = &storage.Schema{
 }
 
 // brokenGlassSchema is of the records that are kept for good: of workloads that were admitted for the reason they gave.
-var brokenGlassSchema = &storage.Schema{
-	Name:    "broken_glass",
-	Fields:  []string{"environment", "time"},
-	Indexes: []storage.Index{{Name: "environment", Fields: []string{"environment", "time"}}},
-}
+var brokenGlassSchema = storage.NewSchema("broken_glass", storage.Index{Name: "environment", Fields: []string{"environment", "time"}})
 
 // expiredAdmissions is how many old records are deleted whenever one is stored.
 const expiredAdmissions = 20

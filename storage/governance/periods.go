@@ -7,11 +7,7 @@ import (
 	"attestry/storage"
 )
 
-var periodSchema = &storage.Schema{
-	Name:    "periods",
-	Fields:  []string{"org", "from"},
-	Indexes: []storage.Index{{Name: "from", Fields: []string{"org", "from"}}},
-}
+var periodSchema = storage.NewSchema("periods", storage.Index{Name: "from", Fields: []string{"org", "from"}})
 
 // Periods keeps the periods that are audited.
 type Periods struct {

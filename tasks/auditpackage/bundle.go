@@ -2,7 +2,6 @@ package auditpackage
 
 import (
 	"context"
-	"encoding/csv"
 	"io"
 	"maps"
 	"slices"
@@ -12,9 +11,8 @@ import (
 	"attestry/app/population"
 	"attestry/evidence"
 	"attestry/evidence/audit"
+	"attestry/evidence/csvtable"
 	"attestry/evidence/period"
-	"attestry/goroutine"
-	"attestry/storage"
 	"attestry/storage/spool"
 )
 
@@ -148,26 +146,13 @@ func (b *bundle) document(ctx context.Context) (document audit.PeriodDocument, e
 
 // writePopulation writes the population. Its size is known when it has been read.
 func (b *bundle) writePopulation(ctx context.Context, out *archive) error {
-	content, w := io.Pipe()
-	var writing goroutine.Group
-	writing.Go(func() error {
-		return w.CloseWithError(goroutine.Recovered(func() error {
-			lines := csv.NewWriter(w)
-			if err := lines.Write(population.Columns); err != nil {
-				return err
-			}
-			err := b.reader.Each(ctx, &b.period, func(row *population.Row) error {
-				return lines.Write(storage.Map(row.Line(), evidence.EscapeFormula))
-			})
-			lines.Flush()
-			return err
-		}))
+	table, err := csvtable.NewReader(population.Columns, func(after string) ([][]string, string, error) {
+		return b.reader.Lines(ctx, &b.period, "", after)
 	})
-	held, err := spool.New(content, maxInMemory)
-	content.CloseWithError(err)
-	if waited := writing.Wait(); err == nil {
-		err = waited
+	if err != nil {
+		return err
 	}
+	held, err := spool.New(table, maxInMemory)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package resource
+package csvtable
 
 import (
 	"encoding/csv"
@@ -8,8 +8,6 @@ import (
 	"slices"
 	"testing"
 	"testing/iotest"
-
-	"attestry/evidence"
 )
 
 var testColumns = []string{"number", "text"}
@@ -42,7 +40,7 @@ func (p *pagedRows) next(after string) ([][]string, string, error) {
 
 func TestTablesHoldOnePageAtATime(t *testing.T) {
 	pages := &pagedRows{pages: 100}
-	reader, err := newCSVReader(testColumns, pages.next)
+	reader, err := NewReader(testColumns, pages.next)
 	if err != nil || pages.served != 1 {
 		t.Fatalf("%d pages, %v before it is read", pages.served, err)
 	}
@@ -73,10 +71,10 @@ func TestTablesHoldOnePageAtATime(t *testing.T) {
 }
 
 func TestTableThatCannotBeReadIsNotTakenForTheWhole(t *testing.T) {
-	if _, err := newCSVReader(testColumns, (&pagedRows{pages: 3, failAt: 1}).next); err == nil {
+	if _, err := NewReader(testColumns, (&pagedRows{pages: 3, failAt: 1}).next); err == nil {
 		t.Error("it began without its first page")
 	}
-	reader, err := newCSVReader(testColumns, (&pagedRows{pages: 3, failAt: 2}).next)
+	reader, err := NewReader(testColumns, (&pagedRows{pages: 3, failAt: 2}).next)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +88,7 @@ func TestTablesHoldNoFormulas(t *testing.T) {
 		"": "", "registry/app:1": "registry/app:1", "a=1": "a=1", "=1+1": "'=1+1", "+1": "'+1", "-1": "'-1", "@SUM(A1)": "'@SUM(A1)",
 		"\t=1": "'\t=1", "\r=1": "'\r=1", "\n=1": "'\n=1",
 	} {
-		if got := evidence.EscapeFormula(cell); got != want {
+		if got := escapeFormula(cell); got != want {
 			t.Errorf("%q: %q, want %q", cell, got, want)
 		}
 	}
