@@ -151,7 +151,7 @@ type AuditResponse struct {
 	Audit
 	Deployments int64                            `json:"deployments" doc:"How many artifacts began to run in the period. Beyond 100,000 that is 100,000."`
 	LogBegin    resource.OrNull[AuditCheckpoint] `json:"log_begin" doc:"The last checkpoint of the transparency log before the period began; null if there was none."`
-	LogEnd      resource.OrNull[AuditCheckpoint] `json:"log_end" doc:"The first checkpoint behind the end of the period; null until there is one."`
+	LogEnd      resource.OrNull[AuditCheckpoint] `json:"log_end" doc:"The first checkpoint behind the end of the period, or the last one before if nothing was recorded since; null while the period is open."`
 }
 
 // AuditCheckpoint is a checkpoint of the transparency log.
@@ -170,7 +170,7 @@ func (h *handlers) getAudit(ctx context.Context, _ *resource.AuditPath, p period
 	if body.Deployments, err = h.Deployments.Count(ctx, population.Query(&p)); err != nil {
 		return nil, err
 	}
-	begin, end, err := h.population.Checkpoints(ctx, &p)
+	begin, end, err := h.population.Checkpoints(ctx, &p, evidence.Seconds(h.Clock()))
 	body.LogBegin.Value, body.LogEnd.Value = showCheckpoint(&begin), showCheckpoint(&end)
 	return server.Answered(body), err
 }

@@ -2,6 +2,7 @@ package population
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -105,10 +106,10 @@ func (r *Reader) Totals(ctx context.Context, p *period.Period, now float64) (tot
 	return totals, nil
 }
 
-// Checkpoints are those of the log at the ends of a period: the last one before it began, and the first one behind its end.
-// They are zero if there are none.
-func (r *Reader) Checkpoints(ctx context.Context, p *period.Period) (begin, end logs.Checkpoint, err error) {
-	if begin, err = r.store.Logs.At(ctx, p.Org, p.From); err != nil {
+// Checkpoints are those of the log at the ends of a period, zero if there are none: the last one before it began, and the
+// first one behind its end. If nothing was recorded since it ended, the last one before that covers all of it.
+func (r *Reader) Checkpoints(ctx context.Context, p *period.Period, now float64) (begin, end logs.Checkpoint, err error) {
+	if begin, err = r.store.Logs.At(ctx, p.Org, p.From); err != nil || p.Open(now) {
 		return begin, end, err
 	}
 	last, err := r.store.Logs.At(ctx, p.Org, p.Last())
@@ -116,7 +117,10 @@ func (r *Reader) Checkpoints(ctx context.Context, p *period.Period) (begin, end 
 		return begin, end, err
 	}
 	end, err = r.store.Logs.Covering(ctx, p.Org, last.Size+1)
-	return begin, end, storage.IgnoreMissing(err)
+	if errors.Is(err, storage.ErrNotFound) {
+		return begin, last, nil
+	}
+	return begin, end, err
 }
 
 // Describe makes the rows of deployments of an organization, by its id, in their order.

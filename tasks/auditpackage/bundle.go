@@ -139,7 +139,7 @@ func (b *bundle) document(ctx context.Context) (document audit.PeriodDocument, e
 	if document.Environments, err = environmentNames(ctx, b.store, b.period.Org, b.period.Environments); err != nil {
 		return document, err
 	}
-	begin, end, err := b.reader.Checkpoints(ctx, &b.period)
+	begin, end, err := b.reader.Checkpoints(ctx, &b.period, b.period.To)
 	document.LogBegin, document.LogEnd = begin.Note, end.Note
 	return document, err
 }
