@@ -48,11 +48,30 @@ func (a *attention) Nothing() bool { return len(a.Actions)+len(a.Keys)+len(a.Acc
 
 // load asks the API for each kind once. What the viewer may not see does not need their attention.
 func (a *attention) load(p *page, now float64) error {
-	for _, read := range []func(*page, float64) error{a.loadFailed, a.loadActions, a.loadKeys, a.loadAccounts, a.loadTrails} {
-		if err := read(p, now); err != nil && !request.IsRefused(err, http.StatusForbidden) {
+	if err := a.loadFailed(p, now); err != nil && !request.IsRefused(err, http.StatusForbidden) {
+		return err
+	}
+	var newest struct {
+		Trails []trail `json:"data"`
+	}
+	for _, read := range []struct {
+		target string
+		into   any
+	}{
+		{request.Target("/actions/%s", p.Org()), &a.Actions},
+		{"/user/api-keys", &a.Keys},
+		{request.Target("/service-accounts/%s", p.Org()), &a.Accounts},
+		{request.Target("/trails/%s", p.Org()) + "?per_page=" + strconv.Itoa(newestTrails), &newest},
+	} {
+		if err := p.Get(read.target, read.into); err != nil && !request.IsRefused(err, http.StatusForbidden) {
 			return err
 		}
 	}
+	a.Trails = newest.Trails
+	a.Actions = slices.DeleteFunc(a.Actions, func(one organizations.ActionResponse) bool { return !resource.ZeroIfNil(one.IsFailing) })
+	a.Keys = slices.DeleteFunc(a.Keys, func(one organizations.ApiKeyListItemResponse) bool { return !expiresSoon(one.ExpiresAt, now) })
+	a.Accounts = slices.DeleteFunc(a.Accounts, func(one organizations.ServiceAccount) bool { return !expiresSoon(one.KeyExpiresAt, now) })
+	a.Accounts, _ = first(a.Accounts, maxFailed)
 	var found deployments.DeploymentListResponse
 	err := p.Get(p.deploymentsBetween(now-week.Seconds(), now, view.RowsPerPage), &found)
 	a.Week = newWeek(now-week.Seconds(), now, &found)
@@ -74,34 +93,6 @@ func (a *attention) loadFailed(p *page, now float64) error {
 			return err
 		}})
 	})
-}
-
-func (a *attention) loadActions(p *page, _ float64) error {
-	err := p.Get(request.Target("/actions/%s", p.Org()), &a.Actions)
-	a.Actions = slices.DeleteFunc(a.Actions, func(one organizations.ActionResponse) bool { return !resource.ZeroIfNil(one.IsFailing) })
-	return err
-}
-
-func (a *attention) loadKeys(p *page, now float64) error {
-	err := p.Get("/user/api-keys", &a.Keys)
-	a.Keys = slices.DeleteFunc(a.Keys, func(one organizations.ApiKeyListItemResponse) bool { return !expiresSoon(one.ExpiresAt, now) })
-	return err
-}
-
-func (a *attention) loadAccounts(p *page, now float64) error {
-	err := p.Get(request.Target("/service-accounts/%s", p.Org()), &a.Accounts)
-	a.Accounts = slices.DeleteFunc(a.Accounts, func(one organizations.ServiceAccount) bool { return !expiresSoon(one.KeyExpiresAt, now) })
-	a.Accounts, _ = first(a.Accounts, maxFailed)
-	return err
-}
-
-func (a *attention) loadTrails(p *page, _ float64) error {
-	var found struct {
-		Trails []trail `json:"data"`
-	}
-	err := p.Get(request.Target("/trails/%s", p.Org())+"?per_page="+strconv.Itoa(newestTrails), &found)
-	a.Trails = found.Trails
-	return err
 }
 
 func expiresSoon(at int64, now float64) bool {
