@@ -87,9 +87,9 @@ func Send(r *request.Request) error {
 	if err != nil {
 		return err
 	}
-	sent, err := p.sent()
+	sent, err := url.ParseQuery(string(p.C.Body()))
 	if err != nil {
-		return err
+		return evidence.NewError(evidence.Invalid, "The form cannot be read.")
 	}
 	shown.Form.Fill(sent)
 	if shown.Form.Unnamed() {
@@ -139,15 +139,6 @@ func (p *page) showDone(of *formPage, answer []byte) error {
 		separator = "&"
 	}
 	return p.C.Redirect(of.Back+separator+"done="+of.Form.Operation.OperationID, http.StatusSeeOther)
-}
-
-// sent are the fields of the form that a page has sent.
-func (p *page) sent() (url.Values, error) {
-	values, err := url.ParseQuery(string(p.C.Body()))
-	if err != nil {
-		return nil, evidence.NewError(evidence.Invalid, "The form cannot be read.")
-	}
-	return values, nil
 }
 
 // named is a row of which the name alone is known.
