@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"attestry/api/resource"
-	"attestry/api/web/view"
+	"attestry/evidence"
 )
 
 // Cause is why artifacts of a snapshot may not run: what one policy finds in the same words.
@@ -53,7 +53,7 @@ func (c *Causes) add(artifact *Artifact) {
 
 // addTo counts an artifact for what a sentence says. It reports whether the cause is one of the first.
 func (c *Causes) addTo(sentence *resource.Explanation, artifact *Artifact) bool {
-	text, policy := causeOf(sentence), view.Known(sentence.PolicyName)
+	text, policy := causeOf(sentence), evidence.Text(sentence.PolicyName)
 	at := slices.IndexFunc(c.List, func(one *Cause) bool { return one.Text == text && one.Policy == policy })
 	if at < 0 {
 		if len(c.List) == maxCauses {
@@ -68,7 +68,7 @@ func (c *Causes) addTo(sentence *resource.Explanation, artifact *Artifact) bool 
 	}
 	one.last = artifact
 	if one.Count++; len(one.Artifacts) < maxOfCause {
-		one.Artifacts = append(one.Artifacts, CausedArtifact{artifact.Name, artifact.Fingerprint, artifact.Link, sentence.Finding, view.Known(sentence.Remedy)})
+		one.Artifacts = append(one.Artifacts, CausedArtifact{artifact.Name, artifact.Fingerprint, artifact.Link, sentence.Finding, evidence.Text(sentence.Remedy)})
 	}
 	return true
 }
@@ -82,7 +82,7 @@ func causeOf(s *resource.Explanation) string {
 	if s.Cause == "missing_provenance" || s.Cause == "no_provenance" {
 		return "No flow knows the artifact, so that nothing is known of it."
 	}
-	text := strings.TrimPrefix(s.Text, fmt.Sprintf("In trail '%s' of flow '%s' ", view.Known(s.TrailName), view.Known(s.FlowName)))
+	text := strings.TrimPrefix(s.Text, fmt.Sprintf("In trail '%s' of flow '%s' ", evidence.Text(s.TrailName), evidence.Text(s.FlowName)))
 	if before, ok := strings.CutSuffix(text, ": "+strings.TrimRight(s.Finding, ".")+"."); ok && s.Finding != "" {
 		text = before + "."
 	}

@@ -45,7 +45,7 @@ func functions(clock evidence.Clock) template.FuncMap {
 		"tags":       First[string],
 		"excerpt":    Excerpt,
 		"isCut":      func(text string) bool { return Cut(text, maxText) != text },
-		"known":      Known,
+		"known":      evidence.Text,
 		"userText":   userText,
 		"excess":     func(number, limit int) int { return max(0, number-limit) },
 		"duration":   duration,
@@ -187,14 +187,6 @@ func Cut(text string, limit int) string {
 
 // Excerpt is the beginning of a text that is shown beside others.
 func Excerpt(text string) string { return Cut(text, maxExcerpt) }
-
-// Known is a text that may not be known, "" if it is not.
-func Known(sent *string) string {
-	if sent == nil {
-		return ""
-	}
-	return *sent
-}
 
 // userText is data that a client has sent along as text, "" for none.
 func userText(data json.RawMessage) string {
