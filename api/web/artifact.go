@@ -8,9 +8,7 @@ import (
 	"attestry/api/deployments"
 	"attestry/api/governance"
 	"attestry/api/pipelines"
-	"attestry/api/resource"
 	"attestry/api/web/request"
-	"attestry/api/web/view"
 )
 
 const (
@@ -24,13 +22,6 @@ const (
 	maxRecords = 100
 )
 
-// artifact is an artifact of a flow.
-type artifact struct {
-	pipelines.ArtifactResponse
-	// Commit has empty members where the API has null.
-	Commit *resource.GitCommitInfo `json:"git_commit_info"`
-}
-
 // verdict is what the policies of an environment say of an artifact that runs there.
 type verdict struct {
 	pipelines.ArtifactPlace
@@ -41,7 +32,7 @@ type verdict struct {
 
 type artifactPage struct {
 	Org      string
-	Artifact artifact
+	Artifact pipelines.ArtifactResponse
 	// Attested are its attestations in its trail.
 	Attested section
 	// Verdicts are those of where it runs, of the first maxPlaces. Unasked are more places, without
@@ -53,7 +44,6 @@ type artifactPage struct {
 	// Superseded is set if an older record than the newest is shown. Unknown is set if the record of the
 	// address was not found, so that the newest is shown.
 	Superseded, Unknown bool
-	Package             string
 	// Logged is where the transparency log has the report, nil if it has not.
 	Logged *request.Logged
 }
@@ -85,7 +75,6 @@ func (s *Site) showArtifact(p *page) error {
 // shorten leaves out what would make the page too long, and has the newest history come first.
 func (a *artifactPage) shorten() {
 	of := &a.Artifact
-	a.Package = view.Pages.ArtifactPackage(a.Org, of.FlowName, of.Fingerprint)
 	of.Exited, a.MoreExited = first(of.Exited, maxOthers)
 	slices.Reverse(of.History)
 	of.History, a.MoreHistory = first(of.History, maxHistory)
@@ -135,7 +124,7 @@ func (a *artifactPage) loadFrom(p *page, trail string, entries []entry) error {
 	a.Superseded = true
 	p.APIPath = request.Target("/artifacts/%s/%s/fingerprint/%s", a.Org, a.Artifact.FlowName, a.Artifact.Fingerprint) +
 		"?" + url.Values{"trail": {trail}}.Encode()
-	a.Artifact = artifact{}
+	a.Artifact = pipelines.ArtifactResponse{}
 	if err := p.Get(p.APIPath, &a.Artifact); err != nil {
 		return err
 	}

@@ -31,12 +31,10 @@ type environmentPage struct {
 	Filter         snapshot.Filter
 	Older, Newer   string // addresses of other parts of the list
 	Previous, Next string // addresses of other snapshots
-	History        []historyEntry
+	History        []snapshots.GetSnapshotListItem
 	// LastGreen is the last compliant snapshot in the history before the one that is shown, nil if there is none.
-	// SinceGreen shows what has changed since then.
-	LastGreen  *historyEntry
-	SinceGreen string
-	Diff       string
+	LastGreen *snapshots.GetSnapshotListItem
+	Diff      string
 	// Logged is where the transparency log has the snapshot, nil if it has not.
 	Logged  *request.Logged
 	Refused refusedWorkloads
@@ -48,19 +46,12 @@ type refusedWorkloads struct {
 	Total int `json:"total_count"`
 }
 
-// historyEntry is a snapshot in the history.
-type historyEntry struct {
-	snapshots.GetSnapshotListItem
-	Link  string `json:"-"`
-	Shown bool   `json:"-"`
-}
-
 func (s *Site) showEnvironment(p *page) error {
 	shown := environmentPage{Org: p.Org(), Filter: p.filter()}
 	if moved, err := p.findEnvironment(&shown.Environment); err != nil || moved {
 		return err
 	}
-	shown.Environment.prepare(shown.Org, s.Clock())
+	shown.Environment.prepare(s.Clock())
 	shown.Environment.Description = view.Cut(shown.Environment.Description, maxDescription)
 	if err := shown.load(p); err != nil {
 		return err
@@ -108,7 +99,7 @@ func (e *environmentPage) link() {
 	here := e.Snapshot
 	if here.Index > 1 {
 		e.Previous = at(here.Index - 1)
-		e.Diff = e.diff(here.Index-1, here.Index)
+		e.Diff = view.Pages.Environment(e.Org, e.Environment.Name) + fmt.Sprintf("/diff?from=%d&to=%d", here.Index-1, here.Index)
 	}
 	if !here.Latest {
 		e.Next = at(here.Index + 1)
@@ -120,17 +111,11 @@ func (e *environmentPage) link() {
 		e.Newer = at(here.Index) + e.Filter.Query(max(0, min(e.Filter.From, here.Selected)-view.RowsPerPage))
 	}
 	for i := range e.History {
-		one := &e.History[i]
-		one.Link, one.Shown = at(one.Index), one.Index == here.Index
-		if e.LastGreen == nil && one.Index < here.Index && verdictOf(one.State) == chart.Compliant {
-			e.LastGreen, e.SinceGreen = one, e.diff(one.Index, here.Index)
+		if one := &e.History[i]; one.Index < here.Index && verdictOf(one.State) == chart.Compliant {
+			e.LastGreen = one
+			break
 		}
 	}
-}
-
-// diff is the address of what has changed between two snapshots.
-func (e *environmentPage) diff(from, to int64) string {
-	return view.Pages.Environment(e.Org, e.Environment.Name) + fmt.Sprintf("/diff?from=%d&to=%d", from, to)
 }
 
 // filter is what artifacts the query selects. What it cannot select by does not count.

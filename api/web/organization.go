@@ -7,7 +7,6 @@ import (
 
 	"attestry/api/environments"
 	"attestry/api/web/request"
-	"attestry/api/web/snapshot"
 	"attestry/api/web/view"
 	"attestry/evidence"
 )
@@ -18,15 +17,12 @@ const silentAfter = 15 * time.Minute
 
 type environment struct {
 	environments.GetEnvironmentResponse
-	Counts *snapshot.Counts `json:"artifact_compliance_count"`
 	// Silent is set if its last report is older than silentAfter.
-	Silent bool   `json:"-"`
-	Link   string `json:"-"`
+	Silent bool `json:"-"`
 }
 
 // prepare sets the members that are not in the answer of the API.
-func (e *environment) prepare(org string, now time.Time) {
-	e.Link = view.Pages.Environment(org, e.Name)
+func (e *environment) prepare(now time.Time) {
 	if e.Type != "logical" && e.LastReportedAt != nil {
 		e.Silent = now.Sub(time.UnixMilli(int64(*e.LastReportedAt*1000))) > silentAfter
 	}
@@ -78,7 +74,7 @@ func (s *Site) showOrganization(p *page) error {
 	}
 	for i := range shown.Environments {
 		one := &shown.Environments[i]
-		one.prepare(p.Org(), s.Clock())
+		one.prepare(s.Clock())
 		switch one.rank() {
 		case rankRed:
 			shown.Red++

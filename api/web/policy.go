@@ -36,31 +36,6 @@ func (v *policyVersion) truncate(limit int) {
 	v.Truncated = v.PolicyYAML != whole
 }
 
-// policyEvent is something that happened to a policy.
-type policyEvent struct {
-	governance.PolicyEvent
-	Data struct {
-		Version int `json:"version"`
-	} `json:"data"`
-}
-
-// policyEvents are the names of the types of events on pages.
-var policyEvents = map[string]string{
-	"policy_created": "created", "metadata_update": "description changed", "new_version": "new version",
-}
-
-// Happened says in words what happened.
-func (e *policyEvent) Happened() string {
-	text, known := policyEvents[e.Type]
-	if !known {
-		text = e.Type
-	}
-	if e.Data.Version > 0 {
-		text += " " + strconv.Itoa(e.Data.Version)
-	}
-	return text
-}
-
 // storedPolicy is what pages show of a policy.
 type storedPolicy struct {
 	Name         string
@@ -71,7 +46,7 @@ type storedPolicy struct {
 	Newest int
 	// Versions and Events are newest first, without files.
 	Versions []policyVersion
-	Events   []policyEvent
+	Events   []governance.PolicyEvent
 	// newest and wanted are the versions whose files are kept.
 	newest policyVersion
 	wanted map[int]*policyVersion
@@ -117,7 +92,7 @@ type policyPage struct {
 	// Logged are the entries of the transparency log, by version.
 	Logged map[int]*request.Logged
 	Pager  request.Pager
-	Events []policyEvent
+	Events []governance.PolicyEvent
 	JSON   string
 }
 

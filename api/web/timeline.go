@@ -57,7 +57,7 @@ func (s *Site) showTimeline(p *page) error {
 	if moved, err := p.findEnvironment(&t.Environment); err != nil || moved {
 		return err
 	}
-	t.Environment.prepare(t.Org, s.Clock())
+	t.Environment.prepare(s.Clock())
 	t.ask(p, evidence.Seconds(s.Clock()))
 	if t.Until = t.Axis.To; t.Environment.Silent {
 		t.Until = min(t.Until, *t.Environment.LastReportedAt)

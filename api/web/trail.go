@@ -10,7 +10,6 @@ import (
 	"attestry/api/pipelines"
 	"attestry/api/resource"
 	"attestry/api/web/request"
-	"attestry/api/web/view"
 	"attestry/evidence/audit"
 )
 
@@ -40,7 +39,6 @@ type artifactStatus struct {
 	resource.ArtifactComplianceStatus
 	Entries []entry `json:"attestations_statuses"`
 	Section section `json:"-"`
-	Link    string  `json:"-"`
 }
 
 // has reports whether an attestation counts for the artifact.
@@ -112,7 +110,6 @@ type trailPage struct {
 	// Events are the latest, newest first, of EventsTotal.
 	Events      []trailEvent
 	EventsTotal int
-	Package     string
 }
 
 func (s *Site) showTrail(p *page) error {
@@ -136,7 +133,6 @@ func (s *Site) showTrail(p *page) error {
 // begins with the artifact that has the attestation AskedID.
 func (t *trailPage) prepare(from string) {
 	of := &t.Trail
-	t.Package = view.Pages.Trail(t.Org, of.Flow.Name, of.Name) + "/package"
 	all := of.artifacts()
 	t.Number = len(all)
 	t.note("", of.Status.Entries)
@@ -164,9 +160,6 @@ func (t *trailPage) divide(all []artifactStatus, from int) {
 	for end < len(all) && rows < trailRows {
 		one := all[end]
 		one.Section = t.section("artifact "+one.Name, one.Entries)
-		if one.ArtifactFingerprint != nil {
-			one.Link = view.Pages.Artifact(t.Org, t.Trail.Flow.Name, *one.ArtifactFingerprint, *one.ArtifactID)
-		}
 		if rows += 1 + len(one.Section.Entries); rows > trailRows && end > from {
 			break
 		}
@@ -222,8 +215,6 @@ type packagePage struct {
 	Org, Flow, Trail string
 	// Package has the progress of both. Report is the size of the PDF, once they are ready.
 	Package, Report packages.AuditPackage
-	// Archive and PDF are where to download them.
-	Archive, PDF string
 }
 
 func (s *Site) showPackage(p *page) error {
@@ -235,8 +226,6 @@ func (s *Site) showPackage(p *page) error {
 	if shown.Flow = found.Name; shown.Flow != p.Parameter("flow") { // it was renamed
 		return p.Redirect(shown.Flow)
 	}
-	self := view.Pages.TrailSelf(shown.Org, shown.Flow, shown.Trail)
-	shown.Archive, shown.PDF = self+"/audit_package", self+"/audit_pdf"
 	of := request.Target("/trails/%s/%s/%s", shown.Org, shown.Flow, shown.Trail)
 	if err := p.Post(of+"/audit_package", &shown.Package); err != nil {
 		return err

@@ -126,6 +126,12 @@ type Counts struct {
 	Null  int `json:"null"`
 }
 
+// Running is how many artifacts there are.
+func (c Counts) Running() int { return c.Judged() + c.Null }
+
+// Judged is how many artifacts have a verdict.
+func (c Counts) Judged() int { return c.True + c.False }
+
 // Count counts verdicts.
 func Count(artifacts []Artifact) Counts {
 	var counts Counts

@@ -11,6 +11,7 @@ import (
 	"attestry/api/jsonstream"
 	"attestry/api/resource"
 	"attestry/api/web/view"
+	"attestry/evidence/snapshot"
 )
 
 const (
@@ -126,26 +127,13 @@ type Snapshot struct {
 	Index     int64
 	Latest    bool
 	Timestamp float64
-	Counts    Counts
+	Counts    snapshot.Counts
 	// Causes are why artifacts may not run, those of the most artifacts first.
 	Causes Causes
 	// Artifacts are those that the filter selects, a page of them; Selected is how many there are.
 	Artifacts []Artifact
 	Selected  int
 }
-
-// Counts are verdicts on artifacts.
-type Counts struct {
-	Compliant    int `json:"true"`
-	NonCompliant int `json:"false"`
-	Unknown      int `json:"null"`
-}
-
-// Running is how many artifacts there are.
-func (c Counts) Running() int { return c.Judged() + c.Unknown }
-
-// Judged is how many artifacts have a verdict.
-func (c Counts) Judged() int { return c.Compliant + c.NonCompliant }
 
 // Decode reads a snapshot of an organization, however large it is, and keeps no more of it than a page
 // shows: of what is selected, the page that begins with selected.From.

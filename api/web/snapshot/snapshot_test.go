@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"attestry/api/web/view"
+	"attestry/evidence/snapshot"
 )
 
 // artifactText is an artifact of a snapshot in JSON. Its flows are in JSON as well.
@@ -120,7 +121,7 @@ func TestSelectedArtifactsArePaged(t *testing.T) {
 
 func TestMembersAroundTheArtifactsAreRead(t *testing.T) {
 	got := decode(t, mixed, Filter{})
-	if got.Index != 7 || !got.Latest || got.Timestamp != 5.5 || got.Counts != (Counts{Compliant: 1, NonCompliant: 2, Unknown: 3}) ||
+	if got.Index != 7 || !got.Latest || got.Timestamp != 5.5 || got.Counts != (snapshot.Counts{True: 1, False: 2, Null: 3}) ||
 		got.Counts.Running() != 6 {
 		t.Errorf("read %+v", got)
 	}
