@@ -34,8 +34,8 @@ func (p *Processor) commitResult(ctx context.Context, h *lease, report *pending,
 	commitHead := func(batch *storage.Batch) error { return p.commitHead(ctx, h, batch, report, result) }
 	if included || batch.Len() > maxBatch {
 		err = p.writeInParts(ctx, batch, made, commitHead)
-	} else {
-		err = p.writeAtOnce(ctx, batch, made, commitHead)
+	} else if err = commitHead(batch); err == nil { // logical environments that now include the environment follow
+		err = p.logical.Follow(ctx, made)
 	}
 	return p.withdrawIfLost(ctx, err, made.Environment, slices.Concat(report.announced, byRepo(&result.Effects)))
 }
@@ -106,14 +106,6 @@ func byRepo(effects *snapshot.Effects) []environments.Running {
 		})
 	}
 	return entries
-}
-
-// writeAtOnce writes a batch with the head. Logical environments that now include the environment follow.
-func (p *Processor) writeAtOnce(ctx context.Context, batch *storage.Batch, made *snapshot.Snapshot, commitHead func(*storage.Batch) error) error {
-	if err := commitHead(batch); err != nil {
-		return err
-	}
-	return p.logical.Follow(ctx, made)
 }
 
 // writeInParts writes a batch, then what logical environments make of it, then the head.
