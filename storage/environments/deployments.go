@@ -24,12 +24,12 @@ var deploymentSchema = &storage.Schema{
 
 // Deployments keeps what newly ran in environments.
 type Deployments struct {
-	collection storage.Collection[snapshot.Deployment]
+	storage.Collection[snapshot.Deployment]
 }
 
 // NewDeployments binds the repository to an engine.
 func NewDeployments(docs storage.Documents) *Deployments {
-	return &Deployments{collection: storage.NewCollection(docs, deploymentSchema, (*snapshot.Deployment).ID, deploymentFields)}
+	return &Deployments{storage.NewCollection(docs, deploymentSchema, (*snapshot.Deployment).ID, deploymentFields)}
 }
 
 func deploymentFields(d *snapshot.Deployment) map[string]any {
@@ -48,8 +48,8 @@ func deploymentFields(d *snapshot.Deployment) map[string]any {
 // RecordIn has a batch store deployments: of those made, the ones that exist stay as they are; of those learned, more
 // is known than when they were recorded.
 func (d *Deployments) RecordIn(batch *storage.Batch, made, learned []snapshot.Deployment) {
-	d.collection.AddIn(batch, made...)
-	d.collection.PutIn(batch, learned...)
+	d.Collection.AddIn(batch, made...)
+	d.Collection.PutIn(batch, learned...)
 }
 
 // KeepStarts gives deployments of which more is known now the verdicts that were stored when they began to run: one
@@ -61,11 +61,6 @@ func (d *Deployments) KeepStarts(ctx context.Context, learned []snapshot.Deploym
 		learned[i].Start = known[learned[i].ID()].Start
 	}
 	return err
-}
-
-// GetMany returns the deployments of ids, in their order, without those that there are not.
-func (d *Deployments) GetMany(ctx context.Context, ids []string) ([]snapshot.Deployment, error) {
-	return d.collection.GetMany(ctx, ids)
 }
 
 // DeploymentQuery asks for deployments between two times in Unix seconds, both included, newest first.
@@ -110,7 +105,7 @@ func (d *Deployments) List(ctx context.Context, q DeploymentQuery) ([]snapshot.D
 	if q.matchesNothing() {
 		return nil, nil
 	}
-	return storage.FindAll(ctx, d.collection, q.query())
+	return storage.FindAll(ctx, d.Collection, q.query())
 }
 
 // Walk returns the next deployments behind a cursor, MaxMany or as many as fit maxBytes, and the next cursor. Both are ""
@@ -118,14 +113,14 @@ func (d *Deployments) List(ctx context.Context, q DeploymentQuery) ([]snapshot.D
 func (d *Deployments) Walk(ctx context.Context, q DeploymentQuery, after string, maxBytes int) ([]snapshot.Deployment, string, error) {
 	query := q.query()
 	query.After, query.Limit, query.MaxBytes = after, storage.MaxMany, maxBytes
-	return d.collection.Find(ctx, query)
+	return d.Collection.Find(ctx, query)
 }
 
 // EachID calls yield with the environment and the id of each deployment: one command for each MaxMany.
 func (d *Deployments) EachID(ctx context.Context, q DeploymentQuery, yield func(environment, id string)) error {
 	query := q.query()
 	query.Limit = storage.MaxMany
-	return storage.ForEachFields(ctx, d.collection, query, func(record *storage.Record) error {
+	return storage.ForEachFields(ctx, d.Collection, query, func(record *storage.Record) error {
 		yield(record.Text("environment"), record.ID)
 		return nil
 	})
@@ -140,7 +135,7 @@ func (d *Deployments) Count(ctx context.Context, q DeploymentQuery) (int64, erro
 	if !q.isCrossProduct() {
 		query := q.query()
 		query.Offset, query.Limit = 0, 0
-		return d.collection.Count(ctx, query)
+		return d.Collection.Count(ctx, query)
 	}
 	total := int64(0)
 	for _, repo := range q.Repos {
@@ -168,7 +163,7 @@ func (d *Deployments) Moments(ctx context.Context, q DeploymentQuery) ([]Deploym
 	if q.matchesNothing() {
 		return nil, nil
 	}
-	entries, err := storage.FindAllFields(ctx, d.collection, q.query())
+	entries, err := storage.FindAllFields(ctx, d.Collection, q.query())
 	return storage.Map(entries, momentOf), err
 }
 
@@ -185,7 +180,7 @@ func (d *Deployments) Latest(ctx context.Context, environments []string, fingerp
 	if len(environments) == 0 {
 		return snapshot.Deployment{}, storage.ErrNotFound
 	}
-	return storage.FindFirst(ctx, d.collection, storage.Query{
+	return storage.FindFirst(ctx, d.Collection, storage.Query{
 		Index: "artifact", Equal: []any{storage.OneOrSet(environments), fingerprint}, Descending: true, Limit: 1,
 	})
 }

@@ -75,13 +75,10 @@ func (s *Snapshots) Of(ctx context.Context, members []snapshot.Member) ([]snapsh
 // Last returns the last snapshot of an environment, a zero one if there is none. It reads the snapshots themselves, as
 // the head may be older.
 func (s *Snapshots) Last(ctx context.Context, environment string) (snapshot.Snapshot, error) {
-	found, _, err := s.Collection.Find(ctx, storage.Query{
+	last, err := storage.FindFirst(ctx, s.Collection, storage.Query{
 		Index: "number", Equal: []any{environment}, Descending: true, Limit: 1,
 	})
-	if err != nil || len(found) == 0 {
-		return snapshot.Snapshot{}, err
-	}
-	return found[0], nil
+	return last, storage.IgnoreMissing(err)
 }
 
 // Latest returns the number of the last snapshot, 0 if there is none.
@@ -92,13 +89,10 @@ func (s *Snapshots) Latest(ctx context.Context, environment string) (int64, erro
 
 // NumberAt returns the number of the snapshot that was valid at a point in time, in Unix seconds; 0 before the first.
 func (s *Snapshots) NumberAt(ctx context.Context, environment string, at float64) (int64, error) {
-	found, _, err := s.Collection.Find(ctx, storage.Query{
+	found, err := storage.FindFirst(ctx, s.Collection, storage.Query{
 		Index: "time", Equal: []any{environment}, To: &storage.Bound{Value: at}, Descending: true, Limit: 1,
 	})
-	if err != nil || len(found) == 0 {
-		return 0, err
-	}
-	return found[0].Number, nil
+	return found.Number, storage.IgnoreMissing(err)
 }
 
 // Tree reads the whole tree of a root: as many commands as it has levels, and more for levels with more than MaxMany

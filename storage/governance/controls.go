@@ -72,10 +72,7 @@ func (c *Controls) Create(ctx context.Context, fresh control.Control) (control.C
 	if err != nil {
 		return fresh, err
 	}
-	if err := c.controls.Insert(ctx, fresh); err != nil && !errors.Is(err, storage.ErrExists) {
-		return fresh, err
-	}
-	return fresh, nil
+	return fresh, c.controls.Add(ctx, fresh)
 }
 
 // Change applies a change to a control and returns it, or ErrNotFound. One that changes nothing makes no version.
