@@ -13,8 +13,11 @@ import (
 	"attestry/storage"
 )
 
-// errLeaseLost ends a drain whose lease another worker has taken over.
-var errLeaseLost = errors.New("the lease on the environment was lost")
+var (
+	// errLeaseLost ends a drain whose lease another worker has taken over.
+	errLeaseLost = errors.New("the lease on the environment was lost")
+	errContended = evidence.NewError(evidence.Unavailable, "The environment is being changed by many requests at once.")
+)
 
 // lease is an environment's lease that this processor has, each time with a new holder.
 type lease struct {
@@ -64,7 +67,7 @@ func (p *Processor) acquireLease(ctx context.Context, environment string) (*leas
 		}
 		return &lease{holder: holder, head: head, revision: revision}, nil
 	}
-	return nil, errContended()
+	return nil, errContended
 }
 
 // renewLease renews the lease until it is released. The context ends when the lease is lost.
@@ -144,9 +147,5 @@ func (p *Processor) commitWith(ctx context.Context, h *lease, before *storage.Ba
 		}
 		h.head, h.revision = stored.Value, stored.Revision
 	}
-	return errContended()
-}
-
-func errContended() error {
-	return evidence.NewError(evidence.Unavailable, "The environment is being changed by many requests at once.")
+	return errContended
 }
