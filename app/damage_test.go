@@ -228,7 +228,7 @@ func (s *damageFixture) largeReport() environments.WaitingReport {
 		s.must(err)
 		report.Artifacts = append(report.Artifacts, snapshot.Reported{Fingerprint: hex.EncodeToString(sum), Name: "web"})
 	}
-	record := environments.WaitingReport{Org: "org", Environment: "env", Arrival: 7}
+	record := environments.WaitingReport{ReportRecord: snapshot.ReportRecord{Org: "org", Environment: "env", Arrival: 7}}
 	s.must(s.process().Reports.Pack(s.t.Context(), &record, &report))
 	if record.Object == "" {
 		s.t.Fatal("the report is no object")

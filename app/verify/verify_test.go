@@ -272,7 +272,9 @@ func TestObjectsOfAllKindsOfDocumentsAreMissed(t *testing.T) {
 		Org: org, Name: "scan", Schema: []byte(`{"type":"object","description":"` + strings.Repeat("x", 100<<10) + `"}`),
 	})
 	s.must(err)
-	s.must(s.store.Reports.Put(t.Context(), environments.WaitingReport{Org: org, Environment: "env", Arrival: 1, Object: put("report"), Failure: "no luck"}))
+	s.must(s.store.Reports.Put(t.Context(), environments.WaitingReport{
+		ReportRecord: snapshot.ReportRecord{Org: org, Environment: "env", Arrival: 1}, Object: put("report"), Failure: "no luck",
+	}))
 	_, err = s.store.Assemblies.Change(t.Context(), audit.Assembly{ID: "package", Org: org}, func(a *audit.Assembly) {
 		a.Ready = &audit.Assembled{Archive: audit.Stored{Object: put("archive")}, Report: &audit.Stored{Object: put("pdf")}}
 		a.Replaced = []audit.ReplacedObject{{Object: put("replaced")}}

@@ -11,16 +11,18 @@ import (
 
 // ReportRecord is what is known of a report besides what runs by it.
 type ReportRecord struct {
-	ID          string
-	Org         string
-	Environment string // id
-	Arrival     int64
-	Type        evidence.EnvironmentType
-	Digest      string
-	ReportedBy  string
-	AcceptedAt  float64 // Unix seconds
-	// Repeat tells that nothing was reported: what runs by the last snapshot is evaluated again.
-	Repeat bool
+	// ID tells apart reports that had the same arrival number one after the other. It is short, as heads keep many.
+	ID          string                   `json:"id"`
+	Org         string                   `json:"org"`
+	Environment string                   `json:"environment"` // id
+	Arrival     int64                    `json:"arrival"`     // 1, 2, 3, … per environment
+	AcceptedAt  float64                  `json:"accepted_at"` // Unix seconds
+	ReportedBy  string                   `json:"reported_by"`
+	Type        evidence.EnvironmentType `json:"type"`
+	Digest      string                   `json:"digest"`
+	// Repeat asks to evaluate again what runs by the last snapshot, without a report: the environment's policies or its
+	// allow list have changed.
+	Repeat bool `json:"repeat,omitempty"`
 }
 
 // Input is all that the decision about a report depends on.

@@ -217,10 +217,10 @@ func TestWorkThatIsParkedOrWaits(t *testing.T) {
 	wait := func(arrival int64, since time.Duration) {
 		s.record(func(p *process.Process, org evidence.Organization) {
 			report := snapshot.Canonical(evidence.Server, nil)
-			record := environments.WaitingReport{
+			record := environments.WaitingReport{ReportRecord: snapshot.ReportRecord{
 				ID: environments.NewReportID(), Org: org.ID, Environment: "env", Arrival: arrival, Type: evidence.Server,
 				AcceptedAt: evidence.Seconds(time.Now().Add(-since)),
-			}
+			}}
 			s.must(p.Store.Reports.Pack(t.Context(), &record, &report))
 			s.must(p.Store.Reports.Insert(t.Context(), record))
 		})

@@ -38,18 +38,7 @@ var reportSchema = &storage.Schema{
 
 // WaitingReport is a report that was accepted and is not processed yet.
 type WaitingReport struct {
-	// ID tells apart reports that had the same arrival number one after the other. It is short, as heads keep many.
-	ID          string                   `json:"id"`
-	Org         string                   `json:"org"`
-	Environment string                   `json:"environment"` // id
-	Arrival     int64                    `json:"arrival"`     // 1, 2, 3, … per environment
-	AcceptedAt  float64                  `json:"accepted_at"` // Unix seconds
-	ReportedBy  string                   `json:"reported_by"`
-	Type        evidence.EnvironmentType `json:"type"`
-	Digest      string                   `json:"digest"`
-	// Repeat asks to evaluate again what runs by the last snapshot, without a report: the environment's policies or its
-	// allow list have changed.
-	Repeat bool `json:"repeat,omitempty"`
+	snapshot.ReportRecord
 	// Content is the compressed canonical report, or Object the key where it is.
 	Content []byte `json:"content,omitempty"`
 	Object  string `json:"object,omitempty"`
@@ -237,8 +226,8 @@ func (r *Reports) AcceptedBefore(ctx context.Context, moment float64, after stri
 	return refs, next, err
 }
 
-// Parked returns a page of the parked reports, the oldest first, and the next cursor. Pages are short, as reports come with their content. Of one whose document is damaged, it returns that as the
-// Failure, with the number and the time.
+// Parked returns a page of the parked reports, the oldest first, and the next cursor. Pages are short, as reports come with
+// their content. Of one whose document is damaged, it returns that as the Failure, with the number and the time.
 func (r *Reports) Parked(ctx context.Context, after string) ([]WaitingReport, string, error) {
 	query := storage.Query{Index: "parked", From: &storage.Bound{Value: 0.0}, After: after, Limit: parkedPage}
 	records, next, err := r.Collection.Find(ctx, query)
@@ -269,7 +258,8 @@ func (r *Reports) parkedOneByOne(ctx context.Context, query storage.Query) ([]Wa
 		case errors.Is(err, storage.ErrNotFound):
 			continue
 		case errors.Is(err, storage.ErrDamaged):
-			record = damagedReport(&entry, err)
+			record = WaitingReport{Failure: err.Error(), ParkedAt: entry.Float("parked")} // as the declared fields tell
+			record.Org, record.Environment, record.Arrival = entry.Text("org"), entry.Text("environment"), entry.Integer("arrival")
 		case err != nil:
 			return nil, "", err
 		}
@@ -278,25 +268,17 @@ func (r *Reports) parkedOneByOne(ctx context.Context, query storage.Query) ([]Wa
 	return records, next, nil
 }
 
-// damagedReport is what the declared fields tell of a parked report.
-func damagedReport(entry *storage.Record, cause error) WaitingReport {
-	return WaitingReport{
-		Org: entry.Text("org"), Environment: entry.Text("environment"), Arrival: entry.Integer("arrival"),
-		ParkedAt: entry.Float("parked"), Failure: cause.Error(),
-	}
-}
-
 // Discard is Remove for references. A report that was parked meanwhile stays.
 func (r *Reports) Discard(ctx context.Context, refs []ReportRef) error {
 	records, err := r.Collection.GetMany(ctx, storage.Map(refs, func(ref ReportRef) string { return reportID(ref.Environment, ref.Arrival) }))
 	if err != nil {
 		return err
 	}
-	return r.Remove(ctx, slices.DeleteFunc(records, func(record WaitingReport) bool { return record.Failure != "" }))
+	return r.Remove(ctx, slices.DeleteFunc(records, func(record WaitingReport) bool { return record.Failure != "" })...)
 }
 
 // Remove deletes processed reports and their objects.
-func (r *Reports) Remove(ctx context.Context, records []WaitingReport) error {
+func (r *Reports) Remove(ctx context.Context, records ...WaitingReport) error {
 	ids := storage.Map(records, func(record WaitingReport) string { return reportID(record.Environment, record.Arrival) })
 	if err := r.Collection.Delete(ctx, ids...); err != nil {
 		return err

@@ -84,10 +84,10 @@ func (i *Intake) Accept(ctx context.Context, s Submission) (snapshot.Verdict, er
 	if same {
 		return snapshot.NoChange, nil
 	}
-	record := environments.WaitingReport{
+	record := environments.WaitingReport{ReportRecord: snapshot.ReportRecord{
 		ID: environments.NewReportID(), Org: s.Org, Environment: s.Environment, AcceptedAt: now, ReportedBy: s.ReportedBy,
 		Type: s.Report.Type, Digest: s.Digest,
-	}
+	}}
 	if err := i.store.Reports.Pack(ctx, &record, &s.Report); err != nil {
 		return snapshot.Waiting, err
 	}
@@ -107,10 +107,10 @@ func (i *Intake) Reevaluate(ctx context.Context, org, environment string, kind e
 	if err != nil {
 		return err
 	}
-	record := environments.WaitingReport{
+	record := environments.WaitingReport{ReportRecord: snapshot.ReportRecord{
 		ID: environments.NewReportID(), Org: org, Environment: environment, AcceptedAt: evidence.Seconds(i.clock()),
 		ReportedBy: by, Type: kind, Repeat: true,
-	}
+	}}
 	_, err = i.submit(ctx, &record, &Submission{}, head.Processed)
 	return err
 }
@@ -200,7 +200,7 @@ func (i *Intake) insert(ctx context.Context, record *environments.WaitingReport,
 		if head.Processed < record.Arrival || head.HasOutcome(record.Arrival, record.ID) {
 			return nil
 		}
-		if err := i.store.Reports.Remove(ctx, []environments.WaitingReport{*record}); err != nil {
+		if err := i.store.Reports.Remove(ctx, *record); err != nil {
 			return err
 		}
 		if err := i.store.Reports.Pack(ctx, record, report); err != nil {

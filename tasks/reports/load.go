@@ -24,7 +24,7 @@ const factsPerRead = 1000
 // one of these later finds the artifact in the running set and changes the generation, and the next report is evaluated
 // again.
 func (p *Processor) load(ctx context.Context, head snapshot.Head, report *pending) (in *snapshot.Input, err error) {
-	in = &snapshot.Input{Head: head, Report: recordOf(&report.WaitingReport)}
+	in = &snapshot.Input{Head: head, Report: report.ReportRecord}
 	if in.SameDigest() {
 		if in.Generation, err = p.store.Generations.Get(ctx, report.Org, report.Environment); err != nil {
 			return nil, err
@@ -66,15 +66,8 @@ func (p *Processor) loadCommitted(ctx context.Context, head snapshot.Head) (made
 	if err != nil {
 		return made, effects, err
 	}
-	environment, err := p.environment(ctx, made.Environment)
-	return made, snapshot.EffectsOf(&made, changes, artifacts, environment.Name), err
-}
-
-func recordOf(report *environments.WaitingReport) snapshot.ReportRecord {
-	return snapshot.ReportRecord{
-		ID: report.ID, Org: report.Org, Environment: report.Environment, Arrival: report.Arrival, Type: report.Type,
-		Digest: report.Digest, ReportedBy: report.ReportedBy, AcceptedAt: report.AcceptedAt, Repeat: report.Repeat,
-	}
+	environment, err := p.store.Environments.GetOrZero(ctx, made.Environment)
+	return made, snapshot.EffectsOf(&made, changes, artifacts, environment.Value.Name), err
 }
 
 // loadImages reads what runs by the last snapshot and by the report, which is unpacked once.
@@ -108,22 +101,13 @@ func startingEntries(in *snapshot.Input) []environments.Running {
 
 // loadPolicies reads the environment's name and its policies in their latest versions.
 func (p *Processor) loadPolicies(ctx context.Context, in *snapshot.Input) ([]policy.Applied, error) {
-	environment, err := p.environment(ctx, in.Report.Environment)
+	environment, err := p.store.Environments.GetOrZero(ctx, in.Report.Environment)
 	if err != nil {
 		return nil, err
 	}
-	applied, err := p.store.Policies.Latest(ctx, in.Report.Org, environment.Policies)
-	in.EnvironmentName, in.Policies = environment.Name, policy.References(applied)
+	applied, err := p.store.Policies.Latest(ctx, in.Report.Org, environment.Value.Policies)
+	in.EnvironmentName, in.Policies = environment.Value.Name, policy.References(applied)
 	return applied, err
-}
-
-// environment returns an environment, an empty one if there is none.
-func (p *Processor) environment(ctx context.Context, id string) (evidence.Environment, error) {
-	found, err := p.store.Environments.GetMany(ctx, []string{id})
-	if err != nil || len(found) == 0 {
-		return evidence.Environment{}, err
-	}
-	return found[0], nil
 }
 
 // loadProvenance reads the origins of artifacts, what they replace, when they first ran, and the last scaling.

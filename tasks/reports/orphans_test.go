@@ -104,7 +104,7 @@ func TestObjectOfAReportWhoseWorkerWasKilledIsCollected(t *testing.T) {
 		t.Fatal(err)
 	}
 	record.Object = "" // so Remove deletes the record only
-	if err := s.store.Reports.Remove(t.Context(), []environments.WaitingReport{record}); err != nil {
+	if err := s.store.Reports.Remove(t.Context(), record); err != nil {
 		t.Fatal(err)
 	}
 	s.wantObjects(t, 1)

@@ -93,10 +93,8 @@ func (p *Parked) Retry(ctx context.Context, parked *environments.WaitingReport) 
 	if err != nil {
 		return 0, err
 	}
-	fresh := environments.WaitingReport{
-		ID: environments.NewReportID(), Org: parked.Org, Environment: parked.Environment, AcceptedAt: parked.AcceptedAt,
-		ReportedBy: parked.ReportedBy, Type: parked.Type, Digest: parked.Digest, Repeat: parked.Repeat,
-	}
+	fresh := environments.WaitingReport{ReportRecord: parked.ReportRecord}
+	fresh.ID = environments.NewReportID()
 	// It gets an object of its own, as that of the parked report goes with it.
 	if err := p.store.Reports.Pack(ctx, &fresh, &report); err != nil {
 		return 0, err
@@ -104,7 +102,7 @@ func (p *Parked) Retry(ctx context.Context, parked *environments.WaitingReport) 
 	if err := p.intake.insert(ctx, &fresh, &report, processed); err != nil {
 		return 0, err
 	}
-	return fresh.Arrival, p.remove(ctx, parked)
+	return fresh.Arrival, p.store.Reports.Remove(ctx, *parked)
 }
 
 // Discard deletes a parked report for good.
@@ -112,7 +110,7 @@ func (p *Parked) Discard(ctx context.Context, parked *environments.WaitingReport
 	if _, err := p.processed(ctx, parked); err != nil {
 		return err
 	}
-	return p.remove(ctx, parked)
+	return p.store.Reports.Remove(ctx, *parked)
 }
 
 // processed returns up to which arrival number reports are processed or parked. Parked ones above stay, as workers stop at gaps.
@@ -122,8 +120,4 @@ func (p *Parked) processed(ctx context.Context, parked *environments.WaitingRepo
 		err = ErrUnsettled
 	}
 	return head.Processed, err
-}
-
-func (p *Parked) remove(ctx context.Context, parked *environments.WaitingReport) error {
-	return p.store.Reports.Remove(ctx, []environments.WaitingReport{*parked})
 }

@@ -183,6 +183,6 @@ func (p *Processor) park(ctx context.Context, h *lease, record environments.Wait
 // parkUnread parks the next report, whose document cannot be read at all.
 func (p *Processor) parkUnread(ctx context.Context, h *lease) error {
 	head := h.current()
-	record := environments.WaitingReport{Org: head.Org, Environment: head.Environment, Arrival: head.Processed + 1}
-	return p.park(ctx, h, record, head.Attempt, false)
+	record := snapshot.ReportRecord{Org: head.Org, Environment: head.Environment, Arrival: head.Processed + 1}
+	return p.park(ctx, h, environments.WaitingReport{ReportRecord: record}, head.Attempt, false)
 }

@@ -167,7 +167,9 @@ func TestLargeReportGoesThroughTheObjectStoreAndLeavesNothing(t *testing.T) {
 func TestDamagedReportIsGivenUpAndTheRestGoesOn(t *testing.T) {
 	s := newScene(t, nil)
 	s.accept(t, running("a"))
-	damaged := environments.WaitingReport{Org: "org", Environment: s.env, Arrival: 2, AcceptedAt: 1, Digest: "x", Content: []byte("no zstd")}
+	damaged := environments.WaitingReport{
+		ReportRecord: snapshot.ReportRecord{Org: "org", Environment: s.env, Arrival: 2, AcceptedAt: 1, Digest: "x"}, Content: []byte("no zstd"),
+	}
 	if err := s.store.Reports.Insert(t.Context(), damaged); err != nil {
 		t.Fatal(err)
 	}

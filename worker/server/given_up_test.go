@@ -10,6 +10,7 @@ import (
 
 	"attestry/app"
 	"attestry/evidence"
+	"attestry/evidence/snapshot"
 	"attestry/process"
 	"attestry/storage/environments"
 	"attestry/storage/filesystem"
@@ -36,7 +37,9 @@ func TestParkedReportsAreCountedByReason(t *testing.T) {
 	if _, err := store.Environments.Put(t.Context(), environment, evidence.EnvironmentChange{}); err != nil {
 		t.Fatal(err)
 	}
-	damaged := environments.WaitingReport{Org: "org", Environment: environment.ID, Arrival: 1, AcceptedAt: 1, Digest: "x", Content: []byte("no zstd")}
+	damaged := environments.WaitingReport{
+		ReportRecord: snapshot.ReportRecord{Org: "org", Environment: environment.ID, Arrival: 1, AcceptedAt: 1, Digest: "x"}, Content: []byte("no zstd"),
+	}
 	if err := store.Reports.Insert(t.Context(), damaged); err != nil {
 		t.Fatal(err)
 	}

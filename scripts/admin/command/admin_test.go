@@ -101,8 +101,10 @@ func (s *site) park(environment string, arrival int64, file string, damaged bool
 	ctx := s.t.Context()
 	report := snapshot.Canonical(evidence.Server, []snapshot.Instance{{Digests: map[string]string{file: evidence.HashAPIKey(file)}, CreatedAt: 1}})
 	record := environments.WaitingReport{
-		ID: environments.NewReportID(), Org: s.org, Environment: s.environments[environment], Arrival: arrival,
-		AcceptedAt: 1_790_000_000 + float64(arrival), Type: evidence.Server, Digest: report.Digest(),
+		ReportRecord: snapshot.ReportRecord{
+			ID: environments.NewReportID(), Org: s.org, Environment: s.environments[environment], Arrival: arrival,
+			AcceptedAt: 1_790_000_000 + float64(arrival), Type: evidence.Server, Digest: report.Digest(),
+		},
 		Failure: "no \t luck", Attempts: 5, ParkedAt: 1_790_000_100,
 	}
 	s.must(s.store.Reports.Pack(ctx, &record, &report))

@@ -175,7 +175,8 @@ func (s *session) changeReport(ctx context.Context, key string, drop bool) (park
 	arrival, _ := strconv.ParseInt(number, 10, 64)
 	record, err := s.Store.Reports.Get(ctx, environment, arrival)
 	if drop && errors.Is(err, storage.ErrDamaged) {
-		record, err = environments.WaitingReport{Environment: environment, Arrival: arrival, Failure: "damaged"}, nil
+		record, err = environments.WaitingReport{Failure: "damaged"}, nil
+		record.Environment, record.Arrival = environment, arrival
 	}
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
