@@ -17,8 +17,11 @@ type Tick struct {
 	Label string
 }
 
+// part is where a moment is on the axis, from 0 to 1.
+func (a Axis) part(at float64) float64 { return min(max(0, (at-a.From)/(a.To-a.From)), 1) }
+
 // Place is where a moment is on the axis, in percent of its length.
-func (a Axis) Place(at float64) float64 { return min(max(0, (at-a.From)/(a.To-a.From)), 1) * 100 }
+func (a Axis) Place(at float64) float64 { return a.part(at) * 100 }
 
 // Share is how much of the axis a time takes, in percent. The shortest can be seen.
 func (a Axis) Share(from, to float64) float64 {

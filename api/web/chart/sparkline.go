@@ -45,9 +45,10 @@ type Span struct {
 // The title says the same in words.
 func Sparkline(title string, begin, end float64, spans []Span) []byte {
 	var columns [sparklineColumns]Verdict
+	axis := Axis{From: begin, To: end}
 	for _, span := range spans {
-		first := min(column(span.From, begin, end), sparklineColumns-1)
-		behind := max(math.Ceil(column(span.To, begin, end)), math.Floor(first)+1)
+		first := min(axis.part(span.From)*sparklineColumns, sparklineColumns-1)
+		behind := max(math.Ceil(axis.part(span.To)*sparklineColumns), math.Floor(first)+1)
 		for x := int(first); x < int(behind); x++ {
 			columns[x] = max(columns[x], span.Verdict)
 		}
@@ -89,9 +90,4 @@ func Words(environment string, spans []Span, most int) string {
 		text += fmt.Sprintf(", %d not judged", n)
 	}
 	return text
-}
-
-// column is where a moment is, in columns.
-func column(at, begin, end float64) float64 {
-	return min(max(0, (at-begin)/(end-begin)), 1) * sparklineColumns
 }
