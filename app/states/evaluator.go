@@ -81,7 +81,9 @@ func (e *Evaluator) Details(ctx context.Context, org string, queries []Query) ([
 // and slots. attested is what Attestations.OfRecords returned for the records. If it is
 // nil, those of incomplete slots take the commands of RebuildSlots.
 func (e *Evaluator) Evaluate(ctx context.Context, org string, records []evidence.ArtifactRecord, attested pipelines.Attested) ([]Evaluated, error) {
-	queries := queriesOf(records)
+	queries := storage.Map(records, func(record evidence.ArtifactRecord) Query {
+		return Query{Fingerprint: record.Fingerprint, Trail: evidence.TrailKey(record.Flow, record.Trail), Slot: record.Name, Record: record.ID}
+	})
 	trails, err := e.trailsOf(ctx, org, queries)
 	if err != nil {
 		return nil, err
@@ -122,10 +124,11 @@ func (e *Evaluator) trailsOf(ctx context.Context, org string, queries []Query) (
 // evaluate evaluates artifacts from their slots, in the order of queries. rebuild makes the
 // slots of queries with incomplete slots, whose indexes it gets, by the ids of records.
 func (e *Evaluator) evaluate(ctx context.Context, trails map[string]trailWithTemplate, queries []Query, rebuild func(incomplete []int) (map[string]evidence.Slot, error)) ([]Evaluated, error) {
-	slots, err := e.slotsOf(ctx, queries)
+	found, err := e.slots.GetMany(ctx, storage.Distinct(storage.Map(queries, Query.slotID)))
 	if err != nil {
 		return nil, err
 	}
+	slots := storage.ByKey(found, (*evidence.Slot).ID)
 	evaluated := make([]Evaluated, len(queries))
 	var incomplete []int
 	for i, query := range queries {
@@ -149,12 +152,6 @@ func (e *Evaluated) evaluate(fingerprint string) (complete bool) {
 	return complete
 }
 
-// slotsOf reads the slots of queries, by id.
-func (e *Evaluator) slotsOf(ctx context.Context, queries []Query) (map[string]evidence.Slot, error) {
-	found, err := e.slots.GetMany(ctx, storage.Distinct(storage.Map(queries, Query.slotID)))
-	return storage.ByKey(found, (*evidence.Slot).ID), err
-}
-
 // rebuild makes the slots of some queries, given by their indexes, by the ids of records.
 func (e *Evaluator) rebuild(ctx context.Context, org string, queries []Query, some []int) (map[string]evidence.Slot, error) {
 	ids := storage.Map(some, func(i int) string { return queries[i].Record })
@@ -176,12 +173,6 @@ type Query struct {
 // QueryOf asks for the state of a fingerprint where an origin knows it from.
 func QueryOf(fingerprint string, origin *evidence.Origin) Query {
 	return Query{Fingerprint: origin.Fingerprint(fingerprint), Trail: origin.TrailKey(), Slot: origin.Slot, Record: origin.Record}
-}
-
-func queriesOf(records []evidence.ArtifactRecord) []Query {
-	return storage.Map(records, func(record evidence.ArtifactRecord) Query {
-		return Query{Fingerprint: record.Fingerprint, Trail: evidence.TrailKey(record.Flow, record.Trail), Slot: record.Name, Record: record.ID}
-	})
 }
 
 func (q Query) slotID() string { return evidence.SlotID(q.Trail, q.Slot) }
