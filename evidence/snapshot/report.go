@@ -106,11 +106,11 @@ func sortReported(images []Reported) {
 // inOrder sorts instances so that those of one name always meet in the same order, and the same context is shown.
 func inOrder(instances []Instance) []Instance {
 	return slices.SortedStableFunc(slices.Values(instances), func(a, b Instance) int {
-		order := cmp.Or(cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.namespace(), b.namespace()), cmp.Compare(a.CreatedAt, b.CreatedAt))
+		order := cmp.Or(cmp.Compare(a.Pod, b.Pod), cmp.Compare(a.pod().Namespace, b.pod().Namespace), cmp.Compare(a.CreatedAt, b.CreatedAt))
 		if order != 0 { // the rest takes long to compare
 			return order
 		}
-		return cmp.Or(slices.Compare(a.Context.members(), b.Context.members()), slices.CompareFunc(a.owners(), b.owners(), compareOwners))
+		return cmp.Or(slices.Compare(a.Context.members(), b.Context.members()), slices.CompareFunc(a.pod().Owners, b.pod().Owners, compareOwners))
 	})
 }
 
@@ -127,18 +127,12 @@ func compareOwners(a, b Owner) int {
 	)
 }
 
-func (i *Instance) owners() []Owner {
+// pod is what is kept of the instance's pod, empty without one.
+func (i *Instance) pod() Pod {
 	if i.PodContext == nil {
-		return nil
+		return Pod{}
 	}
-	return i.PodContext.Owners
-}
-
-func (i *Instance) namespace() string {
-	if i.PodContext == nil {
-		return ""
-	}
-	return i.PodContext.Namespace
+	return *i.PodContext
 }
 
 // addPod keeps the pod under its name. Further pods of a name are kept under `namespace/name`.
