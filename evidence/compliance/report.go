@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"attestry/evidence"
+	"attestry/evidence/policy"
 	"attestry/evidence/template"
 )
 
@@ -128,9 +129,22 @@ func attestations(required []template.Attestation, entries []evidence.Entry) []A
 	return listed
 }
 
-// Shortfall names what keeps an artifact from being compliant in its trail: attestations of
+// Flow is what policies evaluate of an artifact in a trail, but for the name and the tags of the flow. status is the
+// state of the artifact there.
+func Flow(t *template.Template, trail *evidence.Trail, slot *evidence.Slot, artifact evidence.SlotArtifact, status evidence.Status) policy.Flow {
+	known := policy.Flow{
+		Trail: trail.Name, Author: trail.Author(), Status: status,
+		Attestations: slices.Concat(trail.Entries, slot.Bound(artifact)),
+	}
+	if status != evidence.Compliant {
+		known.Shortfall = policy.NewShortfall(shortfall(t, trail, slot, artifact))
+	}
+	return known
+}
+
+// shortfall names what keeps an artifact from being compliant in its trail: attestations of
 // the artifact or the trail that are not compliant, and required ones that are missing.
-func Shortfall(t *template.Template, trail *evidence.Trail, slot *evidence.Slot, artifact evidence.SlotArtifact) (failing []evidence.Entry, missing []string) {
+func shortfall(t *template.Template, trail *evidence.Trail, slot *evidence.Slot, artifact evidence.SlotArtifact) (failing []evidence.Entry, missing []string) {
 	required, _ := t.Artifact(slot.Name)
 	for _, status := range slices.Concat(
 		attestations(t.Trail.Attestations, trail.Entries),
