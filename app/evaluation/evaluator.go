@@ -94,17 +94,13 @@ func New(options Options) *Evaluator {
 func (e *Evaluator) Check(ctx context.Context, org string, definition attestation.Definition) error {
 	_, err := e.do(ctx, org, definition, nil)
 	if errors.Is(err, errOverLimits) {
-		return evidence.ValidationError(map[string]string{checkedField(definition): overLimitsText})
+		field := "type_schema" // a rule that is compiled costs next to nothing
+		if definition.Schema == nil {
+			field = "evaluator"
+		}
+		return evidence.ValidationError(map[string]string{field: overLimitsText})
 	}
 	return err
-}
-
-// checkedField is what to blame for the cost of a check. A rule that is compiled costs next to nothing.
-func checkedField(definition attestation.Definition) string {
-	if definition.Schema == nil {
-		return "evaluator"
-	}
-	return "type_schema"
 }
 
 // Evaluate judges a payload by a definition, in a child process. What exceeds the limits is Invalid. Unavailable means that
