@@ -122,9 +122,17 @@ func (d *Deliverer) send(ctx context.Context, target *notification.Target, deliv
 
 // target returns the target of a delivery and its state, or the reason why nothing is sent to it any more.
 func (d *Deliverer) target(ctx context.Context, delivery *notification.Delivery) (target notification.Target, state notification.TargetState, reason string, err error) {
-	target, ok, err := d.find(ctx, delivery)
+	actions, err := d.store.Actions.Recent(ctx, delivery.Org)
 	if err != nil {
 		return target, state, "", err
+	}
+	target, ok := actions.TargetOf(delivery)
+	if !ok { // what is not among the actions of a moment ago may be new
+		fresh, err := d.store.Actions.Of(ctx, delivery.Org)
+		if err != nil {
+			return target, state, "", err
+		}
+		target, ok = fresh.TargetOf(delivery)
 	}
 	if !ok {
 		return target, state, "The action or the target was removed.", nil
@@ -134,23 +142,6 @@ func (d *Deliverer) target(ctx context.Context, delivery *notification.Delivery)
 		reason = state.SwitchedOffReason()
 	}
 	return target, state, reason, err
-}
-
-// find finds whom a delivery tells. What is not among the actions of a moment ago may be new.
-func (d *Deliverer) find(ctx context.Context, delivery *notification.Delivery) (target notification.Target, ok bool, err error) {
-	actions, err := d.store.Actions.Recent(ctx, delivery.Org)
-	if err != nil {
-		return target, false, err
-	}
-	if target, ok := actions.TargetOf(delivery); ok {
-		return target, true, nil
-	}
-	fresh, err := d.store.Actions.Of(ctx, delivery.Org)
-	if err != nil {
-		return target, false, err
-	}
-	target, ok = fresh.TargetOf(delivery)
-	return target, ok, nil
 }
 
 // record stores what came of an attempt: in the delivery first, then in what is known of the target.

@@ -24,7 +24,11 @@ func (s *Sweeper) lapse(ctx context.Context) error {
 			return err
 		}
 		if runs {
-			if err := s.evaluateWithout(ctx, one); err != nil {
+			environment, err := s.store.Environments.Get(ctx, one.Environment)
+			if err != nil {
+				return err
+			}
+			if err := s.intake.Reevaluate(ctx, one.Org, one.Environment, environment.Type, one.UserName); err != nil {
 				return err
 			}
 		}
@@ -34,15 +38,6 @@ func (s *Sweeper) lapse(ctx context.Context) error {
 		s.log.Info("an artifact is not permitted any more", "org", one.Org, "environment", one.Environment, "fingerprint", one.Fingerprint)
 	}
 	return nil
-}
-
-// evaluateWithout has the environment of an expired allowance evaluated. The sweep enqueues the task.
-func (s *Sweeper) evaluateWithout(ctx context.Context, expired evidence.Allowance) error {
-	environment, err := s.store.Environments.Get(ctx, expired.Environment)
-	if err != nil {
-		return err
-	}
-	return s.intake.Reevaluate(ctx, expired.Org, expired.Environment, environment.Type, expired.UserName)
 }
 
 // unattended is for an intake that nobody waits for, and whose tasks the sweep enqueues.
