@@ -47,7 +47,6 @@ type Store struct {
 	States       *states.Evaluator
 	Facts        *facts.Loader
 	Recorder     *recording.Recorder
-	Reconciler   *recording.Reconciler
 	// AttestationTypes are the custom ones.
 	AttestationTypes *pipelines.AttestationTypes
 	Actions          *notifications.Actions
@@ -117,7 +116,6 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 	store.States = states.NewEvaluator(store.Trails, store.Templates, store.Slots, store.Artifacts, store.Attestations)
 	store.Facts = facts.NewLoader(store.Flows, store.Decisions, store.States)
 	store.Recorder = recording.NewRecorder(store.Repositories, docs, clock)
-	store.Reconciler = recording.NewReconciler(store.Recorder)
 	return store
 }
 

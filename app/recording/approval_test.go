@@ -67,7 +67,7 @@ func TestTheReconcilerTellsTheTrailOfAnApproval(t *testing.T) {
 	s.Restart(0, false)
 	wantApprovalEvents(t, s, fresh.Flow)
 	for _, want := range []int{1, 0} {
-		applied, err := s.Reconciler.Reconcile(t.Context(), "org", 1000)
+		applied, err := s.Recorder.Reconcile(t.Context(), "org", 1000)
 		if err != nil || applied != want {
 			t.Errorf("applied %d, %v, want %d", applied, err, want)
 		}

@@ -356,7 +356,7 @@ func TestReconcilerLooksAtWhatIsNew(t *testing.T) {
 	looks := 0
 	for ; ; looks++ {
 		before := s.Docs.Commands.Load()
-		if applied, err := s.Reconciler.Reconcile(t.Context(), "org", 20_000); err != nil || applied != 0 {
+		if applied, err := s.Recorder.Reconcile(t.Context(), "org", 20_000); err != nil || applied != 0 {
 			t.Fatalf("applied %d: %v", applied, err)
 		}
 		if took := s.Docs.Commands.Load() - before; took == 4 { // the mark, and no facts of any of three kinds

@@ -100,7 +100,7 @@ func (r *Recorder) applySome(ctx context.Context, trail string, changes []*chang
 			return done, err
 		}
 	}
-	return done, busy()
+	return done, errBusy
 }
 
 // applyWhole starts an update and applies the first ones of the changes to it. After a panic, which may have applied a

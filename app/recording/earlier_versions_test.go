@@ -79,7 +79,7 @@ func TestReconcilerGoesOnFromAMarkOfAnEarlierVersion(t *testing.T) {
 	apptest.PutAttestations(t, s.Store,
 		apptest.AttestationRecord("behind", s.flow, evidence.TypeGeneric, true, marked-40),
 		apptest.AttestationRecord("beyond", s.flow, evidence.TypeGeneric, true, marked-20))
-	if applied, err := s.Reconciler.Reconcile(t.Context(), "org", marked+1000); err != nil || applied != 1 {
+	if applied, err := s.Recorder.Reconcile(t.Context(), "org", marked+1000); err != nil || applied != 1 {
 		t.Errorf("applied %d: %v", applied, err)
 	}
 	made, err := s.Attestations.Get(t.Context(), "org", s.attest("fresh", true, nil))

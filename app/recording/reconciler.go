@@ -13,19 +13,11 @@ import (
 // appliedBytes bounds the facts that the reconciler holds at a time, in bytes.
 const appliedBytes = 8 << 20
 
-// Reconciler applies facts whose process was killed before it updated the aggregates. No client got an answer.
-type Reconciler struct {
-	recorder *Recorder
-}
-
-// NewReconciler makes a reconciler of what a recorder records.
-func NewReconciler(recorder *Recorder) *Reconciler { return &Reconciler{recorder: recorder} }
-
-// Reconcile reads the facts that an organization recorded up to a time so long ago that no process still applies them.
-// It returns how many it had to apply. After an error it reads the same ones again.
-func (r *Reconciler) Reconcile(ctx context.Context, org string, until float64) (int, error) {
-	to := r.recorder
-	last, err := to.marks.get(ctx, org)
+// Reconcile applies facts whose process was killed before it updated the aggregates. No client got an answer. It reads the
+// facts that an organization recorded up to a time so long ago that no process still applies them, and returns how many it
+// had to apply. After an error it reads the same ones again.
+func (r *Recorder) Reconcile(ctx context.Context, org string, until float64) (int, error) {
+	last, err := r.marks.get(ctx, org)
 	if err != nil || until <= last.start() {
 		return 0, err
 	}
@@ -35,9 +27,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, org string, until float64) (
 	}
 	byTime := byCreation
 	byTime.Index = "time"
-	artifacts, err := walk(ctx, to, "artifacts", to.Artifacts.Collection, byCreation, to.reapplyArtifact)
-	attestations, attestationFault := walk(ctx, to, "attestations", to.Attestations.Collection, byTime, to.reapplyAttestation)
-	approvals, approvalFault := walk(ctx, to, "approvals", to.Approvals.Collection, byCreation, to.addApprovalEvent)
+	artifacts, err := walk(ctx, r, "artifacts", r.Artifacts.Collection, byCreation, r.reapplyArtifact)
+	attestations, attestationFault := walk(ctx, r, "attestations", r.Attestations.Collection, byTime, r.reapplyAttestation)
+	approvals, approvalFault := walk(ctx, r, "approvals", r.Approvals.Collection, byCreation, r.addApprovalEvent)
 	applied := artifacts.applied + attestations.applied + approvals.applied
 	if err := errors.Join(err, attestationFault, approvalFault); err != nil {
 		return applied, err
@@ -45,7 +37,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, org string, until float64) (
 	if !last.advance(max(artifacts.newest, attestations.newest, approvals.newest)) {
 		return applied, nil
 	}
-	return applied, to.marks.collection.Put(ctx, last)
+	return applied, r.marks.collection.Put(ctx, last)
 }
 
 // walked is how many facts of a span had to be applied, and the time of the newest one in it, in Unix seconds.

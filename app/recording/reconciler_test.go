@@ -48,7 +48,7 @@ func TestReconcilerHoldsFewLargeFactsAtATime(t *testing.T) {
 	largest := &largestRead{Documents: s.Docs}
 	store := app.NewStore(largest, s.Objs, time.Now, slog.New(slog.DiscardHandler))
 	t.Cleanup(store.Tenancy.Close)
-	applied, err := store.Reconciler.Reconcile(t.Context(), "org", 2000)
+	applied, err := store.Recorder.Reconcile(t.Context(), "org", 2000)
 	if err != nil || applied != facts || largest.bytes > bound {
 		t.Errorf("%d applied, %d bytes at a time: %v", applied, largest.bytes, err)
 	}

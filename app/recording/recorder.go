@@ -81,7 +81,5 @@ func (r *Recorder) timeAfter(ctx context.Context, org string, last, now float64)
 	return evidence.TimeAfter(max(last, reconciled), now), err
 }
 
-// busy asks the client to try again, as other requests keep changing the trail.
-func busy() error {
-	return evidence.Busy("The trail is being changed by many requests at once, please try again.")
-}
+// errBusy asks the client to try again, as other requests keep changing the trail.
+var errBusy = evidence.Busy("The trail is being changed by many requests at once, please try again.")

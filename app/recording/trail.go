@@ -37,7 +37,7 @@ func (r *Recorder) Begin(ctx context.Context, scope Scope, flow string, change e
 			}
 		}
 	}
-	return false, busy()
+	return false, errBusy
 }
 
 // patch changes a trail. Under another template, all slots are evaluated anew.

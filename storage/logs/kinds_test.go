@@ -153,7 +153,7 @@ func TestTheReconcilerAddsTheLeavesThatWereCutOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.Restart(0, false)
-		_, err = s.Reconciler.Reconcile(t.Context(), "org", 1e9)
+		_, err = s.Recorder.Reconcile(t.Context(), "org", 1e9)
 		s.Must(err)
 		facts := 0
 		for _, name := range []string{"artifacts", "attestations", "approvals"} {

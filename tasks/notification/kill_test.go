@@ -69,7 +69,7 @@ func TestTrailsWhoseProcessDiesAreToldOfOnce(t *testing.T) {
 			s.must(attest(s)) // the client asks again
 		}
 		s.clock.Advance(time.Hour)
-		_, err = s.store.Reconciler.Reconcile(t.Context(), acme.OrgID, s.now())
+		_, err = s.store.Recorder.Reconcile(t.Context(), acme.OrgID, s.now())
 		s.must(err)
 		_, err = s.store.Trails.SettleBefore(t.Context(), s.now())
 		s.must(err)

@@ -56,7 +56,7 @@ func (r *reconciler) reconcile(ctx context.Context) error {
 	r.note("trails", "", settled)
 	faults := []error{err}
 	err = r.store.Tenancy.EachOrganization(ctx, func(org *evidence.Organization) error {
-		applied, err := r.store.Reconciler.Reconcile(ctx, org.ID, before)
+		applied, err := r.store.Recorder.Reconcile(ctx, org.ID, before)
 		r.note("facts", org.ID, applied)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("organization %s: %w", org.ID, err))

@@ -268,6 +268,6 @@ func (c *model) finish(ctx context.Context, store *app.Store) error {
 	if _, err := store.Trails.SettleBefore(ctx, late); err != nil {
 		return err
 	}
-	_, err := store.Reconciler.Reconcile(ctx, c.org, late)
+	_, err := store.Recorder.Reconcile(ctx, c.org, late)
 	return err
 }
