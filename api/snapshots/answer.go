@@ -81,11 +81,13 @@ func (h *handlers) showSnapshot(ctx context.Context, environment evidence.Enviro
 	}
 	shown := annotateArtifacts(s.Artifacts, s.Changes)
 	slices.SortFunc(shown, func(a, b shownArtifact) int { return snapshot.ByAppearance(a.change, b.change) })
-	origins, err := h.loadOrigins(ctx, shown)
-	if err != nil {
+	view := &snapshotView{
+		links: h.Links, org: server.Access(ctx), environment: environment.Name, explain: explain, reasons: resource.NewReasons(maxReasons),
+	}
+	if err := h.loadFlows(ctx, view, shown); err != nil {
 		return GetSnapshotResponse{}, err
 	}
-	if origins.policies, err = h.loadPolicies(ctx, &environment, s, explain); err != nil {
+	if err := h.loadPolicies(ctx, view, s); err != nil {
 		return GetSnapshotResponse{}, err
 	}
 	return GetSnapshotResponse{
@@ -96,9 +98,9 @@ func (h *handlers) showSnapshot(ctx context.Context, environment evidence.Enviro
 		Timestamp:               s.Timestamp,
 		Type:                    string(s.Type),
 		Compliant:               s.Compliant(),
-		HTMLURL:                 h.Links.Snapshot(server.Access(ctx).OrgName, environment.Name, s.Number),
-		Artifacts:               jsonstream.Show(shown, origins.showArtifact),
-		AppliedPolicies:         origins.policies.showApplied(s.Artifacts),
+		HTMLURL:                 h.Links.Snapshot(view.org.OrgName, environment.Name, s.Number),
+		Artifacts:               jsonstream.Show(shown, view.showArtifact),
+		AppliedPolicies:         view.showApplied(s.Artifacts),
 	}, nil
 }
 
@@ -122,7 +124,7 @@ func annotateArtifacts(artifacts []snapshot.Artifact, changes []snapshot.Change)
 	return shown
 }
 
-func (o *snapshotOrigins) showArtifact(one *shownArtifact) SnapshotArtifact {
+func (v *snapshotView) showArtifact(one *shownArtifact) SnapshotArtifact {
 	shown := SnapshotArtifact{
 		Name:                   one.artifact.Name,
 		Compliant:              one.artifact.Compliant,
@@ -135,10 +137,10 @@ func (o *snapshotOrigins) showArtifact(one *shownArtifact) SnapshotArtifact {
 		Annotation:             SnapshotAnnotation{Type: string(one.change.Type), Was: one.change.Was, Now: one.change.Now, By: string(one.change.By)},
 		ArtifactContext:        showContext(&one.artifact),
 		Flows: resource.Map(one.artifact.Origins, func(origin *snapshot.Origin) SnapshotArtifactFlow {
-			return o.showFlow(&one.artifact, origin)
+			return v.showFlow(&one.artifact, origin)
 		}),
 	}
-	o.policies.show(&shown, one)
+	v.showDecisions(&shown, one)
 	if len(shown.Flows) > 0 {
 		first := &shown.Flows[0] // which built the artifact
 		shown.FlowName, shown.GitCommit, shown.CommitURL = &first.FlowName, &first.GitCommit, first.CommitURL
@@ -224,34 +226,39 @@ type DeploymentDiff struct {
 	PreviousTemplateReferenceName   string          `json:"previous_template_reference_name"`
 }
 
-// snapshotOrigins holds what is read to show the flows of artifacts.
-type snapshotOrigins struct {
-	links   links.Links
-	org     string                   // name
-	flows   map[string]evidence.Flow // by id
-	running map[string]bool          // by fingerprint
-	// policies are those that the snapshot applied.
-	policies *policyDecisions
+// snapshotView holds what is read to show the artifacts of a snapshot.
+type snapshotView struct {
+	links       links.Links
+	org         evidence.OrgAccess
+	environment string                   // name
+	flows       map[string]evidence.Flow // by id
+	running     map[string]bool          // by fingerprint
+	applied     []resource.PolicyView
+	// explain asks for explanations of what is not compliant, or allowed by the environment.
+	explain bool
+	// allowed has who allowed artifacts, by fingerprint.
+	allowed map[string]evidence.Allowance
+	// reasons bounds the reasons of all artifacts.
+	reasons *resource.Reasons
 }
 
-func (h *handlers) loadOrigins(ctx context.Context, shown []shownArtifact) (*snapshotOrigins, error) {
-	org := server.Access(ctx)
-	origins := &snapshotOrigins{links: h.Links, org: org.OrgName, running: make(map[string]bool, len(shown))}
+// loadFlows reads the flows of artifacts, and notes which artifacts run.
+func (h *handlers) loadFlows(ctx context.Context, view *snapshotView, shown []shownArtifact) (err error) {
+	view.running = make(map[string]bool, len(shown))
 	var flows []string
 	for i := range shown {
 		one := &shown[i]
-		origins.running[one.artifact.Fingerprint] = one.change.Type != snapshot.Exited
+		view.running[one.artifact.Fingerprint] = one.change.Type != snapshot.Exited
 		for j := range one.artifact.Origins {
 			flows = append(flows, one.artifact.Origins[j].Flow)
 		}
 	}
-	var err error
-	origins.flows, err = h.Flows.Names(ctx, org.OrgID, resource.SortUnique(flows))
-	return origins, err
+	view.flows, err = h.Flows.Names(ctx, view.org.OrgID, resource.SortUnique(flows))
+	return err
 }
 
-func (o *snapshotOrigins) showFlow(artifact *snapshot.Artifact, origin *snapshot.Origin) SnapshotArtifactFlow {
-	flow := o.flows[origin.Flow].Name
+func (v *snapshotView) showFlow(artifact *snapshot.Artifact, origin *snapshot.Origin) SnapshotArtifactFlow {
+	flow := v.flows[origin.Flow].Name
 	return SnapshotArtifactFlow{
 		FlowName:                    flow,
 		TrailName:                   origin.Trail,
@@ -259,16 +266,16 @@ func (o *snapshotOrigins) showFlow(artifact *snapshot.Artifact, origin *snapshot
 		GitCommit:                   evidence.ShownSHA(origin.CommitSHA),
 		CommitURL:                   resource.NilIfEmpty(origin.CommitURL),
 		GitCommitInfo:               resource.OrNull[resource.GitCommitInfo]{Value: resource.NewGitCommitInfo(origin.Commit)},
-		HTMLURL:                     o.links.Artifact(o.org, flow, artifact.Fingerprint, origin.Record),
-		FlowHTMLURL:                 o.links.Flow(o.org, flow),
-		DeploymentDiff:              resource.OrNull[DeploymentDiff]{Value: o.showDiff(origin)},
+		HTMLURL:                     v.links.Artifact(v.org.OrgName, flow, artifact.Fingerprint, origin.Record),
+		FlowHTMLURL:                 v.links.Flow(v.org.OrgName, flow),
+		DeploymentDiff:              resource.OrNull[DeploymentDiff]{Value: v.showDiff(origin)},
 		CommitLeadTime:              origin.LeadTime(artifact.FirstAt),
 		ArtifactComplianceInFlow:    origin.Status == evidence.Compliant,
 		FlowReasonsForNonCompliance: []resource.RuleResolution{},
 	}
 }
 
-func (o *snapshotOrigins) showDiff(origin *snapshot.Origin) *DeploymentDiff {
+func (v *snapshotView) showDiff(origin *snapshot.Origin) *DeploymentDiff {
 	previous := origin.Previous
 	if previous == nil {
 		return nil
@@ -279,7 +286,7 @@ func (o *snapshotOrigins) showDiff(origin *snapshot.Origin) *DeploymentDiff {
 		PreviousFingerprint:             previous.Fingerprint,
 		PreviousArtifactName:            previous.Name,
 		PreviousArtifactComplianceState: previous.Status,
-		PreviousRunning:                 o.running[previous.Fingerprint],
+		PreviousRunning:                 v.running[previous.Fingerprint],
 		PreviousGitCommitURL:            resource.NilIfEmpty(previous.Origin.CommitURL),
 		PreviousTrailName:               previous.Origin.Trail,
 		PreviousTemplateReferenceName:   previous.Origin.Slot,
@@ -301,45 +308,28 @@ type FailingArtifact struct {
 	Name        string `json:"name"`
 }
 
-// policyDecisions holds what is read to show the evaluations of artifacts.
-type policyDecisions struct {
-	links   links.Links
-	org     evidence.OrgAccess
-	applied []resource.PolicyView
-	// explain asks for explanations of what is not compliant, or allowed by the environment.
-	explain     bool
-	environment string // name
-	// allowed has who allowed artifacts, by fingerprint.
-	allowed map[string]evidence.Allowance
-	// reasons bounds the reasons of all artifacts.
-	reasons *resource.Reasons
-}
-
-// loadPolicies reads the versions of policies that a snapshot applied.
-func (h *handlers) loadPolicies(ctx context.Context, environment *evidence.Environment, s *loadedSnapshot, explain bool) (*policyDecisions, error) {
-	org := server.Access(ctx)
-	applied, err := h.Policies.Applied(ctx, org.OrgID, s.Policies)
+// loadPolicies reads the versions of policies that a snapshot applied, and who allowed artifacts.
+func (h *handlers) loadPolicies(ctx context.Context, view *snapshotView, s *loadedSnapshot) error {
+	applied, err := h.Policies.Applied(ctx, view.org.OrgID, s.Policies)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	view.applied = resource.NewPolicyViews(applied)
 	var allowed [][]string
 	for i := range s.Artifacts {
-		if one := &s.Artifacts[i]; explain && one.Allowed {
+		if one := &s.Artifacts[i]; view.explain && one.Allowed {
 			origins := resource.Map(one.Origins, func(origin *snapshot.Origin) evidence.Origin { return origin.Origin })
 			allowed = append(allowed, evidence.Fingerprints(one.Fingerprint, origins))
 		}
 	}
-	by, err := h.Allowlist.Of(ctx, s.Environment, allowed, s.Timestamp)
-	return &policyDecisions{
-		links: h.Links, org: org, applied: resource.NewPolicyViews(applied), explain: explain, environment: environment.Name, allowed: by,
-		reasons: resource.NewReasons(maxReasons),
-	}, err
+	view.allowed, err = h.Allowlist.Of(ctx, s.Environment, allowed, s.Timestamp)
+	return err
 }
 
 // showApplied shows the policies with those of the running artifacts that fail them.
-func (d *policyDecisions) showApplied(artifacts []snapshot.Artifact) []AppliedPolicy {
-	shown := make([]AppliedPolicy, 0, len(d.applied))
-	for i, one := range d.applied {
+func (v *snapshotView) showApplied(artifacts []snapshot.Artifact) []AppliedPolicy {
+	shown := make([]AppliedPolicy, 0, len(v.applied))
+	for i, one := range v.applied {
 		shown = append(shown, AppliedPolicy{
 			ID: one.ID, Name: one.Name, Version: one.Version, PolicyDump: resource.PolicyDump(one.Policy), FailingArtifacts: failingArtifacts(artifacts, i),
 		})
@@ -370,20 +360,20 @@ func failingArtifacts(artifacts []snapshot.Artifact, number int) jsonstream.List
 	})
 }
 
-// show adds to an artifact what the policies said of it. An artifact that has exited shows
+// showDecisions adds to an artifact what the policies said of it. An artifact that has exited shows
 // nothing, as its decisions are those of other policies, perhaps.
-func (d *policyDecisions) show(shown *SnapshotArtifact, one *shownArtifact) {
+func (v *snapshotView) showDecisions(shown *SnapshotArtifact, one *shownArtifact) {
 	artifact := &one.artifact
-	if one.change.Type == snapshot.Exited || len(artifact.Decisions) != len(d.applied) {
+	if one.change.Type == snapshot.Exited || len(artifact.Decisions) != len(v.applied) {
 		return
 	}
 	facts := artifact.Facts(resource.Map(shown.Flows, func(flow *SnapshotArtifactFlow) string { return flow.FlowName }))
-	decisions, reasons, ofFlows, sentences := d.reasons.List(), d.reasons.List(), d.reasons.List(), d.reasons.List()
-	if allowance, ok := d.allowed[artifact.Fingerprint]; ok && artifact.Allowed {
-		shown.Explanation, shown.ExplanationLeftOut = resource.ExplainAllowance(d.links, d.org, d.environment, &allowance, sentences)
+	decisions, reasons, ofFlows, sentences := v.reasons.List(), v.reasons.List(), v.reasons.List(), v.reasons.List()
+	if allowance, ok := v.allowed[artifact.Fingerprint]; ok && artifact.Allowed {
+		shown.Explanation, shown.ExplanationLeftOut = resource.ExplainAllowance(v.links, v.org, v.environment, &allowance, sentences)
 	}
-	for i := range d.applied {
-		applied := &d.applied[i]
+	for i := range v.applied {
+		applied := &v.applied[i]
 		evaluation := artifact.Decisions[i].Evaluation(len(artifact.Origins))
 		decision := applied.Show(evaluation, facts.Flows, decisions)
 		decision.DetailsLeftOut = artifact.Decisions[i].LeftOut
@@ -396,8 +386,8 @@ func (d *policyDecisions) show(shown *SnapshotArtifact, one *shownArtifact) {
 			flow := &shown.Flows[number]
 			flow.FlowReasonsLeftOut += applied.Failing(&flow.FlowReasonsForNonCompliance, evaluation, facts.Flows, number, ofFlows)
 		}
-		if d.explain {
-			explained, leftOut := resource.Explain(d.links, d.org, &applied.Applied, evaluation, &facts, true, sentences)
+		if v.explain {
+			explained, leftOut := resource.Explain(v.links, v.org, &applied.Applied, evaluation, &facts, true, sentences)
 			shown.Explanation = append(shown.Explanation, explained...)
 			shown.ExplanationLeftOut += leftOut
 		}

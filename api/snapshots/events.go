@@ -118,7 +118,7 @@ func (h *handlers) listEvents(ctx context.Context, in *listEventsInput) (*listEv
 	if err := h.limitRange(ctx, log, start, end); err != nil {
 		return nil, err
 	}
-	found, total, err := h.eventPage(ctx, log, repos, environments.EventPage{
+	found, total, err := h.Events.OfRepos(ctx, log.bounds, repos, environments.EventPage{
 		Offset: server.OffsetOf(in.Page, in.PerPage), Limit: in.PerPage, Descending: !in.Reverse,
 	})
 	if err != nil {
@@ -126,15 +126,6 @@ func (h *handlers) listEvents(ctx context.Context, in *listEventsInput) (*listEv
 	}
 	shown, err := h.showEvents(ctx, log, found)
 	return &listEventsAnswer{PageHeaders: server.PageOf(ctx, h.Links, in.Page, in.PerPage, total).Headers(), Body: shown}, err
-}
-
-// eventPage finds a page of a log and how many events there are in all. Those of
-// repositories are counted up to storage.MaxCount.
-func (h *handlers) eventPage(ctx context.Context, log *eventLog, repos []string, p environments.EventPage) ([]snapshot.Event, int64, error) {
-	if len(repos) > 0 {
-		return h.Events.OfRepos(ctx, log.bounds, repos, p)
-	}
-	return h.Events.Log(ctx, log.bounds, p)
 }
 
 // repoIDs resolves names of repositories: one command. An empty name
@@ -171,40 +162,34 @@ func (h *handlers) repoIDs(ctx context.Context, names []string, provider string)
 	return ids, nil
 }
 
-// eventNames are the names that flows and environments have now, by id.
-type eventNames struct {
-	flows        map[string]evidence.Flow
-	environments map[string]evidence.Environment
-}
-
 // showEvents describes events by the names that environments and flows have now: one
 // command for a thousand flows, and one for the members of a logical environment.
 func (h *handlers) showEvents(ctx context.Context, log *eventLog, events []snapshot.Event) ([]GetEnvironmentEventResponse, error) {
-	var flows, members []string
+	var flowIDs, memberIDs []string
 	for _, event := range events {
-		flows = append(flows, event.Flows...)
+		flowIDs = append(flowIDs, event.Flows...)
 		if event.Member != "" {
-			members = append(members, event.Member)
+			memberIDs = append(memberIDs, event.Member)
 		}
 	}
-	names := eventNames{}
-	var err error
-	if names.flows, err = h.Flows.Names(ctx, log.org.OrgID, resource.SortUnique(flows)); err != nil {
+	flows, err := h.Flows.Names(ctx, log.org.OrgID, resource.SortUnique(flowIDs))
+	if err != nil {
 		return nil, err
 	}
-	if names.environments, err = h.Environments.Names(ctx, log.org.OrgID, resource.SortUnique(members)); err != nil {
+	members, err := h.Environments.Names(ctx, log.org.OrgID, resource.SortUnique(memberIDs))
+	if err != nil {
 		return nil, err
 	}
-	return resource.Map(events, func(e *snapshot.Event) GetEnvironmentEventResponse { return h.showEvent(log, e, &names) }), nil
+	return resource.Map(events, func(e *snapshot.Event) GetEnvironmentEventResponse { return h.showEvent(log, e, flows, members) }), nil
 }
 
 // showEvent describes an event. That of a logical environment names the member in which
 // it happened, and the logical environment's own snapshot.
-func (h *handlers) showEvent(log *eventLog, event *snapshot.Event, names *eventNames) GetEnvironmentEventResponse {
+func (h *handlers) showEvent(log *eventLog, event *snapshot.Event, flows map[string]evidence.Flow, members map[string]evidence.Environment) GetEnvironmentEventResponse {
 	org, environment := log.org.OrgName, log.environment.Name
 	happenedIn := environment
 	if event.Member != "" {
-		happenedIn = names.environments[event.Member].Name
+		happenedIn = members[event.Member].Name
 	}
 	shown := GetEnvironmentEventResponse{
 		EnvironmentName:    happenedIn,
@@ -214,7 +199,7 @@ func (h *handlers) showEvent(log *eventLog, event *snapshot.Event, names *eventN
 		Description:        event.Description,
 		ReportedAt:         event.Timestamp,
 		Deployments:        []int64{},
-		Flows:              resource.Map(event.Flows, func(id *string) EventFlow { return EventFlow{FlowName: names.flows[*id].Name} }),
+		Flows:              resource.Map(event.Flows, func(id *string) EventFlow { return EventFlow{FlowName: flows[*id].Name} }),
 		ArtifactCompliance: event.Compliant,
 		SnapshotCompliance: event.SnapshotCompliant,
 		Type:               string(event.Type),

@@ -26,11 +26,6 @@ type EventPage struct {
 	Descending bool
 }
 
-func (p *EventPage) apply(query storage.Query) storage.Query {
-	query.Descending, query.Offset, query.Limit = p.Descending, p.Offset, p.Limit
-	return query
-}
-
 // Log returns a page of a range and how many events the range has. As ordinals have no gaps, it always takes three
 // commands.
 func (e *Events) Log(ctx context.Context, r EventRange, p EventPage) ([]snapshot.Event, int64, error) {
@@ -76,11 +71,14 @@ func (e *Events) Walk(ctx context.Context, r EventRange, after string, maxBytes 
 	return e.log.Find(ctx, query)
 }
 
-// OfRepos returns a page of the events of artifacts of repositories, by id, and how many there are, at most MaxCount.
-// For one repository it takes three commands, and two for every ten thousand events before the page. For several, which
+// OfRepos returns a page of the events of artifacts of repositories, by id, and how many there are, at most MaxCount; without
+// repositories, it is Log. For one repository it takes three commands, and two for every ten thousand events before the page. For several, which
 // may share events, it reads the range, with a command for a thousand.
 func (e *Events) OfRepos(ctx context.Context, r EventRange, repos []string, p EventPage) ([]snapshot.Event, int64, error) {
-	if len(repos) > 1 {
+	switch {
+	case len(repos) == 0:
+		return e.Log(ctx, r, p)
+	case len(repos) > 1:
 		return e.ofSeveralRepos(ctx, r, repos, p)
 	}
 	query := r.query("repo", repos[0], r.Environment)
@@ -88,7 +86,8 @@ func (e *Events) OfRepos(ctx context.Context, r EventRange, repos []string, p Ev
 	if err != nil || int64(p.Offset) >= total {
 		return nil, total, err
 	}
-	found, err := storage.FindAllFields(ctx, e.ofRepos, p.apply(query))
+	query.Descending, query.Offset, query.Limit = p.Descending, p.Offset, p.Limit
+	found, err := storage.FindAllFields(ctx, e.ofRepos, query)
 	if err != nil {
 		return nil, 0, err
 	}
