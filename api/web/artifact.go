@@ -68,16 +68,11 @@ func (s *Site) showArtifact(p *page) error {
 	if err := shown.loadVerdicts(p); err != nil {
 		return err
 	}
-	shown.shorten()
-	return p.Render("artifact", shown.Artifact.Filename, &shown)
-}
-
-// shorten leaves out what would make the page too long, and has the newest history come first.
-func (a *artifactPage) shorten() {
-	of := &a.Artifact
-	of.Exited, a.MoreExited = first(of.Exited, maxOthers)
-	slices.Reverse(of.History)
-	of.History, a.MoreHistory = first(of.History, maxHistory)
+	of := &shown.Artifact
+	of.Exited, shown.MoreExited = first(of.Exited, maxOthers)
+	slices.Reverse(of.History) // the newest first
+	of.History, shown.MoreHistory = first(of.History, maxHistory)
+	return p.Render("artifact", of.Filename, &shown)
 }
 
 // first are the first ones of a list, and how many more there are.

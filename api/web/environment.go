@@ -62,8 +62,10 @@ func (s *Site) showEnvironment(p *page) error {
 // load reads the snapshot and the history.
 func (e *environmentPage) load(p *page) error {
 	name, number := e.Environment.Name, p.Parameter("snapshot")
-	if err := e.loadRefused(p, number); err != nil {
-		return err
+	if number == "" && e.Environment.Type == string(evidence.K8S) { // with its latest state
+		if err := p.Get(request.Target("/environments/%s/%s/admissions?per_page=10", e.Org, name), &e.Refused); err != nil {
+			return err
+		}
 	}
 	p.APIPath = request.Target("/snapshots/%s/%s/%s?explain=true", e.Org, name, cmp.Or(number, "-1"))
 	history := request.Target("/snapshots/%s/%s?per_page="+strconv.Itoa(historyLength), e.Org, name)
@@ -83,14 +85,6 @@ func (e *environmentPage) load(p *page) error {
 	entries, err := p.Logged(e.Org, []string{own})
 	e.Logged = entries[own]
 	return err
-}
-
-// loadRefused reads what the cluster was refused, for its latest state.
-func (e *environmentPage) loadRefused(p *page, snapshot string) error {
-	if snapshot != "" || e.Environment.Type != string(evidence.K8S) {
-		return nil
-	}
-	return p.Get(request.Target("/environments/%s/%s/admissions?per_page=10", e.Org, e.Environment.Name), &e.Refused)
 }
 
 // link sets the addresses of what is beside the page.

@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -71,10 +70,6 @@ func (c *Causes) addTo(sentence *resource.Explanation, artifact *Artifact) bool 
 		one.Artifacts = append(one.Artifacts, CausedArtifact{artifact.Name, artifact.Fingerprint, artifact.Link, sentence.Finding, evidence.Text(sentence.Remedy)})
 	}
 	return true
-}
-
-func (c *Causes) sort() {
-	slices.SortStableFunc(c.List, func(a, b *Cause) int { return cmp.Compare(b.Count, a.Count) })
 }
 
 // causeOf is what a sentence says of an artifact, whichever trail it says it of.

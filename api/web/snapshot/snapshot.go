@@ -2,6 +2,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"io"
 	"net/url"
 	"slices"
@@ -139,11 +140,12 @@ type Snapshot struct {
 // shows: of what is selected, the page that begins with selected.From.
 func (s *Snapshot) Decode(content io.Reader, org string, selected *Filter) error {
 	decoder := jsonstream.NewDecoder(content)
-	defer s.Causes.sort()
-	return decoder.Object(map[string]any{
+	err := decoder.Object(map[string]any{
 		"index": &s.Index, "is_latest": &s.Latest, "timestamp": &s.Timestamp, "artifact_compliance_count": &s.Counts,
 		"artifacts": func() error { return s.decodeArtifact(decoder, org, selected) },
 	})
+	slices.SortStableFunc(s.Causes.List, func(a, b *Cause) int { return cmp.Compare(b.Count, a.Count) })
+	return err
 }
 
 func (s *Snapshot) decodeArtifact(decoder *jsonstream.Decoder, org string, selected *Filter) error {
