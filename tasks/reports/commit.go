@@ -98,14 +98,12 @@ func (p *Processor) addEffects(ctx context.Context, batch *storage.Batch, made *
 
 // byRepo returns the entries of the running set for the repositories of what has changed.
 func byRepo(effects *snapshot.Effects) []environments.Running {
-	var entries []environments.Running
-	for _, d := range effects.ByRepo {
-		entries = append(entries, environments.Running{
+	return storage.Map(effects.ByRepo, func(d snapshot.Deployment) environments.Running {
+		return environments.Running{
 			Org: d.Org, Environment: d.Environment, Fingerprint: d.Fingerprint, Since: d.Snapshot,
 			Repo: d.Repo, Name: d.Name, StartedAt: d.Timestamp,
-		})
-	}
-	return entries
+		}
+	})
 }
 
 // writeInParts writes a batch, then what logical environments make of it, then the head.

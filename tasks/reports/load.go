@@ -11,6 +11,7 @@ import (
 	"attestry/evidence/policy"
 	"attestry/evidence/snapshot"
 	"attestry/goroutine"
+	"attestry/storage"
 	"attestry/storage/environments"
 	"attestry/storage/pipelines"
 )
@@ -36,7 +37,9 @@ func (p *Processor) load(ctx context.Context, head snapshot.Head, report *pendin
 	if err := p.loadImages(ctx, in, report); err != nil {
 		return nil, err
 	}
-	report.announced = startingEntries(in)
+	report.announced = storage.Map(in.Starting, func(fingerprint string) environments.Running {
+		return environments.Running{Org: report.Org, Environment: report.Environment, Fingerprint: fingerprint, Since: in.Number()}
+	})
 	if err := p.store.Running.Start(ctx, report.announced); err != nil {
 		return nil, err
 	}
@@ -86,17 +89,6 @@ func (p *Processor) loadImages(ctx context.Context, in *snapshot.Input, report *
 	in.SetLast(last)
 	in.SetImages(report.content)
 	return nil
-}
-
-// startingEntries returns the entries of the running set for what starts with the report.
-func startingEntries(in *snapshot.Input) []environments.Running {
-	var entries []environments.Running
-	for _, fingerprint := range in.Starting {
-		entries = append(entries, environments.Running{
-			Org: in.Report.Org, Environment: in.Report.Environment, Fingerprint: fingerprint, Since: in.Number(),
-		})
-	}
-	return entries
 }
 
 // loadPolicies reads the environment's name and its policies in their latest versions.
