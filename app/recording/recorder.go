@@ -53,7 +53,8 @@ type Repositories struct {
 func NewRecorder(to Repositories, docs storage.Documents, clock evidence.Clock) *Recorder {
 	r := &Recorder{
 		Repositories: to, docs: docs, marks: newHighWaterMarks(docs, clock),
-		remembered: cache.NewLRU[*trailUpdate](maxRemembered), whereRunning: newWhereRunning(to.Running, to.Provenances),
+		remembered:   cache.NewLRU[*trailUpdate](maxRemembered),
+		whereRunning: &whereRunning{set: to.Running, provenances: to.Provenances, known: cache.NewLRU[knownRunning](maxKnownRunning)},
 	}
 	r.changes = storage.NewCombiner(r.applyChanges)
 	r.begins = storage.NewCombiner(r.beginAll)

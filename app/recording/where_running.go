@@ -36,10 +36,6 @@ type affected struct {
 	version int64
 }
 
-func newWhereRunning(set *environments.RunningSet, provenances *pipelines.Provenances) *whereRunning {
-	return &whereRunning{set: set, provenances: provenances, known: cache.NewLRU[knownRunning](maxKnownRunning)}
-}
-
 // of returns where fingerprints run, or their children, or are about to. It looks up the children of those that are not
 // given. anew ignores what is remembered.
 func (w *whereRunning) of(ctx context.Context, org string, fingerprints []string, children map[string][]string, anew bool) (affected, error) {

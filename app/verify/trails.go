@@ -197,7 +197,11 @@ func (v *verification) checkAttestations(ctx context.Context, _ *storage.Schema,
 		if trail.Name == "" || a.OfTrail() && !trail.Attested(a.Entry()) {
 			found.add(id, "its trail is missing or does not have it")
 		}
-		for _, name := range slotNames(&trail, a) {
+		names := a.Targets // of those slots that must have it
+		if a.Fingerprint != "" {
+			names = trail.NamesOf(a.Fingerprint)
+		}
+		for _, name := range names {
 			slotIDs[id] = append(slotIDs[id], evidence.SlotID(key, name))
 		}
 		all = append(all, slotIDs[id]...)
@@ -211,12 +215,4 @@ func (v *verification) checkAttestations(ctx context.Context, _ *storage.Schema,
 		}
 	}
 	return found, err
-}
-
-// slotNames returns the artifact names of a trail whose slots must have an attestation.
-func slotNames(trail *evidence.Trail, a *evidence.Attestation) []string {
-	if a.Fingerprint != "" {
-		return trail.NamesOf(a.Fingerprint)
-	}
-	return a.Targets
 }
