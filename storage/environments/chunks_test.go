@@ -12,13 +12,15 @@ import (
 	"attestry/storage/cache"
 )
 
-func newTestChunks() *chunks { return &chunks{cache: cache.NewLRU[snapshot.Chunk](maxCachedBytes)} }
+func newTestChunks() *Snapshots {
+	return &Snapshots{cached: cache.NewLRU[snapshot.Chunk](maxCachedBytes)}
+}
 
 // TestCachedChunkKeepsNoMoreThanItself caches one chunk of a large report, as every
 // small change does, and lets go of the rest.
 func TestCachedChunkKeepsNoMoreThanItself(t *testing.T) {
 	kept := newTestChunks()
-	cache := kept.cache
+	cache := kept.cached
 	artifacts := make([]snapshot.Artifact, 10_000)
 	changes := make([]snapshot.Change, 10_000)
 	children := make([]string, 10_000)
@@ -42,7 +44,7 @@ func gone[T any](value *T) func() bool {
 
 func TestChunkCacheIsBoundedByBytes(t *testing.T) {
 	kept := newTestChunks()
-	cache := kept.cache
+	cache := kept.cached
 	pods := map[string]snapshot.Pod{}
 	for i := range 1_000 {
 		pods[fmt.Sprint("pod-", i)] = snapshot.Pod{Namespace: strings.Repeat("n", 1_000)}
@@ -66,7 +68,7 @@ func TestChunkCacheIsBoundedByBytes(t *testing.T) {
 
 func TestChunkLargerThanTheCacheIsNotHeld(t *testing.T) {
 	kept := newTestChunks()
-	cache := kept.cache
+	cache := kept.cached
 	huge := snapshot.Chunk{Artifacts: []snapshot.Artifact{{Name: strings.Repeat("n", 64<<20)}}}
 	kept.keep("small", snapshot.Chunk{Children: []string{"x"}})
 	kept.keep("huge", huge)
@@ -107,7 +109,7 @@ func TestLargeEnvironmentStaysInMemory(t *testing.T) {
 		kept.keep(id, chunk)
 	}
 	for id := range tree.Chunks {
-		if _, ok := kept.cache.Get(id); !ok {
+		if _, ok := kept.cached.Get(id); !ok {
 			t.Fatalf("chunk %s is dropped", id)
 		}
 	}

@@ -24,13 +24,16 @@ var snapshotSchema = &storage.Schema{
 // Snapshots keeps the snapshots of environments and the chunks they are made of.
 type Snapshots struct {
 	storage.Collection[snapshot.Snapshot]
-	chunks *chunks
+	// chunks are the parts of snapshots by the SHA-256 of their content. They are immutable, so they can be cached.
+	chunks storage.Collection[storedChunk]
+	cached cache.LRU[snapshot.Chunk]
 }
 
 // NewSnapshots binds the repository to an engine.
 func NewSnapshots(docs storage.Documents) *Snapshots {
 	return &Snapshots{
-		chunks: newChunks(docs),
+		chunks: storage.NewCollection(docs, chunkSchema, func(c *storedChunk) string { return c.id }, nil),
+		cached: cache.NewLRU[snapshot.Chunk](maxCachedBytes),
 		Collection: storage.NewCollection(docs, snapshotSchema,
 			func(s *snapshot.Snapshot) string { return snapshotID(s.Environment, s.Number) },
 			func(s *snapshot.Snapshot) map[string]any {
@@ -43,17 +46,24 @@ func snapshotID(environment string, number int64) string {
 	return environment + "/" + strconv.FormatInt(number, 10)
 }
 
-// InsertIn adds to a batch what Insert does, after the chunks of the snapshot that may be missing. It commits the
-// snapshot: the number is taken once and for all, and ErrExists means that another was first.
+// InsertIn adds to a batch what Insert does, after those of the snapshot's chunks that do not exist. It commits the snapshot:
+// the number is taken once and for all, and ErrExists means that another was first. Leaves of changes are not cached, as the
+// next report does not compare with them. If the batch is not written, no document names the chunks, which does no harm.
 func (s *Snapshots) InsertIn(batch *storage.Batch, made *snapshot.Snapshot, chunks map[string]snapshot.Chunk) {
-	s.chunks.addIn(batch, chunks)
+	for _, id := range slices.Sorted(maps.Keys(chunks)) {
+		chunk := chunks[id]
+		s.chunks.AddEncodedIn(batch, &storedChunk{Chunk: chunk, id: id}, chunk.Encoding())
+		if len(chunk.Changes) == 0 {
+			s.keep(id, chunk)
+		}
+	}
 	s.Collection.InsertIn(batch, made)
 }
 
 // Forget drops chunks from memory that the next report of an environment does not use.
 func (s *Snapshots) Forget(chunks []string) {
 	for _, id := range chunks {
-		s.chunks.cache.Remove(id)
+		s.cached.Remove(id)
 	}
 }
 
@@ -98,7 +108,7 @@ func (s *Snapshots) NumberAt(ctx context.Context, environment string, at float64
 // Tree reads the whole tree of a root: as many commands as it has levels, and more for levels with more than MaxMany
 // chunks.
 func (s *Snapshots) Tree(ctx context.Context, root string) (snapshot.Tree, error) {
-	return snapshot.Load(root, s.chunks.fetcher(ctx))
+	return snapshot.Load(root, s.fetcher(ctx))
 }
 
 // Comparison compares what runs by two snapshots: one command for each level of the second one's tree, and one for each
@@ -108,7 +118,7 @@ func (s *Snapshots) Comparison(ctx context.Context, first, second *snapshot.Snap
 	if err != nil {
 		return snapshot.Comparison{}, fmt.Errorf("read the artifacts of snapshot %d of %s: %w", second.Number, second.Environment, err)
 	}
-	return snapshot.CompareTree(first.Root, &tree, s.chunks.fetcher(ctx))
+	return snapshot.CompareTree(first.Root, &tree, s.fetcher(ctx))
 }
 
 // Artifacts reads all artifacts of a snapshot, sorted by fingerprint.
@@ -124,7 +134,7 @@ func (s *Snapshots) Artifacts(ctx context.Context, of *snapshot.Snapshot) ([]sna
 // more for levels with more than MaxMany chunks.
 func (s *Snapshots) ArtifactsOf(ctx context.Context, of []snapshot.Snapshot) ([][]snapshot.Artifact, error) {
 	roots := storage.Map(of, func(one snapshot.Snapshot) string { return one.Root })
-	trees, err := snapshot.LoadAll(roots, s.chunks.fetcher(ctx))
+	trees, err := snapshot.LoadAll(roots, s.fetcher(ctx))
 	if err != nil {
 		return nil, fmt.Errorf("read the artifacts of %d snapshots: %w", len(of), err)
 	}
@@ -156,48 +166,21 @@ type storedChunk struct {
 	id string
 }
 
-// chunks keeps the parts of snapshots by the SHA-256 of their content. They are immutable, so they can be kept in
-// memory.
-type chunks struct {
-	collection storage.Collection[storedChunk]
-	cache      cache.LRU[snapshot.Chunk]
-}
-
-func newChunks(docs storage.Documents) *chunks {
-	return &chunks{
-		cache: cache.NewLRU[snapshot.Chunk](maxCachedBytes),
-		collection: storage.NewCollection(docs, chunkSchema,
-			func(c *storedChunk) string { return c.id }, nil),
-	}
-}
-
-// addIn adds chunks to a batch unless they exist. Leaves of changes are not kept in memory, as the next report does not
-// compare with them. If the batch is not written, no document names the chunks, which does no harm.
-func (c *chunks) addIn(batch *storage.Batch, fresh map[string]snapshot.Chunk) {
-	for _, id := range slices.Sorted(maps.Keys(fresh)) {
-		chunk := fresh[id]
-		c.collection.AddEncodedIn(batch, &storedChunk{Chunk: chunk, id: id}, chunk.Encoding())
-		if len(chunk.Changes) == 0 {
-			c.keep(id, chunk)
-		}
-	}
-}
-
-// fetcher returns chunks by id, from memory or with one command per MaxMany. A missing chunk is an error.
-func (c *chunks) fetcher(ctx context.Context) snapshot.Fetch {
+// fetcher returns chunks by id, from the cache or with one command per MaxMany. A missing chunk is an error.
+func (s *Snapshots) fetcher(ctx context.Context) snapshot.Fetch {
 	return func(ids []string) ([]snapshot.Chunk, error) {
 		found := make([]snapshot.Chunk, len(ids))
 		var missing []string
 		var places []int
 		for i, id := range ids {
-			chunk, ok := c.cache.Get(id)
+			chunk, ok := s.cached.Get(id)
 			if !ok {
 				missing, places = append(missing, id), append(places, i)
 				continue
 			}
 			found[i] = chunk
 		}
-		read, err := c.collection.GetMany(ctx, missing)
+		read, err := s.chunks.GetMany(ctx, missing)
 		if err != nil {
 			return nil, err
 		}
@@ -206,7 +189,7 @@ func (c *chunks) fetcher(ctx context.Context) snapshot.Fetch {
 		}
 		for i, chunk := range read {
 			found[places[i]] = chunk.Chunk
-			c.keep(missing[i], chunk.Chunk)
+			s.keep(missing[i], chunk.Chunk)
 		}
 		return found, nil
 	}
@@ -221,11 +204,11 @@ func lostChunks(wanted []string, found []storedChunk) error {
 }
 
 // keep keeps a copy of a chunk in memory: its lists may be parts of those of a whole report.
-func (c *chunks) keep(id string, chunk snapshot.Chunk) {
+func (s *Snapshots) keep(id string, chunk snapshot.Chunk) {
 	own := snapshot.Chunk{
 		Artifacts: slices.Clone(chunk.Artifacts),
 		Changes:   slices.Clone(chunk.Changes),
 		Children:  slices.Clone(chunk.Children),
 	}
-	c.cache.Put(id, own, own.Size())
+	s.cached.Put(id, own, own.Size())
 }

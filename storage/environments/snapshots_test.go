@@ -18,11 +18,11 @@ func TestSupersededChunksAreForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	(&Snapshots{chunks: kept}).Forget(difference.Superseded)
-	if _, ok := kept.cache.Get(former.Root); ok {
+	kept.Forget(difference.Superseded)
+	if _, ok := kept.cached.Get(former.Root); ok {
 		t.Error("the chunk of the former snapshot is kept")
 	}
-	if _, ok := kept.cache.Get(latter.Root); !ok {
+	if _, ok := kept.cached.Get(latter.Root); !ok {
 		t.Error("the chunk of the latter snapshot is forgotten")
 	}
 }
