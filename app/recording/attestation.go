@@ -43,7 +43,7 @@ func (r *Recorder) attest(ctx context.Context, scope Scope, u *trailUpdate, a ev
 }
 
 // Override records an attestation that replaces the verdict of the latest one of its name, type and target, or of one
-// that is required and missing. Where there is neither, it is evidence.Invalid.
+// that is required and missing. It is later than the original. Where there is neither, it is evidence.Invalid.
 func (r *Recorder) Override(ctx context.Context, scope Scope, attestation evidence.Attestation, repo *evidence.Repo) error {
 	unknown := evidence.Errorf(evidence.Invalid,
 		"Attestation named '%s' of type '%s' does not exist in trail '%s' of flow '%s' belonging to organization '%s'",
@@ -53,39 +53,33 @@ func (r *Recorder) Override(ctx context.Context, scope Scope, attestation eviden
 		if u.pending() {
 			return errWriteFirst
 		}
-		return r.override(ctx, scope, u, attestation, &at, repo, unknown)
+		a := attestation
+		names, err := r.loadNames(ctx, scope, u, &a)
+		if err != nil {
+			return err
+		}
+		original, control, ok, err := r.loadOverridden(ctx, u, names, &a)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return unknown
+		}
+		if control != "" {
+			a.Control = control
+		}
+		a.Override = &evidence.Override{Reason: a.Override.Reason, Original: original.Original()}
+		in, err := r.loadAttestation(ctx, u, names, &a)
+		if err != nil {
+			return err
+		}
+		in.times.superseded = max(in.times.superseded, original.Time)
+		a.CreatedAt, a.ControlVersion = at.choose(u, in.times), in.controlVersion
+		u.applyAttestation(in, &a, repo)
+		return nil
 	})
 	if errors.Is(err, errNoTrail) {
 		return unknown
 	}
 	return err
-}
-
-// override loads what an override depends on and applies it, later than the original. Without one it returns unknown.
-func (r *Recorder) override(ctx context.Context, scope Scope, u *trailUpdate, a evidence.Attestation, at *recordingTime, repo *evidence.Repo, unknown error) error {
-	names, err := r.loadNames(ctx, scope, u, &a)
-	if err != nil {
-		return err
-	}
-	original, control, ok, err := r.loadOverridden(ctx, u, names, &a)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		return unknown
-	}
-	if control != "" {
-		a.Control = control
-	}
-	override := *a.Override
-	override.Original = original.Original()
-	a.Override = &override
-	in, err := r.loadAttestation(ctx, u, names, &a)
-	if err != nil {
-		return err
-	}
-	in.times.superseded = max(in.times.superseded, original.Time)
-	a.CreatedAt, a.ControlVersion = at.choose(u, in.times), in.controlVersion
-	u.applyAttestation(in, &a, repo)
-	return nil
 }
