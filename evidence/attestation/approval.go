@@ -33,7 +33,7 @@ func Approved(a *evidence.Attestation, commit string) (approvers int, lack strin
 	if approvers > 0 {
 		return approvers, ""
 	}
-	return 0, evidence.Shorten(strings.Join(strings.Fields(lack), " "), maxFinding)
+	return 0, oneLine(lack)
 }
 
 // Approvers are those who approved pull requests of an attestation after their last commits, each once.
