@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"slices"
 
 	"attestry/storage"
@@ -53,7 +54,7 @@ func (v *verification) findObjects(ctx context.Context, named map[string][]strin
 
 // findChunks looks for chunks that snapshots and other chunks name.
 func (v *verification) findChunks(ctx context.Context, named map[string][]string, found findings) error {
-	there, err := fetch(ctx, v, "chunks", keysOf(named), func(*struct{}) bool { return true })
+	there, err := fetch(ctx, v, "chunks", slices.Sorted(maps.Keys(named)), func(*struct{}) bool { return true })
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
 
 	"attestry/evidence"
@@ -18,8 +17,6 @@ func decode[T any](record *storage.Record) (*T, bool) {
 	err := json.Unmarshal(record.Body, value)
 	return value, err == nil
 }
-
-func keysOf[T any](values map[string]T) []string { return slices.Sorted(maps.Keys(values)) }
 
 func same[T any](value *T) T { return *value }
 
@@ -86,11 +83,9 @@ func (v *verification) evaluate(ctx context.Context, trail *evidence.Trail, foun
 	if status := compliance.Trail(&stored.Template, trail); status != trail.Status {
 		found.add(trail.Key(), "its status is "+string(trail.Status)+", and "+string(status)+" follows from its facts")
 	}
-	var summaries []summary
-	for _, name := range keysOf(trail.Slots) {
-		summaries = append(summaries, summary{trail: trail, template: &stored.Template, name: name})
-	}
-	return summaries, nil
+	return storage.Map(trail.SlotNames(), func(name string) summary {
+		return summary{trail: trail, template: &stored.Template, name: name}
+	}), nil
 }
 
 // checkSummaries compares summaries with their slots. A slot is read after the trail, and so is newer than the summary of it
