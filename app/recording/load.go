@@ -249,19 +249,12 @@ func (r *Recorder) loadReported(ctx context.Context, u *trailUpdate, record *evi
 	if in.provenance, err = r.Provenances.LookUp(ctx, record.Org, record.Fingerprint); err != nil {
 		return in, err
 	}
-	in.attested, err = r.attestationsOf(ctx, pruned, record)
-	return in, err
-}
-
-// attestationsOf returns the attestations of a record that its slot may lack: those of the
-// fingerprint that were made for another slot, and those by name that the slot had to drop.
-func (r *Recorder) attestationsOf(ctx context.Context, pruned bool, record *evidence.ArtifactRecord) ([]evidence.SlotEntry, error) {
+	// The slot may lack those of the fingerprint that were made for another slot, and those by name that it had to drop.
 	if !pruned {
-		return r.Attestations.OfFingerprint(ctx, record)
+		in.attested, err = r.Attestations.OfFingerprint(ctx, record)
+		return in, err
 	}
 	latest, err := r.Attestations.LatestOfRecords(ctx, record.Org, []evidence.ArtifactRecord{*record})
-	if err != nil {
-		return nil, err
-	}
-	return latest.Of(record), nil
+	in.attested = latest.Of(record)
+	return in, err
 }
