@@ -107,10 +107,7 @@ func (h *handlers) loadMembers(ctx context.Context, loaded *loadedSnapshot) erro
 	}
 	loaded.Artifacts = united[0]
 	loaded.Counts = snapshot.Count(loaded.Artifacts)
-	var former []snapshot.Artifact
-	if len(united) > 1 {
-		former = united[1]
-	}
+	former := append(united, nil)[1] // nothing ran before the first snapshot
 	loaded.Changes = snapshot.Diff(former, loaded.Artifacts)
 	return nil
 }

@@ -52,9 +52,6 @@ func (w *deploymentWeek) FailureRate() string {
 	return strconv.Itoa(100*min(w.RolledBack, w.Changes)/w.Changes) + " %"
 }
 
-// Day is when the week begins.
-func (w *deploymentWeek) Day() string { return time.Unix(int64(w.From), 0).UTC().Format("2 Jan") }
-
 type deploymentsPage struct {
 	Org, Environment string
 	Weeks            []deploymentWeek // oldest first

@@ -72,10 +72,7 @@ type EnvironmentRef struct {
 // means that the name is unknown, ErrArchived that its environment is archived.
 func (e *Environments) Resolve(ctx context.Context, org, name string) (EnvironmentRef, error) {
 	entry, err := e.Registry.Resolve(ctx, org, name)
-	if err != nil {
-		return EnvironmentRef{}, err
-	}
-	return environmentRef(entry), nil
+	return environmentRef(entry), err
 }
 
 // ResolveMany is Resolve for several names: one command for all. Unknown names, and those of archived environments, are

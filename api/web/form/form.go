@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -86,14 +87,8 @@ func (f *Form) add(in, name string, schema *huma.Schema, required bool) *Field {
 
 // sortedNames are the names of members: those that are required first, in the order of the description, then the others.
 func sortedNames(schema *huma.Schema) []string {
-	var others []string
-	for name := range schema.Properties {
-		if !slices.Contains(schema.Required, name) {
-			others = append(others, name)
-		}
-	}
-	slices.Sort(others)
-	return append(slices.Clone(schema.Required), others...)
+	isRequired := func(name string) bool { return slices.Contains(schema.Required, name) }
+	return append(slices.Clone(schema.Required), slices.DeleteFunc(slices.Sorted(maps.Keys(schema.Properties)), isRequired)...)
 }
 
 // Fill fills in the fields that values names. A value of several lines fills in a list.

@@ -52,10 +52,8 @@ func (r *Artifact) Failing() bool { return !r.Exited() && r.Compliant != nil && 
 
 // Allowed says who allowed the artifact to run whatever policies say, "" if nobody did.
 func (r *Artifact) Allowed() string {
-	for i := range r.Explanation {
-		if said := &r.Explanation[i]; said.Cause == "allow_listed" {
-			return said.Text
-		}
+	if i := slices.IndexFunc(r.Explanation, func(said resource.Explanation) bool { return said.Cause == "allow_listed" }); i >= 0 {
+		return r.Explanation[i].Text
 	}
 	return ""
 }
