@@ -180,7 +180,9 @@ func (h *handlers) showEvents(ctx context.Context, log *eventLog, events []snaps
 	if err != nil {
 		return nil, err
 	}
-	return resource.Map(events, func(e *snapshot.Event) GetEnvironmentEventResponse { return h.showEvent(log, e, flows, members) }), nil
+	return resource.Map(events, func(e *snapshot.Event) GetEnvironmentEventResponse {
+		return h.showEvent(log, e, flows, members)
+	}), nil
 }
 
 // showEvent describes an event. That of a logical environment names the member in which

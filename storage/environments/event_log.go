@@ -71,9 +71,9 @@ func (e *Events) Walk(ctx context.Context, r EventRange, after string, maxBytes 
 	return e.log.Find(ctx, query)
 }
 
-// OfRepos returns a page of the events of artifacts of repositories, by id, and how many there are, at most MaxCount; without
-// repositories, it is Log. For one repository it takes three commands, and two for every ten thousand events before the page. For several, which
-// may share events, it reads the range, with a command for a thousand.
+// OfRepos returns a page of the events of artifacts of repositories, by id, and how many there are, at most MaxCount.
+// Without repositories, it is Log. For one repository it takes three commands, and two for every ten thousand events
+// before the page. For several, which may share events, it reads the range, with a command for a thousand.
 func (e *Events) OfRepos(ctx context.Context, r EventRange, repos []string, p EventPage) ([]snapshot.Event, int64, error) {
 	switch {
 	case len(repos) == 0:

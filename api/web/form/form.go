@@ -88,7 +88,8 @@ func (f *Form) add(in, name string, schema *huma.Schema, required bool) *Field {
 // sortedNames are the names of members: those that are required first, in the order of the description, then the others.
 func sortedNames(schema *huma.Schema) []string {
 	isRequired := func(name string) bool { return slices.Contains(schema.Required, name) }
-	return append(slices.Clone(schema.Required), slices.DeleteFunc(slices.Sorted(maps.Keys(schema.Properties)), isRequired)...)
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(schema.Properties)), isRequired)
+	return append(slices.Clone(schema.Required), others...)
 }
 
 // Fill fills in the fields that values names. A value of several lines fills in a list.
