@@ -115,7 +115,7 @@ func (s *service) hostilePages() []hostilePage {
 	for _, path := range []string{"/flows", "/policies", "/controls"} {
 		add(http.StatusOK, path, hostile...)
 	}
-	for _, path := range []string{"/deployments", "/environments/production/events", "/environments/production/diff?from=1&to=2", "/environments/production/timeline", "/audits/q3", "/audits/q3?size=2&seed=%3Cscript%3E"} {
+	for _, path := range []string{"/deployments", "/environments/production/events", "/environments/production/diff?from=1&to=2", "/environments/production/timeline", "/audits/q3", fmt.Sprintf("/audits/q3?size=%d&seed=%%3Cscript%%3E", len(names)+1)} {
 		add(http.StatusOK, path, names...)
 	}
 	// Lists and forms of the settings cut what is long.
