@@ -10,14 +10,9 @@ import (
 	"attestry/storage"
 )
 
-var admissionSchema = &storage.Schema{
-	Name:   "admissions",
-	Fields: []string{"environment", "time"},
-	Indexes: []storage.Index{
-		{Name: "environment", Fields: []string{"environment", "time"}},
-		{Name: "time", Fields: []string{"time"}},
-	},
-}
+var admissionSchema = storage.NewSchema("admissions",
+	storage.Index{Name: "environment", Fields: []string{"environment", "time"}},
+	storage.Index{Name: "time", Fields: []string{"time"}})
 
 // brokenGlassSchema is of the records that are kept for good: of workloads that were admitted for the reason they gave.
 var brokenGlassSchema = storage.NewSchema("broken_glass", storage.Index{Name: "environment", Fields: []string{"environment", "time"}})

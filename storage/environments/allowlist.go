@@ -10,14 +10,9 @@ import (
 	"attestry/storage"
 )
 
-var allowlistSchema = &storage.Schema{
-	Name:   "allowlist",
-	Fields: []string{"org", "time", "expires"},
-	Indexes: []storage.Index{
-		{Name: "time", Fields: []string{"org", "time"}},
-		{Name: "expires", Fields: []string{"expires"}, Required: "expires"},
-	},
-}
+var allowlistSchema = storage.NewSchema("allowlist",
+	storage.Index{Name: "time", Fields: []string{"org", "time"}},
+	storage.Index{Name: "expires", Fields: []string{"expires"}, Required: "expires"})
 
 // Outbox keeps the events that actions are to be notified of.
 type Outbox interface {

@@ -10,17 +10,12 @@ import (
 
 // Only deployments as such have the fields up to "fingerprint", and only those of a repository the ones that begin with
 // "repo". So a query finds one or the other.
-var deploymentSchema = &storage.Schema{
-	Name:   "deployments",
-	Fields: []string{"org", "environment", "fingerprint", "repo", "repo_environment", "time", "lead_time"},
-	Indexes: []storage.Index{
-		{Name: "time", Fields: []string{"org", "time"}, Required: "org"},
-		{Name: "environment", Fields: []string{"environment", "time"}, Required: "environment"},
-		{Name: "artifact", Fields: []string{"environment", "fingerprint", "time"}, Required: "environment"},
-		{Name: "repo", Fields: []string{"repo", "time"}, Required: "repo"},
-		{Name: "repo_environment", Fields: []string{"repo", "repo_environment", "time"}, Required: "repo"},
-	},
-}
+var deploymentSchema = storage.NewSchema("deployments",
+	storage.Index{Name: "time", Fields: []string{"org", "time"}, Required: "org"},
+	storage.Index{Name: "environment", Fields: []string{"environment", "time"}, Required: "environment"},
+	storage.Index{Name: "artifact", Fields: []string{"environment", "fingerprint", "time"}, Required: "environment"},
+	storage.Index{Name: "repo", Fields: []string{"repo", "time"}, Required: "repo"},
+	storage.Index{Name: "repo_environment", Fields: []string{"repo", "repo_environment", "time"}, Required: "repo"}).With("lead_time")
 
 // Deployments keeps what newly ran in environments.
 type Deployments struct {

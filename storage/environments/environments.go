@@ -13,15 +13,10 @@ import (
 	"attestry/storage/names"
 )
 
-var environmentSchema = &storage.Schema{
-	Name:   "environments",
-	Fields: []string{"org", "created", "logical", "included"},
-	Indexes: []storage.Index{
-		{Name: "created", Fields: []string{"org", "created"}},
-		// Only logical environments have this field, their organization, and included, the ids of their members.
-		{Name: "logical", Fields: []string{"logical"}, Required: "logical"},
-	},
-}
+var environmentSchema = storage.NewSchema("environments",
+	storage.Index{Name: "created", Fields: []string{"org", "created"}},
+	// Only logical environments have this field, their organization, and included, the ids of their members.
+	storage.Index{Name: "logical", Fields: []string{"logical"}, Required: "logical"}).With("included")
 
 // Environments keeps what is configured about environments.
 type Environments struct {

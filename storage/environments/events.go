@@ -9,15 +9,10 @@ import (
 	"attestry/storage"
 )
 
-var eventSchema = &storage.Schema{
-	Name:   "environment_events",
-	Fields: []string{"org", "environment", "fingerprint", "ordinal", "time", "repo", "repo_environment"},
-	Indexes: []storage.Index{
-		{Name: "time", Fields: []string{"environment", "time", "ordinal"}, Required: "environment"},
-		{Name: "artifact", Fields: []string{"org", "fingerprint", "time"}, Required: "fingerprint"},
-		{Name: "repo", Fields: []string{"repo", "repo_environment", "time", "ordinal"}, Required: "repo"},
-	},
-}
+var eventSchema = storage.NewSchema("environment_events",
+	storage.Index{Name: "time", Fields: []string{"environment", "time", "ordinal"}, Required: "environment"},
+	storage.Index{Name: "artifact", Fields: []string{"org", "fingerprint", "time"}, Required: "fingerprint"},
+	storage.Index{Name: "repo", Fields: []string{"repo", "repo_environment", "time", "ordinal"}, Required: "repo"})
 
 // Events keeps the event logs of environments. The log of a logical environment holds copies of its members' events,
 // which are not found by artifact: each happened once.

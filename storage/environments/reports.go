@@ -27,14 +27,9 @@ const (
 )
 
 // Reports that wait have "accepted", parked ones have "parked".
-var reportSchema = &storage.Schema{
-	Name:   "reports",
-	Fields: []string{"accepted", "environment", "arrival", "parked", "org", "repeat", "object"},
-	Indexes: []storage.Index{
-		{Name: "accepted", Fields: []string{"accepted"}, Required: "accepted"},
-		{Name: "parked", Fields: []string{"parked"}, Required: "parked"},
-	},
-}
+var reportSchema = storage.NewSchema("reports",
+	storage.Index{Name: "accepted", Fields: []string{"accepted"}, Required: "accepted"},
+	storage.Index{Name: "parked", Fields: []string{"parked"}, Required: "parked"}).With("environment", "arrival", "org", "repeat", "object")
 
 // WaitingReport is a report that was accepted and is not processed yet.
 type WaitingReport struct {

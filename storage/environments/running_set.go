@@ -9,15 +9,10 @@ import (
 )
 
 // An entry of an artifact as such is found by "fingerprint", that of a repository by "repo"; both by "exit".
-var runningSchema = &storage.Schema{
-	Name:   "running",
-	Fields: []string{"org", "fingerprint", "repo", "environment", "artifact", "since"},
-	Indexes: []storage.Index{
-		{Name: "fingerprint", Fields: []string{"org", "fingerprint"}, Required: "fingerprint"},
-		{Name: "repo", Fields: []string{"repo"}, Required: "repo"},
-		{Name: "exit", Fields: []string{"environment", "artifact", "since"}},
-	},
-}
+var runningSchema = storage.NewSchema("running",
+	storage.Index{Name: "fingerprint", Fields: []string{"org", "fingerprint"}, Required: "fingerprint"},
+	storage.Index{Name: "repo", Fields: []string{"repo"}, Required: "repo"},
+	storage.Index{Name: "exit", Fields: []string{"environment", "artifact", "since"}})
 
 // Running says that a fingerprint runs, or is about to run, in an environment.
 type Running struct {

@@ -12,14 +12,9 @@ import (
 	"attestry/storage/cache"
 )
 
-var snapshotSchema = &storage.Schema{
-	Name:   "snapshots",
-	Fields: []string{"environment", "number", "time"},
-	Indexes: []storage.Index{
-		{Name: "number", Fields: []string{"environment", "number"}},
-		{Name: "time", Fields: []string{"environment", "time"}},
-	},
-}
+var snapshotSchema = storage.NewSchema("snapshots",
+	storage.Index{Name: "number", Fields: []string{"environment", "number"}},
+	storage.Index{Name: "time", Fields: []string{"environment", "time"}})
 
 // Snapshots keeps the snapshots of environments and the chunks they are made of.
 type Snapshots struct {

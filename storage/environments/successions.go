@@ -11,14 +11,9 @@ import (
 	"attestry/storage"
 )
 
-var successionSchema = &storage.Schema{
-	Name:   "successions",
-	Fields: []string{"lineage", "since", "flow", "time"},
-	Indexes: []storage.Index{
-		{Name: "lineage", Fields: []string{"lineage", "since"}},
-		{Name: "flow", Fields: []string{"flow", "time"}},
-	},
-}
+var successionSchema = storage.NewSchema("successions",
+	storage.Index{Name: "lineage", Fields: []string{"lineage", "since"}},
+	storage.Index{Name: "flow", Fields: []string{"flow", "time"}})
 
 // Successions keeps which artifacts of a flow's reference name have run in an environment one after the other.
 type Successions struct {

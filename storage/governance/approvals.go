@@ -11,16 +11,11 @@ import (
 )
 
 // The reconciler finds approvals by "created" and the trails of their events in "trail".
-var approvalSchema = &storage.Schema{
-	Name:   "approvals",
-	Fields: []string{"org", "flow", "number", "state", "fingerprint", "trail", "created"},
-	Indexes: []storage.Index{
-		{Name: "number", Fields: []string{"flow", "number"}},
-		{Name: "state", Fields: []string{"flow", "state", "number"}},
-		{Name: "fingerprint", Fields: []string{"flow", "fingerprint", "number"}},
-		{Name: "created", Fields: []string{"org", "created"}},
-	},
-}
+var approvalSchema = storage.NewSchema("approvals",
+	storage.Index{Name: "number", Fields: []string{"flow", "number"}},
+	storage.Index{Name: "state", Fields: []string{"flow", "state", "number"}},
+	storage.Index{Name: "fingerprint", Fields: []string{"flow", "fingerprint", "number"}},
+	storage.Index{Name: "created", Fields: []string{"org", "created"}}).With("trail")
 
 // Approvals keeps the approvals of artifacts, by flow and release number.
 type Approvals struct {

@@ -12,16 +12,8 @@ import (
 )
 
 var (
-	controlSchema = &storage.Schema{
-		Name:    "controls",
-		Fields:  []string{"org", "identifier"},
-		Indexes: []storage.Index{{Name: "identifier", Fields: []string{"org", "identifier"}}},
-	}
-	controlVersionSchema = &storage.Schema{
-		Name:    "control_versions",
-		Fields:  []string{"org", "control", "version"},
-		Indexes: []storage.Index{{Name: "control", Fields: []string{"org", "control", "version"}}},
-	}
+	controlSchema        = storage.NewSchema("controls", storage.Index{Name: "identifier", Fields: []string{"org", "identifier"}})
+	controlVersionSchema = storage.NewSchema("control_versions", storage.Index{Name: "control", Fields: []string{"org", "control", "version"}})
 )
 
 // Controls keeps controls and their versions. Storing a version commits a change; the control follows, after a crash

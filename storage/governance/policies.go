@@ -26,16 +26,8 @@ const (
 )
 
 var (
-	policySchema = &storage.Schema{
-		Name:    "policies",
-		Fields:  []string{"org", "name"},
-		Indexes: []storage.Index{{Name: "name", Fields: []string{"org", "name"}}},
-	}
-	policyVersionSchema = &storage.Schema{
-		Name:    "policy_versions",
-		Fields:  []string{"org", "policy", "version"},
-		Indexes: []storage.Index{{Name: "policy", Fields: []string{"org", "policy", "version"}}},
-	}
+	policySchema        = storage.NewSchema("policies", storage.Index{Name: "name", Fields: []string{"org", "name"}})
+	policyVersionSchema = storage.NewSchema("policy_versions", storage.Index{Name: "policy", Fields: []string{"org", "policy", "version"}})
 )
 
 // Policies keeps policies and their versions. A version is stored before its policy's head. One after the head's latest
