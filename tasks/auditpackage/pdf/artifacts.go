@@ -6,17 +6,13 @@ var artifactColumns = []column{{"Artifact", 46}, {"Fingerprint (SHA-256) and ori
 
 func (r *report) artifacts() {
 	r.section("Artifacts")
-	if len(r.Artifacts) == 0 {
-		r.note("No artifact was reported.")
-		return
-	}
 	status := map[string]evidence.Status{} // by the id of the record that counts
 	for _, artifact := range r.Compliance.Artifacts {
 		if artifact.Artifact != nil {
 			status[artifact.Artifact.Record] = artifact.Status
 		}
 	}
-	list(r, artifactColumns, r.Artifacts, maxArtifacts, "artifact report", func(record evidence.ArtifactRecord) []cell {
+	list(r, artifactColumns, r.Artifacts, maxArtifacts, "artifact report", "No artifact was reported.", func(record evidence.ArtifactRecord) []cell {
 		return []cell{artifactName(&record), artifactOrigin(&record), artifactResult(&record, status[record.ID])}
 	})
 }

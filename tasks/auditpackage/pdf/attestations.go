@@ -11,12 +11,10 @@ var attestationColumns = []column{{"Attestation", 44}, {"Result", 36}, {"Details
 
 func (r *report) attestations() {
 	r.section("Attestations")
-	if len(r.Attestations) == 0 {
-		r.note("No attestation was recorded.")
-		return
+	if len(r.Attestations) > 0 {
+		r.introduce("All attestations in order of time. Those that do not count now were replaced by a later one, or are about an artifact that was.")
 	}
-	r.introduce("All attestations in order of time. Those that do not count now were replaced by a later one, or are about an artifact that was.")
-	list(r, attestationColumns, r.Attestations, MaxAttestations, "attestation", func(a Attestation) []cell {
+	list(r, attestationColumns, r.Attestations, MaxAttestations, "attestation", "No attestation was recorded.", func(a Attestation) []cell {
 		return []cell{attestationName(&a), r.result(&a), r.details(&a)}
 	})
 	r.omitted(r.Recorded-len(r.Attestations), "attestation")
@@ -103,11 +101,7 @@ func (r *report) overrides() {
 			overrides = append(overrides, a)
 		}
 	}
-	if len(overrides) == 0 {
-		r.note("No verdict was overridden.")
-		return
-	}
-	list(r, overrideColumns, overrides, maxOthers, "override", func(a *Attestation) []cell {
+	list(r, overrideColumns, overrides, maxOthers, "override", "No verdict was overridden.", func(a *Attestation) []cell {
 		return []cell{
 			attestationName(a),
 			r.result(a),

@@ -55,37 +55,28 @@ func signature(commit *evidence.GitCommit) string {
 	}
 }
 
-type artifactCommit struct {
-	sha       string
-	commit    *evidence.GitCommit
-	artifacts []string
-}
-
 func (r *report) artifactCommits() {
-	var commits []*artifactCommit
-	known := map[string]*artifactCommit{}
+	var built []*evidence.ArtifactRecord // the first of each commit
+	artifacts := map[string][]string{}   // names by SHA
 	for i := range r.Artifacts {
 		record := &r.Artifacts[i]
 		if record.CommitSHA == "" {
 			continue
 		}
-		one := known[record.CommitSHA]
-		if one == nil {
-			one = &artifactCommit{sha: record.CommitSHA, commit: record.Commit}
-			known[record.CommitSHA] = one
-			commits = append(commits, one)
+		if artifacts[record.CommitSHA] == nil {
+			built = append(built, record)
 		}
-		one.artifacts = append(one.artifacts, record.Name)
+		artifacts[record.CommitSHA] = append(artifacts[record.CommitSHA], record.Name)
 	}
-	if len(commits) == 0 {
+	if len(built) == 0 {
 		return
 	}
 	r.subsection("Commits that artifacts were built from")
-	list(r, commitColumns, commits, maxOthers, "commit", func(one *artifactCommit) []cell {
+	list(r, commitColumns, built, maxOthers, "commit", "", func(first *evidence.ArtifactRecord) []cell {
 		return []cell{
-			{{text: shorten(one.sha, maxName), style: digits}},
-			commitMessage(one.commit),
-			{{text: some(one.artifacts, maxTargets), style: body}},
+			{{text: shorten(first.CommitSHA, maxName), style: digits}},
+			commitMessage(first.Commit),
+			{{text: some(artifacts[first.CommitSHA], maxTargets), style: body}},
 		}
 	})
 }
@@ -113,11 +104,7 @@ func (r *report) pullRequests() {
 		}
 	}
 	r.subsection("Pull requests")
-	if len(requests) == 0 {
-		r.note("No attestation has found a pull request.")
-		return
-	}
-	list(r, pullRequestColumns, requests, maxOthers, "pull request", pullRequestCells)
+	list(r, pullRequestColumns, requests, maxOthers, "pull request", "No attestation has found a pull request.", pullRequestCells)
 }
 
 func pullRequestCells(request PullRequest) []cell {

@@ -27,10 +27,6 @@ func (r *report) decisions() {
 		}
 		decisions[a.Control] = append(decisions[a.Control], a)
 	}
-	if len(identifiers) == 0 {
-		r.note("No decision was recorded.")
-		return
-	}
 	shown, more := first(identifiers, maxOthers)
 	var rows []row
 	for _, identifier := range shown {
@@ -41,8 +37,7 @@ func (r *report) decisions() {
 			rows = append(rows, row{cells: []cell{attestationName(a), r.result(a), r.decisionDetails(a)}})
 		}
 	}
-	r.table(decisionColumns, rows)
-	r.omitted(more, "decision")
+	r.listRows(decisionColumns, rows, more, "decision", "No decision was recorded.")
 }
 
 // controlTitle names a control, which is nil if there is none of that identifier.

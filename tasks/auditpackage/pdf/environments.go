@@ -10,10 +10,6 @@ var runningColumns = []column{{"Artifact and explanation", 140}, {"Verdict", 34}
 // environments lays out where the artifacts run, and how they are judged there.
 func (r *report) environments() {
 	r.section("Where it runs")
-	if len(r.Running) == 0 {
-		r.note("No artifact of the trail is known to run in an environment.")
-		return
-	}
 	shown, more := first(r.Running, maxOthers)
 	var rows []row
 	for i := range shown {
@@ -23,8 +19,7 @@ func (r *report) environments() {
 		}
 		rows = append(rows, row{cells: []cell{explained(one), {runningVerdict(one)}}})
 	}
-	r.table(runningColumns, rows)
-	r.omitted(more, "running artifact")
+	r.listRows(runningColumns, rows, more, "running artifact", "No artifact of the trail is known to run in an environment.")
 }
 
 func runningVerdict(one *audit.EnvironmentDocument) paragraph {

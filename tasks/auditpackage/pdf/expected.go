@@ -18,8 +18,7 @@ func (r *report) expected() {
 		artifact := &r.Compliance.Artifacts[i]
 		rows.group(artifact.Attestations, artifactTitle(artifact)...)
 	}
-	r.table(expectedColumns, rows.rows)
-	r.omitted(rows.more, "row")
+	r.listRows(expectedColumns, rows.rows, rows.more, "row", "")
 }
 
 // countExpected is how many rows there are with those of the trail and of each artifact.
