@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"attestry/app"
@@ -184,31 +185,18 @@ func withoutPasswords(err error, addresses ...string) error {
 	}
 	text := err.Error()
 	for _, address := range addresses {
-		for _, password := range passwordsOf(address) {
-			text = strings.ReplaceAll(text, password, "***")
+		if found := urlPassword.FindStringSubmatch(address); found != nil {
+			text = strings.ReplaceAll(text, found[1], "***")
+			if decoded, err := url.PathUnescape(found[1]); err == nil {
+				text = strings.ReplaceAll(text, decoded, "***")
+			}
 		}
 	}
 	return errors.New(text)
 }
 
-// passwordsOf returns the forms of the password of a URL.
-func passwordsOf(address string) []string {
-	_, rest, _ := strings.Cut(address, "://")
-	authority, _, _ := strings.Cut(rest, "/")
-	end := strings.LastIndex(authority, "@")
-	if end < 0 {
-		return nil
-	}
-	_, password, _ := strings.Cut(authority[:end], ":")
-	if password == "" {
-		return nil
-	}
-	forms := []string{password}
-	if decoded, err := url.PathUnescape(password); err == nil && decoded != password {
-		forms = append(forms, decoded)
-	}
-	return forms
-}
+// urlPassword finds the password of a URL.
+var urlPassword = regexp.MustCompile(`://[^/:]*:([^/]+)@`)
 
 var errSameStore = errors.New("--from and --to name the same store")
 

@@ -568,7 +568,7 @@ func TestPasswordsAreHidden(t *testing.T) {
 		"http://KEY:s3cr3t@host/bucket":      "s3cr3t",
 	} {
 		err := withoutPasswords(fmt.Errorf("%s: %w", quoted, io.ErrUnexpectedEOF), "pebble:///x", address)
-		for _, password := range passwordsOf(address) {
+		for _, password := range []string{"ses@me", "ses%40me", "s3cr3t"} {
 			if strings.Contains(err.Error(), password) {
 				t.Errorf("%s: %v", address, err)
 			}
