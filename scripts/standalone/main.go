@@ -169,7 +169,7 @@ func keyFiles(data string, settings *config.Settings) (environ []string, err err
 
 // serve introduces the service, plays the demonstration if wanted, and waits for the end.
 func (c *command) serve(ctx context.Context, a arguments, data string, made []identity.MadeKey, running *instance.Instance) error {
-	c.introduce(a, data, running, made)
+	c.introduce(a, running, made)
 	if err := endFirstStart(data); err != nil {
 		return err
 	}
@@ -217,9 +217,9 @@ func userData() (string, error) {
 	return filepath.Join(home, ".local", "share"), nil
 }
 
-func (c *command) introduce(a arguments, data string, running *instance.Instance, made []identity.MadeKey) {
+func (c *command) introduce(a arguments, running *instance.Instance, made []identity.MadeKey) {
 	settings := running.Process.Settings
-	fmt.Fprintf(c.out, "Attestry answers on %s, its data is in %s\n", running.URL, whereabouts(settings.Stores, data))
+	fmt.Fprintf(c.out, "Attestry answers on %s, its data is in %s\n", running.URL, whereabouts(settings.Stores))
 	if base := string(settings.HTTP.BaseURL); base != running.URL {
 		fmt.Fprintf(c.out, "  base URL       %s\n", base)
 	}
@@ -244,26 +244,18 @@ func (c *command) introduce(a arguments, data string, running *instance.Instance
 }
 
 // whereabouts names the places of the data without addresses, which hold passwords.
-func whereabouts(stores config.Stores, data string) string {
-	documents, files := data, data
-	if stores.Database.Engine == config.MongoDB {
-		documents = "MongoDB"
-	} else if own := filepath.Dir(stores.Database.Path); own != data {
-		documents = own
-	}
-	if stores.Objects.Engine == config.S3 {
-		files = "S3"
-	} else if own := filepath.Dir(stores.Objects.Path); own != data {
-		files = own
-	}
-	kept := documents
-	if documents != files {
-		kept += " and " + files
-	}
+func whereabouts(stores config.Stores) string {
+	documents, files, engine := "MongoDB", "S3", ""
 	if stores.Database.Engine == config.Pebble {
-		kept += " (documents in Pebble)"
+		documents, engine = filepath.Dir(stores.Database.Path), " (documents in Pebble)"
 	}
-	return kept
+	if stores.Objects.Engine == config.Filesystem {
+		files = filepath.Dir(stores.Objects.Path)
+	}
+	if documents == files {
+		return documents + engine
+	}
+	return documents + " and " + files + engine
 }
 
 // printKeys shows keys that were made. Their secrets are never shown again.
