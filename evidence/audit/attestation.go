@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"attestry/evidence"
 	"attestry/evidence/attestation"
 )
@@ -49,19 +51,8 @@ func evaluateBuiltIn(a *evidence.Attestation, limit int64) (compliant, ok bool, 
 // packages are indented, and stored JSON has escapes for HTML, but payloads have a greatest size.
 func dataAsSent(stored json.RawMessage) (json.RawMessage, error) {
 	var compact bytes.Buffer
-	if err := json.Compact(&compact, stored); err != nil {
-		return nil, err
+	if err := json.Compact(&compact, stored); err != nil || compact.Len() <= attestation.MaxPayload {
+		return compact.Bytes(), err
 	}
-	if compact.Len() <= attestation.MaxPayload {
-		return compact.Bytes(), nil
-	}
-	decoder := json.NewDecoder(&compact)
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return nil, err
-	}
-	var short bytes.Buffer
-	err := encodeLine(&short, value)
-	return bytes.TrimSpace(short.Bytes()), err
+	return jsontext.AppendFormat(nil, stored, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 }
