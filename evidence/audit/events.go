@@ -28,12 +28,6 @@ func (d *EventDocument) UnmarshalJSON(text []byte) error {
 
 // checkEvents tells which facts the package does not have although an event tells of them.
 func (v *Verifier) checkEvents() {
-	reports := map[string]bool{} // ids
-	for i := range v.artifacts {
-		for _, record := range v.artifacts[i].Reports {
-			reports[record.ID] = true
-		}
-	}
 	for i := range v.events {
 		event := &v.events[i]
 		if v.trails[event.TrailID] == nil {
@@ -42,7 +36,7 @@ func (v *Verifier) checkEvents() {
 		}
 		switch data := event.Data.(type) {
 		case *evidence.ArtifactReportData:
-			if !reports[data.Record] && v.covers(data.Fingerprint) {
+			if _, reported := v.log.shown["artifact/"+data.Record]; !reported && v.covers(data.Fingerprint) {
 				v.report(ArtifactPath(data.Fingerprint), "it lacks report %s, which event %s tells of", data.Record, event.ID)
 			}
 		case *evidence.AttestationReportData:
