@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,40 +54,30 @@ type listedMember struct {
 }
 
 func listMembers(ctx context.Context, s *session, args []string) error {
-	members, err := s.members(ctx, args[0])
+	org, err := s.organization(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	users, err := s.Store.Tenancy.Members(ctx, org.ID)
+	if err != nil {
+		return err
+	}
+	accounts, err := s.Store.Tenancy.ServiceAccounts(ctx, org.ID)
 	if err != nil {
 		return err
 	}
 	list := s.newListing("KIND", "NAME", "ROLE", "SINCE")
-	for _, shown := range members {
-		if err := list.add(shown, shown.Kind, shown.Name, shown.Role, shown.CreatedAt); err != nil {
-			return err
-		}
+	add := func(kind, name string, role evidence.Role, since float64) {
+		shown := listedMember{kind, name, role.String(), isoTime(since)}
+		err = cmp.Or(err, list.add(shown, shown.Kind, shown.Name, shown.Role, shown.CreatedAt))
 	}
-	return list.end()
-}
-
-func (s *session) members(ctx context.Context, orgName string) ([]listedMember, error) {
-	org, err := s.organization(ctx, orgName)
-	if err != nil {
-		return nil, err
-	}
-	users, err := s.Store.Tenancy.Members(ctx, org.ID)
-	if err != nil {
-		return nil, err
-	}
-	accounts, err := s.Store.Tenancy.ServiceAccounts(ctx, org.ID)
-	if err != nil {
-		return nil, err
-	}
-	var members []listedMember
 	for _, user := range users {
-		members = append(members, listedMember{"user", user.UserName, user.Role.String(), isoTime(user.CreatedAt)})
+		add("user", user.UserName, user.Role, user.CreatedAt)
 	}
 	for _, account := range accounts {
-		members = append(members, listedMember{"service account", account.Name, account.Privilege.String(), isoTime(account.CreatedAt)})
+		add("service account", account.Name, account.Privilege, account.CreatedAt)
 	}
-	return members, nil
+	return errors.Join(err, list.end())
 }
 
 func parseSetMember(args []string) (action, error) {
