@@ -1,26 +1,14 @@
 package pdf
 
 import (
-	_ "embed"
+	"embed"
 	"encoding/binary"
 	"math"
 	"sync"
 )
 
-// The fonts are strings, so that nothing can write into them: fpdf does so when it makes a
-// subset of a font, and gets a copy.
-//
-//go:embed fonts/DejaVuSansCondensed.ttf
-var regularFile string
-
-//go:embed fonts/DejaVuSansCondensed-Bold.ttf
-var boldFile string
-
-//go:embed fonts/DejaVuSansMono.ttf
-var monospacedFile string
-
-//go:embed fonts/DroidSansFallback.ttf
-var fallbackFile string
+//go:embed fonts/*.ttf
+var fontFiles embed.FS
 
 type font int8
 
@@ -36,8 +24,11 @@ const (
 // fontNames are the family names under which fpdf knows the fonts.
 var fontNames = [fonts]string{"regular", "bold", "monospaced", "fallback"}
 
-func (f font) file() string {
-	return [fonts]string{regularFile, boldFile, monospacedFile, fallbackFile}[f]
+// file returns a copy of the font, as fpdf writes into it when it makes a subset.
+func (f font) file() fontFile {
+	name := [fonts]string{"DejaVuSansCondensed", "DejaVuSansCondensed-Bold", "DejaVuSansMono", "DroidSansFallback"}[f]
+	content, _ := fontFiles.ReadFile("fonts/" + name + ".ttf") // it is embedded, so there is no error
+	return content
 }
 
 // alternatives are the fonts that are looked into for a character, in this order.
@@ -57,7 +48,7 @@ const noGlyph = math.MaxUint16
 var allMetrics = sync.OnceValue(func() *[fonts]metrics {
 	all := new([fonts]metrics)
 	for f := range fonts {
-		readMetrics(&all[f], fontFile(f.file()))
+		readMetrics(&all[f], f.file())
 	}
 	return all
 })
@@ -76,10 +67,10 @@ func (f font) glyphOf(char rune) (glyph, bool) {
 }
 
 // fontFile reads numbers from an embedded TrueType font, which is known to be valid.
-type fontFile string
+type fontFile []byte
 
-func (f fontFile) uint16(at int) int { return int(binary.BigEndian.Uint16([]byte(f[at : at+2]))) }
-func (f fontFile) uint32(at int) int { return int(binary.BigEndian.Uint32([]byte(f[at : at+4]))) }
+func (f fontFile) uint16(at int) int { return int(binary.BigEndian.Uint16(f[at:])) }
+func (f fontFile) uint32(at int) int { return int(binary.BigEndian.Uint32(f[at:])) }
 
 func (f fontFile) table(name string) int {
 	for i := range f.uint16(4) {

@@ -36,7 +36,7 @@ func draw(d *Document, l *layout) ([]byte, error) {
 	out.SetAutoPageBreak(false, 0)
 	for f, used := range usedFonts(l.sheets) {
 		if used {
-			out.AddUTF8FontFromBytes(fontNames[f], "", []byte(font(f).file()))
+			out.AddUTF8FontFromBytes(fontNames[f], "", font(f).file())
 		}
 	}
 	bookmarks := l.bookmarks

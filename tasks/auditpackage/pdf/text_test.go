@@ -162,7 +162,7 @@ func TestTextIsCutToAWidth(t *testing.T) {
 func TestWidthsAreThoseOfFPDF(t *testing.T) {
 	out := fpdf.New("P", "mm", "A4", "")
 	for f := range fonts {
-		out.AddUTF8FontFromBytes(fontNames[f], "", []byte(f.file()))
+		out.AddUTF8FontFromBytes(fontNames[f], "", f.file())
 		out.SetFont(fontNames[f], "", 10)
 		known := 0
 		for char, width := range allMetrics()[f] {
