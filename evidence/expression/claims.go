@@ -3,7 +3,6 @@ package expression
 import (
 	"encoding/json"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -37,23 +36,17 @@ func ParseClaims(text string) (*ClaimsExpression, error) {
 
 // Unmet lists what of the condition does not hold for claims: the operands of its outermost 'and', or all of it.
 func (e *ClaimsExpression) Unmet(claims Claims) []string {
+	all := []rune(e.text)
 	parts := e.root.conjuncts
 	if len(parts) == 0 {
-		parts = []conjunct{{node: e.root, begin: 1}}
+		parts = []operand{{node: e.root, begin: 1, end: len(all) + 1}}
 	}
 	var unmet []string
-	end, all := -1, []rune(e.text)
-	for _, part := range slices.Backward(parts) {
-		text := all[part.begin-1:]
-		if end >= 0 {
-			text = all[part.begin-1 : end]
-		}
-		end = part.begin - 1
+	for _, part := range parts {
 		if result, err := part.evaluate(scope{claims: claims}); err != nil || !result.boolean {
-			unmet = append(unmet, strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(string(text)), "and")))
+			unmet = append(unmet, strings.TrimSpace(string(all[part.begin-1:part.end-1])))
 		}
 	}
-	slices.Reverse(unmet)
 	return unmet
 }
 

@@ -9,13 +9,13 @@ type node struct {
 	// constant tells that evaluate always returns the same and needs no scope.
 	constant bool
 	// conjuncts are the operands of an 'and'.
-	conjuncts []conjunct
+	conjuncts []operand
 }
 
-// conjunct is an operand of an 'and' that begins at a column, with its parentheses.
-type conjunct struct {
+// operand is one of an 'and' or an 'or', from a column to before another one, with its parentheses.
+type operand struct {
 	node
-	begin int
+	begin, end int
 }
 
 type evaluation func(scope) (value, error)
@@ -73,7 +73,7 @@ func not(column int, operand node) node {
 }
 
 // logical is "and" or "or". It evaluates operands from the left until one decides: false for and, true for or.
-func logical(operands []node, decisive bool) node {
+func logical(operands []operand, decisive bool) node {
 	return boolean(operands[0].column, func(in scope) (bool, error) {
 		for _, operand := range operands {
 			evaluated, err := operand.evaluate(in)

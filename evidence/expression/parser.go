@@ -67,28 +67,27 @@ func (p *parser) or() (node, error) {
 
 func (p *parser) and() (node, error) { return p.logical("and", false, p.not) }
 
-func (p *parser) logical(keyword string, decisive bool, operand func() (node, error)) (node, error) {
-	var operands []node
-	var conjuncts []conjunct
+func (p *parser) logical(keyword string, decisive bool, next func() (node, error)) (node, error) {
+	var operands []operand
 	for len(operands) == 0 || p.accept(keyword) {
 		begin := p.next().column
-		another, err := operand()
+		another, err := next()
 		if err != nil {
 			return node{}, err
 		}
-		operands, conjuncts = append(operands, another), append(conjuncts, conjunct{another, begin})
+		operands = append(operands, operand{another, begin, p.next().column})
 	}
 	if len(operands) == 1 {
-		return operands[0], nil
+		return operands[0].node, nil
 	}
-	for _, operand := range operands {
-		if err := requireType(operand, booleanType, "each side of '"+keyword+"'"); err != nil {
+	for _, one := range operands {
+		if err := requireType(one.node, booleanType, "each side of '"+keyword+"'"); err != nil {
 			return node{}, err
 		}
 	}
 	made := logical(operands, decisive)
 	if !decisive {
-		made.conjuncts = conjuncts
+		made.conjuncts = operands
 	}
 	return made, nil
 }
