@@ -62,6 +62,9 @@ func (v *Verifier) checkManifest() {
 			v.report(ManifestPath, "it lists a member twice, or itself")
 		}
 		listed[member.Path] = member
+		if !v.known[member.Path] {
+			v.report(member.Path, "it is missing")
+		}
 	}
 	for _, member := range v.members {
 		if member.Path == ManifestPath {
@@ -73,11 +76,6 @@ func (v *Verifier) checkManifest() {
 			v.report(member.Path, "the manifest does not list it")
 		case member != want:
 			v.report(member.Path, "it was altered: its SHA-256 is %s, not %s", member.SHA256, want.SHA256)
-		}
-	}
-	for _, member := range v.manifest.Members {
-		if !v.known[member.Path] {
-			v.report(member.Path, "it is missing")
 		}
 	}
 	if len(v.findings) > 0 {

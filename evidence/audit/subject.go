@@ -40,15 +40,12 @@ func (v *Verifier) checkSubject() {
 }
 
 func (v *Verifier) checkOnlyArtifact(fingerprint string) {
-	found := false
 	for i := range v.artifacts {
-		if one := v.artifacts[i].Fingerprint; one == fingerprint {
-			found = true
-		} else {
+		if one := v.artifacts[i].Fingerprint; one != fingerprint {
 			v.report(ArtifactPath(one), "the package is of another artifact")
 		}
 	}
-	if !found {
+	if !v.known[ArtifactPath(fingerprint)] {
 		v.report(ArtifactPath(fingerprint), "it is missing, though the package is of it")
 	}
 }
