@@ -166,13 +166,10 @@ func showResolution(p *policy.Policy, number int, resolution policy.Resolution, 
 
 func showRule(p *policy.Policy, number int) PolicyRule {
 	kind, requirement, rule := p.Rule(number)
-	shown := PolicyRule{Type: kind}
 	if requirement != nil {
-		shown.Definition = showRequirement(requirement, "if")
-		return shown
+		return PolicyRule{Type: kind, Definition: showRequirement(requirement, "if")}
 	}
-	shown.Definition = showAttestationRule(rule, "if")
-	return shown
+	return PolicyRule{Type: kind, Definition: showAttestationRule(rule, "if")}
 }
 
 // PolicyDump shows a policy with the internal names that snapshots use for its members.
