@@ -3,6 +3,8 @@ package pdf
 import (
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
+
 	"attestry/evidence"
 	"attestry/evidence/compliance"
 )
@@ -71,7 +73,7 @@ func (r *report) reasons() []string {
 	var sentences []string
 	add := func(names []string, one, several string) {
 		if len(names) > 0 {
-			sentences = append(sentences, countOf(len(names), one, several)+": "+some(names, maxShownNames)+".")
+			sentences = append(sentences, english.Plural(len(names), one, several)+": "+some(names, maxShownNames)+".")
 		}
 	}
 	add(failing, "attestation is not compliant", "attestations are not compliant")
@@ -85,7 +87,7 @@ func (r *report) reasons() []string {
 		sentences = []string{"All that the template requires was reported, and every attestation that counts is compliant."}
 	}
 	if overridden > 0 {
-		sentences = append(sentences, countOf(overridden, "verdict that counts is an override", "verdicts that count are overrides")+"; see the section on overrides.")
+		sentences = append(sentences, english.Plural(overridden, "verdict that counts is an override", "verdicts that count are overrides")+"; see the section on overrides.")
 	}
 	return sentences
 }
@@ -105,7 +107,7 @@ func (r *report) lossNote() {
 		return
 	}
 	r.print(paragraph{
-		text: "This package is not complete: " + countOf(len(r.Lost), "file of evidence is", "files of evidence are") + " no longer in the object store as stored. " +
+		text: "This package is not complete: " + english.Plural(len(r.Lost), "file of evidence is", "files of evidence are") + " no longer in the object store as stored. " +
 			"The section on lost evidence lists what is missing or was altered.",
 		style: strong.in(red),
 	})

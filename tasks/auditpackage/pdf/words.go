@@ -31,14 +31,6 @@ func moment(seconds float64) string {
 
 func decimal[N int | int64](n N) string { return strconv.FormatInt(int64(n), 10) }
 
-// countOf words a number of things that have no plain plural.
-func countOf(n int, one, several string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return decimal(n) + " " + several
-}
-
 // size words a number of bytes. No line ends within it.
 func size(bytes int64) string {
 	switch {
