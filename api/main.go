@@ -1,5 +1,4 @@
-// Command api is the HTTP process of Attestry. All settings come from the
-// environment: --help lists them.
+// Command api is the HTTP process of Attestry. All settings come from the environment: --help lists them.
 package main
 
 import (

@@ -24,9 +24,8 @@ const (
 	defaultKeyDescription = "bootstrap"
 )
 
-// ParseBootstrap reads a bootstrap file; name is the file's, for faults. Unknown
-// keys, anchors and aliases are refused. Its error is Faults of the form
-// "file:line: reason"; except in what is no YAML at all, all are found at once.
+// ParseBootstrap reads a bootstrap file; name is the file's, for faults. Unknown keys, anchors and aliases are refused.
+// Its error is Faults of the form "file:line: reason"; except in what is no YAML at all, all are found at once.
 func ParseBootstrap(name string, data []byte) (identity.Bootstrap, error) {
 	if len(data) > maxBootstrapBytes {
 		return identity.Bootstrap{}, Faults{fmt.Sprintf("%s: is longer than 1 MiB", name)}

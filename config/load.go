@@ -27,9 +27,8 @@ const (
 	testPrefix = prefix + "TEST_"
 )
 
-// Load reads the settings from an environment in the form of os.Environ. Its
-// error is Faults with everything that is wrong, in the order of Table; an
-// ATTESTRY_ variable that does not exist is taken for a typing error.
+// Load reads the settings from an environment in the form of os.Environ. Its error is Faults with everything that is
+// wrong, in the order of Table; an ATTESTRY_ variable that does not exist is taken for a typing error.
 func Load(environ []string) (Settings, error) { return LoadFrom(Sources{Environ: environ}) }
 
 // LoadFrom is Load with more sources than the environment.
@@ -104,8 +103,7 @@ func (l *loader) parseFault(err error) {
 	}
 }
 
-// missing takes a variable without a value for a fault, unless no value is the
-// default.
+// missing takes a variable without a value for a fault, unless no value is the default.
 func (l *loader) missing(variable string) {
 	if _, ok := l.sources.Defaults[variable]; !ok {
 		l.fault(variable, "is required")
@@ -216,8 +214,7 @@ func (l *loader) all() error {
 	return faults.orNil()
 }
 
-// Faults lists all that is wrong with an input, one sentence each. No fault
-// quotes a secret.
+// Faults lists all that is wrong with an input, one sentence each. No fault quotes a secret.
 type Faults []string
 
 // Error puts each fault on a line of its own.

@@ -23,8 +23,7 @@ func (n *Networks) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// parseNetwork reads one entry. An IPv4 network in the form of IPv6 is refused: it could be
-// compared with no address.
+// parseNetwork reads one entry. An IPv4 network in the form of IPv6 is refused: it could be compared with no address.
 func parseNetwork(entry string) (netip.Prefix, error) {
 	network, err := netip.ParsePrefix(entry)
 	if addr, addrErr := netip.ParseAddr(entry); addrErr == nil && addr.Zone() == "" {

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// MailHost is the host:port of a mail server, "" for none. Once the settings are loaded it has a
-// port.
+// MailHost is the host:port of a mail server, "" for none. Once the settings are loaded it has a port.
 type MailHost string
 
 // UnmarshalText reads a host with or without a port.

@@ -16,8 +16,7 @@ type Flag struct {
 	Value    string
 }
 
-// Sources are where settings come from. Flags stand above the environment, and
-// both above the defaults.
+// Sources are where settings come from. Flags stand above the environment, and both above the defaults.
 type Sources struct {
 	// Environ has the form of os.Environ.
 	Environ []string

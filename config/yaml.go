@@ -93,8 +93,7 @@ func quoted(key string) string {
 
 type entry struct{ key, value *yaml.Node }
 
-// entries returns the pairs of a mapping; null is an empty one. ok is false when
-// the node is something else.
+// entries returns the pairs of a mapping; null is an empty one. ok is false when the node is something else.
 func (r *yamlReader) entries(node *yaml.Node) (entries []entry, ok bool) {
 	if isAbsent(node) {
 		return nil, true

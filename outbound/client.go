@@ -35,12 +35,11 @@ type Options struct {
 	Resolver *net.Resolver
 }
 
-// NewClient makes a client. A call of it ends within 10 s, and reaches only addresses that are
-// public or allowed: the resolved address is checked when a connection is opened, so that no
-// name can hide it. Numbers that systems might take for an address, such as 2130706433 and
-// 0x7f.1, are refused before any look-up. Prohibited recognizes the error of what is refused.
-// Redirects are not followed: the answer with the status 3xx is returned. Reading more than
-// MaxAnswer of a body is an error. The environment's proxy is not used, and no cookies are kept.
+// NewClient makes a client. A call of it ends within 10 s, and reaches only addresses that are public or allowed: the
+// resolved address is checked when a connection is opened, so that no name can hide it. Numbers that systems might take
+// for an address, such as 2130706433 and 0x7f.1, are refused before any look-up. Prohibited recognizes the error of
+// what is refused. Redirects are not followed: the answer with the status 3xx is returned. Reading more than MaxAnswer
+// of a body is an error. The environment's proxy is not used, and no cookies are kept.
 func NewClient(options Options) *http.Client {
 	dialer := dialer{guard: newGuard(options.Allowed), resolver: options.Resolver}
 	transport := &http.Transport{

@@ -16,8 +16,7 @@ type Batches[T any] struct {
 	short bool
 }
 
-// Next returns the next documents: at most maxBytes of them as stored, or a single one. More may follow an empty
-// batch.
+// Next returns the next documents: at most maxBytes of them as stored, or a single one. More may follow an empty batch.
 func (b *Batches[T]) Next(ctx context.Context, maxBytes int) ([]T, error) {
 	if !b.more {
 		return nil, nil

@@ -33,10 +33,9 @@ type Collection[T any] interface {
 	Put(ctx context.Context, values ...T) error
 	// Replace overwrites a document that is still at a revision and returns its new one, or ErrMoved.
 	Replace(ctx context.Context, value T, revision int64) (int64, error)
-	// Update reads a document, lets change alter it, and writes it unless somebody else has meanwhile; then it
-	// starts over. It returns the document as written, ErrNotFound, or the error of change. A change may run more
-	// than once, so it must have no other effects. Updates of one document that meet in this process share one
-	// write.
+	// Update reads a document, lets change alter it, and writes it unless somebody else has meanwhile; then it starts
+	// over. It returns the document as written, ErrNotFound, or the error of change. A change may run more than once,
+	// so it must have no other effects. Updates of one document that meet in this process share one write.
 	Update(ctx context.Context, id string, change func(*T) error) (T, error)
 	// UpdateFrom is Update for a document that was just read: it is read again only if it has changed since, or
 	// change does not alter it.

@@ -1,6 +1,5 @@
-// Package storage keeps what Attestry knows. It declares two ports, Documents
-// and Objects, that engines implement (storage/pebble, storage/mongodb,
-// storage/filesystem, storage/s3), and holds the repositories built on them.
+// Package storage keeps what Attestry knows. It declares two ports, Documents and Objects, that engines implement
+// (storage/pebble, storage/mongodb, storage/filesystem, storage/s3), and holds the repositories built on them.
 package storage
 
 import (
@@ -20,8 +19,7 @@ var (
 	ErrExists = errors.New("exists already")
 	// ErrMoved reports that a document is gone, or not at the expected revision.
 	ErrMoved = errors.New("revision moved")
-	// ErrDamaged reports that stored content cannot be read, however often it is tried. Clients see
-	// evidence.Damaged.
+	// ErrDamaged reports that stored content cannot be read, however often it is tried. Clients see evidence.Damaged.
 	ErrDamaged error = evidence.NewError(evidence.Damaged, "Stored content is damaged")
 )
 
@@ -104,8 +102,7 @@ func (s *Schema) With(fields ...string) *Schema {
 type Index struct {
 	Name   string
 	Fields []string
-	// Required is one of the fields, or "". Documents without it need not be in the index: no query may ask for
-	// them.
+	// Required is one of the fields, or "". Documents without it need not be in the index: no query may ask for them.
 	Required string
 	// Only is the one value of Required that queries ask for, nil for any. Documents with another need not be in
 	// the index.
@@ -187,8 +184,7 @@ type Condition struct {
 // Page is an answer of Find.
 type Page struct {
 	Records []Record
-	// Next is the cursor of the next page, "" if none. A short or empty page may have one (MaxScan,
-	// Query.MaxBytes).
+	// Next is the cursor of the next page, "" if none. A short or empty page may have one (MaxScan, Query.MaxBytes).
 	Next string
 	// Full tells that Query.MaxBytes ended the page.
 	Full bool

@@ -228,10 +228,9 @@ const MaxPrefixMatches = 50
 // ErrAmbiguous reports that too many values have a prefix.
 var ErrAmbiguous = errors.New("too many values begin with this")
 
-// FindByPrefix finds the index entries whose field, the one after the query's equalities, begins with hex digits:
-// the greatest value first, and of one value the newest first. Of a value with more entries than a page, only the
-// newest are taken, so there is at most one command for each value. More than MaxPrefixMatches values are
-// ErrAmbiguous.
+// FindByPrefix finds the index entries whose field, the one after the query's equalities, begins with hex digits: the
+// greatest value first, and of one value the newest first. Of a value with more entries than a page, only the newest
+// are taken, so there is at most one command for each value. More than MaxPrefixMatches values are ErrAmbiguous.
 func FindByPrefix[T any](ctx context.Context, collection Collection[T], query Query, field, digits string) ([]Record, error) {
 	query.From, query.To = &Bound{Value: digits}, &Bound{Value: digits + "g", Exclusive: true}
 	query.Descending, query.Limit = true, MaxMany

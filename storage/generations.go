@@ -58,8 +58,7 @@ func (t *Generations) BumpIn(batch *Batch, org string) {
 	t.collection.PutIn(batch, generation{Of: org, Value: evidence.NewID()})
 }
 
-// BumpEnvironmentsIn adds to a batch that environments, or the organization if they are many, get a fresh
-// generation.
+// BumpEnvironmentsIn adds to a batch that environments, or the organization if they are many, get a fresh generation.
 func (t *Generations) BumpEnvironmentsIn(batch *Batch, org string, environments []string) {
 	if len(environments) > maxBumped {
 		t.BumpIn(batch, org)

@@ -74,8 +74,7 @@ func (s *Scan) Skip() int {
 	return n
 }
 
-// Add takes the next entry, with its fields and the size of its body in bytes, and reports whether it wants
-// another.
+// Add takes the next entry, with its fields and the size of its body in bytes, and reports whether it wants another.
 func (s *Scan) Add(entry Record, size int) bool {
 	if s.seen == MaxScan || len(s.page.Records) == s.query.Limit {
 		s.more = true

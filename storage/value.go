@@ -71,8 +71,7 @@ func exactValue(value any) (any, error) {
 	return nil, errors.New("not a value of a field")
 }
 
-// CompareValues orders values as every engine does: null, numbers by their exact value, text by its bytes, false,
-// true.
+// CompareValues orders values as every engine does: null, numbers by their exact value, text by its bytes, false, true.
 func CompareValues(a, b any) int {
 	if kinds := cmp.Compare(kindOf(a), kindOf(b)); kinds != 0 {
 		return kinds

@@ -19,8 +19,7 @@ const (
 	WritePut
 	// WriteDelete removes a document; an absent one is no error.
 	WriteDelete
-	// WriteCheck writes nothing; ErrMoved refuses it unless the document is at Write.Revision, or missing if that
-	// is 0.
+	// WriteCheck writes nothing; ErrMoved refuses it unless the document is at Write.Revision, or missing if that is 0.
 	WriteCheck
 	// WriteAdd stores a document unless its id is taken.
 	WriteAdd

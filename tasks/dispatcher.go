@@ -14,13 +14,11 @@ import (
 )
 
 const (
-	// maxPending bounds what waits for Redis in memory. What is turned away is
-	// found by the sweep.
+	// maxPending bounds what waits for Redis in memory. What is turned away is found by the sweep.
 	maxPending = 100_000
 	// dispatchers is how many tasks are enqueued at the same time.
 	dispatchers = 8
-	// dispatchBackoff is the first pause while Redis is away, doubled up to
-	// maxDispatchBackoff.
+	// dispatchBackoff is the first pause while Redis is away, doubled up to maxDispatchBackoff.
 	dispatchBackoff    = 50 * time.Millisecond
 	maxDispatchBackoff = 2 * time.Second
 )
@@ -37,9 +35,8 @@ type latest struct {
 	trace   string // reference
 }
 
-// Dispatcher hands work to the queues in the background. No request waits for
-// it; while Redis is away it holds what was handed in, one entry per environment
-// and kind of work.
+// Dispatcher hands work to the queues in the background. No request waits for it; while Redis is away it holds what was
+// handed in, one entry per environment and kind of work.
 type Dispatcher struct {
 	enqueuer *Enqueuer
 	log      *slog.Logger
@@ -87,8 +84,7 @@ func (d *Dispatcher) Away() bool {
 	return d.away
 }
 
-// Run enqueues until the context ends, then makes one last attempt with what it
-// still holds.
+// Run enqueues until the context ends, then makes one last attempt with what it still holds.
 func (d *Dispatcher) Run(ctx context.Context) {
 	wake, pause := d.wake, dispatchBackoff
 	var again <-chan time.Time

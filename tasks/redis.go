@@ -11,13 +11,11 @@ import (
 	"attestry/trace"
 )
 
-// redisTimeout bounds dialing and each command, so that a Redis that hangs is
-// noticed as fast as one that is gone.
+// redisTimeout bounds dialing and each command, so that a Redis that hangs is noticed as fast as one that is gone.
 const redisTimeout = 3 * time.Second
 
-// NewRedis makes a client from a redis:// or rediss:// URL. It does not connect
-// yet; errors never hold the URL, which may carry a password. roots are the authorities
-// that sign the certificate of the server, nil for the system's.
+// NewRedis makes a client from a redis:// or rediss:// URL. It does not connect yet; errors never hold the URL, which
+// may carry a password. roots are the authorities that sign the certificate of the server, nil for the system's.
 func NewRedis(url string, roots *x509.CertPool) (*redis.Client, error) {
 	options, err := redisOptions(url, redisTimeout, roots)
 	if err != nil {

@@ -20,8 +20,7 @@ const (
 	settledChannel = "attestry:settled"
 	// maxWaiters bounds how many requests wait for a verdict at the same time.
 	maxWaiters = 5_000
-	// resubscribePause is how long a broken subscription rests before the next
-	// attempt.
+	// resubscribePause is how long a broken subscription rests before the next attempt.
 	resubscribePause = 200 * time.Millisecond
 	// pingInterval is after which silence Redis is asked whether it is still there, and in which it must answer.
 	pingInterval = 5 * time.Second
@@ -36,8 +35,7 @@ type Publisher struct {
 // NewPublisher makes a publisher.
 func NewPublisher(client redis.UniversalClient) *Publisher { return &Publisher{client: client} }
 
-// Settled says that an environment's head has moved, or that the assembly of a package has come
-// further, by its id.
+// Settled says that an environment's head has moved, or that the assembly of a package has come further, by its id.
 func (a *Publisher) Settled(ctx context.Context, id string) {
 	a.client.Publish(ctx, settledChannel, id)
 }

@@ -54,8 +54,7 @@ func Credentials(header string) []string {
 	return append(credentials, strings.TrimSpace(whole))
 }
 
-// basicParts returns the user name and the password of Basic credentials. The colon
-// is required.
+// basicParts returns the user name and the password of Basic credentials. The colon is required.
 func basicParts(credentials string) (user, password string, ok bool) {
 	decoded, err := base64.StdEncoding.DecodeString(credentials)
 	if err != nil {

@@ -10,9 +10,8 @@ import (
 	"attestry/evidence/attestation"
 )
 
-// Attestation is an attestation as answers show it
-// (docs/semantics.md 6.6). What was not sent is left out, and so are the members of
-// other types.
+// Attestation is an attestation as answers show it (docs/semantics.md 6.6). What was not sent is left out, and so are
+// the members of other types.
 type Attestation struct {
 	SchemaVersion       int                                       `json:"schema_version"`
 	AttestationType     string                                    `json:"attestation_type"`

@@ -21,8 +21,7 @@ import (
 
 const (
 	maxAttestationsPerPage = 100
-	// maxNamedAttestations bounds the attestations of one name on a trail or artifact:
-	// the newest.
+	// maxNamedAttestations bounds the attestations of one name on a trail or artifact: the newest.
 	maxNamedAttestations = storage.MaxMany
 	// maxCommitAttestations bounds the attestations of commits: the newest.
 	maxCommitAttestations = 10_000
@@ -158,8 +157,7 @@ func storedType(kind string) string {
 	return kind
 }
 
-// flowsNamed returns the ids of the flows of these names, nil when there are no
-// names.
+// flowsNamed returns the ids of the flows of these names, nil when there are no names.
 func (h *handlers) flowsNamed(ctx context.Context, org evidence.OrgAccess, asked []string) ([]string, error) {
 	asked = slices.DeleteFunc(slices.Clone(asked), func(name string) bool { return name == "" })
 	if len(asked) == 0 {
@@ -190,8 +188,7 @@ type commitAttestationsInput struct {
 	AttestationType string   `query:"attestation_type" doc:"A built-in type, or custom:<name>."`
 }
 
-// listCommitAttestations lists the attestations of commits by commit, newest
-// first. Each commit of the query is a key.
+// listCommitAttestations lists the attestations of commits by commit, newest first. Each commit of the query is a key.
 func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttestationsInput) (*server.Answer[jsonstream.Map[jsonstream.List[Attestation]]], error) {
 	if len(in.CommitList) == 0 {
 		return nil, evidence.NewError(evidence.Invalid, "commit_list is required: provide one or more commit SHAs to search.")
@@ -253,17 +250,15 @@ func (h *handlers) listFlowAttestations(ctx context.Context, in *flowAttestation
 	return server.Answered(page), nil
 }
 
-// ArtifactAttestationPath is the path of the attestations of a name on an
-// artifact.
+// ArtifactAttestationPath is the path of the attestations of a name on an artifact.
 type ArtifactAttestationPath struct {
 	resource.FlowPath
 	Fingerprint string `path:"fingerprint" pattern:"^[a-f0-9]{5,64}$" doc:"Fingerprint of an artifact, or its beginning."`
 	Name        string `path:"attestation_name"`
 }
 
-// getArtifactAttestations lists the attestations of a name on an artifact, newest
-// first. Of several artifacts with the beginning of a fingerprint the newest is
-// meant.
+// getArtifactAttestations lists the attestations of a name on an artifact, newest first. Of several artifacts with the
+// beginning of a fingerprint the newest is meant.
 func (h *handlers) getArtifactAttestations(ctx context.Context, in *ArtifactAttestationPath, flowID string) (*server.Answer[jsonstream.List[Attestation]], error) {
 	org := server.Access(ctx)
 	reports, err := h.Artifacts.Reported(ctx, org.OrgID, flowID, in.Fingerprint)
@@ -284,8 +279,7 @@ type TrailAttestationPath struct {
 	Name string `path:"attestation_name"`
 }
 
-// getTrailAttestations lists the attestations of a name on a trail and on its
-// artifacts, newest first.
+// getTrailAttestations lists the attestations of a name on a trail and on its artifacts, newest first.
 func (h *handlers) getTrailAttestations(ctx context.Context, in *TrailAttestationPath, trail evidence.Trail) (*server.Answer[jsonstream.List[Attestation]], error) {
 	found := h.Attestations.Page(pipelines.AttestationQuery{Org: server.Access(ctx).OrgID, Trail: trail.Key(), Name: in.Name}, 0, maxNamedAttestations)
 	return server.Answered(h.listOfAttestations(found)), nil

@@ -21,9 +21,8 @@ import (
 // schemaField is the part of a form that holds a type's JSON Schema.
 const schemaField = "type_schema"
 
-// CustomAttestationTypePostInput is the data of post_custom_attestation_type
-// (docs/semantics.md 8.1). Names may have a dot (docs/semantics.md 1.5), and
-// clients send summary.
+// CustomAttestationTypePostInput is the data of post_custom_attestation_type (docs/semantics.md 8.1). Names may have a
+// dot (docs/semantics.md 1.5), and clients send summary.
 type CustomAttestationTypePostInput struct {
 	Name        string         `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_~.]*$"`
 	Description *string        `json:"description,omitempty" nullable:"true" format:"plain-text"`
@@ -50,8 +49,7 @@ type DefaultEvaluator struct {
 	ContentType string   `json:"content_type,omitempty" enum:"default" default:"default"`
 }
 
-// EvaluatorInput is an evaluator as it is sent: left out, it is the default one;
-// null stands for none.
+// EvaluatorInput is an evaluator as it is sent: left out, it is the default one; null stands for none.
 type EvaluatorInput struct {
 	sent  bool
 	value *evidence.Evaluator
@@ -100,9 +98,8 @@ func (e EvaluatorInput) evaluator() *evidence.Evaluator {
 	return e.value
 }
 
-// CustomAttestationType is a custom attestation type as answers show it
-// (docs/semantics.md 8.1). Clients print an unset description as text, so it is
-// left out. The answer about one version leaves out who made the type and when.
+// CustomAttestationType is a custom attestation type as answers show it (docs/semantics.md 8.1). Clients print an unset
+// description as text, so it is left out. The answer about one version leaves out who made the type and when.
 type CustomAttestationType struct {
 	Name           string                                        `json:"name"`
 	Description    *string                                       `json:"description,omitempty"`
@@ -297,8 +294,7 @@ func showAttestationTypeVersion(version *evidence.AttestationTypeVersion) Custom
 	}
 }
 
-// SystemAttestationTypes is the answer of list_system_attestation_types
-// (docs/semantics.md 8.3).
+// SystemAttestationTypes is the answer of list_system_attestation_types (docs/semantics.md 8.3).
 type SystemAttestationTypes struct {
 	Types []SystemAttestationType `json:"system_attestation_types"`
 }
@@ -316,9 +312,8 @@ type SystemAttestationTypeVersion struct {
 	Schema  SchemaDocument `json:"attestation_data_schema"`
 }
 
-// listSystemTypes lists what can be posted as a system attestation. The other
-// built-in types (generic, junit, …) have operations and shapes of their own, no
-// attestation_data and no versions, so they are not among them.
+// listSystemTypes lists what can be posted as a system attestation. The other built-in types (generic, junit, …) have
+// operations and shapes of their own, no attestation_data and no versions, so they are not among them.
 func (h *handlers) listSystemTypes(context.Context, *struct{}) (*server.Answer[SystemAttestationTypes], error) {
 	return server.Answered(SystemAttestationTypes{Types: []SystemAttestationType{{
 		Name:        attestation.DecisionName,

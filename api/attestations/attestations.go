@@ -59,8 +59,7 @@ func recordAttestation[T any](h *handlers, judge func(context.Context, *T) (verd
 	})
 }
 
-// recordOf is the attestation that a verdict makes, with the repository that its
-// body names.
+// recordOf is the attestation that a verdict makes, with the repository that its body names.
 func (h *handlers) recordOf(ctx context.Context, scope recording.Scope, v verdict) (evidence.Attestation, *evidence.Repo, error) {
 	sent := v.base
 	record := evidence.Attestation{

@@ -21,8 +21,7 @@ const (
 	// maxUploadMemory is what a file takes up at most on its way into the object store, in
 	// bytes: what is more goes through a temporary file.
 	maxUploadMemory = server.Mebibyte
-	// defaultContentType is the type of a file that comes without one, or with one that
-	// is none.
+	// defaultContentType is the type of a file that comes without one, or with one that is none.
 	defaultContentType = "application/octet-stream"
 	// unnamedFile is the name of a file that comes without a usable one.
 	unnamedFile = "evidence"
@@ -132,8 +131,7 @@ func (h *handlers) getEvidence(ctx context.Context, _ *resource.AttestationPath,
 	})
 }
 
-// evidenceDamaged names the evidence whose object is damaged or lost; other errors are
-// returned as they are.
+// evidenceDamaged names the evidence whose object is damaged or lost; other errors are returned as they are.
 func evidenceDamaged(attestation string, file evidence.EvidenceFile, err error) error {
 	if !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, storage.ErrDamaged) {
 		return err

@@ -176,8 +176,7 @@ type OverrideAttestationPostInput struct {
 	OriginalAttestationType AttestationType `json:"original_attestation_type"`
 }
 
-// AttestationData is the payload of a custom or system attestation: JSON, or a
-// string that holds JSON.
+// AttestationData is the payload of a custom or system attestation: JSON, or a string that holds JSON.
 type AttestationData struct{ json.RawMessage }
 
 // Schema describes all forms that clients send.

@@ -11,8 +11,7 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// BuildFilter selects builds. It is exported because huma passes
-// over embedded types that are not.
+// BuildFilter selects builds. It is exported because huma passes over embedded types that are not.
 type BuildFilter struct {
 	RepoID      string `query:"repo_id" doc:"The id of the repository at its provider. With it, repo_name is ignored."`
 	RepoName    string `query:"repo_name" doc:"Builds of the repository of this name."`
@@ -111,8 +110,7 @@ func (h *handlers) listBuilds(ctx context.Context, in *listBuildsInput) (*server
 	return server.Answered(body), err
 }
 
-// showBuilds describes builds: two commands, for the names of flows and
-// repositories.
+// showBuilds describes builds: two commands, for the names of flows and repositories.
 func (h *handlers) showBuilds(ctx context.Context, builds []pipelines.Provenance) ([]BuildItemResponse, error) {
 	flows, repos, err := resource.FlowsAndRepos(ctx, h.Base, builds, func(p *pipelines.Provenance) (flow, repo string) { return sourcesOf(&p.Build) })
 	return resource.Map(builds, func(p *pipelines.Provenance) BuildItemResponse {
@@ -130,8 +128,7 @@ type buildStatisticsInput struct {
 	BuildFilter
 }
 
-// BuildStatisticsResponse lists the times of builds (docs/semantics.md 14.4). Counting by
-// day is left to the client.
+// BuildStatisticsResponse lists the times of builds (docs/semantics.md 14.4). Counting by day is left to the client.
 type BuildStatisticsResponse struct {
 	StartTS float64   `json:"start_ts" doc:"Unix seconds, included."`
 	EndTS   float64   `json:"end_ts" doc:"Unix seconds, included."`

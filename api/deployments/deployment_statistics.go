@@ -75,9 +75,8 @@ type repoDeploymentStatisticsInput struct {
 	resource.WindowQuery
 }
 
-// RepoDeploymentStatisticsResponse lists the deployments of a repository within a
-// window, and how long they took. Buckets, medians and percentiles are left to the
-// client.
+// RepoDeploymentStatisticsResponse lists the deployments of a repository within a window, and how long they took.
+// Buckets, medians and percentiles are left to the client.
 type RepoDeploymentStatisticsResponse struct {
 	StartTS      float64                           `json:"start_ts" doc:"Unix seconds, included."`
 	EndTS        float64                           `json:"end_ts" doc:"Unix seconds, included."`

@@ -34,8 +34,7 @@ type DeploymentListResponse struct {
 	Deployments []Deployment `json:"deployments"`
 }
 
-// listDeployments lists an organization's deployments. Those to environments that
-// are archived by now are among them.
+// listDeployments lists an organization's deployments. Those to environments that are archived by now are among them.
 func (h *handlers) listDeployments(ctx context.Context, in *listDeploymentsInput) (*server.Answer[DeploymentListResponse], error) {
 	span := h.WindowOf(ctx, in.WindowQuery)
 	query := environments.DeploymentQuery{Org: server.Access(ctx).OrgID}
@@ -62,8 +61,7 @@ func (h *handlers) pageOfDeployments(ctx context.Context, query environments.Dep
 	return server.Answered(DeploymentListResponse{PageEnvelope: page.Envelope(), Deployments: shown}), err
 }
 
-// findDeployments reads one page: two commands, and four for what the deployments
-// refer to.
+// findDeployments reads one page: two commands, and four for what the deployments refer to.
 func (h *handlers) findDeployments(ctx context.Context, query environments.DeploymentQuery, number, size int) ([]Deployment, server.Page, error) {
 	total, err := h.Deployments.Count(ctx, query)
 	asked := server.PageOf(ctx, h.Links, number, size, total)
@@ -112,8 +110,7 @@ type EnvironmentDeploymentListResponse struct {
 	Deployments []EnvironmentDeployment `json:"deployments"`
 }
 
-// listEnvironmentDeployments lists the deployments to an environment, or to the
-// members of a logical one.
+// listEnvironmentDeployments lists the deployments to an environment, or to the members of a logical one.
 func (h *handlers) listEnvironmentDeployments(ctx context.Context, in *listEnvironmentDeploymentsInput) (*server.Answer[EnvironmentDeploymentListResponse], error) {
 	span, err := h.isoWindow(in.From, in.To)
 	if err != nil {
@@ -204,8 +201,7 @@ func (h *handlers) loadCurrentEnvironment(ctx context.Context, name string) (evi
 	return environment, h.Intake.CatchUp(ctx, environment.ID, resource.CatchUpSpan)
 }
 
-// Deployment is an artifact that newly ran in an environment
-// (docs/semantics.md 14.1).
+// Deployment is an artifact that newly ran in an environment (docs/semantics.md 14.1).
 type Deployment struct {
 	DeployedAt float64 `json:"deployed_at" doc:"Unix seconds."`
 	DeploymentFacts
@@ -250,8 +246,7 @@ type ReplacedArtifact struct {
 	Artifact      resource.OrNull[DeploymentArtifact] `json:"artifact"`
 }
 
-// BuildRepoInfo is the repository of a build or of a deployment
-// (docs/semantics.md 14.1).
+// BuildRepoInfo is the repository of a build or of a deployment (docs/semantics.md 14.1).
 type BuildRepoInfo struct {
 	Name   string `json:"name"`
 	RepoID string `json:"repo_id" doc:"At the provider; empty when unknown."`

@@ -89,8 +89,7 @@ type liveArtifacts struct {
 	verdicts     map[runningKey]*bool
 }
 
-// liveArtifacts finds what of a repository runs in environments that are not
-// archived.
+// liveArtifacts finds what of a repository runs in environments that are not archived.
 func (h *handlers) liveArtifacts(ctx context.Context, repo string) (liveArtifacts, error) {
 	var live liveArtifacts
 	found, err := h.Running.OfRepo(ctx, repo)

@@ -47,8 +47,7 @@ func openFiles(html []byte, pagePath string) ([]File, error) {
 	return files, nil
 }
 
-// open finds a file among those that are embedded: compressed, unless it is an
-// image.
+// open finds a file among those that are embedded: compressed, unless it is an image.
 func open(name string) (File, error) {
 	file := File{Name: name, ContentType: mime.TypeByExtension(path.Ext(name))}
 	if compressed, err := static.FS.ReadFile(name + ".gz"); err == nil {

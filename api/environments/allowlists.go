@@ -10,8 +10,7 @@ import (
 	"attestry/storage/environments"
 )
 
-// AllowlistPutInput is the body of allow_artifact_for_env, and its answer
-// (docs/semantics.md 9.5).
+// AllowlistPutInput is the body of allow_artifact_for_env, and its answer (docs/semantics.md 9.5).
 type AllowlistPutInput struct {
 	ArtifactName        string `json:"artifact_name" maxLength:"1024" format:"plain-text"`
 	ArtifactFingerprint string `json:"artifact_fingerprint" pattern:"^[a-f0-9]{64}$"`
@@ -19,8 +18,7 @@ type AllowlistPutInput struct {
 	ExpiresAt           int64  `json:"expires_at,omitempty" maximum:"4102444800" doc:"When the permission ends, in Unix seconds; 0 or absent for never."`
 }
 
-// AllowlistResponse is an artifact that is permitted in an environment, as answers
-// show it (docs/semantics.md 9.5).
+// AllowlistResponse is an artifact that is permitted in an environment, as answers show it (docs/semantics.md 9.5).
 type AllowlistResponse struct {
 	ArtifactName    string  `json:"artifact_name"`
 	Fingerprint     string  `json:"fingerprint" pattern:"^[a-f0-9]{64}$"`
@@ -67,8 +65,7 @@ func (h *handlers) evaluateAgain(ctx context.Context, ref environments.Environme
 	return h.Intake.Reevaluate(ctx, server.Access(ctx).OrgID, ref.ID, ref.Type, server.Principal(ctx).Name)
 }
 
-// listAllowlist lists what is permitted, newest first; what is permitted in archived
-// environments is left out.
+// listAllowlist lists what is permitted, newest first; what is permitted in archived environments is left out.
 func (h *handlers) listAllowlist(ctx context.Context, _ *server.OrgPath) (*server.Answer[jsonstream.List[AllowlistResponse]], error) {
 	return server.Answered(server.ListOf(h.BatchBytes, h.Allowlist.List(server.Access(ctx).OrgID), h.showAllowances)), nil
 }

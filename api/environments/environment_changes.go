@@ -25,8 +25,7 @@ type RenameEnvironmentPutInput struct {
 	NewName string `json:"new_name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_]*$"`
 }
 
-// JoinPhysicalToLogicalPutInput is the body of join_physical_to_logical
-// (docs/semantics.md 12.1).
+// JoinPhysicalToLogicalPutInput is the body of join_physical_to_logical (docs/semantics.md 12.1).
 type JoinPhysicalToLogicalPutInput struct {
 	PhysicalEnvironment string `json:"physical_env_name"`
 }

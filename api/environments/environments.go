@@ -28,8 +28,7 @@ type CreateEnvironmentPutInput struct {
 	Policies             *[]string `json:"policies,omitempty" nullable:"true" maxItems:"100"`
 }
 
-// GetEnvironmentResponse is an environment as answers show it
-// (docs/semantics.md 9.3).
+// GetEnvironmentResponse is an environment as answers show it (docs/semantics.md 9.3).
 type GetEnvironmentResponse struct {
 	Org                  string            `json:"org"`
 	Name                 string            `json:"name"`
@@ -76,9 +75,8 @@ func (h *handlers) createEnvironment(ctx context.Context, _ *server.OrgPath, bod
 	return server.OK(), h.applyPolicies(ctx, ref)
 }
 
-// updateLogical adds the snapshots that follow from a PUT of an environment: of itself
-// when it is a logical one with members, of those that include its archived namesake
-// when it is a new physical one.
+// updateLogical adds the snapshots that follow from a PUT of an environment: of itself when it is a logical one with
+// members, of those that include its archived namesake when it is a new physical one.
 func (h *handlers) updateLogical(ctx context.Context, put *evidence.Environment, created bool) error {
 	if !put.Logical() {
 		if !created {

@@ -12,8 +12,7 @@ import (
 	"attestry/storage/environments"
 )
 
-// AttachPoliciesPutInput is the body of attach_policy_to_env and detach_policy_from_env
-// (docs/semantics.md 18.6).
+// AttachPoliciesPutInput is the body of attach_policy_to_env and detach_policy_from_env (docs/semantics.md 18.6).
 type AttachPoliciesPutInput struct {
 	PolicyNames []string `json:"policy_names" maxItems:"100"`
 }

@@ -99,8 +99,7 @@ type K8SOwner struct {
 	BlockOwnerDeletion *bool    `json:"blockOwnerDeletion,omitempty" nullable:"true"`
 }
 
-// UnmarshalJSONFrom lets unknown members pass, which the strict decoder refuses
-// elsewhere.
+// UnmarshalJSONFrom lets unknown members pass, which the strict decoder refuses elsewhere.
 func (o *K8SOwner) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
 	type owner K8SOwner
 	return json.UnmarshalDecode(decoder, (*owner)(o), json.RejectUnknownMembers(false))
@@ -231,8 +230,7 @@ type ServerlessArtifact struct{ PlainArtifact }
 
 func (ServerlessArtifact) kind() ReportType { return "serverless" }
 
-// Fingerprint is a SHA-256 in 64 lower-case hex digits
-// (docs/semantics.md 1.3).
+// Fingerprint is a SHA-256 in 64 lower-case hex digits (docs/semantics.md 1.3).
 type Fingerprint string
 
 // Schema describes the form.
@@ -266,8 +264,7 @@ func (PartialFingerprint) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Pattern: "^([a-f0-9]{64})?$"}
 }
 
-// PartialDigests are Digests some of which may be unknown
-// (docs/semantics.md 10.3).
+// PartialDigests are Digests some of which may be unknown (docs/semantics.md 10.3).
 type PartialDigests map[string]PartialFingerprint
 
 func plainDigests[F ~string](digests map[string]F) map[string]string {

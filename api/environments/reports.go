@@ -127,8 +127,7 @@ const (
 	// instanceSize is what an image of an instance takes up while a report is brought into
 	// its canonical form, in bytes.
 	instanceSize = 1200
-	// encodedSizeMultiple is what each byte of a canonical report becomes while it is encoded
-	// and compressed.
+	// encodedSizeMultiple is what each byte of a canonical report becomes while it is encoded and compressed.
 	encodedSizeMultiple = 5
 )
 

@@ -1,7 +1,6 @@
-// Package examples holds one example of each operation, as the OpenAPI document
-// shows it: what is sent, and what is answered. The files are played against the
-// service by a test, TestExamplesAreWhatTheServiceAnswers, which writes the answers
-// when ATTESTRY_TEST_UPDATE is set; what is sent is written by hand.
+// Package examples holds one example of each operation, as the OpenAPI document shows it: what is sent, and what is
+// answered. The files are played against the service by a test, TestExamplesAreWhatTheServiceAnswers, which writes the
+// answers when ATTESTRY_TEST_UPDATE is set; what is sent is written by hand.
 package examples
 
 import (

@@ -19,9 +19,8 @@ const (
 	drainTimeout = 20 * time.Millisecond
 	// continueTimeout bounds how long a client may take the answer that asks for its body.
 	continueTimeout = 10 * time.Second
-	// maxLingered is how much of a refused body a closing connection still takes, for clients that
-	// read their answer once they have sent all; strangerLingered is that of clients without a good
-	// key. Both are in bytes.
+	// maxLingered is how much of a refused body a closing connection still takes, for clients that read their answer
+	// once they have sent all; strangerLingered is that of clients without a good key. Both are in bytes.
 	maxLingered      = 64 << 20
 	strangerLingered = 1 << 20
 )

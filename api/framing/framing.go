@@ -1,6 +1,5 @@
-// Package framing refuses requests whose head HTTP parsers read in different ways. Where
-// a proxy and the server disagree on the end of a request, the rest of its body becomes
-// a request of its own, past all checks of the proxy.
+// Package framing refuses requests whose head HTTP parsers read in different ways. Where a proxy and the server
+// disagree on the end of a request, the rest of its body becomes a request of its own, past all checks of the proxy.
 package framing
 
 import (
@@ -17,10 +16,9 @@ type fields struct {
 	hosts, lengths, encodings, expectations [][]byte
 }
 
-// Check returns what the head of a request says about its body, or why it is refused. fasthttp has
-// read the head by then, more generously than RFC 9112 allows, so Check reads the fields
-// again. What fasthttp has not kept is the end of the request line: it may be a line
-// feed alone. No parser takes such a line for anything else, as without a line end
+// Check returns what the head of a request says about its body, or why it is refused. fasthttp has read the head by
+// then, more generously than RFC 9112 allows, so Check reads the fields again. What fasthttp has not kept is the end of
+// the request line: it may be a line feed alone. No parser takes such a line for anything else, as without a line end
 // there it has no valid version.
 func Check(header *fasthttp.RequestHeader) (Announcement, error) {
 	if version := string(header.Protocol()); version != "HTTP/1.1" && version != "HTTP/1.0" {

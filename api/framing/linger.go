@@ -31,9 +31,8 @@ func (l Listener) Accept() (net.Conn, error) {
 	return &lingeringConn{Conn: conn}, nil
 }
 
-// lingeringConn takes what the client still sends before it closes. Closed at
-// once, the kernel would answer such bytes with a reset, and the client could
-// lose our answer before reading it.
+// lingeringConn takes what the client still sends before it closes. Closed at once, the kernel would answer such bytes
+// with a reset, and the client could lose our answer before reading it.
 type lingeringConn struct {
 	net.Conn
 	// takes is how much it still takes, in bytes.

@@ -11,8 +11,7 @@ import (
 var (
 	// innerID is the form of internal ids (docs/semantics.md 1.3).
 	innerID = regexp.MustCompile(`^[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{8}$`)
-	// ofRepoByID are the operations on a repository that is named by its internal
-	// id.
+	// ofRepoByID are the operations on a repository that is named by its internal id.
 	ofRepoByID = []string{"deployments", "deployment-statistics"}
 )
 
@@ -22,9 +21,8 @@ const (
 	liveArtifacts = "live-artifacts/"
 )
 
-// RepoPath escapes the slashes within the name of a repository, as clients send names with slashes
-// in the path (docs/semantics.md 1.6). All else of the path stays as it was sent, and so does every
-// other path.
+// RepoPath escapes the slashes within the name of a repository, as clients send names with slashes in the path
+// (docs/semantics.md 1.6). All else of the path stays as it was sent, and so does every other path.
 func RepoPath(path string) string {
 	rest, ok := strings.CutPrefix(path, reposPrefix)
 	if !ok {

@@ -232,8 +232,7 @@ type getRunningCommitInput struct {
 	Environment string `path:"env_name" doc:"Name of the environment."`
 }
 
-// RunningCommit is the commit of a flow's artifact that runs in an environment
-// (docs/semantics.md 19.1).
+// RunningCommit is the commit of a flow's artifact that runs in an environment (docs/semantics.md 19.1).
 type RunningCommit struct {
 	CommitSHA *string `json:"commit_sha" nullable:"true"`
 }

@@ -44,8 +44,7 @@ type AllowlistInformation struct {
 	Description     string  `json:"description"`
 }
 
-// assertArtifact answers 200 whatever the verdict is. Beside the flow that built the artifact,
-// it shows all others.
+// assertArtifact answers 200 whatever the verdict is. Beside the flow that built the artifact, it shows all others.
 func (h *handlers) assertArtifact(ctx context.Context, in *assertInput, found *assessment.Assessment) (*server.Answer[AssertArtifactResponse], error) {
 	body := AssertArtifactResponse{
 		Fingerprint: in.Fingerprint, Scope: found.Scope,

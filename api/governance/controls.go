@@ -52,8 +52,7 @@ type Control struct {
 	Links       map[string]string `json:"links"`
 	Tags        map[string]string `json:"tags"`
 	Archived    bool              `json:"archived"`
-	// PoliciesReferencing are the names of the policies whose latest version names the
-	// control; null in lists.
+	// PoliciesReferencing are the names of the policies whose latest version names the control; null in lists.
 	PoliciesReferencing []string `json:"policies_referencing" nullable:"true"`
 }
 

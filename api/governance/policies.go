@@ -182,8 +182,7 @@ func policyNotFound(ctx context.Context, name string, err error) error {
 	return resource.NotFound(err, "Policy '%s' does not exist in organization '%s'", name, server.Access(ctx).OrgName)
 }
 
-// consumingEnvironments returns the names of the environments that each policy is attached
-// to, sorted.
+// consumingEnvironments returns the names of the environments that each policy is attached to, sorted.
 func (h *handlers) consumingEnvironments(ctx context.Context) (map[string][]string, error) {
 	environments, err := h.Environments.List(ctx, server.Access(ctx).OrgID)
 	if err != nil {

@@ -61,8 +61,7 @@ const (
 	evaluatedFrame = 512
 )
 
-// evaluatePolicy stores nothing. The facts are those of now, which the latest snapshot may
-// not have been evaluated by.
+// evaluatePolicy stores nothing. The facts are those of now, which the latest snapshot may not have been evaluated by.
 func (h *handlers) evaluatePolicy(ctx context.Context, _ *server.OrgPath, f *server.Form[EvaluatePolicyInput]) (*server.Answer[PolicyEvaluationResponse], error) {
 	org := server.Access(ctx)
 	leave, err := h.dryRuns.enter(org.OrgID)

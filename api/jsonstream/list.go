@@ -140,8 +140,7 @@ func (m Map[T]) stream(r *Reader) error {
 	})
 }
 
-// Form is a body that has several forms, one of which is sent. Its own type describes
-// them all.
+// Form is a body that has several forms, one of which is sent. Its own type describes them all.
 type Form interface {
 	// JSONForm returns the value that is encoded.
 	JSONForm() any

@@ -49,8 +49,7 @@ func (r *Reader) SetContext(ctx context.Context) { r.ctx = ctx }
 // Reads reports whether a list has been begun and is left to be read.
 func (r *Reader) Reads() bool { return r.reads }
 
-// Read encodes as much as is needed to fill p, or to the end. After an error nothing more
-// can be read.
+// Read encodes as much as is needed to fill p, or to the end. After an error nothing more can be read.
 func (r *Reader) Read(p []byte) (int, error) {
 	if r.wanted = len(p); r.err == nil && r.text.Len() < r.wanted {
 		r.resume()

@@ -37,8 +37,7 @@ type Attempts struct {
 
 // AttemptsOptions say how attempts are limited.
 type AttemptsOptions struct {
-	// PerMinute is how many failed attempts an address may make in a minute, or all at
-	// once; more than 0.
+	// PerMinute is how many failed attempts an address may make in a minute, or all at once; more than 0.
 	PerMinute int
 	Proxies   Proxies
 	Clock     evidence.Clock
@@ -95,8 +94,7 @@ func (a *Attempts) count(address string) time.Duration {
 	return time.Duration(missing * float64(time.Minute) / float64(a.PerMinute))
 }
 
-// warn says once that requests come through a proxy that is not trusted, so that all its
-// clients count as one.
+// warn says once that requests come through a proxy that is not trusted, so that all its clients count as one.
 func (a *Attempts) warn(from Origin) {
 	if len(from.ForwardedFor) == 0 || a.Proxies.trusts(plain(from.Peer)) {
 		return

@@ -44,8 +44,7 @@ func (p Proxies) trusts(address netip.Addr) bool {
 	return slices.ContainsFunc(p, func(trusted netip.Prefix) bool { return trusted.Contains(address) })
 }
 
-// addressIn reads an entry of X-Forwarded-For: an address, with a port or without, and in
-// brackets or not.
+// addressIn reads an entry of X-Forwarded-For: an address, with a port or without, and in brackets or not.
 func addressIn(entry string) (address netip.Addr, ok bool) {
 	entry = strings.TrimSpace(entry)
 	if withPort, err := netip.ParseAddrPort(entry); err == nil {
@@ -60,6 +59,5 @@ func addressIn(entry string) (address netip.Addr, ok bool) {
 	return plain(address), err == nil
 }
 
-// plain returns an address in the form in which it is compared: without a zone, and an IPv4
-// address as one.
+// plain returns an address in the form in which it is compared: without a zone, and an IPv4 address as one.
 func plain(address netip.Addr) netip.Addr { return address.Unmap().WithZone("") }

@@ -36,8 +36,7 @@ type Rates struct {
 
 // RatesOptions say how requests are limited.
 type RatesOptions struct {
-	// PerKey and PerOrganization are how many requests each may make in a minute, or all at
-	// once; 0 is any number.
+	// PerKey and PerOrganization are how many requests each may make in a minute, or all at once; 0 is any number.
 	PerKey, PerOrganization int
 	Buckets                 Buckets
 	Clock                   evidence.Clock
@@ -66,9 +65,8 @@ type State struct {
 	Reset time.Duration
 }
 
-// Take takes a request from the bucket of a key, then from that of the organization with an
-// id, "" for none. It returns the state of the one that has less room, and an
-// evidence.RateLimited error if one has none.
+// Take takes a request from the bucket of a key, then from that of the organization with an id, "" for none. It returns
+// the state of the one that has less room, and an evidence.RateLimited error if one has none.
 func (r *Rates) Take(ctx context.Context, principal evidence.Principal, orgID string) (State, error) {
 	if r == nil {
 		return State{}, nil

@@ -61,8 +61,7 @@ func (a *Account) Charge(bytes int) error {
 	return a.resize(a.taken, a.read+ReadMultiple*int64(bytes), a.held)
 }
 
-// Hold reserves what an answer needs at least until it is sent, so that it does not break
-// off for a lack of memory.
+// Hold reserves what an answer needs at least until it is sent, so that it does not break off for a lack of memory.
 func (a *Account) Hold(bytes int64) error {
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()

@@ -27,8 +27,7 @@ const (
 	minRSA = 2048
 )
 
-// failureOf turns the error of an attempt into that of requests. A wrong document is no reason to
-// try again.
+// failureOf turns the error of an attempt into that of requests. A wrong document is no reason to try again.
 func failureOf(err error) error {
 	if _, other := errors.AsType[*openid.IssuerMismatchError](err); other {
 		return refusal("the discovery document of the issuer is of another issuer")
@@ -82,8 +81,7 @@ func (i *issuers) fetchKeys(ctx context.Context, address string) ([]jose.JSONWeb
 	return parseKeys(body)
 }
 
-// parseKeys reads a JSON Web Key Set. Keys of types that are not known do no harm to the others
-// (RFC 7517, section 5).
+// parseKeys reads a JSON Web Key Set. Keys of types that are not known do no harm to the others (RFC 7517, section 5).
 func parseKeys(body []byte) ([]jose.JSONWebKey, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`

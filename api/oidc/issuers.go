@@ -39,8 +39,7 @@ const (
 	keySize, issuerSize = 1 << 10, 512
 
 	unreachableMessage = "The keys of the token's issuer cannot be fetched, please try again."
-	// maxLoggedError is how much of the error of an attempt is logged, in bytes: it may hold the
-	// answer.
+	// maxLoggedError is how much of the error of an attempt is logged, in bytes: it may hold the answer.
 	maxLoggedError = 500
 )
 
@@ -113,9 +112,8 @@ func (i *issuers) usable(ctx context.Context, name string) (issuer, error) {
 	return known, nil
 }
 
-// renew makes an attempt to fetch the keys of an issuer, unless the last one is recent, and
-// returns what is known then. Requests for one issuer share an attempt, and it goes on when one of
-// them ends; the error is that of ctx.
+// renew makes an attempt to fetch the keys of an issuer, unless the last one is recent, and returns what is known then.
+// Requests for one issuer share an attempt, and it goes on when one of them ends; the error is that of ctx.
 func (i *issuers) renew(ctx context.Context, name string) (issuer, error) {
 	ended := i.attempts.DoChan(name, func() (any, error) { return i.attempt(name), nil })
 	select {
@@ -149,8 +147,7 @@ func (i *issuers) attempt(name string) issuer {
 	return known
 }
 
-// age returns how long ago a moment was; one in the future, as the clock was set back, counts as
-// long ago.
+// age returns how long ago a moment was; one in the future, as the clock was set back, counts as long ago.
 func (i *issuers) age(moment time.Time) time.Duration {
 	if age := i.clock().Sub(moment); age >= 0 {
 		return age

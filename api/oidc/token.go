@@ -26,8 +26,7 @@ func algorithms() []jose.SignatureAlgorithm {
 	return []jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.EdDSA}
 }
 
-// IsToken reports whether a secret has the form of a signed JWT, and is not too long. Nothing is
-// verified.
+// IsToken reports whether a secret has the form of a signed JWT, and is not too long. Nothing is verified.
 func IsToken(secret string) bool {
 	return len(secret) <= MaxTokenLength && evidence.IsSignedToken(secret)
 }

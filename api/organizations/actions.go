@@ -25,8 +25,7 @@ type ActionPath struct {
 // Place is the number of the action.
 func (p ActionPath) Place() int64 { return p.Number }
 
-// EnvActionPutInput is the body that creates or replaces an environment action
-// (docs/semantics.md 20.1).
+// EnvActionPutInput is the body that creates or replaces an environment action (docs/semantics.md 20.1).
 type EnvActionPutInput struct {
 	Name         string         `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_\\.~/]*$"`
 	Targets      []ActionTarget `json:"targets" minItems:"1"`
@@ -35,8 +34,7 @@ type EnvActionPutInput struct {
 	Triggers     []string       `json:"triggers" maxItems:"100" enum:"ON_STARTED_ARTIFACT,ON_EXITED_ARTIFACT,ON_SCALED_ARTIFACT,ON_ALLOWED_ARTIFACT,ON_NON_COMPLIANT_ENV,ON_COMPLIANT_ENV,ON_ADMISSION_BREAK_GLASS"`
 }
 
-// FlowActionPutInput is the body that creates or replaces a flow action
-// (docs/semantics.md 20.1).
+// FlowActionPutInput is the body that creates or replaces a flow action (docs/semantics.md 20.1).
 type FlowActionPutInput struct {
 	Name     string         `json:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_\\.~/]*$"`
 	Targets  []ActionTarget `json:"targets" minItems:"1"`
@@ -246,8 +244,7 @@ func (r *actionReader) subjects(a *notification.Action) []string {
 	return names
 }
 
-// subjectIDs resolves the names of environments or flows in their order; those that do not exist
-// are findings.
+// subjectIDs resolves the names of environments or flows in their order; those that do not exist are findings.
 func (h *handlers) subjectIDs(ctx context.Context, kind notification.Kind, names []string, found validation.Findings) ([]string, error) {
 	resolve, noun := h.Environments.Registry.ResolveMany, "Environment"
 	if kind == notification.OfFlows {

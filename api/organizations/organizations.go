@@ -51,8 +51,7 @@ func organizationNotFound(name string, err error) error {
 	return resource.NotFound(err, "Organization named '%s' does not exist", name)
 }
 
-// ExperimentalFeaturesPutInput is the body of update_experimental_features
-// (docs/semantics.md 2.1).
+// ExperimentalFeaturesPutInput is the body of update_experimental_features (docs/semantics.md 2.1).
 type ExperimentalFeaturesPutInput struct {
 	ExperimentalFeaturesEnabled bool `json:"experimental_features_enabled"`
 }

@@ -160,8 +160,7 @@ func (h *handlers) managedAccount(ctx context.Context, name string) (identity.Se
 	return account, nil
 }
 
-// updateServiceAccount changes what is sent of a service account. Nobody can give more than
-// they have.
+// updateServiceAccount changes what is sent of a service account. Nobody can give more than they have.
 func (h *handlers) updateServiceAccount(ctx context.Context, _ *AccountPath, account identity.ServiceAccount, body *ServiceAccountPatchInput) (*server.Answer[ServiceAccount], error) {
 	org := server.Access(ctx)
 	if err := access.RequireRole(org, body.Privilege.Role); err != nil {

@@ -160,15 +160,13 @@ type getLatestCommitInput struct {
 	Branch      string `query:"branch" doc:"The branch that the commit is on."`
 }
 
-// LatestCommitResponse is the commit that an artifact was last built from
-// (docs/semantics.md 5.4).
+// LatestCommitResponse is the commit that an artifact was last built from (docs/semantics.md 5.4).
 type LatestCommitResponse struct {
 	LatestCommit *string `json:"latest_commit" nullable:"true"`
 }
 
-// getLatestCommit reads the commit of the newest record of a fingerprint. Clients
-// ask before the artifact exists: then it is that of the flow's newest artifact,
-// and null before there is one (docs/semantics.md 5.4).
+// getLatestCommit reads the commit of the newest record of a fingerprint. Clients ask before the artifact exists: then
+// it is that of the flow's newest artifact, and null before there is one (docs/semantics.md 5.4).
 func (h *handlers) getLatestCommit(ctx context.Context, in *getLatestCommitInput, flowID string) (*server.Answer[LatestCommitResponse], error) {
 	org := server.Access(ctx)
 	record, err := h.Artifacts.LatestOnBranch(ctx, org.OrgID, flowID, in.Branch, in.Fingerprint)
@@ -181,9 +179,8 @@ func (h *handlers) getLatestCommit(ctx context.Context, in *getLatestCommitInput
 	return server.Answered(LatestCommitResponse{LatestCommit: resource.NilIfEmpty(record.CommitSHA)}), nil
 }
 
-// ArtifactCommon is what lists and single answers show of an artifact
-// (docs/semantics.md 5.3). It is exported because huma passes over embedded types
-// that are not.
+// ArtifactCommon is what lists and single answers show of an artifact (docs/semantics.md 5.3). It is exported because
+// huma passes over embedded types that are not.
 type ArtifactCommon struct {
 	ID                    string                                    `json:"id"`
 	TrailName             string                                    `json:"trail_name"`
@@ -250,9 +247,8 @@ type ArtifactHistory struct {
 	Timestamp float64 `json:"timestamp"`
 }
 
-// legacyArtifactName is the reference name of an artifact that is reported
-// without one: that of the template which the legacy list makes
-// (docs/semantics.md 5.1).
+// legacyArtifactName is the reference name of an artifact that is reported without one: that of the template which the
+// legacy list makes (docs/semantics.md 5.1).
 const legacyArtifactName = "artifact"
 
 // CreateArtifact is the body of create_artifact (docs/semantics.md 5.1).
@@ -295,8 +291,7 @@ type messageAnswer struct {
 	}
 }
 
-// reportArtifact records an artifact. Flow and trail are made when they are not
-// there (docs/semantics.md 4.2).
+// reportArtifact records an artifact. Flow and trail are made when they are not there (docs/semantics.md 4.2).
 func (h *handlers) reportArtifact(ctx context.Context, in *resource.NewFlowPath, body *CreateArtifact) (*messageAnswer, error) {
 	record := body.record()
 	if err := resource.CheckTrailName(record.Trail); err != nil {
@@ -351,8 +346,7 @@ func (b *CreateArtifact) record() evidence.ArtifactRecord {
 	return record
 }
 
-// commitNamed finds the commit of an artifact in the list that older clients send
-// (docs/semantics.md 5.1).
+// commitNamed finds the commit of an artifact in the list that older clients send (docs/semantics.md 5.1).
 func commitNamed(commits []evidence.GitCommit, sha string) *evidence.GitCommit {
 	for _, commit := range commits {
 		if strings.EqualFold(commit.SHA1, sha) {

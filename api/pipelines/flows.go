@@ -31,8 +31,7 @@ type CreateFlow struct {
 	Visibility  *string  `json:"visibility,omitempty" enum:"public,private" nullable:"true"`
 }
 
-// CreateLegacyFlow is the body of the deprecated way to make a flow
-// (docs/semantics.md 3.4).
+// CreateLegacyFlow is the body of the deprecated way to make a flow (docs/semantics.md 3.4).
 type CreateLegacyFlow struct {
 	_ struct{} `json:"-" additionalProperties:"true"`
 	CreateFlow
@@ -58,8 +57,7 @@ type FlowGet struct {
 	Tags        map[string]string `json:"tags"`
 }
 
-// FlowList is a flow as lists show it: with the state of its latest trail, if there is one
-// (docs/semantics.md 3.1).
+// FlowList is a flow as lists show it: with the state of its latest trail, if there is one (docs/semantics.md 3.1).
 type FlowList struct {
 	FlowGet
 	LatestActivityAt *float64 `json:"latest_activity_at" nullable:"true"`
@@ -82,8 +80,7 @@ func (h *handlers) createFlow(ctx context.Context, _ *server.OrgPath, f *server.
 	})
 }
 
-// createLegacyFlow is createFlow with a list of names for a template. Without a list,
-// the template is the empty one.
+// createLegacyFlow is createFlow with a list of names for a template. Without a list, the template is the empty one.
 func (h *handlers) createLegacyFlow(ctx context.Context, _ *server.OrgPath, body *CreateLegacyFlow) (*server.TextAnswer, error) {
 	fresh := evidence.Flow{
 		Name: body.Name, Description: body.Description,
@@ -225,8 +222,7 @@ func (in *listFlowsInput) matches(ctx context.Context, flow *evidence.Flow) bool
 	return in.Matches(ctx, flow.Tags)
 }
 
-// listedTemplate is the text of a template as lists repeat it; nil is one that was left
-// out for its length.
+// listedTemplate is the text of a template as lists repeat it; nil is one that was left out for its length.
 func listedTemplate(text []byte) *string {
 	if text == nil || len(text) > maxListedTemplate {
 		return nil

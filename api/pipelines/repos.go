@@ -81,8 +81,7 @@ func (h *handlers) listRepos(ctx context.Context, in *listReposInput) (*server.A
 	}), nil
 }
 
-// matchesName applies the filters that look for certain repositories. Empty ones are no
-// filters.
+// matchesName applies the filters that look for certain repositories. Empty ones are no filters.
 func (in *listReposInput) matchesName(r *evidence.Repo) bool {
 	if !strings.Contains(strings.ToLower(r.Name), strings.ToLower(in.Search)) {
 		return false
@@ -93,9 +92,8 @@ func (in *listReposInput) matchesName(r *evidence.Repo) bool {
 	return in.Name == "" || r.Name == in.Name
 }
 
-// repoFacets are the filters by which repositories are browsed. Empty ones are no
-// filters, apart from the tags: an empty one matches nothing
-// (docs/semantics.md 1.12).
+// repoFacets are the filters by which repositories are browsed. Empty ones are no filters, apart from the tags: an
+// empty one matches nothing (docs/semantics.md 1.12).
 type repoFacets struct {
 	provider, instance string
 	namespace          []string
@@ -126,17 +124,15 @@ type repoFilterOptionsInput struct {
 	resource.TagQuery
 }
 
-// RepoFilterOptionsResponse lists distinct values, sorted. Each member honours all
-// filters but its own; namespace_values are the groups right beneath the namespace
-// of the query.
+// RepoFilterOptionsResponse lists distinct values, sorted. Each member honours all filters but its own;
+// namespace_values are the groups right beneath the namespace of the query.
 type RepoFilterOptionsResponse struct {
 	Providers       []string `json:"providers"`
 	Instances       []string `json:"vcs_instances"`
 	NamespaceValues []string `json:"namespace_values"`
 }
 
-// listRepoFilterOptions lists what the repositories of an organization can be
-// narrowed down to.
+// listRepoFilterOptions lists what the repositories of an organization can be narrowed down to.
 func (h *handlers) listRepoFilterOptions(ctx context.Context, in *repoFilterOptionsInput) (*server.Answer[RepoFilterOptionsResponse], error) {
 	repos, err := h.Repos.List(ctx, server.Access(ctx).OrgID)
 	if err != nil {
@@ -172,8 +168,7 @@ func distinct(ctx context.Context, repos []evidence.Repo, facets repoFacets, val
 // TagChoice is a tag that something has.
 type TagChoice resource.Tag
 
-// TagChoicesResponse lists distinct tags by key, then by value
-// (docs/semantics.md 15.3).
+// TagChoicesResponse lists distinct tags by key, then by value (docs/semantics.md 15.3).
 type TagChoicesResponse struct {
 	TagChoices []TagChoice `json:"tag_choices"`
 }

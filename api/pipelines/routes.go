@@ -1,5 +1,4 @@
-// Package pipelines has the operations on flows, trails, artifacts, repositories and their
-// tags, and the search.
+// Package pipelines has the operations on flows, trails, artifacts, repositories and their tags, and the search.
 package pipelines
 
 import (

@@ -14,8 +14,7 @@ import (
 
 const tagKeyPattern = `^[a-zA-Z0-9][a-zA-Z0-9\-_\.~]*$`
 
-// TagPatchInput is the body of patch_tags (docs/semantics.md 15.4). A tag that is
-// both removed and set is set.
+// TagPatchInput is the body of patch_tags (docs/semantics.md 15.4). A tag that is both removed and set is set.
 type TagPatchInput struct {
 	SetTags    TagMap   `json:"set_tags,omitempty"`
 	RemoveTags []string `json:"remove_tags,omitempty" nullable:"true"`

@@ -33,8 +33,7 @@ type CreateTrail struct {
 	UserData      resource.UserData                           `json:"user_data,omitempty"`
 }
 
-// beginTrail begins a trail, or patches the one of that name: what is not sent
-// stays as it is.
+// beginTrail begins a trail, or patches the one of that name: what is not sent stays as it is.
 func (h *handlers) beginTrail(ctx context.Context, in *resource.FlowPath, f *server.Form[CreateTrail]) (*server.TextAnswer, error) {
 	flow, err := h.ResolveFlow(ctx, in.Flow)
 	if err != nil {
@@ -203,8 +202,7 @@ func (h *handlers) listFlowTrails(ctx context.Context, in *listFlowTrailsInput, 
 	return server.Answered(resource.NewDataList(h.listOfTrails(trails), paged)), err
 }
 
-// showTrails shows trails with a constant number of commands for a thousand
-// slots.
+// showTrails shows trails with a constant number of commands for a thousand slots.
 func (h *handlers) showTrails(ctx context.Context, trails []evidence.Trail, listed bool) ([]GetTrail, error) {
 	org := server.Access(ctx)
 	var flows, templates, slots []string
@@ -231,8 +229,7 @@ func (h *handlers) showTrails(ctx context.Context, trails []evidence.Trail, list
 	return resource.Map(trails, func(trail *evidence.Trail) GetTrail { return h.showTrail(org, trail, sources, listed) }), nil
 }
 
-// GetTrail is a trail as answers show it (docs/semantics.md 4.3). Lists leave
-// the events out.
+// GetTrail is a trail as answers show it (docs/semantics.md 4.3). Lists leave the events out.
 type GetTrail struct {
 	Name             string                                    `json:"name"`
 	Description      string                                    `json:"description"`

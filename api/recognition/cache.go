@@ -1,9 +1,8 @@
 // Package recognition recognizes reports that have the same elements as an accepted one
 // before, in any order, without decoding them.
 //
-// A report is recognized if its body has the hash of one that was decoded, validated and
-// accepted, and whose digest is known since. Then it would be accepted too, with the same
-// digest:
+// A report is recognized if its body has the hash of one that was decoded, validated and accepted, and whose digest is
+// known since. Then it would be accepted too, with the same digest:
 //
 //   - The body before was valid, so that it was cut at the beginning and end of its elements
 //     (eachElement, 1). The recognized one consists of the same bytes in the same frame, its
@@ -31,8 +30,7 @@ import (
 // MaxEnvironments is how many environments a process of usual size remembers: about 20 MiB.
 const MaxEnvironments = 50_000
 
-// Cache remembers the last accepted report of each environment, of those used last. It is
-// safe for concurrent use.
+// Cache remembers the last accepted report of each environment, of those used last. It is safe for concurrent use.
 //
 // The keys of its hashes are random, and of this process. Without the keys and without seeing hashes, nobody can make a
 // body with the hash of another one, except by chance: 1 in 2^256.
@@ -71,8 +69,7 @@ func (c *Cache) Metric() prometheus.Collector { return c.recognized }
 // CountRecognized counts a report that was answered without being decoded.
 func (c *Cache) CountRecognized() { c.recognized.Inc() }
 
-// Remember keeps the hash of a report that was accepted, and its digest, as the last one of
-// an environment.
+// Remember keeps the hash of a report that was accepted, and its digest, as the last one of an environment.
 func (c *Cache) Remember(environment string, hash BodyHash, digest string) {
 	c.reports.Put(environment, acceptedReport{hash, digest}, 1)
 }
@@ -87,8 +84,7 @@ func (c *Cache) Digest(environment string, hash BodyHash) (digest string, ok boo
 	return last.digest, true
 }
 
-// BodyHash identifies a report by its type, its elements in any order, and everything else
-// in its body as it was sent.
+// BodyHash identifies a report by its type, its elements in any order, and everything else in its body as it was sent.
 type BodyHash [highwayhash.Size]byte
 
 // Hash returns the hash of a body that was sent as a report of a type, or false if it cannot be cut into elements, and

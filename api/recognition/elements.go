@@ -2,17 +2,15 @@ package recognition
 
 import "bytes"
 
-// maxFrame bounds a report without its elements, in bytes: the names of its
-// members, its type, and some white space.
+// maxFrame bounds a report without its elements, in bytes: the names of its members, its type, and some white space.
 const maxFrame = 256
 
 // frame is a report without its elements, as it was sent: from the first byte to the
 // bracket that opens the array, and from the bracket that closes it to the last byte.
 type frame struct{ before, after []byte }
 
-// eachElement calls visit with every element of the array `artifacts` of a report, and
-// returns the frame around them. It reports false if the body is none that it can cut; visit
-// may have been called by then.
+// eachElement calls visit with every element of the array `artifacts` of a report, and returns the frame around them.
+// It reports false if the body is none that it can cut; visit may have been called by then.
 //
 // It does not check that the body is valid. It promises two things instead:
 //
@@ -47,10 +45,9 @@ func eachElement(body []byte, visit func(element []byte)) (frame, bool) {
 	return frame{body[:begin], body[i:]}, true
 }
 
-// opens reports whether text, which ends with the first bracket of a body, opens the array
-// `artifacts` of the outermost object if the body is valid. Without escapes every second
-// quotation mark closes a text, so that the name before the bracket is a name and no part of
-// a text; with one brace, it is a name in the outermost object.
+// opens reports whether text, which ends with the first bracket of a body, opens the array `artifacts` of the outermost
+// object if the body is valid. Without escapes every second quotation mark closes a text, so that the name before the
+// bracket is a name and no part of a text; with one brace, it is a name in the outermost object.
 func opens(text []byte) bool {
 	if len(text) > maxFrame || bytes.IndexByte(text, '\\') >= 0 ||
 		bytes.Count(text, []byte("{")) != 1 || bytes.IndexByte(text, '}') >= 0 {
@@ -66,9 +63,8 @@ func closes(text []byte) bool {
 	return len(text) <= maxFrame && bytes.IndexByte(text, '[') < 0
 }
 
-// objectEnd returns where the object ends that begins at i, or -1 if none begins there or it
-// does not end. It takes brackets and braces for each other, which makes no difference in a
-// valid body.
+// objectEnd returns where the object ends that begins at i, or -1 if none begins there or it does not end. It takes
+// brackets and braces for each other, which makes no difference in a valid body.
 func objectEnd(body []byte, i int) int {
 	if i >= len(body) || body[i] != '{' {
 		return -1

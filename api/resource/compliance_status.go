@@ -55,9 +55,8 @@ func ShowAttestationStatuses(statuses []compliance.AttestationStatus) []Attestat
 	})
 }
 
-// GitCommitInfo is a commit as trails and attestations show it. Clients rely on
-// author, message and timestamp, so members that are not shown are empty
-// (docs/semantics.md 16.3).
+// GitCommitInfo is a commit as trails and attestations show it. Clients rely on author, message and timestamp, so
+// members that are not shown are empty (docs/semantics.md 16.3).
 type GitCommitInfo struct {
 	SHA1      string  `json:"sha1"`
 	Message   string  `json:"message"`

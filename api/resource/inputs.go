@@ -36,8 +36,7 @@ func (o *OrNull[T]) UnmarshalJSON(data []byte) error { return json.Unmarshal(dat
 // MarshalJSON encodes the value, or null.
 func (o OrNull[T]) MarshalJSON() ([]byte, error) { return json.Marshal(o.Value) }
 
-// SentOrRemoved is a text that a request may leave out, or send as null to remove what there
-// is.
+// SentOrRemoved is a text that a request may leave out, or send as null to remove what there is.
 type SentOrRemoved struct {
 	Sent  bool
 	Value *string
@@ -83,8 +82,7 @@ func (r *RepoInfoPostInput) Evidence() evidence.RepoInfo {
 	}
 }
 
-// ExternalAttachmentUrl points to something outside; it is spelled as
-// the contract spells its component.
+// ExternalAttachmentUrl points to something outside; it is spelled as the contract spells its component.
 type ExternalAttachmentUrl struct {
 	Href        string  `json:"href" format:"uri-reference"`
 	Fingerprint *string `json:"fingerprint,omitempty" nullable:"true" pattern:"^[a-f0-9]{64}$"`
@@ -159,10 +157,9 @@ func Present(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// AttestationBase is what every attestation carries
-// (docs/semantics.md 6.1). Bodies embed it; it is exported because huma passes over
-// embedded types that are not. Each target costs commands and room in the trail, so
-// there is a limit, which the contract leaves open; clients send one.
+// AttestationBase is what every attestation carries (docs/semantics.md 6.1). Bodies embed it; it is exported because
+// huma passes over embedded types that are not. Each target costs commands and room in the trail, so there is a limit,
+// which the contract leaves open; clients send one.
 type AttestationBase struct {
 	AttestationName     string                    `json:"attestation_name" maxLength:"255" pattern:"^[a-zA-Z0-9\\-_,]+$"`
 	OriginURL           *string                   `json:"origin_url,omitempty" nullable:"true" format:"uri"`

@@ -63,8 +63,7 @@ func LinksAfter(ctx context.Context, all links.Links, next int, cursor func() st
 	})
 }
 
-// DataPage is a page of a list with its pagination beside it
-// (docs/semantics.md 1.10, style 3).
+// DataPage is a page of a list with its pagination beside it (docs/semantics.md 1.10, style 3).
 type DataPage[T any] struct {
 	Data       jsonstream.List[T]    `json:"data"`
 	Pagination server.PaginationInfo `json:"pagination"`
@@ -106,22 +105,19 @@ func NewDataList[T any](items jsonstream.List[T], paged *server.PaginationInfo) 
 }
 
 const (
-	// DefaultWindow is how far back a window reaches unless it says so, in seconds: 28
-	// days (docs/semantics.md 14.4).
+	// DefaultWindow is how far back a window reaches unless it says so, in seconds: 28 days (docs/semantics.md 14.4).
 	DefaultWindow = 28 * 24 * 3600
 	// MaxSeries is how many moments a series holds at most, the newest of them.
 	MaxSeries = 100_000
 )
 
-// WindowQuery bounds a query in time. It is exported because huma passes
-// over embedded types that are not.
+// WindowQuery bounds a query in time. It is exported because huma passes over embedded types that are not.
 type WindowQuery struct {
 	Start float64 `query:"start_ts" doc:"Unix seconds, included. 28 days before end_ts when left out."`
 	End   float64 `query:"end_ts" doc:"Unix seconds, included. Now when left out."`
 }
 
-// Window is a span between two times in Unix seconds, both included. One that ends
-// before it begins holds nothing.
+// Window is a span between two times in Unix seconds, both included. One that ends before it begins holds nothing.
 type Window struct{ From, To float64 }
 
 // WindowOf fills in what was left out of a query. It is rounded, as answers repeat it.

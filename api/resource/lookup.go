@@ -77,8 +77,7 @@ type NewFlowPath struct {
 	Flow string `path:"flow_name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$" doc:"Name of the flow."`
 }
 
-// NewTrailPath is the path of an operation that makes the flow and the trail when
-// there are none.
+// NewTrailPath is the path of an operation that makes the flow and the trail when there are none.
 type NewTrailPath struct {
 	NewFlowPath
 	Trail string `path:"trail_name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_.~]*$" doc:"Name of the trail."`
@@ -225,9 +224,8 @@ func EnvironmentNotFound(ctx context.Context, name string, err error) error {
 	return NotFound(err, "Environment named '%s' does not exist for organization '%s'", name, org.OrgName)
 }
 
-// LoadEnvironment reads the environment of a name, which may be a former one, or answers
-// in the contract's words: two commands, and up to three more for the members of a
-// logical one.
+// LoadEnvironment reads the environment of a name, which may be a former one, or answers in the contract's words: two
+// commands, and up to three more for the members of a logical one.
 func (b *Base) LoadEnvironment(ctx context.Context, name string) (evidence.Environment, error) {
 	ref, err := b.ResolveEnvironment(ctx, name)
 	if err != nil {

@@ -47,8 +47,7 @@ type RuleResolution struct {
 type ResolutionContext struct {
 	FlowName  string `json:"flow_name"`
 	TrailName string `json:"trail_name"`
-	// ArtifactStatus is the artifact's status in the trail, in rules on the compliance of
-	// trails.
+	// ArtifactStatus is the artifact's status in the trail, in rules on the compliance of trails.
 	ArtifactStatus  *evidence.Status `json:"artifact_status" nullable:"true"`
 	ForControl      string           `json:"for_control,omitempty"`
 	AttestationName string           `json:"attestation_name,omitempty" doc:"The attestation that is missing or not compliant."`
@@ -56,8 +55,7 @@ type ResolutionContext struct {
 	AttestationID   string           `json:"attestation_id,omitempty"`
 }
 
-// PolicyView shows how a policy evaluated artifacts. The rules of the policy are made once for
-// all artifacts.
+// PolicyView shows how a policy evaluated artifacts. The rules of the policy are made once for all artifacts.
 type PolicyView struct {
 	policy.Applied
 	rules []PolicyRule
@@ -119,9 +117,8 @@ func (v *PolicyView) showRule(number int, rule policy.RuleEvaluation, flows []po
 	return shown
 }
 
-// Failing adds to shown which resolutions keep an artifact from being compliant. flow limits them to
-// those about one flow, by its number; policy.NoFlow stands for all. It returns how many do not fit
-// in the list.
+// Failing adds to shown which resolutions keep an artifact from being compliant. flow limits them to those about one
+// flow, by its number; policy.NoFlow stands for all. It returns how many do not fit in the list.
 func (v *PolicyView) Failing(shown *[]RuleResolution, evaluation policy.Evaluation, flows []policy.Flow, flow int, list *ReasonList) (leftOut int) {
 	for number, rule := range evaluation {
 		_, _, attestation := v.Policy.Rule(number)

@@ -1,6 +1,5 @@
-// Package server is the HTTP interface: the shell that every request passes
-// (limits, identity, validation, errors, metrics), and what makes an operation of a
-// handler.
+// Package server is the HTTP interface: the shell that every request passes (limits, identity, validation, errors,
+// metrics), and what makes an operation of a handler.
 package server
 
 import (
@@ -39,8 +38,7 @@ const (
 	readTimeout = 64 * time.Second
 	// writeTimeout bounds the sending of an answer, large packages included.
 	writeTimeout = 10 * time.Minute
-	// idleTimeout outlasts the keep-alive of common proxies (60 s), so that the
-	// proxy closes first.
+	// idleTimeout outlasts the keep-alive of common proxies (60 s), so that the proxy closes first.
 	idleTimeout = 75 * time.Second
 	// headerLimit bounds the head of a request, in bytes.
 	headerLimit = 16 << 10
@@ -66,8 +64,7 @@ type Deps struct {
 	Checks []monitor.Check
 	// RequestTimeout bounds the work on a request; 0 means 30 s.
 	RequestTimeout time.Duration
-	// ShutdownTimeout is how long requests under way may still take once the context of
-	// Serve has ended; 0 means 15 s.
+	// ShutdownTimeout is how long requests under way may still take once the context of Serve has ended; 0 means 15 s.
 	ShutdownTimeout time.Duration
 	// MemoryBudget is how much memory the bodies and answers of all requests under way
 	// may take up, in bytes; 0 means memory.DefaultTotal.
@@ -108,8 +105,7 @@ func batchBytes(budget int64) int {
 	return int(min(max(budget/64, least), most))
 }
 
-// New makes a server of the operations of a table. It fails on faults of the table and on
-// settings it cannot work with.
+// New makes a server of the operations of a table. It fails on faults of the table and on settings it cannot work with.
 func New(deps Deps, table []Route) (*Server, error) {
 	addresses, err := links.New(deps.BaseURL)
 	if err != nil {
@@ -223,8 +219,7 @@ func jsonFormat() huma.Format {
 	}
 }
 
-// Serve serves on a listener, which it closes, until ctx ends, then lets the requests
-// under way finish.
+// Serve serves on a listener, which it closes, until ctx ends, then lets the requests under way finish.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	served := make(chan error, 1)
 	goroutine.Start(func() error {

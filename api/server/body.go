@@ -26,9 +26,8 @@ const (
 	minMultiple = 3
 )
 
-// readAll reads the rest of a body. More than limit is TooLarge, and stays unread. Unavailable
-// means that there is no memory for the body: before it is read if its length is announced, else
-// while it is read.
+// readAll reads the rest of a body. More than limit is TooLarge, and stays unread. Unavailable means that there is no
+// memory for the body: before it is read if its length is announced, else while it is read.
 func readAll(b *framing.Body, limit int64, m *memory.Account) ([]byte, error) {
 	if b == nil || b.Stream == nil {
 		return nil, nil

@@ -190,8 +190,7 @@ func showExample(content map[string]*huma.MediaType, example json.RawMessage) {
 	}
 }
 
-// showParts shows the parts of a form on their own as well: Swagger UI fills in
-// forms from the schemas of their parts.
+// showParts shows the parts of a form on their own as well: Swagger UI fills in forms from the schemas of their parts.
 func (s *Server) showParts(body *huma.RequestBody, example json.RawMessage) {
 	form, ok := body.Content["multipart/form-data"]
 	var parts map[string]json.RawMessage

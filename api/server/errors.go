@@ -29,9 +29,8 @@ const (
 	fileTooLargeMessage = "File size exceeds 10MB limit"
 )
 
-// problem is an error ready to be answered; its exported members are the body of
-// every error (docs/semantics.md 1.7). huma takes status and headers
-// from its methods.
+// problem is an error ready to be answered; its exported members are the body of every error (docs/semantics.md 1.7).
+// huma takes status and headers from its methods.
 type problem struct {
 	Message string            `json:"message" doc:"What went wrong, in a sentence."`
 	Errors  map[string]string `json:"errors,omitempty" doc:"Findings of a validation by their location."`

@@ -67,8 +67,7 @@ func (s *Server) beginAnswer(ctx context.Context, out any) error {
 	return nil
 }
 
-// answerWhole makes all of an answer, for clients of HTTP/1.0 who cannot be sent one of
-// unknown length.
+// answerWhole makes all of an answer, for clients of HTTP/1.0 who cannot be sent one of unknown length.
 func (r *Request) answerWhole(text *bytes.Buffer, reader io.Reader) error {
 	for {
 		n, err := io.CopyN(text, reader, int64(text.Len()))
@@ -86,8 +85,7 @@ func (r *Request) answerWhole(text *bytes.Buffer, reader io.Reader) error {
 	}
 }
 
-// EscapesHTML is a body in whose texts <, > and & are written as \u003c, \u003e and
-// \u0026, as clients know it.
+// EscapesHTML is a body in whose texts <, > and & are written as \u003c, \u003e and \u0026, as clients know it.
 type EscapesHTML interface{ EscapesHTML() }
 
 // StreamCost is what an answer takes up that is read batch by batch: a batch as it is

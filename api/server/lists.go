@@ -83,8 +83,7 @@ func PageOf(ctx context.Context, links links.Links, number, size int, total int6
 	return Page{number: number, size: size, total: total, address: links.Base + r.Path, query: r.query}
 }
 
-// OffsetOf is how many entries lie before a page. It stays within what a query
-// can skip, however great the number.
+// OffsetOf is how many entries lie before a page. It stays within what a query can skip, however great the number.
 func OffsetOf(number, size int) int {
 	const most = 1 << 40
 	if number < 1 || size < 1 {
@@ -199,8 +198,7 @@ func (p Page) Envelope() PageEnvelope {
 	return PageEnvelope{Links: links, Page: p.number, PerPage: p.size, TotalPages: p.count(), TotalCount: p.total}
 }
 
-// PaginationInfo is pagination by a member of its own
-// (docs/semantics.md 1.10, style 3).
+// PaginationInfo is pagination by a member of its own (docs/semantics.md 1.10, style 3).
 type PaginationInfo struct {
 	Total     int64 `json:"total"`
 	Page      int   `json:"page"`

@@ -55,8 +55,7 @@ func registerBudget(registerer prometheus.Registerer, budget *memory.Budget) {
 
 func (m *metrics) requestFinished(r *Request, status int, took time.Duration) {
 	m.inFlight.Dec()
-	// Requests without an operation share one label, so that clients cannot make
-	// series at will.
+	// Requests without an operation share one label, so that clients cannot make series at will.
 	route := r.route
 	if route == "" {
 		route = "none"

@@ -113,8 +113,7 @@ func newRequest(c *fiber.Ctx) *Request {
 	return r
 }
 
-// requestIDOf is the id of a request: the client's, unless it is unfit for logs or holds a
-// key, or else a new one.
+// requestIDOf is the id of a request: the client's, unless it is unfit for logs or holds a key, or else a new one.
 func requestIDOf(ctx context.Context, sent string) string {
 	if validRequestID(sent) && redact.Text(ctx, sent) == sent {
 		return sent
@@ -156,8 +155,7 @@ func setSecurityHeaders(header *fasthttp.ResponseHeader) {
 	}
 }
 
-// fail answers a request that cannot be read, so that it never reaches observe. It is
-// fiber's error handler.
+// fail answers a request that cannot be read, so that it never reaches observe. It is fiber's error handler.
 func (s *Server) fail(c *fiber.Ctx, err error) error {
 	s.reject(c.Context(), s.problemOf(c.UserContext(), err))
 	framing.LingerBriefly(c.Context().Conn())
@@ -169,10 +167,9 @@ const strangerTimeout = 10 * time.Second
 
 type bodyKey struct{}
 
-// guard refuses requests whose framing is doubtful or whose method is unknown, and
-// keeps the unread rest of a body from being read as the next request: a short rest is
-// read and dropped, for a longer one the connection is closed. It runs before fiber, so that it also
-// sees the answers that fiber makes itself.
+// guard refuses requests whose framing is doubtful or whose method is unknown, and keeps the unread rest of a body from
+// being read as the next request: a short rest is read and dropped, for a longer one the connection is closed. It runs
+// before fiber, so that it also sees the answers that fiber makes itself.
 func (s *Server) guard(methods []string, next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(ctx *fasthttp.RequestCtx) {
 		announced, err := framing.Check(&ctx.Request.Header)

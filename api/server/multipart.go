@@ -22,8 +22,7 @@ import (
 
 const (
 	formBrokenMessage = "The form is malformed or breaks off"
-	// formOverhead is what a form may hold beside its data and one file: headers,
-	// boundaries, unknown parts.
+	// formOverhead is what a form may hold beside its data and one file: headers, boundaries, unknown parts.
 	formOverhead = Mebibyte
 	// maxHeldInMemory is the greatest file that is held in memory until the data of its
 	// form are known, in bytes. Greater ones are held in a temporary file.
@@ -32,8 +31,7 @@ const (
 	maxSentFilename = 1024
 )
 
-// errNotBuffered answers a form whose early file finds no room in the folder for temporary
-// files.
+// errNotBuffered answers a form whose early file finds no room in the folder for temporary files.
 var errNotBuffered = evidence.Busy("The file could not be held, please try again.")
 
 // FormFile is a file of a form while it is on its way in. It must be read before
@@ -60,9 +58,8 @@ type Form[T any] struct {
 	spools []*spool.Spool
 }
 
-// Files hands the files of the form to take, one after the other, and returns its
-// error. Parts of other names are skipped, and so are those without a name and
-// content, which is how forms send no file.
+// Files hands the files of the form to take, one after the other, and returns its error. Parts of other names are
+// skipped, and so are those without a name and content, which is how forms send no file.
 func (f *Form[T]) Files(take func(FormFile) error) error {
 	for _, file := range f.held {
 		if err := take(file); err != nil {
@@ -182,8 +179,7 @@ func (f *Form[T]) hold(part *multipart.Part) error {
 	return nil
 }
 
-// close frees the files that are held. They were only read, so that an error loses
-// nothing.
+// close frees the files that are held. They were only read, so that an error loses nothing.
 func (f *Form[T]) close() {
 	for _, content := range f.spools {
 		_ = content.Close()
@@ -213,8 +209,7 @@ func WithForm[I, T, O any](part string, files []string, handler func(context.Con
 	}
 }
 
-// formBody describes a form, by a component that is named for its operation
-// (docs/semantics.md 1.6).
+// formBody describes a form, by a component that is named for its operation (docs/semantics.md 1.6).
 func (s *Server) formBody(route Route, part string, files []string, schema *huma.Schema) *huma.RequestBody {
 	whole := &huma.Schema{Type: huma.TypeObject, Required: []string{part}, Properties: map[string]*huma.Schema{part: schema}}
 	for _, field := range files {
@@ -252,8 +247,7 @@ func newForm[T any](r *Request, name string, files []string) (*Form[T], error) {
 	return f, nil
 }
 
-// readData reads the form up to the end of its JSON part, and holds the files before
-// it.
+// readData reads the form up to the end of its JSON part, and holds the files before it.
 func (f *Form[T]) readData(v *validation.Validator, schema *huma.Schema, found validation.Findings) error {
 	if f.parts == nil {
 		found.Add(f.name, validation.MissingText, nil)

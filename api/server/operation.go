@@ -198,8 +198,7 @@ func (r Route) security() []map[string][]string {
 	}
 }
 
-// describeAnswers documents the other statuses of success, which have the same
-// body as the first, and the errors.
+// describeAnswers documents the other statuses of success, which have the same body as the first, and the errors.
 func (s *Server) describeAnswers(op *huma.Operation, route Route) {
 	statuses := route.statuses()
 	for _, status := range statuses[1:] {

@@ -44,8 +44,7 @@ func (c *requestContext) Unwrap() huma.Context { return c.humaContext }
 // Param returns a path parameter, unescaped once.
 func (c *requestContext) Param(name string) string { return c.path[name] }
 
-// Query returns a query parameter. For lists huma only looks whether it is
-// empty and takes the values from URL.
+// Query returns a query parameter. For lists huma only looks whether it is empty and takes the values from URL.
 func (c *requestContext) Query(name string) string {
 	values := c.query[name]
 	switch len(values) {
@@ -153,8 +152,7 @@ func canonical(value any) string {
 	}
 }
 
-// checkQueryText refuses query parameters that are not UTF-8, also those that the
-// operation does not know.
+// checkQueryText refuses query parameters that are not UTF-8, also those that the operation does not know.
 func checkQueryText(parameters []*huma.Param, r *Request) {
 	for name, values := range r.query {
 		list := slices.ContainsFunc(parameters, func(p *huma.Param) bool { return isList(p) && p.Name == name })
@@ -171,8 +169,7 @@ func checkQueryText(parameters []*huma.Param, r *Request) {
 	}
 }
 
-// unescape undoes the escapes of the path segment that holds a parameter, once: names
-// may hold `%23` and `%2F`.
+// unescape undoes the escapes of the path segment that holds a parameter, once: names may hold `%23` and `%2F`.
 func unescape(name, segment string) (string, error) {
 	value, err := url.PathUnescape(segment)
 	if err != nil {

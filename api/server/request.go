@@ -87,8 +87,7 @@ func RequestID(ctx context.Context) string { return RequestOf(ctx).id }
 // that are no operations. Operations report these findings with all others.
 func QueryError(ctx context.Context) error { return validation.Invalid(RequestOf(ctx).findings) }
 
-// QueryHas reports whether a query parameter was sent, be it empty: huma itself
-// takes an empty one for absent.
+// QueryHas reports whether a query parameter was sent, be it empty: huma itself takes an empty one for absent.
 func QueryHas(ctx context.Context, name string) bool {
 	_, ok := RequestOf(ctx).query[name]
 	return ok

@@ -14,8 +14,7 @@ import (
 	"attestry/evidence"
 )
 
-// Route is one operation: what it is called, who may call it, and what serves
-// it.
+// Route is one operation: what it is called, who may call it, and what serves it.
 type Route struct {
 	Method string
 	// Path is relative to /api/v2, with parameters in braces. The parameter
@@ -28,16 +27,14 @@ type Route struct {
 	access.Rule
 	// Public operations need no key.
 	Public bool
-	// Signed operations are public ones that need a signature of the body instead: see
-	// WithSignedBody.
+	// Signed operations are public ones that need a signature of the body instead: see WithSignedBody.
 	Signed     bool
 	Deprecated bool
 	// BodyLimit is in bytes; 0 means 1 MiB.
 	BodyLimit int64
 	// Statuses are the statuses of success, the usual one first; none means 200.
 	Statuses []int
-	// BasicToo declares Basic authentication beside bearer in the document; both
-	// are accepted everywhere.
+	// BasicToo declares Basic authentication beside bearer in the document; both are accepted everywhere.
 	BasicToo bool
 	// Serve is what Handle, WithBody or WithForm make of a handler.
 	Serve Binder
@@ -143,8 +140,7 @@ func (r Route) check() error {
 	return nil
 }
 
-// inOrder sorts routes so that static segments come before parameters, as the
-// router takes the first that matches.
+// inOrder sorts routes so that static segments come before parameters, as the router takes the first that matches.
 func inOrder(table []Route) []Route {
 	return slices.SortedStableFunc(slices.Values(table), func(a, b Route) int {
 		return slices.CompareFunc(strings.Split(a.Path, "/"), strings.Split(b.Path, "/"), compareSegments)

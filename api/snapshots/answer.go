@@ -14,8 +14,7 @@ import (
 	"attestry/links"
 )
 
-// GetSnapshotResponse is a snapshot as answers show it
-// (docs/semantics.md 11.2).
+// GetSnapshotResponse is a snapshot as answers show it (docs/semantics.md 11.2).
 type GetSnapshotResponse struct {
 	Index                   int64                             `json:"index"`
 	IsLatest                bool                              `json:"is_latest"`
@@ -164,11 +163,9 @@ func showPods(pods map[string]snapshot.Pod) map[string]SnapshotPod {
 // ArtifactContext is what reports of one type of environment say about an artifact's
 // youngest instance (docs/semantics.md 10.2). At most one member is set.
 type ArtifactContext struct {
-	// ECS is shown everywhere, null elsewhere than in ECS environments
-	// (docs/semantics.md 10.2).
+	// ECS is shown everywhere, null elsewhere than in ECS environments (docs/semantics.md 10.2).
 	ECS resource.OrNull[ECSContext] `json:"ecs_context"`
-	// The contract has no names for the other contexts; they are shown where they
-	// apply.
+	// The contract has no names for the other contexts; they are shown where they apply.
 	AzureApps *AzureAppsContext `json:"azure_apps_context,omitempty"`
 	CloudRun  *CloudRunContext  `json:"cloud_run_context,omitempty"`
 }
@@ -179,8 +176,7 @@ type ECSContext snapshot.ECSContext
 // AzureAppsContext is the app that an artifact runs as.
 type AzureAppsContext snapshot.AzureContext
 
-// CloudRunContext is the revision of a service, or the job, that an artifact runs
-// as.
+// CloudRunContext is the revision of a service, or the job, that an artifact runs as.
 type CloudRunContext snapshot.CloudRunContext
 
 // showContext shows the stored context of an artifact.
@@ -194,8 +190,7 @@ func showContext(a *snapshot.Artifact) ArtifactContext {
 	}
 }
 
-// SnapshotArtifactFlow is the newest record of a snapshot's artifact in a flow
-// (docs/semantics.md 11.3).
+// SnapshotArtifactFlow is the newest record of a snapshot's artifact in a flow (docs/semantics.md 11.3).
 type SnapshotArtifactFlow struct {
 	FlowName                    string                                  `json:"flow_name"`
 	TrailName                   string                                  `json:"trail_name"`
@@ -340,8 +335,7 @@ func (v *snapshotView) showApplied(artifacts []snapshot.Artifact) []AppliedPolic
 // maxReasons bounds what a snapshot says about why artifacts are compliant or not, in bytes.
 const maxReasons = 64 << 20
 
-// artifactsAtOnce is how many artifacts are looked at for those that fail a policy, before
-// these are sent.
+// artifactsAtOnce is how many artifacts are looked at for those that fail a policy, before these are sent.
 const artifactsAtOnce = 1000
 
 // failingArtifacts lists the artifacts that fail the policy of a number, as they are sent: there

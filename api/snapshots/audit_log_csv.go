@@ -16,9 +16,8 @@ import (
 // noProvenance is the name that selects artifacts which were reported to no flow.
 const noProvenance = "no provenance"
 
-// auditColumns are the members of GetEnvironmentEventResponse, flattened
-// (docs/semantics.md 13.2). reported_at is there twice: as in the event, and as a
-// date that people and spreadsheets read.
+// auditColumns are the members of GetEnvironmentEventResponse, flattened (docs/semantics.md 13.2). reported_at is there
+// twice: as in the event, and as a date that people and spreadsheets read.
 var auditColumns = []string{
 	"environment_name", "snapshot_index", "artifact_name", "sha256", "description", "reported_at", "reported_at_utc",
 	"pipeline", "flows", "artifact_compliance", "snapshot_compliance", "type", "code_diff",
@@ -64,12 +63,10 @@ func (h *handlers) getAuditLog(ctx context.Context, in *auditLogInput) (*server.
 	})
 }
 
-// auditFilter is what an audit log is narrowed down to; a filter that is nil lets all
-// events pass.
+// auditFilter is what an audit log is narrowed down to; a filter that is nil lets all events pass.
 type auditFilter struct {
 	kinds, repos []string
-	// flows are ids, flowNames the names in the query: those of archived flows resolve
-	// to no id, but are in the log.
+	// flows are ids, flowNames the names in the query: those of archived flows resolve to no id, but are in the log.
 	flows, flowNames []string
 	// unknown lets events pass whose artifact was reported to no flow.
 	unknown bool

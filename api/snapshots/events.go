@@ -29,8 +29,7 @@ type listEventsInput struct {
 	End     string  `query:"end" doc:"Like start." default:"NOW"`
 }
 
-// GetEnvironmentEventResponse is an entry of an environment's log
-// (docs/semantics.md 13.1).
+// GetEnvironmentEventResponse is an entry of an environment's log (docs/semantics.md 13.1).
 type GetEnvironmentEventResponse struct {
 	EnvironmentName    string      `json:"environment_name"`
 	SnapshotIndex      int64       `json:"snapshot_index"`
@@ -128,8 +127,7 @@ func (h *handlers) listEvents(ctx context.Context, in *listEventsInput) (*listEv
 	return &listEventsAnswer{PageHeaders: server.PageOf(ctx, h.Links, in.Page, in.PerPage, total).Headers(), Body: shown}, err
 }
 
-// repoIDs resolves names of repositories: one command. An empty name
-// is unknown too.
+// repoIDs resolves names of repositories: one command. An empty name is unknown too.
 func (h *handlers) repoIDs(ctx context.Context, names []string, provider string) ([]string, error) {
 	org := server.Access(ctx)
 	names = resource.SortUnique(names)
@@ -249,8 +247,7 @@ func (h *handlers) eventLogNamed(ctx context.Context, name string) (*eventLog, e
 	}, err
 }
 
-// limitRange narrows a log down to what lies between two ends. Times in the wrong order have
-// nothing between them.
+// limitRange narrows a log down to what lies between two ends. Times in the wrong order have nothing between them.
 func (h *handlers) limitRange(ctx context.Context, log *eventLog, start, end timeline.Moment) error {
 	if start.IsBeginning() && end.IsEnd() {
 		return nil

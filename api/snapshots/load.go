@@ -22,8 +22,7 @@ type loadedSnapshot struct {
 	Changes []snapshot.Change
 }
 
-// timeline is what snapshot expressions are resolved against, once the reports under
-// way have been waited for.
+// timeline is what snapshot expressions are resolved against, once the reports under way have been waited for.
 func (h *handlers) timeline(ctx context.Context, environment evidence.Environment) (*timeline.Timeline, error) {
 	if err := h.catchUp(ctx, &environment); err != nil {
 		return nil, err
@@ -32,8 +31,7 @@ func (h *handlers) timeline(ctx context.Context, environment evidence.Environmen
 	return h.timelineUntil(ctx, environment, latest), err
 }
 
-// timelineUntil is that of a physical environment whose last snapshot has the number
-// latest; 0 when there is none.
+// timelineUntil is that of a physical environment whose last snapshot has the number latest; 0 when there is none.
 func (h *handlers) timelineUntil(ctx context.Context, environment evidence.Environment, latest int64) *timeline.Timeline {
 	return &timeline.Timeline{
 		Org: server.Access(ctx).OrgName, Environment: environment.Name, Latest: latest, Now: h.Clock(),
@@ -83,8 +81,7 @@ func (h *handlers) loadSnapshot(ctx context.Context, environment evidence.Enviro
 	return loaded, err
 }
 
-// catchUp waits for the reports under way to an environment, and adds to a logical one
-// the snapshots that are missing.
+// catchUp waits for the reports under way to an environment, and adds to a logical one the snapshots that are missing.
 func (h *handlers) catchUp(ctx context.Context, environment *evidence.Environment) error {
 	if environment.Logical() {
 		return h.Logical.CatchUp(ctx, environment)
@@ -92,9 +89,8 @@ func (h *handlers) catchUp(ctx context.Context, environment *evidence.Environmen
 	return h.Intake.CatchUp(ctx, environment.ID, resource.CatchUpSpan)
 }
 
-// loadMembers adds what runs by a snapshot of a logical environment, and what has
-// changed against the one before: three commands, and one for each level of the
-// highest of all members' trees.
+// loadMembers adds what runs by a snapshot of a logical environment, and what has changed against the one before: three
+// commands, and one for each level of the highest of all members' trees.
 func (h *handlers) loadMembers(ctx context.Context, loaded *loadedSnapshot) error {
 	shown := []snapshot.Snapshot{loaded.Snapshot}
 	before, err := h.Snapshots.GetMany(ctx, loaded.Environment, []int64{loaded.Number - 1})

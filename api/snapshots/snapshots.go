@@ -12,8 +12,7 @@ import (
 	"attestry/evidence/timeline"
 )
 
-// snapshotsPerRead is how many snapshots are held while a list is sent, since the
-// contract sets no limit to its pages.
+// snapshotsPerRead is how many snapshots are held while a list is sent, since the contract sets no limit to its pages.
 const snapshotsPerRead = 100
 
 type listSnapshotsInput struct {
@@ -24,8 +23,7 @@ type listSnapshotsInput struct {
 	Reverse  bool   `query:"reverse" default:"false"`
 }
 
-// GetSnapshotListItem is an entry of the list of snapshots
-// (docs/semantics.md 11.6).
+// GetSnapshotListItem is an entry of the list of snapshots (docs/semantics.md 11.6).
 type GetSnapshotListItem struct {
 	Index     int64   `json:"index"`
 	From      float64 `json:"from"`
@@ -36,8 +34,7 @@ type GetSnapshotListItem struct {
 	State *bool `json:"state" nullable:"true" doc:"The verdict on all that ran; null if it is unknown."`
 }
 
-// listSnapshots lists snapshots, newest first. Their numbers have no gaps, so a
-// page is looked up by id.
+// listSnapshots lists snapshots, newest first. Their numbers have no gaps, so a page is looked up by id.
 func (h *handlers) listSnapshots(ctx context.Context, in *listSnapshotsInput, environment evidence.Environment) (*server.Answer[jsonstream.List[GetSnapshotListItem]], error) {
 	timeline, err := h.timeline(ctx, environment)
 	if err != nil {
@@ -89,8 +86,7 @@ func (h *handlers) listItems(found []snapshot.Snapshot, last int64) []GetSnapsho
 	return items
 }
 
-// pageWithin cuts one page out of the numbers from first to last: from the end,
-// or from the beginning in reverse.
+// pageWithin cuts one page out of the numbers from first to last: from the end, or from the beginning in reverse.
 func pageWithin(first, last int64, page, perPage int, reverse bool) (int64, int64) {
 	// A page larger than the whole is the whole.
 	size := min(int64(perPage), max(last-first+1, 1))

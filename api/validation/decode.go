@@ -163,9 +163,8 @@ const (
 	semicolonText   = "Input should be a valid string, with ';' sent as %3B"
 )
 
-// ParseQuery returns the parameters of a query. One that cannot be read is a finding: it
-// must not be taken for one that was not sent. That includes a `;`, which some parsers
-// take for the end of a parameter.
+// ParseQuery returns the parameters of a query. One that cannot be read is a finding: it must not be taken for one that
+// was not sent. That includes a `;`, which some parsers take for the end of a parameter.
 func ParseQuery(raw string, found Findings) url.Values {
 	query := url.Values{}
 	for pair := range strings.SplitSeq(raw, "&") {

@@ -14,8 +14,7 @@ import (
 // MaxShown is how many characters of a wrong value an answer shows.
 const MaxShown = 200
 
-// showInput shows a value as pydantic does: strings bare, everything within
-// lists and dictionaries as Python writes it.
+// showInput shows a value as pydantic does: strings bare, everything within lists and dictionaries as Python writes it.
 func showInput(value any) string {
 	if text, ok := value.(string); ok {
 		return Cut(text)
@@ -25,8 +24,7 @@ func showInput(value any) string {
 	return Cut(b.String())
 }
 
-// writeRepr writes value as Python would, and stops soon after maxShown
-// characters are full.
+// writeRepr writes value as Python would, and stops soon after maxShown characters are full.
 func writeRepr(b *strings.Builder, value any) {
 	if b.Len() > utf8.UTFMax*MaxShown {
 		return

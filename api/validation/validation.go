@@ -25,16 +25,14 @@ const (
 	MaxFindings = 1000
 	// TypeNull is the JSON Schema type of null.
 	TypeNull = "null"
-	// ChoicesText is the extension of the schema of an enum whose values findings name in
-	// words of their own.
+	// ChoicesText is the extension of the schema of an enum whose values findings name in words of their own.
 	ChoicesText = "x-choices"
 	// PatternProperties is the extension of a schema that holds the schemas of
 	// members by a pattern of their names, as a map[string]*huma.Schema.
 	PatternProperties = "patternProperties"
 )
 
-// Findings holds validation texts by location, worded as clients know
-// them (docs/semantics.md 1.8).
+// Findings holds validation texts by location, worded as clients know them (docs/semantics.md 1.8).
 type Findings map[string]string
 
 // Add notes what is wrong with the input at a location; "" is the whole body.
@@ -68,9 +66,8 @@ type Validator struct {
 // NewValidator makes a validator of the schemas of a registry.
 func NewValidator(registry huma.Registry) *Validator { return &Validator{registry: registry} }
 
-// Check reports what is wrong with value, which is at the given location, and
-// returns it coerced. Values are those of encoding/json with numbers as
-// json.Number, or coerced already, as another branch of a union leaves its members.
+// Check reports what is wrong with value, which is at the given location, and returns it coerced. Values are those of
+// encoding/json with numbers as json.Number, or coerced already, as another branch of a union leaves its members.
 func (v *Validator) Check(s *huma.Schema, value any, at string, found Findings) any {
 	for s.Ref != "" {
 		s = v.registry.SchemaFromRef(s.Ref)
@@ -315,8 +312,7 @@ func TooLongText(most int) string {
 // UnreadableText is the finding on text that is not UTF-8.
 const UnreadableText = "Input should be a valid string, unable to parse raw data as a unicode string"
 
-// PlainText reports whether text is valid UTF-8 without NUL, which no engine keeps in
-// a name or an index.
+// PlainText reports whether text is valid UTF-8 without NUL, which no engine keeps in a name or an index.
 func PlainText(text string) bool { return utf8.ValidString(text) && strings.IndexByte(text, 0) < 0 }
 
 // PlainTextFormat is the format of names, descriptions, values of tags and reasons, which people write and

@@ -35,8 +35,7 @@ type artifactPage struct {
 	Artifact pipelines.ArtifactResponse
 	// Attested are its attestations in its trail.
 	Attested section
-	// Verdicts are those of where it runs, of the first maxPlaces. Unasked are more places, without
-	// verdicts.
+	// Verdicts are those of where it runs, of the first maxPlaces. Unasked are more places, without verdicts.
 	Verdicts []verdict
 	Unasked  []pipelines.ArtifactPlace
 	// MoreUnasked, MoreExited and MoreHistory are how many entries are left out.

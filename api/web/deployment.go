@@ -86,8 +86,7 @@ func (s *Site) showDeployments(p *page) error {
 	return p.Render("deployments", "Deployments", &shown)
 }
 
-// deploymentsBetween asks for the newest deployments between two times, to one environment if the page
-// is of one.
+// deploymentsBetween asks for the newest deployments between two times, to one environment if the page is of one.
 func (p *page) deploymentsBetween(from, to float64, most int) string {
 	query := url.Values{"start_ts": {fixed(from)}, "end_ts": {fixed(to)}, "per_page": {strconv.Itoa(most)}}
 	if environment := p.C.Query("environment"); environment != "" {

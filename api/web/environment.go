@@ -152,8 +152,7 @@ const (
 	// sparklineSpan is how far back a sparkline reaches, and sparklineInterval how the API calls that.
 	sparklineSpan     = 30 * 24 * time.Hour
 	sparklineInterval = "@{30.days.ago}..NOW"
-	// maxSparkline is how many snapshots a sparkline shows, the newest of them. The API reads 100 of them
-	// at a time.
+	// maxSparkline is how many snapshots a sparkline shows, the newest of them. The API reads 100 of them at a time.
 	maxSparkline = 1000
 )
 

@@ -12,8 +12,7 @@ import (
 )
 
 const (
-	// maxFile and maxColumn are how long a policy's file is shown, alone and beside another one, in
-	// bytes of the page.
+	// maxFile and maxColumn are how long a policy's file is shown, alone and beside another one, in bytes of the page.
 	maxFile   = 64 << 10
 	maxColumn = 32 << 10
 	// maxUsers is how many environments are named that use a policy.

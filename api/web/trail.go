@@ -95,8 +95,7 @@ type trailPage struct {
 	Trail     trail
 	Own       section
 	Artifacts []artifactStatus
-	// Number is how many artifacts there are. Older and Newer are the addresses of those that are not
-	// on the page.
+	// Number is how many artifacts there are. Older and Newer are the addresses of those that are not on the page.
 	Number       int
 	Older, Newer string
 	// Wrong are the first entries that fail or are missing, of WrongTotal.

@@ -30,8 +30,7 @@ type launchDarklyInput struct {
 	hook      identity.Hook // once the signature is verified
 }
 
-// LaunchDarklyWebhookInput is an entry of LaunchDarkly's audit log. Members beyond those that
-// are named here are kept.
+// LaunchDarklyWebhookInput is an entry of LaunchDarkly's audit log. Members beyond those that are named here are kept.
 type LaunchDarklyWebhookInput struct {
 	_           struct{}           `json:"-" additionalProperties:"true"`
 	Kind        string             `json:"kind" doc:"What was changed; only a flag is recorded."`
@@ -59,9 +58,8 @@ func (h *handlers) verifyLaunchDarkly(ctx context.Context, in *launchDarklyInput
 	return err
 }
 
-// recordFlag begins or changes the trail of a flag in the flow of each environment in which
-// the flag was changed. What is about something else is accepted and not recorded, as it
-// cannot be kept from being sent.
+// recordFlag begins or changes the trail of a flag in the flow of each environment in which the flag was changed. What
+// is about something else is accepted and not recorded, as it cannot be kept from being sent.
 func (h *handlers) recordFlag(ctx context.Context, in *launchDarklyInput, body *LaunchDarklyWebhookInput) (*server.TextAnswer, error) {
 	flows, trail, err := body.target()
 	if err != nil {
@@ -118,9 +116,8 @@ func (in *LaunchDarklyWebhookInput) target() (flows []string, trail string, err 
 	return flows, trail, validation.Invalid(found)
 }
 
-// resourceParts reads a resource of LaunchDarkly, such as
-// proj/default;tag:env/production:flag/new-checkout, by the kinds of its parts and without
-// their tags. A name with a wildcard is left out.
+// resourceParts reads a resource of LaunchDarkly, such as proj/default;tag:env/production:flag/new-checkout, by the
+// kinds of its parts and without their tags. A name with a wildcard is left out.
 func resourceParts(resource string) map[string]string {
 	parts := map[string]string{}
 	for part := range strings.SplitSeq(resource, ":") {

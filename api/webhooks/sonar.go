@@ -37,8 +37,7 @@ type sonarInput struct {
 	hook      identity.Hook // once the signature is verified
 }
 
-// SonarWebhookInput is an analysis as SonarQube sends it. Members beyond those that are
-// named here are kept.
+// SonarWebhookInput is an analysis as SonarQube sends it. Members beyond those that are named here are kept.
 type SonarWebhookInput struct {
 	_           struct{}            `json:"-" additionalProperties:"true"`
 	Revision    *string             `json:"revision,omitempty" nullable:"true" doc:"The commit that was analysed."`

@@ -35,10 +35,9 @@ type Limits struct {
 	CPU time.Duration
 }
 
-// productionLimits bound what users define. An honest rule that copies a list or an
-// object once for each entry of the largest payload allocates 1 to 3 GiB; what
-// allocates without end reaches the limit within seconds. The CPU time is less than a
-// request has, so that what takes too long is refused, not to be tried again.
+// productionLimits bound what users define. An honest rule that copies a list or an object once for each entry of the
+// largest payload allocates 1 to 3 GiB; what allocates without end reaches the limit within seconds. The CPU time is
+// less than a request has, so that what takes too long is refused, not to be tried again.
 var productionLimits = Limits{Bytes: 4 << 30, Memory: 128 << 20, CPU: 20 * time.Second}
 
 // apply sets what bounds the process as a whole.

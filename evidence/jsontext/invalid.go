@@ -17,9 +17,8 @@ import (
 // escapedUnit is the length of an escaped UTF-16 code unit in JSON, such as \u00e9.
 const escapedUnit = 6
 
-// Invalid returns the offset of the first part of JSON that is not Unicode text, or -1: a
-// byte that is not UTF-8, or half a surrogate pair, such as \ud800. It checks no other
-// syntax.
+// Invalid returns the offset of the first part of JSON that is not Unicode text, or -1: a byte that is not UTF-8, or
+// half a surrogate pair, such as \ud800. It checks no other syntax.
 func Invalid(data []byte) int {
 	if utf8.Valid(data) && !bytes.Contains(data, []byte(`\u`)) {
 		return -1

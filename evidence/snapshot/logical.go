@@ -86,10 +86,9 @@ func (s *Snapshot) EventsOfMember(events []Event) []Event {
 	return copies
 }
 
-// Union unites what runs in the members of a logical environment: one artifact per
-// fingerprint, its instances added up (docs/semantics.md 12.2). What else it has
-// is that of the first member in which it runs; its verdict is the worst. The
-// lists, one per member, and the result are sorted by fingerprint.
+// Union unites what runs in the members of a logical environment: one artifact per fingerprint, its instances added up
+// (docs/semantics.md 12.2). What else it has is that of the first member in which it runs; its verdict is the worst.
+// The lists, one per member, and the result are sorted by fingerprint.
 func Union(members [][]Artifact) []Artifact {
 	united := map[string]*Artifact{}
 	for _, artifacts := range members {

@@ -30,9 +30,8 @@ type Finding struct {
 	Text     string
 }
 
-// Error words the findings as clients know them (docs/semantics.md 1.8): a count,
-// then each finding with its location. The count is in the plural, as clients look for
-// "validation errors for Template". Some formats name columns.
+// Error words the findings as clients know them (docs/semantics.md 1.8): a count, then each finding with its location.
+// The count is in the plural, as clients look for "validation errors for Template". Some formats name columns.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d validation errors for %s", e.Count, e.Format.Name)

@@ -1,7 +1,6 @@
-// Command bench measures the service over real connections of the loopback device, and
-// in the same run a baseline: a bare fiber handler that only reads and decodes the same
-// requests. Absolute figures depend on the machine; the ratio of the two depends on the
-// service.
+// Command bench measures the service over real connections of the loopback device, and in the same run a baseline: a
+// bare fiber handler that only reads and decodes the same requests. Absolute figures depend on the machine; the ratio
+// of the two depends on the service.
 //
 //	go run ./scripts/bench
 //	go run ./scripts/bench --rows 'report changed' --seconds 10 --redis redis://127.0.0.1:6379/0

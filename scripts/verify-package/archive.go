@@ -84,8 +84,7 @@ func isSparse(header *tar.Header) bool {
 	return false
 }
 
-// maxPadding is how many bytes of zeros may follow the end of an archive: tar fills its last record of
-// 20 blocks.
+// maxPadding is how many bytes of zeros may follow the end of an archive: tar fills its last record of 20 blocks.
 const maxPadding = 20 * 512
 
 var errFollowed = errors.New("something follows the end of the archive")

@@ -1,5 +1,4 @@
-// Package environments keeps environments and what was reported of them: reports,
-// snapshots, events and deployments.
+// Package environments keeps environments and what was reported of them: reports, snapshots, events and deployments.
 package environments
 
 import "attestry/storage"

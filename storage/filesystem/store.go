@@ -1,5 +1,4 @@
-// Package filesystem keeps objects as files below one directory: the embedded
-// engine of storage.Objects.
+// Package filesystem keeps objects as files below one directory: the embedded engine of storage.Objects.
 package filesystem
 
 import (

@@ -5,11 +5,10 @@
 // they are answered. Reads see the state behind the last batch that was synced: every
 // acknowledged write, and none that a loss of power could undo.
 //
-// While the disk is full, or the operating system refuses to write for another reason,
-// writes are answered with a storage.ErrWriteRefused at once, and reads go on. What Pebble
-// was writing is tried again, without a restart. A write that waits for that is answered
-// with the error, but may still be done later. If a sync fails, or Pebble cannot tell what
-// is in its files, writes are refused until Attestry is restarted; reads still go on.
+// While the disk is full, or the operating system refuses to write for another reason, writes are answered with a
+// storage.ErrWriteRefused at once, and reads go on. What Pebble was writing is tried again, without a restart. A write
+// that waits for that is answered with the error, but may still be done later. If a sync fails, or Pebble cannot tell
+// what is in its files, writes are refused until Attestry is restarted; reads still go on.
 package pebble
 
 import (

@@ -15,11 +15,10 @@ var errFrozen = errors.New("nothing is written any more, as an earlier write fai
 
 // filesystem keeps the process alive when the files of the database cannot be written to.
 //
-// What the operating system refuses is tried again until it succeeds, and meanwhile health
-// refuses writes. A sync is never tried again, as the kernel may have dropped the data. It
-// is a failure for good, and so is any other error: Pebble would end the process to find
-// out, by reading its files, what was written. Instead all files are left as they are, and
-// Pebble goes on reading.
+// What the operating system refuses is tried again until it succeeds, and meanwhile health refuses writes. A sync is
+// never tried again, as the kernel may have dropped the data. It is a failure for good, and so is any other error:
+// Pebble would end the process to find out, by reading its files, what was written. Instead all files are left as they
+// are, and Pebble goes on reading.
 //
 // Pebble panics on errors of its write-ahead log and of its folder, with locks held. It
 // does not see them: the operations report success, and who commits asks health.

@@ -17,8 +17,7 @@ import (
 //
 //	revision 8 bytes | place of the body 1 | size of the body 4 | size of the fields 4 | fields
 //
-// A field is the length of its name, the name, the kind and the content. Integers are
-// big-endian.
+// A field is the length of its name, the name, the kind and the content. Integers are big-endian.
 const (
 	placeAt    = 8
 	bodySizeAt = 9

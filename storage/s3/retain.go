@@ -105,8 +105,7 @@ func (s *Store) Retain(ctx context.Context, key string, until time.Time) error {
 		return nil
 	}
 	if now, lockErr := s.lockOf(ctx, key, ""); lockErr == nil && !until.After(now.Until) {
-		// Meanwhile another process has set a later moment, which the server did not
-		// let us shorten.
+		// Meanwhile another process has set a later moment, which the server did not let us shorten.
 		return nil
 	}
 	return explainWrite(fmt.Errorf("retain object %s: %w", key, asOutage(ctx, translate(err))))

@@ -152,8 +152,7 @@ func (t *Tenancy) RemoveUser(ctx context.Context, name string, by identity.Actor
 	if err != nil {
 		return err
 	}
-	// What follows is repeated for a user who was removed before: the process may have ended
-	// in between.
+	// What follows is repeated for a user who was removed before: the process may have ended in between.
 	return errors.Join(t.revokeAll(ctx, userKeys(user), by), t.endMemberships(ctx, user, by))
 }
 

@@ -22,8 +22,7 @@ type archive struct {
 	members []audit.Member
 }
 
-// newArchive begins an archive. The lowest compression is enough for members that mostly are
-// archives themselves.
+// newArchive begins an archive. The lowest compression is enough for members that mostly are archives themselves.
 func newArchive(w io.Writer) *archive {
 	compressed, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // there is such a level
 	return &archive{gzip: compressed, tar: tar.NewWriter(compressed)}

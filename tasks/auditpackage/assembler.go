@@ -51,9 +51,8 @@ func NewAssembler(store *app.Store, options Options) *Assembler {
 	return &Assembler{store: store, Options: options}
 }
 
-// Assemble makes an attempt to assemble the package that is asked for, by the id of its assembly.
-// It does nothing if none is, or if another worker is at it. Requests that came while it worked are
-// answered by another attempt.
+// Assemble makes an attempt to assemble the package that is asked for, by the id of its assembly. It does nothing if
+// none is, or if another worker is at it. Requests that came while it worked are answered by another attempt.
 func (a *Assembler) Assemble(ctx context.Context, id string) error {
 	for {
 		request, err := a.attempt(ctx, id)

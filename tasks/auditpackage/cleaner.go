@@ -15,8 +15,7 @@ import (
 const (
 	// CleanInterval is how often Clean is to be called.
 	CleanInterval = 10 * time.Minute
-	// keepReplaced is how long a package is kept that another one has replaced: somebody may still
-	// be downloading it.
+	// keepReplaced is how long a package is kept that another one has replaced: somebody may still be downloading it.
 	keepReplaced = time.Hour
 	// cleanAgain is how much later the deletion of what cannot be deleted is tried again.
 	cleanAgain = 24 * time.Hour

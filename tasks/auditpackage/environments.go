@@ -28,9 +28,8 @@ type judged struct {
 	ids, snapshots, allowances []string
 }
 
-// judge evaluates the artifacts of a package by the policies of the environments in which they run,
-// by what is known now, as an assert does. What is known of them in trails of the package follows
-// from the facts in the package.
+// judge evaluates the artifacts of a package by the policies of the environments in which they run, by what is known
+// now, as an assert does. What is known of them in trails of the package follows from the facts in the package.
 func judge(ctx context.Context, store *app.Store, link links.Links, f *facts) (*judged, error) {
 	entries, err := runningOf(ctx, store, f.org, f.fingerprints())
 	if err != nil || len(entries) == 0 {

@@ -13,8 +13,7 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// facts are what a package is assembled from, without the attestations themselves, which are read
-// one after the other.
+// facts are what a package is assembled from, without the attestations themselves, which are read one after the other.
 type facts struct {
 	of     audit.Subject
 	org    string // id
@@ -51,8 +50,7 @@ func loadFacts(ctx context.Context, store *app.Store, assembly *audit.Assembly) 
 	return f, nil
 }
 
-// loadTrails reads the trail of the package, or those that its artifact was reported to, with their
-// events.
+// loadTrails reads the trail of the package, or those that its artifact was reported to, with their events.
 func (f *facts) loadTrails(ctx context.Context, store *app.Store, assembly *audit.Assembly) error {
 	var err error
 	if f.trails, f.omittedTrails, err = trailsOf(ctx, store, assembly); err != nil {
@@ -146,8 +144,7 @@ func (f *facts) loadRecords(ctx context.Context, store *app.Store, assembly *aud
 	return nil
 }
 
-// limitToArtifact leaves the reports of an artifact, what was attested of it, and what was attested
-// of its trails.
+// limitToArtifact leaves the reports of an artifact, what was attested of it, and what was attested of its trails.
 func (f *facts) limitToArtifact(fingerprint string) {
 	f.records = slices.DeleteFunc(f.records, func(r evidence.ArtifactRecord) bool { return r.Fingerprint != fingerprint })
 	subjects := map[evidence.Subject]bool{}

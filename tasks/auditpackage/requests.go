@@ -17,8 +17,7 @@ import (
 const (
 	// MaxWait is the longest that a request waits for its package.
 	MaxWait = 25 * time.Second
-	// firstLook and lookInterval are when a request that waits looks by itself, as messages that
-	// wake it can be lost.
+	// firstLook and lookInterval are when a request that waits looks by itself, as messages that wake it can be lost.
 	firstLook    = 500 * time.Millisecond
 	lookInterval = 2 * time.Second
 )

@@ -41,8 +41,7 @@ type runningState struct {
 	Since                                      int64
 }
 
-// stateOf returns the state that the package of a subject depends on, as a SHA-256: a constant number
-// of commands.
+// stateOf returns the state that the package of a subject depends on, as a SHA-256: a constant number of commands.
 func stateOf(ctx context.Context, store *app.Store, assembly *audit.Assembly) (string, error) {
 	if assembly.Kind == audit.OfPeriod {
 		return bundleState(ctx, store, assembly)
@@ -113,8 +112,7 @@ func environmentsOf(entries []environments.Running) []string {
 	return storage.Distinct(storage.Map(entries, func(entry environments.Running) string { return entry.Environment }))
 }
 
-// fingerprintsOf are the artifacts of a package. A trail knows the newest of each name; its slots
-// know the others.
+// fingerprintsOf are the artifacts of a package. A trail knows the newest of each name; its slots know the others.
 func fingerprintsOf(ctx context.Context, store *app.Store, assembly *audit.Assembly, trails []evidence.Trail) ([]string, error) {
 	switch assembly.Kind {
 	case audit.OfArtifact:

@@ -19,8 +19,7 @@ import (
 // bytes: any that clients can send. A longer one is held in a temporary file.
 const maxInMemory = 10 << 20
 
-// write writes the archive of the package, and returns the report of a trail, nil for other
-// packages.
+// write writes the archive of the package, and returns the report of a trail, nil for other packages.
 func (d *draft) write(ctx context.Context, w io.Writer) (report []byte, err error) {
 	out := newArchive(w)
 	if len(d.approvals) > 0 {

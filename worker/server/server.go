@@ -1,5 +1,4 @@
-// Package server is the worker: it serves the queues it is told to and runs the
-// periodic jobs.
+// Package server is the worker: it serves the queues it is told to and runs the periodic jobs.
 package server
 
 import (

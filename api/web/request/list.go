@@ -26,8 +26,7 @@ func (r *Request) Number(parameter string) int {
 	return max(1, asked)
 }
 
-// Pager makes a pager of the list whose page is in a parameter of the query. All else of the query
-// stays.
+// Pager makes a pager of the list whose page is in a parameter of the query. All else of the query stays.
 func (r *Request) Pager(parameter string, number, last int) Pager {
 	at := func(number int) string {
 		values := url.Values{}

@@ -20,8 +20,7 @@ import (
 const (
 	// lifetime is how long a session lasts since it was last used.
 	lifetime = 12 * time.Hour
-	// extendAfter is how long a process leaves the lifetime of a session as it is, so that few
-	// pages write.
+	// extendAfter is how long a process leaves the lifetime of a session as it is, so that few pages write.
 	extendAfter = 10 * time.Minute
 	// maxExtended is how many sessions a process remembers to have extended.
 	maxExtended = 10_000
@@ -34,8 +33,7 @@ var ErrSignedOut = evidence.NewError(evidence.Unauthorized, "Nobody is signed in
 
 // Identities reads whose session it is.
 type Identities interface {
-	// AuthenticateHash returns whoever the API key of a hash speaks for, or an evidence.Unauthorized
-	// error.
+	// AuthenticateHash returns whoever the API key of a hash speaks for, or an evidence.Unauthorized error.
 	AuthenticateHash(ctx context.Context, hash string) (evidence.Principal, error)
 	// UserPrincipal returns a user by name who signed in at a time, or an evidence.Unauthorized error if
 	// there is none or if the user was removed since.
@@ -189,8 +187,7 @@ func (s *Sessions) CheckForm(c *fiber.Ctx) error {
 	return evidence.NewError(evidence.Forbidden, "The form was not sent from a page of this service, which is at "+s.Base+".")
 }
 
-// origin is what browsers call the address of the service: in lower case, without the port that the
-// scheme implies.
+// origin is what browsers call the address of the service: in lower case, without the port that the scheme implies.
 func (s *Sessions) origin() string {
 	base := strings.ToLower(s.Base)
 	if s.secure() {

@@ -149,8 +149,7 @@ func external(address, text string) template.HTML {
 }
 
 const (
-	// maxExcerpt is how much of a text is shown beside others, and maxBrief in a row of a table, in
-	// bytes of HTML.
+	// maxExcerpt is how much of a text is shown beside others, and maxBrief in a row of a table, in bytes of HTML.
 	maxExcerpt = 1 << 10
 	maxBrief   = 256
 	// maxAddress is the longest address that a client has sent and a page links to.
@@ -199,8 +198,7 @@ func userText(data json.RawMessage) string {
 // badge is a state as pages show it: never by its color alone.
 type badge struct{ Class, Text string }
 
-// newBadge takes a state of the API: a verdict that may be unknown, or one of the words for trails and
-// artifacts.
+// newBadge takes a state of the API: a verdict that may be unknown, or one of the words for trails and artifacts.
 func newBadge(state any) badge {
 	switch state := state.(type) {
 	case *bool:

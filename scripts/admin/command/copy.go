@@ -116,8 +116,7 @@ func copyStore(ctx context.Context, c caller, from, to location) error {
 	return err
 }
 
-// requireExisting refuses a path at which there is no store: the engines would make an empty one
-// there.
+// requireExisting refuses a path at which there is no store: the engines would make an empty one there.
 func (l location) requireExisting() error {
 	path := l.path()
 	if path == "" {

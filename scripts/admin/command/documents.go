@@ -27,8 +27,7 @@ type targetState struct {
 	// documents up to there, and total that of all.
 	after        string
 	equal, total int
-	// foreign is the number of documents that the source lacks, differing of those that it has
-	// otherwise.
+	// foreign is the number of documents that the source lacks, differing of those that it has otherwise.
 	foreign, differing int
 }
 
@@ -51,9 +50,8 @@ func (c *documentCopy) run(ctx context.Context) error {
 	return process.EndCopy(ctx, c.to)
 }
 
-// compareAll compares all collections before any is written to. A target with documents
-// that the source lacks or has otherwise is refused: it was used meanwhile, or is that of
-// something else.
+// compareAll compares all collections before any is written to. A target with documents that the source lacks or has
+// otherwise is refused: it was used meanwhile, or is that of something else.
 func (c *documentCopy) compareAll(ctx context.Context) ([]targetState, error) {
 	states := make([]targetState, len(c.schemas))
 	var refusals []error

@@ -30,8 +30,7 @@ func (c *objectCopy) run(ctx context.Context) error {
 	return c.verify(ctx)
 }
 
-// requireObjects refuses a source without any object: so do a parent folder and a folder of
-// documents look.
+// requireObjects refuses a source without any object: so do a parent folder and a folder of documents look.
 func requireObjects(ctx context.Context, objects storage.Objects) error {
 	if first, err := transfer.ObjectsIn(objects).Peek(ctx); err != nil || first != nil {
 		return err

@@ -85,8 +85,7 @@ func Read(folder string) (Manifest, error) {
 	return m, err
 }
 
-// wholeChunks returns how many bytes at the beginning of a manifest are whole chunks, and how many
-// there are in all.
+// wholeChunks returns how many bytes at the beginning of a manifest are whole chunks, and how many there are in all.
 func wholeChunks(content io.Reader) (whole, size int64, err error) {
 	block := make([]byte, blockBytes)
 	broken := false

@@ -25,9 +25,8 @@ const (
 // numberBytes is the length of an encoded number without its kind.
 const numberBytes = 10
 
-// Append appends the encoding of a field value, which is ordered by its bytes as
-// storage.CompareValues orders values. Values that are equal have one encoding, and no
-// encoding is a prefix of another.
+// Append appends the encoding of a field value, which is ordered by its bytes as storage.CompareValues orders values.
+// Values that are equal have one encoding, and no encoding is a prefix of another.
 func Append(key []byte, value any) []byte {
 	switch v := value.(type) {
 	case int64:
@@ -45,9 +44,8 @@ func Append(key []byte, value any) []byte {
 	return append(key, Null)
 }
 
-// AppendInteger encodes an integer as the greatest float64 that does not exceed it, and
-// the rest, which is less than 1,024. So integers and floats are ordered by their exact
-// value.
+// AppendInteger encodes an integer as the greatest float64 that does not exceed it, and the rest, which is less than
+// 1,024. So integers and floats are ordered by their exact value.
 func AppendInteger(key []byte, value int64) []byte {
 	floor := float64(value)
 	if floor >= 1<<63 || int64(floor) > value {

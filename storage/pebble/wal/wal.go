@@ -14,9 +14,8 @@ import (
 	"strings"
 )
 
-// A log is blocks of chunks. A chunk has its checksum, its length, its kind and the number of its log,
-// and in the newer form a position, before its content. The rest of a block that has no room for a
-// header is zero.
+// A log is blocks of chunks. A chunk has its checksum, its length, its kind and the number of its log, and in the newer
+// form a position, before its content. The rest of a block that has no room for a header is zero.
 const (
 	blockBytes     = 32 << 10
 	oldHeaderBytes = 11
@@ -65,8 +64,7 @@ func read(name string, number uint32, content []byte, use func(record []byte) er
 
 type log struct {
 	content []byte
-	// number is what each chunk has of the number of the log. Another one is left from before the
-	// file was used again.
+	// number is what each chunk has of the number of the log. Another one is left from before the file was used again.
 	number []byte
 }
 

@@ -15,10 +15,9 @@ const (
 	unknownLevel = -1
 )
 
-// reorder returns the glyphs of a line in order from left to right.
-// It follows the Unicode Bidirectional Algorithm, but for belongs, for lines that run from
-// left to right as a whole, as all of a report do, and that have no characters that change
-// the direction: those are shown as code points. Each line is put in order by itself.
+// reorder returns the glyphs of a line in order from left to right. It follows the Unicode Bidirectional Algorithm, but
+// for belongs, for lines that run from left to right as a whole, as all of a report do, and that have no characters
+// that change the direction: those are shown as code points. Each line is put in order by itself.
 func reorder(line []glyph) []glyph {
 	if !slices.ContainsFunc(line, func(one glyph) bool { return isRightToLeft(classOf(one)) }) {
 		return line

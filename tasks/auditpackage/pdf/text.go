@@ -21,9 +21,8 @@ type run struct {
 	width int // thousandths of the size
 }
 
-// glyphs returns what is shown of a text that is set in f; line breaks are '\n'. What no
-// font has a glyph for, and what is not visible, such as control characters and changes
-// of the writing direction, is shown as its code point.
+// glyphs returns what is shown of a text that is set in f; line breaks are '\n'. What no font has a glyph for, and what
+// is not visible, such as control characters and changes of the writing direction, is shown as its code point.
 //
 // Texts in Hebrew and Arabic are shown in their order, see reorder. Other scripts that
 // form glyphs from several characters, such as Devanagari, are in none of the fonts.
