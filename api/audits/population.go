@@ -58,15 +58,14 @@ func (h *handlers) page(ctx context.Context, p *period.Period, in *listPopulatio
 // selected reads a page of the rows with a finding, and so all rows.
 func (h *handlers) selected(ctx context.Context, p *period.Period, in *listPopulationInput) (page []population.Row, total int64, err error) {
 	skip := int64(server.OffsetOf(in.Page, in.PerPage))
-	err = h.population.Each(ctx, p, func(row *population.Row) error {
+	err = h.population.Each(ctx, p, func(row *population.Row) {
 		if !row.Has(in.Finding) {
-			return nil
+			return
 		}
 		if total >= skip && len(page) < in.PerPage {
 			page = append(page, *row)
 		}
 		total++
-		return nil
 	})
 	return page, total, err
 }

@@ -67,12 +67,12 @@ func (r *Reader) Lines(ctx context.Context, p *period.Period, finding, after str
 }
 
 // Each calls yield for all rows of a period.
-func (r *Reader) Each(ctx context.Context, p *period.Period, yield func(*Row) error) error {
+func (r *Reader) Each(ctx context.Context, p *period.Period, yield func(*Row)) error {
 	return each(ctx, r, yield, func(after string) ([]Row, string, error) { return r.Walk(ctx, p, after) })
 }
 
 // each calls yield for all that a list has.
-func each[T any](ctx context.Context, r *Reader, yield func(*T) error, read func(after string) ([]T, string, error)) error {
+func each[T any](ctx context.Context, r *Reader, yield func(*T), read func(after string) ([]T, string, error)) error {
 	for after, more := "", true; more; more = after != "" {
 		r.Release(ctx)
 		found, next, err := read(after)
@@ -80,9 +80,7 @@ func each[T any](ctx context.Context, r *Reader, yield func(*T) error, read func
 			return err
 		}
 		for i := range found {
-			if err := yield(&found[i]); err != nil {
-				return err
-			}
+			yield(&found[i])
 		}
 		after = next
 	}

@@ -37,7 +37,7 @@ type LeadTimes struct {
 }
 
 // Add counts a row.
-func (t *Totals) Add(row *Row) error {
+func (t *Totals) Add(row *Row) {
 	if t.By == nil {
 		t.By = map[string]int{}
 	}
@@ -54,10 +54,9 @@ func (t *Totals) Add(row *Row) error {
 	if row.LeadTime != nil && row.Kind != snapshot.Restart {
 		t.leads = append(t.leads, *row.LeadTime)
 	}
-	return nil
 }
 
-func (t *Totals) addEvent(event *snapshot.Event) error {
+func (t *Totals) addEvent(event *snapshot.Event) {
 	t.Events.Total++
 	switch kind := event.Type; {
 	case kind.Started():
@@ -67,7 +66,6 @@ func (t *Totals) addEvent(event *snapshot.Event) error {
 	default:
 		t.Events.Changed++
 	}
-	return nil
 }
 
 // Sum computes the figures of a period from what was counted, at a time in Unix seconds.

@@ -99,7 +99,7 @@ func (b *bundle) readPopulation(content io.Reader) error {
 		id := line[column("id")]
 		environment, _, _ := strings.Cut(id, "/")
 		b.drawn.Add(environment, id)
-		_ = b.counted.Add(&population.Row{ // returns no error
+		b.counted.Add(&population.Row{
 			Kind: snapshot.DeploymentKind(line[column("kind")]), Verdict: line[column("verdict")], Approval: period.Approval(line[column("approval")]),
 			AllowListed: line[column("allow_listed")] == "true", BrokeGlass: line[column("broke_glass")] == "true",
 		})
