@@ -24,7 +24,6 @@ import (
 	"attestry/app/evaluation"
 	"attestry/evidence/attestation"
 	"attestry/evidence/audit"
-	"attestry/evidence/period"
 	"attestry/goroutine"
 )
 
@@ -71,26 +70,11 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 	// Rules in the package may be hostile, so child processes with limits evaluate them.
 	evaluator := evaluation.New(evaluation.Options{Log: slog.New(slog.DiscardHandler)})
 	defer evaluator.Close()
-	newVerifier := func() *audit.Verifier {
-		verifier := audit.NewVerifier(func(definition attestation.Definition, payload json.RawMessage) (attestation.Verdict, error) {
-			return evaluator.Evaluate(context.Background(), "", definition, payload)
-		}, o.memory)
-		verifier.Trust(o.Keys)
-		return verifier
-	}
-	b := &bundle{newVerifier: newVerifier, drawn: period.NewSample(period.Draw{})}
-	verifier, noted := newVerifier(), func(name string) { member.Store(name) }
-	err = readArchive(io.TeeReader(file, digest), noted, func(path string, size int64, content io.Reader) error {
-		// No package has this member, and bundles begin with it.
-		if path == audit.PeriodPath || len(b.members) > 0 {
-			return b.add(path, content)
-		}
-		return verifier.Add(path, size, content)
-	})
-	var result audit.Result
-	if err == nil && len(b.members) == 0 {
-		result, err = finish(verifier, noted)
-	}
+	verifier := audit.NewVerifier(func(definition attestation.Definition, payload json.RawMessage) (attestation.Verdict, error) {
+		return evaluator.Evaluate(context.Background(), "", definition, payload)
+	}, o.memory)
+	verifier.Trust(o.Keys)
+	result, err := verify(io.TeeReader(file, digest), verifier, func(name string) { member.Store(name) })
 	end()
 	if o.sha256 != "" {
 		if err := compareDigest(file, digest, o.sha256); err != nil {
@@ -106,9 +90,6 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 	case err != nil:
 		fmt.Fprintf(out, "FAILED   %s\n", printable(err.Error()))
 		return unsound
-	}
-	if len(b.members) > 0 {
-		return b.print(out, &o)
 	}
 	compared, err := compareLog(context.Background(), &o, &result)
 	if err != nil {
