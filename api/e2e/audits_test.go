@@ -422,3 +422,25 @@ func TestAuditPagesShowPopulationSampleAndTotals(t *testing.T) {
 		t.Errorf("a stranger gets %d", got)
 	}
 }
+
+func TestAnOverrideOfAMissingPullRequestIsShownAsOne(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{})
+	s.createFlow("build", yamlFile("version: 1\ntrail:\n  attestations:\n    - {name: pr, type: pull_request}\n"))
+	s.createEnvironment("prod", evidence.K8S)
+	from := s.clock.read()
+	s.clock.advance(time.Minute)
+	s.release("paper", "Ada <ada@example.com>")
+	s.want(http.StatusOK, http.MethodPost, "/attestations/"+s.org+"/build/trail/paper/override",
+		[]byte(`{"attestation_name":"pr","original_attestation_type":"pull_request","new_compliance_status":true,"reason":"joan approved on paper"}`))
+	s.runPods("prod", "paper")
+	s.clock.advance(time.Minute)
+	s.createAudit(`"prod"`, from, s.clock.read())
+	if rows, _ := s.population(""); linesOf(rows) != "paper release not_judged overridden\n" {
+		t.Errorf("it is shown as %s", linesOf(rows))
+	}
+	empty := s.read(s.auditsPath() + "/q3/population?finding=rollback")
+	if lookup(t, empty, "total_count") != 0.0 {
+		t.Errorf("rollbacks are %v", empty)
+	}
+}

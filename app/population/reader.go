@@ -89,7 +89,8 @@ func each[T any](ctx context.Context, r *Reader, yield func(*T), read func(after
 
 // Totals counts what happened in a period, at a time in Unix seconds. It reads the whole period.
 func (r *Reader) Totals(ctx context.Context, p *period.Period, now float64) (totals Totals, err error) {
-	if err := r.Each(ctx, p, totals.Add); err != nil {
+	totals.By = map[string]int{}
+	if err := r.Each(ctx, p, totals.add); err != nil {
 		return totals, err
 	}
 	for _, id := range p.Environments {
@@ -100,7 +101,7 @@ func (r *Reader) Totals(ctx context.Context, p *period.Period, now float64) (tot
 			return totals, err
 		}
 	}
-	totals.Sum(p, now)
+	totals.sum(p, now)
 	return totals, nil
 }
 
@@ -177,9 +178,12 @@ func (r *Reader) addApprovals(ctx context.Context, org string, deployments []sna
 		if rows[i].Author == "" {
 			rows[i].Author = state.Trail.Author()
 		}
-		if entry != nil {
-			rows[i].ApprovalLack = entry.Unapproved
-			decided[entry.Original()] = append(decided[entry.Original()], i)
+		if entry == nil {
+			continue
+		}
+		rows[i].ApprovalLack = entry.Unapproved
+		if original := entry.Original(); original != "" { // an override may be of what is missing
+			decided[original] = append(decided[original], i)
 		}
 	}
 	return r.addApprovers(ctx, decided, rows)

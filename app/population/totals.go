@@ -36,11 +36,7 @@ type LeadTimes struct {
 	P90    *float64 `json:"p90" nullable:"true" doc:"Nine of ten are not longer."`
 }
 
-// Add counts a row.
-func (t *Totals) Add(row *Row) {
-	if t.By == nil {
-		t.By = map[string]int{}
-	}
+func (t *Totals) add(row *Row) {
 	t.Deployments++
 	for _, finding := range []string{string(row.Kind), row.Verdict, string(row.Approval)} {
 		t.By[finding]++
@@ -68,8 +64,8 @@ func (t *Totals) addEvent(event *snapshot.Event) {
 	}
 }
 
-// Sum computes the figures of a period from what was counted, at a time in Unix seconds.
-func (t *Totals) Sum(p *period.Period, now float64) {
+// sum computes the figures of a period from what was counted, at a time in Unix seconds.
+func (t *Totals) sum(p *period.Period, now float64) {
 	t.LeadTime = leadTimesOf(t.leads)
 	changes := t.Deployments - t.By[string(snapshot.Restart)]
 	if days := (min(p.To, now) - p.From) / secondsPerDay; days > 0 {

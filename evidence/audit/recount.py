@@ -35,6 +35,9 @@ def checksums():
         for line in file:
             digest, name = line.rstrip("\n").split("  ", 1)
             listed[name] = digest
+    for name in ("audit.json", "population.csv", "sample.json", "totals.json"):
+        if name not in listed:
+            faults.append(f"SHA256SUMS: it lacks {name}")
     for name, digest in listed.items():
         total = hashlib.sha256()
         try:
