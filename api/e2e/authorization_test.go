@@ -30,7 +30,7 @@ func leastRole(method, path string) evidence.Role {
 		return evidence.Snapshotter
 	case under("/organizations/{org}/invitations"):
 		return evidence.Admin
-	case reads, strings.HasSuffix(path, "/evaluate"), strings.Contains(path, "/audit_p"), under("/user/"):
+	case reads, strings.HasSuffix(path, "/evaluate"), strings.Contains(path, "/audit_p"), strings.HasSuffix(path, "/bundle"), under("/user/"):
 		return evidence.Reader
 	case under("/environments/{org}/{env_name}/report/"), under("/admission/"), method == http.MethodPut && path == "/environments/{org}":
 		return evidence.Snapshotter
