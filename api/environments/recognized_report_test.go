@@ -11,7 +11,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"attestry/api/recognition"
-	"attestry/api/server"
 	"attestry/api/validation"
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
@@ -24,7 +23,6 @@ type decoder[T any] struct {
 }
 
 func newDecoder[T any]() *decoder[T] {
-	server.ConfigureHuma()
 	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	schema := registry.Schema(reflect.TypeFor[T](), true, "")
 	return &decoder[T]{validation.NewValidator(registry), schema}

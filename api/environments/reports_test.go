@@ -12,7 +12,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"attestry/api/memory"
-	"attestry/api/server"
 	"attestry/api/validation"
 	"attestry/evidence/snapshot"
 )
@@ -77,7 +76,6 @@ func reportForms() []reportForm {
 // path takes the schema takes as well, for the same.
 func decodedAs[T any](t *testing.T, body []byte) ([]snapshot.Instance, validation.Findings) {
 	t.Helper()
-	server.ConfigureHuma()
 	registry := huma.NewMapRegistry("#/components/schemas/", huma.DefaultSchemaNamer)
 	schema := registry.Schema(reflect.TypeFor[T](), true, "")
 	v, found := validation.NewValidator(registry), validation.Findings{}

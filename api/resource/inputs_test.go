@@ -9,14 +9,12 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"attestry/api/memory"
-	"attestry/api/server"
 	"attestry/api/validation"
 )
 
 // understood decodes the parts that all attestations share, as an operation would.
 func understood(t *testing.T, body string) (*AttestationBase, validation.Findings) {
 	t.Helper()
-	server.ConfigureHuma()
 	registry := huma.NewMapRegistry("#/", huma.DefaultSchemaNamer)
 	found := validation.Findings{}
 	schema := registry.Schema(reflect.TypeFor[AttestationBase](), true, "")

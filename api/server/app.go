@@ -111,7 +111,6 @@ func New(deps Deps, table []Route) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	ConfigureHuma()
 	budget := memory.NewBudget(deps.budget())
 	shown, err := examples.All()
 	if err != nil {

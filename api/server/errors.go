@@ -9,7 +9,6 @@ import (
 	"math"
 	"net/http"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -55,12 +54,12 @@ func describeHuma(status int, _ string, _ ...error) huma.StatusError {
 	return newProblem(status, http.StatusText(status))
 }
 
-// ConfigureHuma sets the global settings of huma: the form of errors, and that arrays are
-// null only if their type says so.
-var ConfigureHuma = sync.OnceFunc(func() {
+// The settings of huma are global: the form of errors, and that arrays are null only if their type says so. Schemas are
+// made before there is a server.
+func init() {
 	huma.NewError = describeHuma
 	huma.DefaultArrayNullable = false
-})
+}
 
 var statuses = map[evidence.Code]int{
 	evidence.Invalid:      http.StatusBadRequest,
