@@ -63,6 +63,7 @@ func (s *session) startTLS(config *tls.Config) error {
 // login uses the first way that the server offers, those first that do not show it the password.
 func (s *session) login(username, password string) error {
 	_, offered := s.client.Extension("AUTH")
+	ways := strings.Fields(offered)
 	for _, way := range []struct {
 		name string
 		auth smtp.Auth
@@ -73,7 +74,7 @@ func (s *session) login(username, password string) error {
 		{"LOGIN", smtp.LoginAuth(username, password, s.host, false)},
 		{"CRAM-MD5", smtp.CRAMMD5Auth(username, password)},
 	} {
-		if slices.Contains(strings.Fields(offered), way.name) {
+		if slices.Contains(ways, way.name) {
 			return refusedAt("The mail server refused the user name or the password", s.client.Auth(way.auth))
 		}
 	}
