@@ -142,7 +142,7 @@ def signed_by(key, signature, text):
 
 
 def signature(verifier):
-    """Compares SHA256SUMS.note with the checksums, and with the signature of the verifier key."""
+    """Compares the signed note with the checksums, and its signature with the verifier key."""
     name, _, key = verifier.split("+", 2)
     with open(path("SHA256SUMS"), "rb") as file:
         sums = hashlib.sha256(file.read()).hexdigest()

@@ -43,6 +43,10 @@ func bundleState(ctx context.Context, store *app.Store, assembly *audit.Assembly
 	if err != nil {
 		return "", err
 	}
+	return b.state(ctx, store)
+}
+
+func (b *bundle) state(ctx context.Context, store *app.Store) (string, error) {
 	trails, err := store.Trails.GetMany(ctx, b.trails())
 	if err != nil {
 		return "", err
@@ -57,7 +61,7 @@ func bundleState(ctx context.Context, store *app.Store, assembly *audit.Assembly
 		Period  period.Period
 		Sample  population.Sample
 		Changed map[string]float64
-	}{audit.SchemaVersion, assembly.OrgName, b.period, b.sample, changed})
+	}{audit.SchemaVersion, b.assembly.OrgName, b.period, b.sample, changed})
 }
 
 // trails are the keys of the sampled trails, sorted.
@@ -72,16 +76,15 @@ func (b *bundle) trails() []string {
 
 // assembleBundle stores the bundle of a period.
 func (a *Assembler) assembleBundle(ctx context.Context, assembly *audit.Assembly) (audit.Assembled, error) {
-	state, err := bundleState(ctx, a.store, assembly)
-	if err != nil {
-		return audit.Assembled{}, err
-	}
 	b, err := loadBundle(ctx, a.store, assembly)
 	if err != nil {
 		return audit.Assembled{}, err
 	}
 	b.Assembler = a
-	assembled := audit.Assembled{State: state, At: evidence.Seconds(a.Clock())}
+	assembled := audit.Assembled{At: evidence.Seconds(a.Clock())}
+	if assembled.State, err = b.state(ctx, a.store); err != nil {
+		return audit.Assembled{}, err
+	}
 	if assembled.Shown, err = shownOf(ctx, a.store, assembly.Org, nil, nil); err != nil {
 		return audit.Assembled{}, err
 	}
