@@ -12,12 +12,6 @@ import (
 	"attestry/links"
 )
 
-// auditFindings are what the rows of a population can be selected by.
-var auditFindings = []string{
-	"no_provenance", "non_compliant", "not_approved", "no_pull_request", "approved_late", "overridden", "broke_glass", "allow_listed",
-	"rollback", "restart", "release", "approved", "machine_account", "compliant", "not_judged", "not_recorded",
-}
-
 // auditPage shows an audit, with what was deployed, a sample of that, or numbers.
 type auditPage struct {
 	Org   string
@@ -30,9 +24,9 @@ type auditPage struct {
 	Bundle string
 	Strata []population.Stratum
 	By     string
-	// Finding selects the rows.
+	// Finding selects the rows. Findings are all that there are.
 	Finding  string
-	Findings []string
+	Findings []any
 	Total    int64
 	CSV      string
 	Pager    request.Pager
@@ -41,10 +35,16 @@ type auditPage struct {
 }
 
 func (s *Site) showAudit(p *page) error {
-	shown := auditPage{Org: p.Org(), Finding: p.C.Query("finding"), Findings: auditFindings, Seed: p.C.Query("seed"), Size: p.C.Query("size"), By: p.C.Query("by")}
+	shown := auditPage{Org: p.Org(), Finding: p.C.Query("finding"), Seed: p.C.Query("seed"), Size: p.C.Query("size"), By: p.C.Query("by")}
 	address := request.Target("/audits/%s/%s", p.Org(), p.Parameter("audit"))
 	if err := p.Get(address, &shown.Audit); err != nil {
 		return err
+	}
+	listed, _ := p.API.Operation("list_audit_population")
+	for _, parameter := range listed.Parameters {
+		if parameter.Name == "finding" {
+			shown.Findings = parameter.Schema.Enum
+		}
 	}
 	shown.CSV = links.Prefix + address + "/population/csv"
 	read := shown.readPopulation
