@@ -114,18 +114,7 @@ func TestAQuarterOfDeploymentsIsFoundAsItHappened(t *testing.T) {
 	failing := of.others["no_provenance"] + of.others["not_approved"] + of.others["no_pull_request"]
 	releases := of.deployments - of.others["rollback"]
 
-	var totals struct {
-		Events      struct{ Started int }
-		Deployments int
-		By          map[string]int
-		LeadTime    struct {
-			Known       int
-			Median, P90 float64
-		} `json:"lead_time_seconds"`
-		Rate   float64 `json:"change_failure_rate"`
-		PerDay float64 `json:"deployments_per_day"`
-	}
-	s.want(http.StatusOK, http.MethodGet, s.auditsPath()+"/q3/totals", nil).decode(t, &totals)
+	totals := s.totals()
 	want := map[string]int{
 		"release": releases, "rollback": of.others["rollback"], "compliant": of.deployments - failing, "non_compliant": failing,
 		"approved": of.deployments - failing, "not_approved": of.others["not_approved"], "no_provenance": of.others["no_provenance"],

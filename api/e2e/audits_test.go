@@ -58,6 +58,25 @@ func (s *service) population(query string) (rows []populationRow, total int) {
 	return page.Population, page.Total
 }
 
+// populationTotals are the totals of a population as far as stories look at them.
+type populationTotals struct {
+	Events      struct{ Total, Started, Changed, Exited int }
+	Deployments int
+	By          map[string]int
+	LeadTime    struct {
+		Known       int
+		Median, P90 float64
+	} `json:"lead_time_seconds"`
+	PerDay float64 `json:"deployments_per_day"`
+	Rate   float64 `json:"change_failure_rate"`
+}
+
+func (s *service) totals() (totals populationTotals) {
+	s.t.Helper()
+	s.want(http.StatusOK, http.MethodGet, s.auditsPath()+"/q3/totals", nil).decode(s.t, &totals)
+	return totals
+}
+
 func linesOf(rows []populationRow) string {
 	var lines strings.Builder
 	for i := range rows {
@@ -237,18 +256,7 @@ func TestTotalsOfAPeriodAddUpToItsEvents(t *testing.T) {
 	s := start(t, options{})
 	from, to := s.runQuarter()
 	s.createAudit(`"prod","canary"`, from, to)
-	var totals struct {
-		Events      struct{ Total, Started, Changed, Exited int }
-		Deployments int
-		By          map[string]int
-		LeadTime    struct {
-			Known       int
-			Median, P90 float64
-		} `json:"lead_time_seconds"`
-		PerDay float64 `json:"deployments_per_day"`
-		Rate   float64 `json:"change_failure_rate"`
-	}
-	s.want(http.StatusOK, http.MethodGet, s.auditsPath()+"/q3/totals", nil).decode(t, &totals)
+	totals := s.totals()
 	if e := totals.Events; e.Started != 10 || e.Total != e.Started+e.Changed+e.Exited || e.Exited != 9 || totals.Deployments != e.Started {
 		t.Errorf("the totals are %+v", totals)
 	}
@@ -442,5 +450,35 @@ func TestAnOverrideOfAMissingPullRequestIsShownAsOne(t *testing.T) {
 	empty := s.read(s.auditsPath() + "/q3/population?finding=rollback")
 	if lookup(t, empty, "total_count") != 0.0 {
 		t.Errorf("rollbacks are %v", empty)
+	}
+}
+
+func TestBrokenGlassIsRememberedBeyondTheRecordsOfAdmissions(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{})
+	from, to := s.runQuarter()
+	s.createAudit(`"prod","canary"`, from, to)
+	s.clock.advance(40 * 24 * time.Hour)
+	// A new record deletes those that are too old.
+	s.admit("prod", review("Pod", pod("", "registry.example.com/app@sha256:"+digestOf("nobody")), false))
+	if lines := s.admissionLines("prod"); strings.Contains(lines, "break_glass") {
+		t.Errorf("after 40 days there is\n%s", lines)
+	}
+	rows, _ := s.population("?per_page=100")
+	if got := linesOf(rows); got != quarter {
+		t.Errorf("after 40 days there are\n%swant\n%s", got, quarter)
+	}
+}
+
+func TestPopulationsTakeAsManyCommandsForManyRowsAsForOne(t *testing.T) {
+	t.Parallel()
+	s, counting := startCounting(t, options{})
+	from, to := s.runQuarter()
+	s.createAudit(`"prod"`, from, to)
+	commands := func(path string) int {
+		return fewestCommands(counting, func() { s.want(http.StatusOK, http.MethodGet, s.auditsPath()+"/q3/"+path, nil) })
+	}
+	if one, many := commands("population?per_page=1"), commands("population?per_page=9"); one != many || one == 0 {
+		t.Errorf("a row takes %d commands, nine take %d", one, many)
 	}
 }

@@ -28,15 +28,15 @@ const (
 // Reader reads the populations of periods, page by page.
 type Reader struct {
 	store *app.Store
-	// PageBytes is how much it reads at a time. Release is called before each page of a whole period: nothing that was read
-	// before is needed any more.
-	PageBytes int
-	Release   func(context.Context)
+	// pageBytes is how much it reads at a time.
+	pageBytes int
+	// Release is called before each page of a whole period: nothing that was read before is needed any more.
+	Release func(context.Context)
 }
 
 // NewReader reads so many bytes at a time from a store.
 func NewReader(store *app.Store, pageBytes int) *Reader {
-	return &Reader{store: store, PageBytes: pageBytes, Release: func(context.Context) {}}
+	return &Reader{store: store, pageBytes: pageBytes, Release: func(context.Context) {}}
 }
 
 // Query asks for the deployments of a period, oldest first.
@@ -47,7 +47,7 @@ func Query(p *period.Period) environments.DeploymentQuery {
 // Walk returns the rows of the next deployments behind a cursor, and the next cursor. Both are "" at the beginning and the end.
 // It takes as many commands for a thousand deployments as for one.
 func (r *Reader) Walk(ctx context.Context, p *period.Period, after string) ([]Row, string, error) {
-	found, next, err := r.store.Deployments.Walk(ctx, Query(p), after, r.PageBytes)
+	found, next, err := r.store.Deployments.Walk(ctx, Query(p), after, r.pageBytes)
 	if err != nil {
 		return nil, "", err
 	}
@@ -96,7 +96,7 @@ func (r *Reader) Totals(ctx context.Context, p *period.Period, now float64) (tot
 	for _, id := range p.Environments {
 		bounds := environments.EventRange{Environment: id, From: p.From, To: p.Last()}
 		if err := each(ctx, r, totals.addEvent, func(after string) ([]snapshot.Event, string, error) {
-			return r.store.Events.Walk(ctx, bounds, after, r.PageBytes)
+			return r.store.Events.Walk(ctx, bounds, after, r.pageBytes)
 		}); err != nil {
 			return totals, err
 		}

@@ -19,8 +19,8 @@ const (
 	NoProvenance   Approval = "no_provenance"
 )
 
-// rank orders what attestations of pull requests say.
-var rank = map[Approval]int{Approved: 4, Overridden: 3, ApprovedLate: 2, NotApproved: 1, NoPullRequest: 0}
+// strength orders what attestations of pull requests say.
+var strength = map[Approval]int{Approved: 4, Overridden: 3, ApprovedLate: 2, NotApproved: 1, NoPullRequest: 0}
 
 // ApprovalOf says whether the author of a trail's commit is a machine account, or which of the attestations that count there
 // shows best that others approved the change before it ran, at a time in Unix seconds.
@@ -33,7 +33,7 @@ func ApprovalOf(author string, entries []evidence.Entry, ran float64) (Approval,
 		if entries[i].Type != evidence.TypePullRequest {
 			continue
 		}
-		if one := approvalIn(&entries[i], ran); rank[one] > rank[best] {
+		if one := approvalIn(&entries[i], ran); strength[one] > strength[best] {
 			best, found = one, &entries[i]
 		}
 	}

@@ -157,10 +157,10 @@ func (d *Decision) Compliant() bool {
 	})
 }
 
-// maxFailures is how many failures a deployment keeps, and maxFailure how long each is, in bytes.
+// maxFailures is how many failures a deployment keeps, and maxFailure how long each is before its ellipsis, in bytes.
 const (
 	maxFailures = 10
-	maxFailure  = 300
+	maxFailure  = 300 - len("…")
 )
 
 // failures say why policies of the snapshot refused an artifact.

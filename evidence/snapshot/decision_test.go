@@ -189,3 +189,36 @@ func BenchmarkPolicies(b *testing.B) {
 		})
 	}
 }
+
+func TestDeploymentsKeepFewAndShortFailures(t *testing.T) {
+	const long = 2000
+	rules := "  provenance: {required: true}\n  trail-compliance: {required: true}\n  attestations:\n"
+	facts := artifactFacts(1, 0, 0)
+	for i := range 20 {
+		rules += fmt.Sprintf("    - {type: generic, name: check-%d}\n", i)
+		facts.Flows[0].Attestations = append(facts.Flows[0].Attestations, evidence.Entry{
+			ID: fmt.Sprint(i), Name: fmt.Sprint("check-", i), Type: "generic", Finding: strings.Repeat("x", long),
+		})
+	}
+	facts.Flows[0].Status = evidence.NonCompliant
+	applied := parsePolicies(t, rules)
+	artifact := Artifact{Since: 7, Origins: []Origin{{Shortfall: &policy.Shortfall{Missing: []string{"scan"}}}}}
+	artifact.Decisions, artifact.Compliant = EvaluatePolicies(applied, facts, false)
+	made := Snapshot{Number: 7, Policies: policy.References(applied)}
+	start := made.Deployments(&artifact)[0].Start
+	if start == nil || len(start.Failures) != maxFailures || start.Compliant == nil || *start.Compliant {
+		t.Fatalf("the verdict of the beginning is %+v", start)
+	}
+	if want := "policy-0: non_compliant_in_trail (missing: 'scan')"; start.Failures[0] != want {
+		t.Errorf("the first failure is %q, want %q", start.Failures[0], want)
+	}
+	for _, failure := range start.Failures[1:] {
+		if !strings.HasPrefix(failure, "policy-0: non_compliant_attestation 'check-") || len(failure) > 300 {
+			t.Errorf("%d bytes: %s", len(failure), failure)
+		}
+	}
+	made.Number = 8
+	if later := made.Deployments(&artifact)[0].Start; later != nil {
+		t.Errorf("what runs on has the verdict %+v of a beginning", later)
+	}
+}

@@ -73,6 +73,26 @@ func TestTheFirstCheckpointThatCoversEntriesIsFound(t *testing.T) {
 	}
 }
 
+func TestTheLastCheckpointBeforeATimeIsFound(t *testing.T) {
+	s := apptest.NewFixture(t)
+	if last, err := s.Logs.At(t.Context(), "org", 1e9); err != nil || last.Size != 0 {
+		t.Errorf("without a log: %+v, %v", last, err)
+	}
+	s.Must(s.Logs.Begin(t.Context(), "org", "attestry.example.com/acme"))
+	for size := int64(3); size <= 100; size += 7 {
+		log, err := s.Logs.GetVersioned(t.Context(), "org")
+		s.Must(err)
+		log.Value.Signed = size
+		_, err = s.Logs.Commit(t.Context(), &log.Value, log.Revision, &logs.Change{Checkpoint: &logs.Checkpoint{Org: "org", Size: size, At: float64(10 * size)}})
+		s.Must(err)
+	}
+	for at, want := range map[float64]int64{0: 0, 29.9: 0, 30: 3, 99: 3, 100: 10, 500: 45, 939: 87, 940: 94, 1e9: 94} {
+		if last, err := s.Logs.At(t.Context(), "org", at); err != nil || last.Size != want {
+			t.Errorf("at %g: %d, want %d, %v", at, last.Size, want, err)
+		}
+	}
+}
+
 func TestFactsAreKnownBeforeTheyHaveAPlace(t *testing.T) {
 	s := apptest.NewFixture(t)
 	record(t, s)

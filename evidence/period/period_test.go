@@ -1,0 +1,77 @@
+package period
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"testing"
+
+	"attestry/evidence"
+)
+
+func TestTheBestOfSeveralPullRequestsCounts(t *testing.T) {
+	const ran = 100
+	entry := func(id string, at float64, approvers int) evidence.Entry {
+		return evidence.Entry{ID: id, Type: evidence.TypePullRequest, Time: at, Approvers: approvers}
+	}
+	override := func(id string, at float64, compliant bool) evidence.Entry {
+		return evidence.Entry{ID: id, Type: evidence.TypePullRequest, Time: at, Override: true, Compliant: compliant}
+	}
+	approved, late, alone := entry("approved", ran, 1), entry("late", ran+1, 1), entry("alone", 1, 0)
+	other := evidence.Entry{ID: "other", Type: evidence.TypeGeneric, Compliant: true, Approvers: 1}
+	for name, c := range map[string]struct {
+		author  string
+		entries []evidence.Entry
+		want    Approval
+		decides string
+	}{
+		"nothing":                     {"ada", nil, NoPullRequest, ""},
+		"another type":                {"ada", []evidence.Entry{other}, NoPullRequest, ""},
+		"alone":                       {"ada", []evidence.Entry{alone}, NotApproved, "alone"},
+		"late":                        {"ada", []evidence.Entry{alone, late}, ApprovedLate, "late"},
+		"at the moment it ran":        {"ada", []evidence.Entry{late, approved, alone}, Approved, "approved"},
+		"overridden":                  {"ada", []evidence.Entry{late, override("paper", ran, true)}, Overridden, "paper"},
+		"approved and overridden":     {"ada", []evidence.Entry{override("paper", 1, true), approved}, Approved, "approved"},
+		"overridden too late":         {"ada", []evidence.Entry{override("paper", ran+1, true)}, NotApproved, "paper"},
+		"overridden to non-compliant": {"ada", []evidence.Entry{override("paper", 1, false)}, NotApproved, "paper"},
+		"a machine account":           {"dependabot[bot]", []evidence.Entry{alone}, MachineAccount, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, decides := ApprovalOf(c.author, c.entries, ran)
+			id := ""
+			if decides != nil {
+				id = decides.ID
+			}
+			if got != c.want || id != c.decides {
+				t.Errorf("it is %s by %q, want %s by %q", got, id, c.want, c.decides)
+			}
+		})
+	}
+}
+
+func TestSamplesOfLargePopulationsAreThoseOfAllRanks(t *testing.T) {
+	for _, draw := range []Draw{{Seed: "4711", Size: 25}, {Seed: "", Size: 1}, {Seed: "x", Size: 7, ByEnvironment: true}, {Size: 0}, {Size: -1}} {
+		sample, ranks := NewSample(draw), map[string][]string{}
+		for i := range 5000 {
+			environment, id := fmt.Sprint("env-", i%3), fmt.Sprint("id-", i)
+			sample.Add(environment, id)
+			if !draw.ByEnvironment {
+				environment = ""
+			}
+			sum := sha256.Sum256([]byte(draw.Seed + "\n" + id))
+			ranks[environment] = append(ranks[environment], hex.EncodeToString(sum[:]))
+		}
+		var want, got []string
+		for _, environment := range []string{"", "env-0", "env-1", "env-2"} {
+			slices.Sort(ranks[environment])
+			want = append(want, ranks[environment][:min(max(draw.Size, 0), len(ranks[environment]))]...)
+		}
+		for _, one := range sample.Drawn() {
+			got = append(got, one.Rank)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%+v draws %v, want %v", draw, got, want)
+		}
+	}
+}
