@@ -243,7 +243,8 @@ func TestListsSayWhichServiceAccountHasAKeyThatExpires(t *testing.T) {
 	for _, name := range []string{"ci", "quiet"} {
 		s.want(http.StatusCreated, http.MethodPost, s.accountPath(""), fmt.Appendf(nil, `{"name":%q,"privilege":"member"}`, name))
 	}
-	in := func(days int) int64 { return s.clock.read().Add(time.Duration(days) * 24 * time.Hour).Unix() }
+	now := s.clock.read()
+	in := func(days int) int64 { return now.Add(time.Duration(days) * 24 * time.Hour).Unix() }
 	soon, _ := s.issue("/ci", adminKey, fmt.Sprintf(`{"description":"soon","expires_at":%d}`, in(5)))
 	s.issue("/ci", adminKey, fmt.Sprintf(`{"description":"later","expires_at":%d}`, in(10)))
 	s.issue("/quiet", adminKey, fmt.Sprintf(`{"description":"much later","expires_at":%d}`, in(31)))
