@@ -210,7 +210,8 @@ start_minio() {
         "$cache/minio" server --address "127.0.0.1:$port" --certs-dir "$scratch/certs" "$scratch/minio"
 }
 
-# start_ferretdb starts a server that speaks MongoDB's protocol on the port.
+# start_ferretdb [ferretdb_apart] starts a server, or a second one, that speaks MongoDB's protocol on the port.
 start_ferretdb() {
-    start ferretdb "$cache/mongodbtest" --listen "127.0.0.1:$port" --data "$scratch/ferretdb"
+    start "${1:-ferretdb}" "$cache/mongodbtest" --listen "127.0.0.1:$port" --data "$scratch/${1:-ferretdb}"
 }
+ferretdb_apart_answers() { ferretdb_answers; }
