@@ -44,6 +44,7 @@ type Store struct {
 	Scalings     *environments.Scalings
 	Policies     *governance.Policies
 	Periods      *governance.Periods
+	Files        *governance.Files
 	States       *states.Evaluator
 	Facts        *facts.Loader
 	Recorder     *recording.Recorder
@@ -102,6 +103,7 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 		Scalings:     environments.NewScalings(docs),
 		Policies:     governance.NewPolicies(docs),
 		Periods:      governance.NewPeriods(docs),
+		Files:        governance.NewFiles(docs),
 
 		AttestationTypes: pipelines.NewAttestationTypes(docs, objects),
 		Actions:          actions,

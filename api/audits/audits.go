@@ -33,6 +33,11 @@ func Routes(base *resource.Base) []server.Route {
 		"download_audit_population": resource.Found(h.LoadPeriod, h.downloadPopulation),
 		"draw_audit_sample":         resource.Found(h.LoadPeriod, h.drawSample),
 		"get_audit_totals":          resource.Found(h.LoadPeriod, h.getTotals),
+		"list_frameworks":           server.Handle(h.listFrameworks),
+		"get_framework":             server.Handle(h.getFramework),
+		"put_framework":             server.WithBody(h.putFramework),
+		"assess_audit":              resource.Found(h.LoadPeriod, h.assess),
+		"download_audit_assessment": resource.Found(h.LoadPeriod, h.downloadAssessment),
 	})
 }
 

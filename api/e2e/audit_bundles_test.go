@@ -70,8 +70,18 @@ func TestBundleOfAPeriodIsCheckedWithoutTheService(t *testing.T) {
 	from, to := s.runQuarter()
 	s.awaitLogged(s.org)
 	s.createAudit(`"prod","canary"`, from, to)
+	own := strings.Replace(ownFramework, "control: GO", "log: true", 1)
+	s.putFramework(http.StatusOK, "ours", own)
 	content := s.bundle("size=10&seed=4711")
 	folder := unpack(t, content)
+	if kept, err := os.ReadFile(folder + "/frameworks/ours.yml"); err != nil || string(kept) != own {
+		t.Errorf("its framework is %s: %v", kept, err)
+	}
+	sheet, err := os.ReadFile(folder + "/requirements/ours.csv")
+	s.must(err)
+	if got := s.want(http.StatusOK, http.MethodGet, s.auditsPath()+"/q3/requirements/csv?framework=ours", nil).body; !bytes.Equal(got, sheet) || !strings.Contains(string(sheet), "not_met,9,4,2,3") {
+		t.Errorf("it assesses\n%swant\n%s", sheet, got)
+	}
 	if printed, err := runIn(t, folder, "sha256sum", "--check", "--quiet", "SHA256SUMS"); err != nil {
 		t.Errorf("sha256sum says %v: %s", err, printed)
 	}

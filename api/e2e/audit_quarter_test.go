@@ -150,6 +150,13 @@ func TestAQuarterOfDeploymentsIsFoundAsItHappened(t *testing.T) {
 	if !slices.Equal(got, ranks[:25]) {
 		t.Errorf("the sample is %v, by the CSV it is %v", got, ranks[:25])
 	}
+	// Everything fails that a measure asks for, but what broke the glass is an exception.
+	found := s.assess("soc2")
+	approved := found.Requirements[1].Measures[1]
+	if failed := of.others["no_provenance"] + of.others["not_approved"]; found.Requirements[1].ID != "CC8.1" || found.Requirements[1].State != "not_met" ||
+		approved.Measured != of.deployments || approved.Failed != failed || approved.Exceptions != of.others["no_pull_request"] || len(approved.Listed) != failed+approved.Exceptions {
+		t.Errorf("soc2 is assessed as %s", found.text())
+	}
 	for finding, number := range of.others {
 		if _, total := s.population("?finding=" + finding); total != number {
 			t.Errorf("%d rows are found by %s, want %d", total, finding, number)

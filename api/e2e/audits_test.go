@@ -30,6 +30,8 @@ type populationRow struct {
 	GlassReason                       string   `json:"broke_glass_reason"`
 	Approvers                         []string `json:"approvers"`
 	Lack                              string   `json:"approval_lack"`
+	Incidents                         int      `json:"incidents"`
+	Restore                           *float64 `json:"time_to_restore_seconds"`
 }
 
 // line is the row in a few words.
@@ -67,7 +69,12 @@ type populationTotals struct {
 		Known       int
 		Median, P90 float64
 	} `json:"lead_time_seconds"`
+	Restore struct {
+		Known       int
+		Median, P90 float64
+	} `json:"time_to_restore_seconds"`
 	PerDay float64 `json:"deployments_per_day"`
+	Failed int     `json:"failed_changes"`
 	Rate   float64 `json:"change_failure_rate"`
 }
 
@@ -423,7 +430,11 @@ func TestAuditPagesShowPopulationSampleAndTotals(t *testing.T) {
 	eventually(t, "the bundle is ready", func() bool {
 		return strings.Contains(string(v.open(path+"/q3/bundle?seed=4711&size=3").body), `/audits/acme/q3/bundle?seed=4711&amp;size=3" download>Download the bundle`)
 	})
-	v.wantPage(http.StatusOK, path+"/q3?show=totals", "10 started", "0.125 rollbacks for each release", `href="?finding=approved_late"`)
+	v.wantPage(http.StatusOK, path+"/q3?show=totals", "10 started", "0.125: 1 had", "of 8 releases", `href="?finding=approved_late"`)
+	v.wantPage(http.StatusOK, path+"/q3?show=requirements", "pci-dss (example)", "Assess")
+	v.wantPage(http.StatusOK, path+"/q3?show=requirements&framework=soc2", "CC8.1", "Not met", "4 of 9", "2 exceptions", "3 failed", "it broke glass: INC-7", "requirements/csv?framework=soc2", "<bdi>alone</bdi>")
+	v.wantPage(http.StatusNotFound, path+"/q3?show=requirements&framework=none", "Framework named &#39;none&#39; does not exist")
+	v.wantPage(http.StatusOK, "/"+s.org+"/settings/frameworks", "soc2", "put_framework")
 	v.wantPage(http.StatusBadRequest, path+"/q3?size=11", "The population has only 10 rows")
 	v.wantPage(http.StatusNotFound, path+"/q9", "does not exist")
 	if got := s.signedIn(strangerKey).open(path + "/q3").status; got != http.StatusForbidden && got != http.StatusNotFound {

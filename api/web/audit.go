@@ -30,8 +30,10 @@ type auditPage struct {
 	Total    int64
 	CSV      string
 	Pager    request.Pager
-	// Totals is nil unless they were asked for.
-	Totals *population.Totals
+	// Totals and Assessed are nil unless they were asked for. Frameworks are those to choose from, once one is.
+	Totals     *population.Totals
+	Assessed   *audits.AssessmentResponse
+	Frameworks []audits.Framework
 }
 
 func (s *Site) showAudit(p *page) error {
@@ -51,6 +53,8 @@ func (s *Site) showAudit(p *page) error {
 	switch {
 	case p.C.Query("show") == "totals":
 		read = shown.readTotals
+	case p.C.Query("show") == "requirements":
+		read = shown.readRequirements
 	case shown.Size != "":
 		read = shown.readSample
 	}
@@ -83,6 +87,17 @@ func (s *Site) showBundle(p *page) error {
 func (a *auditPage) readTotals(p *page, address string) error {
 	a.Totals, p.APIPath = &population.Totals{}, address+"/totals"
 	return p.Get(p.APIPath, a.Totals)
+}
+
+// readRequirements reads the frameworks, and how far the period meets the one that was chosen.
+func (a *auditPage) readRequirements(p *page, address string) error {
+	a.Assessed = &audits.AssessmentResponse{}
+	if err := p.Get(request.Target("/frameworks/%s", a.Org), &a.Frameworks); err != nil || p.C.Query("framework") == "" {
+		return err
+	}
+	query := "?" + url.Values{"framework": {p.C.Query("framework")}}.Encode()
+	a.CSV, p.APIPath = links.Prefix+address+"/requirements/csv"+query, address+"/requirements"+query
+	return p.Get(p.APIPath, a.Assessed)
 }
 
 func (a *auditPage) readSample(p *page, address string) error {

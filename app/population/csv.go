@@ -11,20 +11,24 @@ import (
 var Columns = []string{
 	"id", "deployed_at", "deployed_at_utc", "env_name", "snapshot_index", "fingerprint", "artifact_name", "kind", "flow_name", "trail_name",
 	"git_commit", "author", "lead_time_seconds", "verdict", "reasons", "allow_listed", "broke_glass", "broke_glass_reason", "approval",
-	"approvers", "approval_lack",
+	"approvers", "approval_lack", "incidents", "time_to_restore_seconds",
 }
 
 func (r *Row) line() []string {
-	lead := ""
-	if r.LeadTime != nil {
-		lead = seconds(*r.LeadTime)
-	}
 	return []string{
 		r.ID, seconds(r.DeployedAt), time.UnixMicro(int64(math.Round(r.DeployedAt * 1e6))).UTC().Format(time.RFC3339Nano), r.Environment, strconv.FormatInt(r.Snapshot, 10),
-		r.Fingerprint, r.Artifact, string(r.Kind), r.Flow, r.Trail, r.Commit, r.Author, lead, r.Verdict,
+		r.Fingerprint, r.Artifact, string(r.Kind), r.Flow, r.Trail, r.Commit, r.Author, secondsIf(r.LeadTime), r.Verdict,
 		strings.Join(r.Reasons, "; "), strconv.FormatBool(r.AllowListed), strconv.FormatBool(r.BrokeGlass), r.GlassReason,
-		string(r.Approval), strings.Join(r.Approvers, " "), r.ApprovalLack,
+		string(r.Approval), strings.Join(r.Approvers, " "), r.ApprovalLack, strconv.Itoa(r.Incidents), secondsIf(r.Restore),
 	}
 }
 
 func seconds(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
+
+// secondsIf is "" for what is not known.
+func secondsIf(value *float64) string {
+	if value == nil {
+		return ""
+	}
+	return seconds(*value)
+}

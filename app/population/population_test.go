@@ -13,7 +13,7 @@ import (
 func TestColumnsAreTheMembersOfARow(t *testing.T) {
 	var members []string
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[Row]()) {
-		if name := field.Tag.Get("json"); name != "-" {
+		if name := field.Tag.Get("json"); field.IsExported() && name != "-" {
 			members = append(members, name)
 		}
 		if field.Name == "DeployedAt" {
@@ -50,7 +50,7 @@ func TestRowsAreFoundByTheirFindingsAlone(t *testing.T) {
 }
 
 func TestFiguresAreThoseOfWhatIsNoRestart(t *testing.T) {
-	totals := Totals{By: map[string]int{}}
+	totals := Totals{By: map[string]int{}, failed: map[string]bool{}}
 	for i := range 10 {
 		totals.add(&Row{Kind: snapshot.NewRelease, LeadTime: new(float64(i + 1))})
 	}

@@ -21,8 +21,8 @@ import (
 const (
 	// glassSpan is how long before an artifact runs a cluster may have admitted it, in seconds.
 	glassSpan = secondsPerDay
-	// approverBytes is how much is read of attestations at a time.
-	approverBytes = 4 << 20
+	// toldBytes is how much is read of attestations at a time.
+	toldBytes = 4 << 20
 )
 
 // Reader reads the populations of periods, page by page.
@@ -89,7 +89,7 @@ func each[T any](ctx context.Context, r *Reader, yield func(*T), read func(after
 
 // Totals counts what happened in a period, at a time in Unix seconds. It reads the whole period.
 func (r *Reader) Totals(ctx context.Context, p *period.Period, now float64) (totals Totals, err error) {
-	totals.By = map[string]int{}
+	totals.By, totals.failed = map[string]int{}, map[string]bool{}
 	if err := r.Each(ctx, p, totals.add); err != nil {
 		return totals, err
 	}
@@ -130,7 +130,11 @@ func (r *Reader) Describe(ctx context.Context, org string, deployments []snapsho
 	reads.Go(func() error { return r.addPlaces(ctx, org, deployments, rows) })
 	reads.Go(func() error { return r.addApprovals(ctx, org, deployments, rows) })
 	reads.Go(func() error { return r.addGlass(ctx, deployments, rows) })
-	return rows, reads.Wait()
+	err := reads.Wait()
+	for i := range rows {
+		rows[i].countIncidents()
+	}
+	return rows, err
 }
 
 // addPlaces adds the names of environments, and what deployments changed there.
@@ -150,7 +154,7 @@ func environmentsOf(deployments []snapshot.Deployment) []string {
 	return storage.Distinct(storage.Map(deployments, func(one snapshot.Deployment) string { return one.Environment }))
 }
 
-// addApprovals adds the flows, and who approved what they built.
+// addApprovals adds the flows, who approved what they built, and what went wrong with it.
 func (r *Reader) addApprovals(ctx context.Context, org string, deployments []snapshot.Deployment, rows []Row) error {
 	var queries []states.Query
 	var flows []string
@@ -169,38 +173,44 @@ func (r *Reader) addApprovals(ctx context.Context, org string, deployments []sna
 	if err != nil {
 		return err
 	}
-	decided := map[string][]int{} // rows by the ids of attestations
+	told := map[string][]int{} // rows by the ids of attestations
 	for n, i := range known {
 		state := &evaluated[n]
 		entries := slices.Concat(state.Trail.Entries, state.Slot.Bound(state.Artifact))
 		approval, entry := period.ApprovalOf(state.Trail.Author(), entries, rows[i].DeployedAt)
-		rows[i].Flow, rows[i].Approval = named[flows[n]].Name, approval
+		rows[i].Flow, rows[i].Approval, rows[i].entries = named[flows[n]].Name, approval, entries
 		if rows[i].Author == "" {
 			rows[i].Author = state.Trail.Author()
 		}
-		if entry == nil {
-			continue
+		if entry != nil {
+			rows[i].ApprovalLack = entry.Unapproved
 		}
-		rows[i].ApprovalLack = entry.Unapproved
-		if original := entry.Original(); original != "" { // an override may be of what is missing
-			decided[original] = append(decided[original], i)
+		for j := range entries {
+			one := &entries[j]
+			if decides := entry != nil && one.ID == entry.ID; decides || one.Type == period.IncidentType {
+				told[one.Original()] = append(told[one.Original()], i)
+			}
 		}
 	}
-	return r.addApprovers(ctx, decided, rows)
+	delete(told, "") // an override may be of what is missing
+	return r.addTold(ctx, told, rows)
 }
 
-// addApprovers adds who approved, by the attestations that decided about rows.
-func (r *Reader) addApprovers(ctx context.Context, decided map[string][]int, rows []Row) error {
-	found := r.store.Attestations.OfIDs(slices.Sorted(maps.Keys(decided)))
+// addTold adds who approved and what went wrong, by the attestations that tell of rows.
+func (r *Reader) addTold(ctx context.Context, told map[string][]int, rows []Row) error {
+	found := r.store.Attestations.OfIDs(slices.Sorted(maps.Keys(told)))
 	for found.More() {
-		some, err := found.Next(ctx, approverBytes)
+		some, err := found.Next(ctx, toldBytes)
 		if err != nil {
 			return err
 		}
 		for j := range some {
-			approvers := attestation.Approvers(&some[j])
-			for _, i := range decided[some[j].ID] {
-				rows[i].Approvers = append(rows[i].Approvers, approvers...)
+			for _, i := range told[some[j].ID] {
+				if some[j].Type == period.IncidentType {
+					rows[i].incidents = append(rows[i].incidents, period.IncidentOf(&some[j]))
+				} else {
+					rows[i].Approvers = append(rows[i].Approvers, attestation.Approvers(&some[j])...)
+				}
 			}
 		}
 	}

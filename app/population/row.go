@@ -37,11 +37,19 @@ type Row struct {
 	Approval     period.Approval         `json:"approval" enum:"machine_account,approved,overridden,approved_late,not_approved,no_pull_request,no_provenance"`
 	Approvers    []string                `json:"approvers" doc:"Who approved after the last commit."`
 	ApprovalLack string                  `json:"approval_lack" doc:"Which author lacks whose approval."`
+	Incidents    int                     `json:"incidents" doc:"How many incidents of the artifact began after it."`
+	Restore      *float64                `json:"time_to_restore_seconds" nullable:"true" doc:"How long the longest of them took; null without any, and until all are resolved."`
 	// TrailKey is the key of the trail, "" while no flow knows the artifact.
 	TrailKey string `json:"-"`
+	// change and replaced identify this artifact in its environment, and the one that a rollback replaced.
+	change, replaced string
+	incidents        []period.Incident
+	// entries are the attestations of the artifact and of its trail, and controls what decisions among them decide, by id.
+	entries  []evidence.Entry
+	controls map[string]string
 }
 
-// Has reports whether a finding is the row's kind, verdict or approval, or one of its flags; "" is in all rows.
+// Has reports whether a finding is the row's kind, verdict or approval, one of its flags or an incident; "" is in all rows.
 func (r *Row) Has(finding string) bool {
 	switch finding {
 	case "":
@@ -50,6 +58,8 @@ func (r *Row) Has(finding string) bool {
 		return r.AllowListed
 	case "broke_glass":
 		return r.BrokeGlass
+	case "incident":
+		return r.Incidents > 0
 	}
 	return finding == string(r.Kind) || finding == r.Verdict || finding == string(r.Approval)
 }
@@ -59,6 +69,10 @@ func newRow(d *snapshot.Deployment) Row {
 	row := Row{
 		ID: d.ID(), DeployedAt: d.Timestamp, Snapshot: d.Snapshot, Fingerprint: d.Fingerprint, Artifact: d.Name,
 		LeadTime: d.LeadTime(), Verdict: notRecorded, Reasons: []string{}, Approval: period.NoProvenance, Approvers: []string{},
+		change: changeOf(d.Environment, d.Fingerprint),
+	}
+	if previous := d.Replaced(); previous != nil {
+		row.replaced = changeOf(d.Environment, previous.Fingerprint)
 	}
 	if origin := d.Origin; origin != nil {
 		row.Trail, row.TrailKey, row.Commit = origin.Trail, origin.TrailKey(), origin.CommitSHA
@@ -71,6 +85,23 @@ func newRow(d *snapshot.Deployment) Row {
 	}
 	row.Verdict, row.AllowListed, row.Reasons = verdictOf(d.Start.Compliant), d.Start.Allowed, append(row.Reasons, d.Start.Failures...)
 	return row
+}
+
+func changeOf(environment, fingerprint string) string { return environment + "/" + fingerprint }
+
+// countIncidents counts those that began in the row's environment after it.
+func (r *Row) countIncidents() {
+	longest, unresolved := 0.0, false
+	for _, one := range r.incidents {
+		if one.StartedAt < r.DeployedAt || one.Environment != "" && one.Environment != r.Environment {
+			continue
+		}
+		r.Incidents++
+		longest, unresolved = max(longest, one.ResolvedAt-one.StartedAt), unresolved || one.ResolvedAt == 0
+	}
+	if r.Incidents > 0 && !unresolved {
+		r.Restore = &longest
+	}
 }
 
 func verdictOf(judged *bool) string {

@@ -14,11 +14,15 @@ const secondsPerDay = 24 * 60 * 60
 type Totals struct {
 	Events      EventTotals    `json:"events"`
 	Deployments int            `json:"deployments" doc:"As many as events that started an artifact."`
-	By          map[string]int `json:"by" doc:"Deployments by each kind, verdict and approval, and how many were allow_listed or broke_glass; those that there are."`
-	LeadTime    LeadTimes      `json:"lead_time_seconds"`
+	By          map[string]int `json:"by" doc:"Deployments by each kind, verdict and approval, and how many were allow_listed, broke_glass or had an incident; those that there are."`
+	LeadTime    Durations      `json:"lead_time_seconds" doc:"From commits until they ran, without restarts."`
 	PerDay      float64        `json:"deployments_per_day" doc:"Without restarts, by days of the period that have passed."`
-	FailureRate float64        `json:"change_failure_rate" doc:"Rollbacks for each release; 0 without releases."`
+	Failed      int            `json:"failed_changes" doc:"Artifacts that had an incident or that a rollback replaced, each once in an environment."`
+	FailureRate float64        `json:"change_failure_rate" doc:"Failed changes for each release; 0 without releases."`
+	Restore     Durations      `json:"time_to_restore_seconds" doc:"From the beginning of incidents until they were resolved, the longest of each deployment, without restarts."`
 	leads       []float64
+	restores    []float64
+	failed      map[string]bool
 }
 
 // EventTotals counts the entries of the event logs of the environments. Scaling makes none.
@@ -29,8 +33,8 @@ type EventTotals struct {
 	Exited  int `json:"exited"`
 }
 
-// LeadTimes sums up the times from commits until they ran, of what is no restart.
-type LeadTimes struct {
+// Durations sums up how long something took.
+type Durations struct {
 	Known  int      `json:"known" doc:"For how many deployments it is known."`
 	Median *float64 `json:"median" nullable:"true"`
 	P90    *float64 `json:"p90" nullable:"true" doc:"Nine of ten are not longer."`
@@ -47,8 +51,21 @@ func (t *Totals) add(row *Row) {
 	if row.BrokeGlass {
 		t.By["broke_glass"]++
 	}
-	if row.LeadTime != nil && row.Kind != snapshot.Restart {
+	if row.Kind == snapshot.Rollback {
+		t.failed[row.replaced] = true
+	}
+	if row.Incidents > 0 {
+		t.By["incident"]++
+		t.failed[row.change] = true
+	}
+	if row.Kind == snapshot.Restart {
+		return
+	}
+	if row.LeadTime != nil {
 		t.leads = append(t.leads, *row.LeadTime)
+	}
+	if row.Restore != nil {
+		t.restores = append(t.restores, *row.Restore)
 	}
 }
 
@@ -66,21 +83,21 @@ func (t *Totals) addEvent(event *snapshot.Event) {
 
 // sum computes the figures of a period from what was counted, at a time in Unix seconds.
 func (t *Totals) sum(p *period.Period, now float64) {
-	t.LeadTime = leadTimesOf(t.leads)
+	t.LeadTime, t.Restore, t.Failed = durationsOf(t.leads), durationsOf(t.restores), len(t.failed)
 	changes := t.Deployments - t.By[string(snapshot.Restart)]
 	if days := (min(p.To, now) - p.From) / secondsPerDay; days > 0 {
 		t.PerDay = math.Round(float64(changes)/days*1000) / 1000
 	}
 	if released := t.By[string(snapshot.NewRelease)]; released > 0 {
-		t.FailureRate = math.Round(float64(t.By[string(snapshot.Rollback)])/float64(released)*1e6) / 1e6
+		t.FailureRate = math.Round(float64(t.Failed)/float64(released)*1e6) / 1e6
 	}
 }
 
-func leadTimesOf(leads []float64) LeadTimes {
-	if len(leads) == 0 {
-		return LeadTimes{}
+func durationsOf(all []float64) Durations {
+	if len(all) == 0 {
+		return Durations{}
 	}
-	slices.Sort(leads)
-	at := func(share float64) *float64 { return &leads[int(math.Ceil(share*float64(len(leads))))-1] }
-	return LeadTimes{Known: len(leads), Median: at(0.5), P90: at(0.9)}
+	slices.Sort(all)
+	at := func(share float64) *float64 { return &all[int(math.Ceil(share*float64(len(all))))-1] }
+	return Durations{Known: len(all), Median: at(0.5), P90: at(0.9)}
 }

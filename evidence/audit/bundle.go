@@ -17,6 +17,8 @@ const (
 	PopulationPath         = "population.csv"
 	SamplePath             = "sample.json"
 	TotalsPath             = "totals.json"
+	FrameworksPath         = "frameworks/"
+	RequirementsPath       = "requirements/"
 	RecountPath            = "recount.py"
 	BundleInstructionsPath = "README.md"
 )

@@ -12,7 +12,10 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/audit"
 	"attestry/evidence/csvtable"
+	"attestry/evidence/framework"
 	"attestry/evidence/period"
+	"attestry/storage"
+	"attestry/storage/governance"
 	"attestry/storage/spool"
 )
 
@@ -22,7 +25,9 @@ type bundle struct {
 	assembly *audit.Assembly
 	period   period.Period
 	sample   population.Sample
-	reader   *population.Reader
+	// frameworks are the latest of the organization, without their content.
+	frameworks []governance.File
+	reader     *population.Reader
 }
 
 // loadBundle reads the period and draws the sample.
@@ -30,6 +35,9 @@ func loadBundle(ctx context.Context, store *app.Store, assembly *audit.Assembly)
 	b := &bundle{assembly: assembly, reader: population.NewReader(store, batchBytes)}
 	var err error
 	if b.period, err = store.Periods.Get(ctx, period.Key(assembly.Org, assembly.Period)); err != nil {
+		return nil, err
+	}
+	if b.frameworks, err = store.Files.List(ctx, assembly.Org, framework.Kind); err != nil {
 		return nil, err
 	}
 	b.sample, err = b.reader.Draw(ctx, &b.period, *assembly.Draw)
@@ -56,12 +64,13 @@ func (b *bundle) state(ctx context.Context, store *app.Store) (string, error) {
 		changed[trails[i].Key()] = trails[i].EvaluatedAt
 	}
 	return audit.Sum(struct {
-		Schema  int
-		OrgName string
-		Period  period.Period
-		Sample  population.Sample
-		Changed map[string]float64
-	}{audit.SchemaVersion, b.assembly.OrgName, b.period, b.sample, changed})
+		Schema     int
+		OrgName    string
+		Period     period.Period
+		Sample     population.Sample
+		Changed    map[string]float64
+		Frameworks []governance.File
+	}{audit.SchemaVersion, b.assembly.OrgName, b.period, b.sample, changed, b.frameworks})
 }
 
 // trails are the keys of the sampled trails, sorted.
@@ -116,6 +125,9 @@ func (b *bundle) write(ctx context.Context, w io.Writer) error {
 	if err := b.writePopulation(ctx, out); err != nil {
 		return err
 	}
+	if err := b.writeFrameworks(ctx, out); err != nil {
+		return err
+	}
 	for _, row := range b.sample.Rows {
 		path := audit.PackagePath(row.Flow, row.Trail)
 		if row.TrailKey == "" || slices.ContainsFunc(out.members, func(known audit.Member) bool { return known.Path == path }) {
@@ -161,6 +173,40 @@ func (b *bundle) writePopulation(ctx context.Context, out *archive) error {
 	}
 	defer held.Close()
 	return out.stream(audit.PopulationPath, b.period.To, held.Size, held)
+}
+
+// writeFrameworks writes the frameworks of the organization, and how far the period meets each.
+func (b *bundle) writeFrameworks(ctx context.Context, out *archive) error {
+	for _, latest := range b.frameworks {
+		file, err := b.store.Files.Version(ctx, b.period.Org, framework.Kind, latest.Name, latest.Version)
+		if err != nil {
+			return err
+		}
+		parsed, err := framework.Parse(file.Content)
+		if err != nil {
+			return storage.Damaged("The framework '"+file.Name+"' is damaged", err)
+		}
+		assessed, err := b.reader.Assess(ctx, &b.period, &parsed, b.period.To)
+		if err != nil {
+			return err
+		}
+		table, err := csvtable.NewReader(population.RequirementColumns, func(string) ([][]string, string, error) { return assessed.Lines(), "", nil })
+		if err != nil {
+			return err
+		}
+		lines, err := io.ReadAll(table)
+		if err != nil {
+			return err
+		}
+		path := audit.RequirementsPath + file.Name
+		if err := writeJSON(out, path+".json", b.period.To, assessed); err != nil {
+			return err
+		}
+		if err := out.addAll([]member{{path + ".csv", b.period.To, lines}, {audit.FrameworksPath + file.Name + ".yml", b.period.To, file.Content}}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // nobody waits for the packages of a bundle but the worker that asks for them.

@@ -60,6 +60,8 @@ var areas = []area{
 		rowForms: []string{"redeliver"}},
 	{Name: "audits", Title: "Audits", list: "list_audits", columns: []string{"name", "environments", "from", "to", "open", "created_by"},
 		forms: []string{"create_audit"}, page: func(org string, of row) string { return view.Pages.Audit(org, of.text("name")) }},
+	{Name: "frameworks", Title: "Frameworks", list: "list_frameworks", columns: []string{"name", "version", "created_at", "created_by"},
+		forms: []string{"put_framework"}, rowForms: []string{"put_framework"}},
 	{Name: "audit-log", Title: "Audit log", list: "list_audit_log", columns: []string{"when", "event_type", "kind", "user", "old_role", "new_role", "changed_by", "source"},
 		csv: "download_audit_log"},
 	{Name: "organization", Title: "Organization", list: "get_organization", columns: []string{"name", "kind", "experimental_features_enabled", "created_at"},
@@ -68,7 +70,7 @@ var areas = []area{
 
 // rowMembers are the members of rows that fill in parameters of another name.
 var rowMembers = map[string]string{
-	"action_number": "number", "key_id": "id", "delivery_id": "id", "invitation_id": "id", "env_name": "name", "flow_name": "name",
+	"action_number": "number", "key_id": "id", "delivery_id": "id", "invitation_id": "id", "env_name": "name", "framework_name": "name", "flow_name": "name",
 	"custom_attestation_type_name": "name",
 	"policy_name":                  "name",
 }

@@ -1,0 +1,152 @@
+package audits
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"attestry/api/resource"
+	"attestry/api/server"
+	"attestry/app/population"
+	"attestry/evidence"
+	"attestry/evidence/framework"
+	"attestry/evidence/period"
+	"attestry/evidence/yamlfile"
+	"attestry/storage"
+	"attestry/storage/governance"
+)
+
+// Framework maps the requirements of a standard to what is measured (docs/semantics.md 26.7).
+type Framework struct {
+	Name      string  `json:"name"`
+	Version   int     `json:"version" doc:"0 for an example that comes with the service."`
+	CreatedAt float64 `json:"created_at" doc:"When this version was stored, Unix seconds; 0 for an example."`
+	CreatedBy string  `json:"created_by"`
+}
+
+// FrameworkResponse is a version of a framework with its file.
+type FrameworkResponse struct {
+	Framework
+	Comment string `json:"comment"`
+	Content string `json:"content" doc:"The file, in YAML."`
+}
+
+func showFramework(of *governance.File) Framework {
+	return Framework{Name: of.Name, Version: of.Version, CreatedAt: of.CreatedAt, CreatedBy: of.CreatedBy}
+}
+
+// listFrameworks lists those of the organization, and the examples that it has none of the same name of.
+func (h *handlers) listFrameworks(ctx context.Context, _ *server.OrgPath) (*server.Answer[[]Framework], error) {
+	found, err := h.Files.List(ctx, server.Access(ctx).OrgID, framework.Kind)
+	shown := resource.Map(found, func(one *governance.File) Framework { return showFramework(one) })
+	for name := range framework.Shipped() {
+		if !slices.ContainsFunc(shown, func(one Framework) bool { return one.Name == name }) {
+			shown = append(shown, Framework{Name: name})
+		}
+	}
+	slices.SortFunc(shown, func(a, b Framework) int { return strings.Compare(a.Name, b.Name) })
+	return server.Answered(shown), err
+}
+
+// FrameworkPath is the path of an operation on a framework.
+type FrameworkPath struct {
+	server.OrgPath
+	Name string `path:"framework_name" minLength:"1" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_.~]*$"`
+}
+
+type getFrameworkInput struct {
+	FrameworkPath
+	Version int `query:"version" minimum:"0" doc:"The latest unless given."`
+}
+
+func (h *handlers) getFramework(ctx context.Context, in *getFrameworkInput) (*server.Answer[FrameworkResponse], error) {
+	found, err := h.loadFramework(ctx, in.Name, in.Version)
+	return server.Answered(FrameworkResponse{Framework: showFramework(&found), Comment: found.Comment, Content: string(found.Content)}), err
+}
+
+// loadFramework reads a version of a framework, 0 for the latest, which is the example if the organization has none.
+func (h *handlers) loadFramework(ctx context.Context, name string, version int) (found governance.File, err error) {
+	org := server.Access(ctx)
+	if version > 0 {
+		found, err = h.Files.Version(ctx, org.OrgID, framework.Kind, name, version)
+		return found, resource.NotFound(err, "Version %d of framework '%s' does not exist for organization '%s'", version, name, org.OrgName)
+	}
+	found, err = h.Files.Latest(ctx, org.OrgID, framework.Kind, name)
+	if example := framework.Shipped()[name]; errors.Is(err, storage.ErrNotFound) && example != nil {
+		return governance.File{Name: name, Content: example}, nil
+	}
+	return found, resource.NotFound(err, "Framework named '%s' does not exist for organization '%s'", name, org.OrgName)
+}
+
+// FrameworkPutInput is the body of put_framework.
+type FrameworkPutInput struct {
+	Content string `json:"content" minLength:"1" maxLength:"262144" doc:"The file, in YAML."`
+	Comment string `json:"comment,omitempty" maxLength:"1000" doc:"What this version changes."`
+}
+
+// putFramework stores the next version of a framework. The controls that it names must exist.
+func (h *handlers) putFramework(ctx context.Context, in *FrameworkPath, body *FrameworkPutInput) (*server.Answer[FrameworkResponse], error) {
+	org := server.Access(ctx)
+	parsed, err := framework.Parse([]byte(body.Content))
+	if faults, ok := errors.AsType[*yamlfile.Error](err); ok {
+		return nil, evidence.FieldError("content", "%s", faults)
+	}
+	if err != nil {
+		return nil, err
+	}
+	known, err := h.Controls.GetMany(ctx, org.OrgID, parsed.Controls())
+	if err != nil {
+		return nil, err
+	}
+	for _, identifier := range parsed.Controls() {
+		if _, ok := known[identifier]; !ok {
+			return nil, evidence.FieldError("content", "Control '%s' does not exist in organization '%s'", identifier, org.OrgName)
+		}
+	}
+	stored, err := h.Files.Put(ctx, governance.File{
+		Org: org.OrgID, Kind: framework.Kind, Name: in.Name, Content: []byte(body.Content), Comment: body.Comment,
+		CreatedAt: evidence.Seconds(h.Clock()), CreatedBy: server.Principal(ctx).Name,
+	})
+	return server.Answered(FrameworkResponse{Framework: showFramework(&stored), Comment: stored.Comment, Content: body.Content}), err
+}
+
+// FrameworkQuery chooses a framework. It is exported because huma passes over embedded types that are not.
+type FrameworkQuery struct {
+	Framework string `query:"framework" required:"true" doc:"The name of a framework of the organization, or of an example."`
+	Version   int    `query:"framework_version" minimum:"0" doc:"The latest unless given."`
+}
+
+type assessInput struct {
+	resource.AuditPath
+	FrameworkQuery
+}
+
+// AssessmentResponse is how far the period of an audit meets a framework.
+type AssessmentResponse struct {
+	Framework Framework `json:"framework"`
+	population.Assessment
+}
+
+func (h *handlers) assess(ctx context.Context, in *assessInput, p period.Period) (*server.Answer[AssessmentResponse], error) {
+	found, err := h.loadFramework(ctx, in.Framework, in.Version)
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := framework.Parse(found.Content)
+	if err != nil {
+		return nil, storage.Damaged("The framework '"+found.Name+"' is damaged", err)
+	}
+	assessed, err := h.population.Assess(ctx, &p, &parsed, evidence.Seconds(h.Clock()))
+	return server.Answered(AssessmentResponse{Framework: showFramework(&found), Assessment: assessed}), err
+}
+
+func (h *handlers) downloadAssessment(ctx context.Context, in *assessInput, p period.Period) (*server.StreamOutput, error) {
+	answer, err := h.assess(ctx, in, p)
+	if err != nil {
+		return nil, err
+	}
+	return h.StreamCSV(ctx, p.Name+"-"+in.Framework+".csv", population.RequirementColumns, func(context.Context, string) ([][]string, string, error) {
+		return answer.Body.Lines(), "", nil
+	})
+}

@@ -1,0 +1,59 @@
+package e2e_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"testing"
+	"time"
+)
+
+func TestIncidentsMakeDeploymentsFailedChanges(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{real: true})
+	from, to := s.runQuarter()
+	s.createAudit(`"prod","canary"`, from, to)
+	schema, err := os.ReadFile("../../docs/incident.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.createAttestationType(`{"name":"incident"}`, schemaFile(string(schema)))
+	incident := func(status int, trail, name, data string) {
+		s.postAttestation(status, trail, "custom", fmt.Sprintf(`{"attestation_name":%q,"type_name":"incident","artifact_fingerprint":%q,"attestation_data":{%s}}`, name, digestOf(trail), data))
+	}
+	began := to.Add(-time.Hour)
+	at := func(hours int) string { return began.Add(time.Duration(hours) * time.Hour).UTC().Format(time.RFC3339) }
+	incident(http.StatusCreated, "machine", "INC-1", fmt.Sprintf(`"started_at":%q,"environment":"canary"`, at(0)))
+	incident(http.StatusCreated, "alone", "INC-2", fmt.Sprintf(`"started_at":%q,"resolved_at":%q`, at(0), at(1)))
+	incident(http.StatusCreated, "alone", "INC-3", fmt.Sprintf(`"started_at":%q,"resolved_at":%q`, at(0), at(3)))
+	incident(http.StatusCreated, "waved", "INC-4", fmt.Sprintf(`"started_at":%q,"resolved_at":null,"environment":"canary"`, at(0)))
+	incident(http.StatusCreated, "late", "INC-5", `"started_at":"2020-01-01T00:00:00Z","resolved_at":"2020-01-02T00:00:00Z"`)
+	incident(http.StatusBadRequest, "late", "INC-6", `"started_at":"soon"`)
+	found := func() string {
+		rows, _ := s.population("?finding=incident")
+		text := ""
+		for _, row := range rows {
+			text += fmt.Sprintf("%s in %s: %d", row.Artifact, row.Environment, row.Incidents)
+			if row.Restore != nil {
+				text += fmt.Sprintf(", %g s", *row.Restore)
+			}
+			text += "\n"
+		}
+		return text
+	}
+	if got, want := found(), "alone in prod: 2, 10800 s\nmachine in canary: 1\n"; got != want {
+		t.Errorf("the incidents are\n%swant\n%s", got, want)
+	}
+	// The rollback replaced waved, so three changes failed of eight releases.
+	if totals := s.totals(); totals.By["incident"] != 2 || totals.Failed != 3 || totals.Rate != 0.375 || totals.Restore.Known != 1 || totals.Restore.Median != 10800 {
+		t.Errorf("the totals are %+v", totals)
+	}
+	s.clock.advance(time.Second)
+	incident(http.StatusCreated, "machine", "INC-1", fmt.Sprintf(`"started_at":%q,"resolved_at":%q,"environment":"canary"`, at(0), at(1)))
+	if got, want := found(), "alone in prod: 2, 10800 s\nmachine in canary: 1, 3600 s\n"; got != want {
+		t.Errorf("once all are resolved, the incidents are\n%swant\n%s", got, want)
+	}
+	if totals := s.totals(); totals.Restore.Known != 2 || totals.Restore.Median != 3600 || totals.Restore.P90 != 10800 {
+		t.Errorf("once all are resolved, the totals are %+v", totals)
+	}
+}

@@ -1,0 +1,247 @@
+package population
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"attestry/evidence"
+	"attestry/evidence/framework"
+	"attestry/evidence/period"
+	"attestry/evidence/snapshot"
+)
+
+// State says how far a period meets a requirement or a measure (docs/semantics.md 26.7).
+type State string
+
+// The states, from the one that counts least. What several measures say is the last of these.
+const (
+	NotMeasured       State = "not_measured"
+	Met               State = "met"
+	MetWithExceptions State = "met_with_exceptions"
+	NotMet            State = "not_met"
+)
+
+// maxListed is how many deployments of each state a measure lists.
+const maxListed = 100
+
+// Assessment is how far a period meets a framework.
+type Assessment struct {
+	Title        string                `json:"title"`
+	Requirements []AssessedRequirement `json:"requirements"`
+}
+
+// AssessedRequirement is how far a period meets a requirement.
+type AssessedRequirement struct {
+	ID       string    `json:"id"`
+	Title    string    `json:"title"`
+	State    State     `json:"state" enum:"not_measured,met,met_with_exceptions,not_met"`
+	Measures []Measure `json:"measures"`
+}
+
+// Measure is what a measure found in a period.
+type Measure struct {
+	Title      string  `json:"title"`
+	By         string  `json:"by" doc:"What was measured: findings, an attestation, a control or the log."`
+	State      State   `json:"state" enum:"not_measured,met,met_with_exceptions,not_met"`
+	Measured   int     `json:"measured" doc:"How many deployments, without restarts; one for the log."`
+	Met        int     `json:"met"`
+	Exceptions int     `json:"exceptions" doc:"How many did not meet it for a reason that somebody recorded."`
+	Failed     int     `json:"failed"`
+	Listed     []Unmet `json:"listed" doc:"The first hundred exceptions and the first hundred that failed, oldest first."`
+	asks       *framework.Measure
+}
+
+// Unmet is a deployment that does not meet a measure.
+type Unmet struct {
+	ID          string  `json:"id"`
+	DeployedAt  float64 `json:"deployed_at" doc:"Unix seconds."`
+	Environment string  `json:"env_name"`
+	Snapshot    int64   `json:"snapshot_index"`
+	Artifact    string  `json:"artifact_name"`
+	Exception   bool    `json:"exception"`
+	Why         string  `json:"why"`
+}
+
+// Assess says how far a period meets a framework. It reads the whole period.
+func (r *Reader) Assess(ctx context.Context, p *period.Period, asked *framework.Framework, now float64) (Assessment, error) {
+	assessment := Assessment{Title: asked.Title, Requirements: []AssessedRequirement{}}
+	var ofRows []*Measure
+	for i := range asked.Requirements {
+		one := &asked.Requirements[i]
+		requirement := AssessedRequirement{ID: one.ID, Title: one.Title, State: NotMeasured, Measures: make([]Measure, len(one.Measures))}
+		for j := range one.Measures {
+			measure := &requirement.Measures[j]
+			*measure = Measure{Title: one.Measures[j].Title, By: one.Measures[j].String(), Listed: []Unmet{}, asks: &one.Measures[j]}
+			if !measure.asks.Log {
+				ofRows = append(ofRows, measure)
+			} else if err := r.measureLog(ctx, p, measure, now); err != nil {
+				return assessment, err
+			}
+		}
+		assessment.Requirements = append(assessment.Requirements, requirement)
+	}
+	err := each(ctx, r, func(row *Row) { addRow(ofRows, row) }, func(after string) ([]Row, string, error) {
+		rows, next, err := r.Walk(ctx, p, after)
+		if err == nil && len(asked.Controls()) > 0 {
+			err = r.addControls(ctx, rows)
+		}
+		return rows, next, err
+	})
+	assessment.conclude()
+	return assessment, err
+}
+
+// measureLog measures whether the log covers a period that has ended.
+func (r *Reader) measureLog(ctx context.Context, p *period.Period, measure *Measure, now float64) error {
+	if p.Open(now) {
+		return nil
+	}
+	_, end, err := r.Checkpoints(ctx, p, now)
+	measure.Measured = 1
+	if end.Note != "" {
+		measure.Met = 1
+	} else {
+		measure.Failed = 1
+	}
+	return err
+}
+
+// addControls adds to the decisions that rows have which controls they decide.
+func (r *Reader) addControls(ctx context.Context, rows []Row) error {
+	controls := map[string]string{} // by the ids of decisions
+	for i := range rows {
+		for _, entry := range rows[i].entries {
+			if entry.Type == evidence.TypeDecision {
+				controls[entry.ID] = ""
+			}
+		}
+	}
+	found := r.store.Attestations.OfIDs(slices.Sorted(maps.Keys(controls)))
+	for found.More() {
+		some, err := found.Next(ctx, toldBytes)
+		if err != nil {
+			return err
+		}
+		for i := range some {
+			controls[some[i].ID] = some[i].Control
+		}
+	}
+	for i := range rows {
+		rows[i].controls = controls
+	}
+	return nil
+}
+
+func addRow(measures []*Measure, row *Row) {
+	if row.Kind == snapshot.Restart {
+		return
+	}
+	for _, measure := range measures {
+		measure.Measured++
+		why, exception := row.unmet(measure.asks)
+		count := &measure.Met
+		switch {
+		case exception:
+			count = &measure.Exceptions
+		case why != "":
+			count = &measure.Failed
+		}
+		if *count++; why != "" && *count <= maxListed {
+			measure.Listed = append(measure.Listed, Unmet{
+				ID: row.ID, DeployedAt: row.DeployedAt, Environment: row.Environment, Snapshot: row.Snapshot, Artifact: row.Artifact, Exception: exception, Why: why,
+			})
+		}
+	}
+}
+
+// unmet says why a row does not meet a measure, "" if it does, and whether somebody recorded a reason for that.
+func (r *Row) unmet(measure *framework.Measure) (why string, exception bool) {
+	if measure.Attestation != nil || measure.Control != "" {
+		why, exception = r.lacks(measure)
+	} else if i := slices.IndexFunc(measure.Findings, r.Has); i >= 0 {
+		why, exception = measure.Findings[i], measure.Findings[i] == string(period.Overridden)
+	}
+	switch {
+	case why == "" || exception:
+		return why, exception
+	case r.BrokeGlass:
+		return why + "; it broke glass: " + r.GlassReason, true
+	case r.AllowListed:
+		return why + "; it was on the allow list", true
+	}
+	return why, false
+}
+
+// lacks is unmet for what has to be attested or decided before a row ran.
+func (r *Row) lacks(measure *framework.Measure) (why string, exception bool) {
+	why = "not attested before it ran"
+	for i := range r.entries {
+		entry := &r.entries[i]
+		fits := measure.Control != "" && entry.Type == evidence.TypeDecision && r.controls[entry.ID] == measure.Control
+		if asked := measure.Attestation; asked != nil {
+			fits = asked.Fits(entry.Type, entry.Name)
+		}
+		switch {
+		case !fits || entry.Time > r.DeployedAt:
+		case entry.Compliant && !entry.Override:
+			return "", false
+		case entry.Compliant:
+			why, exception = entry.Name+": "+entry.Finding, true
+		case !exception:
+			why = strings.TrimSuffix(entry.Name+" is not compliant: "+entry.Finding, ": ")
+		}
+	}
+	return why, exception
+}
+
+// conclude says what the numbers come to.
+func (a *Assessment) conclude() {
+	order := []State{NotMeasured, Met, MetWithExceptions, NotMet}
+	for i := range a.Requirements {
+		requirement := &a.Requirements[i]
+		for j := range requirement.Measures {
+			measure := &requirement.Measures[j]
+			switch {
+			case measure.Failed > 0:
+				measure.State = NotMet
+			case measure.Exceptions > 0:
+				measure.State = MetWithExceptions
+			case measure.Measured > 0:
+				measure.State = Met
+			default:
+				measure.State = NotMeasured
+			}
+			requirement.State = order[max(slices.Index(order, requirement.State), slices.Index(order, measure.State))]
+		}
+	}
+}
+
+// RequirementColumns are those of an assessment as CSV, which has a line for each measure.
+var RequirementColumns = []string{
+	"requirement", "title", "state", "measure", "by", "measure_state", "measured", "met", "exceptions", "failed", "listed",
+}
+
+// Lines is the assessment as CSV.
+func (a *Assessment) Lines() (lines [][]string) {
+	for _, one := range a.Requirements {
+		of := []string{one.ID, one.Title, string(one.State)}
+		for _, measure := range one.Measures {
+			var listed []string
+			for _, unmet := range measure.Listed {
+				listed = append(listed, unmet.ID)
+			}
+			line := append(slices.Clone(of), measure.Title, measure.By, string(measure.State))
+			for _, number := range []int{measure.Measured, measure.Met, measure.Exceptions, measure.Failed} {
+				line = append(line, strconv.Itoa(number))
+			}
+			lines = append(lines, append(line, strings.Join(listed, " ")))
+		}
+		if len(one.Measures) == 0 {
+			lines = append(lines, append(of, make([]string, len(RequirementColumns)-len(of))...))
+		}
+	}
+	return lines
+}

@@ -1,0 +1,217 @@
+// Package framework reads the files that map the requirements of a standard to what is measured here (docs/semantics.md 26.7).
+package framework
+
+import (
+	"embed"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"attestry/evidence"
+	"attestry/evidence/attestation"
+	"attestry/evidence/yamlfile"
+)
+
+// MaxSize is how large a file may be, in bytes, and MaxMeasures how many measures it may have.
+const (
+	MaxSize     = 256 << 10
+	MaxMeasures = 500
+)
+
+// Kind is that of the files of an organization that are frameworks.
+const Kind = "framework"
+
+// Framework is a standard, or the part of one that somebody is audited by.
+type Framework struct {
+	Title        string
+	Requirements []Requirement
+}
+
+// Requirement is one of a framework. Without measures it is not measured here.
+type Requirement struct {
+	ID, Title string
+	Measures  []Measure
+}
+
+// Measure is what a requirement is measured by. Exactly one of Findings, Attestation, Control and Log is set.
+type Measure struct {
+	Title string
+	// Findings are those of deployments that do not meet it.
+	Findings []string
+	// Attestation is what each deployment needs.
+	Attestation *Attestation
+	// Control is the identifier of what has to be decided for each deployment.
+	Control string
+	// Log asks that the transparency log covers the period.
+	Log bool
+}
+
+// Attestation is what has to be attested: a type, a name, or both. "" stands for any.
+type Attestation struct{ Type, Name string }
+
+// Controls are those that measures name, each once, sorted.
+func (f *Framework) Controls() (named []string) {
+	for _, requirement := range f.Requirements {
+		for _, measure := range requirement.Measures {
+			if measure.Control != "" {
+				named = append(named, measure.Control)
+			}
+		}
+	}
+	slices.Sort(named)
+	return slices.Compact(named)
+}
+
+// Fits reports whether an attestation of a type and a name is one that is asked for.
+func (a *Attestation) Fits(kind, name string) bool {
+	if kind == evidence.TypeDecision {
+		kind = attestation.DecisionName
+	}
+	return (a.Type == "" || a.Type == "*" || a.Type == kind) && (a.Name == "" || a.Name == name)
+}
+
+// String names what is measured.
+func (m *Measure) String() string {
+	switch {
+	case m.Attestation != nil:
+		return strings.TrimSpace("attestation " + strings.TrimSpace(m.Attestation.Type+" "+m.Attestation.Name))
+	case m.Control != "":
+		return "control " + m.Control
+	case m.Log:
+		return "log"
+	}
+	return "findings " + strings.Join(m.Findings, ", ")
+}
+
+var format = yamlfile.Format{Name: "Framework", Columns: true}
+
+// Findings are those of deployments that a measure may name. Restarts are not measured: they change nothing.
+var Findings = []string{
+	"release", "rollback", "compliant", "non_compliant", "not_judged", "not_recorded", "allow_listed", "broke_glass", "incident", "machine_account",
+	"approved", "overridden", "approved_late", "not_approved", "no_pull_request", "no_provenance",
+}
+
+// Parse reads a file. What is wrong with it is a *yamlfile.Error, which is meant for whoever wrote it.
+func Parse(content []byte) (Framework, error) {
+	root, err := format.Load(content)
+	if err != nil {
+		return Framework{}, err
+	}
+	value, faults := format.Root(root)
+	fields, ok := value.Mapping("Framework", "title", "requirements")
+	if !ok {
+		return Framework{}, faults.Err()
+	}
+	parsed, known, measures := Framework{Title: textOf(fields["title"])}, map[string]bool{}, 0
+	for _, one := range fields["requirements"].List() {
+		requirement := requirementOf(one)
+		if known[requirement.ID] {
+			one.Fault("Value error, another requirement has this id" + yamlfile.Shown(requirement.ID))
+		}
+		known[requirement.ID] = true
+		if measures += len(requirement.Measures); measures > MaxMeasures {
+			one.Fault("Value error, a framework has at most 500 measures")
+			break
+		}
+		parsed.Requirements = append(parsed.Requirements, requirement)
+	}
+	if len(parsed.Requirements) == 0 {
+		value.Fault("Value error, a framework has at least one requirement")
+	}
+	return parsed, faults.Err()
+}
+
+func requirementOf(value yamlfile.Value) Requirement {
+	fields, ok := value.Mapping("Requirement", "id", "title", "measures")
+	if !ok {
+		return Requirement{}
+	}
+	requirement := Requirement{ID: textOf(fields["id"]), Title: textOf(fields["title"])}
+	for _, one := range fields["measures"].List() {
+		requirement.Measures = append(requirement.Measures, measureOf(one))
+	}
+	return requirement
+}
+
+func measureOf(value yamlfile.Value) Measure {
+	fields, ok := value.Mapping("Measure", "title", "findings", "attestation", "control", "log")
+	if !ok {
+		return Measure{}
+	}
+	measure := Measure{Title: textOf(fields["title"]), Log: fields["log"].Bool(false)}
+	for _, one := range fields["findings"].List() {
+		finding := textOf(one)
+		if !slices.Contains(Findings, finding) {
+			one.Fault("Input should be one of " + strings.Join(Findings, ", ") + yamlfile.Shown(finding))
+		}
+		measure.Findings = append(measure.Findings, finding)
+	}
+	if !fields["attestation"].IsAbsent() {
+		measure.Attestation = attestationOf(fields["attestation"])
+	}
+	if !fields["control"].IsAbsent() {
+		measure.Control = textOf(fields["control"])
+	}
+	kinds := 0
+	for _, set := range []bool{measure.Findings != nil, measure.Attestation != nil, measure.Control != "", measure.Log} {
+		if set {
+			kinds++
+		}
+	}
+	if kinds != 1 {
+		value.Fault("Value error, a measure has exactly one of findings, attestation, control and log")
+	}
+	return measure
+}
+
+func attestationOf(value yamlfile.Value) *Attestation {
+	fields, ok := value.Mapping("Attestation", "type", "name")
+	if !ok {
+		return nil
+	}
+	asked := &Attestation{}
+	if !fields["type"].IsAbsent() {
+		asked.Type = fields["type"].AttestationType(maxText)
+	}
+	if !fields["name"].IsAbsent() {
+		asked.Name = textOf(fields["name"])
+	}
+	if *asked == (Attestation{}) {
+		value.Fault("Value error, an attestation has a type or a name")
+	}
+	return asked
+}
+
+// maxText is how many characters a text of a file may have.
+const maxText = 300
+
+func textOf(value yamlfile.Value) string {
+	text, ok := value.Text()
+	switch {
+	case ok && text == "":
+		value.Fault("String should have at least 1 character" + yamlfile.Shown(text))
+	case utf8.RuneCountInString(text) > maxText:
+		value.TooLong(text, maxText)
+	}
+	return text
+}
+
+//go:embed shipped
+var shipped embed.FS
+
+// Shipped are the frameworks that come with the service, by name: examples to copy and change.
+func Shipped() map[string][]byte {
+	all := map[string][]byte{}
+	entries, err := shipped.ReadDir("shipped")
+	for _, entry := range entries {
+		content, failed := shipped.ReadFile(path.Join("shipped", entry.Name()))
+		if err = failed; err == nil {
+			all[strings.TrimSuffix(entry.Name(), ".yml")] = content
+		}
+	}
+	if err != nil {
+		panic(err) // the files are part of the program
+	}
+	return all
+}
