@@ -139,7 +139,7 @@ func (c *catalog) indexesOf(collection string) []string {
 }
 
 func indexName(schema *storage.Schema, i *index) string {
-	return indexNames + schema.Name + "(" + i.name(schema) + ")"
+	return indexNames + schema.Name + "(" + i.identity() + ")"
 }
 
 func set(batch *pebble.Batch, name string, value []byte) error {

@@ -1,7 +1,6 @@
 package pebble
 
 import (
-	"bytes"
 	"encoding/hex"
 	"slices"
 	"strings"
@@ -30,52 +29,23 @@ type collection struct {
 	schema *storage.Schema
 	// records and bodies have keys that end with the id.
 	records, bodies space
-	// positions are those of the fields in the schema.
-	positions map[string]int
-	indexes   []index
+	indexes         []index
 }
 
 // index is an index of a collection. Its keys are the encoded values of its fields and the id; its values are empty.
 type index struct {
-	space     space
-	fields    []string
-	positions []int
-	// required is the position of the field that documents in the index have, or -1.
-	required int
-	// only is the encoded value of that field, or nil for any.
-	only []byte
+	storage.Index
+	space space
 }
 
 func newCollection(schema *storage.Schema) *collection {
-	c := &collection{schema: schema, positions: make(map[string]int, len(schema.Fields))}
-	for i, name := range schema.Fields {
-		c.positions[name] = i
-	}
+	c := &collection{schema: schema}
 	for _, declared := range schema.Indexes {
-		if c.indexOf(declared) != nil {
-			continue
+		if c.indexOf(declared) == nil {
+			c.indexes = append(c.indexes, index{Index: declared})
 		}
-		positions := make([]int, len(declared.Fields))
-		for i, name := range declared.Fields {
-			positions[i] = c.positions[name]
-		}
-		c.indexes = append(c.indexes, index{fields: declared.Fields, positions: positions, required: c.requiredBy(declared), only: onlyOf(declared)})
 	}
 	return c
-}
-
-func (c *collection) requiredBy(declared storage.Index) int {
-	if declared.Required == "" {
-		return -1
-	}
-	return c.positions[declared.Required]
-}
-
-func onlyOf(declared storage.Index) []byte {
-	if declared.Only == nil {
-		return nil
-	}
-	return ordered.Append(nil, declared.Only)
 }
 
 // indexOf returns the index of a declaration. Names do not count, so that an index whose declaration has changed is
@@ -83,57 +53,39 @@ func onlyOf(declared storage.Index) []byte {
 func (c *collection) indexOf(declared storage.Index) *index {
 	for i := range c.indexes {
 		one := &c.indexes[i]
-		if slices.Equal(one.fields, declared.Fields) && one.required == c.requiredBy(declared) && bytes.Equal(one.only, onlyOf(declared)) {
+		if slices.Equal(one.Fields, declared.Fields) && one.Required == declared.Required && one.Only == declared.Only {
 			return one
 		}
 	}
 	return nil
 }
 
-// name identifies the index among those of its collection.
-func (i *index) name(schema *storage.Schema) string {
-	name := strings.Join(i.fields, ",")
-	if i.required >= 0 {
-		name += " with " + schema.Fields[i.required]
+// identity tells the index from others of its collection.
+func (i *index) identity() string {
+	identity := strings.Join(i.Fields, ",")
+	if i.Required != "" {
+		identity += " with " + i.Required
 	}
-	if i.only != nil {
-		name += " " + hex.EncodeToString(i.only)
+	if i.Only != nil {
+		identity += " " + hex.EncodeToString(ordered.Append(nil, i.Only))
 	}
-	return name
+	return identity
 }
 
-// holds reports whether a document is in the index. Its fields are in the order of the schema.
-func (i *index) holds(fields []field) bool {
-	if i.required < 0 {
+// holds reports whether a document with these fields is in the index.
+func (i *index) holds(fields map[string]any) bool {
+	if i.Required == "" {
 		return true
 	}
-	required := fields[i.required]
-	var encoded [16]byte
-	return required.kind > ordered.Null && (i.only == nil || bytes.Equal(required.appendOrdered(encoded[:0]), i.only))
+	required := fields[i.Required]
+	return required != nil && (i.Only == nil || required == i.Only)
 }
 
-// appendKey appends the key of the entry of a document, whose fields are in the order of the schema.
-func (i *index) appendKey(key []byte, fields []field, id []byte) []byte {
+// appendKey appends the key of the entry of a document with these fields.
+func (i *index) appendKey(key []byte, fields map[string]any, id []byte) []byte {
 	key = append(key, i.space[:]...)
-	for _, position := range i.positions {
-		key = fields[position].appendOrdered(key)
+	for _, name := range i.Fields {
+		key = ordered.Append(key, fields[name])
 	}
 	return append(key, id...)
-}
-
-// place puts the fields of a head in the order of the schema, without those that are no longer declared.
-func (c *collection) place(h head, placed []field) ([]field, error) {
-	placed = slices.Grow(placed[:0], len(c.schema.Fields))[:len(c.schema.Fields)]
-	clear(placed)
-	for rest := []byte(h[headBytes:]); len(rest) > 0; {
-		var f field
-		var err error
-		if f, rest, err = cutField(rest); err != nil {
-			return nil, err
-		}
-		if position, ok := c.positions[string(f.name)]; ok {
-			placed[position] = f
-		}
-	}
-	return placed, nil
 }

@@ -190,21 +190,18 @@ func (db *DB) Write(ctx context.Context, writes ...storage.Write) error {
 		if err != nil {
 			return err
 		}
-		if c.steps[i], err = newStep(col, &writes[i]); err != nil {
-			return err
-		}
+		c.steps[i] = newStep(col, &writes[i])
 		c.bytes += c.steps[i].row.bytes()
 	}
 	return db.committer.do(ctx, c)
 }
 
-func newStep(c *collection, w *storage.Write) (step, error) {
+func newStep(c *collection, w *storage.Write) step {
 	s := step{kind: w.Kind, revision: w.Revision}
 	if w.Kind == storage.WriteDelete || w.Kind == storage.WriteCheck {
 		s.row = newKeyRow(c, w.Record.ID)
-		return s, nil
+	} else {
+		s.row = newRow(c, &w.Record)
 	}
-	var err error
-	s.row, err = newRow(c, &w.Record)
-	return s, err
+	return s
 }

@@ -107,9 +107,11 @@ func (g *group) check(from reader, s *step) (reason, err error) {
 	}
 	if !f.skip {
 		if old != nil {
-			if f.entries, err = s.row.collection.entriesOf(old, s.row.id()); err != nil {
+			fields, err := old.fields()
+			if err != nil {
 				return nil, explain(g.db.folder, err)
 			}
+			f.entries = s.row.collection.entriesOf(fields, s.row.id())
 		}
 		g.own[string(s.row.key)] = s.row.head // nil for a deletion
 	}

@@ -98,7 +98,7 @@ func (db *DB) build(ctx context.Context, c *collection, indexes []*index) error 
 	batch := db.engine.NewBatch()
 	defer batch.Close()
 	for ok := iterator.First(); ok && err == nil; ok = iterator.Next() {
-		if err = addEntries(batch, c, indexes, iterator); err == nil && batch.Len() >= buildBytes {
+		if err = addEntries(batch, indexes, iterator); err == nil && batch.Len() >= buildBytes {
 			err = errors.Join(ctx.Err(), db.engine.Apply(batch, pebble.Sync))
 			batch.Reset()
 		}
@@ -109,7 +109,7 @@ func (db *DB) build(ctx context.Context, c *collection, indexes []*index) error 
 	return db.engine.Apply(batch, pebble.Sync)
 }
 
-func addEntries(batch *pebble.Batch, c *collection, indexes []*index, iterator *pebble.Iterator) error {
+func addEntries(batch *pebble.Batch, indexes []*index, iterator *pebble.Iterator) error {
 	value, err := iterator.ValueAndErr()
 	if err != nil {
 		return err
@@ -118,7 +118,7 @@ func addEntries(batch *pebble.Batch, c *collection, indexes []*index, iterator *
 	if err != nil {
 		return err
 	}
-	fields, err := c.place(h, nil)
+	fields, err := h.fields()
 	if err != nil {
 		return err
 	}

@@ -102,33 +102,31 @@ func appendContent(value []byte, content any) []byte {
 	return append(value, ordered.Null)
 }
 
-type field struct {
-	name, content []byte
-	kind          byte
-}
-
-func cutField(fields []byte) (f field, rest []byte, err error) {
-	if f.name, rest, err = cutText(fields); err != nil {
-		return field{}, nil, err
+// cutContent is the reverse of appendContent.
+func cutContent(data []byte) (content any, rest []byte, err error) {
+	if len(data) == 0 {
+		return nil, nil, errValue
 	}
-	if len(rest) == 0 {
-		return field{}, nil, errValue
-	}
-	f.kind, rest = rest[0], rest[1:]
-	switch f.kind {
+	kind, rest := data[0], data[1:]
+	switch kind {
 	case ordered.Text:
-		f.content, rest, err = cutText(rest)
-		return f, rest, err
+		text, rest, err := cutText(rest)
+		return string(text), rest, err
 	case ordered.Integer, ordered.Float:
 		if len(rest) < 8 {
-			return field{}, nil, errValue
+			return nil, nil, errValue
 		}
-		f.content, rest = rest[:8], rest[8:]
-	case ordered.Null, ordered.False, ordered.True:
-	default:
-		return field{}, nil, errValue
+		bits := binary.BigEndian.Uint64(rest)
+		if kind == ordered.Integer {
+			return int64(bits), rest[8:], nil
+		}
+		return math.Float64frombits(bits), rest[8:], nil
+	case ordered.False, ordered.True:
+		return kind == ordered.True, rest, nil
+	case ordered.Null:
+		return nil, rest, nil
 	}
-	return f, rest, nil
+	return nil, nil, errValue
 }
 
 func cutText(data []byte) (text, rest []byte, err error) {
@@ -140,49 +138,19 @@ func cutText(data []byte) (text, rest []byte, err error) {
 	return data[n:end], data[end:], nil
 }
 
-func (f *field) integer() int64 { return int64(binary.BigEndian.Uint64(f.content)) }
-
-func (f *field) float() float64 { return math.Float64frombits(binary.BigEndian.Uint64(f.content)) }
-
-// value returns the content as storage.Record.Fields has it.
-func (f *field) value() any {
-	switch f.kind {
-	case ordered.Integer:
-		return f.integer()
-	case ordered.Float:
-		return f.float()
-	case ordered.Text:
-		return string(f.content)
-	case ordered.False, ordered.True:
-		return f.kind == ordered.True
-	}
-	return nil
-}
-
-// appendOrdered is ordered.Append of the field's value. The zero field is null.
-func (f *field) appendOrdered(key []byte) []byte {
-	switch f.kind {
-	case ordered.Integer:
-		return ordered.AppendInteger(key, f.integer())
-	case ordered.Float:
-		return ordered.AppendFloat(key, f.float())
-	case ordered.Text:
-		return append(append(append(key, ordered.Text), f.content...), 0)
-	case ordered.False, ordered.True:
-		return append(key, f.kind)
-	}
-	return append(key, ordered.Null)
-}
-
 func (h head) fields() (map[string]any, error) {
 	fields := map[string]any{}
 	for rest := []byte(h[headBytes:]); len(rest) > 0; {
-		var f field
+		var name []byte
+		var content any
 		var err error
-		if f, rest, err = cutField(rest); err != nil {
+		if name, rest, err = cutText(rest); err != nil {
 			return nil, err
 		}
-		fields[string(f.name)] = f.value()
+		if content, rest, err = cutContent(rest); err != nil {
+			return nil, err
+		}
+		fields[string(name)] = content
 	}
 	return fields, nil
 }
@@ -223,7 +191,7 @@ func newKeyRow(c *collection, id string) row {
 	return row{collection: c, key: c.records.key(id)}
 }
 
-func newRow(c *collection, record *storage.Record) (row, error) {
+func newRow(c *collection, record *storage.Record) row {
 	r := newKeyRow(c, record.ID)
 	inline := 0
 	if len(record.Body) <= inlineLimit {
@@ -239,9 +207,8 @@ func newRow(c *collection, record *storage.Record) (row, error) {
 		r.head = head(buffer[:len(r.head)])
 	}
 	r.value = buffer
-	var err error
-	r.entries, err = c.entriesOf(r.head, r.id())
-	return r, err
+	r.entries = c.entriesOf(record.Fields, r.id())
+	return r
 }
 
 func (r *row) id() []byte { return r.key[len(space{}):] }
@@ -257,16 +224,8 @@ func (r *row) bytes() int {
 	return n
 }
 
-// entriesOf returns the index keys of a document. They share one buffer.
-func (c *collection) entriesOf(h head, id []byte) ([][]byte, error) {
-	if len(c.indexes) == 0 {
-		return nil, nil
-	}
-	var array [16]field
-	fields, err := c.place(h, array[:])
-	if err != nil {
-		return nil, err
-	}
+// entriesOf returns the index keys of a document with these fields. They share one buffer.
+func (c *collection) entriesOf(fields map[string]any, id []byte) [][]byte {
 	entries := make([][]byte, len(c.indexes))
 	buffer := make([]byte, 0, len(c.indexes)*(64+len(id)))
 	for i := range c.indexes {
@@ -277,5 +236,5 @@ func (c *collection) entriesOf(h head, id []byte) ([][]byte, error) {
 		buffer = c.indexes[i].appendKey(buffer, fields, id)
 		entries[i] = buffer[start:len(buffer):len(buffer)]
 	}
-	return entries, nil
+	return entries
 }
