@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 )
 
 // Batches reads a list batch by batch, so that it is never in memory as a whole.
@@ -143,13 +142,6 @@ func LimitRounds[T any](all *Batches[T], rounds int) *Batches[T] {
 	return b
 }
 
-// FilterBatches keeps the documents that keep is true for.
-func FilterBatches[T any](all *Batches[T], keep func(*T) bool) *Batches[T] {
-	return MapBatches(all, func(_ context.Context, batch []T, _ int) ([]T, error) {
-		return slices.DeleteFunc(batch, func(one T) bool { return !keep(&one) }), nil
-	})
-}
-
 // MapBatches is the list of what convert makes of each batch.
 func MapBatches[S, T any](source *Batches[S], convert func(ctx context.Context, batch []S, maxBytes int) ([]T, error)) *Batches[T] {
 	b := &Batches[T]{more: source.more}
@@ -163,53 +155,6 @@ func MapBatches[S, T any](source *Batches[S], convert func(ctx context.Context, 
 	}
 	return b
 }
-
-// LimitBatches ends a list after a number of documents.
-func LimitBatches[T any](all *Batches[T], limit int) *Batches[T] {
-	b := &Batches[T]{more: all.more && limit > 0}
-	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
-		found, err := all.Next(ctx, maxBytes)
-		found = found[:min(limit, len(found))]
-		limit -= len(found)
-		b.more = all.more && limit > 0
-		return found, err
-	}
-	return b
-}
-
-// MergeBatches merges two lists that are sorted by compare.
-func MergeBatches[T any](first, second *Batches[T], compare func(a, b *T) int) *Batches[T] {
-	sources := [2]*Batches[T]{first, second}
-	var rests [2][]T
-	b := &Batches[T]{more: first.more || second.more}
-	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
-		for i, source := range sources {
-			for len(rests[i]) == 0 && source.more {
-				var err error
-				if rests[i], err = source.Next(ctx, maxBytes/len(sources)); err != nil {
-					return nil, err
-				}
-			}
-		}
-		// What is left of either list comes behind what is read of it: it goes on until
-		// one of them has to be read further.
-		var batch []T
-		for len(rests[0])+len(rests[1]) > 0 && !needs(rests[0], first) && !needs(rests[1], second) {
-			least := 0
-			if len(rests[0]) == 0 || len(rests[1]) > 0 && compare(&rests[1][0], &rests[0][0]) < 0 {
-				least = 1
-			}
-			batch = append(batch, rests[least][0])
-			rests[least] = rests[least][1:]
-		}
-		b.more = first.more || second.more || len(rests[0])+len(rests[1]) > 0
-		return batch, nil
-	}
-	return b
-}
-
-// needs reports whether a list has to be read further before its next document is known.
-func needs[T any](rest []T, source *Batches[T]) bool { return len(rest) == 0 && source.more }
 
 // JoinVersions is the list of what join makes of each head and its versions. The query finds those of all heads, and of is the
 // name of the head of a version: one command per batch of heads, and one for all versions. If these exceed a batch, join gets

@@ -269,7 +269,10 @@ func (h *handlers) getArtifactAttestations(ctx context.Context, in *ArtifactAtte
 	if len(reports) > 0 {
 		fingerprint = reports[0].Fingerprint
 	}
-	found := h.Attestations.OfArtifact(org.OrgID, flowID, fingerprint, in.Name, reports, maxNamedAttestations)
+	found, err := h.Attestations.OfArtifact(ctx, org.OrgID, flowID, fingerprint, in.Name, reports, maxNamedAttestations)
+	if err != nil {
+		return nil, err
+	}
 	return server.Answered(h.listOfAttestations(found)), nil
 }
 

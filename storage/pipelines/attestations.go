@@ -236,29 +236,38 @@ func (q *AttestationQuery) pattern() storage.Condition {
 // OfArtifact reads the attestations of a name that an artifact of a flow has, at most limit, newest first: those made
 // by its fingerprint, and those made by its name in a trail, if their commit is its own (docs/semantics.md 6.2).
 // reports are its records.
-func (a *Attestations) OfArtifact(org, flow, fingerprint, name string, reports []evidence.ArtifactRecord, limit int) *storage.Batches[evidence.Attestation] {
-	made := storage.QueryBatches(a.Collection, storage.Query{
-		Index: "flow_fingerprint", Equal: []any{org, flow, fingerprint, name}, Descending: true, Limit: limit,
-	})
+func (a *Attestations) OfArtifact(ctx context.Context, org, flow, fingerprint, name string, reports []evidence.ArtifactRecord, limit int) (*storage.Batches[evidence.Attestation], error) {
+	made := storage.Query{Index: "flow_fingerprint", Equal: []any{org, flow, fingerprint, name}, Descending: true, Limit: limit}
 	if len(reports) == 0 {
-		return made
+		return storage.QueryBatches(a.Collection, made), nil
 	}
-	newestFirst := func(x, y *evidence.Attestation) int { return evidence.CompareEntries(y.Entry(), x.Entry()) }
-	return storage.LimitBatches(storage.MergeBatches(made, a.named(org, name, reports), newestFirst), limit)
+	found, err := storage.FindAllFields(ctx, a.Collection, made)
+	if err != nil {
+		return nil, err
+	}
+	named, err := a.named(ctx, org, name, reports)
+	found = append(found, named...)
+	slices.SortFunc(found, func(x, y storage.Record) int {
+		return evidence.CompareEntries(slotEntryOf(&y).Entry, slotEntryOf(&x).Entry)
+	})
+	return a.OfIDs(storage.RecordIDs(found[:min(len(found), limit)])), err
 }
 
-// named reads those of OfArtifact that were made by the artifact's name.
-func (a *Attestations) named(org, name string, reports []evidence.ArtifactRecord) *storage.Batches[evidence.Attestation] {
+// named returns those of OfArtifact that were made by the artifact's name, without their bodies.
+func (a *Attestations) named(ctx context.Context, org, name string, reports []evidence.ArtifactRecord) ([]storage.Record, error) {
 	trails := storage.Distinct(storage.Map(reports, func(report evidence.ArtifactRecord) string { return evidence.TrailKey(report.Flow, report.Trail) }))
-	all := storage.QueryBatches(a.Collection, storage.Query{
+	found, err := storage.FindAllFields(ctx, a.Collection, storage.Query{
 		Index: "trail_name", Equal: []any{org, storage.TextSet(trails[:min(len(trails), storage.MaxMany)]), name},
 		Descending: true, Limit: maxRounds * storage.MaxMany,
 		Where: []storage.Condition{{Field: "fingerprint", Operator: storage.Equals, Value: ""}},
 	})
+	if err == nil {
+		err = a.complete(ctx, found)
+	}
 	subjects := evidence.SubjectsOfArtifact(reports)
-	return storage.FilterBatches(storage.LimitRounds(all, maxRounds), func(attestation *evidence.Attestation) bool {
-		return slices.ContainsFunc(attestation.Subjects(), func(about evidence.Subject) bool { return subjects[about] })
-	})
+	return slices.DeleteFunc(found, func(one storage.Record) bool {
+		return !slices.ContainsFunc(subjectsIn(&one), func(about evidence.Subject) bool { return subjects[about] })
+	}), err
 }
 
 // Reported returns the newest MaxMany records of an artifact of a flow by its fingerprint. If several begin with it,

@@ -73,7 +73,7 @@ func TestCursorOfABatchContinuesTheList(t *testing.T) {
 	}
 }
 
-func TestAttestationsOfAnArtifactAreMergedBatchByBatch(t *testing.T) {
+func TestAttestationsOfAnArtifactAreReadBatchByBatch(t *testing.T) {
 	store, _, _ := apptest.NewStore(t)
 	fingerprint, commit := apptest.Sha("abcde", 64), apptest.Sha("1", 40)
 	apptest.PutArtifacts(t, store, apptest.ArtifactRecord("f", "t", fingerprint, commit, 1))
@@ -95,7 +95,11 @@ func TestAttestationsOfAnArtifactAreMergedBatchByBatch(t *testing.T) {
 	}
 	for _, limit := range []int{100, 17} {
 		var found []evidence.Attestation
-		for _, batch := range apptest.QueryBatches(t, store.Attestations.OfArtifact("org", "f", fingerprint, "check", reports, limit), 40_000) {
+		list, err := store.Attestations.OfArtifact(t.Context(), "org", "f", fingerprint, "check", reports, limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, batch := range apptest.QueryBatches(t, list, 40_000) {
 			if len(batch) > 8 {
 				t.Errorf("a batch has %d documents of more than 5,000 bytes", len(batch))
 			}
