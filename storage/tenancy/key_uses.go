@@ -20,41 +20,36 @@ const (
 	maxKeyUses = 10_000
 )
 
-// keyUses writes when keys were last used, one after another and outside of requests. Waiting uses of one key become
-// one write.
+// keyUses writes when keys were last used, one after another and outside of requests.
 type keyUses struct {
 	keys   storage.Collection[evidence.Key]
 	logger *slog.Logger
 
 	mu      sync.Mutex
-	waiting map[string]keyUse
-	writing bool
+	waiting int
 	closed  bool
-	writer  goroutine.Group
+	writers goroutine.Group
+	// turn is held during a write.
+	turn sync.Mutex
 }
 
-type keyUse struct {
-	keyID string
-	at    int64 // Unix seconds
-}
-
-func newKeyUses(keys storage.Collection[evidence.Key], logger *slog.Logger) *keyUses {
-	return &keyUses{keys: keys, logger: logger, waiting: map[string]keyUse{}}
-}
-
-// note queues the use of a key at a time in Unix seconds.
+// note has the use of a key at a time in Unix seconds written.
 func (u *keyUses) note(key evidence.Key, at int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.closed || len(u.waiting) >= maxKeyUses {
+	if u.closed || u.waiting >= maxKeyUses {
 		return
 	}
-	u.waiting[key.Hash] = keyUse{keyID: key.ID, at: at}
-	if u.writing {
-		return
-	}
-	u.writing = true
-	u.writer.Go(func() error { u.writeAll(); return nil })
+	u.waiting++
+	u.writers.Go(func() error {
+		if err := goroutine.Recovered(func() error { return u.write(key.Hash, at) }); err != nil {
+			u.logger.Warn("the use of an API key was not recorded", "key_id", key.ID, "error", maskHash(err, key.Hash))
+		}
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.waiting--
+		return nil
+	})
 }
 
 // close waits until all noted uses are written; later ones are not noted.
@@ -62,35 +57,13 @@ func (u *keyUses) close() {
 	u.mu.Lock()
 	u.closed = true
 	u.mu.Unlock()
-	_ = u.writer.Wait() // each use that is not recorded is logged
-}
-
-// writeAll writes until nothing waits.
-func (u *keyUses) writeAll() {
-	for {
-		hash, use, ok := u.next()
-		if !ok {
-			return
-		}
-		if err := goroutine.Recovered(func() error { return u.write(hash, use.at) }); err != nil {
-			u.logger.Warn("the use of an API key was not recorded", "key_id", use.keyID, "error", maskHash(err, hash))
-		}
-	}
-}
-
-func (u *keyUses) next() (string, keyUse, bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for hash, use := range u.waiting {
-		delete(u.waiting, hash)
-		return hash, use, true
-	}
-	u.writing = false
-	return "", keyUse{}, false
+	_ = u.writers.Wait() // each use that is not recorded is logged
 }
 
 // write changes nothing if another process wrote within the interval.
 func (u *keyUses) write(hash string, at int64) error {
+	u.turn.Lock()
+	defer u.turn.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), keyUseTimeout)
 	defer cancel()
 	_, err := u.keys.Update(ctx, hash, func(key *evidence.Key) error {

@@ -84,7 +84,7 @@ func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenanc
 		certified:   cache.NewTTL[evidence.Principal](tenancyCacheAge, tenancyCacheSize),
 		providers:   cache.NewTTL[[]identity.IdentityProvider](tenancyCacheAge, tenancyCacheSize),
 		issuers:     cache.NewTTL[bool](tenancyCacheAge, maxIssuersKnown),
-		uses:        newKeyUses(keys, log),
+		uses:        &keyUses{keys: keys, logger: log},
 	}
 }
 
