@@ -3,55 +3,10 @@ package storage
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"attestry/evidence"
 )
-
-// CheckSchemas reports whether collections are declared as engines expect: unique names of lower-case letters,
-// digits and underscores, and indexes over declared fields.
-func CheckSchemas(schemas []*Schema) error {
-	name := regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
-	seen := map[string]bool{}
-	for _, schema := range schemas {
-		if !name.MatchString(schema.Name) || seen[schema.Name] {
-			return fmt.Errorf("collection %q: malformed or repeated name", schema.Name)
-		}
-		seen[schema.Name] = true
-		for _, field := range schema.Fields {
-			if !name.MatchString(field) {
-				return fmt.Errorf("collection %s: malformed field %q", schema.Name, field)
-			}
-		}
-		if err := checkIndexes(schema); err != nil {
-			return fmt.Errorf("collection %s: %w", schema.Name, err)
-		}
-	}
-	return nil
-}
-
-func checkIndexes(schema *Schema) error {
-	seen := map[string]bool{}
-	for _, index := range schema.Indexes {
-		if seen[index.Name] || len(index.Fields) == 0 {
-			return fmt.Errorf("index %q is repeated or without fields", index.Name)
-		}
-		seen[index.Name] = true
-		for _, field := range index.Fields {
-			if !slices.Contains(schema.Fields, field) {
-				return fmt.Errorf("index %s: field %q is not declared", index.Name, field)
-			}
-		}
-		if index.Required != "" && !slices.Contains(index.Fields, index.Required) {
-			return fmt.Errorf("index %s: field %q is required and not part of it", index.Name, index.Required)
-		}
-		if index.Only != nil && index.Required == "" {
-			return fmt.Errorf("index %s: a value %v of no required field", index.Name, index.Only)
-		}
-	}
-	return nil
-}
 
 func checkRecord(schema *Schema, record *Record) error {
 	if record.ID == "" || record.Revision == 0 {

@@ -61,9 +61,6 @@ var _ storage.Documents = (*DB)(nil)
 
 // Open connects to the database and makes missing indexes.
 func Open(ctx context.Context, o Options, schemas []*storage.Schema) (*DB, error) {
-	if err := storage.CheckSchemas(schemas); err != nil {
-		return nil, err
-	}
 	settings, err := clientOptions(o)
 	if err != nil {
 		return nil, err

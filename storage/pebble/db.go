@@ -67,9 +67,6 @@ var _ storage.Documents = (*DB)(nil)
 // Open opens or makes a database, builds missing indexes and deletes those no longer declared. A folder that is open is
 // refused.
 func Open(ctx context.Context, options Options, schemas []*storage.Schema) (*DB, error) {
-	if err := storage.CheckSchemas(schemas); err != nil {
-		return nil, err
-	}
 	folder, err := prepareFolder(options.Folder)
 	if err != nil {
 		return nil, explainOpen(options.Folder, err)
