@@ -30,11 +30,7 @@ func (e *FileError) Unwrap() error { return e.Err }
 // New reads r to its end. A stream of more than maxInMemory bytes is held in a temporary file. The caller closes the
 // spool.
 func New(r io.Reader, maxInMemory int) (*Spool, error) {
-	head, err := io.ReadAll(io.LimitReader(r, int64(maxInMemory)+1))
-	if err != nil {
-		return nil, err
-	}
-	return hold(head, r, maxInMemory)
+	return NewIn(new(bytes.Buffer), r, maxInMemory)
 }
 
 // NewIn is New with the memory of a buffer, which the spool uses until it is closed. Many streams can share one buffer.
@@ -43,11 +39,7 @@ func NewIn(buffer *bytes.Buffer, r io.Reader, maxInMemory int) (*Spool, error) {
 	if _, err := buffer.ReadFrom(io.LimitReader(r, int64(maxInMemory)+1)); err != nil {
 		return nil, err
 	}
-	return hold(buffer.Bytes(), r, maxInMemory)
-}
-
-// hold holds a stream of which the beginning was read.
-func hold(head []byte, r io.Reader, maxInMemory int) (*Spool, error) {
+	head := buffer.Bytes()
 	if len(head) <= maxInMemory {
 		return &Spool{Reader: bytes.NewReader(head), Size: int64(len(head))}, nil
 	}
