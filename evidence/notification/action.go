@@ -33,11 +33,6 @@ const (
 	Release            Trigger = "ON_RELEASE"
 )
 
-// SnapshotTriggers are those that snapshots may fire.
-func SnapshotTriggers() []Trigger {
-	return []Trigger{StartedArtifact, ExitedArtifact, NonCompliantEnv, CompliantEnv}
-}
-
 // Kind says what an action is about.
 type Kind string
 

@@ -157,7 +157,7 @@ func TestWantingNamesTheActionsThatFire(t *testing.T) {
 	if got := fmt.Sprint(s.Wanting("prod", 5, notification.StartedArtifact, notification.ScaledArtifact)); got != "[1]" {
 		t.Errorf("on a started artifact: %s", got)
 	}
-	if got := fmt.Sprint(s.Wanting("prod", 9, notification.SnapshotTriggers()...)); got != "[1 3 5]" {
+	if got := fmt.Sprint(s.Wanting("prod", 9, notification.StartedArtifact, notification.ExitedArtifact)); got != "[1 3 5]" {
 		t.Errorf("on a snapshot: %s", got)
 	}
 }

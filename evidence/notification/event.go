@@ -27,6 +27,10 @@ type Event struct {
 	Allowed  *evidence.Allowance  `json:"allowed,omitempty"`
 	Admitted *admission.Record    `json:"admitted,omitempty"`
 	Trail    *evidence.TrailEvent `json:"trail,omitempty"`
+
+	// subject is the id of the environment or flow, and triggers are those that may fire, of an event that is not stored yet.
+	subject  string
+	triggers []Trigger
 }
 
 // DueAt is since when it is due, in Unix seconds.
@@ -82,53 +86,67 @@ type Scaled struct {
 }
 
 // SnapshotEvent is the event of a snapshot of an environment, by its id.
-func SnapshotEvent(org, environment string, number int64, at float64, actions []int64) Event {
+func SnapshotEvent(org, environment string, number int64, at float64) Event {
 	return Event{
-		ID: environment + "/snapshot/" + strconv.FormatInt(number, 10), Org: org, At: at, Actions: actions,
+		ID: environment + "/snapshot/" + strconv.FormatInt(number, 10), Org: org, At: at,
 		Snapshot: &SnapshotMade{Environment: environment, Number: number},
+		subject:  environment, triggers: []Trigger{StartedArtifact, ExitedArtifact, NonCompliantEnv, CompliantEnv},
 	}
 }
 
 // ScaledEvent is the event of a report, by its id, that has changed numbers of instances.
-func ScaledEvent(org, report string, at float64, scaled ArtifactsScaled, actions []int64) Event {
+func ScaledEvent(org, report string, at float64, scaled ArtifactsScaled) Event {
 	return Event{
-		ID: scaled.Environment + "/report/" + report, Org: org, At: at, Actions: actions, Scaled: &scaled,
+		ID: scaled.Environment + "/report/" + report, Org: org, At: at, Scaled: &scaled,
+		subject: scaled.Environment, triggers: []Trigger{ScaledArtifact},
 	}
 }
 
 // AllowedEvent is the event of an artifact that was permitted in an environment, once or again.
-func AllowedEvent(allowed evidence.Allowance, actions []int64) Event {
+func AllowedEvent(allowed evidence.Allowance) Event {
 	return Event{
 		ID:  allowed.Environment + "/allowed/" + allowed.ID + "/" + strconv.FormatFloat(allowed.At, 'f', -1, 64),
-		Org: allowed.Org, At: allowed.At, Actions: actions, Allowed: &allowed,
+		Org: allowed.Org, At: allowed.At, Allowed: &allowed,
+		subject: allowed.Environment, triggers: []Trigger{AllowedArtifact},
 	}
 }
 
 // BreakGlassEvent is the event of a workload that was admitted for the reason it gave.
-func BreakGlassEvent(record admission.Record, actions []int64) Event {
-	return Event{ID: record.Environment + "/admitted/" + record.ID, Org: record.Org, At: record.FirstAt, Actions: actions, Admitted: &record}
+func BreakGlassEvent(record admission.Record) Event {
+	return Event{
+		ID: record.Environment + "/admitted/" + record.ID, Org: record.Org, At: record.FirstAt, Admitted: &record,
+		subject: record.Environment, triggers: []Trigger{BrokenGlass},
+	}
 }
 
-// TrailEvent is the event of something that happened to a trail.
-func TrailEvent(event *evidence.TrailEvent, actions []int64) Event {
-	return Event{ID: event.Trail + "/event/" + event.ID, Org: event.Org, At: event.Time, Actions: actions, Trail: event}
+// TrailEvent is the event of something that happened to a trail. It fires nothing, or once for an attestation.
+func TrailEvent(event *evidence.TrailEvent) Event {
+	return Event{
+		ID: event.Trail + "/event/" + event.ID, Org: event.Org, At: event.Time, Trail: event,
+		subject: event.Flow, triggers: trailTriggers(event),
+	}
 }
 
-// TrailTrigger returns the trigger that an event of a trail fires, or "". An attestation fires once.
-func TrailTrigger(event *evidence.TrailEvent) Trigger {
+func trailTriggers(event *evidence.TrailEvent) []Trigger {
 	switch data := event.Data.(type) {
 	case *evidence.TrailBeginData:
 		if event.Type == evidence.TrailReported {
-			return StartedTrail
+			return []Trigger{StartedTrail}
 		}
 	case *evidence.ArtifactReportData:
-		return AttestedProvenance
+		return []Trigger{AttestedProvenance}
 	case *evidence.AttestationReportData:
 		if event.ID == data.Attestation {
-			return ReportedAttest
+			return []Trigger{ReportedAttest}
 		}
 	case *evidence.ApprovalData:
-		return Approval
+		return []Trigger{Approval}
 	}
-	return ""
+	return nil
 }
+
+// Fires reports whether an action may want it.
+func (e *Event) Fires() bool { return len(e.triggers) > 0 }
+
+// Address sets which of all actions of the organization are to be notified.
+func (e *Event) Address(all *Actions) { e.Actions = all.Wanting(e.subject, e.At, e.triggers...) }

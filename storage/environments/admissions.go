@@ -7,6 +7,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/admission"
+	"attestry/evidence/notification"
 	"attestry/storage"
 )
 
@@ -51,7 +52,7 @@ func (a *Admissions) Record(ctx context.Context, fresh admission.Record) error {
 	batch := &storage.Batch{}
 	// The event goes first, so that no record lacks it: a repeat of the record adds none. Stored again, it notifies once.
 	if fresh.Outcome == admission.BreakGlass {
-		if err := a.outbox.AddBreakGlassIn(ctx, batch, fresh); err != nil {
+		if err := a.outbox.TellIn(ctx, batch, notification.BreakGlassEvent(fresh)); err != nil {
 			return err
 		}
 		a.brokenGlass.AddIn(batch, fresh)

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"attestry/evidence"
-	"attestry/evidence/admission"
+	"attestry/evidence/notification"
 	"attestry/storage"
 )
 
@@ -16,10 +16,8 @@ var allowlistSchema = storage.NewSchema("allowlist",
 
 // Outbox keeps the events that actions are to be notified of.
 type Outbox interface {
-	// AddAllowanceIn adds the event of an allowance to a batch.
-	AddAllowanceIn(ctx context.Context, batch *storage.Batch, allowed evidence.Allowance) error
-	// AddBreakGlassIn adds the event of a workload that was admitted for the reason it gave to a batch.
-	AddBreakGlassIn(ctx context.Context, batch *storage.Batch, record admission.Record) error
+	// TellIn adds an event to a batch, unless no action wants it.
+	TellIn(ctx context.Context, batch *storage.Batch, event notification.Event) error
 }
 
 // Allowlist keeps which artifacts are permitted in which environments.
@@ -59,7 +57,7 @@ func (a *Allowlist) Put(ctx context.Context, fresh evidence.Allowance) (evidence
 		}
 		batch := &storage.Batch{}
 		a.collection.StoreIn(batch, &stored, seen.Revision)
-		if err := a.outbox.AddAllowanceIn(ctx, batch, stored); err != nil {
+		if err := a.outbox.TellIn(ctx, batch, notification.AllowedEvent(stored)); err != nil {
 			return stored, err
 		}
 		err = batch.Write(ctx, a.docs)

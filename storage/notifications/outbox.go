@@ -6,10 +6,8 @@ import (
 	"slices"
 
 	"attestry/evidence"
-	"attestry/evidence/admission"
 	"attestry/evidence/job"
 	"attestry/evidence/notification"
-	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/trace"
 )
@@ -41,66 +39,36 @@ func NewOutbox(docs storage.Documents, actions *Actions) *Outbox {
 	return &Outbox{JobList: storage.NewJobList(collection, "at", (*notification.Event).Job), docs: docs, actions: actions}
 }
 
-// addIn adds an event to a batch, unless no action wants it. Stored again, it makes the same deliveries.
-func (o *Outbox) addIn(ctx context.Context, batch *storage.Batch, event notification.Event) {
-	event.Trace = trace.Reference(ctx)
-	if len(event.Actions) > 0 {
-		o.Collection.PutIn(batch, event)
-	}
-}
-
-// AddSnapshotIn adds the event of a snapshot that actions want to a batch: one command.
-func (o *Outbox) AddSnapshotIn(ctx context.Context, batch *storage.Batch, made *snapshot.Snapshot) error {
-	actions, err := o.actions.Of(ctx, made.Org)
-	wanting := actions.Wanting(made.Environment, made.Timestamp, notification.SnapshotTriggers()...)
-	o.addIn(ctx, batch, notification.SnapshotEvent(made.Org, made.Environment, made.Number, made.Timestamp, wanting))
+// TellIn adds an event to a batch, unless no action wants it: one command. Stored again, it makes the same deliveries.
+func (o *Outbox) TellIn(ctx context.Context, batch *storage.Batch, event notification.Event) error {
+	actions, err := o.actions.Of(ctx, event.Org)
+	o.addIn(ctx, batch, event, &actions)
 	return err
 }
 
-// AddScaledIn adds the event of artifacts that a report, by its id, has scaled at a time in Unix seconds to a batch:
-// one command, none without artifacts.
-func (o *Outbox) AddScaledIn(ctx context.Context, batch *storage.Batch, org, report string, at float64, scaled notification.ArtifactsScaled) error {
-	if len(scaled.Artifacts) == 0 {
-		return nil
-	}
-	actions, err := o.actions.Of(ctx, org)
-	wanting := actions.Wanting(scaled.Environment, at, notification.ScaledArtifact)
-	o.addIn(ctx, batch, notification.ScaledEvent(org, report, at, scaled, wanting))
-	return err
-}
-
-// AddAllowanceIn adds the event of an allowance to a batch: one command.
-func (o *Outbox) AddAllowanceIn(ctx context.Context, batch *storage.Batch, allowed evidence.Allowance) error {
-	actions, err := o.actions.Of(ctx, allowed.Org)
-	wanting := actions.Wanting(allowed.Environment, allowed.At, notification.AllowedArtifact)
-	o.addIn(ctx, batch, notification.AllowedEvent(allowed, wanting))
-	return err
-}
-
-// AddBreakGlassIn adds the event of a workload that was admitted for the reason it gave to a batch: one command.
-func (o *Outbox) AddBreakGlassIn(ctx context.Context, batch *storage.Batch, record admission.Record) error {
-	actions, err := o.actions.Of(ctx, record.Org)
-	wanting := actions.Wanting(record.Environment, record.FirstAt, notification.BrokenGlass)
-	o.addIn(ctx, batch, notification.BreakGlassEvent(record, wanting))
-	return err
-}
-
-// AddTrailEventsIn adds events of trails that actions want to a batch. It takes a command for each organization, at
-// most twice a second (see Actions.Recent).
-func (o *Outbox) AddTrailEventsIn(ctx context.Context, batch *storage.Batch, events []evidence.TrailEvent) error {
+// TellOfTrailsIn is TellIn for events of trails. It takes a command for each organization, at most twice a second (see
+// Actions.Recent).
+func (o *Outbox) TellOfTrailsIn(ctx context.Context, batch *storage.Batch, events []evidence.TrailEvent) error {
 	for i := range events {
-		event := &events[i]
-		trigger := notification.TrailTrigger(event)
-		if trigger == "" {
+		event := notification.TrailEvent(&events[i])
+		if !event.Fires() {
 			continue
 		}
 		actions, err := o.actions.Recent(ctx, event.Org)
 		if err != nil {
 			return err
 		}
-		o.addIn(ctx, batch, notification.TrailEvent(event, actions.Wanting(event.Flow, event.Time, trigger)))
+		o.addIn(ctx, batch, event, actions)
 	}
 	return nil
+}
+
+func (o *Outbox) addIn(ctx context.Context, batch *storage.Batch, event notification.Event, actions *notification.Actions) {
+	event.Address(actions)
+	event.Trace = trace.Reference(ctx)
+	if len(event.Actions) > 0 {
+		o.Collection.PutIn(batch, event)
+	}
 }
 
 // Due names a page of what is due at a time in Unix seconds: each action of an event, oldest events first. It returns

@@ -13,8 +13,8 @@ var trailEventSchema = storage.NewSchema("trail_events",
 
 // Outbox keeps the events that actions are to be notified of.
 type Outbox interface {
-	// AddTrailEventsIn adds the events that actions want to a batch. Stored again, they notify once.
-	AddTrailEventsIn(ctx context.Context, batch *storage.Batch, events []evidence.TrailEvent) error
+	// TellOfTrailsIn adds the events that actions want to a batch. Stored again, they notify once.
+	TellOfTrailsIn(ctx context.Context, batch *storage.Batch, events []evidence.TrailEvent) error
 }
 
 // TrailEvents keeps what happened to trails.
@@ -36,7 +36,7 @@ func NewTrailEvents(docs storage.Documents, outbox Outbox) *TrailEvents {
 // Add stores events and notifies actions of them; those that exist stay as they are.
 func (e *TrailEvents) Add(ctx context.Context, events ...evidence.TrailEvent) error {
 	batch := &storage.Batch{}
-	if err := e.outbox.AddTrailEventsIn(ctx, batch, events); err != nil {
+	if err := e.outbox.TellOfTrailsIn(ctx, batch, events); err != nil {
 		return err
 	}
 	e.collection.AddIn(batch, events...)
@@ -46,7 +46,7 @@ func (e *TrailEvents) Add(ctx context.Context, events ...evidence.TrailEvent) er
 // TellIn adds events to a batch and notifies actions of them. They are the last writes of what happened to a trail, so
 // that whoever finds an event finds all else stored.
 func (e *TrailEvents) TellIn(ctx context.Context, batch *storage.Batch, events ...evidence.TrailEvent) error {
-	if err := e.outbox.AddTrailEventsIn(ctx, batch, events); err != nil {
+	if err := e.outbox.TellOfTrailsIn(ctx, batch, events); err != nil {
 		return err
 	}
 	e.AddIn(batch, events...)

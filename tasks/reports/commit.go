@@ -7,6 +7,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/job"
+	"attestry/evidence/notification"
 	"attestry/evidence/snapshot"
 	"attestry/goroutine"
 	"attestry/storage"
@@ -64,11 +65,13 @@ func (p *Processor) snapshotBatch(ctx context.Context, result *snapshot.Result) 
 // scaling returns what is to be written about numbers of instances that the report changed.
 func (p *Processor) scaling(ctx context.Context, result *snapshot.Result) (*storage.Batch, error) {
 	batch, report := &storage.Batch{}, &result.Report
-	err := p.store.Outbox.AddScaledIn(ctx, batch, report.Org, report.ID, report.AcceptedAt, result.Scaled)
 	if result.Scaling != nil {
 		p.store.Scalings.PutIn(batch, report.Environment, report.Arrival, result.Scaling)
 	}
-	return batch, err
+	if len(result.Scaled.Artifacts) == 0 {
+		return batch, nil
+	}
+	return batch, p.store.Outbox.TellIn(ctx, batch, notification.ScaledEvent(report.Org, report.ID, report.AcceptedAt, result.Scaled))
 }
 
 // addEffects adds what follows from a snapshot to a batch.
@@ -80,7 +83,9 @@ func (p *Processor) addEffects(ctx context.Context, batch *storage.Batch, made *
 		ended, err = p.store.Running.Ended(ctx, made.Environment, effects.Exited, made.Number)
 		return err
 	})
-	reads.Go(func() error { return p.store.Outbox.AddSnapshotIn(ctx, events, made) })
+	reads.Go(func() error {
+		return p.store.Outbox.TellIn(ctx, events, notification.SnapshotEvent(made.Org, made.Environment, made.Number, made.Timestamp))
+	})
 	reads.Go(func() error { return p.store.Deployments.KeepStarts(ctx, effects.Learned) })
 	if err := reads.Wait(); err != nil {
 		return err

@@ -24,9 +24,9 @@ func (s *site) parkOthers() map[*job.Kind]string {
 	s.must(err)
 	allowed := evidence.Allowance{ID: "a", Org: s.org, Environment: environment, At: 5}
 	batch := &storage.Batch{}
-	s.must(s.store.Outbox.AddAllowanceIn(ctx, batch, allowed))
+	s.must(s.store.Outbox.TellIn(ctx, batch, notification.AllowedEvent(allowed)))
 	s.must(batch.Write(ctx, s.store.Documents))
-	event := notification.AllowedEvent(allowed, nil).ID
+	event := notification.AllowedEvent(allowed).ID
 	_, err = s.store.Outbox.Update(ctx, event, func(e *notification.Event) { e.Park(10, "a chunk is missing") })
 	s.must(err)
 	target := notification.Target{Type: notification.Webhook, Webhook: "https://a.example.com"}
