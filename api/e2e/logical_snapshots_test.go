@@ -163,7 +163,9 @@ func TestUnfinishedChangeOfMembersIsCompletedByTheNextReader(t *testing.T) {
 		s.reportServer(name, name)
 	}
 	s.createLogical("all", "one")
-	s.must(environments.Join(t.Context(), s.environmentID("all"), s.environmentID("two"), 1))
+	s.must(environments.Modify(t.Context(), s.environmentID("all"), 1, func(e *evidence.Environment) (bool, error) {
+		return e.Join(s.environmentID("two"))
+	}))
 	if got := s.getSnapshot("all", "-1"); got.Index != 2 || got.runningNames() != "one two" {
 		t.Errorf("joined: snapshot %d runs %s", got.Index, got.runningNames())
 	}

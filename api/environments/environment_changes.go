@@ -40,9 +40,11 @@ func (h *handlers) updateEnvironment(ctx context.Context, in *resource.Environme
 	if err != nil {
 		return nil, err
 	}
-	err = h.Environments.Change(ctx, ref.ID, evidence.EnvironmentChange{
-		Description: body.Description, IncludeScaling: body.IncludeScaling, Included: included, Policies: policies,
-	}, evidence.Seconds(h.Clock()))
+	err = h.Environments.Modify(ctx, ref.ID, evidence.Seconds(h.Clock()), func(e *evidence.Environment) (bool, error) {
+		return e.Apply(evidence.EnvironmentChange{
+			Description: body.Description, IncludeScaling: body.IncludeScaling, Included: included, Policies: policies,
+		}), nil
+	})
 	if err == nil && policies != nil {
 		err = h.applyPolicies(ctx, ref)
 	}
@@ -79,7 +81,7 @@ func (h *handlers) joinEnvironment(ctx context.Context, in *resource.Environment
 	if logical.Type != evidence.LogicalType || member.Type == evidence.LogicalType {
 		return nil, errNotPhysical
 	}
-	err = h.Environments.Join(ctx, logical.ID, member.ID, evidence.Seconds(h.Clock()))
+	err = h.Environments.Modify(ctx, logical.ID, evidence.Seconds(h.Clock()), func(e *evidence.Environment) (bool, error) { return e.Join(member.ID) })
 	if err == nil {
 		err = h.Logical.Update(ctx, logical.ID)
 	}

@@ -19,13 +19,13 @@ type AttachPoliciesPutInput struct {
 
 // changePolicies makes the operation that attaches or detaches policies, and waits for the snapshot that shows what those say
 // that are attached then.
-func (h *handlers) changePolicies(change func(ctx context.Context, id string, names []string, now float64) error) server.Binder {
+func (h *handlers) changePolicies(change func(e *evidence.Environment, names []string) (bool, error)) server.Binder {
 	return resource.FoundWithBody(h.ResolveEnvironment, func(ctx context.Context, in *resource.EnvironmentPath, ref environments.EnvironmentRef, body *AttachPoliciesPutInput) (*server.TextAnswer, error) {
 		names, err := h.resolvePolicies(ctx, ref.Type, &body.PolicyNames)
 		if err != nil {
 			return nil, err
 		}
-		err = change(ctx, ref.ID, *names, evidence.Seconds(h.Clock()))
+		err = h.Environments.Modify(ctx, ref.ID, evidence.Seconds(h.Clock()), func(e *evidence.Environment) (bool, error) { return change(e, *names) })
 		if err == nil {
 			err = h.applyPolicies(ctx, ref)
 		}

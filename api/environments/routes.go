@@ -4,6 +4,7 @@ package environments
 import (
 	"attestry/api/resource"
 	"attestry/api/server"
+	"attestry/evidence"
 )
 
 type handlers struct{ *resource.Base }
@@ -21,8 +22,8 @@ func Routes(base *resource.Base) []server.Route {
 		"join_physical_to_logical": resource.FoundWithBody(h.ResolveEnvironment, h.joinEnvironment),
 		"list_allowlist":           server.Handle(h.listAllowlist),
 		"allow_artifact_for_env":   resource.FoundWithBody(h.ResolveEnvironment, h.allowArtifact),
-		"attach_policy_to_env":     h.changePolicies(h.Environments.AttachPolicies),
-		"detach_policy_from_env":   h.changePolicies(h.Environments.DetachPolicies),
+		"attach_policy_to_env":     h.changePolicies((*evidence.Environment).AttachPolicies),
+		"detach_policy_from_env":   h.changePolicies((*evidence.Environment).DetachPolicies),
 	}
 	for i := range reportTypes {
 		one := &reportTypes[i]

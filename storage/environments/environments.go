@@ -159,35 +159,20 @@ func (e *Environments) Put(ctx context.Context, fresh evidence.Environment, chan
 	return created, err
 }
 
-// Change changes an environment; at is the time in Unix seconds. ErrArchived means that it was archived meanwhile.
-func (e *Environments) Change(ctx context.Context, id string, change evidence.EnvironmentChange, at float64) error {
-	return e.modify(ctx, id, at, func(stored *evidence.Environment) (bool, error) {
-		return stored.Apply(change), nil
+// Modify changes an environment; at is the time in Unix seconds. change reports whether it did. ErrArchived means that it was
+// archived meanwhile.
+func (e *Environments) Modify(ctx context.Context, id string, at float64, change func(*evidence.Environment) (bool, error)) error {
+	_, err := e.Collection.Update(ctx, id, func(stored *evidence.Environment) error {
+		if stored.Archived {
+			return storage.ErrArchived
+		}
+		changed, err := change(stored)
+		if changed {
+			stored.LastModifiedAt = max(stored.LastModifiedAt, at)
+		}
+		return err
 	})
-}
-
-// Join adds a member, by its id, to a logical environment; at is the time in Unix seconds. Joining again changes
-// nothing. ErrArchived means that the logical environment was archived meanwhile.
-func (e *Environments) Join(ctx context.Context, id, member string, at float64) error {
-	return e.modify(ctx, id, at, func(stored *evidence.Environment) (bool, error) {
-		return stored.Join(member)
-	})
-}
-
-// AttachPolicies attaches policies, by name, to an environment; at is the time in Unix seconds. Attaching again changes
-// nothing. ErrArchived means that it was archived meanwhile; more than evidence.MaxPolicies are Invalid.
-func (e *Environments) AttachPolicies(ctx context.Context, id string, names []string, at float64) error {
-	return e.modify(ctx, id, at, func(stored *evidence.Environment) (bool, error) {
-		return stored.AttachPolicies(names)
-	})
-}
-
-// DetachPolicies detaches policies, by name, from an environment; at is the time in Unix seconds. ErrArchived means
-// that it was archived meanwhile.
-func (e *Environments) DetachPolicies(ctx context.Context, id string, names []string, at float64) error {
-	return e.modify(ctx, id, at, func(stored *evidence.Environment) (bool, error) {
-		return stored.DetachPolicies(names), nil
-	})
+	return err
 }
 
 // SetAdmissionIn adds to a batch that an environment gets other admission settings; at is the time in Unix seconds. It says
@@ -209,21 +194,6 @@ func (e *Environments) SetAdmissionIn(ctx context.Context, batch *storage.Batch,
 	environment.Admission, environment.LastModifiedAt = &next, max(environment.LastModifiedAt, at)
 	e.Collection.StoreIn(batch, &environment, stored.Revision)
 	return environment.Name + ": " + changes, nil
-}
-
-// modify changes an environment that is not archived. change reports whether it did.
-func (e *Environments) modify(ctx context.Context, id string, at float64, change func(*evidence.Environment) (bool, error)) error {
-	_, err := e.Collection.Update(ctx, id, func(stored *evidence.Environment) error {
-		if stored.Archived {
-			return storage.ErrArchived
-		}
-		changed, err := change(stored)
-		if changed {
-			stored.LastModifiedAt = max(stored.LastModifiedAt, at)
-		}
-		return err
-	})
-	return err
 }
 
 func (e *Environments) create(ctx context.Context, fresh evidence.Environment) error {

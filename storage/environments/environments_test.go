@@ -100,10 +100,12 @@ func TestArchivedEnvironmentTakesNoChanges(t *testing.T) {
 	id, _, err := putEnvironment(s, "acme", "one", evidence.LogicalType)
 	s.Must(err)
 	s.Must(s.Environments.Archive(ctx, "acme", "one", 2))
-	if err := s.Environments.Change(ctx, id, evidence.EnvironmentChange{Description: new("late")}, 3); !errors.Is(err, storage.ErrArchived) {
+	if err := s.Environments.Modify(ctx, id, 3, func(e *evidence.Environment) (bool, error) {
+		return e.Apply(evidence.EnvironmentChange{Description: new("late")}), nil
+	}); !errors.Is(err, storage.ErrArchived) {
 		t.Errorf("changed: %v", err)
 	}
-	if err := s.Environments.Join(ctx, id, "member", 3); !errors.Is(err, storage.ErrArchived) {
+	if err := join(ctx, s, id, "member", 3); !errors.Is(err, storage.ErrArchived) {
 		t.Errorf("joined: %v", err)
 	}
 	if e, err := s.Environments.Get(ctx, id); err != nil || e.Description != "of one" || len(e.Included) != 0 {
@@ -118,7 +120,7 @@ func TestManyJoinsAtOnceLoseNone(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 100 {
 		group.Go(func() {
-			if err := s.Environments.Join(context.Background(), id, fmt.Sprint("member-", i/2), 5); err != nil {
+			if err := join(context.Background(), s, id, fmt.Sprint("member-", i/2), 5); err != nil {
 				t.Error(err)
 			}
 		})

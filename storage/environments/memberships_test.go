@@ -1,6 +1,7 @@
 package environments_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -19,7 +20,7 @@ func TestLogicalEnvironmentsAreFoundByTheirMembers(t *testing.T) {
 		s.Must(err)
 		ids[name] = id
 		for _, member := range members {
-			s.Must(s.Environments.Join(ctx, id, ids[member], 5))
+			s.Must(join(ctx, s, id, ids[member], 5))
 		}
 	}
 	put("acme", "one", evidence.Server)
@@ -66,8 +67,8 @@ func TestMembershipHasActiveMembersAndAdoptsSuccessors(t *testing.T) {
 	s.Must(err)
 	all, _, err := putEnvironment(s, "acme", "all", evidence.LogicalType)
 	s.Must(err)
-	s.Must(s.Environments.Join(ctx, all, one, 5))
-	s.Must(s.Environments.Join(ctx, all, two, 5))
+	s.Must(join(ctx, s, all, one, 5))
+	s.Must(join(ctx, s, all, two, 5))
 	assert := func(when string, included, active []string, archived int) {
 		t.Helper()
 		got, err := s.Environments.Membership(ctx, all)
@@ -99,4 +100,8 @@ func TestMembershipHasActiveMembersAndAdoptsSuccessors(t *testing.T) {
 	if got, err := s.Environments.Membership(ctx, two); err != nil || got.ID != two || got.Active != nil {
 		t.Errorf("a physical one is %+v, %v", got, err)
 	}
+}
+
+func join(ctx context.Context, s *apptest.Fixture, id, member string, at float64) error {
+	return s.Environments.Modify(ctx, id, at, func(e *evidence.Environment) (bool, error) { return e.Join(member) })
 }

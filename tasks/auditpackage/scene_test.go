@@ -248,7 +248,9 @@ func (s *scene) run(name string, fingerprints ...string) {
 	s.env = evidence.NewID()
 	_, err = s.store.Environments.Put(ctx, evidence.Environment{ID: s.env, Org: acme.OrgID, Name: name, Type: evidence.Server}, evidence.EnvironmentChange{})
 	s.must(err)
-	s.must(s.store.Environments.AttachPolicies(ctx, s.env, []string{"production"}, s.now()))
+	s.must(s.store.Environments.Modify(ctx, s.env, s.now(), func(e *evidence.Environment) (bool, error) {
+		return e.AttachPolicies([]string{"production"})
+	}))
 	s.reportRunning(fingerprints...)
 }
 

@@ -85,7 +85,9 @@ func (s *scene) requireProvenance() {
 	source := "_schema: https://kosli.com/schemas/policy/environment/v1\nartifacts:\n  provenance:\n    required: true\n"
 	_, err := s.store.Policies.Put(s.t.Context(), governance.Change{Org: acme.OrgID, Name: "known", Content: []byte(source), By: "anna", At: evidence.Seconds(s.clock.Now())})
 	s.must(err)
-	s.must(s.store.Environments.AttachPolicies(s.t.Context(), s.env, []string{"known"}, evidence.Seconds(s.clock.Now())))
+	s.must(s.store.Environments.Modify(s.t.Context(), s.env, evidence.Seconds(s.clock.Now()), func(e *evidence.Environment) (bool, error) {
+		return e.AttachPolicies([]string{"known"})
+	}))
 	s.must(s.store.Generations.Bump(s.t.Context(), acme.OrgID))
 	s.must(s.evaluate())
 }

@@ -50,7 +50,9 @@ func (s *scene) member(t testing.TB) *scene {
 
 // include does what the API does when it stores a list of members.
 func (s *scene) include(id string, members ...string) error {
-	err := s.store.Environments.Change(context.Background(), id, evidence.EnvironmentChange{Included: &members}, 1)
+	err := s.store.Environments.Modify(context.Background(), id, 1, func(e *evidence.Environment) (bool, error) {
+		return e.Apply(evidence.EnvironmentChange{Included: &members}), nil
+	})
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func (s *scene) attach(t testing.TB, name, content string) {
 	if _, err := s.store.Policies.Put(t.Context(), change); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.store.Environments.AttachPolicies(t.Context(), s.env, []string{name}, 1); err != nil {
+	if err := s.store.Environments.Modify(t.Context(), s.env, 1, func(e *evidence.Environment) (bool, error) { return e.AttachPolicies([]string{name}) }); err != nil {
 		t.Fatal(err)
 	}
 	s.reevaluate(t)
