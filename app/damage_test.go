@@ -92,10 +92,10 @@ func (s *damageFixture) damageDocument(collection, id string, change func([]byte
 		}
 		record, err := s.docs.Get(s.t.Context(), schema, id)
 		s.must(err)
-		s.must(storage.Delete(s.t.Context(), s.docs, schema, id))
+		s.must(storagetest.Delete(s.t.Context(), s.docs, schema, id))
 		if change != nil {
 			record.Body = change(record.Body)
-			s.must(storage.Insert(s.t.Context(), s.docs, schema, record))
+			s.must(storagetest.Insert(s.t.Context(), s.docs, schema, record))
 		}
 	}
 }

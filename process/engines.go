@@ -91,7 +91,9 @@ var errIncompleteCopy = errors.New("the database is an incomplete copy: run the 
 
 // BeginCopy marks a database as an incomplete copy: OpenDocuments refuses it until EndCopy.
 func BeginCopy(ctx context.Context, docs storage.Documents) error {
-	if err := storage.Put(ctx, docs, copyMarkers, storage.Record{ID: copyMarker, Revision: 1, Body: []byte("{}")}); err != nil {
+	if err := docs.Write(ctx, storage.Write{
+		Kind: storage.WritePut, Schema: copyMarkers, Record: storage.Record{ID: copyMarker, Revision: 1, Body: []byte("{}")},
+	}); err != nil {
 		return fmt.Errorf("mark the database as an incomplete copy: %w", err)
 	}
 	return nil
@@ -99,7 +101,7 @@ func BeginCopy(ctx context.Context, docs storage.Documents) error {
 
 // EndCopy removes the mark of BeginCopy.
 func EndCopy(ctx context.Context, docs storage.Documents) error {
-	if err := storage.Delete(ctx, docs, copyMarkers, copyMarker); err != nil {
+	if err := docs.Write(ctx, storage.Write{Kind: storage.WriteDelete, Schema: copyMarkers, Record: storage.Record{ID: copyMarker}}); err != nil {
 		return fmt.Errorf("mark the database as complete: %w", err)
 	}
 	return nil

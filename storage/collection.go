@@ -135,11 +135,9 @@ func (c *collection[T]) GetMany(ctx context.Context, ids []string) ([]T, error) 
 }
 
 func (c *collection[T]) Insert(ctx context.Context, value T) error {
-	record, err := c.encode(&value)
-	if err != nil {
-		return err
-	}
-	return c.Wrap("insert", record.ID, Insert(ctx, c.docs, c.schema, record))
+	b := &Batch{}
+	c.InsertIn(b, &value)
+	return c.Wrap("insert", "", b.Write(ctx, c.docs))
 }
 
 func (c *collection[T]) Add(ctx context.Context, values ...T) error {
@@ -155,14 +153,9 @@ func (c *collection[T]) Put(ctx context.Context, values ...T) error {
 }
 
 func (c *collection[T]) Replace(ctx context.Context, value T, revision int64) (int64, error) {
-	record, err := c.encode(&value)
-	if err != nil {
-		return 0, err
-	}
-	if err := Replace(ctx, c.docs, c.schema, record, revision); err != nil {
-		return 0, c.Wrap("replace", record.ID, err)
-	}
-	return record.Revision, nil
+	b := &Batch{}
+	written := c.ReplaceIn(b, &value, revision)
+	return written, c.Wrap("replace", "", b.Write(ctx, c.docs))
 }
 
 func (c *collection[T]) Update(ctx context.Context, id string, change func(*T) error) (T, error) {

@@ -80,45 +80,6 @@ func checkWrite(w *Write) error {
 	return fmt.Errorf("a write of unknown kind %d", w.Kind)
 }
 
-// Insert stores a new document, or returns ErrExists.
-func Insert(ctx context.Context, docs Documents, schema *Schema, record Record) error {
-	return writeOne(ctx, docs, Write{Kind: WriteInsert, Schema: schema, Record: record})
-}
-
-// Replace overwrites a document that is at a revision, or returns ErrMoved.
-func Replace(ctx context.Context, docs Documents, schema *Schema, record Record, revision int64) error {
-	return writeOne(ctx, docs, Write{Kind: WriteReplace, Schema: schema, Record: record, Revision: revision})
-}
-
-// writeOne does a write, and returns the reason alone if it was refused.
-func writeOne(ctx context.Context, docs Documents, w Write) error {
-	err := docs.Write(ctx, w)
-	if refused, ok := errors.AsType[*RefusedWrite](err); ok {
-		return refused.Reason
-	}
-	return err
-}
-
-// Add stores those of the records (at most MaxMany) whose ids are free.
-func Add(ctx context.Context, docs Documents, schema *Schema, records ...Record) error {
-	return docs.Write(ctx, writesOf(WriteAdd, schema, records)...)
-}
-
-// Put stores documents (at most MaxMany), whether or not their ids are taken.
-func Put(ctx context.Context, docs Documents, schema *Schema, records ...Record) error {
-	return docs.Write(ctx, writesOf(WritePut, schema, records)...)
-}
-
-// Delete removes documents (at most MaxMany); absent ones are no error.
-func Delete(ctx context.Context, docs Documents, schema *Schema, ids ...string) error {
-	records := Map(ids, func(id string) Record { return Record{ID: id} })
-	return docs.Write(ctx, writesOf(WriteDelete, schema, records)...)
-}
-
-func writesOf(kind WriteKind, schema *Schema, records []Record) []Write {
-	return Map(records, func(record Record) Write { return Write{Kind: kind, Schema: schema, Record: record} })
-}
-
 // Batch collects writes for Documents.Write. The zero value is empty. Collection.InsertIn, AddIn, ReplaceIn,
 // StoreIn, PutIn, DeleteIn and CheckIn add to it.
 type Batch struct {

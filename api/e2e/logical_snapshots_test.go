@@ -16,6 +16,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
+	"attestry/storage/storagetest"
 	"attestry/tasks/reports"
 )
 
@@ -192,7 +193,7 @@ func TestLogicalEnvironmentOfAnEarlierVersionIsNumberedFromItsFirstReader(t *tes
 	record, err := documents.Get(t.Context(), schema, s.environmentID("all"))
 	s.must(err)
 	delete(record.Fields, "logical")
-	s.must(storage.Put(t.Context(), documents, schema, record))
+	s.must(storagetest.Put(t.Context(), documents, schema, record))
 	s.reportServer("one", "a")
 	s.reportServer("one", "b")
 	if got := s.getSnapshot("all", "-1"); got.Index != 1 || got.runningNames() != "b" {

@@ -9,6 +9,7 @@ import (
 	"attestry/app/apptest"
 	"attestry/evidence"
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 // alter replaces the body of a document by what change makes of its members.
@@ -23,7 +24,7 @@ func (s *clockFixture) alter(collection, id string, change func(members map[stri
 	change(members)
 	record.Body, err = json.Marshal(members)
 	s.Must(err)
-	s.Must(storage.Put(s.T.Context(), s.Db, schema, record))
+	s.Must(storagetest.Put(s.T.Context(), s.Db, schema, record))
 }
 
 func steady(turn int) float64 { return 10_000 + float64(turn) }
@@ -75,7 +76,7 @@ func TestReconcilerGoesOnFromAMarkOfAnEarlierVersion(t *testing.T) {
 	s := newClockFixture(t, 1, func(int) float64 { return marked - 3600 })
 	schemas := app.Schemas()
 	schema := schemas[slices.IndexFunc(schemas, func(schema *storage.Schema) bool { return schema.Name == "marks" })]
-	s.Must(storage.Put(t.Context(), s.Db, schema, storage.Record{ID: "org", Revision: 1, Body: []byte(`{"org":"org","time":10000}`)}))
+	s.Must(storagetest.Put(t.Context(), s.Db, schema, storage.Record{ID: "org", Revision: 1, Body: []byte(`{"org":"org","time":10000}`)}))
 	apptest.PutAttestations(t, s.Store,
 		apptest.AttestationRecord("behind", s.flow, evidence.TypeGeneric, true, marked-40),
 		apptest.AttestationRecord("beyond", s.flow, evidence.TypeGeneric, true, marked-20))

@@ -107,14 +107,14 @@ func (s *stores) change(collection, id string, change func([]byte) []byte) {
 	record, err := s.docs.Get(s.t.Context(), schema, id)
 	s.must(err)
 	before := record.Body
-	s.must(storage.Delete(s.t.Context(), s.docs, schema, id))
+	s.must(storagetest.Delete(s.t.Context(), s.docs, schema, id))
 	if record.Body = change(record.Body); record.Body == nil {
 		return
 	}
 	if bytes.Equal(record.Body, before) {
 		s.t.Fatalf("%s/%s was not changed: %s", collection, id, before)
 	}
-	s.must(storage.Insert(s.t.Context(), s.docs, schema, record))
+	s.must(storagetest.Insert(s.t.Context(), s.docs, schema, record))
 }
 
 func remove([]byte) []byte { return nil }

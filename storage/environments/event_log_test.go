@@ -13,6 +13,7 @@ import (
 	"attestry/evidence/snapshot"
 	"attestry/storage"
 	"attestry/storage/environments"
+	"attestry/storage/storagetest"
 )
 
 // recordLogs gives three environments logs of a few hundred events, a snapshot a
@@ -48,7 +49,7 @@ func TestEventsThatAnEarlierVersionStoredForRepositoriesAreListed(t *testing.T) 
 	s.Must(s.Events.Record(t.Context(), []snapshot.Event{event}))
 	schemas := app.Schemas()
 	place := slices.IndexFunc(schemas, func(schema *storage.Schema) bool { return schema.Name == "environment_events" })
-	s.Must(storage.Insert(t.Context(), s.Documents, schemas[place], storage.Record{
+	s.Must(storagetest.Insert(t.Context(), s.Documents, schemas[place], storage.Record{
 		ID: "one/1/cli", Revision: 1,
 		Fields: map[string]any{"repo_environment": "one", "repo": "cli", "time": 5.0, "ordinal": int64(1)},
 		Body:   []byte(`{"org":"acme","environment":"one","ordinal":1,"snapshot":1,"timestamp":5,"fingerprint":"1","type":"changed","repo":"cli"}`),

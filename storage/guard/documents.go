@@ -126,8 +126,8 @@ func (d *documents) probe(ctx context.Context) error {
 // ProbeDocuments stores a document of probeSize under an id and deletes it.
 func ProbeDocuments(ctx context.Context, docs storage.Documents, id string) error {
 	record := storage.Record{ID: id, Revision: 1, Body: fmt.Appendf(nil, "%q", bytes.Repeat([]byte{'x'}, probeSize))}
-	if err := storage.Put(ctx, docs, storage.ProbeSchema, record); err != nil {
+	if err := docs.Write(ctx, storage.Write{Kind: storage.WritePut, Schema: storage.ProbeSchema, Record: record}); err != nil {
 		return err
 	}
-	return storage.Delete(ctx, docs, storage.ProbeSchema, id)
+	return docs.Write(ctx, storage.Write{Kind: storage.WriteDelete, Schema: storage.ProbeSchema, Record: storage.Record{ID: id}})
 }

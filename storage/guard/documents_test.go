@@ -13,6 +13,7 @@ import (
 	"attestry/evidence"
 	"attestry/storage"
 	"attestry/storage/pebble/pebbletest"
+	"attestry/storage/storagetest"
 )
 
 var (
@@ -35,8 +36,8 @@ func TestContentAddressedDocumentsAreVerifiedWhenTheyAreRead(t *testing.T) {
 	docs := b.Documents(openDocuments(t))
 	good, altered, other := content(`{"a":1}`), content(`{"a":2}`), content(`{"a":3}`)
 	altered.Body = []byte(`{"a":4}`)
-	must(t, storage.Put(t.Context(), docs, addressed, good, altered))
-	must(t, storage.Put(t.Context(), docs, plain, altered))
+	must(t, storagetest.Put(t.Context(), docs, addressed, good, altered))
+	must(t, storagetest.Put(t.Context(), docs, plain, altered))
 	if _, err := docs.Get(t.Context(), addressed, good.ID); err != nil {
 		t.Errorf("Get of an unaltered document: %v", err)
 	}
@@ -85,12 +86,16 @@ func TestPingOfADatabaseTellsRefusedWritesUntilAProbeIsTaken(t *testing.T) {
 	record := content("{}")
 	for name, write := range map[string]func(ctx context.Context, docs storage.Documents) error{
 		"Insert": func(ctx context.Context, docs storage.Documents) error {
-			return storage.Insert(ctx, docs, plain, record)
+			return storagetest.Insert(ctx, docs, plain, record)
 		},
-		"Add": func(ctx context.Context, docs storage.Documents) error { return storage.Add(ctx, docs, plain, record) },
-		"Put": func(ctx context.Context, docs storage.Documents) error { return storage.Put(ctx, docs, plain, record) },
+		"Add": func(ctx context.Context, docs storage.Documents) error {
+			return storagetest.Add(ctx, docs, plain, record)
+		},
+		"Put": func(ctx context.Context, docs storage.Documents) error {
+			return storagetest.Put(ctx, docs, plain, record)
+		},
 		"Replace": func(ctx context.Context, docs storage.Documents) error {
-			return storage.Replace(ctx, docs, plain, record, 1)
+			return storagetest.Replace(ctx, docs, plain, record, 1)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +141,7 @@ func TestAFullDatabaseIsProbedAtMostOnceIn5Seconds(t *testing.T) {
 	full := &fullDatabase{Documents: openDocuments(t), full: true}
 	engine := &countingPuts{Documents: full}
 	docs := b.Documents(engine)
-	if err := storage.Insert(t.Context(), docs, plain, content("{}")); !errors.Is(err, storage.ErrWriteRefused) {
+	if err := storagetest.Insert(t.Context(), docs, plain, content("{}")); !errors.Is(err, storage.ErrWriteRefused) {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
@@ -176,7 +181,7 @@ func (c *cutShort) Write(ctx context.Context, writes ...storage.Write) error {
 func TestProbeThatIsCutShortLeavesTheReason(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	docs := newBench().Documents(&cutShort{&fullDatabase{Documents: openDocuments(t), full: true}, end})
-	if err := storage.Insert(ctx, docs, plain, content("{}")); !errors.Is(err, storage.ErrWriteRefused) {
+	if err := storagetest.Insert(ctx, docs, plain, content("{}")); !errors.Is(err, storage.ErrWriteRefused) {
 		t.Fatal(err)
 	}
 	if err := docs.Ping(ctx); !errors.Is(err, context.Canceled) {

@@ -16,6 +16,7 @@ import (
 	"attestry/storage"
 	"attestry/storage/logs"
 	"attestry/storage/pebble/pebbletest"
+	"attestry/storage/storagetest"
 )
 
 const now = 1_800_000_000
@@ -96,13 +97,13 @@ func TestFactsGetALeafWithTheSameCommand(t *testing.T) {
 		fact, replaced, other int
 	}{
 		"Insert": {func(docs storage.Documents, schema *storage.Schema) error {
-			return storage.Insert(t.Context(), docs, schema, fact("new", 7))
+			return storagetest.Insert(t.Context(), docs, schema, fact("new", 7))
 		}, 1, 1, 0},
 		"Put": {func(docs storage.Documents, schema *storage.Schema) error {
-			return storage.Put(t.Context(), docs, schema, fact("new", 7))
+			return storagetest.Put(t.Context(), docs, schema, fact("new", 7))
 		}, 1, 1, 0},
 		"Replace": {func(docs storage.Documents, schema *storage.Schema) error {
-			return storage.Replace(t.Context(), docs, schema, fact("old", 7), 5)
+			return storagetest.Replace(t.Context(), docs, schema, fact("old", 7), 5)
 		}, 0, 1, 0},
 		"Write of an insertion": {writes(storage.WriteInsert), 1, 1, 0},
 		"Write of an addition":  {writes(storage.WriteAdd), 1, 1, 0},
@@ -115,7 +116,7 @@ func TestFactsGetALeafWithTheSameCommand(t *testing.T) {
 		for collection, want := range map[string]int{"artifacts": c.fact, "environments": c.replaced, "flows": c.other} {
 			t.Run(name+" in "+collection, func(t *testing.T) {
 				engine, schema := openEngine(t), schemaNamed(t, collection)
-				must(t, storage.Insert(t.Context(), engine.Documents, schema, fact("old", 5)))
+				must(t, storagetest.Insert(t.Context(), engine.Documents, schema, fact("old", 5)))
 				must(t, c.write(logs.Facts(engine, clock), schema))
 				leaves := leavesIn(t, engine)
 				if len(leaves) != want || len(engine.batches) > 1 {
@@ -152,7 +153,7 @@ func TestALeafNamesTheGroupOfItsFact(t *testing.T) {
 			case "snapshots":
 				record.Fields = map[string]any{"environment": "e1"}
 			}
-			must(t, storage.Insert(t.Context(), logs.Facts(engine, clock), schemaNamed(t, collection), record))
+			must(t, storagetest.Insert(t.Context(), logs.Facts(engine, clock), schemaNamed(t, collection), record))
 			leaves := leavesIn(t, engine)
 			if len(leaves) != 1 || leaves[0].Kind != want.Kind || leaves[0].ID != want.ID || leaves[0].Group != want.Group {
 				t.Errorf("leaves %+v", leaves)
@@ -164,9 +165,9 @@ func TestALeafNamesTheGroupOfItsFact(t *testing.T) {
 func TestALeafIsOfWhatIsStored(t *testing.T) {
 	engine, schema := openEngine(t), schemaNamed(t, "artifacts")
 	docs := logs.Facts(engine, clock)
-	must(t, storage.Put(t.Context(), docs, schema, fact("a", 1)))
-	must(t, storage.Put(t.Context(), docs, schema, fact("a", 2)))
-	if err := storage.Insert(t.Context(), docs, schema, fact("a", 3)); !errors.Is(err, storage.ErrExists) {
+	must(t, storagetest.Put(t.Context(), docs, schema, fact("a", 1)))
+	must(t, storagetest.Put(t.Context(), docs, schema, fact("a", 2)))
+	if err := storagetest.Insert(t.Context(), docs, schema, fact("a", 3)); !errors.Is(err, storage.ErrExists) {
 		t.Errorf("inserted twice: %v", err)
 	}
 	must(t, docs.Write(t.Context(), storage.Write{Kind: storage.WriteAdd, Schema: schema, Record: fact("a", 4)}))
@@ -194,7 +195,7 @@ func TestARefusedWriteIsNamedByItsPlaceAmongThoseAskedFor(t *testing.T) {
 				writes = append(writes, storage.Write{Kind: storage.WriteInsert, Schema: schema, Record: fact(fmt.Sprintf("%04d", i), 1)})
 			}
 			writes[c.taken].Kind, writes[c.taken].Revision = c.kind, 9
-			must(t, storage.Insert(t.Context(), engine, schema, writes[c.taken].Record))
+			must(t, storagetest.Insert(t.Context(), engine, schema, writes[c.taken].Record))
 			err := logs.Facts(engine, clock).Write(t.Context(), writes...)
 			var refused *storage.RefusedWrite
 			if !errors.As(err, &refused) || refused.Index != c.taken || !errors.Is(err, c.reason) {
@@ -210,11 +211,11 @@ func TestARefusedWriteIsNamedByItsPlaceAmongThoseAskedFor(t *testing.T) {
 func TestSingleWritesAreRefusedWithTheReasonAlone(t *testing.T) {
 	engine, schema := openEngine(t), schemaNamed(t, "environments")
 	docs := logs.Facts(engine, clock)
-	must(t, storage.Insert(t.Context(), docs, schema, fact("e", 1)))
-	if err := storage.Insert(t.Context(), docs, schema, fact("e", 2)); err != storage.ErrExists {
+	must(t, storagetest.Insert(t.Context(), docs, schema, fact("e", 1)))
+	if err := storagetest.Insert(t.Context(), docs, schema, fact("e", 2)); err != storage.ErrExists {
 		t.Errorf("inserted twice: %v", err)
 	}
-	if err := storage.Replace(t.Context(), docs, schema, fact("e", 3), 2); err != storage.ErrMoved {
+	if err := storagetest.Replace(t.Context(), docs, schema, fact("e", 3), 2); err != storage.ErrMoved {
 		t.Errorf("replaced another revision: %v", err)
 	}
 	if leaves := leavesIn(t, engine); len(leaves) != 1 {
@@ -261,8 +262,8 @@ func TestEachVersionOfADocumentThatIsReplacedHasALeafWithItsBytes(t *testing.T) 
 		t.Run(collection, func(t *testing.T) {
 			engine, schema := openEngine(t), schemaNamed(t, collection)
 			docs := logs.Facts(engine, clock)
-			must(t, storage.Insert(t.Context(), docs, schema, fact("e", 1)))
-			must(t, storage.Replace(t.Context(), docs, schema, fact("e", 2), 1))
+			must(t, storagetest.Insert(t.Context(), docs, schema, fact("e", 1)))
+			must(t, storagetest.Replace(t.Context(), docs, schema, fact("e", 2), 1))
 			must(t, docs.Write(t.Context(), storage.Write{Kind: storage.WriteReplace, Schema: schema, Record: fact("e", 3), Revision: 2}))
 			leaves := leavesIn(t, engine)
 			versions := all(t, engine, "log_versions")
@@ -283,7 +284,7 @@ func TestAFactWithoutAnOrganizationIsNotStored(t *testing.T) {
 	for name, body := range map[string]string{"none": `{"id":"1"}`, "empty": `{"org":""}`, "no JSON": `x`} {
 		t.Run(name, func(t *testing.T) {
 			engine, schema := openEngine(t), schemaNamed(t, "templates")
-			err := storage.Insert(t.Context(), logs.Facts(engine, clock), schema, storage.Record{ID: "1", Revision: 1, Body: []byte(body)})
+			err := storagetest.Insert(t.Context(), logs.Facts(engine, clock), schema, storage.Record{ID: "1", Revision: 1, Body: []byte(body)})
 			if err == nil || strings.Contains(err.Error(), "%!") || !strings.Contains(err.Error(), "organization") {
 				t.Errorf("error %v", err)
 			}
@@ -297,8 +298,8 @@ func TestAFactWithoutAnOrganizationIsNotStored(t *testing.T) {
 func TestManyFactsAreNotAddedWithoutLeaves(t *testing.T) {
 	engine := openEngine(t)
 	docs := logs.Facts(engine, clock)
-	must(t, storage.Add(t.Context(), docs, schemaNamed(t, "artifacts"), fact("a", 1), fact("b", 1)))
-	must(t, storage.Add(t.Context(), docs, schemaNamed(t, "flows"), fact("a", 1)))
+	must(t, storagetest.Add(t.Context(), docs, schemaNamed(t, "artifacts"), fact("a", 1), fact("b", 1)))
+	must(t, storagetest.Add(t.Context(), docs, schemaNamed(t, "flows"), fact("a", 1)))
 	if leaves := leavesIn(t, engine); len(leaves) != 2 {
 		t.Errorf("%d leaves of 2 facts", len(leaves))
 	}

@@ -10,6 +10,7 @@ import (
 	"attestry/evidence/translog"
 	"attestry/storage"
 	"attestry/storage/logs"
+	"attestry/storage/storagetest"
 )
 
 // noon is a time in Unix seconds.
@@ -50,7 +51,7 @@ func storeOld(t *testing.T, engine storage.Documents, schema *storage.Schema, co
 			record.Fields = map[string]any{"created": float64(1000 + i)}
 			records = append(records, record)
 		}
-		must(t, storage.Add(t.Context(), engine, schema, records...))
+		must(t, storagetest.Add(t.Context(), engine, schema, records...))
 	}
 }
 
@@ -59,7 +60,7 @@ func place(t *testing.T, engine storage.Documents, id string) logs.Leaf {
 	t.Helper()
 	record, err := engine.Get(t.Context(), schemaNamed(t, "artifacts"), id)
 	must(t, err)
-	must(t, storage.Put(t.Context(), logs.Facts(engine, clock), schemaNamed(t, "artifacts"), record))
+	must(t, storagetest.Put(t.Context(), logs.Facts(engine, clock), schemaNamed(t, "artifacts"), record))
 	of := logs.New(engine, nil)
 	must(t, of.Begin(t.Context(), "acme", "example.com/acme"))
 	log, err := of.GetVersioned(t.Context(), "acme")
@@ -110,7 +111,7 @@ func TestFactsOfEarlierVersionsGetLeavesOnce(t *testing.T) {
 
 func TestFactsAreLookedForOnce(t *testing.T) {
 	engine, schema := openEngine(t), schemaNamed(t, "environments")
-	must(t, storage.Insert(t.Context(), engine, schema, fact("e", 1)))
+	must(t, storagetest.Insert(t.Context(), engine, schema, fact("e", 1)))
 	for range 2 {
 		must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon))
 	}
@@ -119,7 +120,7 @@ func TestFactsAreLookedForOnce(t *testing.T) {
 	if versions := all(t, engine, "log_versions"); len(leaves) != 1 || len(versions) != 1 || string(versions[0].Body) != string(fact("e", 1).Body) || leaves[0].ID != "e:1" {
 		t.Errorf("leaves %+v", leaves)
 	}
-	must(t, storage.Insert(t.Context(), engine, schema, fact("f", 1)))
+	must(t, storagetest.Insert(t.Context(), engine, schema, fact("f", 1)))
 	process := &killed{Documents: engine}
 	must(t, logs.New(process, nil).AddExisting(t.Context(), schema, noon))
 	if process.writes > 0 {
@@ -133,7 +134,7 @@ func TestFactsWhoseLeavesWereLostAreFoundWithinADay(t *testing.T) {
 		t.Run(collection, func(t *testing.T) {
 			engine, schema := openEngine(t), schemaNamed(t, collection)
 			must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon))
-			must(t, storage.Insert(t.Context(), engine, schema, fact("e", 1))) // without its leaf, as if the process had been killed
+			must(t, storagetest.Insert(t.Context(), engine, schema, fact("e", 1))) // without its leaf, as if the process had been killed
 			must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon+day-1))
 			if leaves := leavesIn(t, engine); len(leaves) != 0 {
 				t.Errorf("before a day has passed there are %d leaves", len(leaves))
@@ -153,7 +154,7 @@ func TestLargeFactsOfEarlierVersionsAllGetLeaves(t *testing.T) {
 	for i := range 20 {
 		record := fact(fmt.Sprint(i), 1)
 		record.Body = fmt.Appendf(nil, `{"org":"acme","text":"%01000000d"}`, i)
-		must(t, storage.Insert(t.Context(), engine, schema, record))
+		must(t, storagetest.Insert(t.Context(), engine, schema, record))
 	}
 	must(t, logs.New(engine, nil).AddExisting(t.Context(), schema, noon))
 	if leaves := leavesIn(t, engine); len(leaves) != 20 {

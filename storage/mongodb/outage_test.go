@@ -11,6 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/mongo/driver"
 
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 func TestServerOutOfReachIsAnOutage(t *testing.T) {
@@ -29,11 +30,11 @@ func TestServerOutOfReachIsAnOutage(t *testing.T) {
 		"ping":     func() error { return db.Ping(t.Context()) },
 		"get":      func() error { _, err := db.Get(t.Context(), schema, "a"); return err },
 		"get many": func() error { _, err := db.GetMany(t.Context(), schema, []string{"a"}); return err },
-		"insert":   func() error { return storage.Insert(t.Context(), db, schema, record) },
-		"add":      func() error { return storage.Add(t.Context(), db, schema, record) },
-		"put":      func() error { return storage.Put(t.Context(), db, schema, record) },
-		"replace":  func() error { return storage.Replace(t.Context(), db, schema, record, 1) },
-		"delete":   func() error { return storage.Delete(t.Context(), db, schema, "a") },
+		"insert":   func() error { return storagetest.Insert(t.Context(), db, schema, record) },
+		"add":      func() error { return storagetest.Add(t.Context(), db, schema, record) },
+		"put":      func() error { return storagetest.Put(t.Context(), db, schema, record) },
+		"replace":  func() error { return storagetest.Replace(t.Context(), db, schema, record, 1) },
+		"delete":   func() error { return storagetest.Delete(t.Context(), db, schema, "a") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 // proxy stands between the engine and the server, and can cut connections after
@@ -110,7 +111,7 @@ func TestConnectionCutInACommandIsAnErrorAndHeals(t *testing.T) {
 	db := open(t, through(t, p, uri), newDatabase(t), schema)
 	defer db.Close()
 	kept := storage.Record{ID: "kept", Revision: 1, Body: []byte(`"before"`)}
-	if err := storage.Insert(t.Context(), db, schema, kept); err != nil {
+	if err := storagetest.Insert(t.Context(), db, schema, kept); err != nil {
 		t.Fatal(err)
 	}
 
@@ -118,7 +119,7 @@ func TestConnectionCutInACommandIsAnErrorAndHeals(t *testing.T) {
 	uncertain := storage.Record{ID: "uncertain", Revision: 1, Body: []byte(`"whole"`)}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	if err := storage.Insert(ctx, db, schema, uncertain); err == nil || errors.Is(err, storage.ErrExists) {
+	if err := storagetest.Insert(ctx, db, schema, uncertain); err == nil || errors.Is(err, storage.ErrExists) {
 		t.Fatalf("an insert without an answer returned %v", err)
 	}
 	if _, err := db.Get(ctx, schema, kept.ID); err == nil || errors.Is(err, storage.ErrNotFound) {

@@ -12,14 +12,14 @@ import (
 	"syscall"
 	"testing"
 
-	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 func TestCheckpointIsACopyOfTheRunningDatabase(t *testing.T) {
 	db, _ := openFaulty(t)
-	must(t, storage.Insert(t.Context(), db, plainSchema(), large("flushed")))
+	must(t, storagetest.Insert(t.Context(), db, plainSchema(), large("flushed")))
 	must(t, db.engine.Flush())
-	must(t, storage.Insert(t.Context(), db, plainSchema(), plain("in the log")))
+	must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("in the log")))
 	stop, written := make(chan struct{}), make(chan error)
 	go func() {
 		for i := 0; ; i++ {
@@ -29,7 +29,7 @@ func TestCheckpointIsACopyOfTheRunningDatabase(t *testing.T) {
 				return
 			default:
 			}
-			if err := storage.Insert(context.Background(), db, plainSchema(), plain(fmt.Sprint("meanwhile-", i))); err != nil {
+			if err := storagetest.Insert(context.Background(), db, plainSchema(), plain(fmt.Sprint("meanwhile-", i))); err != nil {
 				written <- err
 				return
 			}
@@ -39,7 +39,7 @@ func TestCheckpointIsACopyOfTheRunningDatabase(t *testing.T) {
 	must(t, db.Checkpoint(t.Context(), folder))
 	close(stop)
 	must(t, <-written)
-	must(t, storage.Insert(t.Context(), db, plainSchema(), plain("later")))
+	must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("later")))
 	if err := db.Checkpoint(t.Context(), folder); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("a second checkpoint in the folder: %v", err)
 	}
@@ -53,14 +53,14 @@ func TestCheckpointIsACopyOfTheRunningDatabase(t *testing.T) {
 	if _, err := copied.Get(t.Context(), plainSchema(), "later"); err == nil {
 		t.Error("what was written later is in the copy")
 	}
-	must(t, storage.Insert(t.Context(), copied, plainSchema(), plain("only in the copy")))
+	must(t, storagetest.Insert(t.Context(), copied, plainSchema(), plain("only in the copy")))
 }
 
 // TestCheckpointIsClosedToOthersFromTheBeginning looks at the folder whenever a file is made
 // in it, in a parent that others may enter.
 func TestCheckpointIsClosedToOthersFromTheBeginning(t *testing.T) {
 	db, disk := openFaulty(t)
-	must(t, storage.Insert(t.Context(), db, plainSchema(), plain("a")))
+	must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
 	folder := filepath.Join(t.TempDir(), "copy")
 	var mu sync.Mutex
 	var modes []fs.FileMode
@@ -99,7 +99,7 @@ func TestCheckpointThatCannotBeWrittenFailsAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			db, disk := openFaulty(t)
-			must(t, storage.Insert(t.Context(), db, plainSchema(), plain("a")))
+			must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
 			folder := filepath.Join(t.TempDir(), "copy")
 			disk.fail(func(operation, file string) error {
 				if operation == refused.operation && strings.HasPrefix(file, folder) && strings.HasSuffix(file, refused.suffix) {
@@ -113,7 +113,7 @@ func TestCheckpointThatCannotBeWrittenFailsAlone(t *testing.T) {
 			if _, err := os.Stat(folder); !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("a part of it was left: %v", err)
 			}
-			must(t, storage.Insert(t.Context(), db, plainSchema(), plain("b")))
+			must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("b")))
 			disk.fail(nil)
 			must(t, db.Checkpoint(t.Context(), folder))
 		})

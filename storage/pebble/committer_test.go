@@ -77,7 +77,7 @@ func TestCommandThatPanicsLeavesTheOthersOfItsGroup(t *testing.T) {
 func TestEngineThatPanicsTakesNoMoreWrites(t *testing.T) {
 	db, err := Open(t.Context(), Options{Folder: t.TempDir()}, []*storage.Schema{plainSchema()})
 	must(t, err)
-	insert := func(id string) error { return storage.Insert(t.Context(), db, plainSchema(), plain(id)) }
+	insert := func(id string) error { return storagetest.Insert(t.Context(), db, plainSchema(), plain(id)) }
 	must(t, insert("before"))
 	db.views.close()
 	must(t, db.engine.Close()) // Pebble panics when it is used after that
@@ -94,7 +94,7 @@ func TestWritesAreSyncedBeforeTheyAreAnswered(t *testing.T) {
 	db, disk := openFaulty(t)
 	for i := range 10 {
 		before := disk.count(opSync)
-		must(t, storage.Insert(t.Context(), db, plainSchema(), plain(fmt.Sprint(i))))
+		must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain(fmt.Sprint(i))))
 		if disk.count(opSync) == before {
 			t.Fatal("a write was answered without a sync")
 		}
@@ -112,7 +112,7 @@ func TestReadsSeeOnlyWhatWasSynced(t *testing.T) {
 		}
 	})
 	written := make(chan error)
-	go func() { written <- storage.Insert(context.Background(), db, plainSchema(), plain("a")) }()
+	go func() { written <- storagetest.Insert(context.Background(), db, plainSchema(), plain("a")) }()
 	<-syncing
 	if _, err := db.Get(t.Context(), plainSchema(), "a"); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("before the sync: %v", err)
@@ -126,14 +126,14 @@ func TestReadsSeeOnlyWhatWasSynced(t *testing.T) {
 func TestCloseDuringWritesAnswersAll(t *testing.T) {
 	db, _ := openFaulty(t)
 	storagetest.CloseDuringWrites(t, db, func(id string) error {
-		return storage.Insert(context.Background(), db, plainSchema(), plain(id))
+		return storagetest.Insert(context.Background(), db, plainSchema(), plain(id))
 	}, errClosed)
 }
 
 // TestCloseWaitsForReads closes the database while a read is under way.
 func TestCloseWaitsForReads(t *testing.T) {
 	db, _ := openFaulty(t)
-	must(t, storage.Insert(t.Context(), db, plainSchema(), plain("a")))
+	must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
 	reading, proceed := make(chan struct{}), make(chan struct{})
 	read, closed := make(chan error, 1), make(chan error, 1)
 	go func() {
@@ -160,7 +160,7 @@ func TestCloseWaitsForReads(t *testing.T) {
 
 func TestErrorOfAChargeIsTheErrorOfTheRead(t *testing.T) {
 	db, _ := openFaulty(t)
-	must(t, storage.Insert(t.Context(), db, plainSchema(), large("a")))
+	must(t, storagetest.Insert(t.Context(), db, plainSchema(), large("a")))
 	refusal := errors.New("too much")
 	ctx := storage.WithCharge(t.Context(), func(int) error { return refusal })
 	if _, err := db.Get(ctx, plainSchema(), "a"); err != refusal {
@@ -175,8 +175,8 @@ func TestGreatestBodiesAreWritten(t *testing.T) {
 	for i := range 3 {
 		record := plain(fmt.Sprint("great-", i))
 		record.Body = body
-		must(t, storage.Insert(t.Context(), db, plainSchema(), record))
-		must(t, storage.Insert(t.Context(), db, plainSchema(), plain(fmt.Sprint("small-", i))))
+		must(t, storagetest.Insert(t.Context(), db, plainSchema(), record))
+		must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain(fmt.Sprint("small-", i))))
 		got, err := db.Get(t.Context(), plainSchema(), record.ID)
 		if err != nil || !bytes.Equal(got.Body, body) {
 			t.Errorf("%d bytes come back: %v", len(got.Body), err)

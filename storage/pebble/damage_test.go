@@ -9,6 +9,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 // TestDamagedTableIsNeverReadAsSomethingElse flips bits all over the tables of a database.
@@ -18,9 +19,9 @@ func TestDamagedTableIsNeverReadAsSomethingElse(t *testing.T) {
 	db := openOn(t, folder, nil)
 	ids := []string{"a", "b", "c", "large"}
 	for _, id := range ids[:3] {
-		must(t, storage.Insert(t.Context(), db, plainSchema(), plain(id)))
+		must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain(id)))
 	}
-	must(t, storage.Insert(t.Context(), db, plainSchema(), large("large")))
+	must(t, storagetest.Insert(t.Context(), db, plainSchema(), large("large")))
 	must(t, db.engine.Flush())
 	must(t, db.Close())
 	damaged := 0
@@ -83,7 +84,7 @@ func readDamaged(t *testing.T, folder string, ids []string) (damaged int) {
 
 func TestDamagedDocumentsAreReplacedByNoWrite(t *testing.T) {
 	db, _ := openFaulty(t)
-	must(t, storage.Insert(t.Context(), db, plainSchema(), plain("a")))
+	must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
 	c := db.collections["things"]
 	record := plain("a")
 	fields := appendHead(nil, plainSchema(), &record)
@@ -92,9 +93,9 @@ func TestDamagedDocumentsAreReplacedByNoWrite(t *testing.T) {
 		must(t, db.engine.Set(c.records.key("a"), value, nil))
 		db.views.publish()
 		for name, err := range map[string]error{
-			"replace": storage.Replace(t.Context(), db, plainSchema(), plain("a"), 1),
-			"put":     storage.Put(t.Context(), db, plainSchema(), plain("other"), plain("a")),
-			"delete":  storage.Delete(t.Context(), db, plainSchema(), "a"),
+			"replace": storagetest.Replace(t.Context(), db, plainSchema(), plain("a"), 1),
+			"put":     storagetest.Put(t.Context(), db, plainSchema(), plain("other"), plain("a")),
+			"delete":  storagetest.Delete(t.Context(), db, plainSchema(), "a"),
 		} {
 			if !errors.Is(err, storage.ErrDamaged) {
 				t.Errorf("%s: %s: %v", form, name, err)
@@ -104,5 +105,5 @@ func TestDamagedDocumentsAreReplacedByNoWrite(t *testing.T) {
 	if _, err := db.Get(t.Context(), plainSchema(), "other"); !errors.Is(err, storage.ErrNotFound) {
 		t.Errorf("a part of a command was written: %v", err)
 	}
-	must(t, storage.Insert(t.Context(), db, plainSchema(), plain("b")))
+	must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("b")))
 }

@@ -8,6 +8,7 @@ import (
 
 	"attestry/storage"
 	"attestry/storage/pebble/ordered"
+	"attestry/storage/storagetest"
 )
 
 // manySchema has the indexes over the given lists of fields.
@@ -29,7 +30,7 @@ func insertMany(t *testing.T, db *DB, schema *storage.Schema, n int) {
 				Fields: map[string]any{"org": "o", "size": int64(n - i - j)},
 			}
 		}
-		must(t, storage.Put(t.Context(), db, schema, records...))
+		must(t, storagetest.Put(t.Context(), db, schema, records...))
 	}
 }
 
@@ -136,15 +137,15 @@ func TestWritesLeaveNothingBehind(t *testing.T) {
 			}
 		}
 	}
-	must(t, storage.Insert(t.Context(), db, plainSchema(), large("a")))
+	must(t, storagetest.Insert(t.Context(), db, plainSchema(), large("a")))
 	check("a large document", 1, 1, 1)
 	moved := plain("a")
 	moved.Fields = map[string]any{"org": "p"}
-	must(t, storage.Replace(t.Context(), db, plainSchema(), moved, 1))
+	must(t, storagetest.Replace(t.Context(), db, plainSchema(), moved, 1))
 	check("a small one in its place", 1, 0, 1)
-	must(t, storage.Put(t.Context(), db, plainSchema(), large("a")))
+	must(t, storagetest.Put(t.Context(), db, plainSchema(), large("a")))
 	check("a large one again", 1, 1, 1)
-	must(t, storage.Delete(t.Context(), db, plainSchema(), "a", "a"))
+	must(t, storagetest.Delete(t.Context(), db, plainSchema(), "a", "a"))
 	check("its deletion", 0, 0, 0)
 }
 
@@ -168,7 +169,7 @@ func TestDocumentsAreInAnIndexOnlyWithTheFieldThatItRequires(t *testing.T) {
 		{"with another value", with(map[string]any{"org": "o", "size": int64(2)}), 1},
 		{"without it again", with(map[string]any{"org": "o"}), 0},
 	} {
-		must(t, storage.Put(t.Context(), db, schema, step.record))
+		must(t, storagetest.Put(t.Context(), db, schema, step.record))
 		if got := entriesIn(t, db, db.collections["things"].indexes[0].space); got != step.want {
 			t.Errorf("%s: %d entries, want %d", step.name, got, step.want)
 		}
@@ -200,7 +201,7 @@ func TestDocumentsAreInAnIndexOnlyWithItsValue(t *testing.T) {
 	}{{narrow, 1}, {whole, 3}, {narrow, 1}} {
 		db := openOn(t, folder, nil, step.schema)
 		for i, size := range []any{int64(1), int64(2), int64(3), nil} {
-			must(t, storage.Put(t.Context(), db, step.schema, storage.Record{
+			must(t, storagetest.Put(t.Context(), db, step.schema, storage.Record{
 				ID: fmt.Sprint(i), Revision: 1, Fields: map[string]any{"org": "o", "size": size}, Body: []byte("{}"),
 			}))
 		}

@@ -15,6 +15,7 @@ import (
 	"attestry/storage"
 	"attestry/storage/pebble/manifest"
 	"attestry/storage/pebble/wal"
+	"attestry/storage/storagetest"
 )
 
 // crashedWith returns a folder as a kill leaves it, of a database that f has written.
@@ -36,7 +37,7 @@ func withLogs(t *testing.T) func(db *DB, tables *stoppedTables) {
 		tables.stop()
 		for i := range 3 {
 			for j := range 5 {
-				must(t, storage.Insert(t.Context(), db, plainSchema(), plain(fmt.Sprint(i, "-", j))))
+				must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain(fmt.Sprint(i, "-", j))))
 			}
 			if i < 2 {
 				_, err := db.engine.AsyncFlush()
@@ -106,11 +107,11 @@ func TestManifestWithoutATableIsRefused(t *testing.T) {
 		used, err := manifest.Find(db.folder)
 		must(t, err)
 		before = used.Size
-		must(t, storage.Insert(t.Context(), db, plainSchema(), plain("a")))
+		must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
 		must(t, db.engine.Flush())
 		// The file of the log that has a becomes the next log.
 		tables.stop()
-		must(t, storage.Insert(t.Context(), db, plainSchema(), plain("b")))
+		must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("b")))
 		_, err = db.engine.AsyncFlush()
 		must(t, err)
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 const (
@@ -97,7 +98,7 @@ func TestWriterThatIsKilled(t *testing.T) {
 func (w *loadedWriter) write(writer int) {
 	for i := 0; ; i++ {
 		id := fmt.Sprintf("record-%d-%05d", writer, i)
-		if err := storage.Insert(w.t.Context(), w.db, plainSchema(), plain(id)); err != nil {
+		if err := storagetest.Insert(w.t.Context(), w.db, plainSchema(), plain(id)); err != nil {
 			fmt.Println("failed", err)
 			return
 		}

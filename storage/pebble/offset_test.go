@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 // TestAnOffsetDoesNotLoadTheDocumentsItPassesOver removes the documents that an offset passes
@@ -21,7 +22,7 @@ func TestAnOffsetDoesNotLoadTheDocumentsItPassesOver(t *testing.T) {
 		for n := range storage.MaxMany {
 			records = append(records, storage.Record{ID: id(first + n), Revision: 1, Fields: map[string]any{"org": "o"}, Body: []byte("{}")})
 		}
-		err := storage.Add(t.Context(), db, schema, records...)
+		err := storagetest.Add(t.Context(), db, schema, records...)
 		must(t, err)
 	}
 	c := db.collections[schema.Name]

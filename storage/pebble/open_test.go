@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 // setLayout marks a new folder as one of another layout.
@@ -44,7 +45,7 @@ func TestOpenSaysWhichFolderIsWrongAndWhatToDo(t *testing.T) {
 		"a database without a table": {
 			func(t *testing.T, folder string) {
 				db := openOn(t, folder, nil)
-				must(t, storage.Insert(t.Context(), db, plainSchema(), plain("a")))
+				must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
 				must(t, db.engine.Flush())
 				must(t, db.Close())
 				for _, table := range tablesIn(t, folder) {
@@ -106,7 +107,7 @@ func TestSecondProcessIsRefused(t *testing.T) {
 	if !errors.As(err, &exit) || !strings.Contains(string(output), folder+": another process has opened it") {
 		t.Errorf("the second process ended with %v: %s", err, output)
 	}
-	must(t, storage.Insert(t.Context(), db, plainSchema(), plain("a")))
+	must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("a")))
 }
 
 func TestFolderIsForItsOwnerAlone(t *testing.T) {

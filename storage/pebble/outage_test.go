@@ -42,7 +42,7 @@ func insertUntilRefused(t *testing.T, db *DB) (ids []string, refused error) {
 	t.Helper()
 	for i := range 2000 {
 		id := fmt.Sprintf("large-%04d", i)
-		if err := storage.Insert(t.Context(), db, plainSchema(), bulky(id)); err != nil {
+		if err := storagetest.Insert(t.Context(), db, plainSchema(), bulky(id)); err != nil {
 			return ids, err
 		}
 		ids = append(ids, id)
@@ -55,7 +55,7 @@ func insertUntilRefused(t *testing.T, db *DB) (ids []string, refused error) {
 func insertOnceAccepted(t *testing.T, db *DB, id string) {
 	t.Helper()
 	for {
-		err := storage.Insert(t.Context(), db, plainSchema(), plain(id))
+		err := storagetest.Insert(t.Context(), db, plainSchema(), plain(id))
 		if err == nil {
 			return
 		}
@@ -75,10 +75,10 @@ func TestWritesAreRefusedWhileTheLogCannotBeWritten(t *testing.T) {
 	} {
 		t.Run(reason, func(t *testing.T) {
 			db, disk := openFaulty(t)
-			must(t, storage.Insert(t.Context(), db, plainSchema(), plain("before")))
+			must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("before")))
 			disk.fail(failing(opWrite, ".log", cause))
-			wantRefused(t, storage.Insert(t.Context(), db, plainSchema(), plain("pending")), reason, db.folder)
-			wantRefused(t, storage.Insert(t.Context(), db, plainSchema(), plain("refused")), reason, db.folder)
+			wantRefused(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("pending")), reason, db.folder)
+			wantRefused(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("refused")), reason, db.folder)
 			mustHave(t, db, "before")
 			<-disk.fail(nil)
 			insertOnceAccepted(t, db, "after")
@@ -117,12 +117,12 @@ func TestWritesAreRefusedForGoodAfterAFailure(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			db, disk := openFaulty(t)
-			must(t, storage.Insert(t.Context(), db, plainSchema(), plain("before")))
+			must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("before")))
 			disk.fail(failing(row.operation, row.file, row.cause))
 			ids, refused := insertUntilRefused(t, db)
 			wantRefused(t, refused, row.reason, db.folder)
 			disk.fail(nil)
-			wantRefused(t, storage.Insert(t.Context(), db, plainSchema(), plain("later")), row.reason, db.folder)
+			wantRefused(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("later")), row.reason, db.folder)
 			ids = append(ids, "before")
 			mustHaveAtLeast(t, db, 1, ids...) // the failure may come right behind a write
 			_ = db.Close()
@@ -132,7 +132,7 @@ func TestWritesAreRefusedForGoodAfterAFailure(t *testing.T) {
 					t.Errorf("%s was acknowledged: %v", id, err)
 				}
 			}
-			must(t, storage.Insert(t.Context(), again, plainSchema(), plain("after the restart")))
+			must(t, storagetest.Insert(t.Context(), again, plainSchema(), plain("after the restart")))
 		})
 	}
 }
@@ -140,14 +140,14 @@ func TestWritesAreRefusedForGoodAfterAFailure(t *testing.T) {
 func TestFullDiskRefusesWritesUntilThereIsRoom(t *testing.T) {
 	disk := storagetest.NewDisk(t, 128<<20)
 	db := openOn(t, filepath.Join(disk.Path, "attestry"), nil)
-	must(t, storage.Insert(t.Context(), db, plainSchema(), plain("before")))
+	must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("before")))
 	disk.Fill()
 	for _, id := range []string{"refused", "refused too"} {
-		wantRefused(t, storage.Insert(t.Context(), db, plainSchema(), plain(id)), storage.DiskFull, db.folder)
+		wantRefused(t, storagetest.Insert(t.Context(), db, plainSchema(), plain(id)), storage.DiskFull, db.folder)
 	}
 	mustHave(t, db, "before")
 	disk.Empty()
-	must(t, storage.Insert(t.Context(), db, plainSchema(), plain("after")))
+	must(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("after")))
 	mustHave(t, db, "before", "after")
 	must(t, db.Close())
 	mustHave(t, openOn(t, db.folder, nil), "before", "after")
@@ -168,10 +168,10 @@ func TestDiskThatFillsUpLosesNoAcknowledgedWrite(t *testing.T) {
 func TestCloseEndsWhatWaitsForTheDisk(t *testing.T) {
 	db, disk := openFaulty(t)
 	disk.fail(failing(opWrite, ".log", syscall.ENOSPC))
-	wantRefused(t, storage.Insert(t.Context(), db, plainSchema(), plain("pending")), storage.DiskFull, db.folder)
+	wantRefused(t, storagetest.Insert(t.Context(), db, plainSchema(), plain("pending")), storage.DiskFull, db.folder)
 	_ = db.Close()
 	disk.fail(nil)
-	must(t, storage.Insert(t.Context(), openOn(t, db.folder, nil), plainSchema(), plain("after")))
+	must(t, storagetest.Insert(t.Context(), openOn(t, db.folder, nil), plainSchema(), plain("after")))
 }
 
 func TestClosedDatabaseIsAnOutage(t *testing.T) {
@@ -180,7 +180,7 @@ func TestClosedDatabaseIsAnOutage(t *testing.T) {
 	if _, err := db.Get(t.Context(), plainSchema(), "a"); !errors.Is(err, storage.ErrOutage) {
 		t.Errorf("read: %v", err)
 	}
-	if err := storage.Insert(t.Context(), db, plainSchema(), plain("a")); !errors.Is(err, storage.ErrOutage) {
+	if err := storagetest.Insert(t.Context(), db, plainSchema(), plain("a")); !errors.Is(err, storage.ErrOutage) {
 		t.Errorf("write: %v", err)
 	}
 	if err := db.Checkpoint(t.Context(), filepath.Join(t.TempDir(), "copy")); !errors.Is(err, storage.ErrOutage) {

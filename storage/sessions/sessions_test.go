@@ -13,6 +13,7 @@ import (
 	"attestry/storage"
 	"attestry/storage/pebble/pebbletest"
 	"attestry/storage/sessions"
+	"attestry/storage/storagetest"
 )
 
 func newSessions(t *testing.T) (*sessions.Sessions, *evidencetest.Clock, storage.Documents) {
@@ -84,7 +85,7 @@ func TestSessionsOfEarlierVersionsAreNobodys(t *testing.T) {
 		ID: id, Revision: 1, Body: []byte(`{"id":"` + id + `","data":"AAECAw==","expires_at":1790003600}`),
 		Fields: map[string]any{"expires_at": 1790003600.0},
 	}
-	if err := storage.Put(t.Context(), docs, sessions.Schemas()[0], stored); err != nil {
+	if err := storagetest.Put(t.Context(), docs, sessions.Schemas()[0], stored); err != nil {
 		t.Fatal(err)
 	}
 	want(t, s, "old", "")

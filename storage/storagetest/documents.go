@@ -126,7 +126,7 @@ func (d *database) insert(records ...storage.Record) {
 	d.t.Helper()
 	for len(records) > 0 {
 		n := min(len(records), storage.MaxMany)
-		if err := storage.Add(d.t.Context(), d, d.schema, records[:n]...); err != nil {
+		if err := Add(d.t.Context(), d, d.schema, records[:n]...); err != nil {
 			d.t.Fatalf("Add of %d: %v", n, err)
 		}
 		records = records[n:]
@@ -171,30 +171,30 @@ func testInsert(t *testing.T, engine DocumentsEngine) {
 	_, err := db.Get(t.Context(), db.schema, "a")
 	mustBe(t, err, storage.ErrNotFound)
 	first := record("a", 1, map[string]any{"org": "o"})
-	mustBe(t, storage.Insert(t.Context(), db, db.schema, first), nil)
-	mustBe(t, storage.Insert(t.Context(), db, db.schema, record("a", 2, nil)), storage.ErrExists)
+	mustBe(t, Insert(t.Context(), db, db.schema, first), nil)
+	mustBe(t, Insert(t.Context(), db, db.schema, record("a", 2, nil)), storage.ErrExists)
 	mustEqual(t, db.get("a"), first)
 }
 
 func testAdd(t *testing.T, engine DocumentsEngine) {
 	db := newDatabase(t, engine)
 	db.insert(record("b", 1, nil))
-	mustBe(t, storage.Add(t.Context(), db, db.schema,
+	mustBe(t, Add(t.Context(), db, db.schema,
 		record("a", 2, nil), record("b", 2, nil), record("c", 2, nil), record("c", 3, nil)), nil)
 	for id, revision := range map[string]int64{"a": 2, "b": 1, "c": 2} {
 		mustEqual(t, db.get(id), record(id, revision, nil))
 	}
-	mustBe(t, storage.Add(t.Context(), db, db.schema), nil)
+	mustBe(t, Add(t.Context(), db, db.schema), nil)
 }
 
 func testPut(t *testing.T, engine DocumentsEngine) {
 	db := newDatabase(t, engine)
 	db.insert(record("a", 1, map[string]any{"org": "before"}))
 	after := record("a", 2, map[string]any{"org": "after"})
-	mustBe(t, storage.Put(t.Context(), db, db.schema, after, record("b", 3, nil), record("b", 4, nil)), nil)
+	mustBe(t, Put(t.Context(), db, db.schema, after, record("b", 3, nil), record("b", 4, nil)), nil)
 	mustEqual(t, db.get("a"), after)
 	mustEqual(t, db.get("b"), record("b", 4, nil))
-	mustBe(t, storage.Put(t.Context(), db, db.schema), nil)
+	mustBe(t, Put(t.Context(), db, db.schema), nil)
 	if n, err := db.Count(t.Context(), db.schema, storage.Query{Index: "time", Equal: []any{"before"}}); err != nil || n != 0 {
 		t.Fatalf("%d entries are left of what was overwritten: %v", n, err)
 	}
@@ -203,13 +203,13 @@ func testPut(t *testing.T, engine DocumentsEngine) {
 func testReplace(t *testing.T, engine DocumentsEngine) {
 	db := newDatabase(t, engine)
 	db.insert(record("a", 1, nil))
-	mustBe(t, storage.Replace(t.Context(), db, db.schema, record("a", 3, nil), 2), storage.ErrMoved)
+	mustBe(t, Replace(t.Context(), db, db.schema, record("a", 3, nil), 2), storage.ErrMoved)
 	mustEqual(t, db.get("a"), record("a", 1, nil))
 	next := record("a", 2, map[string]any{"size": int64(5)})
-	mustBe(t, storage.Replace(t.Context(), db, db.schema, next, 1), nil)
+	mustBe(t, Replace(t.Context(), db, db.schema, next, 1), nil)
 	mustEqual(t, db.get("a"), next)
-	mustBe(t, storage.Replace(t.Context(), db, db.schema, record("a", 3, nil), 1), storage.ErrMoved)
-	mustBe(t, storage.Replace(t.Context(), db, db.schema, record("gone", 3, nil), 1), storage.ErrMoved)
+	mustBe(t, Replace(t.Context(), db, db.schema, record("a", 3, nil), 1), storage.ErrMoved)
+	mustBe(t, Replace(t.Context(), db, db.schema, record("gone", 3, nil), 1), storage.ErrMoved)
 	_, err := db.Get(t.Context(), db.schema, "gone")
 	mustBe(t, err, storage.ErrNotFound)
 }
@@ -217,8 +217,8 @@ func testReplace(t *testing.T, engine DocumentsEngine) {
 func testDelete(t *testing.T, engine DocumentsEngine) {
 	db := newDatabase(t, engine)
 	db.insert(record("a", 1, map[string]any{"org": "o"}), record("b", 1, map[string]any{"org": "o"}))
-	mustBe(t, storage.Delete(t.Context(), db, db.schema, "a", "absent"), nil)
-	mustBe(t, storage.Delete(t.Context(), db, db.schema), nil)
+	mustBe(t, Delete(t.Context(), db, db.schema, "a", "absent"), nil)
+	mustBe(t, Delete(t.Context(), db, db.schema), nil)
 	_, err := db.Get(t.Context(), db.schema, "a")
 	mustBe(t, err, storage.ErrNotFound)
 	mustEqual(t, db.get("b"), record("b", 1, map[string]any{"org": "o"}))
@@ -290,11 +290,11 @@ func testText(t *testing.T, engine DocumentsEngine) {
 		_, findError := db.Find(t.Context(), db.schema, storage.Query{Index: "time", Equal: []any{text}, Limit: 1})
 		for i, err := range []error{
 			getError, manyError, listError, findError,
-			storage.Insert(t.Context(), db, db.schema, record(text, 1, nil)),
-			storage.Add(t.Context(), db, db.schema, record("x", 1, fields)),
-			storage.Put(t.Context(), db, db.schema, record("x", 1, fields)),
-			storage.Replace(t.Context(), db, db.schema, record("x", 1, fields), 1),
-			storage.Delete(t.Context(), db, db.schema, text),
+			Insert(t.Context(), db, db.schema, record(text, 1, nil)),
+			Add(t.Context(), db, db.schema, record("x", 1, fields)),
+			Put(t.Context(), db, db.schema, record("x", 1, fields)),
+			Replace(t.Context(), db, db.schema, record("x", 1, fields), 1),
+			Delete(t.Context(), db, db.schema, text),
 		} {
 			if evidence.CodeOf(err) != evidence.Invalid {
 				t.Errorf("case %d with %q: got %v, want an invalid", i, text, err)
@@ -314,12 +314,12 @@ func testFaultyWrites(t *testing.T, engine DocumentsEngine) {
 		"infinite":         record("x", 1, map[string]any{"time": math.Inf(1)}),
 	}
 	for name, record := range faulty {
-		if err := storage.Insert(t.Context(), db, db.schema, record); err == nil {
+		if err := Insert(t.Context(), db, db.schema, record); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
 	undeclared := &storage.Schema{Name: "others"}
-	if err := storage.Insert(t.Context(), db, undeclared, record("x", 1, nil)); err == nil {
+	if err := Insert(t.Context(), db, undeclared, record("x", 1, nil)); err == nil {
 		t.Error("an undeclared collection was accepted")
 	}
 	_, err := db.Get(t.Context(), db.schema, "x")
@@ -330,7 +330,7 @@ func testReopen(t *testing.T, engine DocumentsEngine) {
 	location := engine.Locate(t)
 	want := record("a", 1, map[string]any{"org": "o", "time": 1.5})
 	first := engine.Open(t, location, things())
-	mustBe(t, storage.Insert(t.Context(), first, things(), want), nil)
+	mustBe(t, Insert(t.Context(), first, things(), want), nil)
 	mustBe(t, first.Close(), nil)
 	// A later version has another index; what was stored before is found by it.
 	schema := things()
@@ -351,7 +351,7 @@ func testClosed(t *testing.T, engine DocumentsEngine) {
 	_, getError := db.Get(t.Context(), db.schema, "a")
 	_, findError := db.Find(t.Context(), db.schema, storage.Query{Index: "size", Limit: 1})
 	_, listError := db.List(t.Context(), db.schema, "", 1, 1)
-	for i, err := range []error{db.Ping(t.Context()), getError, findError, listError, storage.Insert(t.Context(), db, db.schema, record("a", 1, nil))} {
+	for i, err := range []error{db.Ping(t.Context()), getError, findError, listError, Insert(t.Context(), db, db.schema, record("a", 1, nil))} {
 		if err == nil || errors.Is(err, storage.ErrNotFound) {
 			t.Errorf("case %d: a closed engine answered %v", i, err)
 		}
@@ -366,7 +366,7 @@ func testCancelled(t *testing.T, engine DocumentsEngine) {
 	_, getError := db.Get(ctx, db.schema, "a")
 	_, findError := db.Find(ctx, db.schema, storage.Query{Index: "size", Limit: 1})
 	_, listError := db.List(ctx, db.schema, "", 1, 1)
-	for _, err := range []error{getError, findError, listError, storage.Insert(ctx, db, db.schema, record("a", 1, nil)), db.Ping(ctx)} {
+	for _, err := range []error{getError, findError, listError, Insert(ctx, db, db.schema, record("a", 1, nil)), db.Ping(ctx)} {
 		mustBe(t, err, context.Canceled)
 	}
 	_, err := db.Get(t.Context(), db.schema, "a")

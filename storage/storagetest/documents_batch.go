@@ -77,7 +77,7 @@ func testBatch(t *testing.T, engine DocumentsEngine) {
 func testUnconditional(t *testing.T, engine DocumentsEngine) {
 	schema := &storage.Schema{Name: "unconditional", Unconditional: true}
 	db := newDatabaseOf(t, engine, schema)
-	mustBe(t, storage.Put(t.Context(), db, schema, record("old", 1, nil), record("gone", 1, nil), record("stays", 1, nil)), nil)
+	mustBe(t, Put(t.Context(), db, schema, record("old", 1, nil), record("gone", 1, nil), record("stays", 1, nil)), nil)
 	mustBe(t, db.Write(t.Context(),
 		storage.Write{Kind: storage.WritePut, Schema: schema, Record: record("old", 2, nil)},
 		storage.Write{Kind: storage.WriteAdd, Schema: schema, Record: record("stays", 2, nil)},
@@ -89,7 +89,7 @@ func testUnconditional(t *testing.T, engine DocumentsEngine) {
 		storage.Write{Kind: storage.WriteInsert, Schema: schema, Record: record("new", 3, nil)},
 	), nil)
 	mustRefuse(t, db.Write(t.Context(), storage.Write{Kind: storage.WriteInsert, Schema: schema, Record: record("old", 9, nil)}), 0, storage.ErrExists)
-	mustBe(t, storage.Replace(t.Context(), db, schema, record("old", 9, nil), 1), storage.ErrMoved)
+	mustBe(t, Replace(t.Context(), db, schema, record("old", 9, nil), 1), storage.ErrMoved)
 	all, err := db.List(t.Context(), schema, "", storage.MaxMany, storage.MaxBody)
 	mustBe(t, err, nil)
 	want := []storage.Record{record("new", 3, nil), record("old", 2, nil), record("stays", 1, nil)}

@@ -97,8 +97,8 @@ func testListLosesNothing(t *testing.T, engine DocumentsEngine) {
 	db.insert(records...)
 	changed, gone := records[10], records[20]
 	changed.Revision, changed.Body = 2, []byte("changed")
-	mustBe(t, storage.Put(t.Context(), db, db.schema, changed), nil)
-	mustBe(t, storage.Delete(t.Context(), db, db.schema, gone.ID), nil)
+	mustBe(t, Put(t.Context(), db, db.schema, changed), nil)
+	mustBe(t, Delete(t.Context(), db, db.schema, gone.ID), nil)
 	records[10] = changed
 	records = slices.Delete(records, 20, 21)
 	slices.SortFunc(records, func(a, b storage.Record) int { return strings.Compare(a.ID, b.ID) })

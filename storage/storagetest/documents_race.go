@@ -67,7 +67,7 @@ func mustHold(t *testing.T, engine DocumentsEngine, location string, stored []st
 		mustEqual(t, got, victimRecord(id))
 	}
 	for i := range 10 {
-		mustBe(t, storage.Insert(t.Context(), db, schema, victimRecord(fmt.Sprint("after-", i))), nil)
+		mustBe(t, Insert(t.Context(), db, schema, victimRecord(fmt.Sprint("after-", i))), nil)
 	}
 }
 
@@ -102,18 +102,18 @@ func victimWrite(t *testing.T, db storage.Documents, schema *storage.Schema, id 
 	final := victimRecord(id)
 	switch i % 4 {
 	case 0:
-		return storage.Insert(t.Context(), db, schema, final)
+		return Insert(t.Context(), db, schema, final)
 	case 1:
-		return storage.Put(t.Context(), db, schema, final)
+		return Put(t.Context(), db, schema, final)
 	case 2:
 		return db.Write(t.Context(),
 			storage.Write{Kind: storage.WriteInsert, Schema: schema, Record: record(id, 6, nil)},
 			storage.Write{Kind: storage.WriteReplace, Schema: schema, Record: final, Revision: 6})
 	}
-	if err := storage.Add(t.Context(), db, schema, record(id, 6, nil)); err != nil {
+	if err := Add(t.Context(), db, schema, record(id, 6, nil)); err != nil {
 		return err
 	}
-	return storage.Replace(t.Context(), db, schema, final, 6)
+	return Replace(t.Context(), db, schema, final, 6)
 }
 
 // each runs f in all writers at once and reports their errors.
@@ -177,7 +177,7 @@ func testRacingInserts(t *testing.T, engine DocumentsEngine) {
 		id := "race-" + strconv.Itoa(round)
 		wins := make(chan int64, Writers)
 		each(t, func(writer int) error {
-			err := storage.Insert(t.Context(), db, db.schema, record(id, int64(writer+1), nil))
+			err := Insert(t.Context(), db, db.schema, record(id, int64(writer+1), nil))
 			if err == nil {
 				wins <- int64(writer + 1)
 			}
@@ -202,7 +202,7 @@ func testRacingAdds(t *testing.T, engine DocumentsEngine) {
 			id := fmt.Sprintf("%04d", i+writer*span/4)
 			records = append(records, record(id, int64(writer+1), map[string]any{"org": "o"}))
 		}
-		return storage.Add(t.Context(), db, db.schema, records...)
+		return Add(t.Context(), db, db.schema, records...)
 	})
 	want := span + (Writers-1)*span/4
 	found, err := db.Count(t.Context(), db.schema, storage.Query{Index: "time", Equal: []any{"o"}})
@@ -220,7 +220,7 @@ func testRacingPuts(t *testing.T, engine DocumentsEngine) {
 				fields := map[string]any{"size": int64(writer + 1)}
 				records = append(records, record(fmt.Sprint("put-", i), int64(writer+1), fields))
 			}
-			if err := storage.Put(t.Context(), db, db.schema, records...); err != nil {
+			if err := Put(t.Context(), db, db.schema, records...); err != nil {
 				return err
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/identity"
 	"attestry/storage"
+	"attestry/storage/storagetest"
 	"attestry/storage/tenancy"
 )
 
@@ -83,7 +84,7 @@ func TestOrganizationsOfEarlierVersionsWhoseNamesDifferByCaseKeepWorking(t *test
 		switch schema.Name {
 		case "organization_names":
 			for _, record := range docs.all(schema.Name) {
-				if err := storage.Delete(t.Context(), docs, schema, record.ID); err != nil {
+				if err := storagetest.Delete(t.Context(), docs, schema, record.ID); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -94,7 +95,7 @@ func TestOrganizationsOfEarlierVersionsWhoseNamesDifferByCaseKeepWorking(t *test
 				t.Fatal(err)
 			}
 			record := storage.Record{ID: org.Name, Revision: 1, Body: body, Fields: map[string]any{"created": org.CreatedAt}}
-			if err := storage.Put(t.Context(), docs, schema, record); err != nil {
+			if err := storagetest.Put(t.Context(), docs, schema, record); err != nil {
 				t.Fatal(err)
 			}
 		}

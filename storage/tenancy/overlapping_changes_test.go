@@ -12,6 +12,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/identity"
 	"attestry/storage"
+	"attestry/storage/storagetest"
 	"attestry/storage/tenancy"
 )
 
@@ -208,7 +209,7 @@ func TestKeysOfEarlierVersionsStayDead(t *testing.T) {
 		}
 		for _, record := range docs.all("keys") {
 			record.Fields = nil
-			if err := storage.Put(t.Context(), docs.Documents, schema, record); err != nil {
+			if err := storagetest.Put(t.Context(), docs.Documents, schema, record); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 
 	"attestry/storage"
 	"attestry/storage/pebble/pebbletest"
+	"attestry/storage/storagetest"
 	"attestry/storage/written"
 )
 
@@ -17,15 +18,19 @@ func TestWritesWakeWhoWaitsForTheirCollection(t *testing.T) {
 	next := storage.Record{ID: "a", Revision: 2, Body: []byte("{}")}
 	for name, write := range map[string]func(context.Context, *storage.Schema) error{
 		"insert": func(ctx context.Context, schema *storage.Schema) error {
-			return storage.Insert(ctx, docs, schema, record)
+			return storagetest.Insert(ctx, docs, schema, record)
 		},
-		"add": func(ctx context.Context, schema *storage.Schema) error { return storage.Add(ctx, docs, schema, record) },
-		"put": func(ctx context.Context, schema *storage.Schema) error { return storage.Put(ctx, docs, schema, record) },
+		"add": func(ctx context.Context, schema *storage.Schema) error {
+			return storagetest.Add(ctx, docs, schema, record)
+		},
+		"put": func(ctx context.Context, schema *storage.Schema) error {
+			return storagetest.Put(ctx, docs, schema, record)
+		},
 		"replace": func(ctx context.Context, schema *storage.Schema) error {
-			if err := storage.Put(ctx, docs.Documents, schema, record); err != nil {
+			if err := storagetest.Put(ctx, docs.Documents, schema, record); err != nil {
 				return err
 			}
-			return storage.Replace(ctx, docs, schema, next, 1)
+			return storagetest.Replace(ctx, docs, schema, next, 1)
 		},
 		"write": func(ctx context.Context, schema *storage.Schema) error {
 			return docs.Write(ctx, storage.Write{Kind: storage.WritePut, Schema: schema, Record: record})
@@ -33,7 +38,7 @@ func TestWritesWakeWhoWaitsForTheirCollection(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, schema := range []*storage.Schema{others, events} {
-				if err := storage.Delete(t.Context(), docs, schema, "a"); err != nil {
+				if err := storagetest.Delete(t.Context(), docs, schema, "a"); err != nil {
 					t.Fatal(err)
 				}
 				if err := write(t.Context(), schema); err != nil {

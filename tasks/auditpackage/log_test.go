@@ -19,6 +19,7 @@ import (
 	"attestry/evidence/translog"
 	"attestry/storage"
 	"attestry/storage/logs"
+	"attestry/storage/storagetest"
 	"attestry/tasks/sequencer"
 )
 
@@ -140,7 +141,7 @@ func TestPackageWaitsForTheCheckpointThatCoversItsFacts(t *testing.T) {
 			s.sequence()
 			s.attest("1", attestation("last", evidence.TypeGeneric))
 			s.place()
-			s.must(storage.Put(s.t.Context(), s.docs, &storage.Schema{Name: "log_notes", Fields: []string{"org", "size"}}, storage.Record{
+			s.must(storagetest.Put(s.t.Context(), s.docs, &storage.Schema{Name: "log_notes", Fields: []string{"org", "size"}}, storage.Record{
 				ID: acme.OrgID + "/99", Revision: 1, Fields: map[string]any{"org": acme.OrgID, "size": int64(99)}, Body: []byte(`{"org":"org","size":99}`),
 			}))
 		}},

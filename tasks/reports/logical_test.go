@@ -14,6 +14,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/snapshot"
 	"attestry/storage"
+	"attestry/storage/storagetest"
 	"attestry/tasks/logical"
 	"attestry/tasks/reports"
 )
@@ -711,7 +712,7 @@ func TestReaderIsServedWhenASnapshotOfAMemberIsLost(t *testing.T) {
 	}
 	for i := range app.Schemas() {
 		if schema := app.Schemas()[i]; schema.Name == "snapshots" {
-			if err := storage.Delete(t.Context(), one.docs, schema, lost); err != nil {
+			if err := storagetest.Delete(t.Context(), one.docs, schema, lost); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -19,6 +19,7 @@ import (
 	"attestry/storage/logs"
 	"attestry/storage/pebble/pebbletest"
 	"attestry/storage/retention"
+	"attestry/storage/storagetest"
 	"attestry/tasks/sequencer"
 )
 
@@ -56,7 +57,7 @@ func (f *fixture) backup() storage.Documents {
 		page, err := f.docs.List(f.t.Context(), schema, "", storage.MaxMany, 64<<20)
 		must(f.t, err)
 		for len(page) > 0 {
-			must(f.t, storage.Put(f.t.Context(), copied, schema, page...))
+			must(f.t, storagetest.Put(f.t.Context(), copied, schema, page...))
 			page, err = f.docs.List(f.t.Context(), schema, page[len(page)-1].ID, storage.MaxMany, 64<<20)
 			must(f.t, err)
 		}

@@ -317,7 +317,7 @@ func TestAFactWithSeveralLeavesGetsOnePlace(t *testing.T) {
 	again := func() {
 		stored, err := f.docs.Get(t.Context(), factSchema, "1")
 		must(t, err)
-		must(t, storage.Put(t.Context(), docs, factSchema, stored))
+		must(t, storagetest.Put(t.Context(), docs, factSchema, stored))
 	}
 	f.add("acme", 3)
 	again()

@@ -153,7 +153,7 @@ func put(t *testing.T, docs storage.Documents, collection string, records ...sto
 	t.Helper()
 	schemas := app.Schemas()
 	at := slices.IndexFunc(schemas, func(s *storage.Schema) bool { return s.Name == collection })
-	if err := storage.Put(t.Context(), docs, schemas[at], records...); err != nil {
+	if err := storagetest.Put(t.Context(), docs, schemas[at], records...); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"attestry/process"
 	"attestry/storage"
 	"attestry/storage/environments"
+	"attestry/storage/storagetest"
 	"attestry/tasks/reports"
 )
 
@@ -224,7 +225,7 @@ func (s *site) spoil(id string) {
 		for _, record := range page.Records {
 			if record.ID == id {
 				record.Body = []byte("{")
-				s.must(storage.Put(s.t.Context(), s.store.Documents, schema, record))
+				s.must(storagetest.Put(s.t.Context(), s.store.Documents, schema, record))
 			}
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"attestry/app/verify"
 	"attestry/evidence"
 	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 // emptySite has the settings of a service with the key of another one, and empty stores.
@@ -109,7 +110,7 @@ func TestToVerifyAndToBackUpWriteNothing(t *testing.T) {
 	schemas := app.Schemas()
 	schema := schemas[slices.IndexFunc(schemas, func(schema *storage.Schema) bool { return schema.Name == "log_search" })]
 	record := storage.Record{ID: "artifacts", Revision: 1, Body: []byte(`{"collection":"artifacts"}`)}
-	s.must(storage.Put(t.Context(), s.process.Engines.Documents, schema, record))
+	s.must(storagetest.Put(t.Context(), s.process.Engines.Documents, schema, record))
 	for _, args := range [][]string{{"verify"}, {"backup", filepath.Join(t.TempDir(), "x")}} {
 		s.must(s.process.Close())
 		var out, errs strings.Builder

@@ -311,7 +311,7 @@ func TestTargetWithOtherDocumentsIsRefused(t *testing.T) {
 	attestations := schemaNamed(t, "attestations")
 	for _, id := range []string{"0", "zzz"} {
 		other := storage.Record{ID: id, Revision: 1, Body: []byte("{}")}
-		if err := storage.Put(t.Context(), c.to, attestations, other); err != nil {
+		if err := storagetest.Put(t.Context(), c.to, attestations, other); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -337,7 +337,7 @@ func TestTargetThatWasUsedIsRefused(t *testing.T) {
 	}
 	page[0].Body = []byte(`{"newer": true}`)
 	page[1].Revision++
-	if err := storage.Put(t.Context(), c.to, attestations, page...); err != nil {
+	if err := storagetest.Put(t.Context(), c.to, attestations, page...); err != nil {
 		t.Fatal(err)
 	}
 	errs.Reset()
@@ -358,7 +358,7 @@ func TestFieldsThatAreDeclaredNoMoreAreLeftOut(t *testing.T) {
 	earlier.Fields = append(slices.Clone(earlier.Fields), "colour")
 	db := pebbletest.Open(t, path, []*storage.Schema{&earlier})
 	old := storage.Record{ID: "a", Revision: 1, Fields: map[string]any{"org": "o", "colour": "red"}, Body: []byte("{}")}
-	if err := storage.Put(t.Context(), db, &earlier, old); err != nil {
+	if err := storagetest.Put(t.Context(), db, &earlier, old); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Close(); err != nil {

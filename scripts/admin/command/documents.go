@@ -124,7 +124,10 @@ func (c *documentCopy) copyCollection(ctx context.Context, schema *storage.Schem
 		if len(page) == 0 {
 			break
 		}
-		if err := storage.Add(ctx, c.to, schema, page...); err != nil {
+		writes := storage.Map(page, func(record storage.Record) storage.Write {
+			return storage.Write{Kind: storage.WriteAdd, Schema: schema, Record: record}
+		})
+		if err := c.to.Write(ctx, writes...); err != nil {
 			return err
 		}
 		copied, after = copied+len(page), page[len(page)-1].ID
