@@ -17,12 +17,6 @@ type lease struct {
 	Until  float64 `json:"until"` // Unix seconds
 }
 
-// errLeaseTaken ends an update of a lease that another holder has.
-var errLeaseTaken = errors.New("lease is taken")
-
-// errLeaseHeld ends an update of a lease that its holder has for long enough.
-var errLeaseHeld = errors.New("lease is held")
-
 // Leases elects one process among many for periodic work. It only saves work: two processes may do it at once.
 type Leases struct {
 	collection Collection[lease]
@@ -38,31 +32,22 @@ func NewLeases(docs Documents, clock evidence.Clock) *Leases {
 // Acquire takes or renews a lease and reports whether holder has it. A lease with more than half of its span left
 // is not written again.
 func (l *Leases) Acquire(ctx context.Context, name, holder string, span time.Duration) (bool, error) {
-	until := evidence.Seconds(l.clock().Add(span))
-	err := l.renew(ctx, name, holder, until, until-span.Seconds()/2)
-	if errors.Is(err, ErrNotFound) {
-		err = l.collection.Insert(ctx, lease{Name: name, Holder: holder, Until: until})
-	}
-	if errors.Is(err, errLeaseHeld) {
-		return true, nil
-	}
-	if errors.Is(err, errLeaseTaken) || errors.Is(err, ErrExists) {
-		return false, nil
-	}
-	return err == nil, err
-}
-
-func (l *Leases) renew(ctx context.Context, name, holder string, until, enough float64) error {
-	now := evidence.Seconds(l.clock())
+	now := l.clock()
+	until, enough := evidence.Seconds(now.Add(span)), evidence.Seconds(now.Add(span/2))
+	taken := false
 	_, err := l.collection.Update(ctx, name, func(stored *lease) error {
-		if stored.Holder != holder && stored.Until > now {
-			return errLeaseTaken
+		held := stored.Holder == holder && stored.Until > enough && stored.Until <= until
+		taken = stored.Holder != holder && stored.Until > evidence.Seconds(now)
+		if !held && !taken {
+			stored.Holder, stored.Until = holder, until
 		}
-		if stored.Holder == holder && stored.Until > enough && stored.Until <= until {
-			return errLeaseHeld
-		}
-		stored.Holder, stored.Until = holder, until
 		return nil
 	})
-	return err
+	if errors.Is(err, ErrNotFound) {
+		err = l.collection.Insert(ctx, lease{Name: name, Holder: holder, Until: until})
+		if errors.Is(err, ErrExists) {
+			return false, nil
+		}
+	}
+	return err == nil && !taken, err
 }
