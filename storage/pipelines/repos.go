@@ -62,12 +62,6 @@ func (r *Repos) Report(ctx context.Context, org string, info evidence.RepoInfo, 
 	return r.reported.Load(key, r.clock(), func() (evidence.Repo, error) { return r.record(ctx, org, info, at) })
 }
 
-// The reasons why a report does not change a repository with its external id.
-var (
-	errOtherRepo     = errors.New("another repository has this ordinal")
-	errAdoptableRepo = errors.New("the provider of the repository is not known")
-)
-
 // record updates the repository that info is about, or makes it. It reads those with the external id one after the
 // other, by ordinal; there are several only where several providers or hosts have given that id. A new one gets the
 // first free ordinal. Reports about one repository compete for it, so that one is made, even if some do not name its
@@ -76,43 +70,41 @@ func (r *Repos) record(ctx context.Context, org string, info evidence.RepoInfo, 
 	adoptable := "" // id of the first document that may be adopted
 	for ordinal := 0; ; {
 		id := idIn(org, info.RepoID(org, ordinal))
-		repo, err := r.collection.Update(ctx, id, applyInfo(info, at, false))
+		repo, match, err := r.update(ctx, id, info, at, false)
 		switch {
-		case errors.Is(err, errAdoptableRepo):
-			adoptable = cmp.Or(adoptable, id)
-			ordinal++
-		case errors.Is(err, errOtherRepo):
-			ordinal++
-		case !errors.Is(err, storage.ErrNotFound):
-			return repo, err
-		case adoptable != "":
-			repo, err = r.collection.Update(ctx, adoptable, applyInfo(info, at, true))
-			if !errors.Is(err, errOtherRepo) {
+		case errors.Is(err, storage.ErrNotFound) && adoptable != "":
+			repo, match, err = r.update(ctx, adoptable, info, at, true)
+			if err != nil || match != evidence.OtherRepo {
 				return repo, err
 			}
 			adoptable = "" // a report with another provider was first
-		default:
+		case errors.Is(err, storage.ErrNotFound):
 			repo = evidence.NewRepo(org, info, ordinal, at)
 			if err = r.collection.Insert(ctx, repo); !errors.Is(err, storage.ErrExists) {
 				return repo, err
+			}
+		case err != nil || match == evidence.SameRepo:
+			return repo, err
+		default:
+			if ordinal++; match == evidence.AdoptableRepo {
+				adoptable = cmp.Or(adoptable, id)
 			}
 		}
 	}
 }
 
-// applyInfo updates a repository with info about it, and fails otherwise. An adoptable one is updated with adopt only.
-func applyInfo(info evidence.RepoInfo, at float64, adopt bool) func(*evidence.Repo) error {
-	return func(stored *evidence.Repo) error {
-		match := stored.Match(info)
-		if match == evidence.OtherRepo {
-			return errOtherRepo
+// update updates a repository with info about it. An adoptable one is updated with adopt only.
+func (r *Repos) update(ctx context.Context, id string, info evidence.RepoInfo, at float64, adopt bool) (evidence.Repo, evidence.RepoMatch, error) {
+	var match evidence.RepoMatch
+	repo, err := r.collection.Update(ctx, id, storage.WithoutError(func(stored *evidence.Repo) {
+		if match = stored.Match(info); match == evidence.SameRepo || match == evidence.AdoptableRepo && adopt {
+			stored.Apply(info, at)
 		}
-		if match == evidence.AdoptableRepo && !adopt {
-			return errAdoptableRepo
-		}
-		stored.Apply(info, at)
-		return nil
+	}))
+	if err != nil {
+		return repo, evidence.OtherRepo, err // the change may still run
 	}
+	return repo, match, nil
 }
 
 // reportKey digests a report, so that the cache is small.
