@@ -49,8 +49,21 @@ func SingleBatch[T any](documents []T) *Batches[T] {
 	return b
 }
 
+// maxRounds bounds how many pages of an index PageBatches reads.
+const maxRounds = 20
+
+// PageBatches is QueryBatches for a page of a client. It ends after maxRounds batches, without counting those that their bytes
+// bounded, so that a list whose conditions drop nearly everything ends.
+func PageBatches[T any](collection Collection[T], query Query) *Batches[T] {
+	return queryBatches(collection, query, maxRounds)
+}
+
 // QueryBatches reads what a query finds up to its limit, which may be above MaxMany.
 func QueryBatches[T any](collection Collection[T], query Query) *Batches[T] {
+	return queryBatches(collection, query, Unlimited)
+}
+
+func queryBatches[T any](collection Collection[T], query Query, rounds int) *Batches[T] {
 	left := query.Limit
 	b := &Batches[T]{more: left > 0}
 	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
@@ -62,7 +75,10 @@ func QueryBatches[T any](collection Collection[T], query Query) *Batches[T] {
 		left -= len(found)
 		query.After, query.Offset = page.Next, 0
 		b.bytes += bodiesOf(page.Records)
-		b.after, b.more, b.short = page.Next, page.Next != "" && left > 0, !page.Full
+		if b.short = !page.Full; b.short {
+			rounds--
+		}
+		b.after, b.more = page.Next, page.Next != "" && left > 0 && rounds > 0
 		return found, nil
 	}
 	return b
@@ -125,21 +141,6 @@ func (r *boundedRead) context(ctx context.Context, n int) context.Context {
 		r.documents, r.bytes = r.documents+1, r.bytes+bytes
 		return nil
 	})
-}
-
-// LimitRounds ends a list after a number of batches, without counting those that their bytes bounded. So a list
-// whose filters drop nearly everything ends.
-func LimitRounds[T any](all *Batches[T], rounds int) *Batches[T] {
-	b := &Batches[T]{more: all.more}
-	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
-		found, err := all.Next(ctx, maxBytes)
-		if all.short {
-			rounds--
-		}
-		b.after, b.bytes, b.more = all.after, all.bytes, all.more && rounds > 0
-		return found, err
-	}
-	return b
 }
 
 // MapBatches is the list of what convert makes of each batch.

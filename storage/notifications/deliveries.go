@@ -79,16 +79,13 @@ func (d *Deliveries) Due(ctx context.Context, now float64, after string) ([]job.
 	return refs, next, err
 }
 
-// maxRounds bounds how many index pages List reads for a page of its own.
-const maxRounds = 20
-
 // List reads a page of the deliveries of an action after a cursor, newest first, in one state unless that is "". The
-// page is short if too few have the state within maxRounds index pages.
+// page is short if too few have the state within as many index pages as it may read.
 func (d *Deliveries) List(org string, action int64, state notification.State, after string, limit int) *storage.Batches[notification.Delivery] {
 	query := deliveriesOf(org, action)
 	query.Descending, query.After, query.Limit = true, after, limit
 	query.Narrow(state != "", "state", storage.Equals, string(state))
-	return storage.LimitRounds(storage.QueryBatches(d.Collection, query), maxRounds)
+	return storage.PageBatches(d.Collection, query)
 }
 
 // Count returns how many deliveries an action has, at most storage.MaxCount.

@@ -96,18 +96,15 @@ type AttestationQuery struct {
 	From, To *float64
 }
 
-// maxRounds bounds how many index pages one List reads for a page of its own.
-const maxRounds = 20
-
 // List reads a page of attestations after a cursor. Filters beyond an index are applied while it is read; if they let
-// too little pass within maxRounds index pages, the page is short.
+// too little pass within as many index pages as it may read, the page is short.
 func (a *Attestations) List(ctx context.Context, q AttestationQuery, after string, limit int) (*storage.Batches[evidence.Attestation], error) {
 	if q.empty() {
 		return storage.SingleBatch[evidence.Attestation](nil), nil
 	}
 	query, err := a.narrowed(ctx, q, after)
 	query.After, query.Limit = after, limit
-	return storage.LimitRounds(storage.QueryBatches(a.Collection, query), maxRounds), err
+	return storage.PageBatches(a.Collection, query), err
 }
 
 // Page reads the attestations after the first of the given number.
@@ -253,12 +250,15 @@ func (a *Attestations) OfArtifact(ctx context.Context, org, flow, fingerprint, n
 	return a.OfIDs(storage.RecordIDs(found[:min(len(found), limit)])), err
 }
 
+// maxNamed bounds the attestations by an artifact's name among which OfArtifact looks for those of its commit.
+const maxNamed = 20 * storage.MaxMany
+
 // named returns those of OfArtifact that were made by the artifact's name, without their bodies.
 func (a *Attestations) named(ctx context.Context, org, name string, reports []evidence.ArtifactRecord) ([]storage.Record, error) {
 	trails := storage.Distinct(storage.Map(reports, func(report evidence.ArtifactRecord) string { return evidence.TrailKey(report.Flow, report.Trail) }))
 	found, err := storage.FindAllFields(ctx, a.Collection, storage.Query{
 		Index: "trail_name", Equal: []any{org, storage.TextSet(trails[:min(len(trails), storage.MaxMany)]), name},
-		Descending: true, Limit: maxRounds * storage.MaxMany,
+		Descending: true, Limit: maxNamed,
 		Where: []storage.Condition{{Field: "fingerprint", Operator: storage.Equals, Value: ""}},
 	})
 	if err == nil {
