@@ -30,9 +30,9 @@ const numberBytes = 10
 func Append(key []byte, value any) []byte {
 	switch v := value.(type) {
 	case int64:
-		return AppendInteger(key, v)
+		return appendInteger(key, v)
 	case float64:
-		return AppendFloat(key, v)
+		return appendNumber(key, v, 0)
 	case string:
 		return append(append(append(key, Text), v...), 0)
 	case bool:
@@ -44,19 +44,14 @@ func Append(key []byte, value any) []byte {
 	return append(key, Null)
 }
 
-// AppendInteger encodes an integer as the greatest float64 that does not exceed it, and the rest, which is less than
+// appendInteger encodes an integer as the greatest float64 that does not exceed it, and the rest, which is less than
 // 1,024. So integers and floats are ordered by their exact value.
-func AppendInteger(key []byte, value int64) []byte {
+func appendInteger(key []byte, value int64) []byte {
 	floor := float64(value)
 	if floor >= 1<<63 || int64(floor) > value {
 		floor = math.Nextafter(floor, math.Inf(-1))
 	}
 	return appendNumber(key, floor, uint16(value-int64(floor)))
-}
-
-// AppendFloat appends the encoding of a float64.
-func AppendFloat(key []byte, value float64) []byte {
-	return appendNumber(key, value, 0)
 }
 
 func appendNumber(key []byte, floor float64, rest uint16) []byte {
