@@ -3,11 +3,14 @@
 package jsonstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // List is a JSON array whose elements are read, batch by batch, while it is sent. It can
@@ -66,10 +69,20 @@ func (List[T]) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("a list is encoded as a whole")
 }
 
-func (l List[T]) stream(r *Reader) error {
-	elements, outer := r.array(), r.reads
+// noMarshalers encode the elements of a list where no other list can be met.
+var noMarshalers = new(json.Marshalers)
+
+func (l List[T]) stream(r *Reader, to *jsontext.Encoder) error {
+	outer := r.reads
 	defer func() { r.reads = outer }()
-	holdsLists := shapeOf(reflect.TypeFor[T]()).streamed
+	if err := to.WriteToken(jsontext.BeginArray); err != nil {
+		return err
+	}
+	holdsLists := isStreamed(reflect.TypeFor[T]())
+	options := []json.Options{json.WithMarshalers(noMarshalers)} // faster
+	if holdsLists {
+		options = nil
+	}
 	for more := l.next != nil; more; {
 		var batch []T // that before is not held while this one is read
 		var err error
@@ -78,12 +91,12 @@ func (l List[T]) stream(r *Reader) error {
 		}
 		r.reads = outer || more || holdsLists
 		for i := range batch {
-			if err := elements.add(reflect.ValueOf(&batch[i]).Elem()); err != nil {
+			if err := json.MarshalEncode(to, &batch[i], options...); err != nil {
 				return err
 			}
 		}
 	}
-	return elements.end()
+	return to.WriteToken(jsontext.EndArray)
 }
 
 // Later is a member that is known only when the members before it have been sent.
@@ -104,7 +117,9 @@ func (Later[T]) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("a member that is known later is encoded at once")
 }
 
-func (l Later[T]) stream(r *Reader) error { return r.encode(reflect.ValueOf(l.value())) }
+func (l Later[T]) stream(_ *Reader, to *jsontext.Encoder) error {
+	return json.MarshalEncode(to, l.value())
+}
 
 // Map is a JSON object whose members are made one by one, while it is sent.
 type Map[T any] struct {
@@ -130,14 +145,17 @@ func (Map[T]) MarshalJSON() ([]byte, error) {
 	return nil, errors.New("an object is encoded as a whole")
 }
 
-func (m Map[T]) stream(r *Reader) error {
-	return r.encodeObject(func(yield func(string, reflect.Value) bool) {
-		for _, key := range m.keys {
-			if !yield(key, reflect.ValueOf(m.value(key))) {
-				return
-			}
+func (m Map[T]) stream(_ *Reader, to *jsontext.Encoder) error {
+	err := to.WriteToken(jsontext.BeginObject)
+	for _, key := range m.keys {
+		if err == nil {
+			err = to.WriteToken(jsontext.String(key))
 		}
-	})
+		if err == nil {
+			err = json.MarshalEncode(to, m.value(key))
+		}
+	}
+	return cmp.Or(err, to.WriteToken(jsontext.EndObject))
 }
 
 // Form is a body that has several forms, one of which is sent. Its own type describes them all.

@@ -4,19 +4,23 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"iter"
 	"reflect"
+	"slices"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
 // Reader encodes a value while it is read. What it gives is what an Encoder of
 // encoding/json gives, without the newline at the end.
 type Reader struct {
-	ctx     context.Context
-	text    bytes.Buffer
-	encoder *json.Encoder
+	ctx  context.Context
+	text bytes.Buffer
 	// wanted is how much text there is when the encoding pauses, in bytes.
 	wanted int
 	// resume goes on with the encoding until it pauses or ends, and stop ends it. The encoding pauses by pause, which is
@@ -34,13 +38,29 @@ type Reader struct {
 // set, <, > and & stay as they are in texts. The reader must be closed unless it is read to its end.
 func NewReader(ctx context.Context, value any, escapeHTML bool) *Reader {
 	r := &Reader{ctx: ctx}
-	r.encoder = json.NewEncoder(&r.text)
-	r.encoder.SetEscapeHTML(escapeHTML)
+	options := []json.Options{jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(escapeHTML)}
+	if value != nil && isStreamed(reflect.TypeOf(value)) {
+		options = append(options, json.WithMarshalers(json.JoinMarshalers(
+			json.MarshalToFunc(func(to *jsontext.Encoder, value streamed) error { return value.stream(r, to) }),
+			json.MarshalToFunc(func(to *jsontext.Encoder, value Form) error { return json.MarshalEncode(to, value.JSONForm()) }),
+		)))
+	}
 	r.resume, r.stop = iter.Pull(func(pause func(struct{}) bool) {
 		r.pause = pause
-		r.err = cmp.Or(r.encode(reflect.ValueOf(value)), io.EOF)
+		r.err = cmp.Or(json.MarshalWrite(pausing{r}, value, options...), io.EOF)
 	})
 	return r
+}
+
+// pausing takes what is encoded, a few KiB at a time, and pauses if there is as much text as is wanted.
+type pausing struct{ *Reader }
+
+func (p pausing) Write(text []byte) (int, error) {
+	p.text.Write(text)
+	if p.text.Len() >= p.wanted && !p.pause(struct{}{}) {
+		return 0, errClosed
+	}
+	return len(text), nil
 }
 
 // SetContext replaces the context that lists are read with.
@@ -70,98 +90,40 @@ func (r *Reader) Close() error {
 }
 
 // streamed is a value that is encoded piece by piece: a List, Later or Map.
-type streamed interface{ stream(r *Reader) error }
+type streamed interface {
+	stream(r *Reader, to *jsontext.Encoder) error
+}
 
-// encode encodes a value: what may be large member by member, or element by element.
-func (r *Reader) encode(value reflect.Value) error {
-	for value.IsValid() && value.Kind() == reflect.Interface {
-		value = value.Elem()
+// streamedTypes has for types that were met what isStreamed returns; as many as answers have.
+var streamedTypes sync.Map
+
+// isStreamed reports whether values of a type are streamed or a Form, or may have such values in them.
+func isStreamed(t reflect.Type) bool {
+	known, ok := streamedTypes.Load(t)
+	if !ok {
+		known, _ = streamedTypes.LoadOrStore(t, holdsStreamed(t))
 	}
-	if !value.IsValid() {
-		return r.encodeWhole(value)
+	return known.(bool)
+}
+
+// holdsStreamed looks at a type within others that have values of it in them.
+func holdsStreamed(t reflect.Type, within ...reflect.Type) bool {
+	if t.Implements(reflect.TypeFor[streamed]()) || t.Implements(reflect.TypeFor[Form]()) {
+		return true
 	}
-	switch own := value.Interface().(type) {
-	case streamed:
-		return own.stream(r)
-	case Form:
-		return r.encode(reflect.ValueOf(own.JSONForm()))
+	if slices.Contains(within, t) {
+		return false
 	}
-	shape := shapeOf(value.Type())
-	switch {
-	case !shape.divisible || value.Kind() == reflect.Slice && value.IsNil():
-		return r.encodeWhole(value)
-	case value.Kind() == reflect.Struct:
-		return r.encodeObject(shape.membersOf(value))
-	}
-	elements := r.array()
-	for i := range value.Len() {
-		if err := elements.add(value.Index(i)); err != nil {
-			return err
+	within = append(within, t)
+	switch t.Kind() {
+	case reflect.Slice, reflect.Pointer:
+		return holdsStreamed(t.Elem(), within...)
+	case reflect.Struct:
+		for field := range t.Fields() {
+			if holdsStreamed(field.Type, within...) {
+				return true
+			}
 		}
 	}
-	return elements.end()
-}
-
-// encodeWhole encodes a value as a whole, and pauses if there is as much text as is wanted.
-func (r *Reader) encodeWhole(value reflect.Value) error {
-	var plain any
-	if value.IsValid() && value.CanAddr() {
-		plain = value.Addr().Interface()
-	} else if value.IsValid() {
-		plain = value.Interface()
-	}
-	if err := r.encoder.Encode(plain); err != nil {
-		return err
-	}
-	r.text.Truncate(r.text.Len() - 1) // the newline
-	if r.text.Len() >= r.wanted && !r.pause(struct{}{}) {
-		return errClosed
-	}
-	return nil
-}
-
-func (r *Reader) encodeObject(members iter.Seq2[string, reflect.Value]) error {
-	before := byte('{')
-	for name, value := range members {
-		r.text.WriteByte(before)
-		before = ','
-		if err := r.encodeWhole(reflect.ValueOf(name)); err != nil {
-			return err
-		}
-		r.text.WriteByte(':')
-		if err := r.encode(value); err != nil {
-			return err
-		}
-	}
-	if before == '{' {
-		r.text.WriteByte(before)
-	}
-	r.text.WriteByte('}')
-	return nil
-}
-
-// array is an array that is being encoded.
-type array struct {
-	*Reader
-	before byte
-}
-
-func (r *Reader) array() *array { return &array{r, '['} }
-
-// add encodes an element, as a whole unless it has lists of its own.
-func (a *array) add(value reflect.Value) error {
-	a.text.WriteByte(a.before)
-	a.before = ','
-	if shapeOf(value.Type()).streamed {
-		return a.encode(value)
-	}
-	return a.encodeWhole(value)
-}
-
-func (a *array) end() error {
-	if a.before == '[' {
-		a.text.WriteByte(a.before)
-	}
-	a.text.WriteByte(']')
-	return nil
+	return false
 }

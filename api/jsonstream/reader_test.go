@@ -145,13 +145,13 @@ type listed struct {
 
 func TestListIsReadBatchByBatch(t *testing.T) {
 	batches := 0
-	big := inner{Name: strings.Repeat("x", 1000)}
+	big := inner{Name: strings.Repeat("x", 10_000)}
 	reader := jsonstream.NewReader(t.Context(), listed{
 		Data:  counted(&batches, []inner{big, big}, nil, []inner{big}),
 		Links: jsonstream.NewLater(func() string { return strings.Repeat("i", batches) }),
 	}, false)
-	p := make([]byte, 1000)
-	if n, err := reader.Read(p); n != 1000 || err != nil || batches != 1 || !reader.Reads() {
+	p := make([]byte, 10_000)
+	if n, err := reader.Read(p); n != 10_000 || err != nil || batches != 1 || !reader.Reads() {
 		t.Fatalf("read %d bytes of %d batches, %v", n, batches, err)
 	}
 	rest, err := io.ReadAll(reader)
@@ -188,6 +188,13 @@ func TestListsMayHoldLists(t *testing.T) {
 	outer := jsonstream.NewList(func(context.Context) ([]nested, bool, error) { return value, false, nil })
 	if got := read(t, outer); got != want {
 		t.Errorf("as a list: %s", got)
+	}
+}
+
+func TestListsMayHoldAnyValues(t *testing.T) {
+	elements := []map[string]any{{"a": 1.5, "b": []any{nil, "x"}}, nil}
+	if got, want := read(t, &struct{ List jsonstream.List[map[string]any] }{jsonstream.ListOf(elements)}), `{"List":`+whole(t, elements, false)+"}"; got != want {
+		t.Errorf("got %s", got)
 	}
 }
 
@@ -233,7 +240,7 @@ func TestListIsReadWithTheContextInForce(t *testing.T) {
 	var seen []any
 	reader := jsonstream.NewReader(t.Context(), jsonstream.NewList(func(ctx context.Context) ([]inner, bool, error) {
 		seen = append(seen, ctx.Value(key{}))
-		return []inner{{Name: strings.Repeat("x", 100)}}, len(seen) < 2, nil
+		return []inner{{Name: strings.Repeat("x", 10_000)}}, len(seen) < 2, nil
 	}), false)
 	if _, err := reader.Read(make([]byte, 10)); err != nil {
 		t.Fatal(err)
@@ -255,7 +262,7 @@ func TestListsAreNotEncodedAsAWhole(t *testing.T) {
 }
 
 func TestItemsAreShownAsTheyAreSent(t *testing.T) {
-	items := make([]int, 1000)
+	items := make([]int, 10_000)
 	for i := range items {
 		items[i] = i
 	}
@@ -264,7 +271,7 @@ func TestItemsAreShownAsTheyAreSent(t *testing.T) {
 		shown++
 		return inner{Count: i}
 	}), false)
-	if _, err := reader.Read(make([]byte, 100)); err != nil || shown > 100 {
+	if _, err := reader.Read(make([]byte, 100)); err != nil || shown > 1000 {
 		t.Fatalf("%d are shown at once, %v", shown, err)
 	}
 	if _, err := io.ReadAll(reader); err != nil || shown != len(items) {
