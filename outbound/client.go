@@ -50,26 +50,32 @@ func NewClient(options Options) *http.Client {
 		IdleConnTimeout:        idleTime,
 	}
 	return &http.Client{
-		Transport:     tracedTransport{limitedTransport{transport}},
+		Transport:     limitedTransport{transport},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Timeout:       timeLimit,
 	}
 }
 
-type limitedTransport struct{ transport *http.Transport }
+// limitedTransport makes a span of each call, which the server is told of. The path, the query, the headers and the bodies may
+// hold secrets.
+type limitedTransport struct{ *http.Transport }
 
-// RoundTrip returns an answer whose body fails behind MaxAnswer bytes.
+// RoundTrip returns an answer whose body fails behind MaxAnswer bytes. The span ends when the answer begins.
 func (t limitedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := t.transport.RoundTrip(request)
-	if err != nil {
-		return nil, err
+	ctx, span := trace.Start(request.Context(), trace.Client, request.Method)
+	if parent := span.Traceparent(); parent != "" {
+		request = request.Clone(ctx)
+		request.Header.Set("traceparent", parent)
 	}
-	response.Body = &limitedBody{body: response.Body, left: MaxAnswer}
-	return response, nil
+	response, err := t.Transport.RoundTrip(request)
+	about := []slog.Attr{slog.String("http.request.method", request.Method), slog.String("server.address", request.URL.Hostname())}
+	if err == nil {
+		about = append(about, slog.Int("http.response.status_code", response.StatusCode))
+		response.Body = &limitedBody{body: response.Body, left: MaxAnswer}
+	}
+	span.End(err != nil || response.StatusCode >= http.StatusBadRequest, about...)
+	return response, err
 }
-
-// CloseIdleConnections is what http.Client looks for in its transport.
-func (t limitedTransport) CloseIdleConnections() { t.transport.CloseIdleConnections() }
 
 // limitedBody fails where io.LimitReader would end as if the answer were complete.
 type limitedBody struct {
@@ -93,23 +99,3 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 func (b *limitedBody) Close() error { return b.body.Close() }
 
 func errTooLong() error { return fmt.Errorf("the answer is longer than %d bytes", MaxAnswer) }
-
-// tracedTransport makes a span of each call, which the server is told of. The path, the query, the headers and the bodies may
-// hold secrets.
-type tracedTransport struct{ limitedTransport }
-
-// RoundTrip ends the span when the answer begins.
-func (t tracedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	ctx, span := trace.Start(request.Context(), trace.Client, request.Method)
-	if parent := span.Traceparent(); parent != "" {
-		request = request.Clone(ctx)
-		request.Header.Set("traceparent", parent)
-	}
-	response, err := t.limitedTransport.RoundTrip(request)
-	about := []slog.Attr{slog.String("http.request.method", request.Method), slog.String("server.address", request.URL.Hostname())}
-	if err == nil {
-		about = append(about, slog.Int("http.response.status_code", response.StatusCode))
-	}
-	span.End(err != nil || response.StatusCode >= http.StatusBadRequest, about...)
-	return response, err
-}

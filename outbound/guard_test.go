@@ -102,7 +102,7 @@ func TestClientsHaveATimeLimitAndNoProxy(t *testing.T) {
 	if client.Timeout != 10*time.Second {
 		t.Errorf("the time limit is %v", client.Timeout)
 	}
-	if client.Transport.(tracedTransport).transport.Proxy != nil {
+	if client.Transport.(limitedTransport).Proxy != nil {
 		t.Error("a proxy is used")
 	}
 }
