@@ -144,7 +144,7 @@ func hostileHosts() []string {
 
 func TestAddressesThatAreNotPublicAreNotCalled(t *testing.T) {
 	resolver := outboundtest.NewResolver(t, hostileZone())
-	sender := newSender(notify.Options{HTTP: outbound.NewClient(outbound.Options{Resolver: resolver})})
+	sender := newSender(notify.Sender{HTTP: outbound.NewClient(outbound.Options{Resolver: resolver})})
 	trap := newTrap(t)
 	for _, host := range hostileHosts() {
 		for _, scheme := range []string{"http", "https"} {
@@ -165,7 +165,7 @@ func TestAddressesThatAreNotPublicAreNotCalled(t *testing.T) {
 // ones, and not the address of the trap.
 func allowedOnly(t *testing.T, zone map[string]outboundtest.Name) *notify.Sender {
 	t.Helper()
-	return newSender(notify.Options{HTTP: outbound.NewClient(outbound.Options{
+	return newSender(notify.Sender{HTTP: outbound.NewClient(outbound.Options{
 		Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.2/32")}, Resolver: outboundtest.NewResolver(t, zone),
 	})})
 }
@@ -248,7 +248,7 @@ func TestANameThatIsRebound(t *testing.T) {
 
 func TestReasonsDoNotTellWhichNamesExist(t *testing.T) {
 	var log bytes.Buffer
-	sender := newSender(notify.Options{
+	sender := newSender(notify.Sender{
 		HTTP: outbound.NewClient(outbound.Options{Resolver: outboundtest.NewResolver(t, hostileZone())}),
 		Log:  slog.New(slog.NewTextHandler(&log, nil)),
 	})
@@ -266,7 +266,7 @@ func TestReasonsDoNotTellWhichNamesExist(t *testing.T) {
 
 func TestTheTrapIsReachedIfItsAddressIsAllowed(t *testing.T) {
 	trap := newTrap(t)
-	sender := newSender(notify.Options{HTTP: outbound.NewClient(outbound.Options{
+	sender := newSender(notify.Sender{HTTP: outbound.NewClient(outbound.Options{
 		Allowed: loopback(), Resolver: outboundtest.NewResolver(t, hostileZone()),
 	})})
 	for _, host := range []string{"127.0.0.1", "loopback.example", "a.cname.example"} {

@@ -42,7 +42,7 @@ func chat(t *testing.T, notice notification.Notice) (chatMessage, []byte) {
 	t.Helper()
 	r := newReceiver(t, ok)
 	target := &notification.Target{Type: notification.Slack, Webhook: r.URL + "/services/T0/B0/X"}
-	attempt := newSender(notify.Options{}).Send(context.Background(), target, delivery(notice), nil)
+	attempt := newSender(notify.Sender{}).Send(context.Background(), target, delivery(notice), nil)
 	if attempt.Reason != "" || attempt.Answer != "ok" {
 		t.Fatalf("got %+v", attempt)
 	}

@@ -2,8 +2,10 @@ package notify
 
 import (
 	"embed"
+	html "html/template"
 	netmail "net/mail"
 	"strings"
+	text "text/template"
 
 	"github.com/wneessen/go-mail"
 
@@ -17,21 +19,26 @@ const maxSubject = 150
 //go:embed templates
 var templates embed.FS
 
+var (
+	htmlTemplate = html.Must(html.ParseFS(templates, "templates/email.html"))
+	textTemplate = text.Must(text.ParseFS(templates, "templates/email.txt"))
+)
+
 // write writes the e-mail of a delivery to all recipients, who see each other. Repeated ones have one Message-ID.
-func (m *mailer) write(delivery *notification.Delivery, to []*netmail.Address) (*mail.Msg, error) {
+func write(delivery *notification.Delivery, from *netmail.Address, to []*netmail.Address) (*mail.Msg, error) {
 	message := messageOf(&delivery.Notice)
 	var plainText, htmlText strings.Builder
-	if err := m.text.Execute(&plainText, message); err != nil {
+	if err := textTemplate.Execute(&plainText, message); err != nil {
 		return nil, err
 	}
-	if err := m.html.Execute(&htmlText, message); err != nil {
+	if err := htmlTemplate.Execute(&htmlText, message); err != nil {
 		return nil, err
 	}
 	e := mail.NewMsg()
-	e.FromMailAddress(m.from)
+	e.FromMailAddress(from)
 	e.ToMailAddress(to...)
 	e.Subject(subject(message))
-	e.SetMessageIDWithValue(delivery.ID + "@" + domain(m.from))
+	e.SetMessageIDWithValue(delivery.ID + "@" + domain(from))
 	e.SetDateWithValue(timeOf(delivery.CreatedAt))
 	e.SetUserAgent(userAgent)
 	// Programs that answer for somebody who is away leave such e-mails alone.

@@ -41,7 +41,7 @@ func webhookBody(t *testing.T, notice notification.Notice) []byte {
 	t.Helper()
 	r := newReceiver(t, ok)
 	target := &notification.Target{Type: notification.Webhook, Webhook: r.URL}
-	if got := newSender(notify.Options{}).Send(context.Background(), target, delivery(notice), []string{secretOf(newKey)}); got.Reason != "" {
+	if got := newSender(notify.Sender{}).Send(context.Background(), target, delivery(notice), []string{secretOf(newKey)}); got.Reason != "" {
 		t.Fatalf("got %+v", got)
 	}
 	return r.requests()[0].body

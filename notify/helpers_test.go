@@ -30,7 +30,7 @@ func loopback() []netip.Prefix {
 	return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 }
 
-func newSender(options notify.Options) *notify.Sender {
+func newSender(options notify.Sender) *notify.Sender {
 	if options.HTTP == nil {
 		options.HTTP = outbound.NewClient(outbound.Options{Allowed: loopback()})
 	}
@@ -40,7 +40,7 @@ func newSender(options notify.Options) *notify.Sender {
 	if options.Log == nil {
 		options.Log = slog.New(slog.DiscardHandler)
 	}
-	return notify.NewSender(options)
+	return &options
 }
 
 // received is a request that a receiver got.

@@ -6,12 +6,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	html "html/template"
 	"net"
 	netmail "net/mail"
 	"slices"
 	"strings"
-	text "text/template"
 	"time"
 
 	"github.com/wneessen/go-mail"
@@ -42,28 +40,13 @@ func (s *MailServer) host() string {
 	return host
 }
 
-// mailer sends e-mails through a server, if it has a host.
-type mailer struct {
-	server *MailServer
-	from   *netmail.Address // nil if the address of the sender is not valid
-	html   *html.Template
-	text   *text.Template
-}
-
-func newMailer(server *MailServer) *mailer {
-	from, _ := netmail.ParseAddress(string(server.From))
-	return &mailer{
-		server: server, from: from,
-		html: html.Must(html.ParseFS(templates, "templates/email.html")),
-		text: text.Must(text.ParseFS(templates, "templates/email.txt")),
-	}
-}
-
-func (m *mailer) send(ctx context.Context, target *notification.Target, delivery *notification.Delivery) outcome {
+// send sends an e-mail, if the server has a host.
+func (s *MailServer) send(ctx context.Context, target *notification.Target, delivery *notification.Delivery) outcome {
+	from, err := netmail.ParseAddress(string(s.From))
 	switch {
-	case m.server.Host == "":
+	case s.Host == "":
 		return outcome{reason: "No mail server is configured. An operator can name one with ATTESTRY_SMTP_HOST."}
-	case m.from == nil:
+	case err != nil:
 		return outcome{reason: "The address of the sender is not valid. An operator can correct it with ATTESTRY_SMTP_FROM."}
 	case len(target.Emails) == 0:
 		return outcome{reason: "The target has no e-mail address."}
@@ -76,13 +59,13 @@ func (m *mailer) send(ctx context.Context, target *notification.Target, delivery
 		}
 		to = append(to, address)
 	}
-	message, err := m.write(delivery, to)
+	message, err := write(delivery, from, to)
 	if err != nil {
 		return outcome{reason: "The e-mail could not be written.", err: err}
 	}
 	ctx, cancel := context.WithTimeout(ctx, mailTimeLimit)
 	defer cancel()
-	said, answer, err := m.deliver(ctx, message, remaining(to, delivery.Left))
+	said, answer, err := s.deliver(ctx, message, from, remaining(to, delivery.Left))
 	if err != nil {
 		return mailFailure(ctx, err)
 	}
@@ -103,8 +86,8 @@ func remaining(to []*netmail.Address, left []string) []*netmail.Address {
 }
 
 // deliver hands an e-mail over. It returns what the server said to the recipients, and what it answered.
-func (m *mailer) deliver(ctx context.Context, message *mail.Msg, to []*netmail.Address) (said addressed, answer string, err error) {
-	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", string(m.server.Host))
+func (s *MailServer) deliver(ctx context.Context, message *mail.Msg, from *netmail.Address, to []*netmail.Address) (said addressed, answer string, err error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", string(s.Host))
 	if err != nil {
 		return said, "", err
 	}
@@ -112,11 +95,11 @@ func (m *mailer) deliver(ctx context.Context, message *mail.Msg, to []*netmail.A
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	defer conn.Close()
-	session, err := m.open(ctx, conn)
+	session, err := s.open(ctx, conn, domain(from))
 	if err != nil {
 		return said, "", err
 	}
-	said, err = session.address(m.from, to)
+	said, err = session.address(from, to)
 	if err != nil {
 		return said, "", err
 	}
@@ -128,26 +111,26 @@ func (m *mailer) deliver(ctx context.Context, message *mail.Msg, to []*netmail.A
 	return said, answer, nil
 }
 
-// open begins a session: greeting, encryption, login.
-func (m *mailer) open(ctx context.Context, conn net.Conn) (*session, error) {
-	if m.server.TLS == config.ImplicitTLS {
-		encrypted := tls.Client(conn, m.server.tlsConfig())
+// open begins a session: greeting, encryption, login. name is what the client calls itself.
+func (s *MailServer) open(ctx context.Context, conn net.Conn, name string) (*session, error) {
+	if s.TLS == config.ImplicitTLS {
+		encrypted := tls.Client(conn, s.tlsConfig())
 		if err := encrypted.HandshakeContext(ctx); err != nil {
 			return nil, errors.Join(errHandshake, err)
 		}
 		conn = encrypted
 	}
-	s, err := newSession(conn, m.server.host(), domain(m.from))
+	session, err := newSession(conn, s.host(), name)
 	if err != nil {
 		return nil, err
 	}
-	if m.server.TLS == config.StartTLS {
-		if err := s.startTLS(m.server.tlsConfig()); err != nil {
+	if s.TLS == config.StartTLS {
+		if err := session.startTLS(s.tlsConfig()); err != nil {
 			return nil, err
 		}
 	}
-	if m.server.Username != "" {
-		return s, s.login(m.server.Username, m.server.Password.Reveal())
+	if s.Username != "" {
+		return session, session.login(s.Username, s.Password.Reveal())
 	}
-	return s, nil
+	return session, nil
 }

@@ -34,7 +34,7 @@ func TestStatusesDecideWhetherAnAttemptHasSucceeded(t *testing.T) {
 		500: "The answer has status 500.",
 	} {
 		r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
-		if got := call(t, newSender(notify.Options{}), r.URL); got.Reason != want || got.Status != status {
+		if got := call(t, newSender(notify.Sender{}), r.URL); got.Reason != want || got.Status != status {
 			t.Errorf("%d: got %+v", status, got)
 		}
 	}
@@ -54,7 +54,7 @@ func TestAttemptsTellWhenToTryAgain(t *testing.T) {
 			if status == 200 {
 				wanted = 0
 			}
-			got := call(t, newSender(notify.Options{Clock: func() time.Time { return noon.UTC() }}), r.URL)
+			got := call(t, newSender(notify.Sender{Clock: func() time.Time { return noon.UTC() }}), r.URL)
 			if got.RetryAfter != wanted {
 				t.Errorf("%d %q: %v s, want %v", status, header, got.RetryAfter, wanted)
 			}
@@ -78,7 +78,7 @@ func TestAttemptsKeepTheBeginningOfTheAnswer(t *testing.T) {
 				w.WriteHeader(http.StatusTeapot)
 				io.WriteString(w, c.answer)
 			})
-			got := call(t, newSender(notify.Options{}), r.URL)
+			got := call(t, newSender(notify.Sender{}), r.URL)
 			if got.Answer != c.want || got.Status != http.StatusTeapot || !utf8.ValidString(got.Answer) {
 				t.Errorf("got %+v", got)
 			}
@@ -94,7 +94,7 @@ func TestAttemptsHaveTheirTimes(t *testing.T) {
 		return now
 	}
 	r := newReceiver(t, ok)
-	got := call(t, newSender(notify.Options{Clock: clock}), r.URL)
+	got := call(t, newSender(notify.Sender{Clock: clock}), r.URL)
 	if got.At != 1795435200 || got.Duration != 1.5 {
 		t.Errorf("got %+v", got)
 	}
@@ -108,7 +108,7 @@ func TestAnAnswerWhoseBodyBreaksOffCounts(t *testing.T) {
 			io.WriteString(w, "begun")
 		})
 		r.Config.ErrorLog = log.New(io.Discard, "", 0)
-		if got := call(t, newSender(notify.Options{}), r.URL); got.Reason != want || got.Status != status || got.Answer != "begun" {
+		if got := call(t, newSender(notify.Sender{}), r.URL); got.Reason != want || got.Status != status || got.Answer != "begun" {
 			t.Errorf("got %+v", got)
 		}
 	}
@@ -157,7 +157,7 @@ func TestAttemptsSayWhyThereIsNoAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			resolver := outboundtest.NewResolver(t, nil)
 			var logged bytes.Buffer
-			sender := newSender(notify.Options{
+			sender := newSender(notify.Sender{
 				HTTP: outbound.NewClient(outbound.Options{Allowed: loopback(), Resolver: resolver}),
 				Log:  slog.New(slog.NewJSONHandler(&logged, &slog.HandlerOptions{Level: slog.LevelDebug})),
 			})
@@ -190,7 +190,7 @@ func TestAReceiverThatHangsIsLeft(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx := newEnding(c.end)
 			target := &notification.Target{Type: notification.Slack, Webhook: "http://" + listenAndHang(t, ctx.finish)}
-			got := newSender(notify.Options{}).Send(ctx, target, delivery(startedNotice()), nil)
+			got := newSender(notify.Sender{}).Send(ctx, target, delivery(startedNotice()), nil)
 			if got.Reason != c.want {
 				t.Errorf("got %+v", got)
 			}
@@ -206,13 +206,13 @@ func TestAnAnswerThatIsNeverCompleteIsLeft(t *testing.T) {
 		t.Errorf("the time limit is %v", client.Timeout)
 	}
 	client.Timeout = 50 * time.Millisecond
-	if got := call(t, newSender(notify.Options{HTTP: client}), server.URL); got.Reason != "There was no complete answer within 10 s." {
+	if got := call(t, newSender(notify.Sender{HTTP: client}), server.URL); got.Reason != "There was no complete answer within 10 s." {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestUnknownTypesOfTargetsFail(t *testing.T) {
-	got := newSender(notify.Options{}).Send(context.Background(), &notification.Target{Type: "PIGEON"}, delivery(startedNotice()), nil)
+	got := newSender(notify.Sender{}).Send(context.Background(), &notification.Target{Type: "PIGEON"}, delivery(startedNotice()), nil)
 	if got.Reason != "The type of the target is not known." {
 		t.Errorf("got %+v", got)
 	}

@@ -24,11 +24,11 @@ type call struct {
 var channels = map[notification.TargetType]func(*Sender, context.Context, *call) outcome{
 	notification.Webhook: (*Sender).callWebhook,
 	notification.Slack:   (*Sender).callChat,
-	notification.Email:   func(s *Sender, ctx context.Context, c *call) outcome { return s.mail.send(ctx, c.target, c.delivery) },
+	notification.Email:   func(s *Sender, ctx context.Context, c *call) outcome { return s.Mail.send(ctx, c.target, c.delivery) },
 }
 
-// Options are what a Sender needs.
-type Options struct {
+// Sender makes attempts to deliver notices. It may be used by several goroutines.
+type Sender struct {
 	// HTTP calls webhooks and chat services. It is made by outbound.NewClient, which bounds calls.
 	HTTP *http.Client
 	// Mail sends e-mails. It has no host if the operator has no mail server.
@@ -36,17 +36,6 @@ type Options struct {
 	Clock evidence.Clock
 	// Log gets the technical reasons of failures, at debug level but for addresses that are not allowed.
 	Log *slog.Logger
-}
-
-// Sender makes attempts to deliver notices. It may be used by several goroutines.
-type Sender struct {
-	Options
-	mail *mailer
-}
-
-// NewSender makes a sender.
-func NewSender(options Options) *Sender {
-	return &Sender{Options: options, mail: newMailer(&options.Mail)}
 }
 
 // outcome is what came of an attempt.

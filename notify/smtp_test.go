@@ -154,7 +154,7 @@ func (s *mailSession) Logout() error { return nil }
 func sendMail(t *testing.T, server *notify.MailServer, notice notification.Notice, to ...string) notification.Attempt {
 	t.Helper()
 	target := &notification.Target{Type: notification.Email, Emails: to}
-	return newSender(notify.Options{Mail: *server}).Send(context.Background(), target, delivery(notice), nil)
+	return newSender(notify.Sender{Mail: *server}).Send(context.Background(), target, delivery(notice), nil)
 }
 
 func TestMailIsSentEncryptedAfterALogin(t *testing.T) {
@@ -299,7 +299,7 @@ func TestOnlyAddressesThatWereRefusedForNowAreTriedAgain(t *testing.T) {
 	m.refuse["bert@example.org"] = &smtp.SMTPError{Code: 450, EnhancedCode: smtp.NoEnhancedCode, Message: "busy"}
 	target := &notification.Target{Type: notification.Email, Emails: []string{"anna@example.org", "bert@example.org"}}
 	d := notification.NewDelivery("org", 1, target, startedNotice(), 1000, 0)
-	sender := newSender(notify.Options{Mail: *m.settings()})
+	sender := newSender(notify.Sender{Mail: *m.settings()})
 	for range 2 {
 		d.Begin(d.Due)
 		attempt := sender.Send(t.Context(), target, &d, nil)
@@ -367,7 +367,7 @@ func TestAMailServerThatHangsIsLeft(t *testing.T) {
 				Host: config.MailHost(listenAndHang(t, ctx.finish)), From: "attestry@example.com", TLS: config.StartTLS,
 			}}
 			target := &notification.Target{Type: notification.Email, Emails: []string{"anna@example.org"}}
-			got := newSender(notify.Options{Mail: server}).Send(ctx, target, delivery(startedNotice()), nil)
+			got := newSender(notify.Sender{Mail: server}).Send(ctx, target, delivery(startedNotice()), nil)
 			if got.Reason != c.want {
 				t.Errorf("got %+v", got)
 			}

@@ -24,7 +24,7 @@ const (
 func TestWebhooksAreSignedWithTheNewAndTheFormerSecret(t *testing.T) {
 	r := newReceiver(t, ok)
 	// The library compares the time of the signature with that of the machine.
-	sender := newSender(notify.Options{Clock: time.Now})
+	sender := newSender(notify.Sender{Clock: time.Now})
 	target := &notification.Target{Type: notification.Webhook, Webhook: r.URL + "/hook?token=t"}
 	told := delivery(startedNotice())
 	attempt := sender.Send(context.Background(), target, told, []string{secretOf(newKey), secretOf(formerKey)})
@@ -59,7 +59,7 @@ func TestWebhooksAreSignedWithTheNewAndTheFormerSecret(t *testing.T) {
 
 func TestWebhooksAreCalledWithTheHeadersOfTheService(t *testing.T) {
 	r := newReceiver(t, ok)
-	if attempt := call(t, newSender(notify.Options{}), r.URL+"/hook?token=t"); attempt.Reason != "" {
+	if attempt := call(t, newSender(notify.Sender{}), r.URL+"/hook?token=t"); attempt.Reason != "" {
 		t.Fatalf("got %+v", attempt)
 	}
 	got := r.requests()[0]
@@ -78,7 +78,7 @@ func TestWebhooksAreCalledWithTheHeadersOfTheService(t *testing.T) {
 func TestEveryAttemptSendsTheSameBytes(t *testing.T) {
 	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
 	now := noon
-	sender := newSender(notify.Options{Clock: func() time.Time { now = now.Add(time.Minute); return now }})
+	sender := newSender(notify.Sender{Clock: func() time.Time { now = now.Add(time.Minute); return now }})
 	for range 2 {
 		call(t, sender, r.URL)
 	}
@@ -98,7 +98,7 @@ func TestNothingIsSentWithoutASignature(t *testing.T) {
 		"none": nil, "empty": {""}, "no base64": {"whsec_sesame!"}, "the former is wrong": {secretOf(newKey), "whsec_sesame!"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := newSender(notify.Options{}).Send(context.Background(), target, delivery(startedNotice()), secrets)
+			got := newSender(notify.Sender{}).Send(context.Background(), target, delivery(startedNotice()), secrets)
 			if got.Reason != "The target has no valid signing secret." {
 				t.Errorf("got %+v", got)
 			}
@@ -129,7 +129,7 @@ func TestPayloadsHaveNullForWhatIsAbsent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newReceiver(t, ok)
 			target := &notification.Target{Type: notification.Webhook, Webhook: r.URL}
-			newSender(notify.Options{}).Send(context.Background(), target, delivery(c.notice), []string{secretOf(newKey)})
+			newSender(notify.Sender{}).Send(context.Background(), target, delivery(c.notice), []string{secretOf(newKey)})
 			if got := string(r.requests()[0].body); got != c.want {
 				t.Errorf("got\n%s\nwant\n%s", got, c.want)
 			}
@@ -155,7 +155,7 @@ func TestPayloadsOfAllEventsHaveOnlyTexts(t *testing.T) {
 	r := newReceiver(t, ok)
 	target := &notification.Target{Type: notification.Webhook, Webhook: r.URL}
 	for _, notice := range append(exampleNotices(), hostileNotices()...) {
-		newSender(notify.Options{}).Send(context.Background(), target, delivery(notice), []string{secretOf(newKey)})
+		newSender(notify.Sender{}).Send(context.Background(), target, delivery(notice), []string{secretOf(newKey)})
 	}
 	for _, got := range r.requests() {
 		var payload map[string]any

@@ -43,9 +43,9 @@ func newNotifier(p *process.Process, address links.Links) *notifier {
 		}
 		attempts.WithLabelValues(string(kind), outcome).Inc()
 	}
-	sender := notify.NewSender(notify.Options{
+	sender := &notify.Sender{
 		HTTP: p.OutboundClient(), Mail: notify.MailServer{SMTP: p.Settings.SMTP, RootCAs: p.Roots}, Clock: p.Clock, Log: p.Log,
-	})
+	}
 	holder := evidence.NewID()
 	elect := func(ctx context.Context) (bool, error) {
 		return p.Store.Leases.Acquire(ctx, relayLease, holder, job.EnqueueAgain)
