@@ -29,8 +29,9 @@ var errUnreachable = &evidence.Error{
 	Code: evidence.Unavailable, Message: "The identity provider cannot be reached, please try again.", RetryAfter: attemptPause,
 }
 
-// LoginOptions are how people sign in with an OpenID Connect issuer that the operator trusts.
-type LoginOptions struct {
+// Login signs people in with an OpenID Connect issuer that the operator trusts, by the authorization code flow with PKCE. It is
+// safe for concurrent use. The discovery document is fetched when the first person signs in.
+type Login struct {
 	config.SignIn
 	// Redirect is the address that the issuer sends people back to.
 	Redirect string
@@ -38,11 +39,6 @@ type LoginOptions struct {
 	Client *http.Client
 	Clock  evidence.Clock
 	Log    *slog.Logger
-}
-
-// Login signs people in by the authorization code flow with PKCE. It is safe for concurrent use.
-type Login struct {
-	LoginOptions
 
 	// mu is held while the discovery document is fetched, so that concurrent sign-ins fetch it once.
 	mu sync.Mutex
@@ -52,9 +48,6 @@ type Login struct {
 	// failedAt is when fetching the document failed last.
 	failedAt time.Time
 }
-
-// NewLogin makes a login. The discovery document is fetched when the first person signs in.
-func NewLogin(options LoginOptions) *Login { return &Login{LoginOptions: options} }
 
 // Attempt is what ties the answer of the issuer to the browser that was sent there.
 type Attempt struct{ State, Nonce, Verifier string }

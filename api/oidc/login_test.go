@@ -52,10 +52,10 @@ func newLoginFixture(t *testing.T, userClaim string) *loginFixture {
 		json.NewEncoder(w).Encode(answer)
 		return true
 	})
-	f.login = oidc.NewLogin(oidc.LoginOptions{
+	f.login = &oidc.Login{
 		SignIn: config.SignIn{Issuer: config.Issuer(address), ClientID: clientID, UserClaim: userClaim}, Redirect: "https://attestry.example.com/back",
 		Client: clientFor(f.issuer), Clock: f.clock.Now, Log: slog.New(slog.DiscardHandler),
-	})
+	}
 	return f
 }
 

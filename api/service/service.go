@@ -52,7 +52,7 @@ func New(p *process.Process) (*Service, error) {
 	settings := p.Settings.HTTP
 	dispatcher := tasks.NewDispatcher(p.Tasks, p.Log)
 	waiters := tasks.NewWaiters(p.Redis, p.Log)
-	evaluator := evaluation.New(evaluation.Options{Log: p.Log})
+	evaluator := evaluation.New(p.Log)
 	links, err := links.New(string(settings.BaseURL))
 	if err != nil {
 		return nil, err
@@ -180,9 +180,9 @@ func newSite(p *process.Process, gate *access.Gate, addresses links.Links) (*web
 		Links: addresses, Identities: p.Store.Tenancy, Storage: p.Store.Sessions, Attempts: gate.Attempts, Clock: p.Clock,
 	}
 	if p.Settings.SignIn.Issuer != "" {
-		options.Login = oidc.NewLogin(oidc.LoginOptions{
+		options.Login = &oidc.Login{
 			SignIn: p.Settings.SignIn, Redirect: addresses.Base + web.CallbackPath, Client: p.OutboundClient(), Clock: p.Clock, Log: p.Log,
-		})
+		}
 	}
 	return web.New(options)
 }

@@ -34,13 +34,6 @@ const (
 	maxWaiting = 64
 )
 
-// Options say what an Evaluator is made of.
-type Options struct {
-	Log *slog.Logger
-	// Limits are those of production if they are zero.
-	Limits Limits
-}
-
 // Evaluator evaluates definitions. It shares its slots fairly between organizations, none of which takes all of them.
 type Evaluator struct {
 	log      *slog.Logger
@@ -81,13 +74,12 @@ func (a answer) err() error {
 }
 
 // New makes an Evaluator with a slot, and later a child process, per processor: at least 2 and at most 8.
-func New(options Options) *Evaluator {
-	if options.Limits == (Limits{}) {
-		options.Limits = productionLimits
-	}
-	children := &children{limits: options.Limits}
+func New(log *slog.Logger) *Evaluator { return newWithin(productionLimits, log) }
+
+func newWithin(limits Limits, log *slog.Logger) *Evaluator {
+	children := &children{limits: limits}
 	slots := min(max(runtime.GOMAXPROCS(0), minSlots), maxSlots)
-	return &Evaluator{log: options.Log, queue: newQueue(slots, slots-1, maxWaiting), evaluate: children.evaluate, close: children.close}
+	return &Evaluator{log: log, queue: newQueue(slots, slots-1, maxWaiting), evaluate: children.evaluate, close: children.close}
 }
 
 // Check is attestation.Check for an organization. Invalid exceeds the limits; Unavailable may be tried again.

@@ -1,6 +1,7 @@
 package evaluation
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -19,8 +20,9 @@ import (
 	"attestry/evidence/attestation"
 )
 
+// newEvaluator makes an evaluator with limits, those of production if they are zero.
 func newEvaluator(t *testing.T, limits Limits) *Evaluator {
-	e := New(Options{Log: slog.New(slog.DiscardHandler), Limits: limits})
+	e := newWithin(cmp.Or(limits, productionLimits), slog.New(slog.DiscardHandler))
 	t.Cleanup(e.Close)
 	return e
 }

@@ -233,7 +233,7 @@ func FuzzDefinitionsNeverHarm(f *testing.F) {
 	f.Add(`.a[] |= . + 1`, `{"$ref":"#/x"}`, `{"a":[1]}`)
 	f.Add(endless, doubling(20, "anyOf"), `{"a":[1,"x",null]}`)
 	f.Add(`test("(")`, `{"$dynamicRef":"#x"}`, `"x"`)
-	e := New(Options{Log: slog.New(slog.DiscardHandler), Limits: testLimits})
+	e := newWithin(testLimits, slog.New(slog.DiscardHandler))
 	f.Cleanup(e.Close)
 	f.Fuzz(func(t *testing.T, rule, schema, payload string) {
 		definition := attestation.Definition{Rules: []string{rule}, Schema: json.RawMessage(schema)}

@@ -68,7 +68,7 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 	}
 	digest := sha256.New()
 	// Rules in the package may be hostile, so child processes with limits evaluate them.
-	evaluator := evaluation.New(evaluation.Options{Log: slog.New(slog.DiscardHandler)})
+	evaluator := evaluation.New(slog.New(slog.DiscardHandler))
 	defer evaluator.Close()
 	verifier := audit.NewVerifier(func(definition attestation.Definition, payload json.RawMessage) (attestation.Verdict, error) {
 		return evaluator.Evaluate(context.Background(), "", definition, payload)
