@@ -70,10 +70,10 @@ func (b memoryBuckets) Allow(_ context.Context, name string, limit redis_rate.Li
 func withRates(t *testing.T, perKey, perOrganization int) *Gate {
 	t.Helper()
 	keys := &keyring{}
-	return &Gate{Identities: keys, Rates: limits.NewRates(limits.RatesOptions{
+	return &Gate{Identities: keys, Rates: &limits.Rates{
 		PerKey: perKey, PerOrganization: perOrganization, Buckets: memoryBuckets{},
 		Clock: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: newMetrics(),
-	})}
+	}}
 }
 
 // admit asks for an operation of members as the holder of a secret at an address.

@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -28,31 +29,20 @@ type Buckets interface {
 // Rates limits how many requests a key and an organization may make in a minute. While its
 // buckets are away it limits nothing. A nil *Rates never limits anything.
 type Rates struct {
-	RatesOptions
-	key, organization redis_rate.Limit
-	timeout           time.Duration
-	outage            *outage
-}
-
-// RatesOptions say how requests are limited.
-type RatesOptions struct {
 	// PerKey and PerOrganization are how many requests each may make in a minute, or all at once; 0 is any number.
 	PerKey, PerOrganization int
 	Buckets                 Buckets
 	Clock                   evidence.Clock
 	Log                     *slog.Logger
 	Metrics                 *Metrics
-}
 
-// NewRates makes a limit of rates.
-func NewRates(options RatesOptions) *Rates {
-	return &Rates{
-		RatesOptions: options,
-		key:          redis_rate.PerMinute(options.PerKey),
-		organization: redis_rate.PerMinute(options.PerOrganization),
-		timeout:      RedisTimeout,
-		outage:       &outage{clock: options.Clock, log: options.Log},
-	}
+	// timeout bounds how long a request waits for its buckets; 0 means RedisTimeout.
+	timeout time.Duration
+
+	mu sync.Mutex
+	// away records whether Redis is away, so that only the first requests wait for it. It is probed again at probeAt.
+	away    bool
+	probeAt time.Time
 }
 
 // State is what a request has left of a bucket.
@@ -75,12 +65,16 @@ func (r *Rates) Take(ctx context.Context, principal evidence.Principal, orgID st
 	if len(wanted) == 0 {
 		return State{}, nil
 	}
-	away, due := r.outage.state()
+	away, due := r.outage()
 	if due {
 		goroutine.Start(func() error {
 			_, err := r.take(ctx, wanted)
 			return err
-		}, r.probed)
+		}, func(err error) {
+			if err == nil {
+				r.endOutage()
+			}
+		})
 	}
 	if away {
 		r.Metrics.unlimited.Inc()
@@ -88,7 +82,7 @@ func (r *Rates) Take(ctx context.Context, principal evidence.Principal, orgID st
 	}
 	answer, err := r.take(ctx, wanted)
 	if err != nil {
-		r.outage.begin(err)
+		r.beginOutage(err)
 		r.Metrics.unlimited.Inc()
 		return State{}, nil
 	}
@@ -109,15 +103,15 @@ type bucket struct {
 // beyond the limit of its key does not count for the organization.
 func (r *Rates) bucketsOf(principal evidence.Principal, orgID string) []bucket {
 	var wanted []bucket
-	if r.key.Rate > 0 {
+	if r.PerKey > 0 {
 		name := "attestry:key:" + principal.KeyID
 		if principal.KeyID == "" {
 			name = "attestry:user:" + principal.UserID
 		}
-		wanted = append(wanted, bucket{kind: ofKey, name: name, limit: r.key})
+		wanted = append(wanted, bucket{kind: ofKey, name: name, limit: redis_rate.PerMinute(r.PerKey)})
 	}
-	if r.organization.Rate > 0 && orgID != "" {
-		wanted = append(wanted, bucket{kind: ofOrganization, name: "attestry:organization:" + orgID, limit: r.organization})
+	if r.PerOrganization > 0 && orgID != "" {
+		wanted = append(wanted, bucket{kind: ofOrganization, name: "attestry:organization:" + orgID, limit: redis_rate.PerMinute(r.PerOrganization)})
 	}
 	return wanted
 }
@@ -133,7 +127,7 @@ type answer struct {
 // take takes a request from its buckets, up to the first that has no room. An error means
 // that Redis does not answer, whatever becomes of the request meanwhile.
 func (r *Rates) take(ctx context.Context, wanted []bucket) (answer, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cmp.Or(r.timeout, RedisTimeout))
 	defer cancel()
 	var least answer
 	for i, one := range wanted {
@@ -153,56 +147,39 @@ func (r *Rates) take(ctx context.Context, wanted []bucket) (answer, error) {
 	return least, nil
 }
 
-// probed ends the outage if a request that was let through found that Redis answers.
-func (r *Rates) probed(err error) {
-	if err == nil {
-		r.outage.end()
-	}
-}
-
 // probePause is how long Redis is left alone after it did not answer.
 const probePause = time.Second
 
-// outage records whether Redis is away, so that only the first requests wait for it. It logs changes.
-type outage struct {
-	clock evidence.Clock
-	log   *slog.Logger
-
-	mu      sync.Mutex
-	away    bool
-	probeAt time.Time
-}
-
-// state reports whether Redis is away, and whether the caller should probe it: one caller in each probePause.
-func (o *outage) state() (away, due bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.away {
+// outage reports whether Redis is away, and whether the caller should probe it: one caller in each probePause.
+func (r *Rates) outage() (away, due bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.away {
 		return false, false
 	}
-	now := o.clock()
-	if now.Before(o.probeAt) {
+	now := r.Clock()
+	if now.Before(r.probeAt) {
 		return true, false
 	}
-	o.probeAt = now.Add(probePause)
+	r.probeAt = now.Add(probePause)
 	return true, true
 }
 
-func (o *outage) begin(err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.away {
+func (r *Rates) beginOutage(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.away {
 		return
 	}
-	o.away, o.probeAt = true, o.clock().Add(probePause)
-	o.log.Warn("Redis is away, rates are not limited", "error", err.Error())
+	r.away, r.probeAt = true, r.Clock().Add(probePause)
+	r.Log.Warn("Redis is away, rates are not limited", "error", err.Error())
 }
 
-func (o *outage) end() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.away {
-		o.away = false
-		o.log.Info("Redis is back, rates are limited")
+func (r *Rates) endOutage() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.away {
+		r.away = false
+		r.Log.Info("Redis is back, rates are limited")
 	}
 }

@@ -44,9 +44,9 @@ func (r *redisServer) buckets(t *testing.T) Buckets {
 
 // newRates makes limits that wait for buckets for as long as a busy machine may take.
 func newRates(s *surroundings, buckets Buckets, perKey, perOrganization int) *Rates {
-	r := NewRates(RatesOptions{
+	r := &Rates{
 		PerKey: perKey, PerOrganization: perOrganization, Buckets: buckets, Clock: s.clock.Now, Log: s.log, Metrics: s.metrics,
-	})
+	}
 	r.timeout = time.Minute
 	return r
 }

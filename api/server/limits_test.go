@@ -43,9 +43,9 @@ func rateHeaders(got answer) [4]string {
 func TestAnswersTellWhatIsLeftOfALimit(t *testing.T) {
 	bucket := &onlyBucket{}
 	s := start(t, testRoutes(), func(d *Deps) {
-		d.Gate.Rates = limits.NewRates(limits.RatesOptions{
+		d.Gate.Rates = &limits.Rates{
 			PerKey: 10, Buckets: bucket, Clock: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: newLimitMetrics(),
-		})
+		}
 	})
 	limited := [4]string{"10", "4", "3", ""}
 	for name, row := range map[string]struct {

@@ -35,9 +35,9 @@ func newGate(p *process.Process, tokens *oidc.Verifier) (*access.Gate, io.Closer
 	if err != nil {
 		return nil, nil, err
 	}
-	gate.Rates = limits.NewRates(limits.RatesOptions{
+	gate.Rates = &limits.Rates{
 		PerKey: settings.RateLimitKey, PerOrganization: settings.RateLimitOrg,
 		Buckets: redis_rate.NewLimiter(redis), Clock: p.Clock, Log: p.Log, Metrics: metrics,
-	})
+	}
 	return gate, redis, nil
 }
