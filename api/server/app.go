@@ -82,6 +82,7 @@ type Server struct {
 	validator       *validation.Validator
 	examples        map[string]examples.Example
 	operations      map[string]Operation
+	documented      map[string]*huma.Operation // by their ids
 	metrics         *metrics
 	links           links.Links
 	readiness       *monitor.Readiness
@@ -122,6 +123,7 @@ func New(deps Deps, table []Route) (*Server, error) {
 		Deps:            deps,
 		examples:        shown,
 		operations:      map[string]Operation{},
+		documented:      map[string]*huma.Operation{},
 		metrics:         newMetrics(deps.Registerer, budget),
 		links:           addresses,
 		readiness:       monitor.NewReadiness(deps.Checks, deps.Clock),
@@ -132,6 +134,7 @@ func New(deps Deps, table []Route) (*Server, error) {
 	}
 	s.app = newApp(s)
 	s.api = humafiber.NewWithGroup(s.app, headRouter{s.app.Group(links.Prefix)}, describe(addresses))
+	s.api.OpenAPI().OnAddOperation = []huma.AddOpFunc{func(_ *huma.OpenAPI, op *huma.Operation) { s.documented[op.OperationID] = op }}
 	s.registry = s.api.OpenAPI().Components.Schemas
 	s.validator = validation.NewValidator(s.registry)
 	return s, s.serve(table)
@@ -168,9 +171,6 @@ func newApp(s *Server) *fiber.App {
 // serve registers the operations, then what describes them.
 func (s *Server) serve(table []Route) error {
 	for _, route := range inOrder(table) {
-		if err := route.check(); err != nil {
-			return err
-		}
 		if err := route.Serve(s, route); err != nil {
 			return err
 		}

@@ -87,26 +87,44 @@ func example(path string) string {
 	return strings.Join(segments, "/")
 }
 
-func TestFaultsOfTheRouteTableAreRefused(t *testing.T) {
-	good := testRoutes()[0]
-	faulty := map[string]func(*Route){
-		"no id":                   func(r *Route) { r.OperationID = "" },
-		"no slash":                func(r *Route) { r.Path = "things/{org}/{name}" },
-		"organization, no role":   func(r *Route) { r.MinRole = evidence.NoRole },
-		"role, no organization":   func(r *Route) { r.Path = "/things/{name}" },
-		"public with a role":      func(r *Route) { r.Public = true },
-		"signed with a role":      func(r *Route) { r.Signed = true },
-		"no handler":              func(r *Route) { r.Serve = nil },
-		"list that is not spread": func(r *Route) { r.Serve = Handle(listless) },
+// faultOf says what is wrong with a route itself, "" if nothing is.
+func faultOf(r Route) string {
+	switch {
+	case r.Method == "" || r.OperationID == "" || r.Tag == "" || r.Summary == "" || r.Serve == nil:
+		return "it is incomplete"
+	case !strings.HasPrefix(r.Path, "/"):
+		return "its path does not begin with a slash"
+	case r.MembersOnly && !r.ofOrganization():
+		return "it is for members of no organization"
+	case r.RefuseTokens && !r.ofOrganization():
+		return "it refuses tokens, which are good for no operation outside of an organization"
+	case r.Beta && !r.ofOrganization():
+		return "it is a beta feature of no organization"
+	case r.Signed && !r.Public:
+		return "it takes a signature and asks for a key"
+	case r.Public && (r.MinRole != evidence.NoRole || r.UsersOnly):
+		return "it is public and asks for a role"
+	case !r.Public && r.ofOrganization() != (r.MinRole != evidence.NoRole):
+		return "an organization in the path and a least role go together"
 	}
-	for name, spoil := range faulty {
-		route := good
-		spoil(&route)
-		registry := &journal{}
-		if _, err := New(testDeps(registry, newRegistry()), []Route{route}); err == nil {
-			t.Errorf("%s was accepted", name)
+	return ""
+}
+
+func TestRouteTableHasNoFaults(t *testing.T) {
+	for _, route := range everyRoute() {
+		if fault := faultOf(route); fault != "" {
+			t.Errorf("%s: %s", route.OperationID, fault)
 		}
 	}
+	s := start(t, everyRoute())
+	for id, op := range s.documented {
+		for _, p := range op.Parameters {
+			if isList(p) && (p.Explode == nil || !*p.Explode) {
+				t.Errorf("%s: list parameter %s lacks `,explode`", id, p.Name)
+			}
+		}
+	}
+	good := testRoutes()[0]
 	if _, err := New(testDeps(&journal{}, newRegistry()), []Route{good, good}); err == nil {
 		t.Error("the same operation twice was accepted")
 	}

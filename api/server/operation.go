@@ -108,9 +108,8 @@ func register[I, O any](s *Server, route Route, body *huma.RequestBody, handler 
 		Security:           route.security(),
 		SkipValidateParams: true,
 	}
-	var documented *huma.Operation
 	described.Middlewares = huma.Middlewares{func(ctx huma.Context, next func(huma.Context)) {
-		s.enter(ctx, route, documented.Parameters, next)
+		s.enter(ctx, route, ctx.Operation().Parameters, next)
 	}}
 	huma.Register(s.api, described, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handler(ctx, in)
@@ -122,12 +121,12 @@ func register[I, O any](s *Server, route Route, body *huma.RequestBody, handler 
 		}
 		return out, nil
 	})
-	documented = operationAt(s.api.OpenAPI(), route.Method, route.Path)
+	documented := s.documented[route.OperationID]
 	documented.RequestBody = body
 	s.operations[route.OperationID] = Operation{Route: route, Parameters: documented.Parameters, Body: body, registry: s.registry}
 	s.describeAnswers(documented, route)
 	s.describeUse(documented, route)
-	return checkLists(documented)
+	return nil
 }
 
 // enter admits a request to its operation and validates its parameters.
@@ -244,22 +243,6 @@ func (r Route) failures() []int {
 		failures = append(failures, http.StatusTooManyRequests)
 	}
 	return append(failures, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable)
-}
-
-func operationAt(document *huma.OpenAPI, method, path string) *huma.Operation {
-	item := document.Paths[path]
-	switch method {
-	case http.MethodGet:
-		return item.Get
-	case http.MethodPut:
-		return item.Put
-	case http.MethodPost:
-		return item.Post
-	case http.MethodPatch:
-		return item.Patch
-	default:
-		return item.Delete
-	}
 }
 
 // OrgPath is the path of an operation on an organization.

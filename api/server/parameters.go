@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -14,16 +13,6 @@ import (
 	"attestry/api/validation"
 	"attestry/evidence"
 )
-
-// checkLists finds parameters of an operation that are lists and not repeated for each item.
-func checkLists(op *huma.Operation) error {
-	for _, p := range op.Parameters {
-		if isList(p) && (p.Explode == nil || !*p.Explode) {
-			return fmt.Errorf("%s: list parameter %s lacks `,explode`", op.OperationID, p.Name)
-		}
-	}
-	return nil
-}
 
 func isList(p *huma.Param) bool { return p.Schema.Type == huma.TypeArray }
 
@@ -82,7 +71,7 @@ func normalize(v *validation.Validator, ctx huma.Context, parameters []*huma.Par
 				return nil, err
 			}
 			if checked, ok := checkParameter(v, p, value, r.findings); ok {
-				c.path[p.Name] = canonical(checked)
+				c.path[p.Name] = fmt.Sprint(checked)
 			}
 		}
 	}
@@ -104,7 +93,7 @@ func normalizeQuery(v *validation.Validator, p *huma.Param, r *Request) []string
 	}
 	// The last one counts when a parameter is repeated.
 	checked, ok := checkParameter(v, p, sent[len(sent)-1], r.findings)
-	if text := canonical(checked); ok && text != "" {
+	if text := fmt.Sprint(checked); ok && text != "" {
 		return []string{text}
 	}
 	return nil
@@ -129,27 +118,9 @@ func normalizeList(v *validation.Validator, p *huma.Param, sent []string, found 
 	}
 	values := make([]string, len(items))
 	for i, item := range items {
-		values[i] = canonical(item)
+		values[i] = fmt.Sprint(item)
 	}
 	return values
-}
-
-// canonical writes a coerced value so that strconv reads it back.
-func canonical(value any) string {
-	switch value := value.(type) {
-	case string:
-		return value
-	case bool:
-		return strconv.FormatBool(value)
-	case int64:
-		return strconv.FormatInt(value, 10)
-	case float64:
-		return strconv.FormatFloat(value, 'g', -1, 64)
-	case json.Number:
-		return value.String()
-	default:
-		return ""
-	}
 }
 
 // checkQueryText refuses query parameters that are not UTF-8, also those that the operation does not know.

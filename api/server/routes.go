@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"attestry/api/access"
-	"attestry/evidence"
 )
 
 // Route is one operation: what it is called, who may call it, and what serves it.
@@ -115,29 +114,6 @@ func (r Route) statuses() []int {
 		return []int{http.StatusOK}
 	}
 	return r.Statuses
-}
-
-// check finds faults of the table itself.
-func (r Route) check() error {
-	switch {
-	case r.Method == "" || r.OperationID == "" || r.Tag == "" || r.Summary == "" || r.Serve == nil:
-		return fmt.Errorf("route %s %s is incomplete", r.Method, r.Path)
-	case !strings.HasPrefix(r.Path, "/"):
-		return fmt.Errorf("route %s: path %q does not begin with a slash", r.OperationID, r.Path)
-	case r.MembersOnly && !r.ofOrganization():
-		return fmt.Errorf("route %s is for members of no organization", r.OperationID)
-	case r.RefuseTokens && !r.ofOrganization():
-		return fmt.Errorf("route %s refuses tokens, which are good for no operation outside of an organization", r.OperationID)
-	case r.Beta && !r.ofOrganization():
-		return fmt.Errorf("route %s is a beta feature of no organization", r.OperationID)
-	case r.Signed && !r.Public:
-		return fmt.Errorf("route %s takes a signature and asks for a key", r.OperationID)
-	case r.Public && (r.MinRole != evidence.NoRole || r.UsersOnly):
-		return fmt.Errorf("route %s is public and asks for a role", r.OperationID)
-	case !r.Public && r.ofOrganization() != (r.MinRole != evidence.NoRole):
-		return fmt.Errorf("route %s: an organization in the path and a least role go together", r.OperationID)
-	}
-	return nil
 }
 
 // inOrder sorts routes so that static segments come before parameters, as the router takes the first that matches.

@@ -371,12 +371,4 @@ func reportThing(_ context.Context, _ *thingInput, report *ThingReport) (*textOu
 	return &textOutput{Status: 200, Body: "OK"}, nil
 }
 
-func listless(context.Context, *struct {
-	Org  string   `path:"org"`
-	Name string   `path:"name"`
-	Tags []string `query:"tag"`
-}) (*textOutput, error) {
-	return nil, errors.New("unused")
-}
-
 func newRegistry() *prometheus.Registry { return prometheus.NewRegistry() }
