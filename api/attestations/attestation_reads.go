@@ -49,9 +49,9 @@ type listAttestationsInput struct {
 
 // AttestationsPage is a page of a list with cursors.
 type AttestationsPage struct {
-	Data       jsonstream.List[Attestation]             `json:"data" doc:"A page ends early, with a next one, when its attestations exceed 32 MiB."`
-	Links      jsonstream.Later[map[string]server.Href] `json:"_links"`
-	Pagination resource.OrNull[server.PaginationInfo]   `json:"pagination" doc:"Null when the filters do not let the total be told without reading all."`
+	Data       jsonstream.List[Attestation]           `json:"data" doc:"A page ends early, with a next one, when its attestations exceed 32 MiB."`
+	Links      jsonstream.Map[server.Href]            `json:"_links"`
+	Pagination resource.OrNull[server.PaginationInfo] `json:"pagination" doc:"Null when the filters do not let the total be told without reading all."`
 }
 
 // listAttestations lists the attestations of an organization, newest first.
@@ -211,8 +211,12 @@ func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttesta
 		query.Flows = []string{flow}
 	}
 	found, err := h.Attestations.ByCommit(ctx, query, maxCommitAttestations, h.BatchBytes)
-	return server.Answered(jsonstream.NewMap(query.Commits, func(commit string) jsonstream.List[Attestation] {
-		return h.listOfAttestations(found[commit])
+	return server.Answered(jsonstream.NewMap(func(yield func(string, jsonstream.List[Attestation]) bool) {
+		for _, commit := range query.Commits {
+			if !yield(commit, h.listOfAttestations(found[commit])) {
+				return
+			}
+		}
 	})), err
 }
 

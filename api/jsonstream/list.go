@@ -3,9 +3,9 @@
 package jsonstream
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"iter"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -99,38 +99,13 @@ func (l List[T]) stream(r *Reader, to *jsontext.Encoder) error {
 	return to.WriteToken(jsontext.EndArray)
 }
 
-// Later is a member that is known only when the members before it have been sent.
-type Later[T any] struct {
-	value func() T
-}
-
-// NewLater makes a member that value returns once the members before it have been sent.
-func NewLater[T any](value func() T) Later[T] { return Later[T]{value: value} }
-
-// Schema is that of the value.
-func (Later[T]) Schema(registry huma.Registry) *huma.Schema {
-	return registry.Schema(reflect.TypeFor[T](), true, "")
-}
-
-// MarshalJSON fails: only a Reader encodes members in order.
-func (Later[T]) MarshalJSON() ([]byte, error) {
-	return nil, errors.New("a member that is known later is encoded at once")
-}
-
-func (l Later[T]) stream(_ *Reader, to *jsontext.Encoder) error {
-	return json.MarshalEncode(to, l.value())
-}
-
 // Map is a JSON object whose members are made one by one, while it is sent.
 type Map[T any] struct {
-	keys  []string
-	value func(key string) T
+	members iter.Seq2[string, T]
 }
 
-// NewMap makes an object of what value returns for each key.
-func NewMap[T any](keys []string, value func(key string) T) Map[T] {
-	return Map[T]{keys: keys, value: value}
-}
+// NewMap makes an object of members, which are made when all before the object has been sent.
+func NewMap[T any](members iter.Seq2[string, T]) Map[T] { return Map[T]{members: members} }
 
 // Schema is that of an object with any members.
 func (Map[T]) Schema(registry huma.Registry) *huma.Schema {
@@ -146,16 +121,18 @@ func (Map[T]) MarshalJSON() ([]byte, error) {
 }
 
 func (m Map[T]) stream(_ *Reader, to *jsontext.Encoder) error {
-	err := to.WriteToken(jsontext.BeginObject)
-	for _, key := range m.keys {
-		if err == nil {
-			err = to.WriteToken(jsontext.String(key))
+	if err := to.WriteToken(jsontext.BeginObject); err != nil {
+		return err
+	}
+	for name, value := range m.members {
+		if err := to.WriteToken(jsontext.String(name)); err != nil {
+			return err
 		}
-		if err == nil {
-			err = json.MarshalEncode(to, m.value(key))
+		if err := json.MarshalEncode(to, value); err != nil {
+			return err
 		}
 	}
-	return cmp.Or(err, to.WriteToken(jsontext.EndObject))
+	return to.WriteToken(jsontext.EndObject)
 }
 
 // Form is a body that has several forms, one of which is sent. Its own type describes them all.

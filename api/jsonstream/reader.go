@@ -89,7 +89,7 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// streamed is a value that is encoded piece by piece: a List, Later or Map.
+// streamed is a value that is encoded piece by piece: a List or Map.
 type streamed interface {
 	stream(r *Reader, to *jsontext.Encoder) error
 }

@@ -139,8 +139,13 @@ func counted(read *int, batches ...[]inner) jsonstream.List[inner] {
 }
 
 type listed struct {
-	Data  jsonstream.List[inner]   `json:"data"`
-	Links jsonstream.Later[string] `json:"links"`
+	Data  jsonstream.List[inner] `json:"data"`
+	Links jsonstream.Map[string] `json:"links"`
+}
+
+// linked is an object with one member, which value makes.
+func linked(value func() string) jsonstream.Map[string] {
+	return jsonstream.NewMap(func(yield func(string, string) bool) { yield("at", value()) })
 }
 
 func TestListIsReadBatchByBatch(t *testing.T) {
@@ -148,7 +153,7 @@ func TestListIsReadBatchByBatch(t *testing.T) {
 	big := inner{Name: strings.Repeat("x", 10_000)}
 	reader := jsonstream.NewReader(t.Context(), listed{
 		Data:  counted(&batches, []inner{big, big}, nil, []inner{big}),
-		Links: jsonstream.NewLater(func() string { return strings.Repeat("i", batches) }),
+		Links: linked(func() string { return strings.Repeat("i", batches) }),
 	}, false)
 	p := make([]byte, 10_000)
 	if n, err := reader.Read(p); n != 10_000 || err != nil || batches != 1 || !reader.Reads() {
@@ -156,7 +161,7 @@ func TestListIsReadBatchByBatch(t *testing.T) {
 	}
 	rest, err := io.ReadAll(reader)
 	element := whole(t, big, false)
-	if want := `{"data":[` + element + "," + element + "," + element + `],"links":"iii"}`; err != nil || string(p)+string(rest) != want || reader.Reads() {
+	if want := `{"data":[` + element + "," + element + "," + element + `],"links":{"at":"iii"}}`; err != nil || string(p)+string(rest) != want || reader.Reads() {
 		t.Errorf("got %d bytes, want %d: %v", len(p)+len(rest), len(want), err)
 	}
 }
@@ -166,7 +171,7 @@ func TestListsWithoutElementsAreEmptyArrays(t *testing.T) {
 	for name, list := range map[string]jsonstream.List[inner]{
 		"the zero list": {}, "empty batches": counted(&batches, nil, []inner{}),
 	} {
-		if got := read(t, listed{Data: list, Links: jsonstream.NewLater(func() string { return "" })}); got != `{"data":[],"links":""}` {
+		if got := read(t, listed{Data: list, Links: linked(func() string { return "" })}); got != `{"data":[],"links":{"at":""}}` {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
@@ -207,9 +212,11 @@ func TestFormsAndMapsAreSentAsWhatTheyStandFor(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	asked := ""
-	object := jsonstream.NewMap([]string{"b", "a<"}, func(key string) jsonstream.List[inner] {
-		asked += key
-		return jsonstream.List[inner]{}
+	object := jsonstream.NewMap(func(yield func(string, jsonstream.List[inner]) bool) {
+		for _, key := range []string{"b", "a<"} {
+			asked += key
+			yield(key, jsonstream.List[inner]{})
+		}
 	})
 	if got := read(t, object); got != `{"b":[],"a<":[]}` || asked != "ba<" {
 		t.Errorf("got %s, asked for %s", got, asked)
@@ -253,7 +260,7 @@ func TestListIsReadWithTheContextInForce(t *testing.T) {
 
 func TestListsAreNotEncodedAsAWhole(t *testing.T) {
 	for _, value := range []any{
-		jsonstream.List[inner]{}, jsonstream.NewLater(func() int { return 1 }), jsonstream.NewMap(nil, func(string) int { return 1 }),
+		jsonstream.List[inner]{}, linked(func() string { return "" }),
 	} {
 		if text, err := json.Marshal(value); err == nil {
 			t.Errorf("%T became %s", value, text)

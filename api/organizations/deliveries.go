@@ -49,9 +49,9 @@ type DeliveryAttempt struct {
 
 // DeliveriesPage is a page of a list with cursors.
 type DeliveriesPage struct {
-	Data       jsonstream.List[Delivery]                `json:"data"`
-	Links      jsonstream.Later[map[string]server.Href] `json:"_links"`
-	Pagination resource.OrNull[server.PaginationInfo]   `json:"pagination" doc:"Null for deliveries of one state."`
+	Data       jsonstream.List[Delivery]              `json:"data"`
+	Links      jsonstream.Map[server.Href]            `json:"_links"`
+	Pagination resource.OrNull[server.PaginationInfo] `json:"pagination" doc:"Null for deliveries of one state."`
 }
 
 // listDeliveries lists the deliveries of an action, newest first.

@@ -52,14 +52,12 @@ func CursorPage[S, T any](batchBytes int, after string, found *storage.Batches[S
 
 // LinksAfter are the links of a page of a list with cursors: its own, and that of the page of the number next. They are
 // made once the page has been sent. cursor returns that of the store, "" if there is no next page.
-func LinksAfter(ctx context.Context, all links.Links, next int, cursor func() string) jsonstream.Later[map[string]server.Href] {
-	return jsonstream.NewLater(func() map[string]server.Href {
+func LinksAfter(ctx context.Context, all links.Links, next int, cursor func() string) jsonstream.Map[server.Href] {
+	return jsonstream.NewMap(func(yield func(string, server.Href) bool) {
 		page := server.PageOf(ctx, all, 1, 1, 0)
-		links := map[string]server.Href{"self": {Href: page.Self()}}
-		if after := cursor(); after != "" {
-			links["next"] = server.Href{Href: page.With("after", strconv.Itoa(next)+"."+after)}
+		if after := cursor(); after == "" || yield("next", server.Href{Href: page.With("after", strconv.Itoa(next)+"."+after)}) {
+			yield("self", server.Href{Href: page.Self()})
 		}
-		return links
 	})
 }
 

@@ -43,8 +43,8 @@ func TestAnswersAreCompressedForClientsThatTakeIt(t *testing.T) {
 		varies bool
 	}{
 		"small":                  {1, 100, "gzip", false, false},
-		"just too small":         {1, representation.MinGzip - len(`{"data":[""],"more":1}`) - 1, "gzip", false, false},
-		"just large enough":      {1, representation.MinGzip - len(`{"data":[""],"more":1}`), "gzip", true, true},
+		"just too small":         {1, representation.MinGzip - len(`{"data":[""],"more":{"read":1}}`) - 1, "gzip", false, false},
+		"just large enough":      {1, representation.MinGzip - len(`{"data":[""],"more":{"read":1}}`), "gzip", true, true},
 		"sent as a whole":        {3, 10_000, "br, gzip;q=0.5", true, true},
 		"whole, not wanted":      {3, 10_000, "gzip;q=0", false, true},
 		"whole, no gzip":         {3, 10_000, "identity", false, true},

@@ -31,7 +31,7 @@ type batched struct {
 // BatchedPage is the answer of the operation.
 type BatchedPage struct {
 	Data jsonstream.List[string] `json:"data"`
-	More jsonstream.Later[int]   `json:"more"`
+	More jsonstream.Map[int]     `json:"more"`
 }
 
 type batchedAnswer struct {
@@ -50,13 +50,13 @@ func (b *batched) answer(context.Context, *orgInput) (*batchedAnswer, error) {
 			}
 			return []string{strings.Repeat("<", b.size)}, n < b.batches, nil
 		}),
-		More: jsonstream.NewLater(func() int { return int(b.read.Load()) }),
+		More: jsonstream.NewMap(func(yield func(string, int) bool) { yield("read", int(b.read.Load())) }),
 	}}, nil
 }
 
 func (b *batched) want() string {
 	return `{"data":[` + strings.TrimSuffix(strings.Repeat(`"`+strings.Repeat("<", b.size)+`",`, b.batches), ",") +
-		fmt.Sprintf(`],"more":%d}`, b.batches)
+		fmt.Sprintf(`],"more":{"read":%d}}`, b.batches)
 }
 
 func startBatched(t *testing.T, b *batched, change ...func(*Deps)) *running {
