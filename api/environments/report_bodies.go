@@ -268,9 +268,5 @@ func (PartialFingerprint) Schema(huma.Registry) *huma.Schema {
 type PartialDigests map[string]PartialFingerprint
 
 func plainDigests[F ~string](digests map[string]F) map[string]string {
-	plain := make(map[string]string, len(digests))
-	for name, fingerprint := range digests {
-		plain[name] = string(fingerprint)
-	}
-	return plain
+	return resource.MapValues(digests, func(fingerprint F) string { return string(fingerprint) })
 }

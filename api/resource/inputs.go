@@ -98,14 +98,7 @@ func (ExternalURLs) Schema(registry huma.Registry) *huma.Schema {
 
 // Evidence is the map as it is kept, nil when none was sent.
 func (u ExternalURLs) Evidence() map[string]evidence.ExternalURL {
-	if u == nil {
-		return nil
-	}
-	kept := make(map[string]evidence.ExternalURL, len(u))
-	for label, sent := range u {
-		kept[label] = evidence.ExternalURL(sent)
-	}
-	return kept
+	return MapValues(u, func(sent ExternalAttachmentUrl) evidence.ExternalURL { return evidence.ExternalURL(sent) })
 }
 
 // Annotations are free texts by key. They may be absent or null.

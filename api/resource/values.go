@@ -104,14 +104,19 @@ func ObjectIfNil(data json.RawMessage) json.RawMessage {
 	return data
 }
 
-// ShowURLs shows external URLs.
-func ShowURLs(urls map[string]evidence.ExternalURL) map[string]ExternalAttachmentUrl {
-	if urls == nil {
+// MapValues returns what convert makes of each value of a map; nil stays nil.
+func MapValues[S, T any](values map[string]S, convert func(S) T) map[string]T {
+	if values == nil {
 		return nil
 	}
-	shown := make(map[string]ExternalAttachmentUrl, len(urls))
-	for label, url := range urls {
-		shown[label] = ExternalAttachmentUrl(url)
+	converted := make(map[string]T, len(values))
+	for key, value := range values {
+		converted[key] = convert(value)
 	}
-	return shown
+	return converted
+}
+
+// ShowURLs shows external URLs.
+func ShowURLs(urls map[string]evidence.ExternalURL) map[string]ExternalAttachmentUrl {
+	return MapValues(urls, func(url evidence.ExternalURL) ExternalAttachmentUrl { return ExternalAttachmentUrl(url) })
 }

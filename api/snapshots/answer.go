@@ -132,7 +132,7 @@ func (v *snapshotView) showArtifact(one *shownArtifact) SnapshotArtifact {
 		ReasonsForIncompliance: []resource.RuleResolution{},
 		Fingerprint:            one.artifact.Fingerprint,
 		CreationTimestamp:      one.artifact.CreatedAt,
-		Pods:                   showPods(one.artifact.Pods),
+		Pods:                   resource.MapValues(one.artifact.Pods, func(pod snapshot.Pod) SnapshotPod { return SnapshotPod(pod) }),
 		Annotation:             SnapshotAnnotation{Type: string(one.change.Type), Was: one.change.Was, Now: one.change.Now, By: string(one.change.By)},
 		ArtifactContext:        showContext(&one.artifact),
 		Flows: resource.Map(one.artifact.Origins, func(origin *snapshot.Origin) SnapshotArtifactFlow {
@@ -145,17 +145,6 @@ func (v *snapshotView) showArtifact(one *shownArtifact) SnapshotArtifact {
 		shown.FlowName, shown.GitCommit, shown.CommitURL = &first.FlowName, &first.GitCommit, first.CommitURL
 		shown.HTMLURL, shown.FlowHTMLURL = &first.HTMLURL, &first.FlowHTMLURL
 		shown.DeploymentDiff, shown.CommitLeadTime = first.DeploymentDiff, first.CommitLeadTime
-	}
-	return shown
-}
-
-func showPods(pods map[string]snapshot.Pod) map[string]SnapshotPod {
-	if pods == nil {
-		return nil
-	}
-	shown := make(map[string]SnapshotPod, len(pods))
-	for name, pod := range pods {
-		shown[name] = SnapshotPod(pod)
 	}
 	return shown
 }
