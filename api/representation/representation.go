@@ -13,8 +13,11 @@ import (
 func Tag(hash string) string { return `"` + hash + `"` }
 
 // Precondition returns the status of the answer to a read of what has a tag: 304 if the client has it, 412
-// if the client wants another version only, else 200. header gives the fields of the request.
+// if the client wants another version only, else 200, as for what has none. header gives the fields of the request.
 func Precondition(header func(name string) string, tag string) int {
+	if tag == "" {
+		return http.StatusOK
+	}
 	if wanted := header("If-Match"); wanted != "" && !lists(wanted, tag) {
 		return http.StatusPreconditionFailed
 	}

@@ -52,7 +52,7 @@ type StreamOutput struct {
 // answered like any other. A later one closes the connection, so that the client sees that the answer is not complete.
 func Stream(ctx context.Context, d Download) (*StreamOutput, error) {
 	r := RequestOf(ctx)
-	switch d.precondition(r) {
+	switch representation.Precondition(r.header, d.tag()) {
 	case http.StatusNotModified:
 		return &StreamOutput{Body: d.notModified}, nil
 	case http.StatusPreconditionFailed:
@@ -89,13 +89,6 @@ func (d *Download) tag() string {
 		return ""
 	}
 	return representation.Tag(d.SHA256)
-}
-
-func (d *Download) precondition(r *Request) int {
-	if d.SHA256 == "" {
-		return http.StatusOK
-	}
-	return representation.Precondition(r.header, d.tag())
 }
 
 func (d *Download) notModified(ctx huma.Context) {
