@@ -98,7 +98,7 @@ func (u *trailUpdate) affected(ctx context.Context) (affected, error) {
 		return affected{all: true}, nil
 	}
 	fingerprints := slices.Sorted(maps.Keys(u.concerned))
-	return u.recorder.whereRunning.of(ctx, u.trail.Value.Org, fingerprints, u.children, u.repeated || u.givesChildren)
+	return u.recorder.whereRunning(ctx, u.trail.Value.Org, fingerprints, u.children, u.repeated || u.givesChildren)
 }
 
 // announceIn adds new generations of the affected environments to a batch, behind the condition that nothing has started to

@@ -42,6 +42,6 @@ func (r *Recorder) BeginTogether(ctx context.Context, scope Scope, flow string, 
 
 // WhereRunning returns the environments in which artifacts run, or their children, of which some are given.
 func (r *Recorder) WhereRunning(ctx context.Context, org string, fingerprints []string, children map[string][]string) ([]string, error) {
-	found, err := r.whereRunning.of(ctx, org, fingerprints, children, true)
+	found, err := r.whereRunning(ctx, org, fingerprints, children, true)
 	return found.environments, err
 }

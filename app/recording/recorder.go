@@ -25,8 +25,9 @@ type Recorder struct {
 	changes *storage.Combiner[*change]
 	begins  *storage.Combiner[*begin]
 	// remembered are trails as this process wrote them last, by key.
-	remembered   cache.LRU[*trailUpdate]
-	whereRunning *whereRunning
+	remembered cache.LRU[*trailUpdate]
+	// running is where fingerprints run, as it was read last.
+	running cache.LRU[knownRunning]
 }
 
 // Repositories are those that a Recorder reads and writes.
@@ -53,8 +54,7 @@ type Repositories struct {
 func NewRecorder(to Repositories, docs storage.Documents, clock evidence.Clock) *Recorder {
 	r := &Recorder{
 		Repositories: to, docs: docs, marks: newHighWaterMarks(docs, clock),
-		remembered:   cache.NewLRU[*trailUpdate](maxRemembered),
-		whereRunning: &whereRunning{set: to.Running, provenances: to.Provenances, known: cache.NewLRU[knownRunning](maxKnownRunning)},
+		remembered: cache.NewLRU[*trailUpdate](maxRemembered), running: cache.NewLRU[knownRunning](maxKnownRunning),
 	}
 	r.changes = storage.NewCombiner(r.applyChanges)
 	r.begins = storage.NewCombiner(r.beginAll)
