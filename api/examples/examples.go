@@ -53,11 +53,8 @@ func All() (map[string]Example, error) {
 		return nil, err
 	}
 	all := map[string]Example{}
-	for name, examples := range byFile {
+	for _, examples := range byFile {
 		for _, example := range examples {
-			if _, twice := all[example.Operation]; twice {
-				return nil, fmt.Errorf("%s: a second example of %s", name, example.Operation)
-			}
 			all[example.Operation] = example
 		}
 	}

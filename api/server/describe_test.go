@@ -8,6 +8,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"attestry/api/access"
+	"attestry/api/examples"
 	"attestry/evidence"
 )
 
@@ -98,6 +99,22 @@ func (c *exampleChecker) check(holder map[string]any, pointer ...string) {
 	}
 	if err := schema.Validate(example); err != nil {
 		c.t.Errorf("%s: the example does not fit: %v", at, err)
+	}
+}
+
+func TestNoOperationHasTwoExamples(t *testing.T) {
+	byFile, err := examples.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for name, examples := range byFile {
+		for _, example := range examples {
+			if other := files[example.Operation]; other != "" {
+				t.Errorf("%s has examples in %s and %s", example.Operation, other, name)
+			}
+			files[example.Operation] = name
+		}
 	}
 }
 
