@@ -77,9 +77,7 @@ func New(options Options) (*Site, error) {
 		"states": func() map[string]string { return snapshot.States },
 		"urls":   view.First[resource.ExternalAttachmentUrl],
 	})
-	sessions := session.New(session.Options{
-		Storage: options.Storage, Identities: options.Identities, Clock: options.Clock, Base: options.Links.Base,
-	})
+	sessions := session.New(options.Storage, options.Identities, options.Clock, options.Links.Base)
 	return &Site{Options: options, sessions: sessions, templates: made}, err
 }
 

@@ -52,25 +52,20 @@ type Storage interface {
 	End(ctx context.Context, id string) error
 }
 
-// Options are what sessions are made of.
-type Options struct {
-	Storage    Storage
-	Identities Identities
-	Clock      evidence.Clock
-	// Base is the address of the service, a scheme and a host.
-	Base string
-}
-
 // Sessions are those of people who are signed in. They are kept in the database, so that all processes
 // know them, and a browser forgets its own when it is closed. Nothing is stored of anybody else.
 type Sessions struct {
-	Options
+	storage    Storage
+	identities Identities
+	clock      evidence.Clock
+	// base is the address of the service, a scheme and a host.
+	base     string
 	extended cache.TTL[struct{}]
 }
 
-// New makes the sessions.
-func New(o Options) *Sessions {
-	return &Sessions{Options: o, extended: cache.NewTTL[struct{}](extendAfter, maxExtended)}
+// New makes the sessions of a service at an address, a scheme and a host.
+func New(storage Storage, identities Identities, clock evidence.Clock, base string) *Sessions {
+	return &Sessions{storage: storage, identities: identities, clock: clock, base: base, extended: cache.NewTTL[struct{}](extendAfter, maxExtended)}
 }
 
 // Principal returns who is signed in, or ErrSignedOut. A session whose key was revoked ends. Requests that
@@ -80,7 +75,7 @@ func (s *Sessions) Principal(c *fiber.Ctx) (evidence.Principal, error) {
 	if id == "" || c.Get(fiber.HeaderAuthorization) != "" {
 		return evidence.Principal{}, ErrSignedOut
 	}
-	known, ok, err := s.Storage.Get(c.UserContext(), id)
+	known, ok, err := s.storage.Get(c.UserContext(), id)
 	if err != nil {
 		return evidence.Principal{}, err
 	}
@@ -89,7 +84,7 @@ func (s *Sessions) Principal(c *fiber.Ctx) (evidence.Principal, error) {
 	}
 	principal, err := s.ownerOf(c.UserContext(), known)
 	if evidence.CodeOf(err) == evidence.Unauthorized {
-		return evidence.Principal{}, errors.Join(ErrSignedOut, s.Storage.End(c.UserContext(), id))
+		return evidence.Principal{}, errors.Join(ErrSignedOut, s.storage.End(c.UserContext(), id))
 	}
 	if err != nil {
 		return evidence.Principal{}, err
@@ -100,20 +95,20 @@ func (s *Sessions) Principal(c *fiber.Ctx) (evidence.Principal, error) {
 // ownerOf returns whose session it is.
 func (s *Sessions) ownerOf(ctx context.Context, known identity.Session) (evidence.Principal, error) {
 	if known.KeyHash != "" {
-		return s.Identities.AuthenticateHash(ctx, known.KeyHash)
+		return s.identities.AuthenticateHash(ctx, known.KeyHash)
 	}
-	return s.Identities.UserPrincipal(ctx, known.User, time.Unix(known.SignedInAt, 0))
+	return s.identities.UserPrincipal(ctx, known.User, time.Unix(known.SignedInAt, 0))
 }
 
 // extend extends the lifetime of a session, unless this process has done so a short time ago.
 func (s *Sessions) extend(ctx context.Context, id string) error {
-	now := s.Clock()
+	now := s.clock()
 	_, version, done := s.extended.Get(id, now)
 	if done {
 		return nil
 	}
 	s.extended.Put(id, struct{}{}, now, version)
-	return s.Storage.Extend(ctx, id, lifetime)
+	return s.storage.Extend(ctx, id, lifetime)
 }
 
 // Begin signs a person in who has a key or a name, and ends the session that the browser had. The new session has a
@@ -122,9 +117,9 @@ func (s *Sessions) Begin(c *fiber.Ctx, begun identity.Session) error {
 	if err := s.end(c); err != nil {
 		return err
 	}
-	begun.SignedInAt = s.Clock().Unix()
+	begun.SignedInAt = s.clock().Unix()
 	id := rand.Text()
-	if err := s.Storage.Begin(c.UserContext(), id, begun, lifetime); err != nil {
+	if err := s.storage.Begin(c.UserContext(), id, begun, lifetime); err != nil {
 		return err
 	}
 	s.setCookie(c, fiber.Cookie{Name: sessionCookie, Value: id, SessionOnly: true})
@@ -143,11 +138,11 @@ func (s *Sessions) end(c *fiber.Ctx) error {
 	if id == "" {
 		return nil
 	}
-	return s.Storage.End(c.UserContext(), id)
+	return s.storage.End(c.UserContext(), id)
 }
 
 // secure reports whether the service is used over https.
-func (s *Sessions) secure() bool { return strings.HasPrefix(s.Base, "https:") }
+func (s *Sessions) secure() bool { return strings.HasPrefix(s.base, "https:") }
 
 // nameOf is what a cookie is called in the browser. Over https its name has a prefix by which browsers
 // take it from this host alone, and not from hosts of the same domain (RFC 6265bis 4.1.3.2).
@@ -184,12 +179,12 @@ func (s *Sessions) CheckForm(c *fiber.Ctx) error {
 	case site == "" && c.Get(fiber.HeaderOrigin) == s.origin():
 		return nil
 	}
-	return evidence.NewError(evidence.Forbidden, "The form was not sent from a page of this service, which is at "+s.Base+".")
+	return evidence.NewError(evidence.Forbidden, "The form was not sent from a page of this service, which is at "+s.base+".")
 }
 
 // origin is what browsers call the address of the service: in lower case, without the port that the scheme implies.
 func (s *Sessions) origin() string {
-	base := strings.ToLower(s.Base)
+	base := strings.ToLower(s.base)
 	if s.secure() {
 		return strings.TrimSuffix(base, ":443")
 	}
