@@ -59,24 +59,22 @@ func render(config swgui.Config) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	written := &recorder{header: http.Header{}, status: http.StatusOK}
-	v5emb.NewHandlerWithConfig(config).ServeHTTP(written, request)
-	if written.status != http.StatusOK {
-		return nil, fmt.Errorf("status %d: %s", written.status, written.body.String())
+	var written recorder
+	v5emb.NewHandlerWithConfig(config).ServeHTTP(&written, request)
+	if written.failure != 0 {
+		return nil, fmt.Errorf("status %d: %s", written.failure, written.String())
 	}
-	return written.body.Bytes(), nil
+	return written.Bytes(), nil
 }
 
-// recorder is an http.ResponseWriter that keeps what is written.
+// recorder is an http.ResponseWriter that keeps what is written. Only a failure has a status.
 type recorder struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
+	bytes.Buffer
+	failure int
 }
 
-func (r *recorder) Header() http.Header               { return r.header }
-func (r *recorder) WriteHeader(status int)            { r.status = status }
-func (r *recorder) Write(content []byte) (int, error) { return r.body.Write(content) }
+func (*recorder) Header() http.Header      { return http.Header{} }
+func (r *recorder) WriteHeader(status int) { r.failure = status }
 
 var (
 	inlineScript = regexp.MustCompile(`(?s)<script>(.*?)</script>`)
