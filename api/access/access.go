@@ -30,13 +30,6 @@ type Identities interface {
 	FederatedAccess(ctx context.Context, org string, privilege evidence.Role) (evidence.OrgAccess, error)
 }
 
-// Tokens verifies the tokens of identity providers.
-type Tokens interface {
-	// Verify returns what a token proves in an organization. Whatever is wrong with the token or
-	// the organization gives one evidence.Unauthorized error.
-	Verify(ctx context.Context, org, token string) (oidc.Identity, error)
-}
-
 const (
 	betaOffMessage    = "Experimental features are not enabled for this organization"
 	roleTooLowMessage = "You don't have permission to access this resource"
@@ -45,7 +38,7 @@ const (
 // Gate lets requests through to operations, or says why not.
 type Gate struct {
 	Identities Identities
-	Tokens     Tokens
+	Tokens     *oidc.Verifier
 	// Certificates tells which service accounts certificates of clients speak for.
 	Certificates config.ClientAccounts
 	Clock        evidence.Clock

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -71,14 +70,6 @@ func nextOf(sent string) string {
 		return "/"
 	}
 	return sent
-}
-
-// Login signs people in with an identity provider.
-type Login interface {
-	// Address is where the browser is sent to.
-	Address(ctx context.Context, attempt oidc.Attempt) (string, error)
-	// Redeem returns the name of the user whom the identity provider has sent back.
-	Redeem(ctx context.Context, attempt oidc.Attempt, state, code string) (user string, err error)
 }
 
 const (

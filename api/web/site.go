@@ -12,6 +12,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"attestry/api/limits"
+	"attestry/api/oidc"
 	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/api/web/request"
@@ -59,7 +60,7 @@ type Options struct {
 	// Attempts limits wrong keys; nil for no limit.
 	Attempts *limits.Attempts
 	// Login signs people in with an identity provider; nil for none.
-	Login Login
+	Login *oidc.Login
 	Clock evidence.Clock
 }
 
