@@ -9,23 +9,18 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// guard decides which addresses may be connected to.
-type guard struct {
-	public *ssrf.Guardian
-	// metadata are addresses of clouds' credentials, like 169.254.169.254, that are not link-local.
-	metadata []netip.Addr
+// metadata are addresses of clouds' credentials, like 169.254.169.254, that are not link-local.
+var metadata = []netip.Addr{
+	netip.MustParseAddr("fd00:ec2::254"),      // AWS
+	netip.MustParseAddr("fd20:ce::254"),       // Google
+	netip.MustParseAddr("fd00:c1::a9fe:a9fe"), // Oracle
+	netip.MustParseAddr("192.0.0.192"),        // Oracle
+	netip.MustParseAddr("100.100.100.200"),    // Alibaba
+	netip.MustParseAddr("168.63.129.16"),      // Azure, a public address
 }
 
-func metadataAddresses() []netip.Addr {
-	return []netip.Addr{
-		netip.MustParseAddr("fd00:ec2::254"),      // AWS
-		netip.MustParseAddr("fd20:ce::254"),       // Google
-		netip.MustParseAddr("fd00:c1::a9fe:a9fe"), // Oracle
-		netip.MustParseAddr("192.0.0.192"),        // Oracle
-		netip.MustParseAddr("100.100.100.200"),    // Alibaba
-		netip.MustParseAddr("168.63.129.16"),      // Azure, a public address
-	}
-}
+// guard decides which addresses may be connected to: those that are public, or allowed, and never metadata.
+type guard struct{ public *ssrf.Guardian }
 
 func newGuard(allowed []netip.Prefix) *guard {
 	var v4, v6 []netip.Prefix
@@ -36,11 +31,8 @@ func newGuard(allowed []netip.Prefix) *guard {
 			v6 = append(v6, prefix)
 		}
 	}
-	return &guard{
-		// Identity providers and receivers of notifications in an operator's own network listen on any port.
-		public:   ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...)),
-		metadata: metadataAddresses(),
-	}
+	// Identity providers and receivers of notifications in an operator's own network listen on any port.
+	return &guard{ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))}
 }
 
 // check refuses an address that must not be reached: it is the Control function of a net.Dialer,
@@ -51,7 +43,7 @@ func (g *guard) check(network, address string, conn syscall.RawConn) error {
 		return fmt.Errorf("%w: %q", ssrf.ErrInvalidHostPort, address)
 	}
 	addr := destination.Addr().Unmap()
-	if actual := translated(addr); actual.IsLinkLocalUnicast() || slices.Contains(g.metadata, actual) {
+	if actual := translated(addr); actual.IsLinkLocalUnicast() || slices.Contains(metadata, actual) {
 		return fmt.Errorf("%w: link-local addresses and those of cloud metadata, such as %s, are never called", ssrf.ErrProhibitedIP, addr)
 	}
 	unmapped := netip.AddrPortFrom(addr, destination.Port())
