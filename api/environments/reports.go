@@ -118,7 +118,7 @@ func (h *handlers) recognize(ctx context.Context, environment string, hash recog
 	}
 	unchanged, err = h.Intake.Unchanged(ctx, environment, digest)
 	if unchanged {
-		h.Recognition.CountRecognized()
+		h.Recognition.Recognized.Inc()
 	}
 	return unchanged, err
 }

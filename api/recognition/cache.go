@@ -38,8 +38,9 @@ type Cache struct {
 	// elementKey and bodyKey are the keys of the hashes of elements and of bodies.
 	elementKey, bodyKey [highwayhash.Size]byte
 
-	reports    cache.LRU[acceptedReport]
-	recognized prometheus.Counter
+	reports cache.LRU[acceptedReport]
+	// Recognized counts the reports that were answered without being decoded.
+	Recognized prometheus.Counter
 }
 
 // acceptedReport is the entry of an accepted report.
@@ -52,7 +53,7 @@ type acceptedReport struct {
 func NewCache(maxEnvironments int) *Cache {
 	c := &Cache{
 		reports: cache.NewLRU[acceptedReport](maxEnvironments),
-		recognized: prometheus.NewCounter(prometheus.CounterOpts{
+		Recognized: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "attestry_reports_recognized_total",
 			Help: "Reports that were answered as unchanged without being decoded.",
 		}),
@@ -62,12 +63,6 @@ func NewCache(maxEnvironments int) *Cache {
 	_, _ = rand.Read(c.bodyKey[:])
 	return c
 }
-
-// Metric returns the counter of recognized reports, for the registry of metrics.
-func (c *Cache) Metric() prometheus.Collector { return c.recognized }
-
-// CountRecognized counts a report that was answered without being decoded.
-func (c *Cache) CountRecognized() { c.recognized.Inc() }
 
 // Remember keeps the hash of a report that was accepted, and its digest, as the last one of an environment.
 func (c *Cache) Remember(environment string, hash BodyHash, digest string) {

@@ -62,7 +62,7 @@ func New(p *process.Process) (*Service, error) {
 		return nil, err
 	}
 	recognized := recognition.NewCache(recognition.MaxEnvironments)
-	p.Metrics.MustRegister(recognized.Metric())
+	p.Metrics.MustRegister(recognized.Recognized)
 	tokens := oidc.NewVerifier(p.Store.Tenancy, p.OutboundClient(), p.Clock, p.Log)
 	gate, rates, err := newGate(p, tokens)
 	if err != nil {
