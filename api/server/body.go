@@ -33,7 +33,7 @@ func readAll(b *framing.Body, limit int64, m *memory.Account) ([]byte, error) {
 		return nil, nil
 	}
 	if int64(b.Length) > limit {
-		return nil, bodyTooLarge(limit)
+		return nil, tooLarge("Request body", limit)
 	}
 	if err := m.Fits(minMultiple * int64(b.Length)); err != nil {
 		return nil, err
@@ -50,15 +50,16 @@ func readAll(b *framing.Body, limit int64, m *memory.Account) ([]byte, error) {
 	case err != nil:
 		return nil, bodyBroken(err)
 	case int64(len(text)) > limit:
-		return nil, bodyTooLarge(limit)
+		return nil, tooLarge("Request body", limit)
 	case len(text) < b.Length:
 		return nil, bodyBroken(io.ErrUnexpectedEOF)
 	}
 	return text, nil
 }
 
-func bodyTooLarge(limit int64) error {
-	return evidence.Errorf(evidence.TooLarge, "Request body exceeds the limit of %d MiB", limit/Mebibyte)
+// tooLarge is the answer for a body, or a part of a form, of more bytes than a limit.
+func tooLarge(name string, limit int64) error {
+	return evidence.Errorf(evidence.TooLarge, "%s exceeds the limit of %d MiB", name, limit/Mebibyte)
 }
 
 // bodyBroken words an error of reading: it is the client's, or the network's.

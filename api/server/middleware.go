@@ -6,6 +6,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -123,12 +124,7 @@ func requestIDOf(ctx context.Context, sent string) string {
 
 // validRequestID reports whether a client's id has a form that may go into logs and headers.
 func validRequestID(id string) bool {
-	for _, char := range id {
-		if char <= ' ' || char > '~' {
-			return false
-		}
-	}
-	return id != "" && len(id) <= maxRequestID
+	return id != "" && len(id) <= maxRequestID && !strings.ContainsFunc(id, func(char rune) bool { return char <= ' ' || char > '~' })
 }
 
 // protect bounds a request in time and turns a panic into an error.

@@ -281,7 +281,7 @@ func (f *Form[T]) decode(part io.Reader, v *validation.Validator, schema *huma.S
 	case err != nil:
 		return MalformedForm(err)
 	case len(raw) > jsonLimit:
-		return partTooLarge(f.name, jsonLimit)
+		return tooLarge(f.name, jsonLimit)
 	}
 	if err := f.memory.Take(int64(len(raw)) + validation.ParsedSize(raw)); err != nil {
 		return err
@@ -297,11 +297,6 @@ func (f *Form[T]) decode(part io.Reader, v *validation.Validator, schema *huma.S
 	}
 	f.Data = validation.DecodeParsed[T](v, schema, parsed, "", found)
 	return nil
-}
-
-// partTooLarge is the answer for a part of a form that is too large, in bytes.
-func partTooLarge(name string, limit int64) error {
-	return evidence.Errorf(evidence.TooLarge, "%s exceeds the limit of %d MiB", name, limit/Mebibyte)
 }
 
 // documentMultiple is what each byte of a document becomes, at most, while it is parsed.
@@ -324,7 +319,7 @@ func readFile(ctx context.Context, file FormFile, limit int) ([]byte, error) {
 	content, err := m.ReadAll(file, limit+1)
 	if err == nil && len(content) > limit {
 		if _, err = io.Copy(io.Discard, file); err == nil {
-			return nil, partTooLarge(file.Field, int64(limit))
+			return nil, tooLarge(file.Field, int64(limit))
 		}
 	}
 	if err != nil {

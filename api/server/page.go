@@ -133,6 +133,8 @@ type PageQuery struct {
 	Target      string
 	ContentType string
 	Body        []byte
+	// ctx is that of the page, once the query is on its way.
+	ctx context.Context
 }
 
 // PageAnswer is the answer of the API to a PageQuery. Whoever has it closes its stream.
@@ -151,15 +153,9 @@ func (a *PageAnswer) Body() io.Reader {
 
 type pageQueryKey struct{}
 
-// pageQuery is a PageQuery on its way, with the context of the page.
-type pageQuery struct {
-	PageQuery
-	ctx context.Context
-}
-
 // pageQueryOf returns the query that a request is, nil for requests of clients.
-func pageQueryOf(c *fiber.Ctx) *pageQuery {
-	query, _ := c.Context().UserValue(pageQueryKey{}).(*pageQuery)
+func pageQueryOf(c *fiber.Ctx) *PageQuery {
+	query, _ := c.Context().UserValue(pageQueryKey{}).(*PageQuery)
 	return query
 }
 
@@ -178,7 +174,8 @@ func (s *Server) Ask(c *fiber.Ctx, query PageQuery) *PageAnswer {
 		inner.Request.Header.SetContentType(query.ContentType)
 		inner.SetUserValue(bodyKey{}, &framing.Body{Announcement: framing.Announcement{Length: len(query.Body)}, Stream: bytes.NewReader(query.Body)})
 	}
-	inner.SetUserValue(pageQueryKey{}, &pageQuery{PageQuery: query, ctx: c.UserContext()})
+	query.ctx = c.UserContext()
+	inner.SetUserValue(pageQueryKey{}, &query)
 	s.inner(&inner)
 	return &PageAnswer{&inner.Response}
 }
