@@ -91,7 +91,7 @@ func (f *fields) check(http11 bool) error {
 		return errors.New("the header field Host is not a host")
 	case len(f.lengths) > 1:
 		return errors.New("the header field Content-Length is repeated")
-	case len(f.lengths) == 1 && !digits(f.lengths[0]):
+	case len(f.lengths) == 1 && (len(f.lengths[0]) == 0 || len(bytes.Trim(f.lengths[0], "0123456789")) > 0):
 		return errors.New("the header field Content-Length is not a number")
 	case len(f.encodings) > 1:
 		return errors.New("the header field Transfer-Encoding is repeated")
@@ -106,13 +106,4 @@ func (f *fields) check(http11 bool) error {
 	default:
 		return nil
 	}
-}
-
-func digits(text []byte) bool {
-	for _, char := range text {
-		if char < '0' || char > '9' {
-			return false
-		}
-	}
-	return len(text) > 0
 }

@@ -3,7 +3,6 @@ package pipelines
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"strings"
 
@@ -155,14 +154,8 @@ func (h *handlers) listRepoFilterOptions(ctx context.Context, in *repoFilterOpti
 
 // distinct returns the distinct values of the repositories that match facets, sorted, without "".
 func distinct(ctx context.Context, repos []evidence.Repo, facets repoFacets, value func(*evidence.Repo) string) []string {
-	values := map[string]bool{}
-	for _, repo := range repos {
-		if facets.matches(ctx, &repo) {
-			values[value(&repo)] = true
-		}
-	}
-	delete(values, "")
-	return append([]string{}, slices.Sorted(maps.Keys(values))...)
+	matching := slices.DeleteFunc(slices.Clone(repos), func(r evidence.Repo) bool { return !facets.matches(ctx, &r) })
+	return slices.DeleteFunc(resource.UniqueOf(matching, value), func(text string) bool { return text == "" })
 }
 
 // TagChoice is a tag that something has.

@@ -41,7 +41,7 @@ func writeRepr(b *strings.Builder, value any) {
 	case []any:
 		writeAll(b, "[]", len(value), func(i int) { writeRepr(b, value[i]) })
 	case map[string]any:
-		names := sortedKeys(value)
+		names := slices.Sorted(maps.Keys(value))
 		writeAll(b, "{}", len(names), func(i int) {
 			writeQuoted(b, names[i])
 			b.WriteString(": ")
@@ -99,5 +99,3 @@ func Cut(text string) string {
 	}
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
-
-func sortedKeys(members map[string]any) []string { return slices.Sorted(maps.Keys(members)) }

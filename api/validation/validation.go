@@ -376,7 +376,7 @@ func (v *Validator) checkObject(s *huma.Schema, value any, at string, found Find
 		}
 	}
 	// In order, so that what the limit on findings cuts is always the same.
-	for _, name := range sortedKeys(members) {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if shadows(s, name) {
 			delete(members, name)
 			continue
