@@ -44,7 +44,7 @@ type Store struct {
 	Scalings     *environments.Scalings
 	Policies     *governance.Policies
 	Periods      *governance.Periods
-	Files        *governance.Files
+	Frameworks   *governance.Frameworks
 	States       *states.Evaluator
 	Facts        *facts.Loader
 	Recorder     *recording.Recorder
@@ -103,7 +103,7 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 		Scalings:     environments.NewScalings(docs),
 		Policies:     governance.NewPolicies(docs),
 		Periods:      governance.NewPeriods(docs),
-		Files:        governance.NewFiles(docs),
+		Frameworks:   governance.NewFrameworks(docs),
 
 		AttestationTypes: pipelines.NewAttestationTypes(docs, objects),
 		Actions:          actions,

@@ -294,14 +294,6 @@ func TestLoadSaysThatPathsTakeNoParameters(t *testing.T) {
 	}
 }
 
-func TestLoadSaysHowToCopyAnSQLiteFile(t *testing.T) {
-	_, err := config.Load(environ(map[string]string{"ATTESTRY_DATABASE_URL": "sqlite:///data/attestry.db"}))
-	const want = "ATTESTRY_DATABASE_URL: names an SQLite file, which is not supported any more: copy it to pebble:// or mongodb:// with scripts/admin copy of commit 7a6a110"
-	if err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
-}
-
 func TestSettingsDoNotPrintTheirSecrets(t *testing.T) {
 	settings, err := config.Load(environ(map[string]string{
 		"ATTESTRY_DATABASE_URL": "mongodb://app:sesame@db:27017",

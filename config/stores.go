@@ -24,11 +24,6 @@ const (
 // defaultDatabase is used when a MongoDB address names none.
 const defaultDatabase = "attestry"
 
-// LastWithSQLite is the last version that kept documents in SQLite.
-const LastWithSQLite = "commit 7a6a110"
-
-var errSQLite = errors.New("names an SQLite file, which is not supported any more: copy it to pebble:// or mongodb:// with scripts/admin copy of " + LastWithSQLite)
-
 // Database is where documents are kept.
 type Database struct {
 	Engine Engine // MongoDB or Pebble
@@ -47,8 +42,6 @@ func (d *Database) UnmarshalText(text []byte) error {
 	switch scheme, rest, _ := strings.Cut(address, "://"); scheme {
 	case "mongodb", "mongodb+srv":
 		return d.readMongoDB(address, rest)
-	case "sqlite":
-		return errSQLite
 	case "pebble":
 		folder, err := filePath(address)
 		*d = Database{Engine: Pebble, Path: folder}

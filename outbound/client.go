@@ -5,8 +5,6 @@ package outbound
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -71,31 +69,9 @@ func (t limitedTransport) RoundTrip(request *http.Request) (*http.Response, erro
 	about := []slog.Attr{slog.String("http.request.method", request.Method), slog.String("server.address", request.URL.Hostname())}
 	if err == nil {
 		about = append(about, slog.Int("http.response.status_code", response.StatusCode))
-		response.Body = &limitedBody{body: response.Body, left: MaxAnswer}
+		// Unlike io.LimitReader, it fails where the answer is longer.
+		response.Body = http.MaxBytesReader(nil, response.Body, MaxAnswer)
 	}
 	span.End(err != nil || response.StatusCode >= http.StatusBadRequest, about...)
 	return response, err
 }
-
-// limitedBody fails where io.LimitReader would end as if the answer were complete.
-type limitedBody struct {
-	body io.ReadCloser
-	left int // bytes that may still be read
-}
-
-// Read reads one byte more than may be read, to tell a body of just that length from a longer one.
-func (b *limitedBody) Read(p []byte) (int, error) {
-	if b.left < 0 {
-		return 0, errTooLong()
-	}
-	n, err := b.body.Read(p[:min(len(p), b.left+1)])
-	if b.left -= n; b.left < 0 {
-		return n - 1, errTooLong()
-	}
-	return n, err
-}
-
-// Close closes the body.
-func (b *limitedBody) Close() error { return b.body.Close() }
-
-func errTooLong() error { return fmt.Errorf("the answer is longer than %d bytes", MaxAnswer) }

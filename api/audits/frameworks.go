@@ -17,29 +17,24 @@ import (
 	"attestry/storage/governance"
 )
 
-// Framework maps the requirements of a standard to what is measured (docs/semantics.md 26.7).
+// Framework is a version of a file that maps the requirements of a standard to what is measured (docs/semantics.md 26.7).
 type Framework struct {
 	Name      string  `json:"name"`
 	Version   int     `json:"version" doc:"0 for an example that comes with the service."`
 	CreatedAt float64 `json:"created_at" doc:"When this version was stored, Unix seconds; 0 for an example."`
 	CreatedBy string  `json:"created_by"`
+	Comment   string  `json:"comment,omitempty" doc:"Lists leave it out, as they do the file."`
+	Content   string  `json:"content,omitempty" doc:"The file, in YAML."`
 }
 
-// FrameworkResponse is a version of a framework with its file.
-type FrameworkResponse struct {
-	Framework
-	Comment string `json:"comment"`
-	Content string `json:"content" doc:"The file, in YAML."`
-}
-
-func showFramework(of *governance.File) Framework {
-	return Framework{Name: of.Name, Version: of.Version, CreatedAt: of.CreatedAt, CreatedBy: of.CreatedBy}
+func showFramework(of *governance.Framework) Framework {
+	return Framework{Name: of.Name, Version: of.Version, CreatedAt: of.CreatedAt, CreatedBy: of.CreatedBy, Comment: of.Comment, Content: string(of.Content)}
 }
 
 // listFrameworks lists those of the organization, and the examples that it has none of the same name of.
 func (h *handlers) listFrameworks(ctx context.Context, _ *server.OrgPath) (*server.Answer[[]Framework], error) {
-	found, err := h.Files.List(ctx, server.Access(ctx).OrgID, framework.Kind)
-	shown := resource.Map(found, func(one *governance.File) Framework { return showFramework(one) })
+	found, err := h.Frameworks.List(ctx, server.Access(ctx).OrgID)
+	shown := resource.Map(found, showFramework)
 	for name := range framework.Shipped() {
 		if !slices.ContainsFunc(shown, func(one Framework) bool { return one.Name == name }) {
 			shown = append(shown, Framework{Name: name})
@@ -60,21 +55,21 @@ type getFrameworkInput struct {
 	Version int `query:"version" minimum:"0" doc:"The latest unless given."`
 }
 
-func (h *handlers) getFramework(ctx context.Context, in *getFrameworkInput) (*server.Answer[FrameworkResponse], error) {
+func (h *handlers) getFramework(ctx context.Context, in *getFrameworkInput) (*server.Answer[Framework], error) {
 	found, err := h.loadFramework(ctx, in.Name, in.Version)
-	return server.Answered(FrameworkResponse{Framework: showFramework(&found), Comment: found.Comment, Content: string(found.Content)}), err
+	return server.Answered(showFramework(&found)), err
 }
 
 // loadFramework reads a version of a framework, 0 for the latest, which is the example if the organization has none.
-func (h *handlers) loadFramework(ctx context.Context, name string, version int) (found governance.File, err error) {
+func (h *handlers) loadFramework(ctx context.Context, name string, version int) (found governance.Framework, err error) {
 	org := server.Access(ctx)
 	if version > 0 {
-		found, err = h.Files.Version(ctx, org.OrgID, framework.Kind, name, version)
+		found, err = h.Frameworks.Version(ctx, org.OrgID, name, version)
 		return found, resource.NotFound(err, "Version %d of framework '%s' does not exist for organization '%s'", version, name, org.OrgName)
 	}
-	found, err = h.Files.Latest(ctx, org.OrgID, framework.Kind, name)
+	found, err = h.Frameworks.Latest(ctx, org.OrgID, name)
 	if example := framework.Shipped()[name]; errors.Is(err, storage.ErrNotFound) && example != nil {
-		return governance.File{Name: name, Content: example}, nil
+		return governance.Framework{Name: name, Content: example}, nil
 	}
 	return found, resource.NotFound(err, "Framework named '%s' does not exist for organization '%s'", name, org.OrgName)
 }
@@ -82,11 +77,11 @@ func (h *handlers) loadFramework(ctx context.Context, name string, version int) 
 // FrameworkPutInput is the body of put_framework.
 type FrameworkPutInput struct {
 	Content string `json:"content" minLength:"1" maxLength:"262144" doc:"The file, in YAML."`
-	Comment string `json:"comment,omitempty" maxLength:"1000" doc:"What this version changes."`
+	Comment string `json:"comment,omitempty" maxLength:"1000" format:"plain-text" doc:"What this version changes."`
 }
 
 // putFramework stores the next version of a framework. The controls that it names must exist.
-func (h *handlers) putFramework(ctx context.Context, in *FrameworkPath, body *FrameworkPutInput) (*server.Answer[FrameworkResponse], error) {
+func (h *handlers) putFramework(ctx context.Context, in *FrameworkPath, body *FrameworkPutInput) (*server.Answer[Framework], error) {
 	org := server.Access(ctx)
 	parsed, err := framework.Parse([]byte(body.Content))
 	if faults, ok := errors.AsType[*yamlfile.Error](err); ok {
@@ -104,22 +99,17 @@ func (h *handlers) putFramework(ctx context.Context, in *FrameworkPath, body *Fr
 			return nil, evidence.FieldError("content", "Control '%s' does not exist in organization '%s'", identifier, org.OrgName)
 		}
 	}
-	stored, err := h.Files.Put(ctx, governance.File{
-		Org: org.OrgID, Kind: framework.Kind, Name: in.Name, Content: []byte(body.Content), Comment: body.Comment,
+	stored, err := h.Frameworks.Put(ctx, governance.Framework{
+		Org: org.OrgID, Name: in.Name, Content: []byte(body.Content), Comment: body.Comment,
 		CreatedAt: evidence.Seconds(h.Clock()), CreatedBy: server.Principal(ctx).Name,
 	})
-	return server.Answered(FrameworkResponse{Framework: showFramework(&stored), Comment: stored.Comment, Content: body.Content}), err
-}
-
-// FrameworkQuery chooses a framework. It is exported because huma passes over embedded types that are not.
-type FrameworkQuery struct {
-	Framework string `query:"framework" required:"true" doc:"The name of a framework of the organization, or of an example."`
-	Version   int    `query:"framework_version" minimum:"0" doc:"The latest unless given."`
+	return server.Answered(showFramework(&stored)), err
 }
 
 type assessInput struct {
 	resource.AuditPath
-	FrameworkQuery
+	Framework string `query:"framework" required:"true" doc:"The name of a framework of the organization, or of an example."`
+	Version   int    `query:"framework_version" minimum:"0" doc:"The latest unless given."`
 }
 
 // AssessmentResponse is how far the period of an audit meets a framework.
@@ -137,6 +127,7 @@ func (h *handlers) assess(ctx context.Context, in *assessInput, p period.Period)
 	if err != nil {
 		return nil, storage.Damaged("The framework '"+found.Name+"' is damaged", err)
 	}
+	found.Content = nil
 	assessed, err := h.population.Assess(ctx, &p, &parsed, evidence.Seconds(h.Clock()))
 	return server.Answered(AssessmentResponse{Framework: showFramework(&found), Assessment: assessed}), err
 }

@@ -198,7 +198,9 @@ func TestListsMayHoldLists(t *testing.T) {
 
 func TestListsMayHoldAnyValues(t *testing.T) {
 	elements := []map[string]any{{"a": 1.5, "b": []any{nil, "x"}}, nil}
-	if got, want := read(t, &struct{ List jsonstream.List[map[string]any] }{jsonstream.ListOf(elements)}), `{"List":`+whole(t, elements, false)+"}"; got != want {
+	if got, want := read(t, &struct {
+		List jsonstream.List[map[string]any]
+	}{jsonstream.ListOf(elements)}), `{"List":`+whole(t, elements, false)+"}"; got != want {
 		t.Errorf("got %s", got)
 	}
 }

@@ -2,13 +2,14 @@ package web
 
 import (
 	"net/url"
-	"strconv"
 
 	"attestry/api/audits"
 	"attestry/api/packages"
 	"attestry/api/web/request"
 	"attestry/api/web/view"
 	"attestry/app/population"
+	"attestry/evidence/framework"
+	"attestry/evidence/snapshot"
 	"attestry/links"
 )
 
@@ -26,7 +27,7 @@ type auditPage struct {
 	By     string
 	// Finding selects the rows. Findings are all that there are.
 	Finding  string
-	Findings []any
+	Findings []string
 	Total    int64
 	CSV      string
 	Pager    request.Pager
@@ -42,12 +43,7 @@ func (s *Site) showAudit(p *page) error {
 	if err := p.Get(address, &shown.Audit); err != nil {
 		return err
 	}
-	listed, _ := p.API.Operation("list_audit_population")
-	for _, parameter := range listed.Parameters {
-		if parameter.Name == "finding" {
-			shown.Findings = parameter.Schema.Enum
-		}
-	}
+	shown.Findings = append([]string{string(snapshot.Restart)}, framework.Findings...)
 	shown.CSV = links.Prefix + address + "/population/csv"
 	read := shown.readPopulation
 	switch {
@@ -125,7 +121,6 @@ func (a *auditPage) readPopulation(p *page, address string) error {
 	for _, row := range found.Population {
 		a.Rows = append(a.Rows, population.SampledRow{Row: row})
 	}
-	number, _ := strconv.Atoi(query.Get("page"))
-	a.Total, a.Pager = found.TotalCount, p.Pager("page", number, found.TotalPages)
+	a.Total, a.Pager = found.TotalCount, p.Pager("page", p.Number("page"), found.TotalPages)
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -20,6 +21,8 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/identity"
 	"attestry/links"
+	"attestry/storage/pebble/pebbletest"
+	"attestry/storage/sessions"
 )
 
 const (
@@ -82,7 +85,7 @@ type fakeAPI struct {
 func newFakeAPI(t *testing.T, answers cannedAnswers) *fakeAPI {
 	t.Helper()
 	site, err := New(Options{
-		Links: links.Links{Base: "http://localhost"}, Identities: fakeIdentities{}, Storage: fakeStorage{},
+		Links: links.Links{Base: "http://localhost"}, Identities: fakeIdentities{}, Storage: sessions.New(pebbletest.Open(t, filepath.Join(t.TempDir(), "sessions"), sessions.Schemas()), time.Now),
 		Clock: func() time.Time { return testTime },
 	})
 	if err != nil {
@@ -189,23 +192,6 @@ func (fakeIdentities) OrganizationsOf(context.Context, evidence.Principal) ([]st
 func (fakeIdentities) DefaultOrganization(context.Context, evidence.Principal) (string, error) {
 	return "acme", nil
 }
-
-// fakeStorage keeps sessions in memory.
-type fakeStorage map[string]identity.Session
-
-func (f fakeStorage) Get(_ context.Context, id string) (identity.Session, bool, error) {
-	found, ok := f[id]
-	return found, ok, nil
-}
-
-func (f fakeStorage) Begin(_ context.Context, id string, begun identity.Session, _ time.Duration) error {
-	f[id] = begun
-	return nil
-}
-
-func (fakeStorage) Extend(context.Context, string, time.Duration) error { return nil }
-
-func (f fakeStorage) End(_ context.Context, id string) error { delete(f, id); return nil }
 
 // shownPage is what a browser gets.
 type shownPage struct {

@@ -23,6 +23,7 @@ import (
 	"attestry/api/web/view"
 	"attestry/evidence"
 	"attestry/links"
+	"attestry/storage/sessions"
 )
 
 // maxForm bounds a form, in bytes: a policy file of the largest size fits.
@@ -56,7 +57,7 @@ type Identities interface {
 type Options struct {
 	Links      links.Links
 	Identities Identities
-	Storage    session.Storage
+	Storage    *sessions.Sessions
 	// Attempts limits wrong keys; nil for no limit.
 	Attempts *limits.Attempts
 	// Login signs people in with an identity provider; nil for none.

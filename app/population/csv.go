@@ -16,19 +16,17 @@ var Columns = []string{
 
 func (r *Row) line() []string {
 	return []string{
-		r.ID, seconds(r.DeployedAt), time.UnixMicro(int64(math.Round(r.DeployedAt * 1e6))).UTC().Format(time.RFC3339Nano), r.Environment, strconv.FormatInt(r.Snapshot, 10),
-		r.Fingerprint, r.Artifact, string(r.Kind), r.Flow, r.Trail, r.Commit, r.Author, secondsIf(r.LeadTime), r.Verdict,
+		r.ID, seconds(&r.DeployedAt), time.UnixMicro(int64(math.Round(r.DeployedAt * 1e6))).UTC().Format(time.RFC3339Nano), r.Environment, strconv.FormatInt(r.Snapshot, 10),
+		r.Fingerprint, r.Artifact, string(r.Kind), r.Flow, r.Trail, r.Commit, r.Author, seconds(r.LeadTime), r.Verdict,
 		strings.Join(r.Reasons, "; "), strconv.FormatBool(r.AllowListed), strconv.FormatBool(r.BrokeGlass), r.GlassReason,
-		string(r.Approval), strings.Join(r.Approvers, " "), r.ApprovalLack, strconv.Itoa(r.Incidents), secondsIf(r.Restore),
+		string(r.Approval), strings.Join(r.Approvers, " "), r.ApprovalLack, strconv.Itoa(r.Incidents), seconds(r.Restore),
 	}
 }
 
-func seconds(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
-
-// secondsIf is "" for what is not known.
-func secondsIf(value *float64) string {
+// seconds is "" for what is not known.
+func seconds(value *float64) string {
 	if value == nil {
 		return ""
 	}
-	return seconds(*value)
+	return strconv.FormatFloat(*value, 'f', -1, 64)
 }

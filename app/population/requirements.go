@@ -100,11 +100,9 @@ func (r *Reader) measureLog(ctx context.Context, p *period.Period, measure *Meas
 		return nil
 	}
 	_, end, err := r.Checkpoints(ctx, p, now)
-	measure.Measured = 1
+	measure.Measured, measure.Failed = 1, 1
 	if end.Note != "" {
-		measure.Met = 1
-	} else {
-		measure.Failed = 1
+		measure.Met, measure.Failed = 1, 0
 	}
 	return err
 }

@@ -68,24 +68,3 @@ func TestProvenanceOfAnEarlierVersionTellsTheNewestRecord(t *testing.T) {
 		t.Errorf("origins %+v, the build %s, want %s as the last", origins, build, last)
 	}
 }
-
-// TestReconcilerGoesOnFromAMarkOfAnEarlierVersion has a fact that the mark has left behind
-// and one that it has not: neither has an event.
-func TestReconcilerGoesOnFromAMarkOfAnEarlierVersion(t *testing.T) {
-	const marked = 10_000.0
-	s := newClockFixture(t, 1, func(int) float64 { return marked - 3600 })
-	schemas := app.Schemas()
-	schema := schemas[slices.IndexFunc(schemas, func(schema *storage.Schema) bool { return schema.Name == "marks" })]
-	s.Must(storagetest.Put(t.Context(), s.Db, schema, storage.Record{ID: "org", Revision: 1, Body: []byte(`{"org":"org","time":10000}`)}))
-	apptest.PutAttestations(t, s.Store,
-		apptest.AttestationRecord("behind", s.flow, evidence.TypeGeneric, true, marked-40),
-		apptest.AttestationRecord("beyond", s.flow, evidence.TypeGeneric, true, marked-20))
-	if applied, err := s.Recorder.Reconcile(t.Context(), "org", marked+1000); err != nil || applied != 1 {
-		t.Errorf("applied %d: %v", applied, err)
-	}
-	made, err := s.Attestations.Get(t.Context(), "org", s.attest("fresh", true, nil))
-	s.Must(err)
-	if made.CreatedAt <= marked-30 {
-		t.Errorf("recorded at %v, which the reconciler has left behind", made.CreatedAt)
-	}
-}

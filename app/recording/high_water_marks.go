@@ -2,7 +2,6 @@ package recording
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"attestry/evidence"
@@ -20,16 +19,12 @@ type highWaterMark struct {
 	Org string `json:"org"`
 	// Times are those of the newest facts of the reconciler's last passes, in Unix seconds. They never decrease.
 	Times []float64 `json:"times"`
-	// Time replaces Times in marks of an earlier version: facts up to timeOverlap before it are reflected.
-	Time float64 `json:"time,omitempty"`
 }
 
 const (
 	// markHistory is how many passes of the reconciler a fact may take to be stored after its time was chosen. A pass
 	// takes place every half minute. highWaterMarkAge and a request together are much shorter than four passes.
 	markHistory = 4
-	// timeOverlap is how far behind Time the earlier version looked again, in seconds.
-	timeOverlap = 30
 	// highWaterMarkAge is for how long a process relies on a mark that it has read.
 	highWaterMarkAge = 10 * time.Second
 	// highWaterMarkCacheSize is of how many organizations a process remembers the mark.
@@ -82,10 +77,6 @@ func newHighWaterMarks(docs storage.Documents, clock evidence.Clock) *highWaterM
 func (m *highWaterMarks) get(ctx context.Context, org string) (highWaterMark, error) {
 	found, err := m.collection.Get(ctx, org)
 	found.Org = org
-	if len(found.Times) == 0 && found.Time > 0 {
-		found.Times = slices.Repeat([]float64{found.Time - timeOverlap}, markHistory)
-	}
-	found.Time = 0
 	return found, storage.IgnoreMissing(err)
 }
 

@@ -2,7 +2,6 @@ package audit
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -51,21 +50,6 @@ type Assembly struct {
 	AskedAt float64 `json:"asked_at,omitempty"`
 	// Replaced are earlier packages whose objects are still stored.
 	Replaced []ReplacedObject `json:"replaced,omitempty"`
-}
-
-// UnmarshalJSON reads the names of two members as earlier versions have stored them, too.
-func (a *Assembly) UnmarshalJSON(stored []byte) error {
-	type plain Assembly
-	if err := json.Unmarshal(stored, (*plain)(a)); err != nil {
-		return err
-	}
-	var earlier struct {
-		Attempts  int     `json:"attempts"`
-		HeldUntil float64 `json:"held_until"`
-	}
-	err := json.Unmarshal(stored, &earlier)
-	a.Tried, a.Until = max(a.Tried, earlier.Attempts), max(a.Until, earlier.HeldUntil)
-	return err
 }
 
 // ObjectKeys returns the keys of the objects that the assembly names.

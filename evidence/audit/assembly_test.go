@@ -1,7 +1,6 @@
 package audit_test
 
 import (
-	"encoding/json"
 	"testing"
 
 	"attestry/evidence/audit"
@@ -76,19 +75,6 @@ func TestWorkerThatIsOvertakenChangesNothing(t *testing.T) {
 	a.Lose("old", 30)
 	if a.Ready == nil {
 		t.Error("another object's loss forgets the package")
-	}
-}
-
-func TestAssemblyOfAnEarlierVersionIsRead(t *testing.T) {
-	var a audit.Assembly
-	if err := json.Unmarshal([]byte(`{"id":"x","wanted":1,"due":1,"attempts":5,"holder":"one","held_until":16}`), &a); err != nil {
-		t.Fatal(err)
-	}
-	if _, ok := a.Begin("two", 2); ok || a.Tried != 5 || a.ID != "x" {
-		t.Errorf("two workers assemble: %+v", a)
-	}
-	if _, ok := a.Begin("two", 17); ok || a.ProgressOf(1) != audit.Failed || a.Reason == "" || a.Parked == 0 {
-		t.Errorf("begun too often: %+v", a)
 	}
 }
 

@@ -13,14 +13,8 @@ import (
 	"attestry/evidence/yamlfile"
 )
 
-// MaxSize is how large a file may be, in bytes, and MaxMeasures how many measures it may have.
-const (
-	MaxSize     = 256 << 10
-	MaxMeasures = 500
-)
-
-// Kind is that of the files of an organization that are frameworks.
-const Kind = "framework"
+// MaxMeasures is how many measures a file may have.
+const MaxMeasures = 500
 
 // Framework is a standard, or the part of one that somebody is audited by.
 type Framework struct {

@@ -26,7 +26,7 @@ type bundle struct {
 	period   period.Period
 	sample   population.Sample
 	// frameworks are the latest of the organization, without their content.
-	frameworks []governance.File
+	frameworks []governance.Framework
 	reader     *population.Reader
 }
 
@@ -37,7 +37,7 @@ func loadBundle(ctx context.Context, store *app.Store, assembly *audit.Assembly)
 	if b.period, err = store.Periods.Get(ctx, period.Key(assembly.Org, assembly.Period)); err != nil {
 		return nil, err
 	}
-	if b.frameworks, err = store.Files.List(ctx, assembly.Org, framework.Kind); err != nil {
+	if b.frameworks, err = store.Frameworks.List(ctx, assembly.Org); err != nil {
 		return nil, err
 	}
 	b.sample, err = b.reader.Draw(ctx, &b.period, *assembly.Draw)
@@ -69,7 +69,7 @@ func (b *bundle) state(ctx context.Context, store *app.Store) (string, error) {
 		Period     period.Period
 		Sample     population.Sample
 		Changed    map[string]float64
-		Frameworks []governance.File
+		Frameworks []governance.Framework
 	}{audit.SchemaVersion, b.assembly.OrgName, b.period, b.sample, changed, b.frameworks})
 }
 
@@ -178,7 +178,7 @@ func (b *bundle) writePopulation(ctx context.Context, out *archive) error {
 // writeFrameworks writes the frameworks of the organization, and how far the period meets each.
 func (b *bundle) writeFrameworks(ctx context.Context, out *archive) error {
 	for _, latest := range b.frameworks {
-		file, err := b.store.Files.Version(ctx, b.period.Org, framework.Kind, latest.Name, latest.Version)
+		file, err := b.store.Frameworks.Version(ctx, b.period.Org, latest.Name, latest.Version)
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/identity"
 	"attestry/storage/cache"
+	"attestry/storage/sessions"
 )
 
 const (
@@ -40,22 +41,10 @@ type Identities interface {
 	UserPrincipal(ctx context.Context, name string, signedIn time.Time) (evidence.Principal, error)
 }
 
-// Storage keeps sessions by their ids. One that has ended stays so.
-type Storage interface {
-	// Get returns a session that has not expired; ok reports whether there is one.
-	Get(ctx context.Context, id string) (found identity.Session, ok bool, err error)
-	// Begin stores a session for a lifetime.
-	Begin(ctx context.Context, id string, begun identity.Session, lifetime time.Duration) error
-	// Extend gives a session that is there another lifetime from now on.
-	Extend(ctx context.Context, id string, lifetime time.Duration) error
-	// End ends a session, if there is one.
-	End(ctx context.Context, id string) error
-}
-
 // Sessions are those of people who are signed in. They are kept in the database, so that all processes
 // know them, and a browser forgets its own when it is closed. Nothing is stored of anybody else.
 type Sessions struct {
-	storage    Storage
+	storage    *sessions.Sessions
 	identities Identities
 	clock      evidence.Clock
 	// base is the address of the service, a scheme and a host.
@@ -64,7 +53,7 @@ type Sessions struct {
 }
 
 // New makes the sessions of a service at an address, a scheme and a host.
-func New(storage Storage, identities Identities, clock evidence.Clock, base string) *Sessions {
+func New(storage *sessions.Sessions, identities Identities, clock evidence.Clock, base string) *Sessions {
 	return &Sessions{storage: storage, identities: identities, clock: clock, base: base, extended: cache.NewTTL[struct{}](extendAfter, maxExtended)}
 }
 

@@ -503,7 +503,7 @@ func TestWrongCopiesAreRefused(t *testing.T) {
 		"mistyped command": {"copi --from mongodb://user:sesame@host/x --to pebble:///x", misused, `unknown command "copi"`},
 		"absent file":      {"copy --from pebble://" + absent + " --to pebble://" + absent + "2", failed, "--from: stat " + absent},
 		"absent objects":   {"copy --from file://" + absent + " --to file://" + absent + "2", failed, "--from: stat " + absent},
-		"SQLite file":      {"copy --from sqlite:///x --to pebble:///y", misused, "--from names an SQLite file, which is not supported any more: copy it to pebble:// or mongodb:// with scripts/admin copy of commit 7a6a110"},
+		"SQLite file":      {"copy --from sqlite:///x --to pebble:///y", misused, "--from must begin with mongodb://, mongodb+srv:// or pebble://"},
 		"other folder":     {"copy --from pebble://" + other + " --to pebble://" + absent + "2", failed, "--from: there is no database of pebble at " + other},
 		"empty database":   {"copy --from pebble://" + empty + " --to pebble://" + absent + "3", failed, "the source has no documents; is its URL right?"},
 		"unreachable":      {"copy --from mongodb://user:sesame@127.0.0.1:1/x?serverSelectionTimeoutMS=300 --to pebble:///x", failed, "--from: create the indexes in MongoDB: "},

@@ -174,8 +174,8 @@ func Database(directory string) (string, error) {
 	file := directory + "/attestry.db"
 	switch _, err := os.Stat(file); {
 	case err == nil:
-		return "", fmt.Errorf("%s is an SQLite file, which is not supported any more: copy it with scripts/admin copy of %s to %s and move it away, or set ATTESTRY_DATABASE_URL=%s to start without it",
-			file, config.LastWithSQLite, folder, folder)
+		return "", fmt.Errorf("%s is an SQLite file, which is not supported any more: copy it with scripts/admin copy of commit 7a6a110 to %s and move it away, or set ATTESTRY_DATABASE_URL=%s to start without it",
+			file, folder, folder)
 	case !errors.Is(err, fs.ErrNotExist):
 		return "", err
 	}

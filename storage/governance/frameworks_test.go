@@ -6,12 +6,12 @@ import (
 	"attestry/storage/governance"
 )
 
-func TestFilesAreKeptInVersions(t *testing.T) {
+func TestFrameworksAreKeptInVersions(t *testing.T) {
 	engine, _ := openEngine(t)
-	files := governance.NewFiles(engine)
+	frameworks := governance.NewFrameworks(engine)
 	put := func(name, content string) int {
 		t.Helper()
-		stored, err := files.Put(t.Context(), governance.File{Org: "o", Kind: "framework", Name: name, Content: []byte(content), CreatedBy: "ada", CreatedAt: 3})
+		stored, err := frameworks.Put(t.Context(), governance.Framework{Org: "o", Name: name, Content: []byte(content), CreatedBy: "ada", CreatedAt: 3})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -25,16 +25,16 @@ func TestFilesAreKeptInVersions(t *testing.T) {
 			t.Errorf("%s with %s is version %d, want %d", step.name, step.content, got, step.version)
 		}
 	}
-	listed, err := files.List(t.Context(), "o", "framework")
+	listed, err := frameworks.List(t.Context(), "o")
 	if err != nil || len(listed) != 2 || listed[0].Name != "a" || listed[1].Version != 3 || listed[1].CreatedBy != "ada" || listed[1].CreatedAt != 3 {
 		t.Errorf("it lists %+v, %v", listed, err)
 	}
 	for version, want := range map[int]string{1: "1", 2: "2", 3: "1"} {
-		if found, err := files.Version(t.Context(), "o", "framework", "b", version); err != nil || string(found.Content) != want {
+		if found, err := frameworks.Version(t.Context(), "o", "b", version); err != nil || string(found.Content) != want {
 			t.Errorf("version %d is %+v, %v", version, found, err)
 		}
 	}
-	if none, err := files.List(t.Context(), "other", "framework"); err != nil || len(none) != 0 {
+	if none, err := frameworks.List(t.Context(), "other"); err != nil || len(none) != 0 {
 		t.Errorf("another organization has %+v, %v", none, err)
 	}
 }
