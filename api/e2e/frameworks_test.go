@@ -94,13 +94,13 @@ func TestAssessmentSaysHowFarAPeriodMeetsAFramework(t *testing.T) {
 	found := s.assess("ours")
 	if want := `four-eyes not_met
   findings not_approved, no_pull_request, approved_late, overridden, no_provenance: not_met 9=4+2+3
-    alone false not_approved
-    intruder false no_provenance
-    late false approved_late
-    emergency true no_pull_request; it broke glass: INC-7
-    waved true no_pull_request; it was on the allow list
+    alone false not approved
+    intruder false no provenance
+    late false approved late
+    emergency true no pull request; it broke glass: INC-7
+    waved true no pull request; it was on the allow list
   findings broke_glass: met_with_exceptions 9=8+1+0
-    emergency true broke_glass; it broke glass: INC-7
+    emergency true broke glass; it broke glass: INC-7
 decided not_met
 `; !strings.HasPrefix(found.text(), want) || found.Title != "Ours" || found.Framework.Version != 1 {
 		t.Errorf("it says of %s, version %d\n%swant\n%s", found.Title, found.Framework.Version, found.text(), want)

@@ -83,6 +83,7 @@ func TestAllPagesCanBeUsedByEverybody(t *testing.T) {
 		"audit":         {root + "/audits/q3", "No pull request"},
 		"sample":        {root + "/audits/q3?size=2&seed=4711", "rank"},
 		"totals":        {root + "/audits/q3?show=totals", "Change failure rate"},
+		"requirements":  {root + "/audits/q3?show=requirements&framework=soc2", "CC8.1"},
 		"search":        {root + "/search?q=" + fingerprint[:12], "production"},
 		"found":         {root + "/search?q=e&since=2026-01-01", "name: "},
 		"audit-log":     {root + "/settings/audit-log?event_type=added&from_timestamp=2026-01-01T00:00", "Download as CSV"},

@@ -160,7 +160,7 @@ func (r *Row) unmet(measure *framework.Measure) (why string, exception bool) {
 	if measure.Attestation != nil || measure.Control != "" {
 		why, exception = r.lacks(measure)
 	} else if i := slices.IndexFunc(measure.Findings, r.Has); i >= 0 {
-		why, exception = measure.Findings[i], measure.Findings[i] == string(period.Overridden)
+		why, exception = strings.ReplaceAll(measure.Findings[i], "_", " "), measure.Findings[i] == string(period.Overridden)
 	}
 	switch {
 	case why == "" || exception:
