@@ -65,13 +65,14 @@ func (p *Processor) snapshotBatch(ctx context.Context, result *snapshot.Result) 
 // scaling returns what is to be written about numbers of instances that the report changed.
 func (p *Processor) scaling(ctx context.Context, result *snapshot.Result) (*storage.Batch, error) {
 	batch, report := &storage.Batch{}, &result.Report
+	var err error
+	if len(result.Scaled.Artifacts) > 0 {
+		err = p.store.Outbox.TellIn(ctx, batch, notification.ScaledEvent(report.Org, report.ID, report.AcceptedAt, result.Scaled))
+	}
 	if result.Scaling != nil {
 		p.store.Scalings.PutIn(batch, report.Environment, report.Arrival, result.Scaling)
 	}
-	if len(result.Scaled.Artifacts) == 0 {
-		return batch, nil
-	}
-	return batch, p.store.Outbox.TellIn(ctx, batch, notification.ScaledEvent(report.Org, report.ID, report.AcceptedAt, result.Scaled))
+	return batch, err
 }
 
 // addEffects adds what follows from a snapshot to a batch.
