@@ -72,8 +72,12 @@ func TestBundleOfAPeriodIsCheckedWithoutTheService(t *testing.T) {
 	s.createAudit(`"prod","canary"`, from, to)
 	own := strings.Replace(ownFramework, "control: GO", "log: true", 1)
 	s.putFramework(http.StatusOK, "ours", own)
+	s.putFramework(http.StatusOK, "also", "title: Also\nrequirements:\n  - {id: A, title: B, measures: [{title: C, findings: [rollback]}]}\n")
 	content := s.bundle("size=10&seed=4711")
 	folder := unpack(t, content)
+	if also, err := os.ReadFile(folder + "/requirements/also.csv"); err != nil || !strings.Contains(string(also), "A,B,not_met,C,findings rollback,not_met,9,8,0,1,") {
+		t.Errorf("the other framework is assessed as %s: %v", also, err)
+	}
 	if kept, err := os.ReadFile(folder + "/frameworks/ours.yml"); err != nil || string(kept) != own {
 		t.Errorf("its framework is %s: %v", kept, err)
 	}
@@ -183,6 +187,14 @@ func TestBundlesAreVerifiedWhole(t *testing.T) {
 	s.must(err)
 	if printed, err := verify(content, other); err == nil || !strings.Contains(printed, "FAILED   SHA256SUMS.note: the log did not sign these checksums") {
 		t.Errorf("by another key it says %s", printed)
+	}
+	for key, says := range map[string]string{"mistyped": "LOG_KEY: it is not a verifier key", "": "LOG_KEY: it is not a verifier key", "a+b+!": "SHA256SUMS.note: "} {
+		if printed, err := verify(content, key); err == nil || !strings.Contains(printed, "FAILED   "+says) || strings.Contains(printed, "Traceback") {
+			t.Errorf("by the key %q it says %s", key, printed)
+		}
+	}
+	if printed, err := runIn(t, unpack(t, content), "python3", "recount.py", key, "/nowhere/verify-package"); err == nil || !strings.HasPrefix(printed, "FAILED   VERIFY_PACKAGE: ") {
+		t.Errorf("without the program it says %s", printed)
 	}
 	for name, c := range map[string]struct{ member, from, to, says string }{
 		"a row":       {"population.csv", ",restart,", ",release,", "totals.json: it counts"},

@@ -144,7 +144,11 @@ def signed_by(key, signature, text):
 
 def signature(verifier):
     """Compares the signed note with the checksums, and its signature with the verifier key."""
-    name, _, key = verifier.split("+", 2)
+    parts = verifier.split("+", 2)
+    if len(parts) != 3:
+        faults.append("LOG_KEY: it is not a verifier key (name+hash+key)")
+        return
+    name, _, key = parts
     with open(path("SHA256SUMS"), "rb") as file:
         sums = hashlib.sha256(file.read()).hexdigest()
     want = f"Attestry audit package v1\n{name}\n{sums}  SHA256SUMS\n"
@@ -164,7 +168,11 @@ def signature(verifier):
 def verify(program, verifier, listed):
     for name in listed:
         if name.startswith("packages/"):
-            done = subprocess.run([program, "--log-key", verifier, path(name)], capture_output=True, text=True)
+            try:
+                done = subprocess.run([program, "--log-key", verifier, path(name)], capture_output=True, text=True)
+            except OSError as error:
+                faults.append(f"VERIFY_PACKAGE: {error}")
+                return
             if done.returncode:
                 faults.append(f"{name}: {done.stdout}{done.stderr}")
 
