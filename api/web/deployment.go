@@ -2,13 +2,13 @@ package web
 
 import (
 	"net/url"
-	"slices"
 	"strconv"
 	"time"
 
 	"attestry/api/deployments"
 	"attestry/api/web/request"
 	"attestry/api/web/view"
+	"attestry/app/population"
 	"attestry/evidence"
 )
 
@@ -24,9 +24,8 @@ const (
 type deploymentWeek struct {
 	From, To float64
 	Count    int64
-	// Known is how many of the newest deployments of the week have a lead time, and Median the median of these.
-	Known  int
-	Median *float64
+	// Durations are the lead times of the newest deployments of the week.
+	population.Durations
 	// RolledBack is how many of the newest deployments were rollbacks, and Changes how many were not.
 	RolledBack, Changes int
 }
@@ -34,12 +33,16 @@ type deploymentWeek struct {
 // newWeek sums up the newest deployments between two times, and the total number of them.
 func newWeek(from, to float64, found *deployments.DeploymentListResponse) deploymentWeek {
 	week := deploymentWeek{From: from, To: to, Count: found.TotalCount}
-	week.Known, week.Median = medianLead(found.Deployments)
+	var leads []float64
 	for _, one := range found.Deployments {
 		if one.IsRollback {
 			week.RolledBack++
 		}
+		if one.LeadTimeSeconds != nil {
+			leads = append(leads, *one.LeadTimeSeconds)
+		}
 	}
+	week.Durations = population.DurationsOf(leads)
 	week.Changes = len(found.Deployments) - week.RolledBack
 	return week
 }
@@ -111,19 +114,4 @@ func (p *page) deploymentWeeks(end float64) ([]deploymentWeek, error) {
 		weeks = append(weeks, newWeek(from, to, &found))
 	}
 	return weeks, nil
-}
-
-// medianLead is the median of the lead times that are known, and how many there are.
-func medianLead(all []deployments.Deployment) (int, *float64) {
-	var known []float64
-	for _, one := range all {
-		if one.LeadTimeSeconds != nil {
-			known = append(known, *one.LeadTimeSeconds)
-		}
-	}
-	if len(known) == 0 {
-		return 0, nil
-	}
-	slices.Sort(known)
-	return len(known), new((known[(len(known)-1)/2] + known[len(known)/2]) / 2)
 }

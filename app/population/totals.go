@@ -83,7 +83,7 @@ func (t *Totals) addEvent(event *snapshot.Event) {
 
 // sum computes the figures of a period from what was counted, at a time in Unix seconds.
 func (t *Totals) sum(p *period.Period, now float64) {
-	t.LeadTime, t.Restore, t.Failed = durationsOf(t.leads), durationsOf(t.restores), len(t.failed)
+	t.LeadTime, t.Restore, t.Failed = DurationsOf(t.leads), DurationsOf(t.restores), len(t.failed)
 	changes := t.Deployments - t.By[string(snapshot.Restart)]
 	if days := (min(p.To, now) - p.From) / secondsPerDay; days > 0 {
 		t.PerDay = math.Round(float64(changes)/days*1000) / 1000
@@ -93,7 +93,8 @@ func (t *Totals) sum(p *period.Period, now float64) {
 	}
 }
 
-func durationsOf(all []float64) Durations {
+// DurationsOf sums up durations in seconds. It sorts them.
+func DurationsOf(all []float64) Durations {
 	if len(all) == 0 {
 		return Durations{}
 	}
