@@ -128,11 +128,11 @@ func (e *Environment) AttachPolicies(names []string) (changed bool, err error) {
 	return changed, nil
 }
 
-// DetachPolicies detaches policies, by name, and reports whether one of them was attached. It never fails.
-func (e *Environment) DetachPolicies(names []string) (changed bool, err error) {
+// DetachPolicies detaches policies, by name, and reports whether one of them was attached.
+func (e *Environment) DetachPolicies(names []string) (changed bool) {
 	before := len(e.Policies)
 	e.Policies = slices.DeleteFunc(slices.Clone(e.Policies), func(name string) bool { return slices.Contains(names, name) })
-	return len(e.Policies) < before, nil
+	return len(e.Policies) < before
 }
 
 // EnvironmentChange is a write to an environment; nil members were not sent.

@@ -23,7 +23,7 @@ func Routes(base *resource.Base) []server.Route {
 		"list_allowlist":           server.Handle(h.listAllowlist),
 		"allow_artifact_for_env":   resource.FoundWithBody(h.ResolveEnvironment, h.allowArtifact),
 		"attach_policy_to_env":     h.changePolicies((*evidence.Environment).AttachPolicies),
-		"detach_policy_from_env":   h.changePolicies((*evidence.Environment).DetachPolicies),
+		"detach_policy_from_env":   h.changePolicies(func(e *evidence.Environment, names []string) (bool, error) { return e.DetachPolicies(names), nil }),
 	}
 	for i := range reportTypes {
 		one := &reportTypes[i]

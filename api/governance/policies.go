@@ -12,7 +12,6 @@ import (
 	"attestry/api/server"
 	"attestry/evidence"
 	"attestry/evidence/policy"
-	"attestry/evidence/yamlfile"
 	"attestry/storage"
 	"attestry/storage/governance"
 )
@@ -138,31 +137,14 @@ func policyFileRequired() error {
 
 // checkPolicy parses a file. The controls that it names must exist and not be archived.
 func (h *handlers) checkPolicy(ctx context.Context, content []byte) (*policy.Policy, error) {
-	org := server.Access(ctx)
 	parsed, err := policy.Parse(content)
-	if faults, ok := errors.AsType[*yamlfile.Error](err); ok {
-		return nil, evidence.FieldError(policyField, "%s", faults)
-	}
 	if err != nil {
-		return nil, err
+		return nil, resource.FileFault(policyField, err)
 	}
 	if err := server.RequestOf(ctx).Memory.Take(int64(parsed.PatternSize)); err != nil {
 		return nil, err
 	}
-	named := parsed.Controls()
-	known, err := h.Controls.GetMany(ctx, org.OrgID, named)
-	if err != nil {
-		return nil, err
-	}
-	for _, identifier := range named {
-		switch found, ok := known[identifier]; {
-		case !ok:
-			return nil, evidence.FieldError(policyField, "Control '%s' does not exist in organization '%s'", identifier, org.OrgName)
-		case found.Archived:
-			return nil, evidence.FieldError(policyField, "Control '%s' is archived in organization '%s'", identifier, org.OrgName)
-		}
-	}
-	return &parsed, nil
+	return &parsed, h.CheckControls(ctx, policyField, parsed.Controls())
 }
 
 func (h *handlers) getPolicy(ctx context.Context, in *PolicyPath) (*server.StatusAnswer[PolicyResponse], error) {

@@ -3,7 +3,6 @@ package pipelines
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"attestry/api/server"
 	"attestry/evidence"
 	"attestry/evidence/template"
-	"attestry/evidence/yamlfile"
 	"attestry/storage"
 )
 
@@ -68,11 +66,8 @@ type FlowList struct {
 // file, a flow that exists keeps its template.
 func (h *handlers) createFlow(ctx context.Context, _ *server.OrgPath, f *server.Form[CreateFlow]) (*server.TextAnswer, error) {
 	own, err := h.templateOf(ctx, server.Access(ctx), f.Files)
-	if wrong, ok := errors.AsType[*yamlfile.Error](err); ok {
-		return nil, evidence.FieldError(templateField, "%s", wrong)
-	}
 	if err != nil {
-		return nil, err
+		return nil, resource.FileFault(templateField, err)
 	}
 	return h.putFlow(ctx, evidence.Flow{
 		Name: f.Data.Name, Description: f.Data.Description,

@@ -23,6 +23,7 @@ import (
 	"attestry/app/recording"
 	"attestry/evidence"
 	"attestry/evidence/signing"
+	"attestry/evidence/yamlfile"
 	"attestry/links"
 	"attestry/storage"
 	"attestry/storage/environments"
@@ -283,6 +284,32 @@ type EnvironmentPath struct {
 
 // Place is the name of the environment.
 func (p EnvironmentPath) Place() string { return p.Environment }
+
+// FileFault words what is wrong with a file as a finding of a field; other errors stay.
+func FileFault(field string, err error) error {
+	if faults, ok := errors.AsType[*yamlfile.Error](err); ok {
+		return evidence.FieldError(field, "%s", faults)
+	}
+	return err
+}
+
+// CheckControls refuses a file, in a field of the request, that names controls which do not exist or are archived.
+func (b *Base) CheckControls(ctx context.Context, field string, named []string) error {
+	org := server.Access(ctx)
+	known, err := b.Controls.GetMany(ctx, org.OrgID, named)
+	if err != nil {
+		return err
+	}
+	for _, identifier := range named {
+		switch found, ok := known[identifier]; {
+		case !ok:
+			return evidence.FieldError(field, "Control '%s' does not exist in organization '%s'", identifier, org.OrgName)
+		case found.Archived:
+			return evidence.FieldError(field, "Control '%s' is archived in organization '%s'", identifier, org.OrgName)
+		}
+	}
+	return nil
+}
 
 // LoadRepoOf returns the repository that a request names, by its id if it has one.
 func (b *Base) LoadRepoOf(ctx context.Context, in *GetRepoInput) (evidence.Repo, error) {
