@@ -12,7 +12,6 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/framework"
 	"attestry/evidence/period"
-	"attestry/evidence/yamlfile"
 	"attestry/storage"
 	"attestry/storage/governance"
 )
@@ -35,7 +34,7 @@ func showFramework(of *governance.Framework) Framework {
 func (h *handlers) listFrameworks(ctx context.Context, _ *server.OrgPath) (*server.Answer[[]Framework], error) {
 	found, err := h.Frameworks.List(ctx, server.Access(ctx).OrgID)
 	shown := resource.Map(found, showFramework)
-	for name := range framework.Shipped() {
+	for name := range framework.Shipped {
 		if !slices.ContainsFunc(shown, func(one Framework) bool { return one.Name == name }) {
 			shown = append(shown, Framework{Name: name})
 		}
@@ -68,7 +67,7 @@ func (h *handlers) loadFramework(ctx context.Context, name string, version int) 
 		return found, resource.NotFound(err, "Version %d of framework '%s' does not exist for organization '%s'", version, name, org.OrgName)
 	}
 	found, err = h.Frameworks.Latest(ctx, org.OrgID, name)
-	if example := framework.Shipped()[name]; errors.Is(err, storage.ErrNotFound) && example != nil {
+	if example := framework.Shipped[name]; errors.Is(err, storage.ErrNotFound) && example != nil {
 		return governance.Framework{Name: name, Content: example}, nil
 	}
 	return found, resource.NotFound(err, "Framework named '%s' does not exist for organization '%s'", name, org.OrgName)
@@ -80,24 +79,15 @@ type FrameworkPutInput struct {
 	Comment string `json:"comment,omitempty" maxLength:"1000" format:"plain-text" doc:"What this version changes."`
 }
 
-// putFramework stores the next version of a framework. The controls that it names must exist.
+// putFramework stores the next version of a framework. The controls that it names must exist, and not be archived.
 func (h *handlers) putFramework(ctx context.Context, in *FrameworkPath, body *FrameworkPutInput) (*server.Answer[Framework], error) {
 	org := server.Access(ctx)
 	parsed, err := framework.Parse([]byte(body.Content))
-	if faults, ok := errors.AsType[*yamlfile.Error](err); ok {
-		return nil, evidence.FieldError("content", "%s", faults)
-	}
 	if err != nil {
-		return nil, err
+		return nil, resource.FileFault("content", err)
 	}
-	known, err := h.Controls.GetMany(ctx, org.OrgID, parsed.Controls())
-	if err != nil {
+	if err := h.CheckControls(ctx, "content", parsed.Controls()); err != nil {
 		return nil, err
-	}
-	for _, identifier := range parsed.Controls() {
-		if _, ok := known[identifier]; !ok {
-			return nil, evidence.FieldError("content", "Control '%s' does not exist in organization '%s'", identifier, org.OrgName)
-		}
 	}
 	stored, err := h.Frameworks.Put(ctx, governance.Framework{
 		Org: org.OrgID, Name: in.Name, Content: []byte(body.Content), Comment: body.Comment,
@@ -123,13 +113,16 @@ func (h *handlers) assess(ctx context.Context, in *assessInput, p period.Period)
 	if err != nil {
 		return nil, err
 	}
-	parsed, err := framework.Parse(found.Content)
+	parsed, err := found.Parse()
 	if err != nil {
-		return nil, storage.Damaged("The framework '"+found.Name+"' is damaged", err)
+		return nil, err
+	}
+	assessed, err := h.population.Assess(ctx, &p, evidence.Seconds(h.Clock()), parsed)
+	if err != nil {
+		return nil, err
 	}
 	found.Content = nil
-	assessed, err := h.population.Assess(ctx, &p, &parsed, evidence.Seconds(h.Clock()))
-	return server.Answered(AssessmentResponse{Framework: showFramework(&found), Assessment: assessed}), err
+	return server.Answered(AssessmentResponse{Framework: showFramework(&found), Assessment: assessed[0]}), nil
 }
 
 func (h *handlers) downloadAssessment(ctx context.Context, in *assessInput, p period.Period) (*server.StreamOutput, error) {

@@ -132,8 +132,21 @@ func TestAssessmentLooksAtWhatWasAttestedBeforeItRan(t *testing.T) {
 	}
 	none := func() {}
 	run("good", func() { junit("good", 0); decide("good", true) }, none)
+	// Where no policy is attached, nothing is refused that the list could permit.
+	s.want(http.StatusCreated, http.MethodPut, s.allowlistsPath()+"/prod", fmt.Appendf(nil, `{"artifact_fingerprint":%q,"artifact_name":"late","description":"permitted"}`, digestOf("late")))
 	run("late", none, func() { junit("late", 0); decide("late", true) })
 	run("failing", func() { junit("failing", 2); decide("failing", false) }, none)
+	run("again", func() { junit("again", 0); decide("again", true) }, func() { junit("again", 0) })
+	run("paper", func() {
+		junit("paper", 1)
+		decide("paper", true)
+		s.clock.advance(time.Second)
+		s.want(http.StatusOK, http.MethodPost, "/attestations/"+s.org+"/build/trail/paper/override",
+			[]byte(`{"attestation_name":"unit","original_attestation_type":"junit","new_compliance_status":true,"reason":"flaky"}`))
+	}, none)
+	run("ofthename", func() {
+		s.postAttestation(http.StatusCreated, "ofthename", "generic", `{"attestation_name":"unit","is_compliant":true}`)
+	}, none)
 	s.clock.advance(time.Second)
 	to := s.clock.read()
 	s.clock.advance(time.Second)
@@ -142,13 +155,17 @@ func TestAssessmentLooksAtWhatWasAttestedBeforeItRan(t *testing.T) {
 	s.putFramework(http.StatusOK, "ours", ownFramework)
 	found := s.assess("ours")
 	if want := `decided not_met
-  control GO: not_met 3=1+0+2
+  control GO: not_met 6=3+0+3
     late false not attested before it ran
     failing false go is not compliant
+    ofthename false not attested before it ran
 tested not_met
-  attestation junit unit: not_met 3=1+0+2
+  attestation junit unit: not_met 6=1+1+4
     late false not attested before it ran
     failing false unit is not compliant: 2 of 3 tests failed: s
+    again false not attested before it ran
+    paper true unit: overridden by administrator: flaky
+    ofthename false not attested before it ran
 kept met
   log: met 1=1+0+0
 elsewhere not_measured
@@ -157,8 +174,8 @@ elsewhere not_measured
 	}
 	sheet := s.want(http.StatusOK, http.MethodGet, s.auditsPath()+"/q3/requirements/csv?framework=ours", nil)
 	lines, err := csv.NewReader(strings.NewReader(string(sheet.body))).ReadAll()
-	if err != nil || len(lines) != 7 || strings.Join(lines[4][:10], "|") != "tested|Tests pass.|not_met|tests|attestation junit unit|not_met|3|1|0|2" ||
-		strings.Count(lines[4][10], " ") != 1 || lines[6][2] != "not_measured" {
+	if err != nil || len(lines) != 7 || strings.Join(lines[4][:10], "|") != "tested|Tests pass.|not_met|tests|attestation junit unit|not_met|6|1|1|4" ||
+		strings.Count(lines[4][10], " ") != 4 || strings.Join(lines[6][2:10], "|") != "not_measured|||not_measured|0|0|0|0" {
 		t.Errorf("as CSV it is %v, %v", lines, err)
 	}
 }
@@ -192,8 +209,11 @@ func TestFrameworksAreKeptInVersions(t *testing.T) {
 	}
 	s.wantError(http.StatusNotFound, "Version 3 of framework 'soc2' does not exist for organization '"+s.org+"'", http.MethodGet, s.frameworksPath()+"/soc2?version=3", "")
 	s.wantError(http.StatusNotFound, "Framework named 'none' does not exist for organization '"+s.org+"'", http.MethodGet, s.frameworksPath()+"/none", "")
+	s.createControl("OLD")
+	s.want(http.StatusOK, http.MethodPost, "/controls/"+s.org+"/OLD/archive", nil)
 	for name, c := range map[string]struct{ content, says string }{
 		"no YAML":            {"title: [", "content"},
+		"an archived control": {strings.Replace(ownFramework, "control: GO", "control: OLD", 1), "Control 'OLD' is archived in organization '" + s.org + "'"},
 		"an unknown control": {ownFramework, "Control 'GO' does not exist in organization '" + s.org + "'"},
 		"an unknown finding": {strings.Replace(own, "broke_glass", "broken", 1), "line 7"},
 	} {

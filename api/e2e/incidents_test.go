@@ -28,7 +28,10 @@ func TestIncidentsMakeDeploymentsFailedChanges(t *testing.T) {
 	incident(http.StatusCreated, "alone", "INC-3", fmt.Sprintf(`"started_at":%q,"resolved_at":%q`, at(0), at(3)))
 	incident(http.StatusCreated, "waved", "INC-4", fmt.Sprintf(`"started_at":%q,"resolved_at":null,"environment":"canary"`, at(0)))
 	incident(http.StatusCreated, "late", "INC-5", `"started_at":"2020-01-01T00:00:00Z","resolved_at":"2020-01-02T00:00:00Z"`)
-	incident(http.StatusBadRequest, "late", "INC-6", `"started_at":"soon"`)
+	for _, wrong := range []string{`"started_at":"soon"`, `"started_at":"2026-13-01T00:00:00Z"`, `"started_at":"2026-12-01T24:00:00Z"`, `"resolved_at":"2026-12-01T00:00:00Z"`, `"started_at":"2026-12-01T00:00:00Z","resolved_at":5`} {
+		incident(http.StatusBadRequest, "late", "INC-6", wrong)
+	}
+	s.postAttestation(http.StatusCreated, "emergency", "custom", fmt.Sprintf(`{"attestation_name":"INC-7","type_name":"incident","attestation_data":{"started_at":%q,"resolved_at":%[1]q}}`, at(0)))
 	found := func() string {
 		rows, _ := s.population("?finding=incident")
 		text := ""
@@ -41,19 +44,19 @@ func TestIncidentsMakeDeploymentsFailedChanges(t *testing.T) {
 		}
 		return text
 	}
-	if got, want := found(), "alone in prod: 2, 10800 s\nmachine in canary: 1\n"; got != want {
+	if got, want := found(), "alone in prod: 2, 10800 s\nemergency in prod: 1, 0 s\nmachine in canary: 1\n"; got != want {
 		t.Errorf("the incidents are\n%swant\n%s", got, want)
 	}
-	// The rollback replaced waved, so three changes failed of eight releases.
-	if totals := s.totals(); totals.By["incident"] != 2 || totals.Failed != 3 || totals.Rate != 0.375 || totals.Restore.Known != 1 || totals.Restore.Median != 10800 {
+	// The rollback replaced waved, so four changes failed of eight releases.
+	if totals := s.totals(); totals.By["incident"] != 3 || totals.Failed != 4 || totals.Rate != 0.5 || totals.Restore.Known != 2 || totals.Restore.P90 != 10800 {
 		t.Errorf("the totals are %+v", totals)
 	}
 	s.clock.advance(time.Second)
 	incident(http.StatusCreated, "machine", "INC-1", fmt.Sprintf(`"started_at":%q,"resolved_at":%q,"environment":"canary"`, at(0), at(1)))
-	if got, want := found(), "alone in prod: 2, 10800 s\nmachine in canary: 1, 3600 s\n"; got != want {
+	if got, want := found(), "alone in prod: 2, 10800 s\nemergency in prod: 1, 0 s\nmachine in canary: 1, 3600 s\n"; got != want {
 		t.Errorf("once all are resolved, the incidents are\n%swant\n%s", got, want)
 	}
-	if totals := s.totals(); totals.Restore.Known != 2 || totals.Restore.Median != 3600 || totals.Restore.P90 != 10800 {
+	if totals := s.totals(); totals.Restore.Known != 3 || totals.Restore.Median != 3600 || totals.Restore.P90 != 10800 {
 		t.Errorf("once all are resolved, the totals are %+v", totals)
 	}
 }

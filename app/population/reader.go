@@ -8,6 +8,7 @@ import (
 
 	"attestry/app"
 	"attestry/app/states"
+	"attestry/evidence"
 	"attestry/evidence/admission"
 	"attestry/evidence/attestation"
 	"attestry/evidence/period"
@@ -198,20 +199,32 @@ func (r *Reader) addApprovals(ctx context.Context, org string, deployments []sna
 
 // addTold adds who approved and what went wrong, by the attestations that tell of rows.
 func (r *Reader) addTold(ctx context.Context, told map[string][]int, rows []Row) error {
-	found := r.store.Attestations.OfIDs(slices.Sorted(maps.Keys(told)))
+	return r.eachAttestation(ctx, slices.Sorted(maps.Keys(told)), func(one *evidence.Attestation) {
+		// Each is decoded once, as a trail may be deployed many times.
+		if one.Type == period.IncidentType {
+			incident := period.IncidentOf(one)
+			for _, i := range told[one.ID] {
+				rows[i].incidents = append(rows[i].incidents, incident)
+			}
+			return
+		}
+		approvers := attestation.Approvers(one)
+		for _, i := range told[one.ID] {
+			rows[i].Approvers = append(rows[i].Approvers, approvers...)
+		}
+	})
+}
+
+// eachAttestation calls yield for the attestations of some ids.
+func (r *Reader) eachAttestation(ctx context.Context, ids []string, yield func(*evidence.Attestation)) error {
+	found := r.store.Attestations.OfIDs(ids)
 	for found.More() {
 		some, err := found.Next(ctx, toldBytes)
 		if err != nil {
 			return err
 		}
-		for j := range some {
-			for _, i := range told[some[j].ID] {
-				if some[j].Type == period.IncidentType {
-					rows[i].incidents = append(rows[i].incidents, period.IncidentOf(&some[j]))
-				} else {
-					rows[i].Approvers = append(rows[i].Approvers, attestation.Approvers(&some[j])...)
-				}
-			}
+		for i := range some {
+			yield(&some[i])
 		}
 	}
 	return nil

@@ -65,33 +65,49 @@ type Unmet struct {
 	Why         string  `json:"why"`
 }
 
-// Assess says how far a period meets a framework. It reads the whole period.
-func (r *Reader) Assess(ctx context.Context, p *period.Period, asked *framework.Framework, now float64) (Assessment, error) {
-	assessment := Assessment{Title: asked.Title, Requirements: []AssessedRequirement{}}
+// Assess says how far a period meets frameworks, in their order. It reads the whole period, once for all of them.
+func (r *Reader) Assess(ctx context.Context, p *period.Period, now float64, asked ...framework.Framework) ([]Assessment, error) {
+	assessments := make([]Assessment, len(asked))
 	var ofRows []*Measure
-	for i := range asked.Requirements {
-		one := &asked.Requirements[i]
-		requirement := AssessedRequirement{ID: one.ID, Title: one.Title, State: NotMeasured, Measures: make([]Measure, len(one.Measures))}
-		for j := range one.Measures {
-			measure := &requirement.Measures[j]
-			*measure = Measure{Title: one.Measures[j].Title, By: one.Measures[j].String(), Listed: []Unmet{}, asks: &one.Measures[j]}
-			if !measure.asks.Log {
-				ofRows = append(ofRows, measure)
-			} else if err := r.measureLog(ctx, p, measure, now); err != nil {
-				return assessment, err
+	decided := false
+	for i := range asked {
+		assessments[i] = newAssessment(&asked[i])
+		decided = decided || len(asked[i].Controls()) > 0
+		for _, requirement := range assessments[i].Requirements {
+			for j := range requirement.Measures {
+				if measure := &requirement.Measures[j]; !measure.asks.Log {
+					ofRows = append(ofRows, measure)
+				} else if err := r.measureLog(ctx, p, measure, now); err != nil {
+					return nil, err
+				}
 			}
 		}
-		assessment.Requirements = append(assessment.Requirements, requirement)
 	}
 	err := each(ctx, r, func(row *Row) { addRow(ofRows, row) }, func(after string) ([]Row, string, error) {
 		rows, next, err := r.Walk(ctx, p, after)
-		if err == nil && len(asked.Controls()) > 0 {
+		if err == nil && decided {
 			err = r.addControls(ctx, rows)
 		}
 		return rows, next, err
 	})
-	assessment.conclude()
-	return assessment, err
+	for i := range assessments {
+		assessments[i].conclude()
+	}
+	return assessments, err
+}
+
+// newAssessment is that of a framework with nothing measured.
+func newAssessment(asked *framework.Framework) Assessment {
+	assessment := Assessment{Title: asked.Title, Requirements: []AssessedRequirement{}}
+	for i := range asked.Requirements {
+		one := &asked.Requirements[i]
+		requirement := AssessedRequirement{ID: one.ID, Title: one.Title, State: NotMeasured, Measures: make([]Measure, len(one.Measures))}
+		for j := range one.Measures {
+			requirement.Measures[j] = Measure{Title: one.Measures[j].Title, By: one.Measures[j].String(), Listed: []Unmet{}, asks: &one.Measures[j]}
+		}
+		assessment.Requirements = append(assessment.Requirements, requirement)
+	}
+	return assessment
 }
 
 // measureLog measures whether the log covers a period that has ended.
@@ -117,20 +133,11 @@ func (r *Reader) addControls(ctx context.Context, rows []Row) error {
 			}
 		}
 	}
-	found := r.store.Attestations.OfIDs(slices.Sorted(maps.Keys(controls)))
-	for found.More() {
-		some, err := found.Next(ctx, toldBytes)
-		if err != nil {
-			return err
-		}
-		for i := range some {
-			controls[some[i].ID] = some[i].Control
-		}
-	}
+	err := r.eachAttestation(ctx, slices.Sorted(maps.Keys(controls)), func(one *evidence.Attestation) { controls[one.ID] = one.Control })
 	for i := range rows {
 		rows[i].controls = controls
 	}
-	return nil
+	return err
 }
 
 func addRow(measures []*Measure, row *Row) {
@@ -226,7 +233,11 @@ var RequirementColumns = []string{
 func (a *Assessment) Lines() (lines [][]string) {
 	for _, one := range a.Requirements {
 		of := []string{one.ID, one.Title, string(one.State)}
-		for _, measure := range one.Measures {
+		measures := one.Measures
+		if len(measures) == 0 {
+			measures = []Measure{{State: NotMeasured}}
+		}
+		for _, measure := range measures {
 			var listed []string
 			for _, unmet := range measure.Listed {
 				listed = append(listed, unmet.ID)
@@ -236,9 +247,6 @@ func (a *Assessment) Lines() (lines [][]string) {
 				line = append(line, strconv.Itoa(number))
 			}
 			lines = append(lines, append(line, strings.Join(listed, " ")))
-		}
-		if len(one.Measures) == 0 {
-			lines = append(lines, append(of, make([]string, len(RequirementColumns)-len(of))...))
 		}
 	}
 	return lines

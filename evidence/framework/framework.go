@@ -192,14 +192,16 @@ func textOf(value yamlfile.Value) string {
 }
 
 //go:embed shipped
-var shipped embed.FS
+var files embed.FS
 
 // Shipped are the frameworks that come with the service, by name: examples to copy and change.
-func Shipped() map[string][]byte {
+var Shipped = readShipped()
+
+func readShipped() map[string][]byte {
 	all := map[string][]byte{}
-	entries, _ := shipped.ReadDir("shipped") // it is part of the program, as the files are
+	entries, _ := files.ReadDir("shipped") // it is part of the program, as the files are
 	for _, entry := range entries {
-		all[strings.TrimSuffix(entry.Name(), ".yml")], _ = shipped.ReadFile(path.Join("shipped", entry.Name()))
+		all[strings.TrimSuffix(entry.Name(), ".yml")], _ = files.ReadFile(path.Join("shipped", entry.Name()))
 	}
 	return all
 }

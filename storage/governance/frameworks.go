@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"attestry/evidence"
+	"attestry/evidence/framework"
 	"attestry/storage"
 )
 
@@ -25,6 +26,15 @@ type Framework struct {
 }
 
 func (f *Framework) id() string { return frameworkID(f.Org, f.Name, f.Version) }
+
+// Parse reads the content. What cannot be read any more is Damaged.
+func (f *Framework) Parse() (framework.Framework, error) {
+	parsed, err := framework.Parse(f.Content)
+	if err != nil {
+		err = storage.Damaged("The framework '"+f.Name+"' is damaged", err)
+	}
+	return parsed, err
+}
 
 func frameworkID(org, name string, version int) string {
 	return org + "/" + name + "/" + strconv.Itoa(version)

@@ -14,9 +14,9 @@ import (
 	"attestry/evidence/csvtable"
 	"attestry/evidence/framework"
 	"attestry/evidence/period"
-	"attestry/storage"
 	"attestry/storage/governance"
 	"attestry/storage/spool"
+	"attestry/tasks"
 )
 
 // bundle is all that an auditor asks for of a period, on its way into an archive.
@@ -177,20 +177,28 @@ func (b *bundle) writePopulation(ctx context.Context, out *archive) error {
 
 // writeFrameworks writes the frameworks of the organization, and how far the period meets each.
 func (b *bundle) writeFrameworks(ctx context.Context, out *archive) error {
+	var files []member
+	var asked []framework.Framework
 	for _, latest := range b.frameworks {
-		file, err := b.store.Frameworks.Version(ctx, b.period.Org, latest.Name, latest.Version)
+		stored, err := b.store.Frameworks.Version(ctx, b.period.Org, latest.Name, latest.Version)
 		if err != nil {
 			return err
 		}
-		parsed, err := framework.Parse(file.Content)
-		if err != nil {
-			return storage.Damaged("The framework '"+file.Name+"' is damaged", err)
-		}
-		assessed, err := b.reader.Assess(ctx, &b.period, &parsed, b.period.To)
+		parsed, err := stored.Parse()
 		if err != nil {
 			return err
 		}
-		table, err := csvtable.NewReader(population.RequirementColumns, func(string) ([][]string, string, error) { return assessed.Lines(), "", nil })
+		asked, files = append(asked, parsed), append(files, member{audit.FrameworksPath + stored.Name + ".yml", b.period.To, stored.Content})
+	}
+	if len(asked) == 0 {
+		return nil
+	}
+	assessed, err := b.reader.Assess(ctx, &b.period, b.period.To, asked...)
+	if err != nil {
+		return err
+	}
+	for i, latest := range b.frameworks {
+		table, err := csvtable.NewReader(population.RequirementColumns, func(string) ([][]string, string, error) { return assessed[i].Lines(), "", nil })
 		if err != nil {
 			return err
 		}
@@ -198,23 +206,13 @@ func (b *bundle) writeFrameworks(ctx context.Context, out *archive) error {
 		if err != nil {
 			return err
 		}
-		path := audit.RequirementsPath + file.Name
-		if err := writeJSON(out, path+".json", b.period.To, assessed); err != nil {
+		path := audit.RequirementsPath + latest.Name
+		if err := writeJSON(out, path+".json", b.period.To, assessed[i]); err != nil {
 			return err
 		}
-		if err := out.addAll([]member{{path + ".csv", b.period.To, lines}, {audit.FrameworksPath + file.Name + ".yml", b.period.To, file.Content}}); err != nil {
-			return err
-		}
+		files = append(files, member{path + ".csv", b.period.To, lines})
 	}
-	return nil
-}
-
-// nobody waits for the packages of a bundle but the worker that asks for them.
-type nobody struct{}
-
-// Register wakes nobody.
-func (nobody) Register(string) (wake <-chan struct{}, leave func(), ok bool) {
-	return nil, func() {}, false
+	return out.addAll(files)
 }
 
 // writePackage has the package of a trail assembled unless it is ready, and writes it.
@@ -223,7 +221,7 @@ func (b *bundle) writePackage(ctx context.Context, out *archive, path, key strin
 	subject := audit.Assembly{
 		ID: audit.AssemblyID(audit.OfTrail, b.assembly.Org, key), Org: b.assembly.Org, OrgName: b.assembly.OrgName, Kind: audit.OfTrail, Flow: flow, Trail: trail,
 	}
-	requests := NewRequests(b.store, nobody{}, b.Clock)
+	requests := NewRequests(b.store, new(tasks.Waiters), b.Clock) // which do not listen: nobody waits but this worker
 	answer, err := requests.Ask(ctx, subject, 0)
 	if err == nil && answer.Progress != audit.Complete {
 		if err = b.Assemble(ctx, subject.ID); err == nil {

@@ -1,0 +1,23 @@
+package audits
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"attestry/evidence/framework"
+	"attestry/evidence/snapshot"
+)
+
+// TestFrameworksMayNameAllFindingsButRestarts keeps the two lists of findings, of which pages and files take one, together.
+func TestFrameworksMayNameAllFindingsButRestarts(t *testing.T) {
+	field, _ := reflect.TypeFor[FindingQuery]().FieldByName("Finding")
+	listed := strings.Split(field.Tag.Get("enum"), ",")
+	want := append([]string{string(snapshot.Restart)}, framework.Findings...)
+	slices.Sort(listed)
+	slices.Sort(want)
+	if !slices.Equal(listed, want) {
+		t.Errorf("populations are selected by %v, frameworks and restarts are %v", listed, want)
+	}
+}
