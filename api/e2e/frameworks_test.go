@@ -212,10 +212,10 @@ func TestFrameworksAreKeptInVersions(t *testing.T) {
 	s.createControl("OLD")
 	s.want(http.StatusOK, http.MethodPost, "/controls/"+s.org+"/OLD/archive", nil)
 	for name, c := range map[string]struct{ content, says string }{
-		"no YAML":            {"title: [", "content"},
+		"no YAML":             {"title: [", "content"},
 		"an archived control": {strings.Replace(ownFramework, "control: GO", "control: OLD", 1), "Control 'OLD' is archived in organization '" + s.org + "'"},
-		"an unknown control": {ownFramework, "Control 'GO' does not exist in organization '" + s.org + "'"},
-		"an unknown finding": {strings.Replace(own, "broke_glass", "broken", 1), "line 7"},
+		"an unknown control":  {ownFramework, "Control 'GO' does not exist in organization '" + s.org + "'"},
+		"an unknown finding":  {strings.Replace(own, "broke_glass", "broken", 1), "line 7"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := s.in(t).putFramework(http.StatusBadRequest, "wrong", c.content); !strings.Contains(string(got.body), c.says) {

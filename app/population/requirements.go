@@ -68,20 +68,23 @@ type Unmet struct {
 // Assess says how far a period meets frameworks, in their order. It reads the whole period, once for all of them.
 func (r *Reader) Assess(ctx context.Context, p *period.Period, now float64, asked ...framework.Framework) ([]Assessment, error) {
 	assessments := make([]Assessment, len(asked))
-	var ofRows []*Measure
+	var ofRows, ofLog []*Measure
 	decided := false
 	for i := range asked {
 		assessments[i] = newAssessment(&asked[i])
 		decided = decided || len(asked[i].Controls()) > 0
 		for _, requirement := range assessments[i].Requirements {
 			for j := range requirement.Measures {
-				if measure := &requirement.Measures[j]; !measure.asks.Log {
+				if measure := &requirement.Measures[j]; measure.asks.Log {
+					ofLog = append(ofLog, measure)
+				} else {
 					ofRows = append(ofRows, measure)
-				} else if err := r.measureLog(ctx, p, measure, now); err != nil {
-					return nil, err
 				}
 			}
 		}
+	}
+	if err := r.measureLog(ctx, p, ofLog, now); err != nil {
+		return nil, err
 	}
 	err := each(ctx, r, func(row *Row) { addRow(ofRows, row) }, func(after string) ([]Row, string, error) {
 		rows, next, err := r.Walk(ctx, p, after)
@@ -110,15 +113,17 @@ func newAssessment(asked *framework.Framework) Assessment {
 	return assessment
 }
 
-// measureLog measures whether the log covers a period that has ended.
-func (r *Reader) measureLog(ctx context.Context, p *period.Period, measure *Measure, now float64) error {
-	if p.Open(now) {
+// measureLog measures once for all measures whether the log covers a period that has ended.
+func (r *Reader) measureLog(ctx context.Context, p *period.Period, measures []*Measure, now float64) error {
+	if p.Open(now) || len(measures) == 0 {
 		return nil
 	}
 	_, end, err := r.Checkpoints(ctx, p, now)
-	measure.Measured, measure.Failed = 1, 1
-	if end.Note != "" {
-		measure.Met, measure.Failed = 1, 0
+	for _, measure := range measures {
+		measure.Measured, measure.Failed = 1, 1
+		if end.Note != "" {
+			measure.Met, measure.Failed = 1, 0
+		}
 	}
 	return err
 }
