@@ -127,14 +127,21 @@ func TestFourEyesComeToTheVerdictsOfThePublicPractice(t *testing.T) {
 }
 
 // pullRequests attests pull requests in a trail.
-func (s *service) pullRequests(trail string, pulls ...pull) {
+func (s *service) pullRequests(trail string, pulls ...pull) { s.pullRequestsOf(trail, "", pulls...) }
+
+// pullRequestsOf attests pull requests in a trail for what an artifact's name stands for, "" for the trail.
+func (s *service) pullRequestsOf(trail, artifact string, pulls ...pull) {
 	s.t.Helper()
+	target := ""
+	if artifact != "" {
+		target = fmt.Sprintf(`"target_artifacts":[%q],`, artifact)
+	}
 	var all []string
 	for _, one := range pulls {
 		all = append(all, one.json())
 	}
 	s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/build/trail/"+trail+"/pull_request",
-		`{"attestation_name":"pr","git_provider":"github","pull_requests":[`+strings.Join(all, ",")+`]}`)
+		`{`+target+`"attestation_name":"pr","git_provider":"github","pull_requests":[`+strings.Join(all, ",")+`]}`)
 }
 
 // fourEyes asks whether the policy lets an artifact pass, and why.
@@ -188,6 +195,47 @@ func TestFourEyesAskForMoreWhereThePolicyDoes(t *testing.T) {
 				t.Errorf("it says %s", got.body)
 			}
 		})
+	}
+}
+
+func TestFourEyesAreAskedForByTemplates(t *testing.T) {
+	t.Parallel()
+	s := shareOnAnyEngine(t)
+	s.createFlow("build", yamlFile("version: 1\ntrail:\n  artifacts:\n    - {name: app, attestations: [{name: pr, type: pull_request, independent_approval: true}]}\n"))
+	begin := func(status int, author string) {
+		t.Helper()
+		s.wantForm(status, http.MethodPut, "/trails/"+s.org+"/build", fmt.Sprintf(
+			`{"name":"t","git_commit_info":{"sha1":%q,"message":"m","author":%q,"branch":"main","timestamp":5}}`, trailCommit, author))
+	}
+	stands := func(status, lack string) {
+		t.Helper()
+		trail := s.read("/trails/" + s.org + "/build/t")
+		found := lookup(t, trail, "compliance_status", "artifacts_statuses", "app", "attestations_statuses").([]any)
+		if got := lookup(t, trail, "compliance_status", "status"); got != status || column(t, found, "approval_lack") != lack {
+			t.Errorf("the trail is %v, %v; want %s, %s", got, found, status, lack)
+		}
+	}
+	begin(http.StatusCreated, "Ada <ada@example.com>")
+	s.reportArtifact("build", "t", "app", cliFingerprint, trailCommit)
+	stands("INCOMPLETE", "<nil>")
+	// A machine account needs no pull request. Another commit of the trail has the artifact evaluated anew.
+	begin(http.StatusOK, "svc_deploy")
+	stands("COMPLIANT", "")
+	begin(http.StatusOK, "Ada <ada@example.com>")
+	stands("INCOMPLETE", "<nil>")
+	s.pullRequestsOf("t", "app", pull{author: "ada", commits: []string{"ada 10"}})
+	stands("NON-COMPLIANT", "ada has no approval of somebody else after the last commit")
+	if why := strings.Join(textsIn(s.read("/asserts/"+s.org+"/fingerprint/"+cliFingerprint+"/explanation?flow=build")), "\n"); !strings.Contains(why, "ada has no approval of somebody else") {
+		t.Errorf("the explanation is %s", why)
+	}
+	got := s.get(http.MethodGet, "/trails/"+s.org+"/build/t/audit_package")
+	if result := verifyCompressed(t, got.body); len(result.Findings) > 0 {
+		t.Errorf("the package does not hold: %v", result.Findings)
+	}
+	s.pullRequestsOf("t", "app", pull{author: "ada", commits: []string{"ada 10"}, approvals: []string{"grace APPROVED 20"}})
+	stands("COMPLIANT", "<nil>")
+	if compliant := lookup(t, s.read("/trails/"+s.org+"/build/t"), "template", "trail", "artifacts", 0, "attestations", 0, "independent_approval", "approvers"); compliant != 1.0 {
+		t.Errorf("the template asks for %v", compliant)
 	}
 }
 

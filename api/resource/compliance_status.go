@@ -14,6 +14,7 @@ type AttestationComplianceStatus struct {
 	Status                  string  `json:"status" enum:"MISSING,COMPLETE"`
 	IsCompliant             *bool   `json:"is_compliant" nullable:"true"`
 	Unexpected              bool    `json:"unexpected"`
+	ApprovalLack            string  `json:"approval_lack,omitempty" doc:"Which approvals the template asks for and the pull request lacks."`
 }
 
 // ArtifactComplianceStatus is an artifact that is required, or there.
@@ -49,7 +50,7 @@ func ShowAttestationStatuses(statuses []compliance.AttestationStatus) []Attestat
 		}
 		if entry := status.Entry; entry != nil {
 			shown.Status, shown.AttestationID, shown.IsCompliant = "COMPLETE", &entry.ID, &entry.Compliant
-			shown.OverriddenAttestationID = NilIfEmpty(entry.Overridden)
+			shown.ApprovalLack, shown.OverriddenAttestationID = status.Lack, NilIfEmpty(entry.Overridden)
 		}
 		return shown
 	})

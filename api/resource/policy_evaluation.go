@@ -192,8 +192,8 @@ func showAttestationRule(rule *policy.AttestationRule, name string) map[string]a
 	if rule.ForControl != "" {
 		shown["for_control"] = rule.ForControl
 	}
-	if one := rule.Independent; one != nil {
-		shown["independent_approval"] = map[string]any{"approvers": one.Approvers, "machine_accounts": one.MachineAccounts}
+	if rule.Independent != nil {
+		shown["independent_approval"] = rule.Independent
 	}
 	return shown
 }

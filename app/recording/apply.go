@@ -90,7 +90,7 @@ func (u *trailUpdate) updateSlot(slot *slotUpdate, change func(*evidence.Slot)) 
 		slot.Value.Version++
 		slot.changed = true
 	}
-	u.trail.Value.Summarize(slot.Value.Name, compliance.Summarize(u.template.ID, &u.template.Template, &slot.Value))
+	u.trail.Value.Summarize(slot.Value.Name, compliance.Summarize(u.template.ID, &u.template.Template, u.trail.Value.Author(), &slot.Value))
 }
 
 // keepLatest replaces the decision if the other one is later.

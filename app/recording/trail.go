@@ -12,10 +12,10 @@ import (
 	"attestry/storage"
 )
 
-// errTemplateChanged ends an update that was prepared under another template.
-var errTemplateChanged = errors.New("the trail's template has changed")
+// errReevaluate ends an update that was prepared under another template or for another author.
+var errReevaluate = errors.New("the trail's template or commit has changed")
 
-// patchAttempts bounds how often a change is prepared again because the trail got another template meanwhile.
+// patchAttempts bounds how often a change is prepared again because the trail got another template or commit meanwhile.
 const patchAttempts = 5
 
 // Begin begins a trail of the flow of that id, or changes the existing one. It reports whether it was begun.
@@ -32,7 +32,7 @@ func (r *Recorder) Begin(ctx context.Context, scope Scope, flow string, change e
 			return false, err
 		default:
 			err = r.patch(ctx, scope, seen, change, repo)
-			if !errors.Is(err, errTemplateChanged) {
+			if !errors.Is(err, errReevaluate) {
 				return false, err
 			}
 		}
@@ -40,38 +40,46 @@ func (r *Recorder) Begin(ctx context.Context, scope Scope, flow string, change e
 	return false, errBusy
 }
 
-// patch changes a trail. Under another template, all slots are evaluated anew.
+// patch changes a trail. Under another template, or for another author where approvals are required, all slots are
+// evaluated anew.
 func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versioned[evidence.Trail], change evidence.TrailChange, repo *evidence.Repo) error {
 	wanted := cmp.Or(change.Template, seen.Value.Template)
 	stored, err := r.Templates.Get(ctx, scope.Org, wanted)
 	if err != nil {
 		return err
 	}
+	author := seen.Value.Author()
+	if change.Commit != nil {
+		author = evidence.Text(change.Commit.Author)
+	}
+	anew := wanted != seen.Value.Template || author != seen.Value.Author() && stored.Template.AsksForApprovals()
 	summaries := map[string]evidence.SlotSummary{}
-	if wanted != seen.Value.Template {
+	if anew {
 		slots, err := r.Slots.OfTrail(ctx, seen.Value.Key(), seen.Value.SlotNames())
 		if err != nil {
 			return err
 		}
 		for name, slot := range slots {
-			summaries[name] = compliance.Summarize(wanted, &stored.Template, &slot)
+			summaries[name] = compliance.Summarize(wanted, &stored.Template, author, &slot)
 		}
 	}
 	event, now := evidence.NewID(), scope.At
-	newTemplate := false
 	trail, err := r.Trails.Collection.UpdateFrom(ctx, seen, func(t *evidence.Trail) error {
+		if t.Author() != seen.Value.Author() {
+			return errReevaluate
+		}
 		changed := t.Apply(change)
 		if len(changed) == 0 {
 			return nil
 		}
 		if t.Template != wanted {
-			return errTemplateChanged
+			return errReevaluate
 		}
-		if newTemplate = slices.Contains(changed, "template"); newTemplate {
+		if anew {
 			for name, known := range t.Slots {
 				fresh, ok := summaries[name]
 				if !ok || fresh.Version < known.Version {
-					return errTemplateChanged
+					return errReevaluate
 				}
 				t.Slots[name] = fresh
 			}
@@ -86,7 +94,7 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 	if err != nil {
 		return err
 	}
-	if newTemplate || hasUnannounced(&trail, event) {
+	if anew || hasUnannounced(&trail, event) {
 		if err := r.announceTrail(ctx, &trail); err != nil {
 			return err
 		}

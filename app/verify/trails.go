@@ -111,7 +111,7 @@ func (s *summary) of(slot *evidence.Slot) bool {
 	if known.Template != s.trail.Template {
 		return known.Version == slot.Version
 	}
-	return known == compliance.Summarize(s.trail.Template, s.template, slot)
+	return known == compliance.Summarize(s.trail.Template, s.template, s.trail.Author(), slot)
 }
 
 // checkSlots compares slots with the facts that they name.

@@ -67,7 +67,7 @@ func (t *Trail) Evaluate() *Evaluation {
 	trail := t.trail
 	trail.Slots = nil
 	for name, slot := range slots {
-		trail.Summarize(name, compliance.Summarize(trail.Template, &t.template, &slot))
+		trail.Summarize(name, compliance.Summarize(trail.Template, &t.template, trail.Author(), &slot))
 	}
 	return &Evaluation{Report: compliance.Describe(&t.template, &trail, slots), trail: t, slots: slots, names: names}
 }

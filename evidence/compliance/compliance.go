@@ -9,8 +9,8 @@ import (
 	"attestry/evidence/template"
 )
 
-// Summarize evaluates a slot by itself, under the template of the given id.
-func Summarize(id string, t *template.Template, slot *evidence.Slot) evidence.SlotSummary {
+// Summarize evaluates a slot by itself, under the template of the given id, for the author of the trail's commit.
+func Summarize(id string, t *template.Template, author string, slot *evidence.Slot) evidence.SlotSummary {
 	summary := evidence.SlotSummary{
 		Version: slot.Version, Template: id, EvaluatedAt: slot.EvaluatedAt,
 		HasOlder: slot.Pruned || len(slot.Artifacts) > 1, Entries: len(slot.Entries),
@@ -20,7 +20,7 @@ func Summarize(id string, t *template.Template, slot *evidence.Slot) evidence.Sl
 		summary.Commit, summary.ReportedAt = current.Commit, current.Time
 	}
 	required, _ := t.Artifact(slot.Name)
-	verdict := evaluate(required.Attestations, slot.Shown())
+	verdict := evaluate(counting(required.Attestations, slot.Shown(), author))
 	summary.Failing, summary.Lacking = verdict.failing, verdict.lacking
 	return summary
 }
@@ -28,7 +28,7 @@ func Summarize(id string, t *template.Template, slot *evidence.Slot) evidence.Sl
 // Trail evaluates a trail, whose slots were evaluated under the same template. An artifact that was attested by name
 // and not reported is missing, as is one that the template expects.
 func Trail(t *template.Template, trail *evidence.Trail) evidence.Status {
-	verdict := evaluate(t.Trail.Attestations, trail.Entries)
+	verdict := evaluate(counting(t.Trail.Attestations, trail.Entries, trail.Author()))
 	for _, summary := range trail.Slots {
 		verdict.failing = verdict.failing || summary.Failing
 		verdict.lacking = verdict.lacking || summary.Lacking || summary.Fingerprint == ""
@@ -42,8 +42,8 @@ func Trail(t *template.Template, trail *evidence.Trail) evidence.Status {
 // Artifact evaluates an artifact of a trail: its attestations and the trail's must be there and compliant (rule 4).
 func Artifact(t *template.Template, trail *evidence.Trail, slot *evidence.Slot, artifact evidence.SlotArtifact) evidence.Status {
 	required, _ := t.Artifact(slot.Name)
-	own := evaluate(required.Attestations, slot.Bound(artifact))
-	return own.with(evaluate(t.Trail.Attestations, trail.Entries)).status()
+	own := evaluate(counting(required.Attestations, slot.Bound(artifact), trail.Author()))
+	return own.with(evaluate(counting(t.Trail.Attestations, trail.Entries, trail.Author()))).status()
 }
 
 // State evaluates the artifact of a fingerprint in its trail (docs/semantics.md 5.3) from the slot that it was reported
@@ -61,7 +61,7 @@ func NewestState(t *template.Template, trail *evidence.Trail, name, fingerprint 
 		return "", false
 	}
 	own := verdict{failing: summary.Failing, lacking: summary.Lacking}
-	return own.with(evaluate(t.Trail.Attestations, trail.Entries)).status(), true
+	return own.with(evaluate(counting(t.Trail.Attestations, trail.Entries, trail.Author()))).status(), true
 }
 
 // verdict is what has been found about a set of attestations.
@@ -88,25 +88,49 @@ func (v verdict) status() evidence.Status {
 	}
 }
 
+// counting returns what counts for the commits of an author: requirements, and entries with the verdicts by which they
+// are evaluated. A pull request without the approvals that are required of it is not compliant. A machine account needs
+// none (docs/semantics.md 18.12).
+func counting(required []template.Attestation, entries []evidence.Entry, author string) ([]template.Attestation, []evidence.Entry) {
+	if !slices.ContainsFunc(required, func(one template.Attestation) bool { return one.Independent != nil }) {
+		return required, entries
+	}
+	entries = slices.Clone(entries)
+	needed := make([]template.Attestation, 0, len(required))
+	for _, one := range required {
+		exempt, at := one.Independent.Exempts(author), indexOf(one, entries)
+		if at >= 0 && exempt {
+			entries[at].Compliant, entries[at].Finding = true, ""
+		} else if at >= 0 {
+			if lack := one.Independent.Lack(&entries[at]); lack != "" {
+				entries[at].Compliant, entries[at].Finding = false, lack
+			}
+		}
+		if at >= 0 || !exempt {
+			needed = append(needed, one)
+		}
+	}
+	return needed, entries
+}
+
 func evaluate(required []template.Attestation, entries []evidence.Entry) verdict {
 	var v verdict
 	for _, entry := range entries {
 		v.failing = v.failing || !entry.Compliant
 	}
 	for _, one := range required {
-		_, found := fulfilling(one, entries)
-		v.lacking = v.lacking || !found
+		v.lacking = v.lacking || indexOf(one, entries) < 0
 	}
 	return v
 }
 
-// fulfilling finds the entry of a requirement. One of a wrong type leaves the requirement missing (rule 3).
-func fulfilling(required template.Attestation, entries []evidence.Entry) (evidence.Entry, bool) {
+// indexOf finds the entry of a requirement, -1 if there is none. One of a wrong type leaves the requirement missing (rule 3).
+func indexOf(required template.Attestation, entries []evidence.Entry) int {
 	i := slices.IndexFunc(entries, func(e evidence.Entry) bool { return e.Name == required.Name })
 	if i < 0 || !required.Fits(entries[i].Type) {
-		return evidence.Entry{}, false
+		return -1
 	}
-	return entries[i], true
+	return i
 }
 
 // Overridden returns what an override replaces: the latest attestation of its name, type and target, or the zero Entry if
@@ -139,7 +163,6 @@ func overriddenAmong(required []template.Attestation, entries []evidence.Entry, 
 		}
 	}
 	return evidence.Entry{}, slices.ContainsFunc(required, func(one template.Attestation) bool {
-		_, found := fulfilling(one, entries)
-		return one.Name == override.Name && one.Fits(override.Type) && !found
+		return one.Name == override.Name && one.Fits(override.Type) && indexOf(one, entries) < 0
 	})
 }

@@ -64,7 +64,7 @@ func (s *scene) change(name string, change func(*evidence.Slot)) *scene {
 	change(&slot)
 	slot.Version++
 	s.slots[name] = slot
-	s.trail.Summarize(name, compliance.Summarize("t", &s.template, &slot))
+	s.trail.Summarize(name, compliance.Summarize("t", &s.template, s.trail.Author(), &slot))
 	s.trail.Touch(s.now)
 	return s
 }
@@ -201,6 +201,74 @@ func TestTrailIsEvaluatedUnderItsTemplate(t *testing.T) {
 				t.Errorf("evaluated at %v, want %v", report.EvaluatedAt, s.now)
 			}
 		})
+	}
+}
+
+// fourEyes asks for the approval of two others.
+const fourEyes = `
+trail:
+  attestations:
+    - {name: pr, type: pull_request, independent_approval: {approvers: 2}}
+  artifacts:
+    - {name: api, attestations: [{name: own, type: pull_request, independent_approval: true}]}
+`
+
+// TestTemplatesAskForIndependentApproval follows docs/semantics.md 18.12.
+func TestTemplatesAskForIndependentApproval(t *testing.T) {
+	for name, c := range map[string]struct {
+		author    string
+		approvers int // of the trail's pull request, which is absent if this is -1
+		change    func(*evidence.Entry)
+		want      string
+		lack      string
+	}{
+		"two approved":     {"Ada <ada@example.com>", 2, nil, "COMPLIANT [pr:pull_request] | api=a COMPLIANT [own:pull_request]", ""},
+		"one approved":     {"Ada <ada@example.com>", 1, nil, "NON-COMPLIANT [pr:pull_request-] | api=a NON-COMPLIANT [own:pull_request]", "an author has the approval of 1 after the last commit, the rule asks for 2"},
+		"nobody approved":  {"", 0, func(e *evidence.Entry) { e.Unapproved = "ada has none" }, "NON-COMPLIANT [pr:pull_request-] | api=a NON-COMPLIANT [own:pull_request]", "ada has none"},
+		"an override":      {"", 0, func(e *evidence.Entry) { e.Override = true }, "COMPLIANT [pr:pull_request] | api=a COMPLIANT [own:pull_request]", ""},
+		"no attestation":   {"Ada <ada@example.com>", -1, nil, "INCOMPLETE [pr:pull_request?] | api=a INCOMPLETE [own:pull_request]", ""},
+		"a machine":        {"svc_deploy", -1, nil, "COMPLIANT [] | api=a COMPLIANT [own:pull_request]", ""},
+		"a machine's none": {"dependabot[bot]", 0, func(e *evidence.Entry) { e.Compliant = false }, "COMPLIANT [pr:pull_request] | api=a COMPLIANT [own:pull_request]", ""},
+		"another type":     {"svc_deploy", 0, func(e *evidence.Entry) { e.Type, e.Compliant = "generic", false }, "NON-COMPLIANT [!pr:generic-] | api=a NON-COMPLIANT [own:pull_request]", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := begin(t, fourEyes)
+			s.trail.Commit = &evidence.GitCommit{Author: &c.author}
+			s.report("api", "a", "c")
+			own := s.entry("own", "pull_request", true)
+			own.Approvers = 1
+			s.change("api", func(slot *evidence.Slot) { slot.Attest(evidence.SlotEntry{Entry: own, Fingerprint: "a"}) })
+			if c.approvers >= 0 {
+				entry := s.entry("pr", "pull_request", true)
+				entry.Approvers = c.approvers
+				if c.change != nil {
+					c.change(&entry)
+				}
+				s.trail.Entries = evidence.AddEntry(s.trail.Entries, entry)
+			}
+			report := compliance.Describe(&s.template, &s.trail, s.slots)
+			if got := words(report); got != c.want {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+			if got := compliance.Trail(&s.template, &s.trail); got != report.Status {
+				t.Errorf("by its summaries it is %s", got)
+			}
+			lack := ""
+			report.Each(func(_ string, status *compliance.AttestationStatus) { lack += status.Lack })
+			if lack != c.lack {
+				t.Errorf("it lacks %q, want %q", lack, c.lack)
+			}
+		})
+	}
+}
+
+func TestSummariesDependOnTheAuthorWhereApprovalIsAskedFor(t *testing.T) {
+	s := begin(t, fourEyes).report("api", "a", "c")
+	slot := s.slots["api"]
+	for author, lacking := range map[string]bool{"Ada <ada@example.com>": true, "svc_deploy": false} {
+		if got := compliance.Summarize("t", &s.template, author, &slot); got.Lacking != lacking {
+			t.Errorf("%s: %+v", author, got)
+		}
 	}
 }
 

@@ -23,7 +23,9 @@ type AttestationStatus struct {
 	// Type is that of the attestation, else the required one.
 	Type string
 	// Entry is nil while the attestation is missing.
-	Entry      *evidence.Entry
+	Entry *evidence.Entry
+	// Lack says which approvals the template asks for and the pull request lacks, "" if none.
+	Lack       string
 	Unexpected bool
 }
 
@@ -66,7 +68,7 @@ func (r *Report) Counting() map[string]bool {
 // Describe reports on a trail with its slots, by artifact name.
 func Describe(t *template.Template, trail *evidence.Trail, slots map[string]evidence.Slot) Report {
 	report := Report{
-		Status: Trail(t, trail), Attestations: attestations(t.Trail.Attestations, trail.Entries),
+		Status: Trail(t, trail), Attestations: attestations(counting(t.Trail.Attestations, trail.Entries, trail.Author())),
 		EvaluatedAt: trail.EvaluatedAt, Template: trail.Template,
 	}
 	// The artifacts of the template come in its order, then the others by name.
@@ -94,7 +96,7 @@ func describeSlot(t *template.Template, trail *evidence.Trail, slot *evidence.Sl
 	}
 	required, expected := t.Artifact(slot.Name)
 	return ArtifactStatus{
-		Name: slot.Name, Status: evidence.Missing, Attestations: attestations(required.Attestations, slot.Shown()),
+		Name: slot.Name, Status: evidence.Missing, Attestations: attestations(counting(required.Attestations, slot.Shown(), trail.Author())),
 		Unexpected: !expected, EvaluatedAt: slot.EvaluatedAt,
 	}
 }
@@ -104,7 +106,7 @@ func DescribeArtifact(t *template.Template, trail *evidence.Trail, slot *evidenc
 	required, expected := t.Artifact(slot.Name)
 	return ArtifactStatus{
 		Name: slot.Name, Artifact: &artifact, Status: Artifact(t, trail, slot, artifact),
-		Attestations: attestations(required.Attestations, slot.Bound(artifact)),
+		Attestations: attestations(counting(required.Attestations, slot.Bound(artifact), trail.Author())),
 		Unexpected:   !expected, EvaluatedAt: max(slot.EvaluatedAt, trail.EntriesAt),
 	}
 }
@@ -115,9 +117,13 @@ func attestations(required []template.Attestation, entries []evidence.Entry) []A
 	used := make(map[string]bool, len(required))
 	for _, one := range required {
 		status := AttestationStatus{Name: one.Name, Type: one.Type}
-		if entry, ok := fulfilling(one, entries); ok {
+		if at := indexOf(one, entries); at >= 0 {
+			entry := entries[at]
 			used[entry.ID] = true
 			status.Type, status.Entry = entry.Type, &entry
+			if !entry.Compliant && one.Independent != nil {
+				status.Lack = entry.Finding
+			}
 		}
 		listed = append(listed, status)
 	}
@@ -147,8 +153,8 @@ func Flow(t *template.Template, trail *evidence.Trail, slot *evidence.Slot, arti
 func shortfall(t *template.Template, trail *evidence.Trail, slot *evidence.Slot, artifact evidence.SlotArtifact) (failing []evidence.Entry, missing []string) {
 	required, _ := t.Artifact(slot.Name)
 	for _, status := range slices.Concat(
-		attestations(t.Trail.Attestations, trail.Entries),
-		attestations(required.Attestations, slot.Bound(artifact)),
+		attestations(counting(t.Trail.Attestations, trail.Entries, trail.Author())),
+		attestations(counting(required.Attestations, slot.Bound(artifact), trail.Author())),
 	) {
 		switch {
 		case status.Entry == nil:

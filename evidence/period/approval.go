@@ -2,7 +2,7 @@ package period
 
 import (
 	"attestry/evidence"
-	"attestry/evidence/policy"
+	"attestry/evidence/independent"
 )
 
 // Approval says whether others approved a change before it ran (docs/semantics.md 26.3).
@@ -25,7 +25,7 @@ var strength = map[Approval]int{Approved: 4, Overridden: 3, ApprovedLate: 2, Not
 // ApprovalOf says whether the author of a trail's commit is a machine account, or which of the attestations that count there
 // shows best that others approved the change before it ran, at a time in Unix seconds.
 func ApprovalOf(author string, entries []evidence.Entry, ran float64) (Approval, *evidence.Entry) {
-	if policy.MachineAccount(author) {
+	if independent.MachineAccount(author) {
 		return MachineAccount, nil
 	}
 	best, found := NoPullRequest, (*evidence.Entry)(nil)

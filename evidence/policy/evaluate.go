@@ -166,10 +166,10 @@ func (r *AttestationRule) resolve(facts *Facts, flow *Flow) (Outcome, *Attestati
 			found = citation(&decision.Entry, decision.Flow, decision.Trail)
 		}
 	} else if entry := r.find(flow.Attestations); entry != nil {
-		found, lack = citation(entry, flow.Name, flow.Trail), r.Independent.lack(entry)
+		found, lack = citation(entry, flow.Name, flow.Trail), r.Independent.Lack(entry)
 	}
 	switch {
-	case r.Independent.exempts(flow.Author):
+	case r.Independent.Exempts(flow.Author):
 		return Satisfied, nil
 	case found == nil:
 		return MissingAttestation, nil
@@ -191,7 +191,7 @@ func citation(entry *evidence.Entry, flow, trail string) *Attestation {
 
 // holds reports whether an attestation fulfils the rule.
 func (r *AttestationRule) holds(entry *evidence.Entry) bool {
-	return entry.Compliant && r.Independent.lack(entry) == ""
+	return entry.Compliant && r.Independent.Lack(entry) == ""
 }
 
 // find returns the attestation of a flow that decides: the latest, and of any name preferably one that fulfils the rule.

@@ -13,6 +13,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/control"
 	"attestry/evidence/expression"
+	"attestry/evidence/independent"
 	"attestry/evidence/pattern"
 	"attestry/evidence/yamlfile"
 )
@@ -116,15 +117,12 @@ func (r *reader) attestation(entry yamlfile.Value, fields map[string]yamlfile.Va
 	if condition := fields["if"]; !condition.Resolve().IsAbsent() {
 		rule.If = r.condition(condition)
 	}
-	rule.Independent = r.independentApproval(fields["independent_approval"])
+	rule.Independent = independent.Read(fields["independent_approval"], rule.Type, r.patterns, r.another)
 	if rule.Type == Any && rule.Name == Any {
 		entry.Fault("Value error, name and type cannot both be '*'")
 	}
 	if rule.ForControl != "" && rule.Type != DecisionType {
 		fields["for_control"].Fault("Value error, for_control needs the type 'decision'")
-	}
-	if rule.Independent != nil && rule.Type != evidence.TypePullRequest {
-		fields["independent_approval"].Fault("Value error, independent_approval needs the type 'pull_request'")
 	}
 	return rule
 }

@@ -4,6 +4,7 @@ package policy
 import (
 	"attestry/evidence"
 	"attestry/evidence/expression"
+	"attestry/evidence/independent"
 )
 
 const (
@@ -39,7 +40,7 @@ type AttestationRule struct {
 	// ForControl is the identifier of the control that a decision must be on, "" for none.
 	ForControl string
 	// Independent asks for approvals of a pull request, nil for none.
-	Independent *IndependentApproval
+	Independent *independent.ApprovalRule
 }
 
 // Accepts reports whether an attestation has the name and type of the rule; decision is system:decision.

@@ -1,18 +1,29 @@
 package template
 
 import (
+	"fmt"
 	"regexp"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 
 	"attestry/evidence"
+	"attestry/evidence/expression"
+	"attestry/evidence/independent"
+	"attestry/evidence/pattern"
 	"attestry/evidence/yamlfile"
 )
 
 const namePattern = `^[a-zA-Z0-9\-_]+$`
 
 var format = yamlfile.Format{Name: "Template"}
+
+const (
+	// maxPatterns is what the expressions of a template for machine accounts may take up together, estimated, in bytes.
+	maxPatterns = 1 << 20
+	// maxAccounts is how many there may be.
+	maxAccounts = 1000
+)
 
 var validName = regexp.MustCompile(namePattern)
 
@@ -28,7 +39,8 @@ func Parse(content []byte) (Template, error) {
 
 func read(root *yaml.Node, maxName int) (Template, error) {
 	value, faults := format.Root(root)
-	parsed := reader{maxName}.template(value)
+	r := &reader{maxName: maxName, patterns: expression.NewPatterns(maxPatterns)}
+	parsed := r.template(value)
 	if err := faults.Err(); err != nil {
 		return Template{}, err
 	}
@@ -38,10 +50,12 @@ func read(root *yaml.Node, maxName int) (Template, error) {
 // reader takes a template from the values of a file.
 type reader struct {
 	// maxName is how many characters a name may have.
-	maxName int
+	maxName  int
+	patterns *pattern.Set
+	accounts int
 }
 
-func (r reader) template(root yamlfile.Value) Template {
+func (r *reader) template(root yamlfile.Value) Template {
 	parsed := Template{Version: 1, Trail: Trail{Attestations: []Attestation{}, Artifacts: []Artifact{}}}
 	fields, ok := root.Mapping("Template", "version", "trail")
 	if !ok {
@@ -59,7 +73,7 @@ func (r reader) template(root yamlfile.Value) Template {
 	return parsed
 }
 
-func (r reader) artifacts(list yamlfile.Value) []Artifact {
+func (r *reader) artifacts(list yamlfile.Value) []Artifact {
 	artifacts, taken := []Artifact{}, names{}
 	for _, one := range list.List() {
 		if fields, ok := one.Mapping("Artifact", "name", "attestations"); ok {
@@ -71,23 +85,32 @@ func (r reader) artifacts(list yamlfile.Value) []Artifact {
 	return artifacts
 }
 
-func (r reader) attestations(list yamlfile.Value) []Attestation {
+func (r *reader) attestations(list yamlfile.Value) []Attestation {
 	attestations, taken := []Attestation{}, names{}
 	for _, one := range list.List() {
-		if fields, ok := one.Mapping("Attestation", "name", "type"); ok {
-			attestations = append(attestations, Attestation{
-				Name: r.name(fields["name"], taken), Type: fields["type"].AttestationType(r.maxName),
-			})
+		if fields, ok := one.Mapping("Attestation", "name", "type", "independent_approval"); ok {
+			required := Attestation{Name: r.name(fields["name"], taken), Type: fields["type"].AttestationType(r.maxName)}
+			required.Independent = independent.Read(fields["independent_approval"], required.Type, r.patterns, r.anotherAccount)
+			attestations = append(attestations, required)
 		}
 	}
 	return attestations
+}
+
+// anotherAccount counts an expression for machine accounts, of which a template has a limited number.
+func (r *reader) anotherAccount(value yamlfile.Value) bool {
+	r.accounts++
+	if r.accounts == maxAccounts+1 {
+		value.Fault(fmt.Sprintf("A template has at most %d machine accounts", maxAccounts))
+	}
+	return r.accounts <= maxAccounts
 }
 
 // names are those that a list has given already.
 type names map[string]bool
 
 // name reads the name of an entry, which no other of its list has.
-func (r reader) name(value yamlfile.Value, taken names) string {
+func (r *reader) name(value yamlfile.Value, taken names) string {
 	name, ok := value.Text()
 	switch {
 	case !ok:

@@ -55,6 +55,37 @@ func TestParseTakesEveryBuiltInType(t *testing.T) {
 	}
 }
 
+func TestParseTakesIndependentApproval(t *testing.T) {
+	parsed, err := template.Parse([]byte("trail: {attestations: [{name: a, type: pull_request, independent_approval: {approvers: 2, machine_accounts: ['robot-.*']}}]}"))
+	if err != nil || !parsed.AsksForApprovals() {
+		t.Fatalf("parsed %+v, %v", parsed, err)
+	}
+	if asked := parsed.Trail.Attestations[0].Independent; asked.Approvers != 2 || !asked.Exempts("robot-7") || asked.Exempts("svc_deploy") {
+		t.Errorf("it asks for %+v", asked)
+	}
+	for name, c := range map[string]struct{ rule, says string }{
+		"another type":      {"type: junit, independent_approval: true", "needs the type 'pull_request'"},
+		"any type":          {"type: '*', independent_approval: true", "needs the type 'pull_request'"},
+		"too many":          {"type: pull_request, independent_approval: {approvers: 21}", "from 1 to 20"},
+		"no pattern":        {"type: pull_request, independent_approval: {machine_accounts: [a, '(']}", "attestations.0.independent_approval.machine_accounts.1 (line 1"},
+		"too many patterns": {"type: pull_request, independent_approval: {machine_accounts: [" + strings.Repeat("a,", 1001) + "]}", "at most 1000 machine accounts"},
+		"large patterns":    {"type: pull_request, independent_approval: {machine_accounts: ['a{1000}', 'b{1000}', 'c{1000}', 'd{1000}', 'e{1000}', 'f{1000}', 'g{1000}', 'h{1000}', 'i{1000}']}", "too large together"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := template.Parse([]byte("trail: {attestations: [{name: a, " + c.rule + "}]}"))
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("the error is %.300v", err)
+			}
+		})
+	}
+	for _, none := range []string{"", ", independent_approval: false", ", independent_approval: null"} {
+		parsed, err := template.Parse([]byte("trail: {artifacts: [{name: b, attestations: [{name: a, type: pull_request" + none + "}]}]}"))
+		if err != nil || parsed.AsksForApprovals() {
+			t.Errorf("%q: parsed %+v, %v", none, parsed, err)
+		}
+	}
+}
+
 func TestParseGivesEmptyListsForWhatIsLeftOut(t *testing.T) {
 	for _, content := range []string{"version: 1\n", "trail: null", "{}", "trail: {}", "version: 1\ntrail:\n  artifacts: []\n", "%YAML 1.1\n---\nversion: 1\n", "%YAML 1.2\n---\nversion: 1\n", "\uFEFF# of YAML 1.2\n\n%YAML  1.2 # so\n--- {version: 1}\n...\n", "\uFEFFversion: 1\n", "? version\n: 1\n"} {
 		parsed, err := template.Parse([]byte(content))

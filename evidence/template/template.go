@@ -1,7 +1,12 @@
 // Package template is the grammar of flow templates (docs/semantics.md 3.2).
 package template
 
-import "attestry/evidence"
+import (
+	"slices"
+
+	"attestry/evidence"
+	"attestry/evidence/independent"
+)
 
 // AnyType is the type of a requirement that any attestation fulfils.
 const AnyType = "*"
@@ -29,6 +34,8 @@ type Attestation struct {
 	Name string `json:"name"`
 	// Type is a built-in type, custom:<name>, or AnyType.
 	Type string `json:"type"`
+	// Independent asks for approvals of a pull request, nil for none.
+	Independent *independent.ApprovalRule `json:"independent_approval,omitempty"`
 }
 
 // Artifact returns what is required of the artifact of that name.
@@ -39,6 +46,13 @@ func (t *Template) Artifact(name string) (Artifact, bool) {
 		}
 	}
 	return Artifact{}, false
+}
+
+// AsksForApprovals reports whether the template asks for independent approval of a pull request.
+func (t *Template) AsksForApprovals() bool {
+	asks := func(one Attestation) bool { return one.Independent != nil }
+	return slices.ContainsFunc(t.Trail.Attestations, asks) ||
+		slices.ContainsFunc(t.Trail.Artifacts, func(a Artifact) bool { return slices.ContainsFunc(a.Attestations, asks) })
 }
 
 // Fits reports whether an attestation of a type fulfils the requirement.

@@ -121,7 +121,7 @@ func (c *model) stuff(t *testing.T, store *app.Store, artifacts int) {
 			}})
 		}
 		slots = append(slots, record(t, slot.ID(), slot, nil))
-		trail.Summarize(slot.Name, compliance.Summarize(stored.ID, &stored.Template, &slot))
+		trail.Summarize(slot.Name, compliance.Summarize(stored.ID, &stored.Template, trail.Author(), &slot))
 	}
 	trail.Status = compliance.Trail(&stored.Template, &trail)
 	put(t, c.engine, "slots", slots...)

@@ -394,7 +394,7 @@ func (c *model) checkTrail(t testing.TB, store *app.Store, trail evidence.Trail,
 	}
 	for name, summary := range trail.Slots {
 		slot := slots[name]
-		if fresh := compliance.Summarize(stored.ID, &stored.Template, &slot); summary != fresh {
+		if fresh := compliance.Summarize(stored.ID, &stored.Template, trail.Author(), &slot); summary != fresh {
 			t.Errorf("trail %s sums %s up as %+v, it is %+v", trail.Name, name, summary, fresh)
 		}
 	}

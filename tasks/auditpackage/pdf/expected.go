@@ -105,6 +105,9 @@ func (r *report) found(status *compliance.AttestationStatus) (cell, paragraph) {
 	if entry.Override {
 		found = append(found, smallText("Override of "+r.replaced(entry.Overridden)))
 	}
+	if status.Lack != "" {
+		found = append(found, smallText(status.Lack))
+	}
 	return found, statusText(verdictOf(entry.Compliant))
 }
 

@@ -1,0 +1,105 @@
+// Package independent has the rule that others approve what the authors of a pull request wrote (docs/semantics.md 18.12).
+package independent
+
+import (
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+
+	"attestry/evidence"
+	"attestry/evidence/pattern"
+	"attestry/evidence/yamlfile"
+)
+
+// ApprovalRule asks that others approved what each author of a pull request wrote. A nil one asks for nothing.
+type ApprovalRule struct {
+	// Approvers is how many others each author needs.
+	Approvers int `json:"approvers"`
+	// MachineAccounts are regular expressions for authors of commits that need no pull request.
+	MachineAccounts []string `json:"machine_accounts"`
+	machines        []*regexp.Regexp
+}
+
+// MaxApprovers is the largest number of approvers that a rule can ask for.
+const MaxApprovers = 20
+
+// unnamed is the rule that names no machine accounts.
+var unnamed = ApprovalRule{
+	Approvers: 1, MachineAccounts: []string{`svc_.*`, `.*\[bot\]`, `noreply@github\.com`},
+	machines: []*regexp.Regexp{regexp.MustCompile(`^svc_.*$`), regexp.MustCompile(`^.*\[bot\]$`), regexp.MustCompile(`^noreply@github\.com$`)},
+}
+
+// MachineAccount reports whether the author of a commit is one unless a rule says otherwise.
+func MachineAccount(author string) bool { return unnamed.Exempts(author) }
+
+// Read reads what a rule says of an attestation of a type: true, or a mapping; nil if it is left out or false. Its
+// expressions are compiled in a set of patterns. another counts each of them and reports whether there may be so many.
+func Read(value yamlfile.Value, kind string, patterns *pattern.Set, another func(yamlfile.Value) bool) *ApprovalRule {
+	if value.Resolve().IsAbsent() || !value.IsMapping() && !value.Bool(false) {
+		return nil
+	}
+	if kind != evidence.TypePullRequest {
+		value.Fault("Value error, independent_approval needs the type 'pull_request'")
+	}
+	rule := new(unnamed)
+	var fields map[string]yamlfile.Value
+	if value.IsMapping() {
+		fields, _ = value.Mapping("IndependentApproval", "approvers", "machine_accounts")
+		rule.Approvers = fields["approvers"].Int(1, 1, MaxApprovers)
+	}
+	if list := fields["machine_accounts"]; list.Node != nil {
+		rule.MachineAccounts, rule.machines = nil, nil
+		for _, one := range list.List() {
+			if text, ok := one.Text(); ok && another(one) {
+				rule.exempt(one, text, patterns)
+			}
+		}
+	}
+	return rule
+}
+
+// exempt adds a machine account. The expression is parsed by itself first, so that no bracket of it ends the group that it
+// is then put into.
+func (a *ApprovalRule) exempt(value yamlfile.Value, text string, patterns *pattern.Set) {
+	_, err := syntax.Parse(text, syntax.Perl)
+	var compiled *pattern.Pattern
+	if err == nil {
+		compiled, err = patterns.Compile("^(?:" + text + ")$")
+	}
+	if err != nil {
+		value.Fault("Value error, " + err.Error() + yamlfile.Shown(text))
+		return
+	}
+	a.MachineAccounts, a.machines = append(a.MachineAccounts, text), append(a.machines, compiled.Regexp)
+}
+
+// Exempts reports whether the author of a commit, such as Ada <ada@example.com>, is a machine account: an expression fits
+// all of it, its name or its address.
+func (a *ApprovalRule) Exempts(author string) bool {
+	if a == nil || author == "" {
+		return false
+	}
+	name, address, _ := strings.Cut(author, " <")
+	for _, machine := range a.machines {
+		for _, text := range []string{author, name, strings.TrimSuffix(address, ">")} {
+			if text != "" && machine.MatchString(text) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Lack says what an attestation of pull requests lacks, "" if it fulfils the rule. An override counts by its verdict.
+func (a *ApprovalRule) Lack(entry *evidence.Entry) string {
+	switch {
+	case a == nil || entry.Override || entry.Approvers >= a.Approvers:
+		return ""
+	case entry.Unapproved != "":
+		return entry.Unapproved
+	case entry.Approvers == 0:
+		return "it was recorded before approvals were looked at"
+	}
+	return fmt.Sprintf("an author has the approval of %d after the last commit, the rule asks for %d", entry.Approvers, a.Approvers)
+}
