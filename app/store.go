@@ -79,6 +79,7 @@ func NewStore(docs storage.Documents, objects storage.Objects, clock evidence.Cl
 			Provenances:  pipelines.NewProvenances(docs),
 			Decisions:    pipelines.NewDecisions(docs),
 			Controls:     governance.NewControls(docs),
+			People:       governance.NewPeople(docs),
 			Approvals:    governance.NewApprovals(docs),
 			Repos:        pipelines.NewRepos(docs, clock),
 			Running:      environments.NewRunningSet(docs),

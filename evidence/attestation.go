@@ -56,6 +56,9 @@ type Attestation struct {
 	Override *Override `json:"override,omitempty"`
 	// Finding is why the verdict is what it is, in one line (attestation.Finding). Earlier versions stored none.
 	Finding string `json:"finding,omitempty"`
+	// People are the names of people by those of their accounts, in lower case, which the pull requests name, as the file of
+	// the organization then said.
+	People Accounts `json:"people,omitempty"`
 	// Approvers is how many others approved a pull request, and Unapproved why none did (attestation.Approved), by the
 	// commit that the trail then had. Earlier versions stored none.
 	Approvers    int           `json:"approvers,omitempty"`

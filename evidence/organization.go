@@ -39,7 +39,12 @@ type Organization struct {
 	AuditedAt      float64 `json:"audited_at,omitempty"`
 	// Admins are the ids of the users who administer the organization, nil if an earlier version wrote it.
 	Admins []string `json:"admins,omitempty"`
+	// PeopleVersion is the latest version of the file that says which accounts one person has, 0 if there is none.
+	PeopleVersion int `json:"people_version,omitempty"`
 }
+
+// Accounts are the names of people by those of their accounts, in lower case (docs/semantics.md 18.13).
+type Accounts map[string]string
 
 var organizationName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9\-_.~]*$`)
 

@@ -66,6 +66,7 @@ var exampleOrder = []string{
 	"download_audit_log",
 	"create_audit", "list_audits", "get_audit", "list_audit_population", "download_audit_population", "draw_audit_sample", "get_audit_totals", "assemble_audit_bundle", "download_audit_bundle",
 	"put_framework", "list_frameworks", "get_framework", "assess_audit", "download_audit_assessment",
+	"put_people", "get_people",
 }
 
 // prepareExample is what an example needs beside those before it.

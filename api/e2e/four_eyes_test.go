@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -237,6 +238,115 @@ func TestFourEyesAreAskedForByTemplates(t *testing.T) {
 	if compliant := lookup(t, s.read("/trails/"+s.org+"/build/t"), "template", "trail", "artifacts", 0, "attestations", 0, "independent_approval", "approvers"); compliant != 1.0 {
 		t.Errorf("the template asks for %v", compliant)
 	}
+}
+
+func TestFourEyesKnowTheAccountsOfPeople(t *testing.T) {
+	t.Parallel()
+	s := shareOnAnyEngine(t)
+	s.putPolicy(http.StatusCreated, `{"name":"four-eyes"}`, policyFile(four))
+	s.createFlow("build")
+	put := func(s *service, status int, file string) answer {
+		t.Helper()
+		body, err := json.Marshal(map[string]string{"content": file, "comment": "for the audit"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.want(status, http.MethodPut, "/organizations/"+s.org+"/people", body)
+	}
+	file := "people:\n  - {name: Ada Lovelace, accounts: [ada, ada-work]}\n  - {name: Grace Hopper, accounts: [grace, grace@example.com]}\n"
+	number := 0
+	attested := func(s *service, pulls string) (trail, fingerprint string) {
+		s.t.Helper()
+		number++
+		trail, fingerprint = fmt.Sprint("t", number), padHex(fmt.Sprintf("%x", 0xa0000+number), 64)
+		s.wantForm(http.StatusCreated, http.MethodPut, "/trails/"+s.org+"/build", fmt.Sprintf(
+			`{"name":%q,"git_commit_info":{"sha1":%q,"message":"m","author":"Ada <ada@example.com>","branch":"main","timestamp":5}}`, trail, trailCommit))
+		s.wantForm(http.StatusCreated, http.MethodPost, "/attestations/"+s.org+"/build/trail/"+trail+"/pull_request",
+			`{"attestation_name":"pr","git_provider":"github","pull_requests":[`+pulls+`]}`)
+		s.reportArtifact("build", trail, "app", fingerprint, trailCommit)
+		return trail, fingerprint
+	}
+	twice := pull{author: "ada", commits: []string{"ada 10"}, approvals: []string{"Ada-Work APPROVED 20"}}.json()
+	_, before := attested(s, twice)
+	if passes, why := s.fourEyes(before); !passes {
+		t.Errorf("before the file, accounts that nobody has said to be one person come to %s", why)
+	}
+	if version := lookup(t, s.read("/organizations/"+s.org+"/people"), "version"); version != 0.0 {
+		t.Errorf("before the first file, the version is %v", version)
+	}
+	put(s, http.StatusOK, file)
+	put(s, http.StatusOK, file) // which makes no version
+	if got := s.read("/organizations/" + s.org + "/people"); lookup(t, got, "version") != 1.0 || lookup(t, got, "content") != file {
+		t.Errorf("the file is %v", got)
+	}
+	if passes, _ := s.fourEyes(before); !passes {
+		t.Error("the file changes the verdict on what was recorded before")
+	}
+	unknown := strings.Replace(pull{author: "ada", merge: true, commits: []string{"- 10"}, approvals: []string{"ada APPROVED 20"}}.json(), "Somebody <somebody@", "Grace <grace@", 1)
+	verified := strings.Replace(unknown, `"branch":"b"`, `"branch":"b","verified":true`, 1)
+	for name, c := range map[string]struct {
+		pulls  string
+		passes bool
+		says   string
+	}{
+		"approved with a second account":    {twice, false, "Ada Lovelace has no approval of somebody else"},
+		"approved by another":               {pull{author: "ADA", commits: []string{"ada-work 10"}, approvals: []string{"grace APPROVED 20"}}.json(), true, ""},
+		"an account that is not in it":      {pull{author: "joan", commits: []string{"joan 10"}, approvals: []string{"ada APPROVED 20"}}.json(), true, ""},
+		"an address that nobody verified":   {unknown, false, "it is not known who wrote commit"},
+		"an address with a valid signature": {verified, true, ""},
+		"a verified address that approves":  {strings.Replace(verified, `"username":"ada"`, `"username":"Grace"`, 1), false, "Grace Hopper has no approval of somebody else"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			trail, fingerprint := attested(s, c.pulls)
+			if passes, why := s.fourEyes(fingerprint); passes != c.passes || !strings.Contains(why, c.says) {
+				t.Errorf("it comes to %t: %s", passes, why)
+			}
+			got := s.get(http.MethodGet, "/trails/"+s.org+"/build/"+trail+"/audit_package")
+			if result := verifyCompressed(t, got.body); len(result.Findings) > 0 {
+				t.Errorf("without the file, the package does not hold: %v", result.Findings)
+			}
+		})
+	}
+	put(s, http.StatusOK, "people: []\n")
+	if got := s.read("/organizations/" + s.org + "/people?version=1"); lookup(t, got, "content") != file {
+		t.Errorf("the first version is %v", got)
+	}
+	s.want(http.StatusNotFound, http.MethodGet, "/organizations/"+s.org+"/people?version=3", nil)
+	if log := string(s.get(http.MethodGet, "/membership-audit-log/"+s.org).body); strings.Count(log, `"kind":"people"`) != 2 || !strings.Contains(log, "version 2 of the accounts of people") {
+		t.Errorf("the audit log is %s", log)
+	}
+	for name, c := range map[string]struct{ file, says string }{
+		"a person twice":       {"people:\n  - {name: Ada}\n  - {name: ADA}\n", "people.1.name (line 3, column 12)\\n  Value error, this is an account of 'Ada' already [input: ADA]"},
+		"an account of two":    {"people:\n  - {name: Ada, accounts: [a]}\n  - {name: Grace, accounts: [g, A]}\n", "people.1.accounts.1 (line 3, column 33)"},
+		"an account twice":     {"people: [{name: Ada, accounts: [a, a]}]", "people.0.accounts.1 (line 1"},
+		"no name":              {"people:\n  - {accounts: [a]}\n", "people.0.name"},
+		"an empty account":     {"people: [{name: Ada, accounts: ['']}]", "at least 1 character"},
+		"a long account":       {"people: [{name: Ada, accounts: [" + strings.Repeat("a", 256) + "]}]", "at most 255 characters"},
+		"another member":       {"people: [{name: Ada, account: a}]", "Extra inputs"},
+		"no list":              {"people: Ada", "valid list"},
+		"no YAML":              {"people: [", "Invalid YAML"},
+		"no file":              {"", "content"},
+		"too many accounts":    {"people: [{name: Ada, accounts: [\n" + strings.ReplaceAll(numbered(20_000), ",", ",\n") + "]}]", "at most 20000 names and accounts"},
+		"a file that is large": {"people: [] #" + strings.Repeat("a", 524_288), "content"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.in(t)
+			got := put(s, http.StatusBadRequest, c.file)
+			if !strings.Contains(string(got.body), c.says) {
+				t.Errorf("it says %.400s", got.body)
+			}
+		})
+	}
+}
+
+// numbered is a list of so many different words.
+func numbered(count int) string {
+	words := make([]string, count)
+	for i := range words {
+		words[i] = fmt.Sprint("a", i)
+	}
+	return strings.Join(words, ",")
 }
 
 // alterPackage returns an archive with other content of the members that alter changes.

@@ -45,7 +45,7 @@ type AuditLogEntry struct {
 	When                float64      `json:"when" doc:"Unix seconds."`
 	EventType           string       `json:"event_type" enum:"added,changed,removed"`
 	Source              string       `json:"source" enum:"app,scim,invitation,script"`
-	Kind                string       `json:"kind" enum:"user,service_account,identity_provider,invitation,database,environment"`
+	Kind                string       `json:"kind" enum:"user,service_account,identity_provider,invitation,database,environment,people"`
 	User                string       `json:"user" doc:"Name of the user, service account or identity provider that the change concerns; the id of an invitation; of a database, what was missing when the operator accepted its loss; of an environment, how its admission settings were changed."`
 	OldRole             *string      `json:"old_role" nullable:"true"`
 	NewRole             *string      `json:"new_role" nullable:"true"`

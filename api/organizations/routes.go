@@ -47,6 +47,8 @@ func Routes(base *resource.Base) []server.Route {
 		"put_identity_provider":           server.WithBody(h.putIdentityProvider),
 		"delete_identity_provider":        server.Handle(h.deleteIdentityProvider),
 		"try_identity_token":              server.WithBody(h.tryIdentityToken),
+		"get_people":                      server.Handle(h.getPeople),
+		"put_people":                      server.WithBody(h.putPeople),
 		"list_audit_log":                  server.Handle(h.listAuditLog),
 		"download_audit_log":              server.Handle(h.downloadAuditLog),
 		"list_actions":                    server.Handle(h.listActions),

@@ -19,7 +19,7 @@ func (r *Row) line() []string {
 		r.ID, seconds(&r.DeployedAt), time.UnixMicro(int64(math.Round(r.DeployedAt * 1e6))).UTC().Format(time.RFC3339Nano), r.Environment, strconv.FormatInt(r.Snapshot, 10),
 		r.Fingerprint, r.Artifact, string(r.Kind), r.Flow, r.Trail, r.Commit, r.Author, seconds(r.LeadTime), r.Verdict,
 		strings.Join(r.Reasons, "; "), strconv.FormatBool(r.AllowListed), strconv.FormatBool(r.BrokeGlass), r.GlassReason,
-		string(r.Approval), strings.Join(r.Approvers, " "), r.ApprovalLack, strconv.Itoa(r.Incidents), seconds(r.Restore),
+		string(r.Approval), strings.Join(r.Approvers, ", "), r.ApprovalLack, strconv.Itoa(r.Incidents), seconds(r.Restore),
 	}
 }
 

@@ -19,6 +19,8 @@ type attestationInput struct {
 	times timeBounds
 	// controlVersion is the latest version of the control that it decides.
 	controlVersion int
+	// accounts are those of people, of a pull request.
+	accounts evidence.Accounts
 }
 
 // artifactInput is what recording an artifact depends on besides its trail.
@@ -159,6 +161,13 @@ func (r *Recorder) loadAttestation(ctx context.Context, u *trailUpdate, names []
 		if in.controlVersion, err = r.Controls.LatestVersion(ctx, a.Org, a.Control); err != nil {
 			return in, err
 		}
+	}
+	if a.Type == evidence.TypePullRequest && a.Override == nil {
+		latest, err := r.People.Latest(ctx, a.Org)
+		if err != nil {
+			return in, err
+		}
+		in.accounts = latest.Accounts
 	}
 	if in.times.reconciled, err = r.marks.newest(ctx, a.Org); err != nil {
 		return in, err

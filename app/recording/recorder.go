@@ -42,6 +42,7 @@ type Repositories struct {
 	Provenances  *pipelines.Provenances
 	Decisions    *pipelines.Decisions
 	Controls     *governance.Controls
+	People       *governance.People
 	Approvals    *governance.Approvals
 	Repos        *pipelines.Repos
 	Running      *environments.RunningSet

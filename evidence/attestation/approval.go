@@ -1,6 +1,7 @@
 package attestation
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -36,6 +37,21 @@ func Approved(a *evidence.Attestation, commit string) (approvers int, lack strin
 	return 0, oneLine(lack)
 }
 
+// Identify notes which people an attestation of pull requests names by their accounts.
+func Identify(a *evidence.Attestation, accounts evidence.Accounts) {
+	found, _ := pullRequestsOf(a) // those that cannot be read name nobody
+	for i := range found {
+		for _, name := range found[i].names() {
+			if person, ok := accounts[strings.ToLower(name)]; ok {
+				if a.People == nil {
+					a.People = map[string]string{}
+				}
+				a.People[strings.ToLower(name)] = person
+			}
+		}
+	}
+}
+
 // Approvers are those who approved pull requests of an attestation after their last commits, each once.
 func Approvers(a *evidence.Attestation) (names []string) {
 	found, _ := pullRequestsOf(a) // those that cannot be read have none
@@ -58,6 +74,9 @@ func MergeCommits(a *evidence.Attestation) (commits []string) {
 
 func pullRequestsOf(a *evidence.Attestation) (found []reviewed, err error) {
 	err = json.Unmarshal(a.Payload["pull_requests"], &found)
+	for i := range found {
+		found[i].people = a.People
+	}
 	return found, err
 }
 
@@ -67,6 +86,46 @@ type reviewed struct {
 	MergeCommit *string `json:"merge_commit"`
 	Commits     []evidence.GitCommit
 	Approvers   []json.RawMessage
+	// people are those of the attestation.
+	people evidence.Accounts
+}
+
+// person is who has an account, the account itself if the people of the organization are not known to have it.
+func (r *reviewed) person(account string) string {
+	return cmp.Or(r.people[strings.ToLower(account)], account)
+}
+
+// addressOf is that in the author of a commit, such as Ada <ada@example.com>, if the commit's signature was verified:
+// anybody can write another address into a commit. Else it is "".
+func addressOf(commit *evidence.GitCommit) string {
+	if commit.Verified == nil || !*commit.Verified {
+		return ""
+	}
+	_, address, _ := strings.Cut(evidence.Text(commit.Author), " <")
+	return strings.TrimSuffix(address, ">")
+}
+
+// authorOf is who wrote a commit, "" if that cannot be told. Without a username, the address has to be one of somebody.
+func (r *reviewed) authorOf(commit *evidence.GitCommit) string {
+	if username := evidence.Text(commit.AuthorUsername); username != "" {
+		return r.person(username)
+	}
+	return r.people[strings.ToLower(addressOf(commit))]
+}
+
+// names are those of all accounts that the pull request names.
+func (r *reviewed) names() []string {
+	names := []string{r.Author}
+	for i := range r.Commits {
+		names = append(names, evidence.Text(r.Commits[i].AuthorUsername), addressOf(&r.Commits[i]))
+	}
+	for _, raw := range r.Approvers {
+		var one PullRequestApprover
+		if json.Unmarshal(raw, &one) == nil {
+			names = append(names, one.Username)
+		}
+	}
+	return names
 }
 
 // approved is Approved for one pull request.
@@ -96,17 +155,18 @@ func (r *reviewed) authors(commit string) (authors []string, last float64, fault
 			return nil, 0, fmt.Sprintf("it is not known when commit %s was made", one.SHA1)
 		}
 		last = max(last, *one.Timestamp)
-		switch {
-		case one.Author != nil && *one.Author == webFlow:
-		case one.AuthorUsername != nil && *one.AuthorUsername != "":
-			authors = append(authors, *one.AuthorUsername)
-		default:
+		if evidence.Text(one.Author) == webFlow {
+			continue
+		}
+		author := r.authorOf(&one)
+		if author == "" {
 			return nil, 0, fmt.Sprintf("it is not known who wrote commit %s", one.SHA1)
 		}
+		authors = append(authors, author)
 	}
 	merged := commit != "" && r.MergeCommit != nil && *r.MergeCommit == commit
 	if !merged && r.Author != "" {
-		authors = append(authors, r.Author)
+		authors = append(authors, r.person(r.Author))
 	}
 	if len(authors) == 0 || !merged && r.Author == "" || len(r.Commits) == 0 {
 		return nil, 0, "it is not known who wrote the code"
@@ -123,9 +183,10 @@ func (r *reviewed) approvals(after float64) []string {
 		if json.Unmarshal(raw, &one) != nil || one.Username == "" || one.State == nil || one.Timestamp == nil {
 			continue
 		}
-		known := slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, one.Username) })
+		person := r.person(one.Username)
+		known := slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, person) })
 		if strings.EqualFold(*one.State, "APPROVED") && *one.Timestamp > after && !known {
-			names = append(names, one.Username)
+			names = append(names, person)
 		}
 	}
 	return names

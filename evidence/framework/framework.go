@@ -6,7 +6,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"attestry/evidence"
 	"attestry/evidence/attestation"
@@ -97,7 +96,7 @@ func Parse(content []byte) (Framework, error) {
 	if !ok {
 		return Framework{}, faults.Err()
 	}
-	parsed, known, measures := Framework{Title: textOf(fields["title"])}, map[string]bool{}, 0
+	parsed, known, measures := Framework{Title: fields["title"].BoundedText(maxText)}, map[string]bool{}, 0
 	for _, one := range fields["requirements"].List() {
 		requirement := requirementOf(one)
 		if known[requirement.ID] {
@@ -121,7 +120,7 @@ func requirementOf(value yamlfile.Value) Requirement {
 	if !ok {
 		return Requirement{}
 	}
-	requirement := Requirement{ID: textOf(fields["id"]), Title: textOf(fields["title"])}
+	requirement := Requirement{ID: fields["id"].BoundedText(maxText), Title: fields["title"].BoundedText(maxText)}
 	for _, one := range fields["measures"].List() {
 		requirement.Measures = append(requirement.Measures, measureOf(one))
 	}
@@ -133,9 +132,9 @@ func measureOf(value yamlfile.Value) Measure {
 	if !ok {
 		return Measure{}
 	}
-	measure := Measure{Title: textOf(fields["title"]), Log: fields["log"].Bool(false)}
+	measure := Measure{Title: fields["title"].BoundedText(maxText), Log: fields["log"].Bool(false)}
 	for _, one := range fields["findings"].List() {
-		finding := textOf(one)
+		finding := one.BoundedText(maxText)
 		if !slices.Contains(Findings, finding) {
 			one.Fault("Input should be one of " + strings.Join(Findings, ", ") + yamlfile.Shown(finding))
 		}
@@ -145,7 +144,7 @@ func measureOf(value yamlfile.Value) Measure {
 		measure.Attestation = attestationOf(fields["attestation"])
 	}
 	if !fields["control"].IsAbsent() {
-		measure.Control = textOf(fields["control"])
+		measure.Control = fields["control"].BoundedText(maxText)
 	}
 	kinds := 0
 	for _, set := range []bool{measure.Findings != nil, measure.Attestation != nil, measure.Control != "", measure.Log} {
@@ -169,7 +168,7 @@ func attestationOf(value yamlfile.Value) *Attestation {
 		asked.Type = fields["type"].AttestationType(maxText)
 	}
 	if !fields["name"].IsAbsent() {
-		asked.Name = textOf(fields["name"])
+		asked.Name = fields["name"].BoundedText(maxText)
 	}
 	if *asked == (Attestation{}) {
 		value.Fault("Value error, an attestation has a type or a name")
@@ -179,17 +178,6 @@ func attestationOf(value yamlfile.Value) *Attestation {
 
 // maxText is how many characters a text of a file may have.
 const maxText = 300
-
-func textOf(value yamlfile.Value) string {
-	text, ok := value.Text()
-	switch {
-	case ok && text == "":
-		value.Fault("String should have at least 1 character" + yamlfile.Shown(text))
-	case utf8.RuneCountInString(text) > maxText:
-		value.TooLong(text, maxText)
-	}
-	return text
-}
 
 //go:embed shipped
 var files embed.FS

@@ -39,6 +39,8 @@ const (
 	AuditDatabase AuditSubject = "database"
 	// AuditEnvironment is an environment whose admission settings were changed. The name says how.
 	AuditEnvironment AuditSubject = "environment"
+	// AuditPeople is the file that says which accounts one person has. The name says which version was stored.
+	AuditPeople AuditSubject = "people"
 )
 
 // Actor is who changes something.

@@ -108,11 +108,11 @@ func (r *reader) attestations(list yamlfile.Value) []AttestationRule {
 func (r *reader) attestation(entry yamlfile.Value, fields map[string]yamlfile.Value) AttestationRule {
 	rule := AttestationRule{Type: fields["type"].AttestationType(evidence.MaxResourceName), Name: Any}
 	if name := fields["name"]; name.Node != nil {
-		rule.Name = boundedText(name, evidence.MaxResourceName)
+		rule.Name = name.BoundedText(evidence.MaxResourceName)
 	}
 	rule.MustBeCompliant = fields["must_be_compliant"].Bool(true)
 	if named := fields["for_control"]; !named.Resolve().IsAbsent() {
-		rule.ForControl = boundedText(named, control.MaxIdentifier)
+		rule.ForControl = named.BoundedText(control.MaxIdentifier)
 	}
 	if condition := fields["if"]; !condition.Resolve().IsAbsent() {
 		rule.If = r.condition(condition)
@@ -125,19 +125,6 @@ func (r *reader) attestation(entry yamlfile.Value, fields map[string]yamlfile.Va
 		fields["for_control"].Fault("Value error, for_control needs the type 'decision'")
 	}
 	return rule
-}
-
-// boundedText reads a text of 1 to most characters.
-func boundedText(value yamlfile.Value, most int) string {
-	text, ok := value.Text()
-	switch {
-	case !ok:
-	case text == "":
-		value.Fault("String should have at least 1 character" + yamlfile.Shown(text))
-	case utf8.RuneCountInString(text) > most:
-		value.TooLong(text, most)
-	}
-	return text
 }
 
 // condition reads an expression: a text in ${{ }}, or a mapping with the text without it.

@@ -115,6 +115,18 @@ func (v Value) Text() (string, bool) {
 	return value.Node.Value, true
 }
 
+// BoundedText reads a required text of 1 to most characters.
+func (v Value) BoundedText(most int) string {
+	text, ok := v.Text()
+	switch {
+	case ok && text == "":
+		v.Fault("String should have at least 1 character" + Shown(text))
+	case utf8.RuneCountInString(text) > most:
+		v.TooLong(text, most)
+	}
+	return text
+}
+
 // TooLong notes that a text has more characters than it may have.
 func (v Value) TooLong(text string, most int) {
 	v.Fault(fmt.Sprintf("String should have at most %d characters", most) + Shown(text))

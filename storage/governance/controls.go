@@ -156,5 +156,5 @@ func (c *Controls) SetTags(ctx context.Context, org, identifier string, set map[
 
 // Schemas declares the collections of this package.
 func Schemas() []*storage.Schema {
-	return []*storage.Schema{policySchema, policyVersionSchema, controlSchema, controlVersionSchema, approvalSchema, periodSchema, frameworkSchema}
+	return []*storage.Schema{policySchema, policyVersionSchema, controlSchema, controlVersionSchema, approvalSchema, periodSchema, frameworkSchema, peopleSchema}
 }

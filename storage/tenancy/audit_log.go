@@ -73,13 +73,13 @@ func (q *AuditQuery) query() storage.Query {
 	return query
 }
 
-// RecordEnvironment notes in the audit log of an organization that settings of an environment were changed, in one batch
-// with the change: change adds it to the batch and says what it is, "" if nothing changes. It may be called again.
-func (t *Tenancy) RecordEnvironment(ctx context.Context, orgName string, by identity.Actor, change func(*storage.Batch) (string, error)) error {
+// Record notes in the audit log of an organization that something of it was changed, in one batch with the change: change
+// adds it to the batch, may change the organization, and says what it is, "" if nothing changes. It may be called again.
+func (t *Tenancy) Record(ctx context.Context, orgName string, by identity.Actor, subject identity.AuditSubject, change func(*evidence.Organization, *storage.Batch) (string, error)) error {
 	return t.change(ctx, orgName, by, func(c *orgChange) error {
-		what, err := change(&c.batch)
+		what, err := change(&c.org, &c.batch)
 		if err == nil && what != "" {
-			c.record(identity.AuditEntry{Event: identity.AuditChanged, Subject: identity.AuditEnvironment, Name: what})
+			c.record(identity.AuditEntry{Event: identity.AuditChanged, Subject: subject, Name: what})
 		}
 		return err
 	})

@@ -62,6 +62,8 @@ var areas = []area{
 		forms: []string{"create_audit"}, page: func(org string, of row) string { return view.Pages.Audit(org, of.text("name")) }},
 	{Name: "frameworks", Title: "Frameworks", list: "list_frameworks", columns: []string{"name", "version", "created_at", "created_by"},
 		forms: []string{"put_framework"}, rowForms: []string{"put_framework"}},
+	{Name: "people", Title: "Accounts of people", list: "get_people", columns: []string{"version", "created_at", "created_by", "comment", "content"},
+		rowForms: []string{"put_people"}},
 	{Name: "audit-log", Title: "Audit log", list: "list_audit_log", columns: []string{"when", "event_type", "kind", "user", "old_role", "new_role", "changed_by", "source"},
 		csv: "download_audit_log"},
 	{Name: "organization", Title: "Organization", list: "get_organization", columns: []string{"name", "kind", "experimental_features_enabled", "created_at"},
