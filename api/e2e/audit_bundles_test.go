@@ -81,6 +81,9 @@ func TestBundleOfAPeriodIsCheckedWithoutTheService(t *testing.T) {
 	if kept, err := os.ReadFile(folder + "/frameworks/ours.yml"); err != nil || string(kept) != own {
 		t.Errorf("its framework is %s: %v", kept, err)
 	}
+	if report, err := os.ReadFile(folder + "/report.pdf"); err != nil || !strings.HasPrefix(string(report), "%PDF-") {
+		t.Errorf("the report is %.20q, %v", report, err)
+	}
 	sheet, err := os.ReadFile(folder + "/requirements/ours.csv")
 	s.must(err)
 	if got := s.want(http.StatusOK, http.MethodGet, s.auditsPath()+"/q3/requirements/csv?framework=ours", nil).body; !bytes.Equal(got, sheet) || !strings.Contains(string(sheet), "not_met,9,4,2,3") {

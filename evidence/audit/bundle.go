@@ -19,6 +19,7 @@ const (
 	TotalsPath             = "totals.json"
 	FrameworksPath         = "frameworks/"
 	RequirementsPath       = "requirements/"
+	PeriodReportPath       = "report.pdf"
 	RecountPath            = "recount.py"
 	BundleInstructionsPath = "README.md"
 )

@@ -17,6 +17,7 @@ import (
 	"attestry/storage/governance"
 	"attestry/storage/spool"
 	"attestry/tasks"
+	"attestry/tasks/auditpackage/pdf"
 )
 
 // bundle is all that an auditor asks for of a period, on its way into an archive.
@@ -27,7 +28,9 @@ type bundle struct {
 	sample   population.Sample
 	// frameworks are the latest of the organization, without their content.
 	frameworks []governance.Framework
-	reader     *population.Reader
+	// assessed is how far the period meets each.
+	assessed []population.Assessment
+	reader   *population.Reader
 }
 
 // loadBundle reads the period and draws the sample.
@@ -128,6 +131,13 @@ func (b *bundle) write(ctx context.Context, w io.Writer) error {
 	if err := b.writeFrameworks(ctx, out); err != nil {
 		return err
 	}
+	report, err := pdf.RenderPeriod(&pdf.PeriodDocument{PeriodDocument: about, Totals: totals, Sample: b.sample, Assessments: b.assessed})
+	if err != nil {
+		return err
+	}
+	if err := out.add(audit.PeriodReportPath, b.period.To, report); err != nil {
+		return err
+	}
 	for _, row := range b.sample.Rows {
 		path := audit.PackagePath(row.Flow, row.Trail)
 		if row.TrailKey == "" || slices.ContainsFunc(out.members, func(known audit.Member) bool { return known.Path == path }) {
@@ -193,12 +203,13 @@ func (b *bundle) writeFrameworks(ctx context.Context, out *archive) error {
 	if len(asked) == 0 {
 		return nil
 	}
-	assessed, err := b.reader.Assess(ctx, &b.period, b.period.To, asked...)
+	var err error
+	b.assessed, err = b.reader.Assess(ctx, &b.period, b.period.To, asked...)
 	if err != nil {
 		return err
 	}
 	for i, latest := range b.frameworks {
-		table, err := csvtable.NewReader(population.RequirementColumns, func(string) ([][]string, string, error) { return assessed[i].Lines(), "", nil })
+		table, err := csvtable.NewReader(population.RequirementColumns, func(string) ([][]string, string, error) { return b.assessed[i].Lines(), "", nil })
 		if err != nil {
 			return err
 		}
@@ -207,7 +218,7 @@ func (b *bundle) writeFrameworks(ctx context.Context, out *archive) error {
 			return err
 		}
 		path := audit.RequirementsPath + latest.Name
-		if err := writeJSON(out, path+".json", b.period.To, assessed[i]); err != nil {
+		if err := writeJSON(out, path+".json", b.period.To, b.assessed[i]); err != nil {
 			return err
 		}
 		files = append(files, member{path + ".csv", b.period.To, lines})

@@ -16,38 +16,49 @@ const (
 )
 
 func (r *report) cover() {
-	r.y = 30
-	r.print(paragraph{text: "AUDIT REPORT", style: subheading})
-	r.y += 2
-	trail := title
-	if len(r.Trail.Name) > 80 {
-		trail.size = 14
-	}
-	r.print(paragraph{text: shorten(r.Trail.Name, maxName), style: trail})
-	r.y++
-	r.print(paragraph{text: "Trail of flow " + r.Trail.Flow.Name + ", organization " + r.Trail.Organization, style: style{regular, 11, gray}})
-	r.y += 6
+	r.titles(r.Trail.Name, "Trail of flow "+r.Trail.Flow.Name+", organization "+r.Trail.Organization)
 	r.verdict()
 	r.lossNote()
 	r.table(factColumns, r.coverFacts())
 }
 
+// titles begins the first page.
+func (l *layout) titles(name, of string) {
+	l.newSheet()
+	l.y = 30
+	l.print(paragraph{text: "AUDIT REPORT", style: subheading})
+	l.y += 2
+	large := title
+	if len(name) > 80 {
+		large.size = 14
+	}
+	l.print(paragraph{text: shorten(name, maxName), style: large})
+	l.y++
+	l.print(paragraph{text: of, style: style{regular, 11, gray}})
+	l.y += 6
+}
+
 func (r *report) verdict() {
-	const inset = 7.0
 	status := r.Compliance.Status
+	r.box(string(status), colorOf(status), r.reasons(), "As of "+moment(r.AsOf)+", the time of the latest fact in this package.")
+}
+
+// box places what the report says in short.
+func (l *layout) box(verdict string, in color, reasons []string, remark string) {
+	const inset = 7.0
 	broken := lines([]paragraph{
-		{text: string(status), style: verdictText.in(colorOf(status))},
-		{text: strings.Join(r.reasons(), " "), style: style{regular, 10, ink}, space: 1.5},
-		{text: "As of " + moment(r.AsOf) + ", the time of the latest fact in this package.", style: small, space: 2},
+		{text: verdict, style: verdictText.in(in)},
+		{text: strings.Join(reasons, " "), style: style{regular, 10, ink}, space: 1.5},
+		{text: remark, style: small, space: 2},
 	}, bodyWidth-2*inset)
 	height := heightOf(broken) + 10
-	r.need(height)
-	sheet := r.sheet()
-	sheet.boxes = append(sheet.boxes, box{left, r.y, bodyWidth, height, shade}, box{left, r.y, 2, height, colorOf(status)})
-	end := r.y + height
-	r.y += 5
-	r.place(left+inset, broken)
-	r.y = end + 6
+	l.need(height)
+	sheet := l.sheet()
+	sheet.boxes = append(sheet.boxes, box{left, l.y, bodyWidth, height, shade}, box{left, l.y, 2, height, in})
+	end := l.y + height
+	l.y += 5
+	l.place(left+inset, broken)
+	l.y = end + 6
 }
 
 // reasons say in sentences why the trail has its verdict.

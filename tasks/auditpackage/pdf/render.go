@@ -13,25 +13,42 @@ import (
 func Render(d *Document) ([]byte, error) {
 	report := newReport(d)
 	report.write()
-	report.finish()
-	return draw(d, &report.layout)
+	about := report.frame()
+	report.finish(&about)
+	return draw(&about, &report.layout)
+}
+
+// frame is what a report says of itself: in its properties, and at the head and the foot of its pages.
+type frame struct {
+	title, author, generator, keywords string
+	// asOf is in Unix seconds.
+	asOf       float64
+	head, foot string
+}
+
+func (r *report) frame() frame {
+	return frame{
+		title: "Audit report of trail " + r.Trail.Name + " of flow " + r.Trail.Flow.Name, author: r.Trail.Organization, generator: r.Generator,
+		keywords: "SHA256SUMS " + plain(r.Checksum), asOf: r.AsOf,
+		head: r.Trail.Organization + " / " + r.Trail.Flow.Name + " / " + r.Trail.Name, foot: "SHA256SUMS " + shorten(r.Checksum, 16) + "  ·  " + r.Generator,
+	}
 }
 
 // draw writes sheets as PDF. Everything that depends on time or on the order of maps is set.
-func draw(d *Document, l *layout) ([]byte, error) {
+func draw(about *frame, l *layout) ([]byte, error) {
 	out := fpdf.New("P", "mm", "A4", "")
-	asOf, _ := timeOf(d.AsOf)
+	asOf, _ := timeOf(about.asOf)
 	out.SetCatalogSort(true)
 	// Packages are compressed as a whole, and fpdf would make a compressor of 1 MB for each page.
 	out.SetCompression(false)
 	out.SetCreationDate(asOf)
 	out.SetModificationDate(asOf)
 	out.SetProducer("fpdf", false)
-	out.SetCreator(plain(d.Generator), true)
-	out.SetTitle(plain("Audit report of trail "+d.Trail.Name+" of flow "+d.Trail.Flow.Name), true)
-	out.SetAuthor(plain(d.Trail.Organization), true)
+	out.SetCreator(plain(about.generator), true)
+	out.SetTitle(plain(about.title), true)
+	out.SetAuthor(plain(about.author), true)
 	// Verifiers of packages look for the checksum here, where it is in one piece.
-	out.SetKeywords("SHA256SUMS "+plain(d.Checksum), false)
+	out.SetKeywords(about.keywords, false)
 	out.SetLang("en")
 	out.SetAutoPageBreak(false, 0)
 	for f, used := range usedFonts(l.sheets) {
@@ -82,18 +99,17 @@ func plain(text string) string {
 }
 
 // finish adds the head and the foot of each page.
-func (r *report) finish() {
+func (l *layout) finish(about *frame) {
 	const head, foot = 13.0, pageHeight - 13
-	of := " of " + decimal(len(r.sheets))
-	checksum := "SHA256SUMS " + shorten(r.Checksum, 16)
-	for i, sheet := range r.sheets {
+	of := " of " + decimal(len(l.sheets))
+	for i, sheet := range l.sheets {
 		if i > 0 {
-			sheet.printLine(left, head, bodyWidth-30, r.Trail.Organization+" / "+r.Trail.Flow.Name+" / "+r.Trail.Name, margin)
+			sheet.printLine(left, head, bodyWidth-30, about.head, margin)
 			sheet.printRight(right, head, "Audit report", margin)
 			sheet.boxes = append(sheet.boxes, box{left, head + 5, bodyWidth, ruleWidth, rule})
 		}
 		sheet.boxes = append(sheet.boxes, box{left, foot - 1.5, bodyWidth, ruleWidth, rule})
-		sheet.printLine(left, foot, bodyWidth-30, checksum+"  ·  "+r.Generator, margin)
+		sheet.printLine(left, foot, bodyWidth-30, about.foot, margin)
 		sheet.printRight(right, foot, "Page "+decimal(i+1)+of, margin)
 	}
 }

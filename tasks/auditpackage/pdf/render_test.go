@@ -14,7 +14,8 @@ import (
 func layOut(d *Document) *report {
 	r := newReport(d)
 	r.write()
-	r.finish()
+	about := r.frame()
+	r.finish(&about)
 	return r
 }
 

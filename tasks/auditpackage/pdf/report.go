@@ -35,7 +35,6 @@ func newReport(d *Document) *report {
 }
 
 func (r *report) write() {
-	r.newSheet()
 	r.cover()
 	r.newSheet()
 	r.expected()
