@@ -182,12 +182,26 @@ func TestBundlesAreVerifiedWhole(t *testing.T) {
 	verify := func(bundle []byte, key string) (string, error) {
 		return runIn(t, unpack(t, bundle), "python3", "recount.py", key, program)
 	}
+	whole := func(bundle []byte, args ...string) (string, error) {
+		path := filepath.Join(t.TempDir(), "bundle.tar.gz")
+		s.must(os.WriteFile(path, bundle, 0o644))
+		return runIn(t, t.TempDir(), program, append(args, path)...)
+	}
 	key := shown.VerifierKeys[0]
+	if printed, err := whole(content, "--log-key="+key); err != nil || !strings.Contains(printed, "10 deployments, 5 sampled by the seed \"7\"") || !strings.Contains(printed, "OK       the log has signed it") {
+		t.Errorf("verify-package says %v: %s", err, printed)
+	}
+	if printed, err := whole(content); err != nil || !strings.Contains(printed, "OK       nothing was altered; --log-key verifies that the log has signed it") {
+		t.Errorf("without a key, verify-package says %v: %s", err, printed)
+	}
 	if printed, err := verify(content, key); err != nil || printed != "OK       10 deployments, 5 drawn by the seed '7'\n" {
 		t.Errorf("it says %v: %s", err, printed)
 	}
 	other, err := note.NewEd25519VerifierKey(strings.Split(key, "+")[0], make([]byte, ed25519.PublicKeySize))
 	s.must(err)
+	if printed, err := whole(content, "--log-key="+other); err == nil || !strings.Contains(printed, "FAILED   SHA256SUMS.note: no key that is trusted has signed the checksums") {
+		t.Errorf("by another key, verify-package says %s", printed)
+	}
 	if printed, err := verify(content, other); err == nil || !strings.Contains(printed, "FAILED   SHA256SUMS.note: the log did not sign these checksums") {
 		t.Errorf("by another key it says %s", printed)
 	}
@@ -208,6 +222,7 @@ func TestBundlesAreVerifiedWhole(t *testing.T) {
 		"a signature": {"SHA256SUMS.note", "audit package", "audit packages", "SHA256SUMS.note: the log did not sign these checksums"},
 		"a package":   {"packages/build/", "\x1f\x8b", "\x1f\x8c", "packages/build/"},
 		"its members": {"README.md", "bundle", "Bundle", "README.md: it was altered"},
+		"the report":  {"report.pdf", "%PDF", "%pdf", "report.pdf: it was altered"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
@@ -224,6 +239,10 @@ func TestBundlesAreVerifiedWhole(t *testing.T) {
 			printed, err := verify(altered.Bytes(), key)
 			if err == nil || !strings.Contains(printed, "FAILED   "+c.says) || strings.HasPrefix(printed, "OK ") {
 				t.Errorf("it says %v: %s", err, printed)
+			}
+			printed, err = whole(altered.Bytes(), "--log-key="+key)
+			if err == nil || !strings.Contains(printed, "FAILED   ") || strings.Contains(printed, "\nOK ") {
+				t.Errorf("verify-package says %v: %s", err, printed)
 			}
 		})
 	}

@@ -50,12 +50,12 @@ func TestRowsAreFoundByTheirFindingsAlone(t *testing.T) {
 }
 
 func TestFiguresAreThoseOfWhatIsNoRestart(t *testing.T) {
-	totals := Totals{By: map[string]int{}, failed: map[string]bool{}}
+	totals := NewTotals()
 	for i := range 10 {
-		totals.add(&Row{Kind: snapshot.NewRelease, LeadTime: new(float64(i + 1))})
+		totals.Add(&Row{Kind: snapshot.NewRelease, LeadTime: new(float64(i + 1))})
 	}
-	totals.add(&Row{Kind: snapshot.Restart, LeadTime: new(1000.0)})
-	totals.add(&Row{Kind: snapshot.Rollback})
+	totals.Add(&Row{Kind: snapshot.Restart, LeadTime: new(1000.0)})
+	totals.Add(&Row{Kind: snapshot.Rollback})
 	p := &period.Period{From: 0, To: 4 * secondsPerDay}
 	totals.sum(p, 2*secondsPerDay)
 	if totals.LeadTime.Known != 10 || *totals.LeadTime.Median != 5 || *totals.LeadTime.P90 != 9 || totals.FailureRate != 0.1 || totals.PerDay != 5.5 {

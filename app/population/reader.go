@@ -89,9 +89,9 @@ func each[T any](ctx context.Context, r *Reader, yield func(*T), read func(after
 }
 
 // Totals counts what happened in a period, at a time in Unix seconds. It reads the whole period.
-func (r *Reader) Totals(ctx context.Context, p *period.Period, now float64) (totals Totals, err error) {
-	totals.By, totals.failed = map[string]int{}, map[string]bool{}
-	if err := r.Each(ctx, p, totals.add); err != nil {
+func (r *Reader) Totals(ctx context.Context, p *period.Period, now float64) (Totals, error) {
+	totals := NewTotals()
+	if err := r.Each(ctx, p, totals.Add); err != nil {
 		return totals, err
 	}
 	for _, id := range p.Environments {

@@ -40,7 +40,11 @@ type Durations struct {
 	P90    *float64 `json:"p90" nullable:"true" doc:"Nine of ten are not longer."`
 }
 
-func (t *Totals) add(row *Row) {
+// NewTotals begins to count.
+func NewTotals() Totals { return Totals{By: map[string]int{}, failed: map[string]bool{}} }
+
+// Add counts a row.
+func (t *Totals) Add(row *Row) {
 	t.Deployments++
 	for _, finding := range []string{string(row.Kind), row.Verdict, string(row.Approval)} {
 		t.By[finding]++

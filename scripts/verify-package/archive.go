@@ -20,11 +20,28 @@ type unreadableError struct{ cause error }
 
 func (e *unreadableError) Error() string { return e.cause.Error() }
 
-// verify verifies an archive, compressed or not. reading is told the name of each member before it is read.
+// verify verifies the archive of a package, compressed or not. reading is told the name of each member before it is read.
 func verify(file io.Reader, verifier *audit.Verifier, reading func(member string)) (audit.Result, error) {
+	if err := readArchive(file, reading, verifier.Add); err != nil {
+		return audit.Result{}, err
+	}
+	return finish(verifier, reading)
+}
+
+func finish(verifier *audit.Verifier, reading func(member string)) (audit.Result, error) {
+	reading(audit.ManifestPath)
+	result := verifier.Finish()
+	if result.Manifest == nil {
+		return result, &unreadableError{errors.New("it has no manifest.json")}
+	}
+	return result, nil
+}
+
+// readArchive reads an archive, compressed or not. add takes each member.
+func readArchive(file io.Reader, reading func(member string), add func(path string, size int64, content io.Reader) error) error {
 	content, err := open(file)
 	if err != nil {
-		return audit.Result{}, &unreadableError{err}
+		return &unreadableError{err}
 	}
 	archive := tar.NewReader(content)
 	last := ""
@@ -34,10 +51,10 @@ func verify(file io.Reader, verifier *audit.Verifier, reading func(member string
 			break
 		}
 		if err != nil && n == 0 {
-			return audit.Result{}, &unreadableError{err}
+			return &unreadableError{err}
 		}
 		if err != nil {
-			return audit.Result{}, fmt.Errorf("the archive is damaged behind %s: %w", last, err)
+			return fmt.Errorf("the archive is damaged behind %s: %w", last, err)
 		}
 		last = header.Name
 		reading(last)
@@ -45,21 +62,16 @@ func verify(file io.Reader, verifier *audit.Verifier, reading func(member string
 			continue
 		}
 		if header.Typeflag != tar.TypeReg || isSparse(header) {
-			return audit.Result{}, fmt.Errorf("%s: it is no plain file", header.Name)
+			return fmt.Errorf("%s: it is no plain file", header.Name)
 		}
-		if err := verifier.Add(strings.TrimPrefix(header.Name, "./"), header.Size, archive); err != nil {
-			return audit.Result{}, fmt.Errorf("%s: it cannot be read to its end: %w", header.Name, err)
+		if err := add(strings.TrimPrefix(header.Name, "./"), header.Size, archive); err != nil {
+			return fmt.Errorf("%s: it cannot be read to its end: %w", header.Name, err)
 		}
 	}
 	if err := content.end(); err != nil {
-		return audit.Result{}, fmt.Errorf("the archive is damaged behind %s: %w", last, err)
+		return fmt.Errorf("the archive is damaged behind %s: %w", last, err)
 	}
-	reading(audit.ManifestPath)
-	result := verifier.Finish()
-	if result.Manifest == nil {
-		return result, &unreadableError{errors.New("it has no manifest.json")}
-	}
-	return result, nil
+	return nil
 }
 
 // isSparse reports whether a file can have more content than the archive has bytes.

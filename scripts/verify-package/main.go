@@ -22,8 +22,10 @@ import (
 	"time"
 
 	"attestry/app/evaluation"
+	"attestry/app/population"
 	"attestry/evidence/attestation"
 	"attestry/evidence/audit"
+	"attestry/evidence/period"
 	"attestry/goroutine"
 )
 
@@ -70,11 +72,26 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 	// Rules in the package may be hostile, so child processes with limits evaluate them.
 	evaluator := evaluation.New(slog.New(slog.DiscardHandler))
 	defer evaluator.Close()
-	verifier := audit.NewVerifier(func(definition attestation.Definition, payload json.RawMessage) (attestation.Verdict, error) {
-		return evaluator.Evaluate(context.Background(), "", definition, payload)
-	}, o.memory)
-	verifier.Trust(o.Keys)
-	result, err := verify(io.TeeReader(file, digest), verifier, func(name string) { member.Store(name) })
+	newVerifier := func() *audit.Verifier {
+		verifier := audit.NewVerifier(func(definition attestation.Definition, payload json.RawMessage) (attestation.Verdict, error) {
+			return evaluator.Evaluate(context.Background(), "", definition, payload)
+		}, o.memory)
+		verifier.Trust(o.Keys)
+		return verifier
+	}
+	b := &bundle{newVerifier: newVerifier, counted: population.NewTotals(), drawn: period.NewSample(period.Draw{})}
+	verifier, noted := newVerifier(), func(name string) { member.Store(name) }
+	err = readArchive(io.TeeReader(file, digest), noted, func(path string, size int64, content io.Reader) error {
+		// No package has this member, and bundles begin with it.
+		if path == audit.PeriodPath || len(b.members) > 0 {
+			return b.add(path, content)
+		}
+		return verifier.Add(path, size, content)
+	})
+	var result audit.Result
+	if err == nil && len(b.members) == 0 {
+		result, err = finish(verifier, noted)
+	}
 	end()
 	if o.sha256 != "" {
 		if err := compareDigest(file, digest, o.sha256); err != nil {
@@ -90,6 +107,9 @@ func run(args []string, out, errOut io.Writer, guarded bool) int {
 	case err != nil:
 		fmt.Fprintf(out, "FAILED   %s\n", printable(err.Error()))
 		return unsound
+	}
+	if len(b.members) > 0 {
+		return b.print(out, &o)
 	}
 	compared, err := compareLog(context.Background(), &o, &result)
 	if err != nil {

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/csv"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"attestry/app/population"
+	"attestry/evidence/audit"
+	"attestry/evidence/period"
+	"attestry/evidence/snapshot"
+	"attestry/evidence/translog"
+)
+
+// maxDocument is how long a JSON document of a bundle may be, in bytes.
+const maxDocument = 16 << 20
+
+// bundle is what was read of the bundle of an audit (docs/semantics.md 26.6).
+type bundle struct {
+	newVerifier func() *audit.Verifier
+	about       audit.PeriodDocument
+	// totals and sample are what the documents say, counted and drawn what follows from the population.
+	totals, counted   population.Totals
+	sample            population.Sample
+	drawn             *period.Sample
+	members           []audit.Member
+	checksums, signed []byte
+	packages          int
+	findings          []string
+}
+
+func (b *bundle) report(format string, values ...any) {
+	b.findings = append(b.findings, fmt.Sprintf(format, values...))
+}
+
+// add reads a member.
+func (b *bundle) add(name string, content io.Reader) error {
+	hash := sha256.New()
+	read := io.TeeReader(content, hash)
+	documents := map[string]any{audit.PeriodPath: &b.about, audit.TotalsPath: &b.totals, audit.SamplePath: &b.sample}
+	var err error
+	switch {
+	case documents[name] != nil:
+		var document []byte
+		if document, err = io.ReadAll(io.LimitReader(read, maxDocument)); err == nil {
+			err = audit.Decode(document, documents[name])
+		}
+		b.drawn = period.NewSample(b.sample.Draw)
+	case name == audit.PopulationPath:
+		err = b.readPopulation(read)
+	case name == audit.ChecksumsPath:
+		b.checksums, err = io.ReadAll(io.LimitReader(read, maxDocument))
+		return err
+	case name == audit.SignaturePath:
+		b.signed, err = io.ReadAll(io.LimitReader(read, maxDocument))
+		return err
+	case strings.HasPrefix(name, "packages/"):
+		b.packages++
+		var result audit.Result
+		result, err = verify(read, b.newVerifier(), func(string) {})
+		for _, finding := range result.Findings {
+			b.report("%s: %s", name, finding)
+		}
+		if of := result.Manifest; err == nil && (of.Subject.Organization != b.about.Organization || name != audit.PackagePath(of.Subject.Flow, of.Subject.Trail)) {
+			b.report("%s: it is the package of something else", name)
+		}
+	}
+	if err != nil {
+		b.report("%s: %v", name, err)
+	}
+	size, err := io.Copy(io.Discard, read)
+	b.members = append(b.members, audit.Member{Path: name, Size: size, SHA256: hex.EncodeToString(hash.Sum(nil))})
+	return err
+}
+
+// readPopulation counts the rows, and draws the sample again.
+func (b *bundle) readPopulation(content io.Reader) error {
+	lines := csv.NewReader(content)
+	lines.ReuseRecord = true
+	if columns, err := lines.Read(); err != nil || !slices.Equal(columns, population.Columns) {
+		return errors.Join(err, errors.New("its columns are not known"))
+	}
+	column := func(name string) int { return slices.Index(population.Columns, name) }
+	for {
+		line, err := lines.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		id := line[column("id")]
+		environment, _, _ := strings.Cut(id, "/")
+		b.drawn.Add(environment, id)
+		incidents, err := strconv.Atoi(line[column("incidents")])
+		if err != nil {
+			return err
+		}
+		b.counted.Add(&population.Row{
+			Kind: snapshot.DeploymentKind(line[column("kind")]), Verdict: line[column("verdict")], Approval: period.Approval(line[column("approval")]),
+			AllowListed: line[column("allow_listed")] == "true", BrokeGlass: line[column("broke_glass")] == "true", Incidents: incidents,
+		})
+	}
+}
+
+// compare compares what was read with what follows from it.
+func (b *bundle) compare(o *options) {
+	if sums := audit.Checksums(b.members); string(sums) != string(b.checksums) {
+		b.report("%s: it does not have the checksums of the members", audit.ChecksumsPath)
+	}
+	rows := b.counted.Deployments
+	if b.totals.Deployments != rows || b.totals.Events.Started != rows || !maps.Equal(b.totals.By, b.counted.By) {
+		b.report("%s: it counts %d deployments, %v, the population has %d, %v", audit.TotalsPath, b.totals.Deployments, b.totals.By, rows, b.counted.By)
+	}
+	same := slices.EqualFunc(b.drawn.Drawn(), b.sample.Rows, func(a period.Drawn, row population.SampledRow) bool { return a.ID == row.ID && a.Rank == row.Rank })
+	if !same || b.sample.Population != rows {
+		b.report("%s: another sample is drawn by its seed", audit.SamplePath)
+	}
+	for _, row := range b.sample.Rows {
+		path := audit.PackagePath(row.Flow, row.Trail)
+		if row.Trail != "" && !slices.ContainsFunc(b.members, func(m audit.Member) bool { return m.Path == path }) {
+			b.report("%s: it is missing", path)
+		}
+	}
+	if len(o.Keys) == 0 {
+		return
+	}
+	text, signers, err := translog.OpenText(string(b.signed), o.Keys...)
+	signed := []audit.Member{audit.NewMember(audit.ChecksumsPath, b.checksums)}
+	if err != nil || !slices.ContainsFunc(signers, func(origin string) bool { return text == audit.Statement(origin, signed) }) {
+		b.report("%s: no key that is trusted has signed the checksums", audit.SignaturePath)
+	}
+}
+
+// print prints what the verification has come to, and returns the exit code.
+func (b *bundle) print(out io.Writer, o *options) int {
+	b.compare(o)
+	p := &b.about.Period
+	fmt.Fprintf(out, "audit    %s of organization %s\n", strconv.Quote(p.Name), strconv.Quote(b.about.Organization))
+	fmt.Fprintf(out, "%d deployments, %d sampled by the seed %s, %d packages\n", b.counted.Deployments, len(b.sample.Rows), strconv.Quote(b.sample.Seed), b.packages)
+	shown, more := first(b.findings)
+	for _, finding := range shown {
+		fmt.Fprintf(out, "FAILED   %s\n", printable(finding))
+	}
+	switch {
+	case more > 0:
+		fmt.Fprintf(out, "FAILED   and %d more\n", more)
+	case len(b.findings) == 0 && len(o.Keys) > 0:
+		fmt.Fprintln(out, "OK       the log has signed it")
+	case len(b.findings) == 0:
+		fmt.Fprintln(out, "OK       nothing was altered; --log-key verifies that the log has signed it")
+	}
+	if len(b.findings) > 0 {
+		return unsound
+	}
+	return sound
+}
