@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"attestry/app/population"
+	"attestry/evidence"
 	"attestry/evidence/audit"
 	"attestry/evidence/period"
 	"attestry/evidence/snapshot"
@@ -144,7 +145,7 @@ func (b *bundle) print(out io.Writer, o *options) int {
 	b.compare(o)
 	p := &b.about.Period
 	fmt.Fprintf(out, "audit    %s of organization %s\n", strconv.Quote(p.Name), strconv.Quote(b.about.Organization))
-	fmt.Fprintf(out, "%d deployments, %d sampled by the seed %s, %d packages\n", b.counted.Deployments, len(b.sample.Rows), strconv.Quote(b.sample.Seed), b.packages)
+	fmt.Fprintf(out, "%s, %d sampled by the seed %s, %s\n", evidence.Count(b.counted.Deployments, "deployment"), len(b.sample.Rows), strconv.Quote(b.sample.Seed), evidence.Count(b.packages, "package"))
 	shown, more := first(b.findings)
 	for _, finding := range shown {
 		fmt.Fprintf(out, "FAILED   %s\n", printable(finding))
