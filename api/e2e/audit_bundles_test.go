@@ -114,7 +114,7 @@ func TestBundleOfAPeriodIsCheckedWithoutTheService(t *testing.T) {
 	if again := s.bundle("size=10&seed=4711"); !bytes.Equal(again, content) {
 		t.Error("the same facts make another bundle")
 	}
-	for _, query := range []string{"size=3&seed=x", "frequency=weekly&seed=", "size=2&by=environment&seed=%22%0A"} {
+	for _, query := range []string{"size=3&seed=x", "frequency=weekly&seed=", "size=2&by=environment&seed=%22%0A", "size=1&by=verdict&seed=1"} {
 		if printed, err := runIn(t, unpack(t, s.bundle(query)), "python3", "recount.py"); err != nil || !strings.HasPrefix(printed, "OK       10 deployments") {
 			t.Errorf("%s: recount.py says %v: %s", query, err, printed)
 		}
@@ -175,6 +175,7 @@ func TestBundlesAreVerifiedWhole(t *testing.T) {
 	shown := s.awaitLogged(s.org)
 	s.createAudit(`"prod","canary"`, from, to)
 	content := s.bundle("size=4&by=environment&seed=7")
+	byVerdict := s.bundle("size=1&by=verdict&seed=7")
 	program := filepath.Join(t.TempDir(), "verify-package")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "attestry/scripts/verify-package").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -190,6 +191,9 @@ func TestBundlesAreVerifiedWhole(t *testing.T) {
 	key := shown.VerifierKeys[0]
 	if printed, err := whole(content, "--log-key="+key); err != nil || !strings.Contains(printed, "10 deployments, 5 sampled by the seed \"7\"") || !strings.Contains(printed, "OK       the log has signed it") {
 		t.Errorf("verify-package says %v: %s", err, printed)
+	}
+	if printed, err := whole(byVerdict, "--log-key="+key); err != nil {
+		t.Errorf("of a sample of each verdict, verify-package says %v: %s", err, printed)
 	}
 	if printed, err := whole(content); err != nil || !strings.Contains(printed, "OK       nothing was altered; --log-key verifies that the log has signed it") {
 		t.Errorf("without a key, verify-package says %v: %s", err, printed)

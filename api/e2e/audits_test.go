@@ -289,6 +289,7 @@ func TestSamplesCanBeDrawnAgainByHand(t *testing.T) {
 		Size, Population int
 		Strata           []struct {
 			Environment       string `json:"env_name"`
+			Verdict           string
 			Population, Drawn int
 		}
 		Sample []populationRow
@@ -318,8 +319,12 @@ func TestSamplesCanBeDrawnAgainByHand(t *testing.T) {
 		t.Errorf("of what happens weekly, %d are drawn", len(got.Sample))
 	}
 	got := draw("size=3&by=environment&seed=1")
-	if fmt.Sprint(got.Strata) != "[{prod 9 3} {canary 1 1}]" && fmt.Sprint(got.Strata) != "[{canary 1 1} {prod 9 3}]" || len(got.Sample) != 4 {
+	if fmt.Sprint(got.Strata) != "[{prod  9 3} {canary  1 1}]" && fmt.Sprint(got.Strata) != "[{canary  1 1} {prod  9 3}]" || len(got.Sample) != 4 {
 		t.Errorf("of each environment, %+v are drawn", got.Strata)
+	}
+	got = draw("size=2&by=verdict&seed=1")
+	if fmt.Sprint(got.Strata) != "[{ compliant 5 2} { non_compliant 5 2}]" || len(got.Sample) != 4 {
+		t.Errorf("of each verdict, %+v are drawn", got.Strata)
 	}
 	for query, says := range map[string]string{
 		"":                        "Exactly one of size and frequency is needed",

@@ -103,7 +103,7 @@ func (h *handlers) bundleSubject(ctx context.Context, in *BundlePath) (*subject,
 		return nil, evidence.Errorf(evidence.Conflict, "Audit '%s' is open until %s, and has no bundle before", in.Audit, *resource.ISOTime(found.To))
 	}
 	query := url.Values{"seed": {draw.Seed}, "size": {strconv.Itoa(draw.Size)}}
-	if draw.ByEnvironment {
+	if draw.By != "" {
 		query.Set("by", in.By)
 	}
 	return &subject{

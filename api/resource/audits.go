@@ -30,12 +30,12 @@ type SampleQuery struct {
 	Seed      string `query:"seed" maxLength:"1000" doc:"Any text, which the auditor chooses."`
 	Size      int    `query:"size" minimum:"1" maximum:"1000" doc:"How many rows."`
 	Frequency string `query:"frequency" enum:"yearly,quarterly,monthly,weekly,daily,many_daily" doc:"The usual size for what happens so often, instead of a size: 1, 2, 2, 5, 25 or 40."`
-	By        string `query:"by" enum:"environment" doc:"Draws so many rows of each environment, all where there are fewer."`
+	By        string `query:"by" enum:"environment,verdict" doc:"Draws so many rows of each environment or verdict, all where there are fewer."`
 }
 
 // Draw is the sample that the query asks for.
 func (q *SampleQuery) Draw() (period.Draw, error) {
-	draw := period.Draw{Seed: q.Seed, Size: q.Size, ByEnvironment: q.By != ""}
+	draw := period.Draw{Seed: q.Seed, Size: q.Size, By: period.By(q.By)}
 	if q.Frequency != "" {
 		draw.Size = period.SizeFor(q.Frequency)
 	}

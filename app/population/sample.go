@@ -5,6 +5,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/period"
+	"attestry/evidence/snapshot"
 	"attestry/storage"
 )
 
@@ -12,13 +13,14 @@ import (
 type Sample struct {
 	period.Draw
 	Population int          `json:"population" doc:"How many rows it was drawn from."`
-	Strata     []Stratum    `json:"strata" doc:"The environments, if it was drawn by them."`
-	Rows       []SampledRow `json:"sample" doc:"By rank, and by environment before that if it was drawn by environments."`
+	Strata     []Stratum    `json:"strata" doc:"The environments or verdicts, if it was drawn by them."`
+	Rows       []SampledRow `json:"sample" doc:"By rank, and by stratum before that if it was drawn by strata."`
 }
 
-// Stratum is how much was drawn of an environment.
+// Stratum is how much was drawn of an environment or a verdict. The other one is empty.
 type Stratum struct {
-	Environment string `json:"env_name"`
+	Environment string `json:"env_name,omitempty"`
+	Verdict     string `json:"verdict,omitempty"`
 	Population  int    `json:"population"`
 	Drawn       int    `json:"drawn"`
 }
@@ -29,18 +31,18 @@ type SampledRow struct {
 	Row
 }
 
-// Draw draws a sample of a period. More than there is are Invalid, unless it is drawn by environment.
+// Draw draws a sample of a period. More than there is are Invalid, unless it is drawn by strata.
 func (r *Reader) Draw(ctx context.Context, p *period.Period, draw period.Draw) (Sample, error) {
 	sample := period.NewSample(draw)
 	shown := Sample{Draw: draw, Strata: []Stratum{}}
-	err := r.store.Deployments.EachID(ctx, Query(p), func(environment, id string) {
+	add := func(environment, verdict, id string) {
 		shown.Population++
-		sample.Add(environment, id)
-	})
-	if err != nil {
+		sample.Add(environment, verdict, id)
+	}
+	if err := r.eachID(ctx, p, draw.By, add); err != nil {
 		return shown, err
 	}
-	if !draw.ByEnvironment && draw.Size > shown.Population {
+	if draw.By == "" && draw.Size > shown.Population {
 		return shown, evidence.FieldError("query.size", "The population has only %d rows [input: %d]", shown.Population, draw.Size)
 	}
 	drawn := sample.Drawn()
@@ -57,9 +59,29 @@ func (r *Reader) Draw(ctx context.Context, p *period.Period, draw period.Draw) (
 			continue
 		}
 		if i == 0 || drawn[i-1].Stratum != one.Stratum {
-			shown.Strata = append(shown.Strata, Stratum{Environment: row.Environment, Population: sample.Sizes[one.Stratum]})
+			stratum := Stratum{Population: sample.Sizes[one.Stratum]}
+			if draw.By == period.ByVerdict {
+				stratum.Verdict = row.Verdict
+			} else {
+				stratum.Environment = row.Environment
+			}
+			shown.Strata = append(shown.Strata, stratum)
 		}
 		shown.Strata[len(shown.Strata)-1].Drawn++
 	}
 	return shown, err
+}
+
+// eachID calls add for each deployment of a period. The verdict is read only where it is needed.
+func (r *Reader) eachID(ctx context.Context, p *period.Period, by period.By, add func(environment, verdict, id string)) error {
+	if by != period.ByVerdict {
+		return r.store.Deployments.EachID(ctx, Query(p), func(environment, id string) { add(environment, "", id) })
+	}
+	yield := func(one *snapshot.Deployment) {
+		row := newRow(one)
+		add(one.Environment, row.Verdict, row.ID)
+	}
+	return each(ctx, r, yield, func(after string) ([]snapshot.Deployment, string, error) {
+		return r.store.Deployments.Walk(ctx, Query(p), after, r.pageBytes)
+	})
 }

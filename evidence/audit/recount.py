@@ -73,7 +73,7 @@ def redraw(rows, sample):
     strata = collections.defaultdict(list)
     for row in rows:
         rank = hashlib.sha256((sample["seed"] + "\n" + row["id"]).encode()).hexdigest()
-        stratum = row["id"].split("/", 1)[0] if sample["by_environment"] else ""
+        stratum = {"environment": row["id"].split("/", 1)[0], "verdict": row["verdict"]}.get(sample["by"], "")
         strata[stratum].append((rank, row["id"]))
     drawn = [pair for stratum in sorted(strata) for pair in sorted(strata[stratum])[: sample["size"]]]
     if drawn != [(row["rank"], row["id"]) for row in sample["sample"]]:

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -51,21 +52,25 @@ func TestTheBestOfSeveralPullRequestsCounts(t *testing.T) {
 }
 
 func TestSamplesOfLargePopulationsAreThoseOfAllRanks(t *testing.T) {
-	for _, draw := range []Draw{{Seed: "4711", Size: 25}, {Seed: "", Size: 1}, {Seed: "x", Size: 7, ByEnvironment: true}, {Size: 0}, {Size: -1}} {
+	for _, draw := range []Draw{{Seed: "4711", Size: 25}, {Seed: "", Size: 1}, {Seed: "x", Size: 7, By: ByEnvironment}, {Seed: "x", Size: 7, By: ByVerdict}, {Size: 0}, {Size: -1}} {
 		sample, ranks := NewSample(draw), map[string][]string{}
 		for i := range 5000 {
-			environment, id := fmt.Sprint("env-", i%3), fmt.Sprint("id-", i)
-			sample.Add(environment, id)
-			if !draw.ByEnvironment {
-				environment = ""
+			environment, verdict, id := fmt.Sprint("env-", i%3), fmt.Sprint("verdict-", i%2), fmt.Sprint("id-", i)
+			sample.Add(environment, verdict, id)
+			stratum := ""
+			switch draw.By {
+			case ByEnvironment:
+				stratum = environment
+			case ByVerdict:
+				stratum = verdict
 			}
 			sum := sha256.Sum256([]byte(draw.Seed + "\n" + id))
-			ranks[environment] = append(ranks[environment], hex.EncodeToString(sum[:]))
+			ranks[stratum] = append(ranks[stratum], hex.EncodeToString(sum[:]))
 		}
 		var want, got []string
-		for _, environment := range []string{"", "env-0", "env-1", "env-2"} {
-			slices.Sort(ranks[environment])
-			want = append(want, ranks[environment][:min(max(draw.Size, 0), len(ranks[environment]))]...)
+		for _, stratum := range slices.Sorted(maps.Keys(ranks)) {
+			slices.Sort(ranks[stratum])
+			want = append(want, ranks[stratum][:min(max(draw.Size, 0), len(ranks[stratum]))]...)
 		}
 		for _, one := range sample.Drawn() {
 			got = append(got, one.Rank)

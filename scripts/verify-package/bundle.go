@@ -99,7 +99,7 @@ func (b *bundle) readPopulation(content io.Reader) error {
 		}
 		id := line[column("id")]
 		environment, _, _ := strings.Cut(id, "/")
-		b.drawn.Add(environment, id)
+		b.drawn.Add(environment, line[column("verdict")], id)
 		incidents, err := strconv.Atoi(line[column("incidents")])
 		if err != nil {
 			return err
