@@ -23,6 +23,7 @@ import (
 	"attestry/app/evaluation"
 	"attestry/process"
 	"attestry/scripts/bench/benchtest/measure"
+	"attestry/scripts/bench/benchtest/results"
 	"attestry/scripts/bench/benchtest/workload"
 )
 
@@ -97,7 +98,7 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	if len(chosen) == 0 {
 		return fmt.Errorf("no workload's name contains %q", a.rows)
 	}
-	r, err := newResults(args, a)
+	r, err := results.New(args, a.engines, a.data)
 	if err != nil {
 		return err
 	}
@@ -118,20 +119,20 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	}
 	r.Scalings = measure.Scalings(r.Workloads)
 	if a.json {
-		return r.writeJSON(out)
+		return r.WriteJSON(out)
 	}
-	return r.writeMarkdown(out)
+	return r.WriteMarkdown(out)
 }
 
 func measureAll(ctx context.Context, chosen []workload.Workload, a arguments, directory string, messages io.Writer) ([]measure.Result, error) {
-	var results []measure.Result
+	var measured []measure.Result
 	for _, w := range chosen {
 		fmt.Fprintf(messages, "%s: %s …\n", w.Name(), w.Measures())
 		result, err := w.Run(ctx, a.engines, directory, time.Duration(a.seconds*float64(time.Second)))
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", w.Name(), err)
 		}
-		results = append(results, result)
+		measured = append(measured, result)
 	}
-	return results, nil
+	return measured, nil
 }

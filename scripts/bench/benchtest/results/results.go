@@ -1,4 +1,5 @@
-package main
+// Package results prints what a run of the benchmarks has measured, with its conditions.
+package results
 
 import (
 	"cmp"
@@ -18,7 +19,8 @@ import (
 	"attestry/scripts/bench/benchtest/workload"
 )
 
-type results struct {
+// Results are those of a run, with its conditions.
+type Results struct {
 	Date      string            `json:"date"`
 	Command   string            `json:"command"`
 	Machine   machine           `json:"machine"`
@@ -26,7 +28,7 @@ type results struct {
 	Workloads []measure.Result  `json:"rows"`
 	Scalings  []measure.Scaling `json:"growths"`
 	// Comparisons are with another program; there is nothing else then.
-	Comparisons []comparison `json:"comparisons,omitempty"`
+	Comparisons []measure.Comparison `json:"comparisons,omitempty"`
 }
 
 type machine struct {
@@ -37,14 +39,14 @@ type machine struct {
 	Sync float64 `json:"sync_ms"`
 }
 
-// newResults returns the conditions of a run, without results yet.
-func newResults(args []string, a arguments) (results, error) {
-	sync, err := syncTime(a.data)
-	return results{
+// New returns the conditions of a run with arguments on engines, without results yet. A directory is on the disk that it measures.
+func New(args []string, engines workload.Engines, directory string) (Results, error) {
+	sync, err := syncTime(directory)
+	return Results{
 		Date:    time.Now().UTC().Format(time.DateOnly),
 		Command: command(args),
 		Machine: machine{Platform: runtime.GOOS + "/" + runtime.GOARCH, Cores: runtime.GOMAXPROCS(0), Go: runtime.Version(), Sync: sync.Seconds() * 1000},
-		Engines: describe(a.engines),
+		Engines: describe(engines),
 	}, err
 }
 
@@ -96,10 +98,11 @@ func syncTime(directory string) (time.Duration, error) {
 		durations = append(durations, time.Since(start))
 	}
 	slices.Sort(durations)
-	return durations[len(durations)/2], nil
+	return measure.Percentile(durations, 50), nil
 }
 
-func (r *results) writeJSON(out io.Writer) error {
+// WriteJSON writes what programs read.
+func (r *Results) WriteJSON(out io.Writer) error {
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
@@ -112,7 +115,8 @@ var markdownText string
 // markdown has the tables for docs/benchmarks.md.
 var markdown = template.Must(template.New("").Funcs(template.FuncMap{"join": strings.Join, "mebibytes": mebibytes}).Parse(markdownText))
 
-func (r *results) writeMarkdown(out io.Writer) error { return markdown.Execute(out, r) }
+// WriteMarkdown writes the tables.
+func (r *Results) WriteMarkdown(out io.Writer) error { return markdown.Execute(out, r) }
 
 // mebibytes is a throughput in MiB per second, "" for workloads without one.
 func mebibytes(bytes int64, perSecond float64) string {
@@ -123,9 +127,6 @@ func mebibytes(bytes int64, perSecond float64) string {
 }
 
 // Throughputs are the workloads that have what only some have: bytes, memory, and the time of what was done beside.
-func (r *results) Throughputs() []measure.Result {
+func (r *Results) Throughputs() []measure.Result {
 	return slices.DeleteFunc(slices.Clone(r.Workloads), func(w measure.Result) bool { return w.Bytes == 0 && w.Beside == 0 })
 }
-
-// CPURatio is how many times the processor time of this program the other one takes.
-func (c comparison) CPURatio() float64 { return c.Other.CPU / c.Own.CPU }
