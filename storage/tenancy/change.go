@@ -122,22 +122,15 @@ func (t *Tenancy) forget() {
 	t.issuers.Clear()
 }
 
-// turn is held by one caller at a time: it has an element meanwhile.
-type turn chan struct{}
-
-func newTurn() *turn { return new(make(turn, 1)) }
-
 // takeTurn waits until nobody else in this process changes an organization, until release is called.
 func (t *Tenancy) takeTurn(ctx context.Context, orgName string) (release func(), err error) {
-	mine, leave := t.turns.Use(orgName)
-	select {
-	case *mine <- struct{}{}:
-		return func() {
-			<-*mine
-			leave()
-		}, nil
-	case <-ctx.Done():
+	turn, leave := t.turns.Use(orgName)
+	if err := turn.Acquire(ctx, 1); err != nil {
 		leave()
-		return nil, ctx.Err()
+		return nil, err
 	}
+	return func() {
+		turn.Release(1)
+		leave()
+	}, nil
 }

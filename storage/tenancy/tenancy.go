@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"attestry/evidence"
 	"attestry/evidence/identity"
 	"attestry/storage"
@@ -40,7 +42,7 @@ type Tenancy struct {
 	invitations       storage.Collection[identity.Invitation]
 	auditLog          storage.Collection[identity.AuditEntry]
 	hooks             storage.Collection[hook]
-	turns             cache.Shared[turn]
+	turns             cache.Shared[semaphore.Weighted] // held by one caller at a time, by organization
 	version           *versionWatch
 	knownKeys         cache.TTL[*knownKey]
 	// unknownKeys holds hashes of secrets that are no keys, such as tokens of identity providers.
@@ -76,7 +78,7 @@ func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenanc
 		auditLog:    storage.NewCollection(docs, auditSchema, func(e *identity.AuditEntry) string { return e.ID }, auditFields),
 		hooks: storage.NewCollection(docs, hookSchema, func(h *hook) string { return h.Hash },
 			func(h *hook) map[string]any { return map[string]any{"org": h.OrgID} }),
-		turns:       cache.NewShared(newTurn),
+		turns:       cache.NewShared(func() *semaphore.Weighted { return semaphore.NewWeighted(1) }),
 		version:     newVersionWatch(docs),
 		knownKeys:   cache.NewTTL[*knownKey](tenancyCacheAge, tenancyCacheSize),
 		unknownKeys: cache.NewTTL[struct{}](tenancyCacheAge, tenancyCacheSize),
