@@ -100,7 +100,7 @@ func (t *Tenancy) applyMembers(ctx context.Context, declared identity.DeclaredOr
 	for _, name := range slices.Sorted(maps.Keys(declared.Members)) {
 		user, ok := users[name]
 		if !ok {
-			return undeclaredMember(name)
+			return fmt.Errorf("member %s is not a declared user", name)
 		}
 		err := t.change(ctx, declared.Name, identity.Operator(), func(c *orgChange) error {
 			_, err := t.setMember(ctx, c, user, declared.Members[name])

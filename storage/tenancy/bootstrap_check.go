@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"attestry/evidence"
@@ -15,36 +13,29 @@ import (
 )
 
 var (
-	errDeclaredTwice = errors.New("the name is declared twice; a user's organization has the user's name")
-	errKeyTwice      = errors.New("the key is given twice")
-	errKeyTaken      = errors.New("the same key belongs to somebody else already")
-	errHookTwice     = errors.New("the uid of a webhook is given twice")
-	errHookTaken     = errors.New("the uid of a webhook belongs to another organization already")
+	errKeyTaken  = errors.New("the same key belongs to somebody else already")
+	errHookTaken = errors.New("the uid of a webhook belongs to another organization already")
 )
 
-// bootstrapCheck collects all faults of a declaration. It only reads, so that a fault changes nothing.
+// bootstrapCheck collects what of a declaration does not fit what is stored. It only reads, so that a fault changes
+// nothing. That names, keys and webhooks are declared once is checked by whoever reads the declaration.
 type bootstrapCheck struct {
 	tenancy *Tenancy
-	subject string // the user or the organization that is checked
-	names   map[string]bool
+	subject string            // the user or the organization that is checked
 	lower   map[string]string // names of organizations to be created, by their lower case
-	secrets map[evidence.Secret]bool
-	hooks   map[string]bool // by the hash of the uid
 	faults  []error
 }
 
 // checkBootstrap returns all faults of a declaration, or the error of the database.
 func (t *Tenancy) checkBootstrap(ctx context.Context, declared identity.Bootstrap) error {
-	check := &bootstrapCheck{tenancy: t, names: map[string]bool{}, lower: map[string]string{}, secrets: map[evidence.Secret]bool{}, hooks: map[string]bool{}}
-	users := map[string]bool{}
+	check := &bootstrapCheck{tenancy: t, lower: map[string]string{}}
 	for _, user := range declared.Users {
-		users[user.Name] = !user.Absent
 		if err := check.user(ctx, user); err != nil {
 			return err
 		}
 	}
 	for _, org := range declared.Organizations {
-		if err := check.organization(ctx, org, users); err != nil {
+		if err := check.organization(ctx, org); err != nil {
 			return err
 		}
 	}
@@ -76,15 +67,10 @@ func (c *bootstrapCheck) user(ctx context.Context, declared identity.DeclaredUse
 	return nil
 }
 
-func (c *bootstrapCheck) organization(ctx context.Context, declared identity.DeclaredOrganization, users map[string]bool) error {
+func (c *bootstrapCheck) organization(ctx context.Context, declared identity.DeclaredOrganization) error {
 	c.subject = "organization " + declared.Name
 	if err := c.note(c.name(ctx, declared.Name, evidence.SharedOrganization, true)); err != nil {
 		return err
-	}
-	for _, member := range slices.Sorted(maps.Keys(declared.Members)) {
-		if !users[member] {
-			_ = c.note(undeclaredMember(member), nil)
-		}
 	}
 	for _, hook := range declared.Hooks {
 		if err := c.note(c.hook(ctx, declared.Name, hook.UID)); err != nil {
@@ -96,10 +82,6 @@ func (c *bootstrapCheck) organization(ctx context.Context, declared identity.Dec
 
 // name returns why an organization of a kind cannot have a name, or nil. It is created if it does not exist.
 func (c *bootstrapCheck) name(ctx context.Context, name string, kind evidence.OrganizationKind, create bool) (fault, err error) {
-	if c.names[name] {
-		return errDeclaredTwice, nil
-	}
-	c.names[name] = true
 	org, err := c.tenancy.organizations.Get(ctx, name)
 	switch {
 	case errors.Is(err, storage.ErrNotFound) && create:
@@ -129,10 +111,6 @@ func (c *bootstrapCheck) key(ctx context.Context, user string, secret evidence.S
 	if secret == "" {
 		return nil, nil
 	}
-	if c.secrets[secret] {
-		return errKeyTwice, nil
-	}
-	c.secrets[secret] = true
 	hash := evidence.HashAPIKey(secret.Reveal())
 	stored, err := c.tenancy.keys.Get(ctx, hash)
 	if err != nil {
@@ -155,5 +133,3 @@ func otherKind(org evidence.Organization, kind evidence.OrganizationKind) error 
 	}
 	return fmt.Errorf("there is a %s organization of that name already", org.Kind)
 }
-
-func undeclaredMember(name string) error { return fmt.Errorf("member %s is not a declared user", name) }

@@ -202,18 +202,6 @@ func TestApplyBootstrapOfADeclarationWithAFaultChangesNothing(t *testing.T) {
 			sound(brings("anna", bertsKey)),
 			[]string{`bootstrap user anna: key "laptop": the same key belongs to somebody else already`},
 		},
-		"a key that is given twice": {
-			sound(append(brings("carl", "a-key-of-two-new-users"), brings("anna", "a-key-of-two-new-users")...)),
-			[]string{`bootstrap user anna: key "laptop": the key is given twice`},
-		},
-		"a user and an organization of one name": {
-			sound(brings("carl"), identity.DeclaredOrganization{Name: "carl"}),
-			[]string{"bootstrap organization carl: the name is declared twice"},
-		},
-		"a member who is not declared": {
-			sound(nil, identity.DeclaredOrganization{Name: "acme", Members: map[string]evidence.Role{"anna": evidence.Admin}}),
-			[]string{"bootstrap organization acme: member anna is not a declared user"},
-		},
 		"several faults": {
 			sound(brings("carl", annasKey, bertsKey), identity.DeclaredOrganization{Name: "bert"}),
 			[]string{"bootstrap user carl", "bootstrap organization bert"},

@@ -73,7 +73,6 @@ func TestUIDsOfHooksBelongToOneOrganization(t *testing.T) {
 	before := docs.stored()
 	for name, declared := range map[string][]identity.DeclaredOrganization{
 		"taken by another one": {{Name: "other", Hooks: []identity.DeclaredHook{hook}}},
-		"given twice":          {{Name: "acme", Hooks: []identity.DeclaredHook{hook, hook}}},
 		"given to two":         {{Name: "acme", Hooks: []identity.DeclaredHook{hook}}, {Name: "other", Hooks: []identity.DeclaredHook{hook}}},
 	} {
 		t.Run(name, func(t *testing.T) {
