@@ -12,23 +12,8 @@ import (
 	"attestry/api/oidc"
 	"attestry/config"
 	"attestry/evidence"
+	"attestry/storage/tenancy"
 )
-
-// Identities reads the owners of keys, and what principals may do in organizations.
-type Identities interface {
-	// Authenticate returns whoever the secret speaks for. A secret that is unknown, expired or revoked gives an
-	// evidence.Unauthorized error; one that is no key at all gives evidence.ErrUnknownKey.
-	Authenticate(ctx context.Context, secret string) (evidence.Principal, error)
-	// AuthenticateAccount returns the service account of that name in an organization; if there is
-	// none, an evidence.Unauthorized error.
-	AuthenticateAccount(ctx context.Context, org, name string) (evidence.Principal, error)
-	// Access returns what the principal may do in the organization of that name. One that does not exist and one that
-	// the principal must not see both give an evidence.Forbidden error. A public organization gives everyone at least
-	// evidence.Reader.
-	Access(ctx context.Context, principal evidence.Principal, org string) (evidence.OrgAccess, error)
-	// FederatedAccess returns what a privilege that an identity provider gives allows in an organization that exists.
-	FederatedAccess(ctx context.Context, org string, privilege evidence.Role) (evidence.OrgAccess, error)
-}
 
 const (
 	betaOffMessage    = "Experimental features are not enabled for this organization"
@@ -37,7 +22,7 @@ const (
 
 // Gate lets requests through to operations, or says why not.
 type Gate struct {
-	Identities Identities
+	Identities *tenancy.Tenancy
 	Tokens     *oidc.Verifier
 	// Certificates tells which service accounts certificates of clients speak for.
 	Certificates config.ClientAccounts

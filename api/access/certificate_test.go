@@ -13,8 +13,7 @@ import (
 
 func TestCertificatesSpeakForTheServiceAccountsOfTheirNames(t *testing.T) {
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
-	keys := &keyring{}
-	gate := &Gate{Identities: keys, Clock: func() time.Time { return now }, Certificates: config.ClientAccounts{
+	gate := &Gate{Identities: newIdentities(t), Clock: func() time.Time { return now }, Certificates: config.ClientAccounts{
 		"cluster": {Org: "acme", Name: "prod"}, "gatekeeper.svc": {Org: "acme", Name: "gatekeeper"},
 	}}
 	named := func(common string, dns ...string) *x509.Certificate {
@@ -27,9 +26,9 @@ func TestCertificatesSpeakForTheServiceAccountsOfTheirNames(t *testing.T) {
 		authorization string
 		want, refused string
 	}{
-		"common name":                 {certificate: named("cluster"), want: "account acme/prod"},
-		"DNS name":                    {certificate: named("", "other.svc", "gatekeeper.svc"), want: "account acme/gatekeeper"},
-		"common name before DNS name": {certificate: named("cluster", "gatekeeper.svc"), want: "account acme/prod"},
+		"common name":                 {certificate: named("cluster"), want: "prod"},
+		"DNS name":                    {certificate: named("", "other.svc", "gatekeeper.svc"), want: "gatekeeper"},
+		"common name before DNS name": {certificate: named("cluster", "gatekeeper.svc"), want: "prod"},
 		"key before certificate":      {certificate: named("cluster"), authorization: "Bearer one", want: "user one"},
 		"wrong key with certificate":  {certificate: named("cluster"), authorization: "Bearer wrong", refused: evidence.InvalidKeyMessage},
 		"unknown name":                {certificate: named("stranger"), refused: certificateUnknownMessage},
@@ -41,11 +40,12 @@ func TestCertificatesSpeakForTheServiceAccountsOfTheirNames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			principal, _, err := gate.Admit(t.Context(),
 				Request{Certificate: row.certificate, Authorization: row.authorization, Org: "acme"}, Rule{OfOrg: true, MinRole: evidence.Member})
-			if row.refused == "" && (err != nil || principal.UserID != row.want) {
-				t.Errorf("it is %q, %v; want %q", principal.UserID, err, row.want)
+			account := row.authorization == ""
+			if row.refused == "" && (principal.ServiceAccount != account || err != nil || principal.Name != row.want) {
+				t.Errorf("it is %q, %v; want %q", principal.Name, err, row.want)
 			}
 			if row.refused != "" && (evidence.CodeOf(err) != evidence.Unauthorized || !strings.Contains(err.Error(), row.refused)) {
-				t.Errorf("it is %q, %v; want %q", principal.UserID, err, row.refused)
+				t.Errorf("it is %q, %v; want %q", principal.Name, err, row.refused)
 			}
 		})
 	}

@@ -14,32 +14,28 @@ import (
 	"attestry/api/limits"
 	"attestry/config"
 	"attestry/evidence"
+	"attestry/evidence/identity"
+	"attestry/storage/tenancy"
+	"attestry/storage/tenancy/tenancytest"
 )
 
-// keyring is an Identities: the secrets "one" and "two" are good, their
-// users are members of acme and know of no other organization.
-type keyring struct{ revoked bool }
-
-func (k *keyring) Authenticate(_ context.Context, secret string) (evidence.Principal, error) {
-	if k.revoked || secret != "one" && secret != "two" {
-		return evidence.Principal{}, evidence.NewError(evidence.Unauthorized, evidence.InvalidKeyMessage)
+// newIdentities has the users "user one" and "user two" with the keys "one" and "two". They are members of acme, which has
+// the service accounts prod and gatekeeper, and not of other.
+func newIdentities(t *testing.T) *tenancy.Tenancy {
+	t.Helper()
+	identities := tenancytest.Open(t, identity.Bootstrap{
+		Users: []identity.DeclaredUser{tenancytest.User("user one", "one"), tenancytest.User("user two", "two")},
+		Organizations: []identity.DeclaredOrganization{
+			{Name: "acme", Members: map[string]evidence.Role{"user one": evidence.Member, "user two": evidence.Member}}, {Name: "other"},
+		},
+	}, nil)
+	for _, name := range []string{"prod", "gatekeeper"} {
+		account := identity.ServiceAccount{Name: name, Privilege: evidence.Member}
+		if _, err := identities.CreateServiceAccount(t.Context(), "acme", identity.Operator(), account); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return evidence.Principal{UserID: "user " + secret, KeyID: "key " + secret}, nil
-}
-
-func (k *keyring) Access(_ context.Context, _ evidence.Principal, org string) (evidence.OrgAccess, error) {
-	if org != "acme" {
-		return evidence.OrgAccess{}, evidence.NewError(evidence.Forbidden, "no")
-	}
-	return evidence.OrgAccess{OrgID: "1", OrgName: org, Role: evidence.Member}, nil
-}
-
-func (*keyring) AuthenticateAccount(_ context.Context, org, name string) (evidence.Principal, error) {
-	return evidence.Principal{UserID: "account " + org + "/" + name, ServiceAccount: true}, nil
-}
-
-func (*keyring) FederatedAccess(context.Context, string, evidence.Role) (evidence.OrgAccess, error) {
-	panic("there are no identity providers")
+	return identities
 }
 
 func newMetrics() *limits.Metrics {
@@ -47,12 +43,12 @@ func newMetrics() *limits.Metrics {
 }
 
 // withAttempts is a gate that takes so many failed attempts of an address.
-func withAttempts(t *testing.T, perMinute int) (*Gate, *keyring) {
-	keys := &keyring{}
+func withAttempts(t *testing.T, perMinute int) *Gate {
+	t.Helper()
 	now := time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
-	return &Gate{Identities: keys, Attempts: limits.NewAttempts(limits.AttemptsOptions{
+	return &Gate{Identities: newIdentities(t), Attempts: limits.NewAttempts(limits.AttemptsOptions{
 		PerMinute: perMinute, Clock: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler), Metrics: newMetrics(),
-	})}, keys
+	})}
 }
 
 // memoryBuckets are buckets that are never filled again.
@@ -69,8 +65,7 @@ func (b memoryBuckets) Allow(_ context.Context, name string, limit redis_rate.Li
 // withRates is a gate that takes so many requests of each key and to each organization.
 func withRates(t *testing.T, perKey, perOrganization int) *Gate {
 	t.Helper()
-	keys := &keyring{}
-	return &Gate{Identities: keys, Rates: &limits.Rates{
+	return &Gate{Identities: newIdentities(t), Rates: &limits.Rates{
 		PerKey: perKey, PerOrganization: perOrganization, Buckets: memoryBuckets{},
 		Clock: time.Now, Log: slog.New(slog.DiscardHandler), Metrics: newMetrics(),
 	}}
@@ -86,7 +81,7 @@ func admit(t *testing.T, gate *Gate, secret, address, org string) error {
 }
 
 func TestGoodKeysAreServedAtAnAddressWithTooManyWrongOnes(t *testing.T) {
-	gate, keys := withAttempts(t, 3)
+	gate := withAttempts(t, 3)
 	for i := range 3 {
 		if err := admit(t, gate, fmt.Sprint("wrong", i), "203.0.113.5", "acme"); evidence.CodeOf(err) != evidence.Unauthorized {
 			t.Fatalf("wrong key %d: %v", i, err)
@@ -107,14 +102,16 @@ func TestGoodKeysAreServedAtAnAddressWithTooManyWrongOnes(t *testing.T) {
 			}
 		}
 	}
-	keys.revoked = true
+	if err := gate.Identities.RemoveUser(t.Context(), "user two", identity.Operator()); err != nil {
+		t.Fatal(err)
+	}
 	if err := admit(t, gate, "two", "203.0.113.5", "acme"); evidence.CodeOf(err) != evidence.RateLimited {
 		t.Errorf("a key that was revoked: %v", err)
 	}
 }
 
 func TestRequestsWithoutKeyAndRefusalsOfGoodKeysAreNoFailedAttempts(t *testing.T) {
-	gate, _ := withAttempts(t, 1)
+	gate := withAttempts(t, 1)
 	for range 5 {
 		for _, header := range []string{"", "Bearer", "Token x"} {
 			_, _, err := gate.Admit(t.Context(), Request{From: limits.Origin{Peer: netip.MustParseAddr("203.0.113.5")}, Authorization: header}, Rule{})
@@ -187,8 +184,7 @@ func TestVisitorsOfAPublicOrganizationCountForTheirKeyOnly(t *testing.T) {
 }
 
 func TestGateWithoutLimitsLimitsNothing(t *testing.T) {
-	keys := &keyring{}
-	gate := &Gate{Identities: keys}
+	gate := &Gate{Identities: newIdentities(t)}
 	for range 1000 {
 		if err := admit(t, gate, "wrong", "203.0.113.5", "acme"); evidence.CodeOf(err) != evidence.Unauthorized {
 			t.Fatal(err)

@@ -2,7 +2,6 @@ package oidc_test
 
 import (
 	"bytes"
-	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -33,6 +32,9 @@ import (
 	"attestry/evidence/evidencetest"
 	"attestry/evidence/identity"
 	"attestry/outbound"
+	"attestry/storage"
+	"attestry/storage/tenancy"
+	"attestry/storage/tenancy/tenancytest"
 )
 
 const (
@@ -194,19 +196,33 @@ func (i *testIssuer) fetches() [2]int32 { return [2]int32{i.discoveries.Load(), 
 // trusted are the providers of organizations by their names.
 type trusted map[string][]identity.IdentityProvider
 
-func (p trusted) IdentityProviders(_ context.Context, orgName string) ([]identity.IdentityProvider, error) {
-	return p[orgName], nil
-}
-
-func (p trusted) IsTrusted(_ context.Context, issuer string) (bool, error) {
-	for _, providers := range p {
-		for _, provider := range providers {
-			if provider.Issuer == issuer {
-				return true, nil
+// open stores the providers as they are, however many.
+func (p trusted) open(t *testing.T, wrap func(storage.Documents) storage.Documents) *tenancy.Tenancy {
+	t.Helper()
+	return tenancytest.Open(t, identity.Bootstrap{}, func(docs storage.Documents) storage.Documents {
+		schemas := tenancy.Schemas()
+		at := slices.IndexFunc(schemas, func(s *storage.Schema) bool { return s.Name == "identity_providers" })
+		var writes []storage.Write
+		for org, providers := range p {
+			for _, provider := range providers {
+				body, err := json.Marshal(provider)
+				if err != nil {
+					t.Fatal(err)
+				}
+				writes = append(writes, storage.Write{Kind: storage.WritePut, Schema: schemas[at], Record: storage.Record{
+					ID: org + "/" + provider.Name, Revision: 1, Body: body,
+					Fields: map[string]any{"org": org, "org_name": org, "issuer": provider.Issuer, "name": provider.Name},
+				}})
 			}
 		}
-	}
-	return false, nil
+		if err := docs.Write(t.Context(), writes...); len(writes) > 0 && err != nil {
+			t.Fatal(err)
+		}
+		if wrap != nil {
+			return wrap(docs)
+		}
+		return docs
+	})
 }
 
 // fixture is a verifier of the organization acme, which trusts an issuer.
@@ -248,7 +264,12 @@ func clientAllowing(issuer *testIssuer, allowed ...netip.Prefix) *http.Client {
 	return outbound.NewClient(outbound.Options{Allowed: allowed, RootCAs: roots})
 }
 
-func newFixtureOf(t *testing.T, issuer *testIssuer, providers oidc.Providers, client *http.Client) *fixture {
+func newFixtureOf(t *testing.T, issuer *testIssuer, providers trusted, client *http.Client) *fixture {
+	t.Helper()
+	return newFixtureOver(t, issuer, providers.open(t, nil), client)
+}
+
+func newFixtureOver(t *testing.T, issuer *testIssuer, providers *tenancy.Tenancy, client *http.Client) *fixture {
 	t.Helper()
 	f := &fixture{issuer: issuer, clock: evidencetest.NewClock(time.Date(2026, time.May, 4, 10, 0, 0, 0, time.UTC)), log: &bytes.Buffer{}}
 	log := slog.New(slog.NewJSONHandler(f.log, &slog.HandlerOptions{Level: slog.LevelDebug}))

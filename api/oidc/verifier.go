@@ -14,18 +14,11 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/identity"
+	"attestry/storage/tenancy"
 )
 
 // maxLoggedIssuer is how much of an issuer is logged, in bytes: anybody may send any.
 const maxLoggedIssuer = 256
-
-// Providers reads the identity providers that organizations trust.
-type Providers interface {
-	// IdentityProviders returns the providers of an organization: none for one that does not exist.
-	IdentityProviders(ctx context.Context, orgName string) ([]identity.IdentityProvider, error)
-	// IsTrusted reports whether any organization has a provider of exactly this issuer.
-	IsTrusted(ctx context.Context, issuer string) (bool, error)
-}
 
 // Identity is what a token proves.
 type Identity struct {
@@ -39,7 +32,7 @@ type Identity struct {
 
 // Verifier verifies tokens. It is safe for concurrent use.
 type Verifier struct {
-	providers Providers
+	providers *tenancy.Tenancy
 	issuers   *issuers
 	clock     evidence.Clock
 	log       *slog.Logger
@@ -47,7 +40,7 @@ type Verifier struct {
 
 // NewVerifier makes a verifier that fetches the keys of issuers with the client, which must limit
 // where calls may go, how long they take and how much is read of an answer: outbound.NewClient.
-func NewVerifier(providers Providers, client *http.Client, clock evidence.Clock, log *slog.Logger) *Verifier {
+func NewVerifier(providers *tenancy.Tenancy, client *http.Client, clock evidence.Clock, log *slog.Logger) *Verifier {
 	return &Verifier{providers: providers, issuers: newIssuers(client, clock, log), clock: clock, log: log}
 }
 
@@ -61,7 +54,7 @@ func NewVerifier(providers Providers, client *http.Client, clock evidence.Clock,
 // A token that is refused gives an evidence.Unauthorized error; the reason is logged. If nothing but
 // the audience or the condition of the organization's providers is not met, the error says which of
 // them; else it is that of unknown keys. If the issuer cannot be reached and its keys are not known,
-// the error is evidence.Unavailable. Errors of Providers and of ctx are returned as they are.
+// the error is evidence.Unavailable. Errors of the database and of ctx are returned as they are.
 func (v *Verifier) Verify(ctx context.Context, orgName, token string) (Identity, error) {
 	r := request{org: orgName}
 	parsed, err := parseToken(token)

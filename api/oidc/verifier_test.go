@@ -2,7 +2,6 @@ package oidc_test
 
 import (
 	"cmp"
-	"context"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
@@ -22,6 +21,8 @@ import (
 	"attestry/api/oidc"
 	"attestry/evidence"
 	"attestry/evidence/identity"
+	"attestry/storage"
+	"attestry/storage/storagetest"
 )
 
 func TestGoodTokensAreAccepted(t *testing.T) {
@@ -341,20 +342,13 @@ func TestNothingIsFetchedForAnIssuerThatIsNotTrusted(t *testing.T) {
 	}
 }
 
-// failing are providers that cannot be read.
-type failing struct{ err error }
-
-func (f failing) IsTrusted(context.Context, string) (bool, error) { return false, f.err }
-
-func (f failing) IdentityProviders(context.Context, string) ([]identity.IdentityProvider, error) {
-	return nil, f.err
-}
-
 func TestErrorsOfTheStoreAreNoRefusals(t *testing.T) {
 	key := newEdKey(t, "key")
 	issuer := newIssuer(t, key)
 	broken := errors.New("the database does not answer")
-	f := newFixtureOf(t, issuer, failing{broken}, clientFor(issuer))
+	f := newFixtureOver(t, issuer, trusted{}.open(t, func(docs storage.Documents) storage.Documents {
+		return &storagetest.Interceptor{Documents: docs, Around: func(storagetest.Command, func() error) error { return broken }}
+	}), clientFor(issuer))
 	token := key.sign(t, f.claims(nil))
 	if _, err := f.verifier.Verify(t.Context(), "acme", token); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)

@@ -48,7 +48,7 @@ func TestEveryRouteEnforcesItsRole(t *testing.T) {
 			continue
 		}
 		s.send(t, route.Method, path, "", "").expect(t, 401, "An API key is required")
-		s.send(t, route.Method, path, "stranger", "").expect(t, 401, "The API key is not valid")
+		s.send(t, route.Method, path, "stranger", "").expect(t, 401, evidence.InvalidKeyMessage)
 		for role := evidence.Reader; role <= evidence.Admin; role++ {
 			got := s.send(t, route.Method, path, role.String(), "")
 			refused := got.status == 403 && strings.Contains(got.body, "You don't have permission")
@@ -125,7 +125,7 @@ func TestRouteTableHasNoFaults(t *testing.T) {
 		}
 	}
 	good := testRoutes()[0]
-	if _, err := New(testDeps(&journal{}, newRegistry()), []Route{good, good}); err == nil {
+	if _, err := New(testDeps(t, &journal{}, newRegistry()), []Route{good, good}); err == nil {
 		t.Error("the same operation twice was accepted")
 	}
 }
@@ -202,7 +202,7 @@ func TestBodiesWhereNoneIsWantedAreIgnored(t *testing.T) {
 }
 
 func TestServeEndsWithItsContext(t *testing.T) {
-	s, err := New(testDeps(&journal{}, newRegistry()), nil)
+	s, err := New(testDeps(t, &journal{}, newRegistry()), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,10 +219,10 @@ func TestServeEndsWithItsContext(t *testing.T) {
 }
 
 func TestNewTakesTheProductsRoutes(t *testing.T) {
-	if _, err := New(testDeps(&journal{}, newRegistry()), productRoutes()); err != nil {
+	if _, err := New(testDeps(t, &journal{}, newRegistry()), productRoutes()); err != nil {
 		t.Error(err)
 	}
-	deps := testDeps(&journal{}, newRegistry())
+	deps := testDeps(t, &journal{}, newRegistry())
 	deps.BaseURL = "example.com/path"
 	if _, err := New(deps, productRoutes()); err == nil {
 		t.Error("a base URL with a path was accepted")

@@ -122,7 +122,7 @@ func TestWrongKeysCountForTheirAddress(t *testing.T) {
 			}
 			send("reader").expectText(t, `"reader"`)
 			for range 2 {
-				send("stranger", "8.8.8.8", "198.51.100.7").expect(t, 401, "The API key is not valid")
+				send("stranger", "8.8.8.8", "198.51.100.7").expect(t, 401, evidence.InvalidKeyMessage)
 			}
 			refused := send("stranger", "198.51.100.7:4711")
 			refused.expect(t, 429, "Too many requests with invalid API keys, please try again later.")

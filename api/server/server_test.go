@@ -20,39 +20,36 @@ import (
 
 	"attestry/api/access"
 	"attestry/evidence"
+	"attestry/evidence/identity"
+	"attestry/storage"
+	"attestry/storage/tenancy"
+	"attestry/storage/tenancy/tenancytest"
 )
 
-// keyring is an Identities: the key of a role is the role's
-// name, in the organization acme.
-type keyring struct{}
-
-func (keyring) Authenticate(_ context.Context, secret string) (evidence.Principal, error) {
-	if secret == "slow" {
-		return evidence.Principal{}, context.DeadlineExceeded
+// newIdentities has a user for each role in acme, whose key is the name of the role. An outsider has none. The database
+// does not answer in time for the key "slow", and fails for "broken".
+func newIdentities(t *testing.T) *tenancy.Tenancy {
+	t.Helper()
+	declared := identity.Bootstrap{Organizations: []identity.DeclaredOrganization{{Name: "acme", Members: map[string]evidence.Role{}}}}
+	for _, name := range []string{"reader", "snapshotter", "member", "admin", "outsider"} {
+		declared.Users = append(declared.Users, tenancytest.User(name, evidence.Secret(name)))
+		if role, err := evidence.ParseRole(name); err == nil {
+			declared.Organizations[0].Members[name] = role
+		}
 	}
-	if secret == "broken" {
-		return evidence.Principal{}, errors.New("dial tcp 10.1.2.3:27017: password=hunter2")
-	}
-	if _, err := evidence.ParseRole(secret); err != nil && secret != "outsider" {
-		return evidence.Principal{}, evidence.NewError(evidence.Unauthorized, "The API key is not valid")
-	}
-	return evidence.Principal{UserID: "id of " + secret, Name: secret}, nil
+	return tenancytest.Open(t, declared, func(docs storage.Documents) storage.Documents { return failingDocuments{docs} })
 }
 
-func (keyring) Access(_ context.Context, p evidence.Principal, org string) (evidence.OrgAccess, error) {
-	role, err := evidence.ParseRole(p.Name)
-	if err != nil || org != "acme" {
-		return evidence.OrgAccess{}, evidence.NewError(evidence.Forbidden, "no")
+type failingDocuments struct{ storage.Documents }
+
+func (d failingDocuments) Get(ctx context.Context, schema *storage.Schema, id string) (storage.Record, error) {
+	switch id {
+	case evidence.HashAPIKey("slow"):
+		return storage.Record{}, context.DeadlineExceeded
+	case evidence.HashAPIKey("broken"):
+		return storage.Record{}, errors.New("dial tcp 10.1.2.3:27017: password=hunter2")
 	}
-	return evidence.OrgAccess{OrgID: "1", OrgName: org, Role: role}, nil
-}
-
-func (keyring) AuthenticateAccount(context.Context, string, string) (evidence.Principal, error) {
-	return evidence.Principal{}, errors.New("there are no service accounts")
-}
-
-func (keyring) FederatedAccess(context.Context, string, evidence.Role) (evidence.OrgAccess, error) {
-	return evidence.OrgAccess{}, errors.New("there are no identity providers")
+	return d.Documents.Get(ctx, schema, id)
 }
 
 // journal is where a test server logs to.
@@ -81,13 +78,13 @@ type running struct {
 	registry *prometheus.Registry
 }
 
-func testDeps(j *journal, registry *prometheus.Registry) Deps {
+func testDeps(t *testing.T, j *journal, registry *prometheus.Registry) Deps {
 	return Deps{
 		BaseURL:    "https://attestry.example.com",
 		Clock:      time.Now,
 		Logger:     slog.New(slog.NewJSONHandler(j, nil)),
 		Registerer: registry,
-		Gate:       &access.Gate{Identities: keyring{}},
+		Gate:       &access.Gate{Identities: newIdentities(t)},
 	}
 }
 
@@ -95,7 +92,7 @@ func testDeps(j *journal, registry *prometheus.Registry) Deps {
 func start(t *testing.T, table []Route, change ...func(*Deps)) *running {
 	t.Helper()
 	r := &running{journal: &journal{}, registry: prometheus.NewRegistry()}
-	deps := testDeps(r.journal, r.registry)
+	deps := testDeps(t, r.journal, r.registry)
 	for _, change := range change {
 		change(&deps)
 	}

@@ -23,6 +23,8 @@ import (
 	"attestry/links"
 	"attestry/storage/pebble/pebbletest"
 	"attestry/storage/sessions"
+	"attestry/storage/tenancy"
+	"attestry/storage/tenancy/tenancytest"
 )
 
 const (
@@ -85,7 +87,7 @@ type fakeAPI struct {
 func newFakeAPI(t *testing.T, answers cannedAnswers) *fakeAPI {
 	t.Helper()
 	site, err := New(Options{
-		Links: links.Links{Base: "http://localhost"}, Identities: fakeIdentities{}, Storage: sessions.New(pebbletest.Open(t, filepath.Join(t.TempDir(), "sessions"), sessions.Schemas()), time.Now),
+		Links: links.Links{Base: "http://localhost"}, Identities: newIdentities(t), Storage: sessions.New(pebbletest.Open(t, filepath.Join(t.TempDir(), "sessions"), sessions.Schemas()), time.Now),
 		Clock: func() time.Time { return testTime },
 	})
 	if err != nil {
@@ -94,7 +96,9 @@ func newFakeAPI(t *testing.T, answers cannedAnswers) *fakeAPI {
 	api := &fakeAPI{app: fiber.New(), site: site, answers: answers}
 	api.signOut(t)
 	const signIn = "/-/begin"
-	api.app.Get(signIn, func(c *fiber.Ctx) error { return site.sessions.Begin(c, identity.Session{KeyHash: "secret"}) })
+	api.app.Get(signIn, func(c *fiber.Ctx) error {
+		return site.sessions.Begin(c, identity.Session{KeyHash: evidence.HashAPIKey(viewerKey)})
+	})
 	site.Mount(api)
 	api.open(t, signIn)
 	return api
@@ -158,39 +162,24 @@ func (f *fakeAPI) answerTo(query server.PageQuery) cannedAnswer {
 	return answers[0]
 }
 
-// fakeIdentities has one user, whose key is any key.
-type fakeIdentities struct{}
+// viewerKey is the key of ada, who sees the pages.
+const viewerKey = "the-key-of-ada-who-sees-pages"
 
-func (fakeIdentities) Authenticate(context.Context, string) (evidence.Principal, error) {
-	return evidence.Principal{Name: "ada"}, nil
-}
-
-func (fakeIdentities) UserPrincipal(context.Context, string, time.Time) (evidence.Principal, error) {
-	return evidence.Principal{Name: "ada"}, nil
-}
-
-func (fakeIdentities) AuthenticateHash(context.Context, string) (evidence.Principal, error) {
-	return evidence.Principal{Name: "ada"}, nil
-}
-
-func (fakeIdentities) Invitation(context.Context, string, evidence.Secret) (identity.Invitation, error) {
-	return identity.Invitation{Inviter: script, Role: evidence.Member}, nil
-}
-
-func (fakeIdentities) AddInvitedUser(context.Context, string, evidence.Secret, string) error {
-	return nil
-}
-
-func (fakeIdentities) Access(_ context.Context, _ evidence.Principal, orgName string) (evidence.OrgAccess, error) {
-	return evidence.OrgAccess{OrgName: orgName, Beta: orgName == "acme"}, nil
-}
-
-func (fakeIdentities) OrganizationsOf(context.Context, evidence.Principal) ([]string, error) {
-	return []string{"acme"}, nil
-}
-
-func (fakeIdentities) DefaultOrganization(context.Context, evidence.Principal) (string, error) {
-	return "acme", nil
+// newIdentities has ada, who opens acme first.
+func newIdentities(t *testing.T) *tenancy.Tenancy {
+	t.Helper()
+	identities := tenancytest.Open(t, identity.Bootstrap{
+		Users:         []identity.DeclaredUser{tenancytest.User("ada", viewerKey)},
+		Organizations: []identity.DeclaredOrganization{{Name: "acme", Members: map[string]evidence.Role{"ada": evidence.Admin}, Beta: new(true)}},
+	}, nil)
+	ada, err := identities.Authenticate(t.Context(), viewerKey)
+	if err == nil {
+		err = identities.SetDefaultOrganization(t.Context(), ada, "acme")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return identities
 }
 
 // shownPage is what a browser gets.

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -13,16 +12,7 @@ import (
 	"attestry/api/web/session"
 	"attestry/api/web/view"
 	"attestry/evidence"
-	"attestry/evidence/identity"
 )
-
-// Invitations reads invitations, and adds whoever has the link of one.
-type Invitations interface {
-	// Invitation returns the invitation of a secret that can be accepted; any other is evidence.NotFound.
-	Invitation(ctx context.Context, orgName string, secret evidence.Secret) (identity.Invitation, error)
-	// AddInvitedUser makes a user who has the link of an invitation that can be accepted; any other is evidence.NotFound.
-	AddInvitedUser(ctx context.Context, orgName string, secret evidence.Secret, userName string) error
-}
 
 const (
 	// invitations begins the paths of the pages of invitations. Visitors need not see the organization.

@@ -5,7 +5,6 @@
 package web
 
 import (
-	"context"
 	"errors"
 	"html/template"
 
@@ -24,6 +23,7 @@ import (
 	"attestry/evidence"
 	"attestry/links"
 	"attestry/storage/sessions"
+	"attestry/storage/tenancy"
 )
 
 // maxForm bounds a form, in bytes: a policy file of the largest size fits.
@@ -40,23 +40,10 @@ type API interface {
 	request.API
 }
 
-// Identities reads who signs in.
-type Identities interface {
-	session.Identities
-	// Authenticate returns whoever an API key speaks for, or an evidence.Unauthorized error.
-	Authenticate(ctx context.Context, secret string) (evidence.Principal, error)
-	request.Members
-	Invitations
-	// DefaultOrganization returns the name of the organization that a user opens first, or "".
-	DefaultOrganization(ctx context.Context, principal evidence.Principal) (string, error)
-	// OrganizationsOf returns the names of the organizations of a user.
-	OrganizationsOf(ctx context.Context, principal evidence.Principal) ([]string, error)
-}
-
 // Options are what the pages are made of.
 type Options struct {
 	Links      links.Links
-	Identities Identities
+	Identities *tenancy.Tenancy
 	Storage    *sessions.Sessions
 	// Attempts limits wrong keys; nil for no limit.
 	Attempts *limits.Attempts

@@ -16,6 +16,7 @@ import (
 	"attestry/api/web/view"
 	"attestry/evidence"
 	"attestry/links"
+	"attestry/storage/tenancy"
 )
 
 // API answers the operations that pages show.
@@ -28,18 +29,12 @@ type API interface {
 	Explain(ctx context.Context, err error) (status int, sentence string, head http.Header)
 }
 
-// Members reads what people may do.
-type Members interface {
-	// Access returns what a person may do in an organization.
-	Access(ctx context.Context, principal evidence.Principal, orgName string) (evidence.OrgAccess, error)
-}
-
 // Request is a request for a page.
 type Request struct {
 	C         *fiber.Ctx
 	Viewer    evidence.Principal
 	API       API
-	Members   Members
+	Members   *tenancy.Tenancy
 	Templates *view.Templates
 	// APIPath is the operation that answers the same as the page, below /api/v2; "" for none.
 	APIPath string

@@ -16,6 +16,7 @@ import (
 	"attestry/evidence/identity"
 	"attestry/storage/cache"
 	"attestry/storage/sessions"
+	"attestry/storage/tenancy"
 )
 
 const (
@@ -32,20 +33,11 @@ const (
 // ErrSignedOut says that nobody is signed in.
 var ErrSignedOut = evidence.NewError(evidence.Unauthorized, "Nobody is signed in")
 
-// Identities reads whose session it is.
-type Identities interface {
-	// AuthenticateHash returns whoever the API key of a hash speaks for, or an evidence.Unauthorized error.
-	AuthenticateHash(ctx context.Context, hash string) (evidence.Principal, error)
-	// UserPrincipal returns a user by name who signed in at a time, or an evidence.Unauthorized error if
-	// there is none or if the user was removed since.
-	UserPrincipal(ctx context.Context, name string, signedIn time.Time) (evidence.Principal, error)
-}
-
 // Sessions are those of people who are signed in. They are kept in the database, so that all processes
 // know them, and a browser forgets its own when it is closed. Nothing is stored of anybody else.
 type Sessions struct {
 	storage    *sessions.Sessions
-	identities Identities
+	identities *tenancy.Tenancy
 	clock      evidence.Clock
 	// base is the address of the service, a scheme and a host.
 	base     string
@@ -53,7 +45,7 @@ type Sessions struct {
 }
 
 // New makes the sessions of a service at an address, a scheme and a host.
-func New(storage *sessions.Sessions, identities Identities, clock evidence.Clock, base string) *Sessions {
+func New(storage *sessions.Sessions, identities *tenancy.Tenancy, clock evidence.Clock, base string) *Sessions {
 	return &Sessions{storage: storage, identities: identities, clock: clock, base: base, extended: cache.NewTTL[struct{}](extendAfter, maxExtended)}
 }
 
