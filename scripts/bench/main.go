@@ -18,12 +18,12 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"attestry/app/evaluation"
 	"attestry/process"
 	"attestry/scripts/bench/benchtest/measure"
 	"attestry/scripts/bench/benchtest/results"
+	"attestry/scripts/bench/benchtest/turns"
 	"attestry/scripts/bench/benchtest/workload"
 )
 
@@ -106,10 +106,11 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 	if err != nil {
 		return err
 	}
+	options := turns.Options{Engines: a.engines, Seconds: a.seconds, Directory: directory, Messages: messages}
 	if a.other == "" {
-		r.Workloads, err = measureAll(ctx, chosen, a, directory, messages)
+		r.Workloads, err = options.Measure(ctx, chosen)
 	} else {
-		r.Comparisons, err = compare(ctx, chosen, a, directory, messages)
+		r.Comparisons, err = options.Compare(ctx, chosen, a.other)
 	}
 	if err != nil && ctx.Err() == nil {
 		return fmt.Errorf("%w (data and logs are left in %s)", err, directory)
@@ -122,17 +123,4 @@ func run(ctx context.Context, args []string, out, messages io.Writer) error {
 		return r.WriteJSON(out)
 	}
 	return r.WriteMarkdown(out)
-}
-
-func measureAll(ctx context.Context, chosen []workload.Workload, a arguments, directory string, messages io.Writer) ([]measure.Result, error) {
-	var measured []measure.Result
-	for _, w := range chosen {
-		fmt.Fprintf(messages, "%s: %s …\n", w.Name(), w.Measures())
-		result, err := w.Run(ctx, a.engines, directory, time.Duration(a.seconds*float64(time.Second)))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", w.Name(), err)
-		}
-		measured = append(measured, result)
-	}
-	return measured, nil
 }
