@@ -14,7 +14,7 @@ import (
 const head = "_schema: https://kosli.com/schemas/policy/environment/v1\n"
 
 func TestPolicyIsRead(t *testing.T) {
-	parsed := parsePolicy(t, string(fixtures.Policy))
+	parsed := parsePolicy(t, string(fixtures.Read("policy-production.yml")))
 	if !parsed.Provenance.Required || len(parsed.Provenance.Exceptions) != 1 || !parsed.TrailCompliance.Required || len(parsed.TrailCompliance.Exceptions) != 2 {
 		t.Errorf("requirements %+v and %+v", parsed.Provenance, parsed.TrailCompliance)
 	}
@@ -175,7 +175,7 @@ func TestStoredPolicyIsReadWhateverItsPatternsTakeUp(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add(string(fixtures.Policy))
+	f.Add(string(fixtures.Read("policy-production.yml")))
 	f.Add(head + "artifacts: {attestations: [{type: '*', name: x, if: {text: 'not exists(flow)'}}]}")
 	f.Fuzz(func(t *testing.T, content string) {
 		parsed, err := policy.Parse([]byte(content))

@@ -50,7 +50,7 @@ func TestPublishedSchemaAcceptsPolicies(t *testing.T) {
 	schema := publishedSchema(t)
 	rule := func(rule string) string { return head + "artifacts: {attestations: [" + rule + "]}" }
 	for name, content := range map[string]string{
-		"the fixture":              string(fixtures.Policy),
+		"the fixture":              string(fixtures.Read("policy-production.yml")),
 		"nothing but the schema":   head,
 		"another address":          "_schema: https://docs.kosli.com/schemas/policy/v1",
 		"an address with a query":  "_schema: https://docs.kosli.com/v1?a=b#c",

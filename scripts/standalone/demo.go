@@ -48,12 +48,6 @@ var demoSteps string
 //go:embed demo.tmpl
 var demoTemplates string
 
-// demoFiles are the fixtures that steps name.
-var demoFiles = map[string][]byte{
-	"flow-template": fixtures.FlowTemplate, "junit-results": fixtures.JUnitResults,
-	"k8s-report-1": fixtures.K8SReport1, "k8s-report-2-rollout": fixtures.K8SReport2Rollout,
-}
-
 // demonstrate plays a pipeline that builds and attests an artifact, a cluster that reports, reports the same again, and
 // rolls two services out, and a policy that the environment violates until somebody decides: all through the HTTP API, as
 // clients do.
@@ -105,9 +99,9 @@ func temporaryKey(ctx context.Context, running *instance.Instance) (string, erro
 func (s *step) play(ctx context.Context, asking *client.Client, out io.Writer) error {
 	method, path, _ := strings.Cut(s.Send, " ")
 	request := client.Request{Method: method, Path: path, ContentType: "application/json; charset=utf-8", Body: []byte(s.Body)}
-	content := demoFiles[s.Fixture]
-	if s.Content != "" {
-		content = []byte(s.Content)
+	content := []byte(s.Content)
+	if s.Fixture != "" {
+		content = fixtures.Read(s.Fixture)
 	}
 	switch {
 	case s.Part != "":
