@@ -57,13 +57,10 @@ func applyFirstStart(ctx context.Context, data string, tenancy *tenancy.Tenancy)
 
 // inUse reports whether there are organizations. If a first start has begun, those that it makes do not count.
 func inUse(ctx context.Context, begun bool, tenancy *tenancy.Tenancy) (used bool, err error) {
-	if !begun {
-		return tenancy.HasOrganizations(ctx)
-	}
 	err = tenancy.EachOrganization(ctx, func(org *evidence.Organization) error {
 		user := org.Name == firstUser && org.Kind == evidence.PersonalOrganization
 		shared := org.Name == firstOrganization && org.Kind == evidence.SharedOrganization
-		used = used || !user && !shared
+		used = used || !begun || !user && !shared
 		return nil
 	})
 	return used, err

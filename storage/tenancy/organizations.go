@@ -18,12 +18,6 @@ func (t *Tenancy) EachOrganization(ctx context.Context, yield func(*evidence.Org
 	return storage.ForEach(ctx, t.organizations, storage.Query{Index: "created", Limit: storage.MaxMany}, yield)
 }
 
-// HasOrganizations reports whether there is any organization.
-func (t *Tenancy) HasOrganizations(ctx context.Context) (bool, error) {
-	found, _, err := t.organizations.FindFields(ctx, storage.Query{Index: "created", Limit: 1})
-	return len(found) > 0, err
-}
-
 // Organization returns an organization by its name, or ErrNotFound.
 func (t *Tenancy) Organization(ctx context.Context, name string) (evidence.Organization, error) {
 	return t.organizations.Get(ctx, name)
