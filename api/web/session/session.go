@@ -83,13 +83,8 @@ func (s *Sessions) ownerOf(ctx context.Context, known identity.Session) (evidenc
 
 // extend extends the lifetime of a session, unless this process has done so a short time ago.
 func (s *Sessions) extend(ctx context.Context, id string) error {
-	now := s.clock()
-	_, version, done := s.extended.Get(id, now)
-	if done {
-		return nil
-	}
-	s.extended.Put(id, struct{}{}, now, version)
-	return s.storage.Extend(ctx, id, lifetime)
+	_, err := s.extended.Load(id, s.clock(), func() (done struct{}, err error) { return done, s.storage.Extend(ctx, id, lifetime) })
+	return err
 }
 
 // Begin signs a person in who has a key or a name, and ends the session that the browser had. The new session has a
