@@ -127,14 +127,6 @@ func (s *Switch) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String is the word for it.
-func (s Switch) String() string {
-	if s {
-		return "on"
-	}
-	return "off"
-}
-
 // minBudget is the smallest budget of memory that is of use, in bytes.
 const minBudget = 16 << 20
 

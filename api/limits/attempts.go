@@ -53,9 +53,6 @@ func NewAttempts(options AttemptsOptions) *Attempts {
 	}
 }
 
-// Client names the address that a request comes from, by which attempts are limited.
-func (a *Attempts) Client(from Origin) string { return addressOf(a.Proxies.Client(from)) }
-
 // Judge counts an evidence.Unauthorized error of an attempt to authenticate as a failed one. It
 // returns the error that answers the attempt: beyond the limit, an evidence.RateLimited error.
 //
@@ -65,7 +62,7 @@ func (a *Attempts) Judge(from Origin, err error) error {
 	if a == nil || evidence.CodeOf(err) != evidence.Unauthorized {
 		return err
 	}
-	wait := a.count(a.Client(from))
+	wait := a.count(addressOf(a.Proxies.Client(from)))
 	if wait == 0 {
 		return err
 	}

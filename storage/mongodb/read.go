@@ -120,10 +120,7 @@ func (db *DB) List(ctx context.Context, schema *storage.Schema, after string, li
 		records = append(records, record)
 		return true
 	})
-	if err != nil {
-		return nil, err
-	}
-	return records, nil
+	return records, err
 }
 
 type document struct {
