@@ -6,6 +6,8 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/job"
+	"attestry/storage"
+	"attestry/storage/environments"
 	"attestry/tasks/reports"
 )
 
@@ -30,10 +32,8 @@ func (p *Process) JobPages() []func(ctx context.Context, after string) ([]job.En
 
 func (p *Process) parkedReports(ctx context.Context, after string) ([]job.Entry, string, error) {
 	records, next, err := p.Store.Reports.Parked(ctx, after)
-	entries := make([]job.Entry, 0, len(records))
-	for _, record := range records {
+	return storage.Map(records, func(record environments.WaitingReport) job.Entry {
 		status := job.Status{Parked: record.ParkedAt, Tried: record.Attempts, Reason: record.Failure}
-		entries = append(entries, status.Entry(&job.Report, record.Org, record.Environment+"/"+strconv.FormatInt(record.Arrival, 10)))
-	}
-	return entries, next, err
+		return status.Entry(&job.Report, record.Org, record.Environment+"/"+strconv.FormatInt(record.Arrival, 10))
+	}), next, err
 }

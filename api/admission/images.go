@@ -117,9 +117,9 @@ func (h *handlers) provide(ctx context.Context, _ *resource.EnvironmentPath, env
 		return nil, err
 	}
 	refused := storage.ByKey(decision.Refusals, func(refusal *admission.Refusal) string { return refusal.Image })
-	for _, key := range sent.Request.Keys {
-		answer.Response.Items = append(answer.Response.Items, provided(key, refused, environment.AdmissionOf().Mode))
-	}
+	answer.Response.Items = resource.Map(sent.Request.Keys, func(key *string) ProvidedItem {
+		return provided(*key, refused, environment.AdmissionOf().Mode)
+	})
 	return server.Answered(answer), nil
 }
 

@@ -237,16 +237,12 @@ func (r *GetEnvironmentResponse) showHead(e *evidence.Environment, head snapshot
 // archived member is still listed, so that the same list can be sent again, but does not count in the state.
 func (r *GetEnvironmentResponse) showMembers(e *evidence.Environment, named map[string]evidence.Environment, heads map[string]snapshot.Head) {
 	r.IncludedEnvironments = make([]string, 0, len(e.Included))
-	states := make([]*bool, 0, len(e.Active))
 	changed := 0.0
 	for _, id := range e.Included {
 		r.IncludedEnvironments = append(r.IncludedEnvironments, named[id].Name)
 		changed = max(changed, heads[id].Timestamp)
 	}
-	for _, id := range e.Active {
-		states = append(states, heads[id].State)
-	}
-	r.State = evidence.UnitedState(states)
+	r.State = evidence.UnitedState(resource.Map(e.Active, func(id *string) *bool { return heads[*id].State }))
 	r.LastChangedAt = resource.NilIfEmpty(changed)
 	if changed > 0 {
 		r.LastModifiedAt = changed

@@ -12,10 +12,12 @@ import (
 	"unicode/utf8"
 
 	openid "github.com/coreos/go-oidc/v3/oidc"
+	"github.com/go-jose/go-jose/v4"
 
 	"attestry/evidence"
 	"attestry/evidence/expression"
 	"attestry/evidence/identity"
+	"attestry/storage"
 )
 
 const (
@@ -45,10 +47,8 @@ func (v *Verifier) verifyToken(ctx context.Context, token string, parsed parsedT
 		return verifiedToken{}, refusal("no organization trusts the issuer")
 	}
 	signature := &signature{issuers: v.issuers, token: parsed}
-	config := openid.Config{SkipClientIDCheck: true, Now: v.clock}
-	for _, algorithm := range algorithms() {
-		config.SupportedSigningAlgs = append(config.SupportedSigningAlgs, string(algorithm))
-	}
+	names := storage.Map(algorithms(), func(algorithm jose.SignatureAlgorithm) string { return string(algorithm) })
+	config := openid.Config{SkipClientIDCheck: true, Now: v.clock, SupportedSigningAlgs: names}
 	checked, err := openid.NewVerifier(parsed.issuer, signature, &config).Verify(ctx, token)
 	if signature.err != nil {
 		return verifiedToken{}, signature.err

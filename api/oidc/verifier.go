@@ -14,6 +14,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/identity"
+	"attestry/storage"
 	"attestry/storage/tenancy"
 )
 
@@ -124,10 +125,7 @@ func (v *Verifier) refuse(ctx context.Context, r request, err error) error {
 
 // logRefusal logs why a token is refused; the subject is "" unless it has been verified.
 func (v *Verifier) logRefusal(ctx context.Context, r request, subject, reason string) {
-	var names []string
-	for _, provider := range r.providers {
-		names = append(names, provider.Name)
-	}
+	names := storage.Map(r.providers, func(provider identity.IdentityProvider) string { return provider.Name })
 	issuer := r.issuer[:min(len(r.issuer), maxLoggedIssuer)]
 	v.log.InfoContext(ctx, "identity token refused", slog.String("org", r.org), slog.String("issuer", issuer),
 		slog.String("provider", strings.Join(names, ", ")), slog.String("subject", subject), slog.String("reason", reason))

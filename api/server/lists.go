@@ -166,10 +166,7 @@ func (p Page) Headers() PageHeaders {
 	if p.count() < 2 {
 		return headers
 	}
-	var links []string
-	for _, relation := range p.neighbours() {
-		links = append(links, "<"+relation.address+`>; rel="`+relation.name+`"`)
-	}
+	links := storage.Map(p.neighbours(), func(to relation) string { return "<" + to.address + `>; rel="` + to.name + `"` })
 	headers.Link = strings.Join(links, ", ")
 	return headers
 }

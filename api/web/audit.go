@@ -5,6 +5,7 @@ import (
 
 	"attestry/api/audits"
 	"attestry/api/packages"
+	"attestry/api/resource"
 	"attestry/api/web/request"
 	"attestry/api/web/view"
 	"attestry/app/population"
@@ -118,9 +119,7 @@ func (a *auditPage) readPopulation(p *page, address string) error {
 	var found audits.PopulationResponse
 	p.APIPath = address + "/population?" + query.Encode()
 	err := p.Get(p.APIPath, &found)
-	for _, row := range found.Population {
-		a.Rows = append(a.Rows, population.SampledRow{Row: row})
-	}
+	a.Rows = resource.Map(found.Population, func(row *population.Row) population.SampledRow { return population.SampledRow{Row: *row} })
 	a.Total, a.Pager = found.TotalCount, p.Pager("page", p.Number("page"), found.TotalPages)
 	return err
 }

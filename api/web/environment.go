@@ -11,6 +11,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"attestry/api/admission"
+	"attestry/api/resource"
 	"attestry/api/snapshots"
 	"attestry/api/web/chart"
 	"attestry/api/web/request"
@@ -165,10 +166,9 @@ func (s *Site) showSparkline(p *page) error {
 	if err != nil {
 		return err
 	}
-	spans := make([]chart.Span, 0, len(history))
-	for _, one := range history {
-		spans = append(spans, chart.Span{From: one.From, To: cmp.Or(one.To, now), Verdict: verdictOf(one.State)})
-	}
+	spans := resource.Map(history, func(one *snapshots.GetSnapshotListItem) chart.Span {
+		return chart.Span{From: one.From, To: cmp.Or(one.To, now), Verdict: verdictOf(one.State)}
+	})
 	p.C.Set(fiber.HeaderContentType, "image/svg+xml")
 	p.C.Set(fiber.HeaderCacheControl, "private, max-age=60")
 	return p.C.Send(chart.Sparkline(chart.Words(name, spans, maxSparkline), now-sparklineSpan.Seconds(), now, spans))

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"attestry/api/resource"
 )
 
 // Where a field is in the request.
@@ -90,11 +92,7 @@ func (f *Field) setKind(schema *huma.Schema, resolve func(*huma.Schema) *huma.Sc
 }
 
 func texts(values []any) []string {
-	all := make([]string, 0, len(values))
-	for _, value := range values {
-		all = append(all, fmt.Sprint(value))
-	}
-	return all
+	return resource.Map(values, func(value *any) string { return fmt.Sprint(*value) })
 }
 
 // prefill fills in a value of an answer.

@@ -16,6 +16,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"attestry/api/jsonstream"
+	"attestry/api/resource"
 	"attestry/api/server"
 )
 
@@ -39,20 +40,13 @@ func (e *Refusal) Error() string {
 
 // Details say where a form is wrong, and how.
 func (e *Refusal) Details() []string {
-	var details []string
-	for _, place := range slices.Sorted(maps.Keys(e.Errors)) {
-		details = append(details, place+": "+e.Errors[place])
-	}
-	return details
+	places := slices.Sorted(maps.Keys(e.Errors))
+	return resource.Map(places, func(place *string) string { return *place + ": " + e.Errors[*place] })
 }
 
 // Target is an address of the API: a format with names that are escaped.
 func Target(format string, names ...string) string {
-	escaped := make([]any, 0, len(names))
-	for _, name := range names {
-		escaped = append(escaped, url.PathEscape(name))
-	}
-	return fmt.Sprintf(format, escaped...)
+	return fmt.Sprintf(format, resource.Map(names, func(name *string) any { return url.PathEscape(*name) })...)
 }
 
 // Get has the API answer a read operation, and decodes the answer. What the API refuses is a Refusal.

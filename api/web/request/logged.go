@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"attestry/api/proofs"
+	"attestry/api/resource"
 	"attestry/api/web/view"
 )
 
@@ -35,10 +36,7 @@ func (r *Request) Logged(org string, facts []string) (map[string]*Logged, error)
 
 // LoggedVersions is Logged for versions, by their numbers, of something that has a name.
 func LoggedVersions[V any](r *Request, kind, name string, versions []V, number func(*V) int) (map[int]*Logged, error) {
-	facts := make([]string, 0, len(versions))
-	for i := range versions {
-		facts = append(facts, fmt.Sprintf("%s/%s:%d", kind, name, number(&versions[i])))
-	}
+	facts := resource.Map(versions, func(version *V) string { return fmt.Sprintf("%s/%s:%d", kind, name, number(version)) })
 	found, err := r.Logged(r.Org(), facts)
 	byVersion := map[int]*Logged{}
 	for i := range versions {

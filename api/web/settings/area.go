@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"attestry/api/resource"
 	"attestry/api/web/form"
 	"attestry/api/web/request"
 	"attestry/api/web/view"
@@ -125,11 +126,7 @@ func cell(column string, value any) any {
 			return value
 		}
 	case []any:
-		all := make([]string, 0, len(value))
-		for _, one := range value {
-			all = append(all, plain(one))
-		}
-		return strings.Join(all, ", ")
+		return strings.Join(resource.Map(value, func(one *any) string { return plain(*one) }), ", ")
 	}
 	return plain(value)
 }

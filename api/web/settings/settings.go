@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 
+	"attestry/api/resource"
 	"attestry/api/server"
 	"attestry/api/web/form"
 	"attestry/api/web/request"
@@ -54,11 +55,7 @@ func (p *page) allowed(ids ...string) ([]server.Operation, error) {
 // ShowSettings shows the parts of the settings that somebody may read.
 func ShowSettings(r *request.Request) error {
 	p := newPage(r)
-	lists := make([]string, 0, len(areas))
-	for i := range areas {
-		lists = append(lists, areas[i].list)
-	}
-	allowed, err := p.allowed(lists...)
+	allowed, err := p.allowed(resource.Map(areas, func(of *area) string { return of.list })...)
 	if err != nil {
 		return err
 	}
