@@ -12,6 +12,7 @@ import (
 
 	"attestry/api/validation"
 	"attestry/evidence"
+	"attestry/storage"
 )
 
 func isList(p *huma.Param) bool { return p.Schema.Type == huma.TypeArray }
@@ -109,18 +110,11 @@ func checkParameter(v *validation.Validator, p *huma.Param, value any, found val
 }
 
 func normalizeList(v *validation.Validator, p *huma.Param, sent []string, found validation.Findings) []string {
-	items := make([]any, len(sent))
-	for i, text := range sent {
-		items[i] = text
-	}
+	items := storage.Map(sent, func(text string) any { return text })
 	if _, ok := checkParameter(v, p, items, found); !ok {
 		return nil
 	}
-	values := make([]string, len(items))
-	for i, item := range items {
-		values[i] = fmt.Sprint(item)
-	}
-	return values
+	return storage.Map(items, func(checked any) string { return fmt.Sprint(checked) })
 }
 
 // checkQueryText refuses query parameters that are not UTF-8, also those that the operation does not know.

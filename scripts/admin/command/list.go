@@ -7,6 +7,8 @@ import (
 	"text/tabwriter"
 	"time"
 	"unicode"
+
+	"attestry/storage"
 )
 
 // listing prints what a command lists: a table, or a JSON object per line.
@@ -30,10 +32,7 @@ func (l *listing) add(shown any, cells ...any) error {
 	if l.encoder != nil {
 		return l.encoder.Encode(shown)
 	}
-	texts := make([]string, len(cells))
-	for i, cell := range cells {
-		texts[i] = oneLine(fmt.Sprint(cell))
-	}
+	texts := storage.Map(cells, func(cell any) string { return oneLine(fmt.Sprint(cell)) })
 	_, err := fmt.Fprintln(l.table, strings.Join(texts, "\t"))
 	return err
 }
