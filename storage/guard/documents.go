@@ -116,11 +116,7 @@ func (d *documents) Ping(ctx context.Context) error {
 	if err := d.Documents.Ping(ctx); err != nil {
 		return err
 	}
-	return d.refusal.check(ctx, d.probe)
-}
-
-func (d *documents) probe(ctx context.Context) error {
-	return ProbeDocuments(ctx, d.Documents, "probe")
+	return d.refusal.check(ctx, func(ctx context.Context) error { return ProbeDocuments(ctx, d.Documents, "probe") })
 }
 
 // ProbeDocuments stores a document of probeSize under an id and deletes it.

@@ -20,11 +20,6 @@ var refusals = map[int]string{
 	14031: storage.DiskFull,         // OutOfDiskSpace
 }
 
-// write runs a command that writes, as command does, and explains its error.
-func write(ctx context.Context, run func(context.Context) error) error {
-	return explainWrite(command(ctx, run))
-}
-
 // explainWrite makes a storage.ErrWriteRefused of an error by which the server refuses writes.
 func explainWrite(err error) error {
 	var failure mongo.ServerError

@@ -80,11 +80,11 @@ func (db *DB) writeRun(ctx context.Context, run []storage.Write) error {
 	}
 	for done := 0; ; {
 		var result *mongo.BulkWriteResult
-		err := write(ctx, func(ctx context.Context) (err error) {
+		err := command(ctx, func(ctx context.Context) (err error) {
 			result, err = collection.BulkWrite(ctx, models[done:])
 			return err
 		})
-		taken, err := duplicate(err)
+		taken, err := duplicate(explainWrite(err))
 		switch {
 		case err != nil:
 			return err

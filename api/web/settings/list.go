@@ -23,11 +23,6 @@ func (r row) value(member string) (value any) {
 	return value
 }
 
-// decode decodes a row, however large it is.
-func (r row) decode(decoder *jsonstream.Decoder) error {
-	return decoder.EachMember(func(name string) error { return r.decodeMember(decoder, name) })
-}
-
 func (r row) decodeMember(decoder *jsonstream.Decoder, name string) error {
 	var value json.RawMessage
 	err := decoder.Decode(&value)
@@ -50,7 +45,7 @@ func (l *list) decode(content io.Reader) error {
 	add := func() error {
 		one := row{}
 		l.rows = append(l.rows, one)
-		return one.decode(decoder)
+		return decoder.EachMember(func(name string) error { return one.decodeMember(decoder, name) })
 	}
 	if decoder.Begins('[') {
 		return decoder.EachElement(add)
