@@ -4,10 +4,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 
@@ -70,28 +68,19 @@ func fill(ctx context.Context, file *os.File, r io.Reader, size int64) (storage.
 // publish gives a file its key. Every folder on the way is synced, even an older one: its maker may not have synced it
 // yet.
 func (s *Store) publish(name, key string) error {
-	folders := ancestors(key)
-	for _, folder := range folders {
-		if err := s.root.Mkdir(folder, folderMode); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
+	if err := s.root.MkdirAll(path.Dir(key), folderMode); err != nil {
+		return err
 	}
 	if err := s.root.Rename(name, key); err != nil {
 		return err
 	}
-	for _, folder := range append([]string{"."}, folders...) {
+	for folder := key; folder != "."; {
+		folder = path.Dir(folder)
 		if err := s.sync(folder); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// ancestors lists the folders of a key, outermost first.
-func ancestors(key string) []string {
-	shard := path.Dir(key)
-	kind := path.Dir(shard)
-	return []string{path.Dir(kind), kind, shard}
 }
 
 // contextReader fails as soon as its context has ended.
