@@ -14,8 +14,9 @@ import (
 
 // ApplyBootstrap makes what is declared and missing, sets the rest as declared (e-mails, roles, switches, inbound
 // webhooks, descriptions and expiries of keys), and removes what is declared absent. What is no longer declared stays,
-// except for an organization's webhooks. It can be repeated, even by several processes at once. A fault changes
-// nothing, and all faults are returned at once.
+// except for an organization's webhooks. It can be repeated, even by several processes at once. What does not fit what is
+// stored changes nothing, and all of that is returned at once. The declaration must be one that config.ParseBootstrap takes:
+// names, keys and webhooks declared once, and members declared as users.
 //
 // It returns the keys it made, even with an error, as their secrets are never shown again. A key that was made for a
 // user and a description is never made again, and a revoked key that is declared stays revoked.
