@@ -5,68 +5,38 @@ package jsontext
 import (
 	"bytes"
 	"errors"
-	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// escapedUnit is the length of an escaped UTF-16 code unit in JSON, such as \u00e9.
-const escapedUnit = 6
-
 // Invalid returns the offset of the first part of JSON that is not Unicode text, or -1: a byte that is not UTF-8, or
-// half a surrogate pair, such as \ud800. It checks no other syntax.
+// half a surrogate pair, such as \ud800. It reports no other fault of the syntax.
 func Invalid(data []byte) int {
-	if utf8.Valid(data) && !bytes.Contains(data, []byte(`\u`)) {
+	isUTF8 := utf8.Valid(data)
+	if isUTF8 && !bytes.Contains(data, []byte(`\u`)) {
 		return -1
 	}
-	for i := 0; i < len(data); {
-		switch c := data[i]; {
-		case c == '\\':
-			n := escapeLength(data[i:])
-			if n == 0 {
-				return i
+	offset := faultOf(data, jsontext.AllowInvalidUTF8(false))
+	if isUTF8 && offset == faultOf(data, jsontext.AllowInvalidUTF8(true)) {
+		return -1
+	}
+	return offset
+}
+
+// faultOf returns the offset of the first fault of JSON, or -1.
+func faultOf(data []byte, options ...jsontext.Options) int {
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(data), append(options, jsontext.AllowDuplicateNames(true))...)
+	for {
+		if _, err := decoder.ReadValue(); err != nil {
+			fault, ok := errors.AsType[*jsontext.SyntacticError](err)
+			if !ok {
+				return -1 // the end
 			}
-			i += n
-		case c < utf8.RuneSelf:
-			i++
-		default:
-			r, size := utf8.DecodeRune(data[i:])
-			if r == utf8.RuneError && size == 1 {
-				return i
-			}
-			i += size
+			return int(fault.ByteOffset)
 		}
 	}
-	return -1
-}
-
-// escapeLength returns the length of the first escape, 0 for half a surrogate pair.
-func escapeLength(data []byte) int {
-	unit, ok := codeUnit(data)
-	switch {
-	case !ok:
-		return 2
-	case !utf16.IsSurrogate(unit):
-		return escapedUnit
-	}
-	other, ok := codeUnit(data[escapedUnit:])
-	if !ok || utf16.DecodeRune(unit, other) == unicode.ReplacementChar {
-		return 0
-	}
-	return 2 * escapedUnit
-}
-
-// codeUnit reads the escaped UTF-16 code unit that data begins with.
-func codeUnit(data []byte) (rune, bool) {
-	if len(data) < escapedUnit || data[0] != '\\' || data[1] != 'u' {
-		return 0, false
-	}
-	unit, err := strconv.ParseUint(string(data[2:escapedUnit]), 16, 16)
-	return rune(unit), err == nil
 }
 
 // NestsDeeper reports whether JSON nests deeper than limit, by brackets outside strings.
