@@ -39,9 +39,8 @@ type Options struct {
 // what is refused. Redirects are not followed: the answer with the status 3xx is returned. Reading more than MaxAnswer
 // of a body is an error. The environment's proxy is not used, and no cookies are kept.
 func NewClient(options Options) *http.Client {
-	dialer := dialer{guard: newGuard(options.Allowed), resolver: options.Resolver}
 	transport := &http.Transport{
-		DialContext:            dialer.dial,
+		DialContext:            newDialer(options).dial,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: options.RootCAs},
 		ForceAttemptHTTP2:      true,
 		MaxResponseHeaderBytes: MaxAnswer,

@@ -14,7 +14,7 @@ import (
 
 // dialer opens connections to addresses that its guard permits.
 type dialer struct {
-	guard    *guard
+	guard    *ssrf.Guardian
 	resolver *net.Resolver
 }
 
@@ -26,7 +26,7 @@ func (d dialer) dial(ctx context.Context, network, address string) (net.Conn, er
 	}
 	refused := make(chan error, 1)
 	check := func(network, address string, conn syscall.RawConn) error {
-		err := d.guard.check(network, address, conn)
+		err := d.check(network, address, conn)
 		if err != nil {
 			select {
 			case refused <- err:

@@ -19,12 +19,10 @@ var metadata = []netip.Addr{
 	netip.MustParseAddr("168.63.129.16"),      // Azure, a public address
 }
 
-// guard decides which addresses may be connected to: those that are public, or allowed, and never metadata.
-type guard struct{ public *ssrf.Guardian }
-
-func newGuard(allowed []netip.Prefix) *guard {
+// newDialer makes a dialer that connects to addresses that are public, or allowed, and never metadata.
+func newDialer(options Options) dialer {
 	var v4, v6 []netip.Prefix
-	for _, prefix := range allowed {
+	for _, prefix := range options.Allowed {
 		if prefix.Addr().Is4() {
 			v4 = append(v4, prefix)
 		} else {
@@ -32,12 +30,13 @@ func newGuard(allowed []netip.Prefix) *guard {
 		}
 	}
 	// Identity providers and receivers of notifications in an operator's own network listen on any port.
-	return &guard{ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))}
+	guard := ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
+	return dialer{guard: guard, resolver: options.Resolver}
 }
 
 // check refuses an address that must not be reached: it is the Control function of a net.Dialer,
 // which calls it with the resolved address before it connects.
-func (g *guard) check(network, address string, conn syscall.RawConn) error {
+func (d dialer) check(network, address string, conn syscall.RawConn) error {
 	destination, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return fmt.Errorf("%w: %q", ssrf.ErrInvalidHostPort, address)
@@ -47,7 +46,7 @@ func (g *guard) check(network, address string, conn syscall.RawConn) error {
 		return fmt.Errorf("%w: link-local addresses and those of cloud metadata, such as %s, are never called", ssrf.ErrProhibitedIP, addr)
 	}
 	unmapped := netip.AddrPortFrom(addr, destination.Port())
-	if err := g.public.Safe(network, unmapped.String(), conn); err != nil {
+	if err := d.guard.Safe(network, unmapped.String(), conn); err != nil {
 		return fmt.Errorf("%w; ATTESTRY_OUTBOUND_ALLOW does not allow it", err)
 	}
 	return nil

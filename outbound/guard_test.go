@@ -80,7 +80,7 @@ func TestAddressesAreRefusedUnlessTheyArePublicOrAllowed(t *testing.T) {
 			if strings.HasPrefix(c.address, "[") {
 				network = "tcp6"
 			}
-			err := newGuard(c.allowed).check(network, c.address, nil)
+			err := newDialer(Options{Allowed: c.allowed}).check(network, c.address, nil)
 			if (err == nil) != c.want || err != nil && !errors.Is(err, ssrf.ErrProhibitedIP) {
 				t.Errorf("got %v", err)
 			}
@@ -90,7 +90,7 @@ func TestAddressesAreRefusedUnlessTheyArePublicOrAllowed(t *testing.T) {
 
 func TestOnlyAddressesReachedByTCPAreAccepted(t *testing.T) {
 	for network, address := range map[string]string{"udp4": "8.8.8.8:53", "unix": "/run/socket", "tcp": "example.com:443"} {
-		if err := newGuard(prefixes("0.0.0.0/0")).check(network, address, nil); err == nil {
+		if err := newDialer(Options{Allowed: prefixes("0.0.0.0/0")}).check(network, address, nil); err == nil {
 			t.Errorf("%s of %s is accepted", address, network)
 		}
 	}
