@@ -48,7 +48,8 @@ type Intake struct {
 	arrivals   *arrivals
 }
 
-// NewIntake makes an intake whose callers wait at most wait for a verdict.
+// NewIntake makes an intake whose callers wait at most wait for a verdict. Without a dispatcher and waiters nobody waits, and
+// the sweep enqueues the tasks.
 func NewIntake(store *app.Store, dispatcher Dispatcher, waiters Waiters, clock evidence.Clock, wait time.Duration) *Intake {
 	return &Intake{
 		store: store, dispatcher: dispatcher, waiters: waiters, clock: clock, wait: min(wait, MaxWait), arrivals: newArrivals(store.Reports),
@@ -117,6 +118,9 @@ func (i *Intake) Reevaluate(ctx context.Context, org, environment string, kind e
 
 // submit stores a record, enqueues its task, and waits for its verdict.
 func (i *Intake) submit(ctx context.Context, record *environments.WaitingReport, s *Submission, processed int64) (snapshot.Verdict, error) {
+	if i.waiters == nil {
+		return snapshot.Waiting, i.insert(ctx, record, &s.Report, processed)
+	}
 	wake, leave, willWake := i.waiters.Register(record.Environment)
 	defer leave()
 	if err := i.insert(ctx, record, &s.Report, processed); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"attestry/evidence"
-	"attestry/evidence/job"
 )
 
 // lapse has environments evaluated again in which artifacts run that are not permitted any more (docs/semantics.md 9.5). An
@@ -39,10 +38,3 @@ func (s *Sweeper) lapse(ctx context.Context) error {
 	}
 	return nil
 }
-
-// unattended is for an intake that nobody waits for, and whose tasks the sweep enqueues.
-type unattended struct{}
-
-func (unattended) Dispatch(context.Context, *job.Kind, string, int64) {}
-func (unattended) Away() bool                                         { return false }
-func (unattended) Register(string) (<-chan struct{}, func(), bool)    { return nil, func() {}, false }

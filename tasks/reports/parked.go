@@ -57,12 +57,12 @@ func entryOf(ref environments.ReportRef, head *snapshot.Head) job.Entry {
 }
 
 // CountJobs counts reports and evaluations by stage, with four commands. Leased and failed are among the oldest only.
-func (p *Parked) CountJobs(ctx context.Context, now float64) (map[job.Stage]int64, error) {
+func (p *Parked) CountJobs(ctx context.Context) (map[job.Stage]int64, error) {
 	waiting, parked, err := p.store.Reports.Counts(ctx)
 	if err != nil {
 		return nil, err
 	}
-	oldest, _, err := p.Waiting(ctx, now, "")
+	oldest, _, err := p.Waiting(ctx, evidence.Seconds(p.intake.clock()), "")
 	counts := map[job.Stage]int64{job.Leased: 0, job.Failed: 0, job.Parked: parked}
 	for i := range oldest {
 		if oldest[i].Stage != job.Waiting {

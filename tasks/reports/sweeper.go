@@ -34,7 +34,7 @@ type Sweeper struct {
 // NewSweeper makes a sweeper that works when Sweep is called.
 func NewSweeper(store *app.Store, queues relay.Queues, clock evidence.Clock, log *slog.Logger) *Sweeper {
 	return &Sweeper{store: store, queues: queues, clock: clock, holder: evidence.NewID(), log: log,
-		intake: NewIntake(store, unattended{}, unattended{}, clock, 0)}
+		intake: NewIntake(store, nil, nil, clock, 0)}
 }
 
 // Sweep looks once, if this process is the elected one.

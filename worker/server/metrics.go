@@ -8,7 +8,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"attestry/evidence"
 	"attestry/evidence/job"
 	"attestry/process"
 	"attestry/tasks"
@@ -115,15 +114,12 @@ type jobCollector struct {
 }
 
 func registerJobCollector(p *process.Process) {
-	parked := reports.NewParked(p.Store, p.Clock)
 	p.Metrics.MustRegister(&jobCollector{
 		log: p.Log,
 		jobs: prometheus.NewDesc("attestry_jobs",
 			"How much durable work there is, by kind and state: waiting, leased, failed (and tried again) or parked.", []string{"kind", "state"}, nil),
 		counts: map[*job.Kind]func(context.Context) (map[job.Stage]int64, error){
-			&job.Report: func(ctx context.Context) (map[job.Stage]int64, error) {
-				return parked.CountJobs(ctx, evidence.Seconds(p.Clock()))
-			},
+			&job.Report:   reports.NewParked(p.Store, p.Clock).CountJobs,
 			&job.Fanout:   p.Store.Outbox.CountJobs,
 			&job.Send:     p.Store.Deliveries.CountJobs,
 			&job.Assemble: p.Store.Assemblies.CountJobs,
