@@ -37,10 +37,7 @@ func newNotifier(p *process.Process, address links.Links) *notifier {
 		Help: "Attempts to tell targets of actions, by type of target and outcome.",
 	}, []string{"type", "outcome"})
 	count := func(kind rules.TargetType, delivered bool) {
-		outcome := "failed"
-		if delivered {
-			outcome = "delivered"
-		}
+		outcome := map[bool]string{true: "delivered", false: "failed"}[delivered]
 		attempts.WithLabelValues(string(kind), outcome).Inc()
 	}
 	sender := &notify.Sender{
