@@ -61,7 +61,11 @@ func chatMessageOf(n *notification.Notice) chatMessage {
 		blocks = append(blocks, sections([]string{markdownEscape(m.Description, maxSection)})...)
 	}
 	blocks = append(blocks, sections(factLines(m.Facts, "*%s:* %s", func(text string) string { return text }))...)
-	blocks = append(blocks, sections(chatDetails(m.Details))...)
+	var details []string
+	for _, detail := range m.Details {
+		details = append(details, "• "+markdownEscape(detail, maxSection-10))
+	}
+	blocks = append(blocks, sections(details)...)
 	if m.Link != "" {
 		blocks = append(blocks, sections([]string{chatLink(m.Link, linkText)})...)
 	}
@@ -92,14 +96,6 @@ func factLines(facts []fact, format string, clean func(string) string) []string 
 			value = chatLink(f.Link, clean(f.Value))
 		}
 		lines = append(lines, fmt.Sprintf(format, f.Label, value))
-	}
-	return lines
-}
-
-func chatDetails(details []string) []string {
-	var lines []string
-	for _, detail := range details {
-		lines = append(lines, "• "+markdownEscape(detail, maxSection-10))
 	}
 	return lines
 }
