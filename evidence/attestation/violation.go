@@ -1,6 +1,7 @@
 package attestation
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/big"
@@ -161,18 +162,10 @@ func describe(invalid *jsonschema.ValidationError) string {
 	}
 }
 
-func describeType(name string) string {
-	switch name {
-	case "null":
-		return "None"
-	case "array":
-		return "a valid list"
-	case "object":
-		return "a valid dictionary"
-	default:
-		return "a valid " + name
-	}
-}
+// typeNames are the types of JSON that clients know by other names.
+var typeNames = map[string]string{"null": "None", "array": "a valid list", "object": "a valid dictionary"}
+
+func describeType(name string) string { return cmp.Or(typeNames[name], "a valid "+name) }
 
 func describeValue(value any) string {
 	if text, ok := value.(string); ok {
