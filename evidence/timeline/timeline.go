@@ -65,13 +65,8 @@ func (t *Timeline) Interval(text string) (begin, end int64, err error) {
 	if !knownFrom || !knownTo {
 		return 0, 0, invalidMoment(text)
 	}
-	if begin, err = t.side(a); err != nil {
-		return 0, 0, err
-	}
-	if end, err = t.side(b); err != nil {
-		return 0, 0, err
-	}
-	return max(min(begin, end), 1), max(begin, end), nil
+	begin, end, err = t.Ends(Moment{Snapshot: &a}, Moment{Snapshot: &b})
+	return max(begin, 1), end, err
 }
 
 func parseSide(text string, absent Expression) (Expression, bool) {
