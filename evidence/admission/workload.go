@@ -22,22 +22,20 @@ type Workload struct {
 	has map[string]bool
 }
 
-type metadata struct {
-	Name         string            `json:"name"`
-	GenerateName string            `json:"generateName"`
-	Namespace    string            `json:"namespace"`
-	Labels       map[string]string `json:"labels"`
-	Annotations  map[string]string `json:"annotations"`
-}
-
 type container struct {
 	Image string `json:"image"`
 }
 
 // object has the members that name images, of all kinds.
 type object struct {
-	Metadata metadata `json:"metadata"`
-	Spec     spec     `json:"spec"`
+	Metadata struct {
+		Name         string            `json:"name"`
+		GenerateName string            `json:"generateName"`
+		Namespace    string            `json:"namespace"`
+		Labels       map[string]string `json:"labels"`
+		Annotations  map[string]string `json:"annotations"`
+	} `json:"metadata"`
+	Spec spec `json:"spec"`
 }
 
 // spec has the containers of a pod, or the template of pods.
