@@ -55,17 +55,19 @@ func (s *Actions) TargetOf(delivery *Delivery) (Target, bool) {
 // Put creates an action, or replaces the one of that name, whose number, author and time of creation stay. It returns the
 // action as it is now, and whether it was created. The name of an action of the other kind is Invalid.
 func (s *Actions) Put(fresh Action) (stored Action, created bool, err error) {
-	i := slices.IndexFunc(s.All, func(a Action) bool { return a.Name == fresh.Name })
-	if i < 0 {
+	known, ok := s.Named(fresh.Name)
+	switch {
+	case !ok:
 		fresh.Number = s.Last + 1
 		s.Last = fresh.Number
 		s.All = append(s.All, fresh)
 		return fresh, true, s.check(&fresh)
-	}
-	if s.All[i].Kind != fresh.Kind {
+	case known.Kind != fresh.Kind:
 		return Action{}, false, nameTaken(fresh.Name)
 	}
-	return s.replace(i, fresh), false, s.check(&fresh)
+	fresh.Number = known.Number
+	stored, _, err = s.Replace(fresh)
+	return stored, false, err
 }
 
 // Replace replaces the action of fresh's number, whose author and time of creation stay. It
@@ -78,15 +80,11 @@ func (s *Actions) Replace(fresh Action) (stored Action, ok bool, err error) {
 	if named, ok := s.Named(fresh.Name); ok && named.Number != fresh.Number {
 		return Action{}, true, nameTaken(fresh.Name)
 	}
-	return s.replace(i, fresh), true, s.check(&fresh)
-}
-
-func (s *Actions) replace(i int, fresh Action) Action {
 	known := &s.All[i]
-	fresh.Number, fresh.CreatedBy, fresh.CreatedAt = known.Number, known.CreatedBy, known.CreatedAt
+	fresh.CreatedBy, fresh.CreatedAt = known.CreatedBy, known.CreatedAt
 	fresh.LastModifiedAt = max(fresh.LastModifiedAt, known.LastModifiedAt)
 	*known = fresh
-	return fresh
+	return fresh, true, s.check(&fresh)
 }
 
 // Remove removes the action of a number, and reports whether there was one: of one of the kinds, if any are named.
