@@ -9,7 +9,7 @@ import (
 // Location returns the path to the value at an offset of JSON, such as artifacts[0].digests.name or "" for the whole,
 // and the value if it is a string. That of a member's name ends in [key].
 func Location(data []byte, offset int) (path, text string) {
-	decoder := jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	decoder := newDecoder(data)
 	for {
 		token, err := decoder.ReadToken()
 		if err == nil && decoder.InputOffset() <= int64(offset) {
@@ -20,6 +20,11 @@ func Location(data []byte, offset int) (path, text string) {
 		}
 		return pathOf(decoder), text
 	}
+}
+
+// newDecoder reads what encoding/json reads as well.
+func newDecoder(data []byte) *jsontext.Decoder {
+	return jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 }
 
 // pathOf is the path to the token that was read last.
