@@ -54,12 +54,9 @@ func withoutURL(err error) error {
 // retryAfter is how long a receiver asks not to be called, by its Retry-After header, or 0.
 func retryAfter(header string, now time.Time) time.Duration {
 	header = strings.TrimSpace(header)
-	if header != "" && strings.Trim(header, "0123456789") == "" {
-		seconds, err := strconv.ParseInt(header, 10, 64)
-		if err != nil || seconds > int64(notification.MaxRetryAfter/time.Second) {
-			return notification.MaxRetryAfter
-		}
-		return time.Duration(seconds) * time.Second
+	seconds, err := strconv.ParseUint(header, 10, 64)
+	if err == nil || errors.Is(err, strconv.ErrRange) {
+		return time.Duration(min(seconds, uint64(notification.MaxRetryAfter/time.Second))) * time.Second
 	}
 	date, err := http.ParseTime(header)
 	if err != nil {
