@@ -1,6 +1,7 @@
 package pdf
 
 import (
+	"slices"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
@@ -37,14 +38,11 @@ var arabicLetters = func() map[rune]arabicLetter {
 
 // joinArabic replaces Arabic letters by their joined forms. Other languages' letters stay isolated.
 func joinArabic(chars []rune) []rune {
-	joined := chars
+	joined := slices.Clone(chars)
 	for i, char := range chars {
 		letter, ok := arabicLetters[char]
 		if !ok {
 			continue
-		}
-		if &joined[0] == &chars[0] {
-			joined = append([]rune(nil), chars...)
 		}
 		before := connectsForward(neighbour(chars, i, -1))
 		after := letter.forms == 4 && connectsBack(neighbour(chars, i, 1))

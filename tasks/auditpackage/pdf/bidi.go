@@ -1,6 +1,7 @@
 package pdf
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -182,12 +183,6 @@ func restoreMarks(line []glyph, levels []int) {
 	}
 }
 
-func mirrored(char rune) rune {
-	for _, pair := range []string{"()", "[]", "{}", "<>", "«»"} {
-		both := []rune(pair)
-		if i := slices.Index(both, char); i >= 0 {
-			return both[1-i]
-		}
-	}
-	return char
-}
+var mirrors = map[rune]rune{'(': ')', ')': '(', '[': ']', ']': '[', '{': '}', '}': '{', '<': '>', '>': '<', '«': '»', '»': '«'}
+
+func mirrored(char rune) rune { return cmp.Or(mirrors[char], char) }

@@ -1,11 +1,13 @@
 package pdf
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize/english"
 
 	"attestry/evidence"
+	"attestry/evidence/audit"
 	"attestry/evidence/compliance"
 )
 
@@ -147,9 +149,6 @@ func (r *report) coverFacts() []row {
 }
 
 func (r *report) countEnvironments() int {
-	names := map[string]bool{}
-	for i := range r.Running {
-		names[r.Running[i].Environment] = true
-	}
-	return len(names)
+	sameEnvironment := func(a, b audit.EnvironmentDocument) bool { return a.Environment == b.Environment }
+	return len(slices.CompactFunc(slices.Clone(r.Running), sameEnvironment))
 }

@@ -31,14 +31,6 @@ func (f font) file() fontFile {
 	return content
 }
 
-// alternatives are the fonts that are looked into for a character, in this order.
-func (f font) alternatives() []font {
-	if f == regular {
-		return []font{regular, fallback}
-	}
-	return []font{f, regular, fallback}
-}
-
 // metrics has the widths of a font's characters in thousandths of its size, or noGlyph.
 type metrics [1 << 16]uint16
 
@@ -58,7 +50,7 @@ func (f font) glyphOf(char rune) (glyph, bool) {
 	if char < 0 || char > math.MaxUint16 {
 		return glyph{}, false
 	}
-	for _, other := range f.alternatives() {
+	for _, other := range []font{f, regular, fallback} {
 		if width := allMetrics()[other][char]; width != noGlyph {
 			return glyph{char: char, font: other, width: int(width)}, true
 		}
