@@ -76,7 +76,7 @@ func run(code *gojq.Code, budget *steps, input any) (reason string) {
 		switch verdict := result.(type) {
 		case error:
 			if budget.spent() {
-				return errSteps.Error()
+				return "takes too many steps"
 			}
 			return "fails"
 		case bool:
