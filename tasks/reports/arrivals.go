@@ -3,6 +3,7 @@ package reports
 import (
 	"context"
 	"errors"
+	"sort"
 	"sync"
 
 	"attestry/storage"
@@ -56,30 +57,18 @@ func (a *arrivals) insert(ctx context.Context, q *queue, record *environments.Wa
 }
 
 // firstFree finds the first free number after a taken one, in doubling steps and by binary search: there are no gaps.
-func (a *arrivals) firstFree(ctx context.Context, environment string, taken int64) (int64, error) {
-	free := taken + 1
-	for stride := int64(1); ; stride *= 2 {
-		waits, err := a.reports.Exists(ctx, environment, free)
-		if err != nil {
-			return 0, err
+func (a *arrivals) firstFree(ctx context.Context, environment string, taken int64) (first int64, err error) {
+	isFree := func(number int64) bool {
+		waits := false
+		if err == nil {
+			waits, err = a.reports.Exists(ctx, environment, number)
 		}
-		if !waits {
-			break
-		}
-		taken = free
-		free += stride
+		return !waits
 	}
-	for free-taken > 1 {
-		middle := taken + (free-taken)/2
-		waits, err := a.reports.Exists(ctx, environment, middle)
-		if err != nil {
-			return 0, err
-		}
-		if waits {
-			taken = middle
-		} else {
-			free = middle
-		}
+	stride := int64(1)
+	for ; !isFree(taken + stride); stride *= 2 {
+		taken += stride
 	}
-	return free, nil
+	between := sort.Search(int(stride-1), func(i int) bool { return isFree(taken + 1 + int64(i)) })
+	return taken + 1 + int64(between), err
 }
