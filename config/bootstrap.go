@@ -141,7 +141,7 @@ func (r *bootstrapReader) user(node *yaml.Node) identity.DeclaredUser {
 		return identity.DeclaredUser{}
 	}
 	user := identity.DeclaredUser{
-		Name:   r.name(node, fields["name"], "user", evidence.CheckUserName),
+		Name:   r.name(node, fields["name"], "user", evidence.CheckOrganizationName),
 		Email:  r.email(fields["email"]),
 		Beta:   r.beta(fields["beta"]),
 		Absent: r.absent(fields["state"]),

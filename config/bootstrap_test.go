@@ -316,7 +316,7 @@ func FuzzParseBootstrap(f *testing.F) {
 			return
 		}
 		for _, user := range declared.Users {
-			if evidence.CheckUserName(user.Name) != nil {
+			if evidence.CheckOrganizationName(user.Name) != nil {
 				t.Errorf("the user name %q was accepted", user.Name)
 			}
 			for _, key := range user.Keys {

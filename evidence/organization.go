@@ -64,7 +64,7 @@ type Membership struct {
 	CreatedAt float64 `json:"created_at"` // float Unix seconds
 }
 
-// CheckOrganizationName returns why a name cannot be an organization's, or nil. The form is that of trail names
+// CheckOrganizationName returns why a name cannot be an organization's or a user's, or nil. The form is that of trail names
 // (docs/semantics.md 2.1), so that a name is one path segment and never needs escaping.
 func CheckOrganizationName(name string) error {
 	switch {

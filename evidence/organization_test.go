@@ -23,7 +23,7 @@ func TestOrganizationNamesAreOnePathSegment(t *testing.T) {
 
 func TestOrganizationNamesCannotShadowAddresses(t *testing.T) {
 	for _, name := range []string{"default-org", "system-attestation-types", "api", "API", "ready", "openapi.json"} {
-		if evidence.CheckUserName(name) == nil {
+		if evidence.CheckOrganizationName(name) == nil {
 			t.Errorf("%q is accepted", name)
 		}
 	}

@@ -21,9 +21,6 @@ type User struct {
 	MadeKeys map[string]string `json:"made_keys,omitempty"`
 }
 
-// CheckUserName returns why a name cannot be a user's, which also names an organization, or nil.
-func CheckUserName(name string) error { return CheckOrganizationName(name) }
-
 // CheckEmail returns why a text is not a plain e-mail address, or nil.
 func CheckEmail(email string) error {
 	address, err := mail.ParseAddress(email)

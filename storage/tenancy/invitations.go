@@ -160,7 +160,7 @@ func (t *Tenancy) AddInvitedUser(ctx context.Context, orgName string, secret evi
 	if err != nil {
 		return err
 	}
-	if err := evidence.CheckUserName(userName); err != nil {
+	if err := evidence.CheckOrganizationName(userName); err != nil {
 		return evidence.Errorf(evidence.Invalid, "The identity provider names you '%s', which cannot be a user's name here: %s.", userName, err)
 	}
 	if known, err := t.users.Get(ctx, userName); !errors.Is(err, storage.ErrNotFound) {

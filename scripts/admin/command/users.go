@@ -25,7 +25,7 @@ func listUsers(ctx context.Context, s *session, _ []string) error {
 
 func parseCreateUser(args []string) (action, error) {
 	name, email := args[0], ""
-	if err := evidence.CheckUserName(name); err != nil {
+	if err := evidence.CheckOrganizationName(name); err != nil {
 		return nil, err
 	}
 	if len(args) > 1 {
