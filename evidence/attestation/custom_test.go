@@ -117,7 +117,7 @@ func TestStepsOfAllRulesAreCountedTogether(t *testing.T) {
 
 func TestDefinitionThatCannotBeCompiledNamesItsParts(t *testing.T) {
 	err := Check(Definition{
-		Rules:   []string{"true", ".a |", strings.Repeat("1+", maxRule) + "1", "input", "debug", "$nothing", "nosuch(1)", `include "x"; .`},
+		Rules:   []string{"true", ".a |", strings.Repeat("1+", MaxRule) + "1", "input", "debug", "$nothing", "nosuch(1)", `include "x"; .`},
 		Summary: []evidence.SummaryItem{{Name: "a", Expression: ".a"}, {Name: "b", Expression: ")"}},
 		Schema:  json.RawMessage(`{"type":1}`),
 	})

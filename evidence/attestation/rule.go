@@ -10,8 +10,8 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// maxRule is the greatest rule or expression, in bytes.
-const maxRule = 10_000
+// MaxRule is the greatest rule or expression, in bytes.
+const MaxRule = 10_000
 
 // compileRule compiles jq. The error is for the client.
 func compileRule(source string) (code *gojq.Code, err error) {
@@ -20,8 +20,8 @@ func compileRule(source string) (code *gojq.Code, err error) {
 			err = errors.New("not a jq expression that can be compiled")
 		}
 	}()
-	if len(source) > maxRule {
-		return nil, fmt.Errorf("longer than %d bytes", maxRule)
+	if len(source) > MaxRule {
+		return nil, fmt.Errorf("longer than %d bytes", MaxRule)
 	}
 	if strings.TrimSpace(source) == "" {
 		return nil, errors.New("empty")

@@ -12,12 +12,8 @@ import (
 	"attestry/evidence/attestation"
 )
 
-const (
-	// maxRule is the longest rule that is parsed, in bytes. No longer one can be evaluated.
-	maxRule = 10_000
-	// maxFailed is how many payloads of custom types may fail, each of which can use up the limits.
-	maxFailed = 10
-)
+// maxFailed is how many payloads of custom types may fail, each of which can use up the limits.
+const maxFailed = 10
 
 type customType struct {
 	version    int
@@ -70,7 +66,7 @@ func varies(rule string) (found bool) {
 			found = false
 		}
 	}()
-	if len(rule) > maxRule {
+	if len(rule) > attestation.MaxRule { // it cannot be evaluated
 		return false
 	}
 	query, err := gojq.Parse(rule)
