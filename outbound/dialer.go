@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -65,18 +66,11 @@ func checkHost(address string) error {
 	if strings.Contains(host, "%") {
 		return fmt.Errorf("%w: %q has a zone", ssrf.ErrProhibitedIP, address)
 	}
-	if _, err := netip.ParseAddr(host); err == nil || !endsInNumber(host) {
+	if _, err := netip.ParseAddr(host); err == nil || !endsInNumber.MatchString(host) {
 		return nil
 	}
 	return fmt.Errorf("%w: the host %q is a number that is not in the form of an address", ssrf.ErrProhibitedIP, host)
 }
 
-// endsInNumber reports whether a host's last label is a decimal, octal or hexadecimal number, as in no name.
-func endsInNumber(host string) bool {
-	host = strings.ToLower(strings.TrimRight(host, "."))
-	last := host[strings.LastIndexByte(host, '.')+1:]
-	if digits, ok := strings.CutPrefix(last, "0x"); ok {
-		return strings.Trim(digits, "0123456789abcdef") == ""
-	}
-	return last != "" && strings.Trim(last, "0123456789") == ""
-}
+// endsInNumber matches hosts whose last label is a decimal, octal or hexadecimal number, as in no name.
+var endsInNumber = regexp.MustCompile(`(?i)(?:^|\.)(?:0x[0-9a-f]*|[0-9]+)\.*$`)
