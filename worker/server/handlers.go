@@ -43,7 +43,7 @@ func (s *Server) newMux(m *metrics) *asynq.ServeMux {
 			return s.cosigning.asker.Ask(ctx, of.Org)
 		},
 	} {
-		mux.Handle(kind.Name, newHandler(kind, m, s.log, do))
+		mux.Handle(kind.Name, newHandler(kind, m, s.process.Log, do))
 	}
 	return mux
 }

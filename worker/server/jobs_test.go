@@ -14,7 +14,7 @@ import (
 func TestPeriodicJobThatPanicsIsDoneAgain(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	s, times := &Server{log: slog.New(slog.DiscardHandler)}, 0
+	s, times := &Server{process: &process.Process{Log: slog.New(slog.DiscardHandler)}}, 0
 	s.repeat(ctx, time.Millisecond, nil, "test", func(context.Context) error {
 		if times++; times == 3 {
 			cancel()
@@ -52,7 +52,7 @@ func TestPeriodicJobIsDoneWhenItIsWoken(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	wake := make(chan struct{}, 1)
-	s, times := &Server{log: slog.New(slog.DiscardHandler)}, 0
+	s, times := &Server{process: &process.Process{Log: slog.New(slog.DiscardHandler)}}, 0
 	wake <- struct{}{}
 	s.repeat(ctx, time.Hour, wake, "test", func(context.Context) error {
 		if times++; times == 2 {

@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
-	"attestry/app"
 	"attestry/evidence"
 	"attestry/process"
 )
@@ -27,16 +25,14 @@ const (
 // reconciler finishes what processes that were killed had begun to record: no
 // client was told that it is stored, but some of it is.
 type reconciler struct {
-	store   *app.Store
-	clock   evidence.Clock
+	process *process.Process
 	holder  string
-	log     *slog.Logger
 	applied *prometheus.CounterVec
 }
 
 func newReconciler(p *process.Process) *reconciler {
 	return &reconciler{
-		store: p.Store, clock: p.Clock, holder: evidence.NewID(), log: p.Log,
+		process: p, holder: evidence.NewID(),
 		applied: promauto.With(p.Metrics).NewCounterVec(prometheus.CounterOpts{
 			Name: "attestry_reconciled_total",
 			Help: "What had been left unfinished and was finished later, by kind: trails and facts.",
@@ -47,16 +43,16 @@ func newReconciler(p *process.Process) *reconciler {
 // reconcile looks once, if this process is the elected one. What fails for one
 // organization does not keep the others waiting.
 func (r *reconciler) reconcile(ctx context.Context) error {
-	elected, err := r.store.Leases.Acquire(ctx, reconcileLease, r.holder, 3*reconcileInterval)
+	elected, err := r.process.Store.Leases.Acquire(ctx, reconcileLease, r.holder, 3*reconcileInterval)
 	if err != nil || !elected {
 		return err
 	}
-	before := evidence.Seconds(r.clock().Add(-reconcileAge))
-	settled, err := r.store.Trails.SettleBefore(ctx, before)
+	before := evidence.Seconds(r.process.Clock().Add(-reconcileAge))
+	settled, err := r.process.Store.Trails.SettleBefore(ctx, before)
 	r.note("trails", "", settled)
 	faults := []error{err}
-	err = r.store.Tenancy.EachOrganization(ctx, func(org *evidence.Organization) error {
-		applied, err := r.store.Recorder.Reconcile(ctx, org.ID, before)
+	err = r.process.Store.Tenancy.EachOrganization(ctx, func(org *evidence.Organization) error {
+		applied, err := r.process.Store.Recorder.Reconcile(ctx, org.ID, before)
 		r.note("facts", org.ID, applied)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("organization %s: %w", org.ID, err))
@@ -71,5 +67,5 @@ func (r *reconciler) note(kind, org string, n int) {
 		return
 	}
 	r.applied.WithLabelValues(kind).Add(float64(n))
-	r.log.Warn("finished what a process had left unfinished", "kind", kind, "org", org, "number", n)
+	r.process.Log.Warn("finished what a process had left unfinished", "kind", kind, "org", org, "number", n)
 }

@@ -4,7 +4,6 @@ package server
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -45,7 +44,6 @@ const (
 // Server is a worker.
 type Server struct {
 	process *process.Process
-	log     *slog.Logger
 	// servers serve one queue each.
 	servers   []*asynq.Server
 	mux       *asynq.ServeMux
@@ -81,7 +79,6 @@ func New(p *process.Process) (*Server, error) {
 		logging:    logging,
 		cosigning:  newCosigning(p),
 		process:    p,
-		log:        p.Log,
 		processor:  reports.NewProcessor(p.Store, tasks.NewPublisher(p.Redis), p.Clock, p.Log, newParkedCounter(p)),
 		sweeper:    reports.NewSweeper(p.Store, p.Tasks, p.Clock, p.Log),
 		collectors: newCollectors(p),
@@ -225,7 +222,7 @@ func (s *Server) repeat(ctx context.Context, interval time.Duration, wake <-chan
 			return
 		}
 		if err := goroutine.Recovered(func() error { return job(ctx) }); err != nil && ctx.Err() == nil {
-			s.log.Warn("a periodic job failed and will be tried again", "job", name, "error", err.Error())
+			s.process.Log.Warn("a periodic job failed and will be tried again", "job", name, "error", err.Error())
 		}
 		if wake != nil {
 			pause(ctx, wakePause)
