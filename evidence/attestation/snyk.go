@@ -25,12 +25,10 @@ type SnykTool struct {
 
 // ProjectScanResult is what was found in one project. The lists may be left out.
 type ProjectScanResult struct {
-	LowCount    int64        `json:"low_count"`
-	MediumCount int64        `json:"medium_count"`
-	HighCount   int64        `json:"high_count"`
-	Low         []FoundIssue `json:"low,omitempty" nullable:"true"`
-	Medium      []FoundIssue `json:"medium,omitempty" nullable:"true"`
-	High        []FoundIssue `json:"high,omitempty" nullable:"true"`
+	ProcessedScanResult
+	Low    []FoundIssue `json:"low,omitempty" nullable:"true"`
+	Medium []FoundIssue `json:"medium,omitempty" nullable:"true"`
+	High   []FoundIssue `json:"high,omitempty" nullable:"true"`
 }
 
 // FoundIssue is one finding.
@@ -71,9 +69,7 @@ func ProcessSnyk(summary SnykResultsSummary) ProcessedSnykResults {
 		processed.SchemaVersion = *summary.SchemaVersion
 	}
 	for _, project := range summary.Results {
-		processed.Results = append(processed.Results, ProcessedScanResult{
-			LowCount: project.LowCount, MediumCount: project.MediumCount, HighCount: project.HighCount,
-		})
+		processed.Results = append(processed.Results, project.ProcessedScanResult)
 	}
 	return processed
 }

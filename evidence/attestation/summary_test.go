@@ -51,7 +51,7 @@ func TestSummariesSayWhatWasFound(t *testing.T) {
 func TestFindingsAreOneLine(t *testing.T) {
 	tests := map[string]json.RawMessage{"junit_results": json.RawMessage(`[{"name":"rounding","total":3,"failures":1}]`)}
 	scan := SnykResultsSummary{Results: []ProjectScanResult{{
-		HighCount: 1, MediumCount: 1, High: []FoundIssue{{ID: "CVE-1", Message: "in openssl"}}, Medium: []FoundIssue{{ID: "CVE-2", Message: "in zlib"}},
+		ProcessedScanResult: ProcessedScanResult{HighCount: 1, MediumCount: 1}, High: []FoundIssue{{ID: "CVE-1", Message: "in openssl"}}, Medium: []FoundIssue{{ID: "CVE-2", Message: "in zlib"}},
 	}}}
 	override := evidence.Attestation{Type: evidence.TypeJUnit, Compliant: true, ReportedBy: "Alice", Override: &evidence.Override{Reason: "known,\nharmless"}}
 	for name, row := range map[string]struct {

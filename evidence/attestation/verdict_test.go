@@ -13,7 +13,7 @@ func TestVerdictsOfBuiltInTypes(t *testing.T) {
 		return rule
 	}
 	snyk := func(low, medium, high int64) *snykRule {
-		processed := ProcessSnyk(SnykResultsSummary{Results: []ProjectScanResult{{}, {LowCount: low, MediumCount: medium, HighCount: high}}})
+		processed := ProcessSnyk(SnykResultsSummary{Results: []ProjectScanResult{{}, {ProcessedScanResult: ProcessedScanResult{LowCount: low, MediumCount: medium, HighCount: high}}}})
 		return &snykRule{processed.Results}
 	}
 	for name, c := range map[string]struct{ got, want bool }{
