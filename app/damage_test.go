@@ -239,7 +239,7 @@ func (s *damageFixture) largeReport() environments.WaitingReport {
 // someSnapshot stores a snapshot of one chunk.
 func (s *damageFixture) someSnapshot() (made snapshot.Snapshot, chunk string) {
 	s.t.Helper()
-	tree := new(snapshot.Tree).Next([]snapshot.Artifact{{Fingerprint: strings.Repeat("ab", 32), Name: "web"}})
+	tree := new(snapshot.Tree).Next([]snapshot.Artifact{{Reported: snapshot.Reported{Fingerprint: strings.Repeat("ab", 32), Name: "web"}}})
 	made = snapshot.Snapshot{Environment: "env", Number: 1, Root: tree.Root}
 	var batch storage.Batch
 	s.process().Snapshots.InsertIn(&batch, &made, tree.Chunks)

@@ -254,7 +254,7 @@ func (s *service) storeSnapshots(environment string, snapshots, artifacts int, f
 	running := make([]snapshot.Artifact, 0, artifacts)
 	for i := range artifacts {
 		running = append(running, snapshot.Artifact{
-			Fingerprint: fmt.Sprintf("%064x", i+1), Name: fmt.Sprint("image-", i), CreatedAt: []int64{1_789_000_000}, Since: 1,
+			Reported: snapshot.Reported{Fingerprint: fmt.Sprintf("%064x", i+1), Name: fmt.Sprint("image-", i), CreatedAt: []int64{1_789_000_000}}, Since: 1,
 			Origins: []snapshot.Origin{{Origin: evidence.Origin{Flow: flows[i%len(flows)], Trail: "t", Slot: "s", Record: evidence.NewID()}}},
 		})
 	}

@@ -84,7 +84,7 @@ func (h *handlers) evaluatePolicy(ctx context.Context, _ *server.OrgPath, f *ser
 		return nil, policyFileRequired()
 	}
 	run := &dryRun{org: org, reasons: resource.NewReasons(maxEvaluationReasons)}
-	artifacts := []snapshot.Artifact{{Fingerprint: f.Data.Fingerprint}}
+	artifacts := []snapshot.Artifact{{Reported: snapshot.Reported{Fingerprint: f.Data.Fingerprint}}}
 	body := PolicyEvaluationResponse{}
 	if f.Data.EnvironmentName != "" {
 		if artifacts, err = h.loadRun(ctx, run, f.Data.EnvironmentName, f.Data.PolicyName); err != nil {

@@ -50,7 +50,7 @@ func newDryRun(t *testing.T, rules int) *dryRun {
 func manyArtifacts(n int) []snapshot.Artifact {
 	artifacts := make([]snapshot.Artifact, n)
 	for i := range artifacts {
-		artifacts[i] = snapshot.Artifact{Fingerprint: fmt.Sprintf("%064x", i), Name: "web", Compliant: new(true)}
+		artifacts[i] = snapshot.Artifact{Reported: snapshot.Reported{Fingerprint: fmt.Sprintf("%064x", i), Name: "web"}, Compliant: new(true)}
 	}
 	return artifacts
 }

@@ -17,7 +17,7 @@ func TestOnlyOneContextIsShownAndECSAlways(t *testing.T) {
 		`{"ecs_context":null,"cloud_run_context":{"kind":"job","service_name":null,"revision_name":null,"job_name":"j"}}`: {
 			CloudRun: &snapshot.CloudRunContext{Kind: "job", JobName: new("j")}},
 	} {
-		got, err := json.Marshal(showContext(&snapshot.Artifact{Context: context}))
+		got, err := json.Marshal(showContext(&snapshot.Artifact{Reported: snapshot.Reported{Context: context}}))
 		if err != nil || string(got) != want {
 			t.Errorf("%v\n got %s\nwant %s", err, got, want)
 		}

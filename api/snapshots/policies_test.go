@@ -15,7 +15,7 @@ func TestAppliedPoliciesListAllArtifactsThatFail(t *testing.T) {
 	var artifacts []snapshot.Artifact
 	want := [][]string{nil, nil}
 	for i := range 2*artifactsAtOnce + 1 {
-		one := snapshot.Artifact{Fingerprint: fmt.Sprint(i), Decisions: []snapshot.Decision{passes, passes}}
+		one := snapshot.Artifact{Reported: snapshot.Reported{Fingerprint: fmt.Sprint(i)}, Decisions: []snapshot.Decision{passes, passes}}
 		for number, every := range []int{5, artifactsAtOnce} {
 			if i%every == 0 {
 				one.Decisions[number] = fails

@@ -72,7 +72,7 @@ func (s *stores) must(err error) {
 func (s *stores) snapshot() {
 	var artifacts []snapshot.Artifact
 	for i := range 300 {
-		artifacts = append(artifacts, snapshot.Artifact{Fingerprint: fmt.Sprintf("%064x", i), Name: "web"})
+		artifacts = append(artifacts, snapshot.Artifact{Reported: snapshot.Reported{Fingerprint: fmt.Sprintf("%064x", i), Name: "web"}})
 	}
 	tree := new(snapshot.Tree).Next(artifacts)
 	made := snapshot.Snapshot{Org: org, Environment: "env", Number: 1, Root: tree.Root}

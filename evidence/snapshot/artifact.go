@@ -10,14 +10,7 @@ import (
 
 // Artifact is a fingerprint in a snapshot, with what was known and decided when the snapshot was made.
 type Artifact struct {
-	Fingerprint string `json:"fingerprint"`
-	Name        string `json:"name"`
-	// Names are all its names, sorted, when it runs under several; Name is the first.
-	Names     []string       `json:"names,omitempty"`
-	CreatedAt []int64        `json:"created_at"` // one per instance, ascending
-	Pods      map[string]Pod `json:"pods,omitempty"`
-	// Context is that of the youngest instance.
-	Context *Context `json:"context,omitempty"`
+	Reported
 	// Compliant is nil where no policy is applied (docs/semantics.md 9.4).
 	Compliant *bool `json:"compliant"`
 	// Decisions has one element per policy that the snapshot applied, in its order.

@@ -5,7 +5,7 @@ import "testing"
 func TestDiffAnnotates(t *testing.T) {
 	yes, no := true, false
 	running := func(verdict *bool, instances int) []Artifact {
-		return []Artifact{{Fingerprint: "f", Name: "n", CreatedAt: make([]int64, instances), Compliant: verdict}}
+		return []Artifact{{Reported: Reported{Fingerprint: "f", Name: "n", CreatedAt: make([]int64, instances)}, Compliant: verdict}}
 	}
 	for name, c := range map[string]struct {
 		before, after []Artifact

@@ -10,7 +10,7 @@ import (
 
 func TestSnapshotsAreComparedByFingerprint(t *testing.T) {
 	running := func(fingerprint string, instances int) Artifact {
-		return Artifact{Fingerprint: fingerprint, Name: fingerprint, CreatedAt: make([]int64, instances)}
+		return Artifact{Reported: Reported{Fingerprint: fingerprint, Name: fingerprint, CreatedAt: make([]int64, instances)}}
 	}
 	got := Compare(
 		[]Artifact{running("a", 1), running("b", 2), running("c", 3), running("e", 1)},

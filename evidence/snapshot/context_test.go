@@ -50,7 +50,7 @@ func TestContextsAloneLeaveTheDigestAsItIs(t *testing.T) {
 func TestUnknownDigestsTakeOverWhatRunsUnderTheirName(t *testing.T) {
 	const a, b = "a", "b"
 	running := func(name, digest string, at int64) Artifact {
-		return Artifact{Name: name, Fingerprint: fingerprint(digest), CreatedAt: []int64{at}}
+		return Artifact{Reported: Reported{Name: name, Fingerprint: fingerprint(digest), CreatedAt: []int64{at}}}
 	}
 	for what, c := range map[string]struct {
 		before    []Artifact
@@ -72,12 +72,12 @@ func TestUnknownDigestsTakeOverWhatRunsUnderTheirName(t *testing.T) {
 			[]Instance{task("web", "", 1, "t"), task("web", fingerprint(b), 2, "u")}, []string{"a 1", "b 1"}},
 		"two of two": {[]Artifact{running("web", a, 2), running("web", b, 1)},
 			[]Instance{task("web", "", 1, "t"), task("web", "", 2, "u")}, []string{"a 1", "b 1"}},
-		"three of two": {[]Artifact{running("web", a, 2), {Name: "web", Fingerprint: fingerprint(b), CreatedAt: []int64{1}, Since: 1}},
+		"three of two": {[]Artifact{running("web", a, 2), {Reported: Reported{Name: "web", Fingerprint: fingerprint(b), CreatedAt: []int64{1}}, Since: 1}},
 			[]Instance{task("web", "", 1, "t"), task("web", "", 2, "u"), task("web", "", 3, "v")}, []string{"a 1", "b 2"}},
 		"new beside a known one": {nil, []Instance{task("web", "", 1, "t"), task("web", fingerprint(b), 2, "u")}, []string{"b 2"}},
 		"of two that are known the youngest now": {[]Artifact{running("web", a, 9), running("web", b, 8)},
 			[]Instance{task("web", "", 1, "t"), task("web", fingerprint(a), 2, "u"), task("web", fingerprint(b), 3, "u")}, []string{"a 1", "b 2"}},
-		"under its second name": {[]Artifact{{Name: "api", Names: []string{"api", "web"}, Fingerprint: fingerprint(a), CreatedAt: []int64{1}}},
+		"under its second name": {[]Artifact{{Reported: Reported{Name: "api", Names: []string{"api", "web"}, Fingerprint: fingerprint(a), CreatedAt: []int64{1}}}},
 			[]Instance{task("web", "", 1, "t")}, []string{"a 1"}},
 	} {
 		report := Canonical(evidence.ECS, c.instances)
@@ -97,7 +97,7 @@ func TestResolvedReportsAreSortedAndHaveEachFingerprintOnce(t *testing.T) {
 	var instances []Instance
 	for i := range 50 {
 		name := fmt.Sprint("image-", i)
-		before = append(before, Artifact{Name: name, Fingerprint: fingerprint(name), CreatedAt: []int64{1}})
+		before = append(before, Artifact{Reported: Reported{Name: name, Fingerprint: fingerprint(name), CreatedAt: []int64{1}}})
 		instances = append(instances, task(name, "", 1, "t"), task(name+"-too", fingerprint(name), 2, "u"))
 	}
 	report := Canonical(evidence.ECS, instances)

@@ -162,7 +162,7 @@ func TestFactsAreReadOfWhatMayBeEvaluatedOtherwise(t *testing.T) {
 		in := &Input{
 			Head:       Head{Last: 1, SnapshotGeneration: "1", Policies: c.applied},
 			Generation: c.generation, Policies: c.policies,
-			Before: map[string]Artifact{app: {Name: "app"}, web: {Name: "web"}},
+			Before: map[string]Artifact{app: {Reported: Reported{Name: "app"}}, web: {Reported: Reported{Name: "web"}}},
 		}
 		in.SetImages(&Report{Artifacts: []Reported{
 			{Fingerprint: app, Name: "app", CreatedAt: []int64{1}}, {Fingerprint: web, Name: "renamed", CreatedAt: []int64{1}},

@@ -23,10 +23,7 @@ type Known struct {
 func (in *Input) evaluate(next *Snapshot) []Artifact {
 	artifacts := make([]Artifact, 0, len(in.Images))
 	for _, image := range in.Images {
-		artifact := Artifact{
-			Fingerprint: image.Fingerprint, Name: image.Name, Names: image.names, CreatedAt: image.CreatedAt, Pods: image.Pods,
-			Context: image.Context, Since: next.Number, StartedAt: next.Timestamp, FirstAt: next.Timestamp,
-		}
+		artifact := Artifact{Reported: image, Since: next.Number, StartedAt: next.Timestamp, FirstAt: next.Timestamp}
 		known, ok := in.Known[image.Fingerprint]
 		if before, runs := in.Before[image.Fingerprint]; runs {
 			artifact.Since, artifact.StartedAt, artifact.FirstAt = before.Since, before.StartedAt, before.FirstAt

@@ -125,9 +125,8 @@ func (a *Artifact) unite(other *Artifact) {
 	if len(other.Pods) == 0 {
 		return
 	}
-	pods := Reported{Pods: maps.Clone(a.Pods)}
+	a.Pods = maps.Clone(a.Pods)
 	for _, name := range slices.Sorted(maps.Keys(other.Pods)) {
-		pods.addPod(name, other.Pods[name])
+		a.addPod(name, other.Pods[name])
 	}
-	a.Pods = pods.Pods
 }

@@ -51,14 +51,14 @@ type Report struct {
 
 // Reported is an image and all its instances.
 type Reported struct {
-	Fingerprint string         `json:"fingerprint"`
-	Name        string         `json:"name"`
-	CreatedAt   []int64        `json:"created_at"` // one per instance, ascending
-	Pods        map[string]Pod `json:"pods,omitempty"`
+	Fingerprint string `json:"fingerprint"`
+	Name        string `json:"name"`
+	// Names are all its names, sorted, when it runs under several; Name is the first. In a report each name is an image.
+	Names     []string       `json:"names,omitempty"`
+	CreatedAt []int64        `json:"created_at"` // one per instance, ascending
+	Pods      map[string]Pod `json:"pods,omitempty"`
 	// Context is that of the youngest instance.
 	Context *Context `json:"context,omitempty"`
-	// names are all names of an image that was united of several.
-	names []string
 }
 
 // Canonical reduces the instances of a report to its canonical form.
@@ -180,10 +180,7 @@ func (r *Report) Fingerprints() []Reported {
 func Repeat(artifacts []Artifact) []Reported {
 	images := make([]Reported, 0, len(artifacts))
 	for _, artifact := range artifacts {
-		images = append(images, Reported{
-			Fingerprint: artifact.Fingerprint, Name: artifact.Name, names: artifact.Names,
-			CreatedAt: artifact.CreatedAt, Pods: artifact.Pods, Context: artifact.Context,
-		})
+		images = append(images, artifact.Reported)
 	}
 	return images
 }
@@ -196,8 +193,8 @@ func united(names []Reported) Reported {
 	all := Reported{Fingerprint: names[0].Fingerprint, Name: names[0].Name}
 	var youngest int64
 	for _, image := range names {
-		if n := len(all.names); n == 0 || all.names[n-1] != image.Name {
-			all.names = append(all.names, image.Name)
+		if n := len(all.Names); n == 0 || all.Names[n-1] != image.Name {
+			all.Names = append(all.Names, image.Name)
 		}
 		if newest := image.CreatedAt[len(image.CreatedAt)-1]; len(all.CreatedAt) == 0 || newest > youngest {
 			all.Context, youngest = image.Context, newest
@@ -207,8 +204,8 @@ func united(names []Reported) Reported {
 			all.addPod(name, image.Pods[name])
 		}
 	}
-	if len(all.names) == 1 {
-		all.names = nil
+	if len(all.Names) == 1 {
+		all.Names = nil
 	}
 	slices.Sort(all.CreatedAt)
 	return all

@@ -32,7 +32,7 @@ func (r *Report) Size() (int, error) {
 	total, artifact := 0, 0
 	for i := range r.Artifacts {
 		image := &r.Artifacts[i]
-		size := sizeOf(image.Fingerprint, image.Name, image.CreatedAt, image.Pods) + image.Context.size()
+		size := image.size()
 		if i == 0 || image.Fingerprint != r.Artifacts[i-1].Fingerprint || image.Fingerprint == "" {
 			artifact = 0
 		}
@@ -50,7 +50,7 @@ func (r *Report) Size() (int, error) {
 
 // size is the most that the artifact takes up in JSON, in bytes.
 func (a *Artifact) size() int {
-	size := runFrame + sizeOf(a.Fingerprint, a.Name, a.CreatedAt, a.Pods) + a.Context.size() + textSize(a.Names...)
+	size := runFrame + a.Reported.size()
 	for i := range a.Origins {
 		size += a.Origins[i].size()
 	}
@@ -114,9 +114,10 @@ func (c *Chunk) Size() int {
 	return size
 }
 
-func sizeOf(fingerprint, name string, createdAt []int64, pods map[string]Pod) int {
-	size := artifactFrame + textSize(fingerprint, name) + instanceSize*len(createdAt)
-	for name, pod := range pods {
+// size is the most that the image takes up in JSON, in bytes.
+func (r *Reported) size() int {
+	size := artifactFrame + textSize(r.Fingerprint, r.Name) + textSize(r.Names...) + instanceSize*len(r.CreatedAt) + r.Context.size()
+	for name, pod := range r.Pods {
 		size += textSize(name) + pod.size()
 	}
 	return size

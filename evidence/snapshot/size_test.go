@@ -87,7 +87,7 @@ func TestArtifactThatManyFlowsKnowFitsIntoADocument(t *testing.T) {
 		Commit: &evidence.GitCommit{SHA1: strings.Repeat("c", 40), Message: &long, Author: &long, Branch: &long, URL: new(strings.Repeat("u", 1<<10))},
 	}
 	origin := Origin{Origin: record.Origin(), Previous: &Predecessor{Fingerprint: fingerprint("before"), Origin: record.Origin()}}
-	artifact := Artifact{Fingerprint: fingerprint("image"), Origins: slices.Repeat([]Origin{origin}, flows)}
+	artifact := Artifact{Reported: Reported{Fingerprint: fingerprint("image")}, Origins: slices.Repeat([]Origin{origin}, flows)}
 	if size := artifact.size() + MaxArtifactSize; size > limit {
 		t.Errorf("%d bytes", size)
 	}

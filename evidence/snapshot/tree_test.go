@@ -13,9 +13,7 @@ func artifactsNamed(n int, generation string) []Artifact {
 	artifacts := make([]Artifact, 0, n)
 	for i := range n {
 		artifacts = append(artifacts, Artifact{
-			Fingerprint: fingerprint(fmt.Sprintf("%s-%d", generation, i)),
-			Name:        fmt.Sprintf("registry.example.com/service-%d", i),
-			CreatedAt:   []int64{int64(i)},
+			Reported: Reported{Fingerprint: fingerprint(fmt.Sprintf("%s-%d", generation, i)), Name: fmt.Sprintf("registry.example.com/service-%d", i), CreatedAt: []int64{int64(i)}},
 		})
 	}
 	sortByFingerprint(artifacts)
@@ -73,7 +71,7 @@ func TestOneReplacedArtifactMakesFewChunks(t *testing.T) {
 	for _, n := range []int{1_000, 10_000, 50_000} {
 		before := artifactsNamed(n, "a")
 		after := slices.Clone(before)
-		after[n/2] = Artifact{Fingerprint: fingerprint("new"), Name: "new", CreatedAt: []int64{1}}
+		after[n/2] = Artifact{Reported: Reported{Fingerprint: fingerprint("new"), Name: "new", CreatedAt: []int64{1}}}
 		sortByFingerprint(after)
 		former, latter := new(Tree).Next(before), new(Tree).Next(after)
 		calls := 0
@@ -144,7 +142,7 @@ func mutate(random *rand.Rand, artifacts []Artifact) []Artifact {
 		after = append(after, artifact)
 	}
 	for i := range random.IntN(30) {
-		after = append(after, Artifact{Fingerprint: fingerprint(fmt.Sprintf("new-%d", i)), CreatedAt: []int64{5}})
+		after = append(after, Artifact{Reported: Reported{Fingerprint: fingerprint(fmt.Sprintf("new-%d", i)), CreatedAt: []int64{5}}})
 	}
 	sortByFingerprint(after)
 	return after
@@ -160,7 +158,7 @@ func TestTreesAreLoadedTogetherLevelByLevel(t *testing.T) {
 	for _, n := range []int{0, 1, 40, 2_000, 2_001, 40} {
 		var artifacts []Artifact
 		for i := range n {
-			artifacts = append(artifacts, Artifact{Fingerprint: fingerprint(fmt.Sprint(i))})
+			artifacts = append(artifacts, Artifact{Reported: Reported{Fingerprint: fingerprint(fmt.Sprint(i))}})
 		}
 		sortByFingerprint(artifacts)
 		tree := new(Tree).Next(artifacts)

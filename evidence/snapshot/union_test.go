@@ -11,7 +11,7 @@ import (
 func TestUnionAddsUpWhatRunsInSeveralMembers(t *testing.T) {
 	yes, no := true, false
 	one := func(name string, verdict *bool, at ...int64) Artifact {
-		return Artifact{Fingerprint: fingerprint("x"), Name: name, Compliant: verdict, CreatedAt: at, StartedAt: float64(at[0]), FirstAt: float64(at[0])}
+		return Artifact{Reported: Reported{Fingerprint: fingerprint("x"), Name: name, CreatedAt: at}, Compliant: verdict, StartedAt: float64(at[0]), FirstAt: float64(at[0])}
 	}
 	for what, c := range map[string]struct {
 		members [][]Artifact
@@ -48,7 +48,7 @@ func TestUnionHasEveryInstanceOnce(t *testing.T) {
 				if random.IntN(2) == 0 {
 					continue
 				}
-				artifact := Artifact{Fingerprint: fingerprint(fmt.Sprint(f)), Pods: map[string]Pod{}}
+				artifact := Artifact{Reported: Reported{Fingerprint: fingerprint(fmt.Sprint(f)), Pods: map[string]Pod{}}}
 				if pods[artifact.Fingerprint] == nil {
 					pods[artifact.Fingerprint] = map[string]bool{}
 				}

@@ -39,7 +39,7 @@ func (r *Report) choices(before map[string]Artifact) map[string][]Artifact {
 			continue
 		}
 		reported[named{image.Name, image.Fingerprint}] = true
-		artifact := Artifact{Fingerprint: image.Fingerprint, CreatedAt: image.CreatedAt}
+		artifact := Artifact{Reported: image}
 		if other, taken := fallback[image.Name]; !taken || isYounger(&artifact, &other) {
 			fallback[image.Name] = artifact
 		}

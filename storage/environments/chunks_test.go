@@ -50,7 +50,7 @@ func TestChunkCacheIsBoundedByBytes(t *testing.T) {
 		pods[fmt.Sprint("pod-", i)] = snapshot.Pod{Namespace: strings.Repeat("n", 1_000)}
 	}
 	for i := range 200 {
-		kept.keep(fmt.Sprint(i), snapshot.Chunk{Artifacts: []snapshot.Artifact{{Name: "image", Pods: pods}}})
+		kept.keep(fmt.Sprint(i), snapshot.Chunk{Artifacts: []snapshot.Artifact{{Reported: snapshot.Reported{Name: "image", Pods: pods}}}})
 	}
 	held := 0
 	for i := range 200 {
@@ -69,7 +69,7 @@ func TestChunkCacheIsBoundedByBytes(t *testing.T) {
 func TestChunkLargerThanTheCacheIsNotHeld(t *testing.T) {
 	kept := newTestChunks()
 	cache := kept.cached
-	huge := snapshot.Chunk{Artifacts: []snapshot.Artifact{{Name: strings.Repeat("n", 64<<20)}}}
+	huge := snapshot.Chunk{Artifacts: []snapshot.Artifact{{Reported: snapshot.Reported{Name: strings.Repeat("n", 64<<20)}}}}
 	kept.keep("small", snapshot.Chunk{Children: []string{"x"}})
 	kept.keep("huge", huge)
 	if _, ok := cache.Get("huge"); ok {
@@ -96,11 +96,10 @@ func TestLargeEnvironmentStaysInMemory(t *testing.T) {
 	artifacts := make([]snapshot.Artifact, 0, 10_000)
 	for i := range cap(artifacts) {
 		artifacts = append(artifacts, snapshot.Artifact{
-			Fingerprint: fmt.Sprintf("%064x", i), Name: known.Previous.Name, CreatedAt: []int64{1_789_000_000},
-			Pods: map[string]snapshot.Pod{"service-0000-0123456789-01234": {
+			Reported: snapshot.Reported{Fingerprint: fmt.Sprintf("%064x", i), Name: known.Previous.Name, CreatedAt: []int64{1_789_000_000}, Pods: map[string]snapshot.Pod{"service-0000-0123456789-01234": {
 				Namespace: "team-00",
 				Owners:    []snapshot.Owner{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "service-0000-0123456789", UID: evidence.NewID()}},
-			}},
+			}}},
 			Origins: []snapshot.Origin{known, known},
 		})
 	}

@@ -9,8 +9,8 @@ import (
 // TestSupersededChunksAreForgotten keeps the chunks of two successive snapshots in memory.
 func TestSupersededChunksAreForgotten(t *testing.T) {
 	kept := newTestChunks()
-	former := new(snapshot.Tree).Next([]snapshot.Artifact{{Fingerprint: "a"}})
-	latter := new(snapshot.Tree).Next([]snapshot.Artifact{{Fingerprint: "b"}})
+	former := new(snapshot.Tree).Next([]snapshot.Artifact{{Reported: snapshot.Reported{Fingerprint: "a"}}})
+	latter := new(snapshot.Tree).Next([]snapshot.Artifact{{Reported: snapshot.Reported{Fingerprint: "b"}}})
 	for _, tree := range []snapshot.Tree{former, latter} {
 		kept.keep(tree.Root, tree.Chunks[tree.Root])
 	}
