@@ -16,7 +16,7 @@ import (
 )
 
 // costsFile is what scripts/capacity reckons with.
-const costsFile = "../../scripts/capacity/costs.tsv"
+const costsFile = "../../scripts/costs.tsv"
 
 // measuredColumns are those of costsFile that TestCostsOfOperationsAreThoseOfTheModel measures, behind the name.
 const measuredColumns = 3
