@@ -195,7 +195,9 @@ func durations(of *population.Durations) string {
 	if of.Median == nil {
 		return "unknown"
 	}
-	words := func(seconds float64) string { return time.Duration(math.Round(seconds) * float64(time.Second)).String() }
+	words := func(seconds float64) string {
+		return time.Duration(math.Round(seconds) * float64(time.Second)).String()
+	}
 	return "median " + words(*of.Median) + ", nine of ten at most " + words(*of.P90) + "; of " + evidence.Count(of.Known, "deployment")
 }
 
