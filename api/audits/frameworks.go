@@ -16,30 +16,16 @@ import (
 	"attestry/storage/governance"
 )
 
-// Framework is a version of a file that maps the requirements of a standard to what is measured (docs/semantics.md 26.7).
-type Framework struct {
-	Name      string  `json:"name"`
-	Version   int     `json:"version" doc:"0 for an example that comes with the service."`
-	CreatedAt float64 `json:"created_at" doc:"When this version was stored, Unix seconds; 0 for an example."`
-	CreatedBy string  `json:"created_by"`
-	Comment   string  `json:"comment,omitempty" doc:"Lists leave it out, as they do the file."`
-	Content   string  `json:"content,omitempty" doc:"The file, in YAML."`
-}
-
-func showFramework(of *governance.Framework) Framework {
-	return Framework{Name: of.Name, Version: of.Version, CreatedAt: of.CreatedAt, CreatedBy: of.CreatedBy, Comment: of.Comment, Content: string(of.Content)}
-}
-
 // listFrameworks lists those of the organization, and the examples that it has none of the same name of.
-func (h *handlers) listFrameworks(ctx context.Context, _ *server.OrgPath) (*server.Answer[[]Framework], error) {
+func (h *handlers) listFrameworks(ctx context.Context, _ *server.OrgPath) (*server.Answer[[]resource.FileVersion], error) {
 	found, err := h.Frameworks.List(ctx, server.Access(ctx).OrgID)
-	shown := resource.Map(found, showFramework)
+	shown := resource.Map(found, func(of *governance.Framework) resource.FileVersion { return resource.ShowFile(of.File) })
 	for name := range framework.Shipped {
-		if !slices.ContainsFunc(shown, func(one Framework) bool { return one.Name == name }) {
-			shown = append(shown, Framework{Name: name})
+		if !slices.ContainsFunc(shown, func(one resource.FileVersion) bool { return one.Name == name }) {
+			shown = append(shown, resource.FileVersion{Name: name})
 		}
 	}
-	slices.SortFunc(shown, func(a, b Framework) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(shown, func(a, b resource.FileVersion) int { return strings.Compare(a.Name, b.Name) })
 	return server.Answered(shown), err
 }
 
@@ -54,9 +40,9 @@ type getFrameworkInput struct {
 	Version int `query:"version" minimum:"0" doc:"The latest unless given."`
 }
 
-func (h *handlers) getFramework(ctx context.Context, in *getFrameworkInput) (*server.Answer[Framework], error) {
+func (h *handlers) getFramework(ctx context.Context, in *getFrameworkInput) (*server.Answer[resource.FileVersion], error) {
 	found, err := h.loadFramework(ctx, in.Name, in.Version)
-	return server.Answered(showFramework(&found)), err
+	return server.Answered(resource.ShowFile(found.File)), err
 }
 
 // loadFramework reads a version of a framework, 0 for the latest, which is the example if the organization has none.
@@ -68,19 +54,13 @@ func (h *handlers) loadFramework(ctx context.Context, name string, version int) 
 	}
 	found, err = h.Frameworks.Latest(ctx, org.OrgID, name)
 	if example := framework.Shipped[name]; errors.Is(err, storage.ErrNotFound) && example != nil {
-		return governance.Framework{Name: name, Content: example}, nil
+		return governance.Framework{File: governance.File{Name: name, Content: example}}, nil
 	}
 	return found, resource.NotFound(err, "Framework named '%s' does not exist for organization '%s'", name, org.OrgName)
 }
 
-// FrameworkPutInput is the body of put_framework.
-type FrameworkPutInput struct {
-	Content string `json:"content" minLength:"1" maxLength:"262144" doc:"The file, in YAML."`
-	Comment string `json:"comment,omitempty" maxLength:"1000" format:"plain-text" doc:"What this version changes."`
-}
-
 // putFramework stores the next version of a framework. The controls that it names must exist, and not be archived.
-func (h *handlers) putFramework(ctx context.Context, in *FrameworkPath, body *FrameworkPutInput) (*server.Answer[Framework], error) {
+func (h *handlers) putFramework(ctx context.Context, in *FrameworkPath, body *resource.FilePutInput) (*server.Answer[resource.FileVersion], error) {
 	org := server.Access(ctx)
 	parsed, err := framework.Parse([]byte(body.Content))
 	if err != nil {
@@ -89,11 +69,11 @@ func (h *handlers) putFramework(ctx context.Context, in *FrameworkPath, body *Fr
 	if err := h.CheckControls(ctx, "content", parsed.Controls()); err != nil {
 		return nil, err
 	}
-	stored, err := h.Frameworks.Put(ctx, governance.Framework{
+	stored, err := h.Frameworks.Put(ctx, governance.Framework{File: governance.File{
 		Org: org.OrgID, Name: in.Name, Content: []byte(body.Content), Comment: body.Comment,
 		CreatedAt: evidence.Seconds(h.Clock()), CreatedBy: server.Principal(ctx).Name,
-	})
-	return server.Answered(showFramework(&stored)), err
+	}})
+	return server.Answered(resource.ShowFile(stored.File)), err
 }
 
 type assessInput struct {
@@ -104,7 +84,7 @@ type assessInput struct {
 
 // AssessmentResponse is how far the period of an audit meets a framework.
 type AssessmentResponse struct {
-	Framework Framework `json:"framework"`
+	Framework resource.FileVersion `json:"framework"`
 	population.Assessment
 }
 
@@ -117,12 +97,16 @@ func (h *handlers) assess(ctx context.Context, in *assessInput, p period.Period)
 	if err != nil {
 		return nil, err
 	}
-	assessed, err := h.population.Assess(ctx, &p, evidence.Seconds(h.Clock()), parsed)
+	survey := h.population.NewSurvey(&p, parsed)
+	if err := survey.Each(ctx, func(*population.Row) {}); err != nil {
+		return nil, err
+	}
+	assessed, err := survey.Assessments(ctx, evidence.Seconds(h.Clock()))
 	if err != nil {
 		return nil, err
 	}
 	found.Content = nil
-	return server.Answered(AssessmentResponse{Framework: showFramework(&found), Assessment: assessed[0]}), nil
+	return server.Answered(AssessmentResponse{Framework: resource.ShowFile(found.File), Assessment: assessed[0]}), nil
 }
 
 func (h *handlers) downloadAssessment(ctx context.Context, in *assessInput, p period.Period) (*server.StreamOutput, error) {

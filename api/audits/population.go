@@ -58,7 +58,7 @@ func (h *handlers) page(ctx context.Context, p *period.Period, in *listPopulatio
 // selected reads a page of the rows with a finding, and so all rows.
 func (h *handlers) selected(ctx context.Context, p *period.Period, in *listPopulationInput) (page []population.Row, total int64, err error) {
 	skip := int64(server.OffsetOf(in.Page, in.PerPage))
-	err = h.population.Each(ctx, p, func(row *population.Row) {
+	err = h.population.NewSurvey(p).Each(ctx, func(row *population.Row) {
 		if !row.Has(in.Finding) {
 			return
 		}
@@ -77,13 +77,18 @@ type downloadPopulationInput struct {
 
 // downloadPopulation sends what was deployed in a period, oldest first, as CSV.
 func (h *handlers) downloadPopulation(ctx context.Context, in *downloadPopulationInput, p period.Period) (*server.StreamOutput, error) {
+	survey := h.population.NewSurvey(&p)
 	return h.StreamCSV(ctx, p.Name+"-population.csv", population.Columns, func(ctx context.Context, after string) ([][]string, string, error) {
-		return h.population.Lines(ctx, &p, in.Finding, after)
+		return survey.Lines(ctx, in.Finding, after)
 	})
 }
 
 func (h *handlers) getTotals(ctx context.Context, _ *resource.AuditPath, p period.Period) (*server.Answer[population.Totals], error) {
-	totals, err := h.population.Totals(ctx, &p, evidence.Seconds(h.Clock()))
+	survey := h.population.NewSurvey(&p)
+	if err := survey.Each(ctx, func(*population.Row) {}); err != nil {
+		return nil, err
+	}
+	totals, err := survey.Totals(ctx, evidence.Seconds(h.Clock()))
 	return server.Answered(totals), err
 }
 

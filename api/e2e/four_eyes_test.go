@@ -240,6 +240,27 @@ func TestFourEyesAreAskedForByTemplates(t *testing.T) {
 	}
 }
 
+func TestEnvironmentsAreEvaluatedAgainForAnotherAuthor(t *testing.T) {
+	t.Parallel()
+	s := shareOnAnyEngine(t)
+	s.putPolicy(http.StatusCreated, `{"name":"four-eyes"}`, policyFile(four))
+	s.createFlow("build")
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath(), []byte(`{"name":"prod","type":"server","description":"","policies":["four-eyes"]}`))
+	status := http.StatusCreated
+	for author, compliant := range map[string]bool{"Ada <ada@example.com>": false, "svc_deploy": true} {
+		s.wantForm(status, http.MethodPut, "/trails/"+s.org+"/build", fmt.Sprintf(
+			`{"name":"t","git_commit_info":{"sha1":%q,"message":"m","author":%q,"branch":"main","timestamp":5}}`, trailCommit, author))
+		if status == http.StatusCreated {
+			s.reportArtifact("build", "t", "app", evidence.HashAPIKey("app"), trailCommit)
+		}
+		status = http.StatusOK
+		s.reportServer("prod", "app")
+		if got := lookup(t, s.read(s.environmentsPath()+"/prod"), "state"); got != compliant {
+			t.Errorf("after a commit of %s, the environment is %v", author, got)
+		}
+	}
+}
+
 func TestFourEyesKnowTheAccountsOfPeople(t *testing.T) {
 	t.Parallel()
 	s := shareOnAnyEngine(t)

@@ -32,7 +32,6 @@ const (
 type verifiedToken struct {
 	subject  string
 	audience []string
-	expiry   time.Time
 	claims   expression.Claims
 }
 
@@ -64,7 +63,7 @@ func (v *Verifier) verifyToken(ctx context.Context, token string, parsed parsedT
 		return verifiedToken{}, err
 	}
 	claims, err := flatten(signature.payload)
-	return verifiedToken{subject: checked.Subject, audience: checked.Audience, expiry: checked.Expiry, claims: claims}, err
+	return verifiedToken{subject: checked.Subject, audience: checked.Audience, claims: claims}, err
 }
 
 // signature is the openid.KeySet of one token. It keeps the error, which go-oidc turns into text.

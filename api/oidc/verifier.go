@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"attestry/evidence"
 	"attestry/evidence/identity"
@@ -27,8 +26,6 @@ type Identity struct {
 	Provider identity.IdentityProvider
 	// Subject is the claim sub: 1 to 255 printable characters.
 	Subject string
-	// ExpiresAt is the first moment at which the token is not good any more.
-	ExpiresAt time.Time
 }
 
 // Verifier verifies tokens. It is safe for concurrent use.
@@ -99,7 +96,7 @@ func (v *Verifier) choose(ctx context.Context, r request, token verifiedToken) (
 	for _, provider := range r.providers {
 		fits, reason := token.meets(provider)
 		if reason == nil {
-			return Identity{Provider: provider, Subject: token.subject, ExpiresAt: token.expiry}, nil
+			return Identity{Provider: provider, Subject: token.subject}, nil
 		}
 		best = max(best, fits)
 		reasons = append(reasons, reason.Error())

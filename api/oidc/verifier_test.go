@@ -53,7 +53,7 @@ func TestGoodTokensAreAccepted(t *testing.T) {
 				t.Error("it does not look like a token")
 			}
 			identity := f.accept(t, token)
-			if identity.Provider.Name != "ci" || identity.Subject != claims["sub"] || identity.ExpiresAt.Unix() < now+30 {
+			if identity.Provider.Name != "ci" || identity.Subject != claims["sub"] {
 				t.Errorf("the identity is %+v", identity)
 			}
 			if lines := f.logged(t, token); len(lines) != 0 {

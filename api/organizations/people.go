@@ -14,50 +14,31 @@ import (
 	"attestry/storage/governance"
 )
 
-// People is a version of the file that says which accounts one person has (docs/semantics.md 18.13).
-type People struct {
-	Version   int     `json:"version" doc:"0 if no file was stored yet."`
-	CreatedAt float64 `json:"created_at" doc:"When this version was stored, Unix seconds."`
-	CreatedBy string  `json:"created_by"`
-	Comment   string  `json:"comment,omitempty"`
-	Content   string  `json:"content" doc:"The file, in YAML."`
-}
-
-func showPeople(p *governance.PeopleVersion) People {
-	return People{Version: p.Version, CreatedAt: p.CreatedAt, CreatedBy: p.CreatedBy, Comment: p.Comment, Content: string(p.Content)}
-}
-
 type getPeopleInput struct {
 	server.OrgPath
 	Version int `query:"version" minimum:"0" doc:"The latest unless given."`
 }
 
-func (h *handlers) getPeople(ctx context.Context, in *getPeopleInput) (*server.Answer[People], error) {
+func (h *handlers) getPeople(ctx context.Context, in *getPeopleInput) (*server.Answer[resource.FileVersion], error) {
 	org := server.Access(ctx)
 	if in.Version == 0 {
 		found, err := h.People.Latest(ctx, org.OrgID)
-		return server.Answered(showPeople(&found)), err
+		return server.Answered(resource.ShowFile(found.File)), err
 	}
 	found, err := h.People.Version(ctx, org.OrgID, in.Version)
-	return server.Answered(showPeople(&found)), resource.NotFound(err, "Version %d of the people of organization '%s' does not exist", in.Version, org.OrgName)
-}
-
-// PeoplePutInput is the body of put_people.
-type PeoplePutInput struct {
-	Content string `json:"content" minLength:"1" maxLength:"524288" doc:"The file, in YAML."`
-	Comment string `json:"comment,omitempty" maxLength:"1000" format:"plain-text" doc:"What this version changes."`
+	return server.Answered(resource.ShowFile(found.File)), resource.NotFound(err, "Version %d of the people of organization '%s' does not exist", in.Version, org.OrgName)
 }
 
 // putPeople stores the next version, unless it is that of the latest, in one batch with the entry of the audit log that tells of it.
-func (h *handlers) putPeople(ctx context.Context, _ *server.OrgPath, body *PeoplePutInput) (*server.Answer[People], error) {
+func (h *handlers) putPeople(ctx context.Context, _ *server.OrgPath, body *resource.FilePutInput) (*server.Answer[resource.FileVersion], error) {
 	accounts, err := people.Parse([]byte(body.Content))
 	if err != nil {
 		return nil, resource.FileFault("content", err)
 	}
 	by := actor(ctx)
-	stored := governance.PeopleVersion{
-		Content: []byte(body.Content), Accounts: accounts, Comment: body.Comment, CreatedAt: evidence.Seconds(h.Clock()), CreatedBy: by.Name,
-	}
+	stored := governance.PeopleVersion{Accounts: accounts, File: governance.File{
+		Content: []byte(body.Content), Comment: body.Comment, CreatedAt: evidence.Seconds(h.Clock()), CreatedBy: by.Name,
+	}}
 	err = h.Tenancy.Record(ctx, server.Access(ctx).OrgName, by, identity.AuditPeople, func(org *evidence.Organization, batch *storage.Batch) (string, error) {
 		latest, err := h.People.Latest(ctx, org.ID)
 		if err != nil || bytes.Equal(latest.Content, stored.Content) {
@@ -69,5 +50,5 @@ func (h *handlers) putPeople(ctx context.Context, _ *server.OrgPath, body *Peopl
 		h.People.PutIn(batch, stored)
 		return fmt.Sprintf("version %d of the accounts of people", stored.Version), nil
 	})
-	return server.Answered(showPeople(&stored)), err
+	return server.Answered(resource.ShowFile(stored.File)), err
 }

@@ -35,7 +35,7 @@ type auditPage struct {
 	// Totals and Assessed are nil unless they were asked for. Frameworks are those to choose from, once one is.
 	Totals     *population.Totals
 	Assessed   *audits.AssessmentResponse
-	Frameworks []audits.Framework
+	Frameworks []resource.FileVersion
 }
 
 func (s *Site) showAudit(p *page) error {

@@ -45,33 +45,6 @@ func Query(p *period.Period) environments.DeploymentQuery {
 	return environments.DeploymentQuery{Org: p.Org, Environments: p.Environments, From: p.From, To: p.Last(), OldestFirst: true}
 }
 
-// Walk returns the rows of the next deployments behind a cursor, and the next cursor. Both are "" at the beginning and the end.
-// It takes as many commands for a thousand deployments as for one.
-func (r *Reader) Walk(ctx context.Context, p *period.Period, after string) ([]Row, string, error) {
-	found, next, err := r.store.Deployments.Walk(ctx, Query(p), after, r.pageBytes)
-	if err != nil {
-		return nil, "", err
-	}
-	rows, err := r.Describe(ctx, p.Org, found)
-	return rows, next, err
-}
-
-// Lines is Walk for the rows with a finding, as CSV.
-func (r *Reader) Lines(ctx context.Context, p *period.Period, finding, after string) (lines [][]string, next string, err error) {
-	rows, next, err := r.Walk(ctx, p, after)
-	for i := range rows {
-		if rows[i].Has(finding) {
-			lines = append(lines, rows[i].line())
-		}
-	}
-	return lines, next, err
-}
-
-// Each calls yield for all rows of a period.
-func (r *Reader) Each(ctx context.Context, p *period.Period, yield func(*Row)) error {
-	return each(ctx, r, yield, func(after string) ([]Row, string, error) { return r.Walk(ctx, p, after) })
-}
-
 // each calls yield for all that a list has.
 func each[T any](ctx context.Context, r *Reader, yield func(*T), read func(after string) ([]T, string, error)) error {
 	for after, more := "", true; more; more = after != "" {
@@ -86,24 +59,6 @@ func each[T any](ctx context.Context, r *Reader, yield func(*T), read func(after
 		after = next
 	}
 	return nil
-}
-
-// Totals counts what happened in a period, at a time in Unix seconds. It reads the whole period.
-func (r *Reader) Totals(ctx context.Context, p *period.Period, now float64) (Totals, error) {
-	totals := NewTotals()
-	if err := r.Each(ctx, p, totals.Add); err != nil {
-		return totals, err
-	}
-	for _, id := range p.Environments {
-		bounds := environments.EventRange{Environment: id, From: p.From, To: p.Last()}
-		if err := each(ctx, r, totals.addEvent, func(after string) ([]snapshot.Event, string, error) {
-			return r.store.Events.Walk(ctx, bounds, after, r.pageBytes)
-		}); err != nil {
-			return totals, err
-		}
-	}
-	totals.sum(p, now)
-	return totals, nil
 }
 
 // Checkpoints are those of the log at the ends of a period, zero if there are none: the last one before it began, and the

@@ -65,40 +65,6 @@ type Unmet struct {
 	Why         string  `json:"why"`
 }
 
-// Assess says how far a period meets frameworks, in their order. It reads the whole period, once for all of them.
-func (r *Reader) Assess(ctx context.Context, p *period.Period, now float64, asked ...framework.Framework) ([]Assessment, error) {
-	assessments := make([]Assessment, len(asked))
-	var ofRows, ofLog []*Measure
-	decided := false
-	for i := range asked {
-		assessments[i] = newAssessment(&asked[i])
-		decided = decided || len(asked[i].Controls()) > 0
-		for _, requirement := range assessments[i].Requirements {
-			for j := range requirement.Measures {
-				if measure := &requirement.Measures[j]; measure.asks.Log {
-					ofLog = append(ofLog, measure)
-				} else {
-					ofRows = append(ofRows, measure)
-				}
-			}
-		}
-	}
-	if err := r.measureLog(ctx, p, ofLog, now); err != nil {
-		return nil, err
-	}
-	err := each(ctx, r, func(row *Row) { addRow(ofRows, row) }, func(after string) ([]Row, string, error) {
-		rows, next, err := r.Walk(ctx, p, after)
-		if err == nil && decided {
-			err = r.addControls(ctx, rows)
-		}
-		return rows, next, err
-	})
-	for i := range assessments {
-		assessments[i].conclude()
-	}
-	return assessments, err
-}
-
 // newAssessment is that of a framework with nothing measured.
 func newAssessment(asked *framework.Framework) Assessment {
 	assessment := Assessment{Title: asked.Title, Requirements: []AssessedRequirement{}}

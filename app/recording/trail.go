@@ -94,7 +94,7 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 	if err != nil {
 		return err
 	}
-	if anew || hasUnannounced(&trail, event) {
+	if anew || author != seen.Value.Author() || hasUnannounced(&trail, event) {
 		if err := r.announceTrail(ctx, &trail); err != nil {
 			return err
 		}

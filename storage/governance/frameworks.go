@@ -13,10 +13,11 @@ import (
 
 var frameworkSchema = storage.NewSchema("frameworks", storage.Index{Name: "name", Fields: []string{"org", "name", "version"}}).With("created_at", "created_by")
 
-// Framework is a version of a framework of an organization. It never changes.
-type Framework struct {
-	Org     string `json:"org"` // id
-	Name    string `json:"name"`
+// File is a version of a file of an organization. It never changes.
+type File struct {
+	Org string `json:"org"` // id
+	// Name is that of a framework, "" of a file that an organization has once.
+	Name    string `json:"name,omitempty"`
 	Version int    `json:"version"` // 1, 2, 3, …
 	Content []byte `json:"content"`
 	Comment string `json:"comment,omitempty"`
@@ -24,6 +25,9 @@ type Framework struct {
 	CreatedAt float64 `json:"created_at"`
 	CreatedBy string  `json:"created_by"`
 }
+
+// Framework is a version of a framework of an organization.
+type Framework struct{ File }
 
 func (f *Framework) id() string { return frameworkID(f.Org, f.Name, f.Version) }
 
@@ -79,10 +83,10 @@ func (f *Frameworks) Version(ctx context.Context, org, name string, version int)
 func (f *Frameworks) List(ctx context.Context, org string) (latest []Framework, err error) {
 	found, err := storage.FindAllFields(ctx, f.versions, storage.Query{Index: "name", Equal: []any{org}, Limit: storage.Unlimited})
 	for i := range found {
-		one := Framework{
+		one := Framework{File{
 			Org: org, Name: found[i].Text("name"), Version: int(found[i].Integer("version")),
 			CreatedAt: found[i].Float("created_at"), CreatedBy: found[i].Text("created_by"),
-		}
+		}}
 		if last := len(latest) - 1; last >= 0 && latest[last].Name == one.Name {
 			latest[last] = one
 		} else {

@@ -11,7 +11,7 @@ func TestFrameworksAreKeptInVersions(t *testing.T) {
 	frameworks := governance.NewFrameworks(engine)
 	put := func(name, content string) int {
 		t.Helper()
-		stored, err := frameworks.Put(t.Context(), governance.Framework{Org: "o", Name: name, Content: []byte(content), CreatedBy: "ada", CreatedAt: 3})
+		stored, err := frameworks.Put(t.Context(), governance.Framework{File: governance.File{Org: "o", Name: name, Content: []byte(content), CreatedBy: "ada", CreatedAt: 3}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,16 +11,10 @@ import (
 
 var peopleSchema = storage.NewSchema("people", storage.Index{Name: "version", Fields: []string{"org", "version"}})
 
-// PeopleVersion is a version of the file that says which accounts one person has. It never changes.
+// PeopleVersion is a version of the file that says which accounts one person has.
 type PeopleVersion struct {
-	Org      string            `json:"org"`     // id
-	Version  int               `json:"version"` // 1, 2, 3, …
-	Content  []byte            `json:"content"`
+	File
 	Accounts evidence.Accounts `json:"accounts"`
-	Comment  string            `json:"comment,omitempty"`
-	// CreatedAt is in Unix seconds.
-	CreatedAt float64 `json:"created_at"`
-	CreatedBy string  `json:"created_by"`
 }
 
 func (p *PeopleVersion) id() string { return peopleID(p.Org, p.Version) }

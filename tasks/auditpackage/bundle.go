@@ -28,9 +28,7 @@ type bundle struct {
 	sample   population.Sample
 	// frameworks are the latest of the organization, without their content.
 	frameworks []governance.Framework
-	// assessed is how far the period meets each.
-	assessed []population.Assessment
-	reader   *population.Reader
+	reader     *population.Reader
 }
 
 // loadBundle reads the period and draws the sample.
@@ -106,14 +104,29 @@ func (a *Assembler) assembleBundle(ctx context.Context, assembly *audit.Assembly
 	return assembled, a.store.Retention.Keep(ctx, assembly.OrgName, assembled.Archive.Object)
 }
 
-// write writes the archive. The same facts make the same bytes.
+// write writes the archive. The same facts make the same bytes. The population is read once, so that nothing is recorded
+// between what is counted and what is listed.
 func (b *bundle) write(ctx context.Context, w io.Writer) error {
 	out := newArchive(w)
-	totals, err := b.reader.Totals(ctx, &b.period, b.period.To)
+	about, err := b.document(ctx)
 	if err != nil {
 		return err
 	}
-	about, err := b.document(ctx)
+	files, asked, err := b.readFrameworks(ctx)
+	if err != nil {
+		return err
+	}
+	survey := b.reader.NewSurvey(&b.period, asked...)
+	rows, err := holdTable(population.Columns, func(after string) ([][]string, string, error) { return survey.Lines(ctx, "", after) })
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	totals, err := survey.Totals(ctx, b.period.To)
+	if err != nil {
+		return err
+	}
+	assessed, err := survey.Assessments(ctx, b.period.To)
 	if err != nil {
 		return err
 	}
@@ -125,13 +138,16 @@ func (b *bundle) write(ctx context.Context, w io.Writer) error {
 			return err
 		}
 	}
-	if err := b.writePopulation(ctx, out); err != nil {
+	if err := out.stream(audit.PopulationPath, b.period.To, rows.Size, rows); err != nil {
 		return err
 	}
-	if err := b.writeFrameworks(ctx, out); err != nil {
+	if err := out.addAll(files); err != nil {
 		return err
 	}
-	report, err := pdf.RenderPeriod(&pdf.PeriodDocument{PeriodDocument: about, Totals: totals, Sample: b.sample, Assessments: b.assessed})
+	if err := b.writeRequirements(out, assessed); err != nil {
+		return err
+	}
+	report, err := pdf.RenderPeriod(&pdf.PeriodDocument{PeriodDocument: about, Totals: totals, Sample: b.sample, Assessments: assessed})
 	if err != nil {
 		return err
 	}
@@ -169,61 +185,48 @@ func (b *bundle) document(ctx context.Context) (document audit.PeriodDocument, e
 	return document, err
 }
 
-// writePopulation writes the population. Its size is known when it has been read.
-func (b *bundle) writePopulation(ctx context.Context, out *archive) error {
-	table, err := csvtable.NewReader(population.Columns, func(after string) ([][]string, string, error) {
-		return b.reader.Lines(ctx, &b.period, "", after)
-	})
+// holdTable holds a table as CSV. Its size is known when it has been read.
+func holdTable(columns []string, rows func(after string) ([][]string, string, error)) (*spool.Spool, error) {
+	table, err := csvtable.NewReader(columns, rows)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	held, err := spool.New(table, maxInMemory)
-	if err != nil {
-		return err
-	}
-	defer held.Close()
-	return out.stream(audit.PopulationPath, b.period.To, held.Size, held)
+	return spool.New(table, maxInMemory)
 }
 
-// writeFrameworks writes the frameworks of the organization, and how far the period meets each.
-func (b *bundle) writeFrameworks(ctx context.Context, out *archive) error {
-	var files []member
-	var asked []framework.Framework
+// readFrameworks reads the frameworks of the organization.
+func (b *bundle) readFrameworks(ctx context.Context) (files []member, parsed []framework.Framework, err error) {
 	for _, latest := range b.frameworks {
 		stored, err := b.store.Frameworks.Version(ctx, b.period.Org, latest.Name, latest.Version)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
-		parsed, err := stored.Parse()
+		one, err := stored.Parse()
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
-		asked, files = append(asked, parsed), append(files, member{audit.FrameworksPath + stored.Name + ".yml", b.period.To, stored.Content})
+		parsed, files = append(parsed, one), append(files, member{audit.FrameworksPath + stored.Name + ".yml", b.period.To, stored.Content})
 	}
-	if len(asked) == 0 {
-		return nil
-	}
-	var err error
-	b.assessed, err = b.reader.Assess(ctx, &b.period, b.period.To, asked...)
-	if err != nil {
-		return err
-	}
+	return files, parsed, nil
+}
+
+// writeRequirements writes how far the period meets each framework.
+func (b *bundle) writeRequirements(out *archive, assessed []population.Assessment) error {
 	for i, latest := range b.frameworks {
-		table, err := csvtable.NewReader(population.RequirementColumns, func(string) ([][]string, string, error) { return b.assessed[i].Lines(), "", nil })
-		if err != nil {
-			return err
-		}
-		lines, err := io.ReadAll(table)
-		if err != nil {
-			return err
-		}
 		path := audit.RequirementsPath + latest.Name
-		if err := writeJSON(out, path+".json", b.period.To, b.assessed[i]); err != nil {
+		if err := writeJSON(out, path+".json", b.period.To, assessed[i]); err != nil {
 			return err
 		}
-		files = append(files, member{path + ".csv", b.period.To, lines})
+		table, err := holdTable(population.RequirementColumns, func(string) ([][]string, string, error) { return assessed[i].Lines(), "", nil })
+		if err != nil {
+			return err
+		}
+		defer table.Close()
+		if err := out.stream(path+".csv", b.period.To, table.Size, table); err != nil {
+			return err
+		}
 	}
-	return out.addAll(files)
+	return nil
 }
 
 // writePackage has the package of a trail assembled unless it is ready, and writes it.

@@ -21,7 +21,7 @@ func (r *report) approvals() {
 		return
 	}
 	r.section("Approvals")
-	list(r, approvalColumns, r.Approvals, maxOthers, "approval", "", func(one approval.Approval) []cell {
+	list(&r.layout, approvalColumns, r.Approvals, maxOthers, "approval", "", func(one approval.Approval) []cell {
 		return []cell{
 			r.approvalTarget(&one),
 			{{text: string(one.State), style: strong.in(colorOf(approvalStates[one.State]))}, smallText(moment(one.CreatedAt)), smallText(labelled("by", one.ReportedBy))},

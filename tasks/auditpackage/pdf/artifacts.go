@@ -12,7 +12,7 @@ func (r *report) artifacts() {
 			status[artifact.Artifact.Record] = artifact.Status
 		}
 	}
-	list(r, artifactColumns, r.Artifacts, maxArtifacts, "artifact report", "No artifact was reported.", func(record evidence.ArtifactRecord) []cell {
+	list(&r.layout, artifactColumns, r.Artifacts, maxArtifacts, "artifact report", "No artifact was reported.", func(record evidence.ArtifactRecord) []cell {
 		return []cell{artifactName(&record), artifactOrigin(&record), artifactResult(&record, status[record.ID])}
 	})
 }

@@ -14,7 +14,7 @@ func (r *report) attestations() {
 	if len(r.Attestations) > 0 {
 		r.introduce("All attestations in order of time. Those that do not count now were replaced by a later one, or are about an artifact that was.")
 	}
-	list(r, attestationColumns, r.Attestations, MaxAttestations, "attestation", "No attestation was recorded.", func(a Attestation) []cell {
+	list(&r.layout, attestationColumns, r.Attestations, MaxAttestations, "attestation", "No attestation was recorded.", func(a Attestation) []cell {
 		return []cell{attestationName(&a), r.result(&a), r.details(&a)}
 	})
 	r.omitted(r.Recorded-len(r.Attestations), "attestation")
@@ -101,7 +101,7 @@ func (r *report) overrides() {
 			overrides = append(overrides, a)
 		}
 	}
-	list(r, overrideColumns, overrides, maxOthers, "override", "No verdict was overridden.", func(a *Attestation) []cell {
+	list(&r.layout, overrideColumns, overrides, maxOthers, "override", "No verdict was overridden.", func(a *Attestation) []cell {
 		return []cell{
 			attestationName(a),
 			r.result(a),

@@ -72,7 +72,7 @@ func (r *report) artifactCommits() {
 		return
 	}
 	r.subsection("Commits that artifacts were built from")
-	list(r, commitColumns, built, maxOthers, "commit", "", func(first *evidence.ArtifactRecord) []cell {
+	list(&r.layout, commitColumns, built, maxOthers, "commit", "", func(first *evidence.ArtifactRecord) []cell {
 		return []cell{
 			{{text: shorten(first.CommitSHA, maxName), style: digits}},
 			commitMessage(first.Commit),
@@ -104,7 +104,7 @@ func (r *report) pullRequests() {
 		}
 	}
 	r.subsection("Pull requests")
-	list(r, pullRequestColumns, requests, maxOthers, "pull request", "No attestation has found a pull request.", pullRequestCells)
+	list(&r.layout, pullRequestColumns, requests, maxOthers, "pull request", "No attestation has found a pull request.", pullRequestCells)
 }
 
 func pullRequestCells(request PullRequest) []cell {

@@ -55,7 +55,7 @@ var eventColumns = []column{{"Time", 44}, {"Event", bodyWidth - 44}}
 func (r *report) timeline() {
 	r.section("Events")
 	shown, more := lastOf(r.Events, maxEvents)
-	list(r, eventColumns, shown, maxEvents, "event", "No event was recorded.", func(event evidence.TrailEvent) []cell {
+	list(&r.layout, eventColumns, shown, maxEvents, "event", "No event was recorded.", func(event evidence.TrailEvent) []cell {
 		return []cell{{{text: moment(event.Time), style: body}}, {{text: EventText(&event), style: body}}}
 	})
 	r.omitted(more, "event")

@@ -11,7 +11,7 @@ func (r *report) lost() {
 	}
 	r.section("Lost evidence")
 	r.introduce("These files were stored with their attestations. The object store no longer has them as they were stored, so that they are not in the package.")
-	list(r, lostColumns, r.Lost, maxOthers, "lost file", "", func(file audit.LostEvidence) []cell {
+	list(&r.layout, lostColumns, r.Lost, maxOthers, "lost file", "", func(file audit.LostEvidence) []cell {
 		state := "missing"
 		if file.Reason == audit.EvidenceAltered {
 			state = "altered"

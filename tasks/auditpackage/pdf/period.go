@@ -77,12 +77,9 @@ func (r *periodReport) summary() {
 			sentences = append(sentences, decimal(count)+" "+one.words+".")
 		}
 	}
-	in := green
-	if len(sentences) > 0 {
-		in = amber
-	}
+	in := amber
 	if len(sentences) == 0 {
-		sentences = []string{"Nothing that this report looks for was found."}
+		in, sentences = green, []string{"Nothing that this report looks for was found."}
 	}
 	names := strings.Join(slices.Sorted(maps.Values(r.Environments)), ", ")
 	r.box(evidence.Count(r.Totals.Deployments, "deployment"), in, sentences, "In "+evidence.Count(len(r.Environments), "environment")+": "+shorten(names, maxName))
@@ -91,15 +88,7 @@ func (r *periodReport) summary() {
 // facts are the figures of the first page.
 func (r *periodReport) facts() []row {
 	totals := &r.Totals
-	counts := func(findings ...string) string {
-		var texts []string
-		for _, finding := range findings {
-			if count := totals.By[finding]; count > 0 {
-				texts = append(texts, decimal(count)+" "+spaced(finding))
-			}
-		}
-		return orDash(strings.Join(texts, ", "))
-	}
+	counts := func(findings ...string) string { return counted(totals.By, findings...) }
 	found := framework.Findings
 	rows := textFact(nil, "Kinds", counts(string(snapshot.NewRelease), string(snapshot.Restart), string(snapshot.Rollback)))
 	rows = textFact(rows, "Verdicts", counts("compliant", "non_compliant", "not_judged", "not_recorded"))
@@ -127,13 +116,18 @@ func statesOf(assessment *population.Assessment) string {
 	for i := range assessment.Requirements {
 		counts[assessment.Requirements[i].State]++
 	}
+	return counted(counts, population.Met, population.MetWithExceptions, population.NotMet, population.NotMeasured)
+}
+
+// counted lists how many there are of some kinds, without those that there are none of.
+func counted[K ~string](counts map[K]int, kinds ...K) string {
 	var texts []string
-	for _, state := range []population.State{population.Met, population.MetWithExceptions, population.NotMet, population.NotMeasured} {
-		if counts[state] > 0 {
-			texts = append(texts, decimal(counts[state])+" "+spaced(string(state)))
+	for _, kind := range kinds {
+		if counts[kind] > 0 {
+			texts = append(texts, decimal(counts[kind])+" "+spaced(string(kind)))
 		}
 	}
-	return strings.Join(texts, ", ")
+	return orDash(strings.Join(texts, ", "))
 }
 
 var requirementColumns = []column{{"Requirement", 74}, {"State", 30}, {"Measured by", 70}}
@@ -163,10 +157,7 @@ var sampleColumns = []column{{"Deployed", 40}, {"Artifact", 54}, {"Verdict", 36}
 
 func (r *periodReport) sampled() {
 	r.section("Sample")
-	shown, more := first(r.Sample.Rows, maxOthers)
-	var rows []row
-	for i := range shown {
-		one := &shown[i]
+	list(&r.layout, sampleColumns, r.Sample.Rows, maxOthers, "sampled deployment", "Nothing was deployed.", func(one population.SampledRow) []cell {
 		verdict, approval := cell{{text: spaced(one.Verdict), style: strong}, smallText(string(one.Kind))}, cell{{text: spaced(string(one.Approval)), style: strong}}
 		if len(one.Reasons) > 0 {
 			verdict = append(verdict, smallText(one.Reasons[0]))
@@ -174,20 +165,13 @@ func (r *periodReport) sampled() {
 		if one.BrokeGlass {
 			verdict = append(verdict, smallText("broke glass: "+one.GlassReason))
 		}
-		if len(one.Approvers) > 0 {
-			approval = append(approval, smallText("by "+some(one.Approvers, maxShownNames)))
-		}
-		if one.ApprovalLack != "" {
-			approval = append(approval, smallText(one.ApprovalLack))
-		}
-		rows = append(rows, row{cells: []cell{
+		approval = append(approval, smallText(labelled("by", some(one.Approvers, maxShownNames))), smallText(one.ApprovalLack))
+		return []cell{
 			{{text: moment(one.DeployedAt), style: body}, smallText(one.Environment + " #" + decimal(one.Snapshot))},
 			{{text: one.Artifact, style: body}, {text: one.Fingerprint, style: digits}, smallText(strings.Trim(one.Flow+" / "+one.Trail, " /"))},
 			verdict, approval,
-		}})
-	}
-	r.table(sampleColumns, rows)
-	r.omitted(more, "sampled deployment")
+		}
+	})
 }
 
 // durations words how long something took.

@@ -73,20 +73,20 @@ func statusText(status evidence.Status) paragraph {
 func smallText(text string) paragraph { return paragraph{text: text, style: small, space: 0.4} }
 
 // list lays out the cells of the first items as listRows does.
-func list[T any](r *report, columns []column, items []T, most int, noun, none string, cells func(T) []cell) {
+func list[T any](l *layout, columns []column, items []T, most int, noun, none string, cells func(T) []cell) {
 	shown, more := first(items, most)
 	rows := make([]row, 0, len(shown))
 	for _, one := range shown {
 		rows = append(rows, row{cells: cells(one)})
 	}
-	r.listRows(columns, rows, more, noun, none)
+	l.listRows(columns, rows, more, noun, none)
 }
 
 // listRows lays out a table and says how many more of a noun there are. none is what it says if there are no rows.
-func (r *report) listRows(columns []column, rows []row, more int, noun, none string) {
+func (l *layout) listRows(columns []column, rows []row, more int, noun, none string) {
 	if len(rows) == 0 {
-		r.note(none)
+		l.note(none)
 	}
-	r.table(columns, rows)
-	r.omitted(more, noun)
+	l.table(columns, rows)
+	l.omitted(more, noun)
 }

@@ -1,0 +1,101 @@
+package population
+
+import (
+	"context"
+
+	"attestry/evidence/framework"
+	"attestry/evidence/period"
+	"attestry/evidence/snapshot"
+	"attestry/storage/environments"
+)
+
+// Survey counts and measures the rows of a period while they are walked through, so that all that it says is of the same
+// rows.
+type Survey struct {
+	reader      *Reader
+	period      *period.Period
+	totals      Totals
+	assessments []Assessment
+	// ofRows and ofLog are the measures of the assessments. decided is set if some are of decisions.
+	ofRows, ofLog []*Measure
+	decided       bool
+}
+
+// NewSurvey begins to survey a period by frameworks.
+func (r *Reader) NewSurvey(p *period.Period, asked ...framework.Framework) *Survey {
+	s := &Survey{reader: r, period: p, totals: NewTotals(), assessments: make([]Assessment, len(asked))}
+	for i := range asked {
+		s.assessments[i] = newAssessment(&asked[i])
+		s.decided = s.decided || len(asked[i].Controls()) > 0
+		for _, requirement := range s.assessments[i].Requirements {
+			for j := range requirement.Measures {
+				if measure := &requirement.Measures[j]; measure.asks.Log {
+					s.ofLog = append(s.ofLog, measure)
+				} else {
+					s.ofRows = append(s.ofRows, measure)
+				}
+			}
+		}
+	}
+	return s
+}
+
+// Walk surveys the rows of the next deployments behind a cursor, and returns the next cursor. Both are "" at the beginning and
+// the end. It takes as many commands for a thousand deployments as for one.
+func (s *Survey) Walk(ctx context.Context, after string) ([]Row, string, error) {
+	found, next, err := s.reader.store.Deployments.Walk(ctx, Query(s.period), after, s.reader.pageBytes)
+	if err != nil {
+		return nil, "", err
+	}
+	rows, err := s.reader.Describe(ctx, s.period.Org, found)
+	if err == nil && s.decided {
+		err = s.reader.addControls(ctx, rows)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	for i := range rows {
+		s.totals.Add(&rows[i])
+		addRow(s.ofRows, &rows[i])
+	}
+	return rows, next, nil
+}
+
+// Lines is Walk for the rows with a finding, as CSV.
+func (s *Survey) Lines(ctx context.Context, finding, after string) (lines [][]string, next string, err error) {
+	rows, next, err := s.Walk(ctx, after)
+	for i := range rows {
+		if rows[i].Has(finding) {
+			lines = append(lines, rows[i].line())
+		}
+	}
+	return lines, next, err
+}
+
+// Each surveys all rows, and calls yield for each.
+func (s *Survey) Each(ctx context.Context, yield func(*Row)) error {
+	return each(ctx, s.reader, yield, func(after string) ([]Row, string, error) { return s.Walk(ctx, after) })
+}
+
+// Totals are what happened by the rows that were walked through and by the event logs, at a time in Unix seconds.
+func (s *Survey) Totals(ctx context.Context, now float64) (Totals, error) {
+	for _, id := range s.period.Environments {
+		bounds := environments.EventRange{Environment: id, From: s.period.From, To: s.period.Last()}
+		if err := each(ctx, s.reader, s.totals.addEvent, func(after string) ([]snapshot.Event, string, error) {
+			return s.reader.store.Events.Walk(ctx, bounds, after, s.reader.pageBytes)
+		}); err != nil {
+			return s.totals, err
+		}
+	}
+	s.totals.sum(s.period, now)
+	return s.totals, nil
+}
+
+// Assessments say how far the rows that were walked through meet the frameworks, in their order.
+func (s *Survey) Assessments(ctx context.Context, now float64) ([]Assessment, error) {
+	err := s.reader.measureLog(ctx, s.period, s.ofLog, now)
+	for i := range s.assessments {
+		s.assessments[i].conclude()
+	}
+	return s.assessments, err
+}
