@@ -54,7 +54,7 @@ func (r *periodReport) write() {
 	}
 	r.sampled()
 	r.section("How to verify this report")
-	r.note("It is a part of the bundle of the period, which has all that was deployed, the package of each sampled trail, and its own instructions (README.md). In the folder that the bundle was unpacked to, this command counts and draws again:")
+	r.note("It is a part of the bundle of the period, which has all that was deployed, the package of each sampled trail, and its own instructions (README.md). The program verify-package verifies all of it. In the folder that the bundle was unpacked to, this command counts and draws again:")
 	r.print(paragraph{text: "python3 recount.py", style: style{monospaced, 8.5, ink}})
 }
 
