@@ -229,6 +229,9 @@ func TestFourEyesAreAskedForByTemplates(t *testing.T) {
 	if why := strings.Join(textsIn(s.read("/asserts/"+s.org+"/fingerprint/"+cliFingerprint+"/explanation?flow=build")), "\n"); !strings.Contains(why, "ada has no approval of somebody else") {
 		t.Errorf("the explanation is %s", why)
 	}
+	v := s.signedIn(adminKey)
+	v.wantPage(http.StatusOK, "/"+s.org+"/flows/build", "pull_request</bdi>, approved by others")
+	v.wantPage(http.StatusOK, "/"+s.org+"/flows/build/trails/t", "ada has no approval of somebody else after the last commit")
 	got := s.get(http.MethodGet, "/trails/"+s.org+"/build/t/audit_package")
 	if result := verifyCompressed(t, got.body); len(result.Findings) > 0 {
 		t.Errorf("the package does not hold: %v", result.Findings)

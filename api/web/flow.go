@@ -86,6 +86,7 @@ type requirement struct {
 	Artifact string // "" for the trail itself
 	Name     string
 	Type     string
+	Approved bool // whether it asks for independent approval
 }
 
 // read takes the text of a template. The service has accepted it once; should it not any more, people
@@ -107,7 +108,7 @@ func (r *required) read(text string) {
 
 func (r *required) add(artifact string, attestations []template.Attestation) {
 	for _, one := range attestations {
-		r.row(requirement{Artifact: artifact, Name: one.Name, Type: one.Type})
+		r.row(requirement{Artifact: artifact, Name: one.Name, Type: one.Type, Approved: one.Independent != nil})
 	}
 }
 
