@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/ed25519"
 	"errors"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/audit"
+	"attestry/storage"
 )
 
 // unpack writes the members of a compressed archive into a folder, which it returns.
@@ -249,6 +252,38 @@ func TestBundlesAreVerifiedWhole(t *testing.T) {
 				t.Errorf("verify-package says %v: %s", err, printed)
 			}
 		})
+	}
+}
+
+// hookedDocuments calls a function before it finds events of environments, once if it is armed.
+type hookedDocuments struct {
+	storage.Documents
+	armed atomic.Bool
+	hook  func()
+}
+
+func (d *hookedDocuments) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (storage.Page, error) {
+	if schema.Name == "environment_events" && d.armed.CompareAndSwap(true, false) {
+		d.hook()
+	}
+	return d.Documents.Find(ctx, schema, query)
+}
+
+func TestBundlesHoldWhateverIsRecordedWhileTheyAreAssembled(t *testing.T) {
+	t.Parallel()
+	hooked := &hookedDocuments{}
+	s := start(t, options{wrap: func(docs storage.Documents) storage.Documents {
+		hooked.Documents = docs
+		return hooked
+	}})
+	from, to := s.runQuarter()
+	s.createAudit(`"prod","canary"`, from, to)
+	hooked.hook = func() {
+		s.pullRequests("emergency", pull{author: "ada", commits: []string{"ada 10"}, approvals: []string{"grace APPROVED 20"}})
+	}
+	hooked.armed.Store(true)
+	if printed, err := runIn(t, unpack(t, s.bundle("size=10&seed=1")), "python3", "recount.py"); err != nil || hooked.armed.Load() {
+		t.Errorf("recount.py says %v: %s", err, printed)
 	}
 }
 
