@@ -21,10 +21,6 @@ type getPeopleInput struct {
 
 func (h *handlers) getPeople(ctx context.Context, in *getPeopleInput) (*server.Answer[resource.FileVersion], error) {
 	org := server.Access(ctx)
-	if in.Version == 0 {
-		found, err := h.People.Latest(ctx, org.OrgID)
-		return server.Answered(resource.ShowFile(found.File)), err
-	}
 	found, err := h.People.Version(ctx, org.OrgID, in.Version)
 	return server.Answered(resource.ShowFile(found.File)), resource.NotFound(err, "Version %d of the people of organization '%s' does not exist", in.Version, org.OrgName)
 }
@@ -40,7 +36,7 @@ func (h *handlers) putPeople(ctx context.Context, _ *server.OrgPath, body *resou
 		Content: []byte(body.Content), Comment: body.Comment, CreatedAt: evidence.Seconds(h.Clock()), CreatedBy: by.Name,
 	}}
 	err = h.Tenancy.Record(ctx, server.Access(ctx).OrgName, by, identity.AuditPeople, func(org *evidence.Organization, batch *storage.Batch) (string, error) {
-		latest, err := h.People.Latest(ctx, org.ID)
+		latest, err := h.People.Version(ctx, org.ID, 0)
 		if err != nil || bytes.Equal(latest.Content, stored.Content) {
 			stored = latest
 			return "", err

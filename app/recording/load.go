@@ -163,11 +163,9 @@ func (r *Recorder) loadAttestation(ctx context.Context, u *trailUpdate, names []
 		}
 	}
 	if a.Type == evidence.TypePullRequest && a.Override == nil {
-		latest, err := r.People.Latest(ctx, a.Org)
-		if err != nil {
+		if in.accounts, err = r.People.Accounts(ctx, a.Org); err != nil {
 			return in, err
 		}
-		in.accounts = latest.Accounts
 	}
 	if in.times.reconciled, err = r.marks.newest(ctx, a.Org); err != nil {
 		return in, err

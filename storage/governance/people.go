@@ -2,11 +2,11 @@ package governance
 
 import (
 	"context"
-	"errors"
 	"strconv"
 
 	"attestry/evidence"
 	"attestry/storage"
+	"attestry/storage/cache"
 )
 
 var peopleSchema = storage.NewSchema("people", storage.Index{Name: "version", Fields: []string{"org", "version"}})
@@ -24,28 +24,45 @@ func peopleID(org string, version int) string { return org + "/" + strconv.Itoa(
 // People keeps these files of organizations with all their versions.
 type People struct {
 	versions storage.Collection[PeopleVersion]
+	accounts cache.LRU[evidence.Accounts] // of 4 MiB of files, by the ids of versions
 }
 
 // NewPeople binds the repository to an engine.
 func NewPeople(docs storage.Documents) *People {
 	return &People{storage.NewCollection(docs, peopleSchema, (*PeopleVersion).id, func(p *PeopleVersion) map[string]any {
 		return map[string]any{"org": p.Org, "version": int64(p.Version)}
-	})}
+	}), cache.NewLRU[evidence.Accounts](4 << 20)}
 }
 
 // PutIn adds a version to a batch. Its number must be that which the batch gives to the organization.
 func (p *People) PutIn(batch *storage.Batch, version PeopleVersion) { p.versions.PutIn(batch, version) }
 
-// Version returns a version, or ErrNotFound.
+// Version returns a version, or ErrNotFound. 0 stands for the latest, which is the zero one if there is none.
 func (p *People) Version(ctx context.Context, org string, version int) (PeopleVersion, error) {
+	if version == 0 {
+		found, err := storage.FindFirst(ctx, p.versions, latestPeople(org))
+		return found, storage.IgnoreMissing(err)
+	}
 	return p.versions.Get(ctx, peopleID(org, version))
 }
 
-// Latest returns the latest version, the zero one if there is none.
-func (p *People) Latest(ctx context.Context, org string) (PeopleVersion, error) {
-	found, err := storage.FindFirst(ctx, p.versions, storage.Query{Index: "version", Equal: []any{org}, Descending: true, Limit: 1})
-	if errors.Is(err, storage.ErrNotFound) {
-		return PeopleVersion{}, nil
+// Accounts returns those of the latest version: one command, and one more if the version is not in memory. They are shared,
+// and must not be changed.
+func (p *People) Accounts(ctx context.Context, org string) (evidence.Accounts, error) {
+	found, _, err := p.versions.FindFields(ctx, latestPeople(org))
+	if err != nil || len(found) == 0 {
+		return nil, err
 	}
-	return found, err
+	if accounts, ok := p.accounts.Get(found[0].ID); ok {
+		return accounts, nil
+	}
+	latest, err := p.versions.Get(ctx, found[0].ID)
+	if err == nil {
+		p.accounts.Put(found[0].ID, latest.Accounts, len(latest.Content))
+	}
+	return latest.Accounts, err
+}
+
+func latestPeople(org string) storage.Query {
+	return storage.Query{Index: "version", Equal: []any{org}, Descending: true, Limit: 1}
 }
