@@ -1,7 +1,7 @@
 package main
 
 import (
-	_ "embed" // result.txt
+	_ "embed" // result.txt and bundle.txt
 	"fmt"
 	"io"
 	"strconv"
@@ -16,8 +16,15 @@ const maxPrinted = 100
 var (
 	//go:embed result.txt
 	resultText     string
-	resultTemplate = template.Must(template.New("result").Funcs(template.FuncMap{"quote": strconv.Quote, "printable": printable}).Parse(resultText))
+	resultTemplate = newTemplate(resultText)
+	//go:embed bundle.txt
+	bundleText     string
+	bundleTemplate = newTemplate(bundleText)
 )
+
+func newTemplate(text string) *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{"quote": strconv.Quote, "printable": printable}).Parse(text))
+}
 
 // printed is what resultTemplate prints: the first of the facts and findings, and how many more there are.
 type printed struct {
