@@ -137,20 +137,15 @@ var stateColors = map[population.State]color{population.Met: green, population.M
 // requirements lays out how far the period meets a framework.
 func (r *periodReport) requirements(assessment *population.Assessment) {
 	r.section(shorten(assessment.Title, maxName))
-	var rows []row
-	for i := range assessment.Requirements {
-		one := &assessment.Requirements[i]
+	list(&r.layout, requirementColumns, assessment.Requirements, maxExpected, "requirement", "", func(one population.AssessedRequirement) []cell {
 		var measures cell
 		for j := range one.Measures {
 			of := &one.Measures[j]
 			measures = append(measures, paragraph{text: cmp.Or(of.Title, of.By) + ": " + spaced(string(of.State)), style: body.in(stateColors[of.State])},
 				smallText(decimal(of.Met)+" of "+decimal(of.Measured)+" met, "+evidence.Count(of.Exceptions, "exception")+", "+decimal(of.Failed)+" failed"))
 		}
-		rows = append(rows, row{cells: []cell{
-			{{text: one.ID, style: strong}, smallText(one.Title)}, {{text: spaced(string(one.State)), style: strong.in(stateColors[one.State])}}, measures,
-		}})
-	}
-	r.table(requirementColumns, rows)
+		return []cell{{{text: one.ID, style: strong}, smallText(one.Title)}, {{text: spaced(string(one.State)), style: strong.in(stateColors[one.State])}}, measures}
+	})
 }
 
 var sampleColumns = []column{{"Deployed", 40}, {"Artifact", 54}, {"Verdict", 36}, {"Approval", 44}}
