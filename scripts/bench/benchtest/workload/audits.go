@@ -2,6 +2,9 @@ package workload
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
 	"time"
 
 	"attestry/evidence"
@@ -14,9 +17,56 @@ import (
 // deployedImages is how many images are deployed again and again in the environment of an audit.
 const deployedImages = 100
 
-// seedPopulation adds as many deployments as the size says to the environment of seedHistory, of the images that run there, and
-// fixes a period of the environment's name that has all of them. They do not pass the worker, which would take an hour.
+// quarter is how long the period of an audit is.
+const quarter = 91 * 24 * time.Hour
+
+// seedPopulation adds as many deployments as the size says to the environment of seedHistory, of the images that run there.
 func seedPopulation(ctx context.Context, f *fixture, size int) error {
+	return f.populate(ctx, size, func(*snapshot.Deployment, int) {})
+}
+
+// seedChanges does what seedPopulation does, of artifacts that were built in a trail of their own each and whose pull
+// request was approved. Each artifact is deployed five times, far apart.
+func seedChanges(ctx context.Context, f *fixture, size int) error {
+	built := make([]evidence.ArtifactRecord, (size+4)/5)
+	err := concurrently(len(built), func(i int) error {
+		scope := f.scopeOf("change-" + strconv.Itoa(i))
+		built[i] = artifactRecord(scope, team(i), component(i), digest(f.scope, "change", i))
+		if err := f.store.Recorder.Report(ctx, scope, built[i], nil); err != nil {
+			return err
+		}
+		stored, err := f.store.Artifacts.Get(ctx, built[i].ID)
+		if err != nil {
+			return err
+		}
+		built[i] = stored // with the id of its flow
+		found := fmt.Sprintf(`[{"url":"https://github.com/org/repo/pull/%d","state":"MERGED","author":"ada","title":"Change the colour of a button",`+
+			`"created_at":1,"merged_at":9,"head_ref":"colour","merge_commit":%q,"approvers":[{"username":"grace","state":"APPROVED","timestamp":8}],`+
+			`"commits":[{"sha1":%q,"message":"Change the colour of a button","author":"A. Person <person@example.com>","author_username":"ada","timestamp":7}]}]`,
+			i, built[i].CommitSHA, built[i].CommitSHA)
+		return f.store.Recorder.Attest(ctx, scope, evidence.Attestation{
+			ID: evidence.NewID(), Org: f.org, Trail: scope.Trail, Name: "pull-request", Type: evidence.TypePullRequest, Compliant: true,
+			CreatedAt: scope.At, Payload: map[string]json.RawMessage{"pull_requests": json.RawMessage(found)},
+		}, nil)
+	})
+	// Four passes of the reconciler, which takes one every half a minute, find that all is reflected.
+	for range 4 {
+		if err == nil {
+			_, err = f.store.Recorder.Reconcile(ctx, f.org, evidence.Seconds(time.Now()))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return f.populate(ctx, size, func(d *snapshot.Deployment, n int) {
+		record := &built[n%len(built)]
+		d.Fingerprint, d.Name, d.Origin = record.Fingerprint, record.Filename, &snapshot.Origin{Origin: record.Origin(), Status: evidence.Compliant}
+	})
+}
+
+// populate adds deployments to the environment of seedHistory, which set alters, and fixes a period of the environment's name
+// that has all of them. They do not pass the worker, which would take an hour.
+func (f *fixture) populate(ctx context.Context, size int, set func(d *snapshot.Deployment, n int)) error {
 	name := f.scope + "-history"
 	environment, err := f.store.Environments.Resolve(ctx, f.org, name)
 	if err != nil {
@@ -26,14 +76,15 @@ func seedPopulation(ctx context.Context, f *fixture, size int) error {
 	if err != nil {
 		return err
 	}
-	begin := evidence.Seconds(time.Now().Add(-24 * time.Hour))
+	begin := evidence.Seconds(time.Now().Add(-quarter))
 	for n := len(known); n < size; {
 		batch := &storage.Batch{}
 		var made []snapshot.Deployment
 		var events []snapshot.Event
 		for range min(storage.MaxMany/4, size-n) {
 			next := known[n%len(known)]
-			next.Snapshot, next.Timestamp = int64(n), begin+float64(n)
+			next.Snapshot, next.Timestamp = int64(n), begin+float64(n)*quarter.Seconds()/float64(size)
+			set(&next, n)
 			made = append(made, next)
 			events = append(events, snapshot.Event{
 				Org: f.org, Environment: environment.ID, Ordinal: int64(n + 1), Snapshot: next.Snapshot, Timestamp: next.Timestamp,
@@ -48,9 +99,12 @@ func seedPopulation(ctx context.Context, f *fixture, size int) error {
 		}
 	}
 	return f.store.Periods.Insert(ctx, period.Period{
-		Org: f.org, Name: name, Environments: []string{environment.ID}, From: begin - 1, To: begin + 2*86400, CreatedAt: begin, CreatedBy: organization,
+		Org: f.org, Name: name, Environments: []string{environment.ID}, From: begin - 1, To: begin + quarter.Seconds() + 86400, CreatedAt: begin, CreatedBy: organization,
 	})
 }
 
-// auditSeeds make the population of an audit.
-var auditSeeds = []seed{ofSize(deployedImages, seedImages), ofSize(deployedImages, seedHistory(1)), seedPopulation}
+// auditSeeds and changeSeeds make the population of an audit: of what nobody approved, and of what others approved.
+var (
+	auditSeeds  = []seed{ofSize(deployedImages, seedImages), ofSize(deployedImages, seedHistory(1)), seedPopulation}
+	changeSeeds = []seed{ofSize(deployedImages, seedImages), ofSize(deployedImages, seedHistory(1)), seedChanges}
+)
