@@ -56,17 +56,22 @@ type Attestation struct {
 	Override *Override `json:"override,omitempty"`
 	// Finding is why the verdict is what it is, in one line (attestation.Finding). Earlier versions stored none.
 	Finding string `json:"finding,omitempty"`
-	// People are the names of people by those of their accounts, in lower case, which the pull requests name, as the file of
-	// the organization then said.
+	// People are the names of people by those of their accounts, in lower case, which a pull request or a decision names, as
+	// the file of the organization then said.
 	People Accounts `json:"people,omitempty"`
 	// Approvers is how many others approved a pull request, and Unapproved why none did (attestation.Approved), by the
 	// commit that the trail then had. Earlier versions stored none.
-	Approvers    int           `json:"approvers,omitempty"`
-	Unapproved   string        `json:"unapproved,omitempty"`
+	Approvers  int    `json:"approvers,omitempty"`
+	Unapproved string `json:"unapproved,omitempty"`
+	// Involved says who wrote and who approved what a pull request brings, or who made a decision: a line for each part and
+	// person, such as "wrote ada" (docs/semantics.md 18.14). Earlier versions stored none.
+	Involved     string        `json:"involved,omitempty"`
 	Evidence     *EvidenceFile `json:"evidence,omitempty"`
 	CreatedAt    float64       `json:"created_at"`
 	ReportedBy   string        `json:"reported_by"`
 	ReportedByID string        `json:"reported_by_id"`
+	// ByAccount tells that a service account reported it.
+	ByAccount bool `json:"by_account,omitempty"`
 }
 
 // Override replaces the verdict of an attestation.
@@ -155,7 +160,7 @@ func (a *Attestation) FillFrom(trail *Trail, names []string, older *ArtifactReco
 
 // Entry is what the aggregates keep of the attestation.
 func (a *Attestation) Entry() Entry {
-	entry := Entry{Name: a.Name, Type: a.Type, ID: a.ID, Time: a.CreatedAt, Compliant: a.Compliant, Finding: a.Finding, Approvers: a.Approvers, Unapproved: a.Unapproved}
+	entry := Entry{Name: a.Name, Type: a.Type, ID: a.ID, Time: a.CreatedAt, Compliant: a.Compliant, Finding: a.Finding, Approvers: a.Approvers, Unapproved: a.Unapproved, Involved: a.Involved}
 	if a.Override != nil {
 		entry.Override, entry.Overridden = true, a.Override.Original
 	}

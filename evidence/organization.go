@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"errors"
 	"regexp"
 	"slices"
@@ -45,6 +46,9 @@ type Organization struct {
 
 // Accounts are the names of people by those of their accounts, in lower case (docs/semantics.md 18.13).
 type Accounts map[string]string
+
+// Person is who has an account, the account itself if nobody is known to have it.
+func (a Accounts) Person(account string) string { return cmp.Or(a[strings.ToLower(account)], account) }
 
 var organizationName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9\-_.~]*$`)
 

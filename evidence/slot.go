@@ -18,6 +18,8 @@ type Entry struct {
 	// Approvers and Unapproved are those of the attestation.
 	Approvers  int    `json:"approvers,omitempty"`
 	Unapproved string `json:"unapproved,omitempty"`
+	// Involved is that of the attestation.
+	Involved string `json:"involved,omitempty"`
 	// Override tells that this is an override.
 	Override bool `json:"override,omitempty"`
 	// Overridden is the id of the attestation that an override replaces, "" when the attestation was missing.

@@ -69,6 +69,7 @@ func (h *handlers) recordOf(ctx context.Context, scope recording.Scope, v verdic
 		ExternalURLs: sent.ExternalURLs.Evidence(), Annotations: sent.Annotations, UserData: sent.UserData.Sent(),
 		Payload: v.payload, TypeVersion: v.version, Control: v.control,
 		CreatedAt: scope.At, ReportedBy: scope.By, ReportedByID: scope.ByID,
+		ByAccount: server.Principal(ctx).ServiceAccount,
 	}
 	repo, err := h.ReportRepo(ctx, scope, sent.RepoInfo)
 	if repo != nil {

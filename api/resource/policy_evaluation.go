@@ -195,6 +195,9 @@ func showAttestationRule(rule *policy.AttestationRule, name string) map[string]a
 	if rule.Independent != nil {
 		shown["independent_approval"] = rule.Independent
 	}
+	if rule.Separated {
+		shown["separation_of_duties"] = true
+	}
 	return shown
 }
 

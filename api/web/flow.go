@@ -86,7 +86,8 @@ type requirement struct {
 	Artifact string // "" for the trail itself
 	Name     string
 	Type     string
-	Approved bool // whether it asks for independent approval
+	// Approved and Separated tell whether it asks for independent approval or for the separation of duties.
+	Approved, Separated bool
 }
 
 // read takes the text of a template. The service has accepted it once; should it not any more, people
@@ -108,7 +109,7 @@ func (r *required) read(text string) {
 
 func (r *required) add(artifact string, attestations []template.Attestation) {
 	for _, one := range attestations {
-		r.row(requirement{Artifact: artifact, Name: one.Name, Type: one.Type, Approved: one.Independent != nil})
+		r.row(requirement{Artifact: artifact, Name: one.Name, Type: one.Type, Approved: one.Independent != nil, Separated: one.Separated})
 	}
 }
 

@@ -34,10 +34,7 @@ func (t *recordingTime) choose(u *trailUpdate, bounds timeBounds) float64 {
 // applyAttestation makes the trail, its slots and the latest decisions reflect an attestation. One that is stored already
 // is stored again, since its leaf may be missing.
 func (u *trailUpdate) applyAttestation(in attestationInput, a *evidence.Attestation, repo *evidence.Repo) {
-	if a.Type == evidence.TypePullRequest && a.Override == nil {
-		attestation.Identify(a, in.accounts)
-		a.Approvers, a.Unapproved = attestation.Approved(a, evidence.CommitSHA(u.trail.Value.Commit))
-	}
+	attestation.Review(a, in.accounts, evidence.CommitSHA(u.trail.Value.Commit))
 	u.recorder.Attestations.Collection.PutIn(&u.facts, *a)
 	u.attested[a.Fingerprint] = true
 	for _, slot := range in.slots {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 
+	"attestry/evidence/attestation"
+
 	"attestry/evidence"
 	"attestry/evidence/compliance"
 	"attestry/storage"
@@ -19,7 +21,7 @@ type attestationInput struct {
 	times timeBounds
 	// controlVersion is the latest version of the control that it decides.
 	controlVersion int
-	// accounts are those of people, of a pull request.
+	// accounts are those of people, of an attestation that names some.
 	accounts evidence.Accounts
 }
 
@@ -162,7 +164,7 @@ func (r *Recorder) loadAttestation(ctx context.Context, u *trailUpdate, names []
 			return in, err
 		}
 	}
-	if a.Type == evidence.TypePullRequest && a.Override == nil {
+	if attestation.NamesPeople(a) {
 		if in.accounts, err = r.People.Accounts(ctx, a.Org); err != nil {
 			return in, err
 		}

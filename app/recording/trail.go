@@ -52,7 +52,7 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 	if change.Commit != nil {
 		author = evidence.Text(change.Commit.Author)
 	}
-	anew := wanted != seen.Value.Template || author != seen.Value.Author() && stored.Template.AsksForApprovals()
+	anew := wanted != seen.Value.Template || author != seen.Value.Author() && stored.Template.FourEyes()
 	summaries := map[string]evidence.SlotSummary{}
 	if anew {
 		slots, err := r.Slots.OfTrail(ctx, seen.Value.Key(), seen.Value.SlotNames())

@@ -1,7 +1,6 @@
 package attestation
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -35,21 +34,6 @@ func Approved(a *evidence.Attestation, commit string) (approvers int, lack strin
 		return approvers, ""
 	}
 	return 0, oneLine(lack)
-}
-
-// Identify notes which people an attestation of pull requests names by their accounts.
-func Identify(a *evidence.Attestation, accounts evidence.Accounts) {
-	found, _ := pullRequestsOf(a) // those that cannot be read name nobody
-	for i := range found {
-		for _, name := range found[i].names() {
-			if person, ok := accounts[strings.ToLower(name)]; ok {
-				if a.People == nil {
-					a.People = map[string]string{}
-				}
-				a.People[strings.ToLower(name)] = person
-			}
-		}
-	}
 }
 
 // Approvers are those who approved pull requests of an attestation after their last commits, each once.
@@ -90,11 +74,6 @@ type reviewed struct {
 	people evidence.Accounts
 }
 
-// person is who has an account, the account itself if the people of the organization are not known to have it.
-func (r *reviewed) person(account string) string {
-	return cmp.Or(r.people[strings.ToLower(account)], account)
-}
-
 // addressOf is that in the author of a commit, such as Ada <ada@example.com>, if the commit's signature was verified:
 // anybody can write another address into a commit. Else it is "".
 func addressOf(commit *evidence.GitCommit) string {
@@ -108,7 +87,7 @@ func addressOf(commit *evidence.GitCommit) string {
 // authorOf is who wrote a commit, "" if that cannot be told. Without a username, the address has to be one of somebody.
 func (r *reviewed) authorOf(commit *evidence.GitCommit) string {
 	if username := evidence.Text(commit.AuthorUsername); username != "" {
-		return r.person(username)
+		return r.people.Person(username)
 	}
 	return r.people[strings.ToLower(addressOf(commit))]
 }
@@ -166,7 +145,7 @@ func (r *reviewed) authors(commit string) (authors []string, last float64, fault
 	}
 	merged := commit != "" && r.MergeCommit != nil && *r.MergeCommit == commit
 	if !merged && r.Author != "" {
-		authors = append(authors, r.person(r.Author))
+		authors = append(authors, r.people.Person(r.Author))
 	}
 	if len(authors) == 0 || !merged && r.Author == "" || len(r.Commits) == 0 {
 		return nil, 0, "it is not known who wrote the code"
@@ -183,7 +162,7 @@ func (r *reviewed) approvals(after float64) []string {
 		if json.Unmarshal(raw, &one) != nil || one.Username == "" || one.State == nil || one.Timestamp == nil {
 			continue
 		}
-		person := r.person(one.Username)
+		person := r.people.Person(one.Username)
 		known := slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, person) })
 		if strings.EqualFold(*one.State, "APPROVED") && *one.Timestamp > after && !known {
 			names = append(names, person)

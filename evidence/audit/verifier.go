@@ -259,24 +259,27 @@ func (v *Verifier) checkVerdict(path string, a *evidence.Attestation) error {
 		v.notEvaluated++
 		return nil
 	}
-	if err := compareVerdicts(a.Compliant, came); err != nil || a.Type != evidence.TypePullRequest {
+	if err := compareVerdicts(a.Compliant, came); err != nil || !attestation.NamesPeople(a) {
 		return err
 	}
-	return checkApprovers(a)
+	return checkPeople(a)
 }
 
-// checkApprovers compares what an attestation says of approvals with its pull requests. The trail may have had the merge
-// commit of one of them, or another. Earlier versions of the service said nothing.
-func checkApprovers(a *evidence.Attestation) error {
-	if a.Approvers == 0 {
-		return nil
-	}
+// checkPeople compares what an attestation says of approvals, and of who wrote, approved or decided, with its payload. The
+// trail may have had the merge commit of one of its pull requests, or another. Earlier versions of the service said nothing.
+func checkPeople(a *evidence.Attestation) error {
+	fault := fmt.Errorf("it says that %d approved, but its pull requests do not", a.Approvers)
 	for _, commit := range append(attestation.MergeCommits(a), "") {
-		if came, _ := attestation.Approved(a, commit); came == a.Approvers {
+		came, _ := attestation.Approved(a, commit)
+		switch {
+		case a.Approvers != 0 && came != a.Approvers:
+		case a.Involved == "" || a.Involved == attestation.Involved(a, commit):
 			return nil
+		default:
+			fault = errors.New("who it says wrote, approved or decided does not follow from the rest of it")
 		}
 	}
-	return fmt.Errorf("it says that %d approved, but its pull requests do not", a.Approvers)
+	return fault
 }
 
 func compareVerdicts(said, came bool) error {

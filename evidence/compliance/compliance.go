@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"attestry/evidence"
+	"attestry/evidence/independent"
 	"attestry/evidence/template"
 )
 
@@ -89,12 +90,13 @@ func (v verdict) status() evidence.Status {
 }
 
 // counting returns what counts for the commits of an author: requirements, and entries with the verdicts by which they
-// are evaluated. A pull request without the approvals that are required of it is not compliant. A machine account needs
-// none (docs/semantics.md 18.12).
+// are evaluated. A pull request without the approvals that are required of it is not compliant, nor is a decision of who
+// wrote or approved the code. A machine account needs no pull request (docs/semantics.md 18.12, 18.14).
 func counting(required []template.Attestation, entries []evidence.Entry, author string) ([]template.Attestation, []evidence.Entry) {
-	if !slices.ContainsFunc(required, func(one template.Attestation) bool { return one.Independent != nil }) {
+	if !slices.ContainsFunc(required, template.Attestation.FourEyes) {
 		return required, entries
 	}
+	attested := entries
 	entries = slices.Clone(entries)
 	needed := make([]template.Attestation, 0, len(required))
 	for _, one := range required {
@@ -102,7 +104,11 @@ func counting(required []template.Attestation, entries []evidence.Entry, author 
 		if at >= 0 && exempt {
 			entries[at].Compliant, entries[at].Finding = true, ""
 		} else if at >= 0 {
-			if lack := one.Independent.Lack(&entries[at]); lack != "" {
+			lack := one.Independent.Lack(&entries[at])
+			if one.Separated {
+				lack = independent.Unseparated(&entries[at], attested, author)
+			}
+			if lack != "" {
 				entries[at].Compliant, entries[at].Finding = false, lack
 			}
 		}

@@ -121,7 +121,7 @@ func attestations(required []template.Attestation, entries []evidence.Entry) []A
 			entry := entries[at]
 			used[entry.ID] = true
 			status.Type, status.Entry = entry.Type, &entry
-			if !entry.Compliant && one.Independent != nil {
+			if !entry.Compliant && one.FourEyes() {
 				status.Lack = entry.Finding
 			}
 		}

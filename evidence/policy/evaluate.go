@@ -6,6 +6,7 @@ import (
 
 	"attestry/evidence"
 	"attestry/evidence/expression"
+	"attestry/evidence/independent"
 )
 
 // Outcome is the type of a resolution, in the words of answers.
@@ -163,10 +164,10 @@ func (r *AttestationRule) resolve(facts *Facts, flow *Flow) (Outcome, *Attestati
 	if r.ForControl != "" {
 		// The latest decision on the control counts, in whichever flow it was recorded (docs/semantics.md 18.3).
 		if decision, ok := facts.Decisions[r.ForControl]; ok && r.Accepts(decision.Entry) {
-			found = citation(&decision.Entry, decision.Flow, decision.Trail)
+			found, lack = citation(&decision.Entry, decision.Flow, decision.Trail), r.lack(&decision.Entry, flow)
 		}
-	} else if entry := r.find(flow.Attestations); entry != nil {
-		found, lack = citation(entry, flow.Name, flow.Trail), r.Independent.Lack(entry)
+	} else if entry := r.find(flow); entry != nil {
+		found, lack = citation(entry, flow.Name, flow.Trail), r.lack(entry, flow)
 	}
 	switch {
 	case r.Independent.Exempts(flow.Author):
@@ -189,20 +190,28 @@ func citation(entry *evidence.Entry, flow, trail string) *Attestation {
 	}
 }
 
+// lack says which approval an attestation about an artifact of a flow lacks, or whose part in it the rule forbids.
+func (r *AttestationRule) lack(entry *evidence.Entry, flow *Flow) string {
+	if r.Separated {
+		return independent.Unseparated(entry, flow.Attestations, flow.Author)
+	}
+	return r.Independent.Lack(entry)
+}
+
 // holds reports whether an attestation fulfils the rule.
-func (r *AttestationRule) holds(entry *evidence.Entry) bool {
-	return entry.Compliant && r.Independent.Lack(entry) == ""
+func (r *AttestationRule) holds(entry *evidence.Entry, flow *Flow) bool {
+	return entry.Compliant && r.lack(entry, flow) == ""
 }
 
 // find returns the attestation of a flow that decides: the latest, and of any name preferably one that fulfils the rule.
-func (r *AttestationRule) find(entries []evidence.Entry) (found *evidence.Entry) {
-	for i := range entries {
-		entry := &entries[i]
+func (r *AttestationRule) find(flow *Flow) (found *evidence.Entry) {
+	for i := range flow.Attestations {
+		entry := &flow.Attestations[i]
 		switch {
 		case !r.Accepts(*entry):
-		case found == nil, r.Name == Any && r.holds(entry) && !r.holds(found):
+		case found == nil, r.Name == Any && r.holds(entry, flow) && !r.holds(found, flow):
 			found = entry
-		case (r.Name != Any || r.holds(entry) == r.holds(found)) && evidence.CompareEntries(*entry, *found) > 0:
+		case (r.Name != Any || r.holds(entry, flow) == r.holds(found, flow)) && evidence.CompareEntries(*entry, *found) > 0:
 			found = entry
 		}
 	}

@@ -97,7 +97,7 @@ func (r *reader) requirement(value yamlfile.Value) Requirement {
 func (r *reader) attestations(list yamlfile.Value) []AttestationRule {
 	var rules []AttestationRule
 	for _, one := range list.List() {
-		fields, ok := one.Mapping("Attestation", "type", "name", "if", "must_be_compliant", "for_control", "independent_approval")
+		fields, ok := one.Mapping("Attestation", "type", "name", "if", "must_be_compliant", "for_control", "independent_approval", "separation_of_duties")
 		if ok && r.another(one) {
 			rules = append(rules, r.attestation(one, fields))
 		}
@@ -118,10 +118,11 @@ func (r *reader) attestation(entry yamlfile.Value, fields map[string]yamlfile.Va
 		rule.If = r.condition(condition)
 	}
 	rule.Independent = independent.Read(fields["independent_approval"], rule.Type, r.patterns, r.another)
+	rule.Separated = independent.ReadSeparation(fields["separation_of_duties"], rule.Type)
 	if rule.Type == Any && rule.Name == Any {
 		entry.Fault("Value error, name and type cannot both be '*'")
 	}
-	if rule.ForControl != "" && rule.Type != DecisionType {
+	if rule.ForControl != "" && rule.Type != independent.DecisionType {
 		fields["for_control"].Fault("Value error, for_control needs the type 'decision'")
 	}
 	return rule

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"attestry/evidence/independent"
 	"attestry/evidence/policy"
 	"attestry/scripts/fixtures"
 )
@@ -25,7 +26,7 @@ func TestPolicyIsRead(t *testing.T) {
 	if scan.Name != "container-scan" || scan.Type != "snyk" || !scan.MustBeCompliant || scan.If == nil || scan.ForControl != "" {
 		t.Errorf("the first rule is %+v", scan)
 	}
-	if decision.Name != policy.Any || decision.Type != policy.DecisionType || decision.ForControl != "RCTL-1866" || len(parsed.Attestations) != 2 {
+	if decision.Name != policy.Any || decision.Type != independent.DecisionType || decision.ForControl != "RCTL-1866" || len(parsed.Attestations) != 2 {
 		t.Errorf("the second rule is %+v", decision)
 	}
 	if controls := parsed.Controls(); !reflect.DeepEqual(controls, []string{"RCTL-1866"}) {

@@ -7,12 +7,8 @@ import (
 	"attestry/evidence/independent"
 )
 
-const (
-	// Any matches every name or type in an attestation rule.
-	Any = "*"
-	// DecisionType is the type of an attestation that decides on a control.
-	DecisionType = "decision"
-)
+// Any matches every name or type in an attestation rule.
+const Any = "*"
 
 // Policy says what an artifact must fulfil to run in an environment.
 type Policy struct {
@@ -41,6 +37,8 @@ type AttestationRule struct {
 	ForControl string
 	// Independent asks for approvals of a pull request, nil for none.
 	Independent *independent.ApprovalRule
+	// Separated asks that whoever makes a decision neither wrote nor approved the code.
+	Separated bool
 }
 
 // Accepts reports whether an attestation has the name and type of the rule; decision is system:decision.

@@ -88,9 +88,10 @@ func (r *reader) artifacts(list yamlfile.Value) []Artifact {
 func (r *reader) attestations(list yamlfile.Value) []Attestation {
 	attestations, taken := []Attestation{}, names{}
 	for _, one := range list.List() {
-		if fields, ok := one.Mapping("Attestation", "name", "type", "independent_approval"); ok {
+		if fields, ok := one.Mapping("Attestation", "name", "type", "independent_approval", "separation_of_duties"); ok {
 			required := Attestation{Name: r.name(fields["name"], taken), Type: fields["type"].AttestationType(r.maxName)}
 			required.Independent = independent.Read(fields["independent_approval"], required.Type, r.patterns, r.anotherAccount)
+			required.Separated = independent.ReadSeparation(fields["separation_of_duties"], required.Type)
 			attestations = append(attestations, required)
 		}
 	}

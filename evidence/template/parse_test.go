@@ -57,7 +57,7 @@ func TestParseTakesEveryBuiltInType(t *testing.T) {
 
 func TestParseTakesIndependentApproval(t *testing.T) {
 	parsed, err := template.Parse([]byte("trail: {attestations: [{name: a, type: pull_request, independent_approval: {approvers: 2, machine_accounts: ['robot-.*']}}]}"))
-	if err != nil || !parsed.AsksForApprovals() {
+	if err != nil || !parsed.FourEyes() {
 		t.Fatalf("parsed %+v, %v", parsed, err)
 	}
 	if asked := parsed.Trail.Attestations[0].Independent; asked.Approvers != 2 || !asked.Exempts("robot-7") || asked.Exempts("svc_deploy") {
@@ -80,7 +80,7 @@ func TestParseTakesIndependentApproval(t *testing.T) {
 	}
 	for _, none := range []string{"", ", independent_approval: false", ", independent_approval: null"} {
 		parsed, err := template.Parse([]byte("trail: {artifacts: [{name: b, attestations: [{name: a, type: pull_request" + none + "}]}]}"))
-		if err != nil || parsed.AsksForApprovals() {
+		if err != nil || parsed.FourEyes() {
 			t.Errorf("%q: parsed %+v, %v", none, parsed, err)
 		}
 	}

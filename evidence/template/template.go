@@ -36,7 +36,12 @@ type Attestation struct {
 	Type string `json:"type"`
 	// Independent asks for approvals of a pull request, nil for none.
 	Independent *independent.ApprovalRule `json:"independent_approval,omitempty"`
+	// Separated asks that whoever makes a decision neither wrote nor approved the code.
+	Separated bool `json:"separation_of_duties,omitempty"`
 }
+
+// FourEyes reports whether others than the authors have to have approved or decided.
+func (a Attestation) FourEyes() bool { return a.Independent != nil || a.Separated }
 
 // Artifact returns what is required of the artifact of that name.
 func (t *Template) Artifact(name string) (Artifact, bool) {
@@ -48,11 +53,10 @@ func (t *Template) Artifact(name string) (Artifact, bool) {
 	return Artifact{}, false
 }
 
-// AsksForApprovals reports whether the template asks for independent approval of a pull request.
-func (t *Template) AsksForApprovals() bool {
-	asks := func(one Attestation) bool { return one.Independent != nil }
-	return slices.ContainsFunc(t.Trail.Attestations, asks) ||
-		slices.ContainsFunc(t.Trail.Artifacts, func(a Artifact) bool { return slices.ContainsFunc(a.Attestations, asks) })
+// FourEyes reports whether an attestation asks for them.
+func (t *Template) FourEyes() bool {
+	return slices.ContainsFunc(t.Trail.Attestations, Attestation.FourEyes) ||
+		slices.ContainsFunc(t.Trail.Artifacts, func(a Artifact) bool { return slices.ContainsFunc(a.Attestations, Attestation.FourEyes) })
 }
 
 // Fits reports whether an attestation of a type fulfils the requirement.

@@ -162,7 +162,7 @@ func slotEntryOf(found *storage.Record) evidence.SlotEntry {
 	entry.Name, entry.Type, entry.Time = found.Text("name"), found.Text("type"), found.Float("time")
 	entry.Compliant, _ = found.Fields["compliant"].(bool)
 	entry.Overridden, entry.Override = found.Fields["overridden"].(string)
-	entry.Finding, entry.Unapproved = found.Text("finding"), found.Text("unapproved")
+	entry.Finding, entry.Unapproved, entry.Involved = found.Text("finding"), found.Text("unapproved"), found.Text("involved")
 	approvers, _ := found.Fields["approvers"].(int64)
 	entry.Approvers = int(approvers)
 	entry.Fingerprint, entry.Commit = found.Text("fingerprint"), found.Text("bound_commit")

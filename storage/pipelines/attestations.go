@@ -20,7 +20,7 @@ var attestationSchema = storage.NewSchema("attestations",
 	storage.Index{Name: "commit", Fields: []string{"org", "commit", "time"}},
 	storage.Index{Name: "control", Fields: []string{"org", "control", "time"}, Required: "control"},
 	storage.Index{Name: "failed", Fields: []string{"org", "compliant", "time"}, Required: "compliant", Only: false},
-).With("targets", "bound_commit", "overridden", "finding", "approvers", "unapproved")
+).With("targets", "bound_commit", "overridden", "finding", "approvers", "unapproved", "involved")
 
 // Attestations keeps the attestations, which never change.
 type Attestations struct {
@@ -35,8 +35,8 @@ func NewAttestations(docs storage.Documents) *Attestations {
 }
 
 // attestationFields are the fields by which attestations are found, and those from which a slot is rebuilt: targets and
-// bound_commit of one that was made by name, overridden of an override, finding, approvers and unapproved. Documents of
-// earlier versions lack them; targets is always there since, "" of one that was not made by name.
+// bound_commit of one that was made by name, overridden of an override, finding, approvers, unapproved and involved. Documents
+// of earlier versions lack them; targets is always there since, "" of one that was not made by name.
 func attestationFields(a *evidence.Attestation) map[string]any {
 	fields := map[string]any{
 		"org": a.Org, "flow": a.Flow, "trail": evidence.TrailKey(a.Flow, a.Trail), "name": a.Name, "type": a.Type,
@@ -60,6 +60,9 @@ func attestationFields(a *evidence.Attestation) map[string]any {
 	}
 	if a.Unapproved != "" {
 		fields["unapproved"] = a.Unapproved
+	}
+	if a.Involved != "" {
+		fields["involved"] = a.Involved
 	}
 	return fields
 }

@@ -18,7 +18,7 @@ import (
 // one half a second later.
 var (
 	attestCommands = commands{9, 2}
-	decideCommands = commands{11, 5}
+	decideCommands = commands{12, 6} // it reads the accounts of people, too
 	reportCommands = commands{11, 5}
 	beginCommands  = commands{8, 2}
 )

@@ -1,0 +1,58 @@
+package independent
+
+import (
+	"strings"
+
+	"attestry/evidence"
+	"attestry/evidence/yamlfile"
+)
+
+// DecisionType is the type of an attestation that decides on a control, in policies and templates.
+const DecisionType = "decision"
+
+// ReadSeparation reads whether a rule on attestations of a type asks for the separation of duties.
+func ReadSeparation(value yamlfile.Value, kind string) bool {
+	asked := !value.Resolve().IsAbsent() && value.Bool(false)
+	if asked && kind != DecisionType {
+		value.Fault("Value error, separation_of_duties needs the type 'decision'")
+	}
+	return asked
+}
+
+// Unseparated says what a decision lacks to be that of somebody who neither wrote nor approved the code, "" if nothing
+// (docs/semantics.md 18.14). entries have the pull requests that brought the code, and author is that of the trail's commit: a
+// machine account needs none. An override of the decision counts by its verdict.
+func Unseparated(decision *evidence.Entry, entries []evidence.Entry, author string) string {
+	if decision.Override {
+		return ""
+	}
+	decider := ""
+	for part, name := range decision.Parts() {
+		if part == evidence.PartDecided {
+			decider = name
+		}
+	}
+	if decider == "" {
+		return "it is not known who decided"
+	}
+	known := MachineAccount(author)
+	for i := range entries {
+		entry := &entries[i]
+		if entry.Type != evidence.TypePullRequest || entry.Override {
+			continue
+		}
+		for part, name := range entry.Parts() {
+			switch {
+			case strings.EqualFold(name, decider):
+				return decider + " decided, and " + part + " the code"
+			case part == evidence.PartUnknown && !MachineAccount(author):
+				return name
+			}
+		}
+		known = known || entry.Approvers > 0 && entry.Involved != ""
+	}
+	if !known {
+		return "it is not known who wrote and who approved the code"
+	}
+	return ""
+}
