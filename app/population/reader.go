@@ -3,14 +3,10 @@ package population
 import (
 	"context"
 	"errors"
-	"maps"
-	"slices"
 
 	"attestry/app"
-	"attestry/app/states"
 	"attestry/evidence"
 	"attestry/evidence/admission"
-	"attestry/evidence/attestation"
 	"attestry/evidence/period"
 	"attestry/evidence/snapshot"
 	"attestry/goroutine"
@@ -61,6 +57,24 @@ func each[T any](ctx context.Context, r *Reader, yield func(*T), read func(after
 	return nil
 }
 
+// walk describes the next deployments of a period behind a cursor, and returns the next cursor.
+func (r *Reader) walk(ctx context.Context, p *period.Period, after string, found *changes) ([]Row, string, error) {
+	deployments, next, err := r.store.Deployments.Walk(ctx, Query(p), after, r.pageBytes)
+	if err != nil {
+		return nil, "", err
+	}
+	rows, err := r.describe(ctx, p.Org, deployments, found)
+	return rows, next, err
+}
+
+// eachEvent calls yield for each event of an environment in a period.
+func (r *Reader) eachEvent(ctx context.Context, environment string, p *period.Period, yield func(*snapshot.Event)) error {
+	bounds := environments.EventRange{Environment: environment, From: p.From, To: p.Last()}
+	return each(ctx, r, yield, func(after string) ([]snapshot.Event, string, error) {
+		return r.store.Events.Walk(ctx, bounds, after, r.pageBytes)
+	})
+}
+
 // Checkpoints are those of the log at the ends of a period, zero if there are none: the last one before it began, and the
 // first one behind its end. If nothing was recorded since it ended, the last one before that covers all of it.
 func (r *Reader) Checkpoints(ctx context.Context, p *period.Period, now float64) (begin, end logs.Checkpoint, err error) {
@@ -80,11 +94,16 @@ func (r *Reader) Checkpoints(ctx context.Context, p *period.Period, now float64)
 
 // Describe makes the rows of deployments of an organization, by its id, in their order.
 func (r *Reader) Describe(ctx context.Context, org string, deployments []snapshot.Deployment) ([]Row, error) {
+	return r.describe(ctx, org, deployments, newChanges())
+}
+
+// describe is Describe by the changes that were found before, to which it adds.
+func (r *Reader) describe(ctx context.Context, org string, deployments []snapshot.Deployment, found *changes) ([]Row, error) {
 	rows := storage.Map(deployments, func(one snapshot.Deployment) Row { return newRow(&one) })
 	// Each adds other members of the rows.
 	var reads goroutine.Group
 	reads.Go(func() error { return r.addPlaces(ctx, org, deployments, rows) })
-	reads.Go(func() error { return r.addApprovals(ctx, org, deployments, rows) })
+	reads.Go(func() error { return r.addChanges(ctx, org, deployments, rows, found) })
 	reads.Go(func() error { return r.addGlass(ctx, deployments, rows) })
 	err := reads.Wait()
 	for i := range rows {
@@ -108,66 +127,6 @@ func (r *Reader) addPlaces(ctx context.Context, org string, deployments []snapsh
 
 func environmentsOf(deployments []snapshot.Deployment) []string {
 	return storage.Distinct(storage.Map(deployments, func(one snapshot.Deployment) string { return one.Environment }))
-}
-
-// addApprovals adds the flows, who approved what they built, and what went wrong with it.
-func (r *Reader) addApprovals(ctx context.Context, org string, deployments []snapshot.Deployment, rows []Row) error {
-	var queries []states.Query
-	var flows []string
-	var known []int
-	for i := range deployments {
-		if origin := deployments[i].Origin; origin != nil {
-			queries = append(queries, states.QueryOf(deployments[i].Fingerprint, &origin.Origin))
-			flows, known = append(flows, origin.Flow), append(known, i)
-		}
-	}
-	evaluated, err := r.store.States.Details(ctx, org, queries)
-	if err != nil {
-		return err
-	}
-	named, err := r.store.Flows.Names(ctx, org, storage.Distinct(flows))
-	if err != nil {
-		return err
-	}
-	told := map[string][]int{} // rows by the ids of attestations
-	for n, i := range known {
-		state := &evaluated[n]
-		entries := slices.Concat(state.Trail.Entries, state.Slot.Bound(state.Artifact))
-		approval, entry := period.ApprovalOf(state.Trail.Author(), entries, rows[i].DeployedAt)
-		rows[i].Flow, rows[i].Approval, rows[i].entries = named[flows[n]].Name, approval, entries
-		if rows[i].Author == "" {
-			rows[i].Author = state.Trail.Author()
-		}
-		if entry != nil {
-			rows[i].ApprovalLack = entry.Unapproved
-		}
-		for j := range entries {
-			one := &entries[j]
-			if decides := entry != nil && one.ID == entry.ID; decides || one.Type == period.IncidentType {
-				told[one.Original()] = append(told[one.Original()], i)
-			}
-		}
-	}
-	delete(told, "") // an override may be of what is missing
-	return r.addTold(ctx, told, rows)
-}
-
-// addTold adds who approved and what went wrong, by the attestations that tell of rows.
-func (r *Reader) addTold(ctx context.Context, told map[string][]int, rows []Row) error {
-	return r.eachAttestation(ctx, slices.Sorted(maps.Keys(told)), func(one *evidence.Attestation) {
-		// Each is decoded once, as a trail may be deployed many times.
-		if one.Type == period.IncidentType {
-			incident := period.IncidentOf(one)
-			for _, i := range told[one.ID] {
-				rows[i].incidents = append(rows[i].incidents, incident)
-			}
-			return
-		}
-		approvers := attestation.Approvers(one)
-		for _, i := range told[one.ID] {
-			rows[i].Approvers = append(rows[i].Approvers, approvers...)
-		}
-	})
 }
 
 // eachAttestation calls yield for the attestations of some ids.

@@ -5,8 +5,6 @@ import (
 
 	"attestry/evidence/framework"
 	"attestry/evidence/period"
-	"attestry/evidence/snapshot"
-	"attestry/storage/environments"
 )
 
 // Survey counts and measures the rows of a period while they are walked through, so that all that it says is of the same
@@ -16,6 +14,7 @@ type Survey struct {
 	period      *period.Period
 	totals      Totals
 	assessments []Assessment
+	changes     *changes
 	// ofRows and ofLog are the measures of the assessments. decided is set if some are of decisions.
 	ofRows, ofLog []*Measure
 	decided       bool
@@ -23,7 +22,7 @@ type Survey struct {
 
 // NewSurvey begins to survey a period by frameworks.
 func (r *Reader) NewSurvey(p *period.Period, asked ...framework.Framework) *Survey {
-	s := &Survey{reader: r, period: p, totals: NewTotals(), assessments: make([]Assessment, len(asked))}
+	s := &Survey{reader: r, period: p, totals: NewTotals(), changes: newChanges(), assessments: make([]Assessment, len(asked))}
 	for i := range asked {
 		s.assessments[i] = newAssessment(&asked[i])
 		s.decided = s.decided || len(asked[i].Controls()) > 0
@@ -43,11 +42,7 @@ func (r *Reader) NewSurvey(p *period.Period, asked ...framework.Framework) *Surv
 // Walk surveys the rows of the next deployments behind a cursor, and returns the next cursor. Both are "" at the beginning and
 // the end. It takes as many commands for a thousand deployments as for one.
 func (s *Survey) Walk(ctx context.Context, after string) ([]Row, string, error) {
-	found, next, err := s.reader.store.Deployments.Walk(ctx, Query(s.period), after, s.reader.pageBytes)
-	if err != nil {
-		return nil, "", err
-	}
-	rows, err := s.reader.Describe(ctx, s.period.Org, found)
+	rows, next, err := s.reader.walk(ctx, s.period, after, s.changes)
 	if err == nil && s.decided {
 		err = s.reader.addControls(ctx, rows)
 	}
@@ -80,10 +75,7 @@ func (s *Survey) Each(ctx context.Context, yield func(*Row)) error {
 // Totals are what happened by the rows that were walked through and by the event logs, at a time in Unix seconds.
 func (s *Survey) Totals(ctx context.Context, now float64) (Totals, error) {
 	for _, id := range s.period.Environments {
-		bounds := environments.EventRange{Environment: id, From: s.period.From, To: s.period.Last()}
-		if err := each(ctx, s.reader, s.totals.addEvent, func(after string) ([]snapshot.Event, string, error) {
-			return s.reader.store.Events.Walk(ctx, bounds, after, s.reader.pageBytes)
-		}); err != nil {
+		if err := s.reader.eachEvent(ctx, id, s.period, s.totals.addEvent); err != nil {
 			return s.totals, err
 		}
 	}
