@@ -39,6 +39,8 @@ type Trail struct {
 	LastModifiedAt float64 `json:"last_modified_at"`
 	CreatedBy      string  `json:"created_by"`
 	CreatedByID    string  `json:"created_by_id"`
+	// AuthorChangedAt is when the trail last got a commit of another author, in Unix seconds; 0 if it never did.
+	AuthorChangedAt float64 `json:"author_changed_at,omitempty"`
 
 	// Template is the id of the template in force: the flow's at the time the trail began, or the trail's own.
 	Template string `json:"template"`

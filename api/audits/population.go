@@ -84,11 +84,7 @@ func (h *handlers) downloadPopulation(ctx context.Context, in *downloadPopulatio
 }
 
 func (h *handlers) getTotals(ctx context.Context, _ *resource.AuditPath, p period.Period) (*server.Answer[population.Totals], error) {
-	survey := h.population.NewSurvey(&p)
-	if err := survey.Each(ctx, func(*population.Row) {}); err != nil {
-		return nil, err
-	}
-	totals, err := survey.Totals(ctx, evidence.Seconds(h.Clock()))
+	totals, err := h.population.Totals(ctx, &p, evidence.Seconds(h.Clock()))
 	return server.Answered(totals), err
 }
 

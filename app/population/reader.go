@@ -11,6 +11,7 @@ import (
 	"attestry/evidence/snapshot"
 	"attestry/goroutine"
 	"attestry/storage"
+	"attestry/storage/cache"
 	"attestry/storage/environments"
 	"attestry/storage/logs"
 )
@@ -27,13 +28,14 @@ type Reader struct {
 	store *app.Store
 	// pageBytes is how much it reads at a time.
 	pageBytes int
+	days      cache.LRU[*days]
 	// Release is called before each page of a whole period: nothing that was read before is needed any more.
 	Release func(context.Context)
 }
 
 // NewReader reads so many bytes at a time from a store.
 func NewReader(store *app.Store, pageBytes int) *Reader {
-	return &Reader{store: store, pageBytes: pageBytes, Release: func(context.Context) {}}
+	return &Reader{store: store, pageBytes: pageBytes, days: cache.NewLRU[*days](maxDays), Release: func(context.Context) {}}
 }
 
 // Query asks for the deployments of a period, oldest first.

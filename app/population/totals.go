@@ -1,6 +1,7 @@
 package population
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -83,6 +84,20 @@ func (t *Totals) addEvent(event *snapshot.Event) {
 	default:
 		t.Events.Changed++
 	}
+}
+
+// merge adds what was counted elsewhere.
+func (t *Totals) merge(other *Totals) {
+	t.Deployments += other.Deployments
+	for finding, n := range other.By {
+		t.By[finding] += n
+	}
+	t.Events.Total += other.Events.Total
+	t.Events.Started += other.Events.Started
+	t.Events.Changed += other.Events.Changed
+	t.Events.Exited += other.Events.Exited
+	t.leads, t.restores = append(t.leads, other.leads...), append(t.restores, other.restores...)
+	maps.Copy(t.failed, other.failed)
 }
 
 // sum computes the figures of a period from what was counted, at a time in Unix seconds.

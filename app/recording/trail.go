@@ -86,6 +86,9 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 		}
 		scope.At = evidence.TimeAfter(t.LastModifiedAt, now)
 		t.Touch(scope.At)
+		if author != seen.Value.Author() {
+			t.AuthorChangedAt = scope.At
+		}
 		t.EntriesAt = max(t.EntriesAt, scope.At)
 		t.Status = compliance.Trail(&stored.Template, t)
 		t.Pending = append(t.Pending, t.ChangeEvent(event, scope.ByID, scope.At, changed, repo))

@@ -16,6 +16,8 @@ type Deployment struct {
 	Repo string `json:"repo,omitempty"`
 	// Origin is where the artifact comes from, in the repository if there is one; nil while no flow knows it.
 	Origin *Origin `json:"origin,omitempty"`
+	// LearnedAt is the time of the snapshot with which a flow came to know it, in Unix seconds; 0 if one did from the beginning.
+	LearnedAt float64 `json:"learned_at,omitempty"`
 	// Start is the verdict on it then: only of a deployment as such, and of none that an earlier version recorded.
 	Start *Start `json:"start,omitempty"`
 }

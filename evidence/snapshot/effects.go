@@ -53,6 +53,7 @@ func EffectsOf(made *Snapshot, changes []Change, artifacts []Artifact, environme
 			})
 		}
 		if change.Learned {
+			deployments[0].LearnedAt = made.Timestamp
 			e.Learned = append(e.Learned, deployments[0])
 		}
 		e.Deployments = append(e.Deployments, deployments...)

@@ -14,6 +14,7 @@ var deploymentSchema = storage.NewSchema("deployments",
 	storage.Index{Name: "time", Fields: []string{"org", "time"}, Required: "org"},
 	storage.Index{Name: "environment", Fields: []string{"environment", "time"}, Required: "environment"},
 	storage.Index{Name: "artifact", Fields: []string{"environment", "fingerprint", "time"}, Required: "environment"},
+	storage.Index{Name: "learned", Fields: []string{"environment", "learned"}, Required: "learned"},
 	storage.Index{Name: "repo", Fields: []string{"repo", "time"}, Required: "repo"},
 	storage.Index{Name: "repo_environment", Fields: []string{"repo", "repo_environment", "time"}, Required: "repo"}).With("lead_time")
 
@@ -37,6 +38,9 @@ func deploymentFields(d *snapshot.Deployment) map[string]any {
 		return fields
 	}
 	fields["org"], fields["environment"], fields["fingerprint"] = d.Org, d.Environment, d.Fingerprint
+	if d.LearnedAt != 0 {
+		fields["learned"] = d.LearnedAt
+	}
 	return fields
 }
 
@@ -168,6 +172,14 @@ func momentOf(entry storage.Record) DeploymentMoment {
 		moment.LeadTime = &lead
 	}
 	return moment
+}
+
+// Learned returns when those began to run in an environment which a flow came to know after a time, all in Unix seconds.
+func (d *Deployments) Learned(ctx context.Context, environment string, since float64) ([]float64, error) {
+	found, err := storage.FindAllFields(ctx, d.Collection, storage.Query{
+		Index: "learned", Equal: []any{environment}, From: &storage.Bound{Value: since, Exclusive: true}, Limit: storage.MaxCount,
+	})
+	return storage.Map(found, func(one storage.Record) float64 { return one.Float("time") }), err
 }
 
 // Latest returns the last deployment of a fingerprint in environments, or ErrNotFound.

@@ -14,6 +14,7 @@ var trailSchema = storage.NewSchema("trails",
 	storage.Index{Name: "created", Fields: []string{"org", "created"}},
 	storage.Index{Name: "flow", Fields: []string{"org", "flow", "created"}},
 	storage.Index{Name: "unsettled", Fields: []string{"unsettled"}, Required: "unsettled"},
+	storage.Index{Name: "author", Fields: []string{"org", "author_changed"}, Required: "author_changed"},
 )
 
 // Trails keeps the trails of flows.
@@ -32,6 +33,9 @@ func NewTrails(docs storage.Documents, tallies *TrailTallies, events *TrailEvent
 			fields := map[string]any{"org": t.Org, "flow": t.Flow, "created": t.CreatedAt}
 			if at, ok := unsettledSince(t); ok {
 				fields["unsettled"] = at
+			}
+			if t.AuthorChangedAt != 0 {
+				fields["author_changed"] = t.AuthorChangedAt
 			}
 			return fields
 		})}
