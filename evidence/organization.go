@@ -38,7 +38,7 @@ type Organization struct {
 	CreatedAt      float64 `json:"created_at"`
 	LastModifiedAt float64 `json:"last_modified_at"`
 	AuditedAt      float64 `json:"audited_at,omitempty"`
-	// Admins are the ids of the users who administer the organization, nil if an earlier version wrote it.
+	// Admins are the ids of the users who administer the organization.
 	Admins []string `json:"admins,omitempty"`
 	// PeopleVersion is the latest version of the file that says which accounts one person has, 0 if there is none.
 	PeopleVersion int `json:"people_version,omitempty"`

@@ -29,7 +29,7 @@ type Entry struct {
 // Original is the id of the attestation that was reported first, also when overrides
 // follow one another; "" when it was missing (docs/semantics.md 6.4).
 func (e Entry) Original() string {
-	if e.Override || e.Overridden != "" { // earlier versions stored no Override
+	if e.Override {
 		return e.Overridden
 	}
 	return e.ID

@@ -159,9 +159,6 @@ func (t verifiedToken) meets(provider identity.IdentityProvider) (fit, error) {
 	if provider.Audience == "" || !slices.Contains(t.audience, provider.Audience) {
 		return otherAudience, refusal("the claim aud does not contain the audience of the provider")
 	}
-	if provider.Condition == "" {
-		return unusable, refusal("the provider has no condition: an earlier version stored it")
-	}
 	condition, err := expression.ParseClaims(provider.Condition)
 	if err != nil {
 		return unusable, refusal("the condition of the provider is not valid: " + err.Error())

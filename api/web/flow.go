@@ -93,7 +93,7 @@ type requirement struct {
 // read takes the text of a template. The service has accepted it once; should it not any more, people
 // still have the text.
 func (r *required) read(text string) {
-	parsed, err := template.ParseStored([]byte(text))
+	parsed, err := template.Parse([]byte(text))
 	if err != nil {
 		r.Unread = true
 		return

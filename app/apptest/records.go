@@ -1,7 +1,6 @@
 package apptest
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -51,20 +50,4 @@ func AttestationRecord(name, flow, kind string, compliant bool, at float64) evid
 func PutAttestations(t *testing.T, store *app.Store, records ...evidence.Attestation) {
 	t.Helper()
 	insert(t, store, store.Attestations.Collection, records)
-}
-
-// PutOldAttestations stores records as the recorder of an earlier version would, which
-// declared fewer fields.
-func PutOldAttestations(t *testing.T, store *app.Store, records ...evidence.Attestation) {
-	t.Helper()
-	schemas := app.Schemas()
-	schema := schemas[slices.IndexFunc(schemas, func(s *storage.Schema) bool { return s.Name == "attestations" })]
-	old := storage.NewCollection(store.Documents, schema, func(a *evidence.Attestation) string { return a.ID }, func(a *evidence.Attestation) map[string]any {
-		return map[string]any{
-			"org": a.Org, "flow": a.Flow, "trail": evidence.TrailKey(a.Flow, a.Trail), "name": a.Name,
-			"type": a.Type, "fingerprint": a.Fingerprint, "commit": a.CommitSHA, "compliant": a.Compliant,
-			"time": a.CreatedAt,
-		}
-	})
-	insert(t, store, old, records)
 }

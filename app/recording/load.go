@@ -241,7 +241,7 @@ func (r *Recorder) loadArtifact(ctx context.Context, u *trailUpdate, record *evi
 	if err != nil {
 		return in, err
 	}
-	in.times.superseded, in.times.kept = max(in.provenance.Value.Newest(), newest), in.provenance.Value.Flows[record.Flow].First
+	in.times.superseded, in.times.kept = max(in.provenance.Value.Latest, newest), in.provenance.Value.Flows[record.Flow].First
 	in.times.reconciled, err = r.marks.newest(ctx, record.Org)
 	return in, err
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"attestry/app"
 	"attestry/app/apptest"
 	"attestry/app/recording"
 	"attestry/app/states"
@@ -116,14 +115,12 @@ func TestArtifactsThatTheirSlotDroppedAreReadTogether(t *testing.T) {
 	}
 }
 
-// TestAttestationsOfEarlierVersionsCount evaluates an artifact that its slot had to drop by
-// attestations that were stored with fewer fields.
-func TestAttestationsOfEarlierVersionsCount(t *testing.T) {
+func TestSlotsAreRebuiltFromTheFieldsOfAttestations(t *testing.T) {
 	commit := apptest.Sha("1", 40)
 	artifact := apptest.ArtifactRecord("f", "t", apptest.Sha("1", 64), commit, 1)
 	byName := apptest.AttestationRecord("by-name", "f", evidence.TypeGeneric, false, 2)
 	byName.Targets, byName.Commit, byName.Finding = []string{"lib", "app"}, &evidence.GitCommit{SHA1: commit}, "1 of 2 tests failed"
-	byName.Approvers, byName.Unapproved = 2, "nobody"
+	byName.Approvers, byName.Unapproved, byName.Involved = 2, "nobody", "wrote ada"
 	byFingerprint := apptest.AttestationRecord("by-fingerprint", "f", evidence.TypeGeneric, false, 3)
 	byFingerprint.Fingerprint, byFingerprint.Targets = artifact.Fingerprint, []string{"app"}
 	override := byFingerprint
@@ -133,24 +130,16 @@ func TestAttestationsOfEarlierVersionsCount(t *testing.T) {
 	ofOthers.ID, ofOthers.Commit = "of-others", &evidence.GitCommit{SHA1: apptest.Sha("2", 40)}
 	attestations := []evidence.Attestation{byName, byFingerprint, override, ofTrail, ofOthers}
 
-	rebuilt := func(put func(*testing.T, *app.Store, ...evidence.Attestation)) ([]evidence.SlotEntry, int) {
-		t.Helper()
-		store, docs, _ := apptest.NewStore(t)
-		put(t, store, attestations...)
-		before := docs.Snapshot().Commands()
-		slots, err := store.Attestations.RebuildSlots(t.Context(), "org", []evidence.ArtifactRecord{artifact})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return slots[artifact.ID].Entries, docs.Snapshot().Commands() - before
+	store, docs, _ := apptest.NewStore(t)
+	apptest.PutAttestations(t, store, attestations...)
+	before := docs.Snapshot().Commands()
+	slots, err := store.Attestations.RebuildSlots(t.Context(), "org", []evidence.ArtifactRecord{artifact})
+	if err != nil {
+		t.Fatal(err)
 	}
-	entries, took := rebuilt(apptest.PutAttestations)
+	entries, took := slots[artifact.ID].Entries, docs.Snapshot().Commands()-before
 	if want := []evidence.SlotEntry{byName.SlotEntry(), override.SlotEntry()}; !slices.Equal(entries, want) || took != 2 {
 		t.Errorf("rebuilt %+v by %d commands, want %+v", entries, took, want)
-	}
-	old, took := rebuilt(apptest.PutOldAttestations)
-	if !slices.Equal(old, entries) || took != 4 {
-		t.Errorf("rebuilt %+v by %d commands of those of an earlier version, want %+v", old, took, entries)
 	}
 }
 

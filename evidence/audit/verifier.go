@@ -186,7 +186,7 @@ func (v *Verifier) readTemplate(path string, content []byte) error {
 	if path != TemplatePath(id) {
 		return fmt.Errorf("it is the template with id %s", id)
 	}
-	parsed, err := template.ParseStored(content)
+	parsed, err := template.Parse(content)
 	v.templates[id] = parsed
 	if err != nil || string(content) == template.Empty { // the empty one is of all organizations, and no fact of any
 		return err

@@ -5,8 +5,6 @@ import (
 	"regexp"
 	"unicode/utf8"
 
-	"go.yaml.in/yaml/v4"
-
 	"attestry/evidence"
 	"attestry/evidence/expression"
 	"attestry/evidence/independent"
@@ -34,12 +32,8 @@ func Parse(content []byte) (Template, error) {
 	if err != nil {
 		return Template{}, err
 	}
-	return read(root, evidence.MaxResourceName)
-}
-
-func read(root *yaml.Node, maxName int) (Template, error) {
 	value, faults := format.Root(root)
-	r := &reader{maxName: maxName, patterns: expression.NewPatterns(maxPatterns)}
+	r := &reader{patterns: expression.NewPatterns(maxPatterns)}
 	parsed := r.template(value)
 	if err := faults.Err(); err != nil {
 		return Template{}, err
@@ -49,8 +43,6 @@ func read(root *yaml.Node, maxName int) (Template, error) {
 
 // reader takes a template from the values of a file.
 type reader struct {
-	// maxName is how many characters a name may have.
-	maxName  int
 	patterns *pattern.Set
 	accounts int
 }
@@ -89,7 +81,7 @@ func (r *reader) attestations(list yamlfile.Value) []Attestation {
 	attestations, taken := []Attestation{}, names{}
 	for _, one := range list.List() {
 		if fields, ok := one.Mapping("Attestation", "name", "type", "independent_approval", "separation_of_duties"); ok {
-			required := Attestation{Name: r.name(fields["name"], taken), Type: fields["type"].AttestationType(r.maxName)}
+			required := Attestation{Name: r.name(fields["name"], taken), Type: fields["type"].AttestationType(evidence.MaxResourceName)}
 			required.Independent = independent.Read(fields["independent_approval"], required.Type, r.patterns, r.anotherAccount)
 			required.Separated = independent.ReadSeparation(fields["separation_of_duties"], required.Type)
 			attestations = append(attestations, required)
@@ -115,8 +107,8 @@ func (r *reader) name(value yamlfile.Value, taken names) string {
 	name, ok := value.Text()
 	switch {
 	case !ok:
-	case utf8.RuneCountInString(name) > r.maxName:
-		value.TooLong(name, r.maxName)
+	case utf8.RuneCountInString(name) > evidence.MaxResourceName:
+		value.TooLong(name, evidence.MaxResourceName)
 	case !validName.MatchString(name):
 		value.Fault("String should match pattern '" + namePattern + "'" + yamlfile.Shown(name))
 	case taken[name]:

@@ -202,7 +202,7 @@ type ReportRef struct {
 	Environment string // id
 	Arrival     int64
 	AcceptedAt  float64 // Unix seconds
-	// Repeat is that of the report. Earlier versions have not declared it.
+	// Repeat is that of the report.
 	Repeat bool
 }
 
@@ -300,8 +300,7 @@ func (r *Reports) RemoveObjects(ctx context.Context, records []WaitingReport) er
 	return nil
 }
 
-// ReportObjects begins the keys of all objects of reports, so that they can be listed. Those of earlier versions begin
-// with the id of the organization.
+// ReportObjects begins the keys of all objects of reports, so that they can be listed.
 const ReportObjects = "waiting-reports."
 
 // newReportScope returns the scope of the object of one report. Equal reports do not share it, so that an object can be
@@ -315,28 +314,14 @@ func (r *Reports) ObjectKeys(ctx context.Context) (map[string]bool, error) {
 	for _, index := range []string{"accepted", "parked"} {
 		query := storage.Query{Index: index, From: &storage.Bound{Value: 0.0}, Limit: storage.MaxMany}
 		err := storage.ForEachFields(ctx, r.Collection, query, func(record *storage.Record) error {
-			key, err := r.objectKey(ctx, record)
-			if key != "" {
+			if key := record.Text("object"); key != "" {
 				keys[key] = true
 			}
-			return err
+			return nil
 		})
 		if err != nil {
 			return nil, err
 		}
 	}
 	return keys, nil
-}
-
-// objectKey returns the key of the object of a report, "" if it is damaged, as nobody can read that report. Records of
-// earlier versions do not declare it and are read.
-func (r *Reports) objectKey(ctx context.Context, record *storage.Record) (string, error) {
-	if key, declared := record.Fields["object"].(string); declared {
-		return key, nil
-	}
-	report, err := r.Collection.Get(ctx, record.ID)
-	if errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrDamaged) {
-		return "", nil
-	}
-	return report.Object, err
 }

@@ -33,8 +33,7 @@ func (a Attested) Slots(records []evidence.ArtifactRecord) map[string]evidence.S
 }
 
 // OfRecords returns the attestations of records in their trails, superseded ones too. It takes one command for MaxMany
-// attestations by fingerprint, one for MaxMany without a fingerprint in the trails, and one more for each of these
-// pages that has attestations of earlier versions.
+// attestations by fingerprint, and one for MaxMany without a fingerprint in the trails.
 func (a *Attestations) OfRecords(ctx context.Context, org string, records []evidence.ArtifactRecord) (Attested, error) {
 	attested := Attested{}
 	err := a.eachOf(ctx, org, records, func(of evidence.Subject, entry evidence.SlotEntry) {
@@ -112,8 +111,7 @@ func inTrails(org string, trails, fingerprints []string) storage.Query {
 	return query
 }
 
-// OfFingerprint returns the attestations of a record by its fingerprint in its trail, in the order of time. Those of
-// earlier versions are read as a whole, of others only fields.
+// OfFingerprint returns the attestations of a record by its fingerprint in its trail, in the order of time.
 func (a *Attestations) OfFingerprint(ctx context.Context, record *evidence.ArtifactRecord) ([]evidence.SlotEntry, error) {
 	var entries []evidence.SlotEntry
 	query := inTrails(record.Org, []string{evidence.TrailKey(record.Flow, record.Trail)}, []string{record.Fingerprint})
@@ -122,38 +120,10 @@ func (a *Attestations) OfFingerprint(ctx context.Context, record *evidence.Artif
 }
 
 func (a *Attestations) eachFields(ctx context.Context, query storage.Query, yield func(*storage.Record)) error {
-	for {
-		found, next, err := a.Collection.FindFields(ctx, query)
-		if err == nil {
-			err = a.complete(ctx, found)
-		}
-		if err != nil {
-			return err
-		}
-		for i := range found {
-			yield(&found[i])
-		}
-		if query.After = next; next == "" {
-			return nil
-		}
-	}
-}
-
-// complete fills in the fields that attestations of earlier versions lack, from the attestations: at most one command
-// for MaxMany.
-func (a *Attestations) complete(ctx context.Context, found []storage.Record) error {
-	positions := map[string]int{}
-	var ids []string
-	for i, record := range found {
-		if _, ok := record.Fields["targets"].(string); !ok {
-			positions[record.ID], ids = i, append(ids, record.ID)
-		}
-	}
-	attestations, err := a.Collection.GetMany(ctx, ids)
-	for i := range attestations {
-		found[positions[attestations[i].ID]].Fields = attestationFields(&attestations[i])
-	}
-	return err
+	return storage.ForEachFields(ctx, a.Collection, query, func(record *storage.Record) error {
+		yield(record)
+		return nil
+	})
 }
 
 // slotEntryOf is what a slot keeps of an attestation, read from its fields.

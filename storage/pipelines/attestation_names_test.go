@@ -30,7 +30,7 @@ func TestFiltersWithoutAMatchDoNotReadOtherAttestations(t *testing.T) {
 		record.ID = fmt.Sprint("n", i)
 		records = append(records, record)
 	}
-	apptest.PutOldAttestations(t, store, records...)
+	apptest.PutAttestations(t, store, records...)
 	apptest.PutAttestations(t, store, apptest.AttestationRecord("e2e", "f", "generic", false, 2000))
 	for name, c := range map[string]struct {
 		query    pipelines.AttestationQuery

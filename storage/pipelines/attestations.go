@@ -35,8 +35,8 @@ func NewAttestations(docs storage.Documents) *Attestations {
 }
 
 // attestationFields are the fields by which attestations are found, and those from which a slot is rebuilt: targets and
-// bound_commit of one that was made by name, overridden of an override, finding, approvers, unapproved and involved. Documents
-// of earlier versions lack them; targets is always there since, "" of one that was not made by name.
+// bound_commit of one that was made by name, overridden of an override, finding, approvers, unapproved and involved. targets is always
+// there, "" of one that was not made by name.
 func attestationFields(a *evidence.Attestation) map[string]any {
 	fields := map[string]any{
 		"org": a.Org, "flow": a.Flow, "trail": evidence.TrailKey(a.Flow, a.Trail), "name": a.Name, "type": a.Type,
@@ -264,9 +264,6 @@ func (a *Attestations) named(ctx context.Context, org, name string, reports []ev
 		Descending: true, Limit: maxNamed,
 		Where: []storage.Condition{{Field: "fingerprint", Operator: storage.Equals, Value: ""}},
 	})
-	if err == nil {
-		err = a.complete(ctx, found)
-	}
 	subjects := evidence.SubjectsOfArtifact(reports)
 	return slices.DeleteFunc(found, func(one storage.Record) bool {
 		return !slices.ContainsFunc(subjectsIn(&one), func(about evidence.Subject) bool { return subjects[about] })

@@ -31,17 +31,8 @@ type Provenance struct {
 	Children []string `json:"children,omitempty"`
 	// Build is the first record of all.
 	Build evidence.Origin `json:"build"`
-	// Latest is the time of the newest record of all, in Unix seconds; 0 in documents of earlier versions (see newest).
+	// Latest is the time of the newest record of all, in Unix seconds.
 	Latest float64 `json:"latest"`
-}
-
-// Newest returns the time of the newest record of all, in Unix seconds; 0 if there is none.
-func (p *Provenance) Newest() float64 {
-	newest := max(p.Latest, p.Build.Time)
-	for _, origin := range p.Flows {
-		newest = max(newest, origin.Time)
-	}
-	return newest
 }
 
 // Origins lists the newest record of each flow, beginning with the flow that built the artifact first.
@@ -59,7 +50,7 @@ func (p *Provenance) add(record *evidence.ArtifactRecord) {
 }
 
 func (p *Provenance) addOrigin(origin evidence.Origin) {
-	p.Latest = max(p.Newest(), origin.Time)
+	p.Latest = max(p.Latest, origin.Time)
 	if p.Build.Record == "" || earlier(&origin, &p.Build) {
 		p.Build = origin
 	}

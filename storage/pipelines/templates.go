@@ -164,7 +164,7 @@ func (t *Templates) load(ctx context.Context, record templateRecord) (StoredTemp
 	if found := template.ID(content); found != record.ID {
 		return StoredTemplate{}, damagedTemplate(record.ID, fmt.Errorf("its content is that of template %s", found))
 	}
-	parsed, err := template.ParseStored(content)
+	parsed, err := template.Parse(content)
 	if err != nil {
 		return StoredTemplate{}, damagedTemplate(record.ID, err)
 	}

@@ -55,13 +55,7 @@ func (t *Tenancy) memberRole(ctx context.Context, orgID string, principal eviden
 	if err != nil {
 		return evidence.NoRole, storage.IgnoreMissing(err)
 	}
-	if member.UserName == "" {
-		// An earlier version wrote it, without what lists of members need.
-		_, err = t.members.Update(ctx, memberID(&member), storage.WithoutError(func(member *evidence.Membership) {
-			member.UserName = principal.Name
-		}))
-	}
-	return member.Role, err
+	return member.Role, nil
 }
 
 // accountRole is the privilege of a service account, NoRole in other organizations.

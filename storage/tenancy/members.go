@@ -153,7 +153,8 @@ func (t *Tenancy) setMember(ctx context.Context, c *orgChange, user evidence.Use
 	case old != role:
 		c.record(memberEntry(identity.AuditChanged, user, old, role, change.Left...))
 	}
-	return change, t.noteAdmin(ctx, c, user, role)
+	c.noteAdmin(user, role)
+	return change, nil
 }
 
 // removeMember adds the end of a membership to a change, and returns the service accounts that the user has left.
@@ -175,43 +176,24 @@ func (t *Tenancy) removeMember(ctx context.Context, c *orgChange, user evidence.
 	c.remembered = true
 	ended.UserName, ended.Role = user.Name, evidence.NoRole
 	t.members.ReplaceIn(&c.batch, &ended, read.Revision)
-	return left, t.noteAdmin(ctx, c, user, evidence.NoRole)
+	c.noteAdmin(user, evidence.NoRole)
+	return left, nil
 }
 
 // noteAdmin notes in the organization whether a user with a new role administers it.
-func (t *Tenancy) noteAdmin(ctx context.Context, c *orgChange, user evidence.User, role evidence.Role) error {
-	admins, err := t.admins(ctx, c.org)
-	if err != nil {
-		return err
-	}
-	admins = slices.DeleteFunc(slices.Clone(admins), func(id string) bool { return id == user.ID })
+func (c *orgChange) noteAdmin(user evidence.User, role evidence.Role) {
+	admins := slices.DeleteFunc(slices.Clone(c.org.Admins), func(id string) bool { return id == user.ID })
 	if role == evidence.Admin {
 		admins = append(admins, user.ID)
 	}
 	c.org.Admins = admins
-	return nil
-}
-
-// admins are the ids of the users who administer an organization, from its document. Earlier versions had none there.
-func (t *Tenancy) admins(ctx context.Context, org evidence.Organization) ([]string, error) {
-	if org.Admins != nil {
-		return org.Admins, nil
-	}
-	found, err := storage.FindAll(ctx, t.members, storage.Query{
-		Index: "role", Equal: []any{org.ID, evidence.Admin.String()}, Limit: storage.Unlimited,
-	})
-	return storage.Map(found, func(member evidence.Membership) string { return member.UserID }), err
 }
 
 // requireOtherAdmin refuses to take the role of the only administrator. An administrator counts only if the documents
 // of both the organization and the membership say so: the latter may not have been written.
 func (t *Tenancy) requireOtherAdmin(ctx context.Context, org evidence.Organization, user evidence.User) error {
-	admins, err := t.admins(ctx, org)
-	if err != nil {
-		return err
-	}
 	ids := []string{idIn(org.ID, user.ID)}
-	for _, id := range admins {
+	for _, id := range org.Admins {
 		if id != user.ID {
 			ids = append(ids, idIn(org.ID, id))
 		}
@@ -220,7 +202,7 @@ func (t *Tenancy) requireOtherAdmin(ctx context.Context, org evidence.Organizati
 	if err != nil {
 		return err
 	}
-	isAdmin := slices.Contains(admins, user.ID)
+	isAdmin := slices.Contains(org.Admins, user.ID)
 	for _, member := range members {
 		switch {
 		case member.Role != evidence.Admin:

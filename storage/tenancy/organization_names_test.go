@@ -1,7 +1,6 @@
 package tenancy_test
 
 import (
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"maps"
@@ -13,7 +12,6 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/identity"
 	"attestry/storage"
-	"attestry/storage/storagetest"
 	"attestry/storage/tenancy"
 )
 
@@ -75,51 +73,6 @@ func TestOfNamesThatDifferByCaseAloneOneIsCreated(t *testing.T) {
 	group.Wait()
 	if n := created.Load(); n != 1 {
 		t.Errorf("%d organizations were created", n)
-	}
-}
-
-func TestOrganizationsOfEarlierVersionsWhoseNamesDifferByCaseKeepWorking(t *testing.T) {
-	store, docs, hands := newTenancy(t)
-	for _, schema := range tenancy.Schemas() {
-		switch schema.Name {
-		case "organization_names":
-			for _, record := range docs.all(schema.Name) {
-				if err := storagetest.Delete(t.Context(), docs, schema, record.ID); err != nil {
-					t.Fatal(err)
-				}
-			}
-		case "organizations":
-			org := evidence.Organization{ID: "id-of-Acme", Name: "Acme", Kind: evidence.SharedOrganization, CreatedAt: 1}
-			body, err := json.Marshal(org)
-			if err != nil {
-				t.Fatal(err)
-			}
-			record := storage.Record{ID: org.Name, Revision: 1, Body: body, Fields: map[string]any{"created": org.CreatedAt}}
-			if err := storagetest.Put(t.Context(), docs, schema, record); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	restarted := tenancy.New(docs, hands.Now, slog.New(slog.DiscardHandler))
-	t.Cleanup(restarted.Close)
-	declared := tenancyBootstrap()
-	declared.Organizations = append(declared.Organizations, identity.DeclaredOrganization{
-		Name: "Acme", Members: map[string]evidence.Role{"bert": evidence.Member},
-	})
-	apply(t, restarted, declared)
-	if got := access(t, restarted, bertsKey, "Acme"); got != evidence.Member {
-		t.Errorf("bert is %v of Acme", got)
-	}
-	if got := access(t, restarted, annasKey, "acme"); got != evidence.Snapshotter {
-		t.Errorf("anna is %v of acme", got)
-	}
-	anna, err := store.User(t.Context(), "anna")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"aCME", "Anna", "OPEN", "oPEN"} {
-		_, err := restarted.CreateOrganization(t.Context(), name, anna, annaActs)
-		wantCode(t, err, evidence.Invalid)
 	}
 }
 

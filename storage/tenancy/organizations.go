@@ -116,8 +116,7 @@ func (t *Tenancy) setSwitches(ctx context.Context, name string, set func(*eviden
 var organizationNameSchema = &storage.Schema{Name: "organization_names"}
 
 // organizationName is a name in lower case, and the one name with those letters that an organization can have. It is
-// stored before the organization and never deleted. Organizations of earlier versions get one when another asks for
-// their name.
+// stored before the organization and never deleted.
 type organizationName struct {
 	Lower string `json:"lower"`
 	Name  string `json:"name"`
@@ -125,14 +124,8 @@ type organizationName struct {
 
 // claimName reserves a name for a new organization. It is Invalid if the name of another one differs by case alone.
 func (t *Tenancy) claimName(ctx context.Context, name string) error {
-	holder, err := t.nameHolder(ctx, name)
-	if err != nil {
-		return err
-	}
-	holder = cmp.Or(holder, name)
-	lower := strings.ToLower(name)
 	// Of several that are created at once, the first that is stored has the name.
-	stored, err := storage.Ensure(ctx, t.organizationNames, organizationName{Lower: lower, Name: holder})
+	stored, err := storage.Ensure(ctx, t.organizationNames, organizationName{Lower: strings.ToLower(name), Name: name})
 	if err != nil {
 		return err
 	}
@@ -144,19 +137,8 @@ func (t *Tenancy) claimName(ctx context.Context, name string) error {
 
 // nameHolder returns the name of the organization that differs from a name by case at most, "" if there is none.
 func (t *Tenancy) nameHolder(ctx context.Context, name string) (string, error) {
-	lower := strings.ToLower(name)
-	stored, err := t.organizationNames.Get(ctx, lower)
-	if err == nil || !errors.Is(err, storage.ErrNotFound) {
-		return stored.Name, err
-	}
-	holder := ""
-	err = t.EachOrganization(ctx, func(org *evidence.Organization) error {
-		if strings.ToLower(org.Name) == lower {
-			holder = org.Name
-		}
-		return nil
-	})
-	return holder, err
+	stored, err := t.organizationNames.Get(ctx, strings.ToLower(name))
+	return stored.Name, storage.IgnoreMissing(err)
 }
 
 func organizationExists(name string) error {
