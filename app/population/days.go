@@ -3,6 +3,7 @@ package population
 import (
 	"context"
 	"hash/maphash"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -14,13 +15,15 @@ import (
 // maxDays is how much memory the sums of days may take, estimated, in bytes: those of a million deployments.
 const maxDays = 32 << 20
 
-// days are what was counted in an environment on days of UTC that have ended, from a first day on. They are not changed.
+// days are what was counted in an environment on days of UTC that have ended, from a first day on. They are not changed once
+// they are kept.
 type days struct {
 	asOf moment
 	// until is the number of the first day that was not counted.
 	until float64
-	// sums has those days on which something happened, by number.
-	sums map[float64]*daySum
+	// sums has those days on which something happened, by number, but for those to be counted again.
+	sums  map[float64]*daySum
+	again []float64
 }
 
 // moment is what was known when something was counted.
@@ -66,22 +69,16 @@ func (d *days) of(day float64) *daySum {
 // kept. A day is counted again if something was recorded since that concerns it.
 func (r *Reader) Totals(ctx context.Context, p *period.Period, now float64) (Totals, error) {
 	totals := NewTotals()
-	facts, err := r.store.Recorder.ReflectedUntil(ctx, p.Org)
+	moments, err := r.moments(ctx, p)
 	if err != nil {
 		return totals, err
 	}
-	heads, err := r.store.Heads.GetMany(ctx, p.Environments)
+	kept, err := r.keptDays(ctx, p, moments)
 	if err != nil {
 		return totals, err
 	}
-	named, err := r.store.Environments.Names(ctx, p.Org, p.Environments)
-	if err != nil {
-		return totals, err
-	}
-	changed := changedTrails{reader: r, org: p.Org}
 	for _, id := range p.Environments {
-		asOf := moment{environment: named[id].Name, facts: facts, snapshots: heads[id].Timestamp}
-		if err := r.addDays(ctx, p, id, asOf, &changed, &totals); err != nil {
+		if err := r.addDays(ctx, p, id, moments[id], kept[id], &totals); err != nil {
 			return totals, err
 		}
 	}
@@ -89,24 +86,108 @@ func (r *Reader) Totals(ctx context.Context, p *period.Period, now float64) (Tot
 	return totals, nil
 }
 
-// addDays adds to the totals of a period what happened in an environment.
-func (r *Reader) addDays(ctx context.Context, p *period.Period, environment string, asOf moment, changed *changedTrails, totals *Totals) error {
-	first, end := math.Ceil(p.From/secondsPerDay), dayOf(min(p.To, asOf.snapshots))
-	counted := &days{sums: map[float64]*daySum{}}
-	if first >= end {
-		err := r.count(ctx, p.Org, environment, p.From, p.To, counted)
-		counted.addTo(totals, math.Inf(1))
-		return err
-	}
-	whole, err := r.wholeDays(ctx, p.Org, environment, first, end, asOf, changed)
+// moments are what is known now, by environment. What is counted later may take more into account.
+func (r *Reader) moments(ctx context.Context, p *period.Period) (map[string]moment, error) {
+	facts, err := r.store.Recorder.ReflectedUntil(ctx, p.Org)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	whole.addTo(totals, end)
-	if err := r.count(ctx, p.Org, environment, p.From, first*secondsPerDay, counted); err != nil {
-		return err
+	heads, err := r.store.Heads.GetMany(ctx, p.Environments)
+	if err != nil {
+		return nil, err
 	}
-	err = r.count(ctx, p.Org, environment, end*secondsPerDay, p.To, counted)
+	named, err := r.store.Environments.Names(ctx, p.Org, p.Environments)
+	found := make(map[string]moment, len(p.Environments))
+	for _, id := range p.Environments {
+		found[id] = moment{environment: named[id].Name, facts: facts, snapshots: heads[id].Timestamp}
+	}
+	return found, err
+}
+
+// keptDays are the kept sums of a period without those of the days that something was recorded of since, by environment.
+func (r *Reader) keptDays(ctx context.Context, p *period.Period, moments map[string]moment) (map[string]*days, error) {
+	kept, since := map[string]*days{}, math.Inf(1)
+	for _, id := range p.Environments {
+		if known, ok := r.days.Get(daysKey(id, p)); ok && known.asOf.environment == moments[id].environment {
+			kept[id], since = known, min(since, known.asOf.facts)
+		}
+	}
+	if len(kept) == 0 {
+		return nil, nil
+	}
+	trails, ok, err := r.store.Recorder.ChangedTrails(ctx, p.Org, since)
+	if err != nil || !ok {
+		return nil, err
+	}
+	changed := make(map[uint64]bool, len(trails))
+	for _, key := range trails {
+		changed[hashOf(key)] = true
+	}
+	for id, known := range kept {
+		learned, err := r.store.Deployments.Learned(ctx, id, known.asOf.snapshots)
+		if err != nil {
+			return nil, err
+		}
+		stale := map[float64]bool{}
+		for _, at := range learned {
+			stale[dayOf(at)] = true
+		}
+		fresh := &days{asOf: moments[id], until: known.until, sums: maps.Clone(known.sums)}
+		for day, sum := range known.sums {
+			if stale[day] || slices.ContainsFunc(sum.trails, func(trail uint64) bool { return changed[trail] }) {
+				fresh.again = append(fresh.again, day)
+				delete(fresh.sums, day)
+			}
+		}
+		kept[id] = fresh
+	}
+	return kept, nil
+}
+
+// firstDay is the first whole day of a period.
+func firstDay(p *period.Period) float64 { return math.Ceil(p.From / secondsPerDay) }
+
+// daysKey is that of the kept days of an environment. All periods that begin on one day share them.
+func daysKey(environment string, p *period.Period) string {
+	return environment + "/" + strconv.FormatFloat(firstDay(p), 'f', 0, 64)
+}
+
+// addDays adds to the totals of a period what happened in an environment, by the days that are kept, nil for none.
+func (r *Reader) addDays(ctx context.Context, p *period.Period, environment string, asOf moment, whole *days, totals *Totals) error {
+	begin, first, end := p.From, firstDay(p), dayOf(min(p.To, asOf.snapshots))
+	if first < end {
+		if whole == nil {
+			whole = &days{asOf: asOf, until: first, sums: map[float64]*daySum{}}
+		}
+		if err := r.complete(ctx, p.Org, environment, end, whole); err != nil {
+			return err
+		}
+		whole.addTo(totals, end)
+		r.days.Put(daysKey(environment, p), whole, whole.size())
+		if err := r.addPart(ctx, p.Org, environment, p.From, first*secondsPerDay, totals); err != nil {
+			return err
+		}
+		begin = end * secondsPerDay
+	}
+	return r.addPart(ctx, p.Org, environment, begin, p.To, totals)
+}
+
+// complete counts the days that have to be counted again, and those until the end that were not.
+func (r *Reader) complete(ctx context.Context, org, environment string, end float64, whole *days) error {
+	for _, day := range whole.again {
+		if err := r.count(ctx, org, environment, day*secondsPerDay, (day+1)*secondsPerDay, whole); err != nil {
+			return err
+		}
+	}
+	err := r.count(ctx, org, environment, whole.until*secondsPerDay, end*secondsPerDay, whole)
+	whole.again, whole.until = nil, max(whole.until, end)
+	return err
+}
+
+// addPart adds to totals what happened in an environment in a part of a period that is not kept.
+func (r *Reader) addPart(ctx context.Context, org, environment string, from, to float64, totals *Totals) error {
+	counted := &days{sums: map[float64]*daySum{}}
+	err := r.count(ctx, org, environment, from, to, counted)
 	counted.addTo(totals, math.Inf(1))
 	return err
 }
@@ -118,57 +199,6 @@ func (d *days) addTo(totals *Totals, end float64) {
 			totals.merge(&sum.totals)
 		}
 	}
-}
-
-// wholeDays are the days of an environment from the first one on, at least until the end, as they are now.
-func (r *Reader) wholeDays(ctx context.Context, org, environment string, first, end float64, asOf moment, changed *changedTrails) (*days, error) {
-	key := environment + "/" + strconv.FormatFloat(first, 'f', 0, 64)
-	fresh := &days{asOf: asOf, until: first, sums: map[float64]*daySum{}}
-	var again []float64
-	if known, ok := r.days.Get(key); ok && known.asOf.environment == asOf.environment {
-		stale, ok, err := r.staleDays(ctx, environment, known, changed)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			fresh.until = known.until
-			for day, sum := range known.sums {
-				if stale[day] {
-					again = append(again, day)
-				} else {
-					fresh.sums[day] = sum
-				}
-			}
-		}
-	}
-	for _, day := range again {
-		if err := r.count(ctx, org, environment, day*secondsPerDay, (day+1)*secondsPerDay, fresh); err != nil {
-			return nil, err
-		}
-	}
-	if err := r.count(ctx, org, environment, fresh.until*secondsPerDay, end*secondsPerDay, fresh); err != nil {
-		return nil, err
-	}
-	fresh.until = max(fresh.until, end)
-	r.days.Put(key, fresh, fresh.size())
-	return fresh, nil
-}
-
-// staleDays are those that something was recorded of since they were counted. It is not ok if that cannot be told.
-func (r *Reader) staleDays(ctx context.Context, environment string, known *days, changed *changedTrails) (stale map[float64]bool, ok bool, err error) {
-	trails, ok, err := changed.since(ctx, known.asOf.facts)
-	if err != nil || !ok {
-		return nil, false, err
-	}
-	learned, err := r.store.Deployments.Learned(ctx, environment, known.asOf.snapshots)
-	stale = map[float64]bool{}
-	for _, at := range learned {
-		stale[dayOf(at)] = true
-	}
-	for day, sum := range known.sums {
-		stale[day] = stale[day] || slices.ContainsFunc(sum.trails, func(trail uint64) bool { return trails[trail] })
-	}
-	return stale, true, err
 }
 
 // count adds to days what happened in an environment between two times in Unix seconds, the second one not included.
@@ -188,31 +218,4 @@ func (r *Reader) count(ctx context.Context, org, environment string, from, to fl
 		return err
 	}
 	return r.eachEvent(ctx, environment, part, func(event *snapshot.Event) { into.of(dayOf(event.Timestamp)).totals.addEvent(event) })
-}
-
-// changedTrails are hashes of the keys of the trails of an organization to which something was reported after some time. Most
-// environments of a period were counted at the same time.
-type changedTrails struct {
-	reader *Reader
-	org    string
-	// read are those after a time, nil before they are read. tooMany is set if they cannot be.
-	read    map[uint64]bool
-	after   float64
-	tooMany bool
-}
-
-// since returns the trails after a time in Unix seconds. It is not ok if they are too many.
-func (c *changedTrails) since(ctx context.Context, after float64) (trails map[uint64]bool, ok bool, err error) {
-	if c.tooMany || c.read != nil && c.after <= after {
-		return c.read, !c.tooMany, nil
-	}
-	keys, ok, err := c.reader.store.Recorder.ChangedTrails(ctx, c.org, after)
-	if c.tooMany = !ok; err != nil || !ok {
-		return nil, false, err
-	}
-	c.read, c.after = make(map[uint64]bool, len(keys)), after
-	for _, key := range keys {
-		c.read[hashOf(key)] = true
-	}
-	return c.read, true, nil
 }
