@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"attestry/evidence"
-	"attestry/scripts/fixtures"
+	"attestry/scripts/fixturestest"
 )
 
 func (s *service) diff(first, second string) any {
@@ -190,7 +190,7 @@ func TestRolloutIsShownInTheDiff(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.K8S)
-	for _, report := range [][]byte{fixtures.Read("k8s-report-1.json"), fixtures.Read("k8s-report-2-rollout.json")} {
+	for _, report := range [][]byte{fixturestest.Read("k8s-report-1.json"), fixturestest.Read("k8s-report-2-rollout.json")} {
 		s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/prod/report/K8S", report)
 	}
 	got := s.diff("prod#1", "prod#2")

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"attestry/scripts/fixtures"
+	"attestry/scripts/fixturestest"
 )
 
 // The commits and fingerprints of the pipeline. The second artifact is built on a branch.
@@ -82,7 +82,7 @@ func TestPipelineIsReportedAndReadBack(t *testing.T) {
 	// The artifact is attested before it is reported, then reported.
 	s.attestCLI(pipelineCommit, "junit", `{"attestation_name":"unit-test","target_artifacts":["cli"],"git_commit_info":`+commitInfo+`,"repo_info":`+repoInfo+
 		`,"junit_results":[{"name":"suite","failures":0,"errors":0,"skipped":1,"total":5,"duration":2.5}],"user_data":{}}`,
-		attachment("evidence.tgz", string(fixtures.Read("junit-results.xml"))))
+		attachment("evidence.tgz", string(fixturestest.Read("junit-results.xml"))))
 	s.wantStatus("INCOMPLETE", "MISSING")
 	var message struct{ Message string }
 	s.want(http.StatusCreated, http.MethodPost, "/artifacts/"+s.org+"/cli-ci", artifactReport(pipelineCommit, "cli", cliFingerprint, pipelineCommit)).decode(t, &message)
@@ -234,12 +234,12 @@ func (s *service) wantPipelineReadBack() {
 
 	// The evidence comes back byte for byte.
 	attached := lookup(t, s.read("/attestations/"+s.org+"/cli-ci/trail/"+pipelineCommit+"/unit-test"), 0)
-	if sum := fmt.Sprintf("%x", sha256.Sum256(fixtures.Read("junit-results.xml"))); lookup(t, attached, "evidence_archive_fingerprint") != sum {
+	if sum := fmt.Sprintf("%x", sha256.Sum256(fixturestest.Read("junit-results.xml"))); lookup(t, attached, "evidence_archive_fingerprint") != sum {
 		t.Errorf("the evidence is not %s: %s", sum, asJSON(attached))
 	}
 	evidenceLink := lookup(t, attached, "_links", "evidence", "href").(string)
-	if got := s.do(http.MethodGet, strings.TrimPrefix(evidenceLink, s.URL), adminKey, nil); got.status != http.StatusOK || !bytes.Equal(got.body, fixtures.Read("junit-results.xml")) {
-		t.Errorf("evidence: status %d, %d of %d bytes", got.status, len(got.body), len(fixtures.Read("junit-results.xml")))
+	if got := s.do(http.MethodGet, strings.TrimPrefix(evidenceLink, s.URL), adminKey, nil); got.status != http.StatusOK || !bytes.Equal(got.body, fixturestest.Read("junit-results.xml")) {
+		t.Errorf("evidence: status %d, %d of %d bytes", got.status, len(got.body), len(fixturestest.Read("junit-results.xml")))
 	}
 
 	// Search, and the types.

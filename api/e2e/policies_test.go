@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"attestry/evidence/policy"
-	"attestry/scripts/fixtures"
+	"attestry/scripts/fixturestest"
 )
 
 // policyHead begins a policy without rules.
@@ -106,7 +106,7 @@ func TestPolicyIsCreatedAndUpdated(t *testing.T) {
 	s := share(t)
 	s.wantNoPolicies()
 	s.createControl("RCTL-1866")
-	first, second := string(fixtures.Read("policy-production.yml")), policyHead+"artifacts: {provenance: {required: true}}\n"
+	first, second := string(fixturestest.Read("policy-production.yml")), policyHead+"artifacts: {provenance: {required: true}}\n"
 	for _, step := range []struct {
 		name, payload string
 		files         []part

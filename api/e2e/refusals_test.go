@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"attestry/evidence"
-	"attestry/scripts/fixtures"
+	"attestry/scripts/fixturestest"
 )
 
 const badDigest = `{"artifacts":[{"digests":{"web":"ABC"},"creationTimestamp":1}]}`
@@ -23,9 +23,9 @@ func TestBadReportsAreRefused(t *testing.T) {
 		field      string // a location among the errors, "" for none
 		text       string // how its text begins
 	}{
-		"unknown environment": {"none/report/server", string(fixtures.Read("server-report.json")), 404,
+		"unknown environment": {"none/report/server", string(fixturestest.Read("server-report.json")), 404,
 			"Environment named 'none' does not exist for organization '" + s.org + "'", "", ""},
-		"wrong type of report": {"host/report/K8S", string(fixtures.Read("k8s-report-1.json")), 400,
+		"wrong type of report": {"host/report/K8S", string(fixturestest.Read("k8s-report-1.json")), 400,
 			"Invalid report data", "type", "Environment 'host' takes reports of type 'server' [input: K8S]"},
 		"33 MiB": {"host/report/server", strings.Repeat(" ", 33<<20), 413, "", "", ""},
 	} {

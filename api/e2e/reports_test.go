@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"attestry/evidence"
-	"attestry/scripts/fixtures"
+	"attestry/scripts/fixturestest"
 )
 
 // report sends a report of the given type and insists on the answer's status.
@@ -186,8 +186,8 @@ func TestSharedFixturesAreAccepted(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("cluster", evidence.ECS)
-	s.report(http.StatusCreated, "cluster", "ECS", string(fixtures.Read("ecs-report.json")))
-	s.report(http.StatusOK, "cluster", "ECS", string(fixtures.Read("ecs-report.json")))
+	s.report(http.StatusCreated, "cluster", "ECS", string(fixturestest.Read("ecs-report.json")))
+	s.report(http.StatusOK, "cluster", "ECS", string(fixturestest.Read("ecs-report.json")))
 	got := s.getSnapshot("cluster", "1")
 	const registry = "111122223333.dkr.ecr.eu-central-1.amazonaws.com/"
 	web := got.runningNamed(registry + "web:1.0")
@@ -202,8 +202,8 @@ func TestSharedFixturesAreAccepted(t *testing.T) {
 		of                evidence.EnvironmentType
 		body              []byte
 	}{
-		{"functions", "serverless", evidence.Lambda, fixtures.Read("serverless-report.json")}, {"revisions", "serverless", evidence.CloudRun, fixtures.Read("serverless-report.json")},
-		{"host", "server", evidence.Server, fixtures.Read("server-report.json")},
+		{"functions", "serverless", evidence.Lambda, fixturestest.Read("serverless-report.json")}, {"revisions", "serverless", evidence.CloudRun, fixturestest.Read("serverless-report.json")},
+		{"host", "server", evidence.Server, fixturestest.Read("server-report.json")},
 	} {
 		t.Run(c.environment, func(t *testing.T) {
 			s := s.in(t)

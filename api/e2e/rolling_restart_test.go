@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"attestry/scripts/client"
 	"attestry/scripts/clienttest"
 )
 
@@ -101,7 +100,7 @@ func (c *child) recordsAttestations() bool {
 type balanced struct {
 	folder    string
 	processes []*child
-	client    *client.Client
+	client    *clienttest.Client
 }
 
 // startBalanced starts what the site of nginx describes, at other addresses.
@@ -143,7 +142,7 @@ func startBalanced(t *testing.T, nginx string) *balanced {
 	writeFile(t, filepath.Join(b.folder, "site.conf"), strings.Replace(site, "listen 80;", "listen "+front+";", 1))
 	writeFile(t, filepath.Join(b.folder, "nginx.conf"), nginxConfigFile)
 	(&child{t: t, address: front, program: nginx, args: []string{"-p", b.folder, "-e", "error.log", "-c", "nginx.conf"}}).start()
-	b.client = client.New("acme", adminKey, "http://"+front)
+	b.client = clienttest.New("acme", adminKey, "http://"+front)
 	return b
 }
 
@@ -156,7 +155,7 @@ func TestProcessesBehindNginxRestartWithoutAFailedRequest(t *testing.T) {
 	}
 	b := startBalanced(t, nginx)
 	var answered, failed atomic.Int64
-	send := func(r client.Request) {
+	send := func(r clienttest.Request) {
 		status, body, err := b.client.Send(context.Background(), r)
 		answered.Add(1)
 		if (err != nil || status != http.StatusOK && status != http.StatusCreated) && failed.Add(1) <= 10 {
@@ -177,7 +176,7 @@ func TestProcessesBehindNginxRestartWithoutAFailedRequest(t *testing.T) {
 				}
 				send(clienttest.Attest("backend", "release", "", "unit-test", fmt.Sprintf("%d-%d", i, n), true, nil))
 				send(clienttest.CreateEnvironment(fmt.Sprintf("cluster-%d", i)))
-				send(client.Request{Method: http.MethodGet, Path: "/environments/{org}"})
+				send(clienttest.Request{Method: http.MethodGet, Path: "/environments/{org}"})
 			}
 		})
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"attestry/evidence"
-	"attestry/scripts/fixtures"
+	"attestry/scripts/fixturestest"
 )
 
 // snapshotBody is what tests read of a snapshot.
@@ -51,13 +51,13 @@ func TestRolloutBecomesTheSecondSnapshot(t *testing.T) {
 	s := shareOnAnyEngine(t)
 	s.createEnvironment("prod", evidence.K8S)
 	report := s.environmentsPath() + "/prod/report/K8S"
-	if got := s.want(http.StatusCreated, http.MethodPut, report, fixtures.Read("k8s-report-1.json")).text(t); got != "OK" {
+	if got := s.want(http.StatusCreated, http.MethodPut, report, fixturestest.Read("k8s-report-1.json")).text(t); got != "OK" {
 		t.Errorf("the first report: %q", got)
 	}
-	if got := s.want(http.StatusOK, http.MethodPut, report, fixtures.Read("k8s-report-1.json")).text(t); got != "report processed, no new snapshots to create" {
+	if got := s.want(http.StatusOK, http.MethodPut, report, fixturestest.Read("k8s-report-1.json")).text(t); got != "report processed, no new snapshots to create" {
 		t.Errorf("the same report: %q", got)
 	}
-	s.want(http.StatusCreated, http.MethodPut, report, fixtures.Read("k8s-report-2-rollout.json"))
+	s.want(http.StatusCreated, http.MethodPut, report, fixturestest.Read("k8s-report-2-rollout.json"))
 
 	first, second := s.getSnapshot("prod", "1"), s.getSnapshot("prod", "-1")
 	if got := len(first.annotations()["started-unknown"]); got != len(first.Artifacts) || got == 0 {
@@ -119,7 +119,7 @@ func TestSnapshotHasTheDocumentedMembers(t *testing.T) {
 	t.Parallel()
 	s := share(t)
 	s.createEnvironment("prod", evidence.K8S)
-	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/prod/report/K8S", fixtures.Read("k8s-report-1.json"))
+	s.want(http.StatusCreated, http.MethodPut, s.environmentsPath()+"/prod/report/K8S", fixturestest.Read("k8s-report-1.json"))
 	var body map[string]any
 	s.want(http.StatusOK, http.MethodGet, "/snapshots/"+s.org+"/prod/1", nil).decode(t, &body)
 	assertKeys(t, "snapshot", body, "index", "is_latest", "next_snapshot_timestamp", "artifact_compliance_count",

@@ -9,13 +9,13 @@ import (
 
 	"attestry/evidence/independent"
 	"attestry/evidence/policy"
-	"attestry/scripts/fixtures"
+	"attestry/scripts/fixturestest"
 )
 
 const head = "_schema: https://kosli.com/schemas/policy/environment/v1\n"
 
 func TestPolicyIsRead(t *testing.T) {
-	parsed := parsePolicy(t, string(fixtures.Read("policy-production.yml")))
+	parsed := parsePolicy(t, string(fixturestest.Read("policy-production.yml")))
 	if !parsed.Provenance.Required || len(parsed.Provenance.Exceptions) != 1 || !parsed.TrailCompliance.Required || len(parsed.TrailCompliance.Exceptions) != 2 {
 		t.Errorf("requirements %+v and %+v", parsed.Provenance, parsed.TrailCompliance)
 	}
@@ -176,7 +176,7 @@ func TestStoredPolicyIsReadWhateverItsPatternsTakeUp(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add(string(fixtures.Read("policy-production.yml")))
+	f.Add(string(fixturestest.Read("policy-production.yml")))
 	f.Add(head + "artifacts: {attestations: [{type: '*', name: x, if: {text: 'not exists(flow)'}}]}")
 	f.Fuzz(func(t *testing.T, content string) {
 		parsed, err := policy.Parse([]byte(content))

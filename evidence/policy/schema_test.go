@@ -11,7 +11,7 @@ import (
 
 	"attestry/evidence/control"
 	"attestry/evidence/policy"
-	"attestry/scripts/fixtures"
+	"attestry/scripts/fixturestest"
 )
 
 // publishedSchema is the JSON Schema of policies that the service serves.
@@ -50,7 +50,7 @@ func TestPublishedSchemaAcceptsPolicies(t *testing.T) {
 	schema := publishedSchema(t)
 	rule := func(rule string) string { return head + "artifacts: {attestations: [" + rule + "]}" }
 	for name, content := range map[string]string{
-		"the fixture":              string(fixtures.Read("policy-production.yml")),
+		"the fixture":              string(fixturestest.Read("policy-production.yml")),
 		"nothing but the schema":   head,
 		"another address":          "_schema: https://docs.kosli.com/schemas/policy/v1",
 		"an address with a query":  "_schema: https://docs.kosli.com/v1?a=b#c",

@@ -1,5 +1,4 @@
-// Package client sends requests through the public API, for the demonstration of the standalone and for tests.
-package client
+package clienttest
 
 import (
 	"bytes"

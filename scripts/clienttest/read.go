@@ -6,13 +6,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-
-	"attestry/scripts/client"
 )
 
 // Get reads what is at a path of the API. Answers other than 200 are errors.
-func Get(ctx context.Context, c *client.Client, path string) ([]byte, error) {
-	status, body, err := c.Send(ctx, client.Request{Method: http.MethodGet, Path: path})
+func Get(ctx context.Context, c *Client, path string) ([]byte, error) {
+	status, body, err := c.Send(ctx, Request{Method: http.MethodGet, Path: path})
 	if err == nil && status != http.StatusOK {
 		err = fmt.Errorf("GET %s: %d %.300s", path, status, body)
 	}
@@ -20,7 +18,7 @@ func Get(ctx context.Context, c *client.Client, path string) ([]byte, error) {
 }
 
 // List reads all pages of a list, which is bare or the member data of an object.
-func List[T any](ctx context.Context, c *client.Client, path string, perPage int) (all []T, err error) {
+func List[T any](ctx context.Context, c *Client, path string, perPage int) (all []T, err error) {
 	for number := 1; ; number++ {
 		body, err := Get(ctx, c, fmt.Sprintf("%s?per_page=%d&page=%d", path, perPage, number))
 		if err != nil {

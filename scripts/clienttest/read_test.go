@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"attestry/scripts/client"
 	"attestry/scripts/clienttest"
 )
 
@@ -28,13 +27,13 @@ func TestListsAreReadToTheirEnd(t *testing.T) {
 	for _, path := range []string{"/flows/{org}/bare", "/flows/{org}/wrapped"} {
 		for _, last := range [][]int{{5}, {}} {
 			pages["3"] = last
-			got, err := clienttest.List[int](t.Context(), client.New("acme", "key", service.URL), path, 2)
+			got, err := clienttest.List[int](t.Context(), clienttest.New("acme", "key", service.URL), path, 2)
 			if err != nil || !slices.Equal(got, slices.Concat(pages["1"], pages["2"], last)) {
 				t.Errorf("%s: %v, %v", path, got, err)
 			}
 		}
 	}
-	if _, err := clienttest.List[int](t.Context(), client.New("acme", "other", service.URL), "/flows/{org}/bare", 2); err == nil {
+	if _, err := clienttest.List[int](t.Context(), clienttest.New("acme", "other", service.URL), "/flows/{org}/bare", 2); err == nil {
 		t.Error("an answer of 401 is no error")
 	}
 }
@@ -44,7 +43,7 @@ func TestNextAddressIsUsedAfterNoAnswer(t *testing.T) {
 	answers := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	first, second := httptest.NewServer(answers), httptest.NewServer(answers)
 	defer second.Close()
-	c := client.New("acme", "key", first.URL, second.URL)
+	c := clienttest.New("acme", "key", first.URL, second.URL)
 	if _, err := clienttest.Get(t.Context(), c, "/flows/{org}"); err != nil || c.Address() != first.URL {
 		t.Fatal(c.Address(), err)
 	}

@@ -5,33 +5,31 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-
-	"attestry/scripts/client"
 )
 
 // JSON is a request with a body in JSON.
-func JSON(method, path, format string, args ...any) client.Request {
-	return client.Request{Method: method, Path: path, ContentType: "application/json", Body: fmt.Appendf(nil, format, args...)}
+func JSON(method, path, format string, args ...any) Request {
+	return Request{Method: method, Path: path, ContentType: "application/json", Body: fmt.Appendf(nil, format, args...)}
 }
 
 // Form is a request with a form: its data and, if file is not "", a file in a field of that name.
-func Form(method, path, field, data, file string, content []byte) client.Request {
-	body, contentType := client.EncodeForm(field, data, file, content)
-	return client.Request{Method: method, Path: path, ContentType: contentType, Body: body}
+func Form(method, path, field, data, file string, content []byte) Request {
+	body, contentType := EncodeForm(field, data, file, content)
+	return Request{Method: method, Path: path, ContentType: contentType, Body: body}
 }
 
 // CreateEnvironment creates a cluster.
-func CreateEnvironment(name string) client.Request {
+func CreateEnvironment(name string) Request {
 	return JSON(http.MethodPut, "/environments/{org}", `{"name": %q, "type": "K8S", "description": "A cluster"}`, name)
 }
 
 // BeginTrail begins a trail in a flow.
-func BeginTrail(flow, trail string) client.Request {
+func BeginTrail(flow, trail string) Request {
 	return Form(http.MethodPut, "/trails/{org}/"+flow, "data_json", fmt.Sprintf(`{"name": %q}`, trail), "", nil)
 }
 
 // ReportArtifact reports an artifact to a trail, with a mark in its user data.
-func ReportArtifact(flow, trail, fingerprint, mark string) client.Request {
+func ReportArtifact(flow, trail, fingerprint, mark string) Request {
 	return JSON(http.MethodPost, "/artifacts/{org}/"+flow, `{"fingerprint": %q, "filename": "registry.example.com/team/web:1.4.2",
 		"git_commit": %q, "build_url": "https://ci.example.com/runs/1", "commit_url": "https://git.example.com/commit/1",
 		"trail_name": %q, "template_reference_name": "web", "user_data": {"mark": %q}}`, fingerprint, fingerprint[:40], trail, mark)
@@ -39,7 +37,7 @@ func ReportArtifact(flow, trail, fingerprint, mark string) client.Request {
 
 // Attest attests an artifact, or a trail if the fingerprint is "", with a mark in its user data and a file of evidence
 // unless that is empty.
-func Attest(flow, trail, fingerprint, name, mark string, compliant bool, evidence []byte) client.Request {
+func Attest(flow, trail, fingerprint, name, mark string, compliant bool, evidence []byte) Request {
 	of, file := "", ""
 	if fingerprint != "" {
 		of = fmt.Sprintf(`"artifact_fingerprint": %q, `, fingerprint)
@@ -52,7 +50,7 @@ func Attest(flow, trail, fingerprint, name, mark string, compliant bool, evidenc
 }
 
 // ReportCluster reports that a cluster runs just the images with these fingerprints.
-func ReportCluster(environment string, fingerprints ...string) client.Request {
+func ReportCluster(environment string, fingerprints ...string) Request {
 	pods := make([]string, 0, len(fingerprints))
 	for i, fingerprint := range fingerprints {
 		pods = append(pods, fmt.Sprintf(`{"digests": {"registry.example.com/team/web:%[2]d": %[1]q}, "podName": "web-%[2]d", "namespace": "team",

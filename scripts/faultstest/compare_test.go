@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"attestry/evidence/translog"
-	"attestry/scripts/client"
+	"attestry/scripts/clienttest"
 )
 
 // item is an item of a list.
@@ -95,7 +95,7 @@ func newTested(t *testing.T) (*tested, *fake) {
 	}
 	server := httptest.NewServer(f)
 	t.Cleanup(server.Close)
-	tested.client = client.New(organization, apiKey, server.URL)
+	tested.client = clienttest.New(organization, apiKey, server.URL)
 	return tested, f
 }
 

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"attestry/evidence/translog"
-	"attestry/scripts/client"
 	"attestry/scripts/clienttest"
 )
 
@@ -20,7 +19,7 @@ const logicalEnvironment = "all"
 // pages, the largest that there are.
 type collection struct {
 	*ledger
-	client *client.Client
+	client *clienttest.Client
 	err    error // ends everything
 }
 

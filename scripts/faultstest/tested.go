@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"attestry/scripts/client"
 	"attestry/scripts/clienttest"
 )
 
@@ -29,7 +28,7 @@ const (
 type tested struct {
 	*system
 	*ledger
-	client   *client.Client
+	client   *clienttest.Client
 	receiver *receiver
 	writers  []*writer
 	enough   atomic.Bool
@@ -41,12 +40,12 @@ type tested struct {
 
 // prepare creates what writers need.
 func prepare(ctx context.Context, s *system, writers int, pause time.Duration) (*tested, error) {
-	t := &tested{system: s, ledger: newLedger(), client: client.New(organization, apiKey, s.addresses...)}
+	t := &tested{system: s, ledger: newLedger(), client: clienttest.New(organization, apiKey, s.addresses...)}
 	var err error
 	if t.receiver, err = newReceiver(); err != nil {
 		return nil, err
 	}
-	requests := []client.Request{clienttest.Form(http.MethodPut, "/policies/{org}", "payload", `{"name": "policy"}`, "policy_file", []byte(policy))}
+	requests := []clienttest.Request{clienttest.Form(http.MethodPut, "/policies/{org}", "payload", `{"name": "policy"}`, "policy_file", []byte(policy))}
 	var names []string
 	for i := range writers {
 		w := &writer{name: fmt.Sprintf("writer-%d", i), client: t.client, ledger: t.ledger, pause: pause}
@@ -54,7 +53,7 @@ func prepare(ctx context.Context, s *system, writers int, pause time.Duration) (
 		requests = append(requests, w.own()...)
 	}
 	all := strings.Join(names, ", ")
-	action := func(kind, list, triggers string) client.Request {
+	action := func(kind, list, triggers string) clienttest.Request {
 		return clienttest.JSON(http.MethodPut, "/actions/{org}/"+list, `{"name": %q, "type": %q, %q: [%s], "triggers": [%s],
 			"targets": [{"type": "WEBHOOK", "webhook": %q}]}`, list, kind, list, all, triggers, t.receiver.address)
 	}
@@ -62,7 +61,7 @@ func prepare(ctx context.Context, s *system, writers int, pause time.Duration) (
 		clienttest.JSON(http.MethodPut, "/environments/{org}", `{"name": %q, "type": "logical", "description": "", "included_environments": [%s]}`, logicalEnvironment, all),
 		action("flow", "flows", `"ON_STARTED_TRAIL", "ON_ATTESTED_PROVENANCE", "ON_ATTESTATION"`), action("env", "environments", `"ON_STARTED_ARTIFACT"`))
 	for _, r := range requests {
-		if _, err := t.writers[0].send(ctx, "", "", "", func(string) client.Request { return r }); err != nil {
+		if _, err := t.writers[0].send(ctx, "", "", "", func(string) clienttest.Request { return r }); err != nil {
 			return nil, err
 		}
 	}
@@ -162,8 +161,8 @@ func (t *tested) compare(ctx context.Context) (*ledger, error) {
 func (t *tested) checkPackages(ctx context.Context, l *ledger) error {
 	for _, w := range t.writers {
 		release := (w.releases - 1) / releasesPerPackage * releasesPerPackage
-		content, err := w.send(ctx, "", "", "", func(string) client.Request {
-			return client.Request{Method: http.MethodGet, Path: w.packagePath(release)}
+		content, err := w.send(ctx, "", "", "", func(string) clienttest.Request {
+			return clienttest.Request{Method: http.MethodGet, Path: w.packagePath(release)}
 		})
 		file := t.path(w.trail(release) + ".tgz")
 		if err := errors.Join(err, os.WriteFile(file, content, 0o600)); err != nil {

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"attestry/scripts/client"
 	"attestry/scripts/clienttest"
 )
 
@@ -36,7 +35,7 @@ var verdicts = [...]string{"COMPLIANT", "COMPLIANT", "NON-COMPLIANT", "INCOMPLET
 // writer is a pipeline with a cluster. Its flow and its environment have its name.
 type writer struct {
 	name   string
-	client *client.Client
+	client *clienttest.Client
 	ledger *ledger
 	// pause is how long it rests behind each request.
 	pause time.Duration
@@ -48,8 +47,8 @@ type writer struct {
 }
 
 // own are the requests that create the flow and the environment.
-func (w *writer) own() []client.Request {
-	return []client.Request{
+func (w *writer) own() []clienttest.Request {
+	return []clienttest.Request{
 		clienttest.Form(http.MethodPut, "/flows/{org}/template_file", "data_json", fmt.Sprintf(`{"name": %q, "description": ""}`, w.name), "template_file", []byte(template)),
 		clienttest.CreateEnvironment(w.name),
 		clienttest.JSON(http.MethodPost, "/environments/{org}/"+w.name+"/policies", `{"policy_names": ["policy"]}`),
@@ -92,25 +91,25 @@ func (w *writer) release(ctx context.Context, n int) error {
 		evidence = []byte(strings.Repeat(trail, evidenceSize/len(trail)))
 	}
 	var err error
-	send := func(kind, of string, verdict any, request func(mark string) client.Request) {
+	send := func(kind, of string, verdict any, request func(mark string) clienttest.Request) {
 		if err == nil {
 			_, err = w.send(ctx, kind, of, verdict, request)
 		}
 	}
-	send("", "", "", func(string) client.Request { return clienttest.BeginTrail(w.name, trail) })
-	send("artifact", trail, verdict, func(mark string) client.Request { return clienttest.ReportArtifact(w.name, trail, artifact, mark) })
-	send("attestation", trail+"/unit-test", true, func(mark string) client.Request {
+	send("", "", "", func(string) clienttest.Request { return clienttest.BeginTrail(w.name, trail) })
+	send("artifact", trail, verdict, func(mark string) clienttest.Request { return clienttest.ReportArtifact(w.name, trail, artifact, mark) })
+	send("attestation", trail+"/unit-test", true, func(mark string) clienttest.Request {
 		return clienttest.Attest(w.name, trail, "", "unit-test", mark, true, evidence)
 	})
 	if verdict != "INCOMPLETE" {
-		send("attestation", trail+"/scan", compliant, func(mark string) client.Request {
+		send("attestation", trail+"/scan", compliant, func(mark string) clienttest.Request {
 			return clienttest.Attest(w.name, trail, artifact, "scan", mark, compliant, nil)
 		})
 	}
 	if n%releasesPerPackage == 0 {
-		send("", "", "", func(string) client.Request { return clienttest.JSON(http.MethodPost, w.packagePath(n), "") })
+		send("", "", "", func(string) clienttest.Request { return clienttest.JSON(http.MethodPost, w.packagePath(n), "") })
 	}
-	send("", "", "", func(string) client.Request { return clienttest.ReportCluster(w.name, running...) })
+	send("", "", "", func(string) clienttest.Request { return clienttest.ReportCluster(w.name, running...) })
 	if err == nil {
 		w.ledger.acknowledge("trail %s %s", trail, verdict)
 		w.ledger.acknowledge("snapshot %s:%d %t %s", w.name, n+1, allCompliant, artifact)
@@ -121,7 +120,7 @@ func (w *writer) release(ctx context.Context, n int) error {
 // send sends a fact until it is acknowledged. Each request has a mark of its own, as each without an answer may have been
 // recorded. A fact without a kind can be repeated without making another one. Only broken connections and 503 are reasons to
 // repeat a request.
-func (w *writer) send(ctx context.Context, kind, of string, verdict any, request func(mark string) client.Request) ([]byte, error) {
+func (w *writer) send(ctx context.Context, kind, of string, verdict any, request func(mark string) clienttest.Request) ([]byte, error) {
 	began := time.Now()
 	for n := 1; ; n++ {
 		mark, sent := fmt.Sprintf("%s#%d", of, n), time.Now()

@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"attestry/scripts/client"
 	"attestry/scripts/clienttest"
 )
 
@@ -32,7 +31,7 @@ type load struct {
 	duration, interval                time.Duration
 	environments, pipelines, auditors int
 
-	client *client.Client
+	client *clienttest.Client
 	// scope makes names unique in an organization that earlier runs have used.
 	scope string
 
@@ -58,7 +57,7 @@ type size struct {
 // step is a request by its name.
 type step struct {
 	name string
-	client.Request
+	clienttest.Request
 }
 
 func (l *load) name(kind string, number int) string {
@@ -173,7 +172,7 @@ func (l *load) pipeline(i, n int) []step {
 // audit is what an auditor reads of a pipeline's run and of an environment.
 func (l *load) audit(i, n int) []step {
 	get := func(name, path string, args ...any) step {
-		return step{name, client.Request{Method: http.MethodGet, Path: fmt.Sprintf(path, args...)}}
+		return step{name, clienttest.Request{Method: http.MethodGet, Path: fmt.Sprintf(path, args...)}}
 	}
 	flow, environment := l.name("flow", (i+n)%l.pipelines), l.name("environment", (i*97+n)%l.environments)
 	steps := []step{

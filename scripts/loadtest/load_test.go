@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"attestry/scripts/client"
+	"attestry/scripts/clienttest"
 )
 
 // TestLoadIsMeasured runs all users against a service that refuses every tenth artifact and says what memory it takes.
@@ -36,7 +36,7 @@ func TestLoadIsMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := &load{
-		scope: "load", client: client.New("acme", "key", service.URL), metrics: service.URL + "/metrics", data: data,
+		scope: "load", client: clienttest.New("acme", "key", service.URL), metrics: service.URL + "/metrics", data: data,
 		duration: 3 * time.Second, interval: time.Second, environments: 30, pipelines: 20, auditors: 5,
 	}
 	if err := l.prepare(t.Context()); err != nil || environments.Load() != 30 {

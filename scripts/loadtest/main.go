@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"attestry/scripts/client"
+	"attestry/scripts/clienttest"
 )
 
 func main() {
@@ -45,7 +45,7 @@ func (l *load) run(ctx context.Context, token, picture string) error {
 	if err != nil {
 		return fmt.Errorf("--token: %w", err)
 	}
-	l.client, l.scope = client.New(l.org, strings.TrimSpace(string(key)), l.address), fmt.Sprintf("load-%d", time.Now().Unix())
+	l.client, l.scope = clienttest.New(l.org, strings.TrimSpace(string(key)), l.address), fmt.Sprintf("load-%d", time.Now().Unix())
 	if err := l.prepare(ctx); err != nil {
 		return err
 	}

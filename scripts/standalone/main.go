@@ -1,8 +1,7 @@
 // Command standalone runs all of Attestry in one process, on Pebble, a Redis in
-// memory and files: for evaluation, demonstrations and development.
+// memory and files: for evaluation, demonstrations (scripts/demo) and development.
 //
 //	CGO_ENABLED=0 go run ./scripts/standalone
-//	CGO_ENABLED=0 go run ./scripts/standalone --ephemeral --demo
 package main
 
 import (
@@ -72,14 +71,10 @@ func (c *command) run(ctx context.Context, a arguments) error {
 		return err
 	}
 	defer cleanUp()
-	database, refused := instance.Database(data)
-	sources := config.Sources{Environ: c.environ, Flags: a.settings, Defaults: defaults(data, database), CheckFiles: true}
+	sources := config.Sources{Environ: c.environ, Flags: a.settings, Defaults: defaults(data, instance.Database(data)), CheckFiles: true}
 	settings, err := config.LoadFrom(sources)
 	if err != nil {
 		return fmt.Errorf("standalone cannot start:\n%w", err)
-	}
-	if settings.Stores.Database.Engine == "" {
-		return fmt.Errorf("standalone cannot start: %w", refused)
 	}
 	a.bootstrap = settings.Process.BootstrapFile
 	declared, err := process.ReadBootstrap(a.bootstrap)
@@ -167,16 +162,11 @@ func keyFiles(data string, settings *config.Settings) (environ []string, err err
 	return environ, nil
 }
 
-// serve introduces the service, plays the demonstration if wanted, and waits for the end.
+// serve introduces the service and waits for the end.
 func (c *command) serve(ctx context.Context, a arguments, data string, made []identity.MadeKey, running *instance.Instance) error {
 	c.introduce(a, running, made)
 	if err := endFirstStart(data); err != nil {
 		return err
-	}
-	if a.demo {
-		if err := demonstrate(ctx, running, c.out); err != nil {
-			return fmt.Errorf("the demonstration failed: %w", err)
-		}
 	}
 	fmt.Fprintln(c.out, "Serving. Ctrl-C ends it.")
 	select {
@@ -266,8 +256,8 @@ func (c *command) printKeys(made []identity.MadeKey) {
 }
 
 type arguments struct {
-	data            string
-	ephemeral, demo bool
+	data      string
+	ephemeral bool
 	// acceptLoss opens a damaged database with what is left.
 	acceptLoss bool
 	// settings override the environment.
@@ -281,7 +271,6 @@ func parse(args []string, out, errs io.Writer) (a arguments, status int, done bo
 	program := cli.NewProgram("standalone", "All of Attestry in one process, on Pebble, a Redis in memory and files.")
 	data := program.String("data", "keep the data in `DIRECTORY`, else in attestry of the user's data folder")
 	ephemeral := program.Bool("ephemeral", "keep the data in a temporary directory and remove it at the end")
-	demo := program.Bool("demo", "play a delivery through the API, tell every step, and go on serving")
 	acceptLoss := program.Bool("accept-loss", "start although files of the database are damaged or missing, with what is left")
 	program.Setting("listen", "ATTESTRY_LISTEN", "answer the API on `HOST:PORT`")
 	program.Setting("base-url", "ATTESTRY_BASE_URL", "build links from `URL`, a scheme and a host")
@@ -303,7 +292,7 @@ func parse(args []string, out, errs io.Writer) (a arguments, status int, done bo
 	if *ephemeral && *data != "" {
 		return arguments{}, program.Misuse(errs, errors.New("--ephemeral and --data exclude each other")), true
 	}
-	return arguments{data: *data, ephemeral: *ephemeral, demo: *demo, acceptLoss: *acceptLoss, settings: program.Given()}, cli.Success, false
+	return arguments{data: *data, ephemeral: *ephemeral, acceptLoss: *acceptLoss, settings: program.Given()}, cli.Success, false
 }
 
 // defaults are embedded stores in the directory, no monitoring port that could be taken, and a log of faults.

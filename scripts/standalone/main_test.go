@@ -170,35 +170,6 @@ func TestStandaloneIsQuietUnlessAskedForARequestLog(t *testing.T) {
 	}
 }
 
-func TestStandaloneRefusesAFolderWithAnSQLiteFile(t *testing.T) {
-	data := t.TempDir()
-	file, folderURL := data+"/attestry.db", "pebble://"+data+"/documents"
-	if err := os.WriteFile(file, []byte("SQLite format 3"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	tr := newTrial()
-	status := tr.main(t.Context(), []string{"--data", data, "--listen", "127.0.0.1:0"})
-	want := "standalone cannot start: " + file + " is an SQLite file, which is not supported any more: copy it with scripts/admin copy of commit 7a6a110 to " + folderURL
-	if status != 1 || !strings.HasPrefix(tr.errs.String(), want) || tr.out.String() != "" {
-		t.Errorf("status %d: %s%s, want %s", status, tr.out, tr.errs, want)
-	}
-	start := func(environ ...string) {
-		t.Helper()
-		t.Run("start", func(t *testing.T) {
-			tr := newTrial(environ...)
-			tr.serve(t, "--data", data, "--listen", "127.0.0.1:0")
-			if !strings.Contains(tr.out.String(), "in Pebble") {
-				t.Error(tr.out)
-			}
-		})
-	}
-	start("ATTESTRY_DATABASE_URL=" + folderURL)
-	if err := os.Rename(file, file+".old"); err != nil {
-		t.Fatal(err)
-	}
-	start()
-}
-
 func TestBootstrapFileEndsAFirstStartThatWasInterrupted(t *testing.T) {
 	data := t.TempDir()
 	mark, file := data+"/"+firstStartFile, data+"/bootstrap.yaml"

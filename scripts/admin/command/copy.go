@@ -72,7 +72,7 @@ func parseLocation(name, address string) (location, error) {
 	l := location{}
 	var err error
 	switch scheme {
-	case "mongodb", "mongodb+srv", "sqlite", "pebble":
+	case "mongodb", "mongodb+srv", "pebble":
 		l.documents = &config.Database{}
 		err = l.documents.UnmarshalText([]byte(address))
 	case "file", "http", "https":

@@ -151,14 +151,9 @@ func (i *Instance) startRedis() (string, error) {
 
 // environment is that of the two processes in production.
 func environment(options Options, address, redis string) []string {
-	database, objects := options.Database, cmp.Or(options.S3, Files(options.Data))
-	if database == "" {
-		// Where there is an SQLite file, it is "", and Environ names the database.
-		database, _ = Database(options.Data)
-	}
 	return slices.Concat([]string{
-		"ATTESTRY_DATABASE_URL=" + database,
-		"ATTESTRY_OBJECTS_URL=" + objects,
+		"ATTESTRY_DATABASE_URL=" + cmp.Or(options.Database, Database(options.Data)),
+		"ATTESTRY_OBJECTS_URL=" + cmp.Or(options.S3, Files(options.Data)),
 		"ATTESTRY_REPORT_WAIT=" + options.ReportWait.String(),
 		"ATTESTRY_MONITOR_LISTEN=off",
 	}, options.Environ, []string{
@@ -167,19 +162,9 @@ func environment(options Options, address, redis string) []string {
 	})
 }
 
-// Database is the address of the embedded database in a directory. A directory with an SQLite file of an earlier
-// version is refused, as its documents would be missing.
-func Database(directory string) (string, error) {
-	folder := (&url.URL{Scheme: "pebble", Path: directory + "/documents"}).String()
-	file := directory + "/attestry.db"
-	switch _, err := os.Stat(file); {
-	case err == nil:
-		return "", fmt.Errorf("%s is an SQLite file, which is not supported any more: copy it with scripts/admin copy of commit 7a6a110 to %s and move it away, or set ATTESTRY_DATABASE_URL=%s to start without it",
-			file, folder, folder)
-	case !errors.Is(err, fs.ErrNotExist):
-		return "", err
-	}
-	return folder, nil
+// Database is the address of the embedded database in a directory.
+func Database(directory string) string {
+	return (&url.URL{Scheme: "pebble", Path: directory + "/documents"}).String()
 }
 
 // Files is the address of the embedded object store in a directory.

@@ -16,7 +16,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/identity"
 	"attestry/process"
-	"attestry/scripts/fixtures"
+	"attestry/scripts/fixturestest"
 	"attestry/scripts/standalone/instance"
 	"attestry/storage"
 )
@@ -82,7 +82,7 @@ func startStoppable(t *testing.T, withoutWorker bool, wrap func(storage.Document
 
 // report sends a report and gives its answer to the channel.
 func (s *stoppable) report(t *testing.T, answers chan<- string) {
-	answer, err := put(t.Context(), s.reports, s.key, fixtures.Read("k8s-report-1.json"))
+	answer, err := put(t.Context(), s.reports, s.key, fixturestest.Read("k8s-report-1.json"))
 	answers <- fmt.Sprint(answer, err)
 }
 

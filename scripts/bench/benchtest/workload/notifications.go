@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"attestry/evidence"
-	api "attestry/scripts/client"
+	api "attestry/scripts/clienttest"
 )
 
 // tellWebhooks has an action notify as many webhooks as the size says, and others that never answer, of each trail that

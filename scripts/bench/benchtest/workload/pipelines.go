@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strconv"
 
-	api "attestry/scripts/client"
+	api "attestry/scripts/clienttest"
 )
 
 var recorded = answer{http.StatusCreated, `{"message":"OK"}`}
