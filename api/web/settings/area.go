@@ -49,7 +49,7 @@ func ShowArea(r *request.Request) error {
 	if err != nil {
 		return err
 	}
-	filter := p.formOf(of.list)
+	filter := p.formOf(of.List)
 	filter.Fill(url.Values{"per_page": {strconv.Itoa(view.RowsPerPage)}})
 	filter.Fill(p.query)
 	target, ok := filter.Target(p.Org())
@@ -57,13 +57,13 @@ func ShowArea(r *request.Request) error {
 		return evidence.NewError(evidence.NotFound, "The address does not say whose they are.")
 	}
 	p.APIPath = target
-	shown := areaPage{Org: p.Org(), Title: of.Title, Columns: of.columns, Of: filter.Names(), Filter: filter.Choices()}
+	shown := areaPage{Org: p.Org(), Title: of.Title, Columns: of.Columns, Of: filter.Names(), Filter: filter.Choices()}
 	shown.Filtered = slices.ContainsFunc(shown.Filter, func(field *form.Field) bool { return field.Value() != "" })
 	if done, ok := p.API.Operation(p.C.Query("done")); ok {
 		shown.Done = done.Summary
 	}
-	if of.csv != "" {
-		file := p.formOf(of.csv)
+	if of.CSV != "" {
+		file := p.formOf(of.CSV)
 		file.Fill(p.query)
 		shown.CSV, _ = file.Target(p.Org())
 		shown.CSV = links.Prefix + shown.CSV
@@ -72,7 +72,7 @@ func ShowArea(r *request.Request) error {
 	if err := p.Read(target, found.decode); err != nil {
 		return err
 	}
-	forms, err := p.forms(of.forms...)
+	forms, err := p.forms(of.Forms...)
 	if err != nil {
 		return err
 	}
@@ -91,27 +91,27 @@ func (a *areaPage) addRows(p *page, of *area, found list) error {
 	if a.Pager = p.Pager("page", p.Number("page"), found.pages); found.pages == 0 {
 		rows, a.Pager = request.Cut(p.Request, rows)
 	}
-	forms, err := p.forms(of.rowForms...)
+	forms, err := p.forms(of.RowForms...)
 	if err != nil {
 		return err
 	}
 	var opened *form.Form
-	if of.opens != "" {
-		opened = p.formOf(areaNamed(of.opens).list)
+	if of.Opens != "" {
+		opened = p.formOf(areaNamed(of.Opens).List)
 	}
 	for _, row := range rows {
 		made := areaRow{}
-		for _, column := range of.columns {
+		for _, column := range of.Columns {
 			made.Cells = append(made.Cells, cell(column, row.value(column)))
 		}
 		for _, one := range forms {
 			made.Forms = append(made.Forms, p.formLink(of, one, row))
 		}
 		switch {
-		case of.page != nil:
-			made.Open = of.page(p.Org(), row)
+		case of.Page != "":
+			made.Open = pages[of.Page](p.Org(), row)
 		case opened != nil:
-			made.Open = p.address(of.opens, p.fill(opened, row))
+			made.Open = p.address(of.Opens, p.fill(opened, row))
 		}
 		a.Rows = append(a.Rows, made)
 	}

@@ -40,10 +40,10 @@ func (p *page) newForm() (*formPage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(operations) == 0 || !slices.Contains(slices.Concat(of.forms, of.rowForms), id) {
+	if len(operations) == 0 || !slices.Contains(slices.Concat(of.Forms, of.RowForms), id) {
 		return nil, evidence.NewError(evidence.NotFound, "There is no such form, or your role does not suffice for it.")
 	}
-	shown := &formPage{Org: p.Org(), Area: of.Title, Form: form.New(operations[0]), Back: p.address(of.Name, p.fill(p.formOf(of.list), nil))}
+	shown := &formPage{Org: p.Org(), Area: of.Title, Form: form.New(operations[0]), Back: p.address(of.Name, p.fill(p.formOf(of.List), nil))}
 	shown.Form.Fill(p.query)
 	return shown, nil
 }

@@ -55,13 +55,13 @@ func (p *page) allowed(ids ...string) ([]server.Operation, error) {
 // ShowSettings shows the parts of the settings that somebody may read.
 func ShowSettings(r *request.Request) error {
 	p := newPage(r)
-	allowed, err := p.allowed(resource.Map(areas, func(of *area) string { return of.list })...)
+	allowed, err := p.allowed(resource.Map(areas, func(of *area) string { return of.List })...)
 	if err != nil {
 		return err
 	}
 	shown := settingsPage{Org: p.Org()}
 	for _, one := range areas {
-		if !one.isOpened() && slices.ContainsFunc(allowed, func(operation server.Operation) bool { return operation.OperationID == one.list }) {
+		if !one.isOpened() && slices.ContainsFunc(allowed, func(operation server.Operation) bool { return operation.OperationID == one.List }) {
 			shown.Areas = append(shown.Areas, one)
 		}
 	}
