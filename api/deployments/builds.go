@@ -23,7 +23,7 @@ type BuildFilter struct {
 // builds asks for the builds of a window that the filter wants. Empty filters are none.
 func (h *handlers) builds(ctx context.Context, in *BuildFilter, span resource.Window) (pipelines.BuildQuery, error) {
 	query := pipelines.BuildQuery{Org: server.Access(ctx).OrgID}
-	query.From, query.To = span.Bounds()
+	query.From, query.To = span.From, span.To
 	var err error
 	switch {
 	case in.RepoInnerID != "":

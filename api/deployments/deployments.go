@@ -38,7 +38,7 @@ type DeploymentListResponse struct {
 func (h *handlers) listDeployments(ctx context.Context, in *listDeploymentsInput) (*server.Answer[DeploymentListResponse], error) {
 	span := h.WindowOf(ctx, in.WindowQuery)
 	query := environments.DeploymentQuery{Org: server.Access(ctx).OrgID}
-	query.From, query.To = span.Bounds()
+	query.From, query.To = span.From, span.To
 	if server.QueryHas(ctx, "env_name") {
 		environment, err := h.loadCurrentEnvironment(ctx, in.Environment)
 		if err != nil {
@@ -182,7 +182,7 @@ func (h *handlers) listRepoDeployments(ctx context.Context, in *listRepoDeployme
 // names, or to all when there are none.
 func (h *handlers) repoQuery(ctx context.Context, id string, names []string, span resource.Window) (environments.DeploymentQuery, error) {
 	query := environments.DeploymentQuery{Org: server.Access(ctx).OrgID, Repos: []string{id}}
-	query.From, query.To = span.Bounds()
+	query.From, query.To = span.From, span.To
 	_, err := h.LoadRepoByID(ctx, id)
 	if err != nil || len(names) == 0 {
 		return query, err

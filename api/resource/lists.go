@@ -134,13 +134,6 @@ func (b *Base) WindowBetween(start, end *float64) Window {
 	return Window{From: evidence.RoundSeconds(*start), To: evidence.RoundSeconds(*end)}
 }
 
-// Bounds are the times to search between: half a microsecond before and behind the
-// window, as earlier versions stored some times that were not rounded.
-func (w Window) Bounds() (from, to float64) {
-	const rounding = 0.5e-6
-	return w.From - rounding, w.To + rounding
-}
-
 // IfSent is the value of a query parameter, nil when it was not sent.
 func IfSent[T any](ctx context.Context, name string, value T) *T {
 	if !server.QueryHas(ctx, name) {
