@@ -110,9 +110,10 @@ func (c *change) tell(told *evidence.Attestation) {
 		c.incidents = append(c.incidents, period.IncidentOf(told))
 		return
 	}
+	involved := evidence.Entry{Involved: attestation.Involved(told, "")}
 	for i := range c.entries {
 		if entry := &c.entries[i]; entry.Original() == told.ID {
-			c.approvers[entry.ID] = attestation.Approvers(told)
+			c.approvers[entry.ID] = approversOf(&involved)
 		}
 	}
 }

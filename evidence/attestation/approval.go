@@ -36,17 +36,6 @@ func Approved(a *evidence.Attestation, commit string) (approvers int, lack strin
 	return 0, oneLine(lack)
 }
 
-// Approvers are those who approved pull requests of an attestation after their last commits, each once.
-func Approvers(a *evidence.Attestation) (names []string) {
-	found, _ := pullRequestsOf(a) // those that cannot be read have none
-	for i := range found {
-		_, last, _ := found[i].authors("")
-		names = append(names, found[i].approvals(last)...)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
 // MergeCommits are those of the pull requests of an attestation.
 func MergeCommits(a *evidence.Attestation) (commits []string) {
 	found, _ := pullRequestsOf(a) // those that cannot be read have none
