@@ -127,7 +127,7 @@ func TestNoRequestIsLimitedWithoutRedis(t *testing.T) {
 	s := start(t, options{withoutWorker: true, settings: []string{"ATTESTRY_RATE_LIMIT_KEY=60", "ATTESTRY_RATE_LIMIT_ORG=60"}})
 	s.limited(s.org, memberKey)
 	outages, ends, passed := s.logged(away), s.logged(back), s.metric("attestry_unlimited_requests_total")
-	s.StopRedis()
+	s.stopRedis()
 	for range 70 {
 		if got := s.do(http.MethodGet, "/api/v2/flows/"+s.org, memberKey, nil); got.status != http.StatusOK || got.header.Get("RateLimit-Limit") != "" {
 			t.Fatalf("%d %v", got.status, got.header)
@@ -141,7 +141,7 @@ func TestNoRequestIsLimitedWithoutRedis(t *testing.T) {
 	if got := s.metric("attestry_unlimited_requests_total") - passed; got != 71 {
 		t.Errorf("%v requests are counted", got)
 	}
-	s.must(s.StartRedis())
+	s.must(s.Redis.Restart())
 	s.limited(s.org, memberKey)
 	if s.logged(back) == ends {
 		t.Error("the end of the outage was not logged")

@@ -73,7 +73,7 @@ func TestReportsAreAcceptedWhileRedisIsAway(t *testing.T) {
 	s := start(t, options{real: true, withoutWorker: true, reportWait: time.Second})
 	s.startWorker()
 	s.createEnvironment("host", evidence.Server)
-	s.StopRedis()
+	s.stopRedis()
 	got := s.want(http.StatusOK, http.MethodPut, s.environmentsPath()+"/host/report/server", serverReport("a"))
 	if got.text(t) != acceptedText {
 		t.Errorf("answered %s", got.body)
@@ -81,7 +81,7 @@ func TestReportsAreAcceptedWhileRedisIsAway(t *testing.T) {
 	if got := s.do(http.MethodGet, "/ready", "", nil); got.status != http.StatusOK || string(got.body) != "OK" {
 		t.Errorf("/ready without Redis: %d %s", got.status, got.body)
 	}
-	if err := s.StartRedis(); err != nil {
+	if err := s.Redis.Restart(); err != nil {
 		t.Fatal(err)
 	}
 	s.clock.advance(time.Minute)
@@ -96,7 +96,7 @@ func TestOneProcessNeedsNoRedisForItsTasks(t *testing.T) {
 	}
 	s := start(t, options{real: true, reportWait: time.Millisecond})
 	s.createEnvironment("host", evidence.Server)
-	s.StopRedis()
+	s.stopRedis()
 	s.do(http.MethodPut, "/api/v2"+s.environmentsPath()+"/host/report/server", adminKey, serverReport("a"))
 	s.awaitSnapshot("host")
 }
@@ -223,4 +223,10 @@ func (d *fatalDocuments) Write(ctx context.Context, writes ...storage.Write) err
 		d.count(write.Schema.Name)
 	}
 	return d.Documents.Write(ctx, writes...)
+}
+
+// stopRedis stops the embedded Redis and removes its data.
+func (s *service) stopRedis() {
+	s.Redis.Close()
+	s.Redis.FlushAll()
 }

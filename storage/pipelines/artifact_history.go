@@ -83,13 +83,14 @@ func (a *Attestations) eachOf(ctx context.Context, org string, records []evidenc
 	sets = append(sets, []string{""}) // of those by name
 	for some := range slices.Chunk(storage.Distinct(trails), storage.MaxMany) {
 		for _, set := range sets {
-			err := a.eachFields(ctx, inTrails(org, some, set), func(found *storage.Record) {
+			err := storage.ForEachFields(ctx, a.Collection, inTrails(org, some, set), func(found *storage.Record) error {
 				entry := slotEntryOf(found)
 				for _, of := range subjectsIn(found) {
 					if wanted[of] {
 						yield(of, entry)
 					}
 				}
+				return nil
 			})
 			if err != nil {
 				return err
@@ -115,15 +116,11 @@ func inTrails(org string, trails, fingerprints []string) storage.Query {
 func (a *Attestations) OfFingerprint(ctx context.Context, record *evidence.ArtifactRecord) ([]evidence.SlotEntry, error) {
 	var entries []evidence.SlotEntry
 	query := inTrails(record.Org, []string{evidence.TrailKey(record.Flow, record.Trail)}, []string{record.Fingerprint})
-	err := a.eachFields(ctx, query, func(found *storage.Record) { entries = append(entries, slotEntryOf(found)) })
-	return entries, err
-}
-
-func (a *Attestations) eachFields(ctx context.Context, query storage.Query, yield func(*storage.Record)) error {
-	return storage.ForEachFields(ctx, a.Collection, query, func(record *storage.Record) error {
-		yield(record)
+	err := storage.ForEachFields(ctx, a.Collection, query, func(found *storage.Record) error {
+		entries = append(entries, slotEntryOf(found))
 		return nil
 	})
+	return entries, err
 }
 
 // slotEntryOf is what a slot keeps of an attestation, read from its fields.

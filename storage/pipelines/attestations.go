@@ -360,10 +360,11 @@ func (t *TrailAttestation) Subjects() []evidence.Subject {
 func (a *Attestations) OfTrails(ctx context.Context, org string, trails []string) ([]TrailAttestation, error) {
 	var all []TrailAttestation
 	query := storage.Query{Index: "trail_name", Equal: []any{org, storage.OneOrSet(trails)}, Limit: storage.MaxMany}
-	err := a.eachFields(ctx, query, func(found *storage.Record) {
+	err := storage.ForEachFields(ctx, a.Collection, query, func(found *storage.Record) error {
 		all = append(all, TrailAttestation{
 			SlotEntry: slotEntryOf(found), Trail: found.Text("trail"), Targets: strings.Fields(found.Text("targets")), Control: found.Text("control"),
 		})
+		return nil
 	})
 	return all, err
 }

@@ -94,12 +94,12 @@ func (c *bootstrapCheck) name(ctx context.Context, name string, kind evidence.Or
 
 // newName returns why an organization cannot be created with a name, or nil.
 func (c *bootstrapCheck) newName(ctx context.Context, name string) (fault, err error) {
-	holder, err := c.tenancy.nameHolder(ctx, name)
-	if err != nil {
+	lower := strings.ToLower(name)
+	stored, err := c.tenancy.organizationNames.Get(ctx, lower)
+	if storage.IgnoreMissing(err) != nil {
 		return nil, err
 	}
-	lower := strings.ToLower(name)
-	if holder = cmp.Or(holder, c.lower[lower], name); holder != name {
+	if holder := cmp.Or(stored.Name, c.lower[lower], name); holder != name {
 		return fmt.Errorf("the name differs from %s, which is taken, by case alone", holder), nil
 	}
 	c.lower[lower] = name

@@ -135,12 +135,6 @@ func (t *Tenancy) claimName(ctx context.Context, name string) error {
 	return nil
 }
 
-// nameHolder returns the name of the organization that differs from a name by case at most, "" if there is none.
-func (t *Tenancy) nameHolder(ctx context.Context, name string) (string, error) {
-	stored, err := t.organizationNames.Get(ctx, strings.ToLower(name))
-	return stored.Name, storage.IgnoreMissing(err)
-}
-
 func organizationExists(name string) error {
 	return evidence.Errorf(evidence.Invalid, "Organization named '%s' already exists", name)
 }

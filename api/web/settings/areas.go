@@ -54,8 +54,3 @@ func areaNamed(name string) *area {
 	}
 	return &areas[i]
 }
-
-// isOpened reports whether the rows of another area lead to this one.
-func (a *area) isOpened() bool {
-	return slices.ContainsFunc(areas, func(other area) bool { return other.Opens == a.Name })
-}

@@ -61,7 +61,8 @@ func ShowSettings(r *request.Request) error {
 	}
 	shown := settingsPage{Org: p.Org()}
 	for _, one := range areas {
-		if !one.isOpened() && slices.ContainsFunc(allowed, func(operation server.Operation) bool { return operation.OperationID == one.List }) {
+		opened := slices.ContainsFunc(areas, func(other area) bool { return other.Opens == one.Name })
+		if !opened && slices.ContainsFunc(allowed, func(operation server.Operation) bool { return operation.OperationID == one.List }) {
 			shown.Areas = append(shown.Areas, one)
 		}
 	}

@@ -65,8 +65,9 @@ type Instance struct {
 	Process     *process.Process
 	// Environment is that of a further process beside this one.
 	Environment []string
+	// Redis is the embedded one, nil for none.
+	Redis *miniredis.Miniredis
 
-	redis   *miniredis.Miniredis
 	monitor *http.Server
 	stop    context.CancelFunc
 	group   goroutine.Group
@@ -121,7 +122,7 @@ func (i *Instance) open(ctx context.Context, options Options, listener net.Liste
 		if options.Wrap != nil {
 			docs = options.Wrap(docs)
 		}
-		if i.redis == nil || options.WithoutWorker {
+		if i.Redis == nil || options.WithoutWorker {
 			return docs
 		}
 		watched = written.Watch(docs)
@@ -140,13 +141,13 @@ func (i *Instance) open(ctx context.Context, options Options, listener net.Liste
 // its port.
 func (i *Instance) startRedis() (string, error) {
 	password := rand.Text()
-	i.redis = miniredis.NewMiniRedis()
-	i.redis.RequireAuth(password)
-	if err := i.redis.Start(); err != nil {
+	i.Redis = miniredis.NewMiniRedis()
+	i.Redis.RequireAuth(password)
+	if err := i.Redis.Start(); err != nil {
 		return "", err
 	}
-	i.redis.ClockTTL(true)
-	return "redis://:" + password + "@" + i.redis.Addr(), nil
+	i.Redis.ClockTTL(true)
+	return "redis://:" + password + "@" + i.Redis.Addr(), nil
 }
 
 // environment is that of the two processes in production.
@@ -219,15 +220,6 @@ func (i *Instance) run(part func() error) {
 // Faults gives an error, or nil, when a part of the instance has ended.
 func (i *Instance) Faults() <-chan error { return i.faults }
 
-// StopRedis stops the embedded Redis and removes its data.
-func (i *Instance) StopRedis() {
-	i.redis.Close()
-	i.redis.FlushAll()
-}
-
-// StartRedis starts the embedded Redis again, empty, at the same address.
-func (i *Instance) StartRedis() error { return i.redis.Restart() }
-
 // Close ends the instance.
 func (i *Instance) Close() error {
 	if i.stop != nil {
@@ -243,8 +235,8 @@ func (i *Instance) Close() error {
 }
 
 func (i *Instance) closeRedis() {
-	if i.redis != nil {
-		i.redis.Close()
+	if i.Redis != nil {
+		i.Redis.Close()
 	}
 }
 
