@@ -5,9 +5,8 @@ import (
 	"errors"
 	"slices"
 
-	"attestry/evidence/attestation"
-
 	"attestry/evidence"
+	"attestry/evidence/attestation"
 	"attestry/evidence/compliance"
 	"attestry/storage"
 	"attestry/storage/pipelines"
