@@ -62,7 +62,9 @@ func TestWhoDecidesNeitherWroteNorApproved(t *testing.T) {
 				s.pullRequests(trail, c.pulls...)
 			}
 			s.decideAs(c.key, trail, c.members)
-			if passes, why := s.fourEyes(fingerprint); passes != (c.says == "") || !strings.Contains(why, c.says) {
+			passes, why := s.fourEyes(fingerprint)
+			remedied := strings.Contains(why, "Whoever decides must have neither written nor approved the code.")
+			if passes != (c.says == "") || passes == remedied || !strings.Contains(why, c.says) || !passes && !strings.Contains(why, "is non-compliant: "+c.says) {
 				t.Errorf("it comes to %t: %s", passes, why)
 			}
 			got := s.get(http.MethodGet, "/trails/"+s.org+"/build/"+trail+"/audit_package")
@@ -83,6 +85,24 @@ func TestWhoDecidesNeitherWroteNorApproved(t *testing.T) {
 				t.Errorf("it says %s", got.body)
 			}
 		})
+	}
+}
+
+func TestPoliciesAskForTheSeparationOfDutiesWithoutAControl(t *testing.T) {
+	t.Parallel()
+	s := shareOnAnyEngine(t)
+	s.createFlow("build")
+	s.putPolicy(http.StatusCreated, `{"name":"four-eyes"}`, policyFile(policyHead+"artifacts:\n  attestations:\n    - {type: decision, name: go, separation_of_duties: true}\n"))
+	s.reportArtifact("build", "t", "app", cliFingerprint, trailCommit)
+	for approver, says := range map[string]string{
+		"administrator": "the attestation 'go' of type system:decision is non-compliant: administrator decided, and approved the code.",
+		"grace":         "there is the compliant attestation 'go' of type system:decision.",
+	} {
+		s.pullRequests("t", pull{author: "ada", commits: []string{"ada 10"}, approvals: []string{approver + " APPROVED 20"}})
+		s.decideAs(adminKey, "t", "")
+		if passes, why := s.fourEyes(cliFingerprint); passes != (approver == "grace") || !strings.Contains(why, says) {
+			t.Errorf("approved by %s it comes to %t: %s", approver, passes, why)
+		}
 	}
 }
 

@@ -171,7 +171,7 @@ func (s *Sentence) explainAttestation(rule *AttestationRule, found *Attestation,
 		return
 	case found == nil:
 		s.Text = fmt.Sprintf("%s the %s is non-compliant.", flow.where(), rule.wanted())
-	case found.Compliant:
+	case found.Compliant && !rule.Separated:
 		s.Text = fmt.Sprintf("%s the attestation '%s' of type %s has no independent approval.", flow.where(), found.Name, found.Type)
 		s.Remedy = "Have somebody approve the pull request after its last commit who wrote none of it, and attest it again."
 		return
@@ -198,9 +198,12 @@ func (s *Sentence) explainControl(rule *AttestationRule, found *Attestation, flo
 		s.Text = fmt.Sprintf("%s the %s is non-compliant.", flow.where(), rule.wanted())
 	default:
 		s.Text = fmt.Sprintf("The latest decision %s, '%s' in trail '%s' of flow '%s', is %s.",
-			control, found.Name, found.Trail, found.Flow, evidence.Verdict(found.Compliant))
+			control, found.Name, found.Trail, found.Flow, evidence.Verdict(found.Compliant && s.Outcome != NonCompliantAttestation))
 	}
 	if s.Outcome == NonCompliantAttestation {
 		s.Remedy = fmt.Sprintf("Record a compliant decision %s once it is fulfilled, or override the last one with a reason.", control)
+		if rule.Separated {
+			s.Remedy += " Whoever decides must have neither written nor approved the code."
+		}
 	}
 }

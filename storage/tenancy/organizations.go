@@ -126,13 +126,10 @@ type organizationName struct {
 func (t *Tenancy) claimName(ctx context.Context, name string) error {
 	// Of several that are created at once, the first that is stored has the name.
 	stored, err := storage.Ensure(ctx, t.organizationNames, organizationName{Lower: strings.ToLower(name), Name: name})
-	if err != nil {
-		return err
-	}
-	if stored.Name != name {
+	if err == nil && stored.Name != name {
 		return organizationExists(stored.Name)
 	}
-	return nil
+	return err
 }
 
 func organizationExists(name string) error {
