@@ -311,6 +311,16 @@ func TestAProviderWithoutAnAudienceTrustsNobody(t *testing.T) {
 	f.refuseWith(t, key.sign(t, f.claims(map[string]any{"aud": nil})), wrongAudience)
 }
 
+func TestAProviderWithoutAConditionAcceptsNoToken(t *testing.T) {
+	key := newEdKey(t, "key")
+	issuer := newIssuer(t, key)
+	providers := trusted{"acme": {{Name: "ci", Issuer: issuer.server.URL, Audience: audience, Privilege: evidence.Admin}}}
+	f := newFixtureOf(t, issuer, providers, clientFor(issuer))
+	if got := f.refuse(t, key.sign(t, f.claims(nil))); !strings.HasPrefix(got.Reason, "the condition of the provider is not valid: ") {
+		t.Errorf("the reason is %q", got.Reason)
+	}
+}
+
 func TestNothingIsFetchedForAnIssuerThatIsNotTrusted(t *testing.T) {
 	key := newEdKey(t, "key")
 	issuer := newIssuer(t, key)
