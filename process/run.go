@@ -164,19 +164,6 @@ func (p *Process) ServeMonitor() (*http.Server, error) {
 	return server, nil
 }
 
-// Serve serves HTTP until end is called, which returns when the listener is unused.
-func Serve(server *http.Server, listener net.Listener) (end func() error) {
-	var serving goroutine.Group
-	serving.Go(func() error { return server.Serve(listener) })
-	return func() error {
-		err := server.Close()
-		if served := serving.Wait(); !errors.Is(served, http.ErrServerClosed) {
-			err = errors.Join(err, served)
-		}
-		return err
-	}
-}
-
 func healthcheck(ctx context.Context, settings config.Settings) error {
 	address := string(settings.Process.MonitorListen)
 	if address == "" {

@@ -24,7 +24,8 @@ const socketName = "admin.sock"
 type Socket struct {
 	process  *process.Process
 	file     string
-	end      func() error
+	server   http.Server
+	serving  goroutine.Group
 	commands sync.WaitGroup
 }
 
@@ -39,9 +40,8 @@ func Listen(p *process.Process) (*Socket, error) {
 	if err != nil {
 		return nil, err
 	}
-	server := new(http.Server)
-	server.Handler = s
-	s.end = process.Serve(server, listener)
+	s.server.Handler = s
+	s.serving.Go(func() error { return s.server.Serve(listener) })
 	return s, nil
 }
 
@@ -70,7 +70,10 @@ func listen(file string) (net.Listener, error) {
 // Close removes the socket, cancels the commands under way and waits for their end. It comes before the stores are closed.
 func (s *Socket) Close() error {
 	// The file may be gone. The context of a command ends with its connection.
-	err := errors.Join(os.RemoveAll(s.file), s.end())
+	err := errors.Join(os.RemoveAll(s.file), s.server.Close())
+	if served := s.serving.Wait(); !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
 	s.commands.Wait()
 	return err
 }

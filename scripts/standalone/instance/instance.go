@@ -82,7 +82,7 @@ func Start(ctx context.Context, options Options) (*Instance, error) {
 	}
 	address := listener.Addr().String()
 	i := &Instance{URL: string(config.Address(address).URL()), faults: make(chan error, 2)}
-	if err := i.open(ctx, options, listener); err != nil {
+	if err := i.open(ctx, options, address); err != nil {
 		listener.Close()
 		i.closeRedis()
 		return nil, err
@@ -101,7 +101,7 @@ func Start(ctx context.Context, options Options) (*Instance, error) {
 	return i, nil
 }
 
-func (i *Instance) open(ctx context.Context, options Options, listener net.Listener) error {
+func (i *Instance) open(ctx context.Context, options Options, address string) error {
 	redis := options.Redis
 	if redis == "" {
 		var err error
@@ -109,12 +109,12 @@ func (i *Instance) open(ctx context.Context, options Options, listener net.Liste
 			return fmt.Errorf("start the embedded Redis: %w", err)
 		}
 	}
-	i.Environment = environment(options, listener.Addr().String(), redis)
+	i.Environment = environment(options, address, redis)
 	settings, err := config.Load(i.Environment)
 	if err != nil {
 		return err
 	}
-	i.URL = string(settings.HTTP.URL(config.Address(listener.Addr().String())))
+	i.URL = string(settings.HTTP.URL(config.Address(address)))
 	settings.Stores.Database.AcceptLoss = options.AcceptLoss
 	// With a Redis of its own, which no other process reaches, the instance knows all that is written.
 	var watched *written.Documents
@@ -128,13 +128,11 @@ func (i *Instance) open(ctx context.Context, options Options, listener net.Liste
 		watched = written.Watch(docs)
 		return watched
 	}
-	return openWhenWritable(ctx, listener, settings, options.Log, func() error {
-		if i.Process, err = process.OpenWith(ctx, settings, options.Log, options.Clock, wrap); err != nil {
-			return err
-		}
-		i.Process.Written = watched
-		return nil
-	})
+	if i.Process, err = process.OpenWith(ctx, settings, options.Log, options.Clock, wrap); err != nil {
+		return err
+	}
+	i.Process.Written = watched
+	return nil
 }
 
 // startRedis starts the embedded Redis and returns its URL. It needs a password, as every user of the machine can reach
