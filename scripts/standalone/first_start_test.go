@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -44,15 +42,6 @@ func (f *folder) tenancy(docs storage.Documents) *tenancy.Tenancy {
 	return tenancy
 }
 
-// usersOf declares users without keys.
-func usersOf(names []string) identity.Bootstrap {
-	var declared identity.Bootstrap
-	for _, name := range names {
-		declared.Users = append(declared.Users, identity.DeclaredUser{Name: name})
-	}
-	return declared
-}
-
 // organizations are the names of all there are.
 func (f *folder) organizations() []string {
 	f.t.Helper()
@@ -67,9 +56,8 @@ func (f *folder) organizations() []string {
 
 func (f *folder) start() []identity.MadeKey {
 	f.t.Helper()
-	made, err := applyFirstStart(f.t.Context(), f.path, f.tenancy(f.docs))
+	made, err := applyFirstStart(f.t.Context(), f.tenancy(f.docs))
 	f.must(err)
-	f.must(endFirstStart(f.path))
 	return made
 }
 
@@ -107,71 +95,21 @@ func TestFolderThatHasOrganizationsIsLeftAsItIs(t *testing.T) {
 			f.must(err)
 			before := f.organizations()
 			writes := &writeCounter{Documents: f.docs}
-			made, err := applyFirstStart(t.Context(), f.path, f.tenancy(writes))
+			made, err := applyFirstStart(t.Context(), f.tenancy(writes))
 			if err != nil || len(made) != 0 || writes.n != 0 || !slices.Equal(f.organizations(), before) {
 				t.Errorf("%d writes made %d keys and the organizations %v of %v: %v", writes.n, len(made), f.organizations(), before, err)
 			}
-			if _, err := os.Stat(filepath.Join(f.path, firstStartFile)); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("a mark is left: %v", err)
-			}
 		})
 	}
 }
 
-func TestFirstStartThatWasInterruptedIsCompletedByTheNext(t *testing.T) {
-	for killedAt := 1; ; killedAt++ {
-		f := newFolder(t)
-		killed := &writeCounter{Documents: f.docs, most: killedAt - 1}
-		// Whatever key it made, it may be killed before the key is printed.
-		_, err := applyFirstStart(t.Context(), f.path, f.tenancy(killed))
-		shown := f.start()
-		if len(shown) != 1 || !slices.Equal(f.organizations(), []string{firstOrganization, firstUser}) {
-			t.Fatalf("killed at write %d: %d keys were shown, organizations %v", killedAt, len(shown), f.organizations())
-		}
-		if _, err := f.tenancy(f.docs).Authenticate(t.Context(), shown[0].Secret.Reveal()); err != nil {
-			t.Errorf("killed at write %d: the key that was shown: %v", killedAt, err)
-		}
-		if again := f.start(); len(again) != 0 {
-			t.Errorf("killed at write %d: the third start made %d keys", killedAt, len(again))
-		}
-		if err == nil {
-			return
-		}
-	}
-}
-
-func TestFolderThatIsInUseIsLeftAsItIsAlthoughAFirstStartWasInterrupted(t *testing.T) {
-	for name, others := range map[string][]string{
-		"by another user":                             {"anna"},
-		"by other users beside the first":             {firstUser, "anna"},
-		"by a user with the name of the organization": {firstOrganization},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := newFolder(t)
-			_, err := f.tenancy(f.docs).ApplyBootstrap(t.Context(), usersOf(others))
-			f.must(err)
-			f.must(os.WriteFile(filepath.Join(f.path, firstStartFile), nil, 0o600))
-			before := f.organizations()
-			for range 2 {
-				if made := f.start(); len(made) != 0 || !slices.Equal(f.organizations(), before) {
-					t.Errorf("it made %d keys and the organizations %v of %v", len(made), f.organizations(), before)
-				}
-			}
-		})
-	}
-}
-
-// writeCounter counts writes, and refuses those beyond most.
+// writeCounter counts writes.
 type writeCounter struct {
 	storage.Documents
-	n, most int
+	n int
 }
 
-var errKilled = errors.New("killed")
-
 func (w *writeCounter) Write(ctx context.Context, writes ...storage.Write) error {
-	if w.n++; w.n > w.most {
-		return errKilled
-	}
+	w.n++
 	return w.Documents.Write(ctx, writes...)
 }

@@ -105,7 +105,7 @@ func (c *command) run(ctx context.Context, a arguments) error {
 		AcceptLoss: a.acceptLoss,
 		Prepare: func(ctx context.Context, p *process.Process) (err error) {
 			if a.bootstrap == "" {
-				made, err = applyFirstStart(ctx, data, p.Store.Tenancy)
+				made, err = applyFirstStart(ctx, p.Store.Tenancy)
 			} else {
 				made, err = p.Store.Tenancy.ApplyBootstrap(ctx, declared)
 			}
@@ -117,14 +117,14 @@ func (c *command) run(ctx context.Context, a arguments) error {
 		Log: log,
 	})
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil // it was told to stop while it waited for room on its disk
+		return nil // it was told to stop while it started
 	}
 	if err != nil {
 		c.printKeys(made)
 		return fmt.Errorf("standalone cannot start: %w", err)
 	}
 	endAdmin := listenForAdmin(running.Process)
-	err = c.serve(ctx, a, data, made, running)
+	err = c.serve(ctx, a, made, running)
 	return errors.Join(err, endAdmin(), running.Close())
 }
 
@@ -163,11 +163,8 @@ func keyFiles(data string, settings *config.Settings) (environ []string, err err
 }
 
 // serve introduces the service and waits for the end.
-func (c *command) serve(ctx context.Context, a arguments, data string, made []identity.MadeKey, running *instance.Instance) error {
+func (c *command) serve(ctx context.Context, a arguments, made []identity.MadeKey, running *instance.Instance) error {
 	c.introduce(a, running, made)
-	if err := endFirstStart(data); err != nil {
-		return err
-	}
 	fmt.Fprintln(c.out, "Serving. Ctrl-C ends it.")
 	select {
 	case <-ctx.Done():
@@ -225,7 +222,7 @@ func (c *command) introduce(a arguments, running *instance.Instance, made []iden
 		return
 	}
 	if len(made) == 0 {
-		fmt.Fprintln(c.out, "  users, organizations and API keys are those of earlier starts")
+		fmt.Fprintln(c.out, "  users, organizations and API keys are those of earlier starts; scripts/admin keys issue makes another key")
 		return
 	}
 	fmt.Fprintf(c.out, "  organization   %s\n\n", firstOrganization)

@@ -169,23 +169,3 @@ func TestStandaloneIsQuietUnlessAskedForARequestLog(t *testing.T) {
 		t.Errorf("printed %s and %s", tr.out, tr.errs)
 	}
 }
-
-func TestBootstrapFileEndsAFirstStartThatWasInterrupted(t *testing.T) {
-	data := t.TempDir()
-	mark, file := data+"/"+firstStartFile, data+"/bootstrap.yaml"
-	for name, content := range map[string]string{mark: "", file: "users: [{name: first-user}]\n"} {
-		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Run("a start with the file", func(t *testing.T) {
-		newTrial().serve(t, "--listen", freeAddress(t), "--data", data, "--bootstrap", file)
-	})
-	t.Run("a start without it", func(t *testing.T) {
-		tr := newTrial()
-		tr.serve(t, "--listen", freeAddress(t), "--data", data)
-		if !strings.Contains(tr.out.String(), "of earlier starts") || strings.Contains(tr.out.String(), "API key of") {
-			t.Errorf("printed %s", tr.out)
-		}
-	})
-}
