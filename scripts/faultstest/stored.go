@@ -55,14 +55,15 @@ func (c *collection) trails(ctx context.Context, flow string) {
 		c.told(notice{Type: "ARTIFACT_REPORTED", Trail: part{Name: artifact.Trail}, Artifact: part{Fingerprint: artifact.Fingerprint}})
 	})
 	list(ctx, c, "/attestations/{org}/"+flow, 100, func(attestation *struct {
-		ID        string                `json:"attestation_id"`
-		Trail     string                `json:"trail_name"`
-		Compliant bool                  `json:"is_compliant"`
-		UserData  struct{ Mark string } `json:"user_data"`
+		ID          string                `json:"attestation_id"`
+		Trail       string                `json:"trail_name"`
+		Fingerprint string                `json:"artifact_fingerprint"`
+		Compliant   bool                  `json:"is_compliant"`
+		UserData    struct{ Mark string } `json:"user_data"`
 	}) {
 		c.got[fmt.Sprintf("attestation %s %t", attestation.UserData.Mark, attestation.Compliant)]++
 		c.want["entry attestation/"+attestation.ID]++
-		c.told(notice{Type: "ATTESTATION_REPORTED", Trail: part{Name: attestation.Trail}, Attestation: part{ID: attestation.ID}})
+		c.told(notice{Type: "ATTESTATION_REPORTED", Trail: part{Name: attestation.Trail}, Artifact: part{Fingerprint: attestation.Fingerprint}, Attestation: part{ID: attestation.ID}})
 	})
 }
 
