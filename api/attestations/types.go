@@ -3,9 +3,7 @@ package attestations
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"log/slog"
-	"reflect"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -205,31 +203,4 @@ func (AttestationType) Schema(huma.Registry) *huma.Schema {
 		{Type: huma.TypeString, MaxLength: &longest, Pattern: "^custom:.*$"},
 		{Type: huma.TypeString, MaxLength: &longest, Pattern: "^system:.*$"},
 	}}
-}
-
-// FoundPullRequests are pull requests of either version, as they were sent.
-type FoundPullRequests []json.RawMessage
-
-// Schema describes the versions by an extension, which the validator ignores. Clients mix the members of both
-// versions; attestation.CheckPullRequest decides which mixtures are valid.
-func (FoundPullRequests) Schema(registry huma.Registry) *huma.Schema {
-	versions := []*huma.Schema{
-		registry.Schema(reflect.TypeFor[attestation.FoundPullRequestV1](), true, ""),
-		registry.Schema(reflect.TypeFor[attestation.FoundPullRequestV2](), true, ""),
-	}
-	return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{
-		Type: huma.TypeObject, Extensions: map[string]any{"anyOf": versions},
-	}}
-}
-
-func (p FoundPullRequests) check() validation.Findings {
-	found := validation.Findings{}
-	for i, request := range p {
-		for at, text := range attestation.CheckPullRequest(request) {
-			if len(found) < validation.MaxFindings {
-				found[validation.Join(fmt.Sprintf("pull_requests[%d]", i), at)] = text
-			}
-		}
-	}
-	return found
 }

@@ -32,7 +32,7 @@ func ReadDecision(data json.RawMessage) (Decision, error) {
 		return Decision{}, dataError("is_compliant", missingText, nil)
 	}
 	var decision Decision
-	if isNull(verdict) || json.Unmarshal(verdict, &decision.IsCompliant) != nil {
+	if string(verdict) == "null" || json.Unmarshal(verdict, &decision.IsCompliant) != nil {
 		return Decision{}, dataError("is_compliant", "Input should be a valid boolean", verdict)
 	}
 	return decision, nil
