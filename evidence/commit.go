@@ -34,6 +34,11 @@ func CommitSHA(c *GitCommit) string {
 	return strings.ToLower(c.SHA1)
 }
 
+// OnBranchOf reports whether the commit may be on the branch of another: unless both branches are known and differ.
+func (c *GitCommit) OnBranchOf(other *GitCommit) bool {
+	return c == nil || other == nil || c.Branch == nil || other.Branch == nil || *c.Branch == *other.Branch
+}
+
 // NoCommit is the SHA by which git writes that there is no commit.
 const NoCommit = "0000000000000000000000000000000000000000"
 

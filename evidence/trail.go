@@ -50,6 +50,8 @@ type Trail struct {
 	Slots map[string]SlotSummary `json:"slots,omitempty"`
 	// Status is the trail's compliance as of EvaluatedAt.
 	Status Status `json:"status"`
+	// Approved tells that others approved what its author wrote (docs/semantics.md 18.12). Earlier versions did not keep it.
+	Approved bool `json:"approved,omitempty"`
 	// EvaluatedAt is the time of the last event, EntriesAt of the last one that concerned the trail itself.
 	EvaluatedAt float64 `json:"evaluated_at"`
 	EntriesAt   float64 `json:"entries_at"`
@@ -82,6 +84,8 @@ type SlotSummary struct {
 	// Failing and Lacking tell that some attestation is not compliant, or required and missing.
 	Failing bool `json:"failing,omitempty"`
 	Lacking bool `json:"lacking,omitempty"`
+	// Approved tells that an attestation shows the approval of others. Earlier versions did not keep it.
+	Approved bool `json:"approved,omitempty"`
 	// HasOlder tells that the slot has, or had, older artifacts too.
 	HasOlder bool `json:"displaced,omitempty"`
 	// Entries is how many attestations the slot keeps.
@@ -220,6 +224,11 @@ func (t *Trail) Fingerprints() []string {
 		}
 	}
 	return fingerprints
+}
+
+// MayBuild reports whether the trail builds the artifact of a name, as far as is known: unless it has only others.
+func (t *Trail) MayBuild(name string) bool {
+	return len(t.Fingerprints()) == 0 || t.Slots[name].Fingerprint != ""
 }
 
 // Attested reports whether the trail itself reflects an attestation: it has it or a later one of the name.

@@ -80,6 +80,9 @@ func Load(ctx context.Context, base *resource.Base, org string, basis *Basis, im
 	if err != nil {
 		return nil, err
 	}
+	if err := addUnapproved(ctx, base, basis, subjects); err != nil {
+		return nil, err
+	}
 	allowed := map[string]evidence.Allowance{}
 	if basis.Environment.ID != "" {
 		if allowed, err = base.Allowlist.Of(ctx, basis.Environment.ID, resource.Map(subjects, (*facts.Subject).Fingerprints), evidence.Seconds(base.Clock())); err != nil {

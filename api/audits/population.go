@@ -19,7 +19,7 @@ type listPopulationInput struct {
 
 // FindingQuery selects rows. It is exported because huma passes over embedded types that are not.
 type FindingQuery struct {
-	Finding string `query:"finding" enum:"release,restart,rollback,compliant,non_compliant,not_judged,not_recorded,allow_listed,broke_glass,incident,machine_account,approved,overridden,approved_late,not_approved,no_pull_request,no_provenance" doc:"Rows with this kind, verdict or approval, or that were allow_listed, broke_glass or had an incident. To find them, the whole period is read."`
+	Finding string `query:"finding" enum:"release,restart,rollback,compliant,non_compliant,not_judged,not_recorded,allow_listed,broke_glass,unapproved_trails,incident,machine_account,approved,overridden,approved_late,not_approved,no_pull_request,no_provenance" doc:"Rows with this kind, verdict or approval, or that were allow_listed, broke_glass, brought unapproved_trails or had an incident. To find them, the whole period is read."`
 }
 
 // PopulationResponse is a page of what was deployed, oldest first (docs/semantics.md 1.10, style 4).

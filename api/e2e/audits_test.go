@@ -30,6 +30,7 @@ type populationRow struct {
 	GlassReason                       string   `json:"broke_glass_reason"`
 	Approvers                         []string `json:"approvers"`
 	Lack                              string   `json:"approval_lack"`
+	Unapproved                        []string `json:"unapproved_trails"`
 	Incidents                         int      `json:"incidents"`
 	Restore                           *float64 `json:"time_to_restore_seconds"`
 }

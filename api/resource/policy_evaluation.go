@@ -289,7 +289,7 @@ func explain(l links.Links, org evidence.OrgAccess, applied *policy.Applied, num
 		shown.Control = &rule.ForControl
 		shown.Links["control"] = l.ControlSelf(org.OrgName, rule.ForControl)
 	}
-	if found := resolution.Attestation; found != nil {
+	if found := resolution.Attestation; found != nil && found.ID != "" {
 		shown.Attestation = &ExplainedAttestation{ID: found.ID, Name: found.Name, Type: found.Type}
 		shown.Links["attestation"] = l.Attestation(org.OrgName, found.Flow, found.Trail, found.ID)
 	}

@@ -19,6 +19,8 @@ type Subject struct {
 	Name string
 	// Origins are its newest records, one of each flow.
 	Origins []evidence.Origin
+	// Unapproved are earlier trails that it brings to an environment without approval, by the id of the flow.
+	Unapproved map[string][]string
 }
 
 // Fingerprints are all that the artifact goes by, its own first.
@@ -88,7 +90,7 @@ func newArtifact(subject *Subject, evaluated []states.Evaluated, flows map[strin
 	for i := range evaluated {
 		state, origin := &evaluated[i], &subject.Origins[i]
 		flow := compliance.Flow(state.Template, state.Trail, &state.Slot, state.Artifact, state.Status)
-		flow.Name, flow.Tags = flows[origin.Flow].Name, flows[origin.Flow].Tags
+		flow.Name, flow.Tags, flow.Unapproved = flows[origin.Flow].Name, flows[origin.Flow].Tags, subject.Unapproved[origin.Flow]
 		artifact.Flows = append(artifact.Flows, flow)
 	}
 	return artifact

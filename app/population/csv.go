@@ -11,7 +11,7 @@ import (
 var Columns = []string{
 	"id", "deployed_at", "deployed_at_utc", "env_name", "snapshot_index", "fingerprint", "artifact_name", "kind", "flow_name", "trail_name",
 	"git_commit", "author", "lead_time_seconds", "verdict", "reasons", "allow_listed", "broke_glass", "broke_glass_reason", "approval",
-	"approvers", "approval_lack", "incidents", "time_to_restore_seconds",
+	"approvers", "approval_lack", "unapproved_trails", "incidents", "time_to_restore_seconds",
 }
 
 func (r *Row) line() []string {
@@ -19,7 +19,8 @@ func (r *Row) line() []string {
 		r.ID, seconds(&r.DeployedAt), time.UnixMicro(int64(math.Round(r.DeployedAt * 1e6))).UTC().Format(time.RFC3339Nano), r.Environment, strconv.FormatInt(r.Snapshot, 10),
 		r.Fingerprint, r.Artifact, string(r.Kind), r.Flow, r.Trail, r.Commit, r.Author, seconds(r.LeadTime), r.Verdict,
 		strings.Join(r.Reasons, "; "), strconv.FormatBool(r.AllowListed), strconv.FormatBool(r.BrokeGlass), r.GlassReason,
-		string(r.Approval), strings.Join(r.Approvers, ", "), r.ApprovalLack, strconv.Itoa(r.Incidents), seconds(r.Restore),
+		string(r.Approval), strings.Join(r.Approvers, ", "), r.ApprovalLack,
+		strings.Join(r.Unapproved, ", "), strconv.Itoa(r.Incidents), seconds(r.Restore),
 	}
 }
 

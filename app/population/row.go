@@ -15,6 +15,9 @@ const (
 	notRecorded  = "not_recorded"
 )
 
+// unapprovedTrails is the finding of deployments that bring earlier trails without approval.
+const unapprovedTrails = "unapproved_trails"
+
 // Row is a deployment as auditors see it. What is not known is empty.
 type Row struct {
 	ID           string                  `json:"id" doc:"The same for good. Samples are drawn by it."`
@@ -37,6 +40,7 @@ type Row struct {
 	Approval     period.Approval         `json:"approval" enum:"machine_account,approved,overridden,approved_late,not_approved,no_pull_request,no_provenance"`
 	Approvers    []string                `json:"approvers" doc:"Who approved after the last commit."`
 	ApprovalLack string                  `json:"approval_lack" doc:"Which author lacks whose approval."`
+	Unapproved   []string                `json:"unapproved_trails" doc:"Trails of the flow that were begun since that of the artifact it replaced, which it brings too and which others had not approved when it began to run; at most ten."`
 	Incidents    int                     `json:"incidents" doc:"How many incidents of the artifact began after it."`
 	Restore      *float64                `json:"time_to_restore_seconds" nullable:"true" doc:"How long the longest of them took; null without any, and until all are resolved."`
 	// TrailKey is the key of the trail, "" while no flow knows the artifact.
@@ -58,6 +62,8 @@ func (r *Row) Has(finding string) bool {
 		return r.AllowListed
 	case "broke_glass":
 		return r.BrokeGlass
+	case unapprovedTrails:
+		return len(r.Unapproved) > 0
 	case "incident":
 		return r.Incidents > 0
 	}
@@ -68,7 +74,7 @@ func (r *Row) Has(finding string) bool {
 func newRow(d *snapshot.Deployment) Row {
 	row := Row{
 		ID: d.ID(), DeployedAt: d.Timestamp, Snapshot: d.Snapshot, Fingerprint: d.Fingerprint, Artifact: d.Name,
-		LeadTime: d.LeadTime(), Verdict: notRecorded, Reasons: []string{}, Approval: period.NoProvenance, Approvers: []string{},
+		LeadTime: d.LeadTime(), Verdict: notRecorded, Reasons: []string{}, Approval: period.NoProvenance, Approvers: []string{}, Unapproved: []string{},
 		change: changeOf(d.Environment, d.Fingerprint),
 	}
 	if previous := d.Replaced(); previous != nil {
@@ -76,6 +82,7 @@ func newRow(d *snapshot.Deployment) Row {
 	}
 	if origin := d.Origin; origin != nil {
 		row.Trail, row.TrailKey, row.Commit = origin.Trail, origin.TrailKey(), origin.CommitSHA
+		row.Unapproved = append(row.Unapproved, origin.Unapproved...)
 		if origin.Commit != nil {
 			row.Author = evidence.Text(origin.Commit.Author)
 		}

@@ -15,7 +15,7 @@ const secondsPerDay = 24 * 60 * 60
 type Totals struct {
 	Events      EventTotals    `json:"events"`
 	Deployments int            `json:"deployments" doc:"As many as events that started an artifact."`
-	By          map[string]int `json:"by" doc:"Deployments by each kind, verdict and approval, and how many were allow_listed, broke_glass or had an incident; those that there are."`
+	By          map[string]int `json:"by" doc:"Deployments by each kind, verdict and approval, and how many were allow_listed, broke_glass, brought unapproved_trails or had an incident; those that there are."`
 	LeadTime    Durations      `json:"lead_time_seconds" doc:"From commits until they ran, without restarts."`
 	PerDay      float64        `json:"deployments_per_day" doc:"Without restarts, by days of the period that have passed."`
 	Failed      int            `json:"failed_changes" doc:"Artifacts that had an incident or that a rollback replaced, each once in an environment."`
@@ -55,6 +55,9 @@ func (t *Totals) Add(row *Row) {
 	}
 	if row.BrokeGlass {
 		t.By["broke_glass"]++
+	}
+	if len(row.Unapproved) > 0 {
+		t.By[unapprovedTrails]++
 	}
 	if row.Kind == snapshot.Rollback {
 		t.failed[row.replaced] = true

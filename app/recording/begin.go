@@ -114,7 +114,7 @@ func (r *Recorder) prepareOne(ctx context.Context, flow *evidence.Flow, latest f
 	if err != nil {
 		return err
 	}
-	one.trail.Status = compliance.Trail(&stored.Template, &one.trail)
+	compliance.Update(&stored.Template, &one.trail)
 	one.trail.Pending = []evidence.TrailEvent{one.trail.BeginEvent(one.repo)}
 	return nil
 }

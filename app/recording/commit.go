@@ -48,7 +48,7 @@ func (u *trailUpdate) addTrail(batch *storage.Batch) {
 			slot.Revision = u.recorder.Slots.StoreIn(batch, &slot.Value, slot.Revision)
 		}
 	}
-	trail.Status = compliance.Trail(&u.template.Template, trail)
+	compliance.Update(&u.template.Template, trail)
 	u.trail.Revision = u.recorder.Trails.Collection.ReplaceIn(batch, trail, u.trail.Revision)
 }
 

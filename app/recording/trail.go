@@ -90,7 +90,7 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 			t.AuthorChangedAt = scope.At
 		}
 		t.EntriesAt = max(t.EntriesAt, scope.At)
-		t.Status = compliance.Trail(&stored.Template, t)
+		compliance.Update(&stored.Template, t)
 		t.Pending = append(t.Pending, t.ChangeEvent(event, scope.ByID, scope.At, changed, repo))
 		return nil
 	})

@@ -83,6 +83,9 @@ func (v *verification) evaluate(ctx context.Context, trail *evidence.Trail, foun
 	if status := compliance.Trail(&stored.Template, trail); status != trail.Status {
 		found.add(trail.Key(), "its status is "+string(trail.Status)+", and "+string(status)+" follows from its facts")
 	}
+	if trail.Approved && !compliance.Approved(trail) {
+		found.add(trail.Key(), "it is approved, which does not follow from its facts")
+	}
 	return storage.Map(trail.SlotNames(), func(name string) summary {
 		return summary{trail: trail, template: &stored.Template, name: name}
 	}), nil
@@ -111,7 +114,9 @@ func (s *summary) of(slot *evidence.Slot) bool {
 	if known.Template != s.trail.Template {
 		return known.Version == slot.Version
 	}
-	return known == compliance.Summarize(s.trail.Template, s.template, s.trail.Author(), slot)
+	expected := compliance.Summarize(s.trail.Template, s.template, s.trail.Author(), slot)
+	expected.Approved = expected.Approved && known.Approved // earlier versions did not keep it
+	return known == expected
 }
 
 // checkSlots compares slots with the facts that they name.

@@ -216,6 +216,10 @@ func TestWhatIsDamagedOrMissingIsFound(t *testing.T) {
 			},
 			want: []string{"its status is NON-COMPLIANT, and COMPLIANT follows"},
 		},
+		"a trail that is said to be approved": {
+			damage: func(s *stores) { s.changeTrail("trail-1", func(trail *evidence.Trail) { trail.Approved = true }) },
+			want:   []string{"it is approved, which does not follow from its facts"},
+		},
 		"a trail that is missing": {
 			damage: func(s *stores) { s.change("trails", key(s), remove) },
 			want:   []string{"its trail is missing", "its trail is missing"},

@@ -38,6 +38,8 @@ type TrailReference struct {
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Position is where policies find what the trail knows among all flows of the artifact, from 0.
 	Position int `json:"position"`
+	// Unapproved are the earlier trails, by name, that the artifact brought without approval, as its snapshot recorded them.
+	Unapproved []string `json:"unapproved_trails,omitempty"`
 }
 
 // Allowance says who allowed an artifact to run, and why.
@@ -111,6 +113,7 @@ func (d *EnvironmentDocument) allFacts(evaluations map[string]*Evaluation) (poli
 		if !ok {
 			return policy.Facts{}, fmt.Errorf("trail %s does not have it under the name '%s'", trail.TrailID, trail.ArtifactName)
 		}
+		known.Unapproved = trail.Unapproved
 		facts.Flows = slices.Insert(facts.Flows, trail.Position, known)
 	}
 	return facts, nil

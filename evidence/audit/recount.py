@@ -62,6 +62,7 @@ def recount(rows, totals):
     for row in rows:
         counted.update([row["kind"], row["verdict"], row["approval"]])
         counted.update(name for name in ("allow_listed", "broke_glass") if row[name] == "true")
+        counted.update(["unapproved_trails"] if row["unapproved_trails"] else [])
         counted.update(["incident"] if row["incidents"] != "0" else [])
     if dict(counted) != totals["by"]:
         faults.append(f"totals.json: it counts {totals['by']}, the population has {dict(counted)}")

@@ -21,9 +21,26 @@ func Summarize(id string, t *template.Template, author string, slot *evidence.Sl
 		summary.Commit, summary.ReportedAt = current.Commit, current.Time
 	}
 	required, _ := t.Artifact(slot.Name)
-	verdict := evaluate(counting(required.Attestations, slot.Shown(), author))
-	summary.Failing, summary.Lacking = verdict.failing, verdict.lacking
+	shown := slot.Shown()
+	verdict := evaluate(counting(required.Attestations, shown, author))
+	summary.Failing, summary.Lacking, summary.Approved = verdict.failing, verdict.lacking, independent.Approved(shown)
 	return summary
+}
+
+// Update sets what follows from a trail's facts, under its template.
+func Update(t *template.Template, trail *evidence.Trail) {
+	trail.Status, trail.Approved = Trail(t, trail), Approved(trail)
+}
+
+// Approved reports whether others approved what the author of a trail wrote: an attestation of the trail or of one of its
+// artifacts shows it, or a machine account is the author.
+func Approved(trail *evidence.Trail) bool {
+	for _, summary := range trail.Slots {
+		if summary.Approved {
+			return true
+		}
+	}
+	return independent.MachineAccount(trail.Author()) || independent.Approved(trail.Entries)
 }
 
 // Trail evaluates a trail, whose slots were evaluated under the same template. An artifact that was attested by name

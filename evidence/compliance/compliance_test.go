@@ -272,6 +272,42 @@ func TestSummariesDependOnTheAuthorWhereApprovalIsAskedFor(t *testing.T) {
 	}
 }
 
+// TestTrailsAreApprovedByAnyOfTheirPullRequests follows docs/semantics.md 18.12.
+func TestTrailsAreApprovedByAnyOfTheirPullRequests(t *testing.T) {
+	pull := func(approvers int, override, compliant bool) evidence.Entry {
+		return evidence.Entry{Name: fmt.Sprint("pr-", approvers), Type: evidence.TypePullRequest, Approvers: approvers, Override: override, Compliant: compliant}
+	}
+	other := evidence.Entry{Name: "other", Type: evidence.TypeGeneric, Compliant: true, Approvers: 1}
+	for name, c := range map[string]struct {
+		author      string
+		ofTrail, of []evidence.Entry // of the trail and of its artifact
+		want        bool
+	}{
+		"nothing":                       {},
+		"a machine account":             {author: "dependabot[bot] <bot@example.com>", want: true},
+		"another type":                  {ofTrail: []evidence.Entry{other}},
+		"alone":                         {ofTrail: []evidence.Entry{pull(0, false, true)}, of: []evidence.Entry{pull(0, false, true)}},
+		"of the trail":                  {ofTrail: []evidence.Entry{pull(0, false, true), pull(1, false, true)}, want: true},
+		"of the artifact":               {of: []evidence.Entry{pull(1, false, false)}, want: true},
+		"overridden":                    {ofTrail: []evidence.Entry{pull(0, true, true)}, want: true},
+		"overridden to non-compliant":   {ofTrail: []evidence.Entry{pull(1, true, false)}},
+		"of an artifact, by its commit": {of: []evidence.Entry{pull(0, false, true), pull(2, false, true)}, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := begin(t, "version: 1\n").report("api", "a", "c")
+			s.trail.Commit, s.trail.Entries = &evidence.GitCommit{Author: &c.author}, c.ofTrail
+			s.change("api", func(slot *evidence.Slot) {
+				for _, entry := range c.of {
+					slot.Attest(evidence.SlotEntry{Entry: entry, Commit: "c"})
+				}
+			})
+			if compliance.Update(&s.template, &s.trail); s.trail.Approved != c.want {
+				t.Errorf("it is approved: %t", s.trail.Approved)
+			}
+		})
+	}
+}
+
 func TestOverrideShowsItsOwnVerdictUntilTheNextReport(t *testing.T) {
 	s := full(t).ofTrail("ticket", "jira", false)
 	override := s.entry("ticket", "jira", true)

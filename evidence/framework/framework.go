@@ -81,8 +81,8 @@ var format = yamlfile.Format{Name: "Framework", Columns: true}
 
 // Findings are those of deployments that a measure may name. Restarts are not measured: they change nothing.
 var Findings = []string{
-	"release", "rollback", "compliant", "non_compliant", "not_judged", "not_recorded", "allow_listed", "broke_glass", "incident", "machine_account",
-	"approved", "overridden", "approved_late", "not_approved", "no_pull_request", "no_provenance",
+	"release", "rollback", "compliant", "non_compliant", "not_judged", "not_recorded", "allow_listed", "broke_glass", "unapproved_trails",
+	"incident", "machine_account", "approved", "overridden", "approved_late", "not_approved", "no_pull_request", "no_provenance",
 }
 
 // Parse reads a file. What is wrong with it is a *yamlfile.Error, which is meant for whoever wrote it.

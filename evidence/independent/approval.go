@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
+	"slices"
 	"strings"
 
 	"attestry/evidence"
@@ -18,7 +19,9 @@ type ApprovalRule struct {
 	Approvers int `json:"approvers"`
 	// MachineAccounts are regular expressions for authors of commits that need no pull request.
 	MachineAccounts []string `json:"machine_accounts"`
-	machines        []*regexp.Regexp
+	// SinceRelease asks for approvals also of the flow's earlier trails that the artifact brings since the one it replaces.
+	SinceRelease bool `json:"since_last_release,omitempty"`
+	machines     []*regexp.Regexp
 }
 
 // MaxApprovers is the largest number of approvers that a rule can ask for.
@@ -45,8 +48,8 @@ func Read(value yamlfile.Value, kind string, patterns *pattern.Set, another func
 	rule := new(unnamed)
 	var fields map[string]yamlfile.Value
 	if value.IsMapping() {
-		fields, _ = value.Mapping("IndependentApproval", "approvers", "machine_accounts")
-		rule.Approvers = fields["approvers"].Int(1, 1, MaxApprovers)
+		fields, _ = value.Mapping("IndependentApproval", "approvers", "machine_accounts", "since_last_release")
+		rule.Approvers, rule.SinceRelease = fields["approvers"].Int(1, 1, MaxApprovers), fields["since_last_release"].Bool(false)
 	}
 	if list := fields["machine_accounts"]; list.Node != nil {
 		rule.MachineAccounts, rule.machines = nil, nil
@@ -89,6 +92,23 @@ func (a *ApprovalRule) Exempts(author string) bool {
 		}
 	}
 	return false
+}
+
+// Approved reports whether one of the attestations shows that others approved a pull request. An override counts by its
+// verdict.
+func Approved(entries []evidence.Entry) bool {
+	return slices.ContainsFunc(entries, func(entry evidence.Entry) bool {
+		return entry.Type == evidence.TypePullRequest && (entry.Override && entry.Compliant || !entry.Override && entry.Approvers > 0)
+	})
+}
+
+// Unapproved says what an artifact lacks that brings earlier trails, given by name, which nobody else approved; "" if the rule
+// asks for nothing.
+func (a *ApprovalRule) Unapproved(trails []string) string {
+	if a == nil || !a.SinceRelease || len(trails) == 0 {
+		return ""
+	}
+	return "nobody else had approved the earlier trails that it brings since the last release: " + strings.Join(trails, ", ")
 }
 
 // Lack says what an attestation of pull requests lacks, "" if it fulfils the rule. An override counts by its verdict.

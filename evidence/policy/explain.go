@@ -171,6 +171,10 @@ func (s *Sentence) explainAttestation(rule *AttestationRule, found *Attestation,
 		return
 	case found == nil:
 		s.Text = fmt.Sprintf("%s the %s is non-compliant.", flow.where(), rule.wanted())
+	case found.Compliant && found.Finding != "" && found.Finding == rule.Independent.Unapproved(flow.Unapproved):
+		s.Text = fmt.Sprintf("%s the artifact brings changes without independent approval.", flow.where())
+		s.Remedy = "Have others approve the pull requests of these trails, attest them, and release again, or put the artifact on the allow list."
+		return
 	case found.Compliant && !rule.Separated:
 		s.Text = fmt.Sprintf("%s the attestation '%s' of type %s has no independent approval.", flow.where(), found.Name, found.Type)
 		s.Remedy = "Have somebody approve the pull request after its last commit who wrote none of it, and attest it again."

@@ -28,6 +28,9 @@ type Flow struct {
 	Status evidence.Status `json:"status"`
 	// Attestations are the latest of each name that count for the artifact: its own and those of the trail.
 	Attestations []evidence.Entry `json:"attestations"`
+	// Unapproved are earlier trails, by name, that the artifact brings since the one that it replaces and that nobody else
+	// approved. They are known only of an artifact in an environment.
+	Unapproved []string `json:"unapproved_trails,omitempty"`
 	// Shortfall is what keeps the artifact from being compliant in the trail. Only explanations read it.
 	Shortfall Shortfall `json:"shortfall,omitzero"`
 }

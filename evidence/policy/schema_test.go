@@ -57,6 +57,7 @@ func TestPublishedSchemaAcceptsPolicies(t *testing.T) {
 		"an address with a port":   "_schema: http://localhost:8080/v1",
 		"an empty mapping":         head + "artifacts: {}",
 		"empty rules":              head + "artifacts: {provenance: {}, trail-compliance: {exceptions: []}, attestations: []}",
+		"approvals of all":         rule("{type: pull_request, independent_approval: {approvers: 2, since_last_release: true}}"),
 		"an expression by its own": rule("{type: 'custom:my scan', if: {text: ' true '}, for_control: null}"),
 		"nulls":                    rule("{type: generic, if: null, for_control: null}"),
 		"a name of any type":       rule("{type: '*', name: scan}"),

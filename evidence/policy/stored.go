@@ -115,6 +115,15 @@ func References(applied []Applied) []Reference {
 	return references
 }
 
+// AskSinceRelease reports whether a policy asks for approvals of what was not released before.
+func AskSinceRelease(applied []Applied) bool {
+	return slices.ContainsFunc(applied, func(one Applied) bool {
+		return slices.ContainsFunc(one.Policy.Attestations, func(rule AttestationRule) bool {
+			return rule.Independent != nil && rule.Independent.SinceRelease
+		})
+	})
+}
+
 // ControlsOf lists the controls that policies name, each once, sorted.
 func ControlsOf(applied []Applied) []string {
 	var controls []string

@@ -34,6 +34,9 @@ type Origin struct {
 	Shortfall *policy.Shortfall `json:"shortfall,omitempty"`
 	// Previous is what ran here before from the same flow under the same reference name, nil when nothing did.
 	Previous *Predecessor `json:"previous,omitempty"`
+	// Unapproved are the first of the flow's trails between that of Previous and its own that others had not approved when it
+	// began to run, by name (docs/semantics.md 18.12).
+	Unapproved []string `json:"unapproved,omitempty"`
 }
 
 // Predecessor is an artifact that another one has replaced, or runs beside.
@@ -95,7 +98,7 @@ func (a *Artifact) Facts(flows []string) policy.Facts {
 	facts := policy.Facts{Name: a.Name, Fingerprint: a.Fingerprint}
 	for i := range a.Origins {
 		origin := &a.Origins[i]
-		flow := policy.Flow{Name: flows[i], Trail: origin.Trail, Status: origin.Status}
+		flow := policy.Flow{Name: flows[i], Trail: origin.Trail, Status: origin.Status, Unapproved: origin.Unapproved}
 		if origin.Shortfall != nil {
 			flow.Shortfall = *origin.Shortfall
 		}

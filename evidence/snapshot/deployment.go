@@ -113,6 +113,8 @@ type Succession struct {
 	Environment string      `json:"environment"` // id
 	At          float64     `json:"at"`          // when it began to run, Unix seconds
 	Artifact    Predecessor `json:"artifact"`
+	// Unapproved is that of the artifact's origin.
+	Unapproved []string `json:"unapproved,omitempty"`
 }
 
 // Lineage is the one that the entry is in.
@@ -123,7 +125,7 @@ func (s *Snapshot) Successions(artifact *Artifact) []Succession {
 	entries := make([]Succession, 0, len(artifact.Origins))
 	for _, origin := range artifact.Origins {
 		entries = append(entries, Succession{
-			Environment: s.Environment, At: artifact.StartedAt,
+			Environment: s.Environment, At: artifact.StartedAt, Unapproved: origin.Unapproved,
 			Artifact: Predecessor{
 				Fingerprint: artifact.Fingerprint, Name: artifact.Name, Since: artifact.Since,
 				Origin: origin.Origin, Status: origin.Status,

@@ -64,12 +64,12 @@ type Lineage struct {
 // LineageOf is the lineage that an origin is in.
 func LineageOf(origin *evidence.Origin) Lineage { return Lineage{Flow: origin.Flow, Slot: origin.Slot} }
 
-// PreviousIn returns an artifact's predecessor in a lineage, or nil, and whether the artifact is in that lineage.
-func (a *Artifact) PreviousIn(lineage Lineage) (*Predecessor, bool) {
+// OriginIn returns the artifact's origin in a lineage, nil if it is not in it.
+func (a *Artifact) OriginIn(lineage Lineage) *Origin {
 	for i := range a.Origins {
 		if LineageOf(&a.Origins[i].Origin) == lineage {
-			return a.Origins[i].Previous, true
+			return &a.Origins[i]
 		}
 	}
-	return nil, false
+	return nil
 }

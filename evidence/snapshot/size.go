@@ -61,7 +61,7 @@ func (a *Artifact) size() int {
 }
 
 func (o *Origin) size() int {
-	size := OriginSize(&o.Origin)
+	size := OriginSize(&o.Origin) + textSize(o.Unapproved...)
 	if previous := o.Previous; previous != nil {
 		size += OriginSize(&previous.Origin) + textSize(previous.Fingerprint, previous.Name)
 	}

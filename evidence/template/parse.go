@@ -83,6 +83,9 @@ func (r *reader) attestations(list yamlfile.Value) []Attestation {
 		if fields, ok := one.Mapping("Attestation", "name", "type", "independent_approval", "separation_of_duties"); ok {
 			required := Attestation{Name: r.name(fields["name"], taken), Type: fields["type"].AttestationType(evidence.MaxResourceName)}
 			required.Independent = independent.Read(fields["independent_approval"], required.Type, r.patterns, r.anotherAccount)
+			if required.Independent != nil && required.Independent.SinceRelease {
+				fields["independent_approval"].Fault("Value error, since_last_release is for policies only")
+			}
 			required.Separated = independent.ReadSeparation(fields["separation_of_duties"], required.Type)
 			attestations = append(attestations, required)
 		}

@@ -104,6 +104,7 @@ func (b *bundle) readPopulation(content io.Reader) error {
 		b.counted.Add(&population.Row{
 			Kind: snapshot.DeploymentKind(line[column("kind")]), Verdict: line[column("verdict")], Approval: period.Approval(line[column("approval")]),
 			AllowListed: line[column("allow_listed")] == "true", BrokeGlass: line[column("broke_glass")] == "true", Incidents: incidents,
+			Unapproved: strings.Fields(line[column("unapproved_trails")]),
 		})
 	}
 }

@@ -24,7 +24,7 @@ type Successions struct {
 func NewSuccessions(docs storage.Documents) *Successions {
 	return &Successions{Collection: storage.NewCollection(docs, successionSchema,
 		func(s *snapshot.Succession) string {
-			return lineageKey(s.Environment, s.Lineage()) + "/" + strconv.FormatInt(s.Artifact.Since, 10) + "/" + s.Artifact.Fingerprint
+			return successionKey(s.Environment, PredecessorQuery{s.Lineage(), s.Artifact.Fingerprint, s.Artifact.Since})
 		},
 		func(s *snapshot.Succession) map[string]any {
 			return map[string]any{
@@ -35,6 +35,10 @@ func NewSuccessions(docs storage.Documents) *Successions {
 }
 
 func flowKey(environment, flow string) string { return environment + "/" + flow }
+
+func successionKey(environment string, of PredecessorQuery) string {
+	return lineageKey(environment, of.Lineage) + "/" + strconv.FormatInt(of.Since, 10) + "/" + of.Fingerprint
+}
 
 func lineageKey(environment string, lineage snapshot.Lineage) string {
 	return flowKey(environment, lineage.Flow) + "/" + lineage.Slot
@@ -105,6 +109,18 @@ func (h PredecessorQuery) accept(artifact *snapshot.Predecessor, found map[Prede
 	predecessor.Again = again[h]
 	found[h] = predecessor
 	return true
+}
+
+// Unapproved returns the earlier trails that artifacts brought to an environment without approval: one command for MaxMany.
+func (s *Successions) Unapproved(ctx context.Context, environment string, artifacts []PredecessorQuery) (map[PredecessorQuery][]string, error) {
+	keys := storage.Map(artifacts, func(of PredecessorQuery) string { return successionKey(environment, of) })
+	found, err := s.Collection.GetMany(ctx, keys)
+	unapproved := make(map[PredecessorQuery][]string, len(found))
+	for i := range found {
+		place := &found[i].Artifact
+		unapproved[PredecessorQuery{found[i].Lineage(), place.Fingerprint, place.Since}] = found[i].Unapproved
+	}
+	return unapproved, err
 }
 
 // Moments returns when artifacts of a flow began to run in environments between two times in Unix seconds, newest

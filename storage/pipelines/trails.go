@@ -15,7 +15,7 @@ var trailSchema = storage.NewSchema("trails",
 	storage.Index{Name: "flow", Fields: []string{"org", "flow", "created"}},
 	storage.Index{Name: "unsettled", Fields: []string{"unsettled"}, Required: "unsettled"},
 	storage.Index{Name: "author", Fields: []string{"org", "author_changed"}, Required: "author_changed"},
-)
+).With("approved")
 
 // Trails keeps the trails of flows.
 type Trails struct {
@@ -36,6 +36,9 @@ func NewTrails(docs storage.Documents, tallies *TrailTallies, events *TrailEvent
 			}
 			if t.AuthorChangedAt != 0 {
 				fields["author_changed"] = t.AuthorChangedAt
+			}
+			if t.Approved {
+				fields["approved"] = true
 			}
 			return fields
 		})}

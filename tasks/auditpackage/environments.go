@@ -3,6 +3,7 @@ package auditpackage
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -11,6 +12,7 @@ import (
 	"attestry/evidence"
 	"attestry/evidence/audit"
 	"attestry/evidence/policy"
+	"attestry/evidence/snapshot"
 	"attestry/links"
 	"attestry/storage"
 	"attestry/storage/environments"
@@ -75,8 +77,7 @@ func (j *judged) addEnvironment(ctx context.Context, store *app.Store, link link
 	if err != nil {
 		return err
 	}
-	fingerprints := storage.Map(entries, func(entry environments.Running) string { return entry.Fingerprint })
-	subjects, known, err := loadKnown(ctx, store, f.org, fingerprints, policy.ControlsOf(applied))
+	subjects, known, err := loadKnown(ctx, store, environment, entries, policy.ControlsOf(applied))
 	if err != nil {
 		return err
 	}
@@ -114,10 +115,11 @@ func (j *judged) addEnvironment(ctx context.Context, store *app.Store, link link
 	return nil
 }
 
-// loadKnown reads what policies evaluate artifacts by, in the order of their fingerprints. An
-// artifact is known to policies by the file name of its newest report.
-func loadKnown(ctx context.Context, store *app.Store, org string, fingerprints, controls []string) ([]appfacts.Subject, []appfacts.Artifact, error) {
-	provenances, err := store.Provenances.GetMany(ctx, org, fingerprints)
+// loadKnown reads what policies evaluate artifacts by that run in an environment, in their order. An artifact is known to
+// policies by the file name of its newest report.
+func loadKnown(ctx context.Context, store *app.Store, environment *evidence.Environment, entries []environments.Running, controls []string) ([]appfacts.Subject, []appfacts.Artifact, error) {
+	fingerprints := storage.Map(entries, func(entry environments.Running) string { return entry.Fingerprint })
+	provenances, err := store.Provenances.GetMany(ctx, environment.Org, fingerprints)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -126,7 +128,10 @@ func loadKnown(ctx context.Context, store *app.Store, org string, fingerprints, 
 		provenance := byFingerprint[fingerprint]
 		return appfacts.Subject{Fingerprint: fingerprint, Origins: provenance.Origins()}
 	})
-	known, err := store.Facts.Load(ctx, org, subjects, controls)
+	if err := loadUnapproved(ctx, store, environment.ID, entries, subjects); err != nil {
+		return nil, nil, err
+	}
+	known, err := store.Facts.Load(ctx, environment.Org, subjects, controls)
 	for i := range known {
 		known[i].Name = appfacts.NewestName(subjects[i].Origins, known[i].States)
 		for j := range known[i].Flows {
@@ -134,6 +139,24 @@ func loadKnown(ctx context.Context, store *app.Store, org string, fingerprints, 
 		}
 	}
 	return subjects, known, err
+}
+
+// loadUnapproved reads what the artifacts of entries, in their order, brought without approval when they began to run.
+func loadUnapproved(ctx context.Context, store *app.Store, environment string, entries []environments.Running, subjects []appfacts.Subject) error {
+	places := map[environments.PredecessorQuery]*appfacts.Subject{}
+	for i := range subjects {
+		subjects[i].Unapproved = map[string][]string{}
+		for j := range subjects[i].Origins {
+			places[environments.PredecessorQuery{
+				Lineage: snapshot.LineageOf(&subjects[i].Origins[j]), Fingerprint: entries[i].Fingerprint, Since: entries[i].Since,
+			}] = &subjects[i]
+		}
+	}
+	unapproved, err := store.Successions.Unapproved(ctx, environment, slices.Collect(maps.Keys(places)))
+	for place, trails := range unapproved {
+		places[place].Unapproved[place.Lineage.Flow] = trails
+	}
+	return err
 }
 
 // refer puts references to the package's trails in the place of what was read of an artifact in them,
@@ -150,6 +173,7 @@ func (f *facts) refer(document *audit.EnvironmentDocument, origins []evidence.Or
 		} else if _, ok := evaluation.Flow(origins[i].Slot, origins[i].Fingerprint(document.Fingerprint)); ok {
 			document.Trails = append(document.Trails, audit.TrailReference{
 				TrailID: id, ArtifactName: origins[i].Slot, Fingerprint: origins[i].Parent, Position: len(flows) + len(document.Trails),
+				Unapproved: document.Facts.Flows[i].Unapproved,
 			})
 		}
 	}

@@ -143,8 +143,8 @@ func (p *Processor) loadProvenance(ctx context.Context, in *snapshot.Input) erro
 	return p.loadStates(ctx, in, predecessors)
 }
 
-// loadPredecessors sets what artifacts replace in their lineages, and returns those predecessors
-// that were read. An artifact that was in a lineage before keeps the one that it had.
+// loadPredecessors sets what artifacts replace in their lineages, and what they bring without approval, and returns those
+// predecessors that were read. An artifact that was in a lineage before keeps what it had.
 func (p *Processor) loadPredecessors(ctx context.Context, in *snapshot.Input) ([]*snapshot.Predecessor, error) {
 	var queries []environments.PredecessorQuery
 	origins := map[environments.PredecessorQuery]*snapshot.Origin{}
@@ -157,8 +157,8 @@ func (p *Processor) loadPredecessors(ctx context.Context, in *snapshot.Input) ([
 		for i := range known.Origins {
 			origin := &known.Origins[i]
 			lineage := snapshot.LineageOf(&origin.Origin)
-			if previous, ok := running.PreviousIn(lineage); ok {
-				origin.Previous = previous // shared with the last snapshot, and not changed
+			if before := running.OriginIn(lineage); before != nil {
+				origin.Previous, origin.Unapproved = before.Previous, before.Unapproved // shared with the last snapshot, and not changed
 				continue
 			}
 			query := environments.PredecessorQuery{Lineage: lineage, Fingerprint: fingerprint, Since: since}
@@ -170,13 +170,24 @@ func (p *Processor) loadPredecessors(ctx context.Context, in *snapshot.Input) ([
 		return nil, err
 	}
 	var predecessors []*snapshot.Predecessor
+	var releases []pipelines.Release
 	for query, predecessor := range found {
 		running := in.Before[predecessor.Fingerprint]
 		predecessor.Update(&running)
 		origins[query].Previous = &predecessor
 		predecessors = append(predecessors, &predecessor)
+		releases = append(releases, releaseOf(origins[query]))
 	}
-	return predecessors, nil
+	unapproved, err := p.store.Trails.Unapproved(ctx, releases)
+	for query := range found {
+		origins[query].Unapproved = unapproved[releaseOf(origins[query])]
+	}
+	return predecessors, err
+}
+
+// releaseOf is the release that an origin with a predecessor makes.
+func releaseOf(origin *snapshot.Origin) pipelines.Release {
+	return pipelines.Release{Trail: origin.TrailKey(), Replaced: origin.Previous.Origin.TrailKey(), Slot: origin.Slot}
 }
 
 // loadStates sets the states of predecessors in their trails, and those of artifacts unless
@@ -240,9 +251,9 @@ func (p *Processor) evaluate(ctx context.Context, in *snapshot.Input, applied []
 // subjectsOf names the artifacts whose facts are to be read, and the fingerprints that each goes by.
 func subjectsOf(images []snapshot.Reported, known map[string]snapshot.Known) (subjects []facts.Subject, goBy [][]string) {
 	for _, image := range images {
-		subject := facts.Subject{Fingerprint: image.Fingerprint, Name: image.Name}
+		subject := facts.Subject{Fingerprint: image.Fingerprint, Name: image.Name, Unapproved: map[string][]string{}}
 		for _, origin := range known[image.Fingerprint].Origins {
-			subject.Origins = append(subject.Origins, origin.Origin)
+			subject.Origins, subject.Unapproved[origin.Flow] = append(subject.Origins, origin.Origin), origin.Unapproved
 		}
 		subjects, goBy = append(subjects, subject), append(goBy, subject.Fingerprints())
 	}

@@ -123,7 +123,7 @@ func (c *model) stuff(t *testing.T, store *app.Store, artifacts int) {
 		slots = append(slots, record(t, slot.ID(), slot, nil))
 		trail.Summarize(slot.Name, compliance.Summarize(stored.ID, &stored.Template, trail.Author(), &slot))
 	}
-	trail.Status = compliance.Trail(&stored.Template, &trail)
+	compliance.Update(&stored.Template, &trail)
 	put(t, c.engine, "slots", slots...)
 	put(t, c.engine, "trails", record(t, trail.Key(), trail, map[string]any{"org": trail.Org, "flow": trail.Flow, "created": trail.CreatedAt}))
 }

@@ -392,6 +392,9 @@ func (c *model) checkTrail(t testing.TB, store *app.Store, trail evidence.Trail,
 	if trail.Status != want.Status {
 		t.Errorf("trail %s is kept as %s, it is %s", trail.Name, trail.Status, want.Status)
 	}
+	if trail.Approved != compliance.Approved(&trail) {
+		t.Errorf("trail %s is kept as approved: %t, it is not so", trail.Name, trail.Approved)
+	}
 	for name, summary := range trail.Slots {
 		slot := slots[name]
 		if fresh := compliance.Summarize(stored.ID, &stored.Template, trail.Author(), &slot); summary != fresh {

@@ -65,6 +65,7 @@ var worrying = []struct{ finding, words string }{
 	{string(period.NotApproved), "were not approved by somebody else"},
 	{string(period.NoPullRequest), "had no pull request"},
 	{string(period.ApprovedLate), "were approved after they had begun to run"},
+	{"unapproved_trails", "brought earlier trails that nobody else had approved"},
 	{"broke_glass", "broke glass"},
 	{"incident", "had an incident"},
 	{string(snapshot.Rollback), "were rollbacks"},
@@ -93,7 +94,7 @@ func (r *periodReport) facts() []row {
 	rows := textFact(nil, "Kinds", counts(string(snapshot.NewRelease), string(snapshot.Restart), string(snapshot.Rollback)))
 	rows = textFact(rows, "Verdicts", counts("compliant", "non_compliant", "not_judged", "not_recorded"))
 	rows = textFact(rows, "Approvals", counts(found[slices.Index(found, string(period.MachineAccount)):]...))
-	rows = textFact(rows, "Exceptions", counts("allow_listed", "broke_glass", "incident"))
+	rows = textFact(rows, "Exceptions", counts("allow_listed", "broke_glass", "unapproved_trails", "incident"))
 	rows = textFact(rows, "Event log", decimal(totals.Events.Started)+" started, "+decimal(totals.Events.Changed)+" changed, "+decimal(totals.Events.Exited)+" exited")
 	rows = textFact(rows, "Deployments a day", number(totals.PerDay)+", without restarts")
 	rows = textFact(rows, "Lead time", durations(&totals.LeadTime))
@@ -160,7 +161,8 @@ func (r *periodReport) sampled() {
 		if one.BrokeGlass {
 			verdict = append(verdict, smallText("broke glass: "+one.GlassReason))
 		}
-		approval = append(approval, smallText(labelled("by", some(one.Approvers, maxShownNames))), smallText(one.ApprovalLack))
+		approval = append(approval, smallText(labelled("by", some(one.Approvers, maxShownNames))), smallText(one.ApprovalLack),
+			smallText(labelled("brings unapproved", some(one.Unapproved, maxShownNames))))
 		return []cell{
 			{{text: moment(one.DeployedAt), style: body}, smallText(one.Environment + " #" + decimal(one.Snapshot))},
 			{{text: one.Artifact, style: body}, {text: one.Fingerprint, style: digits}, smallText(strings.Trim(one.Flow+" / "+one.Trail, " /"))},

@@ -1,0 +1,80 @@
+package pipelines_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"attestry/app/apptest"
+	"attestry/evidence"
+	"attestry/storage/pipelines"
+)
+
+// TestReleasesBringTheTrailsBetween follows docs/semantics.md 18.12.
+func TestReleasesBringTheTrailsBetween(t *testing.T) {
+	s := apptest.NewFixture(t)
+	put := func(flow, name string, at int, change func(*evidence.Trail)) {
+		t.Helper()
+		branch := "main"
+		trail := evidence.Trail{ID: flow + name, Org: "org", Flow: flow, Name: name, CreatedAt: float64(at), Commit: &evidence.GitCommit{SHA1: name, Branch: &branch}}
+		change(&trail)
+		s.Must(s.Trails.Collection.Put(t.Context(), trail))
+	}
+	same := func(*evidence.Trail) {}
+	built := func(names ...string) func(*evidence.Trail) {
+		return func(trail *evidence.Trail) {
+			trail.Slots = map[string]evidence.SlotSummary{}
+			for _, name := range names {
+				trail.Slots[name] = evidence.SlotSummary{Fingerprint: "f"}
+			}
+		}
+	}
+	other := "feature"
+	for i, trail := range []struct {
+		name   string
+		change func(*evidence.Trail)
+	}{
+		{"before", same}, {"first", same}, {"plain", same}, {"approved", func(trail *evidence.Trail) { trail.Approved = true }},
+		{"branch", func(trail *evidence.Trail) { trail.Commit.Branch = &other }},
+		{"no-branch", func(trail *evidence.Trail) { trail.Commit.Branch = nil }},
+		{"no-commit", func(trail *evidence.Trail) { trail.Commit = nil }},
+		{"again-first", func(trail *evidence.Trail) { trail.Commit.SHA1 = "FIRST" }},
+		{"again-last", func(trail *evidence.Trail) { trail.Commit.SHA1 = "last" }},
+		{"app-too", built("api", "app")}, {"others", built("api")}, {"nothing-yet", built()},
+		{"last", same}, {"after", same},
+	} {
+		put("flow", trail.name, 10+i, trail.change)
+		put("elsewhere", trail.name, 10+i, same)
+	}
+	release := func(replaced, trail, slot string) pipelines.Release {
+		return pipelines.Release{Trail: evidence.TrailKey("flow", trail), Replaced: evidence.TrailKey("flow", replaced), Slot: slot}
+	}
+	brought := []string{"plain", "no-branch", "no-commit", "app-too"}
+	for name, c := range map[string]struct {
+		release pipelines.Release
+		want    []string
+	}{
+		"a release":                  {release("first", "last", "app"), append(slices.Clone(brought), "nothing-yet")},
+		"of another artifact":        {release("first", "last", "api"), append(slices.Clone(brought), "others", "nothing-yet")},
+		"of the same trail":          {release("last", "last", "app"), nil},
+		"a rollback":                 {release("last", "first", "app"), nil},
+		"a trail that is no more":    {release("first", "none", "app"), nil},
+		"of a trail that is no more": {release("none", "approved", "app"), []string{"before", "first", "plain"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, err := s.Trails.Unapproved(t.Context(), []pipelines.Release{c.release, release("plain", "approved", "app")})
+			if err != nil || !slices.Equal(found[c.release], c.want) || len(found[release("plain", "approved", "app")]) != 0 {
+				t.Errorf("it brings %q, %v; want %q", found, err, c.want)
+			}
+		})
+	}
+	for i := range 1500 {
+		put("flow", fmt.Sprintf("many-%04d", i), 1000+i, same)
+	}
+	put("flow", "end", 5000, same)
+	many := release("after", "end", "app")
+	found, err := s.Trails.Unapproved(t.Context(), []pipelines.Release{many})
+	if err != nil || len(found[many]) != 10 || found[many][9] != "many-0009" {
+		t.Errorf("of many it names %q, %v", found[many], err)
+	}
+}
