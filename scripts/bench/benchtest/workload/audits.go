@@ -26,9 +26,13 @@ func seedPopulation(ctx context.Context, f *fixture, size int) error {
 }
 
 // seedChanges does what seedPopulation does, of artifacts that were built in a trail of their own each and whose pull
-// request was approved. Each artifact is deployed five times, far apart.
-func seedChanges(ctx context.Context, f *fixture, size int) error {
-	built := make([]evidence.ArtifactRecord, (size+4)/5)
+// request was approved. Each artifact is deployed so many times, far apart.
+func seedChanges(times int) func(context.Context, *fixture, int) error {
+	return func(ctx context.Context, f *fixture, size int) error { return f.seedChanges(ctx, size, times) }
+}
+
+func (f *fixture) seedChanges(ctx context.Context, size, times int) error {
+	built := make([]evidence.ArtifactRecord, (size+times-1)/times)
 	err := concurrently(len(built), func(i int) error {
 		scope := f.scopeOf("change-" + strconv.Itoa(i))
 		built[i] = artifactRecord(scope, team(i), component(i), digest(f.scope, "change", i))
@@ -106,5 +110,6 @@ func (f *fixture) populate(ctx context.Context, size int, set func(d *snapshot.D
 // auditSeeds and changeSeeds make the population of an audit: of what nobody approved, and of what others approved.
 var (
 	auditSeeds  = []seed{ofSize(deployedImages, seedImages), ofSize(deployedImages, seedHistory(1)), seedPopulation}
-	changeSeeds = []seed{ofSize(deployedImages, seedImages), ofSize(deployedImages, seedHistory(1)), seedChanges}
+	changeSeeds = []seed{ofSize(deployedImages, seedImages), ofSize(deployedImages, seedHistory(1)), seedChanges(5)}
+	onceSeeds   = []seed{ofSize(deployedImages, seedImages), ofSize(deployedImages, seedHistory(1)), seedChanges(1)}
 )

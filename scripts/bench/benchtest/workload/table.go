@@ -115,6 +115,8 @@ var kinds = []kind{
 		baseline: baseline.BytesPath, seeds: auditSeeds, setup: get("/audits/{org}/{history}/population/csv"), variants: []variant{{50_000, 1}}},
 	{name: "population of {size} that others approved as CSV", measures: "the same with who approved it, by what is recorded of each change",
 		baseline: baseline.BytesPath, seeds: changeSeeds, setup: get("/audits/{org}/{history}/population/csv"), variants: []variant{{50_000, 1}}},
+	{name: "population of {size} that were deployed once as CSV", measures: "the same of artifacts that were deployed only once",
+		baseline: baseline.BytesPath, seeds: onceSeeds, setup: get("/audits/{org}/{history}/population/csv"), variants: []variant{{50_000, 1}}},
 	{name: "totals of a population of {size} that others approved", measures: "an auditor asks for the figures of a period",
 		baseline: baseline.BytesPath, seeds: changeSeeds, setup: get("/audits/{org}/{history}/totals"), variants: []variant{{50_000, 1}}},
 	{name: "sample of a population of {size}", measures: "an auditor draws 25 of what was deployed in a period",
