@@ -132,3 +132,21 @@ func TestTemplatesAskForTheSeparationOfDuties(t *testing.T) {
 		t.Errorf("a wrong template is %d: %s", got.status, got.body)
 	}
 }
+
+func TestPackagesShowForgedPartsOfPeople(t *testing.T) {
+	t.Parallel()
+	s := shareOnAnyEngine(t)
+	s.createFlow("build")
+	s.reportArtifact("build", "t", "app", cliFingerprint, trailCommit)
+	s.pullRequests("t", pull{author: "ada", commits: []string{"ada 10"}, approvals: []string{"grace APPROVED 20"}})
+	s.decideAs(adminKey, "t", "")
+	body := s.get(http.MethodGet, "/trails/"+s.org+"/build/t/audit_package").body
+	for said, forged := range map[string]string{"decided administrator": "decided eve", "approved grace": "approved joan"} {
+		found := fmt.Sprint(verifyPackage(t, alterPackage(t, body, func(_ string, content []byte) []byte {
+			return []byte(strings.ReplaceAll(string(content), said, forged))
+		})).Findings)
+		if !strings.Contains(found, "who it says wrote, approved or decided does not follow from the rest of it") {
+			t.Errorf("%s instead of %s is found as %s", forged, said, found)
+		}
+	}
+}
