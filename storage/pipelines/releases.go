@@ -2,6 +2,7 @@ package pipelines
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"attestry/evidence"
@@ -16,6 +17,9 @@ type Release struct {
 
 // maxUnapproved is how many trails Unapproved names at most of a release: the first.
 const maxUnapproved = 10
+
+// errEnough ends the search for trails.
+var errEnough = errors.New("enough trails were found")
 
 // Unapproved returns the names of the trails that releases bring besides their own, and that others have not approved: those
 // that were begun between the two trails (docs/semantics.md 18.12). It takes a command for MaxMany trails of releases, and
@@ -51,10 +55,16 @@ func (t *Trails) unapprovedBetween(ctx context.Context, first, last *evidence.Tr
 	known := []string{evidence.CommitSHA(first.Commit), evidence.CommitSHA(last.Commit)}
 	err = storage.ForEach(ctx, t.Collection, query, func(one *evidence.Trail) error {
 		commit := evidence.CommitSHA(one.Commit)
-		if len(names) < maxUnapproved && one.MayBuild(slot) && one.Commit.OnBranchOf(last.Commit) && (commit == "" || !slices.Contains(known, commit)) {
+		if one.MayBuild(slot) && one.Commit.OnBranchOf(last.Commit) && (commit == "" || !slices.Contains(known, commit)) {
 			names = append(names, one.Name)
+		}
+		if len(names) == maxUnapproved {
+			return errEnough
 		}
 		return nil
 	})
+	if errors.Is(err, errEnough) {
+		err = nil
+	}
 	return names, err
 }

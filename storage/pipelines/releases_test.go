@@ -8,6 +8,7 @@ import (
 	"attestry/app/apptest"
 	"attestry/evidence"
 	"attestry/storage/pipelines"
+	"attestry/storage/storagetest"
 )
 
 // TestReleasesBringTheTrailsBetween follows docs/semantics.md 18.12.
@@ -73,7 +74,12 @@ func TestReleasesBringTheTrailsBetween(t *testing.T) {
 	}
 	put("flow", "end", 5000, same)
 	many := release("after", "end", "app")
+	counting := storagetest.NewCountingDocuments(s.Db)
+	s.Docs.Documents = counting
 	found, err := s.Trails.Unapproved(t.Context(), []pipelines.Release{many})
+	if took := counting.Snapshot().Commands(); took != 2 {
+		t.Errorf("it takes %d commands", took)
+	}
 	if err != nil || len(found[many]) != 10 || found[many][9] != "many-0009" {
 		t.Errorf("of many it names %q, %v", found[many], err)
 	}
