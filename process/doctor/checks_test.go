@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -29,6 +28,7 @@ import (
 	"attestry/storage"
 	"attestry/storage/environments"
 	"attestry/storage/filesystem"
+	"attestry/storage/storagetest"
 	"attestry/storage/tenancy"
 	"attestry/tasks/sequencer"
 )
@@ -345,16 +345,8 @@ func TestAFolderOfDataThatWasMoved(t *testing.T) {
 }
 
 func TestADiskThatIsNearlyFull(t *testing.T) {
-	folder := t.TempDir()
-	if err := syscall.Mount("tmpfs", folder, "tmpfs", 0, "size=64m"); err != nil {
-		t.Skipf("no disk can be mounted: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(folder, 0); err != nil {
-			t.Error(err)
-		}
-	})
+	disk := storagetest.NewDisk(t, 64<<20)
 	s := newSite(t)
-	s.environ[1] = "ATTESTRY_OBJECTS_URL=file://" + folder
+	s.environ[1] = "ATTESTRY_OBJECTS_URL=file://" + disk.Path
 	s.examine().want(t, "disk", doctor.Warning, "64 MiB free")
 }
