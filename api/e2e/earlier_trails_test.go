@@ -70,12 +70,21 @@ func TestWhatComesAlongWithAReleaseNeedsApprovalToo(t *testing.T) {
 	if may, why := s.mayRelease("v2"); may || !strings.Contains(why, text) {
 		t.Errorf("before it runs it comes to %t: %s", may, why)
 	}
+	s.setAdmission("prod", `{"mode":"deny"}`)
+	if got := s.admit("prod", review("Pod", pod("", "registry.example.com/app@sha256:"+digestOf("v2")), false)); got.Response.Allowed {
+		t.Error("the cluster may run it")
+	}
 	if may, _ := s.mayRelease("v1"); !may {
 		t.Error("what runs does not comply")
 	}
 	run("v2")
 	if s.stateOf() != false {
 		t.Error("the snapshot does not say what came along")
+	}
+	const rules = "attestations: [{type: pull_request, independent_approval: {since_last_release: true}}]"
+	dry := s.dryRun(http.StatusOK, `{"environment_name":"prod","policy_name":"four-eyes"}`, rules)
+	if says := lookup(t, dry, "artifacts", 0, "explanation", 0, "text"); says != text {
+		t.Errorf("the dry run says %v", says)
 	}
 
 	s.pullRequests("direct", byGrace)
@@ -127,6 +136,8 @@ func TestWhatComesAlongWithAReleaseNeedsApprovalToo(t *testing.T) {
 	if _, total := s.population("?finding=unapproved_trails"); total != 2 || s.totals().By["unapproved_trails"] != 2 {
 		t.Errorf("%d deployments brought unapproved trails, by the totals %d", total, s.totals().By["unapproved_trails"])
 	}
+	s.signedIn(adminKey).wantPage(http.StatusOK, "/"+s.org+"/audits/q3?finding=unapproved_trails", "2, oldest first", "brings unapproved trails",
+		`/flows/build/trails/alone"><bdi>alone`)
 }
 
 func TestOnlyPoliciesAskForWhatComesAlongWithARelease(t *testing.T) {
