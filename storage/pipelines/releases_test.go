@@ -73,14 +73,15 @@ func TestReleasesBringTheTrailsBetween(t *testing.T) {
 		put("flow", fmt.Sprintf("many-%04d", i), 1000+i, same)
 	}
 	put("flow", "end", 5000, same)
-	many := release("after", "end", "app")
+	// Artifacts that are released together take no more commands.
+	many, too := release("after", "end", "app"), release("after", "end", "api")
 	counting := storagetest.NewCountingDocuments(s.Db)
 	s.Docs.Documents = counting
-	found, err := s.Trails.Unapproved(t.Context(), []pipelines.Release{many})
+	found, err := s.Trails.Unapproved(t.Context(), []pipelines.Release{many, too, many})
 	if took := counting.Snapshot().Commands(); took != 2 {
 		t.Errorf("it takes %d commands", took)
 	}
-	if err != nil || len(found[many]) != 10 || found[many][9] != "many-0009" {
-		t.Errorf("of many it names %q, %v", found[many], err)
+	if err != nil || len(found[many]) != 10 || found[many][9] != "many-0009" || !slices.Equal(found[many], found[too]) {
+		t.Errorf("of many it names %q and %q, %v", found[many], found[too], err)
 	}
 }
