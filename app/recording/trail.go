@@ -65,15 +65,12 @@ func (r *Recorder) patch(ctx context.Context, scope Scope, seen storage.Versione
 	}
 	event, now := evidence.NewID(), scope.At
 	trail, err := r.Trails.Collection.UpdateFrom(ctx, seen, func(t *evidence.Trail) error {
-		if t.Author() != seen.Value.Author() {
+		if t.Author() != seen.Value.Author() || t.Template != seen.Value.Template {
 			return errReevaluate
 		}
 		changed := t.Apply(change)
 		if len(changed) == 0 {
 			return nil
-		}
-		if t.Template != wanted {
-			return errReevaluate
 		}
 		if anew {
 			for name, known := range t.Slots {
