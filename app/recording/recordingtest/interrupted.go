@@ -35,6 +35,7 @@ var interruptible = map[string]operation{
 	"begin":                     {Kind: "begin", Trail: "new", Description: "fresh", Template: 2},
 	"begin again":               {Kind: "begin", Trail: "trail", Description: "changed"},
 	"another template":          {Kind: "begin", Trail: "trail", Template: 3},
+	"the same template":         {Kind: "begin", Trail: "trail", Description: "changed", Template: 2},
 	"first artifact":            {Kind: "report", Trail: "new", Name: "api", Fingerprint: printA, Commit: commitA},
 	"artifact under a new name": {Kind: "report", Trail: "trail", Name: "job", Fingerprint: printA, Commit: commitB},
 	"artifact that replaces":    {Kind: "report", Trail: "trail", Name: "web", Fingerprint: printB, Commit: commitB},
@@ -82,8 +83,8 @@ func preparedAt(t testing.TB, docs storage.Documents, ahead float64) *model {
 
 // meeting are operations that touch what the interleaved touch.
 var meeting = []string{
-	"another template", "artifact under a new name", "artifact that replaces", "artifact that comes back", "by fingerprint",
-	"by names", "decision about another trail's", "that fingerprint comes",
+	"another template", "the same template", "artifact under a new name", "artifact that replaces", "artifact that comes back",
+	"by fingerprint", "by names", "decision about another trail's", "that fingerprint comes",
 }
 
 // interleaved are operations that come between the commands of those.
@@ -108,7 +109,7 @@ func testRecorderInterrupted(t *testing.T, engine storagetest.DocumentsEngine) {
 		cases["Cancelled/"+name] = func(t *testing.T, at int) bool { return cancelled(t, docs, d, at) }
 	}
 	if testing.Short() {
-		meeting, interleaved = meeting[:2], interleaved[:2]
+		meeting, interleaved = meeting[:3], interleaved[:2]
 	}
 	for _, first := range meeting {
 		for _, second := range interleaved {
