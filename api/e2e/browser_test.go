@@ -96,11 +96,17 @@ func (b *browser) wantNoFaults() {
 // wantText waits until the page is there with its script, and has a text.
 func (b *browser) wantText(text string) {
 	b.t.Helper()
-	shown := chromedp.Evaluate[string]("document.readyState === 'complete' ? document.body.innerText : ''")
-	eventually(b.t, "the page has the text "+text, func() bool {
-		// A page that is loaded again meanwhile is no page to ask.
-		found, err := chromedp.Run(b.ctx, shown)
-		return err == nil && strings.Contains(found, text)
+	wantOnPage(b, "the page has the text "+text, "document.readyState === 'complete' ? document.body.innerText : ''",
+		func(found string) bool { return strings.Contains(found, text) })
+}
+
+// wantOnPage waits until the value of an expression is as wanted. A page that is replaced meanwhile has no value, which
+// is no fault: the next page is asked.
+func wantOnPage[T any](b *browser, what, expression string, isWanted func(T) bool) {
+	b.t.Helper()
+	eventually(b.t, what, func() bool {
+		value, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression))
+		return err == nil && isWanted(value)
 	})
 }
 
@@ -110,7 +116,7 @@ func (b *browser) signIn(key, next string) {
 	b.open(http.StatusOK, next)
 	b.wantText("Sign in")
 	b.do(chromedp.KeyEvent(key), chromedp.KeyEvent("\r"))
-	eventually(b.t, "somebody is signed in", func() bool { return evaluate[string](b, "location.pathname") != "/signin" })
+	wantOnPage(b, "somebody is signed in", "location.pathname", func(path string) bool { return path != "/signin" })
 }
 
 // wantNoBarriers has axe-core look for faults that keep people from using the page.

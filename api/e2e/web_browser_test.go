@@ -131,7 +131,7 @@ func TestKeysLeadThroughPages(t *testing.T) {
 	b.do(chromedp.KeyEvent("?"))
 	b.wantText("next or previous row")
 	b.do(chromedp.KeyEvent(kb.Escape))
-	eventually(t, "the list of keys is closed", func() bool { return evaluate[bool](b, "!document.querySelector('dialog')") })
+	wantOnPage(b, "the list of keys is closed", "!document.querySelector('dialog')", func(closed bool) bool { return closed })
 	b.do(chromedp.KeyEvent("g"), chromedp.KeyEvent("f"))
 	b.wantText("1 in all") // flow
 	// What is typed is no key. chromedp types a character even if the page has handled its key.
@@ -155,6 +155,6 @@ func TestPagesAreUsedByTheKeyboardAlone(t *testing.T) {
 	b.wantText("snapshot 2")
 	b.do(chromedp.KeyEvent("/"), chromedp.KeyEvent("production"))
 	b.do(chromedp.KeyEvent("\r"))
-	eventually(t, "the search is shown", func() bool { return evaluate[string](b, "location.pathname") == "/"+s.org+"/search" })
+	wantOnPage(b, "the search is shown", "location.pathname", func(path string) bool { return path == "/"+s.org+"/search" })
 	b.wantText("production")
 }
