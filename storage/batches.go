@@ -15,7 +15,7 @@ type Batches[T any] struct {
 	short bool
 }
 
-// Next returns the next documents: at most maxBytes of them as stored, or a single one. More may follow an empty batch.
+// Next returns the next documents: a single one, or at most maxBytes as stored. More may follow an empty batch.
 func (b *Batches[T]) Next(ctx context.Context, maxBytes int) ([]T, error) {
 	if !b.more {
 		return nil, nil
@@ -26,11 +26,10 @@ func (b *Batches[T]) Next(ctx context.Context, maxBytes int) ([]T, error) {
 // More reports whether documents may follow the last batch.
 func (b *Batches[T]) More() bool { return b.more }
 
-// After is the cursor of what follows the last batch in the store, even beyond the list. It is "" at the end, and
-// for a list without cursors.
+// After is the cursor of what follows the last batch, even beyond the list; "" at the end, or without cursors.
 func (b *Batches[T]) After() string { return b.after }
 
-// Short reports whether the last batch is shorter than wanted for another reason than its bytes.
+// Short reports whether something else than maxBytes ended the last batch.
 func (b *Batches[T]) Short() bool { return b.short }
 
 // Bytes is how much of a list with cursors has been read, as stored.
@@ -52,8 +51,8 @@ func SingleBatch[T any](documents []T) *Batches[T] {
 // maxRounds bounds how many pages of an index PageBatches reads.
 const maxRounds = 20
 
-// PageBatches is QueryBatches for a page of a client. It ends after maxRounds batches, without counting those that their bytes
-// bounded, so that a list whose conditions drop nearly everything ends.
+// PageBatches is QueryBatches for a page of a client. It ends after maxRounds batches that maxBytes did not end, so
+// that conditions that nothing meets do not make it read the whole index.
 func PageBatches[T any](collection Collection[T], query Query) *Batches[T] {
 	return queryBatches(collection, query, maxRounds)
 }
@@ -92,8 +91,8 @@ func RecordsByID(docs Documents, schema *Schema, ids []string) *Batches[Record] 
 	return batchesByID(func(ctx context.Context, ids []string) ([]Record, error) { return docs.GetMany(ctx, schema, ids) }, ids)
 }
 
-// batchesByID decides by the sizes of documents how many further ones it reads at a time. A batch that is too large is
-// read again as a smaller one.
+// batchesByID reads as many documents at a time as fit by the average size so far. A batch that is too large is read
+// again with fewer documents.
 func batchesByID[T any](getMany func(context.Context, []string) ([]T, error), ids []string) *Batches[T] {
 	read, bytes := 0, 0
 	b := &Batches[T]{more: len(ids) > 0}
@@ -123,10 +122,9 @@ func batchesByID[T any](getMany func(context.Context, []string) ([]T, error), id
 	return b
 }
 
-// errTooLarge ends a boundedRead.
 var errTooLarge = errors.New("the documents are too large to be read at once")
 
-// boundedRead counts what a read reads, and ends it at maxBytes.
+// boundedRead counts the documents and bytes of a read, and ends it at maxBytes.
 type boundedRead struct {
 	maxBytes         int
 	documents, bytes int
@@ -143,7 +141,7 @@ func (r *boundedRead) context(ctx context.Context, n int) context.Context {
 	})
 }
 
-// MapBatches is the list of what convert makes of each batch.
+// MapBatches is a list with each batch converted.
 func MapBatches[S, T any](source *Batches[S], convert func(ctx context.Context, batch []S, maxBytes int) ([]T, error)) *Batches[T] {
 	b := &Batches[T]{more: source.more}
 	b.next = func(ctx context.Context, maxBytes int) ([]T, error) {
@@ -157,20 +155,20 @@ func MapBatches[S, T any](source *Batches[S], convert func(ctx context.Context, 
 	return b
 }
 
-// JoinVersions is the list of what join makes of each head and its versions. The query finds those of all heads, and of is the
-// name of the head of a version: one command per batch of heads, and one for all versions. If these exceed a batch, join gets
-// nil in place of them.
+// JoinVersions joins heads with their versions. The query finds the versions of all heads, and of returns the name of a
+// version's head. It takes one command per batch of heads, and one for all versions. If these exceed a batch, join gets
+// nil instead.
 func JoinVersions[H, V, J any](heads *Batches[H], versions Collection[V], query Query, of func(*V) string, join func(head *H, all map[string][]V) J) *Batches[J] {
 	var all map[string][]V
-	asked := false
+	loaded := false
 	return MapBatches(heads, func(ctx context.Context, found []H, maxBytes int) ([]J, error) {
-		if !asked {
+		if !loaded {
 			query.Limit, query.MaxBytes = MaxMany, maxBytes
 			read, next, err := versions.Find(ctx, query)
 			if err != nil {
 				return nil, err
 			}
-			if asked = true; next == "" {
+			if loaded = true; next == "" {
 				all = map[string][]V{}
 				for i := range read {
 					all[of(&read[i])] = append(all[of(&read[i])], read[i])

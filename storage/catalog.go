@@ -9,13 +9,12 @@ import (
 	"slices"
 )
 
-// References are what a document names and what must be there with it.
+// References are what a document names and what must exist with it.
 type References struct {
 	Objects []string // keys
 	Chunks  []string // ids of chunks of snapshots
 }
 
-// referencesOf asks a decoded document what it names.
 func referencesOf(value any) References {
 	var r References
 	if names, ok := value.(interface{ ObjectKeys() []string }); ok {
@@ -33,7 +32,7 @@ func withoutEmpty(texts []string) []string {
 
 type decoder func(Record) (References, error)
 
-// Catalog is a database that learns, from the repositories that are made over it, how documents are decoded.
+// Catalog wraps a database. The repositories that are made over it register how their documents are decoded.
 type Catalog struct {
 	Documents
 	decoders map[string][]decoder
@@ -44,7 +43,7 @@ func NewCatalog(docs Documents) *Catalog {
 	return &Catalog{Documents: docs, decoders: map[string][]decoder{}}
 }
 
-// catalogOf returns the catalog below a database, nil if there is none.
+// catalogOf returns the catalog that a database wraps, nil if there is none.
 func catalogOf(docs Documents) *Catalog {
 	for {
 		if catalog, ok := docs.(*Catalog); ok {
@@ -58,12 +57,12 @@ func catalogOf(docs Documents) *Catalog {
 	}
 }
 
-func (c *Catalog) learn(schema *Schema, decode decoder) {
+func (c *Catalog) register(schema *Schema, decode decoder) {
 	c.decoders[schema.Name] = append(c.decoders[schema.Name], decode)
 }
 
-// References decodes a document as its repository does, and returns what it names. Where a collection has documents of several
-// types, one of them must fit. The error says why the document is damaged.
+// References decodes a document as its repository does, and returns its references. If a collection has documents of
+// several types, one of them must fit. The error says why the document is damaged.
 func (c *Catalog) References(schema *Schema, record Record) (References, error) {
 	if sum := sha256.Sum256(record.Body); schema.ContentAddressed && hex.EncodeToString(sum[:]) != record.ID {
 		return References{}, fmt.Errorf("%w: the SHA-256 of its content is %x", ErrDamaged, sum)

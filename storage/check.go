@@ -30,7 +30,7 @@ func checkRecord(schema *Schema, record *Record) error {
 	return nil
 }
 
-// CheckIDs reports whether ids can be asked for in one command.
+// CheckIDs reports whether ids can be read in one command.
 func CheckIDs(ids ...string) error {
 	if len(ids) > MaxMany {
 		return fmt.Errorf("%d ids in one command", len(ids))
@@ -43,7 +43,7 @@ func CheckIDs(ids ...string) error {
 	return nil
 }
 
-// CheckList reports whether Documents.List can be asked.
+// CheckList checks the arguments of Documents.List.
 func CheckList(after string, limit, maxBytes int) error {
 	if err := CheckListLimit(limit); err != nil {
 		return err
@@ -54,7 +54,7 @@ func CheckList(after string, limit, maxBytes int) error {
 	return CheckText(after)
 }
 
-// CheckListLimit reports whether a list may have so many entries.
+// CheckListLimit checks the limit of a list.
 func CheckListLimit(limit int) error {
 	if limit < 1 || limit > MaxMany {
 		return fmt.Errorf("a limit of %d", limit)
@@ -62,8 +62,7 @@ func CheckListLimit(limit int) error {
 	return nil
 }
 
-// CheckQuery reports whether Find can answer a query. Except for text and patterns of clients, a fault is the
-// program's.
+// CheckQuery reports whether Find can answer a query. Only text and patterns may be a client's fault.
 func CheckQuery(schema *Schema, query Query) error {
 	if err := checkSelection(schema, query); err != nil {
 		return err
@@ -120,22 +119,22 @@ func checkSelection(schema *Schema, query Query) error {
 	return checkRange(index, query)
 }
 
-// checkRequired checks that a query asks for no documents that need not be in the index.
+// checkRequired checks that all documents that a query may find are in the index.
 func checkRequired(index Index, query Query) error {
 	if index.Required == "" {
 		return nil
 	}
-	place := slices.Index(index.Fields, index.Required)
-	if index.Only != nil && (place >= len(query.Equal) || query.Equal[place] != index.Only) {
+	position := slices.Index(index.Fields, index.Required)
+	if index.Only != nil && (position >= len(query.Equal) || query.Equal[position] != index.Only) {
 		return fmt.Errorf("field %s is not asked to be %v, which index %s requires", index.Required, index.Only, index.Name)
 	}
-	if place == len(query.Equal) && (query.From != nil || query.To != nil) {
+	if position == len(query.Equal) && (query.From != nil || query.To != nil) {
 		return nil // null is outside of every bound
 	}
-	if place >= len(query.Equal) {
+	if position >= len(query.Equal) {
 		return fmt.Errorf("no value for field %s, which index %s requires", index.Required, index.Name)
 	}
-	value := query.Equal[place]
+	value := query.Equal[position]
 	if set, ok := value.(In); value == nil || ok && slices.Contains(set, nil) {
 		return fmt.Errorf("null for field %s, which index %s requires", index.Required, index.Name)
 	}

@@ -27,18 +27,18 @@ type Collection[T any] interface {
 	OfIDs(ids []string) *Batches[T]
 	// Insert stores a new document, or returns ErrExists.
 	Insert(ctx context.Context, value T) error
-	// Add stores those whose ids are free: one command per MaxMany.
+	// Add stores the documents whose ids are free: one command per MaxMany.
 	Add(ctx context.Context, values ...T) error
 	// Put stores documents whether or not they exist: one command per MaxMany.
 	Put(ctx context.Context, values ...T) error
 	// Replace overwrites a document that is still at a revision and returns its new one, or ErrMoved.
 	Replace(ctx context.Context, value T, revision int64) (int64, error)
-	// Update reads a document, lets change alter it, and writes it unless somebody else has meanwhile; then it starts
+	// Update reads a document, applies change and writes the result. If the document was written meanwhile, it starts
 	// over. It returns the document as written, ErrNotFound, or the error of change. A change may run more than once,
-	// so it must have no other effects. Updates of one document that meet in this process share one write.
+	// so it must have no other effects. Concurrent updates of one document in this process share one write.
 	Update(ctx context.Context, id string, change func(*T) error) (T, error)
-	// UpdateFrom is Update for a document that was just read: it is read again only if it has changed since, or
-	// change does not alter it.
+	// UpdateFrom is Update for a document that was just read: it is read again only if it has changed since, or change
+	// does not alter it.
 	UpdateFrom(ctx context.Context, seen Versioned[T], change func(*T) error) (T, error)
 	// Delete removes documents; absent ones are no error.
 	Delete(ctx context.Context, ids ...string) error
@@ -84,7 +84,7 @@ func NewCollection[T any](docs Documents, schema *Schema, id func(*T) string, fi
 	c := &collection[T]{schema: schema, docs: docs, id: id, fields: fields}
 	c.updates = newUpdates(c)
 	if catalog := catalogOf(docs); catalog != nil {
-		catalog.learn(schema, c.references)
+		catalog.register(schema, c.references)
 	}
 	return c
 }
@@ -228,7 +228,7 @@ func (c *collection[T]) decode(record Record) (T, error) {
 		return value, nil
 	}
 	if err := sonic.ConfigStd.Unmarshal(record.Body, &value); err != nil {
-		// The sentence leaves the id out: that of a key is a hash that must not show.
+		// The message does not have the id: that of a key is a hash, which clients must not see.
 		return value, Damaged("A stored document of "+c.schema.Name+" is damaged", fmt.Errorf("decode %s: %w", record.ID, err))
 	}
 	return value, nil

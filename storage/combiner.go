@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// combinedTimeout bounds what is done for several callers together, which outlives the first request.
+// combinedTimeout bounds each run. It does not end with the request of a caller, as it serves several.
 const combinedTimeout = 15 * time.Second
 
-// Combiner hands items that meet under one key in this process to one goroutine.
+// Combiner handles concurrent items of one key together, in one goroutine.
 type Combiner[T any] struct {
 	run     func(ctx context.Context, key string, items []T)
 	mu      sync.Mutex
@@ -32,25 +32,25 @@ func NewCombiner[T any](run func(ctx context.Context, key string, items []T)) *C
 // Do waits until an item was handled, or the context ends. After an error of the context, or goroutine.ErrPanicked,
 // the item may still be in use, so the caller must not read it.
 func (c *Combiner[T]) Do(ctx context.Context, key string, item T) error {
-	mine := &combined[T]{item: item, done: make(chan struct{})}
+	waiter := &combined[T]{item: item, done: make(chan struct{})}
 	c.mu.Lock()
 	queue, busy := c.waiting[key]
-	c.waiting[key] = append(queue, mine)
+	c.waiting[key] = append(queue, waiter)
 	c.mu.Unlock()
 	if !busy {
-		// What is read for several callers is charged to none of them.
+		// Reads for several callers are charged to none of them.
 		ctx := WithCharge(context.WithoutCancel(ctx), nil)
 		goroutine.Start(func() error { c.drain(ctx, key); return nil }, func(error) {})
 	}
 	select {
-	case <-mine.done:
-		return mine.err
+	case <-waiter.done:
+		return waiter.err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// Waiting returns how many items wait for those before them.
+// Waiting returns how many items wait for a running group.
 func (c *Combiner[T]) Waiting() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,7 +61,7 @@ func (c *Combiner[T]) Waiting() int {
 	return n
 }
 
-// drain handles one group after the other until nothing waits under the key.
+// drain handles one group after the other until no item of the key waits.
 func (c *Combiner[T]) drain(ctx context.Context, key string) {
 	for {
 		c.mu.Lock()

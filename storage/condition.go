@@ -9,8 +9,7 @@ import (
 	"attestry/evidence"
 )
 
-// Filter reports whether the fields of an entry meet all conditions of a query. All engines use it, so that they
-// cannot differ.
+// Filter reports whether the fields of an entry meet all conditions of a query. All engines share it.
 type Filter func(fields map[string]any) bool
 
 // NewFilter compiles conditions. A malformed pattern is the client's mistake.

@@ -1,4 +1,4 @@
-// Package storage keeps what Attestry knows. It declares two ports, Documents and Objects, that engines implement
+// Package storage keeps the data of Attestry. It declares two ports, Documents and Objects, that engines implement
 // (storage/pebble, storage/mongodb, storage/filesystem, storage/s3), and holds the repositories built on them.
 package storage
 
@@ -13,24 +13,23 @@ import (
 var (
 	// ErrNotFound reports that no document or object has the id.
 	ErrNotFound = errors.New("not found")
-	// ErrArchived reports that what has the name was archived. It is an ErrNotFound too.
+	// ErrArchived reports that the thing of a name was archived. It is an ErrNotFound too.
 	ErrArchived = fmt.Errorf("archived: %w", ErrNotFound)
 	// ErrExists reports that the id is taken; the stored document is untouched.
 	ErrExists = errors.New("exists already")
-	// ErrMoved reports that a document is gone, or not at the expected revision.
+	// ErrMoved reports that a document is missing, or not at the expected revision.
 	ErrMoved = errors.New("revision moved")
-	// ErrDamaged reports that stored content cannot be read, however often it is tried. Clients see evidence.Damaged.
+	// ErrDamaged reports that stored content is unreadable; a retry does not help. Clients see evidence.Damaged.
 	ErrDamaged error = evidence.NewError(evidence.Damaged, "Stored content is damaged")
 )
 
 // MaxMany is the greatest number of ids, set values or entries of one command.
 const MaxMany = 1000
 
-// MaxBody is the greatest size of a body in bytes; a larger one is evidence.TooLarge. MongoDB takes 16 MiB with all
-// fields.
+// MaxBody is the greatest size of a body in bytes; a larger one is evidence.TooLarge. MongoDB allows 16 MiB in all.
 const MaxBody = 15 << 20
 
-// MaxScan is how many index entries a page of Find may look at. Then it returns what it has, with a cursor.
+// MaxScan is how many index entries Find may read for a page. Then the page ends with a cursor.
 const MaxScan = 10_000
 
 // MaxCount caps Count.
@@ -72,14 +71,14 @@ type Schema struct {
 	Name string
 	// Fields are those of all indexes and of residual conditions.
 	Fields []string
-	// Indexes are all ways to ask, apart from the id.
+	// Indexes are all ways to find documents, apart from the id.
 	Indexes []Index
 	// ContentAddressed says that each id is the SHA-256 of the body in lower-case hex, which verifies the body.
 	ContentAddressed bool
 	// Opaque says that bodies are any bytes, not JSON of the type of the collection.
 	Opaque bool
-	// Unconditional says that the collection has no indexes and its bodies are small: an engine
-	// need not look up what it puts in place of, or deletes.
+	// Unconditional says that the collection has no indexes and its bodies are small: an engine need not read a
+	// document that it overwrites or deletes.
 	Unconditional bool
 }
 
@@ -104,8 +103,7 @@ type Index struct {
 	Fields []string
 	// Required is one of the fields, or "". Documents without it need not be in the index: no query may ask for them.
 	Required string
-	// Only is the one value of Required that queries ask for, nil for any. Documents with another need not be in
-	// the index.
+	// Only is the one value of Required that queries ask for, nil for any. Others need not be in the index.
 	Only any
 }
 
@@ -128,11 +126,11 @@ type Query struct {
 	Equal []any
 	// From and To bound the field after Equal; nil is open. Null is outside of every bound.
 	From, To *Bound
-	// Descending turns the order round.
+	// Descending reverses the order.
 	Descending bool
 	// After is the cursor that ended the page before, for the same query. It excludes Offset.
 	After string
-	// Offset skips matching entries, for page-numbered lists. What MaxScan leaves of it goes into the cursor.
+	// Offset skips matching entries, for page-numbered lists. If MaxScan ends the page, the cursor has the rest of it.
 	Offset int
 	// Limit is how many entries are wanted, 1 to MaxMany.
 	Limit int
@@ -140,7 +138,7 @@ type Query struct {
 	MaxBytes int
 	// Where keeps entries that meet all conditions.
 	Where []Condition
-	// FieldsOnly leaves the bodies out.
+	// FieldsOnly omits the bodies.
 	FieldsOnly bool
 }
 
@@ -186,7 +184,7 @@ type Page struct {
 	Records []Record
 	// Next is the cursor of the next page, "" if none. A short or empty page may have one (MaxScan, Query.MaxBytes).
 	Next string
-	// Full tells that Query.MaxBytes ended the page.
+	// Full means that Query.MaxBytes ended the page.
 	Full bool
 }
 
@@ -199,18 +197,18 @@ type Documents interface {
 	// GetMany returns the documents that exist among ids (at most MaxMany), in their order.
 	GetMany(ctx context.Context, schema *Schema, ids []string) ([]Record, error)
 	// Write does writes to any collections (at most MaxMany) in order. The first that is refused ends it: the error
-	// is a *RefusedWrite, and no later write was done. Those before it, like those of a command that a crash ended,
-	// may have been done or not, but none without all before it.
+	// is a *RefusedWrite, and no later write was done. Earlier writes, like those of a command that a crash ended, may
+	// have been done or not, but none without all before it.
 	Write(ctx context.Context, writes ...Write) error
 	// Find answers a query.
 	Find(ctx context.Context, schema *Schema, query Query) (Page, error)
 	// Count counts what a query without cursor, offset, limit and conditions finds, at most MaxCount.
 	Count(ctx context.Context, schema *Schema, query Query) (int64, error)
 	// List returns the documents of a collection in the order of their ids' bytes, after an id: at most limit (1 to
-	// MaxMany), and after the first only as many as fit maxBytes. Only the end of the collection has none.
+	// MaxMany), and after the first only as many as fit maxBytes. It returns none only at the end of the collection.
 	List(ctx context.Context, schema *Schema, after string, limit, maxBytes int) ([]Record, error)
 	// Ping reports whether the database answers.
 	Ping(ctx context.Context) error
-	// Close ends all work under way and releases what the engine holds.
+	// Close ends all running work and releases the resources of the engine.
 	Close() error
 }

@@ -10,7 +10,7 @@ import (
 // maxFoundAtOnce bounds, in bytes, each page of a long read, so that a refused charge ends it early.
 const maxFoundAtOnce = 8 << 20
 
-// FindFirst returns the first document that a query finds, on whatever page, or ErrNotFound.
+// FindFirst returns the first document that a query finds, on any page, or ErrNotFound.
 func FindFirst[T any](ctx context.Context, collection Collection[T], query Query) (first T, err error) {
 	for {
 		found, next, err := collection.Find(ctx, query)
@@ -36,7 +36,7 @@ func NewestTime[T any](ctx context.Context, collection Collection[T], query Quer
 	return found[0].Float(timeField), nil
 }
 
-// FindAll returns what a query finds up to its limit, which may be Unlimited, on however many pages.
+// FindAll returns what a query finds up to its limit, which may be Unlimited, on all pages.
 func FindAll[T any](ctx context.Context, collection Collection[T], query Query) ([]T, error) {
 	query.MaxBytes = maxFoundAtOnce
 	return findAll(query, func(query Query) ([]T, string, error) { return collection.Find(ctx, query) })
@@ -131,7 +131,7 @@ func DeleteFound[T any](ctx context.Context, collection Collection[T], query Que
 // TextSet makes the set of an In of texts.
 func TextSet(texts []string) In { return Map(texts, func(text string) any { return text }) }
 
-// BoundOf is the bound at a number, which it includes; nil is open.
+// BoundOf is an inclusive bound at a number; nil is open.
 func BoundOf(number *float64) *Bound {
 	if number == nil {
 		return nil
@@ -139,7 +139,7 @@ func BoundOf(number *float64) *Bound {
 	return &Bound{Value: *number}
 }
 
-// OneOrSet is a single text as it is, and several as a set.
+// OneOrSet is the text itself if there is one, or a set of several.
 func OneOrSet(texts []string) any {
 	if len(texts) == 1 {
 		return texts[0]
@@ -154,24 +154,24 @@ func (q *Query) Narrow(wanted bool, field string, operator Operator, value any) 
 	}
 }
 
-// EqualLists resolves the set in Equal: one list of single values for each member.
+// EqualLists expands the set in Equal: one list of single values for each member.
 func (q *Query) EqualLists() [][]any {
-	place := slices.IndexFunc(q.Equal, func(value any) bool { _, ok := value.(In); return ok })
-	if place < 0 {
+	position := slices.IndexFunc(q.Equal, func(value any) bool { _, ok := value.(In); return ok })
+	if position < 0 {
 		return [][]any{q.Equal}
 	}
-	members := slices.SortedFunc(slices.Values(q.Equal[place].(In)), CompareValues)
+	members := slices.SortedFunc(slices.Values(q.Equal[position].(In)), CompareValues)
 	members = slices.CompactFunc(members, func(a, b any) bool { return CompareValues(a, b) == 0 })
 	lists := make([][]any, 0, len(members))
 	for _, member := range members {
 		list := slices.Clone(q.Equal)
-		list[place] = member
+		list[position] = member
 		lists = append(lists, list)
 	}
 	return lists
 }
 
-// Map returns what convert makes of elements, in their order.
+// Map returns the converted elements, in their order.
 func Map[E, T any](elements []E, convert func(E) T) []T {
 	converted := make([]T, 0, len(elements))
 	for _, element := range elements {
@@ -203,7 +203,7 @@ func SetOf[E any, K comparable](elements []E, key func(*E) K) map[K]bool {
 	return set
 }
 
-// Distinct leaves out repetitions; the others keep their order.
+// Distinct removes repetitions; the others keep their order.
 func Distinct(texts []string) []string {
 	return FirstOfEach(texts, func(text string) string { return text })
 }

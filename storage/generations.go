@@ -10,7 +10,7 @@ import (
 // GenerationSchema declares the collection of generations.
 var GenerationSchema = &Schema{Name: "tokens"}
 
-// maxBumped is how many environments get a generation one by one. Beyond it, the organization gets one.
+// maxBumped bounds how many environments get a generation each. If they are more, the organization gets one.
 const maxBumped = 100
 
 // generation gets a fresh random value whenever a fact about something that runs changes (docs/semantics.md 10.4).
@@ -53,12 +53,12 @@ func (t *Generations) GetMany(ctx context.Context, org string, environments []st
 	return generations, err
 }
 
-// BumpIn adds to a batch what Bump does.
+// BumpIn is Bump with a batch.
 func (t *Generations) BumpIn(batch *Batch, org string) {
 	t.collection.PutIn(batch, generation{Of: org, Value: evidence.NewID()})
 }
 
-// BumpEnvironmentsIn adds to a batch that environments, or the organization if they are many, get a fresh generation.
+// BumpEnvironmentsIn gives environments, or the organization if they are many, a fresh generation with a batch.
 func (t *Generations) BumpEnvironmentsIn(batch *Batch, org string, environments []string) {
 	if len(environments) > maxBumped {
 		t.BumpIn(batch, org)

@@ -29,14 +29,13 @@ func NewLeases(docs Documents, clock evidence.Clock) *Leases {
 		func(l *lease) string { return l.Name }, nil)}
 }
 
-// Acquire takes or renews a lease and reports whether holder has it. A lease with more than half of its span left
-// is not written again.
+// Acquire takes or renews a lease and reports whether holder has it. It does not write in the first half of the span.
 func (l *Leases) Acquire(ctx context.Context, name, holder string, span time.Duration) (bool, error) {
 	now := l.clock()
-	until, enough := evidence.Seconds(now.Add(span)), evidence.Seconds(now.Add(span/2))
+	until, renewBefore := evidence.Seconds(now.Add(span)), evidence.Seconds(now.Add(span/2))
 	taken := false
 	_, err := l.collection.Update(ctx, name, func(stored *lease) error {
-		held := stored.Holder == holder && stored.Until > enough && stored.Until <= until
+		held := stored.Holder == holder && stored.Until > renewBefore && stored.Until <= until
 		taken = stored.Holder != holder && stored.Until > evidence.Seconds(now)
 		if !held && !taken {
 			stored.Holder, stored.Until = holder, until

@@ -7,11 +7,11 @@ import (
 
 // Source is what Merge reads: entries in the order of a query.
 type Source[E any] interface {
-	// Read appends the next entries to the empty list some, or none at the end, where it is not called again.
+	// Read appends the next entries to the empty list some, or none at the end, after which it is not called again.
 	Read(ctx context.Context, some []E) ([]E, error)
 }
 
-// Merge calls take with the entries of all sources, in the order of before, until take wants no more.
+// Merge calls take with the entries of all sources, in the order of before, until take returns wantsMore false.
 func Merge[S Source[E], E any](ctx context.Context, sources []S, before func(a, b *E) bool, take func(*E) (wantsMore bool, err error)) error {
 	m := &merged[E]{before: before, readers: make([]reader[E], 0, len(sources))}
 	for _, source := range sources {
@@ -43,14 +43,13 @@ func Merge[S Source[E], E any](ctx context.Context, sources []S, before func(a, 
 	return nil
 }
 
-// reader holds what was read of a source and not taken.
+// reader holds the entries that were read from a source and not taken yet.
 type reader[E any] struct {
 	source Source[E]
 	buffer []E
 	rest   []E // the end of buffer
 }
 
-// read reads the next entries, when none are left.
 func (r *reader[E]) read(ctx context.Context) (err error) {
 	r.buffer, err = r.source.Read(ctx, r.buffer[:0])
 	r.rest = r.buffer

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// ErrRetained reports that an object is still kept from deletion.
+// ErrRetained reports that an object cannot be deleted yet.
 var ErrRetained = errors.New("the object is under retention")
 
 // Object describes a stored object.
@@ -20,8 +20,8 @@ type Object struct {
 	SHA256 string // lower-case hex
 }
 
-// Objects keeps byte streams under content-addressed keys. A Put that returned nil is durable. All methods are safe
-// for concurrent use.
+// Objects keeps byte streams under content-addressed keys. A Put that returned nil is durable. All methods are safe for
+// concurrent use.
 type Objects interface {
 	// Put streams r into the store, holding no more than a part, and returns its content address in a scope, the id
 	// of an organization. size is the number of bytes of r, -1 if unknown; a stream of another length is an error
@@ -32,21 +32,21 @@ type Objects interface {
 	Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error)
 	// Stat describes an object, or returns ErrNotFound.
 	Stat(ctx context.Context, key string) (Object, error)
-	// Retain keeps an object from being deleted or replaced until a moment; one before that already set changes
+	// Retain keeps an object from being deleted or replaced until a moment; an earlier moment than the one set changes
 	// nothing. An absent object is ErrNotFound. A store without retention does nothing, which storage/retention
 	// detects.
 	Retain(ctx context.Context, key string, until time.Time) error
 	// Delete removes an object; an absent one is no error. One under retention is ErrRetained and stays.
 	Delete(ctx context.Context, key string) error
-	// List describes objects in the order of their keys' bytes, after a key: at most limit, 1 to MaxMany. Only the
-	// end has none.
+	// List describes objects in the order of their keys' bytes, after a key: at most limit, 1 to MaxMany. It returns
+	// none only at the end.
 	List(ctx context.Context, after string, limit int) ([]Object, error)
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
 }
 
-// Progressive returns the view of an object store whose Get gives content before all of it is verified; a mismatch
-// is ErrDamaged before the last bytes. It is for long objects, and readers who use nothing before the end.
+// Progressive returns a view of an object store whose readers return content before all of it is verified; a mismatch
+// is ErrDamaged before the last bytes. It is for long objects, and callers that use nothing before the end.
 func Progressive(objects Objects) Objects {
 	if verifying, ok := objects.(interface{ Progressive() Objects }); ok {
 		return verifying.Progressive()
@@ -54,8 +54,7 @@ func Progressive(objects Objects) Objects {
 	return objects
 }
 
-// ReadObject reads and charges an object that a document names; what names it in errors. lost makes the error of one
-// that is damaged or missing.
+// ReadObject reads and charges an object that a document names; what names it in errors. lost wraps damage and absence.
 func ReadObject(ctx context.Context, objects Objects, key, what string, lost func(cause error) error) ([]byte, error) {
 	reader, err := objects.Get(ctx, key, 0, -1)
 	if errors.Is(err, ErrNotFound) || errors.Is(err, ErrDamaged) {
@@ -72,8 +71,7 @@ func ReadObject(ctx context.Context, objects Objects, key, what string, lost fun
 	return content, ChargeRead(ctx, len(content))
 }
 
-// A scope is part of file names, and so has at most 128 characters: letters, digits, and after the first of them also ".",
-// "_" and "-".
+// A scope is part of file names: at most 128 letters and digits, and after the first of them also ".", "_" and "-".
 var (
 	scopeForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 	keyForm   = regexp.MustCompile(`^([^/]+)/sha256/([0-9a-f]{2})/([0-9a-f]{62})$`)
@@ -84,8 +82,8 @@ func ObjectKey(scope, sum string) string {
 	return scope + "/sha256/" + sum[:2] + "/" + sum[2:]
 }
 
-// ParseObjectKey describes the object of a key, without its size. It accepts only keys of ObjectKey, so that none
-// leads out of its scope.
+// ParseObjectKey describes the object of a key, without its size. It accepts only keys of ObjectKey, so that no key
+// escapes its scope.
 func ParseObjectKey(key string) (Object, error) {
 	parts := keyForm.FindStringSubmatch(key)
 	if parts == nil || !ValidScope(parts[1]) {

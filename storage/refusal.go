@@ -11,24 +11,23 @@ import (
 	"attestry/evidence"
 )
 
-// ErrWriteRefused reports that a store takes no writes until the operator has mended it: its disk is full or
+// ErrWriteRefused reports that a store accepts no writes until the operator has repaired it: its disk is full or
 // read-only, or permission is denied. It is an ErrOutage: the same request may succeed later.
 var ErrWriteRefused = fmt.Errorf("%w: the store refuses writes", ErrOutage)
 
-// ProbeSchema is the collection in which a document is written and deleted to test whether a database takes writes
-// again.
+// ProbeSchema is the collection in which a document is written and deleted to test whether a database accepts writes.
 var ProbeSchema = &Schema{Name: "probes"}
 
 // refusalRetry is when a client should try a refused write again. It is long, as an operator is needed.
 const refusalRetry = 10 * time.Second
 
-// The stores, as clients read of them.
+// The names of the stores in messages to clients.
 const (
 	Database    = "database"
 	ObjectStore = "object store"
 )
 
-// The reasons for which stores refuse writes, as clients read them.
+// The reasons for which stores refuse writes, in messages to clients.
 const (
 	DiskFull         = "the disk is full"
 	QuotaUsedUp      = "its quota is used up"
@@ -46,7 +45,7 @@ func IgnoreMissing(err error) error {
 	return err
 }
 
-// RefuseWrite makes an ErrWriteRefused of a cause, which goes to the log only.
+// RefuseWrite returns an ErrWriteRefused with a cause, which is only logged.
 func RefuseWrite(store, reason string, cause error) error {
 	return unavailable("The "+store+" cannot be written to: "+reason+".", refusalRetry, ErrWriteRefused, cause)
 }
@@ -69,16 +68,16 @@ func RefusalOf(err error) string {
 	}
 }
 
-// ErrOutage reports that a store could not do what it was asked, through no fault of the request: it did not
-// answer, was restarting, locked or out of space, or refused our credentials. The same request may succeed later.
+// ErrOutage reports that a store could not serve a request, through no fault of the request: it did not answer, was
+// restarting, locked or out of space, or refused our credentials. The same request may succeed later.
 // Missing, damaged, refused or too large content is no outage, nor is a deadline of the caller.
 var ErrOutage = errors.New("outage of a store")
 
 // outageRetry is when a client should try again: drivers need about as long to find a new primary.
 const outageRetry = 2 * time.Second
 
-// Outage makes an ErrOutage of an error of an engine, which goes to the log. Clients are told to try again. store
-// is Database or ObjectStore.
+// Outage returns an ErrOutage with the error of an engine, which is only logged. Its message asks clients to try again.
+// store is Database or ObjectStore.
 func Outage(store string, cause error) error {
 	return unavailable("The "+store+" cannot be reached, please try again.", outageRetry, ErrOutage, cause)
 }

@@ -8,7 +8,7 @@ import (
 	"attestry/evidence"
 )
 
-// Scan makes a page of the entries that an engine reads off an index in order. It applies the rules that all
+// Scan makes a page of the entries that an engine reads from an index in order. It applies the rules that all
 // engines share: conditions, offset, limit, MaxBytes, MaxScan and the cursor.
 type Scan struct {
 	// Index is the query's index.
@@ -53,7 +53,7 @@ func NewScan(schema *Schema, query Query) (*Scan, error) {
 	return scan, err
 }
 
-// Need is how many entries the page can still take, and one more that tells whether there is a next page.
+// Need is how many entries the page may still read, and one more that shows whether there is a next page.
 func (s *Scan) Need() int {
 	need := MaxScan - s.seen
 	if len(s.query.Where) == 0 {
@@ -62,8 +62,8 @@ func (s *Scan) Need() int {
 	return need + 1
 }
 
-// Skip skips, and returns, how many of the first entries an engine may leave unread because of the offset. It is 0 with
-// conditions, and leaves at least one entry for the cursor.
+// Skip returns how many of the first entries the engine must skip for the offset without Add. It is 0 with conditions,
+// and leaves at least one entry for the cursor.
 func (s *Scan) Skip() int {
 	if len(s.query.Where) > 0 {
 		return 0
@@ -74,21 +74,21 @@ func (s *Scan) Skip() int {
 	return n
 }
 
-// Add takes the next entry, with its fields and the size of its body in bytes, and reports whether it wants another.
+// Add adds the next entry, with its fields and the size of its body in bytes. It returns false if the page is complete.
 func (s *Scan) Add(entry Record, size int) bool {
 	if s.seen == MaxScan || len(s.page.Records) == s.query.Limit {
 		s.more = true
 		return false
 	}
-	wanted := s.filter(entry.Fields)
-	if wanted && s.skip == 0 && s.exceeds(size) {
+	matches := s.filter(entry.Fields)
+	if matches && s.skip == 0 && s.exceeds(size) {
 		s.more, s.page.Full = true, true
 		return false
 	}
 	s.seen++
 	s.last = s.PositionOf(entry)
 	switch {
-	case !wanted:
+	case !matches:
 	case s.skip > 0:
 		s.skip--
 	default:
@@ -112,8 +112,7 @@ func (s *Scan) PositionOf(entry Record) Position {
 	return position
 }
 
-// Keep replaces the page's records by those that an engine has read again, by id, without those that are gone or no
-// longer meet the conditions.
+// Keep replaces the records by those that were read again, by id, without missing ones and those that no longer match.
 func (s *Scan) Keep(found map[string]Record) {
 	records := s.page.Records
 	s.page.Records = nil
@@ -134,7 +133,7 @@ func (s *Scan) End(n int) {
 	s.more, s.page.Full = true, true
 }
 
-// Records are those taken so far.
+// Records are those of the page so far.
 func (s *Scan) Records() []Record { return s.page.Records }
 
 // Page returns the finished page.
@@ -268,19 +267,19 @@ func (s *Scan) Segments(after *Position) []Segment {
 	return segments
 }
 
-// beyond adds the ranges in which the field after the given values is beyond here, between from and to.
-func (s *Scan) beyond(segments []Segment, values []any, here any, from, to *Bound) []Segment {
+// beyond adds the ranges in which the field after the given values comes after current, between from and to.
+func (s *Scan) beyond(segments []Segment, values []any, current any, from, to *Bound) []Segment {
 	open := from == nil && to == nil
-	bound := &Bound{Value: here, Exclusive: true}
+	bound := &Bound{Value: current, Exclusive: true}
 	switch {
-	case here == nil && s.query.Descending:
+	case current == nil && s.query.Descending:
 		return segments // null is the last
-	case here == nil:
+	case current == nil:
 		return append(segments, Segment{Values: values, From: from, To: to, NotNull: open})
 	case !s.query.Descending:
-		return append(segments, Segment{Values: values, From: nearer(from, bound, 1), To: to})
+		return append(segments, Segment{Values: values, From: tighter(from, bound, 1), To: to})
 	}
-	segments = append(segments, Segment{Values: values, From: from, To: nearer(to, bound, -1)})
+	segments = append(segments, Segment{Values: values, From: from, To: tighter(to, bound, -1)})
 	if open {
 		nulls := append(values[:len(values):len(values)], nil)
 		segments = append(segments, Segment{Values: nulls})
@@ -303,10 +302,10 @@ func inside(value any, bound *Bound, sign int) bool {
 	return order > 0 || (order == 0 && !bound.Exclusive)
 }
 
-// nearer returns the tighter of two bounds: the greater lower one (sign 1), or the lesser upper one (sign -1).
-func nearer(bound, here *Bound, sign int) *Bound {
-	if bound == nil || sign*CompareValues(here.Value, bound.Value) >= 0 {
-		return here
+// tighter returns the tighter of two bounds: the greater lower one (sign 1), or the lesser upper one (sign -1).
+func tighter(bound, other *Bound, sign int) *Bound {
+	if bound == nil || sign*CompareValues(other.Value, bound.Value) >= 0 {
+		return other
 	}
 	return bound
 }

@@ -13,15 +13,14 @@ import (
 )
 
 const (
-	// updateAttempts bounds how often a conflicting write is tried. As writes are combined, only other processes
-	// compete.
+	// updateAttempts bounds the attempts of a conflicting write. Only other processes compete, as writes are combined.
 	updateAttempts = 10
 	// updateBackoff is the first pause; each further one is twice as long, up to maxUpdateBackoff.
 	updateBackoff    = 2 * time.Millisecond
 	maxUpdateBackoff = 250 * time.Millisecond
 )
 
-// updates combines updates of one document that meet in this process: it is read and written once for all of them.
+// updates combines concurrent updates of one document in this process: it is read and written once for all of them.
 type updates[T any] struct {
 	collection *collection[T]
 	combiner   *Combiner[*update[T]]
@@ -42,12 +41,12 @@ func newUpdates[T any](c *collection[T]) *updates[T] {
 }
 
 func (u *updates[T]) do(ctx context.Context, id string, seen *Record, change func(*T) error) (T, error) {
-	mine := &update[T]{change: change, seen: seen}
-	if err := u.combiner.Do(ctx, id, mine); err != nil {
+	request := &update[T]{change: change, seen: seen}
+	if err := u.combiner.Do(ctx, id, request); err != nil {
 		var zero T
 		return zero, err
 	}
-	return mine.value, mine.err
+	return request.value, request.err
 }
 
 func (u *updates[T]) write(ctx context.Context, id string, batch []*update[T]) {
@@ -71,7 +70,7 @@ func (u *updates[T]) tryWrite(ctx context.Context, id string, batch []*update[T]
 			return err
 		}
 		if seen {
-			continue // no sign of contention: what was seen is a little old
+			continue // without a pause: the document was only read too early
 		}
 		if err := BackOff(ctx, try); err != nil {
 			return err
@@ -80,12 +79,12 @@ func (u *updates[T]) tryWrite(ctx context.Context, id string, batch []*update[T]
 	return evidence.Busy("The resource is being changed by many requests at once, please try again.")
 }
 
-// BackOff pauses after a try, counted from 0, of a write that others compete with.
+// BackOff pauses after a try, counted from 0, of a write that conflicted with another one.
 func BackOff(ctx context.Context, try int) error {
 	return Pause(ctx, min(updateBackoff<<try, maxUpdateBackoff))
 }
 
-// Pause waits for about as long as mean, at random, so that those who compete do not meet again.
+// Pause waits for a random time around mean, so that competing requests do not collide again.
 func Pause(ctx context.Context, mean time.Duration) error {
 	select {
 	case <-ctx.Done():
@@ -95,7 +94,7 @@ func Pause(ctx context.Context, mean time.Duration) error {
 	}
 }
 
-// read returns the document to change: the one that the only caller has seen, or the stored one.
+// read returns the document to change: the one that the only caller has read, or the stored one.
 func (u *updates[T]) read(ctx context.Context, id string, batch []*update[T], seen bool) (Record, error) {
 	if seen {
 		return *batch[0].seen, nil
@@ -105,7 +104,7 @@ func (u *updates[T]) read(ctx context.Context, id string, batch []*update[T], se
 }
 
 // attempt applies the batch to the document and writes the result if it differs. A change that fails has no effect.
-// Only a write shows whether a document that was seen is still current: without a write, ErrMoved makes it be read.
+// Only a write shows whether the document that a caller has read is current. Without one, ErrMoved has it read again.
 func (u *updates[T]) attempt(ctx context.Context, record Record, batch []*update[T], seen bool) error {
 	body := record.Body
 	for _, one := range batch {
@@ -137,7 +136,7 @@ func (u *updates[T]) attempt(ctx context.Context, record Record, batch []*update
 	return err
 }
 
-// Upsert updates the document of the id of a fresh one, which is first made of that if it does not exist.
+// Upsert updates the document with the id of fresh. If there is none, it changes fresh and stores it.
 func Upsert[T any](ctx context.Context, collection Collection[T], fresh T, change func(*T) error) (T, error) {
 	for {
 		value, err := collection.Update(ctx, collection.IDOf(&fresh), change)
@@ -155,8 +154,8 @@ func Upsert[T any](ctx context.Context, collection Collection[T], fresh T, chang
 	}
 }
 
-// Ensure returns the document of the id of a fresh one, which is stored if there is none. Of several callers, one makes
-// it and all get it.
+// Ensure returns the document with the id of fresh. If there is none, it stores fresh. Concurrent callers get the same
+// document.
 func Ensure[T any](ctx context.Context, collection Collection[T], fresh T) (T, error) {
 	id := collection.IDOf(&fresh)
 	stored, err := collection.Get(ctx, id)
@@ -170,7 +169,7 @@ func Ensure[T any](ctx context.Context, collection Collection[T], fresh T) (T, e
 	return fresh, err
 }
 
-// WithoutError makes a change for Update of one that cannot fail.
+// WithoutError adapts a change that cannot fail for Update.
 func WithoutError[T any](change func(*T)) func(*T) error {
 	return func(value *T) error {
 		change(value)

@@ -90,8 +90,7 @@ type Batch struct {
 // Len is how many writes were added.
 func (b *Batch) Len() int { return len(b.writes) }
 
-// Write writes all that was added, in that order: one command per MaxMany writes, none for an empty batch. See
-// Documents.Write.
+// Write does the added writes in order: one command per MaxMany, none for an empty batch. See Documents.Write.
 func (b *Batch) Write(ctx context.Context, docs Documents) error {
 	if b.err != nil || len(b.writes) == 0 {
 		return b.err

@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// LRU keeps the last used values, up to a total size. It is safe for concurrent use. It is an interface, so that its
-// methods are compiled once, and not again in each package that uses it.
+// LRU caches the most recently used values, up to a total size. It is safe for concurrent use. It is an interface, so
+// that its methods are compiled once, and not again in each package that uses it.
 type LRU[V any] interface {
-	// Get returns the value of a key and makes it the one used last.
+	// Get returns the value of a key and makes it the most recently used one.
 	Get(key string) (value V, ok bool)
-	// Put keeps a value of a size instead of the longest unused ones. One larger than the limit is not kept.
+	// Put adds a value of a size and evicts the least recently used ones. One larger than the limit is not cached.
 	Put(key string, value V, size int)
 	// Remove drops the value of a key.
 	Remove(key string)
@@ -22,7 +22,7 @@ type lru[V any] struct {
 
 	mu       sync.Mutex
 	size     int
-	order    *list.List // of *entry[V], used last in front
+	order    *list.List // of *entry[V], the most recently used in front
 	elements map[string]*list.Element
 }
 
@@ -32,7 +32,7 @@ type entry[V any] struct {
 	size  int
 }
 
-// NewLRU makes a cache of values of that total size, in the unit of Put.
+// NewLRU makes a cache of values of a total size, in the unit of Put.
 func NewLRU[V any](maxSize int) LRU[V] {
 	return &lru[V]{maxSize: maxSize, order: list.New(), elements: map[string]*list.Element{}}
 }

@@ -2,9 +2,9 @@ package cache
 
 import "sync"
 
-// Shared keeps the value of a key while somebody uses it. It is safe for concurrent use, and an interface like LRU.
+// Shared keeps the value of a key while it is in use. It is safe for concurrent use, and an interface like LRU.
 type Shared[V any] interface {
-	// Use returns the value of a key, the same one for all who use it at once, until leave is called.
+	// Use returns the value of a key, the same one for all concurrent users. It is in use until leave is called.
 	Use(key string) (value *V, leave func())
 }
 
@@ -20,7 +20,7 @@ type used[V any] struct {
 	users int
 }
 
-// NewShared makes a Shared in which fresh makes the value of a key that nobody uses yet.
+// NewShared makes a Shared in which fresh makes the value of a key that is not in use.
 func NewShared[V any](fresh func() *V) Shared[V] {
 	return &shared[V]{fresh: fresh, values: map[string]*used[V]{}}
 }

@@ -5,15 +5,14 @@ import (
 	"time"
 )
 
-// TTL remembers look-ups for a while. It is bounded in number and in age, and does not remember a look-up during which
-// it was cleared, so that clearing acts at once in this process. It is safe for concurrent use, and an interface like
-// LRU.
+// TTL caches look-ups, bounded in number and age. A look-up during which the cache was cleared is not cached, so that
+// clearing takes effect at once in this process. It is safe for concurrent use, and an interface like LRU.
 type TTL[V any] interface {
 	// Get returns the value of a key, or the version for Put.
 	Get(key string, now time.Time) (value V, version uint64, ok bool)
-	// Put remembers a value read at a moment, unless the cache was cleared since version.
+	// Put caches a value that was read at a moment, unless the cache was cleared since version.
 	Put(key string, value V, read time.Time, version uint64)
-	// Load returns the value of a key, or what read returns, which is remembered unless it is an error.
+	// Load returns the value of a key, or the result of read, which is cached unless it is an error.
 	Load(key string, now time.Time, read func() (V, error)) (V, error)
 	// Clear drops all values.
 	Clear()
@@ -33,7 +32,7 @@ type timed[V any] struct {
 	read  time.Time
 }
 
-// NewTTL makes a cache of at most limit values that are remembered for an age.
+// NewTTL makes a cache of at most limit values, each for an age.
 func NewTTL[V any](age time.Duration, limit int) TTL[V] {
 	return &ttl[V]{age: age, limit: limit, values: NewLRU[timed[V]](limit)}
 }

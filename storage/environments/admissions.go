@@ -15,13 +15,13 @@ var admissionSchema = storage.NewSchema("admissions",
 	storage.Index{Name: "environment", Fields: []string{"environment", "time"}},
 	storage.Index{Name: "time", Fields: []string{"time"}})
 
-// brokenGlassSchema is of the records that are kept for good: of workloads that were admitted for the reason they gave.
+// brokenGlassSchema declares the records that are kept for good: those of workloads that broke glass.
 var brokenGlassSchema = storage.NewSchema("broken_glass", storage.Index{Name: "environment", Fields: []string{"environment", "time"}})
 
-// expiredAdmissions is how many old records are deleted whenever one is stored.
+// expiredAdmissions bounds how many expired records are deleted whenever one is stored.
 const expiredAdmissions = 20
 
-// Admissions keeps what clusters were refused or warned of.
+// Admissions keeps records of admission: denials, warnings and workloads that broke glass.
 type Admissions struct {
 	docs        storage.Documents
 	outbox      Outbox
@@ -41,8 +41,8 @@ func NewAdmissions(docs storage.Documents, outbox Outbox) *Admissions {
 	}
 }
 
-// Record stores a record, or counts a repeat of one, and notifies actions of a new one that has broken the glass. It
-// deletes some that are too old.
+// Record stores a record, or counts it as a repeat, and notifies actions of a new one that broke glass. It deletes some
+// expired records.
 func (a *Admissions) Record(ctx context.Context, fresh admission.Record) error {
 	if _, err := storage.DeleteFound(ctx, a.collection, storage.Query{
 		Index: "time", To: &storage.Bound{Value: fresh.LastAt - admission.KeepFor.Seconds()}, Limit: expiredAdmissions,
@@ -50,7 +50,7 @@ func (a *Admissions) Record(ctx context.Context, fresh admission.Record) error {
 		return err
 	}
 	batch := &storage.Batch{}
-	// The event goes first, so that no record lacks it: a repeat of the record adds none. Stored again, it notifies once.
+	// The event is written before the record, as a repeat of the record adds none. A repeated event notifies once.
 	if fresh.Outcome == admission.BreakGlass {
 		if err := a.outbox.TellIn(ctx, batch, notification.BreakGlassEvent(fresh)); err != nil {
 			return err
@@ -65,16 +65,16 @@ func (a *Admissions) Record(ctx context.Context, fresh admission.Record) error {
 	return err
 }
 
-// List returns a page of the records of an environment that are not too old by the time, newest first, and how many there
-// are, at most storage.MaxCount.
+// List returns a page of the records of an environment that have not expired, newest first, and how many there are, at
+// most storage.MaxCount.
 func (a *Admissions) List(ctx context.Context, environment string, now time.Time, offset, limit int) ([]admission.Record, int64, error) {
 	return storage.FindPage(ctx, a.collection, storage.Query{
 		Index: "environment", Equal: []any{environment}, From: &storage.Bound{Value: evidence.Seconds(now.Add(-admission.KeepFor))}, Descending: true,
 	}, offset, limit)
 }
 
-// BrokenGlass calls yield with the records, first to last, of what environments admitted for the reason that it gave, between
-// two times in Unix seconds, both included.
+// BrokenGlass calls yield with the records, oldest first, of workloads that broke glass in environments between two
+// times in Unix seconds, both included.
 func (a *Admissions) BrokenGlass(ctx context.Context, environments []string, from, to float64, yield func(*admission.Record) error) error {
 	return storage.ForEach(ctx, a.brokenGlass, storage.Query{
 		Index: "environment", Equal: []any{storage.OneOrSet(environments)}, From: &storage.Bound{Value: from}, To: &storage.Bound{Value: to},

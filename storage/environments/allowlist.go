@@ -16,7 +16,7 @@ var allowlistSchema = storage.NewSchema("allowlist",
 
 // Outbox keeps the events that actions are to be notified of.
 type Outbox interface {
-	// TellIn adds an event to a batch, unless no action wants it.
+	// TellIn adds an event to a batch, unless no action fires on it.
 	TellIn(ctx context.Context, batch *storage.Batch, event notification.Event) error
 }
 
@@ -72,7 +72,7 @@ func (a *Allowlist) Expired(ctx context.Context, at float64) ([]evidence.Allowan
 	return storage.FindAll(ctx, a.collection, storage.Query{Index: "expires", To: &storage.Bound{Value: at}, Limit: storage.MaxMany})
 }
 
-// Lapse notes that the environment of an expired allowance has been evaluated without it, unless it was repeated meanwhile.
+// Lapse records that the environment of an expired allowance was evaluated without it, unless it was renewed since.
 func (a *Allowlist) Lapse(ctx context.Context, expired evidence.Allowance) error {
 	_, err := a.collection.Update(ctx, allowanceID(expired.Environment, expired.Fingerprint), storage.WithoutError(func(one *evidence.Allowance) {
 		one.Lapsed = one.ExpiresAt == expired.ExpiresAt
@@ -80,8 +80,8 @@ func (a *Allowlist) Lapse(ctx context.Context, expired evidence.Allowance) error
 	return err
 }
 
-// Of returns which artifacts are permitted in an environment at a time in Unix seconds: one command per MaxMany. Of each
-// artifact it gets all fingerprints, and returns the allowance by the first one.
+// Of returns which artifacts are permitted in an environment at a time in Unix seconds: one command per MaxMany.
+// artifacts has all fingerprints of each artifact; its allowance is returned by the first one.
 func (a *Allowlist) Of(ctx context.Context, environment string, artifacts [][]string, at float64) (map[string]evidence.Allowance, error) {
 	ids := storage.Map(slices.Concat(artifacts...), func(fingerprint string) string { return allowanceID(environment, fingerprint) })
 	found, err := a.collection.GetMany(ctx, storage.Distinct(ids))

@@ -8,8 +8,8 @@ import (
 	"attestry/storage"
 )
 
-// Only deployments as such have the fields up to "fingerprint", and only those of a repository the ones that begin with
-// "repo". So a query finds one or the other.
+// A deployment has the fields up to "fingerprint". Its copy for a repository, which has Repo, has those that begin with
+// "repo" instead. So a query finds one or the other.
 var deploymentSchema = storage.NewSchema("deployments",
 	storage.Index{Name: "time", Fields: []string{"org", "time"}, Required: "org"},
 	storage.Index{Name: "environment", Fields: []string{"environment", "time"}, Required: "environment"},
@@ -18,7 +18,7 @@ var deploymentSchema = storage.NewSchema("deployments",
 	storage.Index{Name: "repo", Fields: []string{"repo", "time"}, Required: "repo"},
 	storage.Index{Name: "repo_environment", Fields: []string{"repo", "repo_environment", "time"}, Required: "repo"}).With("lead_time")
 
-// Deployments keeps what newly ran in environments.
+// Deployments keeps the deployments to environments.
 type Deployments struct {
 	storage.Collection[snapshot.Deployment]
 }
@@ -44,15 +44,15 @@ func deploymentFields(d *snapshot.Deployment) map[string]any {
 	return fields
 }
 
-// RecordIn has a batch store deployments: of those made, the ones that exist stay as they are; of those learned, more
-// is known than when they were recorded.
+// RecordIn adds deployments to a batch. Those in made that exist stay as they are. Those in learned are replaced, as a
+// flow has become known since they were recorded.
 func (d *Deployments) RecordIn(batch *storage.Batch, made, learned []snapshot.Deployment) {
 	d.Collection.AddIn(batch, made...)
 	d.Collection.PutIn(batch, learned...)
 }
 
-// KeepStarts gives deployments of which more is known now the verdicts that were stored when they began to run: one
-// command, or none if there are no deployments.
+// KeepStarts copies to learned deployments the stored verdicts with which they began to run: one command, or none if
+// there are no deployments.
 func (d *Deployments) KeepStarts(ctx context.Context, learned []snapshot.Deployment) error {
 	stored, err := d.GetMany(ctx, storage.Map(learned, func(one snapshot.Deployment) string { return one.ID() }))
 	known := storage.ByKey(stored, (*snapshot.Deployment).ID)
@@ -66,7 +66,7 @@ func (d *Deployments) KeepStarts(ctx context.Context, learned []snapshot.Deploym
 type DeploymentQuery struct {
 	Org string
 	// Repos and Environments are ids to look for, at most MaxMany each; nil means all. A deployment from several of the
-	// repositories is there once for each.
+	// repositories is found once for each.
 	Repos, Environments []string
 	From, To            float64
 	Offset, Limit       int
@@ -107,8 +107,8 @@ func (d *Deployments) List(ctx context.Context, q DeploymentQuery) ([]snapshot.D
 	return storage.FindAll(ctx, d.Collection, q.query())
 }
 
-// Walk returns the next deployments behind a cursor, MaxMany or as many as fit maxBytes, and the next cursor. Both are ""
-// at the beginning and the end.
+// Walk returns the next deployments after a cursor, MaxMany or as many as fit maxBytes, and the next cursor. The cursor
+// is "" at the beginning and the end.
 func (d *Deployments) Walk(ctx context.Context, q DeploymentQuery, after string, maxBytes int) ([]snapshot.Deployment, string, error) {
 	query := q.query()
 	query.After, query.Limit, query.MaxBytes = after, storage.MaxMany, maxBytes
@@ -125,8 +125,7 @@ func (d *Deployments) EachID(ctx context.Context, q DeploymentQuery, yield func(
 	})
 }
 
-// Count returns how many deployments there are, at most MaxCount: one command, or one for each repository of a cross
-// product.
+// Count returns how many deployments there are, at most MaxCount: a command, or one per repository of a cross product.
 func (d *Deployments) Count(ctx context.Context, q DeploymentQuery) (int64, error) {
 	if q.matchesNothing() {
 		return 0, nil
@@ -174,7 +173,7 @@ func momentOf(entry storage.Record) DeploymentMoment {
 	return moment
 }
 
-// Learned returns when those began to run in an environment which a flow came to know after a time, all in Unix seconds.
+// Learned returns the times, in Unix seconds, of deployments to an environment whose flow became known after since.
 func (d *Deployments) Learned(ctx context.Context, environment string, since float64) ([]float64, error) {
 	found, err := storage.FindAllFields(ctx, d.Collection, storage.Query{
 		Index: "learned", Equal: []any{environment}, From: &storage.Bound{Value: since, Exclusive: true}, Limit: storage.MaxCount,

@@ -57,7 +57,7 @@ func environmentFields(e *evidence.Environment) map[string]any {
 	return fields
 }
 
-// EnvironmentRef is what a name alone tells of an environment.
+// EnvironmentRef is the part of an environment that the entry of its name has.
 type EnvironmentRef struct {
 	ID   string
 	Type evidence.EnvironmentType
@@ -70,8 +70,7 @@ func (e *Environments) Resolve(ctx context.Context, org, name string) (Environme
 	return environmentRef(entry), err
 }
 
-// ResolveMany is Resolve for several names: one command for all. Unknown names, and those of archived environments, are
-// left out.
+// ResolveMany is Resolve for several names: one command for all. Unknown and archived names are left out.
 func (e *Environments) ResolveMany(ctx context.Context, org string, names []string) (map[string]EnvironmentRef, error) {
 	entries, err := e.Registry.ResolveMany(ctx, org, names)
 	refs := make(map[string]EnvironmentRef, len(entries))
@@ -93,7 +92,7 @@ func (e *Environments) Names(ctx context.Context, org string, ids []string) (map
 }
 
 // FollowRevivals replaces archived members of logical environments by the physical environments that now have their
-// names, and sets the active members. It changes only what is given: one command, and one more if a member is archived.
+// names, and sets the active members. It stores nothing: one command, and one more if a member is archived.
 func (e *Environments) FollowRevivals(ctx context.Context, org string, environments []evidence.Environment) error {
 	var ids []string
 	for i := range environments {
@@ -159,8 +158,8 @@ func (e *Environments) Put(ctx context.Context, fresh evidence.Environment, chan
 	return created, err
 }
 
-// Modify changes an environment; at is the time in Unix seconds. change reports whether it did. ErrArchived means that it was
-// archived meanwhile.
+// Modify changes an environment; at is the time in Unix seconds. change reports whether it did. ErrArchived means that
+// it was archived meanwhile.
 func (e *Environments) Modify(ctx context.Context, id string, at float64, change func(*evidence.Environment) (bool, error)) error {
 	_, err := e.Collection.Update(ctx, id, func(stored *evidence.Environment) error {
 		if stored.Archived {
@@ -175,8 +174,8 @@ func (e *Environments) Modify(ctx context.Context, id string, at float64, change
 	return err
 }
 
-// SetAdmissionIn adds to a batch that an environment gets other admission settings; at is the time in Unix seconds. It says
-// what that changes, "" for nothing. ErrArchived means that it was archived meanwhile.
+// SetAdmissionIn sets the admission settings of an environment with a batch; at is the time in Unix seconds. It returns
+// a description of the change, "" if nothing changes. ErrArchived means that it was archived meanwhile.
 func (e *Environments) SetAdmissionIn(ctx context.Context, batch *storage.Batch, id string, next evidence.AdmissionSettings, at float64) (string, error) {
 	stored, err := e.Collection.GetVersioned(ctx, id)
 	if err != nil {
@@ -261,8 +260,8 @@ func (e *Environments) eachLogical(ctx context.Context, org string, yield func(i
 	})
 }
 
-// Membership reads an environment with its active members. It stores the successor of an archived member for good, so
-// that Including finds it from then on.
+// Membership reads an environment with its active members. It stores the successors of archived members, so that
+// Including finds them from then on.
 func (e *Environments) Membership(ctx context.Context, id string) (evidence.Environment, error) {
 	for range names.Attempts {
 		stored, err := e.Collection.Get(ctx, id)
@@ -289,8 +288,8 @@ func (e *Environments) Membership(ctx context.Context, id string) (evidence.Envi
 	return evidence.Environment{}, names.ErrBusy
 }
 
-// Reindex writes an environment with its declared fields: Including does not find a logical environment that a version
-// before the index has stored.
+// Reindex writes an environment with its declared fields, so that Including finds logical environments that were stored
+// before the index was added.
 func (e *Environments) Reindex(ctx context.Context, id string) error {
 	stored, err := e.Collection.GetVersioned(ctx, id)
 	if err != nil {

@@ -26,8 +26,7 @@ type EventPage struct {
 	Descending bool
 }
 
-// Log returns a page of a range and how many events the range has. As ordinals have no gaps, it always takes three
-// commands.
+// Log returns a page of a range and how many events it has: three commands, as ordinals have no gaps.
 func (e *Events) Log(ctx context.Context, r EventRange, p EventPage) ([]snapshot.Event, int64, error) {
 	first, err := e.boundary(ctx, r, false)
 	if err != nil || first == 0 {
@@ -64,7 +63,7 @@ func (e *Events) boundary(ctx context.Context, r EventRange, last bool) (int64, 
 }
 
 // Walk returns the next events of a range after a cursor, MaxMany or as many as fit maxBytes, oldest first, and the
-// next cursor. Both are "" at the beginning and the end.
+// next cursor. The cursor is "" at the beginning and the end.
 func (e *Events) Walk(ctx context.Context, r EventRange, after string, maxBytes int) ([]snapshot.Event, string, error) {
 	query := r.query("time", r.Environment)
 	query.After, query.Limit, query.MaxBytes = after, storage.MaxMany, maxBytes

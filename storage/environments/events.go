@@ -22,8 +22,7 @@ type Events struct {
 	ofRepos storage.Collection[repoEvent]
 }
 
-// repoEvent notes that the artifact of an event comes from a repository. It has only the time and ordinal of the
-// event's fields.
+// repoEvent says that the artifact of an event comes from a repository. Of the event it has only the time and ordinal.
 type repoEvent struct {
 	Environment string  `json:"environment"` // id
 	Ordinal     int64   `json:"ordinal"`
@@ -66,7 +65,7 @@ func (e *Events) Record(ctx context.Context, events []snapshot.Event) error {
 	return batch.Write(ctx, e.docs)
 }
 
-// RecordIn adds to a batch what Record does.
+// RecordIn is Record with a batch.
 func (e *Events) RecordIn(batch *storage.Batch, events []snapshot.Event) {
 	e.log.AddIn(batch, events...)
 	for _, event := range events {

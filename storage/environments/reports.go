@@ -22,11 +22,11 @@ const (
 	maxInlineReport = 256 << 10
 	// parkedPage is how many parked reports are read with one command.
 	parkedPage = 32
-	// maxCanonicalReport bounds what a compressed report may unpack to.
+	// maxCanonicalReport bounds the size of a decompressed report.
 	maxCanonicalReport = 2 * snapshot.MaxReportSize
 )
 
-// Reports that wait have "accepted", parked ones have "parked".
+// Waiting reports have "accepted", parked ones have "parked".
 var reportSchema = storage.NewSchema("reports",
 	storage.Index{Name: "accepted", Fields: []string{"accepted"}, Required: "accepted"},
 	storage.Index{Name: "parked", Fields: []string{"parked"}, Required: "parked"}).With("environment", "arrival", "org", "repeat", "object")
@@ -34,12 +34,12 @@ var reportSchema = storage.NewSchema("reports",
 // WaitingReport is a report that was accepted and is not processed yet.
 type WaitingReport struct {
 	snapshot.ReportRecord
-	// Content is the compressed canonical report, or Object the key where it is.
+	// Content is the compressed canonical report, or Object the key of the object that has it.
 	Content []byte `json:"content,omitempty"`
 	Object  string `json:"object,omitempty"`
-	// Failure says why the report was parked: it is kept for the operator and waits no more.
+	// Failure says why the report was parked: it is kept for the operator and no longer waits.
 	Failure string `json:"failure,omitempty"`
-	// Attempts is how often it was begun.
+	// Attempts is how often its processing was begun.
 	Attempts int     `json:"attempts,omitempty"`
 	ParkedAt float64 `json:"parked_at,omitempty"` // Unix seconds
 }
@@ -57,7 +57,7 @@ func NewReportID() string {
 type Reports struct {
 	storage.Collection[WaitingReport]
 	objects storage.Objects
-	// The codecs take long to make and serve any number of reports at once.
+	// The codecs take long to make and are safe for concurrent use.
 	compressor   *zstd.Encoder
 	decompressor *zstd.Decoder
 }
@@ -180,8 +180,7 @@ func (r *Reports) NextPending(ctx context.Context, environment string, arrival i
 	return records, err
 }
 
-// readable returns the reports before the first one that is missing or damaged. ErrDamaged means that it is the very
-// first.
+// readable returns the reports before the first missing or damaged one, or ErrDamaged if that is the very first.
 func (r *Reports) readable(ctx context.Context, ids []string) ([]WaitingReport, error) {
 	var records []WaitingReport
 	for _, id := range ids {
@@ -206,8 +205,8 @@ type ReportRef struct {
 	Repeat bool
 }
 
-// AcceptedBefore names waiting reports of all environments that were accepted before a moment, oldest first, and
-// returns the cursor of the next page.
+// AcceptedBefore returns a page of the waiting reports of all environments that were accepted before a moment, oldest
+// first, and the next cursor.
 func (r *Reports) AcceptedBefore(ctx context.Context, moment float64, after string) ([]ReportRef, string, error) {
 	found, next, err := r.Collection.FindFields(ctx, storage.Query{
 		Index: "accepted", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: moment}, After: after, Limit: storage.MaxMany,
@@ -221,8 +220,8 @@ func (r *Reports) AcceptedBefore(ctx context.Context, moment float64, after stri
 	return refs, next, err
 }
 
-// Parked returns a page of the parked reports, the oldest first, and the next cursor. Pages are short, as reports come with
-// their content. Of one whose document is damaged, it returns that as the Failure, with the number and the time.
+// Parked returns a page of the parked reports, the oldest first, and the next cursor. Pages are short, as reports come
+// with their content. A report whose document is damaged has this error as its Failure, and only its number and time.
 func (r *Reports) Parked(ctx context.Context, after string) ([]WaitingReport, string, error) {
 	query := storage.Query{Index: "parked", From: &storage.Bound{Value: 0.0}, After: after, Limit: parkedPage}
 	records, next, err := r.Collection.Find(ctx, query)
@@ -253,7 +252,7 @@ func (r *Reports) parkedOneByOne(ctx context.Context, query storage.Query) ([]Wa
 		case errors.Is(err, storage.ErrNotFound):
 			continue
 		case errors.Is(err, storage.ErrDamaged):
-			record = WaitingReport{Failure: err.Error(), ParkedAt: entry.Float("parked")} // as the declared fields tell
+			record = WaitingReport{Failure: err.Error(), ParkedAt: entry.Float("parked")}
 			record.Org, record.Environment, record.Arrival = entry.Text("org"), entry.Text("environment"), entry.Integer("arrival")
 		case err != nil:
 			return nil, "", err
@@ -281,8 +280,7 @@ func (r *Reports) Remove(ctx context.Context, records ...WaitingReport) error {
 	return r.RemoveObjects(ctx, records)
 }
 
-// RemoveIn adds the removal of a processed report to a batch. RemoveObjects removes its object once the batch is
-// written.
+// RemoveIn adds the removal of a processed report to a batch. Once it is written, RemoveObjects removes its object.
 func (r *Reports) RemoveIn(batch *storage.Batch, record *WaitingReport) {
 	r.Collection.DeleteIn(batch, reportID(record.Environment, record.Arrival))
 }
@@ -300,7 +298,7 @@ func (r *Reports) RemoveObjects(ctx context.Context, records []WaitingReport) er
 	return nil
 }
 
-// ReportObjects begins the keys of all objects of reports, so that they can be listed.
+// ReportObjects is the prefix of the keys of all objects of reports, by which they are listed.
 const ReportObjects = "waiting-reports."
 
 // newReportScope returns the scope of the object of one report. Equal reports do not share it, so that an object can be

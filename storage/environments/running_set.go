@@ -8,7 +8,7 @@ import (
 	"attestry/storage"
 )
 
-// An entry of an artifact as such is found by "fingerprint", that of a repository by "repo"; both by "exit".
+// An entry without a repository is found by "fingerprint", one with a repository by "repo"; both by "exit".
 var runningSchema = storage.NewSchema("running",
 	storage.Index{Name: "fingerprint", Fields: []string{"org", "fingerprint"}, Required: "fingerprint"},
 	storage.Index{Name: "repo", Fields: []string{"repo"}, Required: "repo"},
@@ -19,10 +19,10 @@ type Running struct {
 	Org         string `json:"org"`
 	Environment string `json:"environment"` // id
 	Fingerprint string `json:"fingerprint"`
-	// Since is the number of the snapshot it started with. Until that snapshot is there, it is starting.
+	// Since is the number of the snapshot it started with. Until that snapshot is stored, it is starting.
 	Since int64 `json:"since"`
-	// Repo is the id of the repository of this entry, "" for the artifact as such. Entries of repositories are stored
-	// after the snapshot; only they have the other fields.
+	// Repo is the id of a repository that the artifact comes from, "" in the entry that is found by fingerprint. Entries
+	// with a repository are stored after the snapshot; only they have the other fields.
 	Repo      string  `json:"repo,omitempty"`
 	Name      string  `json:"name,omitempty"`
 	StartedAt float64 `json:"started_at,omitempty"` // Unix seconds
@@ -46,16 +46,15 @@ func (r *Running) fields() map[string]any {
 	return fields
 }
 
-// runningVersionSchema declares a document for each organization whose revision changes if something is added to what
-// runs.
+// runningVersionSchema declares a document per organization whose revision changes when something begins to run.
 var runningVersionSchema = &storage.Schema{Name: "running_versions"}
 
 type runningVersion struct {
 	Org string `json:"org"`
 }
 
-// RunningSet keeps what runs where, for those who change facts about it. An entry is stored before the facts of a
-// starting artifact are read, and removed after the snapshot in which it exited.
+// RunningSet keeps what runs where, for writers of facts about it. An entry is stored before the facts of a starting
+// artifact are read, and removed after the snapshot in which it exited.
 type RunningSet struct {
 	docs storage.Documents
 	storage.Collection[Running]
@@ -71,7 +70,7 @@ func NewRunningSet(docs storage.Documents) *RunningSet {
 	}
 }
 
-// Start adds entries for artifacts as such of an organization, and changes its version.
+// Start adds entries without a repository for an organization, and changes its version.
 func (r *RunningSet) Start(ctx context.Context, entries []Running) error {
 	if len(entries) == 0 {
 		return nil
@@ -89,7 +88,7 @@ func (r *RunningSet) Version(ctx context.Context, org string) (int64, error) {
 	return seen.Revision, err
 }
 
-// ChangeIn adds a new version of what runs in an organization to a batch.
+// ChangeIn changes the version of what runs in an organization with a batch.
 func (r *RunningSet) ChangeIn(batch *storage.Batch, org string) {
 	r.versions.PutIn(batch, runningVersion{Org: org})
 }
@@ -133,7 +132,7 @@ func (r *RunningSet) Runs(ctx context.Context, environment, fingerprint string) 
 	return len(found) > 0, err
 }
 
-// OfRepo returns what of a repository runs, in no order.
+// OfRepo returns the entries of a repository, in no order.
 func (r *RunningSet) OfRepo(ctx context.Context, repo string) ([]Running, error) {
 	return storage.FindAll(ctx, r.Collection, storage.Query{Index: "repo", Equal: []any{repo}, Limit: storage.Unlimited})
 }

@@ -34,8 +34,7 @@ func (s *FirstSeen) First(ctx context.Context, environment string, fingerprints 
 	return first, err
 }
 
-// Kinds returns what deployments changed in their environments (docs/semantics.md 14.1): one command for each MaxMany
-// artifacts.
+// Kinds returns the kinds of deployments (docs/semantics.md 14.1): one command for each MaxMany artifacts.
 func (s *FirstSeen) Kinds(ctx context.Context, deployments []snapshot.Deployment) ([]snapshot.DeploymentKind, error) {
 	var ids []string
 	for i := range deployments {

@@ -41,9 +41,9 @@ func snapshotID(environment string, number int64) string {
 	return environment + "/" + strconv.FormatInt(number, 10)
 }
 
-// InsertIn adds to a batch what Insert does, after those of the snapshot's chunks that do not exist. It commits the snapshot:
-// the number is taken once and for all, and ErrExists means that another was first. Leaves of changes are not cached, as the
-// next report does not compare with them. If the batch is not written, no document names the chunks, which does no harm.
+// InsertIn adds the snapshot's missing chunks to a batch, and then the snapshot. ErrExists means that its number is
+// taken. Leaves of changes are not cached, as the next report does not compare with them. If only the chunks are
+// written, no document names them, which does no harm.
 func (s *Snapshots) InsertIn(batch *storage.Batch, made *snapshot.Snapshot, chunks map[string]snapshot.Chunk) {
 	for _, id := range slices.Sorted(maps.Keys(chunks)) {
 		chunk := chunks[id]
@@ -55,7 +55,7 @@ func (s *Snapshots) InsertIn(batch *storage.Batch, made *snapshot.Snapshot, chun
 	s.Collection.InsertIn(batch, made)
 }
 
-// Forget drops chunks from memory that the next report of an environment does not use.
+// Forget drops chunks from the cache that the next report of an environment does not use.
 func (s *Snapshots) Forget(chunks []string) {
 	for _, id := range chunks {
 		s.cached.Remove(id)
@@ -100,14 +100,13 @@ func (s *Snapshots) NumberAt(ctx context.Context, environment string, at float64
 	return found.Number, storage.IgnoreMissing(err)
 }
 
-// Tree reads the whole tree of a root: as many commands as it has levels, and more for levels with more than MaxMany
-// chunks.
+// Tree reads the whole tree of a root: a command per level, and more for levels with more than MaxMany chunks.
 func (s *Snapshots) Tree(ctx context.Context, root string) (snapshot.Tree, error) {
 	return snapshot.Load(root, s.fetcher(ctx))
 }
 
-// Comparison compares what runs by two snapshots: one command for each level of the second one's tree, and one for each
-// level at which the first one's differs.
+// Comparison compares the artifacts of two snapshots: one command for each level of the second one's tree, and one for
+// each level at which the first one's differs.
 func (s *Snapshots) Comparison(ctx context.Context, first, second *snapshot.Snapshot) (snapshot.Comparison, error) {
 	tree, err := s.Tree(ctx, second.Root)
 	if err != nil {
@@ -150,7 +149,7 @@ func (s *Snapshots) Changes(ctx context.Context, of *snapshot.Snapshot) ([]snaps
 
 // maxCachedBytes bounds the cache of chunks by their size in JSON; in memory they take up two to four times as much. It
 // holds an environment of 10,000 artifacts of two flows, all replaced once. Each report looks at all chunks of its
-// environment, so those of a larger one are read anew each time.
+// environment, so those of a larger one are read again each time.
 const maxCachedBytes = 64 << 20
 
 var chunkSchema = &storage.Schema{Name: "chunks", ContentAddressed: true}
@@ -166,11 +165,11 @@ func (s *Snapshots) fetcher(ctx context.Context) snapshot.Fetch {
 	return func(ids []string) ([]snapshot.Chunk, error) {
 		found := make([]snapshot.Chunk, len(ids))
 		var missing []string
-		var places []int
+		var positions []int
 		for i, id := range ids {
 			chunk, ok := s.cached.Get(id)
 			if !ok {
-				missing, places = append(missing, id), append(places, i)
+				missing, positions = append(missing, id), append(positions, i)
 				continue
 			}
 			found[i] = chunk
@@ -183,14 +182,13 @@ func (s *Snapshots) fetcher(ctx context.Context) snapshot.Fetch {
 			return nil, lostChunks(missing, read)
 		}
 		for i, chunk := range read {
-			found[places[i]] = chunk.Chunk
+			found[positions[i]] = chunk.Chunk
 			s.keep(missing[i], chunk.Chunk)
 		}
 		return found, nil
 	}
 }
 
-// lostChunks names the chunks that were not found.
 func lostChunks(wanted []string, found []storedChunk) error {
 	lost := slices.DeleteFunc(slices.Clone(wanted), func(id string) bool {
 		return slices.ContainsFunc(found, func(chunk storedChunk) bool { return chunk.ID() == id })
@@ -198,7 +196,7 @@ func lostChunks(wanted []string, found []storedChunk) error {
 	return storage.Damaged("A part of a snapshot is lost", fmt.Errorf("no chunks %v", lost))
 }
 
-// keep keeps a copy of a chunk in memory: its lists may be parts of those of a whole report.
+// keep caches a copy of a chunk: its lists may share the memory of a whole report.
 func (s *Snapshots) keep(id string, chunk snapshot.Chunk) {
 	own := snapshot.Chunk{
 		Artifacts: slices.Clone(chunk.Artifacts),

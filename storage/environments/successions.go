@@ -53,7 +53,7 @@ type PredecessorQuery struct {
 }
 
 // Predecessors returns for each query the last other artifact of its lineage that began to run before it, if any. It
-// takes one command if the last thousand places of the lineages hold them all.
+// takes one command if the last thousand successions of the lineages contain them all.
 func (s *Successions) Predecessors(ctx context.Context, environment string, queries []PredecessorQuery) (map[PredecessorQuery]snapshot.Predecessor, error) {
 	waiting := map[string][]PredecessorQuery{}
 	for _, query := range queries {
@@ -71,19 +71,19 @@ func (s *Successions) Predecessors(ctx context.Context, environment string, quer
 	return found, nil
 }
 
-// find reads the places of lineages backwards. It stops for those without a waiting query.
+// find reads the successions of lineages backwards. It stops for lineages without a waiting query.
 func (s *Successions) find(ctx context.Context, keys []string, waiting map[string][]PredecessorQuery, found map[PredecessorQuery]snapshot.Predecessor, again map[PredecessorQuery]bool) error {
 	query := storage.Query{Index: "lineage", Descending: true, Limit: storage.MaxMany}
 	for len(keys) > 0 {
 		query.Equal = []any{storage.OneOrSet(keys)}
-		places, next, err := s.Collection.Find(ctx, query)
+		page, next, err := s.Collection.Find(ctx, query)
 		if err != nil {
 			return err
 		}
-		for i := range places {
-			key := lineageKey(places[i].Environment, places[i].Lineage())
+		for i := range page {
+			key := lineageKey(page[i].Environment, page[i].Lineage())
 			waiting[key] = slices.DeleteFunc(waiting[key], func(query PredecessorQuery) bool {
-				return query.accept(&places[i].Artifact, found, again)
+				return query.accept(&page[i].Artifact, found, again)
 			})
 		}
 		if next == "" {
@@ -95,19 +95,19 @@ func (s *Successions) find(ctx context.Context, keys []string, waiting map[strin
 	return nil
 }
 
-// accept reports whether the artifact is the query's predecessor, and then notes it. It also notes that the artifact of
-// the query ran before.
-func (h PredecessorQuery) accept(artifact *snapshot.Predecessor, found map[PredecessorQuery]snapshot.Predecessor, again map[PredecessorQuery]bool) bool {
-	if artifact.Since >= h.Since {
+// accept adds the artifact to found if it is the query's predecessor, and then returns true. If it is an earlier run of
+// the query's artifact, it adds the query to again.
+func (q PredecessorQuery) accept(artifact *snapshot.Predecessor, found map[PredecessorQuery]snapshot.Predecessor, again map[PredecessorQuery]bool) bool {
+	if artifact.Since >= q.Since {
 		return false
 	}
-	if artifact.Fingerprint == h.Fingerprint {
-		again[h] = true
+	if artifact.Fingerprint == q.Fingerprint {
+		again[q] = true
 		return false
 	}
 	predecessor := *artifact
-	predecessor.Again = again[h]
-	found[h] = predecessor
+	predecessor.Again = again[q]
+	found[q] = predecessor
 	return true
 }
 
@@ -117,15 +117,14 @@ func (s *Successions) Unapproved(ctx context.Context, environment string, artifa
 	found, err := s.Collection.GetMany(ctx, keys)
 	unapproved := make(map[PredecessorQuery][]string, len(found))
 	for i := range found {
-		place := &found[i].Artifact
-		unapproved[PredecessorQuery{found[i].Lineage(), place.Fingerprint, place.Since}] = found[i].Unapproved
+		artifact := &found[i].Artifact
+		unapproved[PredecessorQuery{found[i].Lineage(), artifact.Fingerprint, artifact.Since}] = found[i].Unapproved
 	}
 	return unapproved, err
 }
 
 // Moments returns when artifacts of a flow began to run in environments between two times in Unix seconds, newest
-// first, out of the newest limit places: one command for each MaxMany. An artifact with two reference names is there
-// once.
+// first, from the newest limit successions: one command per MaxMany. An artifact with two reference names counts once.
 func (s *Successions) Moments(ctx context.Context, environments []string, flow string, from, to float64, limit int) ([]float64, error) {
 	if len(environments) == 0 {
 		return nil, nil

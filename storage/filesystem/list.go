@@ -24,7 +24,6 @@ func (s *Store) List(ctx context.Context, after string, limit int) ([]storage.Ob
 	return l.objects, nil
 }
 
-// lister collects objects in the order of their keys.
 type lister struct {
 	store   *Store
 	after   string
@@ -44,7 +43,7 @@ func (l *lister) walk(ctx context.Context, folder string) error {
 	if err != nil {
 		return err
 	}
-	// The names of folders are compared as they are in keys: a-b/ comes before a/.
+	// The names of folders are compared with the slash that they have in keys: a-b/ comes before a/.
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(inKey(a), inKey(b)) })
 	for _, entry := range entries {
 		if len(l.objects) == l.limit {
@@ -67,7 +66,7 @@ func inKey(entry fs.DirEntry) string {
 func (l *lister) visit(ctx context.Context, name string, entry fs.DirEntry) error {
 	if entry.IsDir() {
 		prefix := name + "/"
-		if !mayHold(prefix) || prefix < l.after && !strings.HasPrefix(l.after, prefix) {
+		if !mayContainObjects(prefix) || prefix < l.after && !strings.HasPrefix(l.after, prefix) {
 			return nil
 		}
 		return l.walk(ctx, name)
@@ -88,8 +87,7 @@ func (l *lister) visit(ctx context.Context, name string, entry fs.DirEntry) erro
 	return nil
 }
 
-// mayHold reports whether keys of objects can begin with a prefix.
-func mayHold(prefix string) bool {
+func mayContainObjects(prefix string) bool {
 	scope, rest, _ := strings.Cut(prefix, "/")
 	return storage.ValidScope(scope) && (strings.HasPrefix("sha256/", rest) || strings.HasPrefix(rest, "sha256/"))
 }

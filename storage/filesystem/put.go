@@ -12,8 +12,7 @@ import (
 	"attestry/storage"
 )
 
-// Put writes the stream to a file of its own, syncs it, and only then gives it its final name. So no reader gets a part
-// of an object.
+// Put writes the stream to a temporary file, syncs it, and then renames it. So no reader gets a part of an object.
 func (s *Store) Put(ctx context.Context, scope string, r io.Reader, size int64) (storage.Object, error) {
 	if !storage.ValidScope(scope) {
 		return storage.Object{}, fmt.Errorf("invalid object scope %q", scope)
@@ -33,7 +32,7 @@ func (s *Store) put(ctx context.Context, scope string, r io.Reader, size int64) 
 	if err != nil {
 		return storage.Object{}, err
 	}
-	// After the rename nothing bears this name any more.
+	// After the rename, no file has this name.
 	defer s.root.Remove(name)
 	defer file.Close()
 
@@ -48,7 +47,7 @@ func (s *Store) put(ctx context.Context, scope string, r io.Reader, size int64) 
 // fill copies the stream into the file and syncs it.
 func fill(ctx context.Context, file *os.File, r io.Reader, size int64) (storage.Object, error) {
 	if size >= 0 {
-		// One byte more than announced is enough to know that there are too many.
+		// One byte more than announced shows that there are too many.
 		r = io.LimitReader(r, size+1)
 	}
 	hash := sha256.New()
@@ -65,8 +64,7 @@ func fill(ctx context.Context, file *os.File, r io.Reader, size int64) (storage.
 	return storage.Object{Size: n, SHA256: hex.EncodeToString(hash.Sum(nil))}, file.Close()
 }
 
-// publish gives a file its key. Every folder on the way is synced, even an older one: its maker may not have synced it
-// yet.
+// publish renames a file to its key and syncs all folders above it: another process may not have synced older ones yet.
 func (s *Store) publish(name, key string) error {
 	if err := s.root.MkdirAll(path.Dir(key), folderMode); err != nil {
 		return err

@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// incoming holds unfinished files. No key leads into it, as no scope begins with a dot.
+	// incoming contains unfinished files. No key is in it, as no scope begins with a dot.
 	incoming = ".incoming"
-	// leftoverAge is how old a file in incoming is when it is taken for one of a killed process. Other processes may be
-	// writing.
+	// leftoverAge is the age at which a file in incoming is deleted as one of a killed process. Younger ones may be in
+	// use by other processes.
 	leftoverAge = time.Hour
 
 	folderMode = 0o700
@@ -34,7 +34,7 @@ type Store struct {
 	root *os.Root
 }
 
-// Open makes an absent directory, checks that it can be written to, and removes what killed processes left unfinished.
+// Open makes an absent directory, checks that it can be written to, and removes unfinished files of killed processes.
 func Open(dir string) (*Store, error) {
 	if err := makeFolder(dir); err != nil {
 		return nil, fmt.Errorf("open the object store %s: %w", dir, err)
@@ -51,7 +51,7 @@ func Open(dir string) (*Store, error) {
 	return store, nil
 }
 
-// Close releases the directory. Readers given out by Get stay usable.
+// Close closes the directory. Readers that Get returned stay usable.
 func (s *Store) Close() error { return s.root.Close() }
 
 // Ping reports whether the directory takes files.
@@ -109,13 +109,13 @@ func (s *Store) Stat(ctx context.Context, key string) (storage.Object, error) {
 	return object, nil
 }
 
-// Retain only checks that the object exists: whoever can write to a folder can delete its files.
+// Retain only checks that the object exists, as a user that can write to a folder can always delete its files.
 func (s *Store) Retain(ctx context.Context, key string, _ time.Time) error {
 	_, err := s.Stat(ctx, key)
 	return err
 }
 
-// Delete removes an object for good: it does not come back after a crash.
+// Delete removes an object durably: it does not reappear after a crash.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -142,7 +142,6 @@ type section struct {
 	io.Closer
 }
 
-// prepare makes the folder for incoming files and clears it.
 func (s *Store) prepare() error {
 	if err := s.root.Mkdir(incoming, folderMode); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -154,7 +153,7 @@ func (s *Store) prepare() error {
 	return s.removeLeftovers(now)
 }
 
-// probe writes an empty file and returns its time, that of the file system's own clock, which leftovers are judged by.
+// probe writes an empty file and returns its time on the clock of the file system, to which leftovers are compared.
 func (s *Store) probe() (time.Time, error) {
 	file, name, err := s.create()
 	if err != nil {
@@ -193,8 +192,7 @@ func (s *Store) create() (*os.File, string, error) {
 	return file, name, err
 }
 
-// refused makes a storage.ErrWriteRefused of an error by which the operating system refuses writes. It names the
-// directory, which errors of a root do not.
+// refused returns a storage.ErrWriteRefused if the operating system refused a write. It adds the name of the directory.
 func (s *Store) refused(err error) error {
 	err = fmt.Errorf("object store %s: %w", s.root.Name(), err)
 	if reason := storage.RefusalOf(err); reason != "" {

@@ -35,9 +35,8 @@ func NewApprovals(docs storage.Documents) *Approvals {
 }
 
 // Add stores an approval under the next release number of its flow, with a later time than the one before, and returns
-// it. Inserting it takes the number, so that there are no gaps. tell, if not nil, adds writes behind the approval to
-// its batch.
-func (a *Approvals) Add(ctx context.Context, fresh approval.Approval, tell func(*storage.Batch, *approval.Approval) error) (approval.Approval, error) {
+// it. Its insertion takes the number, so that there are no gaps. addWrites, if not nil, adds later writes to its batch.
+func (a *Approvals) Add(ctx context.Context, fresh approval.Approval, addWrites func(*storage.Batch, *approval.Approval) error) (approval.Approval, error) {
 	for range versionAttempts {
 		last, err := a.last(ctx, storage.Query{Index: "number", Equal: []any{fresh.Flow}})
 		if err != nil {
@@ -54,8 +53,8 @@ func (a *Approvals) Add(ctx context.Context, fresh approval.Approval, tell func(
 		next.Follow(&last, &approved)
 		batch := &storage.Batch{}
 		a.Collection.InsertIn(batch, &next)
-		if tell != nil {
-			if err := tell(batch, &next); err != nil {
+		if addWrites != nil {
+			if err := addWrites(batch, &next); err != nil {
 				return fresh, err
 			}
 		}

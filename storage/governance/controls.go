@@ -16,8 +16,8 @@ var (
 	controlVersionSchema = storage.NewSchema("control_versions", storage.Index{Name: "control", Fields: []string{"org", "control", "version"}})
 )
 
-// Controls keeps controls and their versions. Storing a version commits a change; the control follows, after a crash
-// with the next change.
+// Controls keeps controls and their versions. A change is committed by storing its version. The control is updated
+// after it, or, if a crash comes in between, with the next change.
 type Controls struct {
 	controls storage.Collection[control.Control]
 	versions storage.Collection[control.Version]
@@ -45,8 +45,8 @@ func controlVersionID(org, identifier string, version int) string {
 	return controlID(org, identifier) + "/" + strconv.Itoa(version)
 }
 
-// Create stores a new control as its version 1. ErrExists means that the identifier is taken, even by an archived
-// control.
+// Create stores a new control as its version 1. ErrExists means that a control, maybe an archived one, has the
+// identifier.
 func (c *Controls) Create(ctx context.Context, fresh control.Control) (control.Control, error) {
 	fresh.Version = 0
 	version, _ := fresh.Next(control.Change{}, fresh.CreatedBy, fresh.CreatedAt)
@@ -80,26 +80,26 @@ func (c *Controls) Change(ctx context.Context, org, identifier string, change co
 		}
 		err = c.versions.Insert(ctx, next)
 		if err == nil {
-			return c.follow(ctx, &next)
+			return c.updateControl(ctx, &next)
 		}
 		if !errors.Is(err, storage.ErrExists) {
 			return current, err
 		}
 		if next, err = c.Version(ctx, org, identifier, next.Version); err == nil {
-			current, err = c.follow(ctx, &next)
+			current, err = c.updateControl(ctx, &next)
 		}
 	}
 	return current, evidence.Errorf(evidence.Conflict,
 		"Control '%s' is being changed by many requests at once, please try again", identifier)
 }
 
-func (c *Controls) follow(ctx context.Context, version *control.Version) (control.Control, error) {
+func (c *Controls) updateControl(ctx context.Context, version *control.Version) (control.Control, error) {
 	return c.controls.Update(ctx, controlID(version.Org, version.Control), storage.WithoutError(func(current *control.Control) {
 		current.Follow(version)
 	}))
 }
 
-// Get returns a control, or ErrNotFound; one whose creation was cut short is completed.
+// Get returns a control, or ErrNotFound. It completes an interrupted creation.
 func (c *Controls) Get(ctx context.Context, org, identifier string) (control.Control, error) {
 	found, err := c.controls.Get(ctx, controlID(org, identifier))
 	if !errors.Is(err, storage.ErrNotFound) {

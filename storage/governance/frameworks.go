@@ -31,7 +31,7 @@ type Framework struct{ File }
 
 func (f *Framework) id() string { return frameworkID(f.Org, f.Name, f.Version) }
 
-// Parse reads the content. What cannot be read any more is Damaged.
+// Parse parses the content. An error is Damaged, as it was checked when it was stored.
 func (f *Framework) Parse() (framework.Framework, error) {
 	parsed, err := framework.Parse(f.Content)
 	if err != nil {
@@ -54,7 +54,7 @@ func NewFrameworks(docs storage.Documents) *Frameworks {
 	})}
 }
 
-// Put stores the next version of a framework, and returns it. Content that is that of the latest version makes none.
+// Put stores the next version of a framework and returns it, or the latest version if that has the same content.
 func (f *Frameworks) Put(ctx context.Context, fresh Framework) (Framework, error) {
 	for range versionAttempts {
 		latest, err := f.Latest(ctx, fresh.Org, fresh.Name)

@@ -11,7 +11,7 @@ import (
 
 var peopleSchema = storage.NewSchema("people", storage.Index{Name: "version", Fields: []string{"org", "version"}})
 
-// PeopleVersion is a version of the file that says which accounts one person has.
+// PeopleVersion is a version of the file that says which accounts belong to one person.
 type PeopleVersion struct {
 	File
 	Accounts evidence.Accounts `json:"accounts"`
@@ -34,10 +34,10 @@ func NewPeople(docs storage.Documents) *People {
 	}), cache.NewLRU[evidence.Accounts](4 << 20)}
 }
 
-// PutIn adds a version to a batch. Its number must be that which the batch gives to the organization.
+// PutIn adds a version to a batch, which must set the same number in the organization.
 func (p *People) PutIn(batch *storage.Batch, version PeopleVersion) { p.versions.PutIn(batch, version) }
 
-// Version returns a version, or ErrNotFound. 0 stands for the latest, which is the zero one if there is none.
+// Version returns a version, or ErrNotFound. 0 means the latest; without any version, that is a zero one.
 func (p *People) Version(ctx context.Context, org string, version int) (PeopleVersion, error) {
 	if version == 0 {
 		found, err := storage.FindFirst(ctx, p.versions, latestPeople(org))
@@ -46,8 +46,7 @@ func (p *People) Version(ctx context.Context, org string, version int) (PeopleVe
 	return p.versions.Get(ctx, peopleID(org, version))
 }
 
-// Accounts returns those of the latest version: one command, and one more if the version is not in memory. They are shared,
-// and must not be changed.
+// Accounts returns those of the latest version: a command, and one more if it is not cached. They must not be changed.
 func (p *People) Accounts(ctx context.Context, org string) (evidence.Accounts, error) {
 	found, _, err := p.versions.FindFields(ctx, latestPeople(org))
 	if err != nil || len(found) == 0 {

@@ -16,10 +16,9 @@ import (
 )
 
 const (
-	// maxCachedPolicies bounds the policies in memory by the size of their files and patterns; parsed ones take up
-	// several times as much.
+	// maxCachedPolicies bounds the cache by the size of files and patterns; parsed policies are several times larger.
 	maxCachedPolicies = 8 << 20
-	// policyOverhead is the size of a policy beside its file, in bytes.
+	// policyOverhead is the size of a policy without its file, in bytes.
 	policyOverhead = 1 << 10
 	// versionAttempts bounds how many numbers are tried for a version: one for each that is made at the same time.
 	versionAttempts = 1000
@@ -30,8 +29,8 @@ var (
 	policyVersionSchema = storage.NewSchema("policy_versions", storage.Index{Name: "policy", Fields: []string{"org", "policy", "version"}})
 )
 
-// Policies keeps policies and their versions. A version is stored before its policy's head. One after the head's latest
-// was never acknowledged, and shows once it is sent again or a further one is made.
+// Policies keeps policies and their versions. A version is stored before its policy's head. One above the head's latest
+// was never acknowledged; it becomes visible when it is sent again or the next version is made.
 type Policies struct {
 	heads    storage.Collection[policy.Head]
 	versions storage.Collection[policy.Version]
@@ -59,7 +58,7 @@ func policyVersionID(org, name string, version int) string {
 	return policyID(org, name) + "/" + strconv.Itoa(version)
 }
 
-// Change is what a request asks of a policy.
+// Change is a requested change of a policy.
 type Change struct {
 	Org, Name, Description string
 	// By is the name of the sender, At the time in Unix seconds.
@@ -76,7 +75,7 @@ type Change struct {
 // ErrNotFound means that there is neither a policy nor a file.
 func (p *Policies) Put(ctx context.Context, change Change) (created bool, err error) {
 	head, err := p.Get(ctx, change.Org, change.Name)
-	known := err == nil
+	exists := err == nil
 	if err != nil && (!errors.Is(err, storage.ErrNotFound) || change.Content == nil) {
 		return false, err
 	}
@@ -87,7 +86,7 @@ func (p *Policies) Put(ctx context.Context, change Change) (created bool, err er
 			return false, err
 		}
 	}
-	if !known {
+	if !exists {
 		if created, err = p.create(ctx, change, number); created || err != nil {
 			return created, err
 		}
@@ -116,8 +115,8 @@ func (p *Policies) create(ctx context.Context, change Change, number int) (creat
 	return err == nil, err
 }
 
-// insertVersion stores a version under the first free number from the given one on, unless the same content is among
-// those before it. Then an earlier request has stored it and not updated the head.
+// insertVersion stores a version under the first free number from the given one on. If it meets a version with the same
+// content, it returns that one, which an earlier request has stored without updating the head.
 func (p *Policies) insertVersion(ctx context.Context, change Change, number int) (int, error) {
 	version := policy.Version{
 		Org: change.Org, Policy: change.Name, Comment: change.Comment,
@@ -190,7 +189,7 @@ func (p *Policies) versionsOf(head *policy.Head) *storage.Batches[policy.Version
 }
 
 // Latest returns the policies that exist among names in their latest versions, in that order: two commands, or one if
-// all are in memory.
+// all are cached.
 func (p *Policies) Latest(ctx context.Context, org string, names []string) ([]policy.Applied, error) {
 	if len(names) == 0 {
 		return nil, nil

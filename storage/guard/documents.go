@@ -13,7 +13,7 @@ import (
 	"attestry/storage"
 )
 
-// documents is a database whose content-addressed documents are verified.
+// documents verifies content-addressed documents of a database.
 type documents struct {
 	storage.Documents
 	guard   *Guard
@@ -21,60 +21,59 @@ type documents struct {
 }
 
 func (d *documents) Get(ctx context.Context, schema *storage.Schema, id string) (storage.Record, error) {
-	ctx, command := begin(ctx, "database get", on(schema))
+	ctx, command := begin(ctx, "database get", collectionAttr(schema))
 	record, err := d.Documents.Get(ctx, schema, id)
 	if command.end(err) != nil {
-		return record, d.note(schema, err)
+		return record, d.reportDamage(schema, err)
 	}
 	return record, d.verify(schema, record)
 }
 
 func (d *documents) GetMany(ctx context.Context, schema *storage.Schema, ids []string) ([]storage.Record, error) {
-	ctx, command := begin(ctx, "database get many", on(schema))
+	ctx, command := begin(ctx, "database get many", collectionAttr(schema))
 	records, err := d.Documents.GetMany(ctx, schema, ids)
 	if command.end(err) != nil {
-		return records, d.note(schema, err)
+		return records, d.reportDamage(schema, err)
 	}
 	if schema.ContentAddressed && len(records) < len(ids) {
-		// Such ids are known only from documents that refer to them.
+		// Such ids come only from documents that refer to them.
 		d.guard.report(storage.Database, schema.Name, fmt.Errorf("%d of %d documents are lost", len(ids)-len(records), len(ids)))
 	}
 	return records, d.verify(schema, records...)
 }
 
 func (d *documents) Find(ctx context.Context, schema *storage.Schema, query storage.Query) (storage.Page, error) {
-	ctx, command := begin(ctx, "database find", on(schema))
+	ctx, command := begin(ctx, "database find", collectionAttr(schema))
 	page, err := d.Documents.Find(ctx, schema, query)
 	if command.end(err) != nil || query.FieldsOnly {
-		return page, d.note(schema, err)
+		return page, d.reportDamage(schema, err)
 	}
 	return page, d.verify(schema, page.Records...)
 }
 
 func (d *documents) Count(ctx context.Context, schema *storage.Schema, query storage.Query) (int64, error) {
-	ctx, command := begin(ctx, "database count", on(schema))
+	ctx, command := begin(ctx, "database count", collectionAttr(schema))
 	n, err := d.Documents.Count(ctx, schema, query)
-	return n, d.note(schema, command.end(err))
+	return n, d.reportDamage(schema, command.end(err))
 }
 
 func (d *documents) List(ctx context.Context, schema *storage.Schema, after string, limit, maxBytes int) ([]storage.Record, error) {
-	ctx, command := begin(ctx, "database list", on(schema))
+	ctx, command := begin(ctx, "database list", collectionAttr(schema))
 	records, err := d.Documents.List(ctx, schema, after, limit, maxBytes)
 	if command.end(err) != nil {
-		return records, d.note(schema, err)
+		return records, d.reportDamage(schema, err)
 	}
 	return records, d.verify(schema, records...)
 }
 
-// note reports damage that the engine has met, and returns err.
-func (d *documents) note(schema *storage.Schema, err error) error {
+// reportDamage reports damage that the engine has found, and returns err.
+func (d *documents) reportDamage(schema *storage.Schema, err error) error {
 	if errors.Is(err, storage.ErrDamaged) {
 		d.guard.report(storage.Database, schema.Name, err)
 	}
 	return err
 }
 
-// verify compares the bodies of a content-addressed collection with their ids.
 func (d *documents) verify(schema *storage.Schema, records ...storage.Record) error {
 	if !schema.ContentAddressed {
 		return nil
@@ -91,9 +90,9 @@ func (d *documents) verify(schema *storage.Schema, records ...storage.Record) er
 }
 
 func (d *documents) Write(ctx context.Context, writes ...storage.Write) error {
-	name, about := commandOf(writes)
-	ctx, command := begin(ctx, name, about...)
-	return d.refusal.note(command.end(d.Documents.Write(ctx, writes...)))
+	name, attributes := commandOf(writes)
+	ctx, command := begin(ctx, name, attributes...)
+	return d.refusal.observe(command.end(d.Documents.Write(ctx, writes...)))
 }
 
 // writeNames are the names of commands whose writes are all of one kind and to one collection.
@@ -102,13 +101,12 @@ var writeNames = map[storage.WriteKind]string{
 	storage.WriteReplace: "database replace", storage.WriteDelete: "database delete", storage.WriteCheck: "database check",
 }
 
-// commandOf returns the name of the command that does writes, and the attributes of its span.
-func commandOf(writes []storage.Write) (name string, about []slog.Attr) {
+func commandOf(writes []storage.Write) (name string, attributes []slog.Attr) {
 	another := func(w storage.Write) bool { return w.Kind != writes[0].Kind || w.Schema != writes[0].Schema }
 	if len(writes) == 0 || slices.ContainsFunc(writes, another) {
 		return "database write", nil
 	}
-	return writeNames[writes[0].Kind], []slog.Attr{on(writes[0].Schema)}
+	return writeNames[writes[0].Kind], []slog.Attr{collectionAttr(writes[0].Schema)}
 }
 
 // Ping reports whether the database answers and, after a refused write, whether it takes writes again.

@@ -1,5 +1,5 @@
 // Package guard wraps the engines for the repositories. It verifies content-addressed content whenever it is read, so
-// that altered content is an error, and remembers which store refuses writes, for the readiness of a process.
+// that altered content is an error, and records which store refuses writes, for the readiness of a process.
 package guard
 
 import (
@@ -14,7 +14,7 @@ import (
 	"attestry/trace"
 )
 
-// Guard holds what the guarded stores of a process share.
+// Guard is shared by the guarded stores of a process.
 type Guard struct {
 	log     *slog.Logger
 	clock   evidence.Clock
@@ -54,24 +54,23 @@ func (g *Guard) Objects(objects storage.Objects) storage.Objects {
 	return &guardedObjects{Objects: objects, guard: g, refusal: refusal{store: storage.ObjectStore, log: g.log, clock: g.clock}}
 }
 
-// command is a command of a store under way.
 type command struct {
-	span  trace.Span
-	about []slog.Attr
+	span       trace.Span
+	attributes []slog.Attr
 }
 
-// begin begins a command. about are the attributes of its span.
-func begin(ctx context.Context, name string, about ...slog.Attr) (context.Context, command) {
+func begin(ctx context.Context, name string, attributes ...slog.Attr) (context.Context, command) {
 	ctx, span := trace.Start(ctx, trace.Client, name)
-	return ctx, command{span, about}
+	return ctx, command{span, attributes}
 }
 
-// on is the attribute of commands on a collection.
-func on(schema *storage.Schema) slog.Attr { return slog.String("db.collection.name", schema.Name) }
+func collectionAttr(schema *storage.Schema) slog.Attr {
+	return slog.String("db.collection.name", schema.Name)
+}
 
-// end ends the command and returns its error. An outcome that callers expect is no failure of the store.
+// end ends the span and returns the error of the command. An outcome that callers expect is no failure of the store.
 func (c command) end(err error) error {
 	expected := errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrExists) || errors.Is(err, storage.ErrMoved)
-	c.span.End(err != nil && !expected, c.about...)
+	c.span.End(err != nil && !expected, c.attributes...)
 	return err
 }

@@ -17,18 +17,18 @@ import (
 // probeScope is the scope of the probe, which no id of an organization is.
 const probeScope = "probe"
 
-// guardedObjects is an object store whose objects are verified when they are read.
+// guardedObjects verifies the objects of a store when they are read.
 type guardedObjects struct {
 	storage.Objects
 	guard   *Guard
 	refusal refusal
-	// deletions is held for reading while an object is deleted, and held counts the backups that are being made.
+	// deletions is held for reading while an object is deleted. held counts the running backups.
 	deletions sync.RWMutex
 	held      int
 }
 
-// HoldDeletions keeps objects from being deleted until release is called. Whoever deletes one is told that it is deleted. It
-// is then an object that no record names, and those are deleted later: by the collector, or with the next kept checkpoint.
+// HoldDeletions makes Delete do nothing, and return nil, until release is called. An object that no record names is
+// deleted later: by the collector, or with the next checkpoint that Logs.Keep stores.
 func (o *guardedObjects) HoldDeletions() (release func()) {
 	o.holdDeletions(1)
 	return func() { o.holdDeletions(-1) }
@@ -54,15 +54,15 @@ func (o *guardedObjects) Delete(ctx context.Context, key string) error {
 func (o *guardedObjects) Put(ctx context.Context, scope string, r io.Reader, size int64) (storage.Object, error) {
 	ctx, command := begin(ctx, "objects put")
 	object, err := o.Objects.Put(ctx, scope, r, size)
-	return object, o.refusal.note(command.end(err))
+	return object, o.refusal.observe(command.end(err))
 }
 
 // Get verifies the whole object before it returns its first byte; a mismatch is a storage.ErrDamaged. It takes constant
-// memory: a range of at most heldBack bytes is kept while verifying, a longer one is read and verified again.
+// memory: a range of at most heldBack bytes is buffered while verifying, a longer one is read and verified again.
 func (o *guardedObjects) Get(ctx context.Context, key string, offset, length int64) (io.ReadCloser, error) {
 	object, err := storage.ParseObjectKey(key)
 	if err != nil || offset < 0 || length < -1 {
-		// The engine words the refusal.
+		// The engine returns the error.
 		return o.Objects.Get(ctx, key, offset, length)
 	}
 	first, err := o.readOnce(ctx, object, offset, length)
@@ -80,21 +80,21 @@ func (o *guardedObjects) Get(ctx context.Context, key string, offset, length int
 	return &reportingReader{Reader: again, objects: o, object: object, content: content}, nil
 }
 
-// open opens a whole object. The span of the command does not last until it is read.
+// open opens a whole object. The span of the command ends before the object is read.
 func (o *guardedObjects) open(ctx context.Context, key string) (io.ReadCloser, error) {
 	ctx, command := begin(ctx, "objects open")
 	content, err := o.Objects.Get(ctx, key, 0, -1)
 	return content, command.end(err)
 }
 
-// Stat is that of the engine.
+// Stat implements storage.Objects.
 func (o *guardedObjects) Stat(ctx context.Context, key string) (storage.Object, error) {
 	ctx, command := begin(ctx, "objects stat")
 	object, err := o.Objects.Stat(ctx, key)
 	return object, command.end(err)
 }
 
-// readOnce verifies the whole object and keeps the range if that is short.
+// readOnce verifies the whole object, and returns the content of the range if that is short.
 func (o *guardedObjects) readOnce(ctx context.Context, object storage.Object, offset, length int64) (window, error) {
 	ctx, command := begin(ctx, "objects get")
 	content, err := o.Objects.Get(ctx, object.Key, 0, -1)
@@ -105,8 +105,8 @@ func (o *guardedObjects) readOnce(ctx context.Context, object storage.Object, of
 	return found, command.end(errors.Join(err, content.Close()))
 }
 
-// explain reports damage and makes an error for clients of it. Altered content, or content that the disk cannot read,
-// is damaged for good. A lost object stays storage.ErrNotFound.
+// explain reports damage and returns an error with a message for clients. Altered content, and content that the disk
+// cannot read, is storage.ErrDamaged. A lost object stays storage.ErrNotFound.
 func (o *guardedObjects) explain(object storage.Object, err error) error {
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
@@ -120,7 +120,7 @@ func (o *guardedObjects) explain(object storage.Object, err error) error {
 	}
 }
 
-// Ping reports whether the store answers and, after a refused write, whether it takes writes again.
+// Ping reports whether the store answers and, after a refused write, whether it accepts writes again.
 func (o *guardedObjects) Ping(ctx context.Context) error {
 	if err := o.Objects.Ping(ctx); err != nil {
 		return err
@@ -128,7 +128,7 @@ func (o *guardedObjects) Ping(ctx context.Context) error {
 	return o.refusal.check(ctx, o.probe)
 }
 
-// probe is ProbeObjects. A store that only denies deletions takes evidence, and keeps this small object.
+// probe is ProbeObjects. A store that denies only deletions is usable; it keeps this small object.
 func (o *guardedObjects) probe(ctx context.Context) error {
 	key, kept, err := ProbeObjects(ctx, o.Objects)
 	if kept != nil {
@@ -137,8 +137,8 @@ func (o *guardedObjects) probe(ctx context.Context) error {
 	return err
 }
 
-// ProbeObjects puts an object of probeSize and deletes it. kept is why it could not be deleted, nil if it was. Each probe
-// differs: a store that keeps all versions does not write an object again.
+// ProbeObjects puts an object of probeSize and deletes it. kept is why it could not be deleted, nil if it was. The
+// content is random, as a store that keeps all versions does not write the same object again.
 func ProbeObjects(ctx context.Context, objects storage.Objects) (key string, kept, err error) {
 	content := rand.Text() + strings.Repeat("x", probeSize)
 	object, err := objects.Put(ctx, probeScope, strings.NewReader(content), int64(len(content)))
@@ -170,7 +170,7 @@ type progressiveObjects struct {
 	*guardedObjects
 }
 
-// Progressive is the view that storage.Progressive returns.
+// Progressive implements storage.Progressive.
 func (o *guardedObjects) Progressive() storage.Objects { return progressiveObjects{o} }
 
 // Get reads an object once. It returns the last heldBack bytes of a range only if the whole object has its SHA-256.

@@ -12,25 +12,25 @@ import (
 )
 
 const (
-	// probeSize is how many bytes a probe writes: enough that a store with room for it takes most real writes too.
+	// probeSize is how many bytes a probe writes: a store with room for them has room for most real writes too.
 	probeSize = 256 << 10
-	// probeInterval is the least time between two probes, as anybody may ask for readiness.
+	// probeInterval is the minimum time between two probes, as any client may request the readiness.
 	probeInterval = 5 * time.Second
 )
 
-// refusal remembers that a store refused a write, until a probe succeeds.
+// refusal records that a store refused a write, until a probe succeeds.
 type refusal struct {
 	store string
 	log   *slog.Logger
 	clock evidence.Clock
 
 	mu     sync.Mutex
-	reason error // of the last refusal or probe, nil if the store takes writes
+	reason error // of the last refusal or probe, nil if the store accepts writes
 	probed time.Time
 }
 
-// note remembers whether err is a refused write, and returns err.
-func (r *refusal) note(err error) error {
+// observe records err if it is a refused write, and returns it.
+func (r *refusal) observe(err error) error {
 	if !errors.Is(err, storage.ErrWriteRefused) {
 		return err
 	}
@@ -43,15 +43,14 @@ func (r *refusal) note(err error) error {
 	return err
 }
 
-// check returns why the store refuses writes, or nil. After a refused write, it writes a probe, at most one per
-// probeInterval.
+// check returns why the store refuses writes, or nil. After a refused write it probes, at most once per probeInterval.
 func (r *refusal) check(ctx context.Context, probe func(context.Context) error) error {
 	if reason, due := r.beginProbe(); !due {
 		return reason
 	}
 	err := probe(ctx)
 	if err != nil && ctx.Err() != nil {
-		return err // it was cut short, and says nothing of the store
+		return err // the probe was canceled, which says nothing about the store
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,14 +8,14 @@ import (
 	"attestry/storage/transfer"
 )
 
-// heldBack is how many bytes of an object are kept in memory until the rest is verified.
+// heldBack is how many bytes of an object are buffered until the rest is verified.
 const heldBack = 256 << 10
 
 // window is a range of an object that was read and verified as a whole.
 type window struct {
-	// length is how many bytes of the object lie in the range.
+	// length is how many bytes of the object are in the range.
 	length int64
-	// content holds the range if complete, else only its beginning.
+	// content is the range if complete, else only its beginning.
 	content  []byte
 	complete bool
 }

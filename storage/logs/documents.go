@@ -9,27 +9,27 @@ import (
 	"attestry/storage"
 )
 
-// Documents passes everything on to an engine, and stores a leaf behind each fact with the same command. All
-// repositories write through it, so that no fact is left out of the log.
+// Documents wraps an engine. With each fact it stores a leaf, after it and in the same command. All repositories write
+// through it, so that no fact is missing in the log.
 type Documents struct {
 	storage.Documents
 	clock evidence.Clock
 	off   bool
 }
 
-// Off lets facts be stored without leaves from now on. It is called before anything is stored; Logs.Forget has these
-// facts looked for once leaves are wanted.
+// Off stores facts without leaves from now on. It is called before anything is stored. After Logs.Forget, AddExisting
+// finds these facts.
 func (d *Documents) Off() { d.off = true }
 
-// Facts makes documents over those of an engine. The clock tells when facts are stored.
+// Facts wraps the documents of an engine. The clock gives the time at which facts are stored.
 func Facts(docs storage.Documents, clock evidence.Clock) *Documents {
 	return &Documents{Documents: docs, clock: clock}
 }
 
-// Unwrap returns the database below.
+// Unwrap returns the wrapped database.
 func (d *Documents) Unwrap() storage.Documents { return d.Documents }
 
-// kindOf is how the documents of a collection are logged, nil if they are not.
+// kindOf returns the kind of a collection's documents, nil if they are not logged.
 func (d *Documents) kindOf(schema *storage.Schema) *kind {
 	if d.off {
 		return nil
@@ -37,20 +37,20 @@ func (d *Documents) kindOf(schema *storage.Schema) *kind {
 	return kindNamed(schema.Name)
 }
 
-// Unlogged returns the ids of those facts of a collection that have no leaf. An engine that does not write a batch as a whole
-// may have lost it. Of the facts, no bodies are needed.
+// Unlogged returns the ids of those facts of a collection that have no leaf. An engine without atomic batches may have
+// lost it. The facts need no bodies.
 func (d *Documents) Unlogged(ctx context.Context, collection, org string, facts []storage.Record) ([]string, error) {
 	kind := kindNamed(collection)
 	if d.off || kind == nil || len(facts) == 0 {
 		return nil, nil
 	}
 	nameOf := func(fact *storage.Record) string { return leafName(kind.name, entryID(org, fact.ID)) }
-	// A leaf is pending until its place is stored: in this order, none is missed.
+	// A leaf is pending until its index is stored, so pending leaves are read first.
 	missing, err := d.without(ctx, pendingSchema, facts, func(fact *storage.Record) string { return pendingKey(org, kind.at(fact, 0), nameOf(fact)) })
 	if err != nil {
 		return nil, err
 	}
-	missing, err = d.without(ctx, placeSchema, missing, func(fact *storage.Record) string { return leafKey(org, nameOf(fact)) })
+	missing, err = d.without(ctx, locationSchema, missing, func(fact *storage.Record) string { return leafKey(org, nameOf(fact)) })
 	return storage.RecordIDs(missing), err
 }
 
@@ -61,7 +61,7 @@ func (d *Documents) without(ctx context.Context, schema *storage.Schema, facts [
 	return slices.DeleteFunc(slices.Clone(facts), func(fact storage.Record) bool { return stored[key(&fact)] }), err
 }
 
-// Write is that of the port.
+// Write implements storage.Documents.
 func (d *Documents) Write(ctx context.Context, writes ...storage.Write) error {
 	for start := 0; start < len(writes); {
 		command, taken, err := d.command(writes[start:])
@@ -70,11 +70,11 @@ func (d *Documents) Write(ctx context.Context, writes ...storage.Write) error {
 		}
 		err = d.Documents.Write(ctx, command...)
 		if refused, ok := errors.AsType[*storage.RefusedWrite](err); ok {
-			place := start + refused.Index
-			if err := d.complete(ctx, &writes[place], refused.Reason); err != nil {
+			index := start + refused.Index
+			if err := d.complete(ctx, &writes[index], refused.Reason); err != nil {
 				return err
 			}
-			return &storage.RefusedWrite{Index: place, Reason: refused.Reason}
+			return &storage.RefusedWrite{Index: index, Reason: refused.Reason}
 		}
 		if err != nil {
 			return err
@@ -85,8 +85,8 @@ func (d *Documents) Write(ctx context.Context, writes ...storage.Write) error {
 }
 
 // command returns as many of the writes as one command takes with the leaves of their facts, and their number. The
-// leaves are behind all of them: facts before a write that was refused may be stored, and are stored anew with another
-// time when the command is tried again. Then they have no leaf yet.
+// leaves come after all of them: facts before a refused write may be stored, and are stored again with another time
+// when the caller retries. So they must not have a leaf yet.
 func (d *Documents) command(writes []storage.Write) (command []storage.Write, taken int, err error) {
 	var leaves []storage.Write
 	for ; taken < len(writes); taken++ {
@@ -102,7 +102,7 @@ func (d *Documents) command(writes []storage.Write) (command []storage.Write, ta
 	return slices.Concat(writes[:taken], leaves), taken, nil
 }
 
-// complete stores the leaf of a fact that was there already. An engine may have been cut short between the two.
+// complete stores the leaf of a fact that exists already: an engine may have been interrupted between the two.
 func (d *Documents) complete(ctx context.Context, refused *storage.Write, reason error) error {
 	if d.kindOf(refused.Schema) == nil || !errors.Is(reason, storage.ErrExists) {
 		return nil
@@ -118,8 +118,7 @@ func (d *Documents) complete(ctx context.Context, refused *storage.Write, reason
 	return d.Documents.Write(ctx, leaf...)
 }
 
-// leafOf returns the writes of the leaf of what a write stores, none if that is no fact. A fact may get a second leaf, which the
-// sequencer drops.
+// leafOf returns the writes of a fact's leaf, none if the write stores no fact. The sequencer drops second leaves.
 func (d *Documents) leafOf(write *storage.Write) ([]storage.Write, error) {
 	kind := d.kindOf(write.Schema)
 	if kind == nil {
@@ -129,7 +128,7 @@ func (d *Documents) leafOf(write *storage.Write) ([]storage.Write, error) {
 	switch write.Kind {
 	case storage.WriteInsert, storage.WritePut:
 	case storage.WriteAdd:
-		stored = storage.WriteAdd // as of the fact, the first one stays
+		stored = storage.WriteAdd // as with the fact, the first one stays
 	case storage.WriteReplace:
 		if !kind.replaced {
 			return nil, nil

@@ -8,21 +8,21 @@ import (
 	"attestry/storage"
 )
 
-// searchAge is after how many seconds the facts of kinds that are searched are looked through again.
+// searchAge is the number of seconds after which the facts of searched kinds are searched again.
 const searchAge = 24 * 60 * 60
 
-// progress is how far the facts of a collection have been looked through for those without a leaf.
+// progress is how far a collection has been searched for facts without a leaf.
 type progress struct {
 	Collection string `json:"collection"`
-	// After is the id of the last document that was looked at.
+	// After is the id of the last document that was read.
 	After string `json:"after"`
 	Done  bool   `json:"done"`
-	// DoneAt is when all had been looked at, in Unix seconds.
+	// DoneAt is when the search was done, in Unix seconds.
 	DoneAt float64 `json:"done_at,omitempty"`
 }
 
-// begin begins anew where facts may have lost their leaves since all were looked at.
-func (p *progress) begin(kind *kind, now float64) {
+// restart begins a new search if facts may have lost their leaves since the last one.
+func (p *progress) restart(kind *kind, now float64) {
 	if p.Done && kind.searched && now-p.DoneAt >= searchAge {
 		p.After, p.Done = "", false
 	}
@@ -30,23 +30,23 @@ func (p *progress) begin(kind *kind, now float64) {
 
 var progressSchema = &storage.Schema{Name: "log_search"}
 
-// AddExisting stores the leaves of the facts in a collection that have none, as those of earlier versions. It continues
-// where an earlier call has ended, and does nothing once it has come to the end, for kinds that are searched at most for a
-// day. Now is the time in Unix seconds.
+// AddExisting stores leaves for the facts of a collection that have none, such as those of earlier versions. It
+// continues where an earlier call has ended. Once the search is done it does nothing, for searched kinds for searchAge.
+// now is the time in Unix seconds.
 func (l *Logs) AddExisting(ctx context.Context, schema *storage.Schema, now float64) error {
 	kind := kindNamed(schema.Name)
 	if kind == nil {
 		return nil
 	}
-	seen, err := l.progress.GetOrZero(ctx, schema.Name)
+	stored, err := l.progress.GetOrZero(ctx, schema.Name)
 	if err != nil {
 		return err
 	}
-	at := seen.Value
-	at.Collection = schema.Name
-	at.begin(kind, now)
-	for !at.Done {
-		records, err := l.docs.List(ctx, schema, at.After, storage.MaxMany, pageBytes)
+	search := stored.Value
+	search.Collection = schema.Name
+	search.restart(kind, now)
+	for !search.Done {
+		records, err := l.docs.List(ctx, schema, search.After, storage.MaxMany, pageBytes)
 		if err != nil {
 			return err
 		}
@@ -54,19 +54,18 @@ func (l *Logs) AddExisting(ctx context.Context, schema *storage.Schema, now floa
 			return err
 		}
 		if len(records) > 0 {
-			at.After = records[len(records)-1].ID
+			search.After = records[len(records)-1].ID
 		} else {
-			at.Done, at.DoneAt = true, now
+			search.Done, search.DoneAt = true, now
 		}
-		if err := l.progress.Put(ctx, at); err != nil {
+		if err := l.progress.Put(ctx, search); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// addLeaves stores leaves of those of the facts that are not in the log. Those that wait for it may get a second one, which the
-// sequencer drops.
+// addLeaves stores leaves for the facts that are not in the log. The sequencer drops second leaves of a fact.
 func (l *Logs) addLeaves(ctx context.Context, kind *kind, facts []storage.Record) error {
 	leaves := make([]Leaf, 0, len(facts))
 	of := map[string]*storage.Record{}
@@ -98,8 +97,7 @@ func (l *Logs) addLeaves(ctx context.Context, kind *kind, facts []storage.Record
 	return nil
 }
 
-// Forget has the facts of all collections looked for again from the beginning: some may be stored without leaves from
-// now on.
+// Forget restarts the search of all collections, as facts may be stored without leaves from now on.
 func (l *Logs) Forget(ctx context.Context) error {
 	return l.progress.Delete(ctx, slices.Sorted(maps.Keys(kinds))...)
 }

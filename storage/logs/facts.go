@@ -12,13 +12,13 @@ import (
 // CheckpointSchemas are the collections that change when a checkpoint is published.
 func CheckpointSchemas() []*storage.Schema { return []*storage.Schema{checkpointSchema} }
 
-// FactName is the name of the leaf of a fact of a kind, kind/id, by the parts of its id. Those of documents that are replaced
-// are returned by VersionNames.
+// FactName is the name of the leaf of a fact of a kind, kind/id, by the parts of its id. For documents that are
+// replaced, use VersionNames.
 func FactName(kind string, id ...string) string {
 	return leafName(kind, strings.ReplaceAll(strings.Join(id, ":"), "/", ":"))
 }
 
-// VersionNames returns the names of the leaves of the present versions of documents that exist, which are of one kind.
+// VersionNames returns the names of the leaves of the current versions of documents of one kind, for those that exist.
 func (l *Logs) VersionNames(ctx context.Context, org, kind string, documents []string) (names []string, err error) {
 	err = l.eachRecord(ctx, &storage.Schema{Name: collectionOf(kind)}, documents, func(record *storage.Record) error {
 		names = append(names, leafName(kind, versionID(entryID(org, record.ID), record.Revision)))
@@ -30,15 +30,14 @@ func (l *Logs) VersionNames(ctx context.Context, org, kind string, documents []s
 // blocksAtOnce bounds the blocks, of up to 256 leaves, that are in memory at once.
 const blocksAtOnce = 32
 
-// Entered returns those of the leaves of an organization with names, kind/id, that have a place in the log, in the order of the
-// names.
+// Entered returns the leaves of an organization that have an index in the log among names, kind/id, in their order.
 func (l *Logs) Entered(ctx context.Context, org string, names []string) ([]Leaf, error) {
 	found := map[string]Leaf{}
-	err := l.findPlaced(ctx, org, names, found)
+	err := l.findIndexed(ctx, org, names, found)
 	return inOrder(names, found), err
 }
 
-// HasFact reports whether an organization has a fact, which need not have a place in the log yet.
+// HasFact reports whether an organization has a fact, which need not have an index in the log yet.
 func (l *Logs) HasFact(ctx context.Context, org, kind, id string) (has bool, err error) {
 	leaf := Leaf{Org: org, Kind: kind, ID: id}
 	schema := factSchema(kind)
@@ -58,8 +57,8 @@ func (l *Logs) HasFact(ctx context.Context, org, kind, id string) (has bool, err
 func (l *Logs) LeavesOf(ctx context.Context, org string, names []string) ([]Leaf, error) {
 	found := map[string]Leaf{}
 	missing := func(name string) bool { return found[name].Org == "" }
-	// A leaf may get its place behind the first look at places, and then is pending no more.
-	for _, find := range []func(context.Context, string, []string, map[string]Leaf) error{l.findPlaced, l.findPending, l.findPlaced} {
+	// A leaf may get its index after the first look-up, and then is no longer pending.
+	for _, find := range []func(context.Context, string, []string, map[string]Leaf) error{l.findIndexed, l.findPending, l.findIndexed} {
 		rest := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !missing(name) })
 		if len(rest) == 0 {
 			break
@@ -71,7 +70,6 @@ func (l *Logs) LeavesOf(ctx context.Context, org string, names []string) ([]Leaf
 	return inOrder(names, found), nil
 }
 
-// inOrder returns those of the leaves that were found, in the order of their names.
 func inOrder(names []string, found map[string]Leaf) (leaves []Leaf) {
 	for _, name := range names {
 		if leaf, ok := found[name]; ok {
@@ -81,14 +79,13 @@ func inOrder(names []string, found map[string]Leaf) (leaves []Leaf) {
 	return leaves
 }
 
-// findPlaced adds those of the leaves that have a place.
-func (l *Logs) findPlaced(ctx context.Context, org string, names []string, found map[string]Leaf) error {
-	places, err := l.places.GetMany(ctx, storage.Map(names, func(name string) string { return leafKey(org, name) }))
+func (l *Logs) findIndexed(ctx context.Context, org string, names []string, found map[string]Leaf) error {
+	locations, err := l.locations.GetMany(ctx, storage.Map(names, func(name string) string { return leafKey(org, name) }))
 	if err != nil {
 		return err
 	}
-	wanted := storage.SetOf(places, func(at *place) string { return at.Name })
-	blocks := storage.Distinct(storage.Map(places, func(at place) string { return numbered(org, at.First) }))
+	wanted := storage.SetOf(locations, func(at *location) string { return at.Name })
+	blocks := storage.Distinct(storage.Map(locations, func(at location) string { return numbered(org, at.First) }))
 	for some := range slices.Chunk(blocks, blocksAtOnce) {
 		read, err := l.blocks.GetMany(ctx, some)
 		if err != nil {
@@ -109,7 +106,7 @@ func (l *Logs) findPlaced(ctx context.Context, org string, names []string, found
 	return nil
 }
 
-// findPending adds those of the leaves that have no place. It looks at all that have none, usually a few.
+// findPending adds those of the leaves that are pending. It reads all pending leaves, usually a few.
 func (l *Logs) findPending(ctx context.Context, org string, names []string, found map[string]Leaf) error {
 	wanted := storage.SetOf(names, func(name *string) string { return *name })
 	for after := leafKey(org, ""); ; {
@@ -126,9 +123,9 @@ func (l *Logs) findPending(ctx context.Context, org string, names []string, foun
 	}
 }
 
-// EachFact passes the canonical bytes of the facts of leaves in their order. Leaves of one kind are behind one another.
-// Facts that are lost are left out.
-func (l *Logs) EachFact(ctx context.Context, leaves []Leaf, pass func(*Leaf, []byte) error) error {
+// EachFact calls yield with the canonical bytes of the facts of leaves in their order. Leaves of one kind must be
+// adjacent. Lost facts are left out.
+func (l *Logs) EachFact(ctx context.Context, leaves []Leaf, yield func(*Leaf, []byte) error) error {
 	for len(leaves) > 0 {
 		schema, byDocument := factSchema(leaves[0].Kind), map[string]*Leaf{}
 		var documents []string
@@ -137,7 +134,7 @@ func (l *Logs) EachFact(ctx context.Context, leaves []Leaf, pass func(*Leaf, []b
 			documents = append(documents, id)
 			byDocument[id] = &leaves[0]
 		}
-		err := l.eachRecord(ctx, schema, documents, func(record *storage.Record) error { return pass(byDocument[record.ID], record.Body) })
+		err := l.eachRecord(ctx, schema, documents, func(record *storage.Record) error { return yield(byDocument[record.ID], record.Body) })
 		if err != nil {
 			return err
 		}
@@ -145,10 +142,10 @@ func (l *Logs) EachFact(ctx context.Context, leaves []Leaf, pass func(*Leaf, []b
 	return nil
 }
 
-// factBytes is how much of facts is held at a time, in bytes.
+// factBytes bounds the facts that are in memory at once, in bytes.
 const factBytes = 4 << 20
 
-// factSchema is the collection that has the canonical bytes of facts of a kind.
+// factSchema is the collection that contains the canonical bytes of facts of a kind.
 func factSchema(kind string) *storage.Schema {
 	if collection := collectionOf(kind); collection != "" && !kinds[collection].replaced {
 		return &storage.Schema{Name: collection}
@@ -165,15 +162,15 @@ func collectionOf(kind string) string {
 	return ""
 }
 
-// eachRecord passes the documents of a collection that exist, in the order of their ids.
-func (l *Logs) eachRecord(ctx context.Context, schema *storage.Schema, ids []string, pass func(*storage.Record) error) error {
+// eachRecord calls yield with the documents of a collection that exist, in the order of their ids.
+func (l *Logs) eachRecord(ctx context.Context, schema *storage.Schema, ids []string, yield func(*storage.Record) error) error {
 	for records := storage.RecordsByID(l.docs, schema, ids); records.More(); {
 		batch, err := records.Next(ctx, factBytes)
 		if err != nil {
 			return err
 		}
 		for i := range batch {
-			if err := pass(&batch[i]); err != nil {
+			if err := yield(&batch[i]); err != nil {
 				return err
 			}
 		}
@@ -181,8 +178,7 @@ func (l *Logs) eachRecord(ctx context.Context, schema *storage.Schema, ids []str
 	return nil
 }
 
-// document is the id of the document of the fact in the collection of its kind. Names may have colons of their own, numbers
-// have none.
+// document is the id of the fact's document in the collection of its kind. Names may contain colons, numbers do not.
 func (l *Leaf) document(schema *storage.Schema) string {
 	if schema == versionSchema {
 		return l.key()
@@ -198,13 +194,13 @@ func (l *Leaf) document(schema *storage.Schema) string {
 	return id
 }
 
-// Covering returns the first checkpoint that was published of so many entries or more, or storage.ErrNotFound.
+// Covering returns the first published checkpoint of at least size entries, or storage.ErrNotFound.
 func (l *Logs) Covering(ctx context.Context, org string, size int64) (Checkpoint, error) {
 	return storage.FindFirst(ctx, l.checkpoints, storage.Query{Index: "size", Equal: []any{org}, From: &storage.Bound{Value: size}, Limit: 1})
 }
 
-// At returns the last checkpoint that was published by a time in Unix seconds, zero if there was none. As later checkpoints
-// cover more, it halves the sizes that are left: a command for each doubling of the log.
+// At returns the last checkpoint that was published by a time in Unix seconds, zero if there was none. As later
+// checkpoints cover more, it bisects the sizes: a command for each doubling of the log.
 func (l *Logs) At(ctx context.Context, org string, at float64) (last Checkpoint, err error) {
 	log, err := l.logs.Get(ctx, org)
 	if err != nil {

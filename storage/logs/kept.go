@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// keptScope begins the scope of the checkpoints that are kept in the object store, where they outlive a database that is
-	// restored from a backup. The id of the organization follows.
+	// keptScope begins the scope of the checkpoints in the object store, followed by the id of the organization. When
+	// the database is restored from a backup, they are still there.
 	keptScope = "log-checkpoints."
-	// Continuation is the kind of the entry that cites the log before.
+	// Continuation is the kind of the entry that cites the last checkpoint of the previous log.
 	Continuation = "continuation"
-	// beforeAll is a time before those of all facts, some of which have none, in Unix seconds.
+	// beforeAll is less than the time of any leaf, in Unix seconds; facts without a time have 0.
 	beforeAll = -1
 )
 
@@ -49,11 +49,11 @@ func (l *Logs) Keep(ctx context.Context, org string, kept *Kept, replaced string
 	if err != nil || replaced == stored.Key {
 		return replaced, err
 	}
-	return stored.Key, l.forgo(ctx, replaced)
+	return stored.Key, l.deleteKept(ctx, replaced)
 }
 
-// forgo deletes a checkpoint that is replaced, unless it is under retention.
-func (l *Logs) forgo(ctx context.Context, key string) error {
+// deleteKept deletes a replaced checkpoint, unless it is under retention.
+func (l *Logs) deleteKept(ctx context.Context, key string) error {
 	if key == "" {
 		return nil
 	}
@@ -64,8 +64,8 @@ func (l *Logs) forgo(ctx context.Context, key string) error {
 	return err
 }
 
-// LastKept returns the last checkpoint of an organization's logs in the object store, and its key, which is "" if there is
-// none. It deletes those that it has replaced.
+// LastKept returns the last checkpoint of an organization's logs in the object store, and its key, which is "" if there
+// is none. It deletes the others.
 func (l *Logs) LastKept(ctx context.Context, org string) (last Kept, key string, err error) {
 	for object, err := range transfer.ObjectsIn(l.objects).All(ctx, keptScope+org+"/") {
 		if err != nil {
@@ -79,7 +79,7 @@ func (l *Logs) LastKept(ctx context.Context, org string) (last Kept, key string,
 		if found.replaces(&last) {
 			last, key, replaced = found, object.Key, key
 		}
-		if err := l.forgo(ctx, replaced); err != nil {
+		if err := l.deleteKept(ctx, replaced); err != nil {
 			return last, key, err
 		}
 	}
@@ -94,8 +94,8 @@ func (l *Logs) readKept(ctx context.Context, key string) (found Kept, err error)
 	return found, err
 }
 
-// Behind compares a log with the last checkpoint that was kept of it. It returns why the log must not be continued, "" if it
-// may be: each checkpoint that was ever published has to be consistent with all later ones.
+// Behind compares a log with its last checkpoint in the object store. It returns why the log must not be continued, ""
+// if it may be: each published checkpoint must be consistent with all later ones.
 func (l *Logs) Behind(ctx context.Context, log *Log, last Kept) (string, error) {
 	switch {
 	case last.Note == "" || last.Generation < log.Generation:
@@ -116,8 +116,8 @@ func (l *Logs) Behind(ctx context.Context, log *Log, last Kept) (string, error) 
 	return fmt.Sprintf("the first %d entries in the database are not those of a checkpoint that was published", last.Size), nil
 }
 
-// Restored notes in all logs of a database that was restored from a backup why they may be behind, unless that is "". It
-// returns by organization why a log must not be continued.
+// Restored stores in all logs of a restored database why they may lack entries; "" means that they do not. It returns,
+// by organization, why a log must not be continued.
 func (l *Logs) Restored(ctx context.Context, why string) (map[string]string, error) {
 	halted := map[string]string{}
 	for record, err := range transfer.DocumentsIn(l.docs, logSchema).All(ctx, "") {
@@ -144,8 +144,8 @@ func (l *Logs) Restored(ctx context.Context, why string) (map[string]string, err
 // ErrNotBehind reports that a log needs no other one to continue it.
 var ErrNotBehind = errors.New("the database has all entries of the last checkpoint that was published")
 
-// Continue begins another log for an organization whose log must not be continued. It has the entries of the database and is
-// named by another origin. Its next entry cites the last checkpoint that was kept of the old log.
+// Continue begins a new log for an organization whose log must not be continued, with the entries of the database and
+// another origin. Its next entry cites the last checkpoint of the old log in the object store.
 func (l *Logs) Continue(ctx context.Context, org string) (Log, error) {
 	old, err := l.logs.GetVersioned(ctx, org)
 	if err != nil {
@@ -166,11 +166,11 @@ func (l *Logs) Continue(ctx context.Context, org string) (Log, error) {
 		Org: org, Origin: old.Value.nextOrigin(last.Generation + 1), Secret: old.Value.Secret, Tree: old.Value.Tree,
 		Generation: last.Generation + 1, Continues: last.Note,
 	}
-	cites := newLeaf(org, Continuation, fmt.Sprint(next.Generation), []byte(last.Note))
-	cites.At = beforeAll
+	citation := newLeaf(org, Continuation, fmt.Sprint(next.Generation), []byte(last.Note))
+	citation.At = beforeAll
 	batch := &storage.Batch{}
-	l.versions.AddEncodedIn(batch, &cites, []byte(last.Note))
-	l.pending.PutIn(batch, cites)
+	l.versions.AddEncodedIn(batch, &citation, []byte(last.Note))
+	l.pending.PutIn(batch, citation)
 	l.logs.ReplaceIn(batch, &next, old.Revision)
 	return next, batch.Write(ctx, l.docs)
 }
@@ -184,7 +184,7 @@ func (l *Log) nextOrigin(generation int) string {
 	return fmt.Sprintf("%s/%d", first, generation)
 }
 
-// Halt notes why this process does not continue a log, "" if it does.
+// Halt records why this process does not continue a log, "" if it does.
 func (l *Logs) Halt(log *Log, why string) {
 	if why == "" {
 		l.halted.Delete(log.Org)

@@ -20,10 +20,10 @@ type kind struct {
 	group func(*storage.Record) string
 	// time is the field that has the time of a fact, "" if it has none.
 	time string
-	// replaced tells that documents are replaced: each version of one is a fact of its own, of which a copy is kept.
+	// replaced means that documents are replaced: each version of one is a fact, of which a copy is kept.
 	replaced bool
-	// searched tells that facts without a leaf are looked for each day. An engine that does not write a batch as a whole may
-	// lose a leaf when a process is killed, and neither the reconciler nor a task that is repeated stores it again.
+	// searched means a daily search for facts without a leaf. An engine without atomic batches may lose a leaf when a
+	// process is killed, and neither the reconciler nor a repeated task stores a leaf of this kind again.
 	searched bool
 }
 
@@ -42,7 +42,7 @@ var kinds = map[string]kind{
 	"audit_log":                 {name: "audit_entry", group: noGroup, time: "time", searched: true},
 }
 
-// kindNamed is how the documents of a collection are logged, nil if they are not.
+// kindNamed returns the kind of a collection's documents, nil if they are not logged.
 func kindNamed(collection string) *kind {
 	if kind, logged := kinds[collection]; logged {
 		return &kind
@@ -61,8 +61,8 @@ func beginningOfID(record *storage.Record) string {
 	return beginning
 }
 
-// at is the time of a fact in Unix seconds: its own if it has one, else that at which it is stored. Versions of what is replaced
-// have the time of the first.
+// at is the time of a fact in Unix seconds: its own if it has one, else that at which it is stored. Documents that are
+// replaced keep the time of their first version, so each version has that at which it is stored.
 func (k *kind) at(fact *storage.Record, stored float64) float64 {
 	if own, ok := fact.Fields[k.time].(float64); ok && !k.replaced {
 		return own
@@ -94,7 +94,7 @@ func (k *kind) leaf(fact *storage.Record, stored float64) (Leaf, error) {
 	return leaf, nil
 }
 
-// writes are those that store the leaf of a fact, and of one that is replaced a copy.
+// writes returns the writes that store the leaf of a fact, and a copy of a fact that is replaced.
 func (k *kind) writes(leaf *Leaf, fact *storage.Record, of storage.WriteKind) ([]storage.Write, error) {
 	body, err := sonic.Marshal(leaf)
 	pending := storage.Write{Kind: of, Schema: pendingSchema, Record: storage.Record{ID: leaf.pendingKey(), Revision: fact.Revision, Body: body}}
@@ -105,35 +105,32 @@ func (k *kind) writes(leaf *Leaf, fact *storage.Record, of storage.WriteKind) ([
 	return []storage.Write{{Kind: storage.WriteAdd, Schema: versionSchema, Record: version}, pending}, err
 }
 
-// versionID is the id that the entry of a version of a document has.
 func versionID(id string, revision int64) string { return fmt.Sprintf("%s:%x", id, revision) }
 
-// entryID is the id that the entry of a document has. The ids of some collections begin with the organization.
+// entryID is the entry id of a document. The ids of some collections begin with the organization.
 func entryID(org, id string) string {
 	return strings.ReplaceAll(strings.TrimPrefix(id, org+"/"), "/", ":")
 }
 
-// Leaf is what becomes an entry of the log of an organization. It is stored together with its fact, and pending until it
-// has a place in the log.
+// Leaf becomes an entry of an organization's log. It is stored with its fact, and pending until it has an index.
 type Leaf struct {
 	Org string `json:"org"` // id
 	// Kind and ID are those of the entry.
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
-	// Salt and Hash are those of the fact: the hash commits to both. They are not part of the fact, so that it can be
-	// erased.
+	// Salt and Hash are those of the fact: the hash commits to both. The fact has neither, so that it can be erased.
 	Salt []byte `json:"salt"`
 	Hash string `json:"hash"`
 	// Group is the trail or the environment of the fact, "" if it has none.
 	Group string `json:"group,omitempty"`
 	// At is the time of the fact, or when it was stored, in Unix seconds.
 	At float64 `json:"at"`
-	// Index is the place of the entry in the log, from 1; 0 while it has none.
+	// Index is the position of the entry in the log, from 1; 0 while the leaf is pending.
 	Index int64 `json:"-"`
 }
 
 var (
-	// pendingSchema has leaves without a place, by organization and time.
+	// pendingSchema has the pending leaves, by organization and time.
 	pendingSchema = &storage.Schema{Name: "log_pending", Unconditional: true}
 	// versionSchema has the canonical bytes of facts that are replaced, by the keys of their leaves.
 	versionSchema = &storage.Schema{Name: "log_versions", Opaque: true}
@@ -149,7 +146,7 @@ func (l *Leaf) key() string { return leafKey(l.Org, l.name()) }
 
 func (l *Leaf) pendingKey() string { return pendingKey(l.Org, l.At, l.name()) }
 
-// name tells the leaf from others of its organization.
+// name is unique in the organization.
 func (l *Leaf) name() string { return leafName(l.Kind, l.ID) }
 
 func leafName(kind, id string) string { return kind + "/" + id }

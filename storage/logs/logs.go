@@ -1,5 +1,4 @@
-// Package logs keeps the transparency logs of organizations: a leaf for every fact, and the logs that the leaves have
-// their places in.
+// Package logs keeps the transparency logs of organizations: a leaf for every fact, and the logs of these leaves.
 package logs
 
 import (
@@ -23,7 +22,7 @@ type Log struct {
 	Org string `json:"org"` // id
 	// Origin names the log in checkpoints.
 	Origin string `json:"origin"`
-	// Secret is what the salts of groups follow from.
+	// Secret is the key from which the salts of groups are derived.
 	Secret []byte        `json:"secret"`
 	Tree   translog.Tree `json:"tree"`
 	// Checkpoint is the last one, a signed note, "" before the first. Signed is the size that it is for, and SignedAt when
@@ -35,15 +34,15 @@ type Log struct {
 	Verifiers []string `json:"verifiers,omitempty"`
 	// Due is when the next checkpoint is due, in Unix seconds; 0 if nothing has changed since the last one.
 	Due float64 `json:"due,omitempty"`
-	// CosignAt is when witnesses are to be asked for cosignatures of the last checkpoint, in Unix seconds; 0 if all have
-	// given theirs. Witnesses is what is known of each, by its name.
+	// CosignAt is when a witness is next to be asked to cosign the last checkpoint, in Unix seconds; 0 if all have
+	// cosigned it. Witnesses has the state of each, by its name.
 	CosignAt  float64            `json:"cosign_at,omitempty"`
 	Witnesses map[string]Witness `json:"witnesses,omitempty"`
-	// Generation is how many logs the organization had before this one, and Continues the last checkpoint that was kept of
-	// the one before it, a signed note.
+	// Generation is how many logs the organization had before this one, and Continues the last checkpoint of the
+	// previous one in the object store, a signed note.
 	Generation int    `json:"generation,omitempty"`
 	Continues  string `json:"continues,omitempty"`
-	// Restored says why checkpoints may have been published that the database does not know, "" if none can have been.
+	// Restored says why checkpoints may have been published that the database lacks, "" if that is impossible.
 	Restored string `json:"restored,omitempty"`
 }
 
@@ -58,14 +57,14 @@ func (l *Log) fields() map[string]any {
 	return fields
 }
 
-// block has the leaves of the places behind First. Inserting it gives them these places.
+// block has the leaves with the indexes after First. Inserting it assigns them.
 type block struct {
 	Org    string `json:"org"`
 	First  int64  `json:"first"`
 	Leaves []Leaf `json:"leaves"`
 }
 
-// leaves are the leaves with their places.
+// leaves returns the leaves with their indexes.
 func (b *block) leaves() []Leaf {
 	for i := range b.Leaves {
 		b.Leaves[i].Index = b.First + int64(i) + 1
@@ -73,8 +72,8 @@ func (b *block) leaves() []Leaf {
 	return b.Leaves
 }
 
-// place says which block has the leaf of a name.
-type place struct {
+// location says which block contains the leaf of a name.
+type location struct {
 	Org   string `json:"org"`
 	Name  string `json:"name"`
 	First int64  `json:"first"`
@@ -104,12 +103,12 @@ var (
 	blockSchema      = storage.NewSchema("log_entries", storage.Index{Name: "first", Fields: []string{"org", "first"}})
 	checkpointSchema = storage.NewSchema("log_notes", storage.Index{Name: "size", Fields: []string{"org", "size"}})
 	partSchema       = &storage.Schema{Name: "log_parts"}
-	placeSchema      = &storage.Schema{Name: "log_places", Unconditional: true}
+	locationSchema   = &storage.Schema{Name: "log_places", Unconditional: true}
 )
 
 // Schemas declares the collections of this package.
 func Schemas() []*storage.Schema {
-	return []*storage.Schema{pendingSchema, versionSchema, placeSchema, logSchema, blockSchema, checkpointSchema, partSchema, progressSchema}
+	return []*storage.Schema{pendingSchema, versionSchema, locationSchema, logSchema, blockSchema, checkpointSchema, partSchema, progressSchema}
 }
 
 // LeafSchemas are the collections that change when something is to be logged.
@@ -127,7 +126,7 @@ type Logs struct {
 	objects     storage.Objects
 	pending     storage.Collection[Leaf]
 	versions    storage.Collection[Leaf]
-	places      storage.Collection[place]
+	locations   storage.Collection[location]
 	logs        storage.Collection[Log]
 	blocks      storage.Collection[block]
 	checkpoints storage.Collection[Checkpoint]
@@ -141,10 +140,10 @@ type Logs struct {
 func New(docs storage.Documents, objects storage.Objects) *Logs {
 	return &Logs{
 		docs: docs, objects: objects, cached: cache.NewLRU[[]byte](maxCachedParts),
-		pending:  storage.NewCollection(docs, pendingSchema, (*Leaf).pendingKey, nil),
-		versions: storage.NewCollection(docs, versionSchema, (*Leaf).key, nil),
-		places:   storage.NewCollection(docs, placeSchema, func(p *place) string { return leafKey(p.Org, p.Name) }, nil),
-		logs:     storage.NewCollection(docs, logSchema, func(l *Log) string { return l.Org }, (*Log).fields),
+		pending:   storage.NewCollection(docs, pendingSchema, (*Leaf).pendingKey, nil),
+		versions:  storage.NewCollection(docs, versionSchema, (*Leaf).key, nil),
+		locations: storage.NewCollection(docs, locationSchema, func(p *location) string { return leafKey(p.Org, p.Name) }, nil),
+		logs:      storage.NewCollection(docs, logSchema, func(l *Log) string { return l.Org }, (*Log).fields),
 		blocks: storage.NewCollection(docs, blockSchema,
 			func(b *block) string { return numbered(b.Org, b.First) },
 			func(b *block) map[string]any { return map[string]any{"org": b.Org, "first": b.First} }),
@@ -174,17 +173,17 @@ func (l *Logs) Begin(ctx context.Context, org, origin string) error {
 	return err
 }
 
-// Placed returns the leaves that have the places from first on; none if nobody has stored a block of them.
+// Placed returns the leaves of the block after the index first; none if it is not stored.
 func (l *Logs) Placed(ctx context.Context, org string, first int64) ([]Leaf, error) {
 	found, err := l.blocks.Get(ctx, numbered(org, first))
 	return found.leaves(), storage.IgnoreMissing(err)
 }
 
-func lost(behind int64, err error) error {
-	return storage.Damaged(fmt.Sprintf("Entries of the log behind entry %d are lost", behind), err)
+func lost(after int64, err error) error {
+	return storage.Damaged(fmt.Sprintf("Entries of the log behind entry %d are lost", after), err)
 }
 
-// Entries returns the entries of a log from one place to before another, which are in one bundle.
+// Entries returns the entries of a log with positions, from 0, in [from, to), which must be in one bundle.
 func (l *Logs) Entries(ctx context.Context, log *Log, from, to int64) ([][]byte, error) {
 	blocks, _, err := l.blocks.Find(ctx, storage.Query{
 		Index: "first", Equal: []any{log.Org}, From: &storage.Bound{Value: from}, To: &storage.Bound{Value: to, Exclusive: true}, Limit: translog.Width,
@@ -204,7 +203,7 @@ func (l *Logs) Entries(ctx context.Context, log *Log, from, to int64) ([][]byte,
 	return texts[:to-from], nil
 }
 
-// PutPart stores the content of a full tile or bundle. It is found once Commit was told of it.
+// PutPart stores the content of a full tile or bundle. It can be read once Commit has stored the part.
 func (l *Logs) PutPart(ctx context.Context, org string, of translog.Part, content []byte) (Part, error) {
 	if of.Level == translog.Entries {
 		content = compressed(content)
@@ -213,7 +212,7 @@ func (l *Logs) PutPart(ctx context.Context, org string, of translog.Part, conten
 	return Part{Org: org, Path: of.Path(), Object: stored.Key}, err
 }
 
-// compressors are kept, as each takes up 1 MiB.
+// compressors are reused, as each takes up 1 MiB.
 var compressors = sync.Pool{New: func() any {
 	writer, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // a level that exists
 	return writer
@@ -232,26 +231,26 @@ func compressed(content []byte) []byte {
 
 // Change is what one command does to a log.
 type Change struct {
-	// Leaves get the next places. Placed tells that a block of them is stored already.
+	// Leaves get the next indexes. Placed means that their block is stored already.
 	Leaves []Leaf
 	Placed bool
-	// Parts are full now.
+	// Parts are those that have become full.
 	Parts []Part
 	// Checkpoint was signed, nil if none was.
 	Checkpoint *Checkpoint
 }
 
-// Commit replaces the state of a log that is at a revision by its next one, and returns the new revision. It returns
-// storage.ErrExists if others have got the places, and storage.ErrMoved if the log has another revision.
+// Commit replaces the state of a log at a revision by its next one, and returns the new revision. It returns
+// storage.ErrExists if the indexes are taken, and storage.ErrMoved if the log has another revision.
 func (l *Logs) Commit(ctx context.Context, log *Log, revision int64, change *Change) (int64, error) {
 	batch := &storage.Batch{}
 	if len(change.Leaves) > 0 {
-		placed := block{Org: log.Org, First: log.Tree.Size - int64(len(change.Leaves)), Leaves: change.Leaves}
+		fresh := block{Org: log.Org, First: log.Tree.Size - int64(len(change.Leaves)), Leaves: change.Leaves}
 		if !change.Placed {
-			l.blocks.InsertIn(batch, &placed)
+			l.blocks.InsertIn(batch, &fresh)
 		}
 		for i := range change.Leaves {
-			l.places.PutIn(batch, place{Org: log.Org, Name: change.Leaves[i].name(), First: placed.First})
+			l.locations.PutIn(batch, location{Org: log.Org, Name: change.Leaves[i].name(), First: fresh.First})
 		}
 	}
 	l.parts.PutIn(batch, change.Parts...)
@@ -259,34 +258,34 @@ func (l *Logs) Commit(ctx context.Context, log *Log, revision int64, change *Cha
 		l.checkpoints.AddIn(batch, *change.Checkpoint)
 	}
 	next := l.logs.ReplaceIn(batch, log, revision)
-	// Leaves are pending until all else is stored: a sequencer that continues here then finds their places, and drops them.
+	// Leaves are pending until all else is stored. After a crash, a sequencer finds their locations and drops them.
 	l.pending.DeleteIn(batch, storage.Map(change.Leaves, func(leaf Leaf) string { return leaf.pendingKey() })...)
 	return next, batch.Write(ctx, l.docs)
 }
 
 // Part returns the content of a part of a log, which must be within its tree.
-func (l *Logs) Part(ctx context.Context, log *Log, asked translog.Part) ([]byte, error) {
-	full := asked.Full()
+func (l *Logs) Part(ctx context.Context, log *Log, part translog.Part) ([]byte, error) {
+	full := part.Full()
 	if full.Within(log.Tree.Size) {
 		content, err := l.fullPart(ctx, log.Org, full)
-		if err != nil || asked.Width == translog.Width {
+		if err != nil || part.Width == translog.Width {
 			return content, err
 		}
-		return beginning(content, asked)
+		return truncated(content, part)
 	}
-	if asked.Level == translog.Entries {
-		from := asked.Number * translog.Width
-		texts, err := l.Entries(ctx, log, from, from+int64(asked.Width))
+	if part.Level == translog.Entries {
+		from := part.Number * translog.Width
+		texts, err := l.Entries(ctx, log, from, from+int64(part.Width))
 		return translog.Bundle(texts), err
 	}
-	return log.Tree.Edge[asked.Level][:asked.Width*translog.HashSize], nil
+	return log.Tree.Edge[part.Level][:part.Width*translog.HashSize], nil
 }
 
-func beginning(content []byte, asked translog.Part) ([]byte, error) {
-	if asked.Level != translog.Entries {
-		return content[:asked.Width*translog.HashSize], nil
+func truncated(content []byte, part translog.Part) ([]byte, error) {
+	if part.Level != translog.Entries {
+		return content[:part.Width*translog.HashSize], nil
 	}
-	texts, err := translog.ReadBundle(content, asked.Width)
+	texts, err := translog.ReadBundle(content, part.Width)
 	return translog.Bundle(texts), err
 }
 

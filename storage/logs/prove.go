@@ -34,9 +34,9 @@ type tiles struct {
 func (*tiles) Height() int { return translog.Height }
 
 // ReadTiles reads tiles.
-func (t *tiles) ReadTiles(asked []tlog.Tile) ([][]byte, error) {
-	read := make([][]byte, 0, len(asked))
-	for _, tile := range asked {
+func (t *tiles) ReadTiles(wanted []tlog.Tile) ([][]byte, error) {
+	read := make([][]byte, 0, len(wanted))
+	for _, tile := range wanted {
 		content, err := t.logs.Part(t.ctx, t.log, translog.Part{Level: tile.L, Number: tile.N, Width: tile.W})
 		if err != nil {
 			return nil, err
@@ -46,5 +46,5 @@ func (t *tiles) ReadTiles(asked []tlog.Tile) ([][]byte, error) {
 	return read, nil
 }
 
-// SaveTiles does nothing: full tiles are kept by who reads them.
+// SaveTiles does nothing, as Logs caches full tiles.
 func (*tiles) SaveTiles([]tlog.Tile, [][]byte) {}

@@ -11,14 +11,14 @@ import (
 	"attestry/storage"
 )
 
-// cosignIndex finds the logs whose witnesses are to be asked.
+// cosignIndex finds the logs that witnesses are to cosign.
 var cosignIndex = storage.Index{Name: "cosign", Fields: []string{"cosign"}, Required: "cosign"}
 
-// Witness is what is known of a witness of a log.
+// Witness is the state of a witness of a log.
 type Witness struct {
 	// Size is that of the last checkpoint that it cosigned.
 	Size int64 `json:"size"`
-	// Failed is how often it was asked in vain since, and Retry when it is to be asked again, in Unix seconds.
+	// Failed counts the failed requests since, and Retry is when it is to be asked again, in Unix seconds.
 	Failed int     `json:"failed,omitempty"`
 	Retry  float64 `json:"retry,omitempty"`
 }
@@ -32,10 +32,10 @@ func (l *Logs) Consistency(ctx context.Context, log *Log, size int64) ([]tlog.Ha
 	return tlog.ProveTree(checkpoint.Size, size, l.hashReader(ctx, log, tlog.Tree{N: checkpoint.Size, Hash: checkpoint.Root}))
 }
 
-// Witnessed records what became of asking a witness for a cosignature of the checkpoint of a size: what is known of it now,
-// and the line of its signature, "" if it gave none. The line is appended to that checkpoint, also where it is published.
-// The next time at which witnesses are asked follows from all that there are, by their names.
-func (l *Logs) Witnessed(ctx context.Context, org string, size int64, name string, known Witness, signature string, all []string) error {
+// Witnessed records the outcome of asking a witness to cosign the checkpoint of a size: its new state, and the line of
+// its signature, "" if it gave none. The line is appended to the checkpoint in the log and to the published one. all
+// has the names of all witnesses, which determine the next time to ask.
+func (l *Logs) Witnessed(ctx context.Context, org string, size int64, name string, state Witness, signature string, all []string) error {
 	if signature != "" {
 		_, err := l.checkpoints.Update(ctx, numbered(org, size), func(c *Checkpoint) error {
 			c.Note = withSignature(c.Note, name, signature)
@@ -49,8 +49,8 @@ func (l *Logs) Witnessed(ctx context.Context, org string, size int64, name strin
 		if log.Witnesses == nil {
 			log.Witnesses = map[string]Witness{}
 		}
-		if known.Size >= log.Witnesses[name].Size {
-			log.Witnesses[name] = known
+		if state.Size >= log.Witnesses[name].Size {
+			log.Witnesses[name] = state
 		}
 		if log.Signed == size {
 			log.Checkpoint = withSignature(log.Checkpoint, name, signature)
@@ -69,7 +69,7 @@ func withSignature(note, name, signature string) string {
 	return note + signature
 }
 
-// nextCosign is when the first of those witnesses that have not cosigned the last checkpoint is to be asked, 0 if all have.
+// nextCosign is when the next witness that has not cosigned the last checkpoint is to be asked, 0 if all have.
 func (l *Log) nextCosign(all []string) (next float64) {
 	for _, name := range all {
 		witness := l.Witnesses[name]

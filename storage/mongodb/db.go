@@ -39,10 +39,10 @@ type Options struct {
 	URI string
 	// Database is the name of the database.
 	Database string
-	// RootCAs are the authorities that sign the certificates of servers, nil for the system's. Those that the URI names
-	// count in their place.
+	// RootCAs are the authorities that sign the certificates of servers, nil for the system's. The URI may name others
+	// instead.
 	RootCAs *x509.CertPool
-	// LeaveIndexes makes no missing indexes.
+	// LeaveIndexes means that missing indexes are not made.
 	LeaveIndexes bool
 }
 
@@ -52,7 +52,7 @@ type DB struct {
 	database *mongo.Database
 	declared map[string]bool
 	missing  []string
-	// inUse is how many connections commands have now.
+	// inUse is how many connections are in use.
 	inUse          atomic.Int64
 	maxConnections int
 }
@@ -91,13 +91,13 @@ func (db *DB) countConnections(e *event.PoolEvent) {
 	}
 }
 
-// Connections is how many connections to the server commands have now, and how many they may have, 0 for any number.
+// Connections returns how many connections to the server are in use, and how many there may be, 0 for any number.
 func (db *DB) Connections() (inUse, most int) { return int(db.inUse.Load()), db.maxConnections }
 
-// clientOptions adds to the URI what storage.Documents promises: durable writes, and reads that see them.
+// clientOptions adds to the URI what storage.Documents requires: durable writes, and reads that see them.
 func clientOptions(o Options) (*options.ClientOptions, error) {
 	settings := options.Client().ApplyURI(o.URI)
-	// The driver's own words may quote any part of the URI.
+	// The error of the driver may quote any part of the URI.
 	if settings.Validate() != nil {
 		return nil, errors.New("the MongoDB URI is malformed")
 	}
@@ -128,7 +128,7 @@ func withoutPassword(err error, settings *options.ClientOptions) error {
 	return errors.New(strings.ReplaceAll(err.Error(), settings.Auth.Password, "***"))
 }
 
-// createIndexes makes missing indexes. Existing ones are not sent again: not all servers ignore that.
+// createIndexes makes missing indexes. Existing ones are not created again, as some servers refuse that.
 func (db *DB) createIndexes(ctx context.Context, schemas []*storage.Schema, leave bool) error {
 	for _, schema := range schemas {
 		indexes := db.database.Collection(schema.Name).Indexes()
@@ -152,20 +152,20 @@ func (db *DB) createIndexes(ctx context.Context, schemas []*storage.Schema, leav
 func (db *DB) MissingIndexes() []string { return db.missing }
 
 func missingIndexes(schema *storage.Schema, known []mongo.IndexSpecification) (missing []mongo.IndexModel, names []string) {
-	there := storage.SetOf(known, func(index *mongo.IndexSpecification) string { return index.Name })
+	exists := storage.SetOf(known, func(index *mongo.IndexSpecification) string { return index.Name })
 	for _, index := range schema.Indexes {
 		name := indexName(index)
-		if there[name] {
+		if exists[name] {
 			continue
 		}
-		there[name] = true
+		exists[name] = true
 		missing = append(missing, mongo.IndexModel{Keys: order(index.Fields, 1), Options: options.Index().SetName(name)})
 		names = append(names, schema.Name+"("+name+")")
 	}
 	return missing, names
 }
 
-// indexName is made of the fields: an index whose fields have changed is another one.
+// indexName is derived from the fields: an index with other fields is another one.
 func indexName(index storage.Index) string { return strings.Join(index.Fields, ",") }
 
 // order lists fields, and then the id, as index keys or as a sort.
@@ -177,7 +177,7 @@ func order(fields []string, direction int) bson.D {
 	return append(keys, bson.E{Key: "_id", Value: direction})
 }
 
-// path is where a declared field is in a stored document.
+// path is the path of a declared field in a stored document.
 func path(field string) string { return "f." + field }
 
 func (db *DB) collection(schema *storage.Schema) (*mongo.Collection, error) {
@@ -201,7 +201,7 @@ func (db *DB) Now(ctx context.Context) (time.Time, error) {
 	return answer.LocalTime, err
 }
 
-// Close ends the connections after waiting for commands.
+// Close waits for commands and closes the connections.
 func (db *DB) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

@@ -13,14 +13,14 @@ import (
 	"attestry/storage"
 )
 
-// refusals are the server's codes by which it refuses writes until its operator has mended something.
+// refusals are the server's error codes for writes that it refuses until its operator repairs something.
 var refusals = map[int]string{
 	13:    storage.PermissionDenied, // Unauthorized
 	371:   storage.WritesBlocked,    // UserWritesBlocked
 	14031: storage.DiskFull,         // OutOfDiskSpace
 }
 
-// explainWrite makes a storage.ErrWriteRefused of an error by which the server refuses writes.
+// explainWrite returns a storage.ErrWriteRefused if the server refused a write.
 func explainWrite(err error) error {
 	var failure mongo.ServerError
 	if !errors.As(err, &failure) {
@@ -34,8 +34,8 @@ func explainWrite(err error) error {
 	return err
 }
 
-// outageCodes are the server's codes for what ends by itself or by the operator: elections, shutdowns, time limits of
-// the server, a full disk, wrong credentials.
+// outageCodes are the server's error codes for passing faults, and those that an operator mends: elections, shutdowns,
+// time limits of the server, a full disk, wrong credentials.
 var outageCodes = []int{
 	6, 7, 89, 9001, 202, 262, // HostUnreachable, HostNotFound, NetworkTimeout, SocketException, NetworkInterfaceExceededTimeLimit, ExceededTimeLimit
 	91, 11600, 11601, 11602, // ShutdownInProgress, InterruptedAtShutdown, Interrupted, InterruptedDueToReplStateChange
@@ -49,8 +49,8 @@ var outageCodes = []int{
 // deadlineMargin is longer than a round trip to the server.
 const deadlineMargin = time.Second
 
-// command runs a command within commandTimeout and marks outages. By the time limit, a server that never answers is an
-// outage before the caller's deadline, which is none.
+// command runs a command within commandTimeout and marks outages. Because of commandTimeout, a server that never
+// answers is an outage; the caller's deadline would be none.
 func command(ctx context.Context, run func(context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
@@ -58,27 +58,26 @@ func command(ctx context.Context, run func(context.Context) error) error {
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return err
-	case outOfReach(err):
+	case unreachable(err):
 		return storage.Outage(storage.Database, err)
 	case !mongo.IsTimeout(err):
 		return err
-	case aboutToEnd(ctx):
+	case deadlineReached(ctx):
 		return fmt.Errorf("%w: %w", context.DeadlineExceeded, err)
 	default:
 		return storage.Outage(storage.Database, err)
 	}
 }
 
-// aboutToEnd reports whether a timeout is that of the caller's deadline. The server and the driver end a command about
-// a round trip earlier.
-func aboutToEnd(ctx context.Context) bool {
+// deadlineReached reports whether the caller's deadline is the cause of a timeout. The server and the driver end a command
+// about a round trip before it.
+func deadlineReached(ctx context.Context) bool {
 	deadline, limited := ctx.Deadline()
 	return limited && time.Until(deadline) <= deadlineMargin
 }
 
-// outOfReach reports whether an error means that the database could not be reached, or could not serve. A timeout alone
-// does not.
-func outOfReach(err error) bool {
+// unreachable reports whether the database could not be reached, or could not serve. A timeout alone is neither.
+func unreachable(err error) bool {
 	if _, ok := errors.AsType[topology.ServerSelectionError](err); ok || errors.Is(err, mongo.ErrClientDisconnected) {
 		return true
 	}

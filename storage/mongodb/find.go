@@ -78,7 +78,7 @@ func fetch(ctx context.Context, collection *mongo.Collection, scan *storage.Scan
 	return nil
 }
 
-// filter finds the entries after the position where the scan begins. Each branch repeats the equalities and so is a
+// filter selects the entries after the position where the scan begins. Each branch repeats the equalities and so is a
 // range of the index: the server merges sorted ranges instead of sorting.
 func filter(scan *storage.Scan, equal []any) bson.D {
 	branches := bson.A{}
@@ -86,7 +86,7 @@ func filter(scan *storage.Scan, equal []any) bson.D {
 		branches = append(branches, branch(scan, equal, segment))
 	}
 	switch len(branches) {
-	case 0: // nothing is beyond the position
+	case 0: // nothing comes after the position
 		return bson.D{{Key: "_id", Value: bson.D{{Key: "$in", Value: bson.A{}}}}}
 	case 1:
 		return branches[0].(bson.D)
@@ -124,7 +124,7 @@ func equalities(fields []string, values []any) bson.D {
 	return conditions
 }
 
-// between finds the values between two bounds, which null never is.
+// between selects the values between two bounds. Null is never between them.
 func between(field string, from, to *storage.Bound) bson.D {
 	limits := bson.D{}
 	if from != nil {

@@ -72,7 +72,7 @@ func findByID(ctx context.Context, collection *mongo.Collection, ids []string, m
 	return found, all, err
 }
 
-// each calls take for the records that a filter finds until it returns false, and charges the records: one command.
+// each calls take with the records that a filter selects until it returns false, and charges the records: one command.
 func each(ctx context.Context, collection *mongo.Collection, filter bson.D, o *options.FindOptionsBuilder, take func(storage.Record) bool) error {
 	return command(ctx, func(ctx context.Context) error {
 		cursor, err := collection.Find(ctx, filter, o)
@@ -127,7 +127,7 @@ type document struct {
 	ID       string         `bson:"_id"`
 	Revision int64          `bson:"revision"`
 	Fields   map[string]any `bson:"f"`
-	// Body is a string, which is legible in the database, or binary if it is not text.
+	// Body is a string, which people can read in the database, or binary if it is not text.
 	Body bson.RawValue `bson:"body"`
 }
 

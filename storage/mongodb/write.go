@@ -14,7 +14,7 @@ import (
 // duplicateKey is the server's code for an id that is taken.
 const duplicateKey = 11000
 
-// duplicate returns the index of the write whose id was taken, or -1 and the error if there was any other.
+// duplicate returns the index of the write whose id was taken, or -1 and any other error.
 func duplicate(err error) (int, error) {
 	var bulk mongo.BulkWriteException
 	if !errors.As(err, &bulk) || bulk.WriteConcernError != nil || len(bulk.WriteErrors) == 0 || !bulk.WriteErrors[0].HasErrorCode(duplicateKey) {
@@ -47,9 +47,8 @@ func (db *DB) Write(ctx context.Context, writes ...storage.Write) error {
 	return nil
 }
 
-// runLength is how many of the first writes one command can do: those to one collection, up to a replacement. The
-// server does not refuse a replacement that finds nothing at the expected revision, so it must be the last of its
-// command.
+// runLength is how many of the first writes one command can do: those to one collection, up to a replacement, which is
+// the last as the server does not refuse one that finds nothing at the expected revision.
 func runLength(writes []storage.Write) int {
 	for i := range writes {
 		switch {
@@ -97,13 +96,13 @@ func (db *DB) writeRun(ctx context.Context, run []storage.Write) error {
 		case run[done+taken].Kind == storage.WriteInsert:
 			return &storage.RefusedWrite{Index: done + taken, Reason: storage.ErrExists}
 		}
-		// An upsert of a new id met another one. It finds the document there the next time.
+		// Two upserts of a new id ran at once. When this one is repeated, it finds the document.
 		wanted -= result.MatchedCount + result.UpsertedCount
 		done += taken
 	}
 }
 
-// isUpdate reports whether the server counts what a write of a kind matches or upserts.
+// isUpdate reports whether the server counts the documents that a write of a kind matches or upserts.
 func isUpdate(kind storage.WriteKind) bool {
 	return kind == storage.WritePut || kind == storage.WriteAdd || kind == storage.WriteReplace
 }
@@ -114,7 +113,7 @@ func model(w *storage.Write) mongo.WriteModel {
 	case storage.WriteInsert:
 		return mongo.NewInsertOneModel().SetDocument(encode(w.Record))
 	case storage.WriteAdd:
-		// What is set is all but the id, which the filter gives.
+		// The id is set by the filter, all else here.
 		return mongo.NewUpdateOneModel().SetUpsert(true).SetFilter(bson.D{id}).
 			SetUpdate(bson.D{{Key: "$setOnInsert", Value: encode(w.Record)[1:]}})
 	case storage.WriteReplace:
@@ -126,7 +125,6 @@ func model(w *storage.Write) mongo.WriteModel {
 	}
 }
 
-// check reports whether a document is at the expected revision.
 func check(ctx context.Context, collection *mongo.Collection, w storage.Write) error {
 	var found document
 	filter := bson.D{{Key: "_id", Value: w.Record.ID}}

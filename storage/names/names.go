@@ -1,5 +1,4 @@
-// Package names keeps the names of things that can be renamed. Each name leads to one thing, despite concurrent
-// requests and crashes.
+// Package names keeps the names of things that can be renamed: each refers to one thing, despite races and crashes.
 package names
 
 import (
@@ -13,30 +12,29 @@ import (
 	"attestry/storage"
 )
 
-// state says what a name leads to.
+// state says how a name refers to its thing.
 type state string
 
 const (
-	// live is the name that a thing has.
+	// live is the current name of a thing.
 	live state = ""
-	// former is a former name of a thing. It leads there until another thing takes it.
+	// former is a former name of a thing. It refers to it until another thing takes the name.
 	former state = "former"
-	// archived is free, and kept for the text of the 404 alone.
+	// archived is the name of an archived thing. It is free, and kept only for the text of the 404.
 	archived state = "archived"
 )
 
-// Attempts bounds how often a name is looked up that is being changed: twice is enough unless names come and go at
-// once.
+// Attempts bounds the look-ups of a name that is being changed. Two suffice unless it keeps changing.
 const Attempts = 5
 
 // ErrBusy reports that a name kept changing during a request. It may be tried again.
 var ErrBusy = evidence.NewError(evidence.Conflict, "The name is being changed by another request, please try again")
 
-// errNotNamed reports that a thing no longer has the name by which it was found.
-var errNotNamed = errors.New("the name has changed")
+// errRenamed reports that a thing no longer has the name by which it was found.
+var errRenamed = errors.New("the name has changed")
 
-// Entry is what an organization calls a thing. It is stored before the thing and carries it until that is stored. So a
-// crash in between loses nothing: whoever meets a name that is still creating finishes it. Renaming and archiving are
+// Entry is a name of a thing in an organization. It is stored before the thing and contains it until that is stored. So
+// a crash in between loses nothing: the next request for the name finishes the creation. Renaming and archiving are
 // finished in the same way.
 type Entry struct {
 	Org  string `json:"org"`
@@ -56,8 +54,7 @@ type Entry struct {
 // pendingChange is a renaming or archiving under way.
 type pendingChange struct {
 	At float64 `json:"at"` // Unix seconds
-	// From is the name before, and Revision that of the thing with it. If the thing has changed since in another way,
-	// the renaming is void.
+	// From is the previous name, and Revision the thing's revision with it. If that has changed, the renaming is void.
 	From     string `json:"from,omitempty"`
 	Revision int64  `json:"revision,omitempty"`
 }
@@ -79,16 +76,15 @@ type Registry[T any] interface {
 	// Resolve returns the entry of a name, or of a former name that no other thing has taken: one command.
 	// storage.ErrNotFound means that there is none, storage.ErrArchived that its thing is archived.
 	Resolve(ctx context.Context, org, name string) (Entry, error)
-	// ResolveMany returns the entries of those names that lead to a thing: one command for all, and more only for
-	// unfinished changes. A thing with two of the names comes twice.
+	// ResolveMany returns the entries of those names that refer to a thing: one command for all, and more only for
+	// unfinished changes. A thing with two of the names is returned twice.
 	ResolveMany(ctx context.Context, org string, names []string) ([]Entry, error)
-	// Create stores a new thing under its name: former names, and those of archived things, are free. storage.ErrExists
-	// means that the name is taken.
+	// Create stores a new thing under its name, which may be a former or an archived one. storage.ErrExists means that
+	// the name is taken.
 	Create(ctx context.Context, fresh T) error
-	// Put applies a change to the thing that has the name of fresh, or creates fresh. It returns the thing as stored
-	// and reports whether it is new.
+	// Put applies a change to the thing with the name of fresh, or creates fresh. It returns the stored thing.
 	Put(ctx context.Context, fresh T, change func(*T) error) (thing T, created bool, err error)
-	// Rename gives the thing of a name, or of a former name, another one; at is the time in Unix seconds.
+	// Rename renames the thing of a name, or of a former name; at is the time in Unix seconds.
 	// storage.ErrNotFound means that there is no such thing, storage.ErrArchived that it is archived. A name of another
 	// thing is evidence.Invalid.
 	//
@@ -180,7 +176,7 @@ func (n *registry[T]) Create(ctx context.Context, fresh T) error {
 		Org: described.Org, Kind: n.kind.Name, Name: described.Name,
 		ID: described.ID, Detail: described.Detail, Entity: thing,
 	}
-	if err := n.take(ctx, entry); err != nil {
+	if err := n.claim(ctx, entry); err != nil {
 		return err
 	}
 	return n.finishCreation(ctx, entry)
@@ -192,7 +188,7 @@ func (n *registry[T]) Put(ctx context.Context, fresh T, change func(*T) error) (
 		entry, err := n.Resolve(ctx, wanted.Org, wanted.Name)
 		if err == nil && !entry.free() {
 			changed, err := n.change(ctx, entry, change)
-			if !errors.Is(err, errNotNamed) {
+			if !errors.Is(err, errRenamed) {
 				return changed, false, err
 			}
 			if err := n.demote(ctx, entry); err != nil {
@@ -211,18 +207,18 @@ func (n *registry[T]) Put(ctx context.Context, fresh T, change func(*T) error) (
 	return fresh, false, ErrBusy
 }
 
-// change changes the thing of an entry; errNotNamed means that it has another name by now.
+// change changes the thing of an entry; errRenamed means that it has another name by now.
 func (n *registry[T]) change(ctx context.Context, entry Entry, change func(*T) error) (T, error) {
 	return n.kind.Things.Update(ctx, entry.ID, func(thing *T) error {
 		if described := n.kind.Describe(thing); described.Archived || described.Name != entry.Name {
-			return errNotNamed
+			return errRenamed
 		}
 		return change(thing)
 	})
 }
 
-// take writes an entry if its name is free: unknown, a former one, or archived.
-func (n *registry[T]) take(ctx context.Context, entry Entry) error {
+// claim writes an entry if its name is free: unknown, a former one, or archived. Else it returns storage.ErrExists.
+func (n *registry[T]) claim(ctx context.Context, entry Entry) error {
 	err := n.entries.Insert(ctx, entry)
 	if !errors.Is(err, storage.ErrExists) {
 		return err
@@ -241,7 +237,7 @@ func (n *registry[T]) take(ctx context.Context, entry Entry) error {
 	return err
 }
 
-// finishCreation stores the thing that an entry carries, then removes it from the entry.
+// finishCreation stores the thing that an entry contains, then removes it from the entry.
 func (n *registry[T]) finishCreation(ctx context.Context, entry Entry) error {
 	var fresh T
 	if err := json.Unmarshal(entry.Entity, &fresh); err != nil {
@@ -253,7 +249,7 @@ func (n *registry[T]) finishCreation(ctx context.Context, entry Entry) error {
 	return n.update(ctx, entry, func(stored *Entry) { stored.Entity = nil })
 }
 
-// update changes an entry as long as its name leads to the same thing.
+// update changes an entry if its name still refers to the same thing.
 func (n *registry[T]) update(ctx context.Context, entry Entry, change func(*Entry)) error {
 	_, err := n.entries.Update(ctx, entry.key(), func(stored *Entry) error {
 		if stored.ID == entry.ID {
@@ -274,18 +270,18 @@ type Kind[T any] struct {
 	Things storage.Collection[T]
 	// Create stores a new thing. It is repeated after a crash; storage.ErrExists means that the thing exists.
 	Create func(ctx context.Context, fresh T) error
-	// Describe returns what names have to do with.
+	// Describe returns the part of a thing that this package needs.
 	Describe func(*T) Description
-	// Rename gives a thing another name; at is the time in Unix seconds.
+	// Rename sets the name of a thing; at is the time in Unix seconds.
 	Rename func(thing *T, name string, at float64)
 	// Archive archives a thing, unless it is archived already.
 	Archive func(thing *T, at float64)
 }
 
-// Description is the part of a thing that names have to do with.
+// Description is the part of a thing that this package needs.
 type Description struct {
 	Org, ID, Name string
-	// Detail never changes. It is known of a thing wherever its name is.
+	// Detail never changes. Each entry of the thing has it.
 	Detail   string
 	Archived bool
 }
@@ -303,7 +299,7 @@ func (k *Kind[T]) current(ctx context.Context, id string) (name string, revision
 	return described.Name, thing.Revision, nil
 }
 
-// rename gives a thing at a revision another name, or returns storage.ErrMoved.
+// rename renames a thing at a revision, or returns storage.ErrMoved.
 func (k *Kind[T]) rename(ctx context.Context, id string, revision int64, name string, at float64) error {
 	thing, err := k.Things.Get(ctx, id)
 	if err != nil {

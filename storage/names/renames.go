@@ -22,9 +22,9 @@ func (n *registry[T]) Rename(ctx context.Context, org, name, to string, at float
 			Org: entry.Org, Kind: entry.Kind, Name: to, ID: entry.ID, Detail: entry.Detail,
 			Change: &pendingChange{At: at, From: from, Revision: revision},
 		}
-		err = n.take(ctx, next)
+		err = n.claim(ctx, next)
 		if errors.Is(err, storage.ErrExists) {
-			err = n.yield(ctx, next)
+			err = n.resolveConflict(ctx, next)
 		} else if err == nil {
 			err = n.finishRename(ctx, next)
 		}
@@ -35,41 +35,41 @@ func (n *registry[T]) Rename(ctx context.Context, org, name, to string, at float
 	return ErrBusy
 }
 
-// yield finds out why a name cannot be taken. It makes the name a former one if its thing has another one by now, and
-// accepts a name that the thing to be renamed has already.
-func (n *registry[T]) yield(ctx context.Context, wanted Entry) error {
+// resolveConflict is called when a name cannot be claimed. It makes the name a former one if its thing has another one
+// by now, and accepts a name that the thing to be renamed has already. A name of another thing is an error.
+func (n *registry[T]) resolveConflict(ctx context.Context, wanted Entry) error {
 	known, err := n.get(ctx, wanted.key())
 	if err != nil || known.Value.free() {
 		return err
 	}
-	has, _, err := n.kind.current(ctx, known.Value.ID)
+	name, _, err := n.kind.current(ctx, known.Value.ID)
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return err
 	}
 	switch {
-	case has != wanted.Name:
+	case name != wanted.Name:
 		return n.demote(ctx, known.Value)
 	case known.Value.ID == wanted.ID:
 		return nil // an earlier request has begun it, and get has finished it
 	}
-	// Not a conflict, as clients try those again.
+	// Not a conflict, as clients retry those.
 	return evidence.FieldError("new_name", "%s with this name already exists [input: %s]", n.kind.Noun, wanted.Name)
 }
 
 // finishRename finishes a renaming. If the thing has changed in another way since, the name becomes a former one.
 func (n *registry[T]) finishRename(ctx context.Context, entry Entry) error {
-	has, revision, err := n.kind.current(ctx, entry.ID)
+	name, revision, err := n.kind.current(ctx, entry.ID)
 	switch {
 	case errors.Is(err, storage.ErrNotFound):
 		return n.endChange(ctx, entry, archived)
 	case err != nil:
 		return err
-	case has != entry.Name && revision != entry.Change.Revision:
+	case name != entry.Name && revision != entry.Change.Revision:
 		return n.endChange(ctx, entry, former)
-	case has != entry.Name:
+	case name != entry.Name:
 		err := n.kind.rename(ctx, entry.ID, revision, entry.Name, entry.Change.At)
 		if errors.Is(err, storage.ErrMoved) {
-			return nil // whoever looks again sees what became of it
+			return nil // the caller reads the entry again and continues from its new state
 		}
 		if err != nil {
 			return err
@@ -83,8 +83,8 @@ func (n *registry[T]) finishRename(ctx context.Context, entry Entry) error {
 	return n.endChange(ctx, entry, live)
 }
 
-// demote makes a name a former one if its thing has another one. The thing is read after the entry: to get the name
-// again, it would have to change the entry first.
+// demote makes a name a former one if its thing has another name. The thing is read after the entry. If it gets the
+// name back meanwhile, the entry is changed first, so that Replace is refused.
 func (n *registry[T]) demote(ctx context.Context, entry Entry) error {
 	for range Attempts {
 		known, err := n.entries.GetVersioned(ctx, entry.key())
@@ -95,11 +95,11 @@ func (n *registry[T]) demote(ctx context.Context, entry Entry) error {
 		if demoted.ID != entry.ID || demoted.free() || demoted.Change != nil {
 			return nil
 		}
-		has, _, err := n.kind.current(ctx, entry.ID)
+		name, _, err := n.kind.current(ctx, entry.ID)
 		if err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return err
 		}
-		if has == entry.Name {
+		if name == entry.Name {
 			return nil
 		}
 		demoted.State = former
@@ -126,11 +126,11 @@ func (n *registry[T]) Archive(ctx context.Context, org, name string, at float64)
 		return err
 	}
 	for range Attempts {
-		has, _, err := n.kind.current(ctx, entry.ID)
+		name, _, err := n.kind.current(ctx, entry.ID)
 		if err != nil {
 			return err
 		}
-		current, err := n.get(ctx, entryKey(org, n.kind.Name, has))
+		current, err := n.get(ctx, entryKey(org, n.kind.Name, name))
 		if err != nil {
 			return err
 		}
@@ -151,8 +151,7 @@ func (n *registry[T]) Archive(ctx context.Context, org, name string, at float64)
 	return ErrBusy
 }
 
-// finishArchive finishes archiving. Former names are archived again after the thing, as it may have been renamed
-// meanwhile.
+// finishArchive finishes archiving. Former names are archived again after the thing, which may have been renamed.
 func (n *registry[T]) finishArchive(ctx context.Context, entry Entry) error {
 	if err := n.archiveOthers(ctx, entry); err != nil {
 		return err

@@ -13,15 +13,15 @@ import (
 var actionSchema = &storage.Schema{Name: "actions"}
 
 const (
-	// actionsAge bounds the age of the actions by which a process decides whether an event of a trail is for one.
-	// Another process takes so long to notice a new action.
+	// actionsAge is how long the actions of an organization are cached for events of trails. It bounds the time until
+	// another process uses a new action.
 	actionsAge = 500 * time.Millisecond
 	// maxCached bounds how many organizations have their actions in memory.
 	maxCached = 10_000
 )
 
 // Actions keeps the actions of organizations: one document for each, so that names and numbers are unique, and one
-// command tells who wants an event.
+// command reads all actions that may fire on an event.
 type Actions struct {
 	collection storage.Collection[notification.Actions]
 	cached     cache.TTL[*notification.Actions]
@@ -44,8 +44,8 @@ func (a *Actions) Of(ctx context.Context, org string) (notification.Actions, err
 	return stored.Value, err
 }
 
-// Recent returns all actions of an organization, those of this process as they are, others as they were at most half a
-// second ago. They must not be altered.
+// Recent returns all actions of an organization. Changes by another process may be missing for actionsAge. The result
+// must not be altered.
 func (a *Actions) Recent(ctx context.Context, org string) (*notification.Actions, error) {
 	return a.cached.Load(org, a.clock(), func() (*notification.Actions, error) {
 		read, err := a.Of(ctx, org)

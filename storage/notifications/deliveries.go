@@ -12,7 +12,7 @@ import (
 
 var deliverySchema = storage.NewSchema("deliveries",
 	storage.Index{Name: "action", Fields: []string{"org", "action", "time"}},
-	// Only deliveries that are to be tried have due, only the others have settled.
+	// Only deliveries that wait for an attempt have due, only the others have settled.
 	storage.Index{Name: "due", Fields: []string{"due"}, Required: "due"},
 	storage.Index{Name: "settled", Fields: []string{"settled"}, Required: "settled"},
 	storage.StageIndex,
@@ -64,8 +64,7 @@ func (d *Deliveries) Update(ctx context.Context, org, id string, change func(*no
 	return d.JobList.Update(ctx, deliveryID(org, id), change)
 }
 
-// Due names a page of the deliveries that are due at a time in Unix seconds, the earliest first, and returns the next
-// cursor.
+// Due returns a page of the deliveries that are due at a time in Unix seconds, the earliest first, and the next cursor.
 func (d *Deliveries) Due(ctx context.Context, now float64, after string) ([]job.Ref, string, error) {
 	found, next, err := d.Collection.FindFields(ctx, storage.Query{
 		Index: "due", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: now}, After: after, Limit: storage.MaxMany,

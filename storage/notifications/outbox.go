@@ -13,7 +13,7 @@ import (
 )
 
 var outboxSchema = storage.NewSchema("outbox",
-	// Events that were given up lack at.
+	// Parked events do not have at.
 	storage.Index{Name: "at", Fields: []string{"at"}},
 	storage.StageIndex,
 )
@@ -39,7 +39,7 @@ func NewOutbox(docs storage.Documents, actions *Actions) *Outbox {
 	return &Outbox{JobList: storage.NewJobList(collection, "at", (*notification.Event).Job), docs: docs, actions: actions}
 }
 
-// TellIn adds an event to a batch, unless no action wants it: one command. Stored again, it makes the same deliveries.
+// TellIn adds an event to a batch, unless no action fires on it: one command. A repeated event makes no new deliveries.
 func (o *Outbox) TellIn(ctx context.Context, batch *storage.Batch, event notification.Event) error {
 	actions, err := o.actions.Of(ctx, event.Org)
 	o.addIn(ctx, batch, event, &actions)
@@ -71,9 +71,9 @@ func (o *Outbox) addIn(ctx context.Context, batch *storage.Batch, event notifica
 	}
 }
 
-// Due names a page of what is due at a time in Unix seconds: each action of an event, oldest events first. It returns
-// the next cursor. Events are due at once, even those later than the clock, as facts get increasing times also when
-// clocks are set back. Only after a failure they wait.
+// Due returns a page of the jobs that are due at a time in Unix seconds: each action of an event, oldest events first;
+// and the next cursor. An event is due at once, also if it is later than the clock, as facts get increasing times even
+// when clocks are set back. After a failure it waits.
 func (o *Outbox) Due(ctx context.Context, now float64, after string) ([]job.Ref, string, error) {
 	events, next, err := o.Collection.Find(ctx, storage.Query{
 		Index: "at", From: &storage.Bound{Value: 0.0}, After: after, Limit: outboxPage,
@@ -90,7 +90,7 @@ func (o *Outbox) Due(ctx context.Context, now float64, after string) ([]job.Ref,
 // outboxPage is how many events are read with one command: some hold many artifacts.
 const outboxPage = 200
 
-// Told notes that the deliveries of an event for an action were made. With the last action, the event is deleted.
+// Told removes an action from an event after its deliveries were made. With the last action, the event is deleted.
 func (o *Outbox) Told(ctx context.Context, id string, action int64) error {
 	for {
 		stored, err := o.Collection.GetVersioned(ctx, id)

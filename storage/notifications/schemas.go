@@ -1,5 +1,4 @@
-// Package notifications has the repositories of actions, of the events for them, and of the deliveries to their
-// targets.
+// Package notifications keeps actions, the events for them, and the deliveries to their targets.
 package notifications
 
 import "attestry/storage"

@@ -27,8 +27,8 @@ func targetID(org string, action int64, target string) string {
 	return fmt.Sprintf("%s/%d/%s", org, action, target)
 }
 
-// States are those of the targets of actions of an organization, by action and target: one command per storage.MaxMany
-// targets. A target without a delivery has none.
+// States returns the states of the targets of actions of an organization, by action and target: one command per
+// storage.MaxMany targets. A target without a delivery has none.
 func (t *Targets) States(ctx context.Context, org string, actions ...notification.Action) (map[TargetKey]notification.TargetState, error) {
 	var ids []string
 	for i := range actions {
@@ -60,8 +60,8 @@ func (t *Targets) Update(ctx context.Context, org string, action int64, target s
 	return storage.Upsert(ctx, t.collection, newState(org, action, target), storage.WithoutError(change))
 }
 
-// SwitchOn resumes the targets of an action that were switched off or asked for a pause: one command per
-// storage.MaxMany targets, and two for each of those.
+// SwitchOn resumes the targets of an action that were switched off or requested a pause: one command per
+// storage.MaxMany targets, and two for each that it resumes.
 func (t *Targets) SwitchOn(ctx context.Context, org string, action notification.Action) error {
 	states, err := t.States(ctx, org, action)
 	if err != nil {

@@ -10,21 +10,21 @@ import (
 )
 
 var assemblySchema = storage.NewSchema("packages",
-	// Only packages that are to be assembled have due, only those that have replaced others
-	// have replaced, only those that are ready have asked.
+	// Only packages that are to be assembled have due, only those that have replaced others have replaced, only those
+	// that are ready have asked, the time of the last request.
 	storage.Index{Name: "due", Fields: []string{"due"}, Required: "due"},
 	storage.Index{Name: "replaced", Fields: []string{"replaced"}, Required: "replaced"},
 	storage.Index{Name: "asked", Fields: []string{"asked"}, Required: "asked"},
 	storage.StageIndex,
 ).With("archive", "report", "trace")
 
-// Objects begins the keys of all objects of packages.
+// Objects is the prefix of the keys of all objects of packages.
 const Objects = "packages."
 
 // Schemas declares the collection.
 func Schemas() []*storage.Schema { return []*storage.Schema{assemblySchema} }
 
-// Assemblies keeps what is known about the package of each subject.
+// Assemblies keeps the state of the package of each subject.
 type Assemblies struct {
 	storage.JobList[audit.Assembly]
 }
@@ -57,13 +57,13 @@ func NewAssemblies(docs storage.Documents) *Assemblies {
 	})}
 }
 
-// Change changes an assembly, which is made if need be, and returns it.
+// Change changes an assembly, which is made if there is none, and returns it.
 func (a *Assemblies) Change(ctx context.Context, fresh audit.Assembly, change func(*audit.Assembly)) (audit.Assembly, error) {
 	return storage.Upsert(ctx, a.Collection, fresh, storage.WithoutError(change))
 }
 
-// Due names a page of the assemblies that are due at a time in Unix seconds, the earliest first, and returns the next
-// cursor. One that has not begun is due at once: the clock of the process that was asked for it may be ahead.
+// Due returns a page of the assemblies that are due at a time in Unix seconds, the earliest first, and the next cursor.
+// One that has not begun is due at once: the clock of the process that received the request may be ahead.
 func (a *Assemblies) Due(ctx context.Context, now float64, after string) ([]job.Ref, string, error) {
 	found, next, err := a.Collection.FindFields(ctx, storage.Query{
 		Index: "due", From: &storage.Bound{Value: 0.0}, After: after, Limit: storage.MaxMany,
@@ -79,8 +79,7 @@ func (a *Assemblies) Due(ctx context.Context, now float64, after string) ([]job.
 	return refs, next, err
 }
 
-// Unasked names the assemblies whose package is ready and was last requested before a time in Unix seconds, at most
-// limit.
+// Unasked returns up to limit ids of ready assemblies that were last requested before a time in Unix seconds.
 func (a *Assemblies) Unasked(ctx context.Context, before float64, limit int) ([]string, error) {
 	found, _, err := a.Collection.FindFields(ctx, storage.Query{
 		Index: "asked", From: &storage.Bound{Value: 0.0}, To: &storage.Bound{Value: before}, Limit: limit,

@@ -21,10 +21,9 @@ import (
 )
 
 const (
-	// acknowledgedName is the file that says what has been acknowledged.
+	// acknowledgedName is the file that records how far writes were acknowledged.
 	acknowledgedName = "acknowledged"
-	// acknowledgedInterval is how often it is written. What was acknowledged later can be lost unnoticed with the end
-	// of a log.
+	// acknowledgedInterval is how often the file is written. A loss of groups acknowledged since then is not detected.
 	acknowledgedInterval = time.Second
 )
 
@@ -34,17 +33,16 @@ var (
 	errAcknowledged = errors.New("the file that says what was acknowledged is damaged")
 )
 
-// acknowledged is what a database had durable at a moment. The catalog counts its groups too, so that a database
-// without the end of a log has fewer of them.
+// acknowledged is the durable state of a database at some moment. The catalog counts groups too: if the end of a log is
+// lost, its count is lower than Groups.
 type acknowledged struct {
 	Groups uint64 `json:"groups"`
-	// Manifest was in use, with at least so many bytes.
+	// Manifest is the name of the manifest in use. It had at least ManifestBytes.
 	Manifest      string `json:"manifest,omitempty"`
 	ManifestBytes int64  `json:"manifest_bytes,omitempty"`
 }
 
-// readAcknowledged reads what a folder had. A copy, or a folder of an earlier version, has no such file; nothing is
-// known of it.
+// readAcknowledged reads the file. A checkpoint and a folder of an earlier version have none: the result is zero.
 func readAcknowledged(folder string) (a acknowledged, err error) {
 	content, err := os.ReadFile(filepath.Join(folder, acknowledgedName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,7 +60,7 @@ func readAcknowledged(folder string) (a acknowledged, err error) {
 	return a, nil
 }
 
-// write replaces the file as a whole.
+// write replaces the file by renaming a new one.
 func (a *acknowledged) write(folder string) error {
 	text, err := json.Marshal(a)
 	if err != nil {
@@ -82,7 +80,7 @@ func (a *acknowledged) write(folder string) error {
 }
 
 // checkFiles refuses a folder whose manifest is damaged, that lacks acknowledged writes, or that has no room to be
-// opened. It changes nothing: Pebble itself would go on with what is left, and delete the rest.
+// opened. It changes no file. Pebble itself would open what is left and delete the rest.
 func checkFiles(folder string, files *filesystem, settings func() *pebble.Options) error {
 	known, err := readAcknowledged(folder)
 	if err != nil {
@@ -95,7 +93,7 @@ func checkFiles(folder string, files *filesystem, settings func() *pebble.Option
 	if older(used.Name, known.Manifest) {
 		return fmt.Errorf("%w: it has had %s", manifest.ErrMissing, known.Manifest)
 	}
-	// Only a loss of power leaves a part of a chunk at the end, and only of what was not synced.
+	// A power loss can leave an incomplete chunk at the end, but only after the bytes that were synced.
 	if least := known.ManifestBytes; used.Whole < used.Size && (older(known.Manifest, used.Name) || used.Whole < least) || used.Name == known.Manifest && used.Size < least {
 		return fmt.Errorf("%w: %s, at byte %d of %d", errDamagedFile, used.Name, used.Whole, max(used.Size, least))
 	}
@@ -112,7 +110,7 @@ func checkFiles(folder string, files *filesystem, settings func() *pebble.Option
 	return checkRoomToOpen(files, found.logged)
 }
 
-// record writes what a database has. The bytes of its manifest count only if all of them are synced.
+// record writes the current state to the file, with the size of the manifest if all of it is synced.
 func (db *DB) record(synced bool) error {
 	used, err := manifest.Find(db.folder)
 	if err != nil {
@@ -125,7 +123,7 @@ func (db *DB) record(synced bool) error {
 	return has.write(db.folder)
 }
 
-// recordAcknowledged returns what writes, from time to time, what was acknowledged.
+// recordAcknowledged returns the periodic job that writes the file after a change.
 func (db *DB) recordAcknowledged() func(context.Context) error {
 	var written, seen acknowledged
 	return func(context.Context) error {
@@ -133,7 +131,7 @@ func (db *DB) recordAcknowledged() func(context.Context) error {
 		if next != written && next.write(db.folder) == nil {
 			written = next
 		}
-		// What the manifest has now is synced by the next time.
+		// The size is written at the next call: the manifest is synced by then.
 		if used, err := manifest.Find(db.folder); err == nil {
 			seen.Manifest, seen.ManifestBytes = used.Name, used.Size
 		}
@@ -143,7 +141,7 @@ func (db *DB) recordAcknowledged() func(context.Context) error {
 
 type content struct {
 	groups uint64
-	// logged bounds how many bytes are only in the logs.
+	// logged is an upper bound of the bytes that are only in the logs.
 	logged uint64
 }
 
@@ -153,7 +151,7 @@ func inspect(folder string, settings func() *pebble.Options) (content, error) {
 	if err := checkOptions(folder, settings()); err != nil {
 		return content{}, err
 	}
-	flushed, err := inspectFiles(folder, settings(), &wal.ReadFS{Without: true})
+	flushed, err := inspectFiles(folder, settings(), &wal.ReadFS{HideLogs: true})
 	if errors.Is(err, pebble.ErrDBNotPristine) {
 		err = fmt.Errorf("%w: marker.format-version: %w", manifest.ErrMissing, err)
 	}
@@ -166,13 +164,13 @@ func inspect(folder string, settings func() *pebble.Options) (content, error) {
 		return content{}, lost
 	}
 	if err != nil && len(files.Logs) > 0 {
-		// All else was read before, and Pebble does not name the log.
+		// The first inspection has read everything else, so the error is in this log. Pebble does not name it.
 		err = fmt.Errorf("%s: %w", files.Logs[len(files.Logs)-1], err)
 	}
 	return found, err
 }
 
-// checkOptions refuses a damaged file of options with its name, which Pebble does not name.
+// checkOptions refuses a damaged OPTIONS file with an error that names it. The errors of Pebble do not.
 func checkOptions(folder string, settings *pebble.Options) error {
 	names, err := settings.FS.List(folder)
 	if err != nil {

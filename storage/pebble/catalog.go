@@ -12,8 +12,8 @@ import (
 	"attestry/storage"
 )
 
-// layout is the version of the form of keys and values. It is raised if an older version of this package cannot use the
-// folder. Version 2 compresses bodies and leaves documents out of indexes.
+// layout is the version of the format of keys and values. It is raised if an older version of this package cannot use
+// the folder. Version 2 compresses bodies and leaves documents out of indexes.
 const layout = 2
 
 var (
@@ -24,7 +24,7 @@ var (
 // The names in the catalog, which is the space 0.
 const (
 	layoutName   = "layout"
-	lastName     = "last" // the last space that was given
+	lastName     = "last" // the last assigned space
 	groupsName   = "groups"
 	recordsNames = "records/"
 	bodiesNames  = "bodies/"
@@ -37,7 +37,7 @@ const (
 	built
 )
 
-// entry is what the catalog says of a name.
+// entry is the space of a name and, for an index, its state.
 type entry struct {
 	space space
 	state byte
@@ -60,13 +60,13 @@ func readCatalog(db *pebble.DB) (*catalog, error) {
 	for ok := iterator.First(); ok && err == nil; ok = iterator.Next() {
 		var value []byte
 		if value, err = iterator.ValueAndErr(); err == nil {
-			err = c.take(string(iterator.Key()[len(space{}):]), value)
+			err = c.decode(string(iterator.Key()[len(space{}):]), value)
 		}
 	}
 	return c, errors.Join(err, iterator.Error(), iterator.Close())
 }
 
-func (c *catalog) take(name string, value []byte) error {
+func (c *catalog) decode(name string, value []byte) error {
 	if len(value) < 4 {
 		return fmt.Errorf("%w: %s", errCatalog, name)
 	}
@@ -93,15 +93,15 @@ func (c *catalog) take(name string, value []byte) error {
 	return nil
 }
 
-// claim marks a folder without a layout.
-func (c *catalog) claim(batch *pebble.Batch) error {
+// setLayout writes the layout of a new or older folder.
+func (c *catalog) setLayout(batch *pebble.Batch) error {
 	if c.layout == layout {
 		return nil
 	}
 	return set(batch, layoutName, binary.BigEndian.AppendUint32(nil, layout))
 }
 
-// spaceOf returns the space of a name, a new one if need be.
+// spaceOf returns the space of a name and assigns one if it has none.
 func (c *catalog) spaceOf(batch *pebble.Batch, name string) (entry, error) {
 	if found, ok := c.entries[name]; ok {
 		return found, nil

@@ -11,8 +11,7 @@ import (
 	"attestry/storage/pebble/ordered"
 )
 
-// space is the prefix of all keys of the records or bodies of a collection, or the entries of an index. The catalog
-// assigns it.
+// space is the prefix of all keys of a collection's records or bodies, or an index's entries. The catalog assigns it.
 type space [4]byte
 
 func (s space) key(text string) []byte {
@@ -48,8 +47,7 @@ func newCollection(schema *storage.Schema) *collection {
 	return c
 }
 
-// indexOf returns the index of a declaration. Names do not count, so that an index whose declaration has changed is
-// new.
+// indexOf returns the index of a declaration. It ignores the name: a changed declaration is a new index.
 func (c *collection) indexOf(declared storage.Index) *index {
 	for i := range c.indexes {
 		one := &c.indexes[i]
@@ -60,7 +58,7 @@ func (c *collection) indexOf(declared storage.Index) *index {
 	return nil
 }
 
-// identity tells the index from others of its collection.
+// identity is unique among the indexes of the collection.
 func (i *index) identity() string {
 	identity := strings.Join(i.Fields, ",")
 	if i.Required != "" {

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// maxGroup and maxGroupBytes end a group, so that its first command does not wait too long. Groups of half a
-	// memtable take a slower way through Pebble.
+	// maxGroup and maxGroupBytes limit a group, so that its first command does not wait too long. Pebble is slower with
+	// batches of half a memtable or more.
 	maxGroup      = 256
 	maxGroupBytes = memTableBytes / 4
-	// reserve is the room on the disk below which writes are refused. Pebble needs it for the next log.
+	// reserve is the free disk space below which writes are refused. Pebble needs it for the next log.
 	reserve = 4 << 20
 )
 
@@ -28,7 +28,7 @@ type step struct {
 	revision int64
 }
 
-// command is what one caller writes: all of it or, if a step is refused, nothing.
+// command is the writes of one caller. If a step is refused, none is applied.
 type command struct {
 	ctx     context.Context
 	steps   []step
@@ -49,9 +49,8 @@ func newCommitter(db *DB) *committer {
 	return &committer{db: db, queue: make(chan *command), stopped: make(chan struct{}), group: newGroup(db)}
 }
 
-// do waits until a command is durable. The queue has no buffer: a command is either taken, and then answered, or not
-// taken.
-func (c *committer) do(ctx context.Context, mine *command) error {
+// do waits until a command is durable. The queue has no buffer: a command that the committer has received is answered.
+func (c *committer) do(ctx context.Context, cmd *command) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -61,9 +60,9 @@ func (c *committer) do(ctx context.Context, mine *command) error {
 		return state.err
 	default:
 	}
-	mine.ctx, mine.done = ctx, make(chan struct{})
+	cmd.ctx, cmd.done = ctx, make(chan struct{})
 	select {
-	case c.queue <- mine:
+	case c.queue <- cmd:
 	case <-state.refusing:
 		return state.err
 	case <-ctx.Done():
@@ -72,12 +71,12 @@ func (c *committer) do(ctx context.Context, mine *command) error {
 		return c.db.closedError()
 	}
 	select {
-	case <-mine.done:
-		return mine.outcome
+	case <-cmd.done:
+		return cmd.outcome
 	case <-state.refusing:
-		return mine.outcomeOr(state.err)
+		return cmd.outcomeOr(state.err)
 	case <-ctx.Done():
-		return mine.outcomeOr(ctx.Err())
+		return cmd.outcomeOr(ctx.Err())
 	}
 }
 
@@ -117,8 +116,8 @@ func (c *committer) gather(first *command) []*command {
 	return commands
 }
 
-// commit writes a group and answers everyone. If the group cannot be written, all get that error: even an existing id
-// may have existed only in the lost group. If one of several commands panics, each of them becomes a group.
+// commit writes a group and answers all its commands. If that fails, refused commands get the error too: the document
+// that they conflict with may exist only in this group. After a panic, each command is written alone.
 func (c *committer) commit(commands []*command) {
 	err := goroutine.Recovered(func() error { return c.write(commands) })
 	if errors.Is(err, goroutine.ErrPanicked) && len(commands) > 1 && c.db.health.failure() == nil {
@@ -154,7 +153,7 @@ func (c *committer) write(commands []*command) error {
 	}
 	err := goroutine.Recovered(func() error { return c.db.engine.Apply(c.group.batch, pebble.Sync) })
 	if errors.Is(err, goroutine.ErrPanicked) {
-		// Nothing is known of what was written, nor of the locks that Pebble holds.
+		// It is unknown what was written and which locks Pebble still holds.
 		c.db.health.fail(err)
 		return err
 	}
@@ -169,11 +168,11 @@ func (c *committer) write(commands []*command) error {
 	return nil
 }
 
-// checkRoom refuses a group without room on the disk. So nearly every full disk is noticed before anything is written.
+// checkRoom refuses a group for which the disk has no room. So nearly every full disk is detected before a write.
 func (c *committer) checkRoom(bytes int) error {
 	room, err := c.db.files.room()
 	if err != nil || room >= uint64(reserve+bytes) {
-		return nil // without a figure the write itself finds out
+		return nil // if the room is unknown, the write itself may fail
 	}
 	return storage.RefuseWrite(storage.Database, storage.DiskFull,
 		named(c.db.folder, fmt.Errorf("%d bytes are available on its disk", room)))

@@ -2,13 +2,13 @@
 // engine of a service that runs as one process on one machine.
 //
 // Writes that arrive together share one batch of Pebble, which is synced to the disk before
-// they are answered. Reads see the state behind the last batch that was synced: every
+// they are answered. Reads see the state after the last batch that was synced: every
 // acknowledged write, and none that a loss of power could undo.
 //
 // While the disk is full, or the operating system refuses to write for another reason, writes are answered with a
-// storage.ErrWriteRefused at once, and reads go on. What Pebble was writing is tried again, without a restart. A write
-// that waits for that is answered with the error, but may still be done later. If a sync fails, or Pebble cannot tell
-// what is in its files, writes are refused until Attestry is restarted; reads still go on.
+// storage.ErrWriteRefused at once, and reads go on. Pebble's file operations are retried, so no restart is needed. A
+// write that waits for one is answered with the error, but may still be applied later. If a sync fails, or the state of
+// the files is unknown, writes are refused until Attestry is restarted; reads go on.
 package pebble
 
 import (
@@ -29,13 +29,13 @@ import (
 
 // Options describe a database.
 type Options struct {
-	// Folder has the database. It is made if it does not exist.
+	// Folder contains the database. It is created if it does not exist.
 	Folder string
 	// CacheBytes bounds the cache of what was read; 0 is DefaultCacheBytes.
 	CacheBytes int64
 	// AcceptLoss opens a database with what is left although files are damaged or missing.
 	AcceptLoss bool
-	// FileSystem has the folder; nil is that of the operating system.
+	// FileSystem contains the folder; nil means that of the operating system.
 	FileSystem vfs.FS
 }
 
@@ -52,7 +52,7 @@ type DB struct {
 	committer *committer
 	// acknowledged is how many groups of commands are durable.
 	acknowledged atomic.Uint64
-	// stopRecording ends the recording of what was acknowledged.
+	// stopRecording stops the job of recordAcknowledged.
 	stopRecording func()
 	collections   map[string]*collection
 	reports       *logger
@@ -64,8 +64,8 @@ type DB struct {
 
 var _ storage.Documents = (*DB)(nil)
 
-// Open opens or makes a database, builds missing indexes and deletes those no longer declared. A folder that is open is
-// refused.
+// Open opens or makes a database, builds missing indexes and deletes those no longer declared. It refuses a folder that
+// is open already.
 func Open(ctx context.Context, options Options, schemas []*storage.Schema) (*DB, error) {
 	folder, err := prepareFolder(options.Folder)
 	if err != nil {
@@ -114,7 +114,7 @@ func (db *DB) collection(schema *storage.Schema) (*collection, error) {
 	return nil, fmt.Errorf("collection %s was not declared when the database was opened", schema.Name)
 }
 
-// read calls f with the last durable state, and explains damage that f meets.
+// read calls f with the last durable state, and returns damage that f finds as storage.ErrDamaged.
 func (db *DB) read(ctx context.Context, f func(*view) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (db *DB) Ping(ctx context.Context) error {
 	})
 }
 
-// Damage names the files that are known to be damaged, "" if none is. Reads of them are errors, all else works.
+// Damage names the files that are known to be damaged, "" if none is. Reads of them fail; everything else works.
 func (db *DB) Damage() string { return db.reports.damage() }
 
 // AcceptedLoss says what is missing of a database opened with Options.AcceptLoss; "" if nothing is.
@@ -157,7 +157,7 @@ func Room(folder string) (int64, error) {
 	return int64(usage.AvailBytes), err
 }
 
-// Close lets reads and the current batch end, refuses waiting commands, and closes the files.
+// Close waits for reads and the current batch, refuses waiting commands, and closes the files.
 func (db *DB) Close() error {
 	db.once.Do(func() {
 		close(db.closing)
@@ -166,7 +166,7 @@ func (db *DB) Close() error {
 		db.stopRecording()
 		db.closed = db.engine.Close()
 		if db.closed == nil && db.health.failure() == nil {
-			_ = db.record(true) // if it fails, what was written before counts
+			_ = db.record(true) // if it fails, the file keeps its earlier content
 		}
 		if db.closed != nil {
 			db.closed = named(db.folder, db.closed)

@@ -19,7 +19,7 @@ var errClosed = errors.New("the Pebble database is closed")
 // damaged are the errors of this package that mean damaged content.
 var damaged = []error{errValue, ordered.ErrMalformed, errCatalog, errNoRecord, manifest.ErrMissing, errDamagedFile, errAcknowledged, wal.ErrDamaged}
 
-// explain makes a storage.ErrDamaged of damage, and an outage of any other error of Pebble.
+// explain returns damage as storage.ErrDamaged, and any other error of Pebble as an outage.
 func explain(folder string, err error) error {
 	switch {
 	case err == nil:
@@ -35,11 +35,11 @@ func (db *DB) closedError() error {
 }
 
 func isDamage(err error) bool {
-	// Nothing is looked for in the folder that is not known to be there.
+	// Pebble opens only files that must exist, so a missing one is damage.
 	return isOwnDamage(err) || pebble.IsCorruptionError(err) || errors.Is(err, fs.ErrNotExist)
 }
 
-// isOwnDamage reports whether this package has found the damage, and not Pebble.
+// isOwnDamage reports whether an error is damage found by this package, not by Pebble.
 func isOwnDamage(err error) bool {
 	return slices.ContainsFunc(damaged, func(damage error) bool { return errors.Is(err, damage) })
 }

@@ -15,23 +15,23 @@ var errFrozen = errors.New("nothing is written any more, as an earlier write fai
 
 // filesystem keeps the process alive when the files of the database cannot be written to.
 //
-// What the operating system refuses is tried again until it succeeds, and meanwhile health refuses writes. A sync is
-// never tried again, as the kernel may have dropped the data. It is a failure for good, and so is any other error:
-// Pebble would end the process to find out, by reading its files, what was written. Instead all files are left as they
-// are, and Pebble goes on reading.
+// An operation that the operating system refuses is retried until it succeeds, and meanwhile health refuses writes. A
+// sync is never retried, as the kernel may have dropped the data. A failed sync, and any other error, is permanent:
+// Pebble would end the process, and recover at the next start. Instead no file is changed any more, and Pebble goes on
+// reading.
 //
-// Pebble panics on errors of its write-ahead log and of its folder, with locks held. It
-// does not see them: the operations report success, and who commits asks health.
+// Pebble panics on errors of its write-ahead log and of its folder, with locks held. So these errors are hidden from
+// it: the operations report success, and the committer checks health.
 type filesystem struct {
 	vfs.FS
 	health *health
 }
 
-func newFilesystem(below vfs.FS, h *health) *filesystem {
-	if below == nil {
-		below = vfs.Default
+func newFilesystem(base vfs.FS, h *health) *filesystem {
+	if base == nil {
+		base = vfs.Default
 	}
-	return &filesystem{FS: below, health: h}
+	return &filesystem{FS: base, health: h}
 }
 
 // room returns how many bytes are left on the disk.
@@ -40,7 +40,7 @@ func (f *filesystem) room() (uint64, error) {
 	return usage.AvailBytes, err
 }
 
-// contains reports whether a file is one of the database, not of a checkpoint.
+// contains reports whether a file belongs to the database, not to a checkpoint.
 func (f *filesystem) contains(name string) bool { return filepath.Dir(name) == f.health.folder }
 
 // change runs an operation on a file of the database.
@@ -49,7 +49,7 @@ func (f *filesystem) change(name string, operation func() error) error {
 		return operation()
 	}
 	if f.health.failed.Load() {
-		// Pebble repeats what fails, without pause.
+		// Pebble repeats a failed operation without a pause.
 		f.health.pause()
 		return errFrozen
 	}
@@ -71,10 +71,10 @@ func (f *filesystem) make(name string, operation func() (vfs.File, error)) (vfs.
 	case err == nil:
 		return &file{File: made, health: f.health}, nil
 	case f.health.opened.Load() && wal.Is(name):
-		// Health refuses all writes from here on, so nothing gets into the file that takes the log's place.
+		// Health refuses all writes from here on, so nothing is written to this replacement of the log.
 		f.health.fail(err)
-		nowhere, _ := vfs.NewMem().Create("log", vfs.WriteCategoryUnspecified)
-		return &file{File: nowhere, health: f.health, hidden: true}, nil
+		substitute, _ := vfs.NewMem().Create("log", vfs.WriteCategoryUnspecified)
+		return &file{File: substitute, health: f.health, hidden: true}, nil
 	}
 	return made, err
 }
@@ -98,7 +98,7 @@ func (f *filesystem) OpenDir(name string) (vfs.File, error) {
 	return &file{File: opened, health: f.health, hidden: true}, nil
 }
 
-// MkdirAll makes a folder for its owner alone: Pebble would let everyone read it.
+// MkdirAll makes a folder that only its owner may read. Pebble would let everyone.
 func (f *filesystem) MkdirAll(folder string, _ os.FileMode) error {
 	return f.FS.MkdirAll(folder, 0o700)
 }
@@ -116,17 +116,17 @@ func (f *filesystem) Remove(name string) error {
 	return f.FS.Remove(name)
 }
 
-// Unwrap returns the file system below.
+// Unwrap returns the wrapped file system.
 func (f *filesystem) Unwrap() vfs.FS { return f.FS }
 
 type file struct {
 	vfs.File
 	health *health
-	// hidden means that Pebble does not see errors.
+	// hidden means that errors are hidden from Pebble.
 	hidden bool
 }
 
-// report hides an error from Pebble if it must.
+// report passes an error to health instead of Pebble if it is to be hidden.
 func (f *file) report(err error) error {
 	if err == nil || !f.hidden || !f.health.opened.Load() {
 		return err

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// maxChunk is how many entries are read off an index at a time.
+	// maxChunk is how many entries are read from an index at a time.
 	maxChunk = 512
 	// checkEvery is how many entries are skipped between two checks of the context.
 	checkEvery = 1024
@@ -73,7 +73,7 @@ func (db *DB) Count(ctx context.Context, schema *storage.Schema, query storage.Q
 	return int64(total), err
 }
 
-// iterate calls f with an iterator, and explains the iterator's error.
+// iterate calls f with an iterator. An error of the iterator takes precedence over that of f.
 func (v *view) iterate(f func(*pebble.Iterator) error) error {
 	iterator, err := v.source.NewIter(nil)
 	if err != nil {
@@ -86,7 +86,7 @@ func (v *view) iterate(f func(*pebble.Iterator) error) error {
 	return err
 }
 
-// finder reads the entries of a query off an index, with a source for each member of the query's set.
+// finder reads the entries of a query from an index, with a source for each member of the query's set.
 type finder struct {
 	collection *collection
 	view       *view
@@ -97,12 +97,12 @@ type finder struct {
 	sources    []*source
 }
 
-// source reads the entries with certain equalities, chunk by chunk.
+// source reads the entries of one member of the set, chunk by chunk.
 type source struct {
 	finder *finder
-	// prefix is the length of what all its keys begin with. Beyond it, all sources are in the order of the index.
+	// prefix is the length of the common prefix of its keys. Without it, the keys of all sources have one order.
 	prefix int
-	// rest is what is not read yet, until ended.
+	// rest is the range not read yet, unless ended.
 	rest  keyRange
 	ended bool
 	skip  int
@@ -122,7 +122,7 @@ func newFinder(c *collection, v *view, iterator *pebble.Iterator, scan *storage.
 	if len(f.sources) == 1 {
 		f.sources[0].skip = scan.Skip()
 	}
-	// The two of a source are the least with which it does not seek for every entry.
+	// With less than 2, a source would seek for every entry.
 	f.chunk = min(max(scan.Need()/max(len(f.sources), 1), 2), maxChunk)
 	return f
 }
@@ -169,36 +169,35 @@ func (s *source) Read(ctx context.Context, keys [][]byte) ([][]byte, error) {
 	return keys, errors.Join(ctx.Err(), f.iterator.Error())
 }
 
-// add takes the entry of a key into the page, with its body, and reports whether the page wants another.
-func (f *finder) add(ctx context.Context, key []byte) (bool, error) {
+// add adds the entry of a key to the page, with its body, and reports whether the page needs more.
+func (f *finder) add(ctx context.Context, key []byte) (more bool, err error) {
 	id, err := ordered.Skip(key, len(f.scan.Order))
 	if err != nil {
 		return false, err
 	}
 	record := storage.Record{ID: string(id)}
-	wanted := false
 	found, err := f.view.get(f.collection.records.key(record.ID), func(value []byte) error {
 		body, err := decodeRecord(value, &record)
 		if err != nil {
 			return err
 		}
-		before := len(f.scan.Records())
-		wanted = f.scan.Add(record, body.size)
-		if f.fieldsOnly || len(f.scan.Records()) == before {
+		count := len(f.scan.Records())
+		more = f.scan.Add(record, body.size)
+		if f.fieldsOnly || len(f.scan.Records()) == count {
 			return nil
 		}
-		return f.collection.loadBody(ctx, f.view, &f.scan.Records()[before], body)
+		return f.collection.loadBody(ctx, f.view, &f.scan.Records()[count], body)
 	})
 	if err == nil && !found {
 		err = errNoRecord
 	}
-	return wanted, err
+	return more, err
 }
 
 // keyRange is a range of keys, from lower up to but not including upper.
 type keyRange struct{ lower, upper []byte }
 
-// cut leaves out a key, and what comes before it in a direction.
+// cut removes a key and all before it, in the direction of reading, from the range.
 func (r *keyRange) cut(key []byte, descending bool) {
 	switch {
 	case descending && bytes.Compare(key, r.upper) < 0:
@@ -220,7 +219,7 @@ func positionOf(prefix []byte, position *storage.Position) []byte {
 // afterNull is the prefix of all values but null.
 const afterNull = ordered.Null + 1
 
-// between returns the keys with a prefix whose next value is between two bounds, which null never is.
+// between returns the range of keys with a prefix and a next value between two bounds. Null is never between them.
 func between(prefix []byte, from, to *storage.Bound) keyRange {
 	r := keyRange{lower: slices.Clip(prefix), upper: ordered.After(prefix)}
 	switch {

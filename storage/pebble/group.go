@@ -10,21 +10,21 @@ import (
 	"attestry/storage"
 )
 
-// group makes one batch of several commands.
+// group collects several commands in one batch.
 type group struct {
 	db    *DB
 	batch *pebble.Batch
 	// changed are the documents that the group has changed, by the key of the record. The head of a deleted one is nil.
 	changed map[string]head
-	// own are those that a command changes, as long as it may be refused.
-	own   map[string]head
-	found []found // by the steps of a command
-	// failure is the error because of which the batch lacks a part of a command, so that none of it may be applied.
+	// own are the documents that the current command changes. They are added to changed if it is not refused.
+	own      map[string]head
+	replaced []replaced // by the steps of the current command
+	// failure is set if a part of a command is missing in the batch, which must not be applied then.
 	failure error
 }
 
-// found is what a step replaces: the head of a record, or nil, and the index keys.
-type found struct {
+// replaced is what a step replaces: the head of a record, or nil, and the index keys.
+type replaced struct {
 	head    head
 	entries [][]byte
 	skip    bool
@@ -40,14 +40,14 @@ func (g *group) begin() {
 	g.failure = nil
 }
 
-// add adds a command. If the command is refused or cannot be done, it returns why and adds nothing.
+// add adds a command to the batch. A refused command adds nothing.
 func (g *group) add(c *command) error {
 	if err := g.checkAll(c); err != nil {
 		return err
 	}
 	maps.Copy(g.changed, g.own)
 	for i := range c.steps {
-		if err := g.write(&c.steps[i], g.found[i]); err != nil {
+		if err := g.write(&c.steps[i], g.replaced[i]); err != nil {
 			g.failure = explain(g.db.folder, err)
 			return g.failure
 		}
@@ -57,7 +57,7 @@ func (g *group) add(c *command) error {
 
 func (g *group) checkAll(c *command) error {
 	clear(g.own)
-	g.found = g.found[:0]
+	g.replaced = g.replaced[:0]
 	return withReader(g.db.engine, g.db.folder, len(c.steps), func(from reader) error {
 		for i := range c.steps {
 			reason, err := g.check(from, &c.steps[i])
@@ -72,7 +72,7 @@ func (g *group) checkAll(c *command) error {
 	})
 }
 
-// check finds what a step replaces, and why it is refused.
+// check looks up what a step replaces. reason says why the step is refused; nil means that it is not.
 func (g *group) check(from reader, s *step) (reason, err error) {
 	blind := s.row.collection.schema.Unconditional && (s.kind == storage.WritePut || s.kind == storage.WriteDelete)
 	var old head
@@ -81,7 +81,7 @@ func (g *group) check(from reader, s *step) (reason, err error) {
 			return nil, err
 		}
 	}
-	f := found{head: old}
+	r := replaced{head: old}
 	switch s.kind {
 	case storage.WriteInsert:
 		if old != nil {
@@ -99,27 +99,27 @@ func (g *group) check(from reader, s *step) (reason, err error) {
 		if revision != s.revision {
 			return storage.ErrMoved, nil
 		}
-		f.skip = true
+		r.skip = true
 	case storage.WriteDelete:
-		f.skip = old == nil && !blind
+		r.skip = old == nil && !blind
 	case storage.WriteAdd:
-		f.skip = old != nil
+		r.skip = old != nil
 	}
-	if !f.skip {
+	if !r.skip {
 		if old != nil {
 			fields, err := old.fields()
 			if err != nil {
 				return nil, explain(g.db.folder, err)
 			}
-			f.entries = s.row.collection.entriesOf(fields, s.row.id())
+			r.entries = s.row.collection.entriesOf(fields, s.row.id())
 		}
 		g.own[string(s.row.key)] = s.row.head // nil for a deletion
 	}
-	g.found = append(g.found, f)
+	g.replaced = append(g.replaced, r)
 	return nil, nil
 }
 
-// lookUp returns the head of a record as the command, or the group before it, has left it, or nil.
+// lookUp returns the head of a record after the earlier steps of the command and of the group, or nil.
 func (g *group) lookUp(from reader, key []byte) (old head, err error) {
 	if h, ok := g.own[string(key)]; ok {
 		return h, nil
@@ -136,14 +136,14 @@ func (g *group) lookUp(from reader, key []byte) (old head, err error) {
 }
 
 // write adds a step to the batch. Version 2.1 of Pebble returns no error there.
-func (g *group) write(s *step, f found) error {
-	if f.skip {
+func (g *group) write(s *step, r replaced) error {
+	if r.skip {
 		return nil
 	}
-	return errors.Join(g.writeRecord(s, f), g.writeEntries(f.entries, s.row.entries))
+	return errors.Join(g.writeRecord(s, r), g.writeEntries(r.entries, s.row.entries))
 }
 
-func (g *group) writeRecord(s *step, f found) error {
+func (g *group) writeRecord(s *step, r replaced) error {
 	var errs [2]error
 	if s.kind == storage.WriteDelete {
 		errs[0] = g.batch.Delete(s.row.key, nil)
@@ -153,7 +153,7 @@ func (g *group) writeRecord(s *step, f found) error {
 	switch {
 	case s.row.body != nil:
 		errs[1] = g.batch.Set(s.row.bodyKey(), s.row.body, nil)
-	case f.head != nil && f.head.apart():
+	case r.head != nil && r.head.apart():
 		errs[1] = g.batch.Delete(s.row.bodyKey(), nil)
 	}
 	return errors.Join(errs[:]...)

@@ -40,7 +40,7 @@ func newHealth(folder string, closing <-chan struct{}) *health {
 	return h
 }
 
-// refuse gives writers an error from now on. The mutex is held.
+// refuse makes all writes fail with an error. The mutex must be held.
 func (h *health) refuse(reason string, cause error) {
 	err := storage.RefuseWrite(storage.Database, reason, named(h.folder, cause))
 	s := h.state.Load()

@@ -11,10 +11,10 @@ import (
 	"attestry/storage/pebble/ordered"
 )
 
-// buildBytes is the size of batches of entries of a new index.
+// buildBytes is the size of the batches in which a new index is written.
 const buildBytes = 1 << 20
 
-// prepare gives all collections and indexes their spaces, deletes indexes that are no longer declared, and builds new
+// prepare assigns spaces to all collections and indexes, deletes indexes that are no longer declared, and builds new
 // ones. An index counts as built once all its entries are written: an interrupted one is built from the beginning.
 func (db *DB) prepare(ctx context.Context) error {
 	catalog, err := readCatalog(db.engine)
@@ -24,7 +24,7 @@ func (db *DB) prepare(ctx context.Context) error {
 	db.acknowledged.Store(catalog.groups)
 	batch := db.engine.NewBatch()
 	defer batch.Close()
-	if err := catalog.claim(batch); err != nil {
+	if err := catalog.setLayout(batch); err != nil {
 		return err
 	}
 	missing := map[*collection][]*index{}
@@ -47,7 +47,7 @@ func (db *DB) prepare(ctx context.Context) error {
 	return db.markBuilt(catalog, missing)
 }
 
-// declare gives a collection its spaces and returns the indexes that must be built.
+// declare assigns the spaces of a collection and returns the indexes that must be built.
 func (c *catalog) declare(batch *pebble.Batch, name string, col *collection) ([]*index, error) {
 	records, err := c.spaceOf(batch, recordsNames+name)
 	if err != nil {

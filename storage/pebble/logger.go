@@ -27,7 +27,7 @@ type logger struct {
 	damaged []string
 }
 
-// Infof drops what is no error.
+// Infof discards messages that are no errors.
 func (l *logger) Infof(string, ...any) {}
 
 // Errorf logs an error.
@@ -67,8 +67,7 @@ func (l *logger) isNew(key string, now time.Time) bool {
 func (l *logger) Fatalf(format string, args ...any) {
 	l.Errorf(format, args...)
 	cause := fmt.Errorf(format, args...)
-	// Pebble prints errors instead of wrapping them. The error itself has the reason for
-	// which the operating system refused the write.
+	// Pebble prints errors instead of wrapping them. The error itself says why the operating system refused the write.
 	for _, arg := range args {
 		if err, ok := arg.(error); ok {
 			cause = err
@@ -98,8 +97,8 @@ func (l *logger) damage() string {
 	return fmt.Sprintf("%s: damaged: %s; restore the database from a backup", l.health.folder, strings.Join(l.damaged, ", "))
 }
 
-// listener logs errors of flushes and compactions, and damage, which Pebble would take for fatal without it. A
-// compaction that met damage postpones the next ones.
+// listener logs errors of flushes and compactions, and damage. Without the listener, Pebble would treat damage as
+// fatal. A compaction that found damage postpones the next ones.
 func (l *logger) listener(compactions *compaction.Scheduler) *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: func(err error) { l.Errorf("background error: %v", err) },

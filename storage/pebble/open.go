@@ -20,7 +20,7 @@ import (
 	"attestry/storage/pebble/wal"
 )
 
-// prepareFolder makes the folder for its owner alone and returns its absolute path.
+// prepareFolder makes the folder, readable only by its owner, and returns its absolute path.
 func prepareFolder(folder string) (string, error) {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
@@ -29,8 +29,7 @@ func prepareFolder(folder string) (string, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return "", err
 	}
-	// Symbolic links are resolved so that the same folder has one path, by which Pebble
-	// knows what this process has locked.
+	// Symbolic links are resolved because Pebble checks by the path whether this process has locked the folder.
 	return filepath.EvalSymlinks(folder)
 }
 
@@ -70,19 +69,19 @@ func adviceFor(err error) string {
 	return ""
 }
 
-// checkRoomToOpen refuses to open a database whose disk has no room for what is only in its logs: Pebble writes that
-// into tables before it is open, and repeats refused writes without end. Obsolete files do not count as room: Pebble
-// deletes them only after that.
+// checkRoomToOpen refuses to open a database whose disk has no room for the data that are only in its logs: Pebble
+// writes them to tables while it opens, and repeats refused writes forever. Obsolete files do not count as room, as
+// Pebble deletes them later.
 func checkRoomToOpen(files *filesystem, logged uint64) error {
 	room, err := files.room()
 	if err != nil || room >= logged {
-		return nil // without a figure Pebble itself finds out
+		return nil // unknown room is no reason to refuse
 	}
 	cause := fmt.Errorf("to open it takes %d bytes on its disk, %d are available", logged, room)
 	return storage.RefuseWrite(storage.Database, storage.DiskFull, cause)
 }
 
-// openEngine opens the files. If ctx ends first, Pebble goes on by itself, so the process must end.
+// openEngine opens the files. If ctx ends first, Pebble goes on in the background, so the process must end.
 func openEngine(ctx context.Context, folder string, settings *pebble.Options) (*pebble.DB, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -115,16 +114,14 @@ func openEngine(ctx context.Context, folder string, settings *pebble.Options) (*
 const (
 	// format is the version of Pebble's files. It is fixed, so that other versions of the library can open them.
 	format = pebble.FormatValueSeparation
-	// memTableBytes is how much is written before it is sorted into a file. Pebble begins with 256 KiB and doubles
-	// that.
+	// memTableBytes is the size at which a memtable is flushed. Pebble begins with 256 KiB and doubles that.
 	memTableBytes = 16 << 20
 	// memTables is how many of them may wait to be written before writes wait.
 	memTables = 4
-	// reservedBytes is what Pebble takes away from the cache for a table in memory that is written to and one that is
-	// written out. Without it, nothing would be left to the cache, and each look-up would read its filters from the disk.
+	// reservedBytes is the part of the cache that Pebble takes for the memtable in use and the one being flushed.
+	// Without it, nothing would be left for the cache, and each look-up would read its filters from the disk.
 	reservedBytes = 2 * memTableBytes
-	// filterBits is the size of the filters, per key, by which a look-up skips tables. With 10 bits it reads 1 table in
-	// 100 in vain.
+	// filterBits is the size of the Bloom filters per key. With 10 bits, a look-up reads 1 table in 100 in vain.
 	filterBits = 10
 	// compactionFiles is how many sorted files may overlap before they are merged. Merging costs the most, and filters
 	// make overlapping files cheap to read.

@@ -41,7 +41,7 @@ func (db *DB) GetMany(ctx context.Context, schema *storage.Schema, ids []string)
 	if err := storage.CheckIDs(ids...); err != nil {
 		return nil, err
 	}
-	// Neighbours are in one block of a table.
+	// Neighbouring keys share a block of a table.
 	sorted := slices.Compact(slices.Sorted(slices.Values(ids)))
 	found := make(map[string]storage.Record, len(ids))
 	err = db.read(ctx, func(v *view) error {
@@ -73,11 +73,11 @@ func (c *collection) load(ctx context.Context, from reader, id string) (storage.
 	return record, found, err
 }
 
-// body is what the value of a record says of its body.
+// body describes where and how the body of a record is stored.
 type body struct {
 	place byte
 	size  int
-	// inline is the body itself if it is inline, valid as long as the value.
+	// inline is an inline body, valid as long as the value.
 	inline []byte
 }
 
@@ -100,7 +100,6 @@ func (c *collection) loadBody(ctx context.Context, from reader, record *storage.
 	return err
 }
 
-// unpackBody returns a body from what is stored apart.
 func unpackBody(stored []byte, body body) ([]byte, error) {
 	if body.place != bodyCompressed {
 		if len(stored) != body.size {
@@ -118,7 +117,6 @@ func unpackBody(stored []byte, body body) ([]byte, error) {
 	return unpacked, nil
 }
 
-// decodeRecord decodes the revision and the fields of a record's value.
 func decodeRecord(value []byte, record *storage.Record) (body, error) {
 	h, inline, err := cutHead(value)
 	if err != nil {
@@ -148,9 +146,9 @@ func (db *DB) List(ctx context.Context, schema *storage.Schema, after string, li
 	return records, err
 }
 
-func (c *collection) list(ctx context.Context, v *view, iterator *pebble.Iterator, behind string, limit, maxBytes int) ([]storage.Record, error) {
-	// No id has a NUL: this is the least key behind that of the id, also if that is "".
-	iterator.SetBounds(append(c.records.key(behind), 0), ordered.After(c.records[:]))
+func (c *collection) list(ctx context.Context, v *view, iterator *pebble.Iterator, after string, limit, maxBytes int) ([]storage.Record, error) {
+	// No id has a NUL, so this is the least key after that of the id, also if the id is "".
+	iterator.SetBounds(append(c.records.key(after), 0), ordered.After(c.records[:]))
 	var records []storage.Record
 	total := 0
 	for ok := iterator.First(); ok && len(records) < limit; ok = iterator.Next() {

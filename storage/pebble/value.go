@@ -13,7 +13,7 @@ import (
 	"attestry/storage/pebble/ordered"
 )
 
-// The value of a record is its head, and the body behind it unless that is stored apart:
+// The value of a record is its head, followed by the body unless that is stored apart, under a key of its own:
 //
 //	revision 8 bytes | place of the body 1 | size of the body 4 | size of the fields 4 | fields
 //
@@ -155,8 +155,8 @@ func (h head) fields() (map[string]any, error) {
 	return fields, nil
 }
 
-// row is a record as it is written. It is made before the write is queued, so that the committer has little to do, and
-// a caller who no longer waits may change the record's fields. Nobody may change the body, which is not copied.
+// row is an encoded record. It is made before the write is queued, so that the committer has little to do and a caller
+// that stopped waiting may change the record's fields. The body is not copied and must not be changed.
 type row struct {
 	collection *collection
 	// key is that of the record.
@@ -215,7 +215,7 @@ func (r *row) id() []byte { return r.key[len(space{}):] }
 
 func (r *row) bodyKey() []byte { return r.collection.bodies.key(string(r.id())) }
 
-// bytes is about how much the row adds to a batch.
+// bytes is the approximate size of the row in a batch.
 func (r *row) bytes() int {
 	n := len(r.key) + len(r.value) + len(r.body)
 	for _, entry := range r.entries {

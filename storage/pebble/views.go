@@ -88,7 +88,7 @@ type reader interface {
 	get(key []byte, use func(value []byte) error) (bool, error)
 }
 
-// manyKeys is how many keys are looked up with one iterator. To open it takes as long as a few look-ups.
+// manyKeys is the number of keys from which on they are looked up with an iterator. Opening it costs a few look-ups.
 const manyKeys = 32
 
 // manyReader is a reader for many keys, best in order. Unlike Get it uses the filters of the lowest level too, so that
@@ -99,7 +99,7 @@ type manyReader struct {
 }
 
 func (m manyReader) get(key []byte, use func(value []byte) error) (bool, error) {
-	// To the default order of Pebble, a whole key is a prefix: no other key has it.
+	// To Pebble's default comparer, the prefix of a key is the whole key, so this finds no other key.
 	if !m.iterator.SeekPrefixGE(key) {
 		return false, explain(m.folder, m.iterator.Error())
 	}

@@ -23,7 +23,7 @@ func (a Attested) Of(record *evidence.ArtifactRecord) []evidence.SlotEntry {
 	return entries
 }
 
-// Slots makes the slots of records anew, by the records' ids, for artifacts that their slots had to drop.
+// Slots rebuilds the slots of records, by the records' ids, for artifacts that their slots had to drop.
 func (a Attested) Slots(records []evidence.ArtifactRecord) map[string]evidence.Slot {
 	slots := make(map[string]evidence.Slot, len(records))
 	for i := range records {
@@ -48,20 +48,20 @@ func (a *Attestations) LatestOfRecords(ctx context.Context, org string, records 
 		of   evidence.Subject
 		name string
 	}
-	attested, places := Attested{}, map[named]int{}
+	attested, positions := Attested{}, map[named]int{}
 	err := a.eachOf(ctx, org, records, func(of evidence.Subject, entry evidence.SlotEntry) {
 		key := named{of, entry.Name}
-		if place, ok := places[key]; ok {
-			attested[of][place] = entry // later, as a subject's come in the order of time
+		if position, ok := positions[key]; ok {
+			attested[of][position] = entry // later, as those of a subject come in the order of time
 			return
 		}
-		places[key] = len(attested[of])
+		positions[key] = len(attested[of])
 		attested[of] = append(attested[of], entry)
 	})
 	return attested, err
 }
 
-// RebuildSlots makes the slots of records anew, by the records' ids, with the commands of LatestOfRecords.
+// RebuildSlots rebuilds the slots of records, by the records' ids, with the commands of LatestOfRecords.
 func (a *Attestations) RebuildSlots(ctx context.Context, org string, records []evidence.ArtifactRecord) (map[string]evidence.Slot, error) {
 	latest, err := a.LatestOfRecords(ctx, org, records)
 	return latest.Slots(records), err
@@ -80,7 +80,7 @@ func (a *Attestations) eachOf(ctx context.Context, org string, records []evidenc
 		fingerprints = append(fingerprints, records[i].Fingerprint)
 	}
 	sets := slices.Collect(slices.Chunk(storage.Distinct(fingerprints), storage.MaxMany))
-	sets = append(sets, []string{""}) // of those by name
+	sets = append(sets, []string{""}) // attestations made by name have no fingerprint
 	for some := range slices.Chunk(storage.Distinct(trails), storage.MaxMany) {
 		for _, set := range sets {
 			err := storage.ForEachFields(ctx, a.Collection, inTrails(org, some, set), func(found *storage.Record) error {
@@ -123,7 +123,6 @@ func (a *Attestations) OfFingerprint(ctx context.Context, record *evidence.Artif
 	return entries, err
 }
 
-// slotEntryOf is what a slot keeps of an attestation, read from its fields.
 func slotEntryOf(found *storage.Record) evidence.SlotEntry {
 	entry := evidence.SlotEntry{Entry: evidence.Entry{ID: found.ID}}
 	entry.Name, entry.Type, entry.Time = found.Text("name"), found.Text("type"), found.Float("time")
@@ -136,7 +135,6 @@ func slotEntryOf(found *storage.Record) evidence.SlotEntry {
 	return entry
 }
 
-// subjectsIn are what an attestation is about, read from its fields.
 func subjectsIn(found *storage.Record) []evidence.Subject {
 	return evidence.SubjectsOf(found.Text("trail"), found.Text("fingerprint"), strings.Fields(found.Text("targets")), found.Text("bound_commit"))
 }

@@ -18,7 +18,7 @@ var artifactSchema = storage.NewSchema("artifacts",
 	storage.Index{Name: "flow_fingerprint", Fields: []string{"org", "flow", "fingerprint", "created"}},
 	storage.Index{Name: "flow_branch", Fields: []string{"org", "flow", "branch", "created"}},
 	storage.Index{Name: "commit", Fields: []string{"org", "commit", "created"}},
-	// Only records of this version and later ones have a name here.
+	// Records stored before this index was added have no name.
 	storage.Index{Name: "name", Fields: []string{"org", "name", "created"}, Required: "name"},
 ).With("trail")
 
@@ -102,7 +102,7 @@ func (q *ArtifactQuery) query() storage.Query {
 	return query
 }
 
-// Containing returns the ids of the newest records of a query whose file names contain a text, whatever its case
+// Containing returns the ids of a query's newest records whose file names contain a text, in any case
 // (docs/semantics.md 15.5).
 func (a *Artifacts) Containing(ctx context.Context, q ArtifactQuery, text string) ([]string, error) {
 	return containing(ctx, a.Collection, q.query(), text, func(entry *storage.Record) string { return entry.Text("name") })
@@ -129,15 +129,14 @@ func (a *Artifacts) Latest(ctx context.Context, org, flow, trail, fingerprint st
 	return a.newest(ctx, org, query, fingerprint)
 }
 
-// LatestOnBranch is Latest of those built from a branch unless that is "".
+// LatestOnBranch is Latest among the records built from a branch; "" means any.
 func (a *Artifacts) LatestOnBranch(ctx context.Context, org, flow, branch, fingerprint string) (evidence.ArtifactRecord, error) {
 	query := storage.Query{Index: "flow_fingerprint", Equal: []any{org, flow}}
 	query.Narrow(branch != "", "branch", storage.Equals, branch)
 	return a.newest(ctx, org, query, fingerprint)
 }
 
-// newest returns the newest record that a query over fingerprints finds, or ErrNotFound. A whole fingerprint that has no
-// record may be that of a child.
+// newest returns the newest record of a query by fingerprint, or ErrNotFound. A whole fingerprint may be a child's.
 func (a *Artifacts) newest(ctx context.Context, org string, query storage.Query, fingerprint string) (evidence.ArtifactRecord, error) {
 	if len(fingerprint) == fingerprintDigits {
 		scope := query.Equal
@@ -185,12 +184,11 @@ func (a *Artifacts) NewestTime(ctx context.Context, org, flow string) (float64, 
 	return storage.NewestTime(ctx, a.Collection, storage.Query{Index: "flow", Equal: []any{org, flow}}, "created")
 }
 
-// maxBuilds is how many records are looked through for the builds of MaxMany commits.
+// maxBuilds is how many records are read to find the builds of MaxMany commits.
 const maxBuilds = 10 * storage.MaxMany
 
-// Builds returns the newest record built from each of the commits, by SHA, without commits that nothing was built from.
-// For MaxMany commits it takes one command, one more for each MaxMany records, of which it looks at the newest
-// maxBuilds, and one to read the records.
+// Builds returns the newest record built from each commit that has one, by SHA. MaxMany commits take one command, one
+// more for each MaxMany of their newest maxBuilds records, and one to read the records.
 func (a *Artifacts) Builds(ctx context.Context, org string, commits []string) (map[string]evidence.ArtifactRecord, error) {
 	builds := map[string]evidence.ArtifactRecord{}
 	for some := range slices.Chunk(storage.Distinct(commits), storage.MaxMany) {
@@ -212,7 +210,7 @@ func (a *Artifacts) Builds(ctx context.Context, org string, commits []string) (m
 	return builds, nil
 }
 
-// commitDigits is the length of a whole commit SHA, minDigits the least that may be looked for.
+// commitDigits is the length of a whole commit SHA, minDigits the length of the shortest prefix that is searched for.
 const (
 	commitDigits = 40
 	minDigits    = 5
@@ -250,7 +248,7 @@ type Traces struct {
 }
 
 // Search finds the records of an organization whose fingerprint or commit begins with hex digits. ErrAmbiguous means
-// that these are too many. Of what was reported over and over, it looks at the newest thousand reports.
+// that these are too many. Of artifacts that were reported many times, it reads the newest thousand reports.
 func (a *Artifacts) Search(ctx context.Context, org, digits string) (Traces, error) {
 	byFingerprint, err := storage.FindByPrefix(ctx, a.Collection, storage.Query{Index: "fingerprint", Equal: []any{org}}, "fingerprint", digits)
 	if err != nil {

@@ -33,15 +33,14 @@ var (
 		storage.Index{Name: "name", Fields: []string{"org", "name", "version"}})
 )
 
-// AttestationTypeHistory is a custom type with its versions, newest first, without schemas that are objects
-// (LoadSchema).
+// AttestationTypeHistory is a custom type with its versions, newest first. Large schemas are left to LoadSchema.
 type AttestationTypeHistory struct {
 	evidence.AttestationType
 	Versions *storage.Batches[evidence.AttestationTypeVersion]
 }
 
-// AttestationTypes keeps custom attestation types. A version is stored before its type's head. One after the head's
-// latest was never acknowledged, and shows once a further one is made.
+// AttestationTypes keeps custom attestation types. A version is stored before its type's head. One above the head's
+// latest was never acknowledged; it becomes visible with the next version.
 type AttestationTypes struct {
 	heads       storage.Collection[evidence.AttestationType]
 	versions    storage.Collection[evidence.AttestationTypeVersion]
@@ -77,7 +76,7 @@ func attestationTypeVersionID(org, name string, version int) string {
 // Concurrent ones get numbers of their own. The definition must be one that compiles.
 func (a *AttestationTypes) Put(ctx context.Context, fresh evidence.AttestationTypeVersion) (int, error) {
 	head, err := a.Head(ctx, fresh.Org, fresh.Name)
-	known := err == nil
+	exists := err == nil
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return 0, err
 	}
@@ -87,7 +86,7 @@ func (a *AttestationTypes) Put(ctx context.Context, fresh evidence.AttestationTy
 	if fresh.Version, err = a.insertVersion(ctx, fresh, head.Latest+1); err != nil {
 		return 0, err
 	}
-	return fresh.Version, a.show(ctx, fresh, known)
+	return fresh.Version, a.updateHead(ctx, fresh, exists)
 }
 
 // moveSchema stores a large schema as an object.
@@ -117,9 +116,8 @@ func (a *AttestationTypes) insertVersion(ctx context.Context, fresh evidence.Att
 		"Custom attestation type '%s' is being changed by many requests at once, please try again", fresh.Name)
 }
 
-// show updates the head with a stored version; known means that there is a head.
-func (a *AttestationTypes) show(ctx context.Context, fresh evidence.AttestationTypeVersion, known bool) error {
-	if !known {
+func (a *AttestationTypes) updateHead(ctx context.Context, fresh evidence.AttestationTypeVersion, exists bool) error {
+	if !exists {
 		err := a.heads.Insert(ctx, evidence.AttestationType{
 			Org: fresh.Org, Name: fresh.Name, Description: fresh.Description, Latest: fresh.Version,
 			CreatedBy: fresh.CreatedBy, CreatedAt: fresh.Timestamp, LastModifiedAt: fresh.Timestamp,

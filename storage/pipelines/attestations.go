@@ -35,8 +35,8 @@ func NewAttestations(docs storage.Documents) *Attestations {
 }
 
 // attestationFields are the fields by which attestations are found, and those from which a slot is rebuilt: targets and
-// bound_commit of one that was made by name, overridden of an override, finding, approvers, unapproved and involved. targets is always
-// there, "" of one that was not made by name.
+// bound_commit of one that was made by name, overridden of an override, finding, approvers, unapproved and involved.
+// targets is always set, to "" if the attestation was not made by name.
 func attestationFields(a *evidence.Attestation) map[string]any {
 	fields := map[string]any{
 		"org": a.Org, "flow": a.Flow, "trail": evidence.TrailKey(a.Flow, a.Trail), "name": a.Name, "type": a.Type,
@@ -81,7 +81,7 @@ func (a *Attestations) NewestDecision(ctx context.Context, org, control string) 
 	return storage.NewestTime(ctx, a.Collection, storage.Query{Index: "control", Equal: []any{org, control}}, "time")
 }
 
-// AttestationQuery asks for attestations of an organization, newest first. What is nil or empty does not narrow.
+// AttestationQuery asks for attestations of an organization, newest first. Nil or empty fields do not filter.
 type AttestationQuery struct {
 	Org string
 	// Flows are ids; an empty set that is not nil matches nothing.
@@ -99,13 +99,13 @@ type AttestationQuery struct {
 	From, To *float64
 }
 
-// List reads a page of attestations after a cursor. Filters beyond an index are applied while it is read; if they let
-// too little pass within as many index pages as it may read, the page is short.
+// List reads a page of attestations after a cursor. Filters that the index does not cover are applied to its entries;
+// if too few match within the index pages that may be read, the page is short.
 func (a *Attestations) List(ctx context.Context, q AttestationQuery, after string, limit int) (*storage.Batches[evidence.Attestation], error) {
 	if q.empty() {
 		return storage.SingleBatch[evidence.Attestation](nil), nil
 	}
-	query, err := a.narrowed(ctx, q, after)
+	query, err := a.listQuery(ctx, q, after)
 	query.After, query.Limit = after, limit
 	return storage.PageBatches(a.Collection, query), err
 }
@@ -120,8 +120,8 @@ func (a *Attestations) Page(q AttestationQuery, offset, limit int) *storage.Batc
 	return storage.QueryBatches(a.Collection, query)
 }
 
-// ByCommit reads the attestations of the query's commits, by commit, the newest limit of them all. What fits a batch of
-// maxBytes is read at once. Of more it reads the fields first, and then with a command for each commit.
+// ByCommit reads the attestations of the query's commits, by commit, the newest limit of them all. They are read at
+// once if they fit a batch of maxBytes. Otherwise it reads the fields first, and then with a command for each commit.
 func (a *Attestations) ByCommit(ctx context.Context, q AttestationQuery, limit, maxBytes int) (map[string]*storage.Batches[evidence.Attestation], error) {
 	found, ok, err := a.within(ctx, q, limit, maxBytes)
 	if err != nil {
@@ -171,7 +171,7 @@ func (a *Attestations) within(ctx context.Context, q AttestationQuery, limit, ma
 	return found, true, nil
 }
 
-// Count counts what a query finds, at most MaxCount. It is false if no index alone answers that, and for a verdict.
+// Count counts what a query finds, at most MaxCount. It returns false for a verdict, or if conditions are needed.
 func (a *Attestations) Count(ctx context.Context, q AttestationQuery) (int64, bool, error) {
 	query := q.query()
 	switch {
@@ -186,28 +186,28 @@ func (a *Attestations) Count(ctx context.Context, q AttestationQuery) (int64, bo
 
 func (q *AttestationQuery) empty() bool { return q.Flows != nil && len(q.Flows) == 0 }
 
-// query takes the index that narrows most.
+// query uses the most selective index.
 func (q *AttestationQuery) query() storage.Query {
 	switch {
 	case q.Trail != "" && q.Name != "":
-		return q.by("trail_name", q.Trail, q.Name)
+		return q.withIndex("trail_name", q.Trail, q.Name)
 	case len(q.Commits) > 0:
-		return q.by("commit", storage.TextSet(q.Commits))
+		return q.withIndex("commit", storage.TextSet(q.Commits))
 	case q.Name != "":
-		return q.by("name", q.Name)
+		return q.withIndex("name", q.Name)
 	case q.Flows != nil:
-		return q.by("flow", storage.TextSet(q.Flows))
+		return q.withIndex("flow", storage.TextSet(q.Flows))
 	case len(q.Types) > 0:
-		return q.by("type", storage.TextSet(q.Types))
+		return q.withIndex("type", storage.TextSet(q.Types))
 	case q.Compliant != nil && !*q.Compliant:
-		return q.by("failed", false)
+		return q.withIndex("failed", false)
 	default:
-		return q.by("time")
+		return q.withIndex("time")
 	}
 }
 
-// by takes an index with the values of its fields after the organization, and leaves the rest to conditions.
-func (q *AttestationQuery) by(name string, values ...any) storage.Query {
+// withIndex queries an index with values of its fields after the organization. The other filters become conditions.
+func (q *AttestationQuery) withIndex(name string, values ...any) storage.Query {
 	index, _ := attestationSchema.IndexNamed(name)
 	query := storage.Query{
 		Index: name, Equal: append([]any{q.Org}, values...), Descending: true, From: storage.BoundOf(q.From), To: storage.BoundOf(q.To),
@@ -270,8 +270,8 @@ func (a *Attestations) named(ctx context.Context, org, name string, reports []ev
 	}), err
 }
 
-// Reported returns the newest MaxMany records of an artifact of a flow by its fingerprint. If several begin with it,
-// the newest is meant.
+// Reported returns the newest MaxMany records of an artifact of a flow by its fingerprint, or by the beginning of it:
+// then of the newest artifact that has it.
 func (a *Artifacts) Reported(ctx context.Context, org, flow, fingerprint string) ([]evidence.ArtifactRecord, error) {
 	newest, err := a.Latest(ctx, org, flow, "", fingerprint)
 	if err != nil {
@@ -285,10 +285,10 @@ func (a *Artifacts) Reported(ctx context.Context, org, flow, fingerprint string)
 // maxPatternNames bounds the names that a pattern is applied to. Finding each name takes one command.
 const maxPatternNames = 100
 
-// narrowed returns the query of List without its cursor and limit. If only the index of the time or of failures fits, a
-// pattern becomes the set of names that match it, unless there are too many names. A cursor continues with its own
-// index: earlier versions made those of these lists by time.
-func (a *Attestations) narrowed(ctx context.Context, q AttestationQuery, after string) (storage.Query, error) {
+// listQuery returns the query of List without its cursor and limit. If only the index of the time or of failures fits, a
+// pattern is replaced by the set of names that match it, unless there are too many names. A cursor continues in the
+// index that it was made for: in earlier versions that was the time.
+func (a *Attestations) listQuery(ctx context.Context, q AttestationQuery, after string) (storage.Query, error) {
 	query := q.query()
 	if query.Index != "time" && query.Index != "failed" {
 		return query, nil
@@ -296,23 +296,22 @@ func (a *Attestations) narrowed(ctx context.Context, q AttestationQuery, after s
 	bound := maxPatternNames
 	switch index := storage.CursorIndex(after); {
 	case index == "time":
-		return q.by(index), nil
+		return q.withIndex(index), nil
 	case q.NamePattern == "" || index == "failed":
 		return query, nil
 	case index == "name":
-		bound = storage.MaxMany // the names have become more since
+		bound = storage.MaxMany // names may have been added since
 	}
 	names, ok, err := a.namesMatching(ctx, q.Org, q.pattern(), bound)
 	if err != nil || !ok {
 		return query, err
 	}
 	q.NamePattern = ""
-	return q.by("name", storage.TextSet(names)), nil
+	return q.withIndex("name", storage.TextSet(names)), nil
 }
 
-// namesMatching returns the names of attestations of an organization that meet a condition. It is false if there are
-// more names than bound. Each name is the first of the index after the one before it, so that other attestations are
-// not read.
+// namesMatching returns the names of attestations that meet a condition, or false if there are more names than bound.
+// It reads only the first attestation of each name: the one after the name before.
 func (a *Attestations) namesMatching(ctx context.Context, org string, condition storage.Condition, bound int) ([]string, bool, error) {
 	matches, err := storage.NewFilter([]storage.Condition{condition})
 	if err != nil {

@@ -12,7 +12,7 @@ var childSchema = storage.NewSchema("child_fingerprints",
 	storage.Index{Name: "child", Fields: []string{"org", "child", "reported"}},
 ).With("parent")
 
-// maxParents is how many artifacts count that have the same child: those that were reported last.
+// maxParents limits the artifacts with one child that are found: those that were reported last.
 const maxParents = 100
 
 // childFingerprint says that an artifact was reported with a child (docs/semantics.md 5.5).
@@ -20,7 +20,7 @@ type childFingerprint struct {
 	Org    string `json:"org"`
 	Child  string `json:"child"`
 	Parent string `json:"parent"` // fingerprint of the artifact
-	// Reported is when that was last, in Unix seconds.
+	// Reported is when it was last reported so, in Unix seconds.
 	Reported float64 `json:"reported"`
 }
 
@@ -54,7 +54,7 @@ func (c children) parents(ctx context.Context, org string, fingerprints []string
 	return parents, nil
 }
 
-// addParents looks no further for those of the children that have maxParents.
+// addParents stops reading for a child that has maxParents.
 func (c children) addParents(ctx context.Context, org string, fingerprints []string, parents map[string][]string) error {
 	query := storage.Query{Index: "child", Descending: true, Limit: storage.MaxMany}
 	for len(fingerprints) > 0 {

@@ -62,7 +62,7 @@ func (d *Decision) LaterThan(other *Decision) bool {
 	return evidence.CompareEntries(d.Entry, other.Entry) > 0
 }
 
-// Add notes a decision if it is the latest. Those on one subject that meet in this process share one write.
+// Add stores a decision if it is the latest. Concurrent ones on one subject in this process share one write.
 func (d *Decisions) Add(ctx context.Context, made *Decision) error {
 	_, err := storage.Upsert(ctx, d.Collection, *made, storage.WithoutError(func(known *Decision) {
 		if made.LaterThan(known) {
@@ -119,7 +119,7 @@ func (d *Decisions) Latest(ctx context.Context, org string, controls, subjects [
 	return storage.ByKey(found, (*Decision).Key), err
 }
 
-// DecisionQuery asks for decisions on a control. What is nil does not narrow.
+// DecisionQuery asks for decisions on a control. Nil fields do not filter.
 type DecisionQuery struct {
 	Org, Control string
 	Compliant    *bool

@@ -20,8 +20,7 @@ var provenanceSchema = storage.NewSchema("provenance",
 // maxFlows is how many flows of a fingerprint are kept: the first that had it. Snapshots copy them for each artifact.
 const maxFlows = 500
 
-// Provenance tells which flows have a fingerprint, and its build: its first report in any flow (docs/semantics.md
-// 14.3).
+// Provenance has the flows of a fingerprint, and its build: its first report in any flow (docs/semantics.md 14.3).
 type Provenance struct {
 	Org         string `json:"org"`
 	Fingerprint string `json:"fingerprint"`
@@ -42,7 +41,7 @@ func (p *Provenance) Origins() []evidence.Origin {
 	return origins
 }
 
-// add adds a record, in whichever order they come.
+// add adds a record. Records may come in any order.
 func (p *Provenance) add(record *evidence.ArtifactRecord) {
 	p.Children = slices.Compact(slices.Sorted(slices.Values(slices.Concat(p.Children, record.ChildFingerprints))))
 	p.addOrigin(record.Origin())
@@ -105,7 +104,7 @@ func (p *Provenances) LookUp(ctx context.Context, org, fingerprint string) (stor
 	return p.collection.GetOrZero(ctx, idIn(org, fingerprint))
 }
 
-// AddIn adds to a batch that a record is noted. seen is what LookUp returned.
+// AddIn adds a record to its provenance with a batch. seen is what LookUp returned.
 func (p *Provenances) AddIn(batch *storage.Batch, record *evidence.ArtifactRecord, seen storage.Versioned[Provenance]) {
 	known := seen.Value
 	if seen.Revision == 0 {
@@ -116,7 +115,7 @@ func (p *Provenances) AddIn(batch *storage.Batch, record *evidence.ArtifactRecor
 	p.children.addIn(batch, record)
 }
 
-// Add notes a record. Those of one fingerprint that meet in this process share one write.
+// Add adds a record to its provenance. Concurrent ones of one fingerprint in this process share one write.
 func (p *Provenances) Add(ctx context.Context, record *evidence.ArtifactRecord) error {
 	_, err := storage.Upsert(ctx, p.collection, newProvenance(record.Org, record.Fingerprint),
 		storage.WithoutError(func(known *Provenance) { known.add(record) }))
@@ -132,8 +131,8 @@ func newProvenance(org, fingerprint string) Provenance {
 	return Provenance{Org: org, Fingerprint: fingerprint, Flows: map[string]evidence.Origin{}}
 }
 
-// GetMany returns what is known of fingerprints. That of a child is what is known of the artifacts that have it. Unknown
-// ones are left out: looking for them takes a command more for MaxMany, and two if some are children.
+// GetMany returns the provenance of fingerprints. A child has that of the artifacts it was reported with. Unknown
+// fingerprints are left out: looking for them takes a command more for MaxMany, and two if some are children.
 func (p *Provenances) GetMany(ctx context.Context, org string, fingerprints []string) ([]Provenance, error) {
 	found, err := p.ofArtifacts(ctx, org, fingerprints)
 	if err != nil || len(found) == len(fingerprints) {
@@ -151,15 +150,15 @@ func (p *Provenances) GetMany(ctx context.Context, org string, fingerprints []st
 	}
 	byFingerprint := storage.ByKey(artifacts, func(p *Provenance) string { return p.Fingerprint })
 	for _, child := range slices.Sorted(maps.Keys(parents)) {
-		united := newProvenance(org, child)
+		merged := newProvenance(org, child)
 		for _, parent := range parents[child] {
 			for _, origin := range byFingerprint[parent].Flows {
 				origin.Parent = parent
-				united.addOrigin(origin)
+				merged.addOrigin(origin)
 			}
 		}
-		united.prune()
-		found = append(found, united)
+		merged.prune()
+		found = append(found, merged)
 	}
 	return found, nil
 }
@@ -210,8 +209,7 @@ func (p *Provenances) CountBuilds(ctx context.Context, q BuildQuery) (int64, err
 	return p.collection.Count(ctx, query)
 }
 
-// BuildTimes returns when builds were made, in Unix seconds, newest first, at most q.Limit: one command for each
-// MaxMany.
+// BuildTimes returns when builds were made, in Unix seconds, newest first, at most q.Limit: one command per MaxMany.
 func (p *Provenances) BuildTimes(ctx context.Context, q BuildQuery) ([]float64, error) {
 	entries, err := storage.FindAllFields(ctx, p.collection, q.query())
 	return storage.Map(entries, func(entry storage.Record) float64 { return entry.Float("built") }), err

@@ -12,15 +12,14 @@ import (
 // Release is an artifact that replaces another one of its flow, by the keys of both trails and their reference name.
 type Release struct{ Trail, Replaced, Slot string }
 
-// maxUnapproved is how many trails Unapproved names at most of a release: the first.
+// maxUnapproved limits the trails that Unapproved returns for a release: the first ones.
 const maxUnapproved = 10
 
 // errEnough ends the search for trails.
 var errEnough = errors.New("enough trails were found")
 
-// Unapproved returns the names of the trails that releases bring besides their own, and that others have not approved: those
-// that were begun between the two trails (docs/semantics.md 18.12). It takes a command for MaxMany trails of releases, and
-// at least one for each pair of trails.
+// Unapproved returns the names of the unapproved trails that releases bring besides their own: those begun between the
+// two trails (docs/semantics.md 18.12). It takes a command for MaxMany trails, and at least one for each pair.
 func (t *Trails) Unapproved(ctx context.Context, releases []Release) (map[Release][]string, error) {
 	var keys []string
 	pairs := map[Release][]Release{} // by a release without a reference name

@@ -20,8 +20,7 @@ var repoSchema = storage.NewSchema("repos",
 )
 
 const (
-	// repoCacheAge is for how long a report that tells nothing new takes no command. Tags set meanwhile do not show
-	// there.
+	// repoCacheAge is how long a report is cached: equal ones take no command, and do not see tags set meanwhile.
 	repoCacheAge = time.Minute
 	// repoCacheSize is how many different reports are remembered.
 	repoCacheSize = 10_000
@@ -63,9 +62,8 @@ func (r *Repos) Report(ctx context.Context, org string, info evidence.RepoInfo, 
 }
 
 // record updates the repository that info is about, or makes it. It reads those with the external id one after the
-// other, by ordinal; there are several only where several providers or hosts have given that id. A new one gets the
-// first free ordinal. Reports about one repository compete for it, so that one is made, even if some do not name its
-// provider.
+// other, by ordinal; there are several only if several providers or hosts use that id. A new one gets the first free
+// ordinal. Concurrent reports about one repository compete for it, so only one is made, even if some name no provider.
 func (r *Repos) record(ctx context.Context, org string, info evidence.RepoInfo, at float64) (evidence.Repo, error) {
 	adoptable := "" // id of the first document that may be adopted
 	for ordinal := 0; ; {
@@ -102,12 +100,12 @@ func (r *Repos) update(ctx context.Context, id string, info evidence.RepoInfo, a
 		}
 	}))
 	if err != nil {
-		return repo, evidence.OtherRepo, err // the change may still run
+		return repo, evidence.OtherRepo, err // the function may still run and set match
 	}
 	return repo, match, nil
 }
 
-// reportKey digests a report, so that the cache is small.
+// reportKey is the digest of a report, so that the cache is small.
 func reportKey(org string, info evidence.RepoInfo) (string, error) {
 	encoded, err := json.Marshal(struct {
 		Org  string

@@ -1,10 +1,9 @@
-// Package pipelines keeps what pipelines report: flows, trails, artifacts, attestations and
-// their types, and repositories.
+// Package pipelines keeps flows, trails, artifacts, attestations and their types, and repositories.
 package pipelines
 
 import "attestry/storage"
 
-// idIn is the id of the document of something that an organization, or a trail, has by its name or id there.
+// idIn is the id of a document whose name or id is unique in a scope: an organization or a trail.
 func idIn(scope, name string) string { return scope + "/" + name }
 
 // Schemas declares the collections of this package.

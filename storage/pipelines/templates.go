@@ -16,7 +16,7 @@ const (
 	maxInlineTemplate = 256 << 10
 	// maxCachedTemplates bounds the cache by the bytes of templates; parsed ones take up several times as much.
 	maxCachedTemplates = 16 << 20
-	// templateOverhead is the size of a template beside its text.
+	// templateOverhead is the size of a template without its text.
 	templateOverhead = 512
 )
 
@@ -40,7 +40,7 @@ type templateRecord struct {
 // ObjectKeys returns the keys of the objects that the record names.
 func (t *templateRecord) ObjectKeys() []string { return []string{t.Object} }
 
-// Templates keeps the flow templates of organizations by their content, for ever. The last used ones are in memory.
+// Templates keeps the flow templates of organizations by the digest of their content, for ever, and caches some.
 type Templates struct {
 	collection storage.Collection[templateRecord]
 	objects    storage.Objects
@@ -67,7 +67,7 @@ func NewTemplates(docs storage.Documents, objects storage.Objects) *Templates {
 // *yamlfile.Error.
 func (t *Templates) Put(ctx context.Context, org string, content []byte) (string, error) {
 	id := template.ID(content)
-	if _, ok := t.known(org, id); ok {
+	if _, ok := t.cached(org, id); ok {
 		return id, nil
 	}
 	if err := ctx.Err(); err != nil {
@@ -95,8 +95,8 @@ func (t *Templates) Put(ctx context.Context, org string, content []byte) (string
 
 // Get returns a template, or ErrNotFound: one command, none if it is in memory.
 func (t *Templates) Get(ctx context.Context, org, id string) (StoredTemplate, error) {
-	if known, ok := t.known(org, id); ok {
-		return known, nil
+	if cached, ok := t.cached(org, id); ok {
+		return cached, nil
 	}
 	record, err := t.collection.Get(ctx, idIn(org, id))
 	if err != nil {
@@ -108,7 +108,7 @@ func (t *Templates) Get(ctx context.Context, org, id string) (StoredTemplate, er
 // GetMany returns the templates that exist among ids, by id: one command per MaxMany of those not in memory.
 func (t *Templates) GetMany(ctx context.Context, org string, ids []string) (map[string]StoredTemplate, error) {
 	found := make(map[string]StoredTemplate, len(ids))
-	missing := t.missing(org, ids, func(known StoredTemplate) { found[known.ID] = known })
+	missing := t.missing(org, ids, func(cached StoredTemplate) { found[cached.ID] = cached })
 	records, err := t.collection.GetMany(ctx, missing)
 	if err != nil {
 		return nil, err
@@ -121,12 +121,12 @@ func (t *Templates) GetMany(ctx context.Context, org string, ids []string) (map[
 	return found, nil
 }
 
-// missing calls yield for the templates that are in memory, and returns the keys of the others.
+// missing calls yield for the cached templates and returns the keys of the others.
 func (t *Templates) missing(org string, ids []string, yield func(StoredTemplate)) []string {
 	var missing []string
 	for _, id := range storage.Distinct(ids) {
-		if known, ok := t.known(org, id); ok {
-			yield(known)
+		if cached, ok := t.cached(org, id); ok {
+			yield(cached)
 		} else {
 			missing = append(missing, idIn(org, id))
 		}
@@ -138,7 +138,7 @@ func (t *Templates) missing(org string, ids []string, yield func(StoredTemplate)
 // command per MaxMany of those not in memory.
 func (t *Templates) Texts(ctx context.Context, org string, ids []string) (map[string][]byte, error) {
 	texts := make(map[string][]byte, len(ids))
-	missing := t.missing(org, ids, func(known StoredTemplate) { texts[known.ID] = known.Content })
+	missing := t.missing(org, ids, func(cached StoredTemplate) { texts[cached.ID] = cached.Content })
 	records, err := t.collection.GetMany(ctx, missing)
 	for _, record := range records {
 		if record.Object == "" {
@@ -148,8 +148,8 @@ func (t *Templates) Texts(ctx context.Context, org string, ids []string) (map[st
 	return texts, err
 }
 
-// known returns a template without a command. The empty one is that of all organizations and need not be stored.
-func (t *Templates) known(org, id string) (StoredTemplate, bool) {
+// cached returns a template without a command. The empty one is that of all organizations and need not be stored.
+func (t *Templates) cached(org, id string) (StoredTemplate, bool) {
 	if id == t.empty.ID {
 		return t.empty, true
 	}

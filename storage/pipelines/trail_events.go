@@ -13,7 +13,7 @@ var trailEventSchema = storage.NewSchema("trail_events",
 
 // Outbox keeps the events that actions are to be notified of.
 type Outbox interface {
-	// TellOfTrailsIn adds the events that actions want to a batch. Stored again, they notify once.
+	// TellOfTrailsIn adds the events that actions fire on to a batch. Events that are added again notify once.
 	TellOfTrailsIn(ctx context.Context, batch *storage.Batch, events []evidence.TrailEvent) error
 }
 
@@ -43,8 +43,8 @@ func (e *TrailEvents) Add(ctx context.Context, events ...evidence.TrailEvent) er
 	return batch.Write(ctx, e.docs)
 }
 
-// TellIn adds events to a batch and notifies actions of them. They are the last writes of what happened to a trail, so
-// that whoever finds an event finds all else stored.
+// TellIn adds events to a batch and notifies actions of them. They are the last writes of a change to a trail. So when
+// an event is found, the rest of the change is stored.
 func (e *TrailEvents) TellIn(ctx context.Context, batch *storage.Batch, events ...evidence.TrailEvent) error {
 	if err := e.outbox.TellOfTrailsIn(ctx, batch, events); err != nil {
 		return err

@@ -81,7 +81,7 @@ func (t *Trails) List(ctx context.Context, q TrailQuery) (*storage.Batches[evide
 		query.Index, query.Equal = "flow", []any{q.Org, storage.TextSet(q.Flows)}
 		return storage.QueryBatches(t.Collection, query), nil
 	}
-	// Each part has what the page needs of it; their merge has the page.
+	// Each part has all of its entries that the page may contain, so their merge contains the page.
 	var entries []storage.Record
 	for flows := range slices.Chunk(q.Flows, storage.MaxMany) {
 		query.Index, query.Equal = "flow", []any{q.Org, storage.TextSet(flows)}
@@ -97,7 +97,7 @@ func (t *Trails) List(ctx context.Context, q TrailQuery) (*storage.Batches[evide
 	return t.OfIDs(storage.RecordIDs(entries[start:min(start+q.Limit, len(entries))])), nil
 }
 
-// Containing returns the keys of the newest trails of an organization whose names contain a text, whatever its case
+// Containing returns the keys of an organization's newest trails whose names contain a text, in any case
 // (docs/semantics.md 15.5).
 func (t *Trails) Containing(ctx context.Context, org, text string) ([]string, error) {
 	query := storage.Query{Index: "created", Equal: []any{org}, Descending: true}
@@ -110,8 +110,8 @@ func (t *Trails) Containing(ctx context.Context, org, text string) ([]string, er
 // maxSearched is how many of the newest documents a search by name reads.
 const maxSearched = 10_000
 
-// containing returns the ids of those of the first maxSearched documents of a query whose names contain a text. It reads
-// their fields alone, with a command for each MaxMany.
+// containing returns the ids of the first maxSearched documents of a query whose names contain a text. It reads only
+// fields, with a command for each MaxMany.
 func containing[T any](ctx context.Context, in storage.Collection[T], query storage.Query, text string, name func(*storage.Record) string) ([]string, error) {
 	query.Offset, query.Limit = 0, maxSearched
 	entries, err := storage.FindAllFields(ctx, in, query)
@@ -162,7 +162,7 @@ func (t *Trails) Events(ctx context.Context, trail *evidence.Trail) ([]evidence.
 	return events, nil
 }
 
-// Settle updates the flow's count and the events of a version of a trail, which are kept elsewhere. It can be repeated.
+// Settle applies the pending events of a trail, and its count, to the collections that keep them. It is idempotent.
 func (t *Trails) Settle(ctx context.Context, trail evidence.Trail) error {
 	if !trail.Uncounted && len(trail.Pending) == 0 {
 		return nil
@@ -185,8 +185,8 @@ func (t *Trails) Settle(ctx context.Context, trail evidence.Trail) error {
 	return err
 }
 
-// SettleBefore settles the trails that their changers have left unsettled, up to a time, and returns how many. A change
-// may be another template, so everything that runs in the organization is evaluated again.
+// SettleBefore settles the trails that have been unsettled since before a time, as after a crash, and returns how many.
+// A change may be another template, so everything that runs in the organization is evaluated again.
 func (t *Trails) SettleBefore(ctx context.Context, before float64) (int, error) {
 	settled := 0
 	err := storage.ForEach(ctx, t.Collection, storage.Query{
@@ -244,14 +244,14 @@ func NewTrailTallies(docs storage.Documents) *TrailTallies {
 		func(t *TrailTally) map[string]any { return map[string]any{"org": t.Org} })}
 }
 
-// Add counts a trail. Those of a flow that are counted at once in this process share one write.
+// Add counts a trail. Concurrent calls for one flow in this process share one write.
 func (t *TrailTallies) Add(ctx context.Context, trail *evidence.Trail) error {
 	_, err := storage.Upsert(ctx, t.Collection, TrailTally{Org: trail.Org, Flow: trail.Flow},
 		storage.WithoutError(func(tally *TrailTally) { tally.add(trail) }))
 	return err
 }
 
-// AddIn adds to a batch that trails of a flow are counted. seen is what GetOrZero returned.
+// AddIn counts trails of a flow with a batch. seen is what GetOrZero returned.
 func (t *TrailTallies) AddIn(batch *storage.Batch, trails []evidence.Trail, seen storage.Versioned[TrailTally]) {
 	tally := seen.Value
 	if seen.Revision == 0 {

@@ -1,5 +1,4 @@
-// Package retention keeps objects from deletion for as long as the settings say, and proves that the object store does
-// so.
+// Package retention keeps objects from deletion for the time of the settings, and tests that the object store does so.
 package retention
 
 import (
@@ -15,25 +14,25 @@ import (
 )
 
 const (
-	// probeScope is the scope of the test object, which no id of an organization is.
+	// probeScope is the scope of the test object. No id of an organization equals it.
 	probeScope = "retention-probe"
-	// probeRetention is for how long that object is kept. S3 refuses requests whose clock is more than 15 minutes off,
-	// so that it ends later than now for the store too.
+	// probeRetention is how long the test object is retained. S3 refuses requests whose clock is more than 15 minutes
+	// off, so the end is in the future for the store too.
 	probeRetention = 20 * time.Minute
 
 	day = 24 * time.Hour
 )
 
-// Settings say for how long objects are kept.
+// Settings say for how long objects are retained.
 type Settings struct {
 	Days int
-	// Organizations are days of single organizations by their names, in place of Days.
+	// Organizations are the days of single organizations by their names, instead of Days.
 	Organizations map[string]int
 	// Mode is that of the object store.
 	Mode string
 }
 
-// days is for how long the objects of an organization are kept.
+// days is for how many days the objects of an organization are retained.
 func (s Settings) days(org string) int {
 	if days, ok := s.Organizations[org]; ok {
 		return days
@@ -58,7 +57,7 @@ type Retention struct {
 	verified time.Time
 }
 
-// New makes the retention of an object store. Without settings it keeps nothing.
+// New makes the retention of an object store. Without settings it retains nothing.
 func New(objects storage.Objects, settings Settings, clock evidence.Clock) *Retention {
 	return &Retention{objects: objects, settings: settings, clock: clock}
 }
@@ -78,9 +77,8 @@ func (r *Retention) KeepAtMost(ctx context.Context, org, key string, most int) e
 	return r.objects.Retain(ctx, key, r.clock().Add(time.Duration(days)*day))
 }
 
-// Verify proves that the store keeps objects from deletion, by one that it must keep and then delete, if anything is to
-// be kept. It is called before the process serves, by any number of processes. All use the same object; a later start
-// deletes all its versions but one.
+// Verify runs Test if anything is to be retained. It is called before the process serves, by any number of processes.
+// All use the same object; a later start deletes all its versions but one.
 func (r *Retention) Verify(ctx context.Context) error {
 	if !r.settings.on() {
 		return nil
@@ -92,9 +90,9 @@ func (r *Retention) Verify(ctx context.Context) error {
 	return nil
 }
 
-// Test is what Verify does if anything is to be kept. It can be called at any time.
+// Test checks that the store refuses to delete an object under retention. It can be called at any time.
 func (r *Retention) Test(ctx context.Context) error {
-	// A running retention keeps its mode, hence an object for each.
+	// The mode of a running retention stays, so each mode has its own object.
 	content := "Attestry asks the object store to keep this object from deletion in " + r.settings.Mode + " mode.\n"
 	object, err := r.objects.Put(ctx, probeScope, strings.NewReader(content), int64(len(content)))
 	if err != nil {
@@ -117,7 +115,6 @@ func (r *Retention) Test(ctx context.Context) error {
 	return r.requireContent(ctx, object.Key, content)
 }
 
-// noRetention says what to do about a store without retention.
 func noRetention(cause error) error {
 	return fmt.Errorf("it does not keep objects from deletion: name a bucket that was created with object lock (docs/operations.md, Retention), "+
 		"or set no days of retention: %w", cause)

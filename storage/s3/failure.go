@@ -12,10 +12,10 @@ import (
 	"attestry/storage/spool"
 )
 
-// spoolFolder is what clients read of the folder that uploads pass through.
+// spoolFolder is the name of the folder for spooled uploads in messages to clients.
 const spoolFolder = "folder for temporary files"
 
-// refusals are the server's codes by which it refuses writes until its operator has mended something.
+// refusals are the server's error codes for writes that it refuses until its operator repairs something.
 var refusals = map[string]string{
 	minio.AccessDenied:               storage.PermissionDenied,
 	minio.AllAccessDisabled:          storage.PermissionDenied,
@@ -24,7 +24,7 @@ var refusals = map[string]string{
 	"XMinioStorageFull":              storage.DiskFull,
 }
 
-// explainWrite makes a storage.ErrWriteRefused of an error by which the server refuses a write.
+// explainWrite returns a storage.ErrWriteRefused if the server refused a write.
 func explainWrite(err error) error {
 	var failure minio.ErrorResponse
 	if !errors.As(err, &failure) {
@@ -40,7 +40,7 @@ func explainWrite(err error) error {
 	return storage.RefuseWrite(storage.ObjectStore, reason, err)
 }
 
-// explainSpool makes a storage.ErrWriteRefused of an error by which the operating system refuses a temporary file.
+// explainSpool returns a storage.ErrWriteRefused if the operating system refused a temporary file.
 func explainSpool(err error) error {
 	if _, ok := errors.AsType[*spool.FileError](err); ok {
 		if reason := storage.RefusalOf(err); reason != "" {
@@ -51,7 +51,7 @@ func explainSpool(err error) error {
 }
 
 // asOutage marks an error that means that the server could not be reached, or could not serve: it failed, is too busy,
-// or no longer knows our bucket or our key. The caller's deadline is no outage.
+// or no longer accepts our bucket or our key. The caller's deadline is no outage.
 func asOutage(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil || errors.Is(err, storage.ErrNotFound) {
 		return err

@@ -11,8 +11,8 @@ import (
 	"attestry/storage"
 )
 
-// List describes objects in the order of their keys, without keys of anything else in the bucket. Each scope is listed
-// by itself: MinIO leaves out objects after a key of the scope a if there are the scopes a-b or a.b.
+// List describes objects in the order of their keys, without other keys in the bucket. Each scope is listed separately,
+// as MinIO leaves out objects after a key of the scope a if there are the scopes a-b or a.b.
 func (s *Store) List(ctx context.Context, after string, limit int) ([]storage.Object, error) {
 	if err := storage.CheckListLimit(limit); err != nil {
 		return nil, err
@@ -73,7 +73,6 @@ func (s *Store) listScope(ctx context.Context, prefix, after string, limit int) 
 	return objects, err
 }
 
-// each calls yield for what is listed, until it returns false.
 func (s *Store) each(ctx context.Context, options minio.ListObjectsOptions, yield func(minio.ObjectInfo) bool) error {
 	fetchOwner := false
 	options.FetchOwner = &fetchOwner

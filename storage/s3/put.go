@@ -14,10 +14,9 @@ import (
 )
 
 const (
-	// maxInMemory is the greatest object that is held in memory until its key is known; greater ones are in a temporary
-	// file.
+	// maxInMemory is the largest object held in memory until its key is known; larger ones are in a temporary file.
 	maxInMemory = 1 << 20
-	// maxSinglePut is the greatest object of one request to S3.
+	// maxSinglePut is the largest object of one request to S3.
 	maxSinglePut = 5 << 30
 	// sumMetadata keeps the SHA-256 beside the object, for other tools (x-amz-meta-sha256).
 	sumMetadata = "Sha256"
@@ -30,7 +29,7 @@ func (s *Store) Put(ctx context.Context, scope string, r io.Reader, size int64) 
 		return storage.Object{}, fmt.Errorf("invalid object scope %q", scope)
 	}
 	if size >= 0 {
-		// One byte more than announced is enough to know that there are too many.
+		// One byte more than announced shows that there are too many.
 		r = io.LimitReader(r, size+1)
 	}
 	object, err := s.put(ctx, scope, r, size)
@@ -55,15 +54,15 @@ func (s *Store) put(ctx context.Context, scope string, r io.Reader, size int64) 
 	if stored, err := s.stored(ctx, object); stored || err != nil {
 		return object, err
 	}
-	// Of a file that is sent by one request the client holds nothing in memory, else one
-	// part at a time. Any other kind of reader it would read as a whole.
+	// The client streams a file that is sent by one request, and else holds one part in memory. It would read any other
+	// kind of reader as a whole.
 	_, err = s.client.Client.PutObject(ctx, s.bucket, object.Key, content.Reader, object.Size, minio.PutObjectOptions{
 		DisableMultipart: object.Size <= s.maxSinglePut, SendContentMd5: true, UserMetadata: map[string]string{sumMetadata: sum},
 	})
 	return object, asOutage(ctx, err)
 }
 
-// stored reports whether a bucket that keeps all versions has the object. Another version would take up storage,
+// stored reports whether a bucket that keeps all versions has the object: another version would take up storage,
 // perhaps for years. Other buckets replace it.
 func (s *Store) stored(ctx context.Context, object storage.Object) (bool, error) {
 	if s.retention == "" {

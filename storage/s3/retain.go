@@ -15,7 +15,7 @@ import (
 type RetentionMode string
 
 const (
-	// Governance is retention that those can end who have the permission s3:BypassGovernanceRetention.
+	// Governance is retention that users with the permission s3:BypassGovernanceRetention can end.
 	Governance RetentionMode = "GOVERNANCE"
 	// Compliance is retention that nobody can end.
 	Compliance RetentionMode = "COMPLIANCE"
@@ -28,17 +28,17 @@ const (
 	legalHoldHeader = "X-Amz-Object-Lock-Legal-Hold"
 )
 
-// noLock is the server's code by which it refuses retention in a bucket without object lock.
+// noLock is the server's error code for retention in a bucket without object lock.
 const noLock = "InvalidRequest"
 
-// ErrNoObjectLock reports a bucket that keeps no objects from deletion.
+// ErrNoObjectLock reports a bucket without object lock, which cannot keep objects from deletion.
 var ErrNoObjectLock = errors.New("the bucket has no object lock")
 
 // Lock is the retention of one version of an object.
 type Lock struct {
 	Mode  RetentionMode
 	Until time.Time
-	// Held is a hold without an end, which only an operator can set.
+	// Held means a legal hold, which has no end and only an operator can set.
 	Held bool
 }
 
@@ -54,8 +54,8 @@ func (s *Store) LockOf(ctx context.Context, key string) (Lock, error) {
 	return found, err
 }
 
-// Lock gives the newest version of an object the mode of a retention, and keeps it as long. A longer time and the stricter
-// mode stay. The error is ErrNoObjectLock if the bucket cannot. Unlike Retain, it needs no mode of the store.
+// Lock sets the mode and the time of the retention of an object's newest version. A later time and the stricter mode
+// stay. The error is ErrNoObjectLock if the bucket has none. Unlike Retain, it needs no mode of the store.
 func (s *Store) Lock(ctx context.Context, key string, lock Lock) error {
 	present, err := s.LockOf(ctx, key)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Store) Lock(ctx context.Context, key string, lock Lock) error {
 }
 
 // Retain keeps the newest version of an object from deletion. A running retention keeps its mode: a server accepts
-// another one only from those who may end it.
+// another one only from users who may end it.
 func (s *Store) Retain(ctx context.Context, key string, until time.Time) error {
 	if _, err := storage.ParseObjectKey(key); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (s *Store) Retain(ctx context.Context, key string, until time.Time) error {
 	if err != nil {
 		return fmt.Errorf("retain object %s: %w", key, asOutage(ctx, translate(err)))
 	}
-	// Servers know whole seconds.
+	// Servers store whole seconds.
 	until = until.Add(time.Second - time.Nanosecond).Truncate(time.Second)
 	if s.retention == "" || !until.After(present.Until) {
 		return nil
@@ -105,7 +105,7 @@ func (s *Store) Retain(ctx context.Context, key string, until time.Time) error {
 		return nil
 	}
 	if now, lockErr := s.lockOf(ctx, key, ""); lockErr == nil && !until.After(now.Until) {
-		// Meanwhile another process has set a later moment, which the server did not let us shorten.
+		// Another process has set a later moment meanwhile, which the server did not let us shorten.
 		return nil
 	}
 	return explainWrite(fmt.Errorf("retain object %s: %w", key, asOutage(ctx, translate(err))))
@@ -118,7 +118,7 @@ func (s *Store) deleteVersions(ctx context.Context, key string) error {
 		if info.Key == key {
 			versions = append(versions, info.VersionID)
 		}
-		// Longer keys come behind it.
+		// Longer keys come after it.
 		return info.Key == key
 	})
 	if err != nil {
@@ -136,8 +136,7 @@ func (s *Store) deleteVersions(ctx context.Context, key string) error {
 	return retained
 }
 
-// deleteVersion removes one version. Servers refuse that with different codes if it is under retention, so that is
-// read.
+// deleteVersion removes a version. Error codes for a version under retention differ, so its retention is read.
 func (s *Store) deleteVersion(ctx context.Context, key, version string) error {
 	err := s.client.RemoveObject(ctx, s.bucket, key, minio.RemoveObjectOptions{VersionID: version})
 	if err == nil {

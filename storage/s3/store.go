@@ -1,5 +1,4 @@
-// Package s3 keeps objects in a bucket of any S3-compatible server: MinIO, AWS,
-// Ceph, versitygw. It is the production engine of storage.Objects.
+// Package s3 keeps objects in a bucket of an S3-compatible server. It is the production engine of storage.Objects.
 package s3
 
 import (
@@ -21,11 +20,11 @@ import (
 // maxAttempts is how often a request is tried. With pauses of up to a second, it bridges the restart of a server.
 const maxAttempts = 5
 
-// Options say where a bucket is and who opens it.
+// Options say where a bucket is, and with which key it is opened.
 type Options struct {
 	// Endpoint is the host of the server, with its port unless that is the usual one.
 	Endpoint string
-	// Secure asks for TLS. RootCAs are the authorities that sign the certificate of the server, nil for the system's.
+	// Secure means TLS. RootCAs are the authorities that sign the certificate of the server, nil for the system's.
 	Secure  bool
 	RootCAs *x509.CertPool
 	// Bucket is made by Open if it is absent, with object lock if there is a retention.
@@ -40,7 +39,7 @@ type Options struct {
 type Store struct {
 	client minio.Core
 	bucket string
-	// maxSinglePut is the greatest object that is sent by one request, in bytes.
+	// maxSinglePut is the largest object that is sent by one request, in bytes.
 	maxSinglePut int64
 	retention    RetentionMode
 }
@@ -108,7 +107,7 @@ func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.R
 		return nil, err
 	}
 	if length == 0 {
-		return s.nothing(ctx, key)
+		return s.emptyRange(ctx, key)
 	}
 	options := minio.GetObjectOptions{}
 	if offset > 0 || length > 0 {
@@ -116,7 +115,7 @@ func (s *Store) Get(ctx context.Context, key string, offset, length int64) (io.R
 	}
 	content, _, _, err := s.client.GetObject(ctx, s.bucket, key, options)
 	if minio.ToErrorResponse(err).Code == minio.InvalidRange {
-		return s.nothing(ctx, key)
+		return s.emptyRange(ctx, key)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("get object %s: %w", key, asOutage(ctx, translate(err)))
@@ -138,8 +137,7 @@ func (s *Store) Stat(ctx context.Context, key string) (storage.Object, error) {
 	return object, nil
 }
 
-// Delete removes an object. In a bucket with object lock that removes all its versions, which would take up storage for
-// ever.
+// Delete removes an object. In a bucket with object lock it removes all versions, which would take up storage for ever.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	if _, err := storage.ParseObjectKey(key); err != nil {
 		return err
@@ -153,8 +151,8 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return nil
 }
 
-// nothing is an empty range of an object, which must exist.
-func (s *Store) nothing(ctx context.Context, key string) (io.ReadCloser, error) {
+// emptyRange returns an empty range of an object, which must exist.
+func (s *Store) emptyRange(ctx context.Context, key string) (io.ReadCloser, error) {
 	if _, err := s.Stat(ctx, key); err != nil {
 		return nil, err
 	}
@@ -168,7 +166,7 @@ func (s *Store) makeBucket(ctx context.Context) error {
 	}
 	err = s.client.MakeBucket(ctx, s.bucket, minio.MakeBucketOptions{ObjectLocking: s.retention != ""})
 	if minio.ToErrorResponse(err).Code == minio.BucketAlreadyOwnedByYou {
-		// Another process was faster.
+		// Another process has made it meanwhile.
 		return nil
 	}
 	return err

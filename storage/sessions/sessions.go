@@ -20,8 +20,8 @@ var schema = storage.NewSchema("sessions", storage.Index{Name: "expiry", Fields:
 // Schemas declares the collection.
 func Schemas() []*storage.Schema { return []*storage.Schema{schema} }
 
-// session is a stored session. Its id is a hash, so that nobody who reads the database can use it. One of an earlier
-// version is of nobody.
+// session is a stored session. Its id is a hash, so that a reader of the database cannot use it. One of an earlier
+// version has no owner.
 type session struct {
 	ID string `json:"id"`
 	identity.Session
@@ -49,7 +49,7 @@ func hashOf(id string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Get returns a session that has not expired; ok tells whether there is one.
+// Get returns a session that has not expired; ok reports whether there is one.
 func (s *Sessions) Get(ctx context.Context, id string) (found identity.Session, ok bool, err error) {
 	read, err := s.collection.Get(ctx, hashOf(id))
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Sessions) Begin(ctx context.Context, id string, begun identity.Session,
 	return s.collection.Insert(ctx, session{ID: hashOf(id), Session: begun, ExpiresAt: evidence.Seconds(now.Add(lifetime))})
 }
 
-// Extend gives a session another lifetime from now on. One that has ended stays so.
+// Extend sets the expiry of a session to a lifetime from now. A deleted session stays deleted.
 func (s *Sessions) Extend(ctx context.Context, id string, lifetime time.Duration) error {
 	_, err := s.collection.Update(ctx, hashOf(id), storage.WithoutError(func(known *session) {
 		known.ExpiresAt = evidence.Seconds(s.clock().Add(lifetime))

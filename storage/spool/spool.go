@@ -1,5 +1,5 @@
-// Package spool holds a stream until it can be used: the file of a form whose data come after it, or an object whose
-// key depends on all its content.
+// Package spool buffers a stream until it can be used: the file of a form whose JSON part comes after it, or an object
+// whose key depends on all its content.
 package spool
 
 import (
@@ -24,11 +24,10 @@ type FileError struct{ Err error }
 
 func (e *FileError) Error() string { return e.Err.Error() }
 
-// Unwrap returns what the operating system says.
+// Unwrap returns the error of the operating system.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// New reads r to its end. A stream of more than maxInMemory bytes is held in a temporary file. The caller closes the
-// spool.
+// New reads r to its end. More than maxInMemory bytes are held in a temporary file. The caller closes the spool.
 func New(r io.Reader, maxInMemory int) (*Spool, error) {
 	return NewIn(new(bytes.Buffer), r, maxInMemory)
 }
@@ -69,7 +68,7 @@ func fill(file *os.File, r io.Reader) (int64, error) {
 	return size, nil
 }
 
-// writer marks the errors of a file, which io.Copy does not tell from those of a stream.
+// writer marks the errors of a file, as io.Copy does not distinguish them from those of a stream.
 type writer struct{ file *os.File }
 
 func (w writer) Write(p []byte) (int, error) {
@@ -80,7 +79,7 @@ func (w writer) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Close frees what the spool holds.
+// Close removes the temporary file, if any.
 func (s *Spool) Close() error {
 	if s.file == nil {
 		return nil

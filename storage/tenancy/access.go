@@ -24,8 +24,7 @@ func (t *Tenancy) lookUpAccess(ctx context.Context, principal evidence.Principal
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return evidence.OrgAccess{}, err
 	}
-	// The role is looked up even where there is no organization, so that the time that it
-	// takes does not tell whether there is one.
+	// The role is looked up even if there is no organization, so that the time of the answer does not reveal that.
 	role, visitor, err := t.role(ctx, org, principal)
 	if err != nil {
 		return evidence.OrgAccess{}, err
@@ -67,8 +66,7 @@ func (t *Tenancy) accountRole(ctx context.Context, orgID string, principal evide
 	return account.Privilege, err
 }
 
-// FederatedAccess returns what a privilege from an identity provider allows in an organization; it may be
-// tenancyCacheAge old.
+// FederatedAccess returns what a privilege from an identity provider allows. It may be tenancyCacheAge old.
 func (t *Tenancy) FederatedAccess(ctx context.Context, orgName string, privilege evidence.Role) (evidence.OrgAccess, error) {
 	access, err := t.accesses.Load(orgName, t.clock(), func() (evidence.OrgAccess, error) {
 		org, err := t.organizations.Get(ctx, orgName)

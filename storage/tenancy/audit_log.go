@@ -26,7 +26,7 @@ func auditFields(e *identity.AuditEntry) map[string]any {
 // AuditOrder is what the audit log is sorted by, and then by time.
 type AuditOrder string
 
-// The orders. Entries that are equal in one are in the order of time.
+// The orders of the audit log.
 const (
 	AuditByTime   AuditOrder = "when"
 	AuditByUser   AuditOrder = "user"
@@ -53,8 +53,8 @@ type AuditQuery struct {
 }
 
 // AuditLog returns a page of entries, and how many all pages have, at most storage.MaxCount.
-func (t *Tenancy) AuditLog(ctx context.Context, asked AuditQuery) ([]identity.AuditEntry, int64, error) {
-	return storage.FindPage(ctx, t.auditLog, asked.query(), asked.Offset, asked.Limit)
+func (t *Tenancy) AuditLog(ctx context.Context, q AuditQuery) ([]identity.AuditEntry, int64, error) {
+	return storage.FindPage(ctx, t.auditLog, q.query(), q.Offset, q.Limit)
 }
 
 // query has an index for each order.
@@ -73,8 +73,8 @@ func (q *AuditQuery) query() storage.Query {
 	return query
 }
 
-// Record notes in the audit log of an organization that something of it was changed, in one batch with the change: change
-// adds it to the batch, may change the organization, and says what it is, "" if nothing changes. It may be called again.
+// Record makes a change in an organization and adds it to the audit log, in one batch. change adds its writes to the
+// batch, may change the organization, and describes the change, "" if nothing changes. It may be called again.
 func (t *Tenancy) Record(ctx context.Context, orgName string, by identity.Actor, subject identity.AuditSubject, change func(*evidence.Organization, *storage.Batch) (string, error)) error {
 	return t.change(ctx, orgName, by, func(c *orgChange) error {
 		what, err := change(&c.org, &c.batch)
@@ -85,13 +85,12 @@ func (t *Tenancy) Record(ctx context.Context, orgName string, by identity.Actor,
 	})
 }
 
-// RecordLoss notes in the audit log of every organization that the operator opened a database without some data. reason
-// says what is missing.
+// RecordLoss adds to all audit logs that the operator opened a database that lacks data. reason says what is missing.
 func (t *Tenancy) RecordLoss(ctx context.Context, reason string) error {
 	return t.EachOrganization(ctx, func(org *evidence.Organization) error {
 		return t.change(ctx, org.Name, identity.Operator(), func(c *orgChange) error {
 			c.record(identity.AuditEntry{Event: identity.AuditChanged, Subject: identity.AuditDatabase, Name: reason})
-			// The loss may concern who may do what.
+			// Permissions may be among the lost data.
 			t.version.collection.PutIn(&c.batch, newVersion())
 			return nil
 		})

@@ -12,11 +12,11 @@ import (
 	"attestry/storage"
 )
 
-// ApplyBootstrap makes what is declared and missing, sets the rest as declared (e-mails, roles, switches, inbound
+// ApplyBootstrap creates what is declared and missing, sets the rest as declared (e-mails, roles, switches, inbound
 // webhooks, descriptions and expiries of keys), and removes what is declared absent. What is no longer declared stays,
-// except for an organization's webhooks. It can be repeated, even by several processes at once. What does not fit what is
-// stored changes nothing, and all of that is returned at once. The declaration must be one that config.ParseBootstrap takes:
-// names, keys and webhooks declared once, and members declared as users.
+// except for an organization's webhooks. It is idempotent, also if several processes call it at once. If the
+// declaration conflicts with stored data, it changes nothing and returns all conflicts. config.ParseBootstrap must have
+// accepted the declaration: names, keys and webhooks are declared once, and members are declared as users.
 //
 // It returns the keys it made, even with an error, as their secrets are never shown again. A key that was made for a
 // user and a description is never made again, and a revoked key that is declared stays revoked.
@@ -24,7 +24,7 @@ func (t *Tenancy) ApplyBootstrap(ctx context.Context, declared identity.Bootstra
 	if err := t.checkBootstrap(ctx, declared); err != nil {
 		return nil, err
 	}
-	defer t.forget()
+	defer t.clearCaches()
 	var made []identity.MadeKey
 	users := map[string]evidence.User{}
 	for _, one := range declared.Users {
@@ -65,7 +65,7 @@ func (t *Tenancy) applyUser(ctx context.Context, declared identity.DeclaredUser)
 		case key.Absent:
 			err = t.removeKey(ctx, user, key)
 		case key.Secret != "":
-			err = t.bringKey(ctx, user, key)
+			err = t.importKey(ctx, user, key)
 		default:
 			made, err = t.makeKey(ctx, user, key, made)
 		}
@@ -96,7 +96,6 @@ func (t *Tenancy) applyOrganization(ctx context.Context, declared identity.Decla
 	return t.applyMembers(ctx, declared, users)
 }
 
-// applyMembers sets and removes the members of a declaration.
 func (t *Tenancy) applyMembers(ctx context.Context, declared identity.DeclaredOrganization, users map[string]evidence.User) error {
 	for _, name := range slices.Sorted(maps.Keys(declared.Members)) {
 		user, ok := users[name]
@@ -127,7 +126,7 @@ func (t *Tenancy) applyMembers(ctx context.Context, declared identity.DeclaredOr
 }
 
 // changeKey changes a key of a user. decide gets the key of a hash, or the zero value, and adds writes. A key of
-// somebody else is an error.
+// another owner is an error.
 func (t *Tenancy) changeKey(ctx context.Context, owner evidence.User, hash string, decide func(c *orgChange, stored storage.Versioned[evidence.Key]) error) error {
 	err := t.change(ctx, owner.Name, identity.Operator(), func(c *orgChange) error {
 		stored, err := t.keys.GetOrZero(ctx, hash)
@@ -158,16 +157,16 @@ func (t *Tenancy) removeKey(ctx context.Context, owner evidence.User, declared i
 	})
 }
 
-// bringKey stores a key whose secret is declared.
-func (t *Tenancy) bringKey(ctx context.Context, owner evidence.User, declared identity.DeclaredKey) error {
+// importKey stores a key whose secret is declared.
+func (t *Tenancy) importKey(ctx context.Context, owner evidence.User, declared identity.DeclaredKey) error {
 	fresh := t.newKey(userKeys(owner), declared.Secret, NewKey{Description: declared.Description, ExpiresAt: declared.ExpiresAt})
 	return t.changeKey(ctx, owner, fresh.Hash, func(c *orgChange, stored storage.Versioned[evidence.Key]) error {
 		if stored.Revision != 0 {
-			t.followDeclaration(c, stored, declared)
+			t.applyDeclaration(c, stored, declared)
 			return nil
 		}
 		t.keys.InsertIn(&c.batch, &fresh)
-		c.remembered = true // as unknown, by whoever has tried it before
+		c.invalidate = true // the key may be cached as unknown
 		c.record(keyEntry(identity.AuditAdded, &fresh))
 		return nil
 	})
@@ -208,20 +207,20 @@ func (t *Tenancy) makeKey(ctx context.Context, owner evidence.User, declared ide
 	}
 	if known != "" {
 		return made, t.changeKey(ctx, owner, known, func(c *orgChange, stored storage.Versioned[evidence.Key]) error {
-			t.followDeclaration(c, stored, declared)
+			t.applyDeclaration(c, stored, declared)
 			return nil
 		})
 	}
 	return append(made, identity.MadeKey{User: owner.Name, Description: declared.Description, Secret: secret, ExpiresAt: declared.ExpiresAt}), nil
 }
 
-func (t *Tenancy) followDeclaration(c *orgChange, stored storage.Versioned[evidence.Key], declared identity.DeclaredKey) {
+func (t *Tenancy) applyDeclaration(c *orgChange, stored storage.Versioned[evidence.Key], declared identity.DeclaredKey) {
 	key := stored.Value
 	if stored.Revision == 0 || key.Description == declared.Description && key.ExpiresAt == declared.ExpiresAt {
 		return
 	}
 	key.Description, key.ExpiresAt = declared.Description, declared.ExpiresAt
 	t.keys.ReplaceIn(&c.batch, &key, stored.Revision)
-	c.remembered = true
+	c.invalidate = true
 	c.record(keyEntry(identity.AuditChanged, &key))
 }

@@ -17,12 +17,12 @@ var (
 	errHookTaken = errors.New("the uid of a webhook belongs to another organization already")
 )
 
-// bootstrapCheck collects what of a declaration does not fit what is stored. It only reads, so that a fault changes
-// nothing. That names, keys and webhooks are declared once is checked by whoever reads the declaration.
+// bootstrapCheck collects the conflicts of a declaration with stored data. It only reads, so that a fault changes
+// nothing. config.ParseBootstrap checks that names, keys and webhooks are declared once.
 type bootstrapCheck struct {
 	tenancy *Tenancy
 	subject string            // the user or the organization that is checked
-	lower   map[string]string // names of organizations to be created, by their lower case
+	lower   map[string]string // names of organizations to be created, by the name in lower case
 	faults  []error
 }
 
@@ -42,8 +42,8 @@ func (t *Tenancy) checkBootstrap(ctx context.Context, declared identity.Bootstra
 	return errors.Join(check.faults...)
 }
 
-// note keeps a fault, if any, and returns the error of the database.
-func (c *bootstrapCheck) note(fault, err error) error {
+// addFault adds a fault, if any, and returns the error of the database.
+func (c *bootstrapCheck) addFault(fault, err error) error {
 	if err == nil && fault != nil {
 		c.faults = append(c.faults, fmt.Errorf("bootstrap %s: %w", c.subject, fault))
 	}
@@ -52,7 +52,7 @@ func (c *bootstrapCheck) note(fault, err error) error {
 
 func (c *bootstrapCheck) user(ctx context.Context, declared identity.DeclaredUser) error {
 	c.subject = "user " + declared.Name
-	if err := c.note(c.name(ctx, declared.Name, evidence.PersonalOrganization, !declared.Absent)); err != nil {
+	if err := c.addFault(c.name(ctx, declared.Name, evidence.PersonalOrganization, !declared.Absent)); err != nil {
 		return err
 	}
 	for _, key := range declared.Keys {
@@ -60,7 +60,7 @@ func (c *bootstrapCheck) user(ctx context.Context, declared identity.DeclaredUse
 		if fault != nil {
 			fault = fmt.Errorf("key %q: %w", key.Description, fault)
 		}
-		if err := c.note(fault, err); err != nil {
+		if err := c.addFault(fault, err); err != nil {
 			return err
 		}
 	}
@@ -69,11 +69,11 @@ func (c *bootstrapCheck) user(ctx context.Context, declared identity.DeclaredUse
 
 func (c *bootstrapCheck) organization(ctx context.Context, declared identity.DeclaredOrganization) error {
 	c.subject = "organization " + declared.Name
-	if err := c.note(c.name(ctx, declared.Name, evidence.SharedOrganization, true)); err != nil {
+	if err := c.addFault(c.name(ctx, declared.Name, evidence.SharedOrganization, true)); err != nil {
 		return err
 	}
 	for _, hook := range declared.Hooks {
-		if err := c.note(c.hook(ctx, declared.Name, hook.UID)); err != nil {
+		if err := c.addFault(c.hook(ctx, declared.Name, hook.UID)); err != nil {
 			return err
 		}
 	}

@@ -11,26 +11,25 @@ import (
 )
 
 const (
-	// changePatience is how long a change is tried. Each refused attempt means that a change of another process
-	// succeeded.
-	changePatience = 10 * time.Second
+	// changeTimeout is how long a change is retried. An attempt is refused if another process has made a change.
+	changeTimeout = 10 * time.Second
 	// changePause is the mean pause between two attempts.
 	changePause = 10 * time.Millisecond
 )
 
-// orgChange is a change of who may do what in an organization. The document of the organization is written first, which
-// orders the changes of one organization. An engine may not have written the rest of one when the next reads. So a
-// change decides only by that document, or by the one that it replaces at the revision that it has read.
+// orgChange is a change of permissions in an organization. It replaces the organization's document first, which
+// serializes the changes of one organization. The other writes of a change may not be visible to the next one yet. So a
+// change relies only on that document, and on the document that it replaces at the revision it has read.
 type orgChange struct {
 	org evidence.Organization
 	by  identity.Actor
-	// batch is what is to be written; empty, it changes nothing. Only its first write may be refused: an engine may
-	// have done the writes before a refused one, which the next attempt would take for those of others.
+	// batch has the writes; without any, nothing changes. Only its first write may be refused: an engine may have
+	// applied the writes before a refused one, and the next attempt would take them for those of another request.
 	batch storage.Batch
 	// entries are those of the audit log.
 	entries []identity.AuditEntry
-	// remembered means that processes may have cached what changes.
-	remembered bool
+	// invalidate means that the caches of all processes must be cleared.
+	invalidate bool
 }
 
 // roleEntry is the entry of a subject that had a role and has another one, NoRole for none.
@@ -43,38 +42,38 @@ func (c *orgChange) record(entry identity.AuditEntry) {
 	c.entries = append(c.entries, entry)
 }
 
-// change changes who may do what in an organization, or returns ErrNotFound. decide reads what it needs and adds
-// writes; it is called again if another change came first. Entries of the audit log are written before the changes: if
-// the process ends in between, the log has a change that was not made, but no change is missing.
+// change changes permissions in an organization, or returns ErrNotFound. decide reads what it needs and adds writes; it
+// is called again if another change came first. Entries of the audit log are written before the changes: if the process
+// ends in between, the log has a change that was not made, but no change is missing.
 //
-// In a process, the changes of one organization are made one after the other, as all of them replace its document.
+// A process makes the changes of one organization one at a time, as all of them replace its document.
 func (t *Tenancy) change(ctx context.Context, orgName string, by identity.Actor, decide func(*orgChange) error) error {
-	release, err := t.takeTurn(ctx, orgName)
+	release, err := t.lock(ctx, orgName)
 	if err != nil {
 		return err
 	}
 	defer release()
 	entries := &writtenEntries{}
-	for begun := time.Now(); time.Since(begun) < changePatience; {
+	for begun := time.Now(); time.Since(begun) < changeTimeout; {
 		refused, err := t.tryChange(ctx, orgName, by, decide, entries)
 		if !refused {
 			return err
 		}
 		if err := storage.Pause(ctx, changePause); err != nil {
-			return errors.Join(err, t.withdraw(ctx, entries))
+			return errors.Join(err, t.deleteEntries(ctx, entries))
 		}
 	}
 	busy := evidence.Busy("The organization is being changed by many requests at once, please try again.")
-	return errors.Join(busy, t.withdraw(ctx, entries))
+	return errors.Join(busy, t.deleteEntries(ctx, entries))
 }
 
 // writtenEntries are the ids of the entries that earlier attempts of a change may have written. Each attempt has its
 // own entries, as those in the transparency log must not change, and deletes the others.
 type writtenEntries struct{ ids []string }
 
-// withdraw deletes the entries of a change that was not made: an engine that does not write a batch as a whole may have
-// written them. After an error of the database they stay, as the change may have been made.
-func (t *Tenancy) withdraw(ctx context.Context, entries *writtenEntries) error {
+// deleteEntries deletes the entries of a change that was not made: an engine without atomic batches may have written them.
+// After an error of the database they stay, as the change may have been made.
+func (t *Tenancy) deleteEntries(ctx context.Context, entries *writtenEntries) error {
 	if len(entries.ids) == 0 {
 		return nil
 	}
@@ -90,7 +89,7 @@ func (t *Tenancy) tryChange(ctx context.Context, orgName string, by identity.Act
 	c := &orgChange{org: read.Value, by: by}
 	err = decide(c)
 	if err != nil || c.batch.Len() == 0 {
-		return false, errors.Join(err, t.withdraw(ctx, entries))
+		return false, errors.Join(err, t.deleteEntries(ctx, entries))
 	}
 	var batch storage.Batch
 	org := c.org
@@ -104,16 +103,15 @@ func (t *Tenancy) tryChange(ctx context.Context, orgName string, by identity.Act
 	t.auditLog.DeleteIn(&batch, entries.ids...)
 	entries.ids = append(entries.ids, storage.Map(c.entries, func(entry identity.AuditEntry) string { return entry.ID })...)
 	batch.Append(&c.batch)
-	if c.remembered {
+	if c.invalidate {
 		t.version.collection.PutIn(&batch, newVersion())
-		defer t.forget()
+		defer t.clearCaches()
 	}
 	err = batch.Write(ctx, t.docs)
 	return errors.Is(err, storage.ErrMoved) || errors.Is(err, storage.ErrExists), err
 }
 
-// forget clears the caches of this process.
-func (t *Tenancy) forget() {
+func (t *Tenancy) clearCaches() {
 	t.knownKeys.Clear()
 	t.unknownKeys.Clear()
 	t.accesses.Clear()
@@ -122,15 +120,15 @@ func (t *Tenancy) forget() {
 	t.issuers.Clear()
 }
 
-// takeTurn waits until nobody else in this process changes an organization, until release is called.
-func (t *Tenancy) takeTurn(ctx context.Context, orgName string) (release func(), err error) {
-	turn, leave := t.turns.Use(orgName)
-	if err := turn.Acquire(ctx, 1); err != nil {
+// lock excludes other changes of an organization in this process until release is called.
+func (t *Tenancy) lock(ctx context.Context, orgName string) (release func(), err error) {
+	held, leave := t.locks.Use(orgName)
+	if err := held.Acquire(ctx, 1); err != nil {
 		leave()
 		return nil, err
 	}
 	return func() {
-		turn.Release(1)
+		held.Release(1)
 		leave()
 	}, nil
 }

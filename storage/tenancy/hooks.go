@@ -11,7 +11,7 @@ import (
 
 var hookSchema = storage.NewSchema("hooks", storage.Index{Name: "org", Fields: []string{"org"}})
 
-// hook is a stored inbound webhook. The secret is legible, as signatures cannot be verified without it.
+// hook is a stored inbound webhook. The secret is in plain text, as signatures cannot be verified without it.
 type hook struct {
 	// Hash is HashAPIKey of the uid.
 	Hash       string            `json:"hash"`
@@ -39,7 +39,7 @@ func (t *Tenancy) Hook(ctx context.Context, kind identity.HookKind, uid string) 
 	}, nil
 }
 
-// setHooks gives an organization exactly the declared hooks.
+// setHooks replaces the hooks of an organization by the declared ones.
 func (t *Tenancy) setHooks(ctx context.Context, org evidence.Organization, declared []identity.DeclaredHook) error {
 	stored, err := storage.FindAll(ctx, t.hooks, storage.Query{Index: "org", Equal: []any{org.ID}, Limit: storage.Unlimited})
 	if err != nil {

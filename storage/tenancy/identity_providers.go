@@ -23,7 +23,7 @@ func providerFields(p *identity.IdentityProvider) map[string]any {
 
 // IdentityProviders returns those of an organization, none if it does not exist. They may be tenancyCacheAge old.
 func (t *Tenancy) IdentityProviders(ctx context.Context, orgName string) ([]identity.IdentityProvider, error) {
-	now, err := t.look(ctx)
+	now, err := t.checkVersion(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (t *Tenancy) IdentityProviders(ctx context.Context, orgName string) ([]iden
 
 // IsTrusted reports whether any organization has an identity provider of an issuer. It may be tenancyCacheAge old.
 func (t *Tenancy) IsTrusted(ctx context.Context, issuer string) (bool, error) {
-	now, err := t.look(ctx)
+	now, err := t.checkVersion(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -85,7 +85,7 @@ func (t *Tenancy) PutIdentityProvider(ctx context.Context, orgName string, by id
 			stored.CreatedAt, event = stored.LastModifiedAt, identity.AuditAdded
 		}
 		t.identityProviders.StoreIn(&c.batch, &stored, read.Revision)
-		c.remembered = true
+		c.invalidate = true
 		c.record(roleEntry(event, identity.AuditIdentityProvider, stored.Name, read.Value.Privilege, stored.Privilege))
 		return nil
 	})
@@ -94,11 +94,11 @@ func (t *Tenancy) PutIdentityProvider(ctx context.Context, orgName string, by id
 
 // requireRoomForProvider refuses one more identity provider if there are many: a token may be compared with all.
 func (t *Tenancy) requireRoomForProvider(ctx context.Context, org evidence.Organization) error {
-	there, err := t.identityProviders.Count(ctx, storage.Query{Index: "org", Equal: []any{org.ID}})
-	if err != nil || there < maxProviders {
+	count, err := t.identityProviders.Count(ctx, storage.Query{Index: "org", Equal: []any{org.ID}})
+	if err != nil || count < maxProviders {
 		return err
 	}
-	return evidence.Errorf(evidence.Invalid, "Organization '%s' has %d identity providers already", org.Name, there)
+	return evidence.Errorf(evidence.Invalid, "Organization '%s' has %d identity providers already", org.Name, count)
 }
 
 // DeleteIdentityProvider deletes an identity provider, or returns ErrNotFound.
@@ -112,7 +112,7 @@ func (t *Tenancy) DeleteIdentityProvider(ctx context.Context, orgName string, by
 		stored := read.Value
 		t.identityProviders.CheckIn(&c.batch, id, read.Revision)
 		t.identityProviders.DeleteIn(&c.batch, id)
-		c.remembered = true
+		c.invalidate = true
 		c.record(roleEntry(identity.AuditRemoved, identity.AuditIdentityProvider, stored.Name, stored.Privilege, evidence.NoRole))
 		return nil
 	})

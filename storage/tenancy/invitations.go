@@ -12,7 +12,7 @@ import (
 	"attestry/storage"
 )
 
-// maxInvitations bounds the invitations of an organization that can be accepted.
+// maxInvitations bounds the open invitations of an organization.
 const maxInvitations = 100
 
 var errNoInvitation = evidence.NewError(evidence.NotFound, "The invitation was accepted or withdrawn, has expired, or never was.")
@@ -20,7 +20,7 @@ var errNoInvitation = evidence.NewError(evidence.NotFound, "The invitation was a
 var invitationSchema = storage.NewSchema("invitations",
 	storage.Index{Name: "org", Fields: []string{"org", "expires"}, Required: "org"})
 
-// invitationFields has none for an invitation that has ended, which is in no list.
+// invitationFields returns none for an invitation that has ended, so that no list contains it.
 func invitationFields(i *identity.Invitation) map[string]any {
 	if i.EndedAt != 0 {
 		return nil
@@ -28,7 +28,7 @@ func invitationFields(i *identity.Invitation) map[string]any {
 	return map[string]any{"org": i.OrgID, "expires": i.ExpiresAt}
 }
 
-// Invitations returns the invitations of an organization that can be accepted, the first to expire first.
+// Invitations returns the open invitations of an organization, the first to expire first.
 func (t *Tenancy) Invitations(ctx context.Context, orgID string) ([]identity.Invitation, error) {
 	now := &storage.Bound{Value: evidence.Seconds(t.clock()), Exclusive: true}
 	return storage.FindAll(ctx, t.invitations, storage.Query{Index: "org", Equal: []any{orgID}, From: now, Limit: storage.Unlimited})
@@ -62,7 +62,7 @@ func (t *Tenancy) Invite(ctx context.Context, orgName string, by evidence.Princi
 	return made, secret, err
 }
 
-// WithdrawInvitation ends an invitation that can be accepted, by its id; else it returns ErrNotFound.
+// WithdrawInvitation ends an open invitation, by its id, or returns ErrNotFound.
 func (t *Tenancy) WithdrawInvitation(ctx context.Context, orgName, id string, by identity.Actor) error {
 	return t.change(ctx, orgName, by, func(c *orgChange) error {
 		open, err := t.Invitations(ctx, c.org.ID)
@@ -89,8 +89,7 @@ func (t *Tenancy) endInvitation(c *orgChange, read storage.Versioned[identity.In
 	t.invitations.ReplaceIn(&c.batch, &ended, read.Revision)
 }
 
-// Invitation returns the invitation of a secret that can be accepted; else it is NotFound, as is one of somebody who does
-// not administer the organization any more.
+// Invitation returns the open invitation of a secret. It is NotFound also if its inviter is no longer an admin.
 func (t *Tenancy) Invitation(ctx context.Context, orgName string, secret evidence.Secret) (identity.Invitation, error) {
 	if evidence.CheckOrganizationName(orgName) != nil {
 		return identity.Invitation{}, errNoInvitation
@@ -121,8 +120,8 @@ func (t *Tenancy) openInvitation(ctx context.Context, org evidence.Organization,
 	return read, err
 }
 
-// AcceptInvitation makes a user a member by an invitation that can be accepted, once; any other is NotFound. For a member
-// it is Invalid, and the invitation stays.
+// AcceptInvitation makes a user a member by an open invitation, once; any other is NotFound. For a member it is
+// Invalid, and the invitation stays open.
 func (t *Tenancy) AcceptInvitation(ctx context.Context, orgName string, secret evidence.Secret, userName string) (role evidence.Role, err error) {
 	invitation, err := t.Invitation(ctx, orgName, secret)
 	if err != nil {
@@ -153,8 +152,8 @@ func (t *Tenancy) AcceptInvitation(ctx context.Context, orgName string, secret e
 	return role, err
 }
 
-// AddInvitedUser makes a user who has the link of an invitation that can be accepted; any other is NotFound. Somebody who
-// was removed is Forbidden, as the operator alone brings users back. What cannot be a user's name is Invalid.
+// AddInvitedUser creates the user who has the secret of an open invitation; any other is NotFound. A user that was
+// removed is Forbidden, as only the operator brings users back. A name that users cannot have is Invalid.
 func (t *Tenancy) AddInvitedUser(ctx context.Context, orgName string, secret evidence.Secret, userName string) error {
 	invitation, err := t.Invitation(ctx, orgName, secret)
 	if err != nil {

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// keyUseInterval is how exact last_used_at is, in seconds: a key in steady use is written no more often.
+	// keyUseInterval is the precision of last_used_at in seconds: a key is written at most once in it.
 	keyUseInterval = 60
 	// keyUseTimeout bounds one write.
 	keyUseTimeout = 5 * time.Second
-	// maxKeyUses bounds how many uses may wait. Others are dropped, and noted when their key is next read.
+	// maxKeyUses bounds how many uses may wait. Others are dropped, and recorded once their key is read again.
 	maxKeyUses = 10_000
 )
 
-// keyUses writes when keys were last used, one after another and outside of requests.
+// keyUses writes when keys were last used, one at a time and outside of requests.
 type keyUses struct {
 	keys   storage.Collection[evidence.Key]
 	logger *slog.Logger
@@ -29,12 +29,12 @@ type keyUses struct {
 	waiting int
 	closed  bool
 	writers goroutine.Group
-	// turn is held during a write.
-	turn sync.Mutex
+	// writing is held during a write.
+	writing sync.Mutex
 }
 
-// note has the use of a key at a time in Unix seconds written.
-func (u *keyUses) note(key evidence.Key, at int64) {
+// record queues the write of a use of a key at a time in Unix seconds.
+func (u *keyUses) record(key evidence.Key, at int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.closed || u.waiting >= maxKeyUses {
@@ -52,7 +52,7 @@ func (u *keyUses) note(key evidence.Key, at int64) {
 	})
 }
 
-// close waits until all noted uses are written; later ones are not noted.
+// close waits until all queued uses are written; later ones are dropped.
 func (u *keyUses) close() {
 	u.mu.Lock()
 	u.closed = true
@@ -62,8 +62,8 @@ func (u *keyUses) close() {
 
 // write changes nothing if another process wrote within the interval.
 func (u *keyUses) write(hash string, at int64) error {
-	u.turn.Lock()
-	defer u.turn.Unlock()
+	u.writing.Lock()
+	defer u.writing.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), keyUseTimeout)
 	defer cancel()
 	_, err := u.keys.Update(ctx, hash, func(key *evidence.Key) error {

@@ -23,16 +23,16 @@ func keyFields(k *evidence.Key) map[string]any {
 	return map[string]any{"owner_id": k.OwnerID, "ends": cmp.Or(k.Ends(), neverEnds)}
 }
 
-// knownKey is a key as read, and when its last use was noted.
+// knownKey is a key as read, and when its last use was recorded.
 type knownKey struct {
 	key  evidence.Key
 	used atomic.Int64 // Unix seconds
 }
 
 // Authenticate returns the principal of a secret. Malformed, unknown, expired and revoked ones are Unauthorized with
-// one text; what is no key at all is evidence.ErrUnknownKey. An expiry, and a revocation by this process, act at once.
-// One by another process acts within a second, or within tenancyCacheAge if that process ended before it could store
-// it.
+// one text; malformed and unknown ones are evidence.ErrUnknownKey. An expiry, and a revocation by this process, take
+// effect at once. A revocation by another process does within a second, or within tenancyCacheAge if that process ended
+// before it stored the new version.
 func (t *Tenancy) Authenticate(ctx context.Context, secret string) (evidence.Principal, error) {
 	if secret == "" || evidence.MistypedAPIKey(secret) {
 		return evidence.Principal{}, evidence.ErrUnknownKey
@@ -42,7 +42,7 @@ func (t *Tenancy) Authenticate(ctx context.Context, secret string) (evidence.Pri
 
 // AuthenticateHash is Authenticate for the hash of a key, which sessions have.
 func (t *Tenancy) AuthenticateHash(ctx context.Context, hash string) (evidence.Principal, error) {
-	now, err := t.look(ctx)
+	now, err := t.checkVersion(ctx)
 	if err != nil {
 		return evidence.Principal{}, err
 	}
@@ -53,7 +53,7 @@ func (t *Tenancy) AuthenticateHash(ctx context.Context, hash string) (evidence.P
 	if !known.key.ActiveAt(now.Unix()) {
 		return evidence.Principal{}, invalidKey()
 	}
-	t.noteUse(known, now.Unix())
+	t.recordUse(known, now.Unix())
 	return known.key.Principal(), nil
 }
 
@@ -62,23 +62,23 @@ func (t *Tenancy) knownKey(ctx context.Context, hash string, now time.Time) (*kn
 	if ok {
 		return known, nil
 	}
-	_, noVersion, ok := t.unknownKeys.Get(hash, now)
+	_, unknownVersion, ok := t.unknownKeys.Get(hash, now)
 	if ok {
 		return nil, evidence.ErrUnknownKey
 	}
 	key, err := t.keys.Get(ctx, hash)
 	if errors.Is(err, storage.ErrNotFound) {
-		t.unknownKeys.Put(hash, struct{}{}, now, noVersion)
+		t.unknownKeys.Put(hash, struct{}{}, now, unknownVersion)
 		return nil, evidence.ErrUnknownKey
 	}
 	if err != nil {
 		return nil, maskHash(err, hash)
 	}
-	there, err := t.ownerExists(ctx, &key)
+	exists, err := t.ownerExists(ctx, &key)
 	if err != nil {
 		return nil, err
 	}
-	if !there {
+	if !exists {
 		return nil, invalidKey()
 	}
 	known = &knownKey{key: key}
@@ -87,20 +87,20 @@ func (t *Tenancy) knownKey(ctx context.Context, hash string, now time.Time) (*kn
 	return known, nil
 }
 
-// noteUse queues the use of a key, unless one was within the minute. A failed write is repeated when the key is next
-// read.
-func (t *Tenancy) noteUse(known *knownKey, now int64) {
+// recordUse queues the use of a key, unless one was recorded within keyUseInterval. A failed write is repeated once the
+// key is read again.
+func (t *Tenancy) recordUse(known *knownKey, now int64) {
 	last := known.used.Load()
 	if now-last < keyUseInterval || !known.used.CompareAndSwap(last, now) {
 		return
 	}
-	t.uses.note(known.key, now)
+	t.uses.record(known.key, now)
 }
 
-func (t *Tenancy) newKey(owner identity.KeyOwner, secret evidence.Secret, asked NewKey) evidence.Key {
+func (t *Tenancy) newKey(owner identity.KeyOwner, secret evidence.Secret, fresh NewKey) evidence.Key {
 	key := evidence.Key{
 		ID: evidence.NewID(), Hash: evidence.HashAPIKey(secret.Reveal()), OwnerID: owner.ID, OwnerName: owner.Name,
-		Description: asked.Description, CreatedAt: t.clock().Unix(), ExpiresAt: asked.ExpiresAt,
+		Description: fresh.Description, CreatedAt: t.clock().Unix(), ExpiresAt: fresh.ExpiresAt,
 	}
 	if owner.ServiceAccount {
 		key.AccountOrgID = owner.OrgID
@@ -127,7 +127,7 @@ func (e *maskedError) Error() string { return e.text }
 
 func (e *maskedError) Unwrap() error { return e.err }
 
-// maxKeys bounds how many keys of one owner work at a time.
+// maxKeys bounds how many active keys an owner may have.
 const maxKeys = 1000
 
 // NewKey describes a key to be issued.
@@ -136,7 +136,7 @@ type NewKey struct {
 	ExpiresAt   int64 // Unix seconds, 0 for never
 }
 
-// Keys returns the keys of an owner that work, oldest first.
+// Keys returns the active keys of an owner, oldest first.
 func (t *Tenancy) Keys(ctx context.Context, ownerID string) ([]evidence.Key, error) {
 	found, err := t.liveKeys(ctx, ownerID)
 	slices.SortFunc(found, func(a, b evidence.Key) int {
@@ -167,7 +167,7 @@ func (t *Tenancy) FirstExpiries(ctx context.Context, owners []string, until int6
 	return first, nil
 }
 
-// Key returns a key of an owner that works, by its id, or ErrNotFound.
+// Key returns an active key of an owner, by its id, or ErrNotFound.
 func (t *Tenancy) Key(ctx context.Context, ownerID, id string) (evidence.Key, error) {
 	found, err := t.liveKeys(ctx, ownerID)
 	if err != nil {
@@ -179,18 +179,18 @@ func (t *Tenancy) Key(ctx context.Context, ownerID, id string) (evidence.Key, er
 	return evidence.Key{}, storage.ErrNotFound
 }
 
-// IssueKey makes a key and returns it with its secret, which is never shown again. ErrNotFound means that the owner is
-// gone.
-func (t *Tenancy) IssueKey(ctx context.Context, owner identity.KeyOwner, by identity.Actor, asked NewKey) (evidence.Key, evidence.Secret, error) {
+// IssueKey makes a key and returns it with its secret, which is never shown again. ErrNotFound means that the owner no
+// longer exists.
+func (t *Tenancy) IssueKey(ctx context.Context, owner identity.KeyOwner, by identity.Actor, fresh NewKey) (evidence.Key, evidence.Secret, error) {
 	secret := evidence.NewAPIKey()
-	key := t.newKey(owner, secret, asked)
+	key := t.newKey(owner, secret, fresh)
 	err := t.change(ctx, owner.OrgName, by, func(c *orgChange) error {
 		return t.addKey(ctx, c, owner, key)
 	})
 	return key, secret, maskHash(err, key.Hash)
 }
 
-// RevokeKey revokes a key that works, by its id; else it returns ErrNotFound.
+// RevokeKey revokes an active key, by its id, or returns ErrNotFound.
 func (t *Tenancy) RevokeKey(ctx context.Context, owner identity.KeyOwner, by identity.Actor, id string) error {
 	return t.change(ctx, owner.OrgName, by, func(c *orgChange) error {
 		key, err := t.Key(ctx, owner.ID, id)
@@ -201,8 +201,8 @@ func (t *Tenancy) RevokeKey(ctx context.Context, owner identity.KeyOwner, by ide
 	})
 }
 
-// RotateKey replaces a key that works, by its id, by a new one, or returns ErrNotFound. The old key works for a grace
-// period more. The new one expires at expiresAt (0 for never), or like the old one if that is nil. It returns the new
+// RotateKey replaces an active key, by its id, by a new one, or returns ErrNotFound. The old key stays active for a
+// grace period. The new one expires at expiresAt (0 for never), or like the old one if that is nil. It returns the new
 // key with its secret, and when the old one ends, in Unix seconds.
 func (t *Tenancy) RotateKey(ctx context.Context, owner identity.KeyOwner, by identity.Actor, id string, grace time.Duration, expiresAt *int64) (fresh evidence.Key, secret evidence.Secret, oldEnds int64, err error) {
 	secret = evidence.NewAPIKey()
@@ -235,14 +235,14 @@ func (t *Tenancy) RotateKey(ctx context.Context, owner identity.KeyOwner, by ide
 	return fresh, secret, oldEnds, maskHash(err, fresh.Hash)
 }
 
-// ExpiringKeys returns the keys that work and expire before a moment in Unix seconds, unless they are revoked by then.
+// ExpiringKeys returns the active keys that expire before a moment in Unix seconds, unless they are revoked by then.
 func (t *Tenancy) ExpiringKeys(ctx context.Context, before int64) (expiring []evidence.Key, err error) {
 	query := storage.Query{Index: "ends", Limit: storage.MaxMany, Where: []storage.Condition{
 		{Field: "ends", Operator: storage.AtLeast, Value: t.clock().Unix() + 1}, {Field: "ends", Operator: storage.AtMost, Value: before},
 	}}
 	err = storage.ForEach(ctx, t.keys, query, func(key *evidence.Key) error {
-		there, err := t.ownerExists(ctx, key)
-		if there && key.RevokedAt == 0 {
+		exists, err := t.ownerExists(ctx, key)
+		if exists && key.RevokedAt == 0 {
 			expiring = append(expiring, *key)
 		}
 		return err
@@ -256,13 +256,13 @@ func (t *Tenancy) liveKeys(ctx context.Context, ownerID string) ([]evidence.Key,
 	})
 }
 
-// addKey adds a key to a change. ErrNotFound means that its owner is gone.
+// addKey adds a key to a change. ErrNotFound means that its owner does not exist.
 func (t *Tenancy) addKey(ctx context.Context, c *orgChange, owner identity.KeyOwner, key evidence.Key) error {
-	there, err := t.ownerExists(ctx, &key)
+	exists, err := t.ownerExists(ctx, &key)
 	if err != nil {
 		return err
 	}
-	if !there {
+	if !exists {
 		return storage.ErrNotFound
 	}
 	live, err := t.liveKeys(ctx, owner.ID)
@@ -302,7 +302,7 @@ func (t *Tenancy) revokeIn(ctx context.Context, c *orgChange, key evidence.Key) 
 	revoked := read.Value
 	revoked.RevokedAt = t.clock().Unix()
 	t.keys.ReplaceIn(&c.batch, &revoked, read.Revision)
-	c.remembered = true
+	c.invalidate = true
 	c.record(keyEntry(identity.AuditRemoved, &revoked))
 	return nil
 }

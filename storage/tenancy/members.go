@@ -17,10 +17,10 @@ var memberSchema = storage.NewSchema("members",
 
 func memberID(m *evidence.Membership) string { return idIn(m.OrgID, m.UserID) }
 
-// idIn is the id of the document of something that an organization has, by its name or id there.
+// idIn is the id of a document whose name or id is unique in an organization.
 func idIn(orgID, name string) string { return orgID + "/" + name }
 
-// memberFields has none for a membership that has ended, which is in no list.
+// memberFields returns none for a membership that has ended, so that no list contains it.
 func memberFields(m *evidence.Membership) map[string]any {
 	if m.Role == evidence.NoRole {
 		return nil
@@ -107,8 +107,7 @@ func (t *Tenancy) SetMember(ctx context.Context, orgName, userName string, role 
 	return change, err
 }
 
-// RemoveMember ends the membership of a user in a shared organization, or returns ErrNotFound. Removing the last
-// administrator is Invalid.
+// RemoveMember ends a membership in a shared organization, or returns ErrNotFound. Removing the last admin is Invalid.
 func (t *Tenancy) RemoveMember(ctx context.Context, orgName, userName string, by identity.Actor) (change MemberChange, err error) {
 	user, err := t.users.Get(ctx, userName)
 	if err != nil {
@@ -146,14 +145,14 @@ func (t *Tenancy) setMember(ctx context.Context, c *orgChange, user evidence.Use
 	old := member.Role
 	member.UserName, member.Role = user.Name, role
 	t.members.StoreIn(&c.batch, &member, read.Revision)
-	c.remembered = true
+	c.invalidate = true
 	switch {
 	case change.Created:
 		c.record(memberEntry(identity.AuditAdded, user, old, role, change.Left...))
 	case old != role:
 		c.record(memberEntry(identity.AuditChanged, user, old, role, change.Left...))
 	}
-	c.noteAdmin(user, role)
+	c.setAdmin(user, role)
 	return change, nil
 }
 
@@ -173,15 +172,15 @@ func (t *Tenancy) removeMember(ctx context.Context, c *orgChange, user evidence.
 		return nil, err
 	}
 	c.record(memberEntry(identity.AuditRemoved, user, ended.Role, evidence.NoRole, left...))
-	c.remembered = true
+	c.invalidate = true
 	ended.UserName, ended.Role = user.Name, evidence.NoRole
 	t.members.ReplaceIn(&c.batch, &ended, read.Revision)
-	c.noteAdmin(user, evidence.NoRole)
+	c.setAdmin(user, evidence.NoRole)
 	return left, nil
 }
 
-// noteAdmin notes in the organization whether a user with a new role administers it.
-func (c *orgChange) noteAdmin(user evidence.User, role evidence.Role) {
+// setAdmin adds a user with a new role to the organization's admins, or removes it from them.
+func (c *orgChange) setAdmin(user evidence.User, role evidence.Role) {
 	admins := slices.DeleteFunc(slices.Clone(c.org.Admins), func(id string) bool { return id == user.ID })
 	if role == evidence.Admin {
 		admins = append(admins, user.ID)
@@ -189,8 +188,8 @@ func (c *orgChange) noteAdmin(user evidence.User, role evidence.Role) {
 	c.org.Admins = admins
 }
 
-// requireOtherAdmin refuses to take the role of the only administrator. An administrator counts only if the documents
-// of both the organization and the membership say so: the latter may not have been written.
+// requireOtherAdmin refuses to take the role from the only administrator. Another one counts only if the documents of
+// both the organization and the membership say so: the latter may not have been written.
 func (t *Tenancy) requireOtherAdmin(ctx context.Context, org evidence.Organization, user evidence.User) error {
 	ids := []string{idIn(org.ID, user.ID)}
 	for _, id := range org.Admins {

@@ -37,8 +37,7 @@ func (t *Tenancy) OrganizationOf(ctx context.Context, id string) (found evidence
 	return found, err
 }
 
-// CreateOrganization creates a shared organization with an administrator. A name that is taken, even in another letter
-// case, is Invalid.
+// CreateOrganization creates a shared organization with an admin. A name taken in any letter case is Invalid.
 func (t *Tenancy) CreateOrganization(ctx context.Context, name string, admin evidence.User, by identity.Actor) (evidence.Organization, error) {
 	taken := organizationExists(name)
 	if _, err := t.Organization(ctx, name); !errors.Is(err, storage.ErrNotFound) {
@@ -55,8 +54,8 @@ func (t *Tenancy) CreateOrganization(ctx context.Context, name string, admin evi
 	entry := memberEntry(identity.AuditAdded, admin, evidence.NoRole, evidence.Admin)
 	entry.ID, entry.OrgID, entry.Time, entry.ChangedBy, entry.Source = evidence.NewID(), org.ID, now, by.Name, by.Source
 	var batch storage.Batch
-	// The organization comes last: whoever finds it finds its administrator. What is written
-	// for one whose name is taken meanwhile is found by nobody, as nothing has its id.
+	// The organization is written last, so that it has its administrator as soon as it exists. If its name is taken
+	// meanwhile, the other documents are never found, as no organization has its id.
 	t.auditLog.PutIn(&batch, entry)
 	t.members.InsertIn(&batch, &evidence.Membership{
 		OrgID: org.ID, UserID: admin.ID, UserName: admin.Name, Role: evidence.Admin, CreatedAt: now,
@@ -69,9 +68,8 @@ func (t *Tenancy) CreateOrganization(ctx context.Context, name string, admin evi
 	return org, err
 }
 
-// ensureOrganization returns the organization of a name, made if there is none. One of another kind is an error: a
-// personal organization must not become everybody's, nor a shared one somebody's own. A new name that differs from
-// another by case alone is Invalid.
+// ensureOrganization returns the organization of a name, made if there is none. Another kind is an error: a personal
+// organization must not become shared, nor a shared one personal. A new name that differs by case alone is Invalid.
 func (t *Tenancy) ensureOrganization(ctx context.Context, name string, kind evidence.OrganizationKind) (evidence.Organization, error) {
 	org, err := t.Organization(ctx, name)
 	if err == nil || !errors.Is(err, storage.ErrNotFound) {
@@ -109,7 +107,7 @@ func (t *Tenancy) setSwitches(ctx context.Context, name string, set func(*eviden
 	if err != nil || !changed {
 		return err
 	}
-	defer t.forget()
+	defer t.clearCaches()
 	return t.version.collection.Put(ctx, newVersion())
 }
 
@@ -124,7 +122,7 @@ type organizationName struct {
 
 // claimName reserves a name for a new organization. It is Invalid if the name of another one differs by case alone.
 func (t *Tenancy) claimName(ctx context.Context, name string) error {
-	// Of several that are created at once, the first that is stored has the name.
+	// Of concurrent creations, the first that is stored has the name.
 	stored, err := storage.Ensure(ctx, t.organizationNames, organizationName{Lower: strings.ToLower(name), Name: name})
 	if err == nil && stored.Name != name {
 		return organizationExists(stored.Name)

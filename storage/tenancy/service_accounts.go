@@ -30,7 +30,7 @@ func (t *Tenancy) ServiceAccount(ctx context.Context, orgID, name string) (ident
 // AuthenticateAccount returns the service account of that name in an organization as a principal; it may be
 // tenancyCacheAge old, unless it was deleted. Without one the error is Unauthorized.
 func (t *Tenancy) AuthenticateAccount(ctx context.Context, orgName, name string) (evidence.Principal, error) {
-	now, err := t.look(ctx)
+	now, err := t.checkVersion(ctx)
 	if err != nil {
 		return evidence.Principal{}, err
 	}
@@ -68,8 +68,7 @@ func (t *Tenancy) RevokeServiceAccounts(ctx context.Context, orgName string, by 
 	return nil
 }
 
-// CreateServiceAccount creates a service account of a shared organization. A taken name, and a personal organization,
-// are Invalid.
+// CreateServiceAccount creates a service account. A taken name and a personal organization are Invalid.
 func (t *Tenancy) CreateServiceAccount(ctx context.Context, orgName string, by identity.Actor, account identity.ServiceAccount) (identity.ServiceAccount, error) {
 	account.ID, account.CreatorID, account.CreatedAt = evidence.NewID(), by.ID, evidence.Seconds(t.clock())
 	err := t.change(ctx, orgName, by, func(c *orgChange) error {
@@ -109,7 +108,7 @@ func (t *Tenancy) UpdateServiceAccount(ctx context.Context, orgName string, by i
 		}
 		t.accounts.ReplaceIn(&c.batch, &account, read.Revision)
 		if old := read.Value.Privilege; old != account.Privilege {
-			c.remembered = true
+			c.invalidate = true
 			c.record(roleEntry(identity.AuditChanged, identity.AuditServiceAccount, account.Name, old, account.Privilege))
 		}
 		return nil
@@ -130,7 +129,7 @@ func (t *Tenancy) DeleteServiceAccount(ctx context.Context, orgName string, by i
 		if account.ID != seen.ID {
 			return storage.ErrNotFound
 		}
-		c.remembered = true
+		c.invalidate = true
 		c.record(roleEntry(identity.AuditRemoved, identity.AuditServiceAccount, account.Name, account.Privilege, evidence.NoRole))
 		t.accounts.CheckIn(&c.batch, id, read.Revision)
 		t.accounts.DeleteIn(&c.batch, id)

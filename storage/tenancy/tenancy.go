@@ -16,13 +16,12 @@ import (
 )
 
 const (
-	// tenancyCacheAge is how long a key, an access or an identity provider is cached. What is taken away is forgotten
-	// earlier: see version.
+	// tenancyCacheAge is how long keys, accesses and identity providers are cached. For removals see version.
 	tenancyCacheAge = 10 * time.Second
 	// tenancyCacheSize bounds each of the caches to a few megabytes.
 	tenancyCacheSize = 10_000
-	// maxIssuersKnown bounds the cached issuers. Anybody may name any, of 2 KiB each.
-	maxIssuersKnown = 2_000
+	// maxCachedIssuers bounds the cached issuers. Any client can name others, of 2 KiB each.
+	maxCachedIssuers = 2_000
 )
 
 // Tenancy keeps users, organizations, members, service accounts, keys, identity providers and inbound webhooks, and the
@@ -42,13 +41,13 @@ type Tenancy struct {
 	invitations       storage.Collection[identity.Invitation]
 	auditLog          storage.Collection[identity.AuditEntry]
 	hooks             storage.Collection[hook]
-	turns             cache.Shared[semaphore.Weighted] // held by one caller at a time, by organization
+	locks             cache.Shared[semaphore.Weighted] // by organization, each for one holder
 	version           *versionWatch
 	knownKeys         cache.TTL[*knownKey]
 	// unknownKeys holds hashes of secrets that are no keys, such as tokens of identity providers.
 	unknownKeys cache.TTL[struct{}]
 	accesses    cache.TTL[evidence.OrgAccess]
-	// certified are service accounts that clients with certificates speak for, by organization and name.
+	// certified are the service accounts of clients with certificates, by organization and name.
 	certified cache.TTL[evidence.Principal]
 	// providers are those of organizations, by their names.
 	providers cache.TTL[[]identity.IdentityProvider]
@@ -57,7 +56,7 @@ type Tenancy struct {
 	uses    *keyUses
 }
 
-// New binds the repositories to an engine. What fails in the background, until Close, is logged.
+// New binds the repositories to an engine. Errors of background work are logged until Close.
 func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenancy {
 	keys := storage.NewCollection(docs, keySchema, func(k *evidence.Key) string { return k.Hash }, keyFields)
 	return &Tenancy{
@@ -78,14 +77,14 @@ func New(docs storage.Documents, clock evidence.Clock, log *slog.Logger) *Tenanc
 		auditLog:    storage.NewCollection(docs, auditSchema, func(e *identity.AuditEntry) string { return e.ID }, auditFields),
 		hooks: storage.NewCollection(docs, hookSchema, func(h *hook) string { return h.Hash },
 			func(h *hook) map[string]any { return map[string]any{"org": h.OrgID} }),
-		turns:       cache.NewShared(func() *semaphore.Weighted { return semaphore.NewWeighted(1) }),
+		locks:       cache.NewShared(func() *semaphore.Weighted { return semaphore.NewWeighted(1) }),
 		version:     newVersionWatch(docs),
 		knownKeys:   cache.NewTTL[*knownKey](tenancyCacheAge, tenancyCacheSize),
 		unknownKeys: cache.NewTTL[struct{}](tenancyCacheAge, tenancyCacheSize),
 		accesses:    cache.NewTTL[evidence.OrgAccess](tenancyCacheAge, tenancyCacheSize),
 		certified:   cache.NewTTL[evidence.Principal](tenancyCacheAge, tenancyCacheSize),
 		providers:   cache.NewTTL[[]identity.IdentityProvider](tenancyCacheAge, tenancyCacheSize),
-		issuers:     cache.NewTTL[bool](tenancyCacheAge, maxIssuersKnown),
+		issuers:     cache.NewTTL[bool](tenancyCacheAge, maxCachedIssuers),
 		uses:        &keyUses{keys: keys, logger: log},
 	}
 }
@@ -100,7 +99,7 @@ func Schemas() []*storage.Schema {
 // Close waits until the last uses of keys are written. Later uses are not recorded.
 func (t *Tenancy) Close() { t.uses.close() }
 
-// versionAge is how long a process uses its caches without looking whether another one has changed something.
+// versionAge is how long a process uses its caches before it reads the version again.
 const versionAge = 500 * time.Millisecond
 
 const versionID = "tenancy"
@@ -118,7 +117,7 @@ func newVersion() version { return version{ID: versionID, Value: evidence.NewID(
 
 type versionWatch struct {
 	collection storage.Collection[version]
-	read       cache.TTL[struct{}] // has the version for as long as it counts as read
+	read       cache.TTL[struct{}] // has an entry while the version need not be read again
 
 	mu    sync.Mutex
 	value string
@@ -131,11 +130,11 @@ func newVersionWatch(docs storage.Documents) *versionWatch {
 	}
 }
 
-// look returns the time. It reads the version unless that was done within versionAge, and clears the caches if it has
-// changed.
-func (t *Tenancy) look(ctx context.Context) (now time.Time, err error) {
+// checkVersion returns the time. It reads the version unless that was done within versionAge, and clears the caches if
+// it has changed.
+func (t *Tenancy) checkVersion(ctx context.Context) (now time.Time, err error) {
 	now = t.clock()
-	// Several requests may read it at once; none waits for another's reading.
+	// Several requests may read it at once; none waits for another one.
 	_, err = t.version.read.Load(versionID, now, func() (done struct{}, err error) {
 		read, err := t.version.collection.GetOrZero(ctx, versionID)
 		if err != nil {
@@ -144,7 +143,7 @@ func (t *Tenancy) look(ctx context.Context) (now time.Time, err error) {
 		t.version.mu.Lock()
 		defer t.version.mu.Unlock()
 		if read.Value.Value != t.version.value {
-			t.forget()
+			t.clearCaches()
 		}
 		t.version.value = read.Value.Value
 		return done, nil

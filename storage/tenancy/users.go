@@ -26,7 +26,7 @@ func (t *Tenancy) User(ctx context.Context, name string) (evidence.User, error) 
 }
 
 // UserPrincipal returns a user as the principal of a request without a key, or evidence.Unauthorized. A session from
-// before the user was removed is not one of a later user of that name.
+// before a removal of the user does not count after the user was restored.
 func (t *Tenancy) UserPrincipal(ctx context.Context, name string, signedIn time.Time) (evidence.Principal, error) {
 	user, err := t.User(ctx, name)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && signedIn.Unix() < user.KeysFrom {
@@ -88,8 +88,7 @@ func (t *Tenancy) SetDefaultOrganization(ctx context.Context, principal evidence
 	return err
 }
 
-// CreateUser creates a user with the personal organization of the same name, or restores a removed one. A name that is
-// taken is Invalid.
+// CreateUser creates a user and the personal organization, or restores a removed user. A taken name is Invalid.
 func (t *Tenancy) CreateUser(ctx context.Context, name, email string, by identity.Actor) error {
 	_, err := t.User(ctx, name)
 	if err == nil {
@@ -102,9 +101,9 @@ func (t *Tenancy) CreateUser(ctx context.Context, name, email string, by identit
 	return err
 }
 
-// putUser creates what is missing of a user and the personal organization.
+// putUser creates a user and the personal organization, as far as they are missing.
 func (t *Tenancy) putUser(ctx context.Context, name, email string, by identity.Actor) (evidence.User, error) {
-	// The organization goes first, so that a user whose name is taken is not made.
+	// The organization is made first, so that a user whose name is taken is not made.
 	if _, err := t.ensureOrganization(ctx, name, evidence.PersonalOrganization); err != nil {
 		return evidence.User{}, err
 	}
@@ -121,7 +120,7 @@ func (t *Tenancy) putUser(ctx context.Context, name, email string, by identity.A
 	})
 }
 
-// finishRemoval finishes the removal of a user before the name is given again.
+// finishRemoval finishes the removal of a user before the user is restored.
 func (t *Tenancy) finishRemoval(ctx context.Context, name string, by identity.Actor) error {
 	user, err := t.users.Get(ctx, name)
 	if err != nil || user.RemovedAt == 0 {
@@ -131,7 +130,7 @@ func (t *Tenancy) finishRemoval(ctx context.Context, name string, by identity.Ac
 }
 
 // RemoveUser removes a user, or returns ErrNotFound: the keys stop working at once, and the memberships end. The name
-// stays taken, as what the user has recorded stays.
+// stays taken, as records of the user's actions stay.
 func (t *Tenancy) RemoveUser(ctx context.Context, name string, by identity.Actor) error {
 	user, err := t.users.Get(ctx, name)
 	if err != nil {
@@ -146,17 +145,17 @@ func (t *Tenancy) RemoveUser(ctx context.Context, name string, by identity.Actor
 		removed.RemovedAt = t.clock().Unix()
 		t.users.ReplaceIn(&c.batch, &removed, read.Revision)
 		c.record(memberEntry(identity.AuditRemoved, user, evidence.Admin, evidence.NoRole))
-		c.remembered = true
+		c.invalidate = true
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	// What follows is repeated for a user who was removed before: the process may have ended in between.
+	// The rest is repeated for a user who was removed before, as the process may have ended in between.
 	return errors.Join(t.revokeAll(ctx, userKeys(user), by), t.endMemberships(ctx, user, by))
 }
 
-// revokeAll revokes all keys of an owner. Those of a removed user stay revoked if the name is given again.
+// revokeAll revokes all keys of an owner. Those of a removed user stay revoked if the user is restored.
 func (t *Tenancy) revokeAll(ctx context.Context, owner identity.KeyOwner, by identity.Actor) error {
 	live, err := t.liveKeys(ctx, owner.ID)
 	if err != nil {

@@ -13,11 +13,10 @@ import (
 	"attestry/storage"
 )
 
-// ErrContent reports content that is not what its key names.
+// ErrContent reports content that does not match its key.
 var ErrContent = errors.New("the content does not have the SHA-256 of its key")
 
-// copyObject streams an object to another store. Content that does not have the SHA-256 of its key is not stored: the
-// stream breaks at its end.
+// copyObject streams an object to another store. The stream fails at its end if the content does not match the key.
 func copyObject(ctx context.Context, from, to storage.Objects, object *storage.Object) error {
 	content, err := from.Get(ctx, object.Key, 0, -1)
 	if err != nil {
@@ -28,24 +27,24 @@ func copyObject(ctx context.Context, from, to storage.Objects, object *storage.O
 	return errors.Join(err, content.Close())
 }
 
-// CopyMissing copies the objects that a store lacks or has in another size, and returns how many were there. It calls done
-// after each with what came of it; an error of done ends it.
-func CopyMissing(ctx context.Context, from, to storage.Objects, done func(object *storage.Object, err error) error) (there int, err error) {
+// CopyMissing copies the objects that a store lacks or has in another size, and returns how many it had already. It
+// calls done after each copy, with its error; an error of done ends it.
+func CopyMissing(ctx context.Context, from, to storage.Objects, done func(object *storage.Object, err error) error) (existing int, err error) {
 	for p, err := range Merge(ctx, ObjectsIn(from), ObjectsIn(to)) {
 		switch {
 		case err != nil:
-			return there, err
+			return existing, err
 		case p.Source == nil:
 			continue
 		case p.Target != nil && p.Target.Size == p.Source.Size:
-			there++
+			existing++
 			continue
 		}
 		if err := done(p.Source, copyObject(ctx, from, to, p.Source)); err != nil {
-			return there, fmt.Errorf("copy the object %s: %w", p.Source.Key, err)
+			return existing, fmt.Errorf("copy the object %s: %w", p.Source.Key, err)
 		}
 	}
-	return there, nil
+	return existing, nil
 }
 
 // WriteObject streams an object to a writer. The error is ErrContent if the content does not have the SHA-256 of its key.

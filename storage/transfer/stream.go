@@ -1,5 +1,4 @@
-// Package transfer reads all that two stores have, side by side, and copies objects so that only content with the right
-// SHA-256 arrives.
+// Package transfer reads two stores side by side, and copies objects only if their content has the right SHA-256.
 package transfer
 
 import (
@@ -17,7 +16,7 @@ const BatchBytes = 8 << 20
 
 // Stream reads documents or objects in the order of their ids, page by page.
 type Stream[T any] struct {
-	// list returns a page behind an id; the end is one without entries.
+	// list returns a page after an id, which is empty only at the end.
 	list func(ctx context.Context, after string) ([]T, error)
 	id   func(*T) string
 
@@ -26,8 +25,8 @@ type Stream[T any] struct {
 	ended bool
 }
 
-// Peek returns the next entry, or nil at the end. What is added behind the end later is not
-// read: else each entry that is copied would take a list of its own.
+// Peek returns the next entry, or nil at the end. It does not read entries that are added after the end later: else
+// each copied entry would take a list of its own.
 func (s *Stream[T]) Peek(ctx context.Context) (*T, error) {
 	if len(s.page) == 0 && !s.ended {
 		page, err := s.list(ctx, s.last)
@@ -44,7 +43,7 @@ func (s *Stream[T]) Peek(ctx context.Context) (*T, error) {
 	return &s.page[0], nil
 }
 
-// skip leaves the entry that Peek returned.
+// skip moves past the entry that Peek returned.
 func (s *Stream[T]) skip() { s.page = s.page[1:] }
 
 // All reads the entries whose ids begin with a prefix.
@@ -115,8 +114,8 @@ func DocumentsIn(docs storage.Documents, schema *storage.Schema) *Stream[storage
 	}
 }
 
-// ListDocuments returns a page of a collection. Fields that are declared no more are left
-// out: documents of earlier versions may have some, and no engine takes them any more.
+// ListDocuments returns a page of a collection without fields that are no longer declared: documents of earlier
+// versions may have some, and no engine accepts them.
 func ListDocuments(ctx context.Context, docs storage.Documents, schema *storage.Schema, after string) ([]storage.Record, error) {
 	records, err := docs.List(ctx, schema, after, storage.MaxMany, BatchBytes)
 	for i := range records {

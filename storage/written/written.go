@@ -1,4 +1,4 @@
-// Package written notifies those who wait for documents when this process has written some.
+// Package written notifies goroutines that wait for documents when this process has written some.
 package written
 
 import (
@@ -8,8 +8,8 @@ import (
 	"attestry/storage"
 )
 
-// Documents are those of an engine. After each command that may have stored documents of a collection, they wake those
-// who wait for it.
+// Documents wraps the documents of an engine. After each command that may have stored documents of a collection, it
+// wakes the goroutines that wait for it.
 type Documents struct {
 	storage.Documents
 
@@ -22,8 +22,7 @@ func Watch(docs storage.Documents) *Documents {
 	return &Documents{Documents: docs, wakes: map[string][]chan struct{}{}}
 }
 
-// Wake returns a channel that gets a value when documents of collections may have been stored. Untaken values become
-// one.
+// Wake returns a channel that gets a value, at most one unread, when documents of collections may have been stored.
 func (d *Documents) Wake(collections ...*storage.Schema) <-chan struct{} {
 	wake := make(chan struct{}, 1)
 	d.mu.Lock()
@@ -34,7 +33,7 @@ func (d *Documents) Wake(collections ...*storage.Schema) <-chan struct{} {
 	return wake
 }
 
-func (d *Documents) tell(schema *storage.Schema) {
+func (d *Documents) notify(schema *storage.Schema) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	for _, wake := range d.wakes[schema.Name] {
@@ -45,12 +44,12 @@ func (d *Documents) tell(schema *storage.Schema) {
 	}
 }
 
-// Write is that of the port.
+// Write implements storage.Documents.
 func (d *Documents) Write(ctx context.Context, writes ...storage.Write) error {
 	err := d.Documents.Write(ctx, writes...)
 	for i := range writes {
 		if kind := writes[i].Kind; kind != storage.WriteDelete && kind != storage.WriteCheck {
-			d.tell(writes[i].Schema)
+			d.notify(writes[i].Schema)
 		}
 	}
 	return err

@@ -10,12 +10,12 @@ import (
 	"attestry/goroutine"
 )
 
-// Pause is how long nothing is merged after a compaction has met damage. Pebble begins a
-// compaction that failed again at once, and a damaged table fails it each time.
+// Pause is how long no compaction begins after one has found damage. Pebble repeats a failed compaction at once, and a
+// damaged table makes it fail each time.
 const Pause = time.Minute
 
-// Scheduler decides when Pebble compacts: as many compactions at once as Pebble allows, none before the
-// database is open, as Pebble would wait for them, and none for a while after one has met damage.
+// Scheduler decides when Pebble compacts: as many compactions at once as Pebble allows, none before the database is
+// open, as Pebble would wait for them, and none for a while after one has found damage.
 type Scheduler struct {
 	pause time.Duration
 	db    pebble.DBForCompaction
@@ -105,8 +105,8 @@ func (s *Scheduler) Postpone() {
 	})
 }
 
-// run begins compactions that were refused before. The lock is not held while the database is called,
-// which calls TrySchedule with its own lock held.
+// run begins compactions that were refused before. It does not hold the lock while it calls the database, as that calls
+// TrySchedule with its own lock held.
 func (s *Scheduler) run() {
 	defer close(s.stopped)
 	for {
@@ -124,7 +124,7 @@ func (s *Scheduler) run() {
 	}
 }
 
-// release takes back a permission.
+// release ends a permission.
 func (s *Scheduler) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package manifest reads the manifest of a folder of Pebble strictly: Pebble takes a damaged part for the
-// end of the file, and then deletes the tables that it does not find named.
+// Package manifest reads the manifest of a folder of Pebble strictly: Pebble treats a damaged part as the end of the
+// file, and then deletes the tables that only the rest names.
 package manifest
 
 import (
@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// The form of a manifest: blocks of chunks, each with its checksum, its length and its kind. The rest
-// of a block that has no room for a header is zero.
+// The format of a manifest: blocks of chunks, each with its checksum, its length and its kind. The rest of a block that
+// has no room for a header is zero.
 const (
 	blockBytes    = 32 << 10
 	headerBytes   = 7
@@ -24,18 +24,18 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ErrMissing reports that the manifest, or the marker that names it, is not there although tables are.
+// ErrMissing reports that the manifest, or the marker that names it, is missing although there are tables.
 var ErrMissing = errors.New("a file of the database is missing")
 
 // Manifest is the file that names the tables of a database.
 type Manifest struct {
 	Name string
-	// Whole is how many bytes at its beginning are whole, Size how many it has.
+	// Whole is the length of its undamaged beginning, Size its whole length, in bytes.
 	Whole, Size int64
 }
 
-// Find returns the name and the size of the manifest that is in use in a folder, without reading it. A
-// folder without a database has the zero Manifest.
+// Find returns the name and the size of the manifest that is in use in a folder, without reading it, or the zero
+// Manifest if there is no database.
 func Find(folder string) (Manifest, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -70,7 +70,7 @@ func Find(folder string) (Manifest, error) {
 	return m, nil
 }
 
-// Read is Find, and reads how much of the manifest is whole.
+// Read is Find, and sets Whole too.
 func Read(folder string) (Manifest, error) {
 	m, err := Find(folder)
 	if err != nil || m.Name == "" {

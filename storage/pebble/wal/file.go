@@ -25,7 +25,7 @@ type File struct {
 // NewFile makes a File of one that is written from its beginning.
 func NewFile(f vfs.File) *File {
 	l := &File{File: f}
-	// A log that Pebble uses again is longer than what is written first.
+	// A log that Pebble reuses keeps its length.
 	if info, err := f.Stat(); err == nil {
 		l.length = info.Size()
 	}

@@ -36,7 +36,7 @@ func CheckGroups(folder string, logs []string, key string, flushed uint64) error
 	return nil
 }
 
-// groupOf returns which group of writes a record is, if it is one: the first batches of a database are not.
+// groupOf returns the number of the group in a record. The first batches of a database are no groups.
 func groupOf(record []byte, name string) (group uint64, ok bool, err error) {
 	batch := batchrepr.Read(record)
 	for {
@@ -53,16 +53,16 @@ func groupOf(record []byte, name string) (group uint64, ok bool, err error) {
 // ReadFS is the file system of a database that is opened for reading.
 type ReadFS struct {
 	vfs.FS
-	// Without hides the logs, so that only what is in tables is read.
-	Without bool
-	// Logs are those that were read, in order. Others hold nothing that is not in tables.
+	// HideLogs hides the logs, so that only tables are read.
+	HideLogs bool
+	// Logs are those that were read, in order. All data of other logs are in tables.
 	Logs []string
 }
 
 // List returns the names of the files.
 func (f *ReadFS) List(folder string) ([]string, error) {
 	names, err := f.FS.List(folder)
-	if f.Without {
+	if f.HideLogs {
 		names = slices.DeleteFunc(names, Is)
 	}
 	return names, err
@@ -76,5 +76,5 @@ func (f *ReadFS) Open(name string, options ...vfs.OpenOption) (vfs.File, error) 
 	return f.FS.Open(name, options...)
 }
 
-// Unwrap returns the file system below.
+// Unwrap returns the wrapped file system.
 func (f *ReadFS) Unwrap() vfs.FS { return f.FS }

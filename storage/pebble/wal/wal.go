@@ -1,5 +1,4 @@
-// Package wal writes the write-ahead logs of Pebble, and reads them strictly: Pebble takes a damaged part for the
-// end of a log.
+// Package wal writes the write-ahead logs of Pebble, and reads them strictly: to Pebble, a damaged part is the end.
 package wal
 
 import (
@@ -15,13 +14,13 @@ import (
 )
 
 // A log is blocks of chunks. A chunk has its checksum, its length, its kind and the number of its log, and in the newer
-// form a position, before its content. The rest of a block that has no room for a header is zero.
+// format a position, before its content. The rest of a block that has no room for a header is zero.
 const (
 	blockBytes     = 32 << 10
 	oldHeaderBytes = 11
 	headerBytes    = 19
 	numberAt       = 7
-	// The kinds in the older form. Those in the newer form follow in the same order.
+	// The kinds in the older format. Those in the newer one follow in the same order.
 	full   = 5
 	first  = 6
 	middle = 7
@@ -31,12 +30,11 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// ErrDamaged reports a log with whole records behind a part that is not whole.
+// ErrDamaged reports a log with records after a damaged part.
 var ErrDamaged = errors.New("a write-ahead log of the database is damaged")
 
-// Read calls use with each record of a log, in order. It expects that each record was synced before the
-// next one was written. So a crash leaves at most the last record incomplete, and a part that is not
-// whole with the beginning of a record behind it is ErrDamaged.
+// Read calls use with each record of a log, in order. It expects that each was synced before the next was written. Then
+// a crash leaves at most the last one incomplete, and a broken part before another record is ErrDamaged.
 func Read(path string, use func(record []byte) error) error {
 	name := filepath.Base(path)
 	number, err := strconv.ParseUint(strings.TrimSuffix(name, ".log"), 10, 64)
@@ -56,15 +54,15 @@ func read(name string, number uint32, content []byte, use func(record []byte) er
 	if err != nil {
 		return err
 	}
-	if behind := l.beginning(end + 1); behind > 0 {
-		return fmt.Errorf("%w: %s, at byte %d, as there is a record at byte %d", ErrDamaged, name, end, behind)
+	if next := l.nextRecord(end + 1); next > 0 {
+		return fmt.Errorf("%w: %s, at byte %d, as there is a record at byte %d", ErrDamaged, name, end, next)
 	}
 	return nil
 }
 
 type log struct {
 	content []byte
-	// number is what each chunk has of the number of the log. Another one is left from before the file was used again.
+	// number is the log number in each chunk. A chunk with another number is left from an earlier use of the file.
 	number []byte
 }
 
@@ -123,14 +121,14 @@ func (l *log) records(use func(record []byte) error) (end int, err error) {
 	return len(l.content), nil
 }
 
-// padded reports whether the rest of a block is what is left when it has no room for a header.
+// padded reports whether the rest of a block is padding: zeros that have no room for a header.
 func (l *log) padded(at int) bool {
 	rest := l.content[at:l.blockEnd(at)]
 	return len(rest) < headerBytes && len(bytes.Trim(rest, "\x00")) == 0
 }
 
-// beginning returns where the next whole chunk is that begins a record, 0 if there is none.
-func (l *log) beginning(from int) int {
+// nextRecord returns the position of the next whole chunk that begins a record, 0 if there is none.
+func (l *log) nextRecord(from int) int {
 	for from+numberAt < len(l.content) {
 		found := bytes.Index(l.content[from+numberAt:], l.number)
 		if found < 0 {
