@@ -38,7 +38,9 @@ type Options struct {
 // Store is a bucket of objects.
 type Store struct {
 	client minio.Core
-	bucket string
+	// transport is that of the client.
+	transport http.RoundTripper
+	bucket    string
 	// maxSinglePut is the largest object that is sent by one request, in bytes.
 	maxSinglePut int64
 	retention    RetentionMode
@@ -63,7 +65,7 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 		return nil, fmt.Errorf("open the object store: %w", err)
 	}
 	store := &Store{
-		client: minio.Core{Client: client}, bucket: options.Bucket,
+		client: minio.Core{Client: client}, transport: transport, bucket: options.Bucket,
 		maxSinglePut: maxSinglePut, retention: options.Retention,
 	}
 	if err := store.makeBucket(ctx); err != nil {
@@ -90,7 +92,7 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := s.transport.RoundTrip(request)
 	if err != nil {
 		return time.Time{}, err
 	}

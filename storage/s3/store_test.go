@@ -3,6 +3,7 @@ package s3_test
 import (
 	"context"
 	"crypto/rand"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -112,7 +113,7 @@ func TestPingFailsWithoutTheBucket(t *testing.T) {
 
 func TestTheServerTellsItsTime(t *testing.T) {
 	then := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	fake := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	fake := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Date", then.Format(http.TimeFormat))
 		if r.URL.Path == "/" {
 			w.WriteHeader(http.StatusForbidden) // as servers answer who says nothing of themselves
@@ -121,7 +122,11 @@ func TestTheServerTellsItsTime(t *testing.T) {
 		}
 	}))
 	defer fake.Close()
-	store, err := s3.Open(t.Context(), s3.Options{Endpoint: fake.Listener.Addr().String(), Bucket: "bucket", AccessKey: "a", SecretKey: "s"})
+	authorities := x509.NewCertPool()
+	authorities.AddCert(fake.Certificate())
+	store, err := s3.Open(t.Context(), s3.Options{
+		Endpoint: fake.Listener.Addr().String(), Secure: true, RootCAs: authorities, Bucket: "bucket", AccessKey: "a", SecretKey: "s",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
