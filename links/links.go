@@ -1,4 +1,4 @@
-// Package links builds every address that answers hold.
+// Package links builds the URLs in answers.
 package links
 
 import (
@@ -11,7 +11,7 @@ import (
 // Links builds the addresses of pages and of the API (docs/semantics.md 1.1).
 type Links struct{ Base string }
 
-// New takes scheme and host as clients see them.
+// New makes the links of a base URL: the scheme and host that clients use.
 func New(baseURL string) (Links, error) {
 	u, err := url.Parse(strings.TrimSuffix(baseURL, "/"))
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" ||
@@ -21,7 +21,6 @@ func New(baseURL string) (Links, error) {
 	return Links{Base: u.String()}, nil
 }
 
-// redacted hides the password of an address that may hold one.
 func redacted(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -30,13 +29,13 @@ func redacted(address string) string {
 	return u.Redacted()
 }
 
-// API is the address that the paths of the operations are relative to.
+// API is the base URL of the operations' paths.
 func (l Links) API() string { return l.Base + Prefix }
 
-// Organizations is the page on which people choose an organization. None can have the name "-".
+// Organizations is the page on which users choose an organization. No organization can have the name "-".
 func (l Links) Organizations() string { return l.page("-", "organizations") }
 
-// Invitation is the page on which a person accepts an invitation.
+// Invitation is the page on which a user accepts an invitation.
 func (l Links) Invitation(org, secret string) string { return l.page("-", "invitations", org, secret) }
 
 // Organization is the page of an organization.
@@ -74,7 +73,7 @@ func (l Links) Attestation(org, flow, trail, id string) string {
 	return l.Trail(org, flow, trail) + "?attestation_id=" + url.QueryEscape(id)
 }
 
-// Artifact is the page of an artifact; without an id, of all that have the fingerprint.
+// Artifact is the page of an artifact; without an id, of all artifacts with the fingerprint.
 func (l Links) Artifact(org, flow, fingerprint, id string) string {
 	page := l.page(org, "flows", flow, "artifacts", fingerprint)
 	if id == "" {
@@ -157,12 +156,12 @@ func (l Links) AttestationPackage(org, flow, trail, id string) string {
 	return l.api("attestations", org, flow, "trail", trail, "attestation", id, "audit_package")
 }
 
-// RepoSelf is the address of a repository in the API. The id tells it from others of its name.
+// RepoSelf is the address of a repository in the API. The id distinguishes repositories with the same name.
 func (l Links) RepoSelf(org, name, id string) string {
 	return l.api("repos", org, name) + "?id=" + url.QueryEscape(id)
 }
 
-// LiveArtifacts is the address of what of a repository runs in the API.
+// LiveArtifacts is the address of the running artifacts of a repository in the API.
 func (l Links) LiveArtifacts(org, name, id string) string {
 	return l.api("repos", org, "live-artifacts", name) + "?id=" + url.QueryEscape(id)
 }
@@ -180,5 +179,5 @@ func (l Links) page(segments ...string) string {
 	return b.String()
 }
 
-// Prefix is where all operations live; the document's paths are relative to it.
+// Prefix is the path prefix of all operations. The paths of the OpenAPI document are relative to it.
 const Prefix = "/api/v2"

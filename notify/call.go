@@ -14,10 +14,10 @@ import (
 	"attestry/evidence/notification"
 )
 
-// userAgent names the service to receivers, in e-mails too.
+// userAgent is the User-Agent of calls and e-mails.
 const userAgent = "Attestry"
 
-// post sends a body in JSON. It takes a status of 200 to 299 for success, even if the rest of the answer does not arrive.
+// post sends a JSON body. A status of 200 to 299 is a success, even if the body of the response does not arrive.
 func (s *Sender) post(ctx context.Context, address string, body []byte, header http.Header) outcome {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
 	if err != nil || !callable(request.URL) {
@@ -43,7 +43,7 @@ func callable(u *url.URL) bool {
 	return (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
 }
 
-// withoutURL removes the address from an error: it may contain a secret.
+// withoutURL removes the URL from an error, because it may contain a secret.
 func withoutURL(err error) error {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return failed.Err
@@ -51,7 +51,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// retryAfter is how long a receiver asks not to be called, by its Retry-After header, or 0.
+// retryAfter parses a Retry-After header, up to notification.MaxRetryAfter. It returns 0 for an invalid one.
 func retryAfter(header string, now time.Time) time.Duration {
 	header = strings.TrimSpace(header)
 	seconds, err := strconv.ParseUint(header, 10, 64)

@@ -11,19 +11,19 @@ import (
 	"attestry/evidence/notification"
 )
 
-// The limits of Slack, in characters; an escaped one counts as several.
+// The limits of Slack, in characters after escaping.
 const (
 	maxHeader  = 150
 	maxSection = 3000
-	// maxFallback is the length up to which Slack shows the text of a message.
+	// maxFallback bounds the text of a message that Slack shows.
 	maxFallback = 4000
-	// maxFact bounds a value in a line, so that each line fits into a section.
+	// maxFact bounds a value in a line, so that each line fits in a section.
 	maxFact = 1000
 )
 
 const linkText = "Open in Attestry"
 
-// chatMessage is what incoming webhooks of Slack take. Text is all of it, for services without blocks.
+// chatMessage is the body of Slack's incoming webhooks. Text has the whole message, for services without blocks.
 type chatMessage struct {
 	Text   string      `json:"text"`
 	Blocks []chatBlock `json:"blocks"`
@@ -39,7 +39,7 @@ type chatBlock struct {
 type chatText struct {
 	Type string `json:"type"`
 	Text string `json:"text"`
-	// Verbatim keeps Slack from making links and mentions of words.
+	// Verbatim disables Slack's automatic links and mentions.
 	Verbatim bool `json:"verbatim,omitempty"`
 }
 
@@ -73,7 +73,7 @@ func chatMessageOf(n *notification.Notice) chatMessage {
 	return chatMessage{Text: fallback(m), Blocks: append(blocks, context)}
 }
 
-// sections puts lines, which each fit into a section, into as few as hold them.
+// sections makes as few sections of lines as possible. Each line must fit in a section.
 func sections(lines []string) []chatBlock {
 	var blocks []chatBlock
 	for _, line := range lines {
@@ -87,7 +87,7 @@ func sections(lines []string) []chatBlock {
 	return blocks
 }
 
-// factLines are the lines of facts, in a format of label and value. The values are cleaned, then escaped.
+// factLines makes a line of each fact, in a format of label and value. Values are cleaned, then escaped.
 func factLines(facts []fact, format string, clean func(string) string) []string {
 	var lines []string
 	for _, f := range facts {
@@ -100,21 +100,21 @@ func factLines(facts []fact, format string, clean func(string) string) []string 
 	return lines
 }
 
-// chatContext says who sent the message and when it happened, in the reader's time zone.
+// chatContext has the organization and the action of a message, and its time in the reader's time zone.
 func chatContext(m message) string {
 	time := fmt.Sprintf("<!date^%d^{date_short_pretty} {time_secs}|%s>", m.At.Unix(), m.Time())
 	return fmt.Sprintf("%s · action %s · %s", markdownEscape(m.Org, maxFact), markdownEscape(m.Action, maxFact), time)
 }
 
-// chatLink is a link in the form of Slack. Only the words are shortened: a link without its end shows as text.
+// chatLink makes a link in Slack's format. It shortens only the text, as a truncated URL is no link.
 func chatLink(link, text string) string {
 	return "<" + strings.ReplaceAll(link, "&", "&amp;") + "|" + markdownEscape(strings.ReplaceAll(text, "|", "¦"), maxFact) + ">"
 }
 
 func markdownEscape(text string, most int) string { return chatEscape(withoutMarks(text), most) }
 
-// chatEscape escapes what Slack takes for its syntax, mentions such as <!channel> too, and shortens the result to a
-// number of characters, as UTF-16 counts them. It cuts no escaped character in two.
+// chatEscape escapes the characters of Slack's syntax, which includes mentions such as <!channel>, and shortens the
+// result to a number of UTF-16 code units. It does not cut within an escape.
 func chatEscape(text string, most int) string {
 	escaped := chatEscaper.Replace(text)
 	if utf16Length(escaped) <= most {

@@ -24,8 +24,8 @@ var (
 	textTemplate = text.Must(text.ParseFS(templates, "templates/email.txt"))
 )
 
-// write writes the e-mail of a delivery to all recipients, who see each other. Repeated ones have one Message-ID.
-func write(delivery *notification.Delivery, from *netmail.Address, to []*netmail.Address) (*mail.Msg, error) {
+// compose makes the e-mail of a delivery to all recipients, who see each other. All attempts have the same Message-ID.
+func compose(delivery *notification.Delivery, from *netmail.Address, to []*netmail.Address) (*mail.Msg, error) {
 	message := messageOf(&delivery.Notice)
 	var plainText, htmlText strings.Builder
 	if err := textTemplate.Execute(&plainText, message); err != nil {
@@ -41,7 +41,7 @@ func write(delivery *notification.Delivery, from *netmail.Address, to []*netmail
 	e.SetMessageIDWithValue(delivery.ID + "@" + domain(from))
 	e.SetDateWithValue(timeOf(delivery.CreatedAt))
 	e.SetUserAgent(userAgent)
-	// Programs that answer for somebody who is away leave such e-mails alone.
+	// Vacation responders do not answer such e-mails.
 	e.SetGenHeader("Auto-Submitted", "auto-generated")
 	e.SetBodyString(mail.TypeTextPlain, plainText.String())
 	e.AddAlternativeString(mail.TypeTextHTML, htmlText.String())

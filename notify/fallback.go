@@ -6,10 +6,10 @@ import (
 	"unicode"
 )
 
-// zeroWidth is a space that is not seen.
+// zeroWidth is a zero-width space.
 const zeroWidth = "\u200B"
 
-// fallback is the whole message in one text. If it is too long, details are left out.
+// fallback makes one text of the whole message. If it is too long, details are left out.
 func fallback(m message) string {
 	lines := []string{fallbackText(m.Title)}
 	if m.Description != "" {
@@ -32,7 +32,7 @@ func fallback(m message) string {
 	return text + "\n" + end
 }
 
-// joinLines joins lines, without those that do not fit into a number of characters.
+// joinLines joins the first line and those of the others that fit in a number of characters.
 func joinLines(lines []string, most int) string {
 	text := lines[0]
 	for _, line := range lines[1:] {
@@ -45,8 +45,8 @@ func joinLines(lines []string, most int) string {
 
 func fallbackText(text string) string { return markdownEscape(withoutMentions(text), maxFact) }
 
-// withoutMentions breaks what other chat services than Slack make of plain text: mentions, such as
-// @channel and @everyone, and links in Markdown, which can hide where they lead.
+// withoutMentions breaks mentions, such as @channel and @everyone, and Markdown links, which can hide their target.
+// Other chat services than Slack recognize both in plain text.
 func withoutMentions(text string) string {
 	text = strings.ReplaceAll(text, "](", "]"+zeroWidth+"(")
 	var b strings.Builder

@@ -18,13 +18,13 @@ import (
 	"attestry/evidence/notification"
 )
 
-// mailTimeLimit is how long it may take to hand an e-mail over, in all.
+// mailTimeLimit bounds the SMTP session of an e-mail.
 const mailTimeLimit = 10 * time.Second
 
 // MailServer is the operator's mail server. It may be in any network.
 type MailServer struct {
 	config.SMTP
-	// RootCAs are the authorities that sign the certificate of the server, nil for the system's.
+	// RootCAs sign the certificate of the server, nil for the system's.
 	RootCAs *x509.CertPool
 }
 
@@ -40,7 +40,7 @@ func (s *MailServer) host() string {
 	return host
 }
 
-// send sends an e-mail, if the server has a host.
+// send sends the e-mail of a delivery. It fails if no mail server is configured.
 func (s *MailServer) send(ctx context.Context, target *notification.Target, delivery *notification.Delivery) outcome {
 	from, err := netmail.ParseAddress(string(s.From))
 	switch {
@@ -59,25 +59,25 @@ func (s *MailServer) send(ctx context.Context, target *notification.Target, deli
 		}
 		to = append(to, address)
 	}
-	message, err := write(delivery, from, to)
+	message, err := compose(delivery, from, to)
 	if err != nil {
 		return outcome{reason: "The e-mail could not be written.", err: err}
 	}
 	ctx, cancel := context.WithTimeout(ctx, mailTimeLimit)
 	defer cancel()
-	said, answer, err := s.deliver(ctx, message, from, remaining(to, delivery.Left))
+	replies, answer, err := s.deliver(ctx, message, from, remaining(to, delivery.Left))
 	if err != nil {
 		return mailFailure(ctx, err)
 	}
-	if said.later != nil {
-		result := mailFailure(ctx, said.later)
-		result.left = said.left
+	if replies.deferral != nil {
+		result := mailFailure(ctx, replies.deferral)
+		result.left = replies.deferred
 		return result
 	}
-	return outcome{status: accepted, answer: strings.TrimSpace(said.refused + answer)}
+	return outcome{status: accepted, answer: strings.TrimSpace(replies.refused + answer)}
 }
 
-// remaining are the recipients who are still to be notified: all if none are named.
+// remaining returns the recipients in left, which are not notified yet, or all if left is empty.
 func remaining(to []*netmail.Address, left []string) []*netmail.Address {
 	if len(left) == 0 {
 		return to
@@ -85,33 +85,33 @@ func remaining(to []*netmail.Address, left []string) []*netmail.Address {
 	return slices.DeleteFunc(slices.Clone(to), func(address *netmail.Address) bool { return !slices.Contains(left, address.Address) })
 }
 
-// deliver hands an e-mail over. It returns what the server said to the recipients, and what it answered.
-func (s *MailServer) deliver(ctx context.Context, message *mail.Msg, from *netmail.Address, to []*netmail.Address) (said addressed, answer string, err error) {
+// deliver sends an e-mail. It returns the server's replies to the recipients, and its answer to the e-mail.
+func (s *MailServer) deliver(ctx context.Context, message *mail.Msg, from *netmail.Address, to []*netmail.Address) (replies rcptReplies, answer string, err error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", string(s.Host))
 	if err != nil {
-		return said, "", err
+		return replies, "", err
 	}
-	// Whatever waits for the server ends with ctx.
+	// Close the connection when ctx ends, which interrupts reads and writes.
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
 	defer conn.Close()
 	session, err := s.open(ctx, conn, domain(from))
 	if err != nil {
-		return said, "", err
+		return replies, "", err
 	}
-	said, err = session.address(from, to)
+	replies, err = session.address(from, to)
 	if err != nil {
-		return said, "", err
+		return replies, "", err
 	}
 	answer, err = session.transmit(message)
 	if err != nil {
-		return said, "", err
+		return replies, "", err
 	}
 	_ = session.client.Quit() // the e-mail has been accepted
-	return said, answer, nil
+	return replies, answer, nil
 }
 
-// open begins a session: greeting, encryption, login. name is what the client calls itself.
+// open begins a session: greeting, encryption, login. name is the client's name in EHLO.
 func (s *MailServer) open(ctx context.Context, conn net.Conn, name string) (*session, error) {
 	if s.TLS == config.ImplicitTLS {
 		encrypted := tls.Client(conn, s.tlsConfig())

@@ -9,25 +9,23 @@ import (
 	"attestry/evidence/notification"
 )
 
-// message is what people get, by chat or e-mail. All texts are plain.
+// message is the content of a chat message or an e-mail. All texts are plain.
 type message struct {
-	// Title says where and what in a few words, Description in a sentence.
+	// Title summarizes the event in a few words, Description in a sentence.
 	Title       string
 	Description string
 	Facts       []fact
-	// Details are further sentences, such as why something is not compliant.
+	// Details are further sentences, such as why an artifact is not compliant.
 	Details []string
-	// Link is the page to look at, "" if there is none.
+	// Link is the page of the event, "" if there is none.
 	Link   string
 	Org    string
 	Action string
 	At     time.Time
 }
 
-// fact is a line of a message. Link is "" if there is none.
-type fact struct {
-	Label, Value, Link string
-}
+// fact is a line of a message. Link may be "".
+type fact struct{ Label, Value, Link string }
 
 func messageOf(n *notification.Notice) message {
 	m := message{
@@ -43,7 +41,7 @@ func messageOf(n *notification.Notice) message {
 	return m
 }
 
-// Time is when it happened, for people.
+// Time returns the time of the event as text.
 func (m message) Time() string { return m.At.Format("2006-01-02 15:04:05 UTC") }
 
 func timeOf(seconds float64) time.Time {
@@ -77,7 +75,7 @@ func (m *message) addFacts(n *notification.Notice) {
 	}
 }
 
-// addArtifact tells of an artifact, and where it runs also that no flow knows it.
+// addArtifact adds the facts of an artifact. For one that runs, it also adds that no flow has reported it.
 func (m *message) addArtifact(a *notification.NoticeArtifact, runs bool) {
 	if a == nil {
 		return

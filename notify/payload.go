@@ -32,7 +32,7 @@ type flowPayload struct {
 	Approval    *payloadApproval             `json:"approval"`
 }
 
-// The payloads of parts of a notice have the fields of those parts, which are converted to them.
+// The following payloads must have the same fields as the parts of a notice that are converted to them.
 
 type payloadSnapshot struct {
 	Index   int64  `json:"index,string"`
@@ -41,7 +41,7 @@ type payloadSnapshot struct {
 	APIURL  string `json:"api_url"`
 }
 
-// payloadAttestation leaves the artifact to its own key.
+// payloadAttestation leaves out the artifact, which has its own key.
 type payloadAttestation struct {
 	ID          string `json:"id"`
 	Name        string `json:"name"`
@@ -60,7 +60,7 @@ type payloadApproval struct {
 	Fingerprint string `json:"fingerprint"`
 }
 
-// payloadOf follows from the notice alone, so that every attempt sends the same bytes.
+// payloadOf returns the payload of a notice. It depends only on the notice, so that every attempt sends the same bytes.
 func payloadOf(n *notification.Notice) any {
 	common := payload{
 		Version: notification.PayloadVersion, Timestamp: strconv.FormatFloat(n.Timestamp, 'f', -1, 64),

@@ -14,14 +14,14 @@ import (
 	"attestry/outbound"
 )
 
-// canceled is the reason of attempts whose process is to stop.
+// canceled is the reason of attempts that end because the process stops.
 const canceled = "The attempt was cancelled."
 
-// notAllowed is the reason for a host that is not public and for one that cannot be looked up: which of
-// the two it is would tell which names the network of the service knows.
+// notAllowed is the reason for a host that is not public and for one that cannot be resolved. Different reasons would
+// reveal which names exist in the network of the service.
 const notAllowed = "The address is not allowed: its host is unknown or not public. An operator can allow networks with ATTESTRY_OUTBOUND_ALLOW."
 
-// callReason words why a call got no answer.
+// callReason returns the reason why a call got no response.
 func callReason(err error) string {
 	var lookup *net.DNSError
 	var certificate *tls.CertificateVerificationError
@@ -44,7 +44,7 @@ func callReason(err error) string {
 	return "There was no valid answer."
 }
 
-// statusReason is "" for an answer that means success.
+// statusReason returns the reason why a status is a failure, "" for a success.
 func statusReason(status int) string {
 	switch {
 	case status >= 200 && status <= 299:
@@ -68,7 +68,7 @@ func unreachable(err error) bool {
 	return errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.EHOSTUNREACH)
 }
 
-// encryptionFailed reports whether the server speaks no TLS, or none that fits.
+// encryptionFailed reports whether the server has no TLS, or no compatible TLS.
 func encryptionFailed(err error) bool {
 	var alert tls.AlertError
 	var record tls.RecordHeaderError
@@ -81,7 +81,7 @@ var (
 	errHandshake  = errors.New("the TLS handshake failed")
 )
 
-// mailFailure is the outcome of an e-mail that was not accepted. ctx is that of the attempt.
+// mailFailure returns the outcome of an e-mail that was not accepted. ctx is the context of the attempt.
 func mailFailure(ctx context.Context, err error) outcome {
 	var refused *refusal
 	var answer *textproto.Error
@@ -93,7 +93,8 @@ func mailFailure(ctx context.Context, err error) outcome {
 	return outcome{reason: mailReason(ctx, err), err: err}
 }
 
-// mailReason words why there was no answer. When ctx ends, the connection is closed, which fails with an error of its own.
+// mailReason returns the reason why there was no reply. It checks ctx first: when ctx ends, the connection is closed
+// and err is only the error of that.
 func mailReason(ctx context.Context, err error) string {
 	var lookup *net.DNSError
 	var certificate *tls.CertificateVerificationError

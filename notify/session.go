@@ -15,10 +15,10 @@ import (
 	"github.com/wneessen/go-mail/smtp"
 )
 
-// accepted is the code of a mail server that has taken an e-mail.
+// accepted is the reply code of a mail server that has accepted an e-mail.
 const accepted = 250
 
-// refusal is a step that a mail server refused. Step says so to people, without a full stop.
+// refusal is an error reply of a mail server. step is a sentence for users, without a full stop.
 type refusal struct {
 	step string
 	err  error
@@ -28,7 +28,7 @@ func (r *refusal) Error() string { return r.step + ": " + r.err.Error() }
 
 func (r *refusal) Unwrap() error { return r.err }
 
-// refusedAt marks the answers of the server; other errors are about the connection.
+// refusedAt makes a refusal of an error reply. It returns other errors, which are of the connection, unchanged.
 func refusedAt(step string, err error) error {
 	if _, ok := errors.AsType[*textproto.Error](err); !ok {
 		return err
@@ -41,7 +41,7 @@ type session struct {
 	host   string
 }
 
-// newSession waits for the greeting. name is what the client calls itself.
+// newSession waits for the greeting and sends EHLO with the client's name.
 func newSession(conn net.Conn, host, name string) (*session, error) {
 	client, err := smtp.NewClient(conn, host)
 	if err != nil {
@@ -60,11 +60,11 @@ func (s *session) startTLS(config *tls.Config) error {
 	return refusedAt("The mail server refused STARTTLS", s.client.StartTLS(config))
 }
 
-// login uses the first way that the server offers, those first that do not show it the password.
+// login uses the first mechanism that the server offers. Those that do not send the password come first.
 func (s *session) login(username, password string) error {
-	_, offered := s.client.Extension("AUTH")
-	ways := strings.Fields(offered)
-	for _, way := range []struct {
+	_, auth := s.client.Extension("AUTH")
+	offered := strings.Fields(auth)
+	for _, mechanism := range []struct {
 		name string
 		auth smtp.Auth
 	}{
@@ -74,50 +74,48 @@ func (s *session) login(username, password string) error {
 		{"LOGIN", smtp.LoginAuth(username, password, s.host, false)},
 		{"CRAM-MD5", smtp.CRAMMD5Auth(username, password)},
 	} {
-		if slices.Contains(ways, way.name) {
-			return refusedAt("The mail server refused the user name or the password", s.client.Auth(way.auth))
+		if slices.Contains(offered, mechanism.name) {
+			return refusedAt("The mail server refused the user name or the password", s.client.Auth(mechanism.auth))
 		}
 	}
 	return errNoLogin
 }
 
-// addressed is what a mail server said to recipients, if it took some of them.
-type addressed struct {
-	// refused is a text about those who were refused for good.
-	refused string
-	// left were refused for now, the first of them with the error later.
-	left  []string
-	later error
+// rcptReplies are a mail server's replies to RCPT.
+type rcptReplies struct {
+	refused  string   // a text about the recipients with a permanent failure
+	deferred []string // the recipients with a temporary failure
+	deferral error    // the first temporary failure
 }
 
-// address names the sender and the recipients, some of whom may be refused. After an error nobody gets the e-mail.
-func (s *session) address(from *netmail.Address, to []*netmail.Address) (addressed, error) {
+// address sends MAIL and RCPT. It fails if the sender or all recipients are refused; then nobody gets the e-mail.
+func (s *session) address(from *netmail.Address, to []*netmail.Address) (rcptReplies, error) {
 	if err := s.client.Mail(bracketed(from)); err != nil {
-		return addressed{}, refusedAt("The mail server refused the sender", err)
+		return rcptReplies{}, refusedAt("The mail server refused the sender", err)
 	}
-	var said addressed
-	var last error
-	taken := 0
+	var replies rcptReplies
+	var permanent error
+	ok := false
 	for _, address := range to {
 		err := s.client.Rcpt(bracketed(address))
-		var answer *textproto.Error
+		var reply *textproto.Error
 		switch {
 		case err == nil:
-			taken++
-		case !errors.As(err, &answer):
-			return addressed{}, err
-		case answer.Code >= 500:
-			last = refusedAt("The mail server refused the address "+plain(address.Address), err)
-			said.refused += fmt.Sprintf("Refused for %s: %d %s\n", address.Address, answer.Code, answer.Msg)
+			ok = true
+		case !errors.As(err, &reply):
+			return rcptReplies{}, err
+		case reply.Code >= 500:
+			permanent = refusedAt("The mail server refused the address "+plain(address.Address), err)
+			replies.refused += fmt.Sprintf("Refused for %s: %d %s\n", address.Address, reply.Code, reply.Msg)
 		default:
-			said.left = append(said.left, address.Address)
-			said.later = cmp.Or(said.later, refusedAt("The mail server did not take the address "+plain(address.Address), err))
+			replies.deferred = append(replies.deferred, address.Address)
+			replies.deferral = cmp.Or(replies.deferral, refusedAt("The mail server did not take the address "+plain(address.Address), err))
 		}
 	}
-	if taken == 0 {
-		return addressed{}, cmp.Or(said.later, last)
+	if !ok {
+		return rcptReplies{}, cmp.Or(replies.deferral, permanent)
 	}
-	return said, nil
+	return replies, nil
 }
 
 func (s *session) transmit(message *mail.Msg) (answer string, err error) {
@@ -138,7 +136,7 @@ func (s *session) transmit(message *mail.Msg) (answer string, err error) {
 	return answer, nil
 }
 
-// bracketed is an address as SMTP has it, without a name.
+// bracketed returns an address in the form of SMTP: in brackets, without a name.
 func bracketed(address *netmail.Address) string {
 	return (&netmail.Address{Address: address.Address}).String()
 }

@@ -11,12 +11,12 @@ import (
 const (
 	// maxText bounds each text of a message, in characters.
 	maxText = 500
-	// maxLink is the longest address that is made a link, in bytes, with & escaped.
+	// maxLink bounds the URL of a link, in bytes, with & escaped.
 	maxLink = 1500
 )
 
-// plain makes one line of a text that clients chose: control characters become blanks, and characters that change the
-// direction of writing, which could make a name look like another one, are removed.
+// plain makes one line of an untrusted text. It replaces control characters by spaces, and removes bidirectional
+// control characters, which could make a name look like another one.
 func plain(text string) string {
 	cleaned := strings.Map(func(r rune) rune {
 		switch {
@@ -30,13 +30,13 @@ func plain(text string) string {
 	return evidence.ShortenTo(strings.Join(strings.Fields(cleaned), " "), maxText)
 }
 
-// webLink returns an address that can be a link, or "": javascript: and others could do harm.
+// webLink returns an address if it is a safe http or https URL, else "": a javascript: link could do harm.
 func webLink(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || !callable(u) {
 		return ""
 	}
-	// What chats take for the end of a link.
+	// Escape the characters that end a link in chats.
 	link := strings.NewReplacer("|", "%7C", "<", "%3C", ">", "%3E", `"`, "%22", " ", "%20", "`", "%60").Replace(u.String())
 	if len(link)+4*strings.Count(link, "&") > maxLink || strings.ContainsFunc(link, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return ""
@@ -44,9 +44,9 @@ func webLink(address string) string {
 	return link
 }
 
-// withoutMarks replaces the marks of bold, italic, struck and preformatted text by their full-width
-// forms. Slack has no escape for them, and characters without width keep neither Slack nor Markdown
-// from formatting. An underscore within a word stays, as it formats nothing there.
+// withoutMarks replaces the marks of bold, italic, struck and preformatted text by their full-width forms. Slack has no
+// escape for them, and zero-width characters do not disable them. An underscore within a word formats nothing, so it
+// stays.
 func withoutMarks(text string) string {
 	wide := strings.NewReplacer("*", "\uFF0A", "_", "\uFF3F", "~", "\uFF5E", "`", "\uFF40")
 	var b strings.Builder

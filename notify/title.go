@@ -8,23 +8,23 @@ import (
 	"attestry/evidence/notification"
 )
 
-// maxName bounds a name in a title, in characters, so that what follows it is still seen.
+// maxName bounds a name in a title, in characters, so that the text after it is visible.
 const maxName = 80
 
-// title says where something happened, and what.
+// title names the environment or flow of an event, and summarizes the event.
 func title(n *notification.Notice) string {
-	what := cmp.Or(plain(n.Description), "Something happened")
-	if happened, known := happenings[n.EventType]; known {
-		what = happened(n)
+	event := cmp.Or(plain(n.Description), "Something happened")
+	if phrase, ok := eventPhrases[n.EventType]; ok {
+		event = phrase(n)
 	}
-	if subject := evidence.ShortenTo(plain(cmp.Or(n.Environment, n.Flow)), maxName); subject != "" {
-		return subject + ": " + what
+	if subject := shortName(cmp.Or(n.Environment, n.Flow)); subject != "" {
+		return subject + ": " + event
 	}
-	return what
+	return event
 }
 
-// happenings say in a few words what happened, by the type of the event.
-var happenings = map[string]func(n *notification.Notice) string{
+// eventPhrases summarize events in a few words, by type.
+var eventPhrases = map[string]func(n *notification.Notice) string{
 	notification.EventArtifactStarted:  func(n *notification.Notice) string { return artifactName(n) + " started running" },
 	notification.EventArtifactExited:   func(n *notification.Notice) string { return artifactName(n) + " stopped running" },
 	notification.EventArtifactScaled:   func(n *notification.Notice) string { return artifactName(n) + " was scaled" },
@@ -35,34 +35,33 @@ var happenings = map[string]func(n *notification.Notice) string{
 	notification.EventTrailStarted:     func(n *notification.Notice) string { return trailName(n) + " was started" },
 	notification.EventArtifactReported: func(n *notification.Notice) string { return artifactName(n) + " was reported" },
 	notification.EventAttestation:      func(n *notification.Notice) string { return attestationReported(n.Attestation) },
-	notification.EventApproval:         func(n *notification.Notice) string { return artifactName(n) + " " + approved(n.Approval) },
-	notification.EventTest:             func(n *notification.Notice) string { return "Test of the action " + short(n.Action) },
+	notification.EventApproval:         func(n *notification.Notice) string { return artifactName(n) + " " + approvalPhrase(n.Approval) },
+	notification.EventTest:             func(n *notification.Notice) string { return "Test of the action " + shortName(n.Action) },
 }
 
-// artifactName names the artifact. A notice without one is about several.
+// artifactName returns the artifact's name. A notice without an artifact is about several.
 func artifactName(n *notification.Notice) string {
 	if n.Artifact == nil {
 		return "several artifacts"
 	}
-	return cmp.Or(short(n.Artifact.Name), "an artifact")
+	return cmp.Or(shortName(n.Artifact.Name), "an artifact")
 }
 
 func trailName(n *notification.Notice) string {
 	if n.Trail == nil {
 		return "a trail"
 	}
-	return "trail " + short(n.Trail.Name)
+	return "trail " + shortName(n.Trail.Name)
 }
 
 func attestationReported(a *notification.NoticeAttestation) string {
 	if a == nil {
 		return "an attestation was reported"
 	}
-	return withStatus("attestation "+short(a.Name)+" was reported", plain(a.Status))
+	return withStatus("attestation "+shortName(a.Name)+" was reported", plain(a.Status))
 }
 
-// approved says what was decided, or that nothing is yet.
-func approved(a *notification.NoticeApproval) string {
+func approvalPhrase(a *notification.NoticeApproval) string {
 	switch {
 	case a == nil:
 		return "has an approval"
@@ -74,4 +73,4 @@ func approved(a *notification.NoticeApproval) string {
 	return "awaits approval"
 }
 
-func short(name string) string { return evidence.ShortenTo(plain(name), maxName) }
+func shortName(name string) string { return evidence.ShortenTo(plain(name), maxName) }

@@ -12,7 +12,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// callWebhook sends the payload of a notice, signed with each of the secrets.
+// callWebhook sends the payload of a notice, with a signature for each secret.
 func (s *Sender) callWebhook(ctx context.Context, c *call) outcome {
 	body, err := json.Marshal(payloadOf(&c.delivery.Notice))
 	if err != nil {
@@ -29,7 +29,7 @@ func (s *Sender) callWebhook(ctx context.Context, c *call) outcome {
 	return s.post(ctx, c.target.Webhook, body, header)
 }
 
-// sign returns the signatures with each of the secrets, of which there must be one.
+// sign returns a signature for each secret. There must be at least one.
 func sign(secrets []string, id string, at time.Time, body []byte) (string, error) {
 	if len(secrets) == 0 {
 		return "", errors.New("there is no secret")

@@ -1,5 +1,5 @@
-// Package outbound makes the HTTP clients of all calls to addresses that users choose, such as
-// identity providers: they must not reach what only this machine or its network may reach.
+// Package outbound makes the HTTP clients for all URLs that users choose, such as identity providers. They protect this
+// machine and its network against SSRF.
 package outbound
 
 import (
@@ -15,29 +15,29 @@ import (
 )
 
 const (
-	// MaxAnswer is the longest body of an answer that is read, in bytes.
+	// MaxAnswer bounds the body of a response, in bytes.
 	MaxAnswer = 64 << 10
-	// timeLimit is how long a call may take in all, with the body of its answer.
+	// timeLimit bounds the time of a call, including the body of the response.
 	timeLimit = 10 * time.Second
-	// idleTime is how long a connection is kept, as for keys after a discovery document.
+	// idleTime is how long an idle connection is kept, such as between a discovery document and its keys.
 	idleTime = 10 * time.Second
 )
 
-// Options are what clients may reach and whom they trust.
+// Options are the networks and certificates that clients accept.
 type Options struct {
-	// Allowed are networks that may be called though private or reserved, IPv4 ones in IPv4 form.
+	// Allowed are private or reserved networks that may be called. IPv4 networks must be in IPv4 form.
 	Allowed []netip.Prefix
-	// RootCAs are the authorities that sign the certificates of servers, nil for the system's.
+	// RootCAs sign the certificates of servers, nil for the system's.
 	RootCAs *x509.CertPool
-	// Resolver looks up names, nil for the system's.
+	// Resolver resolves names, nil for the system's.
 	Resolver *net.Resolver
 }
 
-// NewClient makes a client. A call of it ends within 10 s, and reaches only addresses that are public or allowed: the
-// resolved address is checked when a connection is opened, so that no name can hide it. Numbers that systems might take
-// for an address, such as 2130706433 and 0x7f.1, are refused before any look-up. Prohibited recognizes the error of
-// what is refused. Redirects are not followed: the answer with the status 3xx is returned. Reading more than MaxAnswer
-// of a body is an error. The environment's proxy is not used, and no cookies are kept.
+// NewClient makes a client that connects only to addresses that are public or allowed. It checks the resolved address
+// when it opens a connection, so DNS rebinding does not help. It refuses hosts that resolvers might parse as an
+// address, such as 2130706433 and 0x7f.1, before it resolves them. Prohibited recognizes the errors. A call ends within
+// 10 s. Redirects are not followed: the response with the status 3xx is returned. Reading more than MaxAnswer of a body
+// is an error. The client uses no proxy of the environment and keeps no cookies.
 func NewClient(options Options) *http.Client {
 	transport := &http.Transport{
 		DialContext:            newDialer(options).dial,
@@ -53,11 +53,11 @@ func NewClient(options Options) *http.Client {
 	}
 }
 
-// limitedTransport makes a span of each call, which the server is told of. The path, the query, the headers and the bodies may
-// hold secrets.
+// limitedTransport bounds responses, and makes a span of each call, which it passes to the server in traceparent. The
+// span has neither path, query, headers nor bodies, which may have secrets.
 type limitedTransport struct{ *http.Transport }
 
-// RoundTrip returns an answer whose body fails behind MaxAnswer bytes. The span ends when the answer begins.
+// RoundTrip returns a response whose body fails after MaxAnswer bytes. The span ends when the response begins.
 func (t limitedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, span := trace.Start(request.Context(), trace.Client, request.Method)
 	if parent := span.Traceparent(); parent != "" {
@@ -65,12 +65,12 @@ func (t limitedTransport) RoundTrip(request *http.Request) (*http.Response, erro
 		request.Header.Set("traceparent", parent)
 	}
 	response, err := t.Transport.RoundTrip(request)
-	about := []slog.Attr{slog.String("http.request.method", request.Method), slog.String("server.address", request.URL.Hostname())}
+	attributes := []slog.Attr{slog.String("http.request.method", request.Method), slog.String("server.address", request.URL.Hostname())}
 	if err == nil {
-		about = append(about, slog.Int("http.response.status_code", response.StatusCode))
-		// Unlike io.LimitReader, it fails where the answer is longer.
+		attributes = append(attributes, slog.Int("http.response.status_code", response.StatusCode))
+		// Unlike io.LimitReader, it returns an error for a longer body.
 		response.Body = http.MaxBytesReader(nil, response.Body, MaxAnswer)
 	}
-	span.End(err != nil || response.StatusCode >= http.StatusBadRequest, about...)
+	span.End(err != nil || response.StatusCode >= http.StatusBadRequest, attributes...)
 	return response, err
 }

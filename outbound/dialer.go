@@ -19,8 +19,8 @@ type dialer struct {
 	resolver *net.Resolver
 }
 
-// dial connects to host:port. If it fails and an address of the host was refused, the refusal is
-// the error, also where another address of the host failed first.
+// dial connects to host:port. If it fails and one of the host's addresses was refused, it returns the refusal, even if
+// another address failed first.
 func (d dialer) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if err := checkHost(address); err != nil {
 		return nil, err
@@ -49,12 +49,12 @@ func (d dialer) dial(ctx context.Context, network, address string) (net.Conn, er
 	}
 }
 
-// Prohibited reports whether a call failed because the address must not be reached.
+// Prohibited reports whether a call failed because its address is not allowed.
 func Prohibited(err error) bool { return errors.Is(err, ssrf.ErrProhibitedIP) }
 
-// checkHost refuses hosts that are numbers in another form than that of an address: depending on
-// the system, a resolver takes 2130706433, 127.1, 0177.0.0.1 and 0x7f.1 for 127.0.0.1. It refuses
-// an empty host as well, which means this machine, and addresses with a zone, which are link-local.
+// checkHost refuses numeric hosts that are not in the form of an address. Depending on the system, a resolver parses
+// 2130706433, 127.1, 0177.0.0.1 and 0x7f.1 as 127.0.0.1. It also refuses an empty host, which means this machine, and
+// addresses with a zone, which are link-local.
 func checkHost(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -72,5 +72,5 @@ func checkHost(address string) error {
 	return fmt.Errorf("%w: the host %q is a number that is not in the form of an address", ssrf.ErrProhibitedIP, host)
 }
 
-// endsInNumber matches hosts whose last label is a decimal, octal or hexadecimal number, as in no name.
+// endsInNumber matches hosts whose last label is a decimal, octal or hexadecimal number. No domain name ends so.
 var endsInNumber = regexp.MustCompile(`(?i)(?:^|\.)(?:0x[0-9a-f]*|[0-9]+)\.*$`)

@@ -9,7 +9,7 @@ import (
 	"code.dny.dev/ssrf"
 )
 
-// metadata are addresses of clouds' credentials, like 169.254.169.254, that are not link-local.
+// metadata are the addresses of cloud metadata services that, unlike 169.254.169.254, are not link-local.
 var metadata = []netip.Addr{
 	netip.MustParseAddr("fd00:ec2::254"),      // AWS
 	netip.MustParseAddr("fd20:ce::254"),       // Google
@@ -19,7 +19,7 @@ var metadata = []netip.Addr{
 	netip.MustParseAddr("168.63.129.16"),      // Azure, a public address
 }
 
-// newDialer makes a dialer that connects to addresses that are public, or allowed, and never metadata.
+// newDialer makes a dialer that connects only to public or allowed addresses, and never to metadata.
 func newDialer(options Options) dialer {
 	var v4, v6 []netip.Prefix
 	for _, prefix := range options.Allowed {
@@ -29,20 +29,20 @@ func newDialer(options Options) dialer {
 			v6 = append(v6, prefix)
 		}
 	}
-	// Identity providers and receivers of notifications in an operator's own network listen on any port.
+	// Identity providers and webhooks in an operator's network may have any port.
 	guard := ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
 	return dialer{guard: guard, resolver: options.Resolver}
 }
 
-// check refuses an address that must not be reached: it is the Control function of a net.Dialer,
-// which calls it with the resolved address before it connects.
+// check is the Control function of a net.Dialer, which calls it with the resolved address before it connects. It
+// refuses addresses that are not allowed.
 func (d dialer) check(network, address string, conn syscall.RawConn) error {
 	destination, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return fmt.Errorf("%w: %q", ssrf.ErrInvalidHostPort, address)
 	}
 	addr := destination.Addr().Unmap()
-	if actual := translated(addr); actual.IsLinkLocalUnicast() || slices.Contains(metadata, actual) {
+	if actual := unwrapNAT64(addr); actual.IsLinkLocalUnicast() || slices.Contains(metadata, actual) {
 		return fmt.Errorf("%w: link-local addresses and those of cloud metadata, such as %s, are never called", ssrf.ErrProhibitedIP, addr)
 	}
 	unmapped := netip.AddrPortFrom(addr, destination.Port())
@@ -52,9 +52,9 @@ func (d dialer) check(network, address string, conn syscall.RawConn) error {
 	return nil
 }
 
-// translated returns the IPv4 address that a NAT64 gateway makes of an address, or the address.
-// An operator who runs such a gateway allows its whole prefix.
-func translated(addr netip.Addr) netip.Addr {
+// unwrapNAT64 returns the IPv4 address in a NAT64 address, and other addresses unchanged. An operator with a NAT64
+// gateway allows its whole prefix.
+func unwrapNAT64(addr netip.Addr) netip.Addr {
 	if !ssrf.IPv6NAT64Prefix.Contains(addr) {
 		return addr
 	}

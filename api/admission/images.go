@@ -17,7 +17,7 @@ const (
 	imageReviewKind    = "ImageReview"
 )
 
-// imageReview is an ImageReview of Kubernetes as far as it is read.
+// imageReview has the members of a Kubernetes ImageReview that are used.
 type imageReview struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -30,21 +30,20 @@ type imageReview struct {
 	} `json:"spec"`
 }
 
-// ImageReviewResponse is an ImageReview with the answer to one.
+// ImageReviewResponse is an ImageReview with a status.
 type ImageReviewResponse struct {
 	APIVersion string            `json:"apiVersion"`
 	Kind       string            `json:"kind"`
 	Status     ImageReviewStatus `json:"status"`
 }
 
-// ImageReviewStatus tells a cluster whether images may run.
+// ImageReviewStatus says whether images may run.
 type ImageReviewStatus struct {
 	Allowed bool   `json:"allowed"`
 	Reason  string `json:"reason,omitempty" doc:"Why they may not, at most 2 KiB."`
 }
 
-// reviewImages answers an ImageReview. A cluster sends those annotations of the pod whose key contains
-// .image-policy.k8s.io/.
+// reviewImages answers an ImageReview. It has only the pod's annotations whose key contains .image-policy.k8s.io/.
 func (h *handlers) reviewImages(ctx context.Context, _ *resource.EnvironmentPath, environment evidence.Environment, body *AnyReview) (*server.Answer[ImageReviewResponse], error) {
 	org := server.Access(ctx)
 	var sent imageReview
@@ -61,7 +60,7 @@ func (h *handlers) reviewImages(ctx context.Context, _ *resource.EnvironmentPath
 		images = append(images, container.Image)
 	}
 	workload := admission.NewWorkload("Pod", sent.Spec.Namespace, sent.Spec.Annotations, images...)
-	decision, err := h.judge(ctx, &asked{org: org, environment: environment, workload: workload})
+	decision, err := h.judge(ctx, &request{org: org, environment: environment, workload: workload})
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +75,7 @@ const (
 	providerRequest = "ProviderRequest"
 )
 
-// ProviderResponse is Gatekeeper's answer of a provider of external data.
+// ProviderResponse is the response of an external data provider to Gatekeeper.
 type ProviderResponse struct {
 	APIVersion string           `json:"apiVersion"`
 	Kind       string           `json:"kind"`
@@ -90,15 +89,15 @@ type ProvidedResponse struct {
 	SystemError string         `json:"systemError,omitempty" doc:"Why nothing could be said of any key."`
 }
 
-// ProvidedItem says of an image whether it may run.
+// ProvidedItem says whether an image may run.
 type ProvidedItem struct {
 	Key   string `json:"key" doc:"The reference of the image."`
 	Value string `json:"value,omitempty" doc:"allowed, or warned with the reason."`
 	Error string `json:"error,omitempty" doc:"Why it may not run."`
 }
 
-// provide answers a ProviderRequest, whose keys are references of images. Gatekeeper does not say what is to run, so that
-// nothing is recorded.
+// provide answers a ProviderRequest, whose keys are image references. Gatekeeper does not send the workload, so nothing
+// is recorded.
 func (h *handlers) provide(ctx context.Context, _ *resource.EnvironmentPath, environment evidence.Environment, body *AnyReview) (*server.Answer[ProviderResponse], error) {
 	answer := ProviderResponse{APIVersion: providerVersion, Kind: "ProviderResponse"}
 	var sent struct {
@@ -112,7 +111,7 @@ func (h *handlers) provide(ctx context.Context, _ *resource.EnvironmentPath, env
 		answer.Response.SystemError = "The request is not a " + providerRequest + " of " + providerVersion
 		return server.Answered(answer), nil
 	}
-	decision, err := h.judge(ctx, &asked{org: server.Access(ctx), environment: environment, dry: true, workload: admission.NewWorkload("Pod", "", nil, sent.Request.Keys...)})
+	decision, err := h.judge(ctx, &request{org: server.Access(ctx), environment: environment, dryRun: true, workload: admission.NewWorkload("Pod", "", nil, sent.Request.Keys...)})
 	if err != nil {
 		return nil, err
 	}

@@ -12,48 +12,45 @@ import (
 	"attestry/storage/cache"
 )
 
-// maxImages is how many different images a workload may have.
+// maxImages bounds the different images of a workload.
 const maxImages = 1000
 
-// maxReasons is how many sentences say why an image fails: those that come first.
+// maxReasons bounds the sentences on why an image fails. The first ones are kept.
 const maxReasons = 3
 
-// asked is a workload that a cluster asks about.
-type asked struct {
+// request is a cluster's request to admit a workload.
+type request struct {
 	org         evidence.OrgAccess
 	environment evidence.Environment
 	workload    *admission.Workload
-	// user is who asked the cluster.
-	user string
-	// dry tells that nothing will run, and nothing is recorded.
-	dry bool
+	user        string // the user of the cluster
+	dryRun      bool   // nothing will run, so nothing is recorded
 }
 
-// judge decides on a workload and keeps the record of what is refused: as many commands for many images as for one, and one
-// more for each that is resolved by its tag.
-func (h *handlers) judge(ctx context.Context, asked *asked) (admission.Decision, error) {
-	settings := asked.environment.AdmissionOf()
-	if !admission.Judged(&settings, asked.workload) {
+// judge decides on a workload, and records every decision but a plain admission. The number of commands does not depend
+// on the number of images, except for one command for each image that is resolved by its tag.
+func (h *handlers) judge(ctx context.Context, r *request) (admission.Decision, error) {
+	settings := r.environment.AdmissionOf()
+	if !admission.Judged(&settings, r.workload) {
 		return admission.Decision{Outcome: admission.Admitted}, nil
 	}
-	if number := len(asked.workload.Images); number > maxImages {
+	if number := len(r.workload.Images); number > maxImages {
 		return admission.Decision{}, evidence.FieldError("images", "There should be at most %d different images [input: %d]", maxImages, number)
 	}
-	findings, err := h.find(ctx, asked, &settings)
+	findings, err := h.loadFindings(ctx, r, &settings)
 	if err != nil {
 		return admission.Decision{}, err
 	}
-	decision := admission.Decide(&settings, asked.workload, findings)
-	if decision.Outcome == admission.Admitted || asked.dry {
+	decision := admission.Decide(&settings, r.workload, findings)
+	if decision.Outcome == admission.Admitted || r.dryRun {
 		return decision, nil
 	}
-	record := admission.NewRecord(asked.org.OrgID, asked.environment.ID, asked.user, asked.workload, &decision, evidence.Seconds(h.Clock()))
+	record := admission.NewRecord(r.org.OrgID, r.environment.ID, r.user, r.workload, &decision, evidence.Seconds(h.Clock()))
 	return decision, h.Admissions.Record(ctx, record)
 }
 
-// find returns what is known of the images of a workload.
-func (h *handlers) find(ctx context.Context, asked *asked, settings *evidence.AdmissionSettings) ([]admission.Finding, error) {
-	findings := resource.Map(asked.workload.Images, func(reference *string) admission.Finding {
+func (h *handlers) loadFindings(ctx context.Context, r *request, settings *evidence.AdmissionSettings) ([]admission.Finding, error) {
+	findings := resource.Map(r.workload.Images, func(reference *string) admission.Finding {
 		image, valid := admission.ParseImage(*reference)
 		if !valid {
 			image.Reference = *reference
@@ -61,41 +58,41 @@ func (h *handlers) find(ctx context.Context, asked *asked, settings *evidence.Ad
 		return admission.Finding{Image: image, Valid: valid}
 	})
 	if settings.Tags == evidence.RuleResolve {
-		if err := h.resolve(ctx, asked.org.OrgID, findings); err != nil {
+		if err := h.resolveTags(ctx, r.org.OrgID, findings); err != nil {
 			return nil, err
 		}
 	}
-	var unknown []*admission.Finding
+	var uncached []*admission.Finding
 	var images []assessment.Image
 	now := h.Clock()
 	for i := range findings {
 		found := &findings[i]
-		if found.Image.Fingerprint == "" || h.verdicts.recall(&asked.environment, found, now) {
+		if found.Image.Fingerprint == "" || h.verdicts.load(&r.environment, found, now) {
 			continue
 		}
-		unknown = append(unknown, found)
+		uncached = append(uncached, found)
 		images = append(images, assessment.Image{Fingerprint: found.Image.Fingerprint, Name: found.Image.Reference})
 	}
 	if len(images) == 0 {
 		return findings, nil
 	}
-	basis, err := assessment.OfEnvironment(ctx, h.Base, asked.environment)
+	basis, err := assessment.OfEnvironment(ctx, h.Base, r.environment)
 	if err != nil {
 		return nil, err
 	}
-	assessed, err := assessment.Assess(ctx, h.Base, asked.org.OrgID, basis, images)
+	assessed, err := assessment.Assess(ctx, h.Base, r.org.OrgID, basis, images)
 	if err != nil {
 		return nil, err
 	}
-	for i, found := range unknown {
-		h.conclude(asked.org, found, assessed[i])
-		h.verdicts.keep(&asked.environment, found, now)
+	for i, found := range uncached {
+		h.addAssessment(r.org, found, assessed[i])
+		h.verdicts.store(&r.environment, found, now)
 	}
 	return findings, nil
 }
 
-// resolve gives images without a digest that of the newest artifact that was reported under their name and tag.
-func (h *handlers) resolve(ctx context.Context, org string, findings []admission.Finding) error {
+// resolveTags gives images without a digest the fingerprint of the newest artifact with their name and tag.
+func (h *handlers) resolveTags(ctx context.Context, org string, findings []admission.Finding) error {
 	var names []string
 	for i := range findings {
 		if findings[i].Valid && findings[i].Image.Fingerprint == "" {
@@ -111,8 +108,8 @@ func (h *handlers) resolve(ctx context.Context, org string, findings []admission
 	return err
 }
 
-// conclude adds what an assessment says of an image.
-func (h *handlers) conclude(org evidence.OrgAccess, found *admission.Finding, assessed *assessment.Assessment) {
+// addAssessment sets the fields of a finding that depend on the assessment of its image.
+func (h *handlers) addAssessment(org evidence.OrgAccess, found *admission.Finding, assessed *assessment.Assessment) {
 	found.Known, found.Allowed, found.Compliant = len(assessed.Origins) > 0, assessed.Allowance != nil, assessed.Compliant()
 	if found.Compliant || !found.Known && len(assessed.Applied) == 0 {
 		return
@@ -128,36 +125,36 @@ func (h *handlers) conclude(org evidence.OrgAccess, found *admission.Finding, as
 }
 
 const (
-	// verdictAge is how long a verdict is kept: the pods of a rollout are asked about one after the other.
+	// verdictAge is how long a verdict is cached. A rollout sends a request for each of its pods.
 	verdictAge = time.Second
-	// maxVerdicts is how many verdicts are kept.
+	// maxVerdicts bounds the cached verdicts.
 	maxVerdicts = 10_000
 )
 
-// verdicts are those on compliant images in environments (docs/semantics.md 25.2). Other verdicts are not kept, so that
-// whatever makes an image compliant acts at once.
-type verdicts struct{ kept cache.TTL[verdict] }
+// verdicts caches the verdicts on compliant images (docs/semantics.md 25.2). Other verdicts are not cached, so that an
+// image is admitted as soon as it becomes compliant.
+type verdicts struct{ cached cache.TTL[verdict] }
 
-// verdict is what is known of a compliant image.
+// verdict is the verdict on a compliant image.
 type verdict struct{ known, allowed bool }
 
-// recall adds the verdict on an image, and returns false if none is kept.
-func (v verdicts) recall(environment *evidence.Environment, found *admission.Finding, now time.Time) bool {
-	kept, _, ok := v.kept.Get(verdictKey(environment, found), now)
+// load sets the verdict of a finding from the cache. It reports whether there was one.
+func (v verdicts) load(environment *evidence.Environment, found *admission.Finding, now time.Time) bool {
+	cached, _, ok := v.cached.Get(verdictKey(environment, found), now)
 	if ok {
-		found.Known, found.Allowed, found.Compliant = kept.known, kept.allowed, true
+		found.Known, found.Allowed, found.Compliant = cached.known, cached.allowed, true
 	}
 	return ok
 }
 
-// keep keeps the verdict on an image, which was found after a moment.
-func (v verdicts) keep(environment *evidence.Environment, found *admission.Finding, after time.Time) {
+// store caches the verdict of a finding. readAt is a time before its facts were read.
+func (v verdicts) store(environment *evidence.Environment, found *admission.Finding, readAt time.Time) {
 	if found.Compliant {
-		v.kept.Put(verdictKey(environment, found), verdict{known: found.Known, allowed: found.Allowed}, after, 0)
+		v.cached.Put(verdictKey(environment, found), verdict{known: found.Known, allowed: found.Allowed}, readAt, 0)
 	}
 }
 
-// verdictKey names all that the caller knows and the verdict depends on, so that attaching a policy acts at once.
+// verdictKey includes the environment's policies, so that attaching a policy takes effect at once.
 func verdictKey(environment *evidence.Environment, found *admission.Finding) string {
 	return strings.Join([]string{environment.ID, strings.Join(environment.Policies, " "), found.Image.Fingerprint, found.Image.Reference}, " ")
 }

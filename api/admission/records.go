@@ -15,8 +15,7 @@ type listRecordsInput struct {
 	PerPage int `query:"per_page" minimum:"1" maximum:"100" default:"15"`
 }
 
-// AdmissionRecord is what a cluster was refused, warned of, or admitted for the reason that was given
-// (docs/semantics.md 25.4).
+// AdmissionRecord is a workload that was denied, warned about, or admitted by break glass (docs/semantics.md 25.4).
 type AdmissionRecord struct {
 	ID        string         `json:"id"`
 	Outcome   string         `json:"outcome" enum:"denied,warned,break_glass"`
@@ -32,7 +31,7 @@ type AdmissionRecord struct {
 	Count     int64          `json:"count" doc:"How often the same was asked between these times, within a minute."`
 }
 
-// RefusedImage is an image that is not right.
+// RefusedImage is an image that failed, with the reason.
 type RefusedImage struct {
 	Image       string  `json:"image"`
 	Fingerprint *string `json:"fingerprint" nullable:"true"`

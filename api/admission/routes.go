@@ -1,5 +1,4 @@
-// Package admission answers clusters that ask whether something may run, and has the settings and the records of it
-// (docs/semantics.md 25).
+// Package admission has the operations of admission control for Kubernetes clusters (docs/semantics.md 25).
 package admission
 
 import (
@@ -8,7 +7,7 @@ import (
 	"attestry/storage/cache"
 )
 
-// reviewLimit bounds a review in bytes: a cluster sends an object, of at most 3 MiB, in its old and its new state.
+// reviewLimit bounds a review in bytes. A cluster sends the old and the new object, of at most 3 MiB each.
 const reviewLimit = 8 << 20
 
 type handlers struct {
@@ -16,7 +15,7 @@ type handlers struct {
 	verdicts verdicts
 }
 
-// Routes are those of the admission of what clusters are to run.
+// Routes returns the routes of admission control.
 func Routes(base *resource.Base) []server.Route {
 	h := &handlers{base, verdicts{cache.NewTTL[verdict](verdictAge, maxVerdicts)}}
 	return server.Routes(map[string]server.Binder{

@@ -13,8 +13,7 @@ import (
 	"attestry/storage/environments"
 )
 
-// AdmissionSettings say how an environment answers clusters (docs/semantics.md 25.1). What a request leaves out has its
-// default.
+// AdmissionSettings are an environment's settings of admission control (docs/semantics.md 25.1).
 type AdmissionSettings struct {
 	Mode             evidence.AdmissionMode `json:"mode" enum:"off,warn,deny" doc:"Whether what is not right is admitted, admitted with a warning or denied."`
 	Tags             evidence.AdmissionRule `json:"tags,omitempty" enum:"deny,warn,resolve" default:"deny" doc:"For images without a digest. To resolve takes the newest artifact that was reported under the name and tag."`
@@ -33,7 +32,7 @@ func showSettings(s evidence.AdmissionSettings) AdmissionSettings {
 	return AdmissionSettings(s)
 }
 
-// putSettings replaces the settings, in one batch with the entry of the audit log that says what has changed.
+// putSettings replaces the settings, in one batch with the change's entry in the audit log.
 func (h *handlers) putSettings(ctx context.Context, in *resource.EnvironmentPath, ref environments.EnvironmentRef, body *AdmissionSettings) (*server.Answer[AdmissionSettings], error) {
 	if ref.Type != evidence.K8S {
 		return nil, evidence.FieldError("env_name", "Only environments of the type K8S have admission settings [input: %s]", in.Environment)

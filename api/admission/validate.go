@@ -21,18 +21,18 @@ const (
 	reviewKind    = "AdmissionReview"
 )
 
-// AnyReview is a body that is read without a check of its members: what is wrong with it is for the settings to answer.
+// AnyReview is a body whose members are not validated: the settings decide about malformed reviews.
 type AnyReview struct{ json.RawMessage }
 
-// Schema is that of any object.
+// Schema is the schema of any object.
 func (AnyReview) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}
 }
 
-// Check reports whether the body is an object, which is all that its schema asks.
+// Check reports whether the body is an object, as its schema requires.
 func (r AnyReview) Check() bool { return bytes.HasPrefix(r.RawMessage, []byte("{")) }
 
-// review is an AdmissionReview of Kubernetes as far as it is read.
+// review has the members of a Kubernetes AdmissionReview that are used.
 type review struct {
 	APIVersion string         `json:"apiVersion"`
 	Kind       string         `json:"kind"`
@@ -53,14 +53,14 @@ type reviewRequest struct {
 	} `json:"userInfo"`
 }
 
-// AdmissionReviewResponse is an AdmissionReview with the answer to one.
+// AdmissionReviewResponse is an AdmissionReview with a response.
 type AdmissionReviewResponse struct {
 	APIVersion string          `json:"apiVersion"`
 	Kind       string          `json:"kind"`
 	Response   AdmissionAnswer `json:"response"`
 }
 
-// AdmissionAnswer tells a cluster whether an object is admitted.
+// AdmissionAnswer says whether an object is admitted.
 type AdmissionAnswer struct {
 	UID      string           `json:"uid"`
 	Allowed  bool             `json:"allowed"`
@@ -74,16 +74,16 @@ type AdmissionStatus struct {
 	Message string `json:"message" doc:"At most 2 KiB."`
 }
 
-// validate answers an AdmissionReview. One that cannot be read is answered as the settings say.
+// validate answers an AdmissionReview. The settings decide about malformed ones.
 func (h *handlers) validate(ctx context.Context, _ *resource.EnvironmentPath, environment evidence.Environment, body *AnyReview) (*server.Answer[AdmissionReviewResponse], error) {
 	org := server.Access(ctx)
 	var sent review
 	workload, fault := readReview(body.RawMessage, &sent)
 	if fault != "" {
-		return server.Answered(sent.unread(&environment, fault)), nil
+		return server.Answered(sent.malformed(&environment, fault)), nil
 	}
-	decision, err := h.judge(ctx, &asked{
-		org: org, environment: environment, workload: workload, user: sent.Request.UserInfo.Username, dry: sent.Request.DryRun,
+	decision, err := h.judge(ctx, &request{
+		org: org, environment: environment, workload: workload, user: sent.Request.UserInfo.Username, dryRun: sent.Request.DryRun,
 	})
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (h *handlers) validate(ctx context.Context, _ *resource.EnvironmentPath, en
 
 func readReview(content json.RawMessage, into *review) (workload *admission.Workload, fault string) {
 	if err := json.Unmarshal(content, into); err != nil {
-		return nil, "The review cannot be read: " + faultOf(err)
+		return nil, "The review cannot be read: " + jsonFault(err)
 	}
 	switch {
 	case into.APIVersion != reviewVersion || into.Kind != reviewKind:
@@ -111,7 +111,7 @@ func readReview(content json.RawMessage, into *review) (workload *admission.Work
 	request := into.Request
 	workload, err := admission.ReadWorkload(request.Kind.Kind, request.Object)
 	if err != nil {
-		return nil, "The object of the review cannot be read: " + faultOf(err)
+		return nil, "The object of the review cannot be read: " + jsonFault(err)
 	}
 	if running, err := admission.ReadWorkload(request.Kind.Kind, request.OldObject); err == nil {
 		workload.Without(running)
@@ -120,21 +120,20 @@ func readReview(content json.RawMessage, into *review) (workload *admission.Work
 	return workload, ""
 }
 
-// faultOf says what is wrong with JSON.
-func faultOf(err error) string {
+func jsonFault(err error) string {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return cmp.Or(wrong.Field, "it") + " should not be of the type " + wrong.Value
 	}
 	return "it is not valid JSON"
 }
 
-// answer has the version and kind of the review, so that a cluster of another version can read it.
+// answer has the version and kind of the review, so that clusters of other versions can read it.
 func (r *review) answer(answer AdmissionAnswer) AdmissionReviewResponse {
 	return AdmissionReviewResponse{APIVersion: cmp.Or(r.APIVersion, reviewVersion), Kind: cmp.Or(r.Kind, reviewKind), Response: answer}
 }
 
-// unread answers a review that cannot be read as the environment's settings say.
-func (r *review) unread(environment *evidence.Environment, fault string) AdmissionReviewResponse {
+// malformed answers a malformed review by the environment's settings.
+func (r *review) malformed(environment *evidence.Environment, fault string) AdmissionReviewResponse {
 	answer := AdmissionAnswer{Allowed: failureAdmits(environment)}
 	if r.Request != nil {
 		answer.UID = r.Request.UID
@@ -147,7 +146,7 @@ func (r *review) unread(environment *evidence.Environment, fault string) Admissi
 	return r.answer(answer)
 }
 
-// failureAdmits reports whether what cannot be read is admitted: also if nothing is judged.
+// failureAdmits reports whether malformed reviews are admitted. They are if admission control is off.
 func failureAdmits(environment *evidence.Environment) bool {
 	settings := environment.AdmissionOf()
 	return settings.Mode == evidence.AdmissionOff || settings.Failure == evidence.RuleAdmit

@@ -1,5 +1,4 @@
-// Package assessment finds out whether artifacts are compliant, for asserts and for the admission of what clusters are
-// to run.
+// Package assessment evaluates whether artifacts are compliant, for asserts and for admission control.
 package assessment
 
 import (
@@ -19,15 +18,15 @@ const (
 	PolicyScope      = "policy"
 )
 
-// Basis is what artifacts are assessed by.
+// Basis has the policies that artifacts are assessed by.
 type Basis struct {
 	Scope string
-	// Environment is empty unless the scope is that of an environment.
+	// Environment is set if the scope is EnvironmentScope.
 	Environment evidence.Environment
 	Applied     []policy.Applied
 }
 
-// OfEnvironment is the basis of an environment: the latest versions of its policies.
+// OfEnvironment returns the basis of an environment: the latest versions of its policies.
 func OfEnvironment(ctx context.Context, base *resource.Base, environment evidence.Environment) (*Basis, error) {
 	applied, err := base.Policies.Latest(ctx, environment.Org, environment.Policies)
 	return &Basis{Scope: EnvironmentScope, Environment: environment, Applied: applied}, err
@@ -36,25 +35,25 @@ func OfEnvironment(ctx context.Context, base *resource.Base, environment evidenc
 // Image is an artifact to be assessed.
 type Image struct {
 	Fingerprint string
-	// Name is the one under which policies see the artifact if no flow knows it, and always if it is Running under it.
+	// Name is what policies use as the artifact's name if no flow has reported it, or if it is Running under this name.
 	Name    string
 	Running bool
 }
 
-// Assessment is what is known of an artifact, and what policies say of it.
+// Assessment has the facts about an artifact and its evaluation by policies.
 type Assessment struct {
 	*Basis
 	Artifact facts.Artifact
-	// Origins is empty if no flow knows the artifact.
+	// Origins is empty if no flow has reported the artifact.
 	Origins []evidence.Origin
-	// Flows are the numbers of the flows that count.
+	// Flows are indexes of Artifact.Flows: the flows to show, which decide if there is no policy.
 	Flows       []int
-	Evaluations []policy.Evaluation // one per policy that is applied
-	// Allowance is nil unless the environment's allow list has the artifact.
+	Evaluations []policy.Evaluation // one per applied policy
+	// Allowance is nil unless the artifact is on the environment's allow list.
 	Allowance *evidence.Allowance
 }
 
-// Compliant is the verdict: that of the policies, or of the flows where no policy is applied.
+// Compliant returns the verdict of the policies, or of the flows if there is no policy.
 func (a *Assessment) Compliant() bool {
 	if len(a.Applied) == 0 {
 		return len(a.Flows) > 0 && !slices.ContainsFunc(a.Flows, func(flow int) bool { return a.Artifact.Flows[flow].Status != evidence.Compliant })
@@ -73,8 +72,8 @@ func Assess(ctx context.Context, base *resource.Base, org string, basis *Basis, 
 	return assessed, err
 }
 
-// Load reads what is known of artifacts of an organization, in their order: as many commands for many as for one.
-// Policies see an artifact under the file name of its newest report, unless it is Running.
+// Load reads the facts about images, in their order. The number of commands does not depend on the number of images.
+// Policies use the file name of an artifact's newest report, unless it is Running.
 func Load(ctx context.Context, base *resource.Base, org string, basis *Basis, images []Image) ([]*Assessment, error) {
 	subjects, err := subjectsOf(ctx, base, org, images)
 	if err != nil {
@@ -110,7 +109,7 @@ func Load(ctx context.Context, base *resource.Base, org string, basis *Basis, im
 	return assessed, nil
 }
 
-// subjectsOf reads which flows know the artifacts.
+// subjectsOf reads the origins of the artifacts.
 func subjectsOf(ctx context.Context, base *resource.Base, org string, images []Image) ([]facts.Subject, error) {
 	known, err := base.Provenances.GetMany(ctx, org, resource.Map(images, func(image *Image) string { return image.Fingerprint }))
 	if err != nil {
@@ -125,10 +124,10 @@ func subjectsOf(ctx context.Context, base *resource.Base, org string, images []I
 	}), nil
 }
 
-// Evaluate evaluates the artifact by all policies that are applied.
+// Evaluate evaluates the artifact by all applied policies.
 func (a *Assessment) Evaluate(ctx context.Context) error {
 	for _, one := range a.Applied {
-		// Policies can be made to take long; the request has a time limit.
+		// A policy can be slow by intent, and the request has a time limit.
 		if err := ctx.Err(); err != nil {
 			return err
 		}

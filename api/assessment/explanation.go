@@ -9,11 +9,11 @@ import (
 	"attestry/links"
 )
 
-// noPolicies is the cause of a sentence that is about no rule of a policy.
+// noPolicies is the cause of the sentence that no policy is attached.
 const noPolicies = "no_policies"
 
-// Explain lists what fails, or what does not, in the order in which it was evaluated (docs/semantics.md 18.8). It also
-// returns how many sentences do not fit in the list.
+// Explain explains what fails, or what does not, in the order of evaluation (docs/semantics.md 18.8). It also returns
+// how many sentences do not fit in the list.
 func (a *Assessment) Explain(l links.Links, org evidence.OrgAccess, failing bool, list *resource.ReasonList) (sentences []resource.Explanation, leftOut int) {
 	if allowance := a.Allowance; allowance != nil && !failing {
 		sentences, leftOut = resource.ExplainAllowance(l, org, a.Environment.Name, allowance, list)
@@ -29,7 +29,7 @@ func (a *Assessment) Explain(l links.Links, org evidence.OrgAccess, failing bool
 	return sentences, leftOut
 }
 
-// explainFlows explains the artifact's own compliance in the words of a policy that requires it.
+// explainFlows explains the compliance of the artifact's trails, with the texts of a policy that requires it.
 func (a *Assessment) explainFlows(l links.Links, org evidence.OrgAccess, failing bool, list *resource.ReasonList) (sentences []resource.Explanation, leftOut int) {
 	if a.Scope == EnvironmentScope && !failing {
 		sentences = append(sentences, resource.Explanation{

@@ -14,19 +14,20 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// addUnapproved sets which earlier trails artifacts would bring now to an environment without approval, if a policy asks for
-// that. It takes as many commands as Trails.Unapproved, and one for thousands of artifacts.
+// addUnapproved sets the trails without approval that each artifact, if it were deployed to the environment now, would
+// bring since the artifact that it replaces. It does nothing unless a policy requires that. It takes one command for
+// thousands of artifacts, and those of Trails.Unapproved.
 func addUnapproved(ctx context.Context, base *resource.Base, basis *Basis, subjects []facts.Subject) error {
 	if basis.Environment.ID == "" || !policy.AskSinceRelease(basis.Applied) {
 		return nil
 	}
-	trails, brought := map[environments.PredecessorQuery]string{}, map[string]map[string][]string{}
+	trails, byFingerprint := map[environments.PredecessorQuery]string{}, map[string]map[string][]string{}
 	for i := range subjects {
 		subject := &subjects[i]
-		if brought[subject.Fingerprint] == nil {
-			brought[subject.Fingerprint] = map[string][]string{}
+		if byFingerprint[subject.Fingerprint] == nil {
+			byFingerprint[subject.Fingerprint] = map[string][]string{}
 		}
-		subject.Unapproved = brought[subject.Fingerprint]
+		subject.Unapproved = byFingerprint[subject.Fingerprint]
 		for j := range subject.Origins {
 			lineage := snapshot.LineageOf(&subject.Origins[j])
 			query := environments.PredecessorQuery{Lineage: lineage, Fingerprint: subject.Fingerprint, Since: math.MaxInt64}
@@ -43,7 +44,7 @@ func addUnapproved(ctx context.Context, base *resource.Base, basis *Basis, subje
 	}
 	unapproved, err := base.Trails.Unapproved(ctx, slices.Collect(maps.Values(releases)))
 	for query, release := range releases {
-		brought[query.Fingerprint][query.Lineage.Flow] = unapproved[release]
+		byFingerprint[query.Fingerprint][query.Lineage.Flow] = unapproved[release]
 	}
 	return err
 }

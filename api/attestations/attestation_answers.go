@@ -10,8 +10,7 @@ import (
 	"attestry/evidence/attestation"
 )
 
-// Attestation is an attestation as answers show it (docs/semantics.md 6.6). What was not sent is left out, and so are
-// the members of other types.
+// Attestation is an attestation in answers (docs/semantics.md 6.6), without unset members and those of other types.
 type Attestation struct {
 	SchemaVersion       int                                       `json:"schema_version"`
 	AttestationType     string                                    `json:"attestation_type"`
@@ -53,13 +52,13 @@ type AttestationOverride struct {
 	OverriddenAttestationID *resource.OrNull[string] `json:"overridden_attestation_id,omitempty" doc:"Id of what was overridden, or null where that was missing."`
 }
 
-// customAttestationVersion is the version of answers that show attestations of custom types.
+// customAttestationVersion is the schema_version of attestations of custom types.
 const customAttestationVersion = 1
 
-// archiveName is what clients know an attached file by, whatever it is.
+// archiveName is the name that clients expect for an attached file of any type.
 const archiveName = "evidence.tgz"
 
-// showAttestations shows attestations with the names that their flows have now.
+// showAttestations shows attestations with the current names of their flows.
 func (h *handlers) showAttestations(ctx context.Context, attestations []evidence.Attestation) ([]Attestation, error) {
 	org := server.Access(ctx)
 	flows, err := h.Flows.Names(ctx, org.OrgID, resource.UniqueOf(attestations, func(a *evidence.Attestation) string { return a.Flow }))
@@ -111,17 +110,13 @@ func (h *handlers) showAttestation(org evidence.OrgAccess, flow string, a *evide
 	return shown
 }
 
-// jsonOrNull is a text or a number as JSON, null when it is empty or zero.
+// jsonOrNull encodes a text or a number as JSON, null if it is empty or zero.
 func jsonOrNull[T string | int](value T) json.RawMessage {
 	var zero T
 	if value == zero {
 		return json.RawMessage("null")
 	}
-	encoded, err := json.Marshal(value)
-	if err != nil {
-		// Text and integers always have a form in JSON.
-		return nil
-	}
+	encoded, _ := json.Marshal(value) // it cannot fail for strings and integers
 	return encoded
 }
 

@@ -25,10 +25,10 @@ const (
 	maxNamedAttestations = storage.MaxMany
 	// maxCommitAttestations bounds the attestations of commits: the newest.
 	maxCommitAttestations = 10_000
-	// maxRegexStates bounds a regular expression once its repetitions are written
-	// out: all of them may be looked at for each character of each name.
+	// maxRegexStates bounds the states of a regular expression with expanded repetitions. Matching may visit all of
+	// them for each character of each name.
 	maxRegexStates = 1000
-	// maxRegexSize bounds what it takes up, in bytes.
+	// maxRegexSize bounds the memory of a regular expression, in bytes.
 	maxRegexSize = 1 << 20
 )
 
@@ -90,7 +90,7 @@ func (h *handlers) listOfAttestations(found *storage.Batches[evidence.Attestatio
 	return server.ListOf(h.BatchBytes, found, h.showAttestations)
 }
 
-// findAttestation answers with one attestation, or none.
+// findAttestation lists the attestation by its id, or none.
 func (h *handlers) findAttestation(ctx context.Context, org evidence.OrgAccess, in *listAttestationsInput) (*server.Answer[AttestationsPage], error) {
 	var picked []evidence.Attestation
 	found, err := h.Attestations.Get(ctx, org.OrgID, in.AttestationID)
@@ -108,10 +108,10 @@ func (h *handlers) findAttestation(ctx context.Context, org evidence.OrgAccess, 
 	}), err
 }
 
-// noCursor is the cursor behind a list that has one page.
+// noCursor is the next cursor of a list with only one page.
 func noCursor() string { return "" }
 
-// pickAttestations lists those attestations of an organization that are there among ids.
+// pickAttestations lists attestations by id. Ids that do not exist in the organization are skipped.
 func (h *handlers) pickAttestations(ctx context.Context, org evidence.OrgAccess, ids []string) *server.Answer[AttestationsPage] {
 	show := func(ctx context.Context, batch []evidence.Attestation) ([]Attestation, error) {
 		own := slices.DeleteFunc(batch, func(a evidence.Attestation) bool { return a.Org != org.OrgID })
@@ -123,8 +123,7 @@ func (h *handlers) pickAttestations(ctx context.Context, org evidence.OrgAccess,
 	})
 }
 
-// attestationQuery reads the filters. Those that are empty are no filters. A flow
-// that is not known has no attestations.
+// attestationQuery returns the query of the filters. Empty filters are ignored. An unknown flow has no attestations.
 func (h *handlers) attestationQuery(ctx context.Context, org evidence.OrgAccess, in *listAttestationsInput) (pipelines.AttestationQuery, error) {
 	query := pipelines.AttestationQuery{Org: org.OrgID, Name: in.Name, NamePattern: in.NameRegex}
 	if in.Name != "" && in.NameRegex != "" {
@@ -141,7 +140,7 @@ func (h *handlers) attestationQuery(ctx context.Context, org evidence.OrgAccess,
 		}
 	}
 	var err error
-	query.Flows, err = h.flowsNamed(ctx, org, in.Flow)
+	query.Flows, err = h.resolveFlows(ctx, org, in.Flow)
 	return query, err
 }
 
@@ -149,7 +148,7 @@ func createdRange(ctx context.Context, from, to int64) (first, last *float64) {
 	return resource.IfSent(ctx, "from_timestamp", float64(from)), resource.IfSent(ctx, "to_timestamp", float64(to))
 }
 
-// storedType is the stored name of a type of a query, which may name decisions without their prefix.
+// storedType returns the stored name of a type in a query, in which decisions may lack their prefix.
 func storedType(kind string) string {
 	if evidence.SystemPrefix+kind == evidence.TypeDecision {
 		return evidence.TypeDecision
@@ -157,13 +156,13 @@ func storedType(kind string) string {
 	return kind
 }
 
-// flowsNamed returns the ids of the flows of these names, nil when there are no names.
-func (h *handlers) flowsNamed(ctx context.Context, org evidence.OrgAccess, asked []string) ([]string, error) {
-	asked = slices.DeleteFunc(slices.Clone(asked), func(name string) bool { return name == "" })
-	if len(asked) == 0 {
+// resolveFlows returns the ids of flows by name, nil if there are no names.
+func (h *handlers) resolveFlows(ctx context.Context, org evidence.OrgAccess, flows []string) ([]string, error) {
+	flows = slices.DeleteFunc(slices.Clone(flows), func(name string) bool { return name == "" })
+	if len(flows) == 0 {
 		return nil, nil
 	}
-	refs, err := h.Flows.ResolveMany(ctx, org.OrgID, resource.SortUnique(asked))
+	refs, err := h.Flows.ResolveMany(ctx, org.OrgID, resource.SortUnique(flows))
 	return resource.UniqueOf(refs, func(ref *names.Entry) string { return ref.ID }), err
 }
 
@@ -188,7 +187,7 @@ type commitAttestationsInput struct {
 	AttestationType string   `query:"attestation_type" doc:"A built-in type, or custom:<name>."`
 }
 
-// listCommitAttestations lists the attestations of commits by commit, newest first. Each commit of the query is a key.
+// listCommitAttestations returns a map with a key for each commit of the query, to its attestations, newest first.
 func (h *handlers) listCommitAttestations(ctx context.Context, in *commitAttestationsInput) (*server.Answer[jsonstream.Map[jsonstream.List[Attestation]]], error) {
 	if len(in.CommitList) == 0 {
 		return nil, evidence.NewError(evidence.Invalid, "commit_list is required: provide one or more commit SHAs to search.")
@@ -236,8 +235,8 @@ type flowAttestationsInput struct {
 // FlowAttestations is a page of the attestations of a flow.
 type FlowAttestations = resource.DataPage[Attestation]
 
-// listFlowAttestations lists the attestations of a flow, newest first. No bounds
-// of the page are stated, so numbers beyond them are taken for the nearest.
+// listFlowAttestations lists the attestations of a flow, newest first. The API does not state bounds of page and
+// per_page, so other values are replaced by the nearest valid ones.
 func (h *handlers) listFlowAttestations(ctx context.Context, in *flowAttestationsInput, flowID string) (*server.Answer[FlowAttestations], error) {
 	query := pipelines.AttestationQuery{Org: server.Access(ctx).OrgID, Flows: []string{flowID}}
 	query.From, query.To = createdRange(ctx, in.FromTimestamp, in.ToTimestamp)
@@ -247,7 +246,7 @@ func (h *handlers) listFlowAttestations(ctx context.Context, in *flowAttestation
 	}
 	number, size := max(in.Page, 1), min(max(in.PerPage, 1), maxAttestationsPerPage)
 	page := FlowAttestations{Pagination: server.PaginationOf(number, size, total)}
-	// The count may be capped. Pages that are certainly beyond the end are not read.
+	// A total of MaxCount is a lower bound, so read the page then.
 	if offset := server.OffsetOf(number, size); int64(offset) < total || total == storage.MaxCount {
 		page.Data = h.listOfAttestations(h.Attestations.Page(query, offset, size))
 	}
@@ -261,8 +260,8 @@ type ArtifactAttestationPath struct {
 	Name        string `path:"attestation_name"`
 }
 
-// getArtifactAttestations lists the attestations of a name on an artifact, newest first. Of several artifacts with the
-// beginning of a fingerprint the newest is meant.
+// getArtifactAttestations lists the attestations of a name on an artifact, newest first. If several artifacts match the
+// beginning of a fingerprint, it uses the newest.
 func (h *handlers) getArtifactAttestations(ctx context.Context, in *ArtifactAttestationPath, flowID string) (*server.Answer[jsonstream.List[Attestation]], error) {
 	org := server.Access(ctx)
 	reports, err := h.Artifacts.Reported(ctx, org.OrgID, flowID, in.Fingerprint)

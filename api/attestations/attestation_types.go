@@ -18,7 +18,7 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// schemaField is the part of a form that holds a type's JSON Schema.
+// schemaField is the part of the form with the JSON Schema.
 const schemaField = "type_schema"
 
 // CustomAttestationTypePostInput is the data of post_custom_attestation_type (docs/semantics.md 8.1). Names may have a
@@ -30,32 +30,32 @@ type CustomAttestationTypePostInput struct {
 	Summary     []TypeSummary  `json:"summary,omitempty" nullable:"true"`
 }
 
-// TypeSummary is one line of what clients show of a payload.
+// TypeSummary is a line of the summary that clients show of a payload.
 type TypeSummary struct {
 	Name       string `json:"name"`
 	Expression string `json:"expression" doc:"A jq expression."`
 }
 
-// JQEvaluator judges payloads by jq rules, each of which must give true.
+// JQEvaluator judges payloads by jq rules, which must all return true.
 type JQEvaluator struct {
 	_           struct{} `json:"-" additionalProperties:"true"`
 	ContentType string   `json:"content_type,omitempty" enum:"jq" default:"jq"`
 	Rules       []string `json:"rules"`
 }
 
-// DefaultEvaluator judges payloads by the type's schema alone.
+// DefaultEvaluator judges payloads only by the type's schema.
 type DefaultEvaluator struct {
 	_           struct{} `json:"-" additionalProperties:"true"`
 	ContentType string   `json:"content_type,omitempty" enum:"default" default:"default"`
 }
 
-// EvaluatorInput is an evaluator as it is sent: left out, it is the default one; null stands for none.
+// EvaluatorInput is an evaluator in a request. Left out, it is the default evaluator; null means none.
 type EvaluatorInput struct {
 	sent  bool
 	value *evidence.Evaluator
 }
 
-// Schema is that of either evaluator, or null, with the default.
+// Schema is the schema of both evaluators, or null, with the default.
 func (EvaluatorInput) Schema(registry huma.Registry) *huma.Schema {
 	schema := evaluatorSchema(registry)
 	schema.Default = map[string]any{"content_type": evidence.DefaultEvaluator}
@@ -70,8 +70,7 @@ func evaluatorSchema(registry huma.Registry) *huma.Schema {
 	}}
 }
 
-// UnmarshalJSON decodes what has passed the schema: without a content type, it is
-// the rules that make it the one or the other.
+// UnmarshalJSON decodes a valid evaluator. Without a content type, it is a jq evaluator if it has rules.
 func (e *EvaluatorInput) UnmarshalJSON(data []byte) error {
 	var members *struct {
 		ContentType string    `json:"content_type"`
@@ -98,8 +97,8 @@ func (e EvaluatorInput) evaluator() *evidence.Evaluator {
 	return e.value
 }
 
-// CustomAttestationType is a custom attestation type as answers show it (docs/semantics.md 8.1). Clients print an unset
-// description as text, so it is left out. The answer about one version leaves out who made the type and when.
+// CustomAttestationType is a custom attestation type in answers (docs/semantics.md 8.1). An unset description is left
+// out because clients would print null. The answer about one version has neither created_by nor the times.
 type CustomAttestationType struct {
 	Name           string                                        `json:"name"`
 	Description    *string                                       `json:"description,omitempty"`
@@ -124,7 +123,7 @@ type CustomAttestationTypeVersion struct {
 // SchemaDocument is a JSON Schema, or null.
 type SchemaDocument struct{ json.RawMessage }
 
-// Schema says that it is an object, or null.
+// Schema is the schema of an object, or null.
 func (SchemaDocument) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true, Nullable: true}
 }
@@ -132,11 +131,11 @@ func (SchemaDocument) Schema(huma.Registry) *huma.Schema {
 // ShownEvaluator is an evaluator in an answer; nil is null.
 type ShownEvaluator struct {
 	ContentType string `json:"content_type"`
-	// Rules are there with a jq evaluator only, even if there are none.
+	// Rules is set for a jq evaluator, even if it has no rules, and for no other.
 	Rules *[]string `json:"rules,omitempty"`
 }
 
-// Schema is that of either evaluator, or null.
+// Schema is the schema of both evaluators, or null.
 func (ShownEvaluator) Schema(registry huma.Registry) *huma.Schema { return evaluatorSchema(registry) }
 
 func showEvaluator(evaluator *evidence.Evaluator) *ShownEvaluator {
@@ -160,8 +159,8 @@ type attestationTypeInput struct {
 	Version int `query:"version" doc:"Only this version of it."`
 }
 
-// postAttestationType creates a type, or the next version of one. A version replaces all of the one before: what is
-// left out is unset. An archived type is restored (docs/semantics.md 8.1).
+// postAttestationType creates a type, or its next version. A version inherits nothing from the one before. An archived
+// type is restored (docs/semantics.md 8.1).
 func (h *handlers) postAttestationType(ctx context.Context, _ *server.OrgPath, f *server.Form[CustomAttestationTypePostInput]) (*server.TextAnswer, error) {
 	schema, err := readSchema(ctx, f)
 	if err != nil {
@@ -187,8 +186,8 @@ func (h *handlers) postAttestationType(ctx context.Context, _ *server.OrgPath, f
 	return server.Created(), err
 }
 
-// readSchema reads the JSON Schema of a form; nil when there is none. An empty file counts as a schema, which is not
-// valid: the type must not be created without the schema that its file was to have.
+// readSchema reads the JSON Schema of a form, nil if there is none. An empty file is an invalid schema and not a
+// missing one, so that no type is created without the schema that it was meant to have.
 func readSchema(ctx context.Context, f *server.Form[CustomAttestationTypePostInput]) (json.RawMessage, error) {
 	var schema json.RawMessage
 	err := server.ReadFiles(ctx, f.Files, server.FileLimit, func(read []byte) error {
@@ -221,7 +220,7 @@ func (h *handlers) listedVersions(versions *storage.Batches[evidence.Attestation
 	})
 }
 
-// wholeVersions shows versions with their schemas, the large ones one after the other.
+// wholeVersions shows versions with their schemas. It loads one large schema at a time.
 func (h *handlers) wholeVersions(versions *storage.Batches[evidence.AttestationTypeVersion]) jsonstream.List[CustomAttestationTypeVersion] {
 	var pending []evidence.AttestationTypeVersion
 	return jsonstream.NewList(func(ctx context.Context) (_ []CustomAttestationTypeVersion, _ bool, err error) {
@@ -250,14 +249,14 @@ func (h *handlers) getAttestationType(ctx context.Context, in *attestationTypeIn
 	}
 	org := server.Access(ctx)
 	found, err := h.AttestationTypes.Get(ctx, org.OrgID, in.Name)
-	return server.Answered(showAttestationType(org, &found, h.wholeVersions(found.Versions))), noAttestationType(err, org, in.Name)
+	return server.Answered(showAttestationType(org, &found, h.wholeVersions(found.Versions))), attestationTypeNotFound(err, org, in.Name)
 }
 
 func (h *handlers) getAttestationTypeVersion(ctx context.Context, in *attestationTypeInput) (*server.Answer[CustomAttestationType], error) {
 	org := server.Access(ctx)
 	head, err := h.AttestationTypes.Head(ctx, org.OrgID, in.Name)
 	if err != nil {
-		return nil, noAttestationType(err, org, in.Name)
+		return nil, attestationTypeNotFound(err, org, in.Name)
 	}
 	version, err := h.AttestationTypes.Version(ctx, head, in.Version)
 	if err != nil {
@@ -272,10 +271,10 @@ func (h *handlers) getAttestationTypeVersion(ctx context.Context, in *attestatio
 func (h *handlers) archiveAttestationType(ctx context.Context, in *AttestationTypePath) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
 	err := h.AttestationTypes.Archive(ctx, org.OrgID, in.Name, evidence.Seconds(h.Clock()))
-	return server.OK(), noAttestationType(err, org, in.Name)
+	return server.OK(), attestationTypeNotFound(err, org, in.Name)
 }
 
-func noAttestationType(err error, org evidence.OrgAccess, name string) error {
+func attestationTypeNotFound(err error, org evidence.OrgAccess, name string) error {
 	return resource.NotFound(err, "Custom attestation type '%s' does not exist for org '%s'", name, org.OrgName)
 }
 
@@ -312,8 +311,8 @@ type SystemAttestationTypeVersion struct {
 	Schema  SchemaDocument `json:"attestation_data_schema"`
 }
 
-// listSystemTypes lists what can be posted as a system attestation. The other built-in types (generic, junit, …) have
-// operations and shapes of their own, no attestation_data and no versions, so they are not among them.
+// listSystemTypes lists the types of system attestations. Other built-in types (generic, junit, …) have their own
+// operations, no attestation_data and no versions.
 func (h *handlers) listSystemTypes(context.Context, *struct{}) (*server.Answer[SystemAttestationTypes], error) {
 	return server.Answered(SystemAttestationTypes{Types: []SystemAttestationType{{
 		Name:        attestation.DecisionName,

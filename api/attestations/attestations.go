@@ -17,15 +17,15 @@ type verdict struct {
 	base      *resource.AttestationBase
 	kind      string
 	compliant bool
-	// payload holds the members that answers show of this type alone.
+	// payload holds the members that only this type has.
 	payload payload
 	version int
 	control string
-	// failed is what is known to have failed, "" if the payload tells it.
+	// failed names what failed, "" if the payload says so.
 	failed string
 }
 
-// payload holds members of an attestation as answers show them.
+// payload holds members of an attestation as they are in answers.
 type payload map[string]json.RawMessage
 
 func (p payload) with(name string, value any) (payload, error) {
@@ -37,8 +37,7 @@ func (p payload) with(name string, value any) (payload, error) {
 	return p, nil
 }
 
-// recordAttestation makes the operation that records attestations of one type: the body is
-// judged, its file stored, and then all is recorded together.
+// recordAttestation makes the operation of one type: judge the body, store the file, record the attestation.
 func recordAttestation[T any](h *handlers, judge func(context.Context, *T) (verdict, error)) server.Binder {
 	return server.WithForm("data_json", []string{evidenceField}, func(ctx context.Context, in *resource.NewTrailPath, f *server.Form[T]) (*server.TextAnswer, error) {
 		judged, err := judge(ctx, f.Data)
@@ -59,7 +58,7 @@ func recordAttestation[T any](h *handlers, judge func(context.Context, *T) (verd
 	})
 }
 
-// recordOf is the attestation that a verdict makes, with the repository that its body names.
+// recordOf returns the attestation of a verdict, and the repository of its body.
 func (h *handlers) recordOf(ctx context.Context, scope recording.Scope, v verdict) (evidence.Attestation, *evidence.Repo, error) {
 	sent := v.base
 	record := evidence.Attestation{

@@ -18,26 +18,26 @@ import (
 
 const (
 	evidenceField = "attachment_file"
-	// maxUploadMemory is what a file takes up at most on its way into the object store, in
-	// bytes: what is more goes through a temporary file.
+	// maxUploadMemory bounds the memory for the upload of a file to the object store, in bytes. Larger files use a
+	// temporary file.
 	maxUploadMemory = server.Mebibyte
-	// defaultContentType is the type of a file that comes without one, or with one that is none.
+	// defaultContentType replaces a missing or invalid Content-Type.
 	defaultContentType = "application/octet-stream"
-	// unnamedFile is the name of a file that comes without a usable one.
+	// unnamedFile replaces a missing or unusable filename.
 	unnamedFile = "evidence"
-	// maxFilename is what common file systems take as a name, in bytes.
+	// maxFilename is the longest filename on common file systems, in bytes.
 	maxFilename = 255
-	// maxContentType bounds the type that is kept of a file, in bytes.
+	// maxContentType bounds the stored Content-Type, in bytes.
 	maxContentType = 255
 )
 
-// storeEvidence streams the file of a form into the object store; nil when there
-// is none. It is stored, and protected from deletion, before its attestation. If storing
-// the attestation fails, the file is found by its content when it is sent again.
+// storeEvidence streams the file of a form into the object store; it returns nil if there is none. The file is stored
+// and protected from deletion before its attestation is recorded. If recording fails, a retry finds the file by its
+// content.
 func (h *handlers) storeEvidence(ctx context.Context, files func(func(server.FormFile) error) error) (*evidence.EvidenceFile, error) {
 	var stored *evidence.EvidenceFile
 	err := files(func(file server.FormFile) error {
-		if err := takeUpload(server.RequestOf(ctx)); err != nil {
+		if err := reserveUpload(server.RequestOf(ctx)); err != nil {
 			return err
 		}
 		var err error
@@ -51,7 +51,7 @@ func (h *handlers) storeFile(ctx context.Context, org evidence.OrgAccess, file s
 	reader := &server.FailingReader{Reader: file}
 	object, err := h.Objects.Put(ctx, org.OrgID, reader, -1)
 	if reader.Err != nil {
-		// What went wrong is the client's, or the network's, not the store's.
+		// The upload failed, not the store.
 		return nil, server.MalformedForm(reader.Err)
 	}
 	if err != nil {
@@ -66,8 +66,8 @@ func (h *handlers) storeFile(ctx context.Context, org evidence.OrgAccess, file s
 	}, nil
 }
 
-// takeUpload reserves the memory for a file on its way into the object store.
-func takeUpload(r *server.Request) error {
+// reserveUpload reserves the memory for the upload of a file to the object store.
+func reserveUpload(r *server.Request) error {
 	size := maxUploadMemory
 	if r.Body.Length >= 0 {
 		size = min(size, r.Body.Length)
@@ -75,8 +75,8 @@ func takeUpload(r *server.Request) error {
 	return r.Memory.Take(int64(size))
 }
 
-// cleanFilename makes any text the name of a file: without directories, without
-// what is not printable, and not too long.
+// cleanFilename makes a filename of any text: it removes directories, replaces characters that are not printable, and
+// keeps the last maxFilename bytes, which have the extension.
 func cleanFilename(sent string) string {
 	name := sent[strings.LastIndexAny(sent, `/\`)+1:]
 	name = strings.Map(func(r rune) rune {
@@ -85,17 +85,14 @@ func cleanFilename(sent string) string {
 		}
 		return r
 	}, name)
-	name = strings.TrimSpace(strings.ToValidUTF8(cutBytes(name, maxFilename), ""))
+	name = strings.TrimSpace(strings.ToValidUTF8(name[max(len(name)-maxFilename, 0):], ""))
 	if strings.Trim(name, ".") == "" {
 		return unnamedFile
 	}
 	return name
 }
 
-// cutBytes shortens text to its last bytes, which hold the extension.
-func cutBytes(text string, most int) string { return text[max(len(text)-most, 0):] }
-
-// cleanContentType returns a type that is valid in a header.
+// cleanContentType returns a Content-Type that is valid in a header.
 func cleanContentType(sent string) string {
 	kind, parameters, err := mime.ParseMediaType(sent)
 	if err != nil || !strings.Contains(kind, "/") {
@@ -108,8 +105,8 @@ func cleanContentType(sent string) string {
 	return clean
 }
 
-// getEvidence sends the file that is attached to an attestation. Its name makes
-// browsers save it: it may be a page full of scripts.
+// getEvidence sends the file that is attached to an attestation. It sends a filename, so that browsers save the file
+// and do not run scripts in it.
 func (h *handlers) getEvidence(ctx context.Context, _ *resource.AttestationPath, found evidence.Attestation) (*server.StreamOutput, error) {
 	if found.Evidence == nil {
 		return nil, evidence.NewError(evidence.NotFound, "This attestation has no evidence file attached.")
@@ -131,7 +128,7 @@ func (h *handlers) getEvidence(ctx context.Context, _ *resource.AttestationPath,
 	})
 }
 
-// evidenceDamaged names the evidence whose object is damaged or lost; other errors are returned as they are.
+// evidenceDamaged adds the attestation to an error of a damaged or lost object. Other errors are unchanged.
 func evidenceDamaged(attestation string, file evidence.EvidenceFile, err error) error {
 	if !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, storage.ErrDamaged) {
 		return err

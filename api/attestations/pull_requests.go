@@ -12,10 +12,10 @@ import (
 	"attestry/evidence/attestation"
 )
 
-// FoundPullRequests are pull requests of either version, as they were sent.
+// FoundPullRequests are pull requests of both versions, as they were sent.
 type FoundPullRequests []json.RawMessage
 
-// Schema describes the versions by an extension, which the validator ignores: clients mix the members of both.
+// Schema describes the versions by an extension, which the validator ignores, because clients mix members of both.
 func (FoundPullRequests) Schema(registry huma.Registry) *huma.Schema {
 	versions := []*huma.Schema{
 		registry.Schema(reflect.TypeFor[attestation.FoundPullRequestV1](), true, ""),
@@ -26,7 +26,7 @@ func (FoundPullRequests) Schema(registry huma.Registry) *huma.Schema {
 	}}
 }
 
-// sentPullRequestV1 has the members of the other version, too, that older clients are known to send.
+// sentPullRequestV1 also has the members of V2 that older clients send.
 type sentPullRequestV1 struct {
 	attestation.FoundPullRequestV1
 	Author  *string                 `json:"author,omitempty" nullable:"true"`
@@ -38,42 +38,42 @@ var (
 	sentValidator = validation.NewValidator(sentVersions)
 	sentV1        = sentVersions.Schema(reflect.TypeFor[sentPullRequestV1](), true, "")
 	sentV2        = sentVersions.Schema(reflect.TypeFor[attestation.FoundPullRequestV2](), true, "")
-	// onlyV2 are the members that FoundPullRequestV1 does not have. V1 may come with them if they say nothing.
+	// onlyV2 are the members that FoundPullRequestV1 does not have. They are allowed in V1 if they are unset.
 	onlyV2 = []string{"title", "created_at", "merged_at", "head_ref", "base_ref"}
 )
 
-// check finds what is wrong. A pull request with a title, a time of creation or a head is V2, any other V1 (docs/semantics.md
-// 6.3). One with numbers or booleans that were sent as texts is replaced by one with the values that they mean.
+// check validates the pull requests. One with a title, a creation time or a head is V2, any other V1 (docs/semantics.md
+// 6.3). Numbers and booleans that were sent as texts are converted in place.
 func (p FoundPullRequests) check() validation.Findings {
 	found := validation.Findings{}
 	for i, raw := range p {
 		var sent any
 		exact := json.NewDecoder(bytes.NewReader(raw))
 		exact.UseNumber()
-		_ = exact.Decode(&sent) // what is no object was refused with the body
+		_ = exact.Decode(&sent) // the body's schema accepts only objects
 		members, _ := sent.(map[string]any)
 		version, schema, typed := "FoundPullRequestV2", sentV2, any(new(attestation.FoundPullRequestV2))
-		if !saysSomething(members["title"]) && !saysSomething(members["created_at"]) && !saysSomething(members["head_ref"]) {
+		if !isSet(members["title"]) && !isSet(members["created_at"]) && !isSet(members["head_ref"]) {
 			version, schema, typed = "FoundPullRequestV1", sentV1, new(sentPullRequestV1)
 			for _, name := range onlyV2 {
-				if !saysSomething(members[name]) {
+				if !isSet(members[name]) {
 					delete(members, name)
 				}
 			}
 		}
 		if commits, sent := members["commits"]; sent && commits == nil {
-			members["commits"] = []any{} // so does a client write none
+			members["commits"] = []any{} // a client sends null for an empty list
 		}
-		meant := sentValidator.Check(schema, members, fmt.Sprintf("pull_requests[%d].%s", i, version), found)
+		converted := sentValidator.Check(schema, members, fmt.Sprintf("pull_requests[%d].%s", i, version), found)
 		if json.Unmarshal(raw, typed) != nil {
-			p[i], _ = json.Marshal(meant) // an error means that something is wrong with it
+			p[i], _ = json.Marshal(converted) // it fails only if found has a finding about it
 		}
 	}
 	return found
 }
 
-// saysSomething is false of values that a client sends for want of one.
-func saysSomething(value any) bool {
+// isSet returns false for null and for the zero values that clients send instead.
+func isSet(value any) bool {
 	items, list := value.([]any)
 	return value != nil && value != "" && value != json.Number("0") && (!list || len(items) > 0)
 }

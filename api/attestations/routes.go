@@ -12,9 +12,9 @@ import (
 
 type handlers struct{ *resource.Base }
 
-// Routes are those of attestations and their types. A new type of attestation gets a row here and in the table of
-// operations, a body in types.go, the members of its payload in AttestationPayload, and a row in attestation.Types,
-// which says the rest.
+// Routes returns the routes of attestations and their types. A new type of attestation needs a row here and in the
+// table of operations, a body in types.go, the members of its payload in AttestationPayload, and a row in
+// attestation.Types.
 func Routes(base *resource.Base) []server.Route {
 	h := &handlers{base}
 	return server.Routes(map[string]server.Binder{

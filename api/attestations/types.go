@@ -15,8 +15,7 @@ import (
 	"attestry/evidence/attestation"
 )
 
-// CustomAttestationPostInput is the data of post_custom_attestation
-// (docs/semantics.md 6.1), and so are the following of their operations.
+// CustomAttestationPostInput is the data of post_custom_attestation (docs/semantics.md 6.1).
 type CustomAttestationPostInput struct {
 	resource.AttestationBase
 	TypeName        string          `json:"type_name"`
@@ -60,8 +59,7 @@ type SonarAttestationPostInput struct {
 	SonarResults attestation.SonarResults `json:"sonar_results"`
 }
 
-// SystemAttestationPostInput is the data of post_system_attestation. Unlike the
-// others it lets members pass that it does not know.
+// SystemAttestationPostInput is the data of post_system_attestation. Unlike the others, it accepts unknown members.
 type SystemAttestationPostInput struct {
 	_ struct{} `json:"-" additionalProperties:"true"`
 	resource.AttestationBase
@@ -101,7 +99,7 @@ func showPayload(a *evidence.Attestation) AttestationPayload {
 	return shown
 }
 
-// evaluateBuiltIn evaluates a value by the rule of a built-in type, and adds it to the payload.
+// evaluateBuiltIn adds a value to the payload and evaluates it by the rule of a built-in type.
 func evaluateBuiltIn(kind string, base *resource.AttestationBase, members payload, value any) (verdict, error) {
 	of, _ := attestation.TypeOf(kind)
 	members, err := members.with(of.Member, value)
@@ -124,7 +122,7 @@ func (h *handlers) evaluatePullRequests(_ context.Context, body *PullRequestAtte
 	return evaluateBuiltIn(evidence.TypePullRequest, &body.AttestationBase, members, body.PullRequests)
 }
 
-// evaluateSystem judges by the only built-in type that has versions, the decision.
+// evaluateSystem judges a decision, the only type of system attestations.
 func (h *handlers) evaluateSystem(_ context.Context, body *SystemAttestationPostInput) (verdict, error) {
 	data, err := attestation.ReadData(body.AttestationData.RawMessage)
 	if err != nil {
@@ -137,8 +135,7 @@ func (h *handlers) evaluateSystem(_ context.Context, body *SystemAttestationPost
 	}, err
 }
 
-// evaluateCustom evaluates a payload by the current version of a custom type. It logs which rules do not hold; the
-// reasons do not contain the payload.
+// evaluateCustom evaluates a payload by the current version of a custom type. It logs failed rules without the payload.
 func (h *handlers) evaluateCustom(ctx context.Context, body *CustomAttestationPostInput) (verdict, error) {
 	data, err := attestation.ReadData(body.AttestationData.RawMessage)
 	if err != nil {
@@ -148,7 +145,7 @@ func (h *handlers) evaluateCustom(ctx context.Context, body *CustomAttestationPo
 	kind, version, definition, err := h.AttestationTypes.Current(ctx, org.OrgID, body.TypeName)
 	switch {
 	case err != nil:
-		return verdict{}, noAttestationType(err, org, body.TypeName)
+		return verdict{}, attestationTypeNotFound(err, org, body.TypeName)
 	case kind.Archived:
 		return verdict{}, evidence.Errorf(evidence.Invalid, "Custom attestation type '%s' has been archived for org '%s'", body.TypeName, org.OrgName)
 	}
@@ -177,7 +174,7 @@ type OverrideAttestationPostInput struct {
 // AttestationData is the payload of a custom or system attestation: JSON, or a string that holds JSON.
 type AttestationData struct{ json.RawMessage }
 
-// Schema describes all forms that clients send.
+// Schema describes the forms that clients send.
 func (AttestationData) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{AnyOf: []*huma.Schema{
 		{Type: huma.TypeObject, AdditionalProperties: true},
@@ -186,10 +183,10 @@ func (AttestationData) Schema(huma.Registry) *huma.Schema {
 	}}
 }
 
-// AttestationType is a type of attestation as overrides name it.
+// AttestationType is the type of the attestation that an override replaces.
 type AttestationType string
 
-// Schema admits the built-in types, and any name of a custom or system type.
+// Schema accepts the built-in types, and all names of custom and system types.
 func (AttestationType) Schema(huma.Registry) *huma.Schema {
 	longest := len("custom:") + evidence.MaxResourceName
 	var names []any

@@ -1,4 +1,4 @@
-// Package audits has the operations on the periods that auditors ask about (docs/semantics.md 26).
+// Package audits has the operations on audits (docs/semantics.md 26).
 package audits
 
 import (
@@ -21,7 +21,7 @@ type handlers struct {
 	population *population.Reader
 }
 
-// Routes are those of audits.
+// Routes returns the routes of audits.
 func Routes(base *resource.Base) []server.Route {
 	h := &handlers{Base: base, population: population.NewReader(base.Store, base.BatchBytes)}
 	h.population.Release = func(ctx context.Context) { server.RequestOf(ctx).Memory.Rewind(0) }
@@ -61,7 +61,7 @@ type Audit struct {
 	Links        map[string]server.Href `json:"_links"`
 }
 
-// AuditListResponse is a page of audits, the latest beginning first (docs/semantics.md 1.10, style 4).
+// AuditListResponse is a page of audits, the latest start first (docs/semantics.md 1.10, style 4).
 type AuditListResponse struct {
 	server.PageEnvelope
 	Audits []Audit `json:"audits"`
@@ -83,7 +83,7 @@ func (h *handlers) listAudits(ctx context.Context, in *listAuditsInput) (*server
 	return server.Answered(AuditListResponse{PageEnvelope: page.Envelope(), Audits: shown}), err
 }
 
-// show describes periods: one command for the names of all their environments.
+// show shows periods: one command for the names of their environments.
 func (h *handlers) show(ctx context.Context, periods []period.Period) ([]Audit, error) {
 	var ids []string
 	for i := range periods {
@@ -105,7 +105,7 @@ func (h *handlers) show(ctx context.Context, periods []period.Period) ([]Audit, 
 	}), err
 }
 
-// createAudit fixes a period, for good.
+// createAudit creates an audit, which cannot be changed later.
 func (h *handlers) createAudit(ctx context.Context, _ *server.OrgPath, body *AuditPostInput) (*server.Answer[Audit], error) {
 	org, now := server.Access(ctx), h.Clock()
 	from, to, err := readBounds(body, now)
@@ -131,7 +131,7 @@ func (h *handlers) createAudit(ctx context.Context, _ *server.OrgPath, body *Aud
 	return server.AnsweredOne(h.show(ctx, []period.Period{fresh}))
 }
 
-// readBounds reads the bounds of a period, which begins before now and ends behind its beginning.
+// readBounds reads the bounds of a period, which must begin before now and end after it begins.
 func readBounds(body *AuditPostInput, now time.Time) (from, to time.Time, err error) {
 	found := validation.Findings{}
 	read := func(at, text string) time.Time {
@@ -151,7 +151,7 @@ func readBounds(body *AuditPostInput, now time.Time) (from, to time.Time, err er
 	return from, to, validation.Invalid(found)
 }
 
-// AuditResponse is an audit with how much there was to it.
+// AuditResponse is an audit with the size of its population.
 type AuditResponse struct {
 	Audit
 	Deployments int64                            `json:"deployments" doc:"How many artifacts began to run in the period. Beyond 100,000 that is 100,000."`
@@ -180,7 +180,7 @@ func (h *handlers) getAudit(ctx context.Context, _ *resource.AuditPath, p period
 	return server.Answered(body), err
 }
 
-// showCheckpoint shows a checkpoint, nil if there is none.
+// showCheckpoint returns nil if there is no checkpoint.
 func showCheckpoint(one *logs.Checkpoint) *AuditCheckpoint {
 	if one.Note == "" {
 		return nil

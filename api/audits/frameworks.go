@@ -16,7 +16,7 @@ import (
 	"attestry/storage/governance"
 )
 
-// listFrameworks lists those of the organization, and the examples that it has none of the same name of.
+// listFrameworks lists the frameworks of the organization, and the shipped examples with other names.
 func (h *handlers) listFrameworks(ctx context.Context, _ *server.OrgPath) (*server.Answer[[]resource.FileVersion], error) {
 	found, err := h.Frameworks.List(ctx, server.Access(ctx).OrgID)
 	shown := resource.Map(found, func(of *governance.Framework) resource.FileVersion { return resource.ShowFile(of.File) })
@@ -45,7 +45,7 @@ func (h *handlers) getFramework(ctx context.Context, in *getFrameworkInput) (*se
 	return server.Answered(resource.ShowFile(found.File)), err
 }
 
-// loadFramework reads a version of a framework, 0 for the latest, which is the example if the organization has none.
+// loadFramework reads a version of a framework, 0 for the latest. If the organization has none, that is the example.
 func (h *handlers) loadFramework(ctx context.Context, name string, version int) (found governance.Framework, err error) {
 	org := server.Access(ctx)
 	if version > 0 {
@@ -59,7 +59,7 @@ func (h *handlers) loadFramework(ctx context.Context, name string, version int) 
 	return found, resource.NotFound(err, "Framework named '%s' does not exist for organization '%s'", name, org.OrgName)
 }
 
-// putFramework stores the next version of a framework. The controls that it names must exist, and not be archived.
+// putFramework stores the next version of a framework. Its controls must exist and not be archived.
 func (h *handlers) putFramework(ctx context.Context, in *FrameworkPath, body *resource.FilePutInput) (*server.Answer[resource.FileVersion], error) {
 	org := server.Access(ctx)
 	parsed, err := framework.Parse([]byte(body.Content))
@@ -82,7 +82,7 @@ type assessInput struct {
 	Version   int    `query:"framework_version" minimum:"0" doc:"The latest unless given."`
 }
 
-// AssessmentResponse is how far the period of an audit meets a framework.
+// AssessmentResponse is the assessment of an audit's period by a framework.
 type AssessmentResponse struct {
 	Framework resource.FileVersion `json:"framework"`
 	population.Assessment

@@ -17,29 +17,28 @@ type listPopulationInput struct {
 	PerPage int `query:"per_page" minimum:"1" maximum:"100" default:"25"`
 }
 
-// FindingQuery selects rows. It is exported because huma passes over embedded types that are not.
+// FindingQuery selects rows. It is exported because huma ignores unexported embedded types.
 type FindingQuery struct {
 	Finding string `query:"finding" enum:"release,restart,rollback,compliant,non_compliant,not_judged,not_recorded,allow_listed,broke_glass,unapproved_trails,incident,machine_account,approved,overridden,approved_late,not_approved,no_pull_request,no_provenance" doc:"Rows with this kind, verdict or approval, or that were allow_listed, broke_glass, brought unapproved_trails or had an incident. To find them, the whole period is read."`
 }
 
-// PopulationResponse is a page of what was deployed, oldest first (docs/semantics.md 1.10, style 4).
+// PopulationResponse is a page of an audit's population, oldest first (docs/semantics.md 1.10, style 4).
 type PopulationResponse struct {
 	server.PageEnvelope
 	Population []population.Row `json:"population"`
 }
 
-// listPopulation lists what was deployed in a period.
 func (h *handlers) listPopulation(ctx context.Context, in *listPopulationInput, p period.Period) (*server.Answer[PopulationResponse], error) {
 	read := h.page
 	if in.Finding != "" {
-		read = h.selected
+		read = h.pageWithFinding
 	}
 	rows, total, err := read(ctx, &p, in)
 	page := server.PageOf(ctx, h.Links, in.Page, in.PerPage, total)
 	return server.Answered(PopulationResponse{PageEnvelope: page.Envelope(), Population: append([]population.Row{}, rows...)}), err
 }
 
-// page reads a page of all rows, in as many commands for the first page as for others.
+// page reads a page of all rows. Each page takes the same number of commands.
 func (h *handlers) page(ctx context.Context, p *period.Period, in *listPopulationInput) ([]population.Row, int64, error) {
 	query := population.Query(p)
 	total, err := h.Deployments.Count(ctx, query)
@@ -55,8 +54,8 @@ func (h *handlers) page(ctx context.Context, p *period.Period, in *listPopulatio
 	return rows, total, err
 }
 
-// selected reads a page of the rows with a finding, and so all rows.
-func (h *handlers) selected(ctx context.Context, p *period.Period, in *listPopulationInput) (page []population.Row, total int64, err error) {
+// pageWithFinding reads a page of the rows with a finding. It reads all rows of the period.
+func (h *handlers) pageWithFinding(ctx context.Context, p *period.Period, in *listPopulationInput) (page []population.Row, total int64, err error) {
 	skip := int64(server.OffsetOf(in.Page, in.PerPage))
 	err = h.population.NewSurvey(p).Each(ctx, func(row *population.Row) {
 		if !row.Has(in.Finding) {
@@ -75,7 +74,6 @@ type downloadPopulationInput struct {
 	FindingQuery
 }
 
-// downloadPopulation sends what was deployed in a period, oldest first, as CSV.
 func (h *handlers) downloadPopulation(ctx context.Context, in *downloadPopulationInput, p period.Period) (*server.StreamOutput, error) {
 	survey := h.population.NewSurvey(&p)
 	return h.StreamCSV(ctx, p.Name+"-population.csv", population.Columns, func(ctx context.Context, after string) ([][]string, string, error) {
@@ -93,7 +91,7 @@ type drawSampleInput struct {
 	resource.SampleQuery
 }
 
-// drawSample draws a sample that anybody can draw again.
+// drawSample draws a sample that anybody can reproduce with the same seed.
 func (h *handlers) drawSample(ctx context.Context, in *drawSampleInput, p period.Period) (*server.Answer[population.Sample], error) {
 	draw, err := in.Draw()
 	if err != nil {

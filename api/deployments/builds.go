@@ -11,7 +11,7 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// BuildFilter selects builds. It is exported because huma passes over embedded types that are not.
+// BuildFilter selects builds. It is exported because huma ignores unexported embedded types.
 type BuildFilter struct {
 	RepoID      string `query:"repo_id" doc:"The id of the repository at its provider. With it, repo_name is ignored."`
 	RepoName    string `query:"repo_name" doc:"Builds of the repository of this name."`
@@ -20,8 +20,8 @@ type BuildFilter struct {
 	resource.WindowQuery
 }
 
-// builds asks for the builds of a window that the filter wants. Empty filters are none.
-func (h *handlers) builds(ctx context.Context, in *BuildFilter, span resource.Window) (pipelines.BuildQuery, error) {
+// buildQuery returns the query for the builds of a window. Empty filters are ignored.
+func (h *handlers) buildQuery(ctx context.Context, in *BuildFilter, span resource.Window) (pipelines.BuildQuery, error) {
 	query := pipelines.BuildQuery{Org: server.Access(ctx).OrgID}
 	query.From, query.To = span.From, span.To
 	var err error
@@ -39,8 +39,7 @@ func (h *handlers) builds(ctx context.Context, in *BuildFilter, span resource.Wi
 	return query, err
 }
 
-// reposAtProvider finds the internal ids of the repositories that have an id at
-// their provider: each provider may have one.
+// reposAtProvider returns the internal ids of repositories with an id at their provider; each provider may have one.
 func (h *handlers) reposAtProvider(ctx context.Context, id string) ([]string, error) {
 	repos, err := h.Repos.List(ctx, server.Access(ctx).OrgID)
 	if err != nil {
@@ -62,21 +61,20 @@ type listBuildsInput struct {
 	DashedEnd   float64 `query:"end-ts" doc:"Another name of end_ts, which wins over it."`
 }
 
-// window is that of the query, by either name of its bounds.
+// window returns the window of the query. Each bound has two names.
 func (in *listBuildsInput) window(ctx context.Context, h *handlers) resource.Window {
 	return h.WindowBetween(
 		cmp.Or(resource.IfSent(ctx, "start_ts", in.Start), resource.IfSent(ctx, "start-ts", in.DashedStart)),
 		cmp.Or(resource.IfSent(ctx, "end_ts", in.End), resource.IfSent(ctx, "end-ts", in.DashedEnd)))
 }
 
-// BuildListResponse is a page of builds, newest first (docs/semantics.md 14.3). Totals
-// beyond 100,000 are shown as 100,000.
+// BuildListResponse is a page of builds, newest first (docs/semantics.md 14.3). Totals are at most 100,000.
 type BuildListResponse struct {
 	server.PageEnvelope
 	Builds []BuildItemResponse `json:"builds"`
 }
 
-// BuildItemResponse is an artifact at its first report in any flow.
+// BuildItemResponse is the first report of an artifact in any flow.
 type BuildItemResponse struct {
 	CreatedAt   float64                        `json:"created_at" doc:"Unix seconds."`
 	Fingerprint string                         `json:"fingerprint" pattern:"^[a-f0-9]{64}$"`
@@ -86,9 +84,8 @@ type BuildItemResponse struct {
 	Links       map[string]server.Href         `json:"_links" doc:"self is the artifact in the API, html its page."`
 }
 
-// listBuilds lists an organization's builds.
 func (h *handlers) listBuilds(ctx context.Context, in *listBuildsInput) (*server.Answer[BuildListResponse], error) {
-	query, err := h.builds(ctx, &in.BuildFilter, in.window(ctx, h))
+	query, err := h.buildQuery(ctx, &in.BuildFilter, in.window(ctx, h))
 	if err != nil {
 		return nil, err
 	}
@@ -96,9 +93,9 @@ func (h *handlers) listBuilds(ctx context.Context, in *listBuildsInput) (*server
 	if err != nil {
 		return nil, err
 	}
-	asked := server.PageOf(ctx, h.Links, in.Page, in.PerPage, total)
-	body := BuildListResponse{PageEnvelope: asked.Envelope(), Builds: []BuildItemResponse{}}
-	if asked.Beyond() {
+	page := server.PageOf(ctx, h.Links, in.Page, in.PerPage, total)
+	body := BuildListResponse{PageEnvelope: page.Envelope(), Builds: []BuildItemResponse{}}
+	if page.Beyond() {
 		return server.Answered(body), nil
 	}
 	query.Offset, query.Limit = server.OffsetOf(in.Page, in.PerPage), in.PerPage
@@ -110,7 +107,7 @@ func (h *handlers) listBuilds(ctx context.Context, in *listBuildsInput) (*server
 	return server.Answered(body), err
 }
 
-// showBuilds describes builds: two commands, for the names of flows and repositories.
+// showBuilds shows builds: two commands, for the names of flows and repositories.
 func (h *handlers) showBuilds(ctx context.Context, builds []pipelines.Provenance) ([]BuildItemResponse, error) {
 	flows, repos, err := resource.FlowsAndRepos(ctx, h.Base, builds, func(p *pipelines.Provenance) (flow, repo string) { return sourcesOf(&p.Build) })
 	return resource.Map(builds, func(p *pipelines.Provenance) BuildItemResponse {
@@ -128,7 +125,7 @@ type buildStatisticsInput struct {
 	BuildFilter
 }
 
-// BuildStatisticsResponse lists the times of builds (docs/semantics.md 14.4). Counting by day is left to the client.
+// BuildStatisticsResponse lists the times of builds (docs/semantics.md 14.4). Clients count them by day.
 type BuildStatisticsResponse struct {
 	StartTS float64   `json:"start_ts" doc:"Unix seconds, included."`
 	EndTS   float64   `json:"end_ts" doc:"Unix seconds, included."`
@@ -138,7 +135,7 @@ type BuildStatisticsResponse struct {
 
 func (h *handlers) getBuildStatistics(ctx context.Context, in *buildStatisticsInput) (*server.Answer[BuildStatisticsResponse], error) {
 	span := h.WindowOf(ctx, in.WindowQuery)
-	query, err := h.builds(ctx, &in.BuildFilter, span)
+	query, err := h.buildQuery(ctx, &in.BuildFilter, span)
 	if err != nil {
 		return nil, err
 	}

@@ -16,8 +16,7 @@ type deploymentFrequencyInput struct {
 	FlowID string `query:"flow_id" doc:"The id of a flow: deployments of its artifacts alone."`
 }
 
-// DeploymentFrequencyResponse lists the times of deployments to an environment in the last
-// 28 days. Counting by day or week is left to the client.
+// DeploymentFrequencyResponse lists the times of deployments to an environment in the last 28 days.
 type DeploymentFrequencyResponse struct {
 	EnvironmentName string    `json:"environment_name"`
 	FlowID          *string   `json:"flow_id" nullable:"true"`
@@ -50,7 +49,7 @@ func (h *handlers) getDeploymentFrequency(ctx context.Context, in *deploymentFre
 	return server.Answered(body), nil
 }
 
-// deployedAt is when environments were deployed to, newest first: by artifacts of the flow of the query, if it has one.
+// deployedAt returns the times of deployments to environments, newest first: those of the query's flow, if it has one.
 func (h *handlers) deployedAt(ctx context.Context, ids []string, flow string, span resource.Window) ([]float64, error) {
 	org := server.Access(ctx)
 	if server.QueryHas(ctx, "flow_id") {
@@ -75,16 +74,16 @@ type repoDeploymentStatisticsInput struct {
 	resource.WindowQuery
 }
 
-// RepoDeploymentStatisticsResponse lists the deployments of a repository within a window, and how long they took.
-// Buckets, medians and percentiles are left to the client.
+// RepoDeploymentStatisticsResponse lists the deployments of a repository within a window with their lead times. Clients
+// compute buckets, medians and percentiles.
 type RepoDeploymentStatisticsResponse struct {
 	StartTS      float64                           `json:"start_ts" doc:"Unix seconds, included."`
 	EndTS        float64                           `json:"end_ts" doc:"Unix seconds, included."`
 	Environments []EnvironmentDeploymentStatistics `json:"environments" doc:"Those that the repository reached within the window, by name. Archived ones are among them, logical ones are not."`
 }
 
-// EnvironmentDeploymentStatistics are two series side by side: one entry of each for
-// every deployment, oldest first. All environments together have the newest 100,000.
+// EnvironmentDeploymentStatistics are two series with an entry for each deployment, oldest first. All environments
+// together have the newest 100,000.
 type EnvironmentDeploymentStatistics struct {
 	EnvironmentID   string     `json:"environment_id"`
 	EnvironmentName string     `json:"environment_name"`
@@ -107,7 +106,7 @@ func (h *handlers) getRepoDeploymentStatistics(ctx context.Context, in *repoDepl
 	return server.Answered(RepoDeploymentStatisticsResponse{StartTS: span.From, EndTS: span.To, Environments: reached}), err
 }
 
-// groupByEnvironment sorts moments, newest first, into series that are oldest first.
+// groupByEnvironment groups moments, which are newest first, into series that are oldest first.
 func (h *handlers) groupByEnvironment(ctx context.Context, moments []environments.DeploymentMoment) ([]EnvironmentDeploymentStatistics, error) {
 	series := map[string]*EnvironmentDeploymentStatistics{}
 	var ids []string

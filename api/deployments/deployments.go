@@ -13,8 +13,7 @@ import (
 	"attestry/storage/environments"
 )
 
-// environmentWindow is how far back the deployments of one environment reach unless
-// the request says so (docs/semantics.md 14.1).
+// environmentWindow is the default window of the deployments of one environment (docs/semantics.md 14.1).
 const environmentWindow = 30 * 24 * time.Hour
 
 type listDeploymentsInput struct {
@@ -27,14 +26,14 @@ type listDeploymentsInput struct {
 	resource.WindowQuery
 }
 
-// DeploymentListResponse is a page of deployments, newest first
-// (docs/semantics.md 1.10, style 4). Totals beyond 100,000 are shown as 100,000.
+// DeploymentListResponse is a page of deployments, newest first (docs/semantics.md 1.10, style 4). Totals are at most
+// 100,000.
 type DeploymentListResponse struct {
 	server.PageEnvelope
 	Deployments []Deployment `json:"deployments"`
 }
 
-// listDeployments lists an organization's deployments. Those to environments that are archived by now are among them.
+// listDeployments lists an organization's deployments, including those to archived environments.
 func (h *handlers) listDeployments(ctx context.Context, in *listDeploymentsInput) (*server.Answer[DeploymentListResponse], error) {
 	span := h.WindowOf(ctx, in.WindowQuery)
 	query := environments.DeploymentQuery{Org: server.Access(ctx).OrgID}
@@ -61,20 +60,20 @@ func (h *handlers) pageOfDeployments(ctx context.Context, query environments.Dep
 	return server.Answered(DeploymentListResponse{PageEnvelope: page.Envelope(), Deployments: shown}), err
 }
 
-// findDeployments reads one page: two commands, and four for what the deployments refer to.
+// findDeployments reads one page: two commands, and the four of showDeployments.
 func (h *handlers) findDeployments(ctx context.Context, query environments.DeploymentQuery, number, size int) ([]Deployment, server.Page, error) {
 	total, err := h.Deployments.Count(ctx, query)
-	asked := server.PageOf(ctx, h.Links, number, size, total)
-	if err != nil || asked.Beyond() {
-		return []Deployment{}, asked, err
+	page := server.PageOf(ctx, h.Links, number, size, total)
+	if err != nil || page.Beyond() {
+		return []Deployment{}, page, err
 	}
 	query.Offset, query.Limit = server.OffsetOf(number, size), size
 	found, err := h.Deployments.List(ctx, query)
 	if err != nil {
-		return nil, asked, err
+		return nil, page, err
 	}
 	shown, err := h.showDeployments(ctx, found)
-	return shown, asked, err
+	return shown, page, err
 }
 
 type getDeploymentInput struct {
@@ -82,7 +81,6 @@ type getDeploymentInput struct {
 	Fingerprint string `path:"fingerprint" doc:"All 64 digits."`
 }
 
-// getDeployment reads the last deployment of a fingerprint.
 func (h *handlers) getDeployment(ctx context.Context, in *getDeploymentInput, environment evidence.Environment) (*server.Answer[Deployment], error) {
 	found, err := h.Deployments.Latest(ctx, resource.PhysicalIDs(&environment), strings.ToLower(in.Fingerprint))
 	if err != nil {
@@ -100,7 +98,7 @@ type listEnvironmentDeploymentsInput struct {
 }
 
 // EnvironmentDeploymentListResponse is a page of an environment's deployments, newest first. Unlike other lists of
-// deployments, it has a page_size. Totals beyond 100,000 are shown as 100,000.
+// deployments, it has a page_size. Totals are at most 100,000.
 type EnvironmentDeploymentListResponse struct {
 	Links       map[string]server.Href  `json:"_links"`
 	Page        int                     `json:"page"`
@@ -126,11 +124,10 @@ func (h *handlers) listEnvironmentDeployments(ctx context.Context, in *listEnvir
 	envelope := page.Envelope()
 	return server.Answered(EnvironmentDeploymentListResponse{
 		Links: envelope.Links, Page: envelope.Page, PageSize: envelope.PerPage, TotalPages: envelope.TotalPages,
-		TotalCount: envelope.TotalCount, Deployments: resource.Map(found, (*Deployment).inISO),
+		TotalCount: envelope.TotalCount, Deployments: resource.Map(found, (*Deployment).withISOTime),
 	}), err
 }
 
-// isoWindow reads the bounds of an environment's deployments.
 func (h *handlers) isoWindow(from, to string) (resource.Window, error) {
 	found := validation.Findings{}
 	end := readISO("query.to", to, h.Clock(), found)
@@ -138,25 +135,25 @@ func (h *handlers) isoWindow(from, to string) (resource.Window, error) {
 	return resource.Window{From: evidence.Seconds(start), To: evidence.Seconds(end)}, validation.Invalid(found)
 }
 
-// readISO reads a time in ISO 8601; an empty one is the one that is taken instead.
-func readISO(at, text string, instead time.Time, found validation.Findings) time.Time {
+// readISO reads a time in ISO 8601. It returns the fallback for an empty or invalid text.
+func readISO(at, text string, fallback time.Time, found validation.Findings) time.Time {
 	if text == "" {
-		return instead
+		return fallback
 	}
 	plain := text
 	if strings.Contains(text, "T") {
-		// In a query, a plus sign that is not escaped means a blank.
+		// A plus sign that is not escaped was decoded to a space.
 		plain = strings.ReplaceAll(text, " ", "+")
 	}
 	if read, ok := evidence.ParseTime(plain); ok {
 		return read
 	}
 	found.Add(at, "Input should be a valid ISO 8601 date and time", text)
-	return instead
+	return fallback
 }
 
-// RepoIDPath is the path of an operation on a repository that is named by its
-// internal id. It is exported because huma passes over embedded types that are not.
+// RepoIDPath is the path of an operation on a repository by its internal id. It is exported because huma ignores
+// unexported embedded types.
 type RepoIDPath struct {
 	server.OrgPath
 	Repo string `path:"repo" doc:"The internal id of the repository."`
@@ -178,8 +175,7 @@ func (h *handlers) listRepoDeployments(ctx context.Context, in *listRepoDeployme
 	return h.pageOfDeployments(ctx, query, in.Page, in.PerPage)
 }
 
-// repoQuery asks for the deployments of a repository to the environments of the given
-// names, or to all when there are none.
+// repoQuery returns the query for a repository's deployments to the named environments, or to all without names.
 func (h *handlers) repoQuery(ctx context.Context, id string, names []string, span resource.Window) (environments.DeploymentQuery, error) {
 	query := environments.DeploymentQuery{Org: server.Access(ctx).OrgID, Repos: []string{id}}
 	query.From, query.To = span.From, span.To
@@ -191,8 +187,7 @@ func (h *handlers) repoQuery(ctx context.Context, id string, names []string, spa
 	return query, err
 }
 
-// loadCurrentEnvironment reads the environment of a name, once the reports that are under
-// way to it have been waited for.
+// loadCurrentEnvironment reads the environment by name, then waits for its pending reports, at most CatchUpSpan.
 func (h *handlers) loadCurrentEnvironment(ctx context.Context, name string) (evidence.Environment, error) {
 	environment, err := h.LoadEnvironment(ctx, name)
 	if err != nil || environment.Logical() {
@@ -201,20 +196,19 @@ func (h *handlers) loadCurrentEnvironment(ctx context.Context, name string) (evi
 	return environment, h.Intake.CatchUp(ctx, environment.ID, resource.CatchUpSpan)
 }
 
-// Deployment is an artifact that newly ran in an environment (docs/semantics.md 14.1).
+// Deployment is the start of an artifact in an environment (docs/semantics.md 14.1).
 type Deployment struct {
 	DeployedAt float64 `json:"deployed_at" doc:"Unix seconds."`
 	DeploymentFacts
 }
 
-// EnvironmentDeployment is a Deployment as lists of one environment show it.
+// EnvironmentDeployment is a Deployment in lists of one environment.
 type EnvironmentDeployment struct {
 	DeployedAt string `json:"deployed_at" format:"date-time" doc:"ISO 8601 in UTC."`
 	DeploymentFacts
 }
 
-// DeploymentFacts is a deployment without its time. It is exported
-// because huma passes over embedded types that are not.
+// DeploymentFacts is a deployment without its time. It is exported because huma ignores unexported embedded types.
 type DeploymentFacts struct {
 	Fingerprint      string                              `json:"fingerprint" pattern:"^[a-f0-9]{64}$"`
 	ArtifactName     string                              `json:"artifact_name"`
@@ -228,7 +222,7 @@ type DeploymentFacts struct {
 	Links            map[string]server.Href              `json:"_links" doc:"self is the last deployment of the artifact there, html the snapshot, and environment the environment. Empty when that is archived."`
 }
 
-// DeploymentArtifact is where a deployed artifact comes from.
+// DeploymentArtifact is the origin of a deployed artifact.
 type DeploymentArtifact struct {
 	FlowName              string                                  `json:"flow_name"`
 	TrailName             string                                  `json:"trail_name"`
@@ -252,19 +246,19 @@ type BuildRepoInfo struct {
 	RepoID string `json:"repo_id" doc:"At the provider; empty when unknown."`
 }
 
-func (d *Deployment) inISO() EnvironmentDeployment {
+func (d *Deployment) withISOTime() EnvironmentDeployment {
 	return EnvironmentDeployment{DeployedAt: resource.ZeroIfNil(resource.ISOTime(d.DeployedAt)), DeploymentFacts: d.DeploymentFacts}
 }
 
-// deploymentSources is what deployments refer to, by id.
+// deploymentSources has the documents that deployments refer to, by id.
 type deploymentSources struct {
 	environments map[string]evidence.Environment
 	flows        map[string]evidence.Flow
 	repos        map[string]evidence.Repo
 }
 
-// showDeployments describes deployments: three commands, for the names of what they
-// refer to, and one for when their artifacts first ran.
+// showDeployments shows deployments: three commands for the documents that they refer to, and one for the times when
+// their artifacts first ran.
 func (h *handlers) showDeployments(ctx context.Context, deployments []snapshot.Deployment) ([]Deployment, error) {
 	org := server.Access(ctx)
 	var environments []string
@@ -299,7 +293,6 @@ func (h *handlers) showDeployments(ctx context.Context, deployments []snapshot.D
 	return shown, nil
 }
 
-// sourcesOf returns the ids of the flow and the repository of an origin.
 func sourcesOf(origin *evidence.Origin) (flow, repo string) { return origin.Flow, origin.Repo }
 
 func (h *handlers) showDeployment(org evidence.OrgAccess, d *snapshot.Deployment, sources *deploymentSources) DeploymentFacts {
@@ -308,7 +301,7 @@ func (h *handlers) showDeployment(org evidence.OrgAccess, d *snapshot.Deployment
 		Fingerprint: d.Fingerprint, ArtifactName: d.Name, EnvName: environment.Name, SnapshotIndex: d.Snapshot,
 		LeadTimeSeconds: d.LeadTime(), Links: map[string]server.Href{},
 	}
-	// Another environment may have the name of an archived one.
+	// An archived environment has no links, because another environment may have its name.
 	if !environment.Archived {
 		facts.Links["self"] = server.Href{Href: h.Links.DeploymentSelf(org.OrgName, environment.Name, d.Fingerprint)}
 		facts.Links["html"] = server.Href{Href: h.Links.Snapshot(org.OrgName, environment.Name, d.Snapshot)}

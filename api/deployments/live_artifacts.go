@@ -13,21 +13,21 @@ import (
 	"attestry/storage/environments"
 )
 
-// RepoLiveStatusResponse lists where artifacts of a repository run (docs/semantics.md 14.5).
-// Archived environments are left out.
+// RepoLiveStatusResponse lists a repository's running artifacts (docs/semantics.md 14.5), without archived
+// environments.
 type RepoLiveStatusResponse struct {
 	Links         map[string]server.Href      `json:"_links"`
 	Embedded      RepoLiveStatusEmbedded      `json:"_embedded"`
 	LiveArtifacts []LiveArtifactEntryResponse `json:"live_artifacts" doc:"By environment; there, what began to run last comes first."`
 }
 
-// RepoLiveStatusEmbedded is what the entries refer to, each once.
+// RepoLiveStatusEmbedded has the artifacts and environments of the entries, each once.
 type RepoLiveStatusEmbedded struct {
 	Artifacts    []EmbeddedArtifactResponse    `json:"artifacts"`
 	Environments []EmbeddedEnvironmentResponse `json:"environments"`
 }
 
-// EmbeddedArtifactResponse is an artifact that runs.
+// EmbeddedArtifactResponse is a running artifact.
 type EmbeddedArtifactResponse struct {
 	ID          string                 `json:"id" doc:"That of its newest report from the repository."`
 	Fingerprint string                 `json:"fingerprint" pattern:"^[a-f0-9]{64}$"`
@@ -36,7 +36,7 @@ type EmbeddedArtifactResponse struct {
 	Links       map[string]server.Href `json:"_links"`
 }
 
-// EmbeddedEnvironmentResponse is an environment in which something runs.
+// EmbeddedEnvironmentResponse is an environment with running artifacts.
 type EmbeddedEnvironmentResponse struct {
 	ID    string                 `json:"id"`
 	Name  string                 `json:"name"`
@@ -44,7 +44,7 @@ type EmbeddedEnvironmentResponse struct {
 	Links map[string]server.Href `json:"_links"`
 }
 
-// LiveArtifactEntryResponse is an artifact that runs in an environment.
+// LiveArtifactEntryResponse is an artifact and an environment that it runs in.
 type LiveArtifactEntryResponse struct {
 	EnvironmentID string                 `json:"environment_id"`
 	ArtifactID    string                 `json:"artifact_id"`
@@ -57,7 +57,7 @@ type LiveArtifactEntryResponse struct {
 	Links         map[string]server.Href `json:"_links"`
 }
 
-// getLiveArtifacts takes a constant number of commands for a thousand artifacts.
+// getLiveArtifacts takes a constant number of commands for up to a thousand artifacts.
 func (h *handlers) getLiveArtifacts(ctx context.Context, in *resource.GetRepoInput) (*server.Answer[RepoLiveStatusResponse], error) {
 	org := server.Access(ctx)
 	repo, err := h.LoadRepoOf(ctx, in)
@@ -75,12 +75,11 @@ func (h *handlers) getLiveArtifacts(ctx context.Context, in *resource.GetRepoInp
 	}), err
 }
 
-// runningKey is a fingerprint in an environment.
 type runningKey struct{ environment, fingerprint string }
 
-// liveArtifacts is what of a repository runs, with what it refers to.
+// liveArtifacts has the running artifacts of a repository and the documents that they refer to.
 type liveArtifacts struct {
-	// entries are in the order in which they are shown.
+	// entries are in the order of the answer.
 	entries      []environments.Running
 	environments map[string]evidence.Environment // by id
 	heads        map[string]snapshot.Head        // by environment
@@ -89,7 +88,7 @@ type liveArtifacts struct {
 	verdicts     map[runningKey]*bool
 }
 
-// liveArtifacts finds what of a repository runs in environments that are not archived.
+// liveArtifacts reads the running artifacts of a repository, without archived environments.
 func (h *handlers) liveArtifacts(ctx context.Context, repo string) (liveArtifacts, error) {
 	var live liveArtifacts
 	found, err := h.Running.OfRepo(ctx, repo)
@@ -113,8 +112,8 @@ func (h *handlers) liveArtifacts(ctx context.Context, repo string) (liveArtifact
 	return live, err
 }
 
-// addRunning keeps the entries of the environments, in order. While an artifact is on its
-// way out and in again it has two entries; the later one counts.
+// addRunning sets the entries, in order, without those of other environments. An artifact that is being restarted may
+// have two entries; only the later one is kept.
 func (l *liveArtifacts) addRunning(found []environments.Running) {
 	latest := map[runningKey]environments.Running{}
 	for _, entry := range found {
@@ -134,8 +133,8 @@ func (l *liveArtifacts) fingerprints() []string {
 	return resource.UniqueOf(l.entries, func(entry *environments.Running) string { return entry.Fingerprint })
 }
 
-// findOrigins finds where fingerprints come from: their newest record in the
-// repository, else that of the flow which built them.
+// findOrigins sets the origin of each fingerprint: the newest one in the repository, else that of the flow which built
+// the artifact first.
 func (h *handlers) findOrigins(ctx context.Context, repo string, fingerprints []string, live *liveArtifacts) error {
 	org := server.Access(ctx)
 	known, err := h.Provenances.GetMany(ctx, org.OrgID, fingerprints)
@@ -159,8 +158,7 @@ func (h *handlers) findOrigins(ctx context.Context, repo string, fingerprints []
 	return err
 }
 
-// latestVerdicts finds how fingerprints were judged last: each verdict that differs from
-// the one before has left an event.
+// latestVerdicts returns the latest verdict on each fingerprint from the events: each change of a verdict adds one.
 func (h *handlers) latestVerdicts(ctx context.Context, fingerprints []string) (map[runningKey]*bool, error) {
 	events, err := h.Events.OfArtifacts(ctx, server.Access(ctx).OrgID, fingerprints)
 	verdicts := map[runningKey]*bool{}
@@ -224,7 +222,7 @@ func (h *handlers) showLiveEntries(org evidence.OrgAccess, live *liveArtifacts) 
 	})
 }
 
-// complianceText is a verdict in words, nil when there is none.
+// complianceText returns a verdict as text, nil if there is none.
 func complianceText(verdict *bool) *string {
 	switch {
 	case verdict == nil:

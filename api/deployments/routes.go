@@ -1,4 +1,4 @@
-// Package deployments has the operations on deployments, builds and what runs.
+// Package deployments has the operations on deployments, builds and running artifacts.
 package deployments
 
 import (
@@ -8,7 +8,7 @@ import (
 
 type handlers struct{ *resource.Base }
 
-// Routes are those of deployments, builds and what runs.
+// Routes returns the routes of deployments, builds and running artifacts.
 func Routes(base *resource.Base) []server.Route {
 	h := &handlers{base}
 	return server.Routes(map[string]server.Binder{

@@ -18,7 +18,7 @@ type AllowlistPutInput struct {
 	ExpiresAt           int64  `json:"expires_at,omitempty" maximum:"4102444800" doc:"When the permission ends, in Unix seconds; 0 or absent for never."`
 }
 
-// AllowlistResponse is an artifact that is permitted in an environment, as answers show it (docs/semantics.md 9.5).
+// AllowlistResponse is an entry of an allow list in answers (docs/semantics.md 9.5).
 type AllowlistResponse struct {
 	ArtifactName    string  `json:"artifact_name"`
 	Fingerprint     string  `json:"fingerprint" pattern:"^[a-f0-9]{64}$"`
@@ -29,8 +29,8 @@ type AllowlistResponse struct {
 	ExpiresAt       float64 `json:"expires_at,omitempty" doc:"When the permission ends or ended, Unix seconds; absent for never."`
 }
 
-// allowArtifact permits an artifact in an environment. If it runs there, what runs is evaluated
-// again, and the answer waits for the snapshot that shows the verdict.
+// allowArtifact adds an artifact to an environment's allow list. If it runs there, the environment is evaluated again,
+// and the answer waits for the snapshot with the new verdict.
 func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPath, ref environments.EnvironmentRef, body *AllowlistPutInput) (*server.StatusAnswer[AllowlistPutInput], error) {
 	org := server.Access(ctx)
 	if ref.Type == evidence.LogicalType {
@@ -54,9 +54,9 @@ func (h *handlers) allowArtifact(ctx context.Context, in *resource.EnvironmentPa
 	return server.Stored(true, *body), h.evaluateAgain(ctx, ref, body.ArtifactFingerprint)
 }
 
-// evaluateAgain has an environment evaluated again and waits for the snapshot, if an artifact runs there. An artifact is
-// written to the running set before its facts are read. So one that starts now is either found here, or its facts
-// already have the permission.
+// evaluateAgain evaluates an environment again and waits for the snapshot, if the artifact runs there. An artifact is
+// written to the running set before its facts are read. So one that starts now is either found here, or evaluated with
+// the allow list's new entry.
 func (h *handlers) evaluateAgain(ctx context.Context, ref environments.EnvironmentRef, fingerprint string) error {
 	runs, err := h.Running.Runs(ctx, ref.ID, fingerprint)
 	if err != nil || !runs {
@@ -65,12 +65,12 @@ func (h *handlers) evaluateAgain(ctx context.Context, ref environments.Environme
 	return h.Intake.Reevaluate(ctx, server.Access(ctx).OrgID, ref.ID, ref.Type, server.Principal(ctx).Name)
 }
 
-// listAllowlist lists what is permitted, newest first; what is permitted in archived environments is left out.
+// listAllowlist lists the allow lists of an organization, newest entries first, without archived environments.
 func (h *handlers) listAllowlist(ctx context.Context, _ *server.OrgPath) (*server.Answer[jsonstream.List[AllowlistResponse]], error) {
 	return server.Answered(server.ListOf(h.BatchBytes, h.Allowlist.List(server.Access(ctx).OrgID), h.showAllowances)), nil
 }
 
-// showAllowances shows allowances with the names that their environments have now.
+// showAllowances shows allowances with the current names of their environments.
 func (h *handlers) showAllowances(ctx context.Context, all []evidence.Allowance) ([]AllowlistResponse, error) {
 	ids := resource.UniqueOf(all, func(one *evidence.Allowance) string { return one.Environment })
 	environments, err := h.Environments.Names(ctx, server.Access(ctx).OrgID, ids)

@@ -11,8 +11,8 @@ import (
 	"attestry/storage/environments"
 )
 
-// UpdateEnvironmentPatchInput is the body of update_env (docs/semantics.md 9.2). What
-// is left out, or null, stays as it is.
+// UpdateEnvironmentPatchInput is the body of update_env (docs/semantics.md 9.2). Omitted or null members are not
+// changed.
 type UpdateEnvironmentPatchInput struct {
 	Description          *string   `json:"description,omitempty" nullable:"true" format:"plain-text"`
 	IncludeScaling       *bool     `json:"include_scaling,omitempty" nullable:"true" deprecated:"true"`
@@ -30,7 +30,8 @@ type JoinPhysicalToLogicalPutInput struct {
 	PhysicalEnvironment string `json:"physical_env_name"`
 }
 
-// updateEnvironment changes what is sent of an environment. Unlike the PUT, an empty description clears the former one.
+// updateEnvironment changes the members of an environment that were sent. Unlike in the PUT, an empty description
+// clears the stored one.
 func (h *handlers) updateEnvironment(ctx context.Context, in *resource.EnvironmentPath, ref environments.EnvironmentRef, body *UpdateEnvironmentPatchInput) (*server.TextAnswer, error) {
 	policies, err := h.resolvePolicies(ctx, ref.Type, body.Policies)
 	if err != nil {
@@ -94,8 +95,7 @@ func environmentChanged(ctx context.Context, name string, err error) (*server.Te
 
 var errNotPhysical = evidence.NewError(evidence.Invalid, "Can only add physical environments to logical environments")
 
-// resolveMembers resolves the names that a write sends for the members of the environment
-// called owner, which is of the given type. It is nil when none were sent.
+// resolveMembers resolves the sent member names of the environment owner of the type kind, nil if none were sent.
 func (h *handlers) resolveMembers(ctx context.Context, owner string, kind evidence.EnvironmentType, names *[]string) (*[]string, error) {
 	if names == nil {
 		return nil, nil
@@ -107,12 +107,12 @@ func (h *handlers) resolveMembers(ctx context.Context, owner string, kind eviden
 	return &members, err
 }
 
-// physicalMembers resolves the names of the new members of the logical environment owner, in their order. A present member
-// may be archived, so that the same list can be sent again.
+// physicalMembers resolves the names of the new members of the logical environment owner, in their order. A current
+// member may be archived, so that clients can send the current list again.
 func (h *handlers) physicalMembers(ctx context.Context, owner string, names []string) ([]string, error) {
-	different := resource.SortUnique(slices.Clone(names))
-	refs, err := h.Environments.ResolveMany(ctx, server.Access(ctx).OrgID, different)
-	if err == nil && len(refs) < len(different) {
+	distinct := resource.SortUnique(slices.Clone(names))
+	refs, err := h.Environments.ResolveMany(ctx, server.Access(ctx).OrgID, distinct)
+	if err == nil && len(refs) < len(distinct) {
 		err = h.addArchivedMembers(ctx, owner, refs)
 	}
 	if err != nil {
@@ -126,8 +126,7 @@ func (h *handlers) physicalMembers(ctx context.Context, owner string, names []st
 	return append([]string{}, storage.Distinct(ids)...), err
 }
 
-// addArchivedMembers adds to refs the archived members of the environment called
-// owner, if there is one, by the names they had.
+// addArchivedMembers adds to refs the archived members of the environment owner, if it exists, by their last names.
 func (h *handlers) addArchivedMembers(ctx context.Context, owner string, refs map[string]environments.EnvironmentRef) error {
 	ref, err := h.Environments.Resolve(ctx, server.Access(ctx).OrgID, owner)
 	if err != nil {

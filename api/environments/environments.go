@@ -14,7 +14,7 @@ import (
 	"attestry/storage/environments"
 )
 
-// defaultEnvironmentsPerPage is the size of a page if the query has only its number.
+// defaultEnvironmentsPerPage is the page size for a query with a page and no per_page.
 const defaultEnvironmentsPerPage = 15
 
 // CreateEnvironmentPutInput is the body of create_env (docs/semantics.md 9.2).
@@ -28,7 +28,7 @@ type CreateEnvironmentPutInput struct {
 	Policies             *[]string `json:"policies,omitempty" nullable:"true" maxItems:"100"`
 }
 
-// GetEnvironmentResponse is an environment as answers show it (docs/semantics.md 9.3).
+// GetEnvironmentResponse is an environment in answers (docs/semantics.md 9.3).
 type GetEnvironmentResponse struct {
 	Org                  string            `json:"org"`
 	Name                 string            `json:"name"`
@@ -46,7 +46,7 @@ type GetEnvironmentResponse struct {
 	IncludedEnvironments []string          `json:"included_environments" nullable:"true"`
 }
 
-// createEnvironment makes an environment, or changes the one of that name.
+// createEnvironment creates an environment, or changes the one with that name.
 func (h *handlers) createEnvironment(ctx context.Context, _ *server.OrgPath, body *CreateEnvironmentPutInput) (*server.TextAnswer, error) {
 	change, err := h.environmentChange(ctx, body)
 	if err != nil {
@@ -75,8 +75,9 @@ func (h *handlers) createEnvironment(ctx context.Context, _ *server.OrgPath, bod
 	return server.OK(), h.applyPolicies(ctx, ref)
 }
 
-// updateLogical adds the snapshots that follow from a PUT of an environment: of itself when it is a logical one with
-// members, of those that include its archived namesake when it is a new physical one.
+// updateLogical adds the snapshots of logical environments that a PUT of an environment changes: its own if it is a
+// logical one and members were sent; if it is a new physical one, those of the logical environments that include an
+// archived environment with its name.
 func (h *handlers) updateLogical(ctx context.Context, put *evidence.Environment, created bool) error {
 	if !put.Logical() {
 		if !created {
@@ -94,8 +95,8 @@ func (h *handlers) updateLogical(ctx context.Context, put *evidence.Environment,
 	return h.Logical.Update(ctx, ref.ID)
 }
 
-// environmentChange is what the body asks for. An empty description counts as none: a repeated PUT does not clear it
-// (docs/semantics.md 1.11).
+// environmentChange returns the change of the body. An empty description is ignored, so that a repeated PUT does not
+// clear it (docs/semantics.md 1.11).
 func (h *handlers) environmentChange(ctx context.Context, body *CreateEnvironmentPutInput) (evidence.EnvironmentChange, error) {
 	change := evidence.EnvironmentChange{
 		Description:    resource.NilIfEmpty(body.Description),
@@ -106,7 +107,7 @@ func (h *handlers) environmentChange(ctx context.Context, body *CreateEnvironmen
 		return change, err
 	}
 	if body.Type != string(evidence.LogicalType) {
-		// Clients may create a physical environment with members, which are checked and otherwise ignored.
+		// Members of a physical environment must exist, and are otherwise ignored.
 		_, err = h.ResolveEnvironments(ctx, resource.ZeroIfNil(body.IncludedEnvironments))
 		return change, err
 	}
@@ -142,19 +143,18 @@ type environmentsPage struct {
 	Environments []GetEnvironmentResponse `json:"environments"`
 }
 
-// listEnvironments lists an organization's environments. They are configured,
-// thousands at most, and so are filtered and sorted in memory.
+// listEnvironments lists an organization's environments. There are thousands at most, filtered and sorted in memory.
 func (h *handlers) listEnvironments(ctx context.Context, in *listEnvironmentsInput) (*server.Answer[environmentList], error) {
 	all, err := h.Environments.List(ctx, server.Access(ctx).OrgID)
 	if err != nil {
 		return nil, err
 	}
-	wanted := slices.DeleteFunc(all, func(e evidence.Environment) bool { return !in.matches(ctx, &e) })
-	shown, err := h.showEnvironments(ctx, wanted)
+	matching := slices.DeleteFunc(all, func(e evidence.Environment) bool { return !in.matches(ctx, &e) })
+	shown, err := h.showEnvironments(ctx, matching)
 	if err != nil {
 		return nil, err
 	}
-	in.compare(shown)
+	in.sort(shown)
 	if !server.QueryHas(ctx, "page") && !server.QueryHas(ctx, "per_page") {
 		return server.Answered(environmentList{List: shown}), nil
 	}
@@ -163,8 +163,8 @@ func (h *handlers) listEnvironments(ctx context.Context, in *listEnvironmentsInp
 	return server.Answered(environmentList{Page: &environmentsPage{envelope, server.CutPage(shown, number, size)}}), nil
 }
 
-// matches applies the filters. Empty filters are ignored, except that an empty tag matches nothing
-// (docs/semantics.md 1.12). There are no spaces, so a filter by space matches nothing.
+// matches applies the filters. Empty filters are ignored, except that an empty tag matches nothing (docs/semantics.md
+// 1.12). There are no spaces, so a filter by space matches nothing.
 func (in *listEnvironmentsInput) matches(ctx context.Context, e *evidence.Environment) bool {
 	if !strings.Contains(strings.ToLower(e.Name), strings.ToLower(in.Name)) || len(in.Type) > 0 && !slices.Contains(in.Type, string(e.Type)) ||
 		slices.ContainsFunc(in.SpaceID, func(id string) bool { return id != "" }) {
@@ -173,7 +173,7 @@ func (in *listEnvironmentsInput) matches(ctx context.Context, e *evidence.Enviro
 	return in.Matches(ctx, e.Tags)
 }
 
-func (in *listEnvironmentsInput) compare(shown []GetEnvironmentResponse) {
+func (in *listEnvironmentsInput) sort(shown []GetEnvironmentResponse) {
 	slices.SortStableFunc(shown, func(a, b GetEnvironmentResponse) int {
 		order := cmp.Compare(a.Name, b.Name)
 		switch in.Sort {
@@ -189,7 +189,7 @@ func (in *listEnvironmentsInput) compare(shown []GetEnvironmentResponse) {
 	})
 }
 
-// showEnvironments describes environments by their heads and by those of their members, which may be archived.
+// showEnvironments shows environments with their heads, and the heads of their members, which may be archived.
 func (h *handlers) showEnvironments(ctx context.Context, shown []evidence.Environment) ([]GetEnvironmentResponse, error) {
 	org := server.Access(ctx)
 	if err := h.Environments.FollowRevivals(ctx, org.OrgID, shown); err != nil {
@@ -222,7 +222,7 @@ func (h *handlers) showEnvironments(ctx context.Context, shown []evidence.Enviro
 	}), nil
 }
 
-// showHead adds the state after the last report.
+// showHead sets the state after the last report.
 func (r *GetEnvironmentResponse) showHead(e *evidence.Environment, head snapshot.Head) {
 	r.LastReportedAt = resource.NilIfEmpty(head.LastReportedAt)
 	r.LastChangedAt = resource.NilIfEmpty(head.Timestamp)
@@ -233,8 +233,9 @@ func (r *GetEnvironmentResponse) showHead(e *evidence.Environment, head snapshot
 	}
 }
 
-// showMembers adds the state of a logical environment's members. The environment changed when the last member did. An
-// archived member is still listed, so that the same list can be sent again, but does not count in the state.
+// showMembers sets the members of a logical environment and the state that follows from theirs. It changed when one of
+// them last changed. An archived member is listed, so that clients can send the same list again, but its state is
+// ignored.
 func (r *GetEnvironmentResponse) showMembers(e *evidence.Environment, named map[string]evidence.Environment, heads map[string]snapshot.Head) {
 	r.IncludedEnvironments = make([]string, 0, len(e.Included))
 	changed := 0.0

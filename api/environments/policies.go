@@ -17,8 +17,7 @@ type AttachPoliciesPutInput struct {
 	PolicyNames []string `json:"policy_names" maxItems:"100"`
 }
 
-// changePolicies makes the operation that attaches or detaches policies, and waits for the snapshot that shows what those say
-// that are attached then.
+// changePolicies makes the operation that attaches or detaches policies, then waits for a snapshot by those attached.
 func (h *handlers) changePolicies(change func(e *evidence.Environment, names []string) (bool, error)) server.Binder {
 	return resource.FoundWithBody(h.ResolveEnvironment, func(ctx context.Context, in *resource.EnvironmentPath, ref environments.EnvironmentRef, body *AttachPoliciesPutInput) (*server.TextAnswer, error) {
 		names, err := h.resolvePolicies(ctx, ref.Type, &body.PolicyNames)
@@ -33,8 +32,8 @@ func (h *handlers) changePolicies(change func(e *evidence.Environment, names []s
 	})
 }
 
-// resolvePolicies returns the names of policies that a write sends, each once, all of which
-// must exist. It is nil when none were sent. Logical environments have none.
+// resolvePolicies returns the sent names of policies without duplicates, nil if none were sent. All must exist. Logical
+// environments have no policies.
 func (h *handlers) resolvePolicies(ctx context.Context, kind evidence.EnvironmentType, sent *[]string) (*[]string, error) {
 	if sent == nil {
 		return nil, nil
@@ -56,9 +55,9 @@ func (h *handlers) resolvePolicies(ctx context.Context, kind evidence.Environmen
 	return &names, nil
 }
 
-// applyPolicies has what runs evaluated again and waits for the snapshot, unless the last snapshot applied the attached
-// policies. It compares with the snapshot, not with what the request has changed: so a repeated request completes one
-// that was interrupted.
+// applyPolicies evaluates the environment again and waits for the snapshot, unless the last snapshot was evaluated by
+// the attached policies. It compares with the snapshot and not with the environment before the request, so that a
+// repeated request completes an interrupted one.
 func (h *handlers) applyPolicies(ctx context.Context, ref environments.EnvironmentRef) error {
 	if ref.Type == evidence.LogicalType {
 		return nil

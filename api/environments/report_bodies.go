@@ -13,17 +13,15 @@ import (
 	"attestry/evidence/snapshot"
 )
 
-// artifact is one running thing in a report. Each type of report has a type of its own for it, as it has a component of
-// its own in the document.
+// artifact is a running artifact in a report. Each type of report has its own Go type, as it has its own schema.
 type artifact interface {
-	// kind is the type of the reports that have such artifacts.
 	kind() ReportType
-	// valid is true only if the artifact meets its schema.
+	// valid returns true only if the artifact matches its schema.
 	valid() bool
 	instance() snapshot.Instance
 }
 
-// ReportOf is a report of artifacts. It is exported because huma passes over embedded types that are not.
+// ReportOf is a report of artifacts. It is exported because huma ignores unexported embedded types.
 type ReportOf[A artifact] struct {
 	Type      ReportType `json:"type,omitempty"`
 	Artifacts []A        `json:"artifacts"`
@@ -31,14 +29,14 @@ type ReportOf[A artifact] struct {
 
 func (*ReportOf[A]) kind() ReportType { return (*new(A)).kind() }
 
-// TransformSchema says which type the report has.
+// TransformSchema sets the only valid type of the report.
 func (r *ReportOf[A]) TransformSchema(_ huma.Registry, schema *huma.Schema) *huma.Schema {
 	kind := string(r.kind())
 	schema.Properties["type"].Enum, schema.Properties["type"].Default = []any{kind}, kind
 	return schema
 }
 
-// Check is true only if the report meets its schema.
+// Check returns true only if the report matches its schema.
 func (r *ReportOf[A]) Check() bool {
 	invalid := func(one A) bool { return !one.valid() }
 	return (r.Type == "" || r.Type == r.kind()) && r.Artifacts != nil && !slices.ContainsFunc(r.Artifacts, invalid)
@@ -51,8 +49,8 @@ func (r *ReportOf[A]) instances() []snapshot.Instance {
 // ECSReport is the body of ecs_report (docs/semantics.md 10.1).
 type ECSReport struct{ ReportOf[ECSArtifact] }
 
-// ECSArtifact is one task. Its optional members have two spellings, both of which
-// clients send; of an item that has both, the one with the underscore counts.
+// ECSArtifact is a task. Clients send its optional members in two spellings. If both are sent, the one with the
+// underscore is used.
 type ECSArtifact struct {
 	Digests           PartialDigests `json:"digests"`
 	TaskARN           string         `json:"taskArn"`
@@ -79,7 +77,7 @@ func (a ECSArtifact) instance() snapshot.Instance {
 // K8SReport is the body of k8s_report (docs/semantics.md 10.1).
 type K8SReport struct{ ReportOf[K8SArtifact] }
 
-// K8SArtifact is one pod.
+// K8SArtifact is a pod.
 type K8SArtifact struct {
 	PodName           string     `json:"podName"`
 	Namespace         string     `json:"namespace"`
@@ -99,7 +97,7 @@ type K8SOwner struct {
 	BlockOwnerDeletion *bool    `json:"blockOwnerDeletion,omitempty" nullable:"true"`
 }
 
-// UnmarshalJSONFrom lets unknown members pass, which the strict decoder refuses elsewhere.
+// UnmarshalJSONFrom accepts unknown members, which are errors elsewhere.
 func (o *K8SOwner) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
 	type owner K8SOwner
 	return json.UnmarshalDecode(decoder, (*owner)(o), json.RejectUnknownMembers(false))
@@ -132,7 +130,7 @@ func (a K8SArtifact) instance() snapshot.Instance {
 // AzureAppsReport is the body of azure_apps_report (docs/semantics.md 10.1).
 type AzureAppsReport struct{ ReportOf[AzureAppsArtifact] }
 
-// AzureAppsArtifact is one web app or function app.
+// AzureAppsArtifact is a web app or a function app.
 type AzureAppsArtifact struct {
 	Digests           PartialDigests `json:"digests"`
 	DigestsSource     string         `json:"digests_source" enum:"acr,logs,kosli-cli" doc:"Where the digests were learned."`
@@ -156,8 +154,7 @@ func (a AzureAppsArtifact) instance() snapshot.Instance {
 // CloudRunReport is the body of cloud_run_report (docs/semantics.md 10.1).
 type CloudRunReport struct{ ReportOf[CloudRunArtifact] }
 
-// CloudRunArtifact is one revision of a service, or one execution of a job. Names
-// that its kind has no use for are kept as they were sent.
+// CloudRunArtifact is a revision of a service, or an execution of a job. Names of the other kind are stored, too.
 type CloudRunArtifact struct {
 	Digests           PartialDigests `json:"digests"`
 	CreationTimestamp int64          `json:"creationTimestamp" doc:"Unix seconds"`
@@ -178,7 +175,7 @@ func (a CloudRunArtifact) instance() snapshot.Instance {
 	return snapshot.Instance{Digests: plainDigests(a.Digests), CreatedAt: a.CreationTimestamp, Context: &snapshot.Context{CloudRun: context}}
 }
 
-// PlainArtifact is one running thing in a report that says only what it runs and since when.
+// PlainArtifact is an artifact in reports that have only digests and start times.
 type PlainArtifact struct {
 	Digests           Digests `json:"digests"`
 	CreationTimestamp int64   `json:"creationTimestamp" doc:"Unix seconds"`
@@ -193,7 +190,7 @@ func (a PlainArtifact) instance() snapshot.Instance {
 // ServerReport is the body of server_report (docs/semantics.md 10.1).
 type ServerReport struct{ ReportOf[ServerArtifact] }
 
-// ServerArtifact is one file or directory.
+// ServerArtifact is a file or a directory.
 type ServerArtifact struct{ PlainArtifact }
 
 func (ServerArtifact) kind() ReportType { return "server" }
@@ -201,7 +198,7 @@ func (ServerArtifact) kind() ReportType { return "server" }
 // DockerReport is the body of docker_report (docs/semantics.md 10.1).
 type DockerReport struct{ ReportOf[DockerArtifact] }
 
-// DockerArtifact is one container.
+// DockerArtifact is a container.
 type DockerArtifact struct{ PlainArtifact }
 
 func (DockerArtifact) kind() ReportType { return "docker" }
@@ -209,7 +206,7 @@ func (DockerArtifact) kind() ReportType { return "docker" }
 // S3Report is the body of s3_report (docs/semantics.md 10.1).
 type S3Report struct{ ReportOf[S3Artifact] }
 
-// S3Artifact is one object, or all of a bucket.
+// S3Artifact is an object, or all objects of a bucket.
 type S3Artifact struct{ PlainArtifact }
 
 func (S3Artifact) kind() ReportType { return "S3" }
@@ -217,7 +214,7 @@ func (S3Artifact) kind() ReportType { return "S3" }
 // LambdaReport is the body of lambda_report (docs/semantics.md 10.1).
 type LambdaReport struct{ ReportOf[LambdaArtifact] }
 
-// LambdaArtifact is one function.
+// LambdaArtifact is a function.
 type LambdaArtifact struct{ PlainArtifact }
 
 func (LambdaArtifact) kind() ReportType { return "lambda" }
@@ -225,7 +222,7 @@ func (LambdaArtifact) kind() ReportType { return "lambda" }
 // ServerlessReport is the body of serverless_report (docs/semantics.md 10.1).
 type ServerlessReport struct{ ReportOf[ServerlessArtifact] }
 
-// ServerlessArtifact is one function.
+// ServerlessArtifact is a function.
 type ServerlessArtifact struct{ PlainArtifact }
 
 func (ServerlessArtifact) kind() ReportType { return "serverless" }
@@ -233,7 +230,7 @@ func (ServerlessArtifact) kind() ReportType { return "serverless" }
 // Fingerprint is a SHA-256 in 64 lower-case hex digits (docs/semantics.md 1.3).
 type Fingerprint string
 
-// Schema describes the form.
+// Schema has the pattern.
 func (Fingerprint) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Pattern: "^[a-f0-9]{64}$"}
 }
@@ -245,8 +242,7 @@ func (f Fingerprint) valid() bool {
 // Digests maps the names of images to their fingerprints.
 type Digests map[string]Fingerprint
 
-// allValid reports whether every fingerprint is there and in form. For an empty one it is false, as the schema must
-// distinguish it from null.
+// allValid reports whether digests are not null and all fingerprints are valid. The schema decides about empty ones.
 func allValid[F ~string](digests map[string]F) bool {
 	for _, fingerprint := range digests {
 		if !Fingerprint(fingerprint).valid() {
@@ -256,15 +252,15 @@ func allValid[F ~string](digests map[string]F) bool {
 	return digests != nil
 }
 
-// PartialFingerprint is a Fingerprint, or "" where the reporter could not learn it.
+// PartialFingerprint is a Fingerprint, or "" if the reporter does not know it.
 type PartialFingerprint string
 
-// Schema describes the form.
+// Schema has the pattern.
 func (PartialFingerprint) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Pattern: "^([a-f0-9]{64})?$"}
 }
 
-// PartialDigests are Digests some of which may be unknown (docs/semantics.md 10.3).
+// PartialDigests are Digests with unknown fingerprints (docs/semantics.md 10.3).
 type PartialDigests map[string]PartialFingerprint
 
 func plainDigests[F ~string](digests map[string]F) map[string]string {

@@ -23,29 +23,26 @@ const (
 	reportAccepted  = "report accepted, it will be processed"
 )
 
-// reportType is a type of report: a row of reportTypes.
 type reportType struct {
-	// operation is the operation's id.
-	operation string
-	// takers are the types of the environments that take such reports.
-	takers []evidence.EnvironmentType
-	serve  func(h *handlers, t *reportType) server.Binder
+	operation    string // id of the operation
+	environments []evidence.EnvironmentType
+	serve        func(h *handlers, t *reportType) server.Binder
 }
 
-// reportTypes are all types of reports. Each has an operation.
+// reportTypes has the types of reports, with the types of environments that accept them.
 var reportTypes = []reportType{
-	{"k8s_report", takenBy(evidence.K8S), serveReport[K8SReport]},
-	{"ecs_report", takenBy(evidence.ECS), serveReport[ECSReport]},
-	{"s3_report", takenBy(evidence.S3), serveReport[S3Report]},
-	{"azure_apps_report", takenBy(evidence.AzureApps), serveReport[AzureAppsReport]},
-	{"cloud_run_report", takenBy(evidence.CloudRun), serveReport[CloudRunReport]},
-	{"docker_report", takenBy(evidence.Docker), serveReport[DockerReport]},
-	{"lambda_report", takenBy(evidence.Lambda), serveReport[LambdaReport]},
-	{"server_report", takenBy(evidence.Server), serveReport[ServerReport]},
-	{"serverless_report", takenBy(evidence.Lambda, evidence.CloudRun), serveReport[ServerlessReport]},
+	{"k8s_report", acceptedBy(evidence.K8S), serveReport[K8SReport]},
+	{"ecs_report", acceptedBy(evidence.ECS), serveReport[ECSReport]},
+	{"s3_report", acceptedBy(evidence.S3), serveReport[S3Report]},
+	{"azure_apps_report", acceptedBy(evidence.AzureApps), serveReport[AzureAppsReport]},
+	{"cloud_run_report", acceptedBy(evidence.CloudRun), serveReport[CloudRunReport]},
+	{"docker_report", acceptedBy(evidence.Docker), serveReport[DockerReport]},
+	{"lambda_report", acceptedBy(evidence.Lambda), serveReport[LambdaReport]},
+	{"server_report", acceptedBy(evidence.Server), serveReport[ServerReport]},
+	{"serverless_report", acceptedBy(evidence.Lambda, evidence.CloudRun), serveReport[ServerlessReport]},
 }
 
-func takenBy(types ...evidence.EnvironmentType) []evidence.EnvironmentType { return types }
+func acceptedBy(types ...evidence.EnvironmentType) []evidence.EnvironmentType { return types }
 
 // reportBody is the body of a report of any type.
 type reportBody interface {
@@ -53,10 +50,10 @@ type reportBody interface {
 	instances() []snapshot.Instance
 }
 
-// ReportType is the `type` of a report's body: that of its operation, or absent.
+// ReportType is the optional `type` of a report's body. It must be the type of the operation.
 type ReportType string
 
-// UnmarshalJSON refuses what would be taken for absent: "" and null.
+// UnmarshalJSON refuses "" and null, which would look like a missing type.
 func (t *ReportType) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, (*string)(t)); err != nil {
 		return err
@@ -67,14 +64,14 @@ func (t *ReportType) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// serveReport serves the operation of a type whose body is a T.
+// serveReport serves the operation of a report type with the body T.
 func serveReport[T any](h *handlers, t *reportType) server.Binder {
 	kind := any(new(T)).(reportBody).kind()
 	return server.WithUndecodedBody(func(ctx context.Context, in *resource.EnvironmentPath, body *server.Body[T]) (*server.TextAnswer, error) {
 		ref, resolveErr := h.ResolveEnvironment(ctx, in.Environment)
-		takes := slices.Contains(t.takers, ref.Type)
+		accepts := slices.Contains(t.environments, ref.Type)
 		hash, hashed := h.Recognition.Hash(string(kind), body.Raw)
-		if resolveErr == nil && takes && hashed && body.ParametersValid {
+		if resolveErr == nil && accepts && hashed && body.ParametersValid {
 			unchanged, err := h.recognize(ctx, ref.ID, hash)
 			if err != nil {
 				return nil, err
@@ -83,14 +80,14 @@ func serveReport[T any](h *handlers, t *reportType) server.Binder {
 				return textAnswer(snapshot.NoChange), nil
 			}
 		}
-		// Findings on the body take precedence over those on the environment.
+		// Errors of the body take precedence over those of the environment.
 		decoded, err := body.Decode()
 		switch {
 		case err != nil:
 			return nil, err
 		case resolveErr != nil:
 			return nil, resolveErr
-		case !takes:
+		case !accepts:
 			return nil, reportTypeMismatch(in.Environment, ref.Type, kind)
 		}
 		canonical, err := canonicalReport(server.RequestOf(ctx).Memory, ref.Type, any(decoded).(reportBody).instances())
@@ -109,8 +106,8 @@ func serveReport[T any](h *handlers, t *reportType) server.Binder {
 	})
 }
 
-// recognize reports whether a body with that hash is the last report of the environment, with
-// its elements in any order, and changes nothing.
+// recognize reports whether the body with the hash equals the environment's last report, except for the order of its
+// elements, and would change nothing.
 func (h *handlers) recognize(ctx context.Context, environment string, hash recognition.BodyHash) (unchanged bool, err error) {
 	digest, ok := h.Recognition.Digest(environment, hash)
 	if !ok {
@@ -124,34 +121,33 @@ func (h *handlers) recognize(ctx context.Context, environment string, hash recog
 }
 
 const (
-	// instanceSize is what an image of an instance takes up while a report is brought into
-	// its canonical form, in bytes.
+	// instanceSize is the memory for one image of an instance while the canonical report is made, in bytes.
 	instanceSize = 1200
-	// encodedSizeMultiple is what each byte of a canonical report becomes while it is encoded and compressed.
+	// encodedSizeMultiple is the memory for each byte of a canonical report while it is encoded and compressed.
 	encodedSizeMultiple = 5
 )
 
-// canonicalReport brings a report into its canonical form, if there is memory for it. That
-// repeats an instance for each of its images, and so may be far larger than the body.
+// canonicalReport makes the canonical form of a report, if there is memory for it. It repeats an instance for each of
+// its images, so it may be much larger than the body.
 func canonicalReport(m *memory.Account, kind evidence.EnvironmentType, instances []snapshot.Instance) (snapshot.Report, error) {
 	images := 0
 	for i := range instances {
 		images += len(instances[i].Digests)
 	}
-	gathered := int64(images) * instanceSize
-	if err := m.Take(gathered); err != nil {
+	size := int64(images) * instanceSize
+	if err := m.Take(size); err != nil {
 		return snapshot.Report{}, err
 	}
 	report := snapshot.Canonical(kind, instances)
 	if images <= len(instances) {
 		return report, nil
 	}
-	size, err := report.Size()
+	encoded, err := report.Size()
 	if err != nil {
 		return snapshot.Report{}, err
 	}
-	// From here on the encoded report needs memory, and no longer the body and what was decoded of it.
-	return report, m.Keep(gathered + encodedSizeMultiple*int64(size))
+	// The body and its decoded form are no longer needed. The encoded report needs memory instead.
+	return report, m.Keep(size + encodedSizeMultiple*int64(encoded))
 }
 
 func reportTypeMismatch(name string, of evidence.EnvironmentType, sent ReportType) error {
@@ -163,7 +159,7 @@ func reportTypeMismatch(name string, of evidence.EnvironmentType, sent ReportTyp
 	return &evidence.Error{Code: evidence.Invalid, Message: "Invalid report data", Fields: fields}
 }
 
-// acceptReport takes a report and returns its verdict, which is not snapshot.Failed.
+// acceptReport submits a report and returns its verdict. It returns an error instead of snapshot.Failed.
 func (h *handlers) acceptReport(ctx context.Context, ref environments.EnvironmentRef, report snapshot.Report, digest string) (snapshot.Verdict, error) {
 	verdict, err := h.Intake.Accept(ctx, reports.Submission{
 		Org: server.Access(ctx).OrgID, Environment: ref.ID, ReportedBy: server.Principal(ctx).Name,
@@ -175,7 +171,7 @@ func (h *handlers) acceptReport(ctx context.Context, ref environments.Environmen
 	return verdict, err
 }
 
-// textAnswer is the answer to a report with a verdict other than snapshot.Failed.
+// textAnswer returns the answer for a verdict, which must not be snapshot.Failed.
 func textAnswer(verdict snapshot.Verdict) *server.TextAnswer {
 	switch verdict {
 	case snapshot.Created:

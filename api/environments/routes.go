@@ -9,7 +9,7 @@ import (
 
 type handlers struct{ *resource.Base }
 
-// Routes are those of environments, reports and allow lists.
+// Routes returns the routes of environments, reports and allow lists.
 func Routes(base *resource.Base) []server.Route {
 	h := &handlers{base}
 	serve := map[string]server.Binder{

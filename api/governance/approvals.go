@@ -24,7 +24,7 @@ type ApprovalPostInput struct {
 	UserData            resource.UserData     `json:"user_data,omitempty,omitzero"`
 }
 
-// ApprovalReviewInput is what one person says about the release.
+// ApprovalReviewInput is one person's review of the release.
 type ApprovalReviewInput struct {
 	State       string  `json:"state" enum:"APPROVED,UNAPPROVED"`
 	Comment     *string `json:"comment,omitempty" nullable:"true" format:"plain-text"`
@@ -103,7 +103,7 @@ func (h *handlers) listOfApprovals(batches *storage.Batches[approval.Approval]) 
 	return server.Answered(server.PartsOf(h.BatchBytes, batches, show))
 }
 
-// environmentsOf returns the environments that approvals name, by id.
+// environmentsOf returns the environments of approvals by id.
 func (h *handlers) environmentsOf(ctx context.Context, approvals []approval.Approval) (map[string]evidence.Environment, error) {
 	ids := resource.UniqueOf(approvals, func(a *approval.Approval) string { return a.Environment })
 	return h.Environments.Names(ctx, server.Access(ctx).OrgID, slices.DeleteFunc(ids, func(id string) bool { return id == "" }))
@@ -137,8 +137,7 @@ func (h *handlers) getApproval(ctx context.Context, in *getApprovalInput, flowID
 	}), nil
 }
 
-// knownCommits returns commits by SHA: those of the approved record and its trail, then those of the records
-// that were built from them, in any flow.
+// knownCommits returns commits by SHA, from the approved record, its trail, and all records built from the commits.
 func (h *handlers) knownCommits(ctx context.Context, a *approval.Approval) (map[string]evidence.GitCommit, error) {
 	approved, err := h.Artifacts.GetMany(ctx, []string{a.Record})
 	if err != nil {
@@ -171,8 +170,8 @@ func (h *handlers) knownCommits(ctx context.Context, a *approval.Approval) (map[
 	return known, nil
 }
 
-// ApprovalCommon is what all answers show of an approval (docs/semantics.md 19.1). It is
-// exported because huma passes over embedded types that are not.
+// ApprovalCommon has the members of an approval in all answers (docs/semantics.md 19.1). It is exported because huma
+// ignores unexported embedded types.
 type ApprovalCommon struct {
 	ReleaseNumber  int              `json:"release_number"`
 	BaseArtifact   string           `json:"base_artifact" doc:"Fingerprint of the artifact that was approved before, empty if there was none."`
@@ -193,13 +192,13 @@ type ApprovalRecord struct {
 	SrcCommitList []string `json:"src_commit_list"`
 }
 
-// ApprovalWithCommits is an approval by itself.
+// ApprovalWithCommits is a single approval in an answer.
 type ApprovalWithCommits struct {
 	ApprovalCommon
 	SrcCommitList []ApprovalCommit `json:"src_commit_list"`
 }
 
-// ApprovalReview is what one person says about the release.
+// ApprovalReview is one person's review of the release.
 type ApprovalReview struct {
 	ApprovalURL string  `json:"approval_url"`
 	ApprovedBy  string  `json:"approved_by"`
@@ -208,10 +207,10 @@ type ApprovalReview struct {
 	Timestamp   float64 `json:"timestamp"`
 }
 
-// ApprovalCommit is what was reported of a commit.
+// ApprovalCommit is a commit of an approval.
 type ApprovalCommit evidence.GitCommit
 
-// showApproval shows an approval with the names that environments have now, by id.
+// showApproval shows an approval. environments are by id.
 func showApproval(a *approval.Approval, environments map[string]evidence.Environment) ApprovalCommon {
 	shown := ApprovalCommon{
 		ReleaseNumber: a.Number, BaseArtifact: a.Base, TargetArtifact: a.Target, ArtifactName: a.ArtifactName,
@@ -237,8 +236,8 @@ type RunningCommit struct {
 	CommitSHA *string `json:"commit_sha" nullable:"true"`
 }
 
-// getCommitOfRunningArtifact reads the commit of the artifact of a flow that runs in an environment, of the one reported
-// last if several run. It is null if none runs or the commit is not known.
+// getCommitOfRunningArtifact returns the commit of the flow's artifact that runs in an environment. If several run, it
+// is the artifact that was reported last. The commit is null if none runs or it is unknown.
 func (h *handlers) getCommitOfRunningArtifact(ctx context.Context, in *getRunningCommitInput, flowID string) (*server.Answer[RunningCommit], error) {
 	environment, err := h.LoadEnvironment(ctx, in.Environment)
 	if err != nil {
@@ -261,8 +260,7 @@ func (h *handlers) getCommitOfRunningArtifact(ctx context.Context, in *getRunnin
 	return server.Answered(RunningCommit{CommitSHA: resource.NilIfEmpty(newest.CommitSHA)}), nil
 }
 
-// runningIn returns the fingerprints that run in an environment by its latest snapshot. In a
-// logical one runs what runs in its members.
+// runningIn returns the fingerprints in an environment's latest snapshot, or in those of a logical one's members.
 func (h *handlers) runningIn(ctx context.Context, environment *evidence.Environment) ([]string, error) {
 	ids := []string{environment.ID}
 	if environment.Logical() {

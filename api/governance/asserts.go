@@ -18,7 +18,7 @@ import (
 // AssertArtifactResponse says whether an artifact is compliant (docs/semantics.md 18.7).
 type AssertArtifactResponse struct {
 	Fingerprint string `json:"fingerprint"`
-	// AssertArtifactFlowResponse is the first of Flows, but for the verdict, which is that of the assert.
+	// AssertArtifactFlowResponse is the first of Flows, with the verdict of the assert.
 	AssertArtifactFlowResponse
 	Flows             []AssertArtifactFlowResponse          `json:"flows"`
 	Scope             string                                `json:"scope" enum:"flow,environment,policy"`
@@ -36,7 +36,7 @@ type AssertArtifactFlowResponse struct {
 	HTMLURL          string                            `json:"html_url"`
 }
 
-// AllowlistInformation says who has allowed an artifact in an environment.
+// AllowlistInformation is the entry of the allow list that allows the artifact.
 type AllowlistInformation struct {
 	AllowlistID     string  `json:"allowlist_id"`
 	AllowedByUserID string  `json:"allowed_by_user_id"`
@@ -44,7 +44,7 @@ type AllowlistInformation struct {
 	Description     string  `json:"description"`
 }
 
-// assertArtifact answers 200 whatever the verdict is. Beside the flow that built the artifact, it shows all others.
+// assertArtifact answers 200 for each verdict. It shows all flows of the artifact, first the one that built it.
 func (h *handlers) assertArtifact(ctx context.Context, in *assertInput, found *assessment.Assessment) (*server.Answer[AssertArtifactResponse], error) {
 	body := AssertArtifactResponse{
 		Fingerprint: in.Fingerprint, Scope: found.Scope,
@@ -77,7 +77,7 @@ func (h *handlers) showFlow(org evidence.OrgAccess, fingerprint string, found *a
 	}
 }
 
-// assertInput says what an artifact is to be compared with.
+// assertInput selects the artifact of an assert and what it is evaluated by.
 type assertInput struct {
 	server.OrgPath
 	Fingerprint     string   `path:"fingerprint" doc:"SHA-256 of the artifact."`
@@ -86,8 +86,8 @@ type assertInput struct {
 	PolicyName      []string `query:"policy_name,explode" maxItems:"100" doc:"Evaluates the artifact by these policies, in this order."`
 }
 
-// Place is the whole input.
-func (in assertInput) Place() *assertInput { return &in }
+// Ref is the whole input.
+func (in assertInput) Ref() *assertInput { return &in }
 
 // assess evaluates an artifact, which must have been reported to a flow.
 func (h *handlers) assess(ctx context.Context, in *assertInput) (*assessment.Assessment, error) {
@@ -111,7 +111,6 @@ func artifactNotFound(ctx context.Context, fingerprint string) error {
 	return evidence.Errorf(evidence.NotFound, "Artifact with fingerprint '%s' does not exist in organization '%s'", fingerprint, server.Access(ctx).OrgName)
 }
 
-// basisOf finds out which policies apply.
 func (h *handlers) basisOf(ctx context.Context, in *assertInput) (*assessment.Basis, error) {
 	switch {
 	case in.EnvironmentName != "" && len(in.PolicyName) > 0:
@@ -144,7 +143,7 @@ func (h *handlers) latestPolicies(ctx context.Context, names []string) ([]policy
 	return applied, nil
 }
 
-// limitFlows limits what counts to the flow of the request, by a former name too, if there is one.
+// limitFlows removes other flows than that of the request, if it has one. It may be a former name.
 func (h *handlers) limitFlows(ctx context.Context, in *assertInput, found *assessment.Assessment) error {
 	if in.FlowName == "" {
 		return nil
@@ -176,7 +175,7 @@ type ArtifactExplanation struct {
 	LeftOut     int                    `json:"explanation_left_out,omitempty" doc:"How many sentences are not shown, as there are too many."`
 }
 
-// explainArtifact explains what assertArtifact answers to the same question.
+// explainArtifact explains the verdict of assertArtifact for the same input.
 func (h *handlers) explainArtifact(ctx context.Context, in *assertInput, found *assessment.Assessment) (*server.Answer[ArtifactExplanation], error) {
 	body := ArtifactExplanation{
 		Fingerprint: in.Fingerprint, Scope: found.Scope, Environment: resource.NilIfEmpty(found.Environment.Name), Compliant: found.Compliant(),
@@ -190,7 +189,7 @@ func (h *handlers) explainArtifact(ctx context.Context, in *assertInput, found *
 	return server.Answered(body), nil
 }
 
-// errNoSigningKey is 404: the operator must set a key, so trying again does not help.
+// errNoSigningKey is 404, because a retry cannot help: the operator must set a key.
 var errNoSigningKey = evidence.NewError(evidence.NotFound, "No signing key is configured, so verdicts are not signed")
 
 // SigningKeyResponse is the public key of a service.
@@ -206,7 +205,7 @@ func (h *handlers) getSigningKey(context.Context, *struct{}) (*server.Answer[Sig
 	return server.Answered(SigningKeyResponse{PublicKey: h.SigningKey.PublicKey(), Hint: h.SigningKey.Hint()}), nil
 }
 
-// signVerdict signs what assertArtifact answers to the same question.
+// signVerdict signs the verdict of assertArtifact for the same input.
 func (h *handlers) signVerdict(ctx context.Context, in *assertInput) (*server.Answer[signing.Bundle], error) {
 	if h.SigningKey == nil {
 		return nil, errNoSigningKey
@@ -255,8 +254,8 @@ func (h *handlers) verdictOf(ctx context.Context, in *assertInput, found *assess
 	return decided, err
 }
 
-// policyURI identifies what has decided; it is the same for all artifacts. A verdict of one flow must not pass for
-// that of an environment without policies.
+// policyURI identifies the basis of the verdict; it is the same for all artifacts. A verdict about one flow must have
+// another URI than one about an environment without policies.
 func (h *handlers) policyURI(org evidence.OrgAccess, in *assertInput, found *assessment.Assessment) string {
 	switch {
 	case len(found.Applied) == 0 && in.FlowName != "":

@@ -15,7 +15,7 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// ControlDecision is a decision on a control as answers show it (docs/semantics.md 18.5).
+// ControlDecision is a decision on a control in answers (docs/semantics.md 18.5).
 type ControlDecision struct {
 	ID                  string                `json:"id"`
 	Control             string                `json:"control"`
@@ -75,8 +75,7 @@ type ControlDecisionList struct {
 	Decisions []ControlDecision `json:"decisions"`
 }
 
-// listControlDecisions lists decisions by time. Decisions may be recorded on a control
-// before it exists, and are listed once it does.
+// listControlDecisions lists decisions by time, including those that were recorded before the control was created.
 func (h *handlers) listControlDecisions(ctx context.Context, in *listControlDecisionsInput, _ control.Control) (*server.Answer[ControlDecisionList], error) {
 	org := server.Access(ctx)
 	query := pipelines.DecisionQuery{

@@ -25,8 +25,8 @@ type ControlPostInput struct {
 	Links       ControlLinks `json:"links,omitempty"`
 }
 
-// ControlPutInput is the body of put_control (docs/semantics.md 18.5). What is left out
-// stays as it is; a null description is removed.
+// ControlPutInput is the body of put_control (docs/semantics.md 18.5). Members that are left out are not changed; a
+// null description removes the stored one.
 type ControlPutInput struct {
 	Name        *string                `json:"name,omitempty" minLength:"1" nullable:"true" format:"plain-text"`
 	Description resource.SentOrRemoved `json:"description,omitempty"`
@@ -41,7 +41,7 @@ func (ControlLinks) Schema(huma.Registry) *huma.Schema {
 	return resource.KeyedBy("", &huma.Schema{Type: huma.TypeString})
 }
 
-// Control is a control as answers show it (docs/semantics.md 18.5).
+// Control is a control in answers (docs/semantics.md 18.5).
 type Control struct {
 	Identifier  string            `json:"identifier"`
 	Name        string            `json:"name"`
@@ -52,7 +52,7 @@ type Control struct {
 	Links       map[string]string `json:"links"`
 	Tags        map[string]string `json:"tags"`
 	Archived    bool              `json:"archived"`
-	// PoliciesReferencing are the names of the policies whose latest version names the control; null in lists.
+	// PoliciesReferencing are the names of the policies whose latest version refers to the control; null in lists.
 	PoliciesReferencing []string `json:"policies_referencing" nullable:"true"`
 }
 
@@ -63,7 +63,7 @@ func showControl(c *control.Control) Control {
 	}
 }
 
-// answerControl shows a control with the policies that name it.
+// answerControl shows a control with the policies that refer to it.
 func (h *handlers) answerControl(ctx context.Context, c *control.Control) (*server.Answer[Control], error) {
 	policies, err := h.Policies.List(ctx, server.Access(ctx).OrgID)
 	if err != nil {
@@ -85,8 +85,8 @@ type ControlPath struct {
 	Identifier string `path:"identifier" doc:"Identifier of the control."`
 }
 
-// Place is the identifier of the control.
-func (p ControlPath) Place() string { return p.Identifier }
+// Ref is the identifier of the control.
+func (p ControlPath) Ref() string { return p.Identifier }
 
 func controlNotFound(ctx context.Context, identifier string, err error) error {
 	return resource.NotFound(err, "Control '%s' does not exist in organization '%s'", identifier, server.Access(ctx).OrgName)
@@ -117,7 +117,6 @@ func (h *handlers) getControl(ctx context.Context, _ *ControlPath, found control
 	return h.answerControl(ctx, &found)
 }
 
-// putControl changes what is sent of a control.
 func (h *handlers) putControl(ctx context.Context, in *ControlPath, body *ControlPutInput) (*server.Answer[Control], error) {
 	change := control.Change{Name: body.Name}
 	if body.Description.Sent {
@@ -167,8 +166,7 @@ type ControlList struct {
 	Controls []Control `json:"controls"`
 }
 
-// listControls lists controls by name, those of one name by identifier. There are thousands at most, and so they are
-// filtered and sorted in memory.
+// listControls lists controls by name, then by identifier. There are thousands at most, filtered and sorted in memory.
 func (h *handlers) listControls(ctx context.Context, in *listControlsInput) (*server.Answer[ControlList], error) {
 	all, err := h.Controls.List(ctx, server.Access(ctx).OrgID)
 	if err != nil {
@@ -187,7 +185,7 @@ func (h *handlers) listControls(ctx context.Context, in *listControlsInput) (*se
 	}), nil
 }
 
-// ControlTagChoice is a tag that a control has.
+// ControlTagChoice is a tag of a control.
 type ControlTagChoice resource.Tag
 
 // ControlTagChoices lists distinct tags by key, then by value.
@@ -203,7 +201,7 @@ func (h *handlers) listControlTagChoices(ctx context.Context, _ *server.OrgPath)
 	})}), err
 }
 
-// ControlVersion is a version of a control as answers show it (docs/semantics.md 18.5).
+// ControlVersion is a version of a control in answers (docs/semantics.md 18.5).
 type ControlVersion struct {
 	Version     int               `json:"version"`
 	Status      string            `json:"status" enum:"Created,Edited,Archived,Unarchived"`
@@ -257,8 +255,8 @@ func (h *handlers) getControlVersion(ctx context.Context, in *getControlVersionI
 	return server.Answered(showControlVersion(&version)), err
 }
 
-// ControlCoverage says which environments a control covers: those with an attached policy
-// whose latest version names it (docs/semantics.md 18.5).
+// ControlCoverage says which environments a control covers: those with an attached policy whose latest version refers
+// to it (docs/semantics.md 18.5).
 type ControlCoverage struct {
 	server.PageEnvelope
 	Total           int                  `json:"total"`
@@ -267,7 +265,7 @@ type ControlCoverage struct {
 	Environments    []ControlEnvironment `json:"environments"`
 }
 
-// ControlEnvironment is an environment that a control covers, or not.
+// ControlEnvironment is an environment in the coverage of a control.
 type ControlEnvironment struct {
 	Name     string   `json:"name"`
 	Type     string   `json:"type"`
@@ -283,8 +281,7 @@ type controlCoverageInput struct {
 	Covered bool   `query:"covered" doc:"Only covered environments, or only those that are not."`
 }
 
-// getControlCoverage leaves out archived and logical environments. The totals are those of
-// all others, whatever the page is narrowed down to.
+// getControlCoverage shows the coverage without archived and logical environments. The totals ignore the filters.
 func (h *handlers) getControlCoverage(ctx context.Context, in *controlCoverageInput, _ control.Control) (*server.Answer[ControlCoverage], error) {
 	org := server.Access(ctx)
 	policies, err := h.Policies.List(ctx, org.OrgID)
@@ -315,11 +312,11 @@ func (h *handlers) getControlCoverage(ctx context.Context, in *controlCoverageIn
 	return server.Answered(body), nil
 }
 
-// coverage lists the physical environments by name.
+// coverage lists the physical environments that are not archived, by name.
 func coverage(identifier string, policies []policy.Head, environments []evidence.Environment) []ControlEnvironment {
-	naming := map[string]bool{}
+	refersTo := map[string]bool{}
 	for _, head := range policies {
-		naming[head.Name] = slices.Contains(head.Controls, identifier)
+		refersTo[head.Name] = slices.Contains(head.Controls, identifier)
 	}
 	var shown []ControlEnvironment
 	for _, environment := range environments {
@@ -328,7 +325,7 @@ func coverage(identifier string, policies []policy.Head, environments []evidence
 		}
 		one := ControlEnvironment{Name: environment.Name, Type: string(environment.Type), Policies: []string{}}
 		for _, name := range environment.Policies {
-			if naming[name] {
+			if refersTo[name] {
 				one.Covered, one.Policies = true, append(one.Policies, name)
 			}
 		}

@@ -16,11 +16,11 @@ import (
 	"attestry/storage/logs"
 )
 
-// maxInputs is how many attestations a signed verdict names at most.
+// maxInputs bounds the attestations that a signed verdict lists.
 const maxInputs = 1000
 
-// addEntries adds to a verdict the entries that the log has of its policies and of the attestations that were evaluated.
-// The list of attestations must be complete: there is none while one of them has no entry.
+// addEntries adds to a verdict the log entries of its policies and of the evaluated attestations. The list of
+// attestations must be complete, so it is empty if one of them has no entry yet.
 func (h *handlers) addEntries(ctx context.Context, found *assessment.Assessment, decided *verdict.Verdict) error {
 	org := server.Access(ctx)
 	log, err := h.Logs.Get(ctx, org.OrgID)
@@ -64,7 +64,7 @@ func policyFact(applied verdict.Policy) string {
 	return logs.FactName("policy", applied.Name, strconv.Itoa(applied.Version))
 }
 
-// inputsOf names the attestations and decisions that an artifact was judged by, none if there are too many.
+// inputsOf returns the fact names of the evaluated attestations and decisions, none if they exceed maxInputs.
 func inputsOf(found *assessment.Assessment) (names []string) {
 	add := func(entry evidence.Entry) { names = append(names, logs.FactName("attestation", entry.ID)) }
 	for number, flow := range found.Artifact.Flows {

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// policyField is the part of a form that has the file of a policy.
+	// policyField is the part of the form with the policy's file.
 	policyField = "policy_file"
-	// policyType is the only type of policies there is.
+	// policyType is the only type of policies.
 	policyType = "env"
 )
 
@@ -31,7 +31,7 @@ type PolicyPutInput struct {
 	Comment     string `json:"comment,omitempty" default:"" format:"plain-text"`
 }
 
-// NamedPolicyPutInput is that of the address that has the name itself.
+// NamedPolicyPutInput is the data of put_named_policy, whose path has the name.
 type NamedPolicyPutInput struct {
 	Name        *string `json:"name,omitempty" nullable:"true"`
 	Description string  `json:"description,omitempty" default:"" format:"plain-text"`
@@ -39,7 +39,7 @@ type NamedPolicyPutInput struct {
 	Comment     string  `json:"comment,omitempty" default:"" format:"plain-text"`
 }
 
-// NamedPolicyPath is the path of put_named_policy. Its name may be that of a new policy.
+// NamedPolicyPath is the path of put_named_policy. The policy may not exist yet.
 type NamedPolicyPath struct {
 	server.OrgPath
 	Name string `path:"name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_\\.~]*$" doc:"Name of the policy."`
@@ -51,7 +51,7 @@ type PolicyPath struct {
 	Policy string `path:"policy_name" doc:"Name of the policy."`
 }
 
-// PolicyResponse is a policy as answers show it (docs/semantics.md 18.4).
+// PolicyResponse is a policy in answers (docs/semantics.md 18.4).
 type PolicyResponse struct {
 	Name           string                           `json:"name"`
 	Description    string                           `json:"description"`
@@ -74,7 +74,7 @@ type VersionedPolicy struct {
 	PolicyYAML string `json:"policy_yaml" doc:"The file as it was sent."`
 }
 
-// PolicyEvent is something that happened to a policy.
+// PolicyEvent is an event of a policy.
 type PolicyEvent struct {
 	Type      string         `json:"type" enum:"policy_created,metadata_update,new_version,renaming,archiving"`
 	Timestamp int64          `json:"timestamp"`
@@ -82,12 +82,11 @@ type PolicyEvent struct {
 	Data      map[string]any `json:"data"`
 }
 
-// putPolicy creates a policy or changes the one of that name.
+// putPolicy creates a policy, or changes the one with that name.
 func (h *handlers) putPolicy(ctx context.Context, _ *server.OrgPath, f *server.Form[PolicyPutInput]) (*server.StatusAnswer[PolicyResponse], error) {
 	return h.storePolicy(ctx, governance.Change{Name: f.Data.Name, Description: f.Data.Description, Comment: f.Data.Comment}, f.Files)
 }
 
-// putNamedPolicy is putPolicy under the address that has the name.
 func (h *handlers) putNamedPolicy(ctx context.Context, in *NamedPolicyPath, f *server.Form[NamedPolicyPutInput]) (*server.StatusAnswer[PolicyResponse], error) {
 	if f.Data.Name != nil && *f.Data.Name != in.Name {
 		return nil, evidence.FieldError("name", "Value error, the name must be that of the path, '%s' [input: %s]", in.Name, *f.Data.Name)
@@ -95,9 +94,9 @@ func (h *handlers) putNamedPolicy(ctx context.Context, in *NamedPolicyPath, f *s
 	return h.storePolicy(ctx, governance.Change{Name: in.Name, Description: f.Data.Description, Comment: f.Data.Comment}, f.Files)
 }
 
-// storePolicy stores the policy of a form. If the form has a file, it bumps the generation, so that the next report of
-// each environment is evaluated by the new version. It does so for an unchanged file too: an earlier request may have
-// stored the version and failed before it bumped the generation.
+// storePolicy stores the policy of a form. If the form has a file, it bumps the generation, so that each environment's
+// next report is evaluated by the new version. It also does so for an unchanged file, because an earlier request may
+// have failed after it stored the version.
 func (h *handlers) storePolicy(ctx context.Context, change governance.Change, files func(func(server.FormFile) error) error) (*server.StatusAnswer[PolicyResponse], error) {
 	org := server.Access(ctx)
 	change.Org, change.By, change.At = org.OrgID, server.Principal(ctx).Name, math.Floor(evidence.Seconds(h.Clock()))
@@ -135,7 +134,7 @@ func policyFileRequired() error {
 	return evidence.FieldError(policyField, "Field required [input: None]")
 }
 
-// checkPolicy parses a file. The controls that it names must exist and not be archived.
+// checkPolicy parses a file. Its controls must exist and not be archived.
 func (h *handlers) checkPolicy(ctx context.Context, content []byte) (*policy.Policy, error) {
 	parsed, err := policy.Parse(content)
 	if err != nil {
@@ -182,8 +181,8 @@ func (h *handlers) consumingEnvironments(ctx context.Context) (map[string][]stri
 	return consuming, nil
 }
 
-// showPolicy shows a policy, whose versions are read while the answer is sent. Events are derived from the versions, so
-// they come after them in the answer.
+// showPolicy shows a policy. Its versions are read while the answer is sent. The events are derived from them, so they
+// come after them in the answer.
 func (h *handlers) showPolicy(history governance.History, consuming map[string][]string) PolicyResponse {
 	var shown []policy.Version // without their content
 	versions := server.ListOf(h.BatchBytes, history.Versions, func(_ context.Context, batch []policy.Version) ([]VersionedPolicy, error) {

@@ -23,14 +23,14 @@ type EvaluatePolicyInput struct {
 	PolicyName      string `json:"policy_name,omitempty" doc:"The policy that the file is to replace; by default it is added to those that are attached."`
 }
 
-// PolicyEvaluationResponse is what a policy would say of artifacts.
+// PolicyEvaluationResponse is the result of a policy's dry run.
 type PolicyEvaluationResponse struct {
 	Environment      *string                            `json:"environment" nullable:"true"`
 	Artifacts        jsonstream.List[EvaluatedArtifact] `json:"artifacts"`
 	ArtifactsLeftOut map[string]int                     `json:"artifacts_left_out,omitempty" doc:"How many artifacts are not shown, as there are too many, by what would change."`
 }
 
-// EvaluatedArtifact is what a policy would say of an artifact.
+// EvaluatedArtifact is the result of a policy's dry run for one artifact.
 type EvaluatedArtifact struct {
 	Fingerprint string                    `json:"fingerprint"`
 	Name        string                    `json:"name"`
@@ -42,10 +42,10 @@ type EvaluatedArtifact struct {
 	Change      string                    `json:"change" enum:"became-compliant,became-non-compliant,unchanged"`
 }
 
-// dryRun is what evaluating a policy that is not stored takes.
+// dryRun is the evaluation of artifacts by a policy that is not stored.
 type dryRun struct {
 	org evidence.OrgAccess
-	// Basis has the policies that would be applied; the last is that of the file. Its environment is zero for a single
+	// Basis has the policies that would be applied; the last one is the file's. Its environment is zero for a single
 	// artifact.
 	assessment.Basis
 	file    resource.PolicyView
@@ -53,22 +53,21 @@ type dryRun struct {
 }
 
 const (
-	// maxEvaluationReasons and maxEvaluated bound what the answer says of artifacts, in bytes: why
-	// they are compliant or not, and all else.
+	// maxEvaluationReasons bounds the reasons in the answer, and maxEvaluated everything else, in bytes.
 	maxEvaluationReasons = 16 << 20
 	maxEvaluated         = 16 << 20
-	// evaluatedFrame is what an artifact takes up beside its name and reasons, in bytes.
+	// evaluatedFrame is the approximate size of an artifact in the answer without its name and reasons, in bytes.
 	evaluatedFrame = 512
 )
 
-// evaluatePolicy stores nothing. The facts are those of now, which the latest snapshot may not have been evaluated by.
+// evaluatePolicy evaluates a policy without storing it. Its facts may be newer than the latest snapshot's.
 func (h *handlers) evaluatePolicy(ctx context.Context, _ *server.OrgPath, f *server.Form[EvaluatePolicyInput]) (*server.Answer[PolicyEvaluationResponse], error) {
 	org := server.Access(ctx)
-	leave, err := h.dryRuns.enter(org.OrgID)
+	done, err := h.dryRuns.start(org.OrgID)
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
+	defer done()
 	if (f.Data.EnvironmentName == "") == (f.Data.Fingerprint == "") {
 		return nil, evidence.FieldError("environment_name", "Give either environment_name or fingerprint [input: %s]", f.Data.EnvironmentName)
 	}
@@ -99,7 +98,7 @@ func (h *handlers) evaluatePolicy(ctx context.Context, _ *server.OrgPath, f *ser
 	return server.Answered(body), err
 }
 
-// loadRun reads what runs in an environment, and its policies but the one that is replaced.
+// loadRun reads the artifacts of an environment's last snapshot, and its policies except the replaced one.
 func (h *handlers) loadRun(ctx context.Context, run *dryRun, name, replaced string) (artifacts []snapshot.Artifact, err error) {
 	if run.Environment, err = h.LoadEnvironment(ctx, name); err != nil {
 		return nil, err
@@ -121,11 +120,11 @@ func (h *handlers) loadRun(ctx context.Context, run *dryRun, name, replaced stri
 	return h.Snapshots.Artifacts(ctx, &last)
 }
 
-// artifactsPerRead is how many artifacts' facts are held at a time.
+// artifactsPerRead bounds the artifacts whose facts are in memory at once.
 const artifactsPerRead = 500
 
-// evaluateAll evaluates artifacts before the answer is sent, so that the request's deadline and the
-// memory budget bound it. Those beyond maxEvaluated are evaluated and counted, not shown.
+// evaluateAll evaluates artifacts before the answer is sent, so that the request's deadline and the memory budget bound
+// it. Those that exceed maxEvaluated are evaluated and counted, but not shown.
 func (h *handlers) evaluateAll(ctx context.Context, run *dryRun, artifacts []snapshot.Artifact) (shown []EvaluatedArtifact, leftOut map[string]int, err error) {
 	memory := server.RequestOf(ctx).Memory
 	mark, left := memory.Mark(), maxEvaluated
@@ -135,7 +134,7 @@ func (h *handlers) evaluateAll(ctx context.Context, run *dryRun, artifacts []sna
 		if err != nil {
 			return nil, nil, err
 		}
-		taken := before - run.reasons.Left()
+		used := before - run.reasons.Left()
 		for _, one := range evaluated {
 			size := evaluatedFrame + len(one.Name)
 			if left < size {
@@ -145,11 +144,11 @@ func (h *handlers) evaluateAll(ctx context.Context, run *dryRun, artifacts []sna
 				leftOut[one.Change]++
 				continue
 			}
-			left, taken = left-size, taken+size
+			left, used = left-size, used+size
 			shown = append(shown, one)
 		}
 		memory.Rewind(mark)
-		if err := memory.Take(int64(taken)); err != nil {
+		if err := memory.Take(int64(used)); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -173,19 +172,19 @@ func (h *handlers) evaluateSome(ctx context.Context, run *dryRun, artifacts []sn
 			return nil, err
 		}
 		evaluated = append(evaluated, h.showEvaluated(run, &artifacts[i], one))
-		loaded[i] = nil // so that its evaluations are not held while the others are evaluated
+		loaded[i] = nil // release its evaluations
 	}
 	return evaluated, nil
 }
 
 func (h *handlers) showEvaluated(run *dryRun, artifact *snapshot.Artifact, assessed *assessment.Assessment) EvaluatedArtifact {
-	known, ofFile := &assessed.Artifact.Facts, assessed.Evaluations[len(assessed.Evaluations)-1]
+	facts, evaluation := &assessed.Artifact.Facts, assessed.Evaluations[len(assessed.Evaluations)-1]
 	shown := EvaluatedArtifact{
-		Fingerprint: artifact.Fingerprint, Name: known.Name, Now: artifact.Compliant, Then: assessed.Compliant(), Change: "unchanged",
-		Evaluation: run.file.Show(ofFile, known.Flows, run.reasons.List()), Explanation: []resource.Explanation{},
+		Fingerprint: artifact.Fingerprint, Name: facts.Name, Now: artifact.Compliant, Then: assessed.Compliant(), Change: "unchanged",
+		Evaluation: run.file.Show(evaluation, facts.Flows, run.reasons.List()), Explanation: []resource.Explanation{},
 	}
 	var explained []resource.Explanation
-	explained, shown.LeftOut = resource.Explain(h.Links, run.org, &run.file.Applied, ofFile, known, true, run.reasons.List())
+	explained, shown.LeftOut = resource.Explain(h.Links, run.org, &run.file.Applied, evaluation, facts, true, run.reasons.List())
 	shown.Explanation = append(shown.Explanation, explained...)
 	switch {
 	case shown.Now != nil && *shown.Now == shown.Then:
@@ -197,27 +196,26 @@ func (h *handlers) showEvaluated(run *dryRun, artifact *snapshot.Artifact, asses
 	return shown
 }
 
-// maxDryRuns is how many dry runs of one organization are under way at once. Each may take all the
-// time that a request has.
+// maxDryRuns bounds the concurrent dry runs of an organization. Each may run until the request's deadline.
 const maxDryRuns = 2
 
-// dryRuns counts the dry runs that are under way, by organization.
+// dryRuns counts the running dry runs by organization.
 type dryRuns struct{ cache.Shared[atomic.Int32] }
 
 func newDryRuns() dryRuns {
 	return dryRuns{cache.NewShared(func() *atomic.Int32 { return new(atomic.Int32) })}
 }
 
-// enter counts a dry run until leave is called. Too many are Unavailable.
-func (d dryRuns) enter(org string) (leave func(), err error) {
-	underWay, release := d.Use(org)
-	leave = func() {
-		underWay.Add(-1)
+// start counts a dry run until done is called. It returns evidence.Busy if there are too many.
+func (d dryRuns) start(org string) (done func(), err error) {
+	running, release := d.Use(org)
+	done = func() {
+		running.Add(-1)
 		release()
 	}
-	if underWay.Add(1) > maxDryRuns {
-		leave()
+	if running.Add(1) > maxDryRuns {
+		done()
 		return nil, evidence.Busy("Too many evaluations of this organization are under way, please try again.")
 	}
-	return leave, nil
+	return done, nil
 }

@@ -107,22 +107,22 @@ func TestDryRunEndsWithTheRequest(t *testing.T) {
 
 func TestDryRunsOfAnOrganizationAreFew(t *testing.T) {
 	d := newDryRuns()
-	var leave func()
+	var done func()
 	for range maxDryRuns {
 		var err error
-		if leave, err = d.enter("a"); err != nil {
+		if done, err = d.start("a"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var refused *evidence.Error
-	if _, err := d.enter("a"); !errors.As(err, &refused) || refused.Code != evidence.Unavailable || refused.RetryAfter <= 0 {
+	if _, err := d.start("a"); !errors.As(err, &refused) || refused.Code != evidence.Unavailable || refused.RetryAfter <= 0 {
 		t.Errorf("one more: %v", err)
 	}
-	if _, err := d.enter("b"); err != nil {
+	if _, err := d.start("b"); err != nil {
 		t.Errorf("another organization: %v", err)
 	}
-	leave()
-	if _, err := d.enter("a"); err != nil {
+	done()
+	if _, err := d.start("a"); err != nil {
 		t.Errorf("after one has ended: %v", err)
 	}
 }

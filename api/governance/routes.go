@@ -1,4 +1,4 @@
-// Package governance has the operations on policies and controls.
+// Package governance has the operations on policies, controls, asserts and approvals.
 package governance
 
 import (
@@ -11,7 +11,7 @@ type handlers struct {
 	dryRuns dryRuns
 }
 
-// Routes are those of policies and controls.
+// Routes returns the routes of policies, controls, asserts and approvals.
 func Routes(base *resource.Base) []server.Route {
 	h := &handlers{Base: base, dryRuns: newDryRuns()}
 	return server.Routes(map[string]server.Binder{

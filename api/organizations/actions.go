@@ -22,8 +22,8 @@ type ActionPath struct {
 	Number int64 `path:"action_number" doc:"Number of the action in its organization."`
 }
 
-// Place is the number of the action.
-func (p ActionPath) Place() int64 { return p.Number }
+// Ref is the number of the action.
+func (p ActionPath) Ref() int64 { return p.Number }
 
 // EnvActionPutInput is the body that creates or replaces an environment action (docs/semantics.md 20.1).
 type EnvActionPutInput struct {
@@ -50,16 +50,16 @@ func (h *handlers) listActions(ctx context.Context, _ *server.OrgPath) (*server.
 	if err != nil {
 		return nil, err
 	}
-	read, err := h.readAround(ctx, stored.All...)
-	return server.Answered(jsonstream.Show(stored.All, read.show)), err
+	view, err := h.newActionView(ctx, stored.All...)
+	return server.Answered(jsonstream.Show(stored.All, view.show)), err
 }
 
 func (h *handlers) getAction(ctx context.Context, _ *ActionPath, found notification.Action) (*server.Answer[ActionResponse], error) {
-	read, err := h.readAround(ctx, found)
-	return server.Answered(read.show(&found)), err
+	view, err := h.newActionView(ctx, found)
+	return server.Answered(view.show(&found)), err
 }
 
-// findAction returns the action of a number, or answers in the contract's words.
+// findAction returns the action by its number, or an evidence.NotFound error.
 func (h *handlers) findAction(ctx context.Context, number int64) (notification.Action, error) {
 	stored, err := h.Actions.Of(ctx, server.Access(ctx).OrgID)
 	if err != nil {
@@ -92,7 +92,7 @@ func (h *handlers) envAction(ctx context.Context, body *EnvActionPutInput) (noti
 	return h.newAction(ctx, notification.OfEnvironments, body.Name, body.Targets, body.Environments, body.Triggers)
 }
 
-// newAction makes the action of a request; subjects are names.
+// newAction makes the action of a request. subjects are names of environments or flows.
 func (h *handlers) newAction(ctx context.Context, kind notification.Kind, name string, targets []ActionTarget, subjects, triggers []string) (notification.Action, error) {
 	by := server.Principal(ctx)
 	now := evidence.Seconds(h.Clock())
@@ -107,7 +107,7 @@ func (h *handlers) newAction(ctx context.Context, kind notification.Kind, name s
 	return action, cmp.Or(err, validation.Invalid(found))
 }
 
-// putAction creates an action, or replaces the one of its name.
+// putAction creates an action, or replaces the one with its name.
 func (h *handlers) putAction(ctx context.Context, sent notification.Action) (*server.TextAnswer, error) {
 	created := false
 	err := h.storeAction(ctx, func(all *notification.Actions) (former, stored notification.Action, err error) {
@@ -118,8 +118,8 @@ func (h *handlers) putAction(ctx context.Context, sent notification.Action) (*se
 	return server.CreatedOrOK(created), err
 }
 
-// storeAction stores an action by put, which returns the former action, if any, and the stored one. It
-// switches targets on that were switched off, and removes the state of those that the action has lost.
+// storeAction stores an action by put, which returns the former action, if any, and the stored one. It switches on all
+// targets of the action, and deletes the state of targets that it no longer has.
 func (h *handlers) storeAction(ctx context.Context, put func(*notification.Actions) (former, stored notification.Action, err error)) error {
 	org := server.Access(ctx)
 	var former, stored notification.Action
@@ -157,14 +157,14 @@ func (h *handlers) removeAction(ctx context.Context, number int64, kinds ...noti
 	return server.OK(), h.Targets.Remove(ctx, org.OrgID, number, removed.DistinctTargets()...)
 }
 
-// ActionResponse is an action as answers show it (docs/semantics.md 20.1).
+// ActionResponse is an action in answers (docs/semantics.md 20.1).
 type ActionResponse struct {
 	ActionHead
 	Flows        *[]string `json:"flows" nullable:"true" doc:"Names of flows, null for an action about environments."`
 	Environments *[]string `json:"environments" nullable:"true" doc:"Names of environments, null for an action about flows."`
 }
 
-// ActionHead is what answers show of actions of both types.
+// ActionHead has the members that actions of both types have in answers.
 type ActionHead struct {
 	Name                  string           `json:"name"`
 	Type                  string           `json:"type" enum:"env,flow"`
@@ -180,29 +180,27 @@ type ActionHead struct {
 	LastModifiedAt        float64          `json:"last_modified_at"`
 }
 
-// actionReader holds what is read to show actions.
-type actionReader struct {
-	// names are those of environments and flows by id.
-	names     map[string]string
+// actionView has the data that answers about actions need.
+type actionView struct {
+	names     map[string]string // of environments and flows, by id
 	states    map[notifications.TargetKey]notification.TargetState
 	addresses bool // whether the addresses of webhooks are shown
 }
 
-// readAround reads what actions are shown with: at most three commands per storage.MaxMany
-// environments, flows and targets.
-func (h *handlers) readAround(ctx context.Context, actions ...notification.Action) (*actionReader, error) {
+// newActionView reads the data to show actions: at most three commands per storage.MaxMany subjects and targets.
+func (h *handlers) newActionView(ctx context.Context, actions ...notification.Action) (*actionView, error) {
 	names, err := h.subjectNames(ctx, actions)
 	if err != nil {
-		return &actionReader{}, err
+		return &actionView{}, err
 	}
 	access := server.Access(ctx)
 	states, err := h.Targets.States(ctx, access.OrgID, actions...)
-	return &actionReader{names: names, states: states, addresses: seesAddresses(access)}, err
+	return &actionView{names: names, states: states, addresses: seesAddresses(access)}, err
 }
 
-func (r *actionReader) show(a *notification.Action) ActionResponse {
-	shown := ActionResponse{ActionHead: r.head(a)}
-	subjects := r.subjects(a)
+func (v *actionView) show(a *notification.Action) ActionResponse {
+	shown := ActionResponse{ActionHead: v.head(a)}
+	subjects := v.subjects(a)
 	if a.Kind == notification.OfFlows {
 		shown.Flows = &subjects
 	} else {
@@ -211,8 +209,7 @@ func (r *actionReader) show(a *notification.Action) ActionResponse {
 	return shown
 }
 
-// head shows what actions of both types have.
-func (r *actionReader) head(a *notification.Action) ActionHead {
+func (v *actionView) head(a *notification.Action) ActionHead {
 	shown := ActionHead{
 		Name: a.Name, Type: string(a.Kind), Number: a.Number, Targets: []TargetResponse{},
 		Triggers:  resource.Map(a.Triggers, func(t *notification.Trigger) string { return string(*t) }),
@@ -221,9 +218,9 @@ func (r *actionReader) head(a *notification.Action) ActionHead {
 	var health notification.Health
 	for i := range a.Targets {
 		target := &a.Targets[i]
-		state := r.states[notifications.TargetKey{Action: a.Number, Target: target.ID()}]
+		state := v.states[notifications.TargetKey{Action: a.Number, Target: target.ID()}]
 		health.Add(&state)
-		shown.Targets = append(shown.Targets, showTarget(target, &state, r.addresses))
+		shown.Targets = append(shown.Targets, showTarget(target, &state, v.addresses))
 	}
 	if health.Told {
 		shown.IsFailing = &health.Failing
@@ -233,18 +230,18 @@ func (r *actionReader) head(a *notification.Action) ActionHead {
 	return shown
 }
 
-// subjects are the names of the action's environments or flows, without archived ones.
-func (r *actionReader) subjects(a *notification.Action) []string {
+// subjects returns the names of the action's environments or flows, without archived ones.
+func (v *actionView) subjects(a *notification.Action) []string {
 	names := []string{}
 	for _, id := range a.Subjects {
-		if name, ok := r.names[id]; ok {
+		if name, ok := v.names[id]; ok {
 			names = append(names, name)
 		}
 	}
 	return names
 }
 
-// subjectIDs resolves the names of environments or flows in their order; those that do not exist are findings.
+// subjectIDs resolves the names of environments or flows, in their order. Names that do not exist are added to found.
 func (h *handlers) subjectIDs(ctx context.Context, kind notification.Kind, names []string, found validation.Findings) ([]string, error) {
 	resolve, noun := h.Environments.Registry.ResolveMany, "Environment"
 	if kind == notification.OfFlows {
@@ -271,8 +268,7 @@ func (h *handlers) subjectIDs(ctx context.Context, kind notification.Kind, names
 	return subjects, nil
 }
 
-// subjectNames returns the names that the environments and flows of actions have now, by id.
-// Archived ones are left out.
+// subjectNames returns the current names of the environments and flows of actions by id, without archived ones.
 func (h *handlers) subjectNames(ctx context.Context, actions []notification.Action) (map[string]string, error) {
 	ids := map[notification.Kind][]string{}
 	for i := range actions {
@@ -298,23 +294,23 @@ func (h *handlers) subjectNames(ctx context.Context, actions []notification.Acti
 	return names, err
 }
 
-// NotificationPath is the path of an environment action at its second address.
+// NotificationPath is the second path of an environment action.
 type NotificationPath struct {
 	server.OrgPath
 	Number int64 `path:"notification_number" doc:"Number of the action in its organization."`
 }
 
-// Place is the number of the action.
-func (p NotificationPath) Place() int64 { return p.Number }
+// Ref is the number of the action.
+func (p NotificationPath) Ref() int64 { return p.Number }
 
-// EnvNotificationsResponse is an environment action as answers of its second address show it.
+// EnvNotificationsResponse is an environment action in answers of its second path.
 type EnvNotificationsResponse struct {
 	ActionHead
 	Environments []string `json:"environments" doc:"Names of environments."`
 }
 
-func (r *actionReader) showNotification(a *notification.Action) EnvNotificationsResponse {
-	return EnvNotificationsResponse{r.head(a), r.subjects(a)}
+func (v *actionView) showNotification(a *notification.Action) EnvNotificationsResponse {
+	return EnvNotificationsResponse{v.head(a), v.subjects(a)}
 }
 
 func (h *handlers) listEnvironmentNotifications(ctx context.Context, _ *server.OrgPath) (*server.Answer[jsonstream.List[EnvNotificationsResponse]], error) {
@@ -323,16 +319,16 @@ func (h *handlers) listEnvironmentNotifications(ctx context.Context, _ *server.O
 		return nil, err
 	}
 	actions := slices.DeleteFunc(stored.All, func(a notification.Action) bool { return a.Kind != notification.OfEnvironments })
-	read, err := h.readAround(ctx, actions...)
-	return server.Answered(jsonstream.Show(actions, read.showNotification)), err
+	view, err := h.newActionView(ctx, actions...)
+	return server.Answered(jsonstream.Show(actions, view.showNotification)), err
 }
 
 func (h *handlers) getEnvironmentNotification(ctx context.Context, _ *NotificationPath, found notification.Action) (*server.Answer[EnvNotificationsResponse], error) {
 	if found.Kind != notification.OfEnvironments {
 		return nil, actionNotFound()
 	}
-	read, err := h.readAround(ctx, found)
-	return server.Answered(read.showNotification(&found)), err
+	view, err := h.newActionView(ctx, found)
+	return server.Answered(view.showNotification(&found)), err
 }
 
 func (h *handlers) putEnvironmentNotification(ctx context.Context, in *server.OrgPath, body *EnvActionPutInput) (*server.TextAnswer, error) {
@@ -340,7 +336,7 @@ func (h *handlers) putEnvironmentNotification(ctx context.Context, in *server.Or
 	return answer, invalidNotification(err)
 }
 
-// replaceEnvironmentNotification replaces an action by its number, which may change its name.
+// replaceEnvironmentNotification replaces the action with a number. The new action may have another name.
 func (h *handlers) replaceEnvironmentNotification(ctx context.Context, in *NotificationPath, body *EnvActionPutInput) (*server.TextAnswer, error) {
 	sent, err := h.envAction(ctx, body)
 	if err != nil {
@@ -362,8 +358,7 @@ func (h *handlers) deleteEnvironmentNotification(ctx context.Context, in *Notifi
 	return h.removeAction(ctx, in.Number, notification.OfEnvironments)
 }
 
-// invalidNotification sets the message that the contract has for findings on these bodies. It returns other errors
-// unchanged.
+// invalidNotification sets the API's message for invalid notification bodies. It returns other errors unchanged.
 func invalidNotification(err error) error {
 	if found, ok := errors.AsType[*evidence.Error](err); ok && found.Code == evidence.Invalid && found.Fields != nil {
 		return &evidence.Error{Code: found.Code, Message: "Invalid notification payload", Fields: found.Fields}

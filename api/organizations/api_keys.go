@@ -14,7 +14,7 @@ import (
 	"attestry/storage/tenancy"
 )
 
-// defaultGraceHours is how long a key that was replaced works on, unless a request says so.
+// defaultGraceHours is the default time for which a rotated key stays valid.
 const defaultGraceHours = 24
 
 // ApiKeyPostInput is the body of the operations that issue a key (docs/semantics.md 2.3).
@@ -36,7 +36,7 @@ type ApiKeyListItemResponse struct {
 	CreatedAt   int64  `json:"created_at"`
 	ExpiresAt   int64  `json:"expires_at" doc:"0 for never."`
 	LastUsedAt  *int64 `json:"last_used_at" nullable:"true" doc:"Exact to a minute; null if the key was never used."`
-	// GracePeriodExpiresAt is left out for keys that were not rotated.
+	// GracePeriodExpiresAt is set only for keys that were rotated.
 	GracePeriodExpiresAt int64 `json:"grace_period_expires_at,omitempty" doc:"From when on a key that was rotated does not work any more."`
 }
 
@@ -51,7 +51,7 @@ func showKey(k *evidence.Key) ApiKeyListItemResponse {
 	return shown
 }
 
-// ApiKeyCreatedResponse is a new key with its secret, which no other answer shows.
+// ApiKeyCreatedResponse is a new key with its secret, which no later answer has.
 type ApiKeyCreatedResponse struct {
 	ID          string `json:"id"`
 	Key         string `json:"key" doc:"The secret, shown this once."`
@@ -60,7 +60,7 @@ type ApiKeyCreatedResponse struct {
 	ExpiresAt   int64  `json:"expires_at" doc:"0 for never."`
 }
 
-// ApiKeyRotatedResponse is a new key with its secret, and when the one that it replaces ends.
+// ApiKeyRotatedResponse is a new key with its secret, and the time when the key that it replaces ends.
 type ApiKeyRotatedResponse struct {
 	ApiKeyCreatedResponse
 	GracePeriodExpiresAt int64 `json:"grace_period_expires_at" doc:"From when on the key that was replaced does not work any more."`
@@ -72,14 +72,14 @@ func showNewKey(key *evidence.Key, secret evidence.Secret) ApiKeyCreatedResponse
 
 func keyNotFound(err error) error { return resource.NotFound(err, "API key not found") }
 
-// keysPath is a path of keys, which names the user or service account that they belong to.
+// keysPath is the path of the keys of a user or service account, or of one of them.
 type keysPath interface {
 	owner(ctx context.Context, h *handlers) (identity.KeyOwner, error)
-	// key is the id of a key, "" on the path of all.
+	// key returns the id of the key, "" for the path of all keys.
 	key() string
 }
 
-// keysOperation makes a handler of what is done with the keys of an owner.
+// keysOperation makes a handler of an operation on the keys of an owner.
 func keysOperation[P keysPath, O any](h *handlers, serve func(context.Context, identity.KeyOwner, string) (*O, error)) func(context.Context, *P) (*O, error) {
 	return func(ctx context.Context, in *P) (*O, error) {
 		owner, err := (*in).owner(ctx, h)
@@ -90,7 +90,7 @@ func keysOperation[P keysPath, O any](h *handlers, serve func(context.Context, i
 	}
 }
 
-// keysChange is keysOperation with a body.
+// keysChange is keysOperation for operations with a body.
 func keysChange[P keysPath, T, O any](h *handlers, serve func(context.Context, identity.KeyOwner, string, *T) (*O, error)) func(context.Context, *P, *T) (*O, error) {
 	return func(ctx context.Context, in *P, body *T) (*O, error) {
 		return keysOperation[P](h, func(ctx context.Context, owner identity.KeyOwner, id string) (*O, error) {
@@ -99,7 +99,7 @@ func keysChange[P keysPath, T, O any](h *handlers, serve func(context.Context, i
 	}
 }
 
-// checkExpiry refuses a new key that would expire in the past.
+// checkExpiry refuses an expiry of a new key that is not in the future.
 func (h *handlers) checkExpiry(sent *int64) error {
 	expires := resource.ZeroIfNil(sent)
 	if expires != 0 && expires <= h.Clock().Unix() {
@@ -149,7 +149,7 @@ type UserKeysPath struct{}
 func (UserKeysPath) owner(ctx context.Context, h *handlers) (identity.KeyOwner, error) {
 	owner, err := h.Tenancy.UserKeys(ctx, server.Principal(ctx).Name)
 	if errors.Is(err, storage.ErrNotFound) {
-		// The user was removed a moment ago.
+		// The user was removed after authentication.
 		err = evidence.NewError(evidence.Unauthorized, evidence.InvalidKeyMessage)
 	}
 	return owner, err

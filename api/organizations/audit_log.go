@@ -13,7 +13,7 @@ import (
 	"attestry/storage/tenancy"
 )
 
-// AuditLogFilter selects entries of the audit log. It is exported because huma passes over embedded types that are not.
+// AuditLogFilter selects entries of the audit log. It is exported because huma ignores unexported embedded types.
 type AuditLogFilter struct {
 	Search    string   `query:"search" doc:"Part of the name of whom a change concerns, or of who made it, in upper or lower case."`
 	EventType string   `query:"event_type" enum:"added,changed,removed"`
@@ -39,7 +39,7 @@ type listAuditLogInput struct {
 	SortDir string `query:"sort_dir" enum:"asc,desc" default:"desc"`
 }
 
-// AuditLogEntry is a change of who may do what in an organization (docs/semantics.md 2.7).
+// AuditLogEntry is a change of the permissions in an organization (docs/semantics.md 2.7).
 type AuditLogEntry struct {
 	ID                  string       `json:"id"`
 	When                float64      `json:"when" doc:"Unix seconds."`
@@ -74,13 +74,13 @@ func (h *handlers) listAuditLog(ctx context.Context, in *listAuditLogInput) (*se
 }
 
 const (
-	// auditRowsPerRead is how many entries are held while the audit log is sent as CSV.
+	// auditRowsPerRead is the page size in which the audit log is read for the CSV file.
 	auditRowsPerRead = 200
-	// more is the cursor of a table that goes on.
+	// more is the cursor of all pages after the first, as the query itself has the position.
 	more = "more"
 )
 
-// auditColumns are the members of AuditLogEntry. The time is there twice: as in the entry, and as people read it.
+// auditColumns are the members of AuditLogEntry. when_utc is the time in a form for people.
 var auditColumns = []string{
 	"id", "when", "when_utc", "event_type", "source", "kind", "user", "old_role", "new_role", "changed_by", "api_key", "left_service_accounts",
 }
@@ -90,8 +90,8 @@ type downloadAuditLogInput struct {
 	AuditLogFilter
 }
 
-// downloadAuditLog sends the audit log oldest first. Each page begins with the time of the last entry of the one before, and
-// leaves out those entries of this time that were sent.
+// downloadAuditLog sends the audit log, oldest first. Each page begins at the time of the last sent entry, with the
+// number of sent entries of that time as the offset.
 func (h *handlers) downloadAuditLog(ctx context.Context, in *downloadAuditLogInput) (*server.StreamOutput, error) {
 	query := in.query(ctx)
 	query.Order, query.Ascending, query.Limit = tenancy.AuditByTime, true, auditRowsPerRead
@@ -102,11 +102,11 @@ func (h *handlers) downloadAuditLog(ctx context.Context, in *downloadAuditLogInp
 			return resource.Map(entries, auditRow), "", err
 		}
 		last := entries[len(entries)-1].Time
-		sent := slices.IndexFunc(entries, func(e identity.AuditEntry) bool { return e.Time == last })
-		if sent > 0 {
+		first := slices.IndexFunc(entries, func(e identity.AuditEntry) bool { return e.Time == last })
+		if first > 0 {
 			query.Offset = 0
 		}
-		query.From, query.Offset = &last, query.Offset+len(entries)-sent
+		query.From, query.Offset = &last, query.Offset+len(entries)-first
 		return resource.Map(entries, auditRow), more, err
 	})
 }
@@ -119,7 +119,7 @@ func auditRow(e *identity.AuditEntry) []string {
 	}
 }
 
-// notEmpty leaves out the empty texts of a filter, which are no filter.
+// notEmpty removes the empty texts of a filter, which are ignored.
 func notEmpty(texts []string) []string {
 	return slices.DeleteFunc(slices.Clone(texts), func(text string) bool { return text == "" })
 }
@@ -132,7 +132,7 @@ func showAuditEntry(e *identity.AuditEntry) AuditLogEntry {
 	}
 }
 
-// showRole is null for no role.
+// showRole returns nil for no role.
 func showRole(role evidence.Role) *string {
 	if role == evidence.NoRole {
 		return nil

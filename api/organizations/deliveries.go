@@ -82,7 +82,7 @@ func showDeliveries(ctx context.Context, deliveries []notification.Delivery) ([]
 	return resource.Map(deliveries, func(d *notification.Delivery) Delivery { return showDelivery(d, addresses) }), nil
 }
 
-// showDelivery shows a delivery. Whoever may not see addresses does not see the answers of webhooks.
+// showDelivery shows a delivery. Without addresses, it leaves out the answers of webhooks.
 func showDelivery(d *notification.Delivery, addresses bool) Delivery {
 	shown := Delivery{
 		ID: d.ID, ActionNumber: d.Action, Target: DeliveryTarget{ID: d.Target, Type: string(d.Type)},
@@ -107,7 +107,7 @@ type redeliverInput struct {
 	Delivery string `path:"delivery_id" doc:"Id of the delivery."`
 }
 
-// redeliver makes a delivery due, whether or not it was delivered or given up. Workers look for due deliveries.
+// redeliver makes a delivery in any state due. Workers poll for due deliveries.
 func (h *handlers) redeliver(ctx context.Context, in *redeliverInput, action notification.Action) (*server.Answer[Delivery], error) {
 	org := server.Access(ctx).OrgID
 	found, err := h.Deliveries.Get(ctx, org, in.Delivery)
@@ -131,7 +131,7 @@ type TestDeliveries struct {
 	Deliveries []Delivery `json:"deliveries"`
 }
 
-// testAction sends a test to every target of an action, also to those that are switched off.
+// testAction sends a test to all targets of an action, including those that are switched off.
 func (h *handlers) testAction(ctx context.Context, _ *ActionPath, action notification.Action) (*server.Answer[TestDeliveries], error) {
 	org, now := server.Access(ctx), evidence.Seconds(h.Clock())
 	notice := notification.Notice{

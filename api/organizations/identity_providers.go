@@ -28,7 +28,7 @@ type IdentityProviderPutInput struct {
 	Privilege evidence.Role `json:"privilege" enum:"admin,member,snapshotter,reader"`
 }
 
-// IdentityProvider is an identity provider as answers show it (docs/semantics.md 2.5).
+// IdentityProvider is an identity provider in answers (docs/semantics.md 2.5).
 type IdentityProvider struct {
 	Name           string        `json:"name"`
 	Issuer         string        `json:"issuer"`
@@ -61,7 +61,7 @@ func (h *handlers) getIdentityProvider(ctx context.Context, in *ProviderPath) (*
 	return server.Stored(false, showProvider(&found)), providerNotFound(org.OrgName, in.Name, err)
 }
 
-// putIdentityProvider trusts an issuer. The issuer is not looked up: it may be away for now.
+// putIdentityProvider adds or replaces a trusted issuer. It does not call the issuer, which may be unavailable.
 func (h *handlers) putIdentityProvider(ctx context.Context, in *ProviderPath, body *IdentityProviderPutInput) (*server.StatusAnswer[IdentityProvider], error) {
 	if err := body.check(); err != nil {
 		return nil, err
@@ -72,8 +72,8 @@ func (h *handlers) putIdentityProvider(ctx context.Context, in *ProviderPath, bo
 	return server.Stored(created, showProvider(&stored)), err
 }
 
-// check refuses issuers that are no https URL, and conditions that are none or restrict nothing: an
-// issuer may serve the whole world.
+// check refuses issuers that are not https URLs, and conditions that are invalid or restrict nothing, because an issuer
+// may issue tokens to anybody.
 func (b *IdentityProviderPutInput) check() error {
 	issuer, err := url.Parse(b.Issuer)
 	if err != nil || issuer.Scheme != "https" || issuer.Host == "" || issuer.User != nil || strings.ContainsAny(b.Issuer, "?#") {
@@ -94,7 +94,7 @@ type TokenTrialInput struct {
 	Token string `json:"token" doc:"An identity token, as a pipeline would send it."`
 }
 
-// TokenTrial is whether a token would be accepted.
+// TokenTrial says whether a token would be accepted.
 type TokenTrial struct {
 	Accepted bool     `json:"accepted"`
 	Reason   string   `json:"reason,omitempty" doc:"Why it would not be accepted."`

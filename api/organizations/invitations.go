@@ -11,7 +11,7 @@ import (
 	"attestry/evidence/identity"
 )
 
-// defaultInvitationDays is how long an invitation can be accepted, unless a request says so.
+// defaultInvitationDays is the default lifetime of an invitation.
 const defaultInvitationDays = 7
 
 // InvitationPath is the path of an invitation.
@@ -60,7 +60,7 @@ func (h *handlers) deleteInvitation(ctx context.Context, in *InvitationPath) (*s
 	return server.OK(), resource.NotFound(err, "Invitation '%s' is not open in organization '%s'", in.ID, server.Access(ctx).OrgName)
 }
 
-// AcceptancePath is the path of the acceptance of an invitation, which its secret must not be in.
+// AcceptancePath is the path of accept_invitation. It must not contain the secret, which is in the body.
 type AcceptancePath struct {
 	Organization string `path:"organization" doc:"As in the link."`
 }
@@ -70,7 +70,7 @@ type InvitationAcceptInput struct {
 	Secret string `json:"secret" doc:"As in the link, behind the organization."`
 }
 
-// InvitationAccepted says what became of whoever accepted an invitation.
+// InvitationAccepted has the membership that an accepted invitation gave.
 type InvitationAccepted struct {
 	Organization string        `json:"organization"`
 	Role         evidence.Role `json:"role" enum:"admin,member,snapshotter,reader"`

@@ -10,7 +10,7 @@ import (
 	"attestry/storage/tenancy"
 )
 
-// MemberPath is the path of the membership of a user.
+// MemberPath is the path of a user's membership.
 type MemberPath struct {
 	server.OrgPath
 	User string `path:"user" doc:"Name of the user."`
@@ -83,8 +83,7 @@ func (h *handlers) deleteMember(ctx context.Context, in *MemberChangePath) (*ser
 	return h.answerMemberChange(ctx, in, change)
 }
 
-// answerMemberChange lists the service accounts that the member has left, and revokes their keys if the
-// request says so.
+// answerMemberChange lists the service accounts that the member no longer manages, and revokes their keys on request.
 func (h *handlers) answerMemberChange(ctx context.Context, in *MemberChangePath, change tenancy.MemberChange) (*server.StatusAnswer[MemberChange], error) {
 	left := resource.Map(change.Left, func(account *identity.ServiceAccount) LeftServiceAccount {
 		return LeftServiceAccount{Name: account.Name, Privilege: account.Privilege, KeysRevoked: in.RevokeServiceAccounts}

@@ -9,7 +9,7 @@ import (
 	"attestry/evidence"
 )
 
-// GetOrganization is an organization as answers show it (docs/semantics.md 2.1).
+// GetOrganization is an organization in answers (docs/semantics.md 2.1).
 type GetOrganization struct {
 	Name                        string  `json:"name"`
 	Kind                        string  `json:"kind" enum:"personal,shared"`
@@ -61,7 +61,7 @@ func (h *handlers) updateExperimentalFeatures(ctx context.Context, _ *server.Org
 	return server.OK(), organizationNotFound(name, h.Tenancy.SetBeta(ctx, name, body.ExperimentalFeaturesEnabled))
 }
 
-// UserDefaultOrg names the organization that a user's interface opens.
+// UserDefaultOrg is the organization that the user interface opens first.
 type UserDefaultOrg struct {
 	DefaultOrgName string `json:"default_org_name" doc:"Empty when none is set."`
 }

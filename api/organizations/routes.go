@@ -1,5 +1,5 @@
-// Package organizations has the operations on organizations, their members, service accounts,
-// identity providers and actions, and on users.
+// Package organizations has the operations on organizations with their members, accounts, identity providers and
+// actions.
 package organizations
 
 import (
@@ -10,7 +10,7 @@ import (
 	"attestry/evidence/identity"
 )
 
-// Routes are those of the package.
+// Routes returns the routes of the package.
 func Routes(base *resource.Base) []server.Route {
 	h := &handlers{Base: base, targets: newTargetReader()}
 	return server.Routes(map[string]server.Binder{

@@ -15,7 +15,7 @@ import (
 	"attestry/evidence/identity"
 )
 
-// expirySpan is how long before a key of a service account expires lists say so.
+// expirySpan bounds the time to the expiry of a key that lists show.
 const expirySpan = 30 * 24 * time.Hour
 
 // ServiceAccountPostInput is the body of create_service_account (docs/semantics.md 2.4).
@@ -25,14 +25,14 @@ type ServiceAccountPostInput struct {
 	Privilege   string  `json:"privilege,omitempty" enum:"admin,member,snapshotter,reader" default:"reader"`
 }
 
-// ServiceAccountPatchInput is the body of update_service_account (docs/semantics.md 2.4). What
-// is left out stays; a null description is removed.
+// ServiceAccountPatchInput is the body of update_service_account (docs/semantics.md 2.4). Members that are left out are
+// not changed; a null description removes the stored one.
 type ServiceAccountPatchInput struct {
 	Description AccountDescription `json:"description,omitempty"`
 	Privilege   PatchedPrivilege   `json:"privilege,omitempty"`
 }
 
-// AccountDescription is a description that may be left out, or be null to be removed.
+// AccountDescription is a SentOrRemoved with the length of a description.
 type AccountDescription struct{ resource.SentOrRemoved }
 
 // Schema bounds the length.
@@ -42,10 +42,10 @@ func (d AccountDescription) Schema(registry huma.Registry) *huma.Schema {
 	return schema
 }
 
-// PatchedPrivilege is a privilege that may be left out or null, to stay as it is.
+// PatchedPrivilege is a privilege that is not changed if it is left out or null.
 type PatchedPrivilege struct{ evidence.Role }
 
-// Schema is that of a privilege. Clients know the words of its finding.
+// Schema is the schema of a privilege. Clients depend on the text of its validation error.
 func (PatchedPrivilege) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		Type: huma.TypeString, Nullable: true, Enum: []any{"admin", "member", "snapshotter", "reader"},
@@ -55,7 +55,7 @@ func (PatchedPrivilege) Schema(huma.Registry) *huma.Schema {
 	}
 }
 
-// ServiceAccount is a service account as answers show it (docs/semantics.md 2.4).
+// ServiceAccount is a service account in answers (docs/semantics.md 2.4).
 type ServiceAccount struct {
 	Name           string        `json:"name"`
 	DisplayName    string        `json:"display_name"`
@@ -87,8 +87,8 @@ type AccountPath struct {
 	Name string `path:"name" minLength:"1" maxLength:"64" pattern:"^[a-zA-Z0-9\\-]+$" doc:"Name of the service account."`
 }
 
-// Place is the name of the service account.
-func (p AccountPath) Place() string { return p.Name }
+// Ref is the name of the service account.
+func (p AccountPath) Ref() string { return p.Name }
 
 func accountNotFound(err error) error { return resource.NotFound(err, "Service account not found") }
 
@@ -131,7 +131,7 @@ func (h *handlers) getServiceAccount(ctx context.Context, in *AccountPath) (*ser
 	return answerAccount(&found), accountNotFound(err)
 }
 
-// createServiceAccount creates a service account that may do no more than its creator.
+// createServiceAccount creates a service account with at most the creator's role.
 func (h *handlers) createServiceAccount(ctx context.Context, _ *server.OrgPath, body *ServiceAccountPostInput) (*server.Answer[ServiceAccount], error) {
 	org := server.Access(ctx)
 	privilege, err := evidence.ParseRole(cmp.Or(body.Privilege, evidence.Reader.String()))
@@ -147,7 +147,7 @@ func (h *handlers) createServiceAccount(ctx context.Context, _ *server.OrgPath, 
 	return answerAccount(&created), err
 }
 
-// managedAccount reads a service account, which the principal must manage.
+// managedAccount reads a service account. The principal must manage it.
 func (h *handlers) managedAccount(ctx context.Context, name string) (identity.ServiceAccount, error) {
 	org := server.Access(ctx)
 	account, err := h.Tenancy.ServiceAccount(ctx, org.OrgID, name)
@@ -160,7 +160,8 @@ func (h *handlers) managedAccount(ctx context.Context, name string) (identity.Se
 	return account, nil
 }
 
-// updateServiceAccount changes what is sent of a service account. Nobody can give more than they have.
+// updateServiceAccount changes the members of a service account that were sent. The new privilege must not exceed the
+// principal's role.
 func (h *handlers) updateServiceAccount(ctx context.Context, _ *AccountPath, account identity.ServiceAccount, body *ServiceAccountPatchInput) (*server.Answer[ServiceAccount], error) {
 	org := server.Access(ctx)
 	if err := access.RequireRole(org, body.Privilege.Role); err != nil {

@@ -20,11 +20,10 @@ import (
 	"attestry/evidence/notification"
 )
 
-// ActionTarget is a target of an action in a request. The contract accepts any object; targetReader checks whether
-// the target can be delivered to.
+// ActionTarget is a target of an action in a request. The schema accepts any object; targetReader validates it.
 type ActionTarget struct{ json.RawMessage }
 
-// Schema is the union of the contract, in its order.
+// Schema is the union of any object and the types of targets, in this order.
 func (ActionTarget) Schema(registry huma.Registry) *huma.Schema {
 	union := &huma.Schema{AnyOf: []*huma.Schema{{Type: huma.TypeObject, AdditionalProperties: true}}}
 	for _, form := range targetForms {
@@ -33,7 +32,7 @@ func (ActionTarget) Schema(registry huma.Registry) *huma.Schema {
 	return union
 }
 
-// IgnoredTimes are members of answers that requests may repeat.
+// IgnoredTimes are members of answers that clients may send back.
 type IgnoredTimes struct {
 	LastSuccessAt *float64 `json:"last_success_at,omitempty" nullable:"true" doc:"Ignored."`
 	LastFailureAt *float64 `json:"last_failure_at,omitempty" nullable:"true" doc:"Ignored."`
@@ -53,7 +52,7 @@ func newTargetReader() *targetReader {
 	return reader
 }
 
-// readAll reads targets in their order. What cannot be delivered to is a finding.
+// readAll reads targets in their order. Faults are added to found.
 func (r *targetReader) readAll(sent []ActionTarget, found validation.Findings) []notification.Target {
 	targets := make([]notification.Target, 0, len(sent))
 	for i := range sent {
@@ -62,8 +61,8 @@ func (r *targetReader) readAll(sent []ActionTarget, found validation.Findings) [
 	return targets
 }
 
-// read reads a target, which is an object. Members that its type does not have are ignored,
-// as answers have more than requests need, and null ones are taken for absent.
+// read reads a target, which is an object. It ignores null members, and members that the type does not have, because
+// clients may send back answers, which have more members.
 func (r *targetReader) read(raw json.RawMessage, at string, found validation.Findings) notification.Target {
 	parsed, _ := validation.ParseJSON(raw, at, found)
 	sent, _ := parsed.(map[string]any)
@@ -103,7 +102,7 @@ func checkAddresses(target *notification.Target, at string, found validation.Fin
 	}
 }
 
-// isWebhook reports whether a text is an address that can be posted to.
+// isWebhook reports whether a text is an http or https URL with a host and a valid port.
 func isWebhook(text string) bool {
 	parsed, err := url.Parse(text)
 	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Hostname() == "" {
@@ -117,33 +116,33 @@ func isWebhook(text string) bool {
 }
 
 // isMailbox reports whether a text is an e-mail address without a display name and without control characters, which
-// could begin another line for a mail server.
+// could inject lines into SMTP.
 func isMailbox(text string) bool {
 	parsed, err := mail.ParseAddress(text)
 	return err == nil && parsed.Name == "" && parsed.Address == text && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
-// targetForm is the form of targets of a type in requests and answers: a row of targetForms.
+// targetForm has the types of a kind of target in requests and answers.
 type targetForm struct {
 	kind            notification.TargetType
 	request, answer reflect.Type
-	// show makes the answer. webhook is the part of the address that may be seen.
+	// show makes the answer. webhook is the part of the address that the principal may see.
 	show func(target *notification.Target, webhook string, status TargetStatus) any
 }
 
-// targetForms are those of all types, in the order of the contract.
+// targetForms has all kinds of targets, in the order of the API's schemas.
 var targetForms = []targetForm{
 	{notification.Slack, reflect.TypeFor[SlackActionTarget](), reflect.TypeFor[SlackTargetResponse](), showSlack},
 	{notification.Webhook, reflect.TypeFor[WebhookActionTarget](), reflect.TypeFor[WebhookTargetResponse](), showWebhook},
 	{notification.Email, reflect.TypeFor[EmailActionTarget](), reflect.TypeFor[EmailTargetResponse](), showEmail},
 }
 
-// formOf returns the form of a type, that of Slack for an unknown one.
+// formOf returns the form of a kind, Slack's for an unknown one.
 func formOf(kind notification.TargetType) targetForm {
 	return targetForms[max(0, slices.IndexFunc(targetForms, func(f targetForm) bool { return f.kind == kind }))]
 }
 
-// SlackActionTarget is an incoming webhook of Slack, or of a chat service that takes the same.
+// SlackActionTarget is an incoming webhook of Slack, or of a chat service with the same format.
 type SlackActionTarget struct {
 	Type    string                           `json:"type" enum:"SLACK"`
 	Webhook string                           `json:"webhook" maxLength:"2048" format:"uri"`
@@ -215,7 +214,7 @@ func showEmail(target *notification.Target, _ string, status TargetStatus) any {
 	return EmailTargetResponse{Type: string(target.Type), Emails: target.Emails, TargetStatus: status}
 }
 
-// TargetResponse is a target of an action as answers show it: in the form of its type.
+// TargetResponse is a target of an action in answers.
 type TargetResponse struct{ form any }
 
 // Schema is the union of the forms.
@@ -240,11 +239,11 @@ type TargetStatus struct {
 	SwitchedOffReason string   `json:"switched_off_reason,omitempty" doc:"Why the target is told no more. Absent while it is told."`
 }
 
-// seesAddresses reports whether a principal sees the addresses of webhooks, which are secrets of chat
-// services, and what receivers answer, as answers may repeat them.
+// seesAddresses reports whether a principal may see the URLs of webhooks, which are secrets of chat services, and the
+// answers of webhooks, which may contain them.
 func seesAddresses(access evidence.OrgAccess) bool { return access.Role.Allows(evidence.Member) }
 
-// showTarget shows a target. Whoever may not see addresses sees the origin of a webhook.
+// showTarget shows a target. Without addresses, it shows only the origin of a webhook.
 func showTarget(target *notification.Target, state *notification.TargetState, addresses bool) TargetResponse {
 	webhook := target.Webhook
 	if !addresses {
@@ -258,7 +257,7 @@ func showTarget(target *notification.Target, state *notification.TargetState, ad
 	return TargetResponse{formOf(target.Type).show(target, webhook, status)}
 }
 
-// originOf is the scheme and the host of an address, with the port if it names one.
+// originOf returns the scheme and host of an address, with the port if there is one.
 func originOf(address string) string {
 	parsed, err := url.Parse(address)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // retryAfter is the Retry-After of answers while a package is being assembled.
 const retryAfter = 3 * time.Second
 
-// WaitQuery says how long a request waits for its package.
+// WaitQuery bounds the time that a request waits for its package.
 type WaitQuery struct {
 	Wait int `query:"wait" minimum:"0" maximum:"25" default:"25" doc:"How many seconds to wait for the package if it has to be assembled. Behind that the answer is 503 with Retry-After."`
 }
@@ -43,17 +43,15 @@ type bundleDownload struct {
 	WaitQuery
 }
 
-// form is how a package is sent.
+// form is a form in which a package is sent.
 type form struct {
 	contentType string
-	// encoding is the Content-Encoding, "" for none. What a client decodes has another suffix.
-	encoding string
-	suffix   string
-	// report is set if the report is sent instead of the archive.
-	report bool
+	encoding    string // the Content-Encoding, "" for none
+	suffix      string // of the filename after the client has decoded the encoding
+	report      bool   // send the report and not the archive
 }
 
-// The forms of the contract (docs/semantics.md 21.1).
+// The forms of the API (docs/semantics.md 21.1).
 var (
 	gzipFile   = form{contentType: "application/gzip", suffix: "-audit-package.tar.gz"}
 	gzipStream = form{contentType: "application/octet-stream", encoding: "gzip", suffix: "-audit-package.tar"}
@@ -61,28 +59,28 @@ var (
 	pdfFile    = form{contentType: "application/pdf", suffix: "-audit-report.pdf", report: true}
 )
 
-// sending makes the handler that waits for a package and sends it.
-func sending[I interface{ wait() time.Duration }](h *handlers, as form) func(context.Context, *I, *subject) (*server.StreamOutput, error) {
-	return func(ctx context.Context, in *I, of *subject) (*server.StreamOutput, error) {
-		answer, err := h.requests.Ask(ctx, of.Assembly, min((*in).wait(), h.maxWait))
+// download makes the handler that waits for a package and sends it.
+func download[I interface{ wait() time.Duration }](h *handlers, f form) func(context.Context, *I, *subject) (*server.StreamOutput, error) {
+	return func(ctx context.Context, in *I, s *subject) (*server.StreamOutput, error) {
+		answer, err := h.requests.Ask(ctx, s.Assembly, min((*in).wait(), h.maxWait))
 		if err != nil {
 			return nil, err
 		}
 		if answer.Progress != audit.Complete {
 			return nil, notReady(&answer)
 		}
-		stored := as.stored(answer.Package)
+		stored := f.stored(answer.Package)
 		return server.Stream(ctx, server.Download{
-			ContentType: as.contentType, Encoding: as.encoding, Filename: of.filename + as.suffix, Size: stored.Size, SHA256: stored.SHA256,
+			ContentType: f.contentType, Encoding: f.encoding, Filename: s.filename + f.suffix, Size: stored.Size, SHA256: stored.SHA256,
 			Open: func(ctx context.Context, offset, length int64) (io.ReadCloser, error) {
-				return h.requests.Open(ctx, of.ID, stored, offset, length)
+				return h.requests.Open(ctx, s.ID, stored, offset, length)
 			},
-			Verify: func(ctx context.Context) error { return h.requests.Check(ctx, of.ID, stored) },
+			Verify: func(ctx context.Context) error { return h.requests.Check(ctx, s.ID, stored) },
 		})
 	}
 }
 
-// stored is the object that is sent in a form.
+// stored returns the object to send.
 func (f form) stored(ready *audit.Assembled) audit.Stored {
 	if f.report && ready.Report != nil {
 		return *ready.Report
@@ -109,16 +107,16 @@ type AuditPackage struct {
 	Href   string         `json:"href" doc:"Where to download it."`
 }
 
-// assembling makes the handler that requests a package and answers its progress.
-func assembling[I any](h *handlers, path string, as form) func(context.Context, *I, *subject) (*server.Answer[AuditPackage], error) {
-	return func(ctx context.Context, _ *I, of *subject) (*server.Answer[AuditPackage], error) {
-		answer, err := h.requests.Ask(ctx, of.Assembly, 0)
+// assemble makes the handler that requests a package and answers its progress.
+func assemble[I any](h *handlers, path string, f form) func(context.Context, *I, *subject) (*server.Answer[AuditPackage], error) {
+	return func(ctx context.Context, _ *I, s *subject) (*server.Answer[AuditPackage], error) {
+		answer, err := h.requests.Ask(ctx, s.Assembly, 0)
 		if err != nil {
 			return nil, err
 		}
-		shown := AuditPackage{State: answer.Progress, Reason: resource.NilIfEmpty(answer.Reason), Href: of.href + path}
+		shown := AuditPackage{State: answer.Progress, Reason: resource.NilIfEmpty(answer.Reason), Href: s.href + path}
 		if answer.Package != nil {
-			stored := as.stored(answer.Package)
+			stored := f.stored(answer.Package)
 			shown.Size, shown.SHA256 = &stored.Size, &stored.SHA256
 		}
 		return server.Answered(shown), nil
@@ -128,26 +126,26 @@ func assembling[I any](h *handlers, path string, as form) func(context.Context, 
 type handlers struct {
 	*resource.Base
 	requests *auditpackage.Requests
-	// maxWait is the longest that a request waits for its package.
+	// maxWait bounds the time that a request waits for its package.
 	maxWait time.Duration
 }
 
-// waitReserve is what a request has left of its time when it has waited for its package.
+// waitReserve is the part of a request's time that is kept for the answer after the wait.
 const waitReserve = 2 * time.Second
 
-// Routes are those of audit packages. A request may take requestTimeout.
+// Routes returns the routes of audit packages. requestTimeout is the time limit of a request.
 func Routes(base *resource.Base, requests *auditpackage.Requests, requestTimeout time.Duration) []server.Route {
 	h := &handlers{Base: base, requests: requests, maxWait: max(0, min(auditpackage.MaxWait, requestTimeout-waitReserve))}
 	return server.Routes(map[string]server.Binder{
-		"download_trail_audit_package":       resource.Found(h.trailSubject, sending[trailDownload](h, gzipFile)),
-		"assemble_trail_audit_package":       resource.Found(h.trailSubject, assembling[resource.TrailPath](h, "/audit_package", gzipFile)),
-		"download_trail_audit_pdf":           resource.Found(h.trailSubject, sending[trailDownload](h, pdfFile)),
-		"assemble_trail_audit_pdf":           resource.Found(h.trailSubject, assembling[resource.TrailPath](h, "/audit_pdf", pdfFile)),
-		"get_audit_package":                  resource.Found(h.artifactSubject, sending[artifactDownload](h, gzipStream)),
-		"assemble_artifact_audit_package":    resource.Found(h.artifactSubject, assembling[ArtifactPath](h, "", gzipStream)),
-		"download_attestation_audit_package": resource.Found(h.attestationSubject, sending[attestationDownload](h, gzipStream)),
-		"download_audit_bundle":              resource.Found(h.bundleSubject, sending[bundleDownload](h, bundleFile)),
-		"assemble_audit_bundle":              resource.Found(h.bundleSubject, assembling[BundlePath](h, "", bundleFile)),
-		"assemble_attestation_audit_package": resource.Found(h.attestationSubject, assembling[resource.AttestationPath](h, "", gzipStream)),
+		"download_trail_audit_package":       resource.Found(h.trailSubject, download[trailDownload](h, gzipFile)),
+		"assemble_trail_audit_package":       resource.Found(h.trailSubject, assemble[resource.TrailPath](h, "/audit_package", gzipFile)),
+		"download_trail_audit_pdf":           resource.Found(h.trailSubject, download[trailDownload](h, pdfFile)),
+		"assemble_trail_audit_pdf":           resource.Found(h.trailSubject, assemble[resource.TrailPath](h, "/audit_pdf", pdfFile)),
+		"get_audit_package":                  resource.Found(h.artifactSubject, download[artifactDownload](h, gzipStream)),
+		"assemble_artifact_audit_package":    resource.Found(h.artifactSubject, assemble[ArtifactPath](h, "", gzipStream)),
+		"download_attestation_audit_package": resource.Found(h.attestationSubject, download[attestationDownload](h, gzipStream)),
+		"download_audit_bundle":              resource.Found(h.bundleSubject, download[bundleDownload](h, bundleFile)),
+		"assemble_audit_bundle":              resource.Found(h.bundleSubject, assemble[BundlePath](h, "", bundleFile)),
+		"assemble_attestation_audit_package": resource.Found(h.attestationSubject, assemble[resource.AttestationPath](h, "", gzipStream)),
 	})
 }

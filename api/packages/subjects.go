@@ -11,7 +11,7 @@ import (
 	"attestry/evidence/audit"
 )
 
-// subject is what a package is of, with what its download is called and where it is.
+// subject is the subject of a package, with the filename and the address of its download.
 type subject struct {
 	audit.Assembly
 	filename string
@@ -24,8 +24,8 @@ type ArtifactPath struct {
 	Fingerprint string `path:"fingerprint" pattern:"^[a-f0-9]{5,64}$" doc:"SHA-256 of the artifact, or the beginning of it."`
 }
 
-// Place is the whole path.
-func (p ArtifactPath) Place() *ArtifactPath { return &p }
+// Ref is the whole path.
+func (p ArtifactPath) Ref() *ArtifactPath { return &p }
 
 func (h *handlers) trailSubject(ctx context.Context, in *resource.TrailPath) (*subject, error) {
 	org := server.Access(ctx)
@@ -85,10 +85,10 @@ type BundlePath struct {
 	resource.SampleQuery
 }
 
-// Place is the whole path.
-func (p BundlePath) Place() *BundlePath { return &p }
+// Ref is the whole path.
+func (p BundlePath) Ref() *BundlePath { return &p }
 
-// bundleSubject looks up the audit of a path. A period that has not ended has no bundle yet.
+// bundleSubject returns the subject of an audit's bundle. It is a Conflict if the period has not ended.
 func (h *handlers) bundleSubject(ctx context.Context, in *BundlePath) (*subject, error) {
 	org := server.Access(ctx)
 	draw, err := in.Draw()

@@ -19,20 +19,20 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// evaluatedArtifact is a record with its state and what else answers show of it.
+// evaluatedArtifact is a record with its state and the documents that answers about it need.
 type evaluatedArtifact struct {
 	states.Evaluated
 	record evidence.ArtifactRecord
 	flow   evidence.Flow
 	repo   *evidence.Repo
-	// attested has all that was ever attested of the record in its trail, and runs where it runs and has run; only
-	// evaluateWithHistory sets them.
+	// attested has all attestations of the record in its trail. runs has the environments that it runs or ran in. Only
+	// evaluateWithHistory sets both.
 	attested pipelines.Attested
 	runs     []environmentRuns
 }
 
-// evaluateWithHistory is evaluate for those who show the history as well: it always reads
-// all attestations of the records, and with three more commands where they run.
+// evaluateWithHistory is evaluate for answers with the history. It reads all attestations of the records and, with
+// three more commands, the environments that they run or ran in.
 func (h *handlers) evaluateWithHistory(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord) ([]evaluatedArtifact, error) {
 	attested, err := h.Attestations.OfRecords(ctx, org.OrgID, records)
 	if err != nil {
@@ -42,15 +42,15 @@ func (h *handlers) evaluateWithHistory(ctx context.Context, org evidence.OrgAcce
 	if err != nil {
 		return nil, err
 	}
-	runs, err := h.loadEnvironmentRuns(ctx, org, runningAs(records))
+	runs, err := h.loadEnvironmentRuns(ctx, org, artifactsByFingerprint(records))
 	for i := range evaluated {
 		evaluated[i].runs = runs[records[i].Fingerprint]
 	}
 	return evaluated, err
 }
 
-// evaluate evaluates records by the current facts, with a constant number of commands for a thousand. Those that slots
-// had to drop take some more, unless attested has them: see states.Evaluator.
+// evaluate evaluates up to a thousand records by the current facts, with a constant number of commands. Attestations
+// that no longer fit in a slot take some more, unless attested has them: see states.Evaluator.
 func (h *handlers) evaluate(ctx context.Context, org evidence.OrgAccess, records []evidence.ArtifactRecord, attested pipelines.Attested) ([]evaluatedArtifact, error) {
 	flows, repos, err := resource.FlowsAndRepos(ctx, h.Base, records, func(r *evidence.ArtifactRecord) (flow, repo string) { return r.Flow, r.Repo })
 	if err != nil {
@@ -143,8 +143,8 @@ func (h *handlers) showArtifact(org evidence.OrgAccess, a *evaluatedArtifact, ap
 		FlowName:          a.flow.Name,
 		StateInfo:         stateInfo(a),
 		Approvals:         append([]int{}, approvals...),
-		Running:           showEnvironmentRuns(placesWhere(true, a.runs)),
-		Exited:            showEnvironmentRuns(placesWhere(false, a.runs)),
+		Running:           showEnvironmentRuns(filterRuns(true, a.runs)),
+		Exited:            showEnvironmentRuns(filterRuns(false, a.runs)),
 		History:           a.history(),
 		ChildFingerprints: a.record.ChildFingerprints,
 		BuildLeadTimes:    leadTimes(a.runs, &a.record.CreatedAt),
@@ -160,7 +160,7 @@ func (h *handlers) showArtifact(org evidence.OrgAccess, a *evaluatedArtifact, ap
 	return answer
 }
 
-// stateInfo says in a sentence why an artifact has its state.
+// stateInfo returns a sentence that explains the state of an artifact.
 func stateInfo(a *evaluatedArtifact) string {
 	own := compliance.DescribeArtifact(a.Template, a.Trail, &a.Slot, a.Artifact).Attestations
 	ofTrail := compliance.Describe(a.Template, a.Trail, nil).Attestations
@@ -186,8 +186,8 @@ func stateInfo(a *evaluatedArtifact) string {
 	return strings.Join(sentences, ". ")
 }
 
-// history lists what happened to an artifact, oldest first: its report, its attestations, and when it started and
-// stopped running. An attestation by name may have come before the report.
+// history lists the events of an artifact, oldest first: its report, its attestations, its starts and its exits. An
+// attestation by name may be older than the report.
 func (a *evaluatedArtifact) history() []ArtifactHistory {
 	reported := a.record.Name + " reported"
 	if a.record.TrailUnnamed {
@@ -197,8 +197,8 @@ func (a *evaluatedArtifact) history() []ArtifactHistory {
 	for _, entry := range a.attested.Of(&a.record) {
 		history = append(history, ArtifactHistory{Event: entry.Name + " evidence received", Timestamp: entry.Time})
 	}
-	for _, place := range a.runs {
-		history = append(history, place.history()...)
+	for _, runs := range a.runs {
+		history = append(history, runs.history()...)
 	}
 	sortHistory(history)
 	return history
@@ -208,62 +208,61 @@ func sortHistory(history []ArtifactHistory) {
 	slices.SortStableFunc(history, func(a, b ArtifactHistory) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
 }
 
-// environmentRuns is an environment in which an artifact runs, or has run.
+// environmentRuns is an environment that an artifact runs or ran in.
 type environmentRuns struct {
 	environment string // name
 	// archived is set if the environment is archived. Nothing runs in it.
 	archived bool
-	// index is the number of the environment's latest snapshot while the artifact
-	// runs, and then of the one in which it exited.
+	// index is the number of the environment's latest snapshot if the artifact runs, else of the one in which it
+	// exited.
 	index   int64
 	running bool
 	// events are its starts and exits, oldest first.
 	events []snapshot.Event
 }
 
-func (p environmentRuns) firstStart() float64 { return p.events[0].Timestamp }
+func (r environmentRuns) firstStart() float64 { return r.events[0].Timestamp }
 
-// history lists when the artifact started and stopped running here (docs/semantics.md 5.3).
-func (p environmentRuns) history() []ArtifactHistory {
-	return resource.Map(p.events, func(event *snapshot.Event) ArtifactHistory {
+// history lists the artifact's starts and exits in the environment (docs/semantics.md 5.3).
+func (r environmentRuns) history() []ArtifactHistory {
+	return resource.Map(r.events, func(event *snapshot.Event) ArtifactHistory {
 		sentence := "Started running in %s#%d environment"
 		if event.Type == snapshot.Exited {
 			sentence = "No longer running in %s#%d environment"
 		}
-		return ArtifactHistory{Event: fmt.Sprintf(sentence, p.environment, event.Snapshot), Timestamp: event.Timestamp}
+		return ArtifactHistory{Event: fmt.Sprintf(sentence, r.environment, event.Snapshot), Timestamp: event.Timestamp}
 	})
 }
 
-// placesWhere selects the environments in which the artifact still runs, or those in which it does not. It leaves out
-// archived environments.
-func placesWhere(running bool, places []environmentRuns) []environmentRuns {
-	return slices.DeleteFunc(slices.Clone(places), func(p environmentRuns) bool { return p.archived || p.running != running })
+// filterRuns returns the environments that the artifact runs in, or those that it exited from, without archived ones.
+func filterRuns(running bool, all []environmentRuns) []environmentRuns {
+	return slices.DeleteFunc(slices.Clone(all), func(r environmentRuns) bool { return r.archived || r.running != running })
 }
 
-func showEnvironmentRuns(places []environmentRuns) []ArtifactPlace {
-	return resource.Map(places, func(p *environmentRuns) ArtifactPlace {
-		return ArtifactPlace{EnvironmentName: p.environment, SnapshotIndex: p.index}
+func showEnvironmentRuns(all []environmentRuns) []ArtifactPlace {
+	return resource.Map(all, func(r *environmentRuns) ArtifactPlace {
+		return ArtifactPlace{EnvironmentName: r.environment, SnapshotIndex: r.index}
 	})
 }
 
-func environmentsOf(places []environmentRuns) []string {
-	return resource.Map(places, func(p *environmentRuns) string { return p.environment })
+func environmentsOf(all []environmentRuns) []string {
+	return resource.Map(all, func(r *environmentRuns) string { return r.environment })
 }
 
-// leadTimes returns the seconds from a point in time to the artifact's first start, by environment. It leaves out
-// environments where the artifact ran before that time, and archived ones, whose names other environments may have now.
-func leadTimes(places []environmentRuns, since *float64) map[string]float64 {
+// leadTimes returns the seconds from a time to the artifact's first start, by environment. It leaves out environments
+// where the artifact ran before that time, and archived ones, whose names other environments may have now.
+func leadTimes(all []environmentRuns, since *float64) map[string]float64 {
 	times := map[string]float64{}
-	for _, place := range places {
-		if since != nil && !place.archived && place.firstStart() >= *since {
-			times[place.environment] = evidence.RoundSeconds(place.firstStart() - *since)
+	for _, runs := range all {
+		if since != nil && !runs.archived && runs.firstStart() >= *since {
+			times[runs.environment] = evidence.RoundSeconds(runs.firstStart() - *since)
 		}
 	}
 	return times
 }
 
-// runningAs returns the artifacts that run by a fingerprint, by that: their own or that of a child.
-func runningAs(records []evidence.ArtifactRecord) map[string][]string {
+// artifactsByFingerprint maps each fingerprint and child fingerprint to the fingerprints of its artifacts.
+func artifactsByFingerprint(records []evidence.ArtifactRecord) map[string][]string {
 	artifacts := map[string][]string{}
 	for i := range records {
 		for _, fingerprint := range append([]string{records[i].Fingerprint}, records[i].ChildFingerprints...) {
@@ -273,26 +272,26 @@ func runningAs(records []evidence.ArtifactRecord) map[string][]string {
 	return artifacts
 }
 
-// loadEnvironmentRuns finds where artifacts run and have run, by their fingerprints, in order of the names. It gets which
-// artifacts run by a fingerprint.
+// loadEnvironmentRuns returns the environments that artifacts run or ran in, by fingerprint, sorted by name. artifacts
+// has the form of artifactsByFingerprint.
 func (h *handlers) loadEnvironmentRuns(ctx context.Context, org evidence.OrgAccess, artifacts map[string][]string) (map[string][]environmentRuns, error) {
 	events, err := h.Events.OfArtifacts(ctx, org.OrgID, slices.Sorted(maps.Keys(artifacts)))
 	if err != nil {
 		return nil, err
 	}
-	type spot struct{ fingerprint, environment string }
-	spots := map[spot]*environmentRuns{}
+	type key struct{ artifact, environment string }
+	byKey := map[key]*environmentRuns{}
 	var ids []string
 	for _, event := range events {
 		if !event.Type.Started() && event.Type != snapshot.Exited {
 			continue
 		}
 		for _, artifact := range artifacts[event.Fingerprint] {
-			at := spot{fingerprint: artifact, environment: event.Environment}
-			if spots[at] == nil {
-				spots[at] = &environmentRuns{}
+			k := key{artifact: artifact, environment: event.Environment}
+			if byKey[k] == nil {
+				byKey[k] = &environmentRuns{}
 			}
-			spots[at].events = append(spots[at].events, event)
+			byKey[k].events = append(byKey[k].events, event)
 		}
 		ids = append(ids, event.Environment)
 	}
@@ -305,31 +304,31 @@ func (h *handlers) loadEnvironmentRuns(ctx context.Context, org evidence.OrgAcce
 	if err != nil {
 		return nil, err
 	}
-	places := map[string][]environmentRuns{}
-	for at, one := range spots {
-		one.summarize(environments[at.environment], heads[at.environment].Last)
-		places[at.fingerprint] = append(places[at.fingerprint], *one)
+	byArtifact := map[string][]environmentRuns{}
+	for k, runs := range byKey {
+		runs.summarize(environments[k.environment], heads[k.environment].Last)
+		byArtifact[k.artifact] = append(byArtifact[k.artifact], *runs)
 	}
-	for _, found := range places {
-		slices.SortFunc(found, func(a, b environmentRuns) int {
+	for _, runs := range byArtifact {
+		slices.SortFunc(runs, func(a, b environmentRuns) int {
 			return cmp.Or(cmp.Compare(a.environment, b.environment), cmp.Compare(a.firstStart(), b.firstStart()))
 		})
 	}
-	return places, nil
+	return byArtifact, nil
 }
 
-// summarize sets all else by the events, the name of the environment and the number of its latest snapshot.
-func (p *environmentRuns) summarize(environment evidence.Environment, latest int64) {
-	slices.SortFunc(p.events, func(a, b snapshot.Event) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
-	last := p.events[len(p.events)-1]
-	p.environment, p.archived, p.index = environment.Name, environment.Archived, last.Snapshot
+// summarize sorts the events and sets the other fields. latest is the number of the environment's latest snapshot.
+func (r *environmentRuns) summarize(environment evidence.Environment, latest int64) {
+	slices.SortFunc(r.events, func(a, b snapshot.Event) int { return cmp.Compare(a.Ordinal, b.Ordinal) })
+	last := r.events[len(r.events)-1]
+	r.environment, r.archived, r.index = environment.Name, environment.Archived, last.Snapshot
 	running := map[string]bool{}
-	for _, event := range p.events {
+	for _, event := range r.events {
 		if running[event.Fingerprint] = true; event.Type == snapshot.Exited {
 			delete(running, event.Fingerprint)
 		}
 	}
-	if p.running = len(running) > 0; p.running {
-		p.index = max(last.Snapshot, latest)
+	if r.running = len(running) > 0; r.running {
+		r.index = max(last.Snapshot, latest)
 	}
 }

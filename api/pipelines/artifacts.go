@@ -22,7 +22,7 @@ import (
 
 const (
 	defaultArtifactsPerPage = 15
-	// maxArtifacts bounds a list; the contract states no limit.
+	// maxArtifacts bounds a list. The API states no limit.
 	maxArtifacts = 1000
 )
 
@@ -32,8 +32,8 @@ type ArtifactFlowPath struct {
 	Flow string `path:"flow_name" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$" doc:"Name of the flow."`
 }
 
-// Place is the name of the flow.
-func (p ArtifactFlowPath) Place() string { return p.Flow }
+// Ref is the name of the flow.
+func (p ArtifactFlowPath) Ref() string { return p.Flow }
 
 type listArtifactsInput struct {
 	server.OrgPath
@@ -51,7 +51,7 @@ type listFlowArtifactsInput struct {
 	PerPage int `query:"per_page" default:"15" doc:"At most 1000."`
 }
 
-// listArtifacts lists what an organization has reported, newest first.
+// listArtifacts lists the artifacts of an organization, newest first.
 func (h *handlers) listArtifacts(ctx context.Context, in *listArtifactsInput) (*server.Answer[jsonstream.List[ArtifactListItemResponse]], error) {
 	org := server.Access(ctx)
 	query := artifactPage(org, in.Page, in.PerPage)
@@ -76,7 +76,7 @@ func (h *handlers) listArtifacts(ctx context.Context, in *listArtifactsInput) (*
 	return h.pageOfArtifacts(org, h.Artifacts.List(query)), nil
 }
 
-// listFlowArtifacts lists what was reported to a flow, newest first.
+// listFlowArtifacts lists the artifacts of a flow, newest first.
 func (h *handlers) listFlowArtifacts(ctx context.Context, in *listFlowArtifactsInput, flowID string) (*server.Answer[jsonstream.List[ArtifactListItemResponse]], error) {
 	org := server.Access(ctx)
 	query := artifactPage(org, in.Page, in.PerPage)
@@ -84,8 +84,7 @@ func (h *handlers) listFlowArtifacts(ctx context.Context, in *listFlowArtifactsI
 	return h.pageOfArtifacts(org, h.Artifacts.List(query)), nil
 }
 
-// artifactPage asks for a page. Pages and sizes below one are taken for the usual
-// ones, as the contract states no least.
+// artifactPage returns the query for a page. Numbers below 1 mean the defaults, as the API states no minimum.
 func artifactPage(org evidence.OrgAccess, number, size int) pipelines.ArtifactQuery {
 	if size < 1 {
 		size = defaultArtifactsPerPage
@@ -120,8 +119,8 @@ func (h *handlers) getArtifact(ctx context.Context, in *getArtifactInput, flowID
 	return server.AnsweredOne(h.showArtifacts(ctx, []evidence.ArtifactRecord{record}))
 }
 
-// requestedRecord finds the record that a request means: the newest of the
-// fingerprint, in the trail or in that of the attestation if one is given.
+// requestedRecord returns the newest record of the fingerprint, in the request's trail or in the trail of its
+// attestation if it has one.
 func (h *handlers) requestedRecord(ctx context.Context, org evidence.OrgAccess, flow string, in *getArtifactInput) (evidence.ArtifactRecord, error) {
 	trail := in.Trail
 	if in.Attestation != "" {
@@ -129,9 +128,9 @@ func (h *handlers) requestedRecord(ctx context.Context, org evidence.OrgAccess, 
 		if err != nil {
 			return evidence.ArtifactRecord{}, err
 		}
-		// One that was made by the artifact's name has no fingerprint.
-		another := attestation.Fingerprint != "" && !strings.HasPrefix(attestation.Fingerprint, in.Fingerprint)
-		if another || attestation.Flow != flow || (trail != "" && attestation.Trail != trail) {
+		// An attestation by the artifact's name has no fingerprint.
+		ofOther := attestation.Fingerprint != "" && !strings.HasPrefix(attestation.Fingerprint, in.Fingerprint)
+		if ofOther || attestation.Flow != flow || (trail != "" && attestation.Trail != trail) {
 			return evidence.ArtifactRecord{}, storage.ErrNotFound
 		}
 		trail = attestation.Trail
@@ -145,7 +144,7 @@ type getArtifactsOfCommitInput struct {
 	Trail  string `query:"trail" doc:"Name of the trail that they were reported to."`
 }
 
-// getArtifactsOfCommit reads what was built from a commit, newest first.
+// getArtifactsOfCommit lists the artifacts that were built from a commit, newest first.
 func (h *handlers) getArtifactsOfCommit(ctx context.Context, in *getArtifactsOfCommitInput, flowID string) (*server.Answer[jsonstream.List[ArtifactResponse]], error) {
 	records, err := h.Artifacts.OfCommit(ctx, server.Access(ctx).OrgID, flowID, in.Trail, strings.ToLower(in.Commit), maxArtifacts)
 	if err != nil {
@@ -165,8 +164,8 @@ type LatestCommitResponse struct {
 	LatestCommit *string `json:"latest_commit" nullable:"true"`
 }
 
-// getLatestCommit reads the commit of the newest record of a fingerprint. Clients ask before the artifact exists: then
-// it is that of the flow's newest artifact, and null before there is one (docs/semantics.md 5.4).
+// getLatestCommit returns the commit of the newest record of a fingerprint. Clients call it before they report the
+// artifact. Then it returns the commit of the flow's newest artifact, or null (docs/semantics.md 5.4).
 func (h *handlers) getLatestCommit(ctx context.Context, in *getLatestCommitInput, flowID string) (*server.Answer[LatestCommitResponse], error) {
 	org := server.Access(ctx)
 	record, err := h.Artifacts.LatestOnBranch(ctx, org.OrgID, flowID, in.Branch, in.Fingerprint)
@@ -179,8 +178,8 @@ func (h *handlers) getLatestCommit(ctx context.Context, in *getLatestCommitInput
 	return server.Answered(LatestCommitResponse{LatestCommit: resource.NilIfEmpty(record.CommitSHA)}), nil
 }
 
-// ArtifactCommon is what lists and single answers show of an artifact (docs/semantics.md 5.3). It is exported because
-// huma passes over embedded types that are not.
+// ArtifactCommon has the members of an artifact in lists and single answers (docs/semantics.md 5.3). It is exported
+// because huma ignores unexported embedded types.
 type ArtifactCommon struct {
 	ID                    string                                    `json:"id"`
 	TrailName             string                                    `json:"trail_name"`
@@ -220,7 +219,7 @@ type ArtifactListItemResponse struct {
 	Releases []int `json:"releases"`
 }
 
-// ArtifactResponse is an artifact by itself (docs/semantics.md 5.3).
+// ArtifactResponse is a single artifact in an answer (docs/semantics.md 5.3).
 type ArtifactResponse struct {
 	ArtifactCommon
 	Template          []string           `json:"template" nullable:"true" doc:"The attestations that are required of it."`
@@ -241,14 +240,14 @@ type ArtifactPlace struct {
 	SnapshotIndex   int64  `json:"snapshot_index"`
 }
 
-// ArtifactHistory is something that happened to an artifact.
+// ArtifactHistory is an event of an artifact.
 type ArtifactHistory struct {
 	Event     string  `json:"event"`
 	Timestamp float64 `json:"timestamp"`
 }
 
-// legacyArtifactName is the reference name of an artifact that is reported without one: that of the template which the
-// legacy list makes (docs/semantics.md 5.1).
+// legacyArtifactName is the reference name of an artifact without one. Templates of legacy flows have this name
+// (docs/semantics.md 5.1).
 const legacyArtifactName = "artifact"
 
 // CreateArtifact is the body of create_artifact (docs/semantics.md 5.1).
@@ -274,11 +273,10 @@ type CreateArtifact struct {
 	UserData              resource.UserData                           `json:"user_data,omitempty"`
 }
 
-// ArtifactTemplate is an artifact's template as older clients send it: a text or a
-// list of names. It may be absent or null.
+// ArtifactTemplate is the template of an artifact that older clients send: a text, a list of names, or null.
 type ArtifactTemplate struct{ json.RawMessage }
 
-// Schema is a union, as findings name its branches.
+// Schema is a union because validation errors name its branches.
 func (ArtifactTemplate) Schema(huma.Registry) *huma.Schema {
 	text := &huma.Schema{Type: huma.TypeString}
 	return &huma.Schema{AnyOf: []*huma.Schema{text, {Type: huma.TypeArray, Items: text}, {Type: validation.TypeNull}}}
@@ -291,7 +289,7 @@ type messageAnswer struct {
 	}
 }
 
-// reportArtifact records an artifact. Flow and trail are made when they are not there (docs/semantics.md 4.2).
+// reportArtifact records an artifact. It creates the flow and the trail if they do not exist (docs/semantics.md 4.2).
 func (h *handlers) reportArtifact(ctx context.Context, in *resource.NewFlowPath, body *CreateArtifact) (*messageAnswer, error) {
 	record := body.record()
 	if err := resource.CheckTrailName(record.Trail); err != nil {
@@ -315,8 +313,7 @@ func (h *handlers) reportArtifact(ctx context.Context, in *resource.NewFlowPath,
 	return answer, nil
 }
 
-// record is the record of a body. Without a trail it belongs to the trail named for its commit,
-// or, without a commit, for its fingerprint.
+// record returns the record of a body. The default of the trail's name is the commit, else the fingerprint.
 func (b *CreateArtifact) record() evidence.ArtifactRecord {
 	commit := resource.CommitOf(b.GitCommitInfo)
 	sha := cmp.Or(resource.ZeroIfNil(b.GitCommit), evidence.CommitSHA(commit))
@@ -341,13 +338,13 @@ func (b *CreateArtifact) record() evidence.ArtifactRecord {
 		record.Commits = append(record.Commits, sent.Evidence().Redacted())
 	}
 	if record.Commit == nil {
-		record.Commit = commitNamed(record.Commits, sha)
+		record.Commit = findCommit(record.Commits, sha)
 	}
 	return record
 }
 
-// commitNamed finds the commit of an artifact in the list that older clients send (docs/semantics.md 5.1).
-func commitNamed(commits []evidence.GitCommit, sha string) *evidence.GitCommit {
+// findCommit returns the commit of an artifact from the list that older clients send (docs/semantics.md 5.1), or nil.
+func findCommit(commits []evidence.GitCommit, sha string) *evidence.GitCommit {
 	for _, commit := range commits {
 		if strings.EqualFold(commit.SHA1, sha) {
 			return &commit

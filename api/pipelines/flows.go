@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// defaultFlowsPerPage is the size of a page if the query has only its number.
+	// defaultFlowsPerPage is the page size for a query with a page and no per_page.
 	defaultFlowsPerPage = 20
-	// flowsPerLookUp bounds how many trails are held while flows are sorted by them.
+	// flowsPerLookUp bounds the trails that are in memory at once while flows are sorted by activity.
 	flowsPerLookUp = 100
 )
 
@@ -29,7 +29,7 @@ type CreateFlow struct {
 	Visibility  *string  `json:"visibility,omitempty" enum:"public,private" nullable:"true"`
 }
 
-// CreateLegacyFlow is the body of the deprecated way to make a flow (docs/semantics.md 3.4).
+// CreateLegacyFlow is the body of the deprecated create_flow (docs/semantics.md 3.4).
 type CreateLegacyFlow struct {
 	_ struct{} `json:"-" additionalProperties:"true"`
 	CreateFlow
@@ -43,7 +43,7 @@ type RenameFlow struct {
 	NewName string   `json:"new_name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$"`
 }
 
-// FlowGet is a flow as answers show it (docs/semantics.md 3.1).
+// FlowGet is a flow in answers (docs/semantics.md 3.1).
 type FlowGet struct {
 	ID          string            `json:"id"`
 	Name        string            `json:"name"`
@@ -55,27 +55,26 @@ type FlowGet struct {
 	Tags        map[string]string `json:"tags"`
 }
 
-// FlowList is a flow as lists show it: with the state of its latest trail, if there is one (docs/semantics.md 3.1).
+// FlowList is a flow in lists, with the state of its latest trail, if there is one (docs/semantics.md 3.1).
 type FlowList struct {
 	FlowGet
 	LatestActivityAt *float64 `json:"latest_activity_at" nullable:"true"`
 	LatestState      *string  `json:"latest_state" nullable:"true"`
 }
 
-// createFlow makes a flow, or applies the request to the one of that name. Without a
-// file, a flow that exists keeps its template.
+// createFlow creates a flow, or changes the one with that name. Without a file, an existing flow keeps its template.
 func (h *handlers) createFlow(ctx context.Context, _ *server.OrgPath, f *server.Form[CreateFlow]) (*server.TextAnswer, error) {
-	own, err := h.templateOf(ctx, server.Access(ctx), f.Files)
+	templateID, err := h.templateOf(ctx, server.Access(ctx), f.Files)
 	if err != nil {
 		return nil, resource.FileFault(templateField, err)
 	}
 	return h.putFlow(ctx, evidence.Flow{
 		Name: f.Data.Name, Description: f.Data.Description,
-		Visibility: resource.ZeroIfNil(f.Data.Visibility), Template: own,
+		Visibility: resource.ZeroIfNil(f.Data.Visibility), Template: templateID,
 	})
 }
 
-// createLegacyFlow is createFlow with a list of names for a template. Without a list, the template is the empty one.
+// createLegacyFlow is createFlow with a list of names as the template. Without a list, the template is empty.
 func (h *handlers) createLegacyFlow(ctx context.Context, _ *server.OrgPath, body *CreateLegacyFlow) (*server.TextAnswer, error) {
 	fresh := evidence.Flow{
 		Name: body.Name, Description: body.Description,
@@ -95,8 +94,7 @@ func (h *handlers) createLegacyFlow(ctx context.Context, _ *server.OrgPath, body
 	return h.putFlow(ctx, fresh)
 }
 
-// putFlow stores a flow. What the request left out gets its default, whether or
-// not there is a flow already; only the template of a flow that exists is kept.
+// putFlow stores a flow. Omitted members get their defaults, also in an existing flow, which keeps only its template.
 func (h *handlers) putFlow(ctx context.Context, fresh evidence.Flow) (*server.TextAnswer, error) {
 	now := evidence.Seconds(h.Clock())
 	fresh.ID, fresh.Org = evidence.NewID(), server.Access(ctx).OrgID
@@ -123,7 +121,7 @@ func showFlow(org evidence.OrgAccess, flow *evidence.Flow, template *string) Flo
 	}
 }
 
-// archiveFlow archives a flow. As with renamed flows, answers about what runs do not show its name any more.
+// archiveFlow archives a flow. As for the old name of a renamed flow, answers about what runs no longer show its name.
 func (h *handlers) archiveFlow(ctx context.Context, in *resource.FlowPath) (*server.TextAnswer, error) {
 	org := server.Access(ctx)
 	err := h.Flows.Archive(ctx, org.OrgID, in.Flow, evidence.Seconds(h.Clock()))
@@ -136,7 +134,7 @@ func (h *handlers) renameFlow(ctx context.Context, in *resource.FlowPath, body *
 	return h.flowChanged(ctx, org, in.Flow, err)
 }
 
-// flowChanged answers a change of a flow's name. Policies may refer to the name, so what runs is evaluated again.
+// flowChanged answers a change of a flow's name. It bumps the generation, as policies may refer to the name.
 func (h *handlers) flowChanged(ctx context.Context, org evidence.OrgAccess, name string, err error) (*server.TextAnswer, error) {
 	if err != nil {
 		return nil, resource.FlowNotFound(ctx, name, err)
@@ -156,8 +154,7 @@ type listFlowsInput struct {
 	SortDirection string `query:"sort_direction" enum:"asc,desc" default:"asc"`
 }
 
-// listFlows lists an organization's flows. They are configured, thousands
-// at most, and so are filtered and sorted in memory.
+// listFlows lists an organization's flows. There are thousands at most, filtered and sorted in memory.
 func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*server.Answer[resource.DataList[FlowList]], error) {
 	if server.QueryHas(ctx, "search_by_name") && in.SearchByName == "" {
 		return nil, evidence.NewError(evidence.Invalid, "Empty string is not allowed for flow names.")
@@ -179,8 +176,8 @@ func (h *handlers) listFlows(ctx context.Context, in *listFlowsInput) (*server.A
 	return server.Answered(resource.NewDataList(items, paged)), nil
 }
 
-// sortFlows sorts by name, or by when something was last reported to a flow's latest trail. Flows
-// without a trail come before all others, and flows of the same time are sorted by name.
+// sortFlows sorts by name, or by the time of the last change of a flow's latest trail, then by name. Flows without a
+// trail are the first in ascending order.
 func (h *handlers) sortFlows(ctx context.Context, in *listFlowsInput, flows []evidence.Flow) error {
 	active := map[string]float64{}
 	if in.Sort == "latest_activity" {
@@ -204,8 +201,7 @@ func (h *handlers) sortFlows(ctx context.Context, in *listFlowsInput, flows []ev
 	return nil
 }
 
-// matches applies the filters. An empty tag matches nothing, and there are no spaces
-// that anything could be in, as with environments.
+// matches applies the filters. An empty tag matches nothing. Nor does a space, as there are none.
 func (in *listFlowsInput) matches(ctx context.Context, flow *evidence.Flow) bool {
 	name, part := flow.Name, in.SearchByName
 	if !in.CaseSensitive {
@@ -217,7 +213,7 @@ func (in *listFlowsInput) matches(ctx context.Context, flow *evidence.Flow) bool
 	return in.Matches(ctx, flow.Tags)
 }
 
-// listedTemplate is the text of a template as lists repeat it; nil is one that was left out for its length.
+// listedTemplate returns the text of a template in a list, nil if it is too long, or was too long to be read.
 func listedTemplate(text []byte) *string {
 	if text == nil || len(text) > maxListedTemplate {
 		return nil
@@ -225,7 +221,7 @@ func listedTemplate(text []byte) *string {
 	return new(string(text))
 }
 
-// showFlows describes flows with their templates and latest trails.
+// showFlows shows flows with their templates and latest trails.
 func (h *handlers) showFlows(ctx context.Context, flows []evidence.Flow) ([]FlowList, error) {
 	org := server.Access(ctx)
 	ids := resource.Map(flows, func(f *evidence.Flow) string { return f.ID })

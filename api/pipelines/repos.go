@@ -11,7 +11,7 @@ import (
 	"attestry/evidence"
 )
 
-// RepoResponse is a repository as answers show it (docs/semantics.md 15.1).
+// RepoResponse is a repository in answers (docs/semantics.md 15.1).
 type RepoResponse struct {
 	ID          string  `json:"id" doc:"The internal id, by which the repository is tagged."`
 	Name        string  `json:"name"`
@@ -19,7 +19,7 @@ type RepoResponse struct {
 	Provider    *string `json:"provider" nullable:"true"`
 	RepoID      *string `json:"repo_id" nullable:"true" doc:"The id at the provider."`
 	Description *string `json:"description" nullable:"true"`
-	// LatestActivity is when the repository was last reported, ISO 8601 in UTC.
+	// LatestActivity is the time when the repository was last reported, ISO 8601 in UTC.
 	LatestActivity *string                `json:"latest_activity" nullable:"true"`
 	Tags           map[string]string      `json:"tags"`
 	Links          map[string]server.Href `json:"_links"`
@@ -54,8 +54,7 @@ type RepoListResponse struct {
 	Repos []RepoResponse `json:"repos"`
 }
 
-// listRepos lists an organization's repositories by name. There are thousands at
-// most, and so they are filtered and sorted in memory.
+// listRepos lists an organization's repositories by name. There are thousands at most, filtered and sorted in memory.
 func (h *handlers) listRepos(ctx context.Context, in *listReposInput) (*server.Answer[RepoListResponse], error) {
 	if in.Name != "" && in.Search != "" {
 		return nil, evidence.NewError(evidence.Invalid, "Specify either 'name' or 'search', not both")
@@ -80,7 +79,7 @@ func (h *handlers) listRepos(ctx context.Context, in *listReposInput) (*server.A
 	}), nil
 }
 
-// matchesName applies the filters that look for certain repositories. Empty ones are no filters.
+// matchesName applies the filters by name and id. Empty filters are ignored.
 func (in *listReposInput) matchesName(r *evidence.Repo) bool {
 	if !strings.Contains(strings.ToLower(r.Name), strings.ToLower(in.Search)) {
 		return false
@@ -91,8 +90,8 @@ func (in *listReposInput) matchesName(r *evidence.Repo) bool {
 	return in.Name == "" || r.Name == in.Name
 }
 
-// repoFacets are the filters by which repositories are browsed. Empty ones are no filters, apart from the tags: an
-// empty one matches nothing (docs/semantics.md 1.12).
+// repoFacets are the filters by provider, instance, namespace and tags. Empty filters are ignored, except that an empty
+// tag matches nothing (docs/semantics.md 1.12).
 type repoFacets struct {
 	provider, instance string
 	namespace          []string
@@ -106,7 +105,7 @@ func (f repoFacets) matches(ctx context.Context, r *evidence.Repo) bool {
 	return f.tags.Matches(ctx, r.Tags) && r.Within(f.namespace)
 }
 
-// segmentsOf splits a path of groups; slashes around it mean nothing.
+// segmentsOf splits a path of groups. It ignores slashes around it.
 func segmentsOf(path string) []string {
 	path = strings.Trim(path, "/")
 	if path == "" {
@@ -123,15 +122,15 @@ type repoFilterOptionsInput struct {
 	resource.TagQuery
 }
 
-// RepoFilterOptionsResponse lists distinct values, sorted. Each member honours all filters but its own;
-// namespace_values are the groups right beneath the namespace of the query.
+// RepoFilterOptionsResponse lists distinct values, sorted. Each member applies all filters except its own.
+// namespace_values are the groups directly in the namespace of the query.
 type RepoFilterOptionsResponse struct {
 	Providers       []string `json:"providers"`
 	Instances       []string `json:"vcs_instances"`
 	NamespaceValues []string `json:"namespace_values"`
 }
 
-// listRepoFilterOptions lists what the repositories of an organization can be narrowed down to.
+// listRepoFilterOptions lists the values that an organization's repositories can be filtered by.
 func (h *handlers) listRepoFilterOptions(ctx context.Context, in *repoFilterOptionsInput) (*server.Answer[RepoFilterOptionsResponse], error) {
 	repos, err := h.Repos.List(ctx, server.Access(ctx).OrgID)
 	if err != nil {
@@ -144,8 +143,8 @@ func (h *handlers) listRepoFilterOptions(ctx context.Context, in *repoFilterOpti
 		Providers: distinct(ctx, repos, anyProvider, func(r *evidence.Repo) string { return r.Provider }),
 		Instances: distinct(ctx, repos, anyInstance, (*evidence.Repo).Instance),
 		NamespaceValues: distinct(ctx, repos, facets, func(r *evidence.Repo) string {
-			if beneath := r.Namespace()[len(facets.namespace):]; len(beneath) > 0 {
-				return beneath[0]
+			if subgroups := r.Namespace()[len(facets.namespace):]; len(subgroups) > 0 {
+				return subgroups[0]
 			}
 			return ""
 		}),
@@ -158,7 +157,7 @@ func distinct(ctx context.Context, repos []evidence.Repo, facets repoFacets, val
 	return slices.DeleteFunc(resource.UniqueOf(matching, value), func(text string) bool { return text == "" })
 }
 
-// TagChoice is a tag that something has.
+// TagChoice is a tag of a repository.
 type TagChoice resource.Tag
 
 // TagChoicesResponse lists distinct tags by key, then by value (docs/semantics.md 15.3).

@@ -8,7 +8,7 @@ import (
 
 type handlers struct{ *resource.Base }
 
-// Routes are those of flows, trails, artifacts, repositories, tags and the search.
+// Routes returns the routes of flows, trails, artifacts, repositories, tags and the search.
 func Routes(base *resource.Base) []server.Route {
 	h := &handlers{base}
 	return server.Routes(map[string]server.Binder{

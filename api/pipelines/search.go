@@ -14,7 +14,7 @@ import (
 	"attestry/storage/pipelines"
 )
 
-// maxFound bounds how many artifacts a search shows, the newest of them.
+// maxFound bounds the reported artifacts that a search shows. The newest are shown.
 const maxFound = 200
 
 type getSearchInput struct {
@@ -22,7 +22,7 @@ type getSearchInput struct {
 	Value string `path:"search_value" pattern:"^[a-fA-F0-9]{5,64}$" doc:"A fingerprint or commit SHA, or how it begins."`
 }
 
-// SearchResultGetResponse is what was found (docs/semantics.md 15.5).
+// SearchResultGetResponse is the result of a search (docs/semantics.md 15.5).
 type SearchResultGetResponse struct {
 	ResolvedTo SearchResolvedModel                       `json:"resolved_to"`
 	Artifacts  jsonstream.List[SearchFoundArtifactModel] `json:"artifacts"`
@@ -43,8 +43,8 @@ type SearchResolvedSubset struct {
 	Matches []string `json:"matches"`
 }
 
-// SearchFoundArtifactModel is an artifact that was found. One that was reported to
-// no flow runs or ran; the members from its report are empty then, except for the commit.
+// SearchFoundArtifactModel is an artifact that was found. If it runs or ran but was reported to no flow, the members
+// from its report are empty, except the commit.
 type SearchFoundArtifactModel struct {
 	Fingerprint           string            `json:"fingerprint"`
 	Name                  string            `json:"name"`
@@ -64,8 +64,8 @@ type SearchFoundArtifactModel struct {
 	History               []ArtifactHistory `json:"history"`
 }
 
-// search finds the artifacts whose fingerprint or commit is, or begins with, the
-// given digits: those that were reported to flows, and those that run or ran without a report.
+// search finds the artifacts whose fingerprint or commit begins with the digits: those that were reported to flows, and
+// those that run or ran without a report.
 func (h *handlers) search(ctx context.Context, in *getSearchInput) (*server.Answer[SearchResultGetResponse], error) {
 	org, digits := server.Access(ctx), strings.ToLower(in.Value)
 	traces, err := h.Artifacts.Search(ctx, org.OrgID, digits)
@@ -79,25 +79,24 @@ func (h *handlers) search(ctx context.Context, in *getSearchInput) (*server.Answ
 	if err != nil {
 		return nil, err
 	}
-	unknown, err := h.findRunning(ctx, org, traces, ran)
+	unreported, err := h.findUnreported(ctx, org, traces, ran)
 	if err != nil {
 		return nil, err
 	}
-	if len(traces.Records)+len(unknown) == 0 {
+	if len(traces.Records)+len(unreported) == 0 {
 		return nil, evidence.Errorf(evidence.NotFound, "No matches for '%s'.", in.Value)
 	}
-	for _, artifact := range unknown {
+	for _, artifact := range unreported {
 		traces.Fingerprints = append(traces.Fingerprints, artifact.Fingerprint)
 	}
 	records := h.Artifacts.OfIDs(traces.Records[:min(len(traces.Records), maxFound)])
-	known := server.PartsOf(h.BatchBytes, records, h.findReported)
+	reported := server.PartsOf(h.BatchBytes, records, h.showReported)
 	return server.Answered(SearchResultGetResponse{
-		ResolvedTo: resolved(resource.SortUnique(traces.Fingerprints), traces.Commits), Artifacts: known.Append(unknown...),
+		ResolvedTo: showMatches(resource.SortUnique(traces.Fingerprints), traces.Commits), Artifacts: reported.Append(unreported...),
 	}), nil
 }
 
-// resolved sums up what the digits match.
-func resolved(fingerprints, commits []string) SearchResolvedModel {
+func showMatches(fingerprints, commits []string) SearchResolvedModel {
 	model := SearchResolvedModel{
 		Type:         "mixed",
 		Fingerprints: SearchResolvedSubset{Type: "fingerprint", Count: len(fingerprints), Matches: append([]string{}, fingerprints...)},
@@ -115,30 +114,30 @@ func resolved(fingerprints, commits []string) SearchResolvedModel {
 	return model
 }
 
-// findReported shows artifacts that were reported to flows.
-func (h *handlers) findReported(ctx context.Context, records []evidence.ArtifactRecord) ([]SearchFoundArtifactModel, error) {
+// showReported shows artifacts that were reported to flows.
+func (h *handlers) showReported(ctx context.Context, records []evidence.ArtifactRecord) ([]SearchFoundArtifactModel, error) {
 	org := server.Access(ctx)
 	evaluated, err := h.evaluateWithHistory(ctx, org, records)
 	return resource.Map(evaluated, func(a *evaluatedArtifact) SearchFoundArtifactModel { return h.showFound(org, a) }), err
 }
 
-// findRunning shows artifacts that run or ran and were reported to no flow.
-func (h *handlers) findRunning(ctx context.Context, org evidence.OrgAccess, traces pipelines.Traces, ran []string) ([]SearchFoundArtifactModel, error) {
-	unknown := slices.DeleteFunc(slices.Clone(ran), func(fingerprint string) bool {
+// findUnreported shows artifacts that run or ran and were reported to no flow.
+func (h *handlers) findUnreported(ctx context.Context, org evidence.OrgAccess, traces pipelines.Traces, ran []string) ([]SearchFoundArtifactModel, error) {
+	unreported := slices.DeleteFunc(slices.Clone(ran), func(fingerprint string) bool {
 		return slices.Contains(traces.Fingerprints, fingerprint) || slices.Contains(traces.Children, fingerprint)
 	})
-	if len(unknown) == 0 {
+	if len(unreported) == 0 {
 		return nil, nil
 	}
-	own := make(map[string][]string, len(unknown))
-	for _, fingerprint := range unknown {
-		own[fingerprint] = []string{fingerprint}
+	artifacts := make(map[string][]string, len(unreported))
+	for _, fingerprint := range unreported {
+		artifacts[fingerprint] = []string{fingerprint}
 	}
-	runs, err := h.loadEnvironmentRuns(ctx, org, own)
-	shown := make([]SearchFoundArtifactModel, 0, len(unknown))
-	for _, fingerprint := range unknown {
+	runs, err := h.loadEnvironmentRuns(ctx, org, artifacts)
+	shown := make([]SearchFoundArtifactModel, 0, len(unreported))
+	for _, fingerprint := range unreported {
 		if len(runs[fingerprint]) > 0 {
-			shown = append(shown, h.showUnknown(org, fingerprint, runs[fingerprint]))
+			shown = append(shown, h.showUnreported(org, fingerprint, runs[fingerprint]))
 		}
 	}
 	return shown, err
@@ -158,30 +157,30 @@ func (h *handlers) showFound(org evidence.OrgAccess, a *evaluatedArtifact) Searc
 		BuildURL:              common.BuildURL,
 		CommitURL:             common.CommitURL,
 		ComplianceState:       string(a.Status),
-		RunningIn:             environmentsOf(placesWhere(true, a.runs)),
-		ExitedFrom:            environmentsOf(placesWhere(false, a.runs)),
+		RunningIn:             environmentsOf(filterRuns(true, a.runs)),
+		ExitedFrom:            environmentsOf(filterRuns(false, a.runs)),
 		HTMLURL:               common.HTMLURL,
 		APIURL:                common.APIURL,
 		History:               a.history(),
 	}
 }
 
-// showUnknown shows an artifact that runs or ran and was reported to no flow, by the last name it ran under.
-func (h *handlers) showUnknown(org evidence.OrgAccess, fingerprint string, runs []environmentRuns) SearchFoundArtifactModel {
+// showUnreported shows an artifact that was reported to no flow, with the last name that it ran under.
+func (h *handlers) showUnreported(org evidence.OrgAccess, fingerprint string, all []environmentRuns) SearchFoundArtifactModel {
 	shown := SearchFoundArtifactModel{
 		Fingerprint: fingerprint,
 		GitCommit:   evidence.NoCommit,
-		RunningIn:   environmentsOf(placesWhere(true, runs)),
-		ExitedFrom:  environmentsOf(placesWhere(false, runs)),
+		RunningIn:   environmentsOf(filterRuns(true, all)),
+		ExitedFrom:  environmentsOf(filterRuns(false, all)),
 		History:     []ArtifactHistory{},
 	}
-	seen := 0.0
-	for _, place := range runs {
-		shown.History = append(shown.History, place.history()...)
-		if last := place.events[len(place.events)-1]; last.Timestamp >= seen {
-			seen, shown.Name = last.Timestamp, last.Name
-			shown.HTMLURL = h.Links.Snapshot(org.OrgName, place.environment, place.index)
-			shown.APIURL = h.Links.SnapshotSelf(org.OrgName, place.environment, place.index)
+	newest := 0.0
+	for _, runs := range all {
+		shown.History = append(shown.History, runs.history()...)
+		if last := runs.events[len(runs.events)-1]; last.Timestamp >= newest {
+			newest, shown.Name = last.Timestamp, last.Name
+			shown.HTMLURL = h.Links.Snapshot(org.OrgName, runs.environment, runs.index)
+			shown.APIURL = h.Links.SnapshotSelf(org.OrgName, runs.environment, runs.index)
 		}
 	}
 	sortHistory(shown.History)

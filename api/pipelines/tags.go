@@ -20,7 +20,7 @@ type TagPatchInput struct {
 	RemoveTags []string `json:"remove_tags,omitempty" nullable:"true"`
 }
 
-// TagMap is values by key. It may be absent or null.
+// TagMap maps keys to values. It may be absent or null.
 type TagMap map[string]string
 
 // Schema describes keys and values.
@@ -51,7 +51,7 @@ func (h *handlers) patchTags(ctx context.Context, in *patchTagsInput, body *TagP
 	return server.OK(), err
 }
 
-// tagFlow has what runs evaluated again, as policies may refer to the tags of flows.
+// tagFlow changes the tags of a flow and bumps the generation, as policies may refer to the tags.
 func (h *handlers) tagFlow(ctx context.Context, name string, body *TagPatchInput) error {
 	flow, err := h.ResolveFlow(ctx, name)
 	if err != nil {
@@ -71,7 +71,7 @@ func (h *handlers) tagEnvironment(ctx context.Context, name string, body *TagPat
 	return h.Environments.SetTags(ctx, ref.ID, body.SetTags, body.RemoveTags, evidence.Seconds(h.Clock()))
 }
 
-// tagControl puts the message about a missing control in quotation marks, as the contract does.
+// tagControl changes the tags of a control. The API has quotation marks around the message about a missing control.
 func (h *handlers) tagControl(ctx context.Context, org evidence.OrgAccess, identifier string, body *TagPatchInput) error {
 	if err := access.RequireBeta(org); err != nil {
 		return err

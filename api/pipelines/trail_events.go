@@ -10,7 +10,7 @@ import (
 )
 
 // TrailEvent is an event of a trail (docs/semantics.md 4.4). Its members are a trailEventCommon, or a struct that
-// embeds it.
+// embeds one.
 type TrailEvent struct{ members any }
 
 // trailEventCommon holds the members that the events of all types have.
@@ -67,7 +67,7 @@ func (TrailEvent) Schema(huma.Registry) *huma.Schema {
 	}
 }
 
-// showTrailEvent shows the members of an event. Those of one type only are shown as they are stored, except for approvals.
+// showTrailEvent returns the members of an event: those of its type as they are stored, except for approvals.
 func showTrailEvent(trail *evidence.Trail, event *evidence.TrailEvent) any {
 	common := trailEventCommon{
 		OrgID: event.Org, FlowID: event.Flow, TrailID: trail.ID, Timestamp: event.Time, Type: event.Type,

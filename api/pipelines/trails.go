@@ -33,13 +33,13 @@ type CreateTrail struct {
 	UserData      resource.UserData                           `json:"user_data,omitempty"`
 }
 
-// beginTrail begins a trail, or patches the one of that name: what is not sent stays as it is.
+// beginTrail begins a trail, or changes the members that were sent of the one with that name.
 func (h *handlers) beginTrail(ctx context.Context, in *resource.FlowPath, f *server.Form[CreateTrail]) (*server.TextAnswer, error) {
 	flow, err := h.ResolveFlow(ctx, in.Flow)
 	if err != nil {
 		return nil, err
 	}
-	own, err := h.templateOf(ctx, server.Access(ctx), f.Files)
+	templateID, err := h.templateOf(ctx, server.Access(ctx), f.Files)
 	if wrong, ok := errors.AsType[*yamlfile.Error](err); ok {
 		return nil, evidence.NewError(evidence.Invalid, wrong.Error())
 	}
@@ -53,7 +53,7 @@ func (h *handlers) beginTrail(ctx context.Context, in *resource.FlowPath, f *ser
 	}
 	change := evidence.TrailChange{
 		Description: f.Data.Description, Commit: resource.CommitOf(f.Data.GitCommitInfo), OriginURL: f.Data.OriginURL,
-		ExternalURLs: f.Data.ExternalURLs.Evidence(), UserData: f.Data.UserData.Sent(), Template: own,
+		ExternalURLs: f.Data.ExternalURLs.Evidence(), UserData: f.Data.UserData.Sent(), Template: templateID,
 	}
 	if repo != nil {
 		change.Repo = repo.ID
@@ -64,8 +64,7 @@ func (h *handlers) beginTrail(ctx context.Context, in *resource.FlowPath, f *ser
 
 const templateField = "template_file"
 
-// templateOf stores the template among the files of a form and returns its id, ""
-// when there is none. A template that is wrong is a *yamlfile.Error.
+// templateOf stores the template of a form and returns its id, "" for none. An invalid one is a *yamlfile.Error.
 func (h *handlers) templateOf(ctx context.Context, org evidence.OrgAccess, files func(func(server.FormFile) error) error) (id string, err error) {
 	err = server.ReadFiles(ctx, files, template.MaxSize, func(content []byte) error {
 		id, err = h.Templates.Put(ctx, org.OrgID, content)
@@ -103,7 +102,7 @@ type listOrgTrailsInput struct {
 // listOrgTrails lists the trails of an organization, newest first.
 func (h *handlers) listOrgTrails(ctx context.Context, in *listOrgTrailsInput) (*server.Answer[ListTrails], error) {
 	org := server.Access(ctx)
-	flows, err := h.restrict(ctx, org, in)
+	flows, err := h.selectFlows(ctx, org, in)
 	if err != nil {
 		return nil, err
 	}
@@ -119,8 +118,8 @@ func (h *handlers) listOfTrails(trails *storage.Batches[evidence.Trail]) jsonstr
 	})
 }
 
-// restrict returns the ids of the flows that the query selects, nil for all.
-func (h *handlers) restrict(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput) ([]string, error) {
+// selectFlows returns the ids of the flows that the query selects, nil for all.
+func (h *handlers) selectFlows(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput) ([]string, error) {
 	var flows []string
 	if server.QueryHas(ctx, "flow") {
 		flow, err := h.ResolveFlow(ctx, in.Flow)
@@ -134,25 +133,25 @@ func (h *handlers) restrict(ctx context.Context, org evidence.OrgAccess, in *lis
 	}
 	all, err := h.Flows.List(ctx, org.OrgID)
 	key, value, _ := strings.Cut(in.FlowTag, "=")
-	wanted := []string{}
+	selected := []string{}
 	for _, flow := range all {
 		have, tagged := flow.Tags[key]
 		if tagged && have == value && (flows == nil || slices.Contains(flows, flow.ID)) {
-			wanted = append(wanted, flow.ID)
+			selected = append(selected, flow.ID)
 		}
 	}
-	return wanted, err
+	return selected, err
 }
 
-// pageOfTrails reads a page of the trails of flows, and returns how many there are.
+// pageOfTrails reads a page of the trails of flows, and returns their total.
 func (h *handlers) pageOfTrails(ctx context.Context, org evidence.OrgAccess, in *listOrgTrailsInput, flows []string) (*storage.Batches[evidence.Trail], int64, error) {
 	switch {
 	case server.QueryHas(ctx, "fingerprint"):
 		keys, err := h.Artifacts.TrailsWith(ctx, org.OrgID, in.Fingerprint)
-		return h.pageOfFound(keys, in, flows, err)
+		return h.pageOfKeys(keys, in, flows, err)
 	case in.Search != "":
 		keys, err := h.Trails.Containing(ctx, org.OrgID, in.Search)
-		return h.pageOfFound(keys, in, flows, err)
+		return h.pageOfKeys(keys, in, flows, err)
 	}
 	trails, err := h.Trails.List(ctx, pipelines.TrailQuery{
 		Org: org.OrgID, Flows: flows, Offset: server.OffsetOf(in.Page, in.PerPage), Limit: in.PerPage,
@@ -164,8 +163,8 @@ func (h *handlers) pageOfTrails(ctx context.Context, org evidence.OrgAccess, in 
 	return trails, total, err
 }
 
-// pageOfFound reads a page of the trails of keys that are in flows, in the order of keys.
-func (h *handlers) pageOfFound(keys []string, in *listOrgTrailsInput, flows []string, err error) (*storage.Batches[evidence.Trail], int64, error) {
+// pageOfKeys reads a page of the trails with keys that belong to flows, in the order of keys.
+func (h *handlers) pageOfKeys(keys []string, in *listOrgTrailsInput, flows []string, err error) (*storage.Batches[evidence.Trail], int64, error) {
 	if flows != nil {
 		keys = slices.DeleteFunc(keys, func(key string) bool {
 			flow, _, _ := strings.Cut(key, "/")
@@ -181,7 +180,7 @@ type listFlowTrailsInput struct {
 	PerPage int `query:"per_page" minimum:"1" maximum:"100"`
 }
 
-// maxBareTrails bounds the list of those who do not ask for a page: the newest.
+// maxBareTrails bounds the list for a query without a page. It has the newest trails.
 const maxBareTrails = 1000
 
 // listFlowTrails lists the trails of a flow, newest first.
@@ -202,7 +201,7 @@ func (h *handlers) listFlowTrails(ctx context.Context, in *listFlowTrailsInput, 
 	return server.Answered(resource.NewDataList(h.listOfTrails(trails), paged)), err
 }
 
-// showTrails shows trails with a constant number of commands for a thousand slots.
+// showTrails shows trails, with a constant number of commands for up to a thousand slots.
 func (h *handlers) showTrails(ctx context.Context, trails []evidence.Trail, listed bool) ([]GetTrail, error) {
 	org := server.Access(ctx)
 	var flows, templates, slots []string
@@ -229,7 +228,7 @@ func (h *handlers) showTrails(ctx context.Context, trails []evidence.Trail, list
 	return resource.Map(trails, func(trail *evidence.Trail) GetTrail { return h.showTrail(org, trail, sources, listed) }), nil
 }
 
-// GetTrail is a trail as answers show it (docs/semantics.md 4.3). Lists leave the events out.
+// GetTrail is a trail in answers (docs/semantics.md 4.3). Lists leave out the events.
 type GetTrail struct {
 	Name             string                                    `json:"name"`
 	Description      string                                    `json:"description"`
@@ -250,7 +249,7 @@ type GetTrail struct {
 	HTMLURL          string                                    `json:"html_url"`
 }
 
-// TrailComplianceStatus is the state of a trail and of what its template requires.
+// TrailComplianceStatus is the status of a trail and of the attestations and artifacts that its template requires.
 type TrailComplianceStatus struct {
 	Status               evidence.Status                              `json:"status" enum:"INCOMPLETE,COMPLIANT,NON-COMPLIANT"`
 	IsCompliant          *bool                                        `json:"is_compliant" nullable:"true"`
@@ -260,14 +259,14 @@ type TrailComplianceStatus struct {
 	FlowTemplateID       *string                                      `json:"flow_template_id" nullable:"true"`
 }
 
-// Template is a flow template, parsed and as it was sent.
+// Template is a template, parsed and as it was sent.
 type Template struct {
 	Version int                     `json:"version"`
 	Trail   TemplateTrailDefinition `json:"trail"`
 	Content *string                 `json:"content" nullable:"true" doc:"The YAML text as it was sent; null in lists when it is longer than 64 KiB."`
 }
 
-// TemplateTrailDefinition lists what a template requires.
+// TemplateTrailDefinition lists the attestations and artifacts that a template requires.
 type TemplateTrailDefinition struct {
 	Attestations []TemplateAttestation `json:"attestations"`
 	Artifacts    []TemplateArtifact    `json:"artifacts"`
@@ -282,13 +281,13 @@ type TemplateArtifact struct {
 // TemplateAttestation is an attestation that a template requires.
 type TemplateAttestation template.Attestation
 
-// FlowInfo is what a trail shows of its flow.
+// FlowInfo is the flow of a trail.
 type FlowInfo struct {
 	Name string            `json:"name"`
 	Tags map[string]string `json:"tags"`
 }
 
-// trailSources holds what is read to show trails.
+// trailSources has the documents that trails refer to.
 type trailSources struct {
 	flows     map[string]evidence.Flow            // by id
 	templates map[string]pipelines.StoredTemplate // by id
@@ -338,8 +337,8 @@ func showReport(report compliance.Report) TrailComplianceStatus {
 	}
 }
 
-// maxListedTemplate is the longest text of a template that lists repeat with each
-// trail, in bytes. The answer about one trail has longer ones.
+// maxListedTemplate bounds the text of a template in lists, which repeat it for each trail, in bytes. The answer about
+// one trail has longer ones.
 const maxListedTemplate = 64 << 10
 
 func showTemplate(stored pipelines.StoredTemplate, listed bool) Template {

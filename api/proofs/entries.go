@@ -15,7 +15,7 @@ type entriesQuery struct {
 	Facts []string `query:"facts,explode" required:"true" minItems:"1" maxItems:"256" doc:"Kind and id of each fact, such as attestation/{id}."`
 }
 
-// LogEntry is where the log has a fact.
+// LogEntry is a fact with the index of its entry in the log.
 type LogEntry struct {
 	Fact  string `json:"fact" doc:"Kind and id, as they were asked for."`
 	Index int64  `json:"index" doc:"Place of the entry in the log, from 0."`
@@ -32,30 +32,30 @@ func (h *handlers) listEntries(ctx context.Context, in *entriesQuery) (*server.A
 	if err != nil {
 		return nil, err
 	}
-	asked, err := h.entryNames(ctx, org, in.Facts)
+	resolved, err := h.resolveFacts(ctx, org, in.Facts)
 	if err != nil {
 		return nil, err
 	}
-	leaves, err := h.Logs.Entered(ctx, org.OrgID, storage.Distinct(asked))
+	leaves, err := h.Logs.Entered(ctx, org.OrgID, storage.Distinct(resolved))
 	if err != nil {
 		return nil, err
 	}
-	places := map[string]int64{}
+	numbers := map[string]int64{} // from 1
 	for i := range leaves {
-		places[leaves[i].Kind+"/"+leaves[i].ID] = leaves[i].Index
+		numbers[leaves[i].Kind+"/"+leaves[i].ID] = leaves[i].Index
 	}
 	body := LogEntriesResponse{Entries: []LogEntry{}}
 	for i, fact := range in.Facts {
-		if place := places[asked[i]]; place > 0 && place <= log.Signed {
-			body.Entries = append(body.Entries, LogEntry{Fact: fact, Index: place - 1})
+		if number := numbers[resolved[i]]; number > 0 && number <= log.Signed {
+			body.Entries = append(body.Entries, LogEntry{Fact: fact, Index: number - 1})
 		}
 	}
 	return server.Answered(body), nil
 }
 
-// entryNames are the names, kind/id, of facts in the log. The ids of some begin with that of an environment or a flow, for
-// which its name may stand.
-func (h *handlers) entryNames(ctx context.Context, org evidence.OrgAccess, facts []string) ([]string, error) {
+// resolveFacts returns the names, kind/id, that facts have in the log. Some ids begin with the id of an environment or
+// a flow; a request may have its name instead.
+func (h *handlers) resolveFacts(ctx context.Context, org evidence.OrgAccess, facts []string) ([]string, error) {
 	environment, flow := h.Environments.Registry.ResolveMany, h.Flows.ResolveMany
 	ids := map[string]string{}
 	for kind, resolve := range map[string]func(ctx context.Context, org string, names []string) ([]names.Entry, error){
@@ -63,7 +63,7 @@ func (h *handlers) entryNames(ctx context.Context, org evidence.OrgAccess, facts
 	} {
 		var owners []string
 		for _, fact := range facts {
-			if of, owner, _ := split(fact); of == kind {
+			if of, owner, _ := splitFact(fact); of == kind {
 				owners = append(owners, owner)
 			}
 		}
@@ -80,7 +80,7 @@ func (h *handlers) entryNames(ctx context.Context, org evidence.OrgAccess, facts
 	}
 	resolved := make([]string, 0, len(facts))
 	for _, fact := range facts {
-		kind, owner, rest := split(fact)
+		kind, owner, rest := splitFact(fact)
 		if id := ids[kind+"/"+owner]; id != "" {
 			fact = kind + "/" + id + rest
 		}
@@ -89,8 +89,8 @@ func (h *handlers) entryNames(ctx context.Context, org evidence.OrgAccess, facts
 	return resolved, nil
 }
 
-// split divides kind/owner:rest. The rest has its colon.
-func split(fact string) (kind, owner, rest string) {
+// splitFact splits kind/owner:rest. The rest includes the colon.
+func splitFact(fact string) (kind, owner, rest string) {
 	kind, id, _ := strings.Cut(fact, "/")
 	owner, rest, found := strings.Cut(id, ":")
 	if found {

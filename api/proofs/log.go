@@ -22,8 +22,8 @@ type handlers struct {
 	*resource.Base
 }
 
-// Routes are those of transparency logs. The checkpoint and the tiles are also at /-/log/{org}, where the clients of
-// tlog-tiles expect nothing else beside them.
+// Routes returns the routes of transparency logs. Clients of tlog-tiles find the checkpoint and the tiles also at
+// /-/log/{org}.
 func Routes(base *resource.Base) []server.Route {
 	h := &handlers{base}
 	return server.Routes(map[string]server.Binder{
@@ -56,7 +56,7 @@ func (h *handlers) getLog(ctx context.Context, _ *server.OrgPath) (*server.Answe
 	if err != nil {
 		return nil, storage.Damaged("The checkpoint of the log is damaged", err)
 	}
-	waiting, err := h.Logs.Pending(ctx, org.OrgID, 0, 1)
+	pending, err := h.Logs.Pending(ctx, org.OrgID, 0, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -64,13 +64,13 @@ func (h *handlers) getLog(ctx context.Context, _ *server.OrgPath) (*server.Answe
 		Origin: log.Origin, VerifierKeys: log.Verifiers, Size: checkpoint.Size, RootHash: base64.StdEncoding.EncodeToString(checkpoint.Root[:]), Timestamp: log.SignedAt,
 		Continues: log.Continues,
 	}
-	if len(waiting) > 0 {
-		body.LagSeconds = evidence.RoundSeconds(max(0, evidence.Seconds(h.Clock())-waiting[0].At))
+	if len(pending) > 0 {
+		body.LagSeconds = evidence.RoundSeconds(max(0, evidence.Seconds(h.Clock())-pending[0].At))
 	}
 	return server.Answered(body), nil
 }
 
-// load returns the log of an organization, which has a checkpoint.
+// load returns the log of an organization. It is evidence.NotFound until the log has a checkpoint.
 func (h *handlers) load(ctx context.Context, org evidence.OrgAccess) (logs.Log, error) {
 	log, err := h.Logs.Get(ctx, org.OrgID)
 	if errors.Is(err, storage.ErrNotFound) || err == nil && log.Checkpoint == "" {
@@ -87,7 +87,7 @@ func (h *handlers) getCheckpoint(ctx context.Context, _ *server.OrgPath) (*serve
 	return send("text/plain; charset=utf-8", "no-cache", []byte(log.Checkpoint)), nil
 }
 
-// immutable is how long tiles may be kept that never change.
+// immutable is the Cache-Control of tiles, which never change.
 const immutable = "private, max-age=31536000, immutable"
 
 type tilePath struct {
@@ -118,7 +118,7 @@ func send(contentType, cache string, content []byte) *server.StreamOutput {
 	return &server.StreamOutput{Body: func(ctx huma.Context) {
 		ctx.SetHeader("Content-Type", contentType)
 		ctx.SetHeader("Cache-Control", cache)
-		_, _ = ctx.BodyWriter().Write(content) // into the answer, which takes all
+		_, _ = ctx.BodyWriter().Write(content) // a write to a buffer, which cannot fail
 	}}
 }
 
@@ -139,16 +139,16 @@ type ProofResponse struct {
 	TlogProof  string   `json:"tlog_proof" doc:"Index, hashes and checkpoint as a file of C2SP tlog-proof."`
 }
 
-// retryAfter is how long a client is told to wait for an entry that is not covered by a checkpoint yet.
+// retryAfter is the Retry-After for an entry that no checkpoint covers yet.
 const retryAfter = time.Second
 
 func (h *handlers) getProof(ctx context.Context, in *proofPath) (*server.Answer[ProofResponse], error) {
 	org := server.Access(ctx)
-	name, err := h.entryNames(ctx, org, []string{in.Kind + "/" + in.ID})
+	names, err := h.resolveFacts(ctx, org, []string{in.Kind + "/" + in.ID})
 	if err != nil {
 		return nil, err
 	}
-	leaves, err := h.Logs.Entered(ctx, org.OrgID, name)
+	leaves, err := h.Logs.Entered(ctx, org.OrgID, names)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (h *handlers) getProof(ctx context.Context, in *proofPath) (*server.Answer[
 		return nil, err
 	}
 	if len(leaves) == 0 || leaves[0].Index > log.Signed {
-		return nil, h.notProven(ctx, org, in, name[0])
+		return nil, h.notProven(ctx, org, in, names[0])
 	}
 	leaf := leaves[0]
 	proof, err := h.Logs.Prove(ctx, &log, leaf.Index-1)
@@ -181,7 +181,7 @@ func (h *handlers) getProof(ctx context.Context, in *proofPath) (*server.Answer[
 	return server.Answered(body), err
 }
 
-// notProven says why there is no proof of a fact that no checkpoint covers: there is no such fact, or it is to be waited for.
+// notProven returns the error for a fact that no checkpoint covers: NotFound if it does not exist, else Unavailable.
 func (h *handlers) notProven(ctx context.Context, org evidence.OrgAccess, in *proofPath, name string) error {
 	kind, id, _ := strings.Cut(name, "/")
 	exists, err := h.Logs.HasFact(ctx, org.OrgID, kind, id)
@@ -191,7 +191,7 @@ func (h *handlers) notProven(ctx context.Context, org evidence.OrgAccess, in *pr
 	if !exists {
 		return evidence.Errorf(evidence.NotFound, "%s '%s' does not exist in organization '%s'", in.Kind, in.ID, org.OrgName)
 	}
-	waiting := evidence.Errorf(evidence.Unavailable, "%s '%s' is not in the log yet, please try again", in.Kind, in.ID)
-	waiting.RetryAfter = retryAfter
-	return waiting
+	unavailable := evidence.Errorf(evidence.Unavailable, "%s '%s' is not in the log yet, please try again", in.Kind, in.ID)
+	unavailable.RetryAfter = retryAfter
+	return unavailable
 }

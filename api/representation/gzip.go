@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// MinGzip is the least content that is worth compressing, in bytes.
+	// MinGzip is the minimum size of content that is compressed, in bytes.
 	MinGzip = 4 << 10
-	// gzipChunk is how much of a stream is compressed at a time, in bytes.
+	// gzipChunk is the size of the chunks in which a stream is compressed, in bytes.
 	gzipChunk = 32 << 10
 )
 
-// AcceptsGzip reports whether a client with this Accept-Encoding takes gzip, and does not prefer content as it is.
+// AcceptsGzip reports whether a client with this Accept-Encoding accepts gzip and does not prefer identity.
 func AcceptsGzip(acceptEncoding string) bool {
 	weights := map[string]float64{}
 	for one := range strings.SplitSeq(strings.ToLower(acceptEncoding), ",") {
 		coding, parameters, _ := strings.Cut(one, ";")
 		weight := 1.0
 		if text, ok := strings.CutPrefix(strings.TrimSpace(parameters), "q="); ok {
-			// What is no number is 0, so that content stays as it is.
+			// An invalid number becomes 0, so that the content is not compressed.
 			weight, _ = strconv.ParseFloat(strings.TrimSpace(text), 64)
 		}
 		weights[strings.TrimSpace(coding)] = weight
@@ -41,22 +41,22 @@ func AcceptsGzip(acceptEncoding string) bool {
 func Gzip(content []byte) []byte {
 	var compressed bytes.Buffer
 	w := newWriter(&compressed)
-	// A buffer takes all that is written.
+	// Writes to a bytes.Buffer do not fail.
 	_, _ = w.Write(content)
 	_ = w.Close()
 	return compressed.Bytes()
 }
 
-// newWriter makes a writer that keeps no memory between writes: a client that reads slowly, as thousands may at once,
-// must not hold the state of a compressor, which is most of a megabyte.
+// newWriter makes a writer without state between writes. Thousands of slow clients may read at once, and the state of a
+// normal compressor is almost a megabyte.
 func newWriter(w io.Writer) *gzip.Writer {
-	// The level is one that there is.
+	// The only error is an invalid level.
 	compressor, _ := gzip.NewWriterLevel(w, gzip.StatelessCompression)
 	return compressor
 }
 
-// GzipReader compresses content as it is read. If reading fails, its end is missing, so that nobody takes a
-// part for the whole.
+// GzipReader compresses content as it is read. If reading fails, the gzip trailer is missing, so clients detect that
+// the content is incomplete.
 type GzipReader struct {
 	content    io.Reader
 	chunk      []byte
@@ -103,7 +103,7 @@ func (r *GzipReader) compress() error {
 	return err
 }
 
-// NegotiateGzip reports whether an answer is to be compressed, and says so in its head.
+// NegotiateGzip reports whether the response must be compressed, and sets its Vary and Content-Encoding headers.
 func NegotiateGzip(ctx *fasthttp.RequestCtx) bool {
 	header := &ctx.Response.Header
 	header.Set(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)
@@ -114,8 +114,8 @@ func NegotiateGzip(ctx *fasthttp.RequestCtx) bool {
 	return true
 }
 
-// CompressJSON compresses an answer of JSON that is sent as a whole, if it is worth it. Clients of HTTP/1.0
-// get it as it is: theirs may be so large that the memory for both forms is not there.
+// CompressJSON compresses a JSON response that is not streamed, if it has at least MinGzip bytes. Responses to HTTP/1.0
+// are not compressed: they may be so large that the memory for both forms is not available.
 func CompressJSON(ctx *fasthttp.RequestCtx) {
 	response := &ctx.Response
 	if !ctx.Request.Header.IsHTTP11() || response.IsBodyStream() || len(response.Body()) < MinGzip {

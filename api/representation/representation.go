@@ -1,5 +1,5 @@
-// Package representation has the rules of HTTP by which a request gets a part of an answer, none of it because
-// the client has it already, or a compressed one (RFC 9110, sections 12 to 14).
+// Package representation implements content negotiation, conditional requests and range requests of HTTP (RFC 9110,
+// sections 12 to 14).
 package representation
 
 import (
@@ -9,28 +9,27 @@ import (
 	"strings"
 )
 
-// Tag makes the entity tag of content with a hash.
+// Tag returns the entity tag of content with a hash.
 func Tag(hash string) string { return `"` + hash + `"` }
 
-// Precondition returns the status of the answer to a read of what has a tag: 304 if the client has it, 412
-// if the client wants another version only, else 200, as for what has none. header gives the fields of the request.
+// Precondition returns the status of the response to a read of content with a tag: 304 if the client has this version,
+// 412 if the client accepts only other versions, else 200. It is 200 if tag is empty. header returns a request header.
 func Precondition(header func(name string) string, tag string) int {
 	if tag == "" {
 		return http.StatusOK
 	}
-	if wanted := header("If-Match"); wanted != "" && !lists(wanted, tag) {
+	if wanted := header("If-Match"); wanted != "" && !matchesAny(wanted, tag) {
 		return http.StatusPreconditionFailed
 	}
-	// A weak tag that the client has means the same content, as the tag itself is strong.
-	if known := header("If-None-Match"); known != "" && lists(strings.ReplaceAll(known, "W/", ""), tag) {
+	// If-None-Match uses the weak comparison, which ignores W/.
+	if known := header("If-None-Match"); known != "" && matchesAny(strings.ReplaceAll(known, "W/", ""), tag) {
 		return http.StatusNotModified
 	}
 	return http.StatusOK
 }
 
-// lists reports whether a tag is in a list of tags, or the list is of all that there are. Tags of this
-// service hold no commas.
-func lists(tags, tag string) bool {
+// matchesAny reports whether a list of tags has the tag or *. Tags of this service have no commas.
+func matchesAny(tags, tag string) bool {
 	for one := range strings.SplitSeq(tags, ",") {
 		if one = strings.TrimSpace(one); one == tag || one == "*" {
 			return true
@@ -39,15 +38,15 @@ func lists(tags, tag string) bool {
 	return false
 }
 
-// Span is a part of some content; a length of -1 means to an unknown end.
+// Span is a range of content. A length of -1 means that the end is unknown.
 type Span struct {
 	Offset, Length int64
 	Partial        bool
 }
 
-// Part returns the part of content of a size that a request asks for; ok is false if that lies outside of it. A size
-// of -1 is not known. Forms that it does not know, several ranges among them, mean the whole, as RFC 9110 allows, and
-// so does a range of another version of the content (If-Range).
+// Part returns the range of a request in content of a size, -1 for an unknown one; ok is false if the range is not
+// satisfiable. Unsupported forms, such as several ranges, mean the whole content, as RFC 9110 allows. So does a range
+// of another version (If-Range).
 func Part(method string, header func(name string) string, size int64, tag string) (part Span, ok bool) {
 	whole := Span{Length: size}
 	unit, ranges, found := strings.Cut(header("Range"), "=")
@@ -63,28 +62,28 @@ func Part(method string, header func(name string) string, size int64, tag string
 	to, toErr := strconv.ParseUint(last, 10, 63)
 	switch {
 	case first == "" && toErr == nil:
-		return within(max(size-int64(to), 0), size-1)
+		return partial(max(size-int64(to), 0), size-1)
 	case fromErr == nil && last == "":
-		return within(int64(from), size-1)
+		return partial(int64(from), size-1)
 	case fromErr == nil && toErr == nil && from <= to:
-		return within(int64(from), min(int64(to), size-1))
+		return partial(int64(from), min(int64(to), size-1))
 	default:
 		return whole, true
 	}
 }
 
-func within(first, last int64) (Span, bool) {
+func partial(first, last int64) (Span, bool) {
 	return Span{Offset: first, Length: last - first + 1, Partial: true}, first <= last
 }
 
-// Unsupported says why the body of a request or part is not one that this service reads, "" if it is: it
-// must be neither compressed nor text of another charset than UTF-8. header gives the fields of its head.
+// Unsupported returns why this service does not read the body of a request or part, "" if it does. The body must not be
+// compressed, nor have another charset than UTF-8. header returns one of its headers.
 func Unsupported(header func(name string) string) string {
 	coding := strings.TrimSpace(header("Content-Encoding"))
 	if coding != "" && !strings.EqualFold(coding, "identity") {
 		return "The body must not be compressed: Content-Encoding is not supported"
 	}
-	// A type that cannot be read has no charset. It does not matter, as operations know what they take.
+	// A Content-Type that cannot be parsed has no charset. Operations do not depend on the media type.
 	_, parameters, _ := mime.ParseMediaType(header("Content-Type"))
 	charset := parameters["charset"]
 	if charset != "" && !strings.EqualFold(charset, "utf-8") && !strings.EqualFold(charset, "utf8") {

@@ -15,17 +15,17 @@ type AuditPath struct {
 	Audit string `path:"audit_name" doc:"Name of the audit."`
 }
 
-// Place is the name of the audit.
-func (p AuditPath) Place() string { return p.Audit }
+// Ref is the name of the audit.
+func (p AuditPath) Ref() string { return p.Audit }
 
-// LoadPeriod reads the period of an audit, or answers that there is none.
+// LoadPeriod reads the period of an audit, or returns an evidence.NotFound error.
 func (b *Base) LoadPeriod(ctx context.Context, name string) (period.Period, error) {
 	org := server.Access(ctx)
 	found, err := b.Periods.Get(ctx, period.Key(org.OrgID, name))
 	return found, NotFound(err, "Audit named '%s' does not exist for organization '%s'", name, org.OrgName)
 }
 
-// SampleQuery says which sample is drawn. It is exported because huma passes over embedded types that are not.
+// SampleQuery selects a sample. It is exported because huma ignores unexported embedded types.
 type SampleQuery struct {
 	Seed      string `query:"seed" maxLength:"1000" doc:"Any text, which the auditor chooses."`
 	Size      int    `query:"size" minimum:"1" maximum:"1000" doc:"How many rows."`
@@ -33,7 +33,7 @@ type SampleQuery struct {
 	By        string `query:"by" enum:"environment,verdict" doc:"Draws so many rows of each environment or verdict, all where there are fewer."`
 }
 
-// Draw is the sample that the query asks for.
+// Draw returns the parameters of the sample, or a validation error.
 func (q *SampleQuery) Draw() (period.Draw, error) {
 	draw := period.Draw{Seed: q.Seed, Size: q.Size, By: period.By(q.By)}
 	if q.Frequency != "" {

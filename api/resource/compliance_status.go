@@ -5,7 +5,7 @@ import (
 	"attestry/evidence/compliance"
 )
 
-// AttestationComplianceStatus is an attestation that is required, or there.
+// AttestationComplianceStatus is the status of an attestation that the template requires or that was recorded.
 type AttestationComplianceStatus struct {
 	AttestationName         string  `json:"attestation_name"`
 	AttestationType         *string `json:"attestation_type" nullable:"true"`
@@ -17,7 +17,7 @@ type AttestationComplianceStatus struct {
 	ApprovalLack            string  `json:"approval_lack,omitempty" doc:"Which approvals the template asks for and the pull request lacks."`
 }
 
-// ArtifactComplianceStatus is an artifact that is required, or there.
+// ArtifactComplianceStatus is the status of an artifact that the template requires or that was reported.
 type ArtifactComplianceStatus struct {
 	ArtifactFingerprint  *string                       `json:"artifact_fingerprint" nullable:"true"`
 	ArtifactID           *string                       `json:"artifact_id" nullable:"true"`
@@ -29,7 +29,7 @@ type ArtifactComplianceStatus struct {
 	FlowTemplateID       *string                       `json:"flow_template_id" nullable:"true"`
 }
 
-// ShowArtifactStatus shows an artifact of a trail that is evaluated by the template of an id.
+// ShowArtifactStatus shows an artifact of a trail. template is the id of the template that the trail is evaluated by.
 func ShowArtifactStatus(artifact compliance.ArtifactStatus, template string) ArtifactComplianceStatus {
 	shown := ArtifactComplianceStatus{
 		Status: artifact.Status, AttestationsStatuses: ShowAttestationStatuses(artifact.Attestations), Unexpected: artifact.Unexpected,
@@ -56,8 +56,8 @@ func ShowAttestationStatuses(statuses []compliance.AttestationStatus) []Attestat
 	})
 }
 
-// GitCommitInfo is a commit as trails and attestations show it. Clients rely on author, message and timestamp, so
-// members that are not shown are empty (docs/semantics.md 16.3).
+// GitCommitInfo is a commit in answers about trails and attestations. Clients require author, message and timestamp, so
+// unknown members are empty, not left out (docs/semantics.md 16.3).
 type GitCommitInfo struct {
 	SHA1      string  `json:"sha1"`
 	Message   string  `json:"message"`
@@ -67,7 +67,7 @@ type GitCommitInfo struct {
 	URL       *string `json:"url" nullable:"true"`
 }
 
-// NewGitCommitInfo shows a commit; nil where none is known.
+// NewGitCommitInfo shows a commit. It returns nil for nil.
 func NewGitCommitInfo(commit *evidence.GitCommit) *GitCommitInfo {
 	if commit == nil {
 		return nil

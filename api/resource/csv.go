@@ -8,11 +8,11 @@ import (
 	"attestry/evidence/csvtable"
 )
 
-// rowsAfter makes the page of rows after a cursor, "" for the first one, and returns the next cursor, "" at the end.
-type rowsAfter = func(ctx context.Context, after string) (page [][]string, next string, err error)
+// rowsFunc returns the page of rows after a cursor ("" for the first page) and the next cursor ("" after the last one).
+type rowsFunc = func(ctx context.Context, after string) (page [][]string, next string, err error)
 
-// StreamCSV answers with a table in CSV as a file.
-func (b *Base) StreamCSV(ctx context.Context, filename string, columns []string, rows rowsAfter) (*server.StreamOutput, error) {
+// StreamCSV answers with a CSV file.
+func (b *Base) StreamCSV(ctx context.Context, filename string, columns []string, rows rowsFunc) (*server.StreamOutput, error) {
 	return server.Stream(ctx, server.Download{
 		ContentType: "text/csv; charset=utf-8", Filename: filename, Size: -1,
 		Memory: server.StreamCost(b.BatchBytes),

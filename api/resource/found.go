@@ -6,13 +6,13 @@ import (
 	"attestry/api/server"
 )
 
-// placed is the input of an operation whose path names something.
-type placed[P any] interface{ Place() P }
+// referrer is the input of an operation whose path refers to a resource.
+type referrer[P any] interface{ Ref() P }
 
-// Found makes an operation of a handler that also gets what find finds at the place in the path.
-func Found[I placed[P], P, V, O any](find func(context.Context, P) (V, error), handler func(context.Context, *I, V) (*O, error)) server.Binder {
+// Found makes an operation of a handler that takes the resource of the path, which load returns.
+func Found[I referrer[P], P, V, O any](load func(context.Context, P) (V, error), handler func(context.Context, *I, V) (*O, error)) server.Binder {
 	return server.Handle(func(ctx context.Context, in *I) (*O, error) {
-		found, err := find(ctx, (*in).Place())
+		found, err := load(ctx, (*in).Ref())
 		if err != nil {
 			return nil, err
 		}
@@ -21,9 +21,9 @@ func Found[I placed[P], P, V, O any](find func(context.Context, P) (V, error), h
 }
 
 // FoundWithBody is Found for handlers that also take a JSON body.
-func FoundWithBody[I placed[P], P, V, T, O any](find func(context.Context, P) (V, error), handler func(context.Context, *I, V, *T) (*O, error)) server.Binder {
+func FoundWithBody[I referrer[P], P, V, T, O any](load func(context.Context, P) (V, error), handler func(context.Context, *I, V, *T) (*O, error)) server.Binder {
 	return server.WithBody(func(ctx context.Context, in *I, body *T) (*O, error) {
-		found, err := find(ctx, (*in).Place())
+		found, err := load(ctx, (*in).Ref())
 		if err != nil {
 			return nil, err
 		}

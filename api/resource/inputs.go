@@ -21,11 +21,10 @@ const (
 // GitCommit is a commit in a request (docs/semantics.md 6.1).
 type GitCommit = attestation.GitCommit
 
-// OrNull is a T that a request may leave out or send as null; Value is nil then.
-// huma itself has no way to say so of a type with a component of its own.
+// OrNull is an optional, nullable T; Value is nil if it was left out or null. huma has no tag for a nullable $ref.
 type OrNull[T any] struct{ Value *T }
 
-// Schema is the one of T, or null.
+// Schema is the schema of T, or null.
 func (OrNull[T]) Schema(registry huma.Registry) *huma.Schema {
 	return &huma.Schema{AnyOf: []*huma.Schema{registry.Schema(reflect.TypeFor[T](), true, ""), {Type: validation.TypeNull}}}
 }
@@ -36,13 +35,13 @@ func (o *OrNull[T]) UnmarshalJSON(data []byte) error { return json.Unmarshal(dat
 // MarshalJSON encodes the value, or null.
 func (o OrNull[T]) MarshalJSON() ([]byte, error) { return json.Marshal(o.Value) }
 
-// SentOrRemoved is a text that a request may leave out, or send as null to remove what there is.
+// SentOrRemoved is a text in a request that updates something: left out, it keeps the stored text; null removes it.
 type SentOrRemoved struct {
 	Sent  bool
 	Value *string
 }
 
-// Schema is that of a text or null.
+// Schema is the schema of a text, or null.
 func (SentOrRemoved) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Nullable: true, Format: validation.PlainTextFormat}
 }
@@ -53,7 +52,7 @@ func (s *SentOrRemoved) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, &s.Value)
 }
 
-// CommitOf is the commit of a request as it is kept, nil when none was sent.
+// CommitOf returns the commit of a request as it is stored, nil if none was sent.
 func CommitOf(sent OrNull[GitCommit]) *evidence.GitCommit {
 	if sent.Value == nil {
 		return nil
@@ -74,7 +73,7 @@ type RepoInfoPostInput struct {
 	AdditionalInfo OptionalMembers `json:"additional_info,omitempty"`
 }
 
-// Evidence is the repository as it is kept.
+// Evidence returns the repository as it is stored.
 func (r *RepoInfoPostInput) Evidence() evidence.RepoInfo {
 	return evidence.RepoInfo{
 		Name: r.Name, ID: r.ID, URL: r.URL, Description: r.Description, Provider: r.Provider,
@@ -82,7 +81,7 @@ func (r *RepoInfoPostInput) Evidence() evidence.RepoInfo {
 	}
 }
 
-// ExternalAttachmentUrl points to something outside; it is spelled as the contract spells its component.
+// ExternalAttachmentUrl is a link to another system. The API's schema has this spelling.
 type ExternalAttachmentUrl struct {
 	Href        string  `json:"href" format:"uri-reference"`
 	Fingerprint *string `json:"fingerprint,omitempty" nullable:"true" pattern:"^[a-f0-9]{64}$"`
@@ -96,7 +95,7 @@ func (ExternalURLs) Schema(registry huma.Registry) *huma.Schema {
 	return KeyedBy(externalURLKeyPattern, registry.Schema(reflect.TypeFor[ExternalAttachmentUrl](), true, ""))
 }
 
-// Evidence is the map as it is kept, nil when none was sent.
+// Evidence returns the map as it is stored, nil if none was sent.
 func (u ExternalURLs) Evidence() map[string]evidence.ExternalURL {
 	return MapValues(u, func(sent ExternalAttachmentUrl) evidence.ExternalURL { return evidence.ExternalURL(sent) })
 }
@@ -119,10 +118,10 @@ func KeyedBy(pattern string, values *huma.Schema) *huma.Schema {
 	}
 }
 
-// UserData is any JSON object or list; nil when none was sent.
+// UserData is any JSON object or list; nil if none was sent.
 type UserData struct{ json.RawMessage }
 
-// Schema is a union, as findings name its branches (docs/semantics.md 1.8).
+// Schema is a union because validation errors name its branches (docs/semantics.md 1.8).
 func (UserData) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{AnyOf: []*huma.Schema{
 		{Type: huma.TypeObject, AdditionalProperties: true},
@@ -131,18 +130,18 @@ func (UserData) Schema(huma.Registry) *huma.Schema {
 	}}
 }
 
-// Sent is the data as it is kept, nil when none was sent.
+// Sent returns the data as it is stored, nil if none was sent.
 func (u UserData) Sent() json.RawMessage { return Present(u.RawMessage) }
 
 // OptionalMembers is any JSON object, or null.
 type OptionalMembers struct{ json.RawMessage }
 
-// Schema is that of a free object.
+// Schema is the schema of any object, or null.
 func (OptionalMembers) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeObject, Nullable: true, AdditionalProperties: true}
 }
 
-// Present is nil for a value that was not sent, or sent as null.
+// Present returns nil for null, and other values unchanged.
 func Present(raw json.RawMessage) json.RawMessage {
 	if string(raw) == "null" {
 		return nil
@@ -150,9 +149,9 @@ func Present(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// AttestationBase is what every attestation carries (docs/semantics.md 6.1). Bodies embed it; it is exported because
-// huma passes over embedded types that are not. Each target costs commands and room in the trail, so there is a limit,
-// which the contract leaves open; clients send one.
+// AttestationBase has the members that every attestation has (docs/semantics.md 6.1). It is exported because huma
+// ignores unexported embedded types. The number of targets is limited, as each one costs commands and space in the
+// trail.
 type AttestationBase struct {
 	AttestationName     string                    `json:"attestation_name" maxLength:"255" pattern:"^[a-zA-Z0-9\\-_,]+$"`
 	OriginURL           *string                   `json:"origin_url,omitempty" nullable:"true" format:"uri"`

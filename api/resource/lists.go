@@ -16,8 +16,8 @@ import (
 	"attestry/storage"
 )
 
-// ParseCursor reads the parameter `after` of a list with cursors (docs/semantics.md 1.10, style 5): the number of
-// the page, and the cursor of the store.
+// ParseCursor reads the parameter `after` of a list with cursors (docs/semantics.md 1.10, style 5). It returns the
+// number of the page and the store's cursor.
 func ParseCursor(after string) (number int, cursor string, err error) {
 	if after == "" {
 		return 1, "", nil
@@ -25,22 +25,22 @@ func ParseCursor(after string) (number int, cursor string, err error) {
 	digits, cursor, found := strings.Cut(after, ".")
 	number, err = strconv.Atoi(digits)
 	if err != nil || !found || number < 2 || cursor == "" {
-		return 0, "", wrongCursor(after)
+		return 0, "", invalidCursor(after)
 	}
 	return number, cursor, nil
 }
 
-func wrongCursor(after string) error {
+func invalidCursor(after string) error {
 	return evidence.FieldError("query.after", "Input should be the cursor of a page of this list [input: %s]", validation.Cut(after))
 }
 
-// CursorPage lists the documents of the page that after asks for, up to the batch that exceeds server.MaxPage.
+// CursorPage lists the documents of the page after a cursor. It ends after the batch that exceeds server.MaxPage.
 func CursorPage[S, T any](batchBytes int, after string, found *storage.Batches[S], show func(context.Context, []S) ([]T, error)) jsonstream.List[T] {
 	return jsonstream.NewList(func(ctx context.Context) ([]T, bool, error) {
 		server.RequestOf(ctx).Memory.Rewind(0)
 		batch, err := found.Next(ctx, batchBytes)
 		if err != nil && after != "" && evidence.CodeOf(err) == evidence.Invalid {
-			err = wrongCursor(after)
+			err = invalidCursor(after)
 		}
 		if err != nil {
 			return nil, false, err
@@ -50,8 +50,8 @@ func CursorPage[S, T any](batchBytes int, after string, found *storage.Batches[S
 	})
 }
 
-// LinksAfter are the links of a page of a list with cursors: its own, and that of the page of the number next. They are
-// made once the page has been sent. cursor returns that of the store, "" if there is no next page.
+// LinksAfter returns the links to a page of a list with cursors and to the next page, which has the number next. They
+// are made after the page has been sent. cursor returns the store's cursor, "" if there is no next page.
 func LinksAfter(ctx context.Context, all links.Links, next int, cursor func() string) jsonstream.Map[server.Href] {
 	return jsonstream.NewMap(func(yield func(string, server.Href) bool) {
 		page := server.PageOf(ctx, all, 1, 1, 0)
@@ -61,7 +61,7 @@ func LinksAfter(ctx context.Context, all links.Links, next int, cursor func() st
 	})
 }
 
-// DataPage is a page of a list with its pagination beside it (docs/semantics.md 1.10, style 3).
+// DataPage is a page of a list with its pagination (docs/semantics.md 1.10, style 3).
 type DataPage[T any] struct {
 	Data       jsonstream.List[T]    `json:"data"`
 	Pagination server.PaginationInfo `json:"pagination"`
@@ -81,7 +81,7 @@ func (l ListOrPage[L, P]) JSONForm() any {
 	return *l.Page
 }
 
-// EscapesHTML marks the answers in which <, > and & are written as escapes.
+// EscapesHTML marks answers whose JSON escapes <, > and &.
 func (ListOrPage[L, P]) EscapesHTML() {}
 
 // Schema describes both forms.
@@ -103,27 +103,27 @@ func NewDataList[T any](items jsonstream.List[T], paged *server.PaginationInfo) 
 }
 
 const (
-	// DefaultWindow is how far back a window reaches unless it says so, in seconds: 28 days (docs/semantics.md 14.4).
+	// DefaultWindow is the length of a window without a start, in seconds: 28 days (docs/semantics.md 14.4).
 	DefaultWindow = 28 * 24 * 3600
-	// MaxSeries is how many moments a series holds at most, the newest of them.
+	// MaxSeries bounds the times in a series. The newest ones are kept.
 	MaxSeries = 100_000
 )
 
-// WindowQuery bounds a query in time. It is exported because huma passes over embedded types that are not.
+// WindowQuery bounds a query in time. It is exported because huma ignores unexported embedded types.
 type WindowQuery struct {
 	Start float64 `query:"start_ts" doc:"Unix seconds, included. 28 days before end_ts when left out."`
 	End   float64 `query:"end_ts" doc:"Unix seconds, included. Now when left out."`
 }
 
-// Window is a span between two times in Unix seconds, both included. One that ends before it begins holds nothing.
+// Window is a range of time in Unix seconds, both bounds included. It is empty if it ends before it begins.
 type Window struct{ From, To float64 }
 
-// WindowOf fills in what was left out of a query. It is rounded, as answers repeat it.
+// WindowOf returns the window of a query, with defaults. It is rounded because answers repeat it.
 func (b *Base) WindowOf(ctx context.Context, in WindowQuery) Window {
 	return b.WindowBetween(IfSent(ctx, "start_ts", in.Start), IfSent(ctx, "end_ts", in.End))
 }
 
-// WindowBetween fills in the bounds that are nil.
+// WindowBetween returns the window between two bounds, with defaults for those that are nil.
 func (b *Base) WindowBetween(start, end *float64) Window {
 	if end == nil {
 		end = new(evidence.Seconds(b.Clock()))
@@ -134,7 +134,7 @@ func (b *Base) WindowBetween(start, end *float64) Window {
 	return Window{From: evidence.RoundSeconds(*start), To: evidence.RoundSeconds(*end)}
 }
 
-// IfSent is the value of a query parameter, nil when it was not sent.
+// IfSent returns the value of a query parameter, nil if it was not sent.
 func IfSent[T any](ctx context.Context, name string, value T) *T {
 	if !server.QueryHas(ctx, name) {
 		return nil

@@ -1,5 +1,4 @@
-// Package resource has what the operations on several kinds of resource share: look-ups of
-// what a path names, inputs, and the parts of answers.
+// Package resource has the common parts of operations: look-ups by path, inputs, and parts of answers.
 package resource
 
 import (
@@ -31,13 +30,13 @@ import (
 	"attestry/tasks/reports"
 )
 
-// Base is what the handlers of every kind of resource need.
+// Base has the dependencies of all handlers.
 type Base struct {
 	*app.Store
 	Clock  evidence.Clock
 	Links  links.Links
 	Intake *reports.Intake
-	// Recognition recognizes reports that were accepted before.
+	// Recognition recognizes reports that were already accepted.
 	Recognition *recognition.Cache
 	// Evaluator judges payloads of custom attestation types.
 	Evaluator *evaluation.Evaluator
@@ -48,11 +47,11 @@ type Base struct {
 	// SigningKey signs verdicts, nil if the operator has set none.
 	SigningKey *signing.Key
 	Log        *slog.Logger
-	// BatchBytes is how much a list reads at a time, in bytes.
+	// BatchBytes is the size of the batches that lists read, in bytes.
 	BatchBytes int
 }
 
-// ResolveFlow returns the id of the flow of a name, or answers in the contract's words.
+// ResolveFlow resolves the flow by name, or returns an evidence.NotFound error.
 func (b *Base) ResolveFlow(ctx context.Context, name string) (id string, err error) {
 	ref, err := b.Flows.Resolve(ctx, server.Access(ctx).OrgID, name)
 	return ref.ID, FlowNotFound(ctx, name, err)
@@ -69,16 +68,16 @@ type FlowPath struct {
 	Flow string `path:"flow_name" doc:"Name of the flow."`
 }
 
-// Place is the name of the flow.
-func (p FlowPath) Place() string { return p.Flow }
+// Ref is the name of the flow.
+func (p FlowPath) Ref() string { return p.Flow }
 
-// NewFlowPath is the path of an operation that makes the flow when there is none.
+// NewFlowPath is the path of an operation that creates the flow if it does not exist.
 type NewFlowPath struct {
 	server.OrgPath
 	Flow string `path:"flow_name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\.\\-_~]*$" doc:"Name of the flow."`
 }
 
-// NewTrailPath is the path of an operation that makes the flow and the trail when there are none.
+// NewTrailPath is the path of an operation that creates the flow and the trail if they do not exist.
 type NewTrailPath struct {
 	NewFlowPath
 	Trail string `path:"trail_name" maxLength:"255" pattern:"^[a-zA-Z0-9][a-zA-Z0-9\\-_.~]*$" doc:"Name of the trail."`
@@ -86,7 +85,7 @@ type NewTrailPath struct {
 
 var validTrailName = regexp.MustCompile(trailNamePattern)
 
-// CheckTrailName refuses a name under which no trail can be made.
+// CheckTrailName returns a validation error for a name that a new trail cannot have.
 func CheckTrailName(name string) error {
 	switch {
 	case utf8.RuneCountInString(name) > evidence.MaxResourceName:
@@ -103,10 +102,10 @@ type TrailPath struct {
 	Trail string `path:"trail_name" doc:"Name of the trail."`
 }
 
-// Place is the whole path.
-func (p TrailPath) Place() *TrailPath { return &p }
+// Ref is the whole path.
+func (p TrailPath) Ref() *TrailPath { return &p }
 
-// LoadTrail reads the trail of a path, or answers in the contract's words.
+// LoadTrail reads the trail of a path, or returns an evidence.NotFound error.
 func (b *Base) LoadTrail(ctx context.Context, in *TrailPath) (evidence.Trail, error) {
 	flow, err := b.ResolveFlow(ctx, in.Flow)
 	if err != nil {
@@ -122,10 +121,10 @@ type AttestationPath struct {
 	Attestation string `path:"attestation_id" doc:"Id of the attestation."`
 }
 
-// Place is the whole path.
-func (p AttestationPath) Place() *AttestationPath { return &p }
+// Ref is the whole path.
+func (p AttestationPath) Ref() *AttestationPath { return &p }
 
-// LoadAttestation reads the attestation of a path, or answers in the contract's words.
+// LoadAttestation reads the attestation of a path, or returns an evidence.NotFound error.
 func (b *Base) LoadAttestation(ctx context.Context, in *AttestationPath) (evidence.Attestation, error) {
 	org := server.Access(ctx)
 	trail, err := b.LoadTrail(ctx, &in.TrailPath)
@@ -140,7 +139,7 @@ func (b *Base) LoadAttestation(ctx context.Context, in *AttestationPath) (eviden
 		in.Attestation, in.Trail, in.Flow, org.OrgName)
 }
 
-// Scope says who reports what where, now.
+// Scope returns the organization, flow, trail, principal and time that the facts of a request are recorded with.
 func (b *Base) Scope(ctx context.Context, flow, trail string) recording.Scope {
 	org, who := server.Access(ctx), server.Principal(ctx)
 	return recording.Scope{
@@ -149,7 +148,7 @@ func (b *Base) Scope(ctx context.Context, flow, trail string) recording.Scope {
 	}
 }
 
-// ReportRepo notes the repository that a request names; nil when it names none.
+// ReportRepo records the repository of a request. It returns nil if there is none.
 func (b *Base) ReportRepo(ctx context.Context, scope recording.Scope, sent OrNull[RepoInfoPostInput]) (*evidence.Repo, error) {
 	if sent.Value == nil {
 		return nil, nil
@@ -161,13 +160,13 @@ func (b *Base) ReportRepo(ctx context.Context, scope recording.Scope, sent OrNul
 	return &repo, nil
 }
 
-// ArtifactNotFound is NotFound and Unambiguous for an artifact of a flow.
+// ArtifactNotFound applies NotFound and Unambiguous to an error about an artifact of a flow.
 func ArtifactNotFound(ctx context.Context, flow, fingerprint string, err error) error {
 	return Unambiguous(NotFound(err, "Artifact with fingerprint '%s' does not exist in flow '%s' belonging to organization '%s'",
 		fingerprint, flow, server.Access(ctx).OrgName), fingerprint)
 }
 
-// NotFound turns storage.ErrNotFound into an answer with the given text. It returns other errors unchanged.
+// NotFound turns storage.ErrNotFound into an evidence.NotFound error with the text. It returns other errors unchanged.
 func NotFound(err error, format string, values ...any) error {
 	if errors.Is(err, storage.ErrNotFound) {
 		return evidence.Errorf(evidence.NotFound, format, values...)
@@ -175,7 +174,7 @@ func NotFound(err error, format string, values ...any) error {
 	return err
 }
 
-// Unambiguous turns storage.ErrAmbiguous into an answer. It returns other errors unchanged.
+// Unambiguous turns storage.ErrAmbiguous into an evidence.Invalid error. It returns other errors unchanged.
 func Unambiguous(err error, digits string) error {
 	if errors.Is(err, storage.ErrAmbiguous) {
 		return evidence.Errorf(evidence.Invalid, "'%s' is too ambiguous, please give more digits", digits)
@@ -183,14 +182,14 @@ func Unambiguous(err error, digits string) error {
 	return err
 }
 
-// ResolveEnvironment resolves a name, or answers in the contract's words.
+// ResolveEnvironment resolves the environment by name, or returns an evidence.NotFound error.
 func (b *Base) ResolveEnvironment(ctx context.Context, name string) (environments.EnvironmentRef, error) {
 	ref, err := b.Environments.Resolve(ctx, server.Access(ctx).OrgID, name)
 	return ref, EnvironmentNotFound(ctx, name, err)
 }
 
-// ResolveEnvironments resolves names, in their order, or answers in the contract's words. One command is enough unless a
-// name cannot be resolved.
+// ResolveEnvironments resolves environments by name, in the order of names, or returns the error of the first name that
+// cannot be resolved. It takes one command, and one more for that name.
 func (b *Base) ResolveEnvironments(ctx context.Context, names []string) ([]environments.EnvironmentRef, error) {
 	known, err := b.Environments.ResolveMany(ctx, server.Access(ctx).OrgID, storage.Distinct(names))
 	if err != nil {
@@ -199,8 +198,8 @@ func (b *Base) ResolveEnvironments(ctx context.Context, names []string) ([]envir
 	return b.PickEnvironments(ctx, names, known)
 }
 
-// PickEnvironments is ResolveEnvironments for names most of which are known. With an error, it returns those of the names
-// before the one that cannot be resolved.
+// PickEnvironments is ResolveEnvironments with environments that are already resolved, by name. It resolves the others
+// one by one. If one cannot be resolved, it returns the environments before it and the error.
 func (b *Base) PickEnvironments(ctx context.Context, names []string, known map[string]environments.EnvironmentRef) ([]environments.EnvironmentRef, error) {
 	refs := make([]environments.EnvironmentRef, 0, len(names))
 	for _, name := range names {
@@ -225,7 +224,7 @@ func EnvironmentNotFound(ctx context.Context, name string, err error) error {
 	return NotFound(err, "Environment named '%s' does not exist for organization '%s'", name, org.OrgName)
 }
 
-// LoadEnvironment reads the environment of a name, which may be a former one, or answers in the contract's words: two
+// LoadEnvironment reads the environment by its current or a former name, or returns an evidence.NotFound error: two
 // commands, and up to three more for the members of a logical one.
 func (b *Base) LoadEnvironment(ctx context.Context, name string) (evidence.Environment, error) {
 	ref, err := b.ResolveEnvironment(ctx, name)
@@ -241,7 +240,7 @@ func (b *Base) LoadEnvironment(ctx context.Context, name string) (evidence.Envir
 	return one[0], err
 }
 
-// PhysicalIDs are the ids of the environment, or of the members of a logical one.
+// PhysicalIDs returns the id of the environment, or the ids of the members of a logical one.
 func PhysicalIDs(environment *evidence.Environment) []string {
 	if environment.Logical() {
 		return append([]string{}, environment.Included...)
@@ -249,8 +248,8 @@ func PhysicalIDs(environment *evidence.Environment) []string {
 	return []string{environment.ID}
 }
 
-// PhysicalEnvironments finds the ids of the environments in which things run, of those
-// of the given names, which stand in a field: two commands, and up to three more for members of logical ones.
+// PhysicalEnvironments resolves names, which a field of the request has, to the ids of physical environments: two
+// commands, and up to three more for members of logical ones.
 func (b *Base) PhysicalEnvironments(ctx context.Context, names []string, field string) ([]string, error) {
 	refs, err := b.ResolveEnvironments(ctx, SortUnique(slices.Clone(names)))
 	if err != nil {
@@ -273,7 +272,7 @@ func (b *Base) PhysicalEnvironments(ctx context.Context, names []string, field s
 	return ids, nil
 }
 
-// CatchUpSpan bounds how long a reader waits for reports that are under way.
+// CatchUpSpan bounds the time that a reader waits for reports that are not processed yet.
 const CatchUpSpan = 2 * time.Second
 
 // EnvironmentPath is the path of an operation on an environment.
@@ -282,10 +281,10 @@ type EnvironmentPath struct {
 	Environment string `path:"env_name" doc:"Name of the environment."`
 }
 
-// Place is the name of the environment.
-func (p EnvironmentPath) Place() string { return p.Environment }
+// Ref is the name of the environment.
+func (p EnvironmentPath) Ref() string { return p.Environment }
 
-// FileFault words what is wrong with a file as a finding of a field; other errors stay.
+// FileFault turns a yamlfile.Error into an error of a field. It returns other errors unchanged.
 func FileFault(field string, err error) error {
 	if faults, ok := errors.AsType[*yamlfile.Error](err); ok {
 		return evidence.FieldError(field, "%s", faults)
@@ -293,7 +292,7 @@ func FileFault(field string, err error) error {
 	return err
 }
 
-// CheckControls refuses a file, in a field of the request, that names controls which do not exist or are archived.
+// CheckControls returns an error of the field if one of the named controls does not exist or is archived.
 func (b *Base) CheckControls(ctx context.Context, field string, named []string) error {
 	org := server.Access(ctx)
 	known, err := b.Controls.GetMany(ctx, org.OrgID, named)
@@ -311,7 +310,7 @@ func (b *Base) CheckControls(ctx context.Context, field string, named []string) 
 	return nil
 }
 
-// LoadRepoOf returns the repository that a request names, by its id if it has one.
+// LoadRepoOf returns the repository of a request, by its id if the request has one.
 func (b *Base) LoadRepoOf(ctx context.Context, in *GetRepoInput) (evidence.Repo, error) {
 	if in.ID != "" {
 		return b.LoadRepoByID(ctx, in.ID)
@@ -319,13 +318,13 @@ func (b *Base) LoadRepoOf(ctx context.Context, in *GetRepoInput) (evidence.Repo,
 	return b.LoadRepo(ctx, in.Name, in.Provider)
 }
 
-// LoadRepoByID returns the repository of an internal id, or an evidence.NotFound error.
+// LoadRepoByID returns the repository by its internal id, or an evidence.NotFound error.
 func (b *Base) LoadRepoByID(ctx context.Context, id string) (evidence.Repo, error) {
 	repo, err := b.Repos.Get(ctx, server.Access(ctx).OrgID, id)
 	return repo, NotFound(err, repoNotFound, id)
 }
 
-// LoadRepo returns the repository of a name: one command.
+// LoadRepo returns the repository by name, as PickRepo does: one command.
 func (b *Base) LoadRepo(ctx context.Context, name, provider string) (evidence.Repo, error) {
 	repos, err := b.Repos.Named(ctx, server.Access(ctx).OrgID, name)
 	if err != nil {
@@ -334,8 +333,8 @@ func (b *Base) LoadRepo(ctx context.Context, name, provider string) (evidence.Re
 	return PickRepo(repos, name, provider)
 }
 
-// PickRepo picks one of the repositories of a name: the newest one of the provider. An empty provider means any, and is
-// an error if there are several repositories.
+// PickRepo returns the newest of the repositories of a name that belong to the provider. If the provider is empty,
+// there must be at most one repository.
 func PickRepo(repos []evidence.Repo, name, provider string) (evidence.Repo, error) {
 	if provider != "" {
 		repos = slices.DeleteFunc(repos, func(r evidence.Repo) bool { return r.Provider != provider })
@@ -346,7 +345,7 @@ func PickRepo(repos []evidence.Repo, name, provider string) (evidence.Repo, erro
 	if provider == "" && len(repos) > 1 {
 		providers := map[string]bool{}
 		for i := range repos {
-			providers[shownProvider(&repos[i])] = true
+			providers[cmp.Or(repos[i].Provider, "unknown")] = true
 		}
 		return evidence.Repo{}, evidence.Errorf(evidence.Invalid,
 			"Multiple repos named '%s' exist (%s). Specify the 'provider'", name, strings.Join(slices.Sorted(maps.Keys(providers)), ", "))
@@ -356,8 +355,8 @@ func PickRepo(repos []evidence.Repo, name, provider string) (evidence.Repo, erro
 	}), nil
 }
 
-// FlowsAndRepos returns the flows and repositories of items, by the ids that sources returns: two commands. An empty id
-// is that of no repository.
+// FlowsAndRepos returns the flows and repositories of items by id: two commands. sources returns the ids of an item;
+// the repository may be "".
 func FlowsAndRepos[T any](ctx context.Context, b *Base, items []T, sources func(*T) (flow, repo string)) (map[string]evidence.Flow, map[string]evidence.Repo, error) {
 	var flowIDs, repoIDs []string
 	for i := range items {
@@ -378,11 +377,10 @@ func FlowsAndRepos[T any](ctx context.Context, b *Base, items []T, sources func(
 
 const repoNotFound = "Repo '%s' not found"
 
-// RepoNotFound is the answer for a repository that does not exist.
+// RepoNotFound returns the evidence.NotFound error for a repository.
 func RepoNotFound(name string) error { return evidence.Errorf(evidence.NotFound, repoNotFound, name) }
 
-// RepoProviderQuery goes with a filter by the name of a repository. It is exported
-// because huma passes over embedded types that are not.
+// RepoProviderQuery qualifies a repository name. It is exported because huma ignores unexported embedded types.
 type RepoProviderQuery struct {
 	Provider string `query:"provider" enum:"github,gitlab,bitbucket,bitbucket_cloud,bitbucket_dc,azure-devops,azure_devops_services,azure_devops_server,circleci,git,subversion" doc:"Provider of the repository. Needed when several have the name."`
 }
@@ -394,5 +392,3 @@ type GetRepoInput struct {
 	RepoProviderQuery
 	ID string `query:"id" doc:"The internal id. With it, name and provider are ignored."`
 }
-
-func shownProvider(r *evidence.Repo) string { return cmp.Or(r.Provider, "unknown") }

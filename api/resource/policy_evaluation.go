@@ -11,7 +11,7 @@ import (
 	"attestry/links"
 )
 
-// PolicyEvaluation is what a policy says of an artifact (docs/semantics.md 18.3).
+// PolicyEvaluation is the evaluation of a policy for an artifact (docs/semantics.md 18.3).
 type PolicyEvaluation struct {
 	PolicyVersion   int              `json:"policy_version"`
 	Status          evidence.Status  `json:"status" enum:"COMPLIANT,NON-COMPLIANT"`
@@ -21,7 +21,7 @@ type PolicyEvaluation struct {
 	DetailsLeftOut  int              `json:"details_left_out,omitempty" doc:"How many failing resolutions are kept without what decided, as there were too many."`
 }
 
-// RuleEvaluation is what a rule of a policy says of an artifact.
+// RuleEvaluation is the evaluation of a rule of a policy for an artifact.
 type RuleEvaluation struct {
 	Rule        PolicyRule       `json:"rule"`
 	Satisfied   *bool            `json:"satisfied" nullable:"true" doc:"Null if the rule applies to no flow."`
@@ -37,17 +37,17 @@ type PolicyRule struct {
 	Definition map[string]any  `json:"definition" doc:"The rule as the policy's file has it, with its defaults."`
 }
 
-// RuleResolution is what a rule says of an artifact in a flow.
+// RuleResolution is the outcome of a rule for an artifact in a flow.
 type RuleResolution struct {
 	Type    policy.Outcome            `json:"type" enum:"missing_attestation,non_compliant_attestation,non_compliant_in_trail,no_provenance,missing_provenance,legacy_flow,rule_satisfied,rule_not_applicable"`
 	Context OrNull[ResolutionContext] `json:"context"`
 }
 
-// ResolutionContext names what a resolution is about.
+// ResolutionContext names the flow, trail, control and attestation of a resolution.
 type ResolutionContext struct {
 	FlowName  string `json:"flow_name"`
 	TrailName string `json:"trail_name"`
-	// ArtifactStatus is the artifact's status in the trail, in rules on the compliance of trails.
+	// ArtifactStatus is the artifact's status in the trail; only rules on the compliance of trails have it.
 	ArtifactStatus  *evidence.Status `json:"artifact_status" nullable:"true"`
 	ForControl      string           `json:"for_control,omitempty"`
 	AttestationName string           `json:"attestation_name,omitempty" doc:"The attestation that is missing or not compliant."`
@@ -55,11 +55,11 @@ type ResolutionContext struct {
 	AttestationID   string           `json:"attestation_id,omitempty"`
 }
 
-// PolicyView shows how a policy evaluated artifacts. The rules of the policy are made once for all artifacts.
+// PolicyView shows how a policy evaluated artifacts. All artifacts share its rules.
 type PolicyView struct {
 	policy.Applied
-	rules []PolicyRule
-	sizes []int // of the rules, in bytes
+	rules     []PolicyRule
+	ruleSizes []int // in bytes
 }
 
 // NewPolicyViews makes a view of each policy.
@@ -68,14 +68,14 @@ func NewPolicyViews(applied []policy.Applied) []PolicyView {
 		view := PolicyView{Applied: *one}
 		for number := range one.Policy.Rules() {
 			rule := showRule(one.Policy, number)
-			view.rules, view.sizes = append(view.rules, rule), append(view.sizes, sizeOf(&rule))
+			view.rules, view.ruleSizes = append(view.rules, rule), append(view.ruleSizes, ruleSize(&rule))
 		}
 		return view
 	})
 }
 
-// Show shows how the policy evaluated an artifact that flows know. Rules that fail come first where
-// not all fit in the list.
+// Show shows how the policy evaluated an artifact of these flows. If not all rules fit in the list, those that fail
+// have precedence.
 func (v *PolicyView) Show(evaluation policy.Evaluation, flows []policy.Flow, list *ReasonList) PolicyEvaluation {
 	shown := PolicyEvaluation{
 		PolicyVersion: v.Version, PolicyName: v.Name, Status: evidence.NonCompliant, RuleEvaluations: []RuleEvaluation{},
@@ -86,7 +86,7 @@ func (v *PolicyView) Show(evaluation policy.Evaluation, flows []policy.Flow, lis
 	fitting := make([]*RuleEvaluation, len(evaluation))
 	for _, failing := range []bool{true, false} {
 		for number, rule := range evaluation {
-			if rule.Failing() == failing && list.take(v.sizes[number]) {
+			if rule.Failing() == failing && list.reserve(v.ruleSizes[number]) {
 				fitting[number] = v.showRule(number, rule, flows, list)
 			}
 		}
@@ -108,7 +108,7 @@ func (v *PolicyView) showRule(number int, rule policy.RuleEvaluation, flows []po
 	}
 	_, _, attestation := v.Policy.Rule(number)
 	for i := range rule.Resolutions {
-		if list.take(resolutionSize(&rule.Resolutions[i], flows, attestation)) {
+		if list.reserve(resolutionSize(&rule.Resolutions[i], flows, attestation)) {
 			shown.Resolutions = append(shown.Resolutions, showResolution(v.Policy, number, rule.Resolutions[i], flows))
 		} else {
 			shown.ResolutionsLeftOut++
@@ -117,8 +117,8 @@ func (v *PolicyView) showRule(number int, rule policy.RuleEvaluation, flows []po
 	return shown
 }
 
-// Failing adds to shown which resolutions keep an artifact from being compliant. flow limits them to those about one
-// flow, by its number; policy.NoFlow stands for all. It returns how many do not fit in the list.
+// Failing appends to shown the resolutions that make an artifact non-compliant: those about the flow with this number,
+// or all for policy.NoFlow. It returns how many do not fit in the list.
 func (v *PolicyView) Failing(shown *[]RuleResolution, evaluation policy.Evaluation, flows []policy.Flow, flow int, list *ReasonList) (leftOut int) {
 	for number, rule := range evaluation {
 		_, _, attestation := v.Policy.Rule(number)
@@ -126,7 +126,7 @@ func (v *PolicyView) Failing(shown *[]RuleResolution, evaluation policy.Evaluati
 			resolution := &rule.Resolutions[i]
 			switch {
 			case !resolution.Outcome.Failing() || flow != policy.NoFlow && flow != resolution.Flow:
-			case list.take(resolutionSize(resolution, flows, attestation)):
+			case list.reserve(resolutionSize(resolution, flows, attestation)):
 				*shown = append(*shown, showResolution(v.Policy, number, *resolution, flows))
 			default:
 				leftOut++
@@ -169,7 +169,7 @@ func showRule(p *policy.Policy, number int) PolicyRule {
 	return PolicyRule{Type: kind, Definition: showAttestationRule(rule, "if")}
 }
 
-// PolicyDump shows a policy with the internal names that snapshots use for its members.
+// PolicyDump shows a policy with the names that its members have in snapshots.
 func PolicyDump(p *policy.Policy) map[string]any {
 	attestations := Map(p.Attestations, func(rule *policy.AttestationRule) map[string]any { return showAttestationRule(rule, "if_condition") })
 	return map[string]any{"schema_version": "1", "artifacts": map[string]any{
@@ -178,13 +178,13 @@ func PolicyDump(p *policy.Policy) map[string]any {
 	}}
 }
 
-// showRequirement shows a requirement; the member of an exception that has its condition is named as given.
+// showRequirement shows a requirement. name is the name of the member for the condition of an exception.
 func showRequirement(requirement *policy.Requirement, name string) map[string]any {
 	exceptions := Map(requirement.Exceptions, func(e **expression.Expression) map[string]any { return map[string]any{name: showCondition(*e)} })
 	return map[string]any{"required": requirement.Required, "exceptions": exceptions}
 }
 
-// showAttestationRule shows a rule; the member that has its condition is named as given.
+// showAttestationRule shows a rule. name is the name of the member for its condition.
 func showAttestationRule(rule *policy.AttestationRule, name string) map[string]any {
 	shown := map[string]any{
 		name: showCondition(rule.If), "name": rule.Name, "type": rule.Type, "must_be_compliant": rule.MustBeCompliant,
@@ -201,7 +201,6 @@ func showAttestationRule(rule *policy.AttestationRule, name string) map[string]a
 	return shown
 }
 
-// showCondition shows a condition, nil if there is none.
 func showCondition(condition *expression.Expression) any {
 	if condition == nil {
 		return nil
@@ -209,8 +208,7 @@ func showCondition(condition *expression.Expression) any {
 	return map[string]any{"text": condition.Text}
 }
 
-// Explanation says in plain English why an artifact is compliant or not, for one rule and
-// flow (docs/semantics.md 18.8).
+// Explanation says in English why an artifact is compliant or not, for one rule and flow (docs/semantics.md 18.8).
 type Explanation struct {
 	Cause         string                `json:"cause" doc:"The type of the resolution, or allow_listed or no_policies."`
 	Failing       bool                  `json:"failing" doc:"Whether it keeps the artifact from being compliant."`
@@ -227,7 +225,7 @@ type Explanation struct {
 	Links         map[string]string     `json:"links" doc:"Addresses of what is named, by flow, trail, attestation, policy, control and environment."`
 }
 
-// ExplainAllowance says who has allowed an artifact in an environment, when and why, as Explain does.
+// ExplainAllowance is Explain for an artifact on the allow list: it says who allowed it, when and why.
 func ExplainAllowance(l links.Links, org evidence.OrgAccess, environment string, allowance *evidence.Allowance, list *ReasonList) (explained []Explanation, leftOut int) {
 	until := ""
 	if allowance.ExpiresAt != 0 {
@@ -238,7 +236,7 @@ func ExplainAllowance(l links.Links, org evidence.OrgAccess, environment string,
 		Text: fmt.Sprintf("'%s' has allowed the artifact in environment '%s' on %s%s, whatever policies say: %s",
 			allowance.UserName, environment, minuteOf(allowance.At), until, allowance.Description),
 	}
-	if !list.take(one.size()) {
+	if !list.reserve(one.size()) {
 		return nil, 1
 	}
 	return []Explanation{one}, 0
@@ -248,15 +246,15 @@ func minuteOf(seconds float64) string {
 	return time.Unix(int64(seconds), 0).UTC().Format("2006-01-02 at 15:04 UTC")
 }
 
-// ExplainedAttestation is an attestation that decided about a rule.
+// ExplainedAttestation is the attestation that decided the outcome of a rule.
 type ExplainedAttestation struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 	Type string `json:"type"`
 }
 
-// Explain explains how a policy evaluated an artifact: what fails, or what does not. It also
-// returns how many explanations do not fit in the list.
+// Explain explains how a policy evaluated an artifact: the resolutions that fail, or those that do not. It also returns
+// how many explanations do not fit in the list.
 func Explain(l links.Links, org evidence.OrgAccess, applied *policy.Applied, evaluation policy.Evaluation, facts *policy.Facts, failing bool, list *ReasonList) (explained []Explanation, leftOut int) {
 	for number, rule := range evaluation {
 		for _, resolution := range rule.Resolutions {
@@ -264,7 +262,7 @@ func Explain(l links.Links, org evidence.OrgAccess, applied *policy.Applied, eva
 				continue
 			}
 			if !list.full {
-				if one := explain(l, org, applied, number, resolution, facts); list.take(one.size()) {
+				if one := explain(l, org, applied, number, resolution, facts); list.reserve(one.size()) {
 					explained = append(explained, one)
 					continue
 				}
@@ -302,43 +300,43 @@ func (e *Explanation) addFlow(l links.Links, org evidence.OrgAccess, flow *polic
 }
 
 const (
-	// maxListedReasons bounds each list of reasons that an artifact has in an answer about many, and
-	// MaxReasons that of an answer about one artifact, in bytes.
+	// maxListedReasons bounds each artifact's list of reasons in an answer about many artifacts, MaxReasons the list in
+	// an answer about one artifact. Both are in bytes.
 	maxListedReasons = 128 << 10
 	MaxReasons       = 1 << 20
-	// resolutionFrame and explanationFrame are what a resolution and an explanation take up
-	// beside the names and texts in them, in bytes.
+	// resolutionFrame and explanationFrame are the approximate sizes of a resolution and an explanation in JSON without
+	// the names and texts in them, in bytes.
 	resolutionFrame  = 200
 	explanationFrame = 350
 )
 
-// Reasons bounds what an answer says about why artifacts are compliant or not, in bytes
-// (docs/semantics.md 18.10). Verdicts do not depend on it.
+// Reasons bounds the reasons in an answer for verdicts about artifacts, in bytes (docs/semantics.md 18.10). Verdicts do
+// not depend on it.
 type Reasons struct{ left int }
 
-// NewReasons bounds the reasons of an answer about many artifacts.
+// NewReasons returns the bound of an answer about many artifacts.
 func NewReasons(bytes int) *Reasons { return &Reasons{left: bytes} }
 
-// Left is how many bytes there may still be.
+// Left returns how many bytes are left.
 func (r *Reasons) Left() int { return r.left }
 
-// List bounds one list of an artifact, too.
+// List returns the bound of one list in the answer.
 func (r *Reasons) List() *ReasonList { return &ReasonList{reasons: r, left: maxListedReasons} }
 
-// OneList bounds the only list of an answer.
+// OneList returns the bound of the only list of an answer.
 func OneList() *ReasonList {
 	return &ReasonList{reasons: NewReasons(MaxReasons), left: MaxReasons}
 }
 
-// ReasonList bounds a list, or several that count as one. It takes the first that fit.
+// ReasonList bounds a list, or several lists together. After the first item that does not fit, it is full.
 type ReasonList struct {
 	reasons *Reasons
 	left    int
 	full    bool
 }
 
-// take reserves so many bytes, and reports whether they fit.
-func (l *ReasonList) take(bytes int) bool {
+// reserve reserves bytes for an item, and reports whether it fits.
+func (l *ReasonList) reserve(bytes int) bool {
 	if l.full = l.full || bytes > min(l.left, l.reasons.left); l.full {
 		return false
 	}
@@ -347,16 +345,16 @@ func (l *ReasonList) take(bytes int) bool {
 	return true
 }
 
-// sizeOf is what a rule takes up in an answer.
-func sizeOf(rule *PolicyRule) int {
+// ruleSize returns the size of a rule in an answer, in bytes.
+func ruleSize(rule *PolicyRule) int {
 	encoded, err := json.Marshal(rule)
 	if err != nil {
-		return maxListedReasons // it cannot be shown at all
+		return maxListedReasons // it cannot be shown
 	}
 	return len(encoded)
 }
 
-// resolutionSize is what a resolution takes up in an answer, about.
+// resolutionSize returns the approximate size of a resolution in an answer, in bytes.
 func resolutionSize(resolution *policy.Resolution, flows []policy.Flow, rule *policy.AttestationRule) int {
 	size := resolutionFrame
 	if resolution.Flow != policy.NoFlow {
@@ -371,7 +369,7 @@ func resolutionSize(resolution *policy.Resolution, flows []policy.Flow, rule *po
 	return size
 }
 
-// size is what an explanation takes up in an answer, about.
+// size returns the approximate size of an explanation in an answer, in bytes.
 func (e *Explanation) size() int {
 	size := explanationFrame + len(e.Text) + len(e.Finding)
 	for _, text := range []*string{e.Remedy, e.PolicyName, e.FlowName, e.TrailName, e.Control} {

@@ -13,16 +13,16 @@ import (
 	"attestry/evidence"
 )
 
-// SortUnique sorts texts and leaves out repetitions.
+// SortUnique sorts texts in place and removes duplicates.
 func SortUnique(texts []string) []string {
 	slices.Sort(texts)
 	return slices.Compact(texts)
 }
 
-// UniqueOf returns the texts of items, sorted and without repetitions.
+// UniqueOf returns the texts of items, sorted and without duplicates.
 func UniqueOf[T any](items []T, text func(*T) string) []string { return SortUnique(Map(items, text)) }
 
-// Map returns what convert makes of each item. No items are an empty list, not null.
+// Map converts each item. Its result is never nil, so that JSON has an empty list and not null.
 func Map[S, T any](items []S, convert func(*S) T) []T {
 	converted := make([]T, 0, len(items))
 	for i := range items {
@@ -31,7 +31,7 @@ func Map[S, T any](items []S, convert func(*S) T) []T {
 	return converted
 }
 
-// Tag is a tag that something has.
+// Tag is a tag of a resource.
 type Tag struct {
 	Key   string `json:"key"`
 	Value string `json:"value"`
@@ -49,7 +49,7 @@ func TagChoices[T any](items []T, tagsOf func(*T) map[string]string) []Tag {
 	return slices.Compact(choices)
 }
 
-// NilIfEmpty is null for an empty text, and for a number that is zero.
+// NilIfEmpty returns nil for an empty text or a zero, else a pointer to the value.
 func NilIfEmpty[T comparable](value T) *T {
 	var empty T
 	if value == empty {
@@ -58,7 +58,7 @@ func NilIfEmpty[T comparable](value T) *T {
 	return &value
 }
 
-// EmptyIfNil is an empty map for a nil one.
+// EmptyIfNil returns an empty map for nil.
 func EmptyIfNil(tags map[string]string) map[string]string {
 	if tags == nil {
 		return map[string]string{}
@@ -66,7 +66,7 @@ func EmptyIfNil(tags map[string]string) map[string]string {
 	return tags
 }
 
-// ZeroIfNil is the value of a pointer, zero for nil.
+// ZeroIfNil returns the value of a pointer, zero for nil.
 func ZeroIfNil[T any](value *T) (zero T) {
 	if value == nil {
 		return zero
@@ -74,12 +74,13 @@ func ZeroIfNil[T any](value *T) (zero T) {
 	return *value
 }
 
-// TagQuery is a filter by tags. It is exported because huma passes over embedded types that are not.
+// TagQuery is a filter by tags. It is exported because huma ignores unexported embedded types.
 type TagQuery struct {
 	Tag []string `query:"tag,explode" doc:"key or key:value"`
 }
 
-// Matches reports whether tags have one of the query. An empty one matches nothing (docs/semantics.md 1.12).
+// Matches reports whether tags have at least one tag of the query, or the query has no parameter tag. An empty
+// parameter matches nothing (docs/semantics.md 1.12).
 func (q TagQuery) Matches(ctx context.Context, tags map[string]string) bool {
 	return !server.QueryHas(ctx, "tag") || slices.ContainsFunc(q.Tag, func(wanted string) bool {
 		key, value, withValue := strings.Cut(wanted, ":")
@@ -88,7 +89,7 @@ func (q TagQuery) Matches(ctx context.Context, tags map[string]string) bool {
 	})
 }
 
-// ISOTime writes Unix seconds as ISO 8601 in UTC, null when there is no time.
+// ISOTime formats Unix seconds as ISO 8601 in UTC. It returns nil for 0.
 func ISOTime(seconds float64) *string {
 	if seconds <= 0 {
 		return nil
@@ -96,7 +97,7 @@ func ISOTime(seconds float64) *string {
 	return new(time.UnixMicro(int64(math.Round(seconds * 1e6))).UTC().Format(time.RFC3339Nano))
 }
 
-// ObjectIfNil shows data that was not sent as an empty object.
+// ObjectIfNil returns an empty object for data that was not sent.
 func ObjectIfNil(data json.RawMessage) json.RawMessage {
 	if len(data) == 0 {
 		return json.RawMessage("{}")
@@ -104,7 +105,7 @@ func ObjectIfNil(data json.RawMessage) json.RawMessage {
 	return data
 }
 
-// MapValues returns what convert makes of each value of a map; nil stays nil.
+// MapValues converts each value of a map. It returns nil for nil.
 func MapValues[S, T any](values map[string]S, convert func(S) T) map[string]T {
 	if values == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"attestry/links"
 )
 
-// GetSnapshotResponse is a snapshot as answers show it (docs/semantics.md 11.2).
+// GetSnapshotResponse is a snapshot in answers (docs/semantics.md 11.2).
 type GetSnapshotResponse struct {
 	Index                   int64                             `json:"index"`
 	IsLatest                bool                              `json:"is_latest"`
@@ -28,8 +28,8 @@ type GetSnapshotResponse struct {
 	AppliedPolicies         []AppliedPolicy                   `json:"applied_policies"`
 }
 
-// SnapshotArtifact is an artifact of a snapshot. The members about its flow repeat those of the first of Flows, and
-// are null if the fingerprint was reported to no flow.
+// SnapshotArtifact is an artifact of a snapshot. The members about its flow repeat the first of Flows, and are null if
+// no flow has reported the fingerprint.
 type SnapshotArtifact struct {
 	Name                   string                          `json:"name"`
 	Compliant              *bool                           `json:"compliant" nullable:"true"`
@@ -54,7 +54,7 @@ type SnapshotArtifact struct {
 	ArtifactContext
 }
 
-// SnapshotAnnotation says what changed of an artifact since the snapshot before.
+// SnapshotAnnotation is the change of an artifact since the previous snapshot.
 type SnapshotAnnotation struct {
 	Type string `json:"type" enum:"started-compliant,started-non-compliant,started-unknown,became-compliant,became-non-compliant,updated-provenance,changed,unchanged,exited"`
 	Was  int    `json:"was" doc:"Instances before."`
@@ -65,16 +65,16 @@ type SnapshotAnnotation struct {
 // SnapshotPod is a pod that an artifact runs in.
 type SnapshotPod snapshot.Pod
 
-// shownArtifact is an artifact with its change, by which it is sorted.
+// shownArtifact is an artifact with its change. The answer is sorted by the change.
 type shownArtifact struct {
 	artifact snapshot.Artifact
 	change   snapshot.Change
 }
 
-// showSnapshot describes a snapshot: what changed first, then what runs on, what
-// exited last. The names of flows are those of now: one command.
+// showSnapshot shows a snapshot: first the changed artifacts, then the unchanged ones, then those that exited. It has
+// the current names of flows: one command.
 func (h *handlers) showSnapshot(ctx context.Context, environment evidence.Environment, s *loadedSnapshot, explain bool) (GetSnapshotResponse, error) {
-	// What the artifacts hold is charged where it is read, or shared with the cache.
+	// The artifacts themselves were accounted when they were read, or are shared with the cache.
 	if err := server.RequestOf(ctx).Memory.Take(int64(len(s.Artifacts)) * int64(reflect.TypeFor[shownArtifact]().Size())); err != nil {
 		return GetSnapshotResponse{}, err
 	}
@@ -103,7 +103,7 @@ func (h *handlers) showSnapshot(ctx context.Context, environment evidence.Enviro
 	}, nil
 }
 
-// annotateArtifacts pairs what runs, and what has exited, with what happened to it.
+// annotateArtifacts returns the running and the exited artifacts with their changes.
 func annotateArtifacts(artifacts []snapshot.Artifact, changes []snapshot.Change) []shownArtifact {
 	byFingerprint := make(map[string]snapshot.Change, len(changes))
 	shown := make([]shownArtifact, 0, len(artifacts)+len(changes))
@@ -141,7 +141,7 @@ func (v *snapshotView) showArtifact(one *shownArtifact) SnapshotArtifact {
 	}
 	v.showDecisions(&shown, one)
 	if len(shown.Flows) > 0 {
-		first := &shown.Flows[0] // which built the artifact
+		first := &shown.Flows[0] // the flow that built the artifact
 		shown.FlowName, shown.GitCommit, shown.CommitURL = &first.FlowName, &first.GitCommit, first.CommitURL
 		shown.HTMLURL, shown.FlowHTMLURL = &first.HTMLURL, &first.FlowHTMLURL
 		shown.DeploymentDiff, shown.CommitLeadTime = first.DeploymentDiff, first.CommitLeadTime
@@ -149,12 +149,12 @@ func (v *snapshotView) showArtifact(one *shownArtifact) SnapshotArtifact {
 	return shown
 }
 
-// ArtifactContext is what reports of one type of environment say about an artifact's
-// youngest instance (docs/semantics.md 10.2). At most one member is set.
+// ArtifactContext has the data about an artifact's youngest instance that only reports of one type have
+// (docs/semantics.md 10.2). At most one member is set.
 type ArtifactContext struct {
-	// ECS is shown everywhere, null elsewhere than in ECS environments (docs/semantics.md 10.2).
+	// ECS is null in other environments (docs/semantics.md 10.2).
 	ECS resource.OrNull[ECSContext] `json:"ecs_context"`
-	// The contract has no names for the other contexts; they are shown where they apply.
+	// The contract has no names for the other contexts. They are left out in other environments.
 	AzureApps *AzureAppsContext `json:"azure_apps_context,omitempty"`
 	CloudRun  *CloudRunContext  `json:"cloud_run_context,omitempty"`
 }
@@ -168,7 +168,6 @@ type AzureAppsContext snapshot.AzureContext
 // CloudRunContext is the revision of a service, or the job, that an artifact runs as.
 type CloudRunContext snapshot.CloudRunContext
 
-// showContext shows the stored context of an artifact.
 func showContext(a *snapshot.Artifact) ArtifactContext {
 	if a.Context == nil {
 		return ArtifactContext{}
@@ -196,8 +195,7 @@ type SnapshotArtifactFlow struct {
 	FlowReasonsLeftOut          int                                     `json:"flow_reasons_left_out,omitempty" doc:"How many reasons are not shown, as there are too many."`
 }
 
-// DeploymentDiff compares an artifact with what ran here before from the same flow
-// under the same template reference name.
+// DeploymentDiff compares an artifact with the one that ran here before with the same flow and template reference name.
 type DeploymentDiff struct {
 	DiffURL                         *string         `json:"diff_url" nullable:"true" doc:"Null when the provider of the repository is not known."`
 	PreviousGitCommit               *string         `json:"previous_git_commit" nullable:"true"`
@@ -210,7 +208,7 @@ type DeploymentDiff struct {
 	PreviousTemplateReferenceName   string          `json:"previous_template_reference_name"`
 }
 
-// snapshotView holds what is read to show the artifacts of a snapshot.
+// snapshotView has the data to show the artifacts of a snapshot.
 type snapshotView struct {
 	links       links.Links
 	org         evidence.OrgAccess
@@ -218,15 +216,14 @@ type snapshotView struct {
 	flows       map[string]evidence.Flow // by id
 	running     map[string]bool          // by fingerprint
 	applied     []resource.PolicyView
-	// explain asks for explanations of what is not compliant, or allowed by the environment.
+	// explain adds explanations of artifacts that are not compliant or on the allow list.
 	explain bool
-	// allowed has who allowed artifacts, by fingerprint.
-	allowed map[string]evidence.Allowance
+	allowed map[string]evidence.Allowance // by fingerprint
 	// reasons bounds the reasons of all artifacts.
 	reasons *resource.Reasons
 }
 
-// loadFlows reads the flows of artifacts, and notes which artifacts run.
+// loadFlows reads the flows of artifacts, and sets which artifacts run.
 func (h *handlers) loadFlows(ctx context.Context, view *snapshotView, shown []shownArtifact) (err error) {
 	view.running = make(map[string]bool, len(shown))
 	var flows []string
@@ -277,7 +274,7 @@ func (v *snapshotView) showDiff(origin *snapshot.Origin) *DeploymentDiff {
 	}
 }
 
-// AppliedPolicy is a policy that a snapshot applied (docs/semantics.md 11.3).
+// AppliedPolicy is a policy that a snapshot was evaluated by (docs/semantics.md 11.3).
 type AppliedPolicy struct {
 	ID               string                           `json:"id"`
 	Name             string                           `json:"name"`
@@ -292,7 +289,7 @@ type FailingArtifact struct {
 	Name        string `json:"name"`
 }
 
-// loadPolicies reads the versions of policies that a snapshot applied, and who allowed artifacts.
+// loadPolicies reads the versions of policies that a snapshot was evaluated by, and the allowances of its artifacts.
 func (h *handlers) loadPolicies(ctx context.Context, view *snapshotView, s *loadedSnapshot) error {
 	applied, err := h.Policies.Applied(ctx, view.org.OrgID, s.Policies)
 	if err != nil {
@@ -310,7 +307,7 @@ func (h *handlers) loadPolicies(ctx context.Context, view *snapshotView, s *load
 	return err
 }
 
-// showApplied shows the policies with those of the running artifacts that fail them.
+// showApplied shows the policies with the running artifacts that fail them.
 func (v *snapshotView) showApplied(artifacts []snapshot.Artifact) []AppliedPolicy {
 	shown := make([]AppliedPolicy, 0, len(v.applied))
 	for i, one := range v.applied {
@@ -321,17 +318,17 @@ func (v *snapshotView) showApplied(artifacts []snapshot.Artifact) []AppliedPolic
 	return shown
 }
 
-// maxReasons bounds what a snapshot says about why artifacts are compliant or not, in bytes.
+// maxReasons bounds the reasons in a snapshot for the verdicts on its artifacts, in bytes.
 const maxReasons = 64 << 20
 
-// artifactsAtOnce is how many artifacts are looked at for those that fail a policy, before these are sent.
-const artifactsAtOnce = 1000
+// artifactsPerPart is the number of artifacts that are checked for each part of the list of failing artifacts.
+const artifactsPerPart = 1000
 
-// failingArtifacts lists the artifacts that fail the policy of a number, as they are sent: there
-// may be as many for each policy.
+// failingArtifacts lists the artifacts that fail the policy with an index. It makes the list while the answer is sent,
+// because each policy may have a long one.
 func failingArtifacts(artifacts []snapshot.Artifact, number int) jsonstream.List[FailingArtifact] {
 	return jsonstream.NewList(func(context.Context) ([]FailingArtifact, bool, error) {
-		part := artifacts[:min(artifactsAtOnce, len(artifacts))]
+		part := artifacts[:min(artifactsPerPart, len(artifacts))]
 		artifacts = artifacts[len(part):]
 		var failing []FailingArtifact
 		for i := range part {
@@ -343,8 +340,8 @@ func failingArtifacts(artifacts []snapshot.Artifact, number int) jsonstream.List
 	})
 }
 
-// showDecisions adds to an artifact what the policies said of it. An artifact that has exited shows
-// nothing, as its decisions are those of other policies, perhaps.
+// showDecisions adds the decisions of the policies to an artifact. An exited artifact gets none, because they may
+// belong to other policies.
 func (v *snapshotView) showDecisions(shown *SnapshotArtifact, one *shownArtifact) {
 	artifact := &one.artifact
 	if one.change.Type == snapshot.Exited || len(artifact.Decisions) != len(v.applied) {

@@ -13,11 +13,11 @@ import (
 	"attestry/evidence/timeline"
 )
 
-// noProvenance is the name that selects artifacts which were reported to no flow.
+// noProvenance is the flow name in a filter that selects artifacts without a flow.
 const noProvenance = "no provenance"
 
-// auditColumns are the members of GetEnvironmentEventResponse, flattened (docs/semantics.md 13.2). reported_at is there
-// twice: as in the event, and as a date that people and spreadsheets read.
+// auditColumns are the flattened members of GetEnvironmentEventResponse (docs/semantics.md 13.2). reported_at_utc is
+// the time in a form for people and spreadsheets.
 var auditColumns = []string{
 	"environment_name", "snapshot_index", "artifact_name", "sha256", "description", "reported_at", "reported_at_utc",
 	"pipeline", "flows", "artifact_compliance", "snapshot_compliance", "type", "code_diff",
@@ -34,13 +34,13 @@ type auditLogInput struct {
 	resource.RepoProviderQuery
 }
 
-// getAuditLog sends what happened in an environment, oldest first, as CSV.
+// getAuditLog sends the events of an environment, oldest first, as CSV.
 func (h *handlers) getAuditLog(ctx context.Context, in *auditLogInput) (*server.StreamOutput, error) {
 	kinds, err := auditKinds(in.EventTypes)
 	if err != nil {
 		return nil, err
 	}
-	log, err := h.eventLogNamed(ctx, in.Environment)
+	log, err := h.loadEventLog(ctx, in.Environment)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +55,7 @@ func (h *handlers) getAuditLog(ctx context.Context, in *auditLogInput) (*server.
 	if server.QueryHas(ctx, "to_timestamp") {
 		end = timeline.At(in.To)
 	}
-	if err := h.limitRange(ctx, log, start, end); err != nil {
+	if err := h.restrictRange(ctx, log, start, end); err != nil {
 		return nil, err
 	}
 	return h.StreamCSV(ctx, log.environment.Name+"-audit-log.csv", auditColumns, func(ctx context.Context, after string) ([][]string, string, error) {
@@ -63,17 +63,16 @@ func (h *handlers) getAuditLog(ctx context.Context, in *auditLogInput) (*server.
 	})
 }
 
-// auditFilter is what an audit log is narrowed down to; a filter that is nil lets all events pass.
+// auditFilter selects events of an audit log. Filters that are nil select all events.
 type auditFilter struct {
 	kinds, repos []string
-	// flows are ids, flowNames the names in the query: those of archived flows resolve to no id, but are in the log.
+	// flows are the ids, flowNames the names in the query. Names of archived flows have no id, but are in the log.
 	flows, flowNames []string
-	// unknown lets events pass whose artifact was reported to no flow.
-	unknown bool
+	// noFlow selects events whose artifact no flow has reported.
+	noFlow bool
 }
 
-// auditFilter resolves the names of a filter. A repository that is unknown is an error,
-// as in the list of events; a flow that is unknown matches nothing.
+// auditFilter resolves the names of a filter. An unknown repository is an error; an unknown flow matches nothing.
 func (h *handlers) auditFilter(ctx context.Context, in *auditLogInput, kinds []string) (auditFilter, error) {
 	filter := auditFilter{kinds: kinds}
 	var err error
@@ -81,7 +80,7 @@ func (h *handlers) auditFilter(ctx context.Context, in *auditLogInput, kinds []s
 		return filter, err
 	}
 	filter.flowNames = commaList(in.FlowNames)
-	filter.unknown = slices.Contains(filter.flowNames, noProvenance)
+	filter.noFlow = slices.Contains(filter.flowNames, noProvenance)
 	refs, err := h.Flows.ResolveMany(ctx, server.Access(ctx).OrgID, resource.SortUnique(slices.Clone(filter.flowNames)))
 	for _, ref := range refs {
 		filter.flows = append(filter.flows, ref.ID)
@@ -89,7 +88,7 @@ func (h *handlers) auditFilter(ctx context.Context, in *auditLogInput, kinds []s
 	return filter, err
 }
 
-// commaList splits a list. Blanks around its items, and empty items, mean nothing.
+// commaList splits a list. It ignores empty items and blanks around items.
 func commaList(text string) []string {
 	var items []string
 	for item := range strings.SplitSeq(text, ",") {
@@ -107,7 +106,7 @@ const (
 	kindChanged = "changed"
 )
 
-// auditKinds reads event_types; nil lets all pass.
+// auditKinds reads event_types, nil for all.
 func auditKinds(text string) ([]string, error) {
 	kinds := commaList(text)
 	for _, kind := range kinds {
@@ -134,14 +133,14 @@ func (f *auditFilter) matches(event *snapshot.Event) bool {
 		(f.repos == nil || slices.ContainsFunc(event.Repos, func(id string) bool { return slices.Contains(f.repos, id) }))
 }
 
-// matchesFlows reports whether the flows of an event pass the filter.
-func (f *auditFilter) matchesFlows(ids []string, named []EventFlow) bool {
-	return len(f.flowNames) == 0 || f.unknown && len(ids) == 0 ||
+// matchesFlows reports whether the filter selects one of an event's flows.
+func (f *auditFilter) matchesFlows(ids []string, flows []EventFlow) bool {
+	return len(f.flowNames) == 0 || f.noFlow && len(ids) == 0 ||
 		slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(f.flows, id) }) ||
-		slices.ContainsFunc(named, func(flow EventFlow) bool { return slices.Contains(f.flowNames, flow.FlowName) })
+		slices.ContainsFunc(flows, func(flow EventFlow) bool { return slices.Contains(f.flowNames, flow.FlowName) })
 }
 
-// auditRows makes rows of the next batch of events that a filter may want.
+// auditRows makes the rows of the next batch of events.
 func (h *handlers) auditRows(ctx context.Context, log *eventLog, filter auditFilter, after string) ([][]string, string, error) {
 	events, next, err := h.Events.Walk(ctx, log.bounds, after, h.BatchBytes)
 	if err != nil {
@@ -169,7 +168,7 @@ func auditRow(event *GetEnvironmentEventResponse) []string {
 	}
 }
 
-// verdictText is true, false, or nothing where there is no verdict.
+// verdictText returns "true" or "false", or "" if there is no verdict.
 func verdictText(verdict *bool) string {
 	if verdict == nil {
 		return ""

@@ -20,7 +20,7 @@ type environmentDiffInput struct {
 	Snappish2 string `query:"snappish2" required:"true" doc:"As snappish1; of the same environment or another one."`
 }
 
-// EnvironmentDiffResponse is how two snapshots differ (docs/semantics.md 13.3).
+// EnvironmentDiffResponse is the difference of two snapshots (docs/semantics.md 13.3).
 type EnvironmentDiffResponse struct {
 	Snappish1  DiffItem `json:"snappish1" doc:"What runs by the first only."`
 	Snappish2  DiffItem `json:"snappish2" doc:"What runs by the second only."`
@@ -28,13 +28,13 @@ type EnvironmentDiffResponse struct {
 	NotChanged DiffItem `json:"not-changed" doc:"What runs by both, in the same number."`
 }
 
-// DiffItem is one part of a diff, in order of the names.
+// DiffItem is a part of a diff, sorted by name.
 type DiffItem struct {
 	SnapshotID string         `json:"snapshot_id,omitempty" doc:"env#N; only of what runs by one snapshot."`
 	Artifacts  []ArtifactInfo `json:"artifacts"`
 }
 
-// ArtifactInfo is an artifact of a diff. Members that do not apply are left out.
+// ArtifactInfo is an artifact in a diff. Members that do not apply are left out.
 type ArtifactInfo struct {
 	Fingerprint         string   `json:"fingerprint"`
 	Name                string   `json:"name"`
@@ -58,7 +58,6 @@ func (s *diffSide) snapshotID() string {
 	return s.environment.Name + "#" + strconv.FormatInt(s.loaded.Number, 10)
 }
 
-// environmentDiff compares two snapshots of the organization.
 func (h *handlers) environmentDiff(ctx context.Context, in *environmentDiffInput) (*server.Answer[EnvironmentDiffResponse], error) {
 	sides, err := h.diffSides(ctx, in)
 	if err != nil {
@@ -80,7 +79,7 @@ func (h *handlers) environmentDiff(ctx context.Context, in *environmentDiffInput
 	}), nil
 }
 
-// diffSides parses both snapshots of a request before it looks up their environments.
+// diffSides parses both expressions of a request before it resolves their environments.
 func (h *handlers) diffSides(ctx context.Context, in *environmentDiffInput) (sides [2]diffSide, err error) {
 	var names [2]string
 	for i, text := range []string{in.Snappish1, in.Snappish2} {
@@ -96,11 +95,12 @@ func (h *handlers) diffSides(ctx context.Context, in *environmentDiffInput) (sid
 	return sides, nil
 }
 
-// compareSides compares what runs by the two snapshots, which it reads. Those of logical environments have no trees.
+// compareSides reads and compares the two snapshots. Those of logical environments have no trees, so all artifacts are
+// read if one of the environments is logical.
 func (h *handlers) compareSides(ctx context.Context, first, second *diffSide) (snapshot.Comparison, error) {
 	read := h.resolveSnapshot
-	united := first.environment.Logical() || second.environment.Logical()
-	if united {
+	logical := first.environment.Logical() || second.environment.Logical()
+	if logical {
 		read = h.loadSnapshot
 	}
 	for _, side := range []*diffSide{first, second} {
@@ -109,7 +109,7 @@ func (h *handlers) compareSides(ctx context.Context, first, second *diffSide) (s
 			return snapshot.Comparison{}, err
 		}
 	}
-	if united {
+	if logical {
 		return snapshot.Compare(first.loaded.Artifacts, second.loaded.Artifacts), nil
 	}
 	return h.Snapshots.Comparison(ctx, &first.loaded.Snapshot, &second.loaded.Snapshot)
@@ -118,7 +118,7 @@ func (h *handlers) compareSides(ctx context.Context, first, second *diffSide) (s
 // diffFlows are the flows that built the artifacts of a diff, by id.
 type diffFlows map[string]evidence.Flow
 
-// loadDiffFlows looks the flows up: one command for a thousand.
+// loadDiffFlows reads the flows: one command for up to a thousand.
 func (h *handlers) loadDiffFlows(ctx context.Context, comparison *snapshot.Comparison) (diffFlows, error) {
 	var ids []string
 	add := func(artifact *snapshot.Artifact) {
@@ -139,7 +139,6 @@ func (h *handlers) loadDiffFlows(ctx context.Context, comparison *snapshot.Compa
 	return h.Flows.Names(ctx, server.Access(ctx).OrgID, resource.SortUnique(ids))
 }
 
-// byName lists artifacts by name.
 func byName[T any](artifacts []T, show func(*T) ArtifactInfo) []ArtifactInfo {
 	infos := resource.Map(artifacts, show)
 	slices.SortFunc(infos, func(a, b ArtifactInfo) int {
@@ -148,28 +147,28 @@ func byName[T any](artifacts []T, show func(*T) ArtifactInfo) []ArtifactInfo {
 	return infos
 }
 
-// alone shows what runs by one of the snapshots.
+// alone shows an artifact that runs in only one of the snapshots.
 func (f diffFlows) alone(artifact *snapshot.Artifact) ArtifactInfo {
 	info := f.info(artifact)
 	info.InstanceCount = new(artifact.Instances())
 	return info
 }
 
-// changed shows what runs by both snapshots, in other numbers of instances.
+// changed shows an artifact that runs in both snapshots, with different numbers of instances.
 func (f diffFlows) changed(pair *snapshot.Pair) ArtifactInfo {
 	info := f.inBoth(pair)
 	info.S1InstanceCount, info.S2InstanceCount = new(pair.First.Instances()), new(pair.Second.Instances())
 	return info
 }
 
-// unchanged shows what runs by both snapshots, in the same number.
+// unchanged shows an artifact that runs in both snapshots, with the same number of instances.
 func (f diffFlows) unchanged(pair *snapshot.Pair) ArtifactInfo {
 	info := f.inBoth(pair)
 	info.InstanceCount = new(pair.Second.Instances())
 	return info
 }
 
-// inBoth shows what runs by both snapshots as it is in the second one, with the pods of both.
+// inBoth shows an artifact as it is in the second snapshot, with the pods of both.
 func (f diffFlows) inBoth(pair *snapshot.Pair) ArtifactInfo {
 	info := f.info(&pair.Second)
 	info.MostRecentTimestamp = max(info.MostRecentTimestamp, pair.First.NewestInstance())

@@ -53,20 +53,20 @@ type EventFlow struct {
 	Deployments []int64 `json:"deployments" nullable:"true"`
 }
 
-// EventLinks are the addresses of what an event is about.
+// EventLinks are the addresses of an event's artifact and snapshot.
 type EventLinks struct {
 	Artifact resource.OrNull[EventLink] `json:"artifact" doc:"Null when no flow knows the artifact."`
 	Snapshot EventLink                  `json:"snapshot"`
 }
 
-// EventLink is an address in the API and the page of the same thing.
+// EventLink has the addresses of a resource in the API and of its page.
 type EventLink struct {
 	Self string `json:"self"`
 	HTML string `json:"html"`
 }
 
-// bounds reads the bounds of the log in the query. Times win over start and end, each on its side, and these win over
-// the interval.
+// bounds returns the bounds of the log in the query. For each bound, the time takes precedence over start or end, and
+// these take precedence over the interval.
 func (in *listEventsInput) bounds(ctx context.Context, now time.Time) (start, end timeline.Moment, err error) {
 	start, end = timeline.Beginning(), timeline.End()
 	if in.Interval != "" && !server.QueryHas(ctx, "start") && !server.QueryHas(ctx, "end") {
@@ -83,15 +83,15 @@ func (in *listEventsInput) bounds(ctx context.Context, now time.Time) (start, en
 	return start, end, err
 }
 
-// sentMoment is a bound of the log: the time that was sent, else the text of a parameter, else instead.
-func sentMoment(ctx context.Context, at *float64, parameter string, instead timeline.Moment, now time.Time) (timeline.Moment, error) {
+// sentMoment returns a bound of the log: the time that was sent, else the text of the parameter, else the fallback.
+func sentMoment(ctx context.Context, at *float64, parameter string, fallback timeline.Moment, now time.Time) (timeline.Moment, error) {
 	switch {
 	case at != nil:
 		return timeline.At(*at), nil
 	case server.QueryHas(ctx, parameter):
 		return timeline.ParseMoment(server.SentText(ctx, parameter), now)
 	}
-	return instead, nil
+	return fallback, nil
 }
 
 type listEventsAnswer struct {
@@ -99,14 +99,14 @@ type listEventsAnswer struct {
 	Body []GetEnvironmentEventResponse
 }
 
-// listEvents lists what happened in an environment, newest first. Unless it is filtered
-// by repositories, page one and page a thousand cost the same.
+// listEvents lists the events of an environment, newest first. Unless filtered by repositories, all pages cost the
+// same.
 func (h *handlers) listEvents(ctx context.Context, in *listEventsInput) (*listEventsAnswer, error) {
 	start, end, err := in.bounds(ctx, h.Clock())
 	if err != nil {
 		return nil, err
 	}
-	log, err := h.eventLogNamed(ctx, in.Environment)
+	log, err := h.loadEventLog(ctx, in.Environment)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (h *handlers) listEvents(ctx context.Context, in *listEventsInput) (*listEv
 	if err != nil {
 		return nil, err
 	}
-	if err := h.limitRange(ctx, log, start, end); err != nil {
+	if err := h.restrictRange(ctx, log, start, end); err != nil {
 		return nil, err
 	}
 	found, total, err := h.Events.OfRepos(ctx, log.bounds, repos, environments.EventPage{
@@ -127,7 +127,7 @@ func (h *handlers) listEvents(ctx context.Context, in *listEventsInput) (*listEv
 	return &listEventsAnswer{PageHeaders: server.PageOf(ctx, h.Links, in.Page, in.PerPage, total).Headers(), Body: shown}, err
 }
 
-// repoIDs resolves names of repositories: one command. An empty name is unknown too.
+// repoIDs resolves repositories by name: one command. An empty name is unknown, too.
 func (h *handlers) repoIDs(ctx context.Context, names []string, provider string) ([]string, error) {
 	org := server.Access(ctx)
 	names = resource.SortUnique(names)
@@ -139,8 +139,7 @@ func (h *handlers) repoIDs(ctx context.Context, names []string, provider string)
 	case 1:
 		found, err = h.Repos.Named(ctx, org.OrgID, names[0])
 	default:
-		// One command, where one for each name would be many.
-		found, err = h.Repos.List(ctx, org.OrgID)
+		found, err = h.Repos.List(ctx, org.OrgID) // one command, not one for each name
 	}
 	if err != nil {
 		return nil, err
@@ -160,8 +159,8 @@ func (h *handlers) repoIDs(ctx context.Context, names []string, provider string)
 	return ids, nil
 }
 
-// showEvents describes events by the names that environments and flows have now: one
-// command for a thousand flows, and one for the members of a logical environment.
+// showEvents shows events with the current names of environments and flows: one command for up to a thousand flows, and
+// one for the members of a logical environment.
 func (h *handlers) showEvents(ctx context.Context, log *eventLog, events []snapshot.Event) ([]GetEnvironmentEventResponse, error) {
 	var flowIDs, memberIDs []string
 	for _, event := range events {
@@ -183,16 +182,15 @@ func (h *handlers) showEvents(ctx context.Context, log *eventLog, events []snaps
 	}), nil
 }
 
-// showEvent describes an event. That of a logical environment names the member in which
-// it happened, and the logical environment's own snapshot.
+// showEvent shows an event. One of a logical environment has the member's name, but the logical environment's snapshot.
 func (h *handlers) showEvent(log *eventLog, event *snapshot.Event, flows map[string]evidence.Flow, members map[string]evidence.Environment) GetEnvironmentEventResponse {
 	org, environment := log.org.OrgName, log.environment.Name
-	happenedIn := environment
+	physical := environment
 	if event.Member != "" {
-		happenedIn = members[event.Member].Name
+		physical = members[event.Member].Name
 	}
 	shown := GetEnvironmentEventResponse{
-		EnvironmentName:    happenedIn,
+		EnvironmentName:    physical,
 		SnapshotIndex:      event.Snapshot,
 		ArtifactName:       event.Name,
 		SHA256:             event.Fingerprint,
@@ -219,19 +217,16 @@ func (h *handlers) showEvent(log *eventLog, event *snapshot.Event, flows map[str
 	return shown
 }
 
-// eventLog is the log of an environment.
 type eventLog struct {
 	org         evidence.OrgAccess
 	environment evidence.Environment
-	// bounds is the part that is read.
-	bounds environments.EventRange
-	// latest is the number of the last snapshot.
-	latest int64
+	bounds      environments.EventRange // the part to read
+	latest      int64                   // number of the last snapshot
 }
 
-// eventLogNamed finds the log of the environment of a name. It ends with the last
-// snapshot of the head. All events of that one are stored; those of a snapshot that is being made may not be.
-func (h *handlers) eventLogNamed(ctx context.Context, name string) (*eventLog, error) {
+// loadEventLog returns the log of the environment with a name. It ends with the head's last snapshot, whose events are
+// all stored.
+func (h *handlers) loadEventLog(ctx context.Context, name string) (*eventLog, error) {
 	environment, err := h.LoadEnvironment(ctx, name)
 	if err != nil {
 		return nil, err
@@ -247,8 +242,8 @@ func (h *handlers) eventLogNamed(ctx context.Context, name string) (*eventLog, e
 	}, err
 }
 
-// limitRange narrows a log down to what lies between two ends. Times in the wrong order have nothing between them.
-func (h *handlers) limitRange(ctx context.Context, log *eventLog, start, end timeline.Moment) error {
+// restrictRange restricts a log to the range between two bounds. It is empty if they are times in the wrong order.
+func (h *handlers) restrictRange(ctx context.Context, log *eventLog, start, end timeline.Moment) error {
 	if start.IsBeginning() && end.IsEnd() {
 		return nil
 	}
@@ -265,7 +260,8 @@ func (h *handlers) limitRange(ctx context.Context, log *eventLog, start, end tim
 	return err
 }
 
-// timeOf is the time of a moment of a log. One that is a snapshot has its number; the time is 0 if there is none.
+// timeOf returns the time of a moment. If the moment is a snapshot, number is its number; the time is 0 if it does not
+// exist.
 func (h *handlers) timeOf(ctx context.Context, log *eventLog, moment timeline.Moment, number int64) (float64, error) {
 	if moment.Snapshot == nil || number == 0 {
 		return moment.At, nil

@@ -11,18 +11,18 @@ import (
 	"attestry/storage"
 )
 
-// loadedSnapshot is a snapshot with what runs by it.
+// loadedSnapshot is a snapshot with its artifacts.
 type loadedSnapshot struct {
 	snapshot.Snapshot
-	// Next is when the snapshot after it began, in Unix seconds; nil for the latest.
+	// Next is the time of the next snapshot, in Unix seconds; nil for the latest.
 	Next *float64
 	// Artifacts are sorted by fingerprint.
 	Artifacts []snapshot.Artifact
-	// Changes are those against the snapshot before.
+	// Changes are the changes since the previous snapshot.
 	Changes []snapshot.Change
 }
 
-// timeline is what snapshot expressions are resolved against, once the reports under way have been waited for.
+// timeline waits for pending reports, then returns the timeline that resolves snapshot expressions.
 func (h *handlers) timeline(ctx context.Context, environment evidence.Environment) (*timeline.Timeline, error) {
 	if err := h.catchUp(ctx, &environment); err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (h *handlers) timeline(ctx context.Context, environment evidence.Environmen
 	return h.timelineUntil(ctx, environment, latest), err
 }
 
-// timelineUntil is that of a physical environment whose last snapshot has the number latest; 0 when there is none.
+// timelineUntil returns the timeline of an environment up to the snapshot with the number latest, 0 if there is none.
 func (h *handlers) timelineUntil(ctx context.Context, environment evidence.Environment, latest int64) *timeline.Timeline {
 	return &timeline.Timeline{
 		Org: server.Access(ctx).OrgName, Environment: environment.Name, Latest: latest, Now: h.Clock(),
@@ -39,13 +39,13 @@ func (h *handlers) timelineUntil(ctx context.Context, environment evidence.Envir
 	}
 }
 
-// resolveSnapshot finds the snapshot of an expression, without what runs by it.
-func (h *handlers) resolveSnapshot(ctx context.Context, environment evidence.Environment, asked timeline.Expression) (loadedSnapshot, error) {
+// resolveSnapshot reads the snapshot of an expression, without its artifacts.
+func (h *handlers) resolveSnapshot(ctx context.Context, environment evidence.Environment, expression timeline.Expression) (loadedSnapshot, error) {
 	timeline, err := h.timeline(ctx, environment)
 	if err != nil {
 		return loadedSnapshot{}, err
 	}
-	number, err := timeline.Resolve(asked)
+	number, err := timeline.Resolve(expression)
 	if err != nil {
 		return loadedSnapshot{}, err
 	}
@@ -56,17 +56,16 @@ func (h *handlers) resolveSnapshot(ctx context.Context, environment evidence.Env
 	if len(found) == 0 || found[0].Number != number {
 		return loadedSnapshot{}, storage.ErrNotFound
 	}
-	picked := loadedSnapshot{Snapshot: found[0]}
+	resolved := loadedSnapshot{Snapshot: found[0]}
 	if len(found) > 1 {
-		picked.Next = &found[1].Timestamp
+		resolved.Next = &found[1].Timestamp
 	}
-	return picked, nil
+	return resolved, nil
 }
 
-// loadSnapshot reads the snapshot of an expression: as many commands for each of its
-// two trees as that has levels, and six beside them.
-func (h *handlers) loadSnapshot(ctx context.Context, environment evidence.Environment, asked timeline.Expression) (loadedSnapshot, error) {
-	loaded, err := h.resolveSnapshot(ctx, environment, asked)
+// loadSnapshot reads the snapshot of an expression: one command for each level of its two trees, and six others.
+func (h *handlers) loadSnapshot(ctx context.Context, environment evidence.Environment, expression timeline.Expression) (loadedSnapshot, error) {
+	loaded, err := h.resolveSnapshot(ctx, environment, expression)
 	if err != nil {
 		return loaded, err
 	}
@@ -81,7 +80,7 @@ func (h *handlers) loadSnapshot(ctx context.Context, environment evidence.Enviro
 	return loaded, err
 }
 
-// catchUp waits for the reports under way to an environment, and adds to a logical one the snapshots that are missing.
+// catchUp waits for pending reports of an environment, or adds the missing snapshots of a logical one.
 func (h *handlers) catchUp(ctx context.Context, environment *evidence.Environment) error {
 	if environment.Logical() {
 		return h.Logical.CatchUp(ctx, environment)
@@ -89,26 +88,25 @@ func (h *handlers) catchUp(ctx context.Context, environment *evidence.Environmen
 	return h.Intake.CatchUp(ctx, environment.ID, resource.CatchUpSpan)
 }
 
-// loadMembers adds what runs by a snapshot of a logical environment, and what has changed against the one before: three
-// commands, and one for each level of the highest of all members' trees.
+// loadMembers sets the artifacts, counts and changes of a logical environment's snapshot: three commands, and one for
+// each level of the highest tree of all members.
 func (h *handlers) loadMembers(ctx context.Context, loaded *loadedSnapshot) error {
-	shown := []snapshot.Snapshot{loaded.Snapshot}
-	before, err := h.Snapshots.GetMany(ctx, loaded.Environment, []int64{loaded.Number - 1})
+	previous, err := h.Snapshots.GetMany(ctx, loaded.Environment, []int64{loaded.Number - 1})
 	if err != nil {
 		return err
 	}
-	united, err := h.unionOf(ctx, append(shown, before...))
+	unions, err := h.unionOf(ctx, append([]snapshot.Snapshot{loaded.Snapshot}, previous...))
 	if err != nil {
 		return err
 	}
-	loaded.Artifacts = united[0]
+	loaded.Artifacts = unions[0]
 	loaded.Counts = snapshot.Count(loaded.Artifacts)
-	former := append(united, nil)[1] // nothing ran before the first snapshot
+	former := append(unions, nil)[1] // nil for the first snapshot
 	loaded.Changes = snapshot.Diff(former, loaded.Artifacts)
 	return nil
 }
 
-// unionOf returns what runs by each of several snapshots of a logical environment.
+// unionOf returns the artifacts of each of several snapshots of a logical environment.
 func (h *handlers) unionOf(ctx context.Context, of []snapshot.Snapshot) ([][]snapshot.Artifact, error) {
 	var members []snapshot.Member
 	for i := range of {

@@ -14,9 +14,9 @@ func TestAppliedPoliciesListAllArtifactsThatFail(t *testing.T) {
 	passes, fails := snapshot.Decision{Rules: "s"}, snapshot.Decision{Rules: "p"}
 	var artifacts []snapshot.Artifact
 	want := [][]string{nil, nil}
-	for i := range 2*artifactsAtOnce + 1 {
+	for i := range 2*artifactsPerPart + 1 {
 		one := snapshot.Artifact{Reported: snapshot.Reported{Fingerprint: fmt.Sprint(i)}, Decisions: []snapshot.Decision{passes, passes}}
-		for number, every := range []int{5, artifactsAtOnce} {
+		for number, every := range []int{5, artifactsPerPart} {
 			if i%every == 0 {
 				one.Decisions[number] = fails
 				want[number] = append(want[number], one.Fingerprint)

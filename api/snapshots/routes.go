@@ -8,7 +8,7 @@ import (
 
 type handlers struct{ *resource.Base }
 
-// Routes are those of snapshots, their differences and events.
+// Routes returns the routes of snapshots, their differences and events.
 func Routes(base *resource.Base) []server.Route {
 	h := &handlers{base}
 	return server.Routes(map[string]server.Binder{

@@ -12,7 +12,7 @@ import (
 	"attestry/evidence/timeline"
 )
 
-// snapshotsPerRead is how many snapshots are held while a list is sent, since the contract sets no limit to its pages.
+// snapshotsPerRead bounds the snapshots in memory while a list is sent, because the API does not limit per_page.
 const snapshotsPerRead = 100
 
 type listSnapshotsInput struct {
@@ -30,11 +30,11 @@ type GetSnapshotListItem struct {
 	To        float64 `json:"to" doc:"0 for the snapshot now in force"`
 	Compliant bool    `json:"compliant"`
 	Duration  float64 `json:"duration" doc:"seconds"`
-	// State distinguishes not compliant from unknown; Compliant is false for both.
+	// State is false for non-compliant and null for unknown. Compliant is false for both.
 	State *bool `json:"state" nullable:"true" doc:"The verdict on all that ran; null if it is unknown."`
 }
 
-// listSnapshots lists snapshots, newest first. Their numbers have no gaps, so a page is looked up by id.
+// listSnapshots lists snapshots, newest first. Their numbers have no gaps, so each page is read by numbers.
 func (h *handlers) listSnapshots(ctx context.Context, in *listSnapshotsInput, environment evidence.Environment) (*server.Answer[jsonstream.List[GetSnapshotListItem]], error) {
 	timeline, err := h.timeline(ctx, environment)
 	if err != nil {
@@ -57,7 +57,7 @@ func (h *handlers) listSnapshots(ctx context.Context, in *listSnapshotsInput, en
 		} else {
 			last = begin - 1
 		}
-		// One more than is shown: it ends the last one.
+		// Read one more: it has the end of the last shown snapshot.
 		found, err := h.Snapshots.GetMany(ctx, environment.ID, numbersBetween(begin, min(end+1, timeline.Latest)))
 		items := h.listItems(found, end)
 		if !in.Reverse {
@@ -67,7 +67,7 @@ func (h *handlers) listSnapshots(ctx context.Context, in *listSnapshotsInput, en
 	})), nil
 }
 
-// listItems describes snapshots that follow each other, up to number last.
+// listItems shows consecutive snapshots, up to the number last.
 func (h *handlers) listItems(found []snapshot.Snapshot, last int64) []GetSnapshotListItem {
 	items := make([]GetSnapshotListItem, 0, len(found))
 	for i, s := range found {
@@ -86,9 +86,9 @@ func (h *handlers) listItems(found []snapshot.Snapshot, last int64) []GetSnapsho
 	return items
 }
 
-// pageWithin cuts one page out of the numbers from first to last: from the end, or from the beginning in reverse.
+// pageWithin returns the first and last number of a page of the numbers from first to last. Pages are counted from the
+// end, or in reverse from the beginning.
 func pageWithin(first, last int64, page, perPage int, reverse bool) (int64, int64) {
-	// A page larger than the whole is the whole.
 	size := min(int64(perPage), max(last-first+1, 1))
 	skip := int64(server.OffsetOf(page, int(size)))
 	if reverse {
@@ -114,11 +114,11 @@ type getSnapshotInput struct {
 }
 
 func (h *handlers) getSnapshot(ctx context.Context, in *getSnapshotInput, environment evidence.Environment) (*server.Answer[GetSnapshotResponse], error) {
-	asked, err := timeline.ParseExpression(in.Expression)
+	expression, err := timeline.ParseExpression(in.Expression)
 	if err != nil {
 		return nil, err
 	}
-	loaded, err := h.loadSnapshot(ctx, environment, asked)
+	loaded, err := h.loadSnapshot(ctx, environment, expression)
 	if err != nil {
 		return nil, err
 	}

@@ -18,19 +18,19 @@ import (
 
 const (
 	flagReporter = "launch-darkly-webhook"
-	// flagFlowPrefix begins the names of the flows of LaunchDarkly's environments.
+	// flagFlowPrefix is the prefix of the flow names for LaunchDarkly's environments.
 	flagFlowPrefix = "launch-darkly-"
-	// maxFlagEnvironments bounds how many flows one request can make.
+	// maxFlagEnvironments bounds the flows that one request can create.
 	maxFlagEnvironments = 100
 )
 
 type launchDarklyInput struct {
 	UID       string        `path:"hook_uid" doc:"The secret part of the address."`
 	Signature string        `header:"X-LD-Signature" doc:"HMAC-SHA256 of the body with the secret of the webhook, in hex."`
-	hook      identity.Hook // once the signature is verified
+	hook      identity.Hook // set after the signature was verified
 }
 
-// LaunchDarklyWebhookInput is an entry of LaunchDarkly's audit log. Members beyond those that are named here are kept.
+// LaunchDarklyWebhookInput is an entry of LaunchDarkly's audit log. Other members are stored, too.
 type LaunchDarklyWebhookInput struct {
 	_           struct{}           `json:"-" additionalProperties:"true"`
 	Kind        string             `json:"kind" doc:"What was changed; only a flag is recorded."`
@@ -40,13 +40,13 @@ type LaunchDarklyWebhookInput struct {
 	raw         json.RawMessage
 }
 
-// LaunchDarklyTarget is what was changed.
+// LaunchDarklyTarget has the resources that were changed.
 type LaunchDarklyTarget struct {
 	_         struct{} `json:"-" additionalProperties:"true"`
 	Resources []string `json:"resources" doc:"Such as proj/default:env/production:flag/new-checkout."`
 }
 
-// UnmarshalJSON decodes the named members and keeps all.
+// UnmarshalJSON decodes the members of the struct and keeps the whole JSON.
 func (in *LaunchDarklyWebhookInput) UnmarshalJSON(data []byte) error {
 	type plain LaunchDarklyWebhookInput
 	in.raw = bytes.Clone(data)
@@ -54,12 +54,12 @@ func (in *LaunchDarklyWebhookInput) UnmarshalJSON(data []byte) error {
 }
 
 func (h *handlers) verifyLaunchDarkly(ctx context.Context, in *launchDarklyInput, body []byte) (err error) {
-	in.hook, err = h.signed(ctx, identity.LaunchDarklyHook, in.UID, in.Signature, body)
+	in.hook, err = h.verifyHook(ctx, identity.LaunchDarklyHook, in.UID, in.Signature, body)
 	return err
 }
 
-// recordFlag begins or changes the trail of a flag in the flow of each environment in which the flag was changed. What
-// is about something else is accepted and not recorded, as it cannot be kept from being sent.
+// recordFlag begins or changes the trail of a flag in the flow of each environment in which the flag was changed. Other
+// changes are accepted and ignored, because LaunchDarkly cannot be configured not to send them.
 func (h *handlers) recordFlag(ctx context.Context, in *launchDarklyInput, body *LaunchDarklyWebhookInput) (*server.TextAnswer, error) {
 	flows, trail, err := body.target()
 	if err != nil {
@@ -85,8 +85,7 @@ func (h *handlers) beginFlag(ctx context.Context, hook *identity.Hook, flowName,
 	return err
 }
 
-// target returns the names of the flows and of the trail in which a change of a flag is
-// recorded; there is no flow for anything else.
+// target returns the flows and the trail in which the change of a flag is recorded. Other changes have no flows.
 func (in *LaunchDarklyWebhookInput) target() (flows []string, trail string, err error) {
 	if in.Kind != "flag" {
 		return nil, "", nil
@@ -116,8 +115,8 @@ func (in *LaunchDarklyWebhookInput) target() (flows []string, trail string, err 
 	return flows, trail, validation.Invalid(found)
 }
 
-// resourceParts reads a resource of LaunchDarkly, such as proj/default;tag:env/production:flag/new-checkout, by the
-// kinds of its parts and without their tags. A name with a wildcard is left out.
+// resourceParts splits a resource of LaunchDarkly, such as proj/default;tag:env/production:flag/new-checkout, into
+// names by kind, without tags. Names with a wildcard are left out.
 func resourceParts(resource string) map[string]string {
 	parts := map[string]string{}
 	for part := range strings.SplitSeq(resource, ":") {

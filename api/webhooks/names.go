@@ -18,13 +18,13 @@ var (
 	fingerprintPattern = regexp.MustCompile(`^[a-f0-9]{64}$`)
 )
 
-// nameFrom makes the name of a flow or trail of a text: characters that no name has become
-// '-', and a name begins with a letter or digit.
+// nameFrom makes the name of a flow or trail from a text. It replaces invalid characters by '-', and removes
+// punctuation before the first letter or digit.
 func nameFrom(text string) string {
 	return strings.TrimLeft(invalidInName.ReplaceAllLiteralString(text, "-"), "-_.~")
 }
 
-// checkName finds a text that does not match a pattern or is too long for a name.
+// checkName adds a finding if a name does not match its pattern or is too long.
 func checkName(found validation.Findings, at string, pattern *regexp.Regexp, text string) {
 	switch {
 	case !pattern.MatchString(text):

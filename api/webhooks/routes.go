@@ -1,5 +1,5 @@
-// Package webhooks has the operations that other services call without an API key: their
-// addresses are secret, and their bodies are signed (docs/semantics.md 19.2).
+// Package webhooks has the operations that other services call without an API key. Their addresses are secret, and
+// their bodies are signed (docs/semantics.md 19.2).
 package webhooks
 
 import (
@@ -18,7 +18,7 @@ import (
 
 type handlers struct{ *resource.Base }
 
-// Routes are those of inbound webhooks.
+// Routes returns the routes of inbound webhooks.
 func Routes(base *resource.Base) []server.Route {
 	h := &handlers{base}
 	return server.Routes(map[string]server.Binder{
@@ -27,19 +27,18 @@ func Routes(base *resource.Base) []server.Route {
 	})
 }
 
-// refused is the one answer to a uid that is unknown and to a signature that is wrong.
-const refused = "The address or the signature of the webhook is not valid"
+// invalidHook is the answer to an unknown uid and to a wrong signature. It must not say which one it is.
+const invalidHook = "The address or the signature of the webhook is not valid"
 
-// signed returns the hook with a uid if the body was signed with its secret. Whatever is
-// wrong is evidence.Unauthorized with one text.
-func (h *handlers) signed(ctx context.Context, kind identity.HookKind, uid, signature string, body []byte) (identity.Hook, error) {
+// verifyHook returns the hook with a uid if the body was signed with its secret, else an evidence.Unauthorized error.
+func (h *handlers) verifyHook(ctx context.Context, kind identity.HookKind, uid, signature string, body []byte) (identity.Hook, error) {
 	hook, err := h.Tenancy.Hook(ctx, kind, uid)
 	if err != nil && !errors.Is(err, storage.ErrNotFound) {
 		return identity.Hook{}, err
 	}
-	// An unknown uid takes as long as a known one.
+	// Check the signature for an unknown uid, too, so that it takes as long as for a known one.
 	if matches := validSignature(hook.Secret, signature, body); err != nil || !matches {
-		return identity.Hook{}, evidence.NewError(evidence.Unauthorized, refused)
+		return identity.Hook{}, evidence.NewError(evidence.Unauthorized, invalidHook)
 	}
 	return hook, nil
 }

@@ -19,7 +19,7 @@ import (
 
 const (
 	sonarReporter = "sonar-webhook"
-	// sonarName is the name of an attestation unless the analysis says another one.
+	// sonarName is the default name of an attestation.
 	sonarName = "sonar"
 )
 
@@ -34,10 +34,10 @@ const (
 type sonarInput struct {
 	UID       string        `path:"hook_uid" doc:"The secret part of the address."`
 	Signature string        `header:"X-Sonar-Webhook-HMAC-SHA256" doc:"HMAC-SHA256 of the body with the secret of the webhook, in hex."`
-	hook      identity.Hook // once the signature is verified
+	hook      identity.Hook // set after the signature was verified
 }
 
-// SonarWebhookInput is an analysis as SonarQube sends it. Members beyond those that are named here are kept.
+// SonarWebhookInput is an analysis as SonarQube sends it. Other members are stored, too.
 type SonarWebhookInput struct {
 	_           struct{}            `json:"-" additionalProperties:"true"`
 	Revision    *string             `json:"revision,omitempty" nullable:"true" doc:"The commit that was analysed."`
@@ -66,7 +66,7 @@ type SonarWebhookGate struct {
 	Status string   `json:"status" doc:"OK, or something else."`
 }
 
-// UnmarshalJSON decodes the named members and keeps all.
+// UnmarshalJSON decodes the members of the struct and keeps the whole JSON.
 func (in *SonarWebhookInput) UnmarshalJSON(data []byte) error {
 	type plain SonarWebhookInput
 	in.raw = bytes.Clone(data)
@@ -74,11 +74,10 @@ func (in *SonarWebhookInput) UnmarshalJSON(data []byte) error {
 }
 
 func (h *handlers) verifySonar(ctx context.Context, in *sonarInput, body []byte) (err error) {
-	in.hook, err = h.signed(ctx, identity.SonarHook, in.UID, in.Signature, body)
+	in.hook, err = h.verifyHook(ctx, identity.SonarHook, in.UID, in.Signature, body)
 	return err
 }
 
-// recordAnalysis records an analysis as an attestation.
 func (h *handlers) recordAnalysis(ctx context.Context, in *sonarInput, body *SonarWebhookInput) (*server.TextAnswer, error) {
 	target, err := body.target(&in.hook)
 	if err != nil {
@@ -98,7 +97,7 @@ func (h *handlers) recordAnalysis(ctx context.Context, in *sonarInput, body *Son
 
 var wholeSHA = regexp.MustCompile(`^[a-f0-9]{40}$`)
 
-// commit is the commit that was analysed, nil if the revision is not one of git.
+// commit returns the analysed commit, nil if the revision is not a SHA-1 of Git.
 func (in *SonarWebhookInput) commit() *evidence.GitCommit {
 	revision := strings.ToLower(resource.ZeroIfNil(in.Revision))
 	if !wholeSHA.MatchString(revision) {
@@ -111,14 +110,13 @@ func (in *SonarWebhookInput) commit() *evidence.GitCommit {
 	return &commit
 }
 
-// sonarTarget is where an analysis is recorded.
+// sonarTarget names what an analysis is recorded for.
 type sonarTarget struct {
 	flow, trail, attestation, fingerprint string
 	artifacts                             []string // names
 }
 
-// target reads where the analysis is recorded. Names that the scan gives must be valid;
-// those that are made of other members are.
+// target returns what the analysis is recorded for. Names in properties must be valid; nameFrom makes the others valid.
 func (in *SonarWebhookInput) target(hook *identity.Hook) (sonarTarget, error) {
 	target := sonarTarget{
 		flow:        cmp.Or(in.Properties[flowProperty], nameFrom(hook.FlowPrefix+in.Project.Key+hook.FlowSuffix)),
@@ -131,8 +129,8 @@ func (in *SonarWebhookInput) target(hook *identity.Hook) (sonarTarget, error) {
 		target.artifacts, target.attestation = []string{artifact}, name
 		checkName(found, propertyAt(attestationProperty), attestationPattern, artifact)
 	}
-	checkName(found, in.placeOf(flowProperty, "project.key"), namePattern, target.flow)
-	checkName(found, in.placeOf(trailProperty, "revision"), namePattern, target.trail)
+	checkName(found, in.memberOf(flowProperty, "project.key"), namePattern, target.flow)
+	checkName(found, in.memberOf(trailProperty, "revision"), namePattern, target.trail)
 	checkName(found, propertyAt(attestationProperty), attestationPattern, target.attestation)
 	if target.fingerprint != "" {
 		checkName(found, propertyAt(fingerprintProperty), fingerprintPattern, target.fingerprint)
@@ -140,12 +138,12 @@ func (in *SonarWebhookInput) target(hook *identity.Hook) (sonarTarget, error) {
 	return target, validation.Invalid(found)
 }
 
-// placeOf is where a name comes from: a property if it is there, or else another member.
-func (in *SonarWebhookInput) placeOf(property, member string) string {
+// memberOf returns the member that a name comes from: the property if it is set, else the fallback.
+func (in *SonarWebhookInput) memberOf(property, fallback string) string {
 	if in.Properties[property] != "" {
 		return propertyAt(property)
 	}
-	return member
+	return fallback
 }
 
 func propertyAt(property string) string { return "properties." + property }
